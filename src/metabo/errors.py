@@ -1,0 +1,32 @@
+"""Errors that users see. Each message says what is wrong, where (file, key, row) and what to do."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class MetaboError(Exception):
+    """Base class: an error that a user can act on, shown without a traceback."""
+
+
+class DataError(MetaboError):
+    """A data file, archive or table that cannot be used as it is."""
+
+
+class ConfigError(MetaboError):
+    """A setting, name or parameter that does not exist or has the wrong type."""
+
+
+class NumericsError(MetaboError):
+    """A computation that left the finite numbers and could not be recovered."""
+
+
+def nearest(name: str, valid: Iterable[str]) -> str:
+    """Return " Did you mean 'x'?" for the closest valid name, or "" when none is close."""
+    close = difflib.get_close_matches(str(name), [str(v) for v in valid], n=1, cutoff=0.5)
+    return f" Did you mean '{close[0]}'?" if close else ""
+
+
+def unknown(kind: str, name: str, valid: Iterable[str]) -> ConfigError:
+    """Build the error for a name that is not registered: lists the valid ones and the nearest match."""
+    names = sorted(str(v) for v in valid)
+    return ConfigError(f"unknown {kind} '{name}'.{nearest(name, names)} Valid: {', '.join(names)}")

@@ -1,0 +1,64 @@
+"""Small file helpers: atomic writes, checksums, canonical JSON."""
+
+import hashlib
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from metabo.errors import MetaboError
+
+
+@contextmanager
+def atomic_path(path: str | Path) -> Iterator[Path]:
+    """Yield a scratch path in the same folder; on success it replaces `path`, on failure it is removed.
+
+    A killed run therefore never leaves a half-written result. Raises MetaboError if the folder is not writable.
+    """
+    path = Path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
+        os.close(handle)
+    except OSError as error:
+        raise MetaboError(f"{path.parent}: cannot write here ({error.strerror}); check its permissions and free space") from error
+    scratch = Path(name)
+    try:
+        yield scratch
+        os.chmod(scratch, 0o644)
+        os.replace(scratch, path)
+    finally:
+        scratch.unlink(missing_ok=True)
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a text file atomically."""
+    with atomic_path(path) as scratch:
+        scratch.write_text(text)
+
+
+def save_npz(path: str | Path, arrays: dict[str, np.ndarray]) -> None:
+    """Write arrays as an ``.npz`` file, atomically and byte for byte reproducibly (np.savez stamps the clock)."""
+    with atomic_path(path) as scratch, zipfile.ZipFile(scratch, "w", zipfile.ZIP_DEFLATED, compresslevel=4) as archive:
+        for name in sorted(arrays):
+            info = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
+            info.compress_type = zipfile.ZIP_DEFLATED
+            with archive.open(info, "w", force_zip64=True) as stream:
+                np.lib.format.write_array(stream, np.asarray(arrays[name]), allow_pickle=False)
+
+
+def digest(path: str | Path, algorithm: str = "sha256") -> str:
+    """Return the hexadecimal checksum of a file."""
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, algorithm).hexdigest()
+
+
+def canonical(settings: Any) -> str:
+    """Return JSON with sorted keys and no spaces: equal settings give equal text."""
+    return json.dumps(settings, sort_keys=True, separators=(",", ":"), allow_nan=False)

@@ -1,0 +1,1 @@
+"""Methods: one module per family, registering its variants in a literal `VARIANTS` table (see `metabo.registry`)."""

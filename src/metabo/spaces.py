@@ -1,0 +1,112 @@
+"""Search spaces: named, typed parameters and their map to the unit cube.
+
+Numeric parameters are warped (linear or log) and scaled to [0, 1]; ordinal ones become their rank divided by
+(levels - 1); categorical ones become one-hot columns. `SearchSpace.encode` and `decode` are inverse to each other on
+the parameters' own domain.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from metabo.errors import DataError
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One dimension. `kind`: "linear", "log" (low and high given), "ordinal" or "categorical" (levels given)."""
+
+    name: str
+    kind: str
+    low: float | None = None
+    high: float | None = None
+    levels: tuple = ()
+
+    def __post_init__(self) -> None:
+        if self.kind in ("linear", "log"):
+            if self.low is None or self.high is None or not self.low < self.high:
+                raise DataError(f"parameter '{self.name}': needs low < high, got {self.low}, {self.high}")
+            if self.kind == "log" and self.low <= 0:
+                raise DataError(f"parameter '{self.name}': a log scale needs low > 0, got {self.low}")
+        elif self.kind in ("ordinal", "categorical"):
+            if len(self.levels) < 2:
+                raise DataError(f"parameter '{self.name}': needs at least two levels, got {list(self.levels)}")
+        else:
+            raise DataError(f"parameter '{self.name}': unknown kind '{self.kind}' (linear, log, ordinal, categorical)")
+
+    @property
+    def width(self) -> int:
+        """Number of encoded columns."""
+        return len(self.levels) if self.kind == "categorical" else 1
+
+    def encode(self, values: np.ndarray) -> np.ndarray:
+        """Map n raw values to an (n, width) float64 array in [0, 1]. Raises DataError that names the first bad row."""
+        if self.kind in ("linear", "log"):
+            raw = np.asarray(values, dtype=np.float64)
+            warp = np.log if self.kind == "log" else (lambda v: v)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                unit = (warp(raw) - warp(self.low)) / (warp(self.high) - warp(self.low))
+            self._refuse(~((unit >= -1e-9) & (unit <= 1 + 1e-9)), values, f"outside [{self.low}, {self.high}]")
+            return np.clip(unit, 0.0, 1.0)[:, None]
+        rank = {level: i for i, level in enumerate(self.levels)}
+        ranks = np.array([rank.get(v, -1) for v in np.asarray(values, dtype=object)])
+        self._refuse(ranks < 0, values, f"not one of {list(self.levels)}")
+        if self.kind == "ordinal":
+            return (ranks / (len(self.levels) - 1)).astype(np.float64)[:, None]
+        return np.eye(len(self.levels))[ranks]
+
+    def decode(self, unit: np.ndarray) -> np.ndarray:
+        """Map an (n, width) array in the unit cube back to n raw values (nearest level for discrete kinds)."""
+        if self.kind == "linear":
+            return self.low + unit[:, 0] * (self.high - self.low)
+        if self.kind == "log":
+            return np.exp(np.log(self.low) + unit[:, 0] * (np.log(self.high) - np.log(self.low)))
+        if self.kind == "ordinal":
+            ranks = np.rint(unit[:, 0] * (len(self.levels) - 1)).astype(int)
+        else:
+            ranks = np.argmax(unit, axis=1)
+        return np.array(self.levels, dtype=object)[ranks]
+
+    def _refuse(self, bad: np.ndarray, values: np.ndarray, why: str) -> None:
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise DataError(f"parameter '{self.name}', row {row}: value {values[row]!r} is {why}")
+
+
+@dataclass(frozen=True)
+class SearchSpace:
+    """An ordered set of parameters."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+
+    @property
+    def dim(self) -> int:
+        """Number of encoded columns d."""
+        return sum(p.width for p in self.parameters)
+
+    def encode(self, columns: dict[str, np.ndarray]) -> np.ndarray:
+        """Map raw columns (name -> n values) to an (n, d) array in the unit cube. Raises DataError."""
+        missing = [p.name for p in self.parameters if p.name not in columns]
+        if missing:
+            raise DataError(f"space '{self.name}': missing columns {missing}; found {sorted(columns)}")
+        return np.hstack([p.encode(np.asarray(columns[p.name])) for p in self.parameters])
+
+    def decode(self, unit: np.ndarray) -> dict[str, np.ndarray]:
+        """Map an (n, d) array in the unit cube back to raw columns."""
+        columns, start = {}, 0
+        for p in self.parameters:
+            columns[p.name] = p.decode(unit[:, start : start + p.width])
+            start += p.width
+        return columns
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON-ready description."""
+        return {"name": self.name, "parameters": [asdict(p) for p in self.parameters]}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "SearchSpace":
+        """Inverse of `to_json`."""
+        parameters = (Parameter(**{**p, "levels": tuple(p["levels"])}) for p in data["parameters"])
+        return cls(data["name"], tuple(parameters))

@@ -1,0 +1,1 @@
+"""The commands that workflow rules call: ``python -m metabo.stages.X``."""

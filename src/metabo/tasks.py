@@ -1,0 +1,207 @@
+"""Tasks, benchmarks and splits: the NumPy side of the data, its checks, and the padded arrays that JAX reads.
+
+Outputs are maximised everywhere; the original metric is kept beside them. A `Benchmark` is stored as one ``.npz``
+file (arrays plus a JSON header, never pickle).
+"""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from metabo.errors import DataError, unknown
+from metabo.files import save_npz
+from metabo.spaces import SearchSpace
+
+
+@dataclass(frozen=True)
+class Task:
+    """One tuning task: n evaluated points of one search space.
+
+    `x` (n, d) inputs (unit cube unless the benchmark says otherwise), `y` (n,) outputs to maximise, `metric` (n,) the
+    original metric, `rows` (n,) row numbers in the source, `group` the task's data set (what a hold-out removes
+    together), `diverged` (k, d) inputs whose evaluation had no value.
+    """
+
+    name: str
+    space: str
+    group: str
+    x: np.ndarray
+    y: np.ndarray
+    metric: np.ndarray
+    rows: np.ndarray
+    diverged: np.ndarray
+
+    def __post_init__(self) -> None:
+        n = len(self.y)
+        if n == 0:
+            raise DataError(f"task '{self.name}': no finite evaluation; drop the task or repair its source")
+        if self.x.ndim != 2 or len(self.x) != n or len(self.metric) != n or len(self.rows) != n:
+            raise DataError(f"task '{self.name}': x {self.x.shape}, y {self.y.shape}, metric {self.metric.shape} differ in length")
+        for label, values in (("x", self.x), ("y", self.y), ("diverged", self.diverged)):
+            if not np.isfinite(values).all():
+                row = int(np.argwhere(~np.isfinite(values))[0][0])
+                raise DataError(f"task '{self.name}': {label} is not finite in row {row}; filter it in the loader")
+
+    @property
+    def flat(self) -> bool:
+        """True when all outputs are equal (such a task carries no signal)."""
+        return bool(np.ptp(self.y) == 0)
+
+
+@dataclass(frozen=True)
+class MatchedBlock:
+    """The same m inputs evaluated in several tasks (what EKL needs): `x` (m, d), `y` (m, len(tasks))."""
+
+    name: str
+    space: str
+    tasks: tuple[str, ...]
+    x: np.ndarray
+    y: np.ndarray
+
+    def __post_init__(self) -> None:
+        if self.y.shape != (len(self.x), len(self.tasks)) or not np.isfinite(self.y).all():
+            raise DataError(f"matched block '{self.name}': y {self.y.shape} must be finite and ({len(self.x)}, {len(self.tasks)})")
+
+
+class Fold(NamedTuple):
+    """Pre-train on the tasks `train`, run BO on the tasks `test`; all in one search space."""
+
+    name: str
+    space: str
+    train: tuple[str, ...]
+    test: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Tasks of one or more search spaces with matched blocks and named splits.
+
+    `initial` maps a task to (seeds, k) candidate indices evaluated before BO starts; tasks without an entry start
+    empty. `notes` holds the counts and flags that the loader reports.
+    """
+
+    name: str
+    spaces: dict[str, SearchSpace]
+    tasks: dict[str, Task]
+    matched: tuple[MatchedBlock, ...]
+    splits: dict[str, tuple[Fold, ...]]
+    initial: dict[str, np.ndarray] = field(default_factory=dict)
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for split, folds in self.splits.items():
+            for fold in folds:
+                where = f"benchmark '{self.name}', split '{split}', fold '{fold.name}'"
+                unknown_tasks = [t for t in (*fold.train, *fold.test) if t not in self.tasks]
+                if unknown_tasks:
+                    raise DataError(f"{where}: unknown tasks {unknown_tasks}")
+                if not fold.test:
+                    raise DataError(f"{where}: no test task")
+                if not fold.train:
+                    raise DataError(f"{where}: no training task is left; a hold-out needs tasks of another group")
+                if set(fold.train) & set(fold.test):
+                    raise DataError(f"{where}: tasks {sorted(set(fold.train) & set(fold.test))} are in train and test")
+
+    def split(self, name: str) -> tuple[Fold, ...]:
+        """Return the folds of one split. Raises ConfigError that lists the splits."""
+        if name not in self.splits:
+            raise unknown(f"split of benchmark '{self.name}'", name, self.splits)
+        return self.splits[name]
+
+    def save(self, path: str | Path) -> None:
+        """Write the benchmark as one ``.npz`` file, atomically."""
+        arrays: dict[str, np.ndarray] = {}
+        header: dict[str, Any] = {"name": self.name, "notes": self.notes, "tasks": [], "matched": []}
+        header["spaces"] = [space.to_json() for space in self.spaces.values()]
+        header["splits"] = {name: [list(fold) for fold in folds] for name, folds in self.splits.items()}
+        header["initial"] = list(self.initial)
+        for i, task in enumerate(self.tasks.values()):
+            header["tasks"].append({"name": task.name, "space": task.space, "group": task.group})
+            arrays |= {f"task{i}_{key}": getattr(task, key) for key in _TASK_ARRAYS}
+        for i, block in enumerate(self.matched):
+            header["matched"].append({"name": block.name, "space": block.space, "tasks": list(block.tasks)})
+            arrays |= {f"matched{i}_x": block.x, f"matched{i}_y": block.y}
+        arrays |= {f"initial{i}": indices for i, indices in enumerate(self.initial.values())}
+        arrays["header"] = np.array(json.dumps(header, sort_keys=True))
+        save_npz(path, arrays)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Benchmark":
+        """Read what `save` wrote. Raises DataError if the file is not a benchmark."""
+        try:
+            with np.load(path, allow_pickle=False) as data:
+                header = json.loads(str(data["header"]))
+                arrays = {key: data[key] for key in data.files if key != "header"}
+        except Exception as error:
+            raise DataError(f"{path}: not a readable benchmark file ({error}); delete it and run again") from error
+        tasks = {
+            t["name"]: Task(**t, **{key: arrays[f"task{i}_{key}"] for key in _TASK_ARRAYS})
+            for i, t in enumerate(header["tasks"])
+        }
+        matched = tuple(
+            MatchedBlock(b["name"], b["space"], tuple(b["tasks"]), arrays[f"matched{i}_x"], arrays[f"matched{i}_y"])
+            for i, b in enumerate(header["matched"])
+        )
+        splits = {
+            name: tuple(Fold(f[0], f[1], tuple(f[2]), tuple(f[3])) for f in folds)
+            for name, folds in header["splits"].items()
+        }
+        spaces = {s["name"]: SearchSpace.from_json(s) for s in header["spaces"]}
+        initial = {name: arrays[f"initial{i}"] for i, name in enumerate(header["initial"])}
+        return cls(header["name"], spaces, tasks, matched, splits, initial, header["notes"])
+
+
+_TASK_ARRAYS = ("x", "y", "metric", "rows", "diverged")
+
+
+def leave_group_out(tasks: dict[str, Task], never_test: frozenset[str] = frozenset()) -> tuple[Fold, ...]:
+    """Build one fold per test task: train on the tasks of the same space whose group differs (exact match).
+
+    Tasks in `never_test` are used for training only. hyperbo §7.4.1; the group is compared as a whole field, never
+    as a substring ("mnist" is not "fashion_mnist"). Folds with the same training set share one name and are merged.
+    """
+    merged: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for task in tasks.values():
+        if task.name in never_test:
+            continue
+        train = tuple(t.name for t in tasks.values() if t.space == task.space and t.group != task.group)
+        merged.setdefault((task.space, train), []).append(task.name)
+    return tuple(
+        Fold(f"without {tasks[test[0]].group}", space, train, tuple(test)) for (space, train), test in merged.items()
+    )
+
+
+def restrict(blocks: tuple[MatchedBlock, ...], names: tuple[str, ...]) -> tuple[MatchedBlock, ...]:
+    """Keep the columns of the tasks `names` in each block; drop blocks in which fewer than two remain."""
+    kept = []
+    for block in blocks:
+        columns = [i for i, task in enumerate(block.tasks) if task in names]
+        if len(columns) >= 2:
+            tasks = tuple(block.tasks[i] for i in columns)
+            kept.append(MatchedBlock(block.name, block.space, tasks, block.x, block.y[:, columns]))
+    return tuple(kept)
+
+
+class TaskBatch(NamedTuple):
+    """Ragged tasks padded to one length N: `x` (T, N, d), `y` (T, N), `mask` (T, N); padding is finite zeros."""
+
+    x: np.ndarray
+    y: np.ndarray
+    mask: np.ndarray
+
+
+def pad(arrays: list[np.ndarray], length: int | None = None) -> np.ndarray:
+    """Stack arrays of different first dimension into one, padded with zeros."""
+    length = length or max(len(a) for a in arrays)
+    out = np.zeros((len(arrays), length, *arrays[0].shape[1:]), dtype=arrays[0].dtype)
+    for i, a in enumerate(arrays):
+        out[i, : len(a)] = a
+    return out
+
+
+def stack(xs: list[np.ndarray], ys: list[np.ndarray], length: int | None = None) -> TaskBatch:
+    """Pad inputs and outputs of several tasks to one length (the longest unless given)."""
+    return TaskBatch(pad(xs, length), pad(ys, length), pad([np.ones(len(y), dtype=bool) for y in ys], length))
