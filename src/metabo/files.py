@@ -27,7 +27,9 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
         os.close(handle)
     except OSError as error:
-        raise MetaboError(f"{path.parent}: cannot write here ({error.strerror}); check its permissions and free space") from error
+        raise MetaboError(
+            f"{path.parent}: cannot write here ({error.strerror}); check its permissions and free space"
+        ) from error
     scratch = Path(name)
     try:
         yield scratch

@@ -26,9 +26,19 @@ def _tables(folder: str, table: str) -> dict[str, tuple[str, Any]]:
                 continue
             for name, value in ast.literal_eval(node.value).items():
                 if name in found:
-                    raise ConfigError(f"'{name}' is registered twice: in {found[name][0]} and metabo.{folder}.{path.stem}")
+                    raise ConfigError(
+                        f"'{name}' is registered twice: in {found[name][0]} and metabo.{folder}.{path.stem}"
+                    )
                 found[name] = (f"metabo.{folder}.{path.stem}", value)
     return found
+
+
+def literal(module: str, name: str) -> Any:
+    """Return a top-level literal of a module of this package (path below it, no suffix), without importing it."""
+    for node in ast.parse((PACKAGE_ROOT / f"{module}.py").read_text()).body:
+        if isinstance(node, ast.Assign) and any(getattr(t, "id", None) == name for t in node.targets):
+            return ast.literal_eval(node.value)
+    raise KeyError(f"{module}.py has no top-level literal '{name}'")
 
 
 def names(folder: str, table: str) -> list[str]:

@@ -1,1 +1,1 @@
-"""Data sources: one module each, registering its benchmarks in a literal `BENCHMARKS` table."""
+"""Data sources: one module each, with a literal table ``BENCHMARKS`` and a function ``load``."""

@@ -1,5 +1,23 @@
-"""Methods that pre-train a GP on past tasks and then run BO with it fixed: H-NLL, H-EKL, FSBO, ABLR."""
+"""Methods that pre-train a GP on past tasks and then run BO with it fixed: H-NLL, H-EKL, FSBO, ABLR (hyperbo §7.2).
 
+They differ in mean, kernel and objective only. Differs from the paper: nothing known; choices that the paper leaves
+open (initial values, PI before the first observation) are those of the authors' code, see docs/replication-notes.md.
+"""
+
+from typing import Any
+
+import jax
+from jaxtyping import Array, Key
+
+from metabo.acquisition import make
+from metabo.bo.surrogates import FixedPrior
+from metabo.gp.model import GP, build
+from metabo.gp.objectives import ekl_training
+from metabo.pretrain import Log, adam, batches_per_shuffle, lbfgs, over_pairs
+from metabo.training import TrainingSet, moments, pair_indices
+
+# Settings of hyperbo §7.2: MLP (32, 32) with tanh, Matérn-5/2 on its features, Adam 1e-3 for 50,000 steps on 50 points
+# a task; H-EKL by L-BFGS for 100 iterations on all matched points (`matched_points` 0); PI with margin 0.1.
 VARIANTS = {
     "h_nll": {
         "label": "H-NLL", "colour": "#d62728", "acquisition": "pi", "needs_matched": False,
@@ -26,3 +44,48 @@ VARIANTS = {
         "policy": {"pi_threshold": 0.1},
     },
 }  # fmt: skip
+
+
+def start(model: dict[str, Any], dim: int, key: Key[Array, ""]) -> GP:
+    """Return the untrained GP."""
+    return build(model, dim, key)
+
+
+def pretrain(
+    spec: dict[str, Any], training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
+) -> tuple[GP, Log]:
+    """Train one GP per (fold, seed): pytrees with a leading axis of folds x seeds, fold-major.
+
+    `keys` start the initial weights and the mini-batches; folds share the weights' structure, not their values.
+    """
+    settings = spec["pretrain"]
+    folds, seeds = keys.shape
+    flat = keys.reshape(-1)
+    starts = jax.vmap(lambda k: start(spec["model"], training.dim, jax.random.fold_in(k, 0)))(flat)
+    draws = jax.vmap(lambda k: jax.random.fold_in(k, 1))(flat)
+    if settings["objective"] == "ekl":
+        data = moments(training, draws.reshape(keys.shape), settings["matched_points"])
+
+        def fit(pair):
+            gp, block = pair
+            return lbfgs(lambda g: ekl_training(g, block), gp, steps=settings["steps"])
+
+        return over_pairs(fit, (starts, data), accelerator)
+    fold, _ = pair_indices(folds, seeds)
+    rows = jax.tree.map(jax.numpy.asarray, training.rows)
+    per_shuffle = batches_per_shuffle(training.counts, settings["batch"])
+
+    def fit(pair):
+        gp, members, present, key = pair
+        return adam(
+            gp, rows, members, present, key, steps=settings["steps"], learning_rate=settings["learning_rate"],
+            batch=settings["batch"], per_shuffle=per_shuffle,
+        )  # fmt: skip
+
+    pairs = (starts, jax.numpy.asarray(training.members)[fold], jax.numpy.asarray(training.present)[fold], draws)
+    return over_pairs(fit, pairs, accelerator)
+
+
+def policy(params: GP, settings: dict[str, Any], acquisition: str, budget: int) -> FixedPrior:
+    """Return the BO policy of a trained GP: the prior stays fixed during BO."""
+    return FixedPrior(params, make(acquisition, settings), budget)

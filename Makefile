@@ -1,0 +1,48 @@
+# Needs Python >= 3.11 and make; everything else is installed into .venv from requirements.lock.
+PYTHON ?= python3
+CORES ?= $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
+BIN := .venv/bin
+READY := .venv/.installed
+
+.PHONY: reproduce smoke paper test test-fast lint benchmark clean install lock
+
+reproduce: install  ## every artefact of config.yaml, into results/laptop
+	$(BIN)/snakemake --cores $(CORES)
+
+smoke: install  ## the same in minutes, at toy sizes, into results/smoke
+	$(BIN)/snakemake --cores $(CORES) --configfile config/smoke.yaml
+
+paper: install  ## the published sizes on the papers' archives (downloads; days on two cores)
+	$(BIN)/snakemake --cores $(CORES) --configfile config/paper.yaml
+
+test: install
+	$(BIN)/python -m pytest -q -n $(CORES) --dist loadgroup
+
+test-fast: install  ## without the tests marked slow
+	$(BIN)/python -m pytest -q -n $(CORES) --dist loadgroup -m "not slow"
+
+lint: install
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/snakefmt --check Snakefile workflow
+	find notebooks -name '*.ipynb' -exec $(BIN)/nbstripout --verify {} +
+	$(BIN)/metabo check-config
+
+benchmark: install  ## speed against a textbook implementation and BoTorch, as ratios
+	$(BIN)/python -m pip install --quiet -r requirements-bench.lock
+	$(BIN)/python benchmarks/run.py
+
+clean:  ## results, workflow state and caches; keeps the environment and the downloaded archives
+	find results -mindepth 1 -not -name README.md -delete
+	rm -rf .snakemake .cache/jax .cache/run.lock .pytest_cache .ruff_cache .hypothesis
+
+install: $(READY)
+
+$(READY): requirements.lock pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -c 'import sys; sys.exit("Python >= 3.11 is needed; say make PYTHON=python3.x" if sys.version_info < (3, 11) else 0)'
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	touch $@
+
+lock:  ## re-make requirements.lock after a change of dependencies in pyproject.toml
+	test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --fork-strategy fewest --generate-hashes --no-emit-index-url --python-version 3.11 --no-header -o requirements.lock

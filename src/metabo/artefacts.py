@@ -1,0 +1,207 @@
+"""What the notebooks share: find and check their inputs, say where these come from, save figure and numbers."""
+
+import json
+import os
+import subprocess
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from metabo import __version__, files, metrics, registry, results
+from metabo.errors import DataError
+from metabo.plots import style
+
+EVALUATION_COLUMNS = ["benchmark", "split", "space", "fold", "task", "method", "prior_seed", "metric", "value"]
+
+_KEYS = (
+    *("comparison", "metric", "threshold", "task", "method", "reference", "alternative"),
+    *("iteration", "prior_seed", "repetition"),
+)
+
+
+def enter_project() -> None:
+    """Change to the project folder when a notebook is opened in its own folder; paths are relative to the project."""
+    for folder in (Path.cwd(), *Path.cwd().parents):
+        if (folder / "workflow" / "catalogue.yaml").is_file():
+            os.chdir(folder)
+            return
+
+
+def load_trajectories(paths: list[str], benchmark: str, split: str, data: str = "") -> pd.DataFrame:
+    """Read trajectory tables and check that they belong together.
+
+    A run with another acquisition than its method's own is renamed ``method-acquisition``. Raises DataError if a table
+    is of another benchmark or split, if the tables were made from different data files, or from another than `data`.
+    """
+    if not paths:
+        raise DataError("no trajectory table given; name some in the parameter 'trajectories'")
+    table = results.read([_existing(path) for path in paths])
+    _same_origin(table, benchmark, split, "trajectories")
+    hashes = sorted(table["data"].unique())
+    if len(hashes) > 1:
+        raise DataError(f"trajectories: made from different data files {hashes}; run the outdated methods again")
+    if data and Path(data).exists() and hashes[0] != files.digest(data)[:12]:
+        raise DataError(
+            f"trajectories: made from data {hashes[0]}, but {data} is {files.digest(data)[:12]}; run `bo` again"
+        )
+    pairs = table[["method", "acquisition"]].drop_duplicates().itertuples(index=False)
+    default = {m: registry.entry("methods", "VARIANTS", m)[1]["acquisition"] for m in table["method"].unique()}
+    for method, acquisition in [(m, a) for m, a in pairs if a != default[m]]:
+        chosen = (table["method"] == method) & (table["acquisition"] == acquisition)
+        table.loc[chosen, "method"] = f"{method}-{acquisition}"
+    return table
+
+
+def load_evaluations(paths: list[str], benchmark: str, split: str) -> pd.DataFrame:
+    """Read evaluation tables (losses of the priors) and check them like `load_trajectories`."""
+    tables = []
+    for path in paths:
+        try:
+            table = pd.read_parquet(_existing(path))
+        except DataError:
+            raise
+        except Exception as error:
+            raise DataError(f"{path}: not a readable evaluation table ({error}); delete it and run again") from error
+        missing = [column for column in EVALUATION_COLUMNS if column not in table]
+        if missing:
+            raise DataError(f"{path}: evaluation table without columns {missing}; delete it and run again")
+        text = dict.fromkeys([c for c in EVALUATION_COLUMNS if c not in ("prior_seed", "value")], "str")
+        tables.append(table[EVALUATION_COLUMNS].astype(text))
+    if not tables:
+        raise DataError("no evaluation table given; name some in the parameter 'evaluations'")
+    joined = pd.concat(tables, ignore_index=True)
+    _same_origin(joined, benchmark, split, "evaluations")
+    bad = ~np.isfinite(joined["value"])
+    if bad.any():
+        raise DataError(f"evaluations: value is not finite in row {joined[bad].iloc[0].to_dict()}")
+    return joined
+
+
+def runs(table: pd.DataFrame, column: str = "simple_regret") -> metrics.Runs:
+    """Build `metrics.Runs`; which methods have no pre-training comes from their registration."""
+    return metrics.collect(table, column, single_task={m for m in table["method"].unique() if not _pretrained(m)})
+
+
+def _pretrained(name: str) -> bool:
+    return bool(registry.entry("methods", "VARIANTS", name.partition("-")[0])[1]["pretrain"])
+
+
+def _existing(path: str) -> str:
+    if not Path(path).is_file():
+        raise DataError(
+            f"{path}: no such input; make it (`snakemake --cores 2 trajectories priors`) or change the path"
+        )
+    return path
+
+
+def _same_origin(table: pd.DataFrame, benchmark: str, split: str, what: str) -> None:
+    for column, expected in (("benchmark", benchmark), ("split", split)):
+        other = sorted(set(table[column]) - {expected})
+        if other:
+            raise DataError(
+                f"{what}: {column} is {other}, the parameter says '{expected}'; give tables of one {column}"
+            )
+
+
+def available(iterations: list[int], last: int) -> list[int]:
+    """Return the iterations that the runs have: one beyond the last becomes the last (smaller scales stop earlier)."""
+    return sorted({min(int(i), last) for i in iterations})
+
+
+def origins(paths: list[str]) -> pd.DataFrame:
+    """Show where inputs come from, by their sidecars: file, stage, commit, code and settings hash, seeds.
+
+    A missing sidecar shows as "no sidecar"; the file's own checksum is compared with the recorded one.
+    """
+    rows = []
+    for path in paths:
+        sidecar = Path(path).with_suffix(".json")
+        record: dict[str, Any] = json.loads(sidecar.read_text()) if sidecar.is_file() else {}
+        git = record.get("git") or {}
+        commit = (git.get("commit") or "")[:10] + (" + changes" if git.get("dirty") else "")
+        checksums = {Path(p).name: value for p, value in record.get("outputs", {}).items()}
+        recorded = checksums.get(Path(path).name)
+        edited = "yes" if recorded == files.digest(path) else "NO: edited since"
+        rows.append(
+            {
+                "file": Path(path).name, "stage": record.get("stage", "?"), "commit": commit or "?",
+                "code": str(record.get("code_sha256", "?"))[:10], "settings": str(record.get("spec_sha256", "?"))[:10],
+                "finished": record.get("finished", "?"), "as written": edited if recorded else "no sidecar",
+            }
+        )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def commit() -> str:
+    """Return the commit of the project, "+" appended when files differ from it, "unknown" outside a checkout."""
+
+    def git(*arguments: str) -> str | None:
+        try:
+            done = subprocess.run(["git", *arguments], capture_output=True, text=True, timeout=30)
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    found, changes = git("rev-parse", "HEAD"), git("status", "--porcelain")
+    return f"{found}+" if found and changes else found or "unknown"
+
+
+def labelled(table: pd.DataFrame) -> pd.DataFrame:
+    """Replace method names by their labels (in the columns that hold methods), for display."""
+    columns = [c for c in ("method", "reference", "alternative") if c in table]
+    return table.assign(**{c: table[c].map(lambda name: style.look(name).label) for c in columns})
+
+
+def pivot(table: pd.DataFrame, rows: str, columns: str, values: str) -> pd.DataFrame:
+    """Spread a tidy table for display, keeping the order of appearance in both directions, methods by label."""
+    t = labelled(table)
+    wide = t.pivot(index=rows, columns=columns, values=values)
+    return wide.reindex(index=dict.fromkeys(t[rows]), columns=dict.fromkeys(t[columns])).rename_axis(columns=None)
+
+
+def numbers(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Join tables into one tidy table, one number per row: table, the keys that any of them uses, quantity, value."""
+    parts = []
+    for name, table in tables.items():
+        keys = [key for key in _KEYS if key in table]
+        values = table.drop(columns=keys).astype(np.float64)
+        for quantity in values:
+            parts.append(table[keys].assign(table=name, quantity=quantity, value=values[quantity]))
+    joined = pd.concat(parts, ignore_index=True)
+    for key in ("iteration", "prior_seed", "repetition"):
+        if key in joined:
+            joined[key] = joined[key].astype("Int64")
+    return joined[["table", *(key for key in _KEYS if key in joined), "quantity", "value"]]
+
+
+def save(figure: Figure, tables: Mapping[str, pd.DataFrame], out: str, artefact: str, title: str, caption: str) -> None:
+    """Write figure.pdf, figure.png and data.csv to the folder `out`, each atomically.
+
+    The images carry artefact, title, caption and commit in their metadata, and no clock, so that the same numbers
+    drawn by the same commit give the same bytes.
+    """
+    data = numbers(tables)
+    data.insert(0, "artefact", artefact)
+    version = f"metabo {__version__}, commit {commit()}"
+    pdf = {"Title": f"{artefact}: {title}", "Subject": caption, "Keywords": version, "CreationDate": None}
+    png = {"Title": f"{artefact}: {title}", "Description": caption, "Source": version}
+    for name, metadata in (("figure.pdf", pdf), ("figure.png", png)):
+        with files.atomic_path(Path(out) / name) as scratch, style.theme():
+            figure.savefig(scratch, metadata=metadata, bbox_inches="tight", pad_inches=0.08)
+    files.write_text(Path(out) / "data.csv", data.to_csv(index=False))
+
+
+def show(out: str) -> Any:
+    """Return the saved PNG for display in the notebook."""
+    from IPython.display import Image
+
+    return Image(filename=str(Path(out) / "figure.png"))
+
+
+def missing(wanted: Collection[str], present: Collection[str]) -> list[str]:
+    """Return the wanted methods that have no runs here (e.g. EKL needs matched data), in the given order."""
+    return [method for method in wanted if method not in present]

@@ -1,0 +1,95 @@
+"""The one BO loop for finite pools: `scan` over iterations, one compiled program for all priors, tasks and seeds."""
+
+import os
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree
+
+from metabo.bo.policy import Candidates, Info, Policy
+from metabo.errors import ConfigError
+
+
+class Steps(NamedTuple):
+    """One run: selected candidate, its output, and `Info`, each of length `initial + iterations`."""
+
+    index: Int[Array, " t"]
+    y: Float[Array, " t"]
+    info: Info
+
+
+def run(
+    policy: Policy,
+    candidates: Candidates,
+    outputs: Float[Array, " c"],
+    initial: Int[Array, " k"],
+    key: Key[Array, ""],
+    iterations: int,
+) -> Steps:
+    """Observe the `initial` candidates, then run BO for `iterations` steps (hyperbo Algorithm 1 on a finite pool)."""
+    init_key, loop_key = jax.random.split(key)
+    nothing = Info(jnp.asarray(jnp.nan), jnp.asarray(jnp.nan), jnp.asarray(True))
+
+    def given(state, index):
+        y = outputs[index]
+        return policy.observe(state, index, y), Steps(index, y, nothing)
+
+    def step(state, number):
+        index, info = policy.select(state, jax.random.fold_in(loop_key, number))
+        y = outputs[index]
+        return policy.observe(state, index, y), Steps(index, y, info)
+
+    state = policy.init(candidates, init_key)
+    state, before = jax.lax.scan(given, state, initial)
+    _, after = jax.lax.scan(step, state, jnp.arange(iterations))
+    return jax.tree.map(lambda a, b: jnp.concatenate([a, b]), before, after)
+
+
+class Runs(NamedTuple):
+    """A list of runs: which policy, which task, which initial candidates (k may be 0), which key."""
+
+    policy: Int[Array, " r"]
+    task: Int[Array, " r"]
+    initial: Int[Array, "r k"]
+    key: Key[Array, " r"]
+
+
+@eqx.filter_jit
+def run_all(
+    policies: PyTree,
+    x: Float[Array, "tasks c d"],
+    outputs: Float[Array, "tasks c"],
+    mask: Bool[Array, "tasks c"],
+    runs: Runs,
+    iterations: int,
+    chunk: int,
+) -> Steps:
+    """Run every entry of `runs`, `chunk` of them side by side; `policies` is a pytree with a leading policy axis.
+
+    Results do not depend on `chunk`. Memory: chunk x budget x c floats for a GP policy.
+    """
+
+    def one(entry: Runs) -> Steps:
+        policy = jax.tree.map(lambda leaf: leaf[entry.policy] if eqx.is_array(leaf) else leaf, policies)
+        pool = Candidates(x[entry.task], mask[entry.task])
+        return run(policy, pool, outputs[entry.task], entry.initial, entry.key, iterations)
+
+    return jax.lax.map(one, runs, batch_size=chunk)
+
+
+def check_memory(iterations: int, candidates: int, chunk: int, where: str) -> None:
+    """Raise ConfigError when the posterior rows of one chunk of runs cannot fit in the machine's memory."""
+    need = iterations * candidates * chunk * 8
+    have = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if need > 0.8 * have:
+        raise ConfigError(
+            f"{where}: {iterations} iterations x {candidates} candidates x {chunk} runs need {need / 2**30:.1f} GiB, "
+            f"the machine has {have / 2**30:.1f}; lower bo.iterations or the benchmark's pool"
+        )
+
+
+def describe(steps: Steps) -> dict[str, Any]:
+    """Return the sidecar fields of a batch: how many steps were not numerically sound."""
+    return {"steps": int(steps.index.size), "failed_steps": int((~steps.info.ok).sum())}

@@ -1,0 +1,54 @@
+"""The policy protocol: three pure functions that one loop runs for every method, GP or not."""
+
+from typing import NamedTuple, Protocol, TypeVar
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key
+
+State = TypeVar("State")
+
+
+class Candidates(NamedTuple):
+    """A finite pool: inputs x (c, d) and a mask (c,) of the valid rows (padding is never selected)."""
+
+    x: Float[Array, "c d"]
+    mask: Bool[Array, " c"]
+
+
+class Info(NamedTuple):
+    """What a person or a table needs of one selection, never fed back: predicted mean and standard deviation (with
+    noise) at the selected candidate, NaN without a model, and whether the step was numerically sound."""
+
+    mean: Float[Array, ""]
+    std: Float[Array, ""]
+    ok: Bool[Array, ""]
+
+
+class Policy(Protocol[State]):
+    """A BO method on a finite pool. `State` has fixed shapes: the budget is known beforehand."""
+
+    def init(self, candidates: Candidates, key: Key[Array, ""]) -> State:
+        """Return the state before any observation."""
+
+    def select(self, state: State, key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
+        """Return the index of the candidate to evaluate next."""
+
+    def observe(self, state: State, index: Int[Array, ""], y: Float[Array, ""]) -> State:
+        """Return the state after candidate `index` gave the output y."""
+
+
+def argmax(
+    scores: Float[Array, " c"], mask: Bool[Array, " c"], priority: Float[Array, " c"]
+) -> Int[Array, ""]:
+    """Return the best valid candidate; ties go to the highest `priority` (drawn once per run).
+
+    The authors' code shuffles the pool once per run and takes the first maximum, which is the same rule.
+    """
+    scores = jnp.where(mask, scores, -jnp.inf)
+    return jnp.argmax(jnp.where(mask & (scores == jnp.max(scores)), priority, -1.0))
+
+
+def tie_breakers(key: Key[Array, ""], count: int) -> Float[Array, " c"]:
+    """Draw one random priority in [0, 1) per candidate."""
+    return jax.random.uniform(key, (count,), jnp.float64)

@@ -1,0 +1,101 @@
+"""Offline BO on a benchmark: which runs there are, and the table of what they did (schema: `metabo.results`)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+
+from metabo import registry
+from metabo.bo.loop import Runs, Steps, check_memory, run_all
+from metabo.errors import ConfigError
+from metabo.keys import stream
+from metabo.priors import SpacePrior
+from metabo.tasks import Benchmark, stack
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One BO run: which task (of which fold), prior seed and BO seed."""
+
+    fold: int
+    task: str
+    prior_seed: int
+    seed: int
+
+
+def entries(benchmark: Benchmark, prior: SpacePrior, prior_seeds: int, seeds: int) -> list[Entry]:
+    """List the runs of one space. Raises ConfigError when a task has fewer given initialisations than BO seeds."""
+    listed = []
+    for f, fold in enumerate(prior.folds):
+        for task in fold.test:
+            given = benchmark.initial.get(task)
+            if given is not None and len(given) < seeds:
+                raise ConfigError(
+                    f"config key 'bo.seeds' is {seeds}, but task '{task}' of benchmark '{benchmark.name}' has only "
+                    f"{len(given)} initialisations; set bo.seeds to at most {len(given)}"
+                )
+            listed += [Entry(f, task, p, s) for p in range(prior_seeds) for s in range(seeds)]
+    return listed
+
+
+def optimise(
+    benchmark: Benchmark, prior: SpacePrior, prior_seeds: int, spec: dict[str, Any], chunk: int | None
+) -> pd.DataFrame:
+    """Run BO on every test task of one space, for every prior and seed, and return the trajectory table.
+
+    `chunk` runs go side by side (None: all); it changes speed and memory, never results.
+    """
+    module = registry.load("methods", "VARIANTS", spec["method"])
+    listed = entries(benchmark, prior, prior_seeds, spec["seeds"])
+    names = list(dict.fromkeys(entry.task for entry in listed))
+    tasks = [benchmark.tasks[name] for name in names]
+    none = np.zeros(0, dtype=np.int64)
+    starts = [benchmark.initial[e.task][e.seed] if e.task in benchmark.initial else none for e in listed]
+    runs = Runs(
+        policy=jnp.asarray([e.fold * prior_seeds + e.prior_seed for e in listed]),
+        task=jnp.asarray([names.index(e.task) for e in listed]),
+        initial=jnp.asarray(np.stack(starts)),
+        key=jnp.stack([stream(spec["seed"], "bo", e.task, e.prior_seed, e.seed) for e in listed]),
+    )
+    budget = spec["iterations"] + runs.initial.shape[1]
+    batch = stack([t.x for t in tasks], [t.y for t in tasks])
+    chunk = min(chunk or len(listed), len(listed))
+    check_memory(budget, batch.x.shape[1], chunk, f"benchmark '{benchmark.name}', method '{spec['method']}'")
+    policies = module.policy(prior.params, spec["policy"], spec["acquisition"], budget)
+    steps = run_all(policies, *map(jnp.asarray, batch), runs, spec["iterations"], chunk)
+    return table(benchmark, prior, spec, listed, jax.tree.map(np.asarray, steps))
+
+
+def table(
+    benchmark: Benchmark, prior: SpacePrior, spec: dict[str, Any], listed: list[Entry], steps: Steps
+) -> pd.DataFrame:
+    """Lay out the runs as one row per observation; regrets are against the best of the whole pool (hyperbo §7.3)."""
+    runs, length = steps.index.shape
+    tasks = [benchmark.tasks[e.task] for e in listed]
+    best = np.maximum.accumulate(steps.y, axis=1)
+    top = np.array([t.y.max() for t in tasks])[:, None]
+    spread = np.array([np.ptp(t.y) for t in tasks])[:, None]
+    regret = top - best
+    metric = np.stack([t.metric[index] for t, index in zip(tasks, steps.index, strict=True)])
+    constant = {"benchmark": benchmark.name, "split": spec["split"], "method": spec["method"]}
+    constant |= {"acquisition": spec["acquisition"], "space": prior.space, "data": spec["data"]}
+    per_run = {
+        "fold": [prior.folds[e.fold].name for e in listed],
+        "task": [e.task for e in listed],
+        "prior_seed": [e.prior_seed for e in listed],
+        "seed": [e.seed for e in listed],
+    }
+    per_step = {
+        "candidate": steps.index, "y": steps.y, "best_y": best, "simple_regret": regret,
+        # A constant task has no spread: every point is optimal and its normalised regret is 0.
+        "normalised_regret": np.where(spread > 0, regret / np.where(spread > 0, spread, 1.0), 0.0),
+        "metric": metric, "mean": steps.info.mean, "std": steps.info.std, "ok": steps.info.ok,
+    }  # fmt: skip
+    columns: dict[str, Any] = {name: np.repeat(values, length) for name, values in per_run.items()}
+    columns |= {name: values.reshape(-1) for name, values in per_step.items()}
+    columns["iteration"] = np.tile(np.arange(1 - (length - spec["iterations"]), spec["iterations"] + 1), runs)
+    columns["feasible"] = np.ones(runs * length, dtype=bool)
+    return pd.DataFrame(columns).assign(**constant)

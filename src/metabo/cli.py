@@ -1,0 +1,50 @@
+"""The command `metabo`: look at what is registered, check the configuration."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from metabo import catalogue, config, registry
+from metabo.errors import MetaboError
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run the command line. A MetaboError ends it with one clear message and exit status 1."""
+    parser = argparse.ArgumentParser(prog="metabo", description="Bayesian optimisation with learned GP priors")
+    commands = parser.add_subparsers(dest="command", required=True)
+    listing = commands.add_parser("list", help="list what is registered")
+    listing.add_argument("what", choices=("methods", "benchmarks", "artefacts"))
+    checking = commands.add_parser("check-config", help="check config.yaml, the overlays and the catalogue")
+    checking.add_argument("overlay", nargs="*", type=Path, help="overlays to check (default: every config/*.yaml)")
+    args = parser.parse_args(argv)
+    try:
+        lines = _list(args.what) if args.command == "list" else _check(args.overlay)
+    except MetaboError as error:
+        print(f"metabo: {error}", file=sys.stderr)
+        raise SystemExit(1) from None
+    print("\n".join(lines))
+
+
+def _list(what: str) -> list[str]:
+    if what == "artefacts":
+        return [
+            f"{id:16} {', '.join(entry['benchmarks']):20} {entry['title']}" for id, entry in catalogue.load().items()
+        ]
+    if what == "benchmarks":
+        return [f"{name:16} {_source(name)}" for name in registry.names("data", "BENCHMARKS")]
+    methods = {name: registry.entry("methods", "VARIANTS", name) for name in registry.names("methods", "VARIANTS")}
+    return [f"{name:16} {entry['label']:10} {module}" for name, (module, entry) in methods.items()]
+
+
+def _source(benchmark: str) -> str:
+    entry = config.benchmark_entry(benchmark)
+    return f"archive {entry['dataset']} (downloaded on request)" if entry["dataset"] else f"package {entry['package']}"
+
+
+def _check(overlays: list[Path]) -> list[str]:
+    papers = catalogue.papers(catalogue.load())
+    checked = []
+    for chosen in ((), *((path,) for path in overlays or sorted(Path("config").glob("*.yaml")))):
+        config.check(config.load(overlays=chosen), papers=papers)
+        checked.append(f"ok: config.yaml{''.join(f' + {path}' for path in chosen)}")
+    return [*checked, f"ok: {catalogue.CATALOGUE}"]

@@ -1,0 +1,101 @@
+"""Which source files of this package a job runs: the import graph, read from syntax trees, nothing imported.
+
+The workflow lists these files as inputs of a job, so a change of code re-runs exactly the jobs that use it, and a
+sidecar records their common hash. Modules that a stage loads by name (a method, a data source) come from the registry.
+"""
+
+import ast
+import json
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from metabo import registry
+
+PACKAGE = "metabo"
+PACKAGE_ROOT = Path(__file__).parent
+
+
+def files(roots: Iterable[str]) -> list[Path]:
+    """Return the sorted source files of `roots` (module names) and of every package module they import, transitively.
+
+    Imports inside functions count, and so do the `__init__` files of parent packages.
+    """
+    found: dict[str, Path] = {}
+    queue = list(roots)
+    while queue:
+        name = queue.pop()
+        if name in found:
+            continue
+        found[name] = source(name)
+        queue += [m for m in _imports(found[name], name) if _locate(m)]
+    return sorted(set(found.values()))
+
+
+def source(module: str) -> Path:
+    """Return the file of a package module. Raises ModuleNotFoundError."""
+    path = _locate(module)
+    if path is None:
+        raise ModuleNotFoundError(f"module '{module}' is not in {PACKAGE_ROOT}; check the name in the rule or registry")
+    return path
+
+
+def uses(sources: Iterable[Path], package: str) -> bool:
+    """Tell whether any of the source files imports `package` (a top-level name such as "jax")."""
+    return any(name.split(".")[0] == package for path in sources for name in _imports(path, _module_name(path)))
+
+
+def stage_roots(stage: str, spec: dict[str, Any]) -> list[str]:
+    """Return the modules where the code of one job starts: the stage, and what it loads by registered name."""
+    roots = [f"{PACKAGE}.stages.{stage}"]
+    if "method" in spec:
+        roots.append(registry.entry("methods", "VARIANTS", spec["method"])[0])
+    if stage == "data":
+        roots.append(registry.entry("data", "BENCHMARKS", spec["benchmark"])[0])
+    return roots
+
+
+def notebook_roots(template: str | Path) -> list[str]:
+    """Return the package modules that the code cells of a notebook import."""
+    cells = json.loads(Path(template).read_text())["cells"]
+    source = "\n".join("".join(cell["source"]) + "\n" for cell in cells if cell["cell_type"] == "code")
+    plain = "\n".join(line for line in source.splitlines() if not line.lstrip().startswith(("%", "!")))
+    return sorted(m for m in _imported(ast.parse(plain), "") if _locate(m))
+
+
+def _locate(name: str) -> Path | None:
+    """Return the file of a package module, or None if the name is not one."""
+    if name.split(".")[0] != PACKAGE:
+        return None
+    base = PACKAGE_ROOT.joinpath(*name.split(".")[1:])
+    candidates = (base / "__init__.py", base.with_name(f"{base.name}.py"))
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def _module_name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE_ROOT).with_suffix("").parts
+    return ".".join((PACKAGE, *(parts[:-1] if parts[-1] == "__init__" else parts)))
+
+
+@cache
+def _imports(path: Path, name: str) -> frozenset[str]:
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    parents = {name.rsplit(".", i)[0] for i in range(1, name.count(".") + 1)}
+    return frozenset(_imported(ast.parse(path.read_text()), package) | parents)
+
+
+def _imported(tree: ast.AST, package: str) -> set[str]:
+    """List the dotted names that a syntax tree imports; `package` resolves relative imports.
+
+    `from a import b` gives both "a" and "a.b", because `b` may be a module or a name in `a`.
+    """
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: package.count(".") + 2 - node.level] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            names |= {base} | {f"{base}.{alias.name}" for alias in node.names}
+    return names

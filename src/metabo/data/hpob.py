@@ -1,0 +1,157 @@
+"""HPO-B v3: accuracies of classic learners over 16 search spaces (hyperbo §7.6), from the archive hpob-data.zip.
+
+Outputs are the accuracies as published (maximised, neither warped nor rescaled). Pre-training uses the meta-train
+tasks of a space, BO runs on its meta-test tasks from five published sets of five initial points; the validation tasks
+are counted and not used, as in the authors' code. Constant training tasks are kept and flagged.
+"""
+
+import json
+import zlib
+from dataclasses import replace
+from functools import partial
+from io import BufferedIOBase
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from metabo.data import counts
+from metabo.data.archives import read_members
+from metabo.data.hpob_counts import STATED, report
+from metabo.errors import ConfigError, DataError
+from metabo.spaces import Parameter, SearchSpace
+from metabo.tasks import Benchmark, Fold, Task
+
+BENCHMARKS = {
+    "hpob": {
+        "dataset": "hpob",
+        "matched": False,
+        "default_split": "held_out",
+        "package": None,
+        "settings": ["spaces", "max_points", "seed"],
+    }
+}
+
+SPLITS = ("train", "validation", "test")
+FILES = {split: f"meta-{split}-dataset.json" for split in SPLITS}
+INITIAL = "bo-initializations.json"
+SEEDS = tuple(f"test{i}" for i in range(5))
+
+
+class Table(NamedTuple):
+    """One task as stored: `x` (n, d), `y` (n,) with NaN where absent, and where it stands in the archive."""
+
+    x: np.ndarray
+    y: np.ndarray
+    where: str
+
+
+Meta = dict[str, dict[str, Table]]
+
+
+def load(name: str, settings: dict[str, Any], archive: Path | None) -> Benchmark:
+    """Parse the archive. Settings: `spaces` (search space ids), `max_points` (null, or the size of a uniform sample of
+    each *training* task) and `seed` of that sample.
+
+    Task names are "space/dataset", groups the data set ids. Raises DataError for a damaged archive, a missing member
+    or field, arrays that do not fit, a task without any finite row, or an initial point that does not exist.
+    """
+    chosen = counts.take(name, settings, {"spaces": list(STATED), "max_points": None, "seed": 0})
+    if chosen["max_points"] is not None:
+        counts.whole_number(name, "max_points", chosen["max_points"], least=1)
+    seed = counts.whole_number(name, "seed", chosen["seed"], least=0)
+    ids = list(dict.fromkeys(counts.one_of(name, "spaces", str(s), tuple(STATED)) for s in chosen["spaces"]))
+    if not ids:
+        raise ConfigError(f"benchmarks.{name}.spaces is empty; choose from {', '.join(STATED)}")
+    if archive is None:
+        raise DataError(f"benchmark '{name}' needs the archive hpob-data.zip; run its download first")
+    parsed = read_members(archive, (*FILES.values(), INITIAL), partial(_parse, archive))
+    meta = {split: parsed[FILES[split]] for split in SPLITS}
+    spaces, tasks, initial, folds = {}, {}, {}, []
+    for space in ids:
+        spaces[space] = _search_space(archive, meta, space)
+        train = {f"{space}/{t}": _task(space, t, table) for t, table in meta["train"][space].items()}
+        test = {f"{space}/{t}": _task(space, t, table) for t, table in meta["test"][space].items()}
+        if both := sorted(train.keys() & test.keys()):
+            raise DataError(f"{archive}: tasks {both} are in meta-train and in meta-test")
+        tasks |= {t: _subsample(task, chosen["max_points"], seed) for t, task in train.items()} | test
+        initial |= {t: _initial(parsed[INITIAL], task) for t, task in test.items()}
+        folds.append(Fold(space, space, tuple(train), tuple(test)))
+    lines, flags = report(meta, ids)
+    lines.append(counts.count("repeated inputs (loaded tasks)", counts.repeated_inputs(tasks)))
+    notes = {"counts": lines, "flags": flags + counts.flat_tasks(tasks), "inputs": "unit"}
+    return Benchmark(name, spaces, tasks, (), {"held_out": tuple(folds)}, initial, notes)
+
+
+def _parse(archive: Path, member: str, stream: BufferedIOBase) -> Any:
+    """Parse one member into arrays at once, so that only one member's Python lists are alive at a time."""
+    try:
+        data = json.load(stream)
+        if member.endswith(INITIAL):
+            return data
+        return {s: {t: _table(archive, member, s, t, v) for t, v in tasks.items()} for s, tasks in data.items()}
+    except (ValueError, AttributeError) as error:
+        raise DataError(f"{archive}: {member} is not {{space: {{task: ...}}}} in JSON ({error})") from error
+
+
+def _table(archive: Path, member: str, space: str, task: str, content: dict[str, Any]) -> Table:
+    where = f"{archive}: {member}, task {space}/{task}"
+    missing = [key for key in ("X", "y") if key not in content]
+    if missing:
+        raise DataError(f"{where}: no field '{missing[0]}'; found {sorted(content)}")
+    try:
+        x = np.array(content["X"], dtype=np.float64)
+        y = np.array(content["y"], dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        raise DataError(f"{where}: X or y is not a rectangular array of numbers ({error})") from error
+    if x.ndim != 2 or y.shape not in ((len(x),), (len(x), 1)):
+        raise DataError(f"{where}: X {x.shape} and y {y.shape} do not fit; need (n, d) and (n,) or (n, 1)")
+    return Table(x, y.reshape(-1), where)
+
+
+def _search_space(archive: Path, meta: dict[str, Meta], space: str) -> SearchSpace:
+    """Describe a space by its number of inputs (the archive has no names). Raises DataError if tasks disagree."""
+    for split in ("train", "test"):
+        if not meta[split].get(space):
+            held = ", ".join(meta[split])
+            raise DataError(f"{archive}: space '{space}' has no task in {FILES[split]}; it holds {held}")
+    first, *others = [table for split in ("train", "test") for table in meta[split][space].values()]
+    for table in others:
+        if table.x.shape[1] != first.x.shape[1]:
+            raise DataError(f"{table.where}: {table.x.shape[1]} inputs; {first.where} has {first.x.shape[1]}")
+    return SearchSpace(space, tuple(Parameter(f"x{i}", "linear", 0.0, 1.0) for i in range(first.x.shape[1])))
+
+
+def _task(space: str, task: str, table: Table) -> Task:
+    rows = np.flatnonzero(np.isfinite(table.y) & np.isfinite(table.x).all(axis=1))
+    if not len(rows):
+        raise DataError(f"{table.where}: none of its {len(table.y)} rows is finite; repair the archive")
+    lost = table.x[~np.isfinite(table.y) & np.isfinite(table.x).all(axis=1)]
+    y = table.y[rows]
+    return Task(f"{space}/{task}", space, task, table.x[rows], y, y, rows, lost)
+
+
+def _initial(data: Any, task: Task) -> np.ndarray:
+    """Return the (5, 5) positions of the published initial points among the task's loaded rows."""
+    where = f"{INITIAL}, task {task.name}"
+    try:
+        stored = np.array([data[task.space][task.group][seed] for seed in SEEDS])
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{where}: needs lists {', '.join(SEEDS)} of equal length ({error!r})") from error
+    if stored.ndim != 2 or not np.issubdtype(stored.dtype, np.integer):
+        raise DataError(f"{where}: needs lists {', '.join(SEEDS)} of row numbers, got {stored.dtype} {stored.shape}")
+    position = {int(row): i for i, row in enumerate(task.rows)}
+    absent = [int(row) for row in stored.ravel() if int(row) not in position]
+    if absent:
+        raise DataError(f"{where}: row {absent[0]} is not one of the task's {len(position)} finite rows")
+    return np.array([[position[int(row)] for row in seed] for seed in stored])
+
+
+def _subsample(task: Task, size: int | None, seed: int) -> Task:
+    """Keep a uniform sample of at most `size` rows, in their order; depends on seed and task name only."""
+    if size is None or len(task.y) <= size:
+        return task
+    generator = np.random.default_rng([seed, zlib.crc32(task.name.encode())])
+    rows = np.sort(generator.choice(len(task.y), size, replace=False))
+    picked = {key: getattr(task, key)[rows] for key in ("x", "y", "metric", "rows")}
+    return replace(task, **picked)

@@ -1,0 +1,236 @@
+"""PD1: optimiser hyperparameters of 24 deep-learning tasks (hyperbo §7.1), from the published archive pd1.tar.gz.
+
+Four JSON-lines files: matched (one set of points for all tasks) and unmatched, each in two phases. Outputs are
+y = -log(error rate + 1e-10); the error rate is the best over training. Repeated inputs are kept.
+"""
+
+import json
+from functools import partial
+from io import BufferedIOBase
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from metabo.data import counts
+from metabo.data.archives import read_members
+from metabo.data.pd1_counts import report
+from metabo.errors import DataError, nearest
+from metabo.spaces import Parameter, SearchSpace
+from metabo.tasks import Benchmark, MatchedBlock, Task, leave_group_out
+
+BENCHMARKS = {
+    "pd1": {
+        "dataset": "pd1",
+        "matched": True,
+        "default_split": "held_out",
+        "package": None,
+        "settings": ["inputs", "divergence"],
+    }
+}
+
+FILES = tuple(f"pd1_{kind}_phase{phase}_results.jsonl" for phase in (0, 1) for kind in ("matched", "unmatched"))
+INPUTS = (
+    "hps.lr_hparams.decay_steps_factor",
+    "hps.lr_hparams.initial_value",
+    "hps.lr_hparams.power",
+    "hps.opt_hparams.momentum",
+)
+METRIC = "best_valid/error_rate"
+TASK = "study_group"
+STATUS = "status"
+TRAINING_ONLY = "imagenet_resnet50,imagenet,resnet,resnet50,1024"
+HAIR = 0.01  # share of a parameter's (warped) range by which a point may lie outside the box
+
+# hyperbo Table 4, in the column order of the authors' code: λ, η, p, 1 - β.
+SPACE = SearchSpace(
+    "pd1",
+    (
+        Parameter("decay_steps_factor", "linear", 0.01, 0.99),
+        Parameter("initial_value", "log", 1e-5, 10.0),
+        Parameter("power", "linear", 0.1, 2.0),
+        Parameter("one_minus_momentum", "log", 1e-3, 1.0),
+    ),
+)
+
+
+class Trials(NamedTuple):
+    """All n rows of the archive, one array per field; absent numbers are NaN.
+
+    `task`, `status`, `file` are text; `raw` (n, 4) is λ, η, p, β; `line` counts from 1 within the file; `phase` is 0
+    or 1; `matched` a flag.
+    """
+
+    task: np.ndarray
+    raw: np.ndarray
+    error: np.ndarray
+    status: np.ndarray
+    file: np.ndarray
+    line: np.ndarray
+    phase: np.ndarray
+    matched: np.ndarray
+
+
+def load(name: str, settings: dict[str, Any], archive: Path | None) -> Benchmark:
+    """Parse the archive. Settings: `inputs` ("unit": Table 4 to [0, 1]; "warped": λ, ln η, p, ln(1 - β), unscaled as in
+    the authors' code) and `divergence` ("nan": drop a row without a finite value, the authors' code; "status": drop
+    also every row whose status is not "done", since a diverged run may carry a finite best value).
+
+    Raises DataError for a damaged archive, a missing file or column, a point far outside the box (with file and row),
+    or a task without any finite row.
+    """
+    chosen = counts.take(name, settings, {"inputs": "unit", "divergence": "nan"})
+    counts.one_of(name, "inputs", chosen["inputs"], ("unit", "warped"))
+    counts.one_of(name, "divergence", chosen["divergence"], ("nan", "status"))
+    if archive is None:
+        raise DataError(f"benchmark '{name}' needs the archive pd1.tar.gz; run its download first")
+    trials = read(archive)
+    unit, outside = unit_inputs(trials)
+    x = unit if chosen["inputs"] == "unit" else warped_inputs(trials)
+    kept = keep(trials, chosen["divergence"])
+    tasks = _tasks(trials, x, kept)
+    never = frozenset({TRAINING_ONLY}) & frozenset(tasks)
+    splits = {"held_out": leave_group_out(tasks, never_test=never)}
+    matched = matched_blocks(trials, x, kept)
+    lines = report(trials, tasks, {rule: keep(trials, rule) for rule in ("nan", "status")}, never)
+    flags = [*outside, *counts.flat_tasks(tasks)]
+    notes = {"counts": lines, "flags": flags, "inputs": chosen["inputs"], "divergence": chosen["divergence"]}
+    return Benchmark(name, {"pd1": SPACE}, tasks, matched, splits, notes=notes)
+
+
+def read(archive: Path) -> Trials:
+    """Read the four files, in one fixed order whatever the order in the archive. Raises DataError."""
+    parts = read_members(archive, FILES, partial(_parse, archive))
+    columns = {key: np.concatenate([parts[name][key] for name in FILES]) for key in ("raw", "error", "line")}
+    text = {key: np.array([v for name in FILES for v in parts[name][key]], dtype=object) for key in ("task", "status")}
+    sizes = [len(parts[name]["line"]) for name in FILES]
+    file = np.repeat(np.array(FILES, dtype=object), sizes)
+    phase = np.repeat([int("phase1" in name) for name in FILES], sizes)
+    matched = np.repeat(["unmatched" not in name for name in FILES], sizes)
+    return Trials(text["task"], columns["raw"], columns["error"], text["status"], file, columns["line"], phase, matched)
+
+
+def _parse(archive: Path, member: str, stream: BufferedIOBase) -> dict[str, Any]:
+    tasks, values, states, lines = [], [], [], []
+    needed = (TASK, STATUS, METRIC, *INPUTS)
+    absent = set(needed)
+    names: set[str] = set()
+    for number, text in enumerate(stream, start=1):
+        if not text.strip():
+            continue
+        where = f"{archive}: {member}, row {number}"
+        try:
+            row = json.loads(text)
+            values.append([_number(row.get(column)) for column in (*INPUTS, METRIC)])
+        except (ValueError, TypeError, AttributeError) as error:
+            raise DataError(f"{where}: not a JSON record of numbers ({error}); get the published archive") from error
+        if absent:
+            absent -= row.keys()
+            names |= row.keys()
+        tasks.append(row.get(TASK))
+        states.append(row.get(STATUS))
+        lines.append(number)
+        if TASK in row and len(str(row[TASK]).split(",")) < 3:
+            raise DataError(f"{where}: {TASK} '{row[TASK]}' is not 'name,dataset,...,batch size'")
+    if absent:
+        column = sorted(absent)[0]
+        raise DataError(f"{archive}: {member} has no column '{column}' in {len(lines)} rows.{nearest(column, names)}")
+    for number, task in zip(lines, tasks, strict=True):
+        if task is None:
+            raise DataError(f"{archive}: {member}, row {number}: {TASK} is empty; every row needs its task")
+    array = np.array(values, dtype=np.float64)
+    array[~np.isfinite(array)] = np.nan
+    bad = (array[:, 4] < 0) | (array[:, 4] > 1 + 1e-6)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise DataError(
+            f"{archive}: {member}, row {lines[row]}: {METRIC} {array[row, 4]} is not an error rate in [0, 1]"
+        )
+    return {"task": tasks, "status": states, "line": np.array(lines), "raw": array[:, :4], "error": array[:, 4]}
+
+
+def _number(value: Any) -> float:
+    return float("nan") if value is None else float(value)
+
+
+def keep(trials: Trials, rule: str) -> np.ndarray:
+    """Return (n,) True for the rows to use: finite inputs and value; by the rule "status" also status "done"."""
+    finite = np.isfinite(trials.raw).all(axis=1) & np.isfinite(trials.error)
+    return finite & (trials.status == "done") if rule == "status" else finite
+
+
+def unit_inputs(trials: Trials) -> tuple[np.ndarray, list[str]]:
+    """Map λ, η, p, 1 - β to the unit cube, NaN where an input is absent; also say which lie a hair outside (C08).
+
+    Points outside by at most `HAIR` are clipped and reported. Raises DataError for a point further out.
+    """
+    raw = trials.raw.copy()
+    raw[:, 3] = 1 - raw[:, 3]
+    unit = np.full(raw.shape, np.nan)
+    flags = []
+    for i, p in enumerate(SPACE.parameters):
+        warp = np.log if p.kind == "log" else np.asarray
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = (warp(raw[:, i]) - warp(p.low)) / (warp(p.high) - warp(p.low))
+        present = np.isfinite(raw[:, i])
+        bad = present & ~((share >= -HAIR) & (share <= 1 + HAIR))
+        if bad.any():
+            row = int(np.argmax(bad))
+            where = f"{trials.file[row]}, row {trials.line[row]}"
+            raise DataError(f"{where}: {p.name} {raw[row, i]} is far outside [{p.low}, {p.high}] (hyperbo Table 4)")
+        out = present & ((share < -1e-9) | (share > 1 + 1e-9))
+        if out.any():
+            low, high = np.nanmin(raw[:, i]), np.nanmax(raw[:, i])
+            flags.append(
+                f"{p.name}: {int(out.sum())} of {len(out)} points a hair outside [{p.low}, {p.high}]: {low}..{high}"
+            )
+        unit[present, i] = p.encode(np.clip(raw[present, i], p.low, p.high))[:, 0]
+    return unit, flags
+
+
+def warped_inputs(trials: Trials) -> np.ndarray:
+    """Return λ, ln η, p, ln(1 - β) without any scaling, as in the authors' code."""
+    decay, rate, power, momentum = trials.raw.T
+    return np.stack([decay, np.log(rate), power, np.log(1 - momentum)], axis=1)
+
+
+def warp_error(error: np.ndarray) -> np.ndarray:
+    """Return y = -log(error rate + 1e-10), to be maximised (hyperbo §7.1)."""
+    return -np.log(error + 1e-10)
+
+
+def _tasks(trials: Trials, x: np.ndarray, kept: np.ndarray) -> dict[str, Task]:
+    tasks = {}
+    for name in dict.fromkeys(trials.task):
+        mine = trials.task == name
+        rows = np.flatnonzero(mine & kept)
+        if not len(rows):
+            files = ", ".join(dict.fromkeys(trials.file[mine]))
+            raise DataError(f"task '{name}': none of its {int(mine.sum())} rows in {files} has a finite {METRIC}")
+        lost = x[mine & ~kept]
+        lost = lost[np.isfinite(lost).all(axis=1)]
+        error = trials.error[rows]
+        tasks[name] = Task(name, "pd1", name.split(",")[1], x[rows], warp_error(error), error, rows, lost)
+    return tasks
+
+
+def matched_blocks(trials: Trials, x: np.ndarray, kept: np.ndarray) -> tuple[MatchedBlock, ...]:
+    """Cut each phase's matched points by the set of tasks that have a value there (the authors' pivot table).
+
+    All pieces of a phase share its name; `metabo.tasks.restrict` joins them for a given set of training tasks and
+    keeps the points that all share, plus those that exactly one or two lack. A point repeated within a task and phase
+    counts once, with its first value.
+    """
+    blocks = []
+    for phase in (0, 1):
+        values: dict[tuple[float, ...], dict[str, int]] = {}
+        for row in np.flatnonzero(kept & trials.matched & (trials.phase == phase)):
+            values.setdefault(tuple(trials.raw[row]), {}).setdefault(trials.task[row], int(row))
+        pieces: dict[tuple[str, ...], list[list[int]]] = {}
+        for point in sorted(values):
+            tasks = tuple(sorted(values[point]))
+            pieces.setdefault(tasks, []).append([values[point][task] for task in tasks])
+        for tasks in sorted(pieces, key=lambda t: (-len(t), t)):
+            rows = np.array(pieces[tasks])
+            blocks.append(MatchedBlock(f"phase{phase}", "pd1", tasks, x[rows[:, 0]], warp_error(trials.error[rows])))
+    return tuple(blocks)

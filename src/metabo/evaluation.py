@@ -1,0 +1,82 @@
+"""How well a prior fits: Test NLL, training NLL and EKL of every pre-trained GP (hyperbo §7.4.2, Table 6, Figure 10).
+
+All three are negative log likelihoods or divergences in nats, of outputs on the benchmark's maximised scale.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+
+from metabo.errors import NumericsError
+from metabo.gp.model import GP
+from metabo.gp.objectives import degenerate_ekl, sample_moments
+from metabo.priors import SpacePrior
+from metabo.tasks import Benchmark, MatchedBlock, restrict, stack
+
+MISSING_SHARE = 0.05
+"""More non-finite values than this share make the evaluation fail instead of leaving them out."""
+
+
+@jax.jit
+def _task_nll(gp: GP, x: jax.Array, y: jax.Array, mask: jax.Array) -> jax.Array:
+    """NLL (Eq. 14) of each padded task, one after another: a task's matrix is the largest thing in memory."""
+    return jax.lax.map(lambda task: -gp.log_prob(*task), (x, y, mask))
+
+
+@jax.jit
+def _model_moments(gp: GP, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+    phi = gp.features(x)
+    return gp.mean(phi), gp.covariance(phi, jnp.ones(len(x), dtype=bool))
+
+
+def ekl(gp: GP, blocks: tuple[MatchedBlock, ...]) -> float:
+    """Mean over matched blocks of the degenerate EKL (Eq. 8 with Eq. 6)."""
+    values = []
+    for block in blocks:
+        mean, covariance = _model_moments(gp, jnp.asarray(block.x))
+        values.append(degenerate_ekl(np.asarray(mean), np.asarray(covariance), *sample_moments(block.y)))
+    return float(np.mean(values))
+
+
+def _rows(benchmark: Benchmark, prior: SpacePrior, seeds: int) -> Iterator[dict[str, Any]]:
+    names = list(dict.fromkeys(name for fold in prior.folds for name in (*fold.train, *fold.test)))
+    tasks = [benchmark.tasks[name] for name in names]
+    batch = jax.tree.map(jnp.asarray, stack([t.x for t in tasks], [t.y for t in tasks]))
+    for f, fold in enumerate(prior.folds):
+        for seed in range(seeds):
+            gp = jax.tree.map(lambda leaf, pair=f * seeds + seed: leaf[pair], prior.params)
+            used = np.array([names.index(name) for name in (*fold.train, *fold.test)])
+            losses = dict(zip((*fold.train, *fold.test), np.asarray(_task_nll(gp, *(a[used] for a in batch))), strict=True))
+            train_nll = float(np.mean([losses[name] for name in fold.train]))
+            for task in fold.test:
+                blocks = restrict(benchmark.matched, (*fold.train, task))
+                values = {"test_nll": float(losses[task]), "train_nll": train_nll}
+                if blocks:
+                    values["ekl"] = ekl(gp, blocks)
+                for metric, value in values.items():
+                    yield {
+                        "space": fold.space, "fold": fold.name, "task": task, "prior_seed": seed,
+                        "metric": metric, "value": value,
+                    }  # fmt: skip
+
+
+def evaluate(benchmark: Benchmark, spec: dict[str, Any], priors: list[SpacePrior]) -> pd.DataFrame:
+    """Return the tidy table of `test_nll`, `train_nll` and `ekl` per test task and pre-training seed.
+
+    `test_nll`: NLL of all rows of the test task. `train_nll`: mean NLL of the fold's training tasks, all rows
+    (Eq. 13). `ekl`: Eq. 8 with Eq. 6 on the blocks matched between training tasks and the test task. Raises
+    NumericsError when more than 5 % of the values are not finite; fewer are left out and counted in the sidecar.
+    """
+    table = pd.DataFrame([row for prior in priors for row in _rows(benchmark, prior, spec["seeds"])])
+    table.insert(0, "benchmark", benchmark.name)
+    table.insert(1, "split", spec["split"])
+    table.insert(5, "method", spec["method"])
+    bad = table[~np.isfinite(table["value"])]
+    if len(bad) > MISSING_SHARE * len(table):
+        first = bad.iloc[0].to_dict()
+        raise NumericsError(f"{len(bad)} of {len(table)} values are not finite, the first: {first}; train again")
+    return table.drop(bad.index).reset_index(drop=True)

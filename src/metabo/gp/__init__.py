@@ -1,0 +1,1 @@
+"""Gaussian processes: kernels, means, features, the model and its objectives."""

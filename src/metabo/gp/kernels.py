@@ -1,0 +1,131 @@
+"""Kernels on (n, p) feature arrays: Matérn 1/2, 3/2, 5/2, squared exponential, dot product.
+
+Stationary kernels are functions of r² = sum_j ((φ_j - φ'_j) / ℓ_j)² with a closed-form derivative, so gradients are
+finite at coincident points and no square root is differentiated.
+"""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from metabo.gp.constraints import positive
+
+COINCIDENT = 1e-14
+"""Squared distances below this share of the squared norms are rounding errors of equal points: set to zero."""
+
+
+def squared_distances(a: Float[Array, "n p"], b: Float[Array, "m p"]) -> Float[Array, "n m"]:
+    """Return ‖a_i - b_j‖² by one matrix product. Cost O(n m p)."""
+    norms = jnp.sum(a**2, 1)[:, None] + jnp.sum(b**2, 1)[None, :]
+    raw = norms - 2.0 * (a @ b.T)
+    return jnp.where(raw > COINCIDENT * norms, raw, 0.0)
+
+
+@jax.custom_vjp
+def self_squared_distances(a: Float[Array, "n p"]) -> Float[Array, "n n"]:
+    """Return ‖a_i - a_j‖² within one set; its gradient needs one matrix product instead of two."""
+    return squared_distances(a, a)
+
+
+def _self_forward(a):
+    return squared_distances(a, a), a
+
+
+def _self_backward(a, cotangent):
+    symmetric = cotangent + cotangent.T
+    return (2.0 * (symmetric.sum(1)[:, None] * a - symmetric @ a),)
+
+
+self_squared_distances.defvjp(_self_forward, _self_backward)
+
+
+def _radial(value: Callable, slope: Callable) -> Callable:
+    """Make k(r²) with derivative `slope`; both receive r = sqrt(r²)."""
+
+    @jax.custom_jvp
+    def kernel(squared):
+        return value(jnp.sqrt(squared))
+
+    @kernel.defjvp
+    def _(primals, tangents):
+        r = jnp.sqrt(primals[0])
+        return value(r), slope(r) * tangents[0]
+
+    return kernel
+
+
+_S3, _S5 = 3.0**0.5, 5.0**0.5
+
+RADIAL: dict[str, Callable] = {
+    # Matérn 1/2 has a kink at r = 0: its slope in r² is infinite there and is set to zero, the symmetric choice.
+    "matern12": _radial(
+        lambda r: jnp.exp(-r), lambda r: jnp.where(r > 0, -jnp.exp(-r) / (2.0 * jnp.where(r > 0, r, 1.0)), 0.0)
+    ),
+    "matern32": _radial(lambda r: (1.0 + _S3 * r) * jnp.exp(-_S3 * r), lambda r: -1.5 * jnp.exp(-_S3 * r)),
+    "matern52": _radial(
+        lambda r: (1.0 + _S5 * r + 5.0 / 3.0 * r**2) * jnp.exp(-_S5 * r),
+        lambda r: -5.0 / 6.0 * (1.0 + _S5 * r) * jnp.exp(-_S5 * r),
+    ),
+    "squared_exponential": lambda squared: jnp.exp(-0.5 * squared),
+}
+"""Unit-variance stationary kernels as functions of r²."""
+
+
+class Stationary(eqx.Module):
+    """s_v k(r), one lengthscale per feature. Leaves are unconstrained."""
+
+    raw_lengthscale: Float[Array, " p"]
+    raw_variance: Float[Array, ""]
+    shape: str = eqx.field(static=True)
+
+    @property
+    def lengthscale(self) -> Float[Array, " p"]:
+        """ℓ > 0, one per feature."""
+        return positive(self.raw_lengthscale)
+
+    @property
+    def variance(self) -> Float[Array, ""]:
+        """Signal variance s_v > 0."""
+        return positive(self.raw_variance)
+
+    def __call__(self, a: Float[Array, "n p"], b: Float[Array, "m p"]) -> Float[Array, "n m"]:
+        """Cross-covariances of two sets of features."""
+        return self.variance * RADIAL[self.shape](squared_distances(a / self.lengthscale, b / self.lengthscale))
+
+    def gram(self, a: Float[Array, "n p"]) -> Float[Array, "n n"]:
+        """Covariances within one set of features."""
+        return self.variance * RADIAL[self.shape](self_squared_distances(a / self.lengthscale))
+
+    def diagonal(self, a: Float[Array, "n p"]) -> Float[Array, " n"]:
+        """Prior variances k(a_i, a_i)."""
+        return jnp.broadcast_to(self.variance, a.shape[:1])
+
+
+class DotProduct(eqx.Module):
+    """b² + φᵀφ'/s² (the ABLR kernel, hyperbo §7.2). `bias` is b, unconstrained."""
+
+    raw_scale: Float[Array, ""]
+    bias: Float[Array, ""]
+
+    @property
+    def scale(self) -> Float[Array, ""]:
+        """s > 0."""
+        return positive(self.raw_scale)
+
+    def __call__(self, a: Float[Array, "n p"], b: Float[Array, "m p"]) -> Float[Array, "n m"]:
+        """Cross-covariances of two sets of features."""
+        return self.bias**2 + (a @ b.T) / self.scale**2
+
+    def gram(self, a: Float[Array, "n p"]) -> Float[Array, "n n"]:
+        """Covariances within one set of features."""
+        return self(a, a)
+
+    def diagonal(self, a: Float[Array, "n p"]) -> Float[Array, " n"]:
+        """Prior variances k(a_i, a_i)."""
+        return self.bias**2 + jnp.sum(a**2, 1) / self.scale**2
+
+
+Kernel = Stationary | DotProduct

@@ -1,0 +1,68 @@
+"""The only place that factorises covariance matrices: jitter, masks, and the Gaussian loss with its own gradient."""
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.linalg import solve_triangular
+from jaxtyping import Array, Bool, Float
+
+JITTER = 1e-6
+"""Added to the noise variance in every covariance (value of the authors' code; outputs have unit order)."""
+
+
+def masked_covariance(
+    gram: Float[Array, "n n"], noise: Float[Array, ""], mask: Bool[Array, " n"]
+) -> Float[Array, "n n"]:
+    """Return K + (noise + JITTER) I on the valid rows, and unit rows elsewhere, so that padding changes nothing.
+
+    The noise indicator is on the index, not on the input value (hyperbo §3): repeated inputs stay non-singular.
+    """
+    valid = mask[:, None] & mask[None, :]
+    diagonal = jnp.where(mask, noise + JITTER, 1.0)
+    return jnp.where(valid, gram, 0.0) + jnp.diag(diagonal)
+
+
+def cholesky(covariance: Float[Array, "n n"]) -> tuple[Float[Array, "n n"], Bool[Array, ""]]:
+    """Return the lower factor and a flag that is False when the matrix was not positive definite."""
+    factor = jnp.linalg.cholesky(covariance, symmetrize_input=False)
+    return factor, jnp.isfinite(factor).all()
+
+
+@jax.custom_vjp
+def half_quadratic_logdet(covariance: Float[Array, "n n"], residuals: Float[Array, "n c"]) -> Float[Array, ""]:
+    """Return ½ [ sum over columns of rᵀ Σ⁻¹ r + ln|Σ| ], the core of NLL (one column) and EKL (several).
+
+    The gradient is in closed form, ½(Σ⁻¹ - V Vᵀ) for Σ and V = Σ⁻¹ R for R: one inverse instead of
+    differentiating through the Cholesky factorisation. Cost O(n³ + n² c).
+    """
+    factor = jnp.linalg.cholesky(covariance, symmetrize_input=False)
+    whitened = solve_triangular(factor, residuals, lower=True)
+    return 0.5 * jnp.sum(whitened**2) + jnp.sum(jnp.log(jnp.diagonal(factor)))
+
+
+def invert_lower(factor: Float[Array, "n n"], block: int = 16) -> Float[Array, "n n"]:
+    """Return L⁻¹ by halving: a library triangular solve against I does twice the work, since it ignores its zeros."""
+    n = factor.shape[0]
+    if n <= block:
+        return solve_triangular(factor, jnp.eye(n, dtype=factor.dtype), lower=True)
+    half = (n + 1) // 2
+    top, bottom = invert_lower(factor[:half, :half], block), invert_lower(factor[half:, half:], block)
+    corner = -(bottom @ (factor[half:, :half] @ top))
+    return jnp.block([[top, jnp.zeros((half, n - half), factor.dtype)], [corner, bottom]])
+
+
+def _forward(covariance, residuals):
+    factor = jnp.linalg.cholesky(covariance, symmetrize_input=False)
+    inverse_factor = invert_lower(factor)
+    whitened = inverse_factor @ residuals
+    value = 0.5 * jnp.sum(whitened**2) + jnp.sum(jnp.log(jnp.diagonal(factor)))
+    return value, (inverse_factor, whitened)
+
+
+def _backward(saved, cotangent):
+    inverse_factor, whitened = saved
+    solution = inverse_factor.T @ whitened
+    gradient = 0.5 * (inverse_factor.T @ inverse_factor - solution @ solution.T)
+    return cotangent * gradient, cotangent * solution
+
+
+half_quadratic_logdet.defvjp(_forward, _backward)

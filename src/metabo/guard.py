@@ -1,0 +1,39 @@
+"""Checks before a workflow run starts: nobody else runs here, and results can be written."""
+
+import fcntl
+import tempfile
+from pathlib import Path
+from typing import IO
+
+from metabo.errors import MetaboError
+
+_held: list[IO[str]] = []
+
+
+def claim_folder(lock: Path) -> None:
+    """Hold an exclusive lock until this process ends. Raises MetaboError if another process holds it.
+
+    The kernel frees the lock however the process ends, so a killed run never has to be unlocked by hand (Snakemake's
+    own lock files would stay behind; the profile turns them off).
+    """
+    require_writable(lock.parent)
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    handle = lock.open("w")
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        handle.close()
+        raise MetaboError(f"another run is active in {Path.cwd()}; wait until it ends, or stop it") from error
+    _held.append(handle)
+
+
+def require_writable(folder: Path) -> None:
+    """Try to write in the folder, or in the nearest parent that exists. Raises MetaboError if that fails."""
+    place = next(path for path in (folder, *folder.parents) if path.exists())
+    try:
+        with tempfile.TemporaryFile(dir=place):
+            pass
+    except OSError as error:
+        raise MetaboError(
+            f"{place}: cannot write here ({error.strerror}); check that it is a folder, its permissions and free space"
+        ) from error

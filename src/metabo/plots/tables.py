@@ -1,0 +1,74 @@
+"""Tables as figures, so that a table artefact has the same three files as a figure (hyperbo Tables 5, 6)."""
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from metabo.plots import style
+
+_CHARACTER, _ROW, _GAP = 0.075, 0.2, 0.22
+"""Inches: width of a character and height of a row at 8 points, space between columns."""
+
+
+def table_figure(cells: pd.DataFrame, bold: pd.DataFrame, title: str, note: str = "") -> Figure:
+    """Draw a table of texts: index = row names, columns = headings, `bold` (same shape) marks the best cells.
+
+    The figure is as large as the table needs; `note` is printed below it.
+    """
+    headings = [str(c) for c in cells.columns]
+    names = [str(i) for i in cells.index]
+    widths = [max(map(len, names), default=1)]
+    widths += [max(len(h), *(len(str(v)) for v in cells[c])) for h, c in zip(headings, cells.columns, strict=True)]
+    inches = [_CHARACTER * w + _GAP for w in widths]
+    notes = note.splitlines()
+    words = max(len(title) * 1.25, *(0.8 * len(line) for line in notes), 0)
+    width = max(sum(inches), _CHARACTER * words) + 0.4
+    height = _ROW * (len(names) + 3.2 + len(notes)) + 0.2
+    with style.theme():
+        figure = Figure(figsize=(width, height), layout="none")
+        ax = figure.add_axes((0, 0, 1, 1))
+        ax.set_axis_off()
+        ax.set(xlim=(0, width), ylim=(height, 0))
+        left = (width - sum(inches)) / 2
+        edges = [left + sum(inches[:i]) for i in range(len(inches) + 1)]
+        y = 0.1 + _ROW
+        ax.text(width / 2, y, title, ha="center", va="center", fontsize=10)
+        y += 1.4 * _ROW
+        for i, heading in enumerate(headings):
+            ax.text(edges[i + 2] - _GAP / 2, y, heading, ha="right", va="center", fontsize=8, weight="bold")
+        for rule in (y - 0.7 * _ROW, y + 0.6 * _ROW, y + (0.7 + len(names)) * _ROW):
+            ax.plot([left, edges[-1]], [rule, rule], color="black", linewidth=0.8)
+        for r, name in enumerate(names):
+            y += _ROW * (1.15 if r == 0 else 1)
+            ax.text(left + _GAP / 2, y, name, ha="left", va="center", fontsize=8)
+            for c in range(len(headings)):
+                weight = "bold" if bold.iat[r, c] else "normal"
+                ax.text(edges[c + 2] - _GAP / 2, y, cells.iat[r, c], ha="right", va="center", fontsize=8, weight=weight)
+        for line in notes:
+            y += _ROW * 1.05
+            ax.text(width / 2, y + 0.1, line, ha="center", va="center", fontsize=6.5, color="0.3")
+    return figure
+
+
+def mean_std_cells(summary: pd.DataFrame, decimals: int, lowest: bool = True) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return (texts "mean ± std", bold mask) with tasks as rows and methods as columns, in order of appearance.
+
+    `summary`: task, method, mean, std. Bold: the best mean of the row at the printed precision, ties all bold.
+    """
+    tasks, methods = list(dict.fromkeys(summary["task"])), list(dict.fromkeys(summary["method"]))
+    mean = summary.pivot(index="task", columns="method", values="mean").reindex(index=tasks, columns=methods)
+    std = summary.pivot(index="task", columns="method", values="std").reindex(index=tasks, columns=methods)
+    printed = mean.round(decimals)
+    best = printed.min(axis=1) if lowest else printed.max(axis=1)
+    texts = pd.DataFrame(
+        {m: [_mean_std(a, b, decimals) for a, b in zip(mean[m], std[m], strict=True)] for m in methods}, index=tasks
+    )
+    bold = printed.eq(best, axis=0)
+    labels = [style.look(m).label for m in methods]
+    return texts.set_axis(labels, axis=1), bold.set_axis(labels, axis=1)
+
+
+def _mean_std(mean: float, std: float, decimals: int) -> str:
+    if pd.isna(mean):
+        return "–"
+    # Adding 0.0 turns "-0.0" into "0.0".
+    return f"{round(mean, decimals) + 0.0:.{decimals}f} ± {std:.{decimals}f}"

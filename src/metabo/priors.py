@@ -1,0 +1,104 @@
+"""Stored priors: the parameters of every (fold, seed) of a split, with loss traces; arrays and JSON, never pickle."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import PyTree
+
+from metabo import registry
+from metabo.errors import DataError
+from metabo.files import save_npz
+from metabo.keys import stream
+from metabo.pretrain import Log
+from metabo.tasks import Fold
+
+TRACE_POINTS = 500
+"""Stored points of a loss trace; longer ones are averaged over equal stretches of steps."""
+
+
+@dataclass(frozen=True)
+class SpacePrior:
+    """The priors of one space: `params` has a leading axis of folds x seeds, fold-major.
+
+    `loss` (pairs, points) is the trace, one point per `stride` steps; `stopped` (pairs,) the first non-finite step or
+    -1. Both are empty for methods that do not train.
+    """
+
+    space: str
+    dim: int
+    folds: tuple[Fold, ...]
+    params: PyTree
+    loss: np.ndarray
+    stride: int
+    stopped: np.ndarray
+
+
+def shorten(log: Log | None, pairs: int) -> tuple[np.ndarray, int, np.ndarray]:
+    """Return (trace, stride, stopped): the losses averaged over `stride` steps so that at most 500 points remain."""
+    if log is None:
+        return np.zeros((pairs, 0)), 1, np.full(pairs, -1)
+    loss = np.asarray(log.loss)
+    stride = -(-loss.shape[1] // TRACE_POINTS)
+    whole = loss.shape[1] // stride * stride
+    return loss[:, :whole].reshape(len(loss), -1, stride).mean(axis=2), stride, np.asarray(log.stopped)
+
+
+def _names(tree: PyTree) -> list[str]:
+    return [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_flatten_with_path(tree)[0]]
+
+
+def save(path: str | Path, spec: dict[str, Any], priors: list[SpacePrior]) -> None:
+    """Write the priors of all spaces of one split with the specification they were trained from."""
+    header: dict[str, Any] = {"spec": spec, "spaces": []}
+    arrays: dict[str, np.ndarray] = {}
+    for i, prior in enumerate(priors):
+        folds = [list(fold) for fold in prior.folds]
+        header["spaces"].append({"space": prior.space, "dim": prior.dim, "folds": folds, "stride": prior.stride})
+        leaves = zip(_names(prior.params), jax.tree.leaves(prior.params), strict=True)
+        arrays |= {f"{i}{name}": np.asarray(leaf) for name, leaf in leaves}
+        arrays |= {f"{i}/loss": prior.loss, f"{i}/stopped": prior.stopped}
+    save_npz(path, arrays | {"header": np.array(json.dumps(header, sort_keys=True))})
+
+
+def load(path: str | Path) -> tuple[dict[str, Any], list[SpacePrior]]:
+    """Read (spec, priors). Raises DataError naming the file and the parameter that does not fit."""
+    try:
+        with np.load(path, allow_pickle=False) as data:
+            arrays = {key: data[key] for key in data.files}
+        header = json.loads(str(arrays.pop("header")))
+    except Exception as error:
+        raise DataError(f"{path}: not a readable prior file ({error}); delete it and run again") from error
+    spec = header["spec"]
+    module = registry.load("methods", "VARIANTS", spec["method"])
+    priors = []
+    for i, space in enumerate(header["spaces"]):
+        shape = jax.eval_shape(lambda dim=space["dim"]: module.start(spec["model"], dim, stream(0)))
+        folds = tuple(Fold(f[0], f[1], tuple(f[2]), tuple(f[3])) for f in space["folds"])
+        pairs = len(folds) * spec["seeds"]
+        leaves = []
+        for name, leaf in zip(_names(shape), jax.tree.leaves(shape), strict=True):
+            stored = arrays.get(f"{i}{name}")
+            if stored is None or stored.shape != (pairs, *leaf.shape):
+                found = "missing" if stored is None else f"of shape {stored.shape}"
+                raise DataError(f"{path}: parameter '{name}' is {found}, needs {(pairs, *leaf.shape)}; train again")
+            leaves.append(jnp.asarray(stored))
+        params = jax.tree.unflatten(jax.tree.structure(shape), leaves)
+        trace, stopped = arrays[f"{i}/loss"], arrays[f"{i}/stopped"]
+        priors.append(SpacePrior(space["space"], space["dim"], folds, params, trace, space["stride"], stopped))
+    return spec, priors
+
+
+def summary(prior: SpacePrior, seeds: int) -> dict[str, Any]:
+    """Return first and last stored losses and the runs that stopped at a non-finite step, for people to read."""
+    stopped = [
+        {"fold": prior.folds[pair // seeds].name, "seed": int(pair % seeds), "step": int(prior.stopped[pair])}
+        for pair in np.flatnonzero(prior.stopped >= 0)
+    ]
+    trained = prior.loss.shape[1] > 0
+    first, last = (prior.loss[:, i].tolist() if trained else [] for i in (0, -1))
+    return {"space": prior.space, "loss_first": first, "loss_last": last, "stopped_at_non_finite_step": stopped}

@@ -1,0 +1,128 @@
+"""The JSON sidecar of a result: what made it, from what, with what, written by the same job.
+
+A sidecar is never the input of a compute job: its clock fields would make every result look new.
+"""
+
+import datetime
+import hashlib
+import importlib
+import json
+import platform
+import resource
+import subprocess
+import sys
+from collections.abc import Iterable
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from metabo.files import canonical, digest, write_text
+
+SCHEMA = 1
+PACKAGES = (
+    *("metabo", "jax", "jaxlib", "numpy", "scipy", "equinox", "optax", "pandas", "pyarrow", "matplotlib", "papermill"),
+    "snakemake",
+)
+_compile_seconds: list[float] = []
+
+
+def now() -> datetime.datetime:
+    """Return the time in UTC."""
+    return datetime.datetime.now(datetime.UTC)
+
+
+def measure_compilation() -> None:
+    """Start adding up JAX compile times for the sidecar. Imports JAX, so call it after `runtime.own_cores`."""
+    # by name: every stage uses this module, and only those that compute shall count as users of JAX (codegraph.uses)
+    importlib.import_module("jax.monitoring").register_event_duration_secs_listener(_on_duration)
+
+
+def write_sidecar(
+    path: str | Path,
+    *,
+    stage: str,
+    spec: dict[str, Any],
+    inputs: Iterable[str | Path],
+    outputs: Iterable[str | Path],
+    code: Iterable[Path],
+    started: datetime.datetime,
+    granted: dict[str, Any],
+    extra: dict[str, Any],
+) -> None:
+    """Write the sidecar atomically.
+
+    `granted` is what `runtime.own_cores` returned, `extra` what the stage adds (seeds, last losses, counts). Keys of
+    `extra` must not repeat the standard ones (ValueError).
+    """
+    finished = now()
+    record = {
+        "schema": SCHEMA,
+        "stage": stage,
+        "status": "ok",
+        "spec": spec,
+        "spec_sha256": hashlib.sha256(canonical(spec).encode()).hexdigest(),
+        "inputs": {str(p): digest(p) for p in inputs},
+        "outputs": {str(p): digest(p) for p in outputs},
+        "git": _git(),
+        "code_sha256": code_hash(code),
+        "versions": {"python": platform.python_version()} | _versions(),
+        "platform": f"{platform.system()} {platform.machine()}",
+        **_device(),
+        **granted,
+        "started": started.isoformat(timespec="seconds"),
+        "finished": finished.isoformat(timespec="seconds"),
+        "wall_s": round((finished - started).total_seconds(), 3),
+        "compile_s": round(sum(_compile_seconds), 3) if "jax" in sys.modules else None,
+        "peak_bytes": _peak_bytes(),
+    }
+    repeated = sorted(set(record) & set(extra))
+    if repeated:
+        raise ValueError(f"sidecar of stage '{stage}': the stage returns reserved keys {repeated}; rename them")
+    write_text(path, json.dumps(record | extra, indent=1, allow_nan=False) + "\n")
+
+
+def code_hash(sources: Iterable[Path]) -> str:
+    """Return one hash over the contents of source files (order and location do not matter)."""
+    return hashlib.sha256("".join(sorted(digest(p) for p in sources)).encode()).hexdigest()
+
+
+def _on_duration(event: str, seconds: float, **_: Any) -> None:
+    if event == "/jax/core/compile/backend_compile_duration":
+        _compile_seconds.append(seconds)
+
+
+def _git() -> dict[str, Any]:
+    """Return the commit and whether the tree differs from it; nulls outside a git checkout."""
+
+    def run(*arguments: str) -> str | None:
+        try:
+            done = subprocess.run(["git", *arguments], capture_output=True, text=True, timeout=30)
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    changes = run("status", "--porcelain")
+    return {"commit": run("rev-parse", "HEAD"), "dirty": None if changes is None else bool(changes)}
+
+
+def _versions() -> dict[str, str]:
+    return {name: metadata.version(name) for name in PACKAGES}
+
+
+def _device() -> dict[str, Any]:
+    """Describe JAX's device and precision, or nulls if the stage never imported JAX."""
+    if "jax" not in sys.modules:
+        return {"device": None, "x64": None}
+    jax = sys.modules["jax"]
+    devices = jax.devices()
+    described = {"platform": devices[0].platform, "kind": devices[0].device_kind, "count": len(devices)}
+    return {"device": described, "x64": bool(jax.config.jax_enable_x64)}
+
+
+def _peak_bytes() -> int:
+    """Return the largest resident memory so far of this process or of a child that ended, such as a notebook's kernel.
+
+    Linux counts KiB, macOS bytes.
+    """
+    peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return peak if sys.platform == "darwin" else peak * 1024

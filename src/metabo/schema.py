@@ -1,0 +1,113 @@
+"""YAML files and JSON schemas: read, validate, and say in plain words what is wrong and where."""
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import yaml
+
+from metabo.errors import ConfigError, nearest
+
+
+def read_yaml(path: Path) -> Any:
+    """Read one YAML file. Raises ConfigError if it is missing or not YAML."""
+    try:
+        return yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot read it ({error.strerror})") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: not valid YAML: {error}") from error
+
+
+def _is_integer(_checker: Any, value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(_checker: Any, value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+# JSON schema takes 8000.0 for an integer and accepts nan; a step count must be an int, a rate finite.
+_Validator = jsonschema.validators.extend(
+    jsonschema.Draft202012Validator,
+    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine_many(
+        {"integer": _is_integer, "number": _is_number}
+    ),
+)
+
+
+def violations(instance: Any, schema: dict[str, Any], kind: str, where: str = "") -> list[str]:
+    """Describe, one line each, where `instance` breaks a JSON schema.
+
+    `kind` names what it is ("config"), `where` the key at which it stands in a larger file.
+    """
+    errors = sorted(
+        _Validator(schema).iter_errors(instance), key=lambda e: ([str(p) for p in e.absolute_path], str(e.validator))
+    )
+    return [line for error in errors for line in _describe(error, kind, where)]
+
+
+def _describe(error: jsonschema.ValidationError, kind: str, prefix: str) -> list[str]:
+    """Turn one schema error into lines that name the key, what it may be, and the nearest match."""
+    where = ".".join([*([prefix] if prefix else []), *(str(p) for p in error.absolute_path)])
+    if error.validator == "additionalProperties":
+        return [f"{kind} key '{_join(where, key)}' is unknown.{_allowed(error, key)}" for key in _extra(error)]
+    if error.validator == "required":
+        missing = next(key for key in error.validator_value if error.message.startswith(f"'{key}'"))
+        return [f"{kind} key '{_join(where, missing)}' is missing"]
+    if error.validator == "enum":
+        values = [str(v) for v in error.validator_value]
+        match = nearest(error.instance, values)
+        return [f"{kind} key '{where}' is {shown(error.instance)}, must be one of: {', '.join(values)}.{match}"]
+    if error.validator == "type":
+        wanted = error.validator_value if isinstance(error.validator_value, list) else [error.validator_value]
+        return [
+            f"{kind} key '{where}' is {shown(error.instance)}, must be {_types(wanted)}{_hint(error.instance, wanted)}"
+        ]
+    return [f"{kind} key '{where}': {error.message}"]
+
+
+def _extra(error: jsonschema.ValidationError) -> list[str]:
+    patterns = error.schema.get("patternProperties", {})
+    known = error.schema.get("properties", {})
+    return [key for key in error.instance if key not in known and not any(re.search(p, str(key)) for p in patterns)]
+
+
+def _allowed(error: jsonschema.ValidationError, key: str) -> str:
+    known = sorted(error.schema.get("properties", {}))
+    names = known or [f"names like {pattern}" for pattern in error.schema.get("patternProperties", {})]
+    return f"{nearest(key, known)} Allowed: {', '.join(names)}"
+
+
+def _join(where: str, key: Any) -> str:
+    return f"{where}.{key}" if where else str(key)
+
+
+def shown(value: Any) -> str:
+    """Return a value with the name of its YAML type, for a message."""
+    names = {str: "the text", bool: "the boolean", list: "the list", dict: "the mapping", type(None): "empty"}
+    return names.get(type(value), "the number") + ("" if value is None else f" {value!r}")
+
+
+def _types(wanted: list[str]) -> str:
+    names = {"object": "a mapping", "array": "a list", "integer": "an integer", "null": "null", "string": "text"}
+    return " or ".join(names.get(t, f"a {t}") for t in wanted)
+
+
+def _hint(value: Any, wanted: list[str]) -> str:
+    """Explain the two slips that YAML invites: a number read as text, and text read as a number."""
+    if isinstance(value, int) and "string" in wanted:
+        return f"; write it in quotes: '{value}'"
+    if not (isinstance(value, str) and {"integer", "number"} & set(wanted)):
+        return ""
+    try:
+        mantissa, exponent = f"{float(value):e}".split("e")
+    except ValueError:
+        return ""
+    plain = str(int(float(value))) if float(value).is_integer() else f"{mantissa.rstrip('0').ljust(3, '0')}e{exponent}"
+    return (
+        f"; YAML reads quoted numbers, and exponents without a dot (1e-4), as text: write {plain}"
+        " (nested values after --config always arrive as text: put them into a file for --configfile)"
+    )

@@ -1,0 +1,98 @@
+"""What every stage command does around its work: arguments, cores, clear errors, the sidecar."""
+
+import argparse
+import importlib
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from metabo import codegraph, provenance, runtime
+from metabo.errors import ConfigError, MetaboError
+
+Outcome = dict[str, Any]
+"""Extra fields of the sidecar, e.g. {"seeds": [0, 1], "loss_last": [...]}.
+
+The key "outputs" (a list of paths) adds files that the stage wrote besides its --out options.
+"""
+
+
+def main(
+    stage: str,
+    add_arguments: Callable[[ArgumentParser], None],
+    work: Callable[[Namespace, dict[str, Any]], Outcome],
+    roots: Callable[[Namespace, dict[str, Any]], list[str]] | None = None,
+    argv: list[str] | None = None,
+) -> None:
+    """Run one stage: parse, pin the cores, work, write the sidecar.
+
+    Every stage has --spec JSON, --out PATH, --threads N, --gpu 0|1 and --sidecar PATH (default: --out with .json).
+    `add_arguments` adds the inputs, named --in-*; options named --in-* and --out* enter the sidecar with checksums.
+    `work` imports what it needs itself, so that nothing imports JAX before the cores are pinned.
+    `roots` names the modules where the stage's code starts, if they are not `codegraph.stage_roots`.
+    A MetaboError ends the process with one clear message and exit status 1.
+    """
+    parser = ArgumentParser(prog=f"python -m metabo.stages.{stage}", conflict_handler="resolve")
+    parser.add_argument("--spec", type=_spec, required=True, help="the settings that this job reads, as JSON")
+    parser.add_argument("--out", required=True, help="result file")
+    parser.add_argument("--threads", type=int, default=1, help="cores to pin")
+    parser.add_argument("--gpu", type=int, choices=(0, 1), default=0, help="1: JAX may use an accelerator")
+    parser.add_argument("--sidecar", help="provenance file (default: --out with the suffix .json)")
+    add_arguments(parser)
+    args = parser.parse_args(argv)
+    try:
+        _run(stage, args, work, (roots or (lambda _args, spec: codegraph.stage_roots(stage, spec)))(args, args.spec))
+    except MetaboError as error:
+        print(f"{stage}: {error}", file=sys.stderr)
+        raise SystemExit(1) from None
+
+
+def _run(stage: str, args: Namespace, work: Callable[[Namespace, dict[str, Any]], Outcome], roots: list[str]) -> None:
+    started = provenance.now()
+    granted = runtime.own_cores(args.threads, args.gpu)
+    code = codegraph.files(roots)
+    if codegraph.uses(code, "jax"):
+        provenance.measure_compilation()
+    if args.gpu:
+        _require_accelerator()
+    inputs = _paths(args, "in_")
+    for path in inputs:
+        if not Path(path).exists():
+            raise MetaboError(f"{path}: input file does not exist; make it first")
+    outcome = dict(work(args, args.spec))
+    provenance.write_sidecar(
+        args.sidecar or Path(args.out).with_suffix(".json"),
+        stage=stage,
+        spec=args.spec,
+        inputs=inputs,
+        outputs=sorted({*_paths(args, "out"), *map(str, outcome.pop("outputs", []))}),
+        code=code,
+        started=started,
+        granted=granted,
+        extra=outcome,
+    )
+
+
+def _spec(text: str) -> dict[str, Any]:
+    try:
+        spec = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise argparse.ArgumentTypeError(f"not JSON: {error}") from error
+    if not isinstance(spec, dict):
+        raise argparse.ArgumentTypeError(f"must be a JSON object, got {text}")
+    return spec
+
+
+def _paths(args: Namespace, prefix: str) -> list[str]:
+    """List the files given by the options whose name starts with `prefix` (an option may hold several)."""
+    values = [value for name, value in vars(args).items() if name.startswith(prefix) and value]
+    return [str(path) for value in values for path in (value if isinstance(value, list) else [value])]
+
+
+def _require_accelerator() -> None:
+    if importlib.import_module("jax").default_backend() == "cpu":
+        raise ConfigError(
+            "config key 'device' is gpu, but JAX finds no accelerator; install the extra 'cuda' or set device: cpu"
+        )

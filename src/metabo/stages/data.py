@@ -1,0 +1,30 @@
+"""Stage `data`: build one benchmark from its source and report the counts that its papers state."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Any
+
+from metabo.stages.common import Outcome, main
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the inputs of this stage."""
+    parser.add_argument("--in-archive", help="the downloaded archive, for sources that have one")
+
+
+def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
+    """Load `spec["benchmark"]` with `spec["settings"]`, print the counts, save the benchmark."""
+    from metabo import registry
+    from metabo.data.counts import counts
+
+    source = registry.load("data", "BENCHMARKS", spec["benchmark"])
+    archive = Path(args.in_archive) if args.in_archive else None
+    benchmark = source.load(spec["benchmark"], spec["settings"], archive)
+    print(counts(benchmark), flush=True)
+    benchmark.save(args.out)
+    points = sum(len(task.y) for task in benchmark.tasks.values())
+    return {"tasks": len(benchmark.tasks), "points": points, "counts": benchmark.notes["counts"]}
+
+
+if __name__ == "__main__":
+    main("data", add_arguments, work)

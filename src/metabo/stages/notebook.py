@@ -1,0 +1,34 @@
+"""Make one table or figure: run its notebook template and publish notebook, figure, data and provenance."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Any
+
+from metabo.stages.common import Outcome, main
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the inputs. The spec holds the notebook's parameters, with the paths that it reads."""
+    parser.add_argument("--in-template", required=True, help="notebook template")
+    parser.add_argument("--in-tables", nargs="*", default=[], help="trajectory and evaluation tables")
+    parser.add_argument("--in-data", required=True, help="benchmark file")
+    parser.add_argument("--scratch", required=True, help="where the executed copy stays when a cell fails")
+
+
+def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
+    """Run the notebook."""
+    from metabo import notebook
+
+    figures = notebook.run(Path(args.in_template), Path(args.scratch), Path(args.out), spec)
+    return {"outputs": figures}
+
+
+def roots(args: Namespace, _spec: dict[str, Any]) -> list[str]:
+    """Return the modules of this stage and those that the template imports."""
+    from metabo import codegraph
+
+    return ["metabo.stages.notebook", *codegraph.notebook_roots(args.in_template)]
+
+
+if __name__ == "__main__":
+    main("notebook", add_arguments, work, roots)

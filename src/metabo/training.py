@@ -1,0 +1,92 @@
+"""Training data of one search space as the arrays that pre-training reads: padded rows, folds, matched moments."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int, Key
+
+from metabo.errors import DataError
+from metabo.gp.objectives import Moments, sample_moments
+from metabo.pretrain import Rows
+from metabo.tasks import Benchmark, Fold, MatchedBlock, pad, restrict, stack
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """The folds of one space. `rows` hold every training task once; `members` (folds, m) index them, padded with 0
+    where `present` is False; `matched` holds each fold's matched blocks; `counts` the rows per training task."""
+
+    space: str
+    dim: int
+    folds: tuple[Fold, ...]
+    rows: Rows
+    counts: tuple[int, ...]
+    members: np.ndarray
+    present: np.ndarray
+    matched: tuple[tuple[MatchedBlock, ...], ...]
+
+
+def training_sets(benchmark: Benchmark, split: str) -> list[TrainingSet]:
+    """Group the folds of a split by search space and pad their training tasks."""
+    sets = []
+    folds = benchmark.split(split)
+    for space in dict.fromkeys(fold.space for fold in folds):
+        here = tuple(fold for fold in folds if fold.space == space)
+        names = list(dict.fromkeys(name for fold in here for name in fold.train))
+        tasks = [benchmark.tasks[name] for name in names]
+        rows = Rows(*stack([t.x for t in tasks], [t.y for t in tasks]))
+        index = [np.array([names.index(name) for name in fold.train]) for fold in here]
+        matched = tuple(restrict(benchmark.matched, fold.train) for fold in here)
+        counts = tuple(len(t.y) for t in tasks)
+        present = pad([np.ones(len(i), dtype=bool) for i in index])
+        sets.append(TrainingSet(space, tasks[0].x.shape[1], here, rows, counts, pad(index), present, matched))
+    return sets
+
+
+def block_moments(blocks: tuple[MatchedBlock, ...]) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Return (x, μ̃, root of Σ̃) of each block (hyperbo Eq. 4)."""
+    return [(block.x, *sample_moments(block.y)) for block in blocks]
+
+
+def moments(training: TrainingSet, keys: Key[Array, "folds seeds"], limit: int) -> Moments:
+    """Stack the sample moments of every (fold, seed) pair: arrays with a leading axis of folds x seeds.
+
+    `limit` > 0 keeps that many matched points per block, drawn once per pair without replacement (the authors' code
+    sub-samples once before fitting); 0 keeps all. Raises DataError for a fold without a matched block of two tasks.
+    """
+    pairs = []
+    for fold, blocks, fold_keys in zip(training.folds, training.matched, keys, strict=True):
+        if not blocks:
+            raise DataError(
+                f"fold '{fold.name}' of space '{fold.space}': no matched inputs shared by two training tasks, which "
+                "EKL needs; leave h_ekl out for this benchmark"
+            )
+        for key in fold_keys:
+            chosen = [_subsample(block, key, limit) for block in blocks]
+            pairs.append(block_moments(tuple(chosen)))
+    points = max(len(x) for pair in pairs for x, _, _ in pair)
+    tasks = max(root.shape[1] for pair in pairs for _, _, root in pair)
+
+    def stacked(part: list[list[np.ndarray]]) -> np.ndarray:
+        return pad([pad(blocks, points) for blocks in part])
+
+    x = stacked([[b[0] for b in pair] for pair in pairs])
+    mean = stacked([[b[1] for b in pair] for pair in pairs])
+    root = stacked([[np.pad(b[2], ((0, 0), (0, tasks - b[2].shape[1]))) for b in pair] for pair in pairs])
+    mask = stacked([[np.ones(len(b[1]), dtype=bool) for b in pair] for pair in pairs])
+    return Moments(jnp.asarray(x), jnp.asarray(mean), jnp.asarray(root), jnp.asarray(mask))
+
+
+def _subsample(block: MatchedBlock, key: Key[Array, ""], limit: int) -> MatchedBlock:
+    if not 0 < limit < len(block.x):
+        return block
+    keep = np.sort(np.asarray(jax.random.permutation(key, len(block.x)))[:limit])
+    return MatchedBlock(block.name, block.space, block.tasks, block.x[keep], block.y[keep])
+
+
+def pair_indices(folds: int, seeds: int) -> tuple[Int[Array, " p"], Int[Array, " p"]]:
+    """Return the fold and the seed of each pair, in the order of all stored priors: fold-major."""
+    fold, seed = np.divmod(np.arange(folds * seeds), seeds)
+    return jnp.asarray(fold), jnp.asarray(seed)

@@ -1,0 +1,38 @@
+"""Settings of every test: 64-bit floats, checked shapes, own cores, warnings as errors, keys from one place."""
+
+import os
+import zlib
+from pathlib import Path
+
+import pytest
+from jaxtyping import install_import_hook
+
+SOURCE = Path(__file__).parents[1] / "src"
+
+# Each module that annotates shapes has them checked at every call: a (3, 1) + (3,) that silently gives (3, 3) fails.
+SHAPED = [
+    ".".join(path.relative_to(SOURCE).with_suffix("").parts)
+    for path in (SOURCE / "metabo").rglob("*.py")
+    if "from jaxtyping import" in path.read_text()
+]
+install_import_hook(SHAPED, "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
+
+from metabo import runtime  # noqa: E402 (the hook must be in place before the package is imported)
+
+os.environ["JAX_PLATFORMS"] = "cpu"
+if "PYTEST_XDIST_WORKER" in os.environ:
+    runtime.own_cores(threads=1, gpu=0)  # workers that share cores slow each other down
+
+import jax  # noqa: E402
+
+
+@pytest.fixture
+def getkey(request):
+    """Return a function that gives a new random key at each call: other keys in every test, the same in every run."""
+    keys = jax.random.key(zlib.crc32(request.node.nodeid.encode()))
+    count = iter(range(1_000_000))
+    return lambda: jax.random.fold_in(keys, next(count))
+
+
+def pytest_sessionstart():
+    assert jax.config.jax_enable_x64, "importing metabo must switch JAX to 64-bit floats"

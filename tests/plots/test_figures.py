@@ -1,0 +1,174 @@
+"""Figures show what the table holds, with labels and legends, and no text lies on other text."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from metabo import metrics, plots
+from metabo.metrics import Pearson, Runs
+from metabo.plots import style
+
+METHODS = ["rand", "stbo", "stboh", "ablr", "fsbo", "h_nll", "h_ekl"]
+
+
+@pytest.fixture
+def runs() -> Runs:
+    rng = np.random.default_rng(0)
+    values = {
+        m: np.minimum.accumulate(rng.exponential(size=(4, 2, 5, 30)) / (1 + i), -1) for i, m in enumerate(METHODS)
+    }
+    return Runs(values, dict.fromkeys(METHODS, (0, 1, 2, 3)), tuple("abcde"), np.arange(1, 31), frozenset())
+
+
+def drawn_texts(figure: Figure) -> list[tuple[str, object]]:
+    """Visible texts with their boxes, after layout."""
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    renderer = canvas.get_renderer()
+    outside = {id(text) for ax in figure.axes for axis in (ax.xaxis, ax.yaxis) for text in _beyond(axis)}
+    found = [t for t in figure.findobj(Text) if t.get_visible() and t.get_text().strip() and id(t) not in outside]
+    return [(t.get_text(), t.get_window_extent(renderer)) for t in found]
+
+
+def _beyond(axis) -> list[Text]:
+    """Tick labels beyond the axis limits, which matplotlib keeps but does not draw."""
+    low, high = sorted(axis.get_view_interval())
+    ticks = [*axis.get_major_ticks(), *axis.get_minor_ticks()]
+    return [text for t in ticks if not low <= t.get_loc() <= high for text in (t.label1, t.label2)]
+
+
+def assert_readable(figure: Figure) -> None:
+    """No two texts overlap by more than a hair. Slanted method names are left out: their boxes cross, they do not."""
+    texts = drawn_texts(figure)
+    assert len(texts) > 5
+    for (a, box_a), (b, box_b) in itertools.combinations(texts, 2):
+        both_methods = {a, b} <= {style.look(m).label for m in METHODS}
+        width = min(box_a.x1, box_b.x1) - max(box_a.x0, box_b.x0)
+        height = min(box_a.y1, box_b.y1) - max(box_a.y0, box_b.y0)
+        assert both_methods or width < 1 or height < 1, (a, b)
+
+
+def legend_labels(figure: Figure) -> list[str]:
+    return [t.get_text() for t in figure.legends[0].get_texts()]
+
+
+def test_regret_figure(runs):
+    curves, slices = metrics.regret_curves(runs), metrics.regret_slices(runs, [1, 30])
+    figure = plots.regret_figure(curves, slices, "Regret (test)", "simple regret")
+    curve, first, last = figure.axes
+    assert curve.get_xlabel() == "BO iteration" and curve.get_ylabel() == "simple regret, mean over tasks"
+    assert [first.get_title(), last.get_title()] == ["iteration 1", "iteration 30"]
+    assert legend_labels(figure) == [style.look(m).label for m in METHODS]
+    assert curve.get_xscale() == "log" and curve.get_yscale() == "log"
+    for drawn, method in zip(curve.lines, METHODS, strict=True):
+        np.testing.assert_array_equal(drawn.get_ydata(), curves.loc[curves["method"] == method, "median"])
+        assert drawn.get_color() == style.look(method).colour
+    low, high = curve.get_ylim()
+    assert low < curves["low"].min() and high > curves["high"].max()
+    assert_readable(figure)
+
+
+def test_zeros_stay_on_the_regret_axis(runs):
+    solved = runs.values["h_nll"] * (runs.iterations < 20)
+    runs = Runs({**runs.values, "h_nll": solved}, runs.prior_seeds, runs.tasks, runs.iterations, runs.single_task)
+    curves, slices = metrics.regret_curves(runs), metrics.regret_slices(runs, [1, 30])
+    figure = plots.regret_figure(curves, slices, "Regret (test)")
+    curve, first, last = figure.axes
+    assert (curve.get_yscale(), first.get_yscale(), last.get_yscale()) == ("symlog", "log", "symlog")
+    line = next(a for a in curve.lines if a.get_label() == "H-NLL")
+    assert (line.get_ydata()[19:] == 0).all()
+    FigureCanvasAgg(figure).draw()
+    for ax in (curve, last):
+        assert ax.get_ylim()[0] < 0
+        assert next(t.get_text() for t in ax.get_yticklabels()) == "0" and ax.get_yticks()[0] == 0
+        bottom, top = ax.get_window_extent().intervaly
+        assert bottom < ax.transData.transform((1, 0))[1] < top
+        assert any("linear" in t.get_text() for t in ax.texts)
+    smallest = curves.loc[curves["low"] > 0, "low"].min()
+    assert curve.yaxis.get_transform().linthresh <= smallest, "positive values must lie on the logarithmic part"
+    assert_readable(figure)
+
+
+def test_all_zero_regrets_still_draw(runs):
+    zero = Runs({m: 0 * v for m, v in runs.values.items()}, runs.prior_seeds, runs.tasks, runs.iterations, frozenset())
+    figure = plots.regret_figure(metrics.regret_curves(zero), metrics.regret_slices(zero, [1]), "Regret (test)")
+    FigureCanvasAgg(figure).draw()
+    assert all(ax.get_ylim()[0] < 0 < ax.get_ylim()[1] for ax in figure.axes)
+
+
+def test_one_repetition_and_one_iteration_still_draw():
+    runs = Runs({"rand": np.ones((1, 1, 2, 1))}, {"rand": (0,)}, ("a", "b"), np.array([1]), frozenset())
+    figure = plots.regret_figure(metrics.regret_curves(runs), metrics.regret_slices(runs, [1]), "Regret (test)")
+    FigureCanvasAgg(figure).draw()
+    assert len(figure.axes) == 2
+
+
+def test_profile_panels(runs):
+    profiles = metrics.performance_profiles(runs, [0.05, 0.01, 0.001])
+    figure = plots.profile_panels(profiles, "Profiles (test)")
+    assert [ax.get_title() for ax in figure.axes] == ["C = 0.05", "C = 0.01", "C = 0.001"]
+    assert figure.axes[0].get_ylabel() == "fraction of tasks solved"
+    assert legend_labels(figure) == [style.look(m).label for m in METHODS]
+    expected = profiles[(profiles["threshold"] == 0.01) & (profiles["method"] == "h_ekl")]["fraction"]
+    np.testing.assert_array_equal(figure.axes[1].lines[-1].get_ydata(), expected)
+    assert_readable(figure)
+
+
+def test_rank_curves(runs):
+    ranks = metrics.ranks(runs)
+    figure = plots.rank_curves(ranks, "Ranks (test)")
+    (ax,) = figure.axes
+    np.testing.assert_array_equal(ax.lines[2].get_ydata(), ranks.loc[ranks["method"] == "stboh", "mean"])
+    band = ax.collections[2].get_paths()[0].vertices[:, 1]
+    rows = ranks[ranks["method"] == "stboh"]
+    assert band.min() == pytest.approx((rows["mean"] - rows["std"]).min())
+    assert band.max() == pytest.approx((rows["mean"] + rows["std"]).max())
+    assert legend_labels(figure) == [style.look(m).label for m in METHODS]
+    assert_readable(figure)
+
+
+def test_correlation_panels():
+    rng = np.random.default_rng(1)
+    points = pd.DataFrame({"method": ["ablr", "h_nll"] * 5, "x": 1e5 * rng.random(10), "y": rng.random(10)})
+    results = [Pearson(0.5, 0.1, 0.8, 10), Pearson(np.nan, np.nan, np.nan, 10)]
+    names = {"x": "Test NLL", "y": "regret"}
+    figure = plots.correlation_panels(points, [("x", "y"), ("y", "x")], results, names, "Correlations (test)")
+    first, second = figure.axes
+    assert first.get_title() == "r = 0.50 [0.10, 0.80], n = 10" and second.get_title() == "r undefined (n = 10)"
+    assert (first.get_xlabel(), first.get_ylabel()) == ("Test NLL", "regret")
+    shown = np.concatenate([c.get_offsets() for c in first.collections])
+    assert sorted(shown[:, 0]) == pytest.approx(sorted(points["x"]))
+    assert legend_labels(figure) == ["ABLR", "H-NLL"]
+    assert_readable(figure)
+
+
+def test_table_figure_and_bold_cells():
+    summary = pd.DataFrame(
+        {"task": ["a long task name", "a long task name", "t", "t"], "method": ["ablr", "h_nll"] * 2,
+         "mean": [1.2345, 1.2301, -0.001, np.nan], "std": [0.1, 0.22, 0.004, np.nan]}
+    )  # fmt: skip
+    texts, bold = plots.mean_std_cells(summary, 2)
+    assert texts.to_numpy().tolist() == [["1.23 ± 0.10", "1.23 ± 0.22"], ["0.00 ± 0.00", "–"]]
+    assert bold.to_numpy().tolist() == [[True, True], [True, False]], "ties at the printed precision are all bold"
+    assert texts.columns.tolist() == ["ABLR", "H-NLL"] and texts.index.tolist() == ["a long task name", "t"]
+    assert plots.mean_std_cells(summary, 3)[1].iloc[0].tolist() == [False, True]
+    assert plots.mean_std_cells(summary, 3, lowest=False)[1].iloc[0].tolist() == [True, False]
+    figure = plots.table_figure(texts, bold, "A table (test)", "first note\nsecond note")
+    weights = {t.get_text(): t.get_weight() for t in figure.axes[0].texts}
+    assert weights["1.23 ± 0.22"] == "bold" and weights["–"] == "normal"
+    assert_readable(figure)
+    box = figure.bbox
+    assert all(box.x0 <= b.x0 and b.x1 <= box.x1 and box.y0 <= b.y0 and b.y1 <= box.y1 for _, b in drawn_texts(figure))
+
+
+def test_global_matplotlib_state_is_left_alone(runs):
+    import matplotlib
+
+    before = dict(matplotlib.rcParams)
+    plots.rank_curves(metrics.ranks(runs), "Ranks (test)")
+    assert dict(matplotlib.rcParams) == before

@@ -1,0 +1,71 @@
+"""Looks of the methods: unique without colour, and safe for colour-blind readers."""
+
+import itertools
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+
+from metabo import registry
+from metabo.errors import ConfigError
+from metabo.plots import style
+
+METHODS = registry.names("methods", "VARIANTS")
+
+# Machado, Oliveira and Fernandes (2009), severity 1.0; rows act on linear RGB.
+DEFICIENCIES = {
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+}
+
+
+def lab(colour: str, matrix: np.ndarray) -> np.ndarray:
+    """CIELAB of a colour as a colour-blind reader sees it (sRGB, D65)."""
+    srgb = np.array(to_rgb(colour))
+    linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
+    seen = np.clip(np.array(matrix) @ linear, 0, 1)
+    xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ seen
+    t = xyz / np.array([0.9505, 1.0, 1.089])
+    f = np.where(t > (6 / 29) ** 3, np.cbrt(t), t / (3 * (6 / 29) ** 2) + 4 / 29)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+def test_lab_of_known_colours():
+    np.testing.assert_allclose(lab("white", np.eye(3)), [100, 0, 0], atol=0.05)
+    np.testing.assert_allclose(lab("#ff0000", np.eye(3)), [53.24, 80.09, 67.20], atol=0.1)
+
+
+@pytest.mark.parametrize("deficiency", DEFICIENCIES)
+def test_pairs_that_look_alike_differ_in_marker_and_dashes(deficiency):
+    """Colours closer than 12 (Delta E 1976) are not relied on: such a pair needs another marker and dash pattern."""
+    matrix = DEFICIENCIES[deficiency]
+    for a, b in itertools.combinations(METHODS, 2):
+        first, second = style.look(a), style.look(b)
+        distance = np.linalg.norm(lab(first.colour, matrix) - lab(second.colour, matrix))
+        assert distance >= 12 or (first.marker != second.marker and first.dashes != second.dashes), (a, b, distance)
+
+
+def test_colours_differ_for_full_vision():
+    for a, b in itertools.combinations(METHODS, 2):
+        assert np.linalg.norm(lab(style.look(a).colour, np.eye(3)) - lab(style.look(b).colour, np.eye(3))) >= 12, (a, b)
+
+
+def test_marker_and_dash_combinations_are_unique():
+    """Coprime cycles: the first 77 registered methods never share both, and every pattern differs from the others."""
+    combinations = {(style.MARKERS[i % len(style.MARKERS)], style.DASHES[i % len(style.DASHES)]) for i in range(77)}
+    assert len(combinations) == 77
+    assert len({(style.look(m).marker, style.look(m).dashes) for m in METHODS}) == len(METHODS)
+
+
+def test_labels_come_from_the_registry_and_name_another_acquisition():
+    assert style.look("h_nll").label == "H-NLL"
+    assert style.look("h_nll-ei").label == "H-NLL (EI)"
+    looks = [style.look(f"h_nll-{a}") for a in ("ei", "ucb3")] + [style.look("h_nll")]
+    assert len({look.colour for look in looks}) == 1
+    assert len({(look.marker, look.dashes) for look in looks}) == 3
+
+
+def test_unknown_method_is_named_with_the_nearest():
+    with pytest.raises(ConfigError, match=r"unknown method 'h_nl'\. Did you mean 'h_nll'"):
+        style.look("h_nl")

@@ -1,0 +1,72 @@
+"""A copy of the project per test, and a way to run Snakemake in it."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PARTS = ("Snakefile", "config.yaml", "config", "workflow", "profiles", "src", "notebooks", "pyproject.toml")
+
+
+@pytest.fixture(scope="session")
+def copy_project():
+    """Return a function that copies what a run needs (no results, no state) into a folder."""
+
+    def copy(to: Path) -> Path:
+        for part in PARTS:
+            source = ROOT / part
+            if source.is_dir():
+                shutil.copytree(source, to / part, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                to.mkdir(parents=True, exist_ok=True)
+                shutil.copy(source, to / part)
+        return to
+
+    return copy
+
+
+@pytest.fixture
+def project(copy_project, tmp_path):
+    return copy_project(tmp_path / "project")
+
+
+@pytest.fixture(scope="session")
+def start():
+    """Return a function that starts Snakemake in a folder, with the checkout's compilation cache to save time."""
+
+    def begin(where: Path, *arguments: str) -> subprocess.Popen:
+        environment = os.environ | {"JAX_COMPILATION_CACHE_DIR": str(ROOT / ".cache" / "jax")}
+        environment.pop("PYTHONPATH", None)
+        command = [sys.executable, "-m", "snakemake", "--cores", "2", *arguments]
+        return subprocess.Popen(
+            command, cwd=where, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+
+    return begin
+
+
+@pytest.fixture(scope="session")
+def snakemake(start):
+    """Return a function that runs Snakemake in a folder and returns (exit status, output)."""
+
+    def run(where: Path, *arguments: str) -> tuple[int, str]:
+        process = start(where, *arguments)
+        output, _ = process.communicate(timeout=1200)
+        return process.returncode, output
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def archives():
+    """The module that writes small archives in the published formats."""
+    path = ROOT / "tests" / "data" / "archives_fixture.py"
+    spec = importlib.util.spec_from_file_location("archives_fixture", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

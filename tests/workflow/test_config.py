@@ -1,0 +1,270 @@
+"""Bad configurations stop with the key, what is allowed and the nearest match; specs hold what their job reads."""
+
+import copy
+from pathlib import Path
+
+import pytest
+import yaml
+
+from metabo import catalogue, config, registry
+from metabo.errors import ConfigError
+from metabo.schema import violations
+
+ROOT = Path(__file__).parents[2]
+PAPERS = ["hyperbo"]
+
+
+@pytest.fixture
+def good():
+    return config.load(ROOT)
+
+
+def put(settings: dict, key: str, value) -> dict:
+    """Return a copy with the value at a dotted key replaced."""
+    changed = copy.deepcopy(settings)
+    *path, last = key.split(".")
+    place = changed
+    for part in path:
+        place = place[part]
+    place[last] = value
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "parts"),
+    [
+        ("pretrain.adam_stepz", 5, ["'pretrain.adam_stepz' is unknown", "Did you mean 'adam_steps'?", "lbfgs_steps"]),
+        ("sede", 0, ["'sede' is unknown", "Did you mean 'seed'?", "benchmarks"]),
+        ("scale", "laptpo", ["'scale'", "'laptpo'", "smoke, laptop, paper", "Did you mean 'laptop'?"]),
+        ("device", "tpu", ["'device'", "'tpu'", "cpu, gpu"]),
+        ("seed", "0", ["'seed' is the text '0'", "must be an integer", "write 0"]),
+        ("seed", -1, ["'seed'", "-1 is less than the minimum of 0"]),
+        ("seed", True, ["'seed' is the boolean True", "must be an integer"]),
+        ("pretrain.adam_steps", 8000.0, ["'pretrain.adam_steps' is the number 8000.0", "must be an integer"]),
+        ("pretrain.adam_steps", "1e4", ["'pretrain.adam_steps' is the text '1e4'", "write 10000"]),
+        ("bo.iterations", 0, ["'bo.iterations'", "0 is less than the minimum of 1"]),
+        ("bo", None, ["'bo' is empty", "must be a mapping"]),
+        ("run.benchmarks", ["tabels"], ["unknown benchmark 'tabels'", "Did you mean 'tables'?", "hpob, pd1, tables"]),
+        ("run.benchmarks", [], ["'run.benchmarks'"]),
+        ("run.papers", ["hyprbo"], ["unknown paper 'hyprbo'", "Did you mean 'hyperbo'?"]),
+        ("benchmarks.tables.spaces", ["hpobnch"], ["'benchmarks.tables.spaces.0'", "Did you mean 'hpobench'?"]),
+        (
+            "benchmarks.hpob.spaces",
+            [4796],
+            ["'benchmarks.hpob.spaces.0' is the number 4796", "write it in quotes: '4796'"],
+        ),
+        ("benchmarks.pd1.inputs", "units", ["'benchmarks.pd1.inputs'", "unit, warped", "Did you mean 'unit'?"]),
+        ("benchmarks.pd1.mirrors", ["ftp://x"], ["'benchmarks.pd1.mirrors.0'", "ftp://x"]),
+        ("methods", {"hnll": {}}, ["'methods.hnll'", "unknown method 'hnll'", "Did you mean 'h_nll'?"]),
+        ("methods", {"h_nll": {"pretrian": {}}}, ["'methods.h_nll.pretrian' is unknown", "Did you mean 'pretrain'?"]),
+        ("methods", {"h_nll": {"pretrain": 3}}, ["'methods.h_nll.pretrain'", "must be a mapping"]),
+        (
+            "methods",
+            {"h_nll": {"pretrain": {"learning_rat": 0.1}}},
+            ["'methods.h_nll.pretrain.learning_rat' is unknown", "Did you mean 'learning_rate'?", "objective"],
+        ),
+        (
+            "methods",
+            {"h_nll": {"pretrain": {"learning_rate": "1e-4"}}},
+            [
+                "'methods.h_nll.pretrain.learning_rate' is the text '1e-4'",
+                "must be a number",
+                "write 1.0e-04",
+            ],
+        ),
+        (
+            "methods",
+            {"h_nll": {"pretrain": {"learning_rate": float("nan")}}},
+            ["'methods.h_nll.pretrain.learning_rate'", "must be a number"],
+        ),
+        (
+            "methods",
+            {"h_nll": {"model": {"features": [32, "a"]}}},
+            ["'methods.h_nll.model.features", "must be an integer"],
+        ),
+        ("methods", {"rand": {"pretrain": {"steps": 3}}}, ["'methods.rand.pretrain.steps'", "no settings here"]),
+    ],
+)
+def test_a_bad_value_is_named_with_what_is_allowed(good, key, value, parts):
+    with pytest.raises(ConfigError) as error:
+        config.check(put(good, key, value), ROOT, PAPERS)
+    for part in parts:
+        assert part in str(error.value)
+
+
+def test_yaml_reads_the_number_that_a_message_suggests():
+    schema = {"type": "object", "properties": {"rate": {"type": "number"}}}
+    (line,) = violations(yaml.safe_load("rate: 5e-5"), schema, "config")
+    suggested = line.split("write ")[1].split(" ")[0]
+    assert yaml.safe_load(f"rate: {suggested}") == {"rate": 5e-5}
+
+
+def test_every_fault_is_reported_at_once(good):
+    with pytest.raises(ConfigError) as error:
+        config.check(put(put(good, "seed", "x"), "bo.iterationz", 3), ROOT)
+    assert "'seed'" in str(error.value) and "'bo.iterationz'" in str(error.value)
+
+
+@pytest.mark.parametrize("key", ["seed", "pretrain.seeds", "benchmarks.tables.pool", "methods"])
+def test_a_missing_key_is_named(good, key):
+    *path, last = key.split(".")
+    place = good
+    for part in path:
+        place = place[part]
+    del place[last]
+    with pytest.raises(ConfigError, match=f"'{key}' is missing"):
+        config.check(good, ROOT)
+
+
+def test_a_file_that_is_missing_or_not_yaml(tmp_path):
+    with pytest.raises(ConfigError, match=r"config\.yaml: cannot read it"):
+        config.load(tmp_path)
+    (tmp_path / "config.yaml").write_text("a: [1")
+    with pytest.raises(ConfigError, match="not valid YAML"):
+        config.load(tmp_path)
+
+
+def leaves(settings: dict, path: str = "") -> list[str]:
+    found = []
+    for key, value in settings.items():
+        found += leaves(value, f"{path}{key}.") if isinstance(value, dict) and value else [f"{path}{key}"]
+    return found
+
+
+SIZES = {
+    *("benchmarks.tables.pool", "benchmarks.tables.spaces", "benchmarks.hpob.max_points", "benchmarks.hpob.spaces"),
+    *("pretrain.seeds", "pretrain.adam_steps", "pretrain.lbfgs_steps", "pretrain.matched_points"),
+    *("bo.iterations", "bo.seeds", "bo.refit_steps"),
+}
+
+
+@pytest.mark.parametrize("overlay", sorted((ROOT / "config").glob("*.yaml")), ids=lambda p: p.stem)
+def test_overlays_validate_and_set_sizes_only(overlay):
+    merged = config.load(ROOT, (overlay,))
+    config.check(merged, ROOT, catalogue.papers(catalogue.load(ROOT)))
+    assert merged["scale"] == overlay.stem
+    allowed = SIZES | {"scale", "run.benchmarks"}
+    assert set(leaves(yaml.safe_load(overlay.read_text()))) <= allowed
+
+
+def test_merge_replaces_lists_and_merges_mappings():
+    base = {"a": {"b": [1, 2], "c": 3}, "d": 4}
+    assert config.merge(base, {"a": {"b": [5]}, "e": None}) == {"a": {"b": [5], "c": 3}, "d": 4, "e": None}
+    assert base == {"a": {"b": [1, 2], "c": 3}, "d": 4}
+
+
+def all_specs(settings: dict) -> dict[str, dict]:
+    """Every spec of every job that the configuration can lead to, by a readable name."""
+    methods = registry.names("methods", "VARIANTS")
+    specs = {}
+    for benchmark in registry.names("data", "BENCHMARKS"):
+        specs[f"data/{benchmark}"] = config.data_spec(settings, benchmark)
+        row = {"name": benchmark, "urls": "https://published", "checksum": "md5:0"}
+        specs[f"download/{benchmark}"] = config.download_spec(settings, row)
+        for method in methods:
+            where = (settings, benchmark, "held_out", method)
+            specs[f"pretrain/{benchmark}/{method}"] = config.pretrain_spec(*where)
+            specs[f"evaluate/{benchmark}/{method}"] = config.evaluate_spec(*where)
+            specs[f"bo/{benchmark}/{method}"] = config.bo_spec(*where, "pi")
+    return specs
+
+
+def changed_jobs(before: dict, after: dict) -> set[str]:
+    one, other = all_specs(before), all_specs(after)
+    return {name for name in one if one[name] != other[name]}
+
+
+BENCHMARKS = ("hpob", "pd1", "tables")
+ADAM, LBFGS, SINGLE = ("ablr", "fsbo", "h_nll"), ("h_ekl",), ("rand", "stbo", "stboh")
+
+
+def jobs(stage: str, methods: tuple[str, ...], benchmarks: tuple[str, ...] = BENCHMARKS) -> set[str]:
+    return {f"{stage}/{b}/{m}" for b in benchmarks for m in methods}
+
+
+EVERY = ADAM + LBFGS + SINGLE
+READ_BY = {
+    "seed": (7, jobs("pretrain", EVERY) | jobs("bo", EVERY) | {"data/tables", "data/hpob"}),
+    "benchmarks.tables.spaces": (["nasbench201"], {"data/tables"}),
+    "benchmarks.tables.pool": (77, {"data/tables"}),
+    "benchmarks.pd1.inputs": ("warped", {"data/pd1"}),
+    "benchmarks.pd1.divergence": ("status", {"data/pd1"}),
+    "benchmarks.pd1.mirrors": (["https://mirror"], {"download/pd1"}),
+    "benchmarks.hpob.spaces": (["4796"], {"data/hpob"}),
+    "benchmarks.hpob.mirrors": (["https://mirror"], {"download/hpob"}),
+    "benchmarks.hpob.max_points": (99, {"data/hpob"}),
+    "pretrain.seeds": (3, jobs("pretrain", EVERY)),
+    "pretrain.adam_steps": (77, jobs("pretrain", ADAM)),
+    "pretrain.lbfgs_steps": (77, jobs("pretrain", LBFGS)),
+    "pretrain.matched_points": (77, jobs("pretrain", LBFGS)),
+    "bo.iterations": (77, jobs("bo", EVERY)),
+    "bo.seeds": (77, jobs("bo", EVERY)),
+    "bo.refit_steps": (77, jobs("bo", ("stbo", "stboh"))),
+    "methods": ({"h_nll": {"pretrain": {"learning_rate": 0.5}}}, jobs("pretrain", ("h_nll",))),
+}
+NOT_IN_SPECS = {"scale", "device", "run.papers", "run.benchmarks"}
+"""Read by the rules: the result path, the gpu resource and the targets (tests/workflow/test_plans.py)."""
+
+
+@pytest.mark.parametrize("key", READ_BY)
+def test_a_changed_key_changes_exactly_the_specs_that_read_it(good, key):
+    value, expected = READ_BY[key]
+    assert changed_jobs(good, put(good, key, value)) == expected
+
+
+def test_every_key_is_read(good):
+    assert set(leaves(good)) == set(READ_BY) | NOT_IN_SPECS
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ({"h_ekl": {"model": {"kernel": "matern32"}}}, jobs("pretrain", ("h_ekl",))),
+        ({"stbo": {"policy": {"refit_steps": 3}}}, jobs("bo", ("stbo",))),
+        ({"ablr": {"policy": {"pi_threshold": 0.2}}}, jobs("bo", ("ablr",))),
+        ({"fsbo": {"pretrain": {"steps": 11}}}, jobs("pretrain", ("fsbo",))),
+    ],
+)
+def test_an_override_reaches_its_method_alone(good, override, expected):
+    changed = put(good, "methods", override)
+    config.check(changed, ROOT)
+    assert changed_jobs(good, changed) == expected
+
+
+def test_specs_hold_the_registered_settings_with_the_sizes_of_the_scale(good):
+    registered = registry.entry("methods", "VARIANTS", "h_nll")[1]
+    spec = config.pretrain_spec(good, "tables", "held_out", "h_nll")
+    assert spec["pretrain"] == registered["pretrain"] | {"steps": good["pretrain"]["adam_steps"]}
+    assert spec["model"] == registered["model"]
+    ekl = config.pretrain_spec(good, "tables", "held_out", "h_ekl")["pretrain"]
+    assert (ekl["steps"], ekl["matched_points"]) == (100, 242)
+    assert config.pretrain_spec(good, "tables", "held_out", "rand")["pretrain"] == {}
+    assert (
+        config.bo_spec(good, "tables", "held_out", "stbo", "pi")["policy"]["refit_steps"] == good["bo"]["refit_steps"]
+    )
+    assert registry.entry("methods", "VARIANTS", "h_nll")[1]["pretrain"]["steps"] != spec["pretrain"]["steps"]
+
+
+def test_a_benchmark_may_widen_the_networks_but_gives_none_to_methods_without(good, monkeypatch):
+    entry = {**config.benchmark_entry("hpob"), "model": {"features": [128, 128]}}
+    monkeypatch.setattr(config, "benchmark_entry", lambda name: entry)
+    assert config.pretrain_spec(good, "hpob", "held_out", "h_nll")["model"]["features"] == [128, 128]
+    assert config.pretrain_spec(good, "hpob", "held_out", "stboh")["model"]["features"] == []
+
+
+def test_schema_and_loaders_agree_on_the_search_spaces():
+    from metabo.data import tables
+
+    schema = yaml.safe_load((ROOT / "workflow/schemas/config.yaml").read_text())
+    benchmarks = schema["properties"]["benchmarks"]["properties"]
+    assert benchmarks["tables"]["properties"]["spaces"]["items"]["enum"] == sorted(tables.SPACES)
+    assert (
+        benchmarks["hpob"]["properties"]["spaces"]["items"]["enum"] == config.load(ROOT)["benchmarks"]["hpob"]["spaces"]
+    )
+    assert sorted(benchmarks) == registry.names("data", "BENCHMARKS")
+
+
+def test_acquisition_names_are_those_of_the_code():
+    from metabo import acquisition
+
+    assert config.ACQUISITIONS == acquisition.ACQUISITIONS

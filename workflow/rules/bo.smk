@@ -1,0 +1,28 @@
+# Prior -> trajectories (results/{scale}/bo). Tasks, priors and seeds are inside one job: start-up and compilation cost
+# more than most of the work.
+TRAJECTORY = "{benchmark}/{split}/{method}-{acquisition}"
+
+
+rule run_bo:
+    input:
+        data=OUT + "/data/{benchmark}.npz",
+        prior=OUT + "/priors/{benchmark}/{split}/{method}.npz",
+        code=lambda w: code("bo", {"method": w.method}),
+    output:
+        table=OUT + f"/bo/{TRAJECTORY}.parquet",
+        meta=OUT + f"/bo/{TRAJECTORY}.json",
+    log:
+        OUT + f"/logs/bo/{TRAJECTORY}.log",
+    benchmark:
+        OUT + f"/benchmarks/bo/{TRAJECTORY}.tsv"
+    threads: 1
+    resources:
+        gpu=GPU,
+        mem_mb=memory,
+    params:
+        spec=lambda w: canonical(settings.bo_spec(config, w.benchmark, w.split, w.method, w.acquisition)),
+    message:
+        "run BO with {wildcards.method}, {wildcards.acquisition}, on {wildcards.benchmark}, {wildcards.split}"
+    shell:
+        "python -m metabo.stages.bo --spec {params.spec:q} --in-data {input.data} --in-prior {input.prior}"
+        " --out {output.table} --threads {threads} --gpu {resources.gpu} > {log} 2>&1"

@@ -1,0 +1,77 @@
+# Names shared by the rules: result paths, checked configuration, code inputs, start and target checks.
+from metabo import catalogue, codegraph, guard, registry
+from metabo import config as settings
+from metabo.errors import MetaboError, unknown
+from metabo.files import canonical
+
+
+def or_stop(work, *args):
+    """Call `work`; show a MetaboError as one clear message without a traceback."""
+    try:
+        return work(*args)
+    except MetaboError as error:
+        raise WorkflowError(str(error)) from None
+
+
+CATALOGUE = or_stop(catalogue.load)
+or_stop(settings.check, config, Path(), catalogue.papers(CATALOGUE))
+
+OUT = f"results/{config['scale']}"
+or_stop(guard.require_writable, Path(OUT))
+GPU = 1 if config["device"] == "gpu" else 0
+ARTEFACTS = catalogue.artefacts(config, CATALOGUE)
+ENABLED = catalogue.enabled(config, ARTEFACTS)
+METHODS = registry.names("methods", "VARIANTS")
+BENCHMARKS = registry.names("data", "BENCHMARKS")
+
+
+wildcard_constraints:
+    benchmark="|".join(BENCHMARKS),
+    split="|".join(sorted({s for b in BENCHMARKS for s in settings.splits(b)})),
+    method="|".join(METHODS),
+    acquisition="|".join(settings.ACQUISITIONS),
+
+
+def code(stage, spec):
+    """Return the package files that a job of this stage runs, as paths relative to the working folder."""
+    return relative(codegraph.files(codegraph.stage_roots(stage, spec)))
+
+
+def relative(paths):
+    return [os.path.relpath(path) for path in paths]
+
+
+def memory(wildcards):
+    """Return MiB for a job on this benchmark: HPO-B holds six million evaluations."""
+    return 12000 if wildcards.benchmark == "hpob" else 3000
+
+
+def prior_files(artefact):
+    methods = {*(m for m, _ in artefact.trajectories), *artefact.evaluations}
+    return [f"{OUT}/priors/{artefact.benchmark}/{artefact.split}/{m}.npz" for m in sorted(methods)]
+
+
+def trajectory_files(artefact):
+    where = f"{OUT}/bo/{artefact.benchmark}/{artefact.split}"
+    return [f"{where}/{method}-{acquisition}.parquet" for method, acquisition in artefact.trajectories]
+
+
+def evaluation_files(artefact):
+    where = f"{OUT}/evaluation/{artefact.benchmark}/{artefact.split}"
+    return [f"{where}/{method}.parquet" for method in artefact.evaluations]
+
+
+def start_run():
+    """Refuse a second run in this folder; called before the first job, not in a dry run."""
+    if workflow.is_main_process:
+        or_stop(guard.claim_folder, Path(".cache/run.lock"))
+
+
+def refuse_target(name):
+    """Stop at a target that is neither a rule nor a result file, and list the names that exist."""
+    raise unknown("target", name, {rule.name for rule in workflow.rules if not rule.has_wildcards()})
+
+
+def constant(text):
+    """Return a function of the wildcards that gives `text`: Snakemake would expand braces in a plain string."""
+    return lambda wildcards: text

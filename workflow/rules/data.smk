@@ -1,0 +1,68 @@
+# archives, packages, generators -> results/{scale}/data/{benchmark}.npz
+import csv
+
+with open("workflow/datasets.csv", newline="") as stream:
+    DATASETS = {row["name"]: row for row in csv.DictReader(stream)}
+
+
+def dataset(benchmark):
+    """Return the row of workflow/datasets.csv that a benchmark is read from, or None if it needs no archive."""
+    return DATASETS.get(settings.benchmark_entry(benchmark)["dataset"])
+
+
+def archive_file(benchmark):
+    row = dataset(benchmark)
+    return f".cache/archives/{row['file']}" if row else []
+
+
+for row in DATASETS.values():
+
+    rule:
+        name:
+            f"download_{row['name']}"
+        input:
+            datasets=ancient("workflow/datasets.csv"),
+        output:
+            # update: what is on disk stays, so an interrupted download resumes and a right archive is only checked
+            archive=update(f".cache/archives/{row['file']}"),
+            meta=f".cache/archives/{row['name']}.json",
+        log:
+            f".cache/logs/{row['name']}.log",
+        threads: 1
+        resources:
+            gpu=0,
+            mem_mb=500,
+        params:
+            spec=constant(canonical(settings.download_spec(config, row))),
+        message:
+            f"download {row['file']}"
+        shell:
+            "python -m metabo.stages.download --spec {params.spec:q} --in-datasets {input.datasets}"
+            " --out {output.archive} --sidecar {output.meta} > {log} 2>&1"
+
+
+rule load:
+    input:
+        # ancient: the pinned checksum says whether an archive is new, not its clock
+        archive=ancient(lambda w: archive_file(w.benchmark)),
+        code=lambda w: code("data", {"benchmark": w.benchmark}),
+    output:
+        data=OUT + "/data/{benchmark}.npz",
+        meta=OUT + "/data/{benchmark}.json",
+    log:
+        OUT + "/logs/data/{benchmark}.log",
+    benchmark:
+        OUT + "/benchmarks/data/{benchmark}.tsv"
+    threads: 1
+    resources:
+        gpu=0,
+        mem_mb=memory,
+    params:
+        spec=lambda w: canonical(settings.data_spec(config, w.benchmark)),
+        checksum=lambda w: (dataset(w.benchmark) or {"checksum": "none"})["checksum"],
+        archive=lambda w, input: f"--in-archive {input.archive}" if input.archive else "",
+    message:
+        "load {wildcards.benchmark}"
+    shell:
+        "python -m metabo.stages.data --spec {params.spec:q} {params.archive} --out {output.data}"
+        " --threads {threads} > {log} 2>&1"

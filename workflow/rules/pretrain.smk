@@ -1,0 +1,51 @@
+# Benchmark -> prior (results/{scale}/priors) -> its test NLL and EKL (results/{scale}/evaluation)
+PRIOR = "{benchmark}/{split}/{method}"
+
+
+rule pretrain:
+    input:
+        data=OUT + "/data/{benchmark}.npz",
+        code=lambda w: code("pretrain", {"method": w.method}),
+    output:
+        prior=OUT + f"/priors/{PRIOR}.npz",
+        meta=OUT + f"/priors/{PRIOR}.json",
+    log:
+        OUT + f"/logs/priors/{PRIOR}.log",
+    benchmark:
+        OUT + f"/benchmarks/priors/{PRIOR}.tsv"
+    threads: 1
+    resources:
+        gpu=GPU,
+        mem_mb=memory,
+    params:
+        spec=lambda w: canonical(settings.pretrain_spec(config, w.benchmark, w.split, w.method)),
+    message:
+        "pre-train {wildcards.method} on {wildcards.benchmark}, {wildcards.split}"
+    shell:
+        "python -m metabo.stages.pretrain --spec {params.spec:q} --in-data {input.data} --out {output.prior}"
+        " --threads {threads} --gpu {resources.gpu} > {log} 2>&1"
+
+
+rule evaluate:
+    input:
+        data=OUT + "/data/{benchmark}.npz",
+        prior=OUT + f"/priors/{PRIOR}.npz",
+        code=lambda w: code("evaluate", {"method": w.method}),
+    output:
+        table=OUT + f"/evaluation/{PRIOR}.parquet",
+        meta=OUT + f"/evaluation/{PRIOR}.json",
+    log:
+        OUT + f"/logs/evaluation/{PRIOR}.log",
+    benchmark:
+        OUT + f"/benchmarks/evaluation/{PRIOR}.tsv"
+    threads: 1
+    resources:
+        gpu=GPU,
+        mem_mb=memory,
+    params:
+        spec=lambda w: canonical(settings.evaluate_spec(config, w.benchmark, w.split, w.method)),
+    message:
+        "evaluate the priors of {wildcards.method} on {wildcards.benchmark}, {wildcards.split}"
+    shell:
+        "python -m metabo.stages.evaluate --spec {params.spec:q} --in-data {input.data} --in-prior {input.prior}"
+        " --out {output.table} --threads {threads} --gpu {resources.gpu} > {log} 2>&1"
