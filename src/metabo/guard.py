@@ -1,13 +1,11 @@
 """Checks before a workflow run starts: nobody else runs here, and results can be written."""
 
 import fcntl
+import os
 import tempfile
 from pathlib import Path
-from typing import IO
 
 from metabo.errors import MetaboError
-
-_held: list[IO[str]] = []
 
 
 def claim_folder(lock: Path) -> None:
@@ -18,13 +16,12 @@ def claim_folder(lock: Path) -> None:
     """
     require_writable(lock.parent)
     lock.parent.mkdir(parents=True, exist_ok=True)
-    handle = lock.open("w")
+    handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)  # never closed: held until the process ends
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        handle.close()
+        os.close(handle)
         raise MetaboError(f"another run is active in {Path.cwd()}; wait until it ends, or stop it") from error
-    _held.append(handle)
 
 
 def require_writable(folder: Path) -> None:

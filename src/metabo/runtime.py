@@ -9,11 +9,9 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from metabo.errors import MetaboError
-
-_held: list[IO[str]] = []  # open lock files: a core stays taken until this process ends, however it ends
 
 
 def own_cores(threads: int, gpu: int, locks: Path | None = None) -> dict[str, Any]:
@@ -44,7 +42,7 @@ def own_cores(threads: int, gpu: int, locks: Path | None = None) -> dict[str, An
 
 
 def _take(cores: list[int], number: int, locks: Path) -> list[int]:
-    """Lock up to `number` of the cores. The kernel frees a lock when its process dies, even by kill -9."""
+    """Lock up to `number` of the cores. The files stay open, so the kernel frees them when this process ends, however."""
     taken: list[int] = []
     try:
         locks.mkdir(parents=True, exist_ok=True)
@@ -54,10 +52,13 @@ def _take(cores: list[int], number: int, locks: Path) -> list[int]:
         if len(taken) == number:
             break
         try:
-            handle = open(locks / f"{core}.lock", "w")  # noqa: SIM115 (held open on purpose)
+            handle = os.open(locks / f"{core}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError:
+            return taken
+        try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
+            os.close(handle)
             continue
-        _held.append(handle)
         taken.append(core)
     return taken

@@ -10,6 +10,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from metabo.acquisition import Acquisition
 from metabo.bo.policy import Candidates, Info, argmax, tie_breakers
+from metabo.gp.kernels import Pool
 from metabo.gp.linalg import JITTER
 from metabo.gp.model import GP
 
@@ -21,7 +22,7 @@ class FixedState(NamedTuple):
     are the posterior moments of f; `count` observations are in; `best` is their maximum.
     """
 
-    phi: Float[Array, "c p"]
+    pool: Pool
     mask: Bool[Array, " c"]
     priority: Float[Array, " c"]
     mean: Float[Array, " c"]
@@ -48,7 +49,7 @@ class FixedPrior(eqx.Module):
         phi = self.gp.features(candidates.x)
         count = phi.shape[0]
         return FixedState(
-            phi=phi,
+            pool=self.gp.kernel.prepare(phi),
             mask=candidates.mask,
             priority=tie_breakers(key, count),
             mean=self.gp.mean(phi),
@@ -69,7 +70,7 @@ class FixedPrior(eqx.Module):
     def observe(self, state: FixedState, index: Int[Array, ""], y: Float[Array, ""]) -> FixedState:
         """Append one row to the factor and update the pool's moments."""
         known = state.rows[:, index]
-        residual = self.gp.kernel(state.phi[index][None], state.phi)[0] - known @ state.rows
+        residual = self.gp.kernel.row(state.pool, index) - known @ state.rows
         pivot = state.variance[index] + self.gp.noise + JITTER
         row = residual / jnp.sqrt(pivot)
         return state._replace(

@@ -5,11 +5,12 @@ finite at coincident points and no square root is differentiated.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from metabo.gp.constraints import positive
 
@@ -74,6 +75,13 @@ RADIAL: dict[str, Callable] = {
 """Unit-variance stationary kernels as functions of r²."""
 
 
+class Pool(NamedTuple):
+    """A fixed set of features prepared for many kernel rows: scaled features and their squared norms."""
+
+    scaled: Float[Array, "n p"]
+    norms: Float[Array, " n"]
+
+
 class Stationary(eqx.Module):
     """s_v k(r), one lengthscale per feature. Leaves are unconstrained."""
 
@@ -103,6 +111,17 @@ class Stationary(eqx.Module):
         """Prior variances k(a_i, a_i)."""
         return jnp.broadcast_to(self.variance, a.shape[:1])
 
+    def prepare(self, a: Float[Array, "n p"]) -> Pool:
+        """Scale features once, for `row`."""
+        scaled = a / self.lengthscale
+        return Pool(scaled, jnp.sum(scaled**2, 1))
+
+    def row(self, pool: Pool, index: Int[Array, ""]) -> Float[Array, " n"]:
+        """Covariances of one pool member with all of them. Cost O(n p), without scaling them again."""
+        norms = pool.norms + pool.norms[index]
+        raw = norms - 2.0 * (pool.scaled @ pool.scaled[index])
+        return self.variance * RADIAL[self.shape](jnp.where(raw > COINCIDENT * norms, raw, 0.0))
+
 
 class DotProduct(eqx.Module):
     """b² + φᵀφ'/s² (the ABLR kernel, hyperbo §7.2). `bias` is b, unconstrained."""
@@ -126,6 +145,15 @@ class DotProduct(eqx.Module):
     def diagonal(self, a: Float[Array, "n p"]) -> Float[Array, " n"]:
         """Prior variances k(a_i, a_i)."""
         return self.bias**2 + jnp.sum(a**2, 1) / self.scale**2
+
+    def prepare(self, a: Float[Array, "n p"]) -> Pool:
+        """Scale features once, for `row`."""
+        scaled = a / self.scale
+        return Pool(scaled, jnp.sum(scaled**2, 1))
+
+    def row(self, pool: Pool, index: Int[Array, ""]) -> Float[Array, " n"]:
+        """Covariances of one pool member with all of them. Cost O(n p)."""
+        return self.bias**2 + pool.scaled @ pool.scaled[index]
 
 
 Kernel = Stationary | DotProduct
