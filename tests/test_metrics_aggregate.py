@@ -60,6 +60,13 @@ def test_slices_hold_each_repetition():
     assert slices["repetition"].tolist() == [0, 1, 2, 3] * 2
 
 
+def test_regret_by_task_by_hand():
+    """Iteration 1, runs: task 0: 4, 6, 8, 10; task 1: 2, 2, 0, 6."""
+    table = metrics.regret_by_task(make({"a": SMALL}), 1, "run")
+    assert table["task"].tolist() == ["t0", "t1"] and table["iteration"].tolist() == [1, 1]
+    assert table["median"].tolist() == [7, 2] and table["mean"].tolist() == [7, 2.5]
+
+
 def test_profile_is_strict_and_counts_task_run_pairs():
     """Regrets at iteration 2: (2, 0), (2, 0), (4, 0), (2, 2). Below 2: 3 of 8 pairs; exactly 2 is not solved."""
     profiles = metrics.performance_profiles(make({"a": SMALL}), [2.0, 2.5, 0.0], "run")

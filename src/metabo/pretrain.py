@@ -4,7 +4,7 @@ Each routine trains one pair; `over_pairs` runs them all inside one compiled pro
 working set of one pair stays in cache) or side by side on an accelerator.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import equinox as eqx
@@ -42,7 +42,7 @@ def _select(condition: Bool[Array, ""], new: PyTree, old: PyTree) -> PyTree:
     return jax.tree.map(lambda a, b: jnp.where(condition, a, b), new, old)
 
 
-def batches_per_shuffle(counts: list[int], batch: int) -> int:
+def batches_per_shuffle(counts: Sequence[int], batch: int) -> int:
     """How many disjoint batches one shuffle can serve: limited by the smallest task that is larger than a batch."""
     return max(1, min((count // batch for count in counts if count >= batch), default=1))
 
@@ -108,15 +108,15 @@ def adam(
 
 
 def lbfgs(
-    objective: Callable[[GP], Float[Array, ""]],
-    gp: GP,
+    objective: Callable[[PyTree], Float[Array, ""]],
+    gp: PyTree,
     *,
     steps: int,
     memory: int = 10,
     line_search_steps: int = 50,
     tolerance: float = 1e-3,
-) -> tuple[GP, Log]:
-    """Minimise `objective` from `gp` by L-BFGS with a zoom line search (memory and limits of the authors' code).
+) -> tuple[PyTree, Log]:
+    """Minimise `objective` from `gp` (any pytree) by L-BFGS with a zoom line search (limits of the authors' code).
 
     Stops moving when the gradient norm is at most `tolerance` (its square 1e-6, sheet §3) or after a non-finite step,
     keeping the last finite parameters; `Log.loss` then repeats the last value.

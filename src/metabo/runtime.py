@@ -42,7 +42,7 @@ def own_cores(threads: int, gpu: int, locks: Path | None = None) -> dict[str, An
 
 
 def _take(cores: list[int], number: int, locks: Path) -> list[int]:
-    """Lock up to `number` of the cores. The files stay open, so the kernel frees them when this process ends, however."""
+    """Lock up to `number` of the cores. The files stay open: the kernel frees them when the process ends."""
     taken: list[int] = []
     try:
         locks.mkdir(parents=True, exist_ok=True)

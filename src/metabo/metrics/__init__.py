@@ -9,7 +9,14 @@
 - `losses`: NLL and EKL of the priors.
 """
 
-from metabo.metrics.aggregate import best_metric, performance_profiles, ranks, regret_curves, regret_slices
+from metabo.metrics.aggregate import (
+    best_metric,
+    performance_profiles,
+    ranks,
+    regret_by_task,
+    regret_curves,
+    regret_slices,
+)
 from metabo.metrics.inference import Difference, Pearson, differences, paired_difference, pearson, variance_split
 from metabo.metrics.losses import loss_runs, loss_table, means_per_repeat
 from metabo.metrics.runs import Runs, collect, metric_sign, paired, repetitions
@@ -31,6 +38,7 @@ __all__ = [
     "pearson",
     "performance_profiles",
     "ranks",
+    "regret_by_task",
     "regret_curves",
     "regret_slices",
     "repetitions",

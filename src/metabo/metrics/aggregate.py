@@ -44,6 +44,19 @@ def regret_slices(runs: Runs, iterations: list[int], unit: str = "prior") -> pd.
     return pd.concat(frames, ignore_index=True)
 
 
+def regret_by_task(runs: Runs, iteration: int, unit: str = "prior") -> pd.DataFrame:
+    """Return task, method, iteration, median, mean of each task's regret over repetitions.
+
+    Shows which tasks a mean over tasks comes from: one hard task can outweigh all others.
+    """
+    frames = []
+    for method, values in repetitions(runs.at(iteration), unit).items():
+        v = values[..., 0]
+        columns = {"task": runs.tasks, "method": method, "iteration": iteration}
+        frames.append(pd.DataFrame({**columns, "median": np.median(v, axis=0), "mean": v.mean(axis=0)}))
+    return pd.concat(frames, ignore_index=True)
+
+
 def performance_profiles(runs: Runs, thresholds: list[float], unit: str = "prior") -> pd.DataFrame:
     """Return method, threshold, iteration, fraction, low, high, repetitions: share of tasks solved.
 

@@ -13,8 +13,8 @@ def regret_figure(curves: pd.DataFrame, slices: pd.DataFrame, title: str, regret
     """Draw regret curves (median, 20-80 % band) and one violin panel per sliced iteration, on log axes.
 
     `curves`: method, iteration, median, low, high; `slices`: method, iteration, regret (one row per repetition).
-    Violins: density on the axis's own scale, white dot = median, black bar = 20th to 80th percentile, grey ticks =
-    the repetitions. Exact zeros stay visible (`style.regret_axis`).
+    Violins: density on the axis's own scale, cut at the lowest and highest repetition; white dot = median, black bar =
+    20th to 80th percentile, grey ticks = the repetitions. Exact zeros stay visible (`style.regret_axis`).
     """
     methods, at = list(dict.fromkeys(curves["method"])), list(dict.fromkeys(slices["iteration"]))
     with style.theme():
@@ -47,11 +47,8 @@ def _violin(ax: Axes, place: float, values: np.ndarray, colour: str) -> None:
     points = scale.transform(values)
     if np.ptp(points) > 1e-9:
         density = gaussian_kde(points)
-        reach = np.sqrt(density.covariance[0, 0])
-        grid = np.linspace(points.min() - reach, points.max() + reach, 200)
-        height = (
-            np.maximum(scale.inverted().transform(grid), 0.0) if values.min() >= 0 else scale.inverted().transform(grid)
-        )
+        grid = np.linspace(points.min(), points.max(), 200)
+        height = scale.inverted().transform(grid)
         half = 0.4 * density(grid) / density(grid).max()
         ax.fill_betweenx(height, place - half, place + half, color=colour, alpha=0.6, linewidth=0)
     else:

@@ -1,0 +1,57 @@
+"""A tiny benchmark with every awkward task that a method must survive, and the specs that run on it."""
+
+import copy
+
+import numpy as np
+
+from metabo import registry
+from metabo.spaces import Parameter, SearchSpace
+from metabo.tasks import Benchmark, Fold, MatchedBlock, Task
+
+METHODS = registry.names("methods", "VARIANTS")
+SHARED = 6  # matched inputs
+
+
+def task(name, x, y, group=None):
+    y = np.asarray(y, dtype=np.float64)
+    return Task(name, "plane", group or name, np.asarray(x), y, np.exp(-y), np.arange(len(y)), np.zeros((0, x.shape[1])))
+
+
+def benchmark(initial=False, seed=0):
+    """Four tasks on the unit square: `a` (14 rows), `b` (11 rows, three of them repeated inputs), `flat` (8 rows, one
+    output value), `point` (1 row). The first six inputs of the first three tasks are shared."""
+    rng = np.random.default_rng(seed)
+    shared = rng.uniform(size=(SHARED, 2))
+    xa = np.concatenate([shared, rng.uniform(size=(8, 2))])
+    xb = np.concatenate([shared, rng.uniform(size=(2, 2)), shared[[0, 0, 1]]])
+    xf = np.concatenate([shared, rng.uniform(size=(2, 2))])
+    ya = np.sin(4 * xa[:, 0]) - xa[:, 1] + 0.05 * rng.normal(size=len(xa))
+    yb = np.sin(3 * xb[:, 0] + 0.5) - 0.5 * xb[:, 1] + 0.05 * rng.normal(size=len(xb))
+    tasks = {"a": task("a", xa, ya), "b": task("b", xb, yb), "flat": task("flat", xf, np.full(8, 0.7))}
+    tasks["point"] = task("point", rng.uniform(size=(1, 2)), [0.3])
+    columns = np.column_stack([tasks[name].y[:SHARED] for name in ("a", "b", "flat")])
+    folds = (
+        Fold("without a", "plane", ("b", "flat", "point"), ("a",)),
+        Fold("without the odd ones", "plane", ("a", "b"), ("flat", "point")),
+    )
+    space = SearchSpace("plane", (Parameter("u", "linear", 0.0, 1.0), Parameter("v", "linear", 0.0, 1.0)))
+    return Benchmark(
+        "tiny", {"plane": space}, tasks, (MatchedBlock("m", "plane", ("a", "b", "flat"), shared, columns),),
+        {"held_out": folds}, {"a": np.array([[3, 1], [0, 5]])} if initial else {},
+    )  # fmt: skip
+
+
+def spec(method, seed=0, seeds=2, acquisition=None, iterations=6, **overrides):
+    """Settings of one method as its jobs read them, at test size; overrides such as pretrain={"steps": 5}."""
+    settings = copy.deepcopy(registry.entry("methods", "VARIANTS", method)[1])
+    if settings["model"].get("features"):
+        settings["model"]["features"] = [4, 3]
+    small = {"steps": 12 if method != "h_ekl" else 6, "batch": 5, "refit_steps": 4}
+    for section in ("model", "pretrain", "policy"):
+        settings[section] |= {key: value for key, value in small.items() if key in settings[section]}
+        settings[section] |= overrides.get(section, {})
+    return {
+        "benchmark": "tiny", "split": "held_out", "method": method, "seed": seed, "seeds": seeds, "data": "0" * 12,
+        "acquisition": acquisition or settings["acquisition"], "iterations": iterations,
+        **{section: settings[section] for section in ("model", "pretrain", "policy")},
+    }  # fmt: skip

@@ -1,0 +1,78 @@
+"""The conda route, the pip route and the project's own table name the same packages at the same versions."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[2]
+CONDA_NAMES = {"matplotlib-base": "matplotlib"}
+
+
+@pytest.fixture(scope="module")
+def project():
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+@pytest.fixture(scope="module")
+def direct(project):
+    """Direct dependencies, name -> requirement, with those of the development extra."""
+    lines = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    return {canonicalize_name(Requirement(line).name): Requirement(line) for line in lines}
+
+
+@pytest.fixture(scope="module")
+def locked():
+    """Name -> versions in the lock (a version may differ by platform or Python)."""
+    versions: dict[str, set[str]] = {}
+    for name, version in re.findall(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", (ROOT / "requirements.lock").read_text(), re.M):
+        versions.setdefault(canonicalize_name(name), set()).add(version)
+    return versions
+
+
+@pytest.fixture(scope="module")
+def conda():
+    """Name -> version in environment.yml, conda and pip parts together, without Python and pip."""
+    *plain, last = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    pairs = [line.split("=") for line in plain if "=" in line] + [line.split("==") for line in last["pip"]]
+    return {CONDA_NAMES.get(name, canonicalize_name(name)): version for name, version in pairs if name != "python"}
+
+
+def test_the_lock_has_one_version_of_each_direct_dependency_that_fits(direct, locked):
+    for name, requirement in direct.items():
+        (version,) = locked[name]
+        assert requirement.specifier.contains(version), f"{name} {version} does not fit {requirement}; run make lock"
+
+
+def test_conda_pins_are_the_locked_versions_of_the_direct_dependencies(direct, locked, conda):
+    assert conda == {name: next(iter(locked[name])) for name in direct}
+
+
+def test_every_locked_package_has_hashes():
+    blocks = re.split(r"^(?=[a-z0-9])", (ROOT / "requirements.lock").read_text(), flags=re.M)
+    packages = [block for block in blocks if re.match(r"[a-z0-9._-]+==", block)]
+    assert len(packages) > 50
+    assert [block.split(" ")[0] for block in packages if "--hash=sha256:" not in block] == []
+
+
+def test_the_python_versions_agree(project):
+    (python,) = [line for line in yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"][:1]]
+    assert python == "python=3.11"
+    assert project["requires-python"] == ">=3.11"
+
+
+def test_nothing_names_a_package_server_or_a_machine():
+    for name in ("requirements.lock", "environment.yml", "Makefile", "pyproject.toml"):
+        text = (ROOT / name).read_text()
+        assert not re.search(r"https?://|--(extra-)?index-url|file:/|find-links", text), name
+
+
+def test_the_environment_that_runs_the_tests_is_the_locked_one(direct, locked):
+    from importlib.metadata import version
+
+    installed = {name: version(name) for name in direct}
+    assert installed == {name: next(iter(locked[name])) for name in direct}

@@ -1,0 +1,227 @@
+"""Real runs at the smoke scale: killed and resumed, repeated, one figure again, the archives end to end."""
+
+import csv
+import functools
+import http.server
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+SMOKE = ("--configfile", "config/smoke.yaml")
+FIGURE = Path("results/smoke/hyperbo/tables/hyperbo_fig08")
+FILES = {"notebook.ipynb", "figure.pdf", "figure.png", "data.csv", "provenance.json"}
+
+pytestmark = pytest.mark.slow
+
+
+def started(output: str) -> int:
+    """Count the jobs that a run started, targets left out."""
+    return len(re.findall(r"^Job \d+: ", output, re.M))
+
+
+def outputs(project: Path) -> dict[str, int]:
+    """The compute results on disk (no logs) and when they were written."""
+    found = [p for p in (project / "results" / "smoke").rglob("*") if p.suffix in (".npz", ".parquet", ".pdf")]
+    return {str(p.relative_to(project)): p.stat().st_mtime_ns for p in found if not p.name.startswith(".")}
+
+
+def finished_jobs(log: Path) -> int:
+    return len(re.findall(r"^Finished jobid", log.read_text(), re.M)) if log.exists() else 0
+
+
+@pytest.fixture(scope="module")
+def killed_and_resumed(copy_project, snakemake, tmp_path_factory):
+    """A smoke run, killed with SIGKILL after four jobs, and the same command again."""
+    project = copy_project(tmp_path_factory.mktemp("smoke") / "project")
+    log = project / "first.log"
+    with log.open("w") as stream:
+        first = subprocess.Popen(
+            [sys.executable, "-m", "snakemake", "--cores", "2", *SMOKE],
+            cwd=project, stdout=stream, stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+        deadline = time.monotonic() + 900
+        while finished_jobs(log) < 4 and first.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.2)
+        os.killpg(first.pid, signal.SIGKILL)
+        first.wait()
+    before, done = outputs(project), finished_jobs(log)
+    status, output = snakemake(project, *SMOKE)
+    return project, before, done, status, output
+
+
+@pytest.mark.xdist_group("smoke")
+class TestSmokeRun:
+    """Everything that one smoke run shows."""
+
+    def test_a_killed_run_resumes_and_repeats_no_finished_job(self, killed_and_resumed):
+        project, before, done, status, output = killed_and_resumed
+        assert done >= 4
+        assert status == 0, output
+        after = outputs(project)
+        incomplete = len(before) - done  # written, but killed before Snakemake noted the end: at most one per core
+        assert incomplete <= 2
+        assert sum(after[path] == written for path, written in before.items()) >= done
+        assert started(output) == 25 - done
+
+    def test_every_artefact_is_there(self, killed_and_resumed):
+        project = killed_and_resumed[0]
+        for name in ("fig07", "fig08", "fig09", "fig10", "tab05", "tab06"):
+            folder = project / "results/smoke/hyperbo/tables" / f"hyperbo_{name}"
+            assert {p.name for p in folder.iterdir()} == FILES, name
+            assert all(p.stat().st_size > 0 for p in folder.iterdir())
+
+    def test_a_second_run_does_nothing_and_is_quick(self, killed_and_resumed, snakemake):
+        begun = time.monotonic()
+        status, output = snakemake(killed_and_resumed[0], *SMOKE)
+        assert status == 0 and "Nothing to be done" in output and started(output) == 0
+        assert time.monotonic() - begun < 20
+
+    def test_touching_every_source_re_runs_nothing(self, killed_and_resumed, snakemake):
+        project = killed_and_resumed[0]
+        for path in [*project.glob("src/metabo/**/*.py"), *project.glob("notebooks/**/*.ipynb"), project / "Snakefile"]:
+            path.touch()
+        assert "Nothing to be done" in snakemake(project, "-n", *SMOKE)[1]
+
+    def test_a_deleted_figure_is_one_job(self, killed_and_resumed, snakemake):
+        project = killed_and_resumed[0]
+        numbers = (project / FIGURE / "data.csv").read_bytes()
+        shutil.rmtree(project / FIGURE)
+        status, output = snakemake(project, "hyperbo_fig08", *SMOKE)
+        assert status == 0 and started(output) == 1, output
+        assert (project / FIGURE / "data.csv").read_bytes() == numbers
+
+    @pytest.mark.parametrize(
+        ("path", "expected"),
+        [
+            ("src/metabo/plots/curves.py", {"hyperbo_fig07", "hyperbo_fig08", "hyperbo_fig09"}),
+            ("src/metabo/methods/random_search.py", {"pretrain", "run_bo"}),
+            ("src/metabo/data/pd1.py", set()),
+            ("notebooks/shared/regret_curves.ipynb", {"hyperbo_fig08"}),
+        ],
+    )
+    def test_an_edit_re_runs_what_it_affects(self, killed_and_resumed, snakemake, path, expected):
+        project = killed_and_resumed[0]
+        original = (project / path).read_text()
+        try:
+            (project / path).write_text(original + "\n" if path.endswith("ipynb") else original + "# edited\n")
+            _, output = snakemake(project, "-n", *SMOKE)
+        finally:
+            (project / path).write_text(original)
+        planned = set(re.findall(r"^(\w+) +1 *$", output, re.M)) - {"all", "total"}
+        figures = {name for name in planned if name.startswith("hyperbo_")}
+        if path.startswith("src/metabo/methods"):  # figures wait for the new trajectories
+            planned -= figures
+        assert expected <= planned if "plots" in path else planned == expected, output
+        assert not planned & {"load", "evaluate"} and ("plots" not in path or planned == figures)
+
+    def test_a_changed_size_re_runs_the_jobs_that_read_it(self, killed_and_resumed, snakemake, tmp_path):
+        overlay = tmp_path / "more.yaml"
+        overlay.write_text("pretrain: {lbfgs_steps: 4}\n")
+        _, output = snakemake(killed_and_resumed[0], "-n", *SMOKE, str(overlay))
+        assert re.search(r"^pretrain +1 *$", output, re.M), output  # H-EKL alone
+        assert re.search(r"^run_bo +1 *$", output, re.M), output
+
+    def test_sidecars_chain_results_to_their_inputs(self, killed_and_resumed):
+        project = killed_and_resumed[0]
+        made: dict[str, str] = {}
+        records = [json.loads(p.read_text()) for p in project.glob("results/smoke/**/*.json") if "logs" not in p.parts]
+        assert len(records) == 25
+        for record in records:
+            assert record["status"] == "ok" and record["threads"] == 1 and len(record["cores"]) == 1
+            made |= record["outputs"]
+        for record in records:
+            for path, checksum in record["inputs"].items():
+                if path.startswith("results/"):
+                    assert made[path] == checksum, path
+            if record["stage"] in ("pretrain", "evaluate", "bo"):
+                assert record["x64"] is True and record["device"]["platform"] == "cpu"
+
+    def test_the_same_seed_gives_the_same_tables_elsewhere(self, killed_and_resumed, copy_project, snakemake, tmp_path):
+        project, other = killed_and_resumed[0], copy_project(tmp_path / "other")
+        tables = [
+            f"results/smoke/bo/tables/held_out/{n}.parquet" for n in ("h_nll-pi", "h_ekl-pi", "stbo-pi", "rand-uniform")
+        ]
+        status, output = snakemake(other, *tables, *SMOKE)
+        assert status == 0, output
+        for table in tables:
+            pd.testing.assert_frame_equal(pd.read_parquet(other / table), pd.read_parquet(project / table))
+
+    def test_two_runs_in_one_folder_are_refused(self, killed_and_resumed, snakemake, start):
+        project = killed_and_resumed[0]
+        shutil.rmtree(project / FIGURE)
+        first = start(project, "hyperbo_fig08", *SMOKE)
+        lines = iter(first.stdout.readline, "")
+        assert any("Job " in line for line in lines)
+        status, output = snakemake(project, "hyperbo_fig08", *SMOKE)
+        first.communicate(timeout=300)
+        assert first.returncode == 0
+        assert status != 0 and "another run is active" in output
+
+    def test_a_failing_notebook_is_kept_and_shown(self, killed_and_resumed, snakemake):
+        project = killed_and_resumed[0]
+        template = project / "notebooks/shared/ranks.ipynb"
+        original = template.read_text()
+        book = json.loads(original)
+        book["cells"].append({**next(c for c in book["cells"] if c["cell_type"] == "code")})
+        book["cells"][-1] |= {"source": ["raise ValueError('planted')"], "metadata": {}, "id": "planted"}
+        template.write_text(json.dumps(book))
+        try:
+            status, output = snakemake(project, "hyperbo_fig09", *SMOKE)
+        finally:
+            template.write_text(original)
+        assert status != 0 and "ValueError: planted" in output
+        kept = project / "results/smoke/logs/hyperbo/tables/hyperbo_fig09.ipynb"
+        assert "planted" in kept.read_text() and "Traceback" in kept.read_text()
+
+
+@pytest.fixture
+def server(tmp_path):
+    """A loopback web server over a folder: (folder, address)."""
+    folder = tmp_path / "published"
+    folder.mkdir()
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder)) as web:
+        threading.Thread(target=web.serve_forever, daemon=True).start()
+        yield folder, f"http://127.0.0.1:{web.server_port}"
+        web.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "overlay"),
+    [("pd1", {}), ("hpob", {"benchmarks": {"hpob": {"spaces": ["4796", "5860"]}}})],
+    ids=["pd1", "hpob"],
+)
+def test_an_archive_runs_from_the_download_to_the_figures(project, snakemake, server, archives, benchmark, overlay):
+    folder, address = server
+    table = project / "workflow" / "datasets.csv"
+    rows = list(csv.DictReader(table.read_text().splitlines()))
+    row = next(r for r in rows if r["name"] == benchmark)
+    {"pd1": archives.write_pd1, "hpob": archives.write_hpob}[benchmark](folder / row["file"])
+    row |= {"urls": f"{address}/{row['file']}", "checksum": archives.checksum(folder / row["file"])}
+    with table.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, list(row))
+        writer.writeheader()
+        writer.writerows(rows)
+    (project / "more.yaml").write_text(yaml.safe_dump(overlay))
+    status, output = snakemake(project, benchmark, *SMOKE, "more.yaml")
+    assert status == 0, output
+    artefacts = list((project / "results/smoke/hyperbo" / benchmark).iterdir())
+    assert len(artefacts) == {"pd1": 6, "hpob": 3}[benchmark]
+    assert all({p.name for p in a.iterdir()} == FILES for a in artefacts)
+    status, output = snakemake(project, benchmark, *SMOKE, "more.yaml")
+    assert "Nothing to be done" in output
