@@ -1,15 +1,45 @@
 """A tiny benchmark with every awkward task that a method must survive, and the specs that run on it."""
 
 import copy
+import itertools
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from metabo import registry
+from metabo.gp.features import MLP, Identity
+from metabo.gp.kernels import RADIAL, DotProduct, Stationary
+from metabo.gp.means import Constant, Linear, Zero
+from metabo.gp.model import GP
 from metabo.spaces import Parameter, SearchSpace
 from metabo.tasks import Benchmark, Fold, MatchedBlock, Task
 
 METHODS = registry.names("methods", "VARIANTS")
 SHARED = 6  # matched inputs
+KERNELS = (*RADIAL, "dot_product")
+MEANS = ("zero", "constant", "linear")
+
+
+def random_gp(rng, dim, mean="linear", kernel="matern52", sizes=(4, 3), noise=-3.0):
+    """Draw a GP of given structure with every leaf away from special values; `sizes` () means raw inputs."""
+    normal = lambda *shape, scale=1.0: jnp.asarray(scale * rng.normal(size=shape))  # noqa: E731
+    widths = (dim, *sizes)
+    pairs = list(itertools.pairwise(widths))
+    layers = (tuple(normal(i, o, scale=i**-0.5) for i, o in pairs), tuple(normal(o, scale=0.3) for _, o in pairs))
+    features = MLP(*layers) if sizes else Identity()
+    width = widths[-1]
+    mu = {"zero": Zero(), "constant": Constant(normal()), "linear": Linear(normal(width), normal())}[mean]
+    if kernel == "dot_product":
+        cov = DotProduct(normal(scale=0.3), normal())
+    else:
+        cov = Stationary(normal(width, scale=0.3), normal(scale=0.3), kernel)
+    return GP(features, mu, cov, jnp.asarray(noise))
+
+
+def stacked(gps):
+    """Stack GPs of one structure along a new leading axis."""
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *gps)
 
 
 def task(name, x, y, group=None):

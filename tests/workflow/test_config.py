@@ -187,6 +187,7 @@ READ_BY = {
     "seed": (7, jobs("pretrain", EVERY) | jobs("bo", EVERY) | {"data/tables", "data/hpob"}),
     "benchmarks.tables.spaces": (["nasbench201"], {"data/tables"}),
     "benchmarks.tables.pool": (77, {"data/tables"}),
+    "benchmarks.tables.error_floor": (1.0e-3, {"data/tables"}),
     "benchmarks.pd1.inputs": ("warped", {"data/pd1"}),
     "benchmarks.pd1.divergence": ("status", {"data/pd1"}),
     "benchmarks.pd1.mirrors": (["https://mirror"], {"download/pd1"}),

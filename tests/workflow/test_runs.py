@@ -60,9 +60,8 @@ def killed_and_resumed(copy_project, snakemake, tmp_path_factory):
     return project, before, done, status, output
 
 
-@pytest.mark.xdist_group("smoke")
 class TestSmokeRun:
-    """Everything that one smoke run shows."""
+    """Everything that one smoke run shows (a class, so that --dist loadscope keeps it with its fixture)."""
 
     def test_a_killed_run_resumes_and_repeats_no_finished_job(self, killed_and_resumed):
         project, before, done, status, output = killed_and_resumed
@@ -201,27 +200,41 @@ def server(tmp_path):
         web.shutdown()
 
 
-@pytest.mark.parametrize(
-    ("benchmark", "overlay"),
-    [("pd1", {}), ("hpob", {"benchmarks": {"hpob": {"spaces": ["4796", "5860"]}}})],
-    ids=["pd1", "hpob"],
-)
-def test_an_archive_runs_from_the_download_to_the_figures(project, snakemake, server, archives, benchmark, overlay):
-    folder, address = server
-    table = project / "workflow" / "datasets.csv"
-    rows = list(csv.DictReader(table.read_text().splitlines()))
-    row = next(r for r in rows if r["name"] == benchmark)
-    {"pd1": archives.write_pd1, "hpob": archives.write_hpob}[benchmark](folder / row["file"])
-    row |= {"urls": f"{address}/{row['file']}", "checksum": archives.checksum(folder / row["file"])}
-    with table.open("w", newline="") as stream:
-        writer = csv.DictWriter(stream, list(row))
-        writer.writeheader()
-        writer.writerows(rows)
-    (project / "more.yaml").write_text(yaml.safe_dump(overlay))
-    status, output = snakemake(project, benchmark, *SMOKE, "more.yaml")
-    assert status == 0, output
-    artefacts = list((project / "results/smoke/hyperbo" / benchmark).iterdir())
-    assert len(artefacts) == {"pd1": 6, "hpob": 3}[benchmark]
-    assert all({p.name for p in a.iterdir()} == FILES for a in artefacts)
-    status, output = snakemake(project, benchmark, *SMOKE, "more.yaml")
-    assert "Nothing to be done" in output
+@pytest.fixture
+def make(project, snakemake, server, archives):
+    """Return a function that publishes a small archive, makes everything for its benchmark twice, and checks it."""
+
+    def run(benchmark: str, write, artefacts: int, overlay: dict) -> None:
+        folder, address = server
+        table = project / "workflow" / "datasets.csv"
+        rows = list(csv.DictReader(table.read_text().splitlines()))
+        row = next(r for r in rows if r["name"] == benchmark)
+        write(folder / row["file"])
+        row |= {"urls": f"{address}/{row['file']}", "checksum": archives.checksum(folder / row["file"])}
+        with table.open("w", newline="") as stream:
+            writer = csv.DictWriter(stream, list(row))
+            writer.writeheader()
+            writer.writerows(rows)
+        (project / "more.yaml").write_text(yaml.safe_dump(overlay))
+        status, output = snakemake(project, benchmark, *SMOKE, "more.yaml")
+        assert status == 0, output
+        made = list((project / "results/smoke/hyperbo" / benchmark).iterdir())
+        assert len(made) == artefacts
+        assert all({p.name for p in folder.iterdir()} == FILES for folder in made)
+        assert "Nothing to be done" in snakemake(project, benchmark, *SMOKE, "more.yaml")[1]
+
+    return run
+
+
+class TestPd1:
+    """A class of its own: --dist loadscope may give it to another worker."""
+
+    def test_the_archive_runs_from_the_download_to_the_figures(self, make, archives):
+        make("pd1", archives.write_pd1, 6, {})
+
+
+class TestHpob:
+    """As above."""
+
+    def test_the_archive_runs_from_the_download_to_the_figures(self, make, archives):
+        make("hpob", archives.write_hpob, 3, {"benchmarks": {"hpob": {"spaces": ["4796", "5860"]}}})

@@ -87,8 +87,9 @@ def degenerate_ekl(
     pseudo_inverse = left[:, keep].T / singular[keep][:, None]
     projected = pseudo_inverse @ covariance @ pseudo_inverse.T
     shift = pseudo_inverse @ (mean - sample_mean)
-    sign, logdet = np.linalg.slogdet(projected)
-    if sign <= 0:
+    try:
+        logdet = 2.0 * np.log(np.diagonal(np.linalg.cholesky(projected))).sum()
+    except np.linalg.LinAlgError:
         return float("nan")
     inverse = np.linalg.solve(projected, np.column_stack([np.eye(keep.sum()), shift]))
     return float(0.5 * (np.trace(inverse[:, :-1]) + shift @ inverse[:, -1] + logdet - keep.sum()))
