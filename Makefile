@@ -23,7 +23,7 @@ test-fast: install  ## without the tests marked slow
 
 lint: install
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/snakefmt --check Snakefile workflow
-	find notebooks -name '*.ipynb' -exec $(BIN)/nbstripout --verify {} +
+	find notebooks -name '*.ipynb' -exec $(BIN)/nbstripout --verify --keep-id {} +
 	$(BIN)/metabo check-config
 
 benchmark: install  ## speed against a textbook implementation and BoTorch, as ratios

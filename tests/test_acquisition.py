@@ -21,7 +21,9 @@ def test_by_hand():
     mean, std = [1.0, 0.0, 2.0], [0.5, 1.0, 2.0]
     # (1 - 1.1)/0.5, (0 - 1.1)/1, (2 - 1.1)/2
     np.testing.assert_allclose(scores("pi", mean, std, 1.0), [-0.2, -1.1, 0.45], rtol=1e-14)
-    np.testing.assert_allclose(scores("pi", mean, std, 1.0, settings={"pi_threshold": 0.5}), [-1.0, -1.5, 0.25], rtol=1e-14)
+    np.testing.assert_allclose(
+        scores("pi", mean, std, 1.0, settings={"pi_threshold": 0.5}), [-1.0, -1.5, 0.25], rtol=1e-14
+    )
     np.testing.assert_allclose(scores("ucb18", mean, std, 1.0), [1.9, 1.8, 5.6], rtol=1e-14)
     np.testing.assert_allclose(scores("ucb3", mean, std, 1.0), [2.5, 3.0, 8.0], rtol=1e-14)
     # At mean = best: EI = s φ(0) = s 0.39894228; one standard deviation below: φ(1) - (1 - Φ(1)) = 0.08331547

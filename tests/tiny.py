@@ -44,7 +44,9 @@ def stacked(gps):
 
 def task(name, x, y, group=None):
     y = np.asarray(y, dtype=np.float64)
-    return Task(name, "plane", group or name, np.asarray(x), y, np.exp(-y), np.arange(len(y)), np.zeros((0, x.shape[1])))
+    return Task(
+        name, "plane", group or name, np.asarray(x), y, np.exp(-y), np.arange(len(y)), np.zeros((0, x.shape[1]))
+    )
 
 
 def benchmark(initial=False, seed=0):

@@ -20,7 +20,7 @@ PACKAGE_ROOT = Path(__file__).parent
 def files(roots: Iterable[str]) -> list[Path]:
     """Return the sorted source files of `roots` (module names) and of every package module they import, transitively.
 
-    Imports inside functions count, and so do the `__init__` files of parent packages.
+    Imports inside functions count, and so do the `__init__` files of parent packages, with the CSV tables beside them.
     """
     found: dict[str, Path] = {}
     queue = list(roots)
@@ -30,7 +30,8 @@ def files(roots: Iterable[str]) -> list[Path]:
             continue
         found[name] = source(name)
         queue += [m for m in _imports(found[name], name) if _locate(m)]
-    return sorted(set(found.values()))
+    packages = {path.parent for path in found.values() if path.name == "__init__.py"}
+    return sorted({*found.values(), *(table for folder in packages for table in folder.glob("*.csv"))})
 
 
 def source(module: str) -> Path:
@@ -43,7 +44,8 @@ def source(module: str) -> Path:
 
 def uses(sources: Iterable[Path], package: str) -> bool:
     """Tell whether any of the source files imports `package` (a top-level name such as "jax")."""
-    return any(name.split(".")[0] == package for path in sources for name in _imports(path, _module_name(path)))
+    modules = [path for path in sources if path.suffix == ".py"]
+    return any(name.split(".")[0] == package for path in modules for name in _imports(path, _module_name(path)))
 
 
 def stage_roots(stage: str, spec: dict[str, Any]) -> list[str]:

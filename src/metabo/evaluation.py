@@ -50,7 +50,9 @@ def _rows(benchmark: Benchmark, prior: SpacePrior, seeds: int) -> Iterator[dict[
         for seed in range(seeds):
             gp = jax.tree.map(lambda leaf, pair=f * seeds + seed: leaf[pair], prior.params)
             used = np.array([names.index(name) for name in (*fold.train, *fold.test)])
-            losses = dict(zip((*fold.train, *fold.test), np.asarray(_task_nll(gp, *(a[used] for a in batch))), strict=True))
+            losses = dict(
+                zip((*fold.train, *fold.test), np.asarray(_task_nll(gp, *(a[used] for a in batch))), strict=True)
+            )
             train_nll = float(np.mean([losses[name] for name in fold.train]))
             for task in fold.test:
                 blocks = restrict(benchmark.matched, (*fold.train, task))

@@ -19,8 +19,8 @@ from metabo.gp.objectives import nll
 
 
 class Log(NamedTuple):
-    """What happened in one run: `loss` (steps,) at each step, `stopped` the step whose loss or gradient was not
-    finite (-1: none; from there on the last finite parameters are kept)."""
+    """What happened in one run: `loss` (steps,) at each step, `stopped` the step whose loss or gradient (Adam:
+    or its square) was not finite (-1: none; from there on the last finite parameters are kept)."""
 
     loss: Float[Array, " steps"]
     stopped: Int[Array, ""]
@@ -90,7 +90,8 @@ def adam(
         number, batch_rows = inputs
         loss, gradient = jax.value_and_grad(lambda flat: nll(unravel(flat), *batch_rows))(params)
         updates, new_moments = optimiser.update(gradient, moments)
-        finite = _finite(loss, gradient)
+        # The moments hold the squared gradient: where that overflows, Adam would stand still without a word.
+        finite = _finite(loss, new_moments)
         stopped = jnp.where((stopped < 0) & ~finite & (number < steps), number, stopped)
         go = (stopped < 0) & (number < steps)
         new = (optax.apply_updates(params, updates), new_moments)
@@ -119,7 +120,7 @@ def lbfgs(
     """Minimise `objective` from `gp` (any pytree) by L-BFGS with a zoom line search (limits of the authors' code).
 
     Stops moving when the gradient norm is at most `tolerance` (its square 1e-6, sheet §3) or after a non-finite step,
-    keeping the last finite parameters; `Log.loss` then repeats the last value.
+    keeping the last parameters whose loss was finite; `Log.loss` then repeats the last value.
     """
     search = optax.scale_by_zoom_linesearch(line_search_steps, initial_guess_strategy="one")
     optimiser = optax.lbfgs(memory_size=memory, linesearch=search)
@@ -131,7 +132,7 @@ def lbfgs(
     value_and_grad = optax.value_and_grad_from_state(value)
 
     def step(carry):
-        params, state, number, losses, stopped, _ = carry
+        params, before, state, number, losses, stopped, _ = carry
         loss, gradient = value_and_grad(params, state=state)
         updates, new_state = optimiser.update(gradient, state, params, value=loss, grad=gradient, value_fn=value)
         new = optax.apply_updates(params, updates)
@@ -140,14 +141,15 @@ def lbfgs(
         # From a finished step on, every later entry of the trace repeats its loss.
         losses = jnp.where(jnp.arange(steps) >= number, loss, losses)
         stopped = jnp.where(finite, stopped, number)
-        params, state = _select(~done, (new, new_state), (params, state))
-        return params, state, number + 1, losses, stopped, done
+        last = jnp.where(jnp.isfinite(loss), params, before)  # a line search may step to where the loss is -inf
+        new, state = _select(~done, (new, new_state), (last, state))
+        return new, last, state, number + 1, losses, stopped, done
 
     def unfinished(carry):
-        return (carry[2] < steps) & ~carry[5]
+        return (carry[3] < steps) & ~carry[6]
 
-    start = (flat, optimiser.init(flat), jnp.asarray(0), jnp.zeros(steps), jnp.asarray(-1), jnp.asarray(False))
-    flat, _, _, losses, stopped, _ = jax.lax.while_loop(unfinished, step, start)
+    start = (flat, flat, optimiser.init(flat), jnp.asarray(0), jnp.zeros(steps), jnp.asarray(-1), jnp.asarray(False))
+    flat, _, _, _, losses, stopped, _ = jax.lax.while_loop(unfinished, step, start)
     return unravel(flat), Log(losses, stopped)
 
 

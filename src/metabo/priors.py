@@ -68,7 +68,7 @@ def save(path: str | Path, spec: dict[str, Any], priors: list[SpacePrior]) -> No
 def load(path: str | Path) -> tuple[dict[str, Any], list[SpacePrior]]:
     """Read (spec, priors). Raises DataError naming the file and the parameter that does not fit."""
     try:
-        with np.load(path, allow_pickle=False) as data:
+        with open(path, "rb") as stored_file, np.load(stored_file, allow_pickle=False) as data:
             arrays = {key: data[key] for key in data.files}
         header = json.loads(str(arrays.pop("header")))
     except Exception as error:
@@ -88,17 +88,19 @@ def load(path: str | Path) -> tuple[dict[str, Any], list[SpacePrior]]:
                 raise DataError(f"{path}: parameter '{name}' is {found}, needs {(pairs, *leaf.shape)}; train again")
             leaves.append(jnp.asarray(stored))
         params = jax.tree.unflatten(jax.tree.structure(shape), leaves)
-        trace, stopped = arrays[f"{i}/loss"], arrays[f"{i}/stopped"]
+        trace, stopped = arrays.get(f"{i}/loss"), arrays.get(f"{i}/stopped")
+        if trace is None or stopped is None:
+            raise DataError(f"{path}: the loss trace of space '{space['space']}' is missing; train again")
         priors.append(SpacePrior(space["space"], space["dim"], folds, params, trace, space["stride"], stopped))
     return spec, priors
 
 
 def summary(prior: SpacePrior, seeds: int) -> dict[str, Any]:
-    """Return first and last stored losses and the runs that stopped at a non-finite step, for people to read."""
+    """Return first and last stored losses (None: not finite) and the runs that stopped at a non-finite step."""
     stopped = [
         {"fold": prior.folds[pair // seeds].name, "seed": int(pair % seeds), "step": int(prior.stopped[pair])}
         for pair in np.flatnonzero(prior.stopped >= 0)
     ]
     trained = prior.loss.shape[1] > 0
-    first, last = (prior.loss[:, i].tolist() if trained else [] for i in (0, -1))
+    first, last = ([float(v) if np.isfinite(v) else None for v in prior.loss[:, i]] if trained else [] for i in (0, -1))
     return {"space": prior.space, "loss_first": first, "loss_last": last, "stopped_at_non_finite_step": stopped}

@@ -13,7 +13,13 @@ from metabo.gp.constraints import FLOOR, inverse_positive, positive, soft_clip
 @pytest.mark.parametrize(
     ("raw", "value"),
     # ln 2; ln(1 + e^-4); ln(1 + e^-6); e^-40 drowns in the floor; softplus is the identity far out
-    [(0.0, 0.6931471805599453), (-4.0, 0.018149927917809739), (-6.0, 0.0024756851377304495), (-40.0, 0.0), (800.0, 800.0)],
+    [
+        (0.0, 0.6931471805599453),
+        (-4.0, 0.018149927917809739),
+        (-6.0, 0.0024756851377304495),
+        (-40.0, 0.0),
+        (800.0, 800.0),
+    ],
 )
 def test_positive_by_hand(raw, value):
     np.testing.assert_allclose(positive(jnp.asarray(raw)), value + 1e-10, rtol=1e-14, atol=1e-17)

@@ -22,6 +22,13 @@ def covariances(gp, a, b):
 
 
 @eqx.filter_jit
+def rows(gp, a):
+    """Every row of the Gram matrix, from features prepared once."""
+    pool = gp.kernel.prepare(gp.features(a))
+    return jnp.stack([gp.kernel.row(pool, jnp.asarray(i)) for i in range(len(a))])
+
+
+@eqx.filter_jit
 def weighted_gradient(gp, x, weights):
     """Gradient of sum(weights * gram) for every leaf and for the inputs."""
     return jax.grad(lambda pair: jnp.sum(weights * pair[0].kernel.gram(pair[0].features(pair[1]))))((gp, x))
@@ -43,6 +50,7 @@ def test_values_against_numpy(kernel, sizes):
     np.testing.assert_allclose(cross, dense.kernel(a, b), rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(gram, dense.kernel(a, a), rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(diagonal, np.diag(dense.kernel(a, a)), rtol=1e-12)
+    np.testing.assert_allclose(rows(gp, a), dense.kernel(a, a), rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("sizes", [(), (4, 3)])
@@ -51,8 +59,9 @@ def test_repeated_points_coincide_exactly(kernel, sizes):
     rng = np.random.default_rng(2)
     gp, a = tiny.random_gp(rng, DIM, kernel=kernel, sizes=sizes), points(rng)
     cross, gram, diagonal = map(np.asarray, covariances(gp, a, a[:5]))
+    one_by_one = np.asarray(rows(gp, a))
     for i, j in ((0, 5), (1, 6)):
-        assert gram[i, j] == gram[i, i] == diagonal[i] == cross[j, i]
+        assert gram[i, j] == gram[i, i] == diagonal[i] == cross[j, i] == one_by_one[i, j] == one_by_one[j, i]
 
 
 @pytest.mark.parametrize("scale", [1e-2, 1.0, 1e3])
@@ -118,12 +127,15 @@ def test_gradients_against_plain_automatic_differentiation(kernel):
     def plain(p, q):
         apart = jnp.sum(((p[:, None] - q[None]) / scale) ** 2, -1)
         r = jnp.where(apart > 0, jnp.sqrt(jnp.where(apart > 0, apart, 1.0)), 0.0)
-        return variance * {
-            "matern12": jnp.exp(-r),
-            "matern32": (1 + 3**0.5 * r) * jnp.exp(-(3**0.5) * r),
-            "matern52": (1 + 5**0.5 * r + 5 * r * r / 3) * jnp.exp(-(5**0.5) * r),
-            "squared_exponential": jnp.exp(-r * r / 2),
-        }[kernel]
+        return (
+            variance
+            * {
+                "matern12": jnp.exp(-r),
+                "matern32": (1 + 3**0.5 * r) * jnp.exp(-(3**0.5) * r),
+                "matern52": (1 + 5**0.5 * r + 5 * r * r / 3) * jnp.exp(-(5**0.5) * r),
+                "squared_exponential": jnp.exp(-r * r / 2),
+            }[kernel]
+        )
 
     @jax.jit
     def both(a, b):
@@ -159,7 +171,9 @@ def test_gram_is_symmetric_and_positive_semidefinite(kernel, lengthscale, varian
     gp = tiny.random_gp(rng, DIM, kernel=kernel, sizes=())
     k = gp.kernel
     if kernel != "dot_product":
-        k = eqx.tree_at(lambda k: (k.raw_lengthscale, k.raw_variance), k, (jnp.full(DIM, lengthscale), jnp.asarray(variance)))
+        k = eqx.tree_at(
+            lambda k: (k.raw_lengthscale, k.raw_variance), k, (jnp.full(DIM, lengthscale), jnp.asarray(variance))
+        )
     x = points(rng, 8)
     gp = eqx.tree_at(lambda g: g.kernel, gp, k)
     cross, gram, diagonal = map(np.asarray, covariances(gp, x, x))

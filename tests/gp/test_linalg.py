@@ -18,7 +18,9 @@ def spd(rng, n, condition):
     return (matrix + matrix.T) / 2, values, vectors
 
 
-@pytest.mark.parametrize(("n", "columns", "condition", "tolerance"), [(5, 1, 10.0, 1e-12), (40, 3, 1e4, 1e-10), (40, 3, 1e10, 2e-4)])
+@pytest.mark.parametrize(
+    ("n", "columns", "condition", "tolerance"), [(5, 1, 10.0, 1e-12), (40, 3, 1e4, 1e-10), (40, 3, 1e10, 2e-4)]
+)
 def test_value_and_gradient_against_dense(n, columns, condition, tolerance):
     rng = np.random.default_rng(0)
     matrix, values, vectors = spd(rng, n, condition)
@@ -50,7 +52,9 @@ def test_gradient_against_finite_differences():
             direction = np.zeros((6, 6))
             direction[i, j] += 0.5
             direction[j, i] += 0.5  # covariances move symmetrically
-            numeric = (dense(matrix + step * direction, residuals) - dense(matrix - step * direction, residuals)) / (2 * step)
+            numeric = (dense(matrix + step * direction, residuals) - dense(matrix - step * direction, residuals)) / (
+                2 * step
+            )
             assert float(by_matrix[i, j]) == pytest.approx(numeric, rel=1e-5, abs=1e-6)
         for c in range(2):
             direction = np.zeros((6, 2))

@@ -42,7 +42,9 @@ def moments(*blocks, points=None, tasks=None):
     means, roots = zip(*(sample_moments(y) for _, y in blocks), strict=True)
     roots = [np.pad(r, ((0, 0), (0, tasks - r.shape[1]))) for r in roots]
     mask = pad([np.ones(len(x), dtype=bool) for x, _ in blocks], points)
-    return Moments(*map(jnp.asarray, (pad([x for x, _ in blocks], points), pad(means, points), pad(roots, points), mask)))
+    return Moments(
+        *map(jnp.asarray, (pad([x for x, _ in blocks], points), pad(means, points), pad(roots, points), mask))
+    )
 
 
 def test_sample_moments_by_hand():
@@ -64,7 +66,9 @@ def test_nll_is_the_mean_over_tasks_that_have_rows():
     value, gradient = nll_and_gradient(gp, x, y, mask)
     assert float(value) == pytest.approx(expected, rel=1e-11)
     flat, unravel = ravel_pytree(gp)
-    numeric = central_difference(lambda v: np.mean([DenseGP(unravel(jnp.asarray(v))).nll(*t) for t in tasks]), flat, 1e-5)
+    numeric = central_difference(
+        lambda v: np.mean([DenseGP(unravel(jnp.asarray(v))).nll(*t) for t in tasks]), flat, 1e-5
+    )
     np.testing.assert_allclose(ravel_pytree(gradient)[0], numeric, rtol=1e-5, atol=1e-7)
 
 
@@ -125,7 +129,9 @@ def test_gaussian_kl_by_hand_and_against_dense():
     assert float(one) == pytest.approx(0.5 * (0.5 + np.log(4) - 1), rel=1e-14)
     rng = np.random.default_rng(4)
     arguments = rng.normal(size=6), spd(rng, 6), rng.normal(size=6), spd(rng, 6)
-    assert float(gaussian_kl(*map(jnp.asarray, arguments))) == pytest.approx(references.gaussian_kl(*arguments), rel=1e-10)
+    assert float(gaussian_kl(*map(jnp.asarray, arguments))) == pytest.approx(
+        references.gaussian_kl(*arguments), rel=1e-10
+    )
     assert np.isnan(float(gaussian_kl(jnp.zeros(2), jnp.zeros((2, 2)), jnp.zeros(2), jnp.eye(2))))
 
 
@@ -163,7 +169,9 @@ def test_degenerate_ekl_is_eq_6_and_invariant_under_rotation(m, n):
     value = degenerate_ekl(mu, sigma, sample_mean, root)
     covariance = references.maximum_likelihood(y)[1]
     for rotation in (None, ortho_group(rank, seed=1).rvs() if rank > 1 else None):
-        assert value == pytest.approx(references.projected_kl(mu, sigma, sample_mean, covariance, rank, rotation), rel=1e-8)
+        assert value == pytest.approx(
+            references.projected_kl(mu, sigma, sample_mean, covariance, rank, rotation), rel=1e-8
+        )
     mixed = root @ ortho_group(n, seed=2).rvs()  # another square root of the same Σ̃
     assert degenerate_ekl(mu, sigma, sample_mean, mixed) == pytest.approx(value, abs=1e-8)
     if rank == m:
@@ -178,7 +186,9 @@ def test_k3_degenerate_ekl_is_never_negative_and_zero_where_it_must_be():
         assert degenerate_ekl(rng.normal(size=6), spd(rng, 6), sample_mean, root) >= 0
     covariance = root @ root.T
     vectors = np.linalg.eigh(covariance)[1][:, :3]  # null space: 6 - rank 3
-    assert degenerate_ekl(sample_mean, covariance + vectors @ vectors.T, sample_mean, root) == pytest.approx(0, abs=1e-10)
+    assert degenerate_ekl(sample_mean, covariance + vectors @ vectors.T, sample_mean, root) == pytest.approx(
+        0, abs=1e-10
+    )
 
 
 def test_padding_the_sample_covariance_would_inflate_the_ekl():

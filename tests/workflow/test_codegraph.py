@@ -120,6 +120,12 @@ def test_the_imports_of_a_notebook(tmp_path):
     assert codegraph.notebook_roots(path) == ["metabo", "metabo.results"]
 
 
+def test_tables_beside_a_package_belong_to_it():
+    paper_numbers = {"hyperbo_tab05.csv", "hyperbo_tab06.csv"}
+    assert paper_numbers <= {path.name for path in codegraph.files(["metabo.claims"])}
+    assert not paper_numbers & {path.name for path in codegraph.files(["metabo.stages.bo"])}
+
+
 def test_reading_the_graph_is_fast_and_imports_nothing_heavy():
     program = (
         "import sys, time; t = time.perf_counter(); from metabo import catalogue, codegraph, config, guard;"

@@ -246,9 +246,7 @@ def test_specs_hold_the_registered_settings_with_the_sizes_of_the_scale(good):
     assert registry.entry("methods", "VARIANTS", "h_nll")[1]["pretrain"]["steps"] != spec["pretrain"]["steps"]
 
 
-def test_a_benchmark_may_widen_the_networks_but_gives_none_to_methods_without(good, monkeypatch):
-    entry = {**config.benchmark_entry("hpob"), "model": {"features": [128, 128]}}
-    monkeypatch.setattr(config, "benchmark_entry", lambda name: entry)
+def test_a_benchmark_may_widen_the_networks_but_gives_none_to_methods_without(good):
     assert config.pretrain_spec(good, "hpob", "held_out", "h_nll")["model"]["features"] == [128, 128]
     assert config.pretrain_spec(good, "hpob", "held_out", "stboh")["model"]["features"] == []
 

@@ -39,9 +39,7 @@ class Policy(Protocol[State]):
         """Return the state after candidate `index` gave the output y."""
 
 
-def argmax(
-    scores: Float[Array, " c"], mask: Bool[Array, " c"], priority: Float[Array, " c"]
-) -> Int[Array, ""]:
+def argmax(scores: Float[Array, " c"], mask: Bool[Array, " c"], priority: Float[Array, " c"]) -> Int[Array, ""]:
     """Return the best valid candidate; ties go to the highest `priority` (drawn once per run).
 
     The authors' code shuffles the pool once per run and takes the first maximum, which is the same rule.

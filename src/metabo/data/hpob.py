@@ -29,6 +29,7 @@ BENCHMARKS = {
         "default_split": "held_out",
         "package": None,
         "settings": ["spaces", "max_points", "seed"],
+        "model": {"features": [128, 128]},  # hyperbo §7.6: in place of (32, 32)
     }
 }
 

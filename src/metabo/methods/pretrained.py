@@ -11,6 +11,7 @@ from jaxtyping import Array, Key
 
 from metabo.acquisition import make
 from metabo.bo.surrogates import FixedPrior
+from metabo.errors import ConfigError, unknown
 from metabo.gp.model import GP, build
 from metabo.gp.objectives import ekl_training
 from metabo.pretrain import Log, adam, batches_per_shuffle, lbfgs, over_pairs
@@ -45,6 +46,22 @@ VARIANTS = {
     },
 }  # fmt: skip
 
+RECIPES = {"nll": ("adam", ("learning_rate", "steps", "batch")), "ekl": ("lbfgs", ("steps", "matched_points"))}
+"""The optimiser of each objective, and the settings that both read."""
+
+
+def check_recipe(method: str, settings: dict[str, Any]) -> None:
+    """Raise ConfigError when the settings name an unknown objective, or not the optimiser and settings it needs."""
+    objective = settings["objective"]
+    if objective not in RECIPES:
+        raise unknown("objective", objective, RECIPES)
+    optimizer, needed = RECIPES[objective]
+    if settings["optimizer"] != optimizer or not all(key in settings for key in needed):
+        raise ConfigError(
+            f"config key 'methods.{method}.pretrain': objective '{objective}' is trained by '{optimizer}' and needs "
+            f"{', '.join(needed)}; got optimizer '{settings['optimizer']}' and {', '.join(sorted(settings))}"
+        )
+
 
 def start(model: dict[str, Any], dim: int, key: Key[Array, ""]) -> GP:
     """Return the untrained GP."""
@@ -57,8 +74,10 @@ def pretrain(
     """Train one GP per (fold, seed): pytrees with a leading axis of folds x seeds, fold-major.
 
     `keys` start the initial weights and the mini-batches; folds share the weights' structure, not their values.
+    Raises ConfigError for settings that do not belong together, DataError for EKL without matched data.
     """
     settings = spec["pretrain"]
+    check_recipe(spec["method"], settings)
     folds, seeds = keys.shape
     flat = keys.reshape(-1)
     starts = jax.vmap(lambda k: start(spec["model"], training.dim, jax.random.fold_in(k, 0)))(flat)

@@ -18,6 +18,7 @@ from scipy.stats import norm
 
 from metabo.acquisition import make
 from metabo.bo.surrogates import Refit
+from metabo.errors import ConfigError, unknown
 from metabo.gp.constraints import inverse_positive, soft_clip
 from metabo.gp.features import Identity
 from metabo.gp.kernels import Stationary
@@ -94,9 +95,19 @@ def stbo_log_prior(gp: GP) -> Float[Array, ""]:
 
 
 def start(model: dict[str, Any], dim: int, key: Key[Array, ""]) -> GP | HandTuned:
-    """Return the unfitted parameters: H-NLL's untrained GP, or STBOH's at its prior means."""
+    """Return the unfitted parameters: H-NLL's untrained GP, or, without features, STBOH's at its prior means.
+
+    Raises ConfigError for a model that the priors of these methods do not cover.
+    """
     if model["features"]:
+        if model["kernel"] == "dot_product":
+            raise ConfigError("STBO's priors are on lengthscales, which the kernel 'dot_product' has none of")
         return build(model, dim, key)
+    if (model["mean"], model["kernel"]) != ("constant", "matern52"):
+        raise ConfigError(
+            "without features the model is STBOH's: mean 'constant', kernel 'matern52'; "
+            f"got mean '{model['mean']}', kernel '{model['kernel']}'"
+        )
     lengthscale = jnp.full(dim, PRIOR_LENGTHSCALE[0])
     return HandTuned(jnp.zeros(()), lengthscale, jnp.asarray(PRIOR_VARIANCE[0]), jnp.asarray(PRIOR_NOISE[0]))
 
@@ -110,7 +121,11 @@ def pretrain(
 
 
 def policy(params: GP | HandTuned, settings: dict[str, Any], acquisition: str, budget: int) -> Refit:
-    """Return the BO policy that fits after every observation."""
+    """Return the BO policy that fits after every observation. Raises ConfigError if `refit` does not fit the model."""
+    if settings["refit"] not in ("stbo", "stboh"):
+        raise unknown("refit", settings["refit"], ("stbo", "stboh"))
+    if isinstance(params, HandTuned) != (settings["refit"] == "stboh"):
+        raise ConfigError(f"refit '{settings['refit']}': 'stbo' needs a model with features, 'stboh' one without")
     if settings["refit"] == "stbo":
         to_gp, log_prior = _same, stbo_log_prior
     else:

@@ -29,9 +29,7 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
             [jnp.stack([stream(spec["seed"], "prior", *name, s) for s in range(spec["seeds"])]) for name in names]
         )
         params, log = module.pretrain(spec, training, keys, jax.default_backend() != "cpu")
-        prior = priors.SpacePrior(
-            training.space, training.dim, training.folds, params, *priors.shorten(log, keys.size)
-        )
+        prior = priors.SpacePrior(training.space, training.dim, training.folds, params, *priors.shorten(log, keys.size))
         trained.append(prior)
         summary.append(priors.summary(prior, spec["seeds"]))
     priors.save(args.out, spec, trained)

@@ -1,0 +1,199 @@
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from metabo.acquisition import make
+from metabo.bo.loop import Runs, check_memory, describe, run_all
+from metabo.bo.policy import Info, tie_breakers
+from metabo.bo.surrogates import FixedPrior
+from metabo.errors import ConfigError
+from metabo.methods.random_search import Nothing, Uniform
+from tests import tiny
+from tests.references import DenseGP, bayesian_optimisation
+
+DIM, ITERATIONS = 2, 9
+
+
+def runs(keys, policy=0, task=0, initial=()):
+    count = len(keys)
+    fill = lambda value: jnp.broadcast_to(jnp.asarray(value, dtype=int), (count, *np.shape(value)))  # noqa: E731
+    policy, task = (jnp.asarray(v) if np.ndim(v) else fill(v) for v in (policy, task))
+    given = (
+        jnp.asarray(initial, dtype=int)
+        if np.ndim(initial) == 2
+        else jnp.zeros((count, len(initial)), int) + fill(initial)
+    )
+    return Runs(policy, task, given, keys)
+
+
+@pytest.fixture(scope="module")
+def world():
+    """Two tasks of 15 and 11 candidates (padded to 15) and two priors."""
+    rng = np.random.default_rng(0)
+    gps = [tiny.random_gp(rng, DIM) for _ in range(2)]
+    x, mask = rng.uniform(size=(2, 15, DIM)), np.ones((2, 15), dtype=bool)
+    y = np.sin(5 * x[..., 0]) + x[..., 1] + 0.1 * rng.normal(size=(2, 15))
+    x[1, 11:], y[1, 11:], mask[1, 11:] = 0.0, 99.0, False  # padding that would be worth selecting
+    return gps, x, y, mask
+
+
+def optimise(world, slug, entries, iterations=ITERATIONS, chunk=1, settings=None):
+    gps, x, y, mask = world
+    budget = iterations + entries.initial.shape[1]
+    policies = FixedPrior(tiny.stacked(gps), make(slug, settings or {}), budget)
+    return jax.tree.map(np.asarray, run_all(policies, *map(jnp.asarray, (x, y, mask)), entries, iterations, chunk))
+
+
+@pytest.mark.parametrize(("slug", "margin"), [("pi", 0.1), ("pi", 2.0), ("ei", 0.1), ("ucb18", 0.1)])
+def test_loop_is_the_textbook_loop_index_by_index(world, slug, margin):
+    gps, x, y, mask = world
+    entries = runs(jax.random.split(jax.random.key(0), 4), policy=[0, 1, 0, 1], task=[0, 0, 1, 1])
+    steps = optimise(world, slug, entries, settings={"pi_threshold": margin})
+    assert steps.index.shape == (4, ITERATIONS)
+    for r in range(4):
+        task, gp = int(entries.task[r]), gps[int(entries.policy[r])]
+        size = mask[task].sum()
+        chosen, moments = bayesian_optimisation(
+            DenseGP(gp), x[task, :size], y[task, :size], slug, ITERATIONS, (), margin
+        )
+        assert steps.index[r].tolist() == chosen
+        np.testing.assert_array_equal(steps.y[r], y[task, chosen])
+        np.testing.assert_allclose(steps.info.mean[r], [m for m, _ in moments], rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(steps.info.std[r], [s for _, s in moments], rtol=1e-6)
+        assert steps.info.ok.all()
+    assert any(len(set(run)) < ITERATIONS for run in steps.index.tolist())  # candidates are selected again
+
+
+def test_initial_observations_come_first_and_count(world):
+    gps, x, y, _ = world
+    initial = [[3, 1], [7, 7]]  # the second run is given one candidate twice
+    entries = runs(jax.random.split(jax.random.key(1), 2), initial=initial)
+    steps = optimise(world, "pi", entries, iterations=5)
+    for r in range(2):
+        chosen, _ = bayesian_optimisation(DenseGP(gps[0]), x[0], y[0], "pi", 5, initial[r])
+        assert steps.index[r].tolist() == chosen
+        assert np.isnan(steps.info.mean[r, :2]).all() and np.isfinite(steps.info.mean[r, 2:]).all()
+
+
+def test_chunks_change_nothing(world):
+    rng = np.random.default_rng(3)
+    world = ([tiny.random_gp(rng, DIM, "constant", sizes=()) for _ in range(2)], *world[1:])
+    entries = runs(jax.random.split(jax.random.key(3), 5), policy=[0, 1, 1, 0, 1], task=[1, 0, 1, 0, 0])
+    one = optimise(world, "ei", entries, chunk=1)
+    for chunk in (2, 5):
+        other = optimise(world, "ei", entries, chunk=chunk)
+        np.testing.assert_array_equal(one.index, other.index)
+        np.testing.assert_array_equal(one.y, other.y)
+        np.testing.assert_allclose(one.info.mean, other.info.mean, rtol=1e-9, atol=1e-12)
+
+
+def flat_world(count=6, padding=2):
+    """A zero-mean prior on a pool where all candidates look alike: at first every score is equal."""
+    gp = tiny.random_gp(np.random.default_rng(1), DIM, "zero", "matern52", ())
+    x = np.random.default_rng(2).uniform(size=(1, count + padding, DIM))
+    mask = np.arange(count + padding)[None] < count
+    return [gp], x, np.where(mask, 0.5, 99.0), mask
+
+
+def test_ties_are_broken_by_the_runs_own_priorities():
+    count, number = 6, 900
+    world = flat_world(count)
+    keys = jax.random.split(jax.random.key(4), number)
+    steps = optimise(world, "pi", runs(keys), iterations=1, chunk=64)
+    first = steps.index[:, 0]
+    assert first.max() < count  # padding is never selected
+    expected = [np.argmax(np.asarray(tie_breakers(jax.random.split(key)[0], count + 2))[:count]) for key in keys[:20]]
+    assert first[:20].tolist() == expected
+    counts = np.bincount(first, minlength=count)
+    assert chi2.sf(((counts - number / count) ** 2 / (number / count)).sum(), count - 1) > 1e-3
+
+
+def test_budget_may_exceed_the_pool():
+    world = flat_world(3)
+    steps = optimise(world, "ei", runs(jax.random.split(jax.random.key(5), 3)), iterations=10)
+    assert steps.index.shape == (3, 10) and steps.index.max() < 3 and steps.info.ok.all()
+    assert np.isfinite(steps.info.mean).all() and (steps.info.std > 0).all()
+
+
+def random_search(number, iterations, values, padding=3, key=0, chunk=50):
+    count = len(values)
+    x = np.zeros((1, count + padding, 1))
+    y = np.concatenate([values, np.full(padding, 99.0)])[None]
+    mask = np.arange(count + padding)[None] < count
+    policies = Uniform(Nothing(jnp.zeros(1)))
+    entries = runs(jax.random.split(jax.random.key(key), number))
+    return jax.tree.map(np.asarray, run_all(policies, *map(jnp.asarray, (x, y, mask)), entries, iterations, chunk))
+
+
+def test_random_search_is_uniform_with_replacement_and_follows_its_closed_form():
+    count, iterations, number = 20, 8, 1500
+    values = np.arange(1.0, count + 1)
+    steps = random_search(number, iterations, values)
+    flat = np.bincount(steps.index.ravel(), minlength=count)
+    assert len(flat) == count  # no padding
+    expected = number * iterations / count
+    assert 1e-3 < chi2.sf(((flat - expected) ** 2 / expected).sum(), count - 1) < 1 - 1e-3
+    repeats = (steps.index[:, 1:] == steps.index[:, :-1]).mean()
+    assert abs(repeats - 1 / count) < 5 * np.sqrt(1 / count / number / (iterations - 1))
+    best = np.maximum.accumulate(steps.y, axis=1)
+    for t in (1, 3, iterations):
+        # E[max of t uniform draws from 1..c] = c - sum over k < c of (k/c)^t
+        mean = count - np.sum((np.arange(1, count) / count) ** t)
+        assert abs(best[:, t - 1].mean() - mean) < 5 * best[:, t - 1].std() / np.sqrt(number)
+    assert np.isnan(steps.info.mean).all() and steps.info.ok.all()
+    other = random_search(4, iterations, values, key=1)
+    assert (other.index != steps.index[:4]).any(axis=1).all()
+
+
+class Counting(eqx.Module):
+    """Random search that counts how often it is traced."""
+
+    params: Nothing
+    traced: tuple = eqx.field(static=True)
+
+    def init(self, candidates, key):
+        self.traced[0].append("init")
+        return candidates.mask
+
+    def select(self, state, key):
+        self.traced[0].append("select")
+        nan = jnp.asarray(jnp.nan)
+        return jax.random.randint(key, (), 0, 3), Info(nan, nan, jnp.asarray(True))
+
+    def observe(self, state, index, y):
+        return state
+
+
+class Log(list):
+    """A list that may be a static field."""
+
+    def __hash__(self):
+        return id(self)
+
+    def __eq__(self, other):
+        return self is other
+
+
+def test_many_runs_and_iterations_are_traced_once():
+    log = Log()
+    policies = Counting(Nothing(jnp.zeros(1)), (log,))
+    arrays = [jnp.zeros((1, 3, 1)), jnp.zeros((1, 3)), jnp.ones((1, 3), dtype=bool)]
+    for key in (0, 1):
+        steps = run_all(policies, *arrays, runs(jax.random.split(jax.random.key(key), 6)), 30, 1)
+        assert steps.index.shape == (6, 30)
+    assert log.count("init") == 1 and log.count("select") <= 2  # the scan looks at its body once more for the carry
+
+
+def test_more_than_the_memory_is_refused_before_it_is_tried():
+    check_memory(100, 1500, 64, "benchmark 'tables', method 'h_nll'")
+    with pytest.raises(ConfigError, match=r"benchmark 'tables', method 'h_nll': 1000000 iterations x 100000000 .*GiB"):
+        check_memory(10**6, 10**8, 1, "benchmark 'tables', method 'h_nll'")
+
+
+def test_describe_counts_unsound_steps():
+    steps = random_search(2, 3, np.arange(4.0))
+    ok = np.array([[True, False, True], [True, True, False]])
+    assert describe(steps._replace(info=steps.info._replace(ok=ok))) == {"steps": 6, "failed_steps": 2}

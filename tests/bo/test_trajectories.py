@@ -1,0 +1,116 @@
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from metabo import results
+from metabo.bo.loop import Steps
+from metabo.bo.policy import Info
+from metabo.bo.trajectories import Entry, entries, optimise, table
+from metabo.errors import ConfigError
+from metabo.methods.random_search import Nothing
+from metabo.priors import SpacePrior
+from tests import tiny
+
+
+def prior(benchmark, seeds=2):
+    folds = benchmark.splits["held_out"]
+    pairs = len(folds) * seeds
+    return SpacePrior("plane", 2, folds, Nothing(jnp.zeros(pairs)), np.zeros((pairs, 0)), 1, np.full(pairs, -1))
+
+
+def steps_of(benchmark, task, index):
+    index = np.asarray(index)
+    nothing = np.full(index.shape, np.nan)
+    return Steps(index, benchmark.tasks[task].y[index], Info(nothing, nothing, np.ones(index.shape, dtype=bool)))
+
+
+def lay_out(benchmark, task, index, iterations):
+    spec = tiny.spec("rand", iterations=iterations)
+    listed = [Entry(0, task, 1, s) for s in range(len(index))]
+    return results.check(table(benchmark, prior(benchmark), spec, listed, steps_of(benchmark, task, index)))
+
+
+def test_regret_by_hand():
+    benchmark = tiny.benchmark()
+    a = benchmark.tasks["a"]
+    top, low = a.y.max(), a.y.min()
+    worst, best, middle = int(a.y.argmin()), int(a.y.argmax()), 4
+    rows = lay_out(benchmark, "a", [[worst, middle, worst, best]], 4)
+    assert rows["iteration"].tolist() == [1, 2, 3, 4]
+    assert rows["candidate"].tolist() == [worst, middle, worst, best]
+    assert rows["best_y"].tolist() == [low, a.y[middle], a.y[middle], top]
+    np.testing.assert_allclose(
+        rows["simple_regret"], [top - low, top - a.y[middle], top - a.y[middle], 0.0], atol=1e-15
+    )
+    share = (top - a.y[middle]) / (top - low)
+    np.testing.assert_allclose(rows["normalised_regret"], [1.0, share, share, 0.0], atol=1e-15)
+    np.testing.assert_array_equal(rows["metric"], a.metric[[worst, middle, worst, best]])
+    assert rows["feasible"].all() and rows["ok"].all()
+    first = rows.iloc[0]
+    named = {"benchmark": "tiny", "space": "plane", "split": "held_out", "fold": "without a", "task": "a"}
+    named |= {"method": "rand", "acquisition": "uniform", "prior_seed": 1, "seed": 0, "data": "0" * 12}
+    assert {key: first[key] for key in named} == named
+
+
+def test_given_points_come_before_iteration_one():
+    rows = lay_out(tiny.benchmark(), "a", [[3, 1, 0, 2, 5], [0, 5, 2, 2, 1]], 3)
+    assert rows["iteration"].tolist() == [-1, 0, 1, 2, 3] * 2
+    assert rows["seed"].tolist() == [0] * 5 + [1] * 5
+
+
+def test_constant_task_has_no_regret():
+    rows = lay_out(tiny.benchmark(), "flat", [[0, 3, 1]], 3)
+    assert (rows[["simple_regret", "normalised_regret"]] == 0).all(axis=None)
+
+
+def test_entries_are_every_task_prior_and_seed():
+    benchmark = tiny.benchmark()
+    listed = entries(benchmark, prior(benchmark), 2, 3)
+    expected = [
+        Entry(f, task, p, s) for f, task in ((0, "a"), (1, "flat"), (1, "point")) for p in range(2) for s in range(3)
+    ]
+    assert listed == expected
+
+
+def test_more_seeds_than_initialisations_are_refused():
+    benchmark = tiny.benchmark(initial=True)
+    assert len(entries(benchmark, prior(benchmark), 1, 2)) == 6
+    with pytest.raises(ConfigError, match=r"'bo.seeds' is 3, but task 'a' of benchmark 'tiny' has only 2 .*at most 2"):
+        entries(benchmark, prior(benchmark), 1, 3)
+
+
+def given(name, benchmark):
+    """The tiny benchmark with the task `a` alone under test."""
+    folds = (benchmark.splits["held_out"][0],)
+    return type(benchmark)(
+        name, benchmark.spaces, benchmark.tasks, benchmark.matched, {"held_out": folds}, benchmark.initial
+    )
+
+
+def test_optimise_writes_a_valid_table_with_given_points():
+    benchmark = given("tiny", tiny.benchmark(initial=True))
+    spec = tiny.spec("rand", iterations=4) | {"seeds": 2}
+    frame = results.check(optimise(benchmark, prior(benchmark), 2, spec, 3))
+    assert len(frame) == 2 * 2 * 6
+    for (_, seed), run in frame.groupby(["prior_seed", "seed"]):
+        assert run["iteration"].tolist() == [-1, 0, 1, 2, 3, 4]
+        assert run["candidate"].tolist()[:2] == benchmark.initial["a"][seed].tolist()
+        np.testing.assert_array_equal(run["y"], benchmark.tasks["a"].y[run["candidate"]])
+        np.testing.assert_array_equal(run["best_y"], run["y"].cummax())
+    runs = [tuple(run["candidate"]) for _, run in frame.groupby(["prior_seed", "seed"])]
+    assert len(set(runs)) == 4  # every prior seed and BO seed draws its own
+
+
+def test_a_budget_that_cannot_fit_names_benchmark_and_method():
+    benchmark = tiny.benchmark()
+    with pytest.raises(ConfigError, match="benchmark 'tiny', method 'rand'"):
+        optimise(benchmark, prior(benchmark), 2, tiny.spec("rand", iterations=10**12), None)
+
+
+def test_runs_do_not_depend_on_what_else_runs():
+    whole, part = tiny.benchmark(), given("tiny", tiny.benchmark())
+    spec = tiny.spec("rand", iterations=5)
+    everything = optimise(whole, prior(whole), 2, spec, 1)
+    alone = optimise(part, prior(part), 2, spec, 4)
+    mine = everything[everything["task"] == "a"].reset_index(drop=True)
+    assert mine["candidate"].tolist() == alone["candidate"].tolist()
