@@ -20,10 +20,8 @@ from tests.references import DenseGP, maximum_likelihood
 
 
 def simple_gp(constant=0.0, lengthscale=0.0, variance=0.0, noise=-2.0, dim=1):
-    return GP(
-        Identity(), Constant(jnp.asarray(constant)),
-        Stationary(jnp.full(dim, float(lengthscale)), jnp.asarray(float(variance)), "matern52"), jnp.asarray(float(noise)),
-    )  # fmt: skip
+    kernel = Stationary(jnp.full(dim, float(lengthscale)), jnp.asarray(float(variance)), "matern52")
+    return GP(Identity(), Constant(jnp.asarray(float(constant))), kernel, jnp.asarray(float(noise)))
 
 
 def rows_of(tasks):
@@ -206,19 +204,18 @@ def test_seeds_differ_and_repeat():
     assert np.abs(flat(first[0]) - flat(other[0])).max() > 1e-6
 
 
-@pytest.mark.parametrize(
-    "huge", [1e200, 1e120]
-)  # the loss overflows; the loss is finite but its squared gradient is not
-def test_guard_keeps_the_last_finite_parameters_and_reports_the_step(huge):
+# The first overflows the loss, the second only the squared gradient: with the loss finite its parameters are good.
+@pytest.mark.parametrize(("huge", "kept"), [(1e200, -1), (1e120, 0)])
+def test_guard_keeps_the_last_finite_parameters_and_reports_the_step(huge, kept):
     rng = np.random.default_rng(4)
     x, y = rng.uniform(size=(8, 1)), rng.normal(size=8)
     y[3] = huge
     rows, settings = rows_of([(x, y)]), {"batch": 2, "per_shuffle": 4}
     run = lambda steps, key: train(simple_gp(), rows, [0], [True], jax.random.key(key), steps=steps, **settings)  # noqa: E731
-    steps = {}
-    for key in range(4):
+    ends = {}
+    for key in range(6):
         trained, log = run(12, key)
-        stopped = steps[key] = int(log.stopped)
+        stopped = int(log.stopped)
         # The huge row comes up once in the first shuffle, so in one of the first four steps.
         assert 0 <= stopped < 4
         assert np.isfinite(flat(trained)).all()
@@ -226,11 +223,22 @@ def test_guard_keeps_the_last_finite_parameters_and_reports_the_step(huge):
         assert float(log.loss[stopped]) > 1e200
         if stopped == 0:
             np.testing.assert_array_equal(flat(trained), flat(simple_gp()))
-    key = max(steps, key=steps.get)
-    assert steps[key] > 0
-    before, log = run(steps[key], key)
+        ends[stopped] = key, trained
+    stopped = max(ends)
+    assert stopped >= 2
+    key, trained = ends[stopped]
+    before, log = run(stopped + kept, key)
     assert int(log.stopped) == -1
-    np.testing.assert_array_equal(flat(run(12, key)[0]), flat(before))
+    np.testing.assert_array_equal(flat(trained), flat(before))
+
+
+def test_a_result_whose_loss_is_not_finite_is_taken_back():
+    # A step of 1e200 in the constant: its own loss overflows, which only a look at the result shows.
+    x, y = np.full((3, 1), 0.5), np.array([1.0, 2.0, 3.0])
+    trained, log = train(simple_gp(), rows_of([(x, y)]), [0], [True], jax.random.key(0), steps=1, learning_rate=1e200)
+    assert int(log.stopped) == 1
+    np.testing.assert_array_equal(flat(trained), flat(simple_gp()))
+    assert np.isfinite(log.loss).all()
 
 
 def test_recovers_a_known_prior():

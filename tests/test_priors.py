@@ -102,7 +102,7 @@ def test_priors_of_a_method_that_is_gone(tmp_path):
     header = json.loads(str(arrays["header"]))
     header["spec"]["method"] = "h_nl"
     save_npz(path, arrays | {"header": np.array(json.dumps(header))})
-    with pytest.raises(ConfigError, match="unknown method 'h_nl'. Did you mean 'h_nll'"):
+    with pytest.raises(ConfigError, match=r"unknown method 'h_nl'\. Did you mean 'h_nll'"):
         load(path)
 
 

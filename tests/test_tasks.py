@@ -60,7 +60,7 @@ def test_bad_folds_name_benchmark_split_and_fold(fold, message):
 
 
 def test_unknown_split_lists_the_valid_ones():
-    with pytest.raises(ConfigError, match="unknown split of benchmark 'tiny' 'heldout'. Did you mean 'held_out'"):
+    with pytest.raises(ConfigError, match=r"unknown split of benchmark 'tiny' 'heldout'\. Did you mean 'held_out'"):
         tiny.benchmark().split("heldout")
 
 

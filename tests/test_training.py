@@ -100,7 +100,7 @@ def test_a_fold_without_matched_tasks_is_named(tasks):
     blocks = (MatchedBlock("m", "plane", tasks, full.x, full.y[:, columns]),) if tasks else ()
     benchmark = Benchmark("none", base.spaces, base.tasks, blocks, base.splits)
     (training,) = training_sets(benchmark, "held_out")
-    with pytest.raises(DataError, match="fold 'without a' of space 'plane': no matched inputs .* leave h_ekl out"):
+    with pytest.raises(DataError, match=r"fold 'without a' of space 'plane': no matched inputs .* leave h_ekl out"):
         moments(training, keys(2, 1), 0)
 
 

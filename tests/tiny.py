@@ -1,6 +1,5 @@
 """A tiny benchmark with every awkward task that a method must survive, and the specs that run on it."""
 
-import copy
 import itertools
 
 import jax
@@ -15,7 +14,7 @@ from metabo.gp.model import GP
 from metabo.spaces import Parameter, SearchSpace
 from metabo.tasks import Benchmark, Fold, MatchedBlock, Task
 
-METHODS = registry.names("methods", "VARIANTS")
+METHODS = registry.methods()
 SHARED = 6  # matched inputs
 KERNELS = (*RADIAL, "dot_product")
 MEANS = ("zero", "constant", "linear")
@@ -66,19 +65,20 @@ def benchmark(initial=False, seed=0):
         Fold("without a", "plane", ("b", "flat", "point"), ("a",)),
         Fold("without the odd ones", "plane", ("a", "b"), ("flat", "point")),
     )
+    given = {"a": np.array([[3, 1], [0, 5]]), "flat": np.array([[7, 0], [2, 2]]), "point": np.zeros((2, 2), int)}
     space = SearchSpace("plane", (Parameter("u", "linear", 0.0, 1.0), Parameter("v", "linear", 0.0, 1.0)))
     return Benchmark(
         "tiny", {"plane": space}, tasks, (MatchedBlock("m", "plane", ("a", "b", "flat"), shared, columns),),
-        {"held_out": folds}, {"a": np.array([[3, 1], [0, 5]])} if initial else {},
+        {"held_out": folds}, given if initial else {},
     )  # fmt: skip
 
 
 def spec(method, seed=0, seeds=2, acquisition=None, iterations=6, **overrides):
     """Settings of one method as its jobs read them, at test size; overrides such as pretrain={"steps": 5}."""
-    settings = copy.deepcopy(registry.entry("methods", "VARIANTS", method)[1])
+    settings = registry.method(method)
     if settings["model"].get("features"):
         settings["model"]["features"] = [4, 3]
-    small = {"steps": 12 if method != "h_ekl" else 6, "batch": 5, "refit_steps": 4}
+    small = {"steps": 12 if method != "h_ekl" else 6, "batch": 5, "refit_steps": 4, "matched_points": 0}
     for section in ("model", "pretrain", "policy"):
         settings[section] |= {key: value for key, value in small.items() if key in settings[section]}
         settings[section] |= overrides.get(section, {})

@@ -2,8 +2,9 @@
 
 import json
 import os
-import subprocess
-from collections.abc import Collection, Mapping
+import re
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from metabo import __version__, files, metrics, registry, results
+from metabo import __version__, files, metrics, provenance, registry, results
 from metabo.errors import DataError
 from metabo.plots import style
-
-EVALUATION_COLUMNS = ["benchmark", "split", "space", "fold", "task", "method", "prior_seed", "metric", "value"]
 
 _KEYS = (
     *("comparison", "metric", "threshold", "task", "method", "reference", "alternative"),
@@ -49,7 +48,7 @@ def load_trajectories(paths: list[str], benchmark: str, split: str, data: str = 
             f"trajectories: made from data {hashes[0]}, but {data} is {files.digest(data)[:12]}; run `bo` again"
         )
     pairs = table[["method", "acquisition"]].drop_duplicates().itertuples(index=False)
-    default = {m: registry.entry("methods", "VARIANTS", m)[1]["acquisition"] for m in table["method"].unique()}
+    default = {m: registry.method(m)["acquisition"] for m in table["method"].unique()}
     for method, acquisition in [(m, a) for m, a in pairs if a != default[m]]:
         chosen = (table["method"] == method) & (table["acquisition"] == acquisition)
         table.loc[chosen, "method"] = f"{method}-{acquisition}"
@@ -58,27 +57,11 @@ def load_trajectories(paths: list[str], benchmark: str, split: str, data: str = 
 
 def load_evaluations(paths: list[str], benchmark: str, split: str) -> pd.DataFrame:
     """Read evaluation tables (losses of the priors) and check them like `load_trajectories`."""
-    tables = []
-    for path in paths:
-        try:
-            table = pd.read_parquet(_existing(path))
-        except DataError:
-            raise
-        except Exception as error:
-            raise DataError(f"{path}: not a readable evaluation table ({error}); delete it and run again") from error
-        missing = [column for column in EVALUATION_COLUMNS if column not in table]
-        if missing:
-            raise DataError(f"{path}: evaluation table without columns {missing}; delete it and run again")
-        text = dict.fromkeys([c for c in EVALUATION_COLUMNS if c not in ("prior_seed", "value")], "str")
-        tables.append(table[EVALUATION_COLUMNS].astype(text))
-    if not tables:
+    if not paths:
         raise DataError("no evaluation table given; name some in the parameter 'evaluations'")
-    joined = pd.concat(tables, ignore_index=True)
-    _same_origin(joined, benchmark, split, "evaluations")
-    bad = ~np.isfinite(joined["value"])
-    if bad.any():
-        raise DataError(f"evaluations: value is not finite in row {joined[bad].iloc[0].to_dict()}")
-    return joined
+    table = results.read_evaluations([_existing(path) for path in paths])
+    _same_origin(table, benchmark, split, "evaluations")
+    return table
 
 
 def runs(table: pd.DataFrame, column: str = "simple_regret") -> metrics.Runs:
@@ -87,14 +70,15 @@ def runs(table: pd.DataFrame, column: str = "simple_regret") -> metrics.Runs:
 
 
 def _pretrained(name: str) -> bool:
-    return bool(registry.entry("methods", "VARIANTS", name.partition("-")[0])[1]["pretrain"])
+    return bool(registry.method(name.partition("-")[0])["pretrain"])
 
 
 def _existing(path: str) -> str:
     if not Path(path).is_file():
-        raise DataError(
-            f"{path}: no such input; make it (`snakemake --cores 2 trajectories priors`) or change the path"
-        )
+        scale = re.search(r"results/(smoke|paper)/", str(path))  # the default scale needs no overlay
+        overlay = f" --configfile config/{scale[1]}.yaml" if scale else ""
+        command = f"snakemake --cores 2{overlay} -- {shlex.quote(str(path))}"
+        raise DataError(f"{path}: no such input; make it (`{command}`) or change the path")
     return path
 
 
@@ -138,16 +122,8 @@ def origins(paths: list[str]) -> pd.DataFrame:
 
 def commit() -> str:
     """Return the commit of the project, "+" appended when files differ from it, "unknown" outside a checkout."""
-
-    def git(*arguments: str) -> str | None:
-        try:
-            done = subprocess.run(["git", *arguments], capture_output=True, text=True, timeout=30)
-        except (OSError, subprocess.TimeoutExpired):
-            return None
-        return done.stdout.strip() if done.returncode == 0 else None
-
-    found, changes = git("rev-parse", "HEAD"), git("status", "--porcelain")
-    return f"{found}+" if found and changes else found or "unknown"
+    state = provenance.git_state()
+    return (state["commit"] or "unknown") + ("+" if state["commit"] and state["dirty"] else "")
 
 
 def labelled(table: pd.DataFrame) -> pd.DataFrame:
@@ -200,8 +176,3 @@ def show(out: str) -> Any:
     from IPython.display import Image
 
     return Image(filename=str(Path(out) / "figure.png"))
-
-
-def missing(wanted: Collection[str], present: Collection[str]) -> list[str]:
-    """Return the wanted methods that have no runs here (e.g. EKL needs matched data), in the given order."""
-    return [method for method in wanted if method not in present]

@@ -48,17 +48,19 @@ class Artefact:
 def trajectory(text: str) -> tuple[str, str]:
     """Split "method" or "method-acquisition" (the method's own acquisition unless given). Raises ConfigError."""
     method, _, acquisition = text.partition("-")
-    acquisition = acquisition or registry.entry("methods", "VARIANTS", method)[1]["acquisition"]
-    registry.entry("methods", "VARIANTS", method)
+    own = registry.method(method)["acquisition"]
+    acquisition = acquisition or own
     if acquisition not in ACQUISITIONS:
         raise unknown("acquisition", acquisition, ACQUISITIONS)
+    if acquisition != own and "uniform" in (acquisition, own):
+        raise ConfigError(f"'{text}': random search draws uniformly and has no other acquisition; no other method does")
     return method, acquisition
 
 
 def applies(method: str, benchmark: str) -> bool:
     """Tell whether a method can run on a benchmark: EKL needs inputs matched across tasks."""
-    needs = registry.entry("methods", "VARIANTS", method)[1]["needs_matched"]
-    return registry.entry("data", "BENCHMARKS", benchmark)[1]["matched"] or not needs
+    needs = registry.method(method)["needs_matched"]
+    return registry.benchmark(benchmark)["matched"] or not needs
 
 
 def load(root: Path = Path()) -> dict[str, dict[str, Any]]:
@@ -94,9 +96,15 @@ def artefacts(config: dict[str, Any], catalogue: dict[str, dict[str, Any]]) -> l
 
 
 def enabled(config: dict[str, Any], all_artefacts: list[Artefact]) -> list[Artefact]:
-    """Keep the artefacts of the papers and benchmarks that the configuration runs."""
+    """Keep the artefacts of the papers and benchmarks that the configuration runs. Raises ConfigError if none is."""
     papers, benchmarks = config["run"]["papers"], config["run"]["benchmarks"]
-    return [a for a in all_artefacts if a.entry["paper"] in papers and a.benchmark in benchmarks]
+    kept = [a for a in all_artefacts if a.entry["paper"] in papers and a.benchmark in benchmarks]
+    if not kept:
+        raise ConfigError(
+            f"config key 'run': no artefact of {', '.join(papers)} is made on {', '.join(benchmarks)}; the catalogue "
+            f"has benchmarks {', '.join(sorted({a.benchmark for a in all_artefacts}))}"
+        )
+    return kept
 
 
 def collections(config: dict[str, Any], all_artefacts: list[Artefact]) -> dict[str, list[Artefact]]:
@@ -117,9 +125,10 @@ def _faults(entry: dict[str, Any], root: Path) -> list[str]:
         found.append(f"notebook {NOTEBOOKS / entry['notebook']} does not exist")
     inputs = entry["inputs"]
     for check in (
-        lambda: [registry.entry("data", "BENCHMARKS", b) for b in entry["benchmarks"]],
+        lambda: [registry.benchmark(b) for b in entry["benchmarks"]],
         lambda: [trajectory(text) for text in inputs.get("trajectories", [])],
-        lambda: [registry.entry("methods", "VARIANTS", m) for m in inputs.get("evaluations", [])],
+        lambda: _refuse_repeats([trajectory(text) for text in inputs.get("trajectories", [])]),
+        lambda: [_require_prior(method) for method in inputs.get("evaluations", [])],
         lambda: [_require_split(b, inputs["split"]) for b in entry["benchmarks"]],
     ):
         try:
@@ -127,6 +136,16 @@ def _faults(entry: dict[str, Any], root: Path) -> list[str]:
         except ConfigError as error:
             found.append(str(error))
     return found
+
+
+def _refuse_repeats(pairs: list[tuple[str, str]]) -> None:
+    for method, acquisition in {pair for pair in pairs if pairs.count(pair) > 1}:
+        raise ConfigError(f"trajectories name {method}-{acquisition} twice ('{method}' means its own acquisition)")
+
+
+def _require_prior(method: str) -> None:
+    if not registry.method(method)["pretrain"]:
+        raise ConfigError(f"evaluations: '{method}' pre-trains nothing that could be evaluated")
 
 
 def _require_split(benchmark: str, split: str) -> None:

@@ -31,13 +31,13 @@ def _list(what: str) -> list[str]:
             f"{id:16} {', '.join(entry['benchmarks']):20} {entry['title']}" for id, entry in catalogue.load().items()
         ]
     if what == "benchmarks":
-        return [f"{name:16} {_source(name)}" for name in registry.names("data", "BENCHMARKS")]
-    methods = {name: registry.entry("methods", "VARIANTS", name) for name in registry.names("methods", "VARIANTS")}
-    return [f"{name:16} {entry['label']:10} {module}" for name, (module, entry) in methods.items()]
+        return [f"{name:16} {_source(name)}" for name in registry.benchmarks()]
+    methods = {name: registry.method(name) for name in registry.methods()}
+    return [f"{name:16} {entry['label']:10} metabo.{entry['module']}" for name, entry in methods.items()]
 
 
 def _source(benchmark: str) -> str:
-    entry = config.benchmark_entry(benchmark)
+    entry = registry.benchmark(benchmark)
     return f"archive {entry['dataset']} (downloaded on request)" if entry["dataset"] else f"package {entry['package']}"
 
 

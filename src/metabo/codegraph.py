@@ -14,6 +14,8 @@ from typing import Any
 from metabo import registry
 
 PACKAGE = "metabo"
+BOOKKEEPING = {"codegraph.py", "errors.py", "provenance.py", "runtime.py", "common.py"}
+"""Files that every stage imports and that cannot change a result: pinning cores, error texts, sidecars."""
 PACKAGE_ROOT = Path(__file__).parent
 
 
@@ -34,6 +36,14 @@ def files(roots: Iterable[str]) -> list[Path]:
     return sorted({*found.values(), *(table for folder in packages for table in folder.glob("*.csv"))})
 
 
+def inputs(roots: Iterable[str]) -> list[Path]:
+    """Return `files` without the bookkeeping: what a rule lists as input, so that a new sidecar field re-runs nothing.
+
+    The sidecar's code hash covers all `files`.
+    """
+    return [path for path in files(roots) if path.name not in BOOKKEEPING]
+
+
 def source(module: str) -> Path:
     """Return the file of a package module. Raises ModuleNotFoundError."""
     path = _locate(module)
@@ -52,9 +62,10 @@ def stage_roots(stage: str, spec: dict[str, Any]) -> list[str]:
     """Return the modules where the code of one job starts: the stage, and what it loads by registered name."""
     roots = [f"{PACKAGE}.stages.{stage}"]
     if "method" in spec:
-        roots.append(registry.entry("methods", "VARIANTS", spec["method"])[0])
+        parts = ("module", "policy_module") if stage == "bo" else ("module",)
+        roots += [f"{PACKAGE}.{registry.method(spec['method'])[part]}" for part in parts]
     if stage == "data":
-        roots.append(registry.entry("data", "BENCHMARKS", spec["benchmark"])[0])
+        roots.append(registry.loader(spec["benchmark"]))
     return roots
 
 

@@ -43,47 +43,67 @@ def check(config: Config, root: Path = Path(), papers: list[str] | None = None) 
     `papers`: names that `run.papers` may use (from the catalogue), not checked if None.
     """
     faults = violations(config, read_yaml(root / SCHEMA), "config")
-    faults = faults or [*_name_faults(config, papers), *_override_faults(config["methods"])]
+    faults = faults or [*_name_faults(config, papers), *_override_faults(config)]
     if faults:
         raise ConfigError("\n".join(faults))
+
+
+def check_scale(scale: str, used: list[str], root: Path = Path()) -> None:
+    """Raise ConfigError when a scale with an overlay is named but its overlay is not among the `used` config files.
+
+    Results would otherwise carry the name of one scale and the sizes of another.
+    """
+    overlay = f"{scale}.yaml"
+    if (root / "config" / overlay).exists() and overlay not in used:
+        raise ConfigError(
+            f"config key 'scale' is '{scale}', but its sizes are in config/{overlay}; "
+            f"say `snakemake --configfile config/{overlay}` and leave 'scale' alone"
+        )
 
 
 def data_spec(config: Config, benchmark: str) -> dict[str, Any]:
     """Return what the job that loads a benchmark reads: the settings that its source registers, nothing else."""
     values = {"seed": config["seed"], **config["benchmarks"][benchmark]}
-    return {"benchmark": benchmark, "settings": {key: values[key] for key in benchmark_entry(benchmark)["settings"]}}
+    return {"benchmark": benchmark, "settings": {key: values[key] for key in registry.benchmark(benchmark)["settings"]}}
 
 
 def download_spec(config: Config, row: dict[str, str]) -> dict[str, Any]:
     """Return what the download of one archive reads: a row of workflow/datasets.csv, the user's mirrors first."""
-    users = [b for b in registry.names("data", "BENCHMARKS") if benchmark_entry(b)["dataset"] == row["name"]]
+    users = [b for b in registry.benchmarks() if registry.benchmark(b)["dataset"] == row["name"]]
     mirrors = [mirror for b in users for mirror in config["benchmarks"].get(b, {}).get("mirrors", [])]
     return {"name": row["name"], "urls": [*mirrors, *row["urls"].split()], "checksum": row["checksum"]}
 
 
 def pretrain_spec(config: Config, benchmark: str, split: str, method: str) -> dict[str, Any]:
     """Return what one pre-training job reads: the method's registered settings with the scale's sizes."""
-    settings = copy.deepcopy(registry.entry("methods", "VARIANTS", method)[1])
-    model, pretrain = settings["model"], settings["pretrain"]
+    settings = registry.method(method)
+    model = settings["model"]
     if model.get("features"):
-        model |= benchmark_entry(benchmark).get("model", {})
-    sizes = config["pretrain"]
-    if pretrain.get("optimizer") == "adam":
-        pretrain["steps"] = sizes["adam_steps"]
-    elif pretrain.get("optimizer") == "lbfgs":
-        pretrain["steps"] = sizes["lbfgs_steps"]
-        if "matched_points" in pretrain:
-            pretrain["matched_points"] = sizes["matched_points"]
+        model |= registry.benchmark(benchmark).get("model", {})
     overrides = config["methods"].get(method, {})
     return {
         "benchmark": benchmark,
         "split": split,
         "method": method,
         "seed": config["seed"],
-        "seeds": sizes["seeds"],
+        "seeds": config["pretrain"]["seeds"],
         "model": model | overrides.get("model", {}),
-        "pretrain": pretrain | overrides.get("pretrain", {}),
+        "pretrain": sized(config, settings["pretrain"]) | overrides.get("pretrain", {}),
     }
+
+
+def sized(config: Config, settings: dict[str, Any]) -> dict[str, Any]:
+    """Replace every size, written "@section.key" in a registration, by that value of the configuration."""
+
+    def value(setting: Any) -> Any:
+        if not (isinstance(setting, str) and setting.startswith("@")):
+            return setting
+        section, _, key = setting[1:].partition(".")
+        if key not in config.get(section, {}):
+            raise ConfigError(f"methods.yaml: '{setting}' names no key of config.yaml")
+        return config[section][key]
+
+    return {name: value(setting) for name, setting in settings.items()}
 
 
 def evaluate_spec(config: Config, benchmark: str, split: str, method: str) -> dict[str, Any]:
@@ -93,9 +113,7 @@ def evaluate_spec(config: Config, benchmark: str, split: str, method: str) -> di
 
 def bo_spec(config: Config, benchmark: str, split: str, method: str, acquisition: str) -> dict[str, Any]:
     """Return what one Bayesian-optimisation job reads besides its input files."""
-    policy = copy.deepcopy(registry.entry("methods", "VARIANTS", method)[1]["policy"])
-    if "refit_steps" in policy:
-        policy["refit_steps"] = config["bo"]["refit_steps"]
+    policy = sized(config, registry.method(method)["policy"])
     return {
         "benchmark": benchmark,
         "split": split,
@@ -108,20 +126,15 @@ def bo_spec(config: Config, benchmark: str, split: str, method: str, acquisition
     }
 
 
-def benchmark_entry(benchmark: str) -> dict[str, Any]:
-    """Return the registered literal of a benchmark. Raises ConfigError that lists the valid names."""
-    return registry.entry("data", "BENCHMARKS", benchmark)[1]
-
-
 def splits(benchmark: str) -> list[str]:
     """List the named splits of a benchmark."""
-    return [benchmark_entry(benchmark)["default_split"]]
+    return [registry.benchmark(benchmark)["default_split"]]
 
 
 def _name_faults(config: Config, papers: list[str] | None) -> list[str]:
     """Check names that the schema does not know: benchmarks (registered and configured) and papers."""
     faults = []
-    benchmarks = [b for b in registry.names("data", "BENCHMARKS") if b in config["benchmarks"]]
+    benchmarks = [b for b in registry.benchmarks() if b in config["benchmarks"]]
     for name in config["run"]["benchmarks"]:
         if name not in benchmarks:
             faults.append(f"config key 'run.benchmarks': {unknown('benchmark', name, benchmarks)}")
@@ -131,14 +144,14 @@ def _name_faults(config: Config, papers: list[str] | None) -> list[str]:
     return faults
 
 
-def _override_faults(methods: Config) -> list[str]:
-    """Check method overrides against the registered literal: known method, section and parameter, same type."""
-    faults, known = [], registry.names("methods", "VARIANTS")
-    for method, sections in methods.items():
+def _override_faults(config: Config) -> list[str]:
+    """Check method overrides against the registration: known method, section and parameter, type and range."""
+    faults, known = [], registry.methods()
+    for method, sections in config["methods"].items():
         if method not in known:
             faults.append(f"config key 'methods.{method}': {unknown('method', method, known)}")
             continue
-        registered = registry.entry("methods", "VARIANTS", method)[1]
+        registered = registry.method(method)
         for section, values in sections.items():
             where = f"methods.{method}.{section}"
             if section not in OVERRIDABLE:
@@ -148,8 +161,22 @@ def _override_faults(methods: Config) -> list[str]:
             elif not isinstance(values, dict):
                 faults.append(f"config key '{where}' is {shown(values)}, must be a mapping")
             else:
-                faults += _parameter_faults(where, values, registered[section])
+                faults += _parameter_faults(where, values, sized(config, registered[section]))
     return faults
+
+
+RANGES: dict[str, dict[str, Any]] = {
+    "batch": {"minimum": 1},
+    "steps": {"minimum": 1},
+    "refit_steps": {"minimum": 1},
+    "matched_points": {"minimum": 0},
+    "learning_rate": {"exclusiveMinimum": 0},
+    "features": {"items": {"type": "integer", "minimum": 1}},
+    "mean": {"enum": registry.literal("gp.model", "MEANS")},
+    "kernel": {"enum": registry.literal("gp.model", "KERNELS")},
+    "objective": {"enum": sorted(registry.literal("methods.pretrained", "OBJECTIVES"))},
+}
+"""What values a method's setting may have, beyond the type of the registered one."""
 
 
 def _parameter_faults(where: str, values: Config, registered: Config) -> list[str]:
@@ -159,7 +186,7 @@ def _parameter_faults(where: str, values: Config, registered: Config) -> list[st
             allowed = ", ".join(sorted(registered)) or "nothing: this method has no settings here"
             faults.append(f"config key '{where}.{key}' is unknown.{nearest(key, registered)} Allowed: {allowed}")
         else:
-            faults += violations(value, _like(registered[key]), "config", f"{where}.{key}")
+            faults += violations(value, _like(registered[key]) | RANGES.get(key, {}), "config", f"{where}.{key}")
     return faults
 
 

@@ -14,6 +14,7 @@ import pandas as pd
 from metabo.errors import NumericsError
 from metabo.gp.model import GP
 from metabo.gp.objectives import degenerate_ekl, sample_moments
+from metabo.memory import check_memory
 from metabo.priors import SpacePrior
 from metabo.tasks import Benchmark, MatchedBlock, restrict, stack
 
@@ -33,29 +34,38 @@ def _model_moments(gp: GP, x: jax.Array) -> tuple[jax.Array, jax.Array]:
     return gp.mean(phi), gp.covariance(phi, jnp.ones(len(x), dtype=bool))
 
 
+def comparable(blocks: tuple[MatchedBlock, ...], task: str) -> tuple[MatchedBlock, ...]:
+    """Return the matched blocks that say something about `task`: it is in them, and their tasks do not all agree."""
+    return tuple(block for block in blocks if task in block.tasks and np.ptp(block.y, axis=1).any())
+
+
 def ekl(gp: GP, blocks: tuple[MatchedBlock, ...]) -> float:
-    """Mean over matched blocks of the degenerate EKL (Eq. 8 with Eq. 6)."""
+    """Mean of the degenerate EKL (Eq. 8 with Eq. 6) over the matched blocks where it is a number; NaN if none is."""
     values = []
     for block in blocks:
         mean, covariance = _model_moments(gp, jnp.asarray(block.x))
         values.append(degenerate_ekl(np.asarray(mean), np.asarray(covariance), *sample_moments(block.y)))
-    return float(np.mean(values))
+    numbers = [value for value in values if not np.isnan(value)]
+    return float(np.mean(numbers)) if numbers else float("nan")
 
 
-def _rows(benchmark: Benchmark, prior: SpacePrior, seeds: int) -> Iterator[dict[str, Any]]:
+def _rows(benchmark: Benchmark, prior: SpacePrior) -> Iterator[dict[str, Any]]:
     names = list(dict.fromkeys(name for fold in prior.folds for name in (*fold.train, *fold.test)))
     tasks = [benchmark.tasks[name] for name in names]
     batch = jax.tree.map(jnp.asarray, stack([t.x for t in tasks], [t.y for t in tasks]))
+    points = batch.x.shape[1]
+    where = f"benchmark '{benchmark.name}', space '{prior.space}': the likelihood of a task of {points} points"
+    check_memory(3 * points**2 * 8, where, "load fewer points (config key 'benchmarks')")
     for f, fold in enumerate(prior.folds):
-        for seed in range(seeds):
-            gp = jax.tree.map(lambda leaf, pair=f * seeds + seed: leaf[pair], prior.params)
+        for seed in range(prior.seeds):
+            gp = jax.tree.map(lambda leaf, pair=prior.pair(f, seed): leaf[pair], prior.params)
             used = np.array([names.index(name) for name in (*fold.train, *fold.test)])
             losses = dict(
                 zip((*fold.train, *fold.test), np.asarray(_task_nll(gp, *(a[used] for a in batch))), strict=True)
             )
             train_nll = float(np.mean([losses[name] for name in fold.train]))
             for task in fold.test:
-                blocks = restrict(benchmark.matched, (*fold.train, task))
+                blocks = comparable(restrict(benchmark.matched, (*fold.train, task)), task)
                 values = {"test_nll": float(losses[task]), "train_nll": train_nll}
                 if blocks:
                     values["ekl"] = ekl(gp, blocks)
@@ -66,19 +76,28 @@ def _rows(benchmark: Benchmark, prior: SpacePrior, seeds: int) -> Iterator[dict[
                     }  # fmt: skip
 
 
-def evaluate(benchmark: Benchmark, spec: dict[str, Any], priors: list[SpacePrior]) -> pd.DataFrame:
-    """Return the tidy table of `test_nll`, `train_nll` and `ekl` per test task and pre-training seed.
+def evaluate(
+    benchmark: Benchmark, spec: dict[str, Any], priors: list[SpacePrior]
+) -> tuple[pd.DataFrame, dict[str, int]]:
+    """Return the table of `test_nll`, `train_nll` and `ekl` per test task and pre-training seed, and what it lacks.
 
     `test_nll`: NLL of all rows of the test task. `train_nll`: mean NLL of the fold's training tasks, all rows
-    (Eq. 13). `ekl`: Eq. 8 with Eq. 6 on the blocks matched between training tasks and the test task. Raises
-    NumericsError when more than 5 % of the values are not finite; fewer are left out and counted in the sidecar.
+    (Eq. 13). `ekl`: Eq. 8 with Eq. 6 on the blocks matched between training tasks and the test task.
+    The counts are "not_finite", values left out, and "without_ekl", pairs of test task and seed that have no EKL since
+    no matched block compares the task with others. Raises NumericsError when more than 5 % are not finite, and
+    ConfigError when a task does not fit in memory.
     """
-    table = pd.DataFrame([row for prior in priors for row in _rows(benchmark, prior, spec["seeds"])])
+    table = pd.DataFrame([row for prior in priors for row in _rows(benchmark, prior)])
     table.insert(0, "benchmark", benchmark.name)
     table.insert(1, "split", spec["split"])
     table.insert(5, "method", spec["method"])
     bad = table[~np.isfinite(table["value"])]
     if len(bad) > MISSING_SHARE * len(table):
         first = bad.iloc[0].to_dict()
-        raise NumericsError(f"{len(bad)} of {len(table)} values are not finite, the first: {first}; train again")
-    return table.drop(bad.index).reset_index(drop=True)
+        raise NumericsError(
+            f"{len(bad)} of {len(table)} values are not finite, the first: {first}. The same training gives the same "
+            f"prior: change its learning rate or steps (config key 'methods.{spec['method']}.pretrain') or 'seed'"
+        )
+    with_ekl = int((table["metric"] == "ekl").sum())
+    counts = {"not_finite": len(bad), "without_ekl": int((table["metric"] == "test_nll").sum()) - with_ekl}
+    return table.drop(bad.index).reset_index(drop=True), counts

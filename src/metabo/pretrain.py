@@ -20,7 +20,8 @@ from metabo.gp.objectives import nll
 
 class Log(NamedTuple):
     """What happened in one run: `loss` (steps,) at each step, `stopped` the step whose loss or gradient (Adam:
-    or its square) was not finite (-1: none; from there on the last finite parameters are kept)."""
+    or its square) was not finite, or `steps` if the result's loss is not (-1: none). From there on the last parameters
+    whose loss was finite are kept."""
 
     loss: Float[Array, " steps"]
     stopped: Int[Array, ""]
@@ -86,16 +87,19 @@ def adam(
         return jax.tree.map(lambda a: jnp.moveaxis(a, 1, 0), (rows.x[tasks, index], rows.y[tasks, index], valid))
 
     def step(carry, inputs):
-        params, moments, stopped = carry
+        params, before, moments, stopped = carry
         number, batch_rows = inputs
         loss, gradient = jax.value_and_grad(lambda flat: nll(unravel(flat), *batch_rows))(params)
         updates, new_moments = optimiser.update(gradient, moments)
-        # The moments hold the squared gradient: where that overflows, Adam would stand still without a word.
-        finite = _finite(loss, new_moments)
-        stopped = jnp.where((stopped < 0) & ~finite & (number < steps), number, stopped)
+        # The moments hold the squared gradient: where that overflows, Adam would stand still without a word. After the
+        # last step one more loss is taken, to check the parameters that it gave.
+        usable = jnp.isfinite(loss)
+        sound = usable & (_finite(new_moments) | (number == steps))
+        stopped = jnp.where((stopped < 0) & ~sound & (number <= steps), number, stopped)
         go = (stopped < 0) & (number < steps)
-        new = (optax.apply_updates(params, updates), new_moments)
-        return (*_select(go, new, (params, moments)), stopped), loss
+        before = jnp.where(usable, params, before)
+        new = (optax.apply_updates(params, updates), before, new_moments)
+        return (*_select(go, new, (before, before, moments)), stopped), loss
 
     def block(carry, number):
         batch_rows = shuffle(jax.random.fold_in(key, number))
@@ -103,8 +107,8 @@ def adam(
 
     # One flat vector of parameters: Adam and the guard are then a few operations instead of dozens of tiny ones.
     flat, unravel = ravel_pytree(gp)
-    start = (flat, optimiser.init(flat), jnp.asarray(-1))
-    (flat, _, stopped), losses = jax.lax.scan(block, start, jnp.arange(-(-steps // per_shuffle)))
+    start = (flat, flat, optimiser.init(flat), jnp.asarray(-1))
+    (flat, _, _, stopped), losses = jax.lax.scan(block, start, jnp.arange(steps // per_shuffle + 1))
     return unravel(flat), Log(losses.reshape(-1)[:steps], stopped)
 
 
@@ -149,8 +153,10 @@ def lbfgs(
         return (carry[3] < steps) & ~carry[6]
 
     start = (flat, flat, optimiser.init(flat), jnp.asarray(0), jnp.zeros(steps), jnp.asarray(-1), jnp.asarray(False))
-    flat, _, _, _, losses, stopped, _ = jax.lax.while_loop(unfinished, step, start)
-    return unravel(flat), Log(losses, stopped)
+    flat, last, state, _, losses, stopped, done = jax.lax.while_loop(unfinished, step, start)
+    # At the step limit nobody has evaluated the last point yet, but the line search that found it has.
+    unsound = ~done & ~jnp.isfinite(optax.tree.get(state, "value"))
+    return unravel(jnp.where(unsound, last, flat)), Log(losses, jnp.where(unsound, steps, stopped))
 
 
 def over_pairs(run: Callable, pairs: PyTree, accelerator: bool) -> PyTree:

@@ -26,7 +26,7 @@ class SpacePrior:
     """The priors of one space: `params` has a leading axis of folds x seeds, fold-major.
 
     `loss` (pairs, points) is the trace, one point per `stride` steps; `stopped` (pairs,) the first non-finite step or
-    -1. Both are empty for methods that do not train.
+    -1. `loss` has no points for methods that do not train.
     """
 
     space: str
@@ -36,6 +36,15 @@ class SpacePrior:
     loss: np.ndarray
     stride: int
     stopped: np.ndarray
+
+    @property
+    def seeds(self) -> int:
+        """Number of pre-training seeds."""
+        return len(self.stopped) // len(self.folds)
+
+    def pair(self, fold: int, seed: int) -> int:
+        """Return the position of a fold's seed on the leading axis."""
+        return fold * self.seeds + seed
 
 
 def shorten(log: Log | None, pairs: int) -> tuple[np.ndarray, int, np.ndarray]:
@@ -74,7 +83,7 @@ def load(path: str | Path) -> tuple[dict[str, Any], list[SpacePrior]]:
     except Exception as error:
         raise DataError(f"{path}: not a readable prior file ({error}); delete it and run again") from error
     spec = header["spec"]
-    module = registry.load("methods", "VARIANTS", spec["method"])
+    module = registry.training_module(spec["method"])
     priors = []
     for i, space in enumerate(header["spaces"]):
         shape = jax.eval_shape(lambda dim=space["dim"]: module.start(spec["model"], dim, stream(0)))
@@ -85,21 +94,23 @@ def load(path: str | Path) -> tuple[dict[str, Any], list[SpacePrior]]:
             stored = arrays.get(f"{i}{name}")
             if stored is None or stored.shape != (pairs, *leaf.shape):
                 found = "missing" if stored is None else f"of shape {stored.shape}"
-                raise DataError(f"{path}: parameter '{name}' is {found}, needs {(pairs, *leaf.shape)}; train again")
+                raise DataError(f"{path}: parameter '{name}' is {found}, needs {(pairs, *leaf.shape)}; delete it and run again")
             leaves.append(jnp.asarray(stored))
         params = jax.tree.unflatten(jax.tree.structure(shape), leaves)
         trace, stopped = arrays.get(f"{i}/loss"), arrays.get(f"{i}/stopped")
         if trace is None or stopped is None:
-            raise DataError(f"{path}: the loss trace of space '{space['space']}' is missing; train again")
+            raise DataError(f"{path}: the loss trace of space '{space['space']}' is missing; delete it and run again")
         priors.append(SpacePrior(space["space"], space["dim"], folds, params, trace, space["stride"], stopped))
     return spec, priors
 
 
-def summary(prior: SpacePrior, seeds: int) -> dict[str, Any]:
+def summary(prior: SpacePrior) -> dict[str, Any]:
     """Return first and last stored losses (None: not finite) and the runs that stopped at a non-finite step."""
     stopped = [
-        {"fold": prior.folds[pair // seeds].name, "seed": int(pair % seeds), "step": int(prior.stopped[pair])}
-        for pair in np.flatnonzero(prior.stopped >= 0)
+        {"fold": fold.name, "seed": seed, "step": int(prior.stopped[prior.pair(f, seed)])}
+        for f, fold in enumerate(prior.folds)
+        for seed in range(prior.seeds)
+        if prior.stopped[prior.pair(f, seed)] >= 0
     ]
     trained = prior.loss.shape[1] > 0
     first, last = ([float(v) if np.isfinite(v) else None for v in prior.loss[:, i]] if trained else [] for i in (0, -1))

@@ -63,7 +63,7 @@ def write_sidecar(
         "spec_sha256": hashlib.sha256(canonical(spec).encode()).hexdigest(),
         "inputs": {str(p): digest(p) for p in inputs},
         "outputs": {str(p): digest(p) for p in outputs},
-        "git": _git(),
+        "git": git_state(),
         "code_sha256": code_hash(code),
         "versions": {"python": platform.python_version()} | _versions(),
         "platform": f"{platform.system()} {platform.machine()}",
@@ -91,8 +91,8 @@ def _on_duration(event: str, seconds: float, **_: Any) -> None:
         _compile_seconds.append(seconds)
 
 
-def _git() -> dict[str, Any]:
-    """Return the commit and whether the tree differs from it; nulls outside a git checkout."""
+def git_state() -> dict[str, Any]:
+    """Return the commit and whether the tree differs from it ("dirty"); nulls outside a git checkout."""
 
     def run(*arguments: str) -> str | None:
         try:

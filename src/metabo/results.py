@@ -1,7 +1,8 @@
-"""The trajectory table: the one schema for BO runs of every paper, checked when written.
+"""The two tables that figures read, checked when written and read: trajectories (BO runs) and evaluations (losses).
 
-One row per observation. Iterations 1..T are BO queries; observations given before BO starts (HPO-B's five) have
-iterations -(k-1)..0, so that `iteration` 0 is the state before the first query.
+Trajectories: one row per observation, for every paper. Iterations 1..T are BO queries; observations given before BO starts (HPO-B's five) have
+iterations -(k-1)..0, so that `iteration` 0 is the state before the first query. Evaluations: one row per loss of a
+prior on a test task (`metabo.evaluation`).
 """
 
 from pathlib import Path
@@ -25,39 +26,70 @@ MAY_BE_MISSING = {"mean", "std"}
 RUN = ["benchmark", "split", "method", "acquisition", "space", "task", "prior_seed", "seed"]
 """The columns that identify one BO run."""
 
+EVALUATION_COLUMNS = {
+    "benchmark": "str", "split": "str", "space": "str", "fold": "str", "task": "str", "method": "str",
+    "prior_seed": "int64", "metric": "str", "value": "float64",
+}  # fmt: skip
+"""`task`: the test task; `metric`: name of the loss; `value` in nats."""
+
 
 def check(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with columns in schema order. Raises DataError naming the bad column and row."""
-    missing, extra = set(COLUMNS) - set(table), set(table) - set(COLUMNS)
-    if missing or extra:
-        raise DataError(f"trajectory table: missing columns {sorted(missing)}, unknown columns {sorted(extra)}")
-    for column, kind in COLUMNS.items():
-        if kind != "str" and str(table[column].dtype) != kind:
-            raise DataError(f"trajectory table: column '{column}' is {table[column].dtype}, must be {kind}")
-        if kind == "float64" and column not in MAY_BE_MISSING and not np.isfinite(table[column]).all():
-            row = int(np.argmax(~np.isfinite(table[column])))
-            run = {key: table[key].iloc[row] for key in (*RUN, "iteration")}
-            raise DataError(f"trajectory table: column '{column}' is not finite in row {row}: {run}")
-    return table[list(COLUMNS)]
+    """Return the trajectory table with columns in schema order. Raises DataError naming the bad column and row."""
+    return _check(table, COLUMNS, "trajectory table")
 
 
 def write(table: pd.DataFrame, path: str | Path) -> None:
     """Check and write a trajectory table as parquet, atomically (same table, same bytes)."""
-    table = check(table)
-    strings = [column for column, kind in COLUMNS.items() if kind == "str"]
-    table = table.astype(dict.fromkeys(strings, "category"))
-    with atomic_path(path) as scratch:
-        table.to_parquet(scratch, index=False, compression="zstd")
+    _write(check(table), COLUMNS, path)
 
 
 def read(paths: list[str] | list[Path]) -> pd.DataFrame:
     """Read and concatenate trajectory tables; text columns come back as plain strings."""
-    tables = []
-    for path in paths:
-        try:
-            table = pd.read_parquet(path)
-        except Exception as error:
-            raise DataError(f"{path}: not a readable trajectory table ({error}); delete it and run again") from error
-        strings = [column for column, kind in COLUMNS.items() if kind == "str"]
-        tables.append(check(table.astype(dict.fromkeys(strings, "str"))))
-    return pd.concat(tables, ignore_index=True)
+    return pd.concat([_read(path, COLUMNS, "trajectory table") for path in paths], ignore_index=True)
+
+
+def check_evaluations(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the evaluation table with columns in schema order. Raises DataError naming the bad column and row."""
+    return _check(table, EVALUATION_COLUMNS, "evaluation table")
+
+
+def write_evaluations(table: pd.DataFrame, path: str | Path) -> None:
+    """Check and write an evaluation table as parquet, atomically (same table, same bytes)."""
+    _write(check_evaluations(table), EVALUATION_COLUMNS, path)
+
+
+def read_evaluations(paths: list[str] | list[Path]) -> pd.DataFrame:
+    """Read and concatenate evaluation tables; text columns come back as plain strings."""
+    return pd.concat([_read(path, EVALUATION_COLUMNS, "evaluation table") for path in paths], ignore_index=True)
+
+
+def _check(table: pd.DataFrame, columns: dict[str, str], kind: str) -> pd.DataFrame:
+    missing, extra = set(columns) - set(table), set(table) - set(columns)
+    if missing or extra:
+        raise DataError(f"{kind}: missing columns {sorted(missing)}, unknown columns {sorted(extra)}")
+    for column, dtype in columns.items():
+        if dtype != "str" and str(table[column].dtype) != dtype:
+            raise DataError(f"{kind}: column '{column}' is {table[column].dtype}, must be {dtype}")
+        if dtype == "float64" and column not in MAY_BE_MISSING and not np.isfinite(table[column]).all():
+            row = int(np.argmax(~np.isfinite(table[column])))
+            run = {key: table[key].iloc[row] for key in (*RUN, "iteration", "metric") if key in columns}
+            raise DataError(f"{kind}: column '{column}' is not finite in row {row}: {run}")
+    return table[list(columns)]
+
+
+def _write(table: pd.DataFrame, columns: dict[str, str], path: str | Path) -> None:
+    with atomic_path(path) as scratch:
+        table.astype(dict.fromkeys(_text(columns), "category")).to_parquet(scratch, index=False, compression="zstd")
+
+
+def _read(path: str | Path, columns: dict[str, str], kind: str) -> pd.DataFrame:
+    try:
+        table = pd.read_parquet(path)
+    except Exception as error:
+        raise DataError(f"{path}: not a readable {kind} ({error}); delete it and run again") from error
+    text = [column for column in _text(columns) if column in table]
+    return _check(table.astype(dict.fromkeys(text, "str")), columns, f"{path}: {kind}")
+
+
+def _text(columns: dict[str, str]) -> list[str]:
+    return [column for column, dtype in columns.items() if dtype == "str"]

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from metabo.consistency import faults
 from metabo.errors import DataError, unknown
 from metabo.files import save_npz
 from metabo.spaces import SearchSpace
@@ -87,7 +88,8 @@ class Benchmark:
     """Tasks of one or more search spaces with matched blocks and named splits.
 
     `initial` maps a task to (seeds, k) candidate indices evaluated before BO starts; tasks without an entry start
-    empty. `notes` holds the counts and flags that the loader reports.
+    empty. `notes` holds the counts and flags that the loader reports. Raises DataError if the parts do not fit
+    together (`metabo.consistency`).
     """
 
     name: str
@@ -99,18 +101,8 @@ class Benchmark:
     notes: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for split, folds in self.splits.items():
-            for fold in folds:
-                where = f"benchmark '{self.name}', split '{split}', fold '{fold.name}'"
-                unknown_tasks = [t for t in (*fold.train, *fold.test) if t not in self.tasks]
-                if unknown_tasks:
-                    raise DataError(f"{where}: unknown tasks {unknown_tasks}")
-                if not fold.test:
-                    raise DataError(f"{where}: no test task")
-                if not fold.train:
-                    raise DataError(f"{where}: no training task is left; a hold-out needs tasks of another group")
-                if set(fold.train) & set(fold.test):
-                    raise DataError(f"{where}: tasks {sorted(set(fold.train) & set(fold.test))} are in train and test")
+        for fault in faults(self):
+            raise DataError(f"benchmark '{self.name}', {fault}")
 
     def split(self, name: str) -> tuple[Fold, ...]:
         """Return the folds of one split. Raises ConfigError that lists the splits."""

@@ -9,6 +9,7 @@ from jaxtyping import Array, Int, Key
 
 from metabo.errors import DataError
 from metabo.gp.objectives import Moments, sample_moments
+from metabo.memory import check_memory
 from metabo.pretrain import Rows
 from metabo.tasks import Benchmark, Fold, MatchedBlock, pad, restrict, stack
 
@@ -54,8 +55,10 @@ def moments(training: TrainingSet, keys: Key[Array, "folds seeds"], limit: int) 
     """Stack the sample moments of every (fold, seed) pair: arrays with a leading axis of folds x seeds.
 
     `limit` > 0 keeps that many matched points per block, drawn once per pair without replacement (the authors' code
-    sub-samples once before fitting); 0 keeps all. Raises DataError for a fold without a matched block of two tasks.
+    sub-samples once before fitting); 0 keeps all. Raises DataError for a fold without a matched block of two tasks,
+    ConfigError if the moments do not fit in memory.
     """
+    _check_size(training, keys.size, limit)
     pairs = []
     for fold, blocks, fold_keys in zip(training.folds, training.matched, keys, strict=True):
         if not blocks:
@@ -77,6 +80,17 @@ def moments(training: TrainingSet, keys: Key[Array, "folds seeds"], limit: int) 
     root = stacked([[np.pad(b[2], ((0, 0), (0, tasks - b[2].shape[1]))) for b in pair] for pair in pairs])
     mask = stacked([[np.ones(len(b[1]), dtype=bool) for b in pair] for pair in pairs])
     return Moments(jnp.asarray(x), jnp.asarray(mean), jnp.asarray(root), jnp.asarray(mask))
+
+
+def _check_size(training: TrainingSet, pairs: int, limit: int) -> None:
+    blocks = [block for matched in training.matched for block in matched]
+    if not blocks:
+        return
+    points, tasks = max(len(block.x) for block in blocks), max(len(block.tasks) for block in blocks)
+    points = min(points, limit) if limit > 0 else points
+    need = pairs * max(map(len, training.matched)) * points * (tasks + training.dim + 2) * 8
+    where = f"space '{training.space}': the moments of {pairs} trainings on {points} matched points a block"
+    check_memory(need, where, "lower pretrain.matched_points or pretrain.seeds")
 
 
 def _subsample(block: MatchedBlock, key: Key[Array, ""], limit: int) -> MatchedBlock:

@@ -6,9 +6,9 @@ import pytest
 from scipy.stats import chi2
 
 from metabo.acquisition import make
+from metabo.bo.fixed_prior import FixedPrior
 from metabo.bo.loop import Runs, check_memory, describe, run_all
 from metabo.bo.policy import Info, tie_breakers
-from metabo.bo.surrogates import FixedPrior
 from metabo.errors import ConfigError
 from metabo.methods.random_search import Nothing, Uniform
 from tests import tiny
@@ -83,11 +83,10 @@ def test_chunks_change_nothing(world):
     world = ([tiny.random_gp(rng, DIM, "constant", sizes=()) for _ in range(2)], *world[1:])
     entries = runs(jax.random.split(jax.random.key(3), 5), policy=[0, 1, 1, 0, 1], task=[1, 0, 1, 0, 0])
     one = optimise(world, "ei", entries, chunk=1)
-    for chunk in (2, 5):
-        other = optimise(world, "ei", entries, chunk=chunk)
-        np.testing.assert_array_equal(one.index, other.index)
-        np.testing.assert_array_equal(one.y, other.y)
-        np.testing.assert_allclose(one.info.mean, other.info.mean, rtol=1e-9, atol=1e-12)
+    other = optimise(world, "ei", entries, chunk=2)  # two chunks and a rest
+    np.testing.assert_array_equal(one.index, other.index)
+    np.testing.assert_array_equal(one.y, other.y)
+    np.testing.assert_allclose(one.info.mean, other.info.mean, rtol=1e-9, atol=1e-12)
 
 
 def flat_world(count=6, padding=2):

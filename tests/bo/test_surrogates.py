@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 from metabo.acquisition import make
+from metabo.bo.fixed_prior import FixedPrior
 from metabo.bo.policy import Candidates, argmax, tie_breakers
-from metabo.bo.surrogates import FixedPrior, Refit
+from metabo.bo.refit import Refit
 from tests import tiny
 from tests.references import DenseGP, score
 
@@ -128,7 +129,11 @@ def test_argmax_ignores_padding_and_breaks_ties_by_priority():
     for favourite in (1, 2, 4):
         priority = jnp.full(5, 0.3).at[favourite].set(0.8).at[3].set(1.0).at[0].set(0.9)
         assert int(argmax(scores, mask, priority)) == favourite
-    assert int(argmax(jnp.full(5, -jnp.inf), mask, jnp.asarray([0.1, 0.2, 0.3, 0.9, 0.0]))) == 2
+    priority = jnp.asarray([0.1, 0.2, 0.3, 0.9, 0.0])
+    assert int(argmax(jnp.full(5, -jnp.inf), mask, priority)) == 2
+    # A score that is not a number never wins; if all are, the choice is by priority, and never padding.
+    assert int(argmax(scores.at[jnp.asarray([1, 2])].set(jnp.nan), mask, priority)) == 4
+    assert int(argmax(jnp.full(5, jnp.nan), mask, priority)) == 2
 
 
 def test_tie_breakers_are_uniform_and_follow_the_key():

@@ -55,7 +55,7 @@ def softplus(x):
 
 @pytest.mark.parametrize("raw", [-100.0, -3.0, -0.5, 0.0, 1.0, 4.0, 100.0])
 def test_soft_clip_is_tensorflow_probabilitys_formula(raw):
-    # TFP SoftClip, hinge softness 1: high - softplus(high - low - softplus(x - low)) (high - low) / softplus(high - low)
+    # TFP SoftClip with hinge softness 1, w = high - low: high - softplus(w - softplus(x - low)) w / softplus(w)
     low, high = -1.0, 2.0
     width = high - low
     expected = high - softplus(width - softplus(raw - low)) * width / softplus(width)

@@ -10,7 +10,7 @@ from metabo import registry
 from metabo.errors import ConfigError
 from metabo.plots import style
 
-METHODS = registry.names("methods", "VARIANTS")
+METHODS = registry.methods()
 
 # Machado, Oliveira and Fernandes (2009), severity 1.0; rows act on linear RGB.
 DEFICIENCIES = {
@@ -52,10 +52,8 @@ def test_colours_differ_for_full_vision():
 
 
 def test_marker_and_dash_combinations_are_unique():
-    """Coprime cycles: the first 77 registered methods never share both, and every pattern differs from the others."""
-    combinations = {(style.MARKERS[i % len(style.MARKERS)], style.DASHES[i % len(style.DASHES)]) for i in range(77)}
-    assert len(combinations) == 77
-    assert len({(style.look(m).marker, style.look(m).dashes) for m in METHODS}) == len(METHODS)
+    names = [*METHODS, *(f"h_nll-{acquisition}" for acquisition in style.ACQUISITIONS)]
+    assert len({(style.look(name).marker, style.look(name).dashes) for name in names}) == len(names)
 
 
 def test_labels_come_from_the_registry_and_name_another_acquisition():

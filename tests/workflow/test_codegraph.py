@@ -11,7 +11,7 @@ from metabo import codegraph, registry
 
 ROOT = Path(__file__).parents[2]
 COMPUTE = ("pretrain", "evaluate", "bo")
-METHODS = registry.names("methods", "VARIANTS")
+METHODS = registry.methods()
 
 
 @pytest.fixture
@@ -77,7 +77,9 @@ def test_a_job_depends_on_its_own_method_and_data_source_only():
     listed = names("pretrain", {"method": "h_nll"})
     assert "methods/pretrained.py" in listed
     assert not listed & {"methods/single_task.py", "methods/random_search.py"}
+    assert not listed & {"acquisition.py", "bo/policy.py", "bo/fixed_prior.py", "bo/loop.py"}  # BO trains nothing
     assert "methods/single_task.py" in names("bo", {"method": "stbo"})
+    assert {"bo/fixed_prior.py", "acquisition.py"} <= names("bo", {"method": "h_nll"})
     listed = names("data", {"benchmark": "pd1"})
     assert "data/pd1.py" in listed and not listed & {"data/hpob.py", "data/tables.py"}
 

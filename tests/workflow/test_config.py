@@ -155,9 +155,9 @@ def test_merge_replaces_lists_and_merges_mappings():
 
 def all_specs(settings: dict) -> dict[str, dict]:
     """Every spec of every job that the configuration can lead to, by a readable name."""
-    methods = registry.names("methods", "VARIANTS")
+    methods = registry.methods()
     specs = {}
-    for benchmark in registry.names("data", "BENCHMARKS"):
+    for benchmark in registry.benchmarks():
         specs[f"data/{benchmark}"] = config.data_spec(settings, benchmark)
         row = {"name": benchmark, "urls": "https://published", "checksum": "md5:0"}
         specs[f"download/{benchmark}"] = config.download_spec(settings, row)
@@ -233,7 +233,7 @@ def test_an_override_reaches_its_method_alone(good, override, expected):
 
 
 def test_specs_hold_the_registered_settings_with_the_sizes_of_the_scale(good):
-    registered = registry.entry("methods", "VARIANTS", "h_nll")[1]
+    registered = registry.method("h_nll")
     spec = config.pretrain_spec(good, "tables", "held_out", "h_nll")
     assert spec["pretrain"] == registered["pretrain"] | {"steps": good["pretrain"]["adam_steps"]}
     assert spec["model"] == registered["model"]
@@ -243,7 +243,32 @@ def test_specs_hold_the_registered_settings_with_the_sizes_of_the_scale(good):
     assert (
         config.bo_spec(good, "tables", "held_out", "stbo", "pi")["policy"]["refit_steps"] == good["bo"]["refit_steps"]
     )
-    assert registry.entry("methods", "VARIANTS", "h_nll")[1]["pretrain"]["steps"] != spec["pretrain"]["steps"]
+    assert registry.method("h_nll")["pretrain"]["steps"] == "@pretrain.adam_steps"
+
+
+def test_a_size_that_names_no_key_is_refused(good):
+    with pytest.raises(ConfigError, match=r"methods.yaml: '@pretrain.adam_stepz' names no key"):
+        config.sized(good, {"steps": "@pretrain.adam_stepz"})
+
+
+@pytest.mark.parametrize(
+    ("method", "section", "key", "value"),
+    [
+        ("h_nll", "pretrain", "batch", 0), ("h_nll", "pretrain", "steps", 0), ("h_nll", "pretrain", "learning_rate", -1.0),
+        ("h_nll", "model", "features", [0]), ("h_nll", "model", "kernel", "matern99"), ("h_nll", "model", "mean", "zer0"),
+        ("h_ekl", "pretrain", "matched_points", -1), ("h_nll", "pretrain", "objective", "nlll"),
+    ],
+)  # fmt: skip
+def test_an_override_out_of_range_is_refused(good, method, section, key, value):
+    with pytest.raises(ConfigError, match=rf"methods\.{method}\.{section}\.{key}"):
+        config.check(put(good, "methods", {method: {section: {key: value}}}), ROOT)
+
+
+def test_a_scale_needs_its_overlay():
+    config.check_scale("smoke", ["config.yaml", "smoke.yaml"], ROOT)
+    config.check_scale("laptop", ["config.yaml"], ROOT)
+    with pytest.raises(ConfigError, match=r"'scale' is 'paper'.*--configfile config/paper.yaml"):
+        config.check_scale("paper", ["config.yaml"], ROOT)
 
 
 def test_a_benchmark_may_widen_the_networks_but_gives_none_to_methods_without(good):
@@ -260,7 +285,7 @@ def test_schema_and_loaders_agree_on_the_search_spaces():
     assert (
         benchmarks["hpob"]["properties"]["spaces"]["items"]["enum"] == config.load(ROOT)["benchmarks"]["hpob"]["spaces"]
     )
-    assert sorted(benchmarks) == registry.names("data", "BENCHMARKS")
+    assert sorted(benchmarks) == registry.benchmarks()
 
 
 def test_acquisition_names_are_those_of_the_code():

@@ -210,7 +210,9 @@ def make(project, snakemake, server, archives):
         rows = list(csv.DictReader(table.read_text().splitlines()))
         row = next(r for r in rows if r["name"] == benchmark)
         write(folder / row["file"])
-        row |= {"urls": f"{address}/{row['file']}", "checksum": archives.checksum(folder / row["file"])}
+        published = folder / row["file"]
+        row |= {"urls": f"{address}/{row['file']}", "checksum": archives.checksum(published)}
+        row |= {"bytes": str(published.stat().st_size)}
         with table.open("w", newline="") as stream:
             writer = csv.DictWriter(stream, list(row))
             writer.writeheader()

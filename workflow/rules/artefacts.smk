@@ -26,11 +26,15 @@ def notebook_parameters(artefact):
 
 
 def artefact_code(artefact):
-    """The notebook's package modules, and the files that register its methods (labels, colours)."""
-    methods = [method for method, _ in artefact.trajectories] + artefact.evaluations
-    tables = [codegraph.source(registry.entry("methods", "VARIANTS", method)[0]) for method in methods]
+    """The notebook's package modules."""
     roots = ["metabo.stages.notebook", *codegraph.notebook_roots(artefact.template)]
-    return relative(sorted({*codegraph.files(roots), *tables}))
+    return relative(codegraph.inputs(roots))
+
+
+def artefact_methods(artefact):
+    """How its methods are registered (label, colour, ...): a change re-draws the artefacts that show the method."""
+    methods = {method for method, _ in artefact.trajectories} | set(artefact.evaluations)
+    return {method: registry.method(method) for method in sorted(methods)}
 
 
 for artefact in ARTEFACTS:
@@ -56,6 +60,7 @@ for artefact in ARTEFACTS:
             mem_mb=3000,
         params:
             spec=constant(canonical(notebook_parameters(artefact))),
+            methods=constant(canonical(artefact_methods(artefact))),
         message:
             f"make {artefact.name}: {OUT}/{place(artefact)}"
         shell:

@@ -15,14 +15,15 @@ def or_stop(work, *args):
 
 CATALOGUE = or_stop(catalogue.load)
 or_stop(settings.check, config, Path(), catalogue.papers(CATALOGUE))
+or_stop(settings.check_scale, config["scale"], [Path(path).name for path in workflow.configfiles])
 
 OUT = f"results/{config['scale']}"
 or_stop(guard.require_writable, Path(OUT))
 GPU = 1 if config["device"] == "gpu" else 0
 ARTEFACTS = catalogue.artefacts(config, CATALOGUE)
-ENABLED = catalogue.enabled(config, ARTEFACTS)
-METHODS = registry.names("methods", "VARIANTS")
-BENCHMARKS = registry.names("data", "BENCHMARKS")
+ENABLED = or_stop(catalogue.enabled, config, ARTEFACTS)
+METHODS = registry.methods()
+BENCHMARKS = registry.benchmarks()
 
 
 wildcard_constraints:
@@ -34,7 +35,7 @@ wildcard_constraints:
 
 def code(stage, spec):
     """Return the package files that a job of this stage runs, as paths relative to the working folder."""
-    return relative(codegraph.files(codegraph.stage_roots(stage, spec)))
+    return relative(codegraph.inputs(codegraph.stage_roots(stage, spec)))
 
 
 def relative(paths):

@@ -1,13 +1,17 @@
 # archives, packages, generators -> results/{scale}/data/{benchmark}.npz
-import csv
+from metabo.data import download
 
-with open("workflow/datasets.csv", newline="") as stream:
-    DATASETS = {row["name"]: row for row in csv.DictReader(stream)}
+DATASETS = or_stop(download.archives, Path("workflow/datasets.csv"), Path("workflow/schemas/datasets.yaml"))
+
+
+def download_spec(row):
+    size = {"size": int(row["bytes"])} if row["bytes"] else {}
+    return canonical(settings.download_spec(config, row) | size)
 
 
 def dataset(benchmark):
     """Return the row of workflow/datasets.csv that a benchmark is read from, or None if it needs no archive."""
-    return DATASETS.get(settings.benchmark_entry(benchmark)["dataset"])
+    return DATASETS.get(registry.benchmark(benchmark)["dataset"])
 
 
 def archive_file(benchmark):
@@ -33,7 +37,7 @@ for row in DATASETS.values():
             gpu=0,
             mem_mb=500,
         params:
-            spec=constant(canonical(settings.download_spec(config, row))),
+            spec=constant(download_spec(row)),
         message:
             f"download {row['file']}"
         shell:

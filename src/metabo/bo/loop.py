@@ -1,7 +1,6 @@
 """The one BO loop for finite pools: `scan` over iterations, one compiled program for all priors, tasks and seeds."""
 
-import os
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -9,7 +8,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from metabo.bo.policy import Candidates, Info, Policy
-from metabo.errors import ConfigError
 
 
 class Steps(NamedTuple):
@@ -68,7 +66,7 @@ def run_all(
 ) -> Steps:
     """Run every entry of `runs`, `chunk` of them side by side; `policies` is a pytree with a leading policy axis.
 
-    Results do not depend on `chunk`. Memory: chunk x budget x c floats for a GP policy.
+    Results do not depend on `chunk`. Memory: chunk states of the policy (a fixed GP's: budget x c floats each).
     """
 
     def one(entry: Runs) -> Steps:
@@ -77,19 +75,3 @@ def run_all(
         return run(policy, pool, outputs[entry.task], entry.initial, entry.key, iterations)
 
     return jax.lax.map(one, runs, batch_size=chunk)
-
-
-def check_memory(iterations: int, candidates: int, chunk: int, where: str) -> None:
-    """Raise ConfigError when the posterior rows of one chunk of runs cannot fit in the machine's memory."""
-    need = iterations * candidates * chunk * 8
-    have = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if need > 0.8 * have:
-        raise ConfigError(
-            f"{where}: {iterations} iterations x {candidates} candidates x {chunk} runs need {need / 2**30:.1f} GiB, "
-            f"the machine has {have / 2**30:.1f}; lower bo.iterations or the benchmark's pool"
-        )
-
-
-def describe(steps: Steps) -> dict[str, Any]:
-    """Return the sidecar fields of a batch: how many steps were not numerically sound."""
-    return {"steps": int(steps.index.size), "failed_steps": int((~steps.info.ok).sum())}

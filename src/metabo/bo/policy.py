@@ -42,9 +42,10 @@ class Policy(Protocol[State]):
 def argmax(scores: Float[Array, " c"], mask: Bool[Array, " c"], priority: Float[Array, " c"]) -> Int[Array, ""]:
     """Return the best valid candidate; ties go to the highest `priority` (drawn once per run).
 
-    The authors' code shuffles the pool once per run and takes the first maximum, which is the same rule.
+    The authors' code shuffles the pool once per run and takes the first maximum, which is the same rule. A score that
+    is not a number never wins; if all are, the choice is by priority (and `Info.ok` says what happened).
     """
-    scores = jnp.where(mask, scores, -jnp.inf)
+    scores = jnp.where(mask & ~jnp.isnan(scores), scores, -jnp.inf)
     return jnp.argmax(jnp.where(mask & (scores == jnp.max(scores)), priority, -1.0))
 
 

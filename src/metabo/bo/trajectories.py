@@ -3,15 +3,19 @@
 from dataclasses import dataclass
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
+from jaxtyping import PyTree
 
 from metabo import registry
-from metabo.bo.loop import Runs, Steps, check_memory, run_all
+from metabo.bo.loop import Runs, Steps, run_all
+from metabo.bo.policy import Candidates
 from metabo.errors import ConfigError
 from metabo.keys import stream
+from metabo.memory import fitting
 from metabo.priors import SpacePrior
 from metabo.tasks import Benchmark, stack
 
@@ -26,7 +30,7 @@ class Entry:
     seed: int
 
 
-def entries(benchmark: Benchmark, prior: SpacePrior, prior_seeds: int, seeds: int) -> list[Entry]:
+def entries(benchmark: Benchmark, prior: SpacePrior, seeds: int) -> list[Entry]:
     """List the runs of one space. Raises ConfigError when a task has fewer given initialisations than BO seeds."""
     listed = []
     for f, fold in enumerate(prior.folds):
@@ -37,36 +41,43 @@ def entries(benchmark: Benchmark, prior: SpacePrior, prior_seeds: int, seeds: in
                     f"config key 'bo.seeds' is {seeds}, but task '{task}' of benchmark '{benchmark.name}' has only "
                     f"{len(given)} initialisations; set bo.seeds to at most {len(given)}"
                 )
-            listed += [Entry(f, task, p, s) for p in range(prior_seeds) for s in range(seeds)]
+            listed += [Entry(f, task, p, s) for p in range(prior.seeds) for s in range(seeds)]
     return listed
 
 
-def optimise(
-    benchmark: Benchmark, prior: SpacePrior, prior_seeds: int, spec: dict[str, Any], chunk: int | None
-) -> pd.DataFrame:
+def optimise(benchmark: Benchmark, prior: SpacePrior, spec: dict[str, Any], chunk: int | None) -> pd.DataFrame:
     """Run BO on every test task of one space, for every prior and seed, and return the trajectory table.
 
-    `chunk` runs go side by side (None: all); it changes speed and memory, never results.
+    At most `chunk` runs (None: all), and no more than fit in memory, go side by side; this changes speed, never
+    results. Raises ConfigError if the memory is too small for one run.
     """
-    module = registry.load("methods", "VARIANTS", spec["method"])
-    listed = entries(benchmark, prior, prior_seeds, spec["seeds"])
+    module = registry.policy_module(spec["method"])
+    listed = entries(benchmark, prior, spec["seeds"])
     names = list(dict.fromkeys(entry.task for entry in listed))
     tasks = [benchmark.tasks[name] for name in names]
     none = np.zeros(0, dtype=np.int64)
     starts = [benchmark.initial[e.task][e.seed] if e.task in benchmark.initial else none for e in listed]
     runs = Runs(
-        policy=jnp.asarray([e.fold * prior_seeds + e.prior_seed for e in listed]),
+        policy=jnp.asarray([prior.pair(e.fold, e.prior_seed) for e in listed]),
         task=jnp.asarray([names.index(e.task) for e in listed]),
         initial=jnp.asarray(np.stack(starts)),
         key=jnp.stack([stream(spec["seed"], "bo", e.task, e.prior_seed, e.seed) for e in listed]),
     )
     budget = spec["iterations"] + runs.initial.shape[1]
     batch = stack([t.x for t in tasks], [t.y for t in tasks])
-    chunk = min(chunk or len(listed), len(listed))
-    check_memory(budget, batch.x.shape[1], chunk, f"benchmark '{benchmark.name}', method '{spec['method']}'")
     policies = module.policy(prior.params, spec["policy"], spec["acquisition"], budget)
+    where = f"benchmark '{benchmark.name}', method '{spec['method']}', BO with {batch.x.shape[1]} candidates"
+    need = run_bytes(policies, Candidates(batch.x[0], batch.mask[0]))
+    chunk = fitting(min(chunk or len(listed), len(listed)), need, where, "lower bo.iterations")
     steps = run_all(policies, *map(jnp.asarray, batch), runs, spec["iterations"], chunk)
     return table(benchmark, prior, spec, listed, jax.tree.map(np.asarray, steps))
+
+
+def run_bytes(policies: PyTree, pool: Candidates) -> int:
+    """Return the size of one run's state (`policies` has a leading axis); nothing is allocated to find out."""
+    one = jax.tree.map(lambda leaf: leaf[0] if eqx.is_array(leaf) else leaf, policies)
+    state = jax.eval_shape(lambda pool, key: one.init(pool, key), pool, stream(0))
+    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
 
 
 def table(

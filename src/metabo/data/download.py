@@ -4,6 +4,7 @@ Pooch does the bookkeeping (known hash, atomic move into place); the transfer it
 as its downloader: it keeps a ``.part`` file beside the target and asks for the rest with an HTTP Range request.
 """
 
+import csv
 import http.client
 import os
 import re
@@ -19,6 +20,7 @@ from typing import Any
 
 from metabo.errors import ConfigError, DataError
 from metabo.files import digest
+from metabo.schema import read_yaml, violations
 
 CHUNK = 1 << 18
 TIMEOUT_S = 60.0
@@ -26,20 +28,32 @@ LONGEST_PAUSE_S = 60.0
 GONE = (401, 403, 404, 410)  # asking again will not help; the next address may
 
 
+def archives(table: Path, schema: Path) -> dict[str, dict[str, str]]:
+    """Read the table of downloadable archives: name -> row. Raises ConfigError naming the first row that is wrong."""
+    with open(table, newline="") as stream:
+        rows = list(csv.DictReader(stream, restkey="(cells beyond the header)"))
+    rules = read_yaml(schema)
+    for row in rows:
+        if wrong := violations(row, rules, "column"):
+            raise ConfigError(f"{table}, row '{row.get('name')}': {'; '.join(wrong).replace('column key', 'column')}")
+    return {row["name"]: row for row in rows}
+
+
 def fetch(
     name: str,
     urls: list[str],
     checksum: str,
     out: str | Path,
+    size: int | None = None,
     retries: int = 4,
     pause: float = 2.0,
     progress: bool = True,
 ) -> Path:
     """Download `name` to `out` from the first address that gives the right bytes.
 
-    `checksum` is "md5:..." or "sha256:..."; `retries` counts attempts in a row without a new byte, `pause` is the first
+    `checksum` is "md5:..." or "sha256:...", `size` the number of bytes, if published; `retries` counts attempts in a row without a new byte, `pause` is the first
     wait in seconds (doubled each time, at most a minute). A file that is already right is left alone; one with a wrong
-    checksum is set aside as ``<file>.corrupt``. Raises DataError that lists what each address did.
+    checksum or size is set aside as ``<file>.corrupt``. Raises DataError that lists what each address did.
     """
     import pooch
 
@@ -51,11 +65,11 @@ def fetch(
         if not re.match(r"(https?|file)://", url):
             raise ConfigError(f"'{name}': address '{url}' must start with http://, https:// or file://")
     _make_folder(out.parent)
-    if out.exists() and digest(out, algorithm) != expected:
+    if out.exists() and _fault(out, algorithm, expected, size):
         os.replace(out, out.with_name(out.name + ".corrupt"))
     problems = []
     for url in urls:
-        transfer = Resumable(out.with_name(out.name + ".part"), algorithm, expected, retries, pause, progress)
+        transfer = Resumable(out.with_name(out.name + ".part"), algorithm, expected, size, retries, pause, progress)
         try:
             pooch.retrieve(
                 url, f"{algorithm}:{expected}", fname=out.name, path=out.parent.resolve(), downloader=transfer
@@ -76,6 +90,7 @@ class Resumable:
     part: Path
     algorithm: str
     expected: str
+    size: int | None
     retries: int
     pause: float
     progress: bool
@@ -84,16 +99,15 @@ class Resumable:
         """Complete the ``.part`` file, check it, and hand it over as `output_file`."""
         inherited = self._size() > 0
         self._complete(url)
-        if inherited and digest(self.part, self.algorithm) != self.expected:
+        if inherited and self._fault():
             self.part.unlink()  # the kept beginning may come from another file: once more, all from this address
             self._complete(url)
-        found = digest(self.part, self.algorithm)
-        if found != self.expected:
+        if fault := self._fault():
             aside = self.part.with_suffix(".corrupt")
             os.replace(self.part, aside)
             raise DataError(
-                f"wrong {self.algorithm} of {self._target()}: expected {self.expected}, found {found}; the bad file is "
-                f"set aside as {aside}. Delete it and try again; if it persists, the address serves another file"
+                f"{self._target()}: {fault}; the bad file is set aside as {aside}. Delete it and try again; if it "
+                "persists, the address serves another file"
             )
         os.replace(self.part, output_file)
 
@@ -110,6 +124,9 @@ class Resumable:
                     kept = f"; {self._size()} bytes are kept to resume from" if self._size() else ""
                     raise DataError(f"{error}, gave up after {self.retries} retries without progress{kept}") from error
                 time.sleep(min(self.pause * 2 ** max(failures - 1, 0), LONGEST_PAUSE_S))
+
+    def _fault(self) -> str:
+        return _fault(self.part, self.algorithm, self.expected, self.size)
 
     def _target(self) -> Path:
         return self.part.with_suffix("")
@@ -180,6 +197,14 @@ class Resumable:
 
 class _Interrupted(Exception):
     """A transfer that may succeed if asked again."""
+
+
+def _fault(path: Path, algorithm: str, expected: str, size: int | None) -> str:
+    """Say what is wrong with the bytes of a file, "" if they are the expected ones."""
+    if size is not None and path.stat().st_size != size:
+        return f"wrong size: expected {size} bytes, found {path.stat().st_size}"
+    found = digest(path, algorithm)
+    return "" if found == expected else f"wrong {algorithm}: expected {expected}, found {found}"
 
 
 def _parse_checksum(name: str, checksum: str) -> tuple[str, str]:

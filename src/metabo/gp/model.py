@@ -14,12 +14,12 @@ from jaxtyping import Array, Bool, Float, Key
 from metabo.errors import ConfigError, unknown
 from metabo.gp.constraints import positive
 from metabo.gp.features import Features, Identity, make_mlp
-from metabo.gp.kernels import RADIAL, DotProduct, Kernel, Stationary
+from metabo.gp.kernels import DotProduct, Kernel, Stationary
 from metabo.gp.linalg import cholesky, half_quadratic_logdet, masked_covariance
 from metabo.gp.means import Constant, Linear, Mean, Zero
 
-MEANS = ("zero", "constant", "linear_mlp")
-KERNELS = (*RADIAL, "dot_product")
+MEANS = ["zero", "constant", "linear_mlp"]
+KERNELS = ["matern12", "matern32", "matern52", "squared_exponential", "dot_product"]
 
 
 class GP(eqx.Module):

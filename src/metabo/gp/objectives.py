@@ -78,9 +78,12 @@ def degenerate_ekl(
 
     `mean` (m,), `covariance` (m, m) are the model's, `sample_mean` (m,), `root` (m, N) the sample's. An absolute pad
     on Σ̃ must never be used here: in float64 it turns the null space into signal (sheet §2.4). Reduces to Eq. 7 when
-    r = m. Returns NaN if the projected covariance is not positive definite.
+    r = m. Returns NaN if the projected covariance is not positive definite, and if Σ̃ is zero up to rounding (all
+    tasks agree): its range is empty then, and there is nothing to compare.
     """
     left, singular, _ = np.linalg.svd(root, full_matrices=False)
+    if singular[0] <= 8 * np.finfo(np.float64).eps * np.linalg.norm(sample_mean):
+        return float("nan")
     eigenvalues = singular**2
     keep = eigenvalues > cutoff * eigenvalues[0]
     # A = V Λ^{1/2}, so A⁺ = Λ^{-1/2} Vᵀ.

@@ -1,1 +1,1 @@
-"""Methods: one module per family, registering its variants in a literal `VARIANTS` table (see `metabo.registry`)."""
+"""Methods: one module per family; `methods.yaml` registers every method with its settings (see `metabo.registry`)."""

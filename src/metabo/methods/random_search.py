@@ -10,13 +10,6 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from metabo.bo.policy import Candidates, Info
 from metabo.training import TrainingSet
 
-VARIANTS = {
-    "rand": {
-        "label": "Rand", "colour": "#1f77b4", "acquisition": "uniform", "needs_matched": False,
-        "model": {}, "pretrain": {}, "policy": {},
-    },
-}  # fmt: skip
-
 
 class Nothing(NamedTuple):
     """Random search learns nothing; one number per (fold, seed) keeps the shape of a prior."""

@@ -17,8 +17,8 @@ from jaxtyping import Array, Float, Key
 from scipy.stats import norm
 
 from metabo.acquisition import make
-from metabo.bo.surrogates import Refit
-from metabo.errors import ConfigError, unknown
+from metabo.bo.refit import Refit
+from metabo.errors import ConfigError
 from metabo.gp.constraints import inverse_positive, soft_clip
 from metabo.gp.features import Identity
 from metabo.gp.kernels import Stationary
@@ -26,21 +26,6 @@ from metabo.gp.means import Constant
 from metabo.gp.model import GP, build
 from metabo.pretrain import lbfgs
 from metabo.training import TrainingSet
-
-VARIANTS = {
-    "stbo": {
-        "label": "STBO", "colour": "#7f7f7f", "acquisition": "pi", "needs_matched": False,
-        "model": {"mean": "linear_mlp", "kernel": "matern52", "features": [32, 32]},
-        "pretrain": {},
-        "policy": {"pi_threshold": 0.1, "refit": "stbo", "refit_steps": 100},
-    },
-    "stboh": {
-        "label": "STBOH", "colour": "#2ca02c", "acquisition": "ucb18", "needs_matched": False,
-        "model": {"mean": "constant", "kernel": "matern52", "features": []},
-        "pretrain": {},
-        "policy": {"refit": "stboh", "refit_steps": 100, "use_prior": True},
-    },
-}  # fmt: skip
 
 PRIOR_VARIANCE = (-1.0, 1.0)
 PRIOR_LENGTHSCALE = (0.0, 1.0)
@@ -121,15 +106,9 @@ def pretrain(
 
 
 def policy(params: GP | HandTuned, settings: dict[str, Any], acquisition: str, budget: int) -> Refit:
-    """Return the BO policy that fits after every observation. Raises ConfigError if `refit` does not fit the model."""
-    if settings["refit"] not in ("stbo", "stboh"):
-        raise unknown("refit", settings["refit"], ("stbo", "stboh"))
-    if isinstance(params, HandTuned) != (settings["refit"] == "stboh"):
-        raise ConfigError(f"refit '{settings['refit']}': 'stbo' needs a model with features, 'stboh' one without")
-    if settings["refit"] == "stbo":
-        to_gp, log_prior = _same, stbo_log_prior
-    else:
-        to_gp, log_prior = hand_tuned_gp, hand_tuned_log_prior
+    """Return the BO policy that fits after every observation: STBOH's for its parameters, STBO's for a plain GP."""
+    hand_tuned = isinstance(params, HandTuned)
+    to_gp, log_prior = (hand_tuned_gp, hand_tuned_log_prior) if hand_tuned else (_same, stbo_log_prior)
     weight = 1.0 if settings.get("use_prior", True) else 0.0
 
     def fit(raw, x, y, mask):

@@ -57,14 +57,8 @@ def means_per_repeat(evaluations: pd.DataFrame, regret: Runs) -> tuple[pd.DataFr
     occurs twice, or if runs and evaluations have different prior seeds.
     """
     final = regret.at(regret.last)
-    keys = ["method", "prior_seed", "task", "metric"]
-    tidy = evaluations.assign(task=task_labels(evaluations))
-    repeated = tidy.duplicated(keys)
-    if repeated.any():
-        raise DataError(
-            f"evaluations: {tidy.loc[repeated, keys].iloc[0].to_dict()} occurs twice; delete the file and run again"
-        )
-    wide = tidy.set_index(keys)["value"].unstack("metric")
+    tidy = _tidy(evaluations)
+    wide = tidy.set_index(_KEYS)["value"].unstack("metric")
     rows = []
     for method, v in final.values.items():
         evaluated = sorted(tidy.loc[tidy["method"] == method, "prior_seed"].unique())

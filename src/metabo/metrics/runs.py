@@ -49,11 +49,13 @@ class Runs:
         return int(self.iterations[-1])
 
     def at(self, iteration: int) -> "Runs":
-        """Keep one iteration (arrays (P, S, K, 1)). Raises DataError if no run is that long."""
-        if not 1 <= iteration <= self.last:
-            raise DataError(f"iteration {iteration} is not in the runs (1 to {self.last}); choose one of those")
-        values = {m: v[..., iteration - 1 : iteration] for m, v in self.values.items()}
-        return replace(self, values=values, iterations=self.iterations[iteration - 1 : iteration])
+        """Keep one iteration (arrays (P, S, K, 1)). Raises DataError if the runs do not have it."""
+        i = int(np.searchsorted(self.iterations, iteration))
+        if i == len(self.iterations) or self.iterations[i] != iteration:
+            held = f"{self.iterations[0]} to {self.last}"
+            raise DataError(f"iteration {iteration} is not in the runs ({held}); choose one of those")
+        values = {m: v[..., i : i + 1] for m, v in self.values.items()}
+        return replace(self, values=values, iterations=self.iterations[i : i + 1])
 
     def select(self, methods: Collection[str]) -> "Runs":
         """Keep the given methods, in the given order. Raises ConfigError for one that has no runs."""

@@ -1,7 +1,6 @@
 """The one look of all figures: theme, and each method's label, colour, marker and dash pattern.
 
-Colour and label come from the method's registration. Marker and dash pattern follow from its place in the sorted list
-of registered methods; their cycles have coprime lengths, so that up to 77 methods differ without colour.
+All four come from the method's registration (methods.yaml); a test keeps every pair of methods apart without colour.
 """
 
 from collections.abc import Iterator
@@ -17,10 +16,11 @@ from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 
 from metabo import registry
+from metabo.errors import unknown
 
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
-DASHES: tuple[tuple[float, ...], ...] = ((), (4, 1.5), (1, 1.2), (6, 1.5, 1, 1.5), (2.5, 1), (7, 2), (3, 1, 1, 1, 1, 1))
-ACQUISITIONS = {"pi": "PI", "ei": "EI", "ucb18": "UCB 1.8", "ucb3": "UCB 3", "uniform": "uniform"}
+MARKERS = ("<", ">", "p", "h", "*")
+DASHES: tuple[tuple[float, ...], ...] = ((5, 1, 1, 1), (2, 2), (8, 1.5), (1, 2.5), (4, 1, 4, 3))
+ACQUISITIONS: dict[str, str] = registry.literal("acquisition", "ACQUISITIONS")
 
 
 class Look(NamedTuple):
@@ -35,13 +35,15 @@ class Look(NamedTuple):
 def look(name: str) -> Look:
     """Return the look of ``method`` or ``method-acquisition``. Raises ConfigError for an unregistered method."""
     method, _, acquisition = name.partition("-")
-    entry = registry.entry("methods", "VARIANTS", method)[1]
-    place = registry.names("methods", "VARIANTS").index(method)
-    # A second acquisition of the same method keeps its colour and moves on in both cycles.
-    shift = 1 + sorted(ACQUISITIONS).index(acquisition) if acquisition in ACQUISITIONS else 0
-    label = f"{entry['label']} ({ACQUISITIONS.get(acquisition, acquisition)})" if acquisition else entry["label"]
-    marker, dashes = MARKERS[(place + shift) % len(MARKERS)], DASHES[(place + shift) % len(DASHES)]
-    return Look(label, entry["colour"], marker, dashes)
+    entry = registry.method(method)
+    if not acquisition:
+        return Look(entry["label"], entry["colour"], entry["marker"], tuple(entry["dashes"]))
+    # A second acquisition of the same method keeps its colour and takes marker and dashes by its place in the list.
+    if acquisition not in ACQUISITIONS:
+        raise unknown("acquisition", acquisition, ACQUISITIONS)
+    place = list(ACQUISITIONS).index(acquisition)
+    label = f"{entry['label']} ({ACQUISITIONS[acquisition]})"
+    return Look(label, entry["colour"], MARKERS[place % len(MARKERS)], DASHES[place % len(DASHES)])
 
 
 @contextmanager

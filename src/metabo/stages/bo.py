@@ -23,17 +23,17 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
     from metabo.tasks import Benchmark
 
     benchmark = Benchmark.load(args.in_data)
-    trained_from, trained = priors.load(args.in_prior)
+    _, trained = priors.load(args.in_prior)
     chunk = None if jax.default_backend() != "cpu" else CHUNK
     spec = {**spec, "data": digest(args.in_data)[:12]}
-    tables = [optimise(benchmark, prior, trained_from["seeds"], spec, chunk) for prior in trained]
+    tables = [optimise(benchmark, prior, spec, chunk) for prior in trained]
     table = pd.concat(tables, ignore_index=True)
     results.write(table, args.out)
     return {"seeds": list(range(spec["seeds"])), "rows": len(table), "unsound_steps": int((~table["ok"]).sum())}
 
 
 CHUNK = 1
-"""Runs side by side on a CPU: one, since a run's posterior rows then stay in cache."""
+"""Runs side by side on a CPU: one, since a run's posterior rows then stay in cache. An accelerator takes all that fit."""
 
 if __name__ == "__main__":
     main("bo", add_arguments, work)

@@ -14,10 +14,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
     """Load `spec["benchmark"]` with `spec["settings"]`, print the counts, save the benchmark."""
+    import importlib
+
     from metabo import registry
     from metabo.data.counts import counts
 
-    source = registry.load("data", "BENCHMARKS", spec["benchmark"])
+    source = importlib.import_module(registry.loader(spec["benchmark"]))
     archive = Path(args.in_archive) if args.in_archive else None
     benchmark = source.load(spec["benchmark"], spec["settings"], archive)
     print(counts(benchmark), flush=True)

@@ -14,7 +14,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
     """Download `spec["name"]` from `spec["urls"]` to --out, checked against `spec["checksum"]`.
 
-    Optional keys: `retries` and `pause` (metabo.data.download.fetch).
+    Optional keys: `size`, `retries` and `pause` (metabo.data.download.fetch).
     """
     from metabo.data import download
 

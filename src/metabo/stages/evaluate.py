@@ -14,16 +14,14 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
     """Evaluate and write the tidy table."""
-    from metabo import priors
+    from metabo import priors, results
     from metabo.evaluation import evaluate
-    from metabo.files import atomic_path
     from metabo.tasks import Benchmark
 
     trained_from, trained = priors.load(args.in_prior)
-    table = evaluate(Benchmark.load(args.in_data), trained_from, trained)
-    with atomic_path(args.out) as scratch:
-        table.to_parquet(scratch, index=False, compression="zstd")
-    return {"rows": len(table)}
+    table, left_out = evaluate(Benchmark.load(args.in_data), trained_from, trained)
+    results.write_evaluations(table, args.out)
+    return {"rows": len(table), "left_out": left_out}
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
     from metabo.tasks import Benchmark
     from metabo.training import training_sets
 
-    module = registry.load("methods", "VARIANTS", spec["method"])
+    module = registry.training_module(spec["method"])
     trained, summary = [], []
     for training in training_sets(Benchmark.load(args.in_data), spec["split"]):
         names = [(training.space, fold.name) for fold in training.folds]
@@ -31,7 +31,7 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
         params, log = module.pretrain(spec, training, keys, jax.default_backend() != "cpu")
         prior = priors.SpacePrior(training.space, training.dim, training.folds, params, *priors.shorten(log, keys.size))
         trained.append(prior)
-        summary.append(priors.summary(prior, spec["seeds"]))
+        summary.append(priors.summary(prior))
     priors.save(args.out, spec, trained)
     return {"seeds": list(range(spec["seeds"])), "training": summary}
 

@@ -1,0 +1,95 @@
+"""The work that every implementation does: sizes, and seeded inputs, outputs and GP parameters as NumPy arrays."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+JITTER = 1e-6
+"""Added to the noise variance in every covariance, as in metabo."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes of the measured work. `rounds` is how often each implementation is measured, in turns."""
+
+    rounds: int = 7
+    tasks: int = 18
+    rows: int = 1500
+    batch: int = 50
+    dim: int = 4
+    layers: tuple[int, ...] = (32, 32)
+    adam_steps: int = 600
+    textbook_adam_steps: int = 15
+    pairs: int = 4
+    pair_steps: int = 150
+    accelerator_pairs: int = 40
+    matched: int = 242
+    lbfgs_steps: int = 30
+    pool: int = 1500
+    budget: int = 100
+    runs: int = 64
+    accelerator_runs: int = 512
+    refit_runs: int = 1
+    refit_steps: int = 20
+    refit_sizes: tuple[int, ...] = (10, 30, 50, 70, 90)
+
+
+QUICK = Sizes(
+    rounds=2, tasks=3, rows=60, batch=10, layers=(4, 4), adam_steps=12, textbook_adam_steps=2, pairs=2, pair_steps=6,
+    accelerator_pairs=2, matched=12, lbfgs_steps=3, pool=40, budget=6, runs=2, accelerator_runs=2, refit_steps=2,
+    refit_sizes=(2, 4),
+)  # fmt: skip
+"""Sizes for a test that everything runs; its times mean nothing."""
+
+Parameters = dict[str, np.ndarray]
+
+
+def parameters(sizes: Sizes, seed: int = 1) -> Parameters:
+    """Return an untrained H-NLL prior, unconstrained (softplus makes lengthscale, variance and noise positive).
+
+    Keys: weight0, bias0, weight1, ..., mean_weight, mean_bias, lengthscale, variance, noise.
+    """
+    rng = np.random.default_rng(seed)
+    widths = (sizes.dim, *sizes.layers)
+    drawn: Parameters = {}
+    for i in range(len(sizes.layers)):
+        drawn[f"weight{i}"] = rng.normal(size=(widths[i], widths[i + 1])) / np.sqrt(widths[i])
+        drawn[f"bias{i}"] = np.zeros(widths[i + 1])
+    drawn["mean_weight"] = rng.normal(size=widths[-1]) / np.sqrt(widths[-1])
+    drawn |= {"mean_bias": np.zeros(()), "lengthscale": np.zeros(widths[-1])}
+    return drawn | {"variance": np.zeros(()), "noise": np.array(-4.0)}
+
+
+def outputs(x: np.ndarray, tasks: int, rng: np.random.Generator) -> np.ndarray:
+    """Return (tasks, n) noisy outputs of one smooth function per task; `x` is (n, d) or (tasks, n, d)."""
+    x = np.broadcast_to(x, (tasks, *x.shape[-2:]))
+    centre = rng.uniform(size=(tasks, 1, x.shape[-1]))
+    height = rng.uniform(0.5, 1.5, size=(tasks, 1))
+    bowl = np.sum((x - centre) ** 2, axis=-1)
+    return height * (np.cos(3.0 * bowl) - bowl) + 0.1 * rng.normal(size=bowl.shape)
+
+
+def training_rows(sizes: Sizes) -> tuple[np.ndarray, np.ndarray]:
+    """Return inputs (tasks, rows, dim) and outputs (tasks, rows) of the pre-training tasks."""
+    rng = np.random.default_rng(2)
+    x = rng.uniform(size=(sizes.tasks, sizes.rows, sizes.dim))
+    return x, outputs(x, sizes.tasks, rng)
+
+
+def matched_rows(sizes: Sizes) -> tuple[np.ndarray, np.ndarray]:
+    """Return inputs (matched, dim), shared by all tasks, and outputs (matched, tasks)."""
+    rng = np.random.default_rng(3)
+    x = rng.uniform(size=(sizes.matched, sizes.dim))
+    return x, outputs(x, sizes.tasks, rng).T
+
+
+def candidates(sizes: Sizes) -> tuple[np.ndarray, np.ndarray]:
+    """Return the pool of a test task: inputs (pool, dim) and outputs (pool,)."""
+    rng = np.random.default_rng(4)
+    x = rng.uniform(size=(sizes.pool, sizes.dim))
+    return x, outputs(x, 1, rng)[0]
+
+
+def observed(sizes: Sizes, number: int) -> np.ndarray:
+    """Return `number` distinct candidates that a re-fit starts from; a smaller number gives a prefix."""
+    return np.random.default_rng(5).permutation(sizes.pool)[:number]

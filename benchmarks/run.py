@@ -1,0 +1,186 @@
+"""Measure metabo against a textbook implementation and BoTorch: one table of ratios and one JSON file.
+
+All implementations of a section are warm in processes of their own, pinned to the same core, and do one piece of work
+each in turn (A B C A B C ...), so that a slow moment of the machine meets all of them.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import report
+from problem import QUICK, Sizes
+
+from metabo.files import write_text
+from metabo.runtime import own_cores
+
+HERE = Path(__file__).resolve().parent
+
+SECTIONS: dict[str, dict[str, Any]] = {
+    "adam": {
+        "title": "Pre-training: Adam on the NLL, {tasks} tasks x {batch} of {rows} points, MLP {layers}, d = {dim}",
+        "unit": "step", "goal_ms": 1.3, "reference": "metabo",
+        "cases": {
+            "metabo": "metabo, float64",
+            "metabo_float32": "metabo, float32",
+            "metabo_autodiff": "metabo, automatic Cholesky gradient",
+            "metabo_pairs_map": "metabo, {pairs} pairs in one program, in turn",
+            "metabo_pairs_vmap": "metabo, {pairs} pairs in one program, vmap",
+            "textbook": "textbook: loop over tasks, autodiff",
+            "metabo_gpu": "metabo on the GPU, {accelerator_pairs} pairs, vmap",
+        },
+    },
+    "lbfgs": {
+        "title": "Pre-training: L-BFGS on the EKL, {matched} matched points, {tasks} tasks, MLP {layers}",
+        "unit": "iteration", "goal_ms": None, "reference": "metabo",
+        "cases": {
+            "metabo": "metabo, float64",
+            "metabo_autodiff": "metabo, automatic Cholesky gradient",
+            "textbook": "textbook: SciPy L-BFGS-B, autodiff",
+            "metabo_gpu": "metabo on the GPU",
+        },
+    },
+    "bo": {
+        "title": "BO, fixed prior: {pool} candidates, d = {dim}, budget {budget}",
+        "unit": "BO iteration", "goal_ms": 0.06, "reference": "metabo",
+        "cases": {
+            "metabo": "metabo, PI",
+            "metabo_ei": "metabo, EI",
+            "textbook": "textbook: full Cholesky each time, PI",
+            "botorch": "BoTorch: posterior and log-EI",
+            "metabo_gpu": "metabo on the GPU, {accelerator_runs} runs, PI",
+        },
+    },
+    "refit": {
+        "title": "BO with a re-fit each iteration: {pool} candidates, d = {dim}, budget {budget}",
+        "unit": "BO iteration", "goal_ms": None, "reference": "metabo_stboh",
+        "cases": {
+            "metabo_stboh": "metabo STBOH, at most {refit_steps} L-BFGS steps",
+            "metabo_stbo": "metabo STBO (MLP), at most {refit_steps} steps",
+            "textbook": "textbook STBOH: SciPy, recompiles as data grow",
+            "botorch": "BoTorch, at most {refit_steps} L-BFGS-B steps",
+            "botorch_default": "BoTorch, default fit",
+        },
+    },
+}  # fmt: skip
+
+
+class Worker:
+    """One implementation in its process, whose errors go to the common standard error."""
+
+    def __init__(self, section: str, case: str, quick: bool) -> None:
+        command = [sys.executable, str(HERE / "worker.py"), section, case, *(["--quick"] if quick else [])]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.ready = self.read()
+
+    def read(self) -> dict[str, Any]:
+        """Return the next answer, {"status": "failed"} if the process ended without one."""
+        line = self.process.stdout.readline()
+        return json.loads(line) if line else {"status": "failed"}
+
+    def turn(self) -> dict[str, Any]:
+        """Let it do its work once; return {"ms": milliseconds per unit} or the failure."""
+        try:
+            self.process.stdin.write("go\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            return {"status": "failed"}
+        return self.read()
+
+    def finish(self) -> dict[str, Any]:
+        """Return its last answer: its peak memory, or the failure."""
+        self.process.stdin.close()
+        return self.read()
+
+    def stop(self) -> None:
+        """End the process, whatever it does."""
+        self.process.kill()
+        self.process.wait()
+
+
+def measure(section: str, cases: list[str], sizes: Sizes, quick: bool) -> dict[str, Any]:
+    """Measure the given cases of one section in turns."""
+    described = SECTIONS[section]
+    words = asdict(sizes) | {"layers": "-".join(map(str, sizes.layers))}
+    results: dict[str, Any] = {}
+    workers: dict[str, Worker] = {}
+    try:
+        for case in cases:
+            print(f"{section}: {case}", file=sys.stderr, flush=True)
+            worker = Worker(section, case, quick)
+            results[case] = {"label": described["cases"][case].format(**words)} | worker.ready
+            if worker.ready["status"] == "ok":
+                workers[case] = worker
+                results[case]["ms"] = []
+        for _ in range(sizes.rounds):
+            for case, worker in list(workers.items()):
+                answer = worker.turn()
+                if "ms" in answer:
+                    results[case]["ms"].append(answer["ms"])
+                else:
+                    results[case] = {"label": results[case]["label"]} | answer
+                    workers.pop(case).stop()
+        for case, worker in workers.items():
+            results[case] |= worker.finish()
+    finally:
+        for worker in workers.values():
+            worker.stop()
+    report.summarise(results, described["reference"])
+    shown = {key: described[key] for key in ("unit", "goal_ms", "reference")}
+    return {"title": described["title"].format(**words)} | shown | {"cases": results}
+
+
+def find_gpu() -> str | None:
+    """Return the kind of accelerator that JAX would use, None if that is the CPU."""
+    code = "import jax; d = jax.devices()[0]; print('' if d.platform == 'cpu' else d.device_kind)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    return done.stdout.strip() or None
+
+
+def chosen(only: list[str], gpu: str | None) -> dict[str, list[str]]:
+    """Return the cases to measure by section. `only`: "section" or "section/case", none for all."""
+    every = {f"{s}/{c}": (s, c) for s, section in SECTIONS.items() for c in section["cases"]}
+    for word in only:
+        if word not in every and word not in SECTIONS:
+            sys.exit(f"--only: unknown section or case '{word}'. Valid: {', '.join([*SECTIONS, *every])}")
+    picked: dict[str, list[str]] = {}
+    for name, (section, case) in every.items():
+        wanted = not only or name in only or section in only
+        if wanted and (gpu or not case.endswith("_gpu")):
+            picked.setdefault(section, []).append(case)
+    return picked
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run, print the table, write the file. Returns 1 if a case failed; a peer that is not installed is no failure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="toy sizes: shows that everything runs, in a minute")
+    parser.add_argument("--only", nargs="+", default=[], metavar="SECTION[/CASE]", help="measure these only")
+    parser.add_argument("--rounds", type=int, help="turns of each implementation")
+    parser.add_argument("--out", type=Path, default=HERE / "results", help="folder of the JSON file")
+    given = parser.parse_args(arguments)
+    sizes = QUICK if given.quick else Sizes()
+    sizes = sizes if given.rounds is None else replace(sizes, rounds=given.rounds)
+    gpu = find_gpu()
+    cases = chosen(given.only, gpu)
+    record = report.environment(gpu) | {"quick": given.quick, "sizes": asdict(sizes)}
+    record["load_before"] = report.load_average()
+    granted = own_cores(1, gpu=1)  # the workers inherit this core; JAX_PLATFORMS stays as it is for the GPU's sake
+    record |= {"threads": granted["threads"], "exclusive_cores": granted["exclusive"]}
+    record["sections"] = {name: measure(name, listed, sizes, given.quick) for name, listed in cases.items()}
+    record["load_after"] = report.load_average()
+    print(report.table(record))
+    target = given.out / report.file_name(record)
+    write_text(target, json.dumps(record, indent=1, allow_nan=False) + "\n")
+    print(f"\nwritten: {os.path.relpath(target)}")
+    cases = [case for section in record["sections"].values() for case in section["cases"].values()]
+    return int(any(case["status"] == "failed" for case in cases))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+"""BO with parameters fitted again after every observation: the policy of single-task methods."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree
+
+from metabo.acquisition import Acquisition
+from metabo.bo.policy import Candidates, Info, argmax, tie_breakers
+from metabo.gp.model import GP
+
+
+class RefitState(NamedTuple):
+    """Observations so far, padded to the budget, and the parameters fitted to them. `ok`: the last fit was finite."""
+
+    candidates: Candidates
+    priority: Float[Array, " c"]
+    params: PyTree
+    x: Float[Array, "b d"]
+    y: Float[Array, " b"]
+    count: Int[Array, ""]
+    ok: Bool[Array, ""]
+
+
+Fit = Callable[[PyTree, Float[Array, "b d"], Float[Array, " b"], Bool[Array, " b"]], tuple[PyTree, Bool[Array, ""]]]
+
+
+class Refit(eqx.Module):
+    """BO with parameters re-fitted by `fit` after every observation, from the previous fit; `to_gp` makes their GP."""
+
+    params: PyTree
+    to_gp: Callable[[PyTree], GP] = eqx.field(static=True)
+    fit: Fit = eqx.field(static=True)
+    acquisition: Acquisition = eqx.field(static=True)
+    budget: int = eqx.field(static=True)
+
+    def init(self, candidates: Candidates, key: Key[Array, ""]) -> RefitState:
+        """Start from the unfitted parameters."""
+        count, dim = candidates.x.shape
+        x, y = jnp.zeros((self.budget, dim)), jnp.zeros(self.budget)
+        return RefitState(candidates, tie_breakers(key, count), self.params, x, y, jnp.asarray(0), jnp.asarray(True))
+
+    def select(self, state: RefitState, key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
+        """Maximise the acquisition under the fitted GP's posterior."""
+        seen = jnp.arange(self.budget) < state.count
+        gp = self.to_gp(state.params)
+        posterior = gp.posterior(state.x, state.y, seen)
+        mean, variance = posterior.predict(state.candidates.x)
+        std = jnp.sqrt(variance + gp.noise)
+        best = jnp.max(jnp.where(seen, state.y, -jnp.inf))
+        scores = self.acquisition(mean, std, best, state.count == 0)
+        index = argmax(scores, state.candidates.mask, state.priority)
+        return index, Info(mean[index], std[index], state.ok & posterior.ok)
+
+    def observe(self, state: RefitState, index: Int[Array, ""], y: Float[Array, ""]) -> RefitState:
+        """Append the observation and fit again."""
+        x = jax.lax.dynamic_update_index_in_dim(state.x, state.candidates.x[index], state.count, 0)
+        ys = jax.lax.dynamic_update_index_in_dim(state.y, y, state.count, 0)
+        count = state.count + 1
+        params, ok = self.fit(state.params, x, ys, jnp.arange(self.budget) < count)
+        return state._replace(params=params, x=x, y=ys, count=count, ok=ok)

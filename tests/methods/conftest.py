@@ -1,0 +1,83 @@
+"""One laboratory for all method tests: every distinct specification is trained and run once."""
+
+import json
+import logging
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from metabo import priors, registry
+from metabo.bo.trajectories import optimise
+from metabo.keys import stream
+from metabo.training import training_sets
+from tests import tiny
+
+
+class Lab:
+    """Train and run methods on the tiny benchmark as the stages do; remembers results by specification."""
+
+    def __init__(self, folder: Path):
+        self.folder, self.benchmark, self.trained, self.tables = folder, tiny.benchmark(), {}, {}
+
+    def train(self, spec, accelerator=False):
+        """Return the SpacePrior of the one space, as `metabo.stages.pretrain` makes it."""
+        module = registry.training_module(spec["method"])
+        (training,) = training_sets(self.benchmark, spec["split"])
+        names = [(training.space, fold.name) for fold in training.folds]
+        keys = jnp.stack(
+            [jnp.stack([stream(spec["seed"], "prior", *name, s) for s in range(spec["seeds"])]) for name in names]
+        )
+        params, log = module.pretrain(spec, training, keys, accelerator)
+        trace = priors.shorten(log, keys.size)
+        return priors.SpacePrior(training.space, training.dim, training.folds, params, *trace)
+
+    def prior(self, spec):
+        """Like `train`, once per specification of what training reads, saved and loaded as between two stages."""
+        read = {key: spec[key] for key in ("method", "split", "seed", "seeds", "model", "pretrain")}
+        key = json.dumps(read, sort_keys=True)
+        if key not in self.trained:
+            path = self.folder / f"{len(self.trained)}.npz"
+            priors.save(path, spec, [self.train(spec)])
+            self.trained[key] = priors.load(path)[1][0]
+        return self.trained[key]
+
+    def run(self, spec):
+        """Run BO from the stored prior."""
+        return optimise(self.benchmark, self.prior(spec), spec, 1)
+
+    def table(self, spec):
+        """Like `run`, once per specification."""
+        key = json.dumps(spec, sort_keys=True)
+        if key not in self.tables:
+            self.tables[key] = self.run(spec)
+        return self.tables[key]
+
+
+@pytest.fixture(scope="package")
+def lab(tmp_path_factory):
+    """The laboratory, with a compilation cache of its own: equal programs are compiled once."""
+    before = jax.config.jax_compilation_cache_dir
+    if before is None:
+        jax.config.update("jax_compilation_cache_dir", str(tmp_path_factory.mktemp("jax")))
+    yield Lab(tmp_path_factory.mktemp("priors"))
+    jax.config.update("jax_compilation_cache_dir", before)
+
+
+@pytest.fixture
+def compilations(caplog):
+    """Return the names of the programs that JAX compiles inside the test, in order."""
+    names = []
+
+    class Listen(logging.Handler):
+        def emit(self, record):
+            message = record.getMessage()
+            if message.startswith("Compiling "):
+                names.append(message.split()[1])
+
+    handler, logger = Listen(), logging.getLogger("jax")
+    logger.addHandler(handler)
+    with jax.log_compiles():
+        yield names
+    logger.removeHandler(handler)
