@@ -116,6 +116,12 @@ def test_selecting_iterations_and_methods():
     runs = metrics.collect(long_table({"a": A, "b": B}), single_task={"b"})
     np.testing.assert_array_equal(runs.at(3).values["a"], A[..., 2:3])
     assert runs.at(3).iterations.tolist() == [3]
+    np.testing.assert_array_equal(runs.at(3).at(3).values["a"], A[..., 2:3])
+    for absent in (1, 4):
+        with pytest.raises(DataError, match=rf"iteration {absent} is not in the runs \(3 to 3\)"):
+            runs.at(3).at(absent)
+    with pytest.raises(DataError, match=r"iteration 0 is not in the runs \(1 to 4\)"):
+        runs.at(0)
     assert runs.select(["b"]).methods == ("b",) and runs.select(["a"]).single_task == frozenset()
     with pytest.raises(DataError, match=r"iteration 5 is not in the runs \(1 to 4\)"):
         runs.at(5)

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -80,7 +81,7 @@ def test_parameters_that_do_not_fit_are_named(tmp_path, key, value, found):
     assert key in arrays
     arrays.pop(key)
     save_npz(path, arrays | ({key: value} if value is not None else {}))
-    with pytest.raises(DataError, match=rf"p\.npz: parameter {found}; train again"):
+    with pytest.raises(DataError, match=rf"p\.npz: parameter {found}; delete it and run again"):
         load(path)
 
 
@@ -91,8 +92,15 @@ def test_a_missing_trace_is_named(tmp_path, key):
     arrays = contents(path)
     arrays.pop(key)
     save_npz(path, arrays)
-    with pytest.raises(DataError, match=r"p\.npz"):
+    with pytest.raises(DataError, match=r"p\.npz: the loss trace of space 'plane' is missing; delete it and run again"):
         load(path)
+
+
+def test_pairs_are_numbered_fold_by_fold():
+    _, prior = stored(3)
+    prior = replace(prior, stopped=np.full(6, -1))
+    assert prior.seeds == 3
+    assert [prior.pair(f, s) for f in range(2) for s in range(3)] == list(range(6))
 
 
 def test_priors_of_a_method_that_is_gone(tmp_path):
@@ -120,7 +128,7 @@ def test_traces_are_averaged_to_at_most_500_points():
 def test_summary_names_runs_that_stopped_and_is_json():
     _, prior = stored()
     prior.loss[1, -1] = np.inf
-    result = summary(prior, 2)
+    result = summary(prior)
     assert result["stopped_at_non_finite_step"] == [{"fold": "without a", "seed": 1, "step": 4}]
     assert result["loss_first"] == prior.loss[:, 0].tolist()
     assert result["loss_last"][0] == prior.loss[0, -1] and result["loss_last"][1] is None

@@ -102,3 +102,45 @@ def test_folder_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(MetaboError, match="cannot write here"):
         results.write(table(), tmp_path / "file" / "a.parquet")
+
+
+def evaluations(rows=4):
+    columns = {name: [f"{name} {i % 2}" for i in range(rows)] for name in results.EVALUATION_COLUMNS}
+    return pd.DataFrame(columns).assign(prior_seed=np.arange(rows), value=np.linspace(-1.0, 2.0, rows))
+
+
+def test_evaluations_round_trip_and_same_bytes(tmp_path):
+    shuffled = evaluations()[list(results.EVALUATION_COLUMNS)[::-1]]
+    results.write_evaluations(evaluations(), tmp_path / "a.parquet")
+    results.write_evaluations(shuffled, tmp_path / "b.parquet")
+    assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
+    back = results.read_evaluations([tmp_path / "a.parquet", tmp_path / "b.parquet"])
+    pd.testing.assert_frame_equal(back, pd.concat([evaluations()] * 2, ignore_index=True))
+    assert type(back["metric"].iloc[0]) is str
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.drop(columns="value"), r"missing columns \['value'\]"),
+        (lambda t: t.assign(values=1.0), r"unknown columns \['values'\]"),
+        (lambda t: t.astype({"prior_seed": "float64"}), "column 'prior_seed' is float64, must be int64"),
+        (
+            lambda t: t.assign(value=np.nan),
+            "column 'value' is not finite in row 0: .*'task': 'task 0'.*'metric': 'metr",
+        ),
+    ],
+)
+def test_evaluations_of_another_schema_are_refused_when_written_and_when_read(tmp_path, change, message):
+    with pytest.raises(DataError, match=f"^evaluation table: .*{message}"):
+        results.write_evaluations(change(evaluations()), tmp_path / "a.parquet")
+    assert list(tmp_path.iterdir()) == []
+    change(evaluations()).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(DataError, match=rf"a\.parquet: evaluation table: .*{message}"):
+        results.read_evaluations([tmp_path / "a.parquet"])
+
+
+def test_unreadable_evaluations_are_named(tmp_path):
+    (tmp_path / "a.parquet").write_bytes(b"PAR1 nonsense")
+    with pytest.raises(DataError, match=r"a\.parquet: not a readable evaluation table .*delete it and run again"):
+        results.read_evaluations([tmp_path / "a.parquet"])

@@ -1,7 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from metabo.errors import ConfigError, DataError
+from metabo.spaces import Parameter, SearchSpace
 from metabo.tasks import Benchmark, Fold, MatchedBlock, Task, leave_group_out, pad, restrict, stack
 from tests import tiny
 
@@ -15,6 +18,9 @@ def test_padding_by_hand():
     assert batch.mask.tolist() == [[True, False, False], [True, True, True]]
     assert stack(x, y, 5).x.shape == (2, 5, 2) and not stack(x, y, 5).mask[:, 3:].any()
     assert pad([np.array([1, 2]), np.array([3])]).dtype == np.int64
+
+
+LINE = SearchSpace("s", (Parameter("u", "linear", 0.0, 1.0),))
 
 
 def one(name="t", **changes):
@@ -56,7 +62,80 @@ def test_flat_tasks_are_known():
 def test_bad_folds_name_benchmark_split_and_fold(fold, message):
     tasks = {name: one(name) for name in "ab"}
     with pytest.raises(DataError, match=f"benchmark 'n', split 'p', fold 'f': .*{message}"):
-        Benchmark("n", {}, tasks, (), {"p": (fold,)})
+        Benchmark("n", {"s": LINE}, tasks, (), {"p": (fold,)})
+
+
+def other_space(base):
+    """The tiny benchmark's parts with a second space, "line", and its task `c`."""
+    c = replace(one("c"), space="line")
+    return {"spaces": base.spaces | {"line": replace(LINE, name="line")}, "tasks": base.tasks | {"c": c}}
+
+
+FOLD = tiny.benchmark().splits["held_out"][0]
+BLOCK = tiny.benchmark().matched[0]
+INCONSISTENT = {
+    "task of an unknown space": (
+        lambda b: {"tasks": b.tasks | {"c": one("c")}}, r"task 'c': unknown space 's'; add it .*\(plane\)",
+    ),
+    "task width": (
+        lambda b: {"tasks": b.tasks | {"c": replace(one("c"), space="plane")}},
+        "task 'c': x has 1 columns, its space 'plane' has 2; encode",
+    ),
+    "block of an unknown space": (
+        lambda b: {"matched": (replace(BLOCK, space="plain"),)}, "matched block 'm': unknown space 'plain'; add it",
+    ),
+    "block of an unknown task": (
+        lambda b: {"matched": (replace(BLOCK, tasks=("a", "z", "flat")),)},
+        r"matched block 'm': unknown tasks \['z'\]; drop",
+    ),
+    "block across spaces": (
+        lambda b: other_space(b) | {"matched": (replace(BLOCK, tasks=("a", "c", "flat")),)},
+        r"matched block 'm': tasks \['c'\] are not in its space 'plane'; make one block per space",
+    ),
+    "block width": (
+        lambda b: {"matched": (replace(BLOCK, x=BLOCK.x[:, :1]),)}, "matched block 'm': x has 1 columns, .* has 2",
+    ),
+    "fold across spaces": (
+        lambda b: other_space(b) | {"splits": {"p": (FOLD._replace(train=("b", "c")),)}},
+        r"split 'p', fold 'without a': tasks \['c'\] are not in its space 'plane'; make one fold per space",
+    ),
+    "initial points of an unknown task": (
+        lambda b: {"initial": {"z": np.zeros((2, 2), int)}}, "initial points of task 'z': unknown task",
+    ),
+    "initial points that are no row numbers": (
+        lambda b: {"initial": {"b": np.zeros((2, 2))}},
+        r"initial points of task 'b': float64 \(2, 2\); must be row numbers",
+    ),
+    "initial points in one list": (
+        lambda b: {"initial": {"b": np.zeros(2, int)}}, r"initial points of task 'b': int64 \(2,\); must be",
+    ),
+    "initial points beyond the rows": (
+        lambda b: {"initial": {"b": np.array([[3, 11]])}}, "initial points of task 'b': row 11 .* rows 0 to 10",
+    ),
+    "negative initial points": (
+        lambda b: {"initial": {"b": np.array([[3, -1]])}}, "initial points of task 'b': row -1 does not exist",
+    ),
+    "initial points for some test tasks": (
+        lambda b: {"initial": {"a": np.zeros((2, 3), int)}},
+        "split 'held_out', space 'plane': test task 'flat' has 0 initial points, 'a' has 3; give all .*, or none",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", INCONSISTENT)
+def test_parts_that_do_not_fit_together_are_named(case):
+    changes, message = INCONSISTENT[case]
+    base = tiny.benchmark()
+    with pytest.raises(DataError, match=f"benchmark 'tiny', {message}"):
+        replace(base, **changes(base))
+
+
+def test_initial_points_may_differ_between_spaces_and_train_tasks_need_none():
+    base = tiny.benchmark(initial=True)
+    twin = {name: replace(one(name), space="line") for name in "cd"}
+    folds = (*base.splits["held_out"], Fold("without d", "line", ("c",), ("d",)))
+    parts = other_space(base) | {"tasks": base.tasks | twin, "splits": {"held_out": folds}}
+    assert set(replace(base, **parts).initial) == {"a", "flat", "point"}
 
 
 def test_unknown_split_lists_the_valid_ones():

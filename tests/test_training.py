@@ -3,7 +3,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from metabo.errors import DataError
+from metabo import memory
+from metabo.errors import ConfigError, DataError
+from metabo.spaces import Parameter, SearchSpace
 from metabo.tasks import Benchmark, Fold, MatchedBlock
 from metabo.training import moments, pair_indices, training_sets
 from tests import tiny
@@ -42,7 +44,8 @@ def test_spaces_are_kept_apart():
         twin = tiny.task(name, np.random.default_rng(0).uniform(size=(3, 5)), [1.0, 2.0, 3.0])
         wide[name] = type(twin)(**{**twin.__dict__, "space": "wide"})
     folds = (*base.splits["held_out"], Fold("without q", "wide", ("p",), ("q",)))
-    benchmark = Benchmark("two", base.spaces, base.tasks | wide, base.matched, {"held_out": folds})
+    spaces = base.spaces | {"wide": SearchSpace("wide", tuple(Parameter(n, "linear", 0.0, 1.0) for n in "vwxyz"))}
+    benchmark = Benchmark("two", spaces, base.tasks | wide, base.matched, {"held_out": folds})
     first, second = training_sets(benchmark, "held_out")
     assert (first.dim, second.dim) == (2, 5) and second.rows.x.shape == (1, 3, 5)
     assert second.matched == ((),)
@@ -102,6 +105,19 @@ def test_a_fold_without_matched_tasks_is_named(tasks):
     (training,) = training_sets(benchmark, "held_out")
     with pytest.raises(DataError, match=r"fold 'without a' of space 'plane': no matched inputs .* leave h_ekl out"):
         moments(training, keys(2, 1), 0)
+
+
+def test_moments_beyond_the_memory_are_refused_by_the_bytes_they_take(training, monkeypatch):
+    # 2 folds x 3 seeds, 1 block, 6 points; 3 tasks in the table, of which a fold trains on 2; 2 inputs
+    need = 6 * 1 * 6 * (2 + 2 + 2) * 8
+    monkeypatch.setattr(memory, "available", lambda: (int(need / memory.SHARE) + 2, "the machine"))
+    assert moments(training, keys(2, 3), 0).x.shape == (6, 1, 6, 2)
+    monkeypatch.setattr(memory, "available", lambda: (int(need / memory.SHARE) - 2, "the machine"))
+    with pytest.raises(
+        ConfigError, match=r"space 'plane': .* 6 trainings on 6 matched .*lower pretrain.matched_points"
+    ):
+        moments(training, keys(2, 3), 0)
+    assert moments(training, keys(2, 3), 4).x.shape == (6, 1, 4, 2)
 
 
 def test_pairs_are_fold_major():

@@ -94,7 +94,9 @@ def load(path: str | Path) -> tuple[dict[str, Any], list[SpacePrior]]:
             stored = arrays.get(f"{i}{name}")
             if stored is None or stored.shape != (pairs, *leaf.shape):
                 found = "missing" if stored is None else f"of shape {stored.shape}"
-                raise DataError(f"{path}: parameter '{name}' is {found}, needs {(pairs, *leaf.shape)}; delete it and run again")
+                raise DataError(
+                    f"{path}: parameter '{name}' is {found}, needs {(pairs, *leaf.shape)}; delete it and run again"
+                )
             leaves.append(jnp.asarray(stored))
         params = jax.tree.unflatten(jax.tree.structure(shape), leaves)
         trace, stopped = arrays.get(f"{i}/loss"), arrays.get(f"{i}/stopped")

@@ -1,8 +1,8 @@
-"""The two tables that figures read, checked when written and read: trajectories (BO runs) and evaluations (losses).
+"""The two tables that figures read, checked when written and when read: trajectories (BO runs), evaluations (losses).
 
-Trajectories: one row per observation, for every paper. Iterations 1..T are BO queries; observations given before BO starts (HPO-B's five) have
-iterations -(k-1)..0, so that `iteration` 0 is the state before the first query. Evaluations: one row per loss of a
-prior on a test task (`metabo.evaluation`).
+Trajectories, one schema for every paper: one row per observation. Iterations 1..T are BO queries; observations given
+before BO starts (HPO-B's five) have iterations -(k-1)..0, so that `iteration` 0 is the state before the first query.
+Evaluations: one row per loss of a prior on a test task (`metabo.evaluation`).
 """
 
 from pathlib import Path

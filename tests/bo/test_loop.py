@@ -7,9 +7,8 @@ from scipy.stats import chi2
 
 from metabo.acquisition import make
 from metabo.bo.fixed_prior import FixedPrior
-from metabo.bo.loop import Runs, check_memory, describe, run_all
+from metabo.bo.loop import Runs, run_all
 from metabo.bo.policy import Info, tie_breakers
-from metabo.errors import ConfigError
 from metabo.methods.random_search import Nothing, Uniform
 from tests import tiny
 from tests.references import DenseGP, bayesian_optimisation
@@ -184,15 +183,3 @@ def test_many_runs_and_iterations_are_traced_once():
         steps = run_all(policies, *arrays, runs(jax.random.split(jax.random.key(key), 6)), 30, 1)
         assert steps.index.shape == (6, 30)
     assert log.count("init") == 1 and log.count("select") <= 2  # the scan looks at its body once more for the carry
-
-
-def test_more_than_the_memory_is_refused_before_it_is_tried():
-    check_memory(100, 1500, 64, "benchmark 'tables', method 'h_nll'")
-    with pytest.raises(ConfigError, match=r"benchmark 'tables', method 'h_nll': 1000000 iterations x 100000000 .*GiB"):
-        check_memory(10**6, 10**8, 1, "benchmark 'tables', method 'h_nll'")
-
-
-def test_describe_counts_unsound_steps():
-    steps = random_search(2, 3, np.arange(4.0))
-    ok = np.array([[True, False, True], [True, True, False]])
-    assert describe(steps._replace(info=steps.info._replace(ok=ok))) == {"steps": 6, "failed_steps": 2}

@@ -1,11 +1,15 @@
+from dataclasses import replace
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from metabo import results
+from metabo import memory, registry, results
+from metabo.bo import trajectories
 from metabo.bo.loop import Steps
-from metabo.bo.policy import Info
-from metabo.bo.trajectories import Entry, entries, optimise, table
+from metabo.bo.policy import Candidates, Info
+from metabo.bo.trajectories import Entry, entries, optimise, run_bytes, table
 from metabo.errors import ConfigError
 from metabo.methods.random_search import Nothing
 from metabo.priors import SpacePrior
@@ -65,7 +69,7 @@ def test_constant_task_has_no_regret():
 
 def test_entries_are_every_task_prior_and_seed():
     benchmark = tiny.benchmark()
-    listed = entries(benchmark, prior(benchmark), 2, 3)
+    listed = entries(benchmark, prior(benchmark), 3)
     expected = [
         Entry(f, task, p, s) for f, task in ((0, "a"), (1, "flat"), (1, "point")) for p in range(2) for s in range(3)
     ]
@@ -74,23 +78,21 @@ def test_entries_are_every_task_prior_and_seed():
 
 def test_more_seeds_than_initialisations_are_refused():
     benchmark = tiny.benchmark(initial=True)
-    assert len(entries(benchmark, prior(benchmark), 1, 2)) == 6
+    assert len(entries(benchmark, prior(benchmark, 1), 2)) == 6
     with pytest.raises(ConfigError, match=r"'bo.seeds' is 3, but task 'a' of benchmark 'tiny' has only 2 .*at most 2"):
-        entries(benchmark, prior(benchmark), 1, 3)
+        entries(benchmark, prior(benchmark, 1), 3)
 
 
 def given(name, benchmark):
     """The tiny benchmark with the task `a` alone under test."""
     folds = (benchmark.splits["held_out"][0],)
-    return type(benchmark)(
-        name, benchmark.spaces, benchmark.tasks, benchmark.matched, {"held_out": folds}, benchmark.initial
-    )
+    return replace(benchmark, name=name, splits={"held_out": folds})
 
 
 def test_optimise_writes_a_valid_table_with_given_points():
     benchmark = given("tiny", tiny.benchmark(initial=True))
     spec = tiny.spec("rand", iterations=4) | {"seeds": 2}
-    frame = results.check(optimise(benchmark, prior(benchmark), 2, spec, 3))
+    frame = results.check(optimise(benchmark, prior(benchmark), spec, 3))
     assert len(frame) == 2 * 2 * 6
     for (_, seed), run in frame.groupby(["prior_seed", "seed"]):
         assert run["iteration"].tolist() == [-1, 0, 1, 2, 3, 4]
@@ -101,16 +103,63 @@ def test_optimise_writes_a_valid_table_with_given_points():
     assert len(set(runs)) == 4  # every prior seed and BO seed draws its own
 
 
+def gp_prior(benchmark, seeds=2):
+    """Random priors of the structure that `fsbo` trains: two folds."""
+    rng = np.random.default_rng(0)
+    folds = benchmark.splits["held_out"]
+    gps = [tiny.random_gp(rng, 2) for _ in range(len(folds) * seeds)]
+    return SpacePrior("plane", 2, folds, tiny.stacked(gps), np.zeros((len(gps), 0)), 1, np.full(len(gps), -1))
+
+
+def policies(method, params, budget):
+    spec = tiny.spec(method)
+    return registry.policy_module(method).policy(params, spec["policy"], spec["acquisition"], budget)
+
+
 def test_a_budget_that_cannot_fit_names_benchmark_and_method():
     benchmark = tiny.benchmark()
-    with pytest.raises(ConfigError, match="benchmark 'tiny', method 'rand'"):
-        optimise(benchmark, prior(benchmark), 2, tiny.spec("rand", iterations=10**12), None)
+    message = r"benchmark 'tiny', method 'fsbo', BO with 14 candidates: .*GiB.*lower bo.iterations"
+    with pytest.raises(ConfigError, match=message):
+        optimise(benchmark, gp_prior(benchmark), tiny.spec("fsbo", iterations=10**12), None)
+
+
+def test_bytes_of_a_run_are_those_of_its_state():
+    """A fixed GP keeps budget x c rows; random search keeps the mask, however long it runs."""
+    pool, benchmark = Candidates(jnp.zeros((14, 2)), jnp.ones(14, dtype=bool)), tiny.benchmark()
+    small, large = (run_bytes(policies("fsbo", gp_prior(benchmark).params, b), pool) for b in (10, 110))
+    assert large - small == 100 * 14 * 8
+    one = jax.tree.map(lambda leaf: leaf[0], policies("fsbo", gp_prior(benchmark).params, 10))
+    assert small == sum(leaf.nbytes for leaf in jax.tree.leaves(one.init(pool, jax.random.key(0))))
+    assert run_bytes(policies("rand", Nothing(jnp.zeros(4)), 10**12), pool) == 14
+
+
+def test_as_many_runs_go_side_by_side_as_fit(monkeypatch):
+    benchmark = tiny.benchmark()
+    pool = Candidates(jnp.zeros((14, 2)), jnp.ones(14, dtype=bool))
+    need = run_bytes(policies("fsbo", gp_prior(benchmark).params, 3), pool)
+    chunks = []
+
+    def watched(*arguments):
+        chunks.append(arguments[-1])
+        return run_all(*arguments)
+
+    run_all = trajectories.run_all
+    monkeypatch.setattr(trajectories, "run_all", watched)
+    spec, tables = tiny.spec("fsbo", iterations=3), []
+    for fit, wanted in ((100, None), (3.5, None), (3.5, 2), (1, None)):
+        monkeypatch.setattr(memory, "available", lambda fit=fit: (int(fit * need / memory.SHARE) + 2, "the machine"))
+        tables.append(optimise(benchmark, gp_prior(benchmark), spec, wanted))
+    assert chunks == [12, 3, 2, 1]  # of 3 test tasks x 2 prior seeds x 2 BO seeds
+    assert all((t["candidate"] == tables[0]["candidate"]).all() for t in tables)
+    monkeypatch.setattr(memory, "available", lambda: (int(0.9 * need / memory.SHARE), "the machine"))
+    with pytest.raises(ConfigError, match=r"lower bo\.iterations"):
+        optimise(benchmark, gp_prior(benchmark), spec, 1)
 
 
 def test_runs_do_not_depend_on_what_else_runs():
     whole, part = tiny.benchmark(), given("tiny", tiny.benchmark())
     spec = tiny.spec("rand", iterations=5)
-    everything = optimise(whole, prior(whole), 2, spec, 1)
-    alone = optimise(part, prior(part), 2, spec, 4)
+    everything = optimise(whole, prior(whole), spec, 1)
+    alone = optimise(part, prior(part), spec, 4)
     mine = everything[everything["task"] == "a"].reset_index(drop=True)
     assert mine["candidate"].tolist() == alone["candidate"].tolist()

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -187,31 +188,51 @@ def test_bad_specification(tmp_path, urls, checksum, message):
         download.fetch("x", urls, checksum, tmp_path / "x.zip", **QUIET)
 
 
+TABLE = Path(__file__).parents[2] / "workflow" / "datasets.csv"
+SCHEMA = TABLE.parent / "schemas" / "datasets.yaml"
+
+
 def test_table_of_addresses_is_valid():
-    import csv
-    from pathlib import Path
+    rows = download.archives(TABLE, SCHEMA)
+    assert set(rows) == {"pd1", "hpob"}
+    for name, row in rows.items():
+        download._parse_checksum(name, row["checksum"])
+    assert "http://storage.googleapis.com/gresearch/pint/pd1.tar.gz" in rows["pd1"]["urls"].split()
 
-    import jsonschema
-    import yaml
 
-    root = Path(__file__).parents[2] / "workflow"
-    schema = yaml.safe_load((root / "schemas" / "datasets.yaml").read_text())
-    with open(root / "datasets.csv", newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    for row in rows:
-        jsonschema.validate(row, schema)
-    assert {row["name"] for row in rows} == {"pd1", "hpob"}
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({**rows[0], "licnce": "x"}, schema)
-    for row in rows:
-        download._parse_checksum(row["name"], row["checksum"])
-    assert "http://storage.googleapis.com/gresearch/pint/pd1.tar.gz" in rows[0]["urls"].split()
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("licence", "licnce"), r"row 'pd1', key 'licnce' is unknown\. Did you mean 'licence'"),
+        (("md5:", "md-5:"), "row 'pd1', key 'checksum'"),
+        (("https://storage", "gs://storage"), "row 'pd1', key 'urls'"),
+        ((",261011374,", ",249 MiB,"), "row 'hpob', key 'bytes'"),
+        ((",261011374,", ",261,011,374,"), r"row 'hpob', key '\(cells beyond the header\)' is unknown"),
+        ((",bytes,", ","), "row 'pd1', key 'bytes' is missing"),
+    ],
+)
+def test_wrong_tables_of_addresses_name_row_and_column(tmp_path, change, message):
+    text = TABLE.read_text()
+    assert change[0] in text
+    (tmp_path / "datasets.csv").write_text(text.replace(*change))
+    with pytest.raises(ConfigError, match=rf"datasets\.csv: .*{message}"):
+        download.archives(tmp_path / "datasets.csv", SCHEMA)
+
+
+def test_wrong_size_sets_the_file_aside(server, tmp_path):
+    size = len(CONTENT)
+    out = download.fetch("x", [f"{server.url}/good"], SHA, tmp_path / "x.zip", size, **QUIET)
+    assert download.fetch("x", [f"{server.url}/good"], SHA, out, size, **QUIET) == out and len(server.log) == 1
+    with pytest.raises(DataError, match=rf"x\.zip: wrong size: expected {size + 1} bytes, found {size}; .*set aside"):
+        download.fetch("x", [f"{server.url}/good"], SHA, out, size + 1, **QUIET)
+    assert names(tmp_path) == ["x.zip.corrupt"] and (tmp_path / "x.zip.corrupt").read_bytes() == CONTENT
 
 
 def test_stage_command(server, tmp_path):
     """The command with one address, with a mirror after a dead address, and failing with one clean message."""
     out = tmp_path / "x.zip"
-    spec = {"name": "x", "urls": [f"{server.url}/good"], "checksum": SHA, "retries": 0, "pause": 0.0}
+    spec = {"name": "x", "urls": [f"{server.url}/good"], "checksum": SHA, "size": len(CONTENT)}
+    spec |= {"retries": 0, "pause": 0.0}
 
     def run(spec, *more):
         command = [sys.executable, "-m", "metabo.stages.download", "--spec", json.dumps(spec), "--out", str(out), *more]

@@ -145,6 +145,26 @@ def test_repeated_observations_average():
     assert float(variance[0]) == pytest.approx(k * noise / (4 * k + noise), rel=1e-8)
 
 
+def test_dot_product_posterior_is_bayesian_linear_regression():
+    # f(x) = b u + wᵀφ/s with u, w ~ N(0, 1): the p x p solve in the space of weights gives the same posterior (ABLR).
+    rng = np.random.default_rng(7)
+    gp, (x, y) = tiny.random_gp(rng, DIM, "zero", "dot_product", (4, 3)), data(rng)
+    dense, new = DenseGP(gp), rng.uniform(size=(5, DIM))
+
+    def design(inputs):
+        phi = dense.features(inputs) / np.log1p(np.exp(float(gp.kernel.raw_scale)))
+        return np.column_stack([np.full(len(phi), float(gp.kernel.bias)), phi])
+
+    noise = np.log1p(np.exp(-3.0)) + 1e-6
+    precision = design(x).T @ design(x) / noise + np.eye(4)
+    weights = np.linalg.solve(precision, design(x).T @ y / noise)
+    mean, variance, _ = predict(gp, x, y, every(8), new)
+    np.testing.assert_allclose(mean, design(new) @ weights, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(
+        variance, np.sum(design(new) * np.linalg.solve(precision, design(new).T).T, 1), rtol=1e-5
+    )
+
+
 def test_a_covariance_that_does_not_factorise_is_flagged():
     rng = np.random.default_rng(6)
     gp, (x, y) = tiny.random_gp(rng, DIM), data(rng)

@@ -207,11 +207,28 @@ def test_padding_the_sample_covariance_would_inflate_the_ekl():
     assert 0 < value < 12 < 10 * value < trap
 
 
-def test_degenerate_ekl_of_a_bad_model_is_nan_and_of_a_flat_sample_is_zero():
+@pytest.mark.parametrize("functions", [50, 500, 5000])
+def test_ekl_of_the_generating_gp_vanishes_as_functions_grow(functions):
+    # 2 N EKL tends to a chi-square with m + m (m + 1)/2 degrees of freedom: one per entry of mean and covariance.
+    rng = np.random.default_rng(11)
+    m, freedom = 4, 4 + 10
+    mu, sigma = rng.normal(size=m), spd(rng, m)
+    values = []
+    for _ in range(200):
+        y = rng.multivariate_normal(mu, sigma, size=functions).T
+        values.append(2 * functions * degenerate_ekl(mu, sigma, *sample_moments(y)))
+    assert abs(np.mean(values) - freedom) < 5 * np.sqrt(2 * freedom / 200) + 70 / functions
+
+
+def test_degenerate_ekl_of_a_bad_model_and_of_tasks_that_agree_is_nan():
     rng = np.random.default_rng(10)
     for functions in (2, 3):  # an odd and an even number of negative eigenvalues: the determinant alone cannot tell
         sample_mean, root = sample_moments(rng.normal(size=(4, functions)))
         assert np.isnan(degenerate_ekl(np.zeros(4), -np.eye(4), sample_mean, root))
         assert np.isnan(degenerate_ekl(np.zeros(4), np.full((4, 4), np.nan), sample_mean, root))
-    flat = sample_moments(np.ones((4, 3)))
-    assert degenerate_ekl(np.zeros(4), np.eye(4), *flat) == 0.0
+    for level in (0.0, 1.0, 0.1):  # 3 x 0.1 / 3 is not 0.1: the root is then rounding, not zero
+        agreed = np.full((4, 3), level)
+        agreed[1:] *= [[2.0], [3.0], [-7.0]]
+        assert np.isnan(degenerate_ekl(np.zeros(4), np.eye(4), *sample_moments(agreed)))
+        agreed[2, 1] += 1e-9  # but the smallest true difference counts
+        assert np.isfinite(degenerate_ekl(np.zeros(4), np.eye(4), *sample_moments(agreed)))

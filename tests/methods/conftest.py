@@ -7,6 +7,7 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import pytest
+from jax.experimental.compilation_cache import compilation_cache
 
 from metabo import priors, registry
 from metabo.bo.trajectories import optimise
@@ -58,11 +59,17 @@ class Lab:
 @pytest.fixture(scope="package")
 def lab(tmp_path_factory):
     """The laboratory, with a compilation cache of its own: equal programs are compiled once."""
-    before = jax.config.jax_compilation_cache_dir
-    if before is None:
-        jax.config.update("jax_compilation_cache_dir", str(tmp_path_factory.mktemp("jax")))
+    before = jax.config.jax_compilation_cache_dir, jax.config.jax_persistent_cache_min_compile_time_secs
+    use_cache(before[0] or str(tmp_path_factory.mktemp("jax")), 0.2)
     yield Lab(tmp_path_factory.mktemp("priors"))
-    jax.config.update("jax_compilation_cache_dir", before)
+    use_cache(*before)
+
+
+def use_cache(folder, seconds):
+    """Keep programs that took so long to compile in a folder; JAX must forget the folder it began with."""
+    jax.config.update("jax_compilation_cache_dir", folder)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", seconds)
+    compilation_cache.reset_cache()
 
 
 @pytest.fixture

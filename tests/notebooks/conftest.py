@@ -57,8 +57,7 @@ def evaluation(tmp: Path, benchmark: str, tasks: list[str], method: str) -> str:
                 rows.append([benchmark, "held_out", "s", f"without {task}", task, method, prior, metric, value])
     columns = ["benchmark", "split", "space", "fold", "task", "method", "prior_seed", "metric", "value"]
     path = tmp / "evaluation" / f"{method}.parquet"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    pd.DataFrame(rows, columns=columns).to_parquet(path)
+    results.write_evaluations(pd.DataFrame(rows, columns=columns), path)
     return str(path)
 
 

@@ -10,7 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
-from metabo import artefacts, claims, files, results
+from metabo import artefacts, claims, files, provenance, results
 from metabo.errors import ConfigError, DataError
 
 ENTRY = {
@@ -52,6 +52,20 @@ def test_wrong_inputs_are_refused(given, tmp_path):
         artefacts.load_trajectories([*paths, str(tmp_path / "b.parquet")], "tables", "held_out")
 
 
+@pytest.mark.parametrize(
+    ("path", "command"),
+    [
+        ("results/smoke/bo/tables/held_out/no-pi.parquet", "snakemake --cores 2 --configfile config/smoke.yaml -- "),
+        ("results/paper/bo/tables/held_out/no-pi.parquet", "snakemake --cores 2 --configfile config/paper.yaml -- "),
+        ("results/laptop/bo/paper/held_out/no-pi.parquet", "snakemake --cores 2 -- "),
+    ],
+)
+def test_the_command_for_a_missing_input_makes_that_file(path, command):
+    with pytest.raises(DataError) as error:
+        artefacts.load_trajectories([path], "tables", "held_out")
+    assert str(error.value).startswith(f"{path}: no such input") and f"`{command}{path}`" in str(error.value)
+
+
 def test_another_acquisition_becomes_a_method_of_its_own(given, tmp_path):
     path = tmp_path / "h_nll-ei.parquet"
     results.write(results.read(given["trajectories"][1:]).assign(acquisition="ei"), path)
@@ -63,7 +77,7 @@ def test_evaluations_are_checked(given, tmp_path):
     table = artefacts.load_evaluations(given["evaluations"], "tables", "held_out")
     assert set(table["metric"]) == {"test_nll", "train_nll", "ekl"} and set(table["method"]) == {"h_nll", "ablr"}
     for change, message in (
-        ({"value": np.inf}, "value is not finite"), ({"benchmark": "pd1"}, "benchmark is"), (None, "without columns"),
+        ({"value": np.inf}, "'value' is not finite"), ({"benchmark": "pd1"}, "benchmark is"), (None, "missing columns"),
     ):  # fmt: skip
         bad = table.drop(columns="value") if change is None else table.assign(**change)
         bad.to_parquet(tmp_path / "bad.parquet")
@@ -92,6 +106,15 @@ def test_origins_show_sidecars_and_edits(tmp_path):
     ]  # fmt: skip
     assert shown.loc["b.parquet", "as written"] == "NO: edited since"
     assert shown.loc["c.parquet", "as written"] == "no sidecar"
+
+
+@pytest.mark.parametrize(
+    ("state", "shown"),
+    [(("f" * 40, True), "f" * 40 + "+"), (("f" * 40, False), "f" * 40), ((None, None), "unknown")],
+)
+def test_commit_in_the_metadata_is_that_of_the_sidecars(monkeypatch, state, shown):
+    monkeypatch.setattr(provenance, "git_state", lambda: dict(zip(("commit", "dirty"), state, strict=True)))
+    assert artefacts.commit() == shown
 
 
 def test_saved_files_carry_id_and_commit_and_are_reproducible(tmp_path):

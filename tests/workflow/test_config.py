@@ -254,11 +254,16 @@ def test_a_size_that_names_no_key_is_refused(good):
 @pytest.mark.parametrize(
     ("method", "section", "key", "value"),
     [
-        ("h_nll", "pretrain", "batch", 0), ("h_nll", "pretrain", "steps", 0), ("h_nll", "pretrain", "learning_rate", -1.0),
-        ("h_nll", "model", "features", [0]), ("h_nll", "model", "kernel", "matern99"), ("h_nll", "model", "mean", "zer0"),
-        ("h_ekl", "pretrain", "matched_points", -1), ("h_nll", "pretrain", "objective", "nlll"),
+        ("h_nll", "pretrain", "batch", 0),
+        ("h_nll", "pretrain", "steps", 0),
+        ("h_nll", "pretrain", "learning_rate", -1.0),
+        ("h_nll", "pretrain", "objective", "nlll"),
+        ("h_ekl", "pretrain", "matched_points", -1),
+        ("h_nll", "model", "features", [0]),
+        ("h_nll", "model", "kernel", "matern99"),
+        ("h_nll", "model", "mean", "zer0"),
     ],
-)  # fmt: skip
+)
 def test_an_override_out_of_range_is_refused(good, method, section, key, value):
     with pytest.raises(ConfigError, match=rf"methods\.{method}\.{section}\.{key}"):
         config.check(put(good, "methods", {method: {section: {key: value}}}), ROOT)

@@ -34,8 +34,8 @@ def archives(table: Path, schema: Path) -> dict[str, dict[str, str]]:
         rows = list(csv.DictReader(stream, restkey="(cells beyond the header)"))
     rules = read_yaml(schema)
     for row in rows:
-        if wrong := violations(row, rules, "column"):
-            raise ConfigError(f"{table}, row '{row.get('name')}': {'; '.join(wrong).replace('column key', 'column')}")
+        if wrong := violations(row, rules, f"row '{row.get('name')}',"):
+            raise ConfigError(f"{table}: {'; '.join(wrong)}")
     return {row["name"]: row for row in rows}
 
 
@@ -51,9 +51,10 @@ def fetch(
 ) -> Path:
     """Download `name` to `out` from the first address that gives the right bytes.
 
-    `checksum` is "md5:..." or "sha256:...", `size` the number of bytes, if published; `retries` counts attempts in a row without a new byte, `pause` is the first
-    wait in seconds (doubled each time, at most a minute). A file that is already right is left alone; one with a wrong
-    checksum or size is set aside as ``<file>.corrupt``. Raises DataError that lists what each address did.
+    `checksum` is "md5:..." or "sha256:...", `size` the number of bytes, if published; `retries` counts attempts in a
+    row without a new byte, `pause` is the first wait in seconds (doubled each time, at most a minute). A file that is
+    already right is left alone; one with a wrong checksum or size is set aside as ``<file>.corrupt``. Raises DataError
+    that lists what each address did.
     """
     import pooch
 

@@ -33,7 +33,7 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
 
 
 CHUNK = 1
-"""Runs side by side on a CPU: one, since a run's posterior rows then stay in cache. An accelerator takes all that fit."""
+"""Runs side by side on a CPU: one, since its posterior rows then stay in cache. An accelerator takes all that fit."""
 
 if __name__ == "__main__":
     main("bo", add_arguments, work)
