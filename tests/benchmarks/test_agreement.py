@@ -48,10 +48,11 @@ def test_nll_and_gradient(params, closed_form, monkeypatch):
     if not closed_form:
         monkeypatch.setattr("metabo.gp.model.half_quadratic_logdet", ours.autodiff_half_quadratic_logdet)
     x, y = problem.training_rows(SIZES)
-    value, gradient = jax.value_and_grad(nll)(
+    value, gradient = jax.jit(jax.value_and_grad(nll))(
         ours.to_gp(params), jnp.asarray(x), jnp.asarray(y), jnp.ones(y.shape, bool)
     )
-    each = [jax.value_and_grad(textbook.task_nll)(params, *task) for task in zip(x, y, strict=True)]
+    one = jax.jit(jax.value_and_grad(textbook.task_nll))
+    each = [one(params, *task) for task in zip(x, y, strict=True)]
     mean = jax.tree.map(lambda *leaves: sum(leaves) / len(leaves), *[g for _, g in each])
     assert_same(value, gradient, np.mean([v for v, _ in each]), mean)
 
@@ -61,8 +62,8 @@ def test_ekl_and_gradient(params, closed_form, monkeypatch):
     if not closed_form:
         monkeypatch.setattr("metabo.gp.objectives.half_quadratic_logdet", ours.autodiff_half_quadratic_logdet)
     x, y = problem.matched_rows(SIZES)
-    value, gradient = jax.value_and_grad(ekl_training)(ours.to_gp(params), ours.moments(SIZES))
-    expected = jax.value_and_grad(textbook.ekl)(params, x, y.mean(axis=1), np.cov(y, bias=True))
+    value, gradient = jax.jit(jax.value_and_grad(ekl_training))(ours.to_gp(params), ours.moments(SIZES))
+    expected = jax.jit(jax.value_and_grad(textbook.ekl))(params, x, y.mean(axis=1), np.cov(y, bias=True))
     assert_same(value, gradient, *expected)
 
 
@@ -103,6 +104,13 @@ def test_float32_case_is_float32():
     gp = ours.to_gp(problem.parameters(SIZES), "float32")
     trained, _ = ours.trainer(SIZES, 2, "float32")(gp, jax.random.key(0))
     assert {leaf.dtype for leaf in jax.tree.leaves(trained)} == {jnp.dtype("float32")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("section", ["adam", "lbfgs", "bo"])
+def test_cases_for_an_accelerator_run_anywhere(section):
+    case = ours.CASES[section]["metabo_gpu"](SIZES)
+    assert case.repeat() > 0 and case.compile_s > 0
 
 
 def test_units_of_lbfgs_are_the_iterations_made():

@@ -9,8 +9,8 @@ from metabo import memory, registry, results
 from metabo.bo import trajectories
 from metabo.bo.loop import Steps
 from metabo.bo.policy import Candidates, Info
-from metabo.bo.trajectories import Entry, entries, optimise, run_bytes, table
-from metabo.errors import ConfigError
+from metabo.bo.trajectories import Entry, entries, optimise, run_bytes, table, unsound
+from metabo.errors import ConfigError, NumericsError
 from metabo.methods.random_search import Nothing
 from metabo.priors import SpacePrior
 from tests import tiny
@@ -163,3 +163,13 @@ def test_runs_do_not_depend_on_what_else_runs():
     alone = optimise(part, prior(part), spec, 4)
     mine = everything[everything["task"] == "a"].reset_index(drop=True)
     assert mine["candidate"].tolist() == alone["candidate"].tolist()
+
+
+def test_too_many_unsound_steps_fail_with_the_first_one_named():
+    rows = lay_out(tiny.benchmark(), "a", np.zeros((2, 40), dtype=int), 40)
+    assert unsound(rows) == 0
+    rows.loc[[7, 50, 60, 70], "ok"] = False  # 4 of 80: 5 %
+    assert unsound(rows) == 4
+    rows.loc[3, "ok"] = False
+    with pytest.raises(NumericsError, match=r"5 of 80 steps.*'task': 'a'.*'iteration': (np.int64\()?4"):
+        unsound(rows)

@@ -10,14 +10,17 @@ import numpy as np
 import pandas as pd
 from jaxtyping import PyTree
 
-from metabo import registry
+from metabo import registry, results
 from metabo.bo.loop import Runs, Steps, run_all
 from metabo.bo.policy import Candidates
-from metabo.errors import ConfigError
+from metabo.errors import ConfigError, NumericsError
 from metabo.keys import stream
 from metabo.memory import fitting
 from metabo.priors import SpacePrior
 from metabo.tasks import Benchmark, stack
+
+UNSOUND_SHARE = 0.05
+"""More unsound steps than this share fail the job: its regrets would be those of a guess."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,18 @@ def optimise(benchmark: Benchmark, prior: SpacePrior, spec: dict[str, Any], chun
     chunk = fitting(min(chunk or len(listed), len(listed)), need, where, "lower bo.iterations")
     steps = run_all(policies, *map(jnp.asarray, batch), runs, spec["iterations"], chunk)
     return table(benchmark, prior, spec, listed, jax.tree.map(np.asarray, steps))
+
+
+def unsound(table: pd.DataFrame) -> int:
+    """Return the number of steps that were not numerically sound. Raises NumericsError if they exceed 5 %."""
+    bad = table[~table["ok"]]
+    if len(bad) > UNSOUND_SHARE * len(table):
+        first = bad.iloc[0][[*results.RUN, "iteration"]].to_dict()
+        raise NumericsError(
+            f"{len(bad)} of {len(table)} steps have no finite posterior or fit, the first: {first}; look at the "
+            f"sidecar of its priors, and change learning rate or steps (config key 'methods.{first['method']}')"
+        )
+    return len(bad)
 
 
 def run_bytes(policies: PyTree, pool: Candidates) -> int:

@@ -18,7 +18,7 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
     import pandas as pd
 
     from metabo import priors, results
-    from metabo.bo.trajectories import optimise
+    from metabo.bo.trajectories import optimise, unsound
     from metabo.files import digest
     from metabo.tasks import Benchmark
 
@@ -28,8 +28,9 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
     spec = {**spec, "data": digest(args.in_data)[:12]}
     tables = [optimise(benchmark, prior, spec, chunk) for prior in trained]
     table = pd.concat(tables, ignore_index=True)
+    bad = unsound(table)
     results.write(table, args.out)
-    return {"seeds": list(range(spec["seeds"])), "rows": len(table), "unsound_steps": int((~table["ok"]).sum())}
+    return {"seeds": list(range(spec["seeds"])), "rows": len(table), "unsound_steps": bad}
 
 
 CHUNK = 1
