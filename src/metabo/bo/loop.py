@@ -66,7 +66,8 @@ def run_all(
 ) -> Steps:
     """Run every entry of `runs`, `chunk` of them side by side; `policies` is a pytree with a leading policy axis.
 
-    Results do not depend on `chunk`. Memory: chunk states of the policy (a fixed GP's: budget x c floats each).
+    `chunk` changes speed and memory (chunk states of the policy; a fixed GP's: budget x c floats each), results only by
+    rounding, which a fit cut off at its step limit may carry on.
     """
 
     def one(entry: Runs) -> Steps:
@@ -74,4 +75,5 @@ def run_all(
         pool = Candidates(x[entry.task], mask[entry.task])
         return run(policy, pool, outputs[entry.task], entry.initial, entry.key, iterations)
 
-    return jax.lax.map(one, runs, batch_size=chunk)
+    # A batch of one would still be vmapped: every `cond` then runs both branches, and re-fits take thrice as long.
+    return jax.lax.map(one, runs) if chunk == 1 else jax.lax.map(one, runs, batch_size=chunk)

@@ -51,8 +51,8 @@ def entries(benchmark: Benchmark, prior: SpacePrior, seeds: int) -> list[Entry]:
 def optimise(benchmark: Benchmark, prior: SpacePrior, spec: dict[str, Any], chunk: int | None) -> pd.DataFrame:
     """Run BO on every test task of one space, for every prior and seed, and return the trajectory table.
 
-    At most `chunk` runs (None: all), and no more than fit in memory, go side by side; this changes speed, never
-    results. Raises ConfigError if the memory is too small for one run.
+    At most `chunk` runs (None: all), and no more than fit in memory, go side by side; this changes speed, and
+    results only by rounding. Raises ConfigError if the memory is too small for one run.
     """
     module = registry.policy_module(spec["method"])
     listed = entries(benchmark, prior, spec["seeds"])
