@@ -122,7 +122,14 @@ def _device() -> dict[str, Any]:
 def _peak_bytes() -> int:
     """Return the largest resident memory so far of this process or of a child that ended, such as a notebook's kernel.
 
-    Linux counts KiB, macOS bytes.
+    Linux counts KiB, macOS bytes. On Linux getrusage would start from the size of the process that forked this one, so
+    its own peak is read from /proc, where it starts afresh.
     """
-    peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return peak if sys.platform == "darwin" else peak * 1024
+    unit = 1 if sys.platform == "darwin" else 1024
+    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit
+    status = Path("/proc/self/status")
+    if status.exists():
+        own = next(int(line.split()[1]) * 1024 for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+    else:
+        own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return max(own, children)

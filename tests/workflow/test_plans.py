@@ -115,7 +115,7 @@ def test_jobs_use_this_checkout_and_this_python(project, snakemake):
 def test_make_targets_exist():
     targets = ["reproduce", "smoke", "paper", "test", "test-fast", "lint", "benchmark", "clean", "install", "lock"]
     done = subprocess.run(
-        ["make", "-n", *targets], cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True
+        ["make", "-n", "-B", *targets], cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True
     )
     for part in ("snakemake --cores", "config/smoke.yaml", "config/paper.yaml", "pytest", "--require-hashes"):
         assert part in done.stdout
