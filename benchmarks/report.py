@@ -5,10 +5,11 @@ import os
 import platform
 import re
 import statistics
-import subprocess
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+from metabo.provenance import git_state
 
 SCHEMA = 1
 PACKAGES = (
@@ -42,20 +43,6 @@ def cpu_model() -> str:
         lines = []
     names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor() or platform.machine()
-
-
-def git_state() -> dict[str, Any]:
-    """Return the commit and whether the tree differs from it; nulls outside a checkout."""
-
-    def run(*arguments: str) -> str | None:
-        try:
-            done = subprocess.run(["git", *arguments], capture_output=True, text=True, timeout=30)
-        except (OSError, subprocess.TimeoutExpired):
-            return None
-        return done.stdout.strip() if done.returncode == 0 else None
-
-    changes = run("status", "--porcelain")
-    return {"commit": run("rev-parse", "HEAD"), "dirty": None if changes is None else bool(changes)}
 
 
 def version(package: str) -> str | None:
