@@ -19,9 +19,11 @@ configfile: "config.yaml"
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/collect.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/pretrain.smk"
 include: "workflow/rules/bo.smk"
+include: "workflow/rules/online.smk"
 include: "workflow/rules/artefacts.smk"
 
 
@@ -52,7 +54,7 @@ rule priors:
 
 rule trajectories:
     input:
-        sorted({path for a in ENABLED for path in trajectory_files(a)}),
+        sorted({path for a in ENABLED for path in trajectory_files(a) + online_files(a)}),
 
 
 rule unknown_target:

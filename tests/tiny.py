@@ -14,7 +14,7 @@ from metabo.gp.model import GP
 from metabo.spaces import Parameter, SearchSpace
 from metabo.tasks import Benchmark, Fold, MatchedBlock, Task
 
-METHODS = registry.methods()
+METHODS = registry.methods("policy_module")
 SHARED = 6  # matched inputs
 KERNELS = (*RADIAL, "dot_product")
 MEANS = ("zero", "constant", "linear")

@@ -15,9 +15,11 @@ from matplotlib.figure import Figure
 from metabo import __version__, files, metrics, provenance, registry, results
 from metabo.errors import DataError
 from metabo.plots import style
+from metabo.tasks import Benchmark
 
 _KEYS = (
-    *("comparison", "metric", "threshold", "task", "method", "reference", "alternative"),
+    *("comparison", "count", "kind", "space", "parameter", "scale", "metric", "threshold"),
+    *("task", "group", "dataset", "model", "role", "other", "other_group", "method", "reference", "alternative"),
     *("iteration", "prior_seed", "repetition"),
 )
 
@@ -40,13 +42,7 @@ def load_trajectories(paths: list[str], benchmark: str, split: str, data: str = 
         raise DataError("no trajectory table given; name some in the parameter 'trajectories'")
     table = results.read([_existing(path) for path in paths])
     _same_origin(table, benchmark, split, "trajectories")
-    hashes = sorted(table["data"].unique())
-    if len(hashes) > 1:
-        raise DataError(f"trajectories: made from different data files {hashes}; run the outdated methods again")
-    if data and Path(data).exists() and hashes[0] != files.digest(data)[:12]:
-        raise DataError(
-            f"trajectories: made from data {hashes[0]}, but {data} is {files.digest(data)[:12]}; run `bo` again"
-        )
+    _same_data(table, data, "trajectories", "bo")
     pairs = table[["method", "acquisition"]].drop_duplicates().itertuples(index=False)
     default = {m: registry.method(m)["acquisition"] for m in table["method"].unique()}
     for method, acquisition in [(m, a) for m, a in pairs if a != default[m]]:
@@ -62,6 +58,24 @@ def load_evaluations(paths: list[str], benchmark: str, split: str) -> pd.DataFra
     table = results.read_evaluations([_existing(path) for path in paths])
     _same_origin(table, benchmark, split, "evaluations")
     return table
+
+
+def load_online(paths: list[str], benchmark: str, split: str, data: str = "") -> pd.DataFrame:
+    """Read tables of online tuning and check them like `load_trajectories`."""
+    if not paths:
+        raise DataError("no online table given; name some in the parameter 'online'")
+    table = results.read_online([_existing(path) for path in paths])
+    _same_origin(table, benchmark, split, "online")
+    _same_data(table, data, "online", "online tuning")
+    return table
+
+
+def load_benchmark(path: str, benchmark: str) -> Benchmark:
+    """Read a benchmark file. Raises DataError if it is missing or holds another benchmark."""
+    loaded = Benchmark.load(_existing(path))
+    if loaded.name != benchmark:
+        raise DataError(f"{path}: holds benchmark '{loaded.name}', the parameter says '{benchmark}'; change one")
+    return loaded
 
 
 def runs(table: pd.DataFrame, column: str = "simple_regret") -> metrics.Runs:
@@ -89,6 +103,16 @@ def _same_origin(table: pd.DataFrame, benchmark: str, split: str, what: str) -> 
             raise DataError(
                 f"{what}: {column} is {other}, the parameter says '{expected}'; give tables of one {column}"
             )
+
+
+def _same_data(table: pd.DataFrame, data: str, what: str, stage: str) -> None:
+    hashes = sorted(table["data"].unique())
+    if len(hashes) > 1:
+        raise DataError(f"{what}: made from different data files {hashes}; run the outdated methods again")
+    if data and Path(data).exists() and hashes[0] != files.digest(data)[:12]:
+        raise DataError(
+            f"{what}: made from data {hashes[0]}, but {data} is {files.digest(data)[:12]}; run {stage} again"
+        )
 
 
 def available(iterations: list[int], last: int) -> list[int]:
@@ -154,25 +178,37 @@ def numbers(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return joined[["table", *(key for key in _KEYS if key in joined), "quantity", "value"]]
 
 
-def save(figure: Figure, tables: Mapping[str, pd.DataFrame], out: str, artefact: str, title: str, caption: str) -> None:
+def save(
+    figure: Figure,
+    tables: Mapping[str, pd.DataFrame],
+    out: str,
+    artefact: str,
+    title: str,
+    caption: str,
+    benchmark: str,
+) -> None:
     """Write figure.pdf, figure.png and data.csv to the folder `out`, each atomically.
 
-    The images carry artefact, title, caption and commit in their metadata, and no clock, so that the same numbers
+    All three name the artefact and the benchmark: in small print below the figure, in the metadata of the images, in
+    every row of the table. The images also carry title, caption and commit, and no clock, so that the same numbers
     drawn by the same commit give the same bytes.
     """
     data = numbers(tables)
     data.insert(0, "artefact", artefact)
+    data.insert(1, "benchmark", benchmark)
+    style.imprint(figure, f"{artefact}, benchmark {benchmark}")
     version = f"metabo {__version__}, commit {commit()}"
-    pdf = {"Title": f"{artefact}: {title}", "Subject": caption, "Keywords": version, "CreationDate": None}
-    png = {"Title": f"{artefact}: {title}", "Description": caption, "Source": version}
+    keywords = f"benchmark {benchmark}, {version}"
+    pdf = {"Title": f"{artefact}: {title}", "Subject": caption, "Keywords": keywords, "CreationDate": None}
+    png = {"Title": f"{artefact}: {title}", "Description": caption, "Benchmark": benchmark, "Source": version}
     for name, metadata in (("figure.pdf", pdf), ("figure.png", png)):
         with files.atomic_path(Path(out) / name) as scratch, style.theme():
             figure.savefig(scratch, metadata=metadata, bbox_inches="tight", pad_inches=0.08)
     files.write_text(Path(out) / "data.csv", data.to_csv(index=False))
 
 
-def show(out: str) -> Any:
-    """Return the saved PNG for display in the notebook."""
-    from IPython.display import Image
+def show(out: str, title: str, caption: str, benchmark: str) -> None:
+    """Display the saved PNG and its caption, with the benchmark, in the notebook."""
+    from IPython.display import Image, Markdown, display
 
-    return Image(filename=str(Path(out) / "figure.png"))
+    display(Image(filename=str(Path(out) / "figure.png")), Markdown(f"**{title}.** {caption} Benchmark: {benchmark}."))

@@ -24,9 +24,14 @@ class Artefact:
     entry: dict[str, Any]
 
     @property
-    def split(self) -> str:
-        """Name of the split that the artefact reads."""
-        return self.entry["inputs"]["split"]
+    def inputs(self) -> dict[str, Any]:
+        """The entry's inputs besides the benchmark file; none for an artefact that describes the benchmark."""
+        return self.entry.get("inputs", {})
+
+    @property
+    def split(self) -> str | None:
+        """Name of the split of the tables that the artefact reads, None if it reads none."""
+        return self.inputs.get("split")
 
     @property
     def template(self) -> str:
@@ -36,13 +41,18 @@ class Artefact:
     @property
     def trajectories(self) -> list[tuple[str, str]]:
         """(method, acquisition) of the trajectory tables it reads, on this benchmark."""
-        pairs = [trajectory(text) for text in self.entry["inputs"].get("trajectories", [])]
+        pairs = [trajectory(text) for text in self.inputs.get("trajectories", [])]
         return [pair for pair in pairs if applies(pair[0], self.benchmark)]
 
     @property
     def evaluations(self) -> list[str]:
         """Methods whose evaluation tables it reads, on this benchmark."""
-        return [method for method in self.entry["inputs"].get("evaluations", []) if applies(method, self.benchmark)]
+        return [method for method in self.inputs.get("evaluations", []) if applies(method, self.benchmark)]
+
+    @property
+    def online(self) -> list[str]:
+        """Methods whose tables of online tuning it reads, on this benchmark."""
+        return [method for method in self.inputs.get("online", []) if applies(method, self.benchmark)]
 
 
 def trajectory(text: str) -> tuple[str, str]:
@@ -123,13 +133,14 @@ def _faults(entry: dict[str, Any], root: Path) -> list[str]:
     found = []
     if not (root / NOTEBOOKS / entry["notebook"]).is_file():
         found.append(f"notebook {NOTEBOOKS / entry['notebook']} does not exist")
-    inputs = entry["inputs"]
+    inputs = entry.get("inputs", {})
     for check in (
         lambda: [registry.benchmark(b) for b in entry["benchmarks"]],
-        lambda: [trajectory(text) for text in inputs.get("trajectories", [])],
+        lambda: [_require_module(trajectory(text)[0], "policy_module") for text in inputs.get("trajectories", [])],
         lambda: _refuse_repeats([trajectory(text) for text in inputs.get("trajectories", [])]),
         lambda: [_require_prior(method) for method in inputs.get("evaluations", [])],
-        lambda: [_require_split(b, inputs["split"]) for b in entry["benchmarks"]],
+        lambda: [_require_module(method, "online_module") for method in inputs.get("online", [])],
+        lambda: [_require_split(b, inputs["split"]) for b in entry["benchmarks"] if "split" in inputs],
     ):
         try:
             check()
@@ -141,6 +152,14 @@ def _faults(entry: dict[str, Any], root: Path) -> list[str]:
 def _refuse_repeats(pairs: list[tuple[str, str]]) -> None:
     for method, acquisition in {pair for pair in pairs if pairs.count(pair) > 1}:
         raise ConfigError(f"trajectories name {method}-{acquisition} twice ('{method}' means its own acquisition)")
+
+
+def _require_module(method: str, part: str) -> None:
+    """Refuse a method that has no such runs: `policy_module` (offline, trajectories) or `online_module`."""
+    if not registry.method(method).get(part):
+        kind = {"policy_module": "trajectories", "online_module": "online"}[part]
+        able = [name for name in registry.methods() if registry.method(name).get(part)]
+        raise ConfigError(f"{kind}: '{method}' cannot run so; {', '.join(able)} can")
 
 
 def _require_prior(method: str) -> None:

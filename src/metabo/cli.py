@@ -1,4 +1,4 @@
-"""The command `metabo`: look at what is registered, check the configuration."""
+"""The command `metabo`: look at what is registered, check the configuration, ship a re-collected benchmark."""
 
 import argparse
 import sys
@@ -16,9 +16,15 @@ def main(argv: list[str] | None = None) -> None:
     listing.add_argument("what", choices=("methods", "benchmarks", "artefacts"))
     checking = commands.add_parser("check-config", help="check config.yaml, the overlays and the catalogue")
     checking.add_argument("overlay", nargs="*", type=Path, help="overlays to check (default: every config/*.yaml)")
+    shipping = commands.add_parser("ship", help="put a re-collected benchmark into the package")
+    shipping.add_argument("benchmark", choices=[b for b in registry.benchmarks() if "collector" in registry.benchmark(b)])
+    shipping.add_argument("table", type=Path, help="e.g. results/laptop/collect/pd1_mini.parquet")
     args = parser.parse_args(argv)
     try:
-        lines = _list(args.what) if args.command == "list" else _check(args.overlay)
+        if args.command == "list":
+            lines = _list(args.what)
+        else:
+            lines = _check(args.overlay) if args.command == "check-config" else _ship(args.benchmark, args.table)
     except MetaboError as error:
         print(f"metabo: {error}", file=sys.stderr)
         raise SystemExit(1) from None
@@ -36,8 +42,16 @@ def _list(what: str) -> list[str]:
     return [f"{name:16} {entry['label']:10} metabo.{entry['module']}" for name, entry in methods.items()]
 
 
+def _ship(benchmark: str, table: Path) -> list[str]:
+    from metabo.collect import shipped
+
+    return shipped.ship(benchmark, table)
+
+
 def _source(benchmark: str) -> str:
     entry = registry.benchmark(benchmark)
+    if "collector" in entry:
+        return f"collected by this project (metabo.{entry['collector']}), table in the package"
     return f"archive {entry['dataset']} (downloaded on request)" if entry["dataset"] else f"package {entry['package']}"
 
 

@@ -62,10 +62,15 @@ def stage_roots(stage: str, spec: dict[str, Any]) -> list[str]:
     """Return the modules where the code of one job starts: the stage, and what it loads by registered name."""
     roots = [f"{PACKAGE}.stages.{stage}"]
     if "method" in spec:
-        parts = ("module", "policy_module") if stage == "bo" else ("module",)
-        roots += [f"{PACKAGE}.{registry.method(spec['method'])[part]}" for part in parts]
-    if stage == "data":
+        loops = {"bo": ("policy_module",), "online": ("online_module",)}
+        parts = ("module", *loops.get(stage, ()))
+        roots += [registry.method_module(spec["method"], part) for part in parts]
+    if stage == "online":
+        roots.append(registry.evaluator(spec["benchmark"]))
+    if stage in ("data", "online"):
         roots.append(registry.loader(spec["benchmark"]))
+    if stage in ("collect", "pack", "archive"):
+        roots.append(f"{PACKAGE}.{registry.benchmark(spec['benchmark'])['collector']}")
     return roots
 
 

@@ -14,7 +14,7 @@ from metabo.schema import read_yaml, shown, violations
 
 SCHEMA = Path("workflow/schemas/config.yaml")
 ACQUISITIONS = registry.literal("acquisition", "ACQUISITIONS")
-OVERRIDABLE = ("model", "pretrain", "policy")
+OVERRIDABLE = ("model", "pretrain", "policy", "online")
 
 Config = dict[str, Any]
 
@@ -63,8 +63,16 @@ def check_scale(scale: str, used: list[str], root: Path = Path()) -> None:
 
 def data_spec(config: Config, benchmark: str) -> dict[str, Any]:
     """Return what the job that loads a benchmark reads: the settings that its source registers, nothing else."""
+    entry = registry.benchmark(benchmark)
     values = {"seed": config["seed"], **config["benchmarks"][benchmark]}
-    return {"benchmark": benchmark, "settings": {key: values[key] for key in registry.benchmark(benchmark)["settings"]}}
+    if "online" in entry["settings"]:  # the tasks that its collector can evaluate new points of
+        values["online"] = list(registry.literal(entry["collector"], "ONLINE"))
+    return {"benchmark": benchmark, "settings": {key: values[key] for key in entry["settings"]}}
+
+
+def collect_spec(config: Config, benchmark: str, unit: str) -> dict[str, Any]:
+    """Return what the job that collects one unit (a task or a data set) of an embedded benchmark reads."""
+    return {"benchmark": benchmark, "unit": unit, "seed": config["seed"], "sizes": config["collect"][benchmark]}
 
 
 def download_spec(config: Config, row: dict[str, str]) -> dict[str, Any]:
@@ -86,7 +94,7 @@ def pretrain_spec(config: Config, benchmark: str, split: str, method: str) -> di
         "split": split,
         "method": method,
         "seed": config["seed"],
-        "seeds": config["pretrain"]["seeds"],
+        "seeds": sized(config, {"seeds": settings.get("prior_seeds", "@pretrain.seeds")})["seeds"],
         "model": model | overrides.get("model", {}),
         "pretrain": sized(config, settings["pretrain"]) | overrides.get("pretrain", {}),
     }
@@ -126,9 +134,25 @@ def bo_spec(config: Config, benchmark: str, split: str, method: str, acquisition
     }
 
 
+def online_spec(config: Config, benchmark: str, split: str, method: str) -> dict[str, Any]:
+    """Return what one online-tuning job reads besides its input files; the priors bring their training settings."""
+    settings = registry.method(method)
+    return {
+        "benchmark": benchmark,
+        "split": split,
+        "method": method,
+        "acquisition": settings["acquisition"],
+        "seed": config["seed"],
+        "seeds": config["online"]["seeds"],
+        "iterations": config["online"]["iterations"],
+        "online": sized(config, settings["online"]) | config["methods"].get(method, {}).get("online", {}),
+    }
+
+
 def splits(benchmark: str) -> list[str]:
     """List the named splits of a benchmark."""
-    return [registry.benchmark(benchmark)["default_split"]]
+    entry = registry.benchmark(benchmark)
+    return entry.get("splits", [entry["default_split"]])
 
 
 def _name_faults(config: Config, papers: list[str] | None) -> list[str]:
@@ -161,7 +185,7 @@ def _override_faults(config: Config) -> list[str]:
             elif not isinstance(values, dict):
                 faults.append(f"config key '{where}' is {shown(values)}, must be a mapping")
             else:
-                faults += _parameter_faults(where, values, sized(config, registered[section]))
+                faults += _parameter_faults(where, values, sized(config, registered.get(section, {})))
     return faults
 
 
@@ -170,6 +194,12 @@ RANGES: dict[str, dict[str, Any]] = {
     "steps": {"minimum": 1},
     "refit_steps": {"minimum": 1},
     "matched_points": {"minimum": 0},
+    "nll_weight": {"minimum": 0},
+    "outputs": {"enum": registry.literal("training", "OUTPUTS")},
+    "retrain_steps": {"minimum": 1},
+    "starts": {"minimum": 2},
+    "polish": {"minimum": 1},
+    "polish_steps": {"minimum": 1},
     "learning_rate": {"exclusiveMinimum": 0},
     "features": {"items": {"type": "integer", "minimum": 1}},
     "mean": {"enum": registry.literal("gp.model", "MEANS")},

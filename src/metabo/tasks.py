@@ -173,6 +173,19 @@ def leave_group_out(tasks: dict[str, Task], never_test: frozenset[str] = frozens
     )
 
 
+def leave_one_out(tasks: dict[str, Task], tested: list[str]) -> tuple[Fold, ...]:
+    """Build one fold per task of `tested`: train on every other task of the same space (hyperbo §7.5)."""
+    return tuple(
+        Fold(
+            f"without {name}",
+            tasks[name].space,
+            tuple(t.name for t in tasks.values() if t.space == tasks[name].space and t.name != name),
+            (name,),
+        )
+        for name in tested
+    )
+
+
 def restrict(blocks: tuple[MatchedBlock, ...], names: tuple[str, ...], gaps: int = 2) -> tuple[MatchedBlock, ...]:
     """Matched data of the tasks `names` (hyperbo §5.2.4 and the authors' rule for PD1).
 

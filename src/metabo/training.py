@@ -7,11 +7,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, Key
 
-from metabo.errors import DataError
+from metabo.bo.rescale import INFEASIBLE, rescale
+from metabo.errors import DataError, unknown
 from metabo.gp.objectives import Moments, sample_moments
+from metabo.keys import stream
 from metabo.memory import check_memory
 from metabo.pretrain import Rows
-from metabo.tasks import Benchmark, Fold, MatchedBlock, pad, restrict, stack
+from metabo.tasks import Benchmark, Fold, MatchedBlock, Task, pad, restrict, stack
+
+OUTPUTS = ["raw", "mapped"]
+"""What a method trains on: outputs as they are, or mapped to [-2, 2] with the diverged inputs at -2 (online tuning)."""
 
 
 @dataclass(frozen=True)
@@ -29,21 +34,66 @@ class TrainingSet:
     matched: tuple[tuple[MatchedBlock, ...], ...]
 
 
-def training_sets(benchmark: Benchmark, split: str) -> list[TrainingSet]:
-    """Group the folds of a split by search space and pad their training tasks."""
+def training_sets(benchmark: Benchmark, split: str, outputs: str = "raw") -> list[TrainingSet]:
+    """Group the folds of a split by search space and pad their training tasks.
+
+    `outputs`: one of `OUTPUTS`; "mapped" applies `metabo.bo.rescale` to every task and matched block, each task with
+    its own median and maximum, and adds the inputs that diverged as rows of -2. Raises ConfigError for another name.
+    """
+    if outputs not in OUTPUTS:
+        raise unknown("outputs", outputs, OUTPUTS)
+    mapped = outputs == "mapped"
     sets = []
     folds = benchmark.split(split)
     for space in dict.fromkeys(fold.space for fold in folds):
         here = tuple(fold for fold in folds if fold.space == space)
         names = list(dict.fromkeys(name for fold in here for name in fold.train))
         tasks = [benchmark.tasks[name] for name in names]
-        rows = Rows(*stack([t.x for t in tasks], [t.y for t in tasks]))
+        data = [mapped_rows(task) if mapped else (task.x, task.y) for task in tasks]
+        rows = Rows(*stack([x for x, _ in data], [y for _, y in data]))
         index = [np.array([names.index(name) for name in fold.train]) for fold in here]
-        matched = tuple(restrict(benchmark.matched, fold.train) for fold in here)
-        counts = tuple(len(t.y) for t in tasks)
+        blocks = tuple(mapped_block(b, benchmark.tasks) for b in benchmark.matched) if mapped else benchmark.matched
+        matched = tuple(restrict(blocks, fold.train) for fold in here)
+        counts = tuple(len(y) for _, y in data)
         present = pad([np.ones(len(i), dtype=bool) for i in index])
         sets.append(TrainingSet(space, tasks[0].x.shape[1], here, rows, counts, pad(index), present, matched))
     return sets
+
+
+def mapped_rows(task: Task) -> tuple[np.ndarray, np.ndarray]:
+    """Return the inputs and mapped outputs of a task, its diverged inputs last, at -2 (hyperbo §7.5)."""
+    y = np.concatenate([rescale(task.y), np.full(len(task.diverged), INFEASIBLE)])
+    return np.concatenate([task.x, task.diverged]), y
+
+
+def mapped_block(block: MatchedBlock, tasks: dict[str, Task]) -> MatchedBlock:
+    """Map each task's column by the median and maximum of all that task's outputs, as in its rows."""
+    columns = [rescale(y, tasks[name].y) for name, y in zip(block.tasks, block.y.T, strict=True)]
+    return MatchedBlock(block.name, block.space, block.tasks, block.x, np.column_stack(columns))
+
+
+def prior_keys(training: TrainingSet, seed: int, seeds: int) -> Key[Array, "folds seeds"]:
+    """Return the key of every (fold, pre-training seed), from the names of space and fold."""
+    names = [(training.space, fold.name) for fold in training.folds]
+    return jnp.stack([jnp.stack([stream(seed, "prior", *name, s) for s in range(seeds)]) for name in names])
+
+
+def sample_rows(training: TrainingSet, keys: Key[Array, "folds seeds"], batch: int) -> Rows:
+    """Draw `batch` rows of every training task (all, if it has fewer) without replacement, once per (fold, seed).
+
+    Returns Rows with a leading axis of folds x seeds; tasks that a fold lacks are masked.
+    """
+    width = min(batch, training.rows.mask.shape[1])
+    chosen = []
+    for members, present, fold_keys in zip(training.members, training.present, keys, strict=True):
+        mask = training.rows.mask[members] & present[:, None]
+        for key in fold_keys:
+            order = np.where(mask, np.asarray(jax.random.uniform(key, mask.shape)), 2.0)
+            index = np.argsort(order, axis=1, kind="stable")[:, :width]
+            tasks = members[:, None]
+            kept = np.take_along_axis(mask, index, axis=1)
+            chosen.append(Rows(training.rows.x[tasks, index], training.rows.y[tasks, index], kept))
+    return jax.tree.map(lambda *parts: jnp.asarray(np.stack(parts)), *chosen)
 
 
 def block_moments(blocks: tuple[MatchedBlock, ...]) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:

@@ -11,7 +11,7 @@ from metabo.tasks import Benchmark
 from metabo.training import training_sets
 from tests import tiny
 
-METHODS = registry.methods()
+METHODS = registry.methods("policy_module")
 LEARNERS = [method for method in METHODS if registry.method(method)["pretrain"]]
 PAPER = ["rand", "stbo", "stboh", "ablr", "fsbo", "h_nll", "h_ekl"]  # hyperbo §7.2
 QUICK = ["rand", "h_nll", "h_ekl"]  # in the fast set where a test compiles a lot

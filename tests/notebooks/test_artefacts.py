@@ -10,7 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
-from metabo import artefacts, claims, files, provenance, results
+from metabo import artefacts, claims, files, metrics, provenance, results
 from metabo.errors import ConfigError, DataError
 
 ENTRY = {
@@ -50,6 +50,30 @@ def test_wrong_inputs_are_refused(given, tmp_path):
     )
     with pytest.raises(DataError, match="made from different data files"):
         artefacts.load_trajectories([*paths, str(tmp_path / "b.parquet")], "tables", "held_out")
+
+
+def test_online_tables_are_checked(inputs, tmp_path):
+    entry = {"title": "T", "caption": "C", "inputs": {"split": "others", "online": ["rand", "h_nll_online"]}}
+    given = inputs("x", entry, "pd1_mini", tmp_path)
+    table = artefacts.load_online(given["online"], "pd1_mini", "others", given["data"])
+    assert metrics.collect_online(table).methods == ("rand", "h_nll_online")
+    with pytest.raises(DataError, match=r"online: split is .*the parameter says 'held_out'"):
+        artefacts.load_online(given["online"], "pd1_mini", "held_out")
+    with pytest.raises(DataError, match="no online table given"):
+        artefacts.load_online([], "pd1_mini", "others")
+    results.write_online(table.assign(data="0" * 12), tmp_path / "other.parquet")
+    with pytest.raises(DataError, match=r"online: made from data 0{12}, but .*data.npz is"):
+        artefacts.load_online([str(tmp_path / "other.parquet")], "pd1_mini", "others", given["data"])
+    with pytest.raises(DataError, match="online: made from different data files"):
+        artefacts.load_online([*given["online"], str(tmp_path / "other.parquet")], "pd1_mini", "others")
+
+
+def test_a_benchmark_file_must_hold_the_named_benchmark(given, tmp_path):
+    assert artefacts.load_benchmark(given["data"], "tables").name == "tables"
+    with pytest.raises(DataError, match="holds benchmark 'tables', the parameter says 'pd1'"):
+        artefacts.load_benchmark(given["data"], "pd1")
+    with pytest.raises(DataError, match="no such input"):
+        artefacts.load_benchmark(str(tmp_path / "absent.npz"), "tables")
 
 
 @pytest.mark.parametrize(
@@ -122,17 +146,18 @@ def test_saved_files_carry_id_and_commit_and_are_reproducible(tmp_path):
     for out in ("one", "two"):
         figure = Figure()
         figure.subplots().plot([1, 2], [3, 4])
-        artefacts.save(figure, {"curve": table}, str(tmp_path / out), "hyperbo_fig99", "A title", "A caption")
+        artefacts.save(figure, {"curve": table}, str(tmp_path / out), "hyperbo_fig99", "A title", "A caption", "pd1")
     for name in ("figure.pdf", "figure.png", "data.csv"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
     commit = artefacts.commit()
     assert re.fullmatch(r"[0-9a-f]{40}\+?|unknown", commit)
     with Image.open(tmp_path / "one" / "figure.png") as image:
         assert image.text["Title"] == "hyperbo_fig99: A title" and commit in image.text["Source"]
-        assert image.text["Description"] == "A caption"
+        assert image.text["Description"] == "A caption" and image.text["Benchmark"] == "pd1"
     pdf = (tmp_path / "one" / "figure.pdf").read_bytes()
     assert b"hyperbo_fig99" in pdf and commit.encode() in pdf and b"CreationDate" not in pdf
-    expected = "artefact,table,method,iteration,quantity,value\nhyperbo_fig99,curve,rand,3,median,0.25\n"
+    assert b"benchmark pd1" in pdf and figure.texts[-1].get_text() == "hyperbo_fig99, benchmark pd1"
+    expected = "artefact,benchmark,table,method,iteration,quantity,value\nhyperbo_fig99,pd1,curve,rand,3,median,0.25\n"
     assert (tmp_path / "one" / "data.csv").read_text() == expected
 
 

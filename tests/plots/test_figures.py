@@ -166,6 +166,110 @@ def test_table_figure_and_bold_cells():
     assert all(box.x0 <= b.x0 and b.x1 <= box.x1 and box.y0 <= b.y0 and b.y1 <= box.y1 for _, b in drawn_texts(figure))
 
 
+def online(methods: list[str], tasks: int = 9, iterations: int = 30) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Curves and infeasible shares: the last method has no value on the last task, starts late and open on the first;
+    the first task's values span a factor of 20, the second's a factor of 2."""
+    rng = np.random.default_rng(0)
+    t = np.arange(1, iterations + 1)
+    frames, shares = [], []
+    for k in range(tasks):
+        for m, method in enumerate(methods):
+            median = (1 + m + (20 if k == 0 else 1) / t) * 3 + (30 if k == 1 else 0)
+            frame = pd.DataFrame({"task": f"a_dataset CNNPoolReLU {k}", "metric": "validation error rate (%)"}, index=t)
+            frame = frame.assign(method=method, iteration=t, median=median, low=0.9 * median, high=1.2 * median)
+            if m == len(methods) - 1 and k in (0, tasks - 1):
+                frame.loc[t <= (5 if k == 0 else iterations), ["median", "low", "high"]] = np.nan
+                frame.loc[(t > 5) & (t < 9), "high"] = np.inf if k == 0 else np.nan
+            frames.append(frame)
+            shares.append({"task": frame["task"].iloc[0], "method": method, "share": rng.random()})
+    return pd.concat(frames, ignore_index=True), pd.DataFrame(shares)
+
+
+def test_online_panels():
+    curves, shares = online(METHODS[:5])
+    figure = plots.online_panels(curves, shares, "Online (test)")
+    assert len(figure.axes) == 9 and legend_labels(figure) == [style.look(m).label for m in METHODS[:5]]
+    first, second, last = figure.axes[0], figure.axes[1], figure.axes[-1]
+    assert (first.get_yscale(), second.get_yscale()) == ("log", "linear")
+    assert first.get_title() == "a_dataset CNNPoolReLU 0" and first.get_ylabel() == "validation error rate (%)"
+    assert [bool(ax.get_xlabel()) for ax in figure.axes] == [False] * 6 + [True] * 3
+    mine = curves[(curves["task"] == first.get_title()) & (curves["method"] == METHODS[4])].dropna()
+    np.testing.assert_array_equal(first.lines[4].get_xdata(), mine["iteration"])
+    np.testing.assert_array_equal(first.lines[4].get_ydata(), mine["median"])
+    band = first.collections[4].get_paths()[0].vertices[:, 1]
+    assert band.max() == first.get_ylim()[1], "open at the top where the 80th percentile has no value"
+    assert len(last.lines) == 4
+    notes = [t.get_text() for t in last.texts]
+    share = shares["share"].iloc[-1]
+    assert notes[0] == "infeasible" and notes[-1] == f"{style.look(METHODS[4]).label} {100 * share:.0f} % (no line)"
+    ticks = [float(t.get_text()) for t in first.get_yticklabels()]
+    assert len(ticks) >= 3 and min(ticks) >= first.get_ylim()[0] and max(ticks) <= first.get_ylim()[1]
+    assert_readable(figure)
+
+
+def test_online_panels_with_zeros_one_iteration_and_few_tasks():
+    curves, shares = online(METHODS[:2], tasks=2, iterations=1)
+    curves[["median", "low", "high"]] = 0.0
+    figure = plots.online_panels(curves, shares, "Online (test)")
+    FigureCanvasAgg(figure).draw()
+    assert len(figure.axes) == 2 and all(ax.get_ylim()[0] < 0 < ax.get_ylim()[1] for ax in figure.axes)
+    curves[["median", "low", "high"]] = np.nan
+    figure = plots.online_panels(curves, shares, "Online (test)")
+    FigureCanvasAgg(figure).draw()
+    assert not any(ax.lines for ax in figure.axes)
+
+
+def correlations(space: str, tasks: int, groups: int) -> pd.DataFrame:
+    rng = np.random.default_rng(tasks)
+    i, j = np.triu_indices(tasks, 1)
+    names = np.array([f"mnist_5k CNNPoolTanh {k}" for k in range(tasks)], dtype=object)
+    group = np.array([f"g{k * groups // tasks}" for k in range(tasks)], dtype=object)
+    keys = {"space": space, "task": names[i], "other": names[j], "group": group[i], "other_group": group[j]}
+    return pd.DataFrame({**keys, "correlation": rng.uniform(-1, 1, len(i))})
+
+
+def test_one_correlation_matrix_has_labels_numbers_and_group_lines():
+    pairs = correlations("s", 24, 6)
+    pairs.loc[0, "correlation"] = np.nan
+    figure = plots.correlation_matrices(pairs, {"s": "24 tasks"}, "Correlations (test)")
+    ax, bar = figure.axes
+    names = [f"mnist_5k CNNPoolTanh {k}" for k in range(24)]
+    assert [t.get_text() for t in ax.get_xticklabels()] == names == [t.get_text() for t in ax.get_yticklabels()]
+    shown = ax.collections[0].get_array().reshape(24, 24)
+    row = pairs.iloc[5]
+    assert shown[0, 6] == shown[6, 0] == row["correlation"] and shown.mask[0, 1] and shown.mask[1, 0]
+    assert len(ax.texts) == 24 * 23 - 2 and f"{row['correlation']:.2f}" in {t.get_text() for t in ax.texts}
+    assert len(ax.lines) == 2 * 5, "five lines each way part six groups"
+    assert "Spearman" in bar.get_ylabel() and ax.collections[0].get_clim() == (-1, 1)
+    assert_readable(figure)
+    box = figure.bbox
+    assert all(box.x0 <= b.x0 and b.x1 <= box.x1 and box.y0 <= b.y0 and b.y1 <= box.y1 for _, b in drawn_texts(figure))
+
+
+def test_several_matrices_have_titles_and_no_labels_if_large():
+    sizes = (35, 4, 40, 3)
+    pairs = pd.concat([correlations(f"space_{n}", n, n) for n in sizes], ignore_index=True)
+    titles = {f"space_{n}": f"space_{n}: {n} tasks\nmedian 0.50 (-0.10 to 0.90)" for n in sizes}
+    figure = plots.correlation_matrices(pairs, titles, "Correlations (test)")
+    panels = [ax for ax in figure.axes if ax.get_title()]
+    assert [ax.get_title() for ax in panels] == list(titles.values())
+    assert [len(ax.get_xticklabels()) for ax in panels] == [0, 4, 0, 3]
+    assert all(not ax.texts and not ax.lines for ax in panels), "no numbers, and no lines where every task is a group"
+    assert_readable(figure)
+    large = pairs[pairs["space"].isin(["space_35", "space_40"])]
+    assert_readable(plots.correlation_matrices(large, titles, "Correlations (test)"))
+
+
+def test_words_in_a_table_are_flush_left():
+    cells = pd.DataFrame({"model": ["Simple CNN", "MLP"], "points": ["1,024", "7"]}, index=["a", "b"])
+    figure = plots.table_figure(cells, cells.ne(cells), "A table (test)", words=["model"])
+    texts = {t.get_text(): t for t in figure.axes[0].texts}
+    assert {texts[name].get_ha() for name in ("model", "Simple CNN", "MLP")} == {"left"}
+    assert {texts[name].get_ha() for name in ("points", "1,024", "7")} == {"right"}
+    assert len({texts[name].get_position()[0] for name in ("model", "Simple CNN", "MLP")}) == 1
+    assert_readable(figure)
+
+
 def test_global_matplotlib_state_is_left_alone(runs):
     import matplotlib
 

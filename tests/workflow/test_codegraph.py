@@ -11,7 +11,7 @@ from metabo import codegraph, registry
 
 ROOT = Path(__file__).parents[2]
 COMPUTE = ("pretrain", "evaluate", "bo")
-METHODS = registry.methods()
+METHODS = registry.methods("policy_module")
 
 
 @pytest.fixture

@@ -1,4 +1,5 @@
-# Trajectories and evaluations -> tables and figures. One named rule per artefact of the catalogue and benchmark.
+# Trajectories, evaluations, online tuning -> tables and figures. One named rule per artefact of the catalogue and
+# benchmark.
 
 
 def place(artefact):
@@ -10,15 +11,25 @@ def artefact_files(artefact):
     return [f"{OUT}/{place(artefact)}/{name}" for name in names]
 
 
+def online_files(artefact):
+    return [f"{OUT}/online/{artefact.benchmark}/{artefact.split}/{method}.parquet" for method in artefact.online]
+
+
+def input_files(artefact):
+    """Return the tables that the notebook reads, by the parameter that names them."""
+    kinds = {"trajectories": trajectory_files, "evaluations": evaluation_files, "online": online_files}
+    return {kind: files(artefact) for kind, files in kinds.items() if kind in artefact.inputs}
+
+
 def notebook_parameters(artefact):
+    """Return the notebook's parameters; it need not have those of inputs that its entry does not list."""
+    tables = {"split": artefact.split, **input_files(artefact)} if artefact.inputs else {}
     return {
         "artefact": artefact.id,
         "title": artefact.entry["title"],
         "caption": artefact.entry["caption"],
         "benchmark": artefact.benchmark,
-        "split": artefact.split,
-        "trajectories": trajectory_files(artefact),
-        "evaluations": evaluation_files(artefact),
+        **tables,
         "data": f"{OUT}/data/{artefact.benchmark}.npz",
         "out": f"{OUT}/{place(artefact)}",
         **artefact.entry.get("parameters", {}),
@@ -33,8 +44,13 @@ def artefact_code(artefact):
 
 def artefact_methods(artefact):
     """How its methods are registered (label, colour, ...): a change re-draws the artefacts that show the method."""
-    methods = {method for method, _ in artefact.trajectories} | set(artefact.evaluations)
+    methods = {method for method, _ in artefact.trajectories} | set(artefact.evaluations) | set(artefact.online)
     return {method: registry.method(method) for method in sorted(methods)}
+
+
+def artefact_memory(artefact):
+    """Return MiB: an artefact without tables describes the benchmark itself and reads all of it."""
+    return 3000 if artefact.inputs else registry.benchmark(artefact.benchmark).get("memory_mb", 3000)
 
 
 for artefact in ARTEFACTS:
@@ -44,7 +60,7 @@ for artefact in ARTEFACTS:
             artefact.name
         input:
             template=artefact.template,
-            tables=trajectory_files(artefact) + evaluation_files(artefact),
+            tables=[path for paths in input_files(artefact).values() for path in paths],
             data=f"{OUT}/data/{artefact.benchmark}.npz",
             code=artefact_code(artefact),
         output:
@@ -57,7 +73,7 @@ for artefact in ARTEFACTS:
         threads: 1
         resources:
             gpu=0,
-            mem_mb=3000,
+            mem_mb=artefact_memory(artefact),
         params:
             spec=constant(canonical(notebook_parameters(artefact))),
             methods=constant(canonical(artefact_methods(artefact))),

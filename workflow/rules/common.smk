@@ -43,8 +43,8 @@ def relative(paths):
 
 
 def memory(wildcards):
-    """Return MiB for a job on this benchmark: HPO-B holds six million evaluations."""
-    return 12000 if wildcards.benchmark == "hpob" else 3000
+    """Return MiB for a job on this benchmark."""
+    return registry.benchmark(wildcards.benchmark).get("memory_mb", 3000)
 
 
 def prior_files(artefact):

@@ -47,8 +47,9 @@ for row in DATASETS.values():
 
 rule load:
     input:
-        # ancient: the pinned checksum says whether an archive is new, not its clock
+        # ancient: the pinned checksum says whether a downloaded archive is new, not its clock
         archive=ancient(lambda w: archive_file(w.benchmark)),
+        collected=lambda w: collected_archive(w.benchmark) if w.benchmark in COLLECTED else [],
         code=lambda w: code("data", {"benchmark": w.benchmark}),
     output:
         data=OUT + "/data/{benchmark}.npz",
@@ -64,7 +65,7 @@ rule load:
     params:
         spec=lambda w: canonical(settings.data_spec(config, w.benchmark)),
         checksum=lambda w: (dataset(w.benchmark) or {"checksum": "none"})["checksum"],
-        archive=lambda w, input: f"--in-archive {input.archive}" if input.archive else "",
+        archive=lambda w, input: f"--in-archive {path}" if (path := input.archive or input.collected) else "",
     message:
         "load {wildcards.benchmark}"
     shell:

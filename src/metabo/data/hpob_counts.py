@@ -31,8 +31,16 @@ FLAT_OF = {"5636": 54, "5859": 56}  # training tasks of the two spaces with flat
 SUSPECT = ("5859", "5970")  # spaces whose variable bounds were wrong in past releases
 
 
-def report(meta: dict[str, Any], spaces: list[str]) -> tuple[list[dict], list[str]]:
-    """Return the counts and flags. Totals are over the whole archive, the rest over the loaded `spaces`."""
+def report(meta: dict[str, Any], spaces: list[str], published: bool = True) -> tuple[list[dict], list[str]]:
+    """Return the counts and flags. Totals are over the whole archive, the rest over the loaded `spaces`.
+
+    Not `published`: another archive in HPO-B's format, of which nothing is stated.
+    """
+    lines, flags = _report(meta, spaces)
+    return (lines if published else [count(line["name"], line["found"]) for line in lines]), flags
+
+
+def _report(meta: dict[str, Any], spaces: list[str]) -> tuple[list[dict], list[str]]:
     lines = [count("search spaces with test tasks", len(meta["test"]), 16)]
     for split, tables in meta.items():
         sizes = [len(table.y) for tasks in tables.values() for table in tasks.values()]
@@ -50,17 +58,17 @@ def report(meta: dict[str, Any], spaces: list[str]) -> tuple[list[dict], list[st
 
 
 def _space(meta: dict[str, Any], space: str) -> tuple[list[dict], list[str]]:
-    dim, _, flat, published = STATED[space]
+    dim, _, flat, published = STATED.get(space, (None, None, None, None))
     train, test = meta["train"][space], meta["test"][space]
     tables = [*train.values(), *test.values()]
     lines = [
         count(f"{space}: inputs", tables[0].x.shape[1], dim),
-        count(f"{space}: test tasks", len(test), len(published.split())),
+        count(f"{space}: test tasks", len(test), len(published.split()) if published else None),
         count(f"{space}: flat training tasks", _flat(train), flat),
         count(f"{space}: flat test tasks", _flat(test), 0),
     ]
-    if space in FLAT_OF:
-        lines.append(count(f"{space}: training tasks", len(train), FLAT_OF[space]))
+    if space in FLAT_OF or not published:
+        lines.append(count(f"{space}: training tasks", len(train), FLAT_OF.get(space)))
     lost = sum(int((~np.isfinite(t.y) | ~np.isfinite(t.x).all(axis=1)).sum()) for t in tables)
     lines.append(count(f"{space}: rows without a finite value, dropped", lost, 0))
     outside = sum(int(((t.x < 0) | (t.x > 1)).any(axis=1).sum()) for t in tables)
@@ -68,7 +76,7 @@ def _space(meta: dict[str, Any], space: str) -> tuple[list[dict], list[str]]:
     flags = []
     if outside and space in SUSPECT:
         flags.append(f"space {space}: inputs outside [0, 1]; its variable bounds were wrong in past releases")
-    if differing := sorted(set(test) ^ set(published.split())):
+    if published and (differing := sorted(set(test) ^ set(published.split()))):
         flags.append(f"space {space}: test tasks differ from the published list in {', '.join(differing)}")
     return lines, flags
 

@@ -1,5 +1,7 @@
 """PD1: optimiser hyperparameters of 24 deep-learning tasks (hyperbo §7.1), from the published archive pd1.tar.gz.
 
+`pd1_mini` is this project's own small collection over the same box (`metabo.collect.pd1_mini`), in the same format.
+
 Four JSON-lines files: matched (one set of points for all tasks) and unmatched, each in two phases. Outputs are
 y = -log(error rate + 1e-10); the error rate is the best over training. Repeated inputs are kept.
 """
@@ -17,7 +19,7 @@ from metabo.data.archives import read_members
 from metabo.data.pd1_counts import report
 from metabo.errors import DataError, nearest
 from metabo.spaces import Parameter, SearchSpace
-from metabo.tasks import Benchmark, MatchedBlock, Task, leave_group_out
+from metabo.tasks import Benchmark, MatchedBlock, Task, leave_group_out, leave_one_out
 
 BENCHMARKS = {
     "pd1": {
@@ -26,7 +28,18 @@ BENCHMARKS = {
         "default_split": "held_out",
         "package": None,
         "settings": ["inputs", "divergence"],
-    }
+    },
+    "pd1_mini": {
+        "dataset": None,
+        "collector": "collect.pd1_mini",
+        "evaluator": "collect.pd1_mini",
+        "archive": "pd1_mini.tar.gz",
+        "matched": True,
+        "default_split": "held_out",
+        "splits": ["held_out", "others"],
+        "package": None,
+        "settings": ["inputs", "divergence", "online"],
+    },
 }
 
 FILES = tuple(f"pd1_{kind}_phase{phase}_results.jsonl" for phase in (0, 1) for kind in ("matched", "unmatched"))
@@ -74,16 +87,17 @@ class Trials(NamedTuple):
 def load(name: str, settings: dict[str, Any], archive: Path | None) -> Benchmark:
     """Parse the archive. Settings: `inputs` ("unit": Table 4 to [0, 1]; "warped": λ, ln η, p, ln(1 - β), unscaled as in
     the authors' code) and `divergence` ("nan": drop a row without a finite value, the authors' code; "status": drop
-    also every row whose status is not "done", since a diverged run may carry a finite best value).
+    also every row whose status is not "done", since a diverged run may carry a finite best value) and `online` (tasks
+    that online tuning runs on: the split `others` trains on all tasks but one of these).
 
     Raises DataError for a damaged archive, a missing file or column, a point far outside the box (with file and row),
     or a task without any finite row.
     """
-    chosen = counts.take(name, settings, {"inputs": "unit", "divergence": "nan"})
+    chosen = counts.take(name, settings, {"inputs": "unit", "divergence": "nan", "online": []})
     counts.one_of(name, "inputs", chosen["inputs"], ("unit", "warped"))
     counts.one_of(name, "divergence", chosen["divergence"], ("nan", "status"))
     if archive is None:
-        raise DataError(f"benchmark '{name}' needs the archive pd1.tar.gz; run its download first")
+        raise DataError(f"benchmark '{name}' needs its archive in PD1's format; run its download or collection first")
     trials = read(archive)
     unit, outside = unit_inputs(trials)
     x = unit if chosen["inputs"] == "unit" else warped_inputs(trials)
@@ -91,8 +105,11 @@ def load(name: str, settings: dict[str, Any], archive: Path | None) -> Benchmark
     tasks = _tasks(trials, x, kept)
     never = frozenset({TRAINING_ONLY}) & frozenset(tasks)
     splits = {"held_out": leave_group_out(tasks, never_test=never)}
+    if online := [task for task in chosen["online"] if task in tasks]:
+        splits["others"] = leave_one_out(tasks, online)
     matched = matched_blocks(trials, x, kept)
-    lines = report(trials, tasks, {rule: keep(trials, rule) for rule in ("nan", "status")}, never)
+    rules = {rule: keep(trials, rule) for rule in ("nan", "status")}
+    lines = report(trials, tasks, rules, never, published=name == "pd1")
     flags = [*outside, *counts.flat_tasks(tasks)]
     notes = {"counts": lines, "flags": flags, "inputs": chosen["inputs"], "divergence": chosen["divergence"]}
     return Benchmark(name, {"pd1": SPACE}, tasks, matched, splits, notes=notes)
@@ -186,6 +203,13 @@ def unit_inputs(trials: Trials) -> tuple[np.ndarray, list[str]]:
             )
         unit[present, i] = p.encode(np.clip(raw[present, i], p.low, p.high))[:, 0]
     return unit, flags
+
+
+def raw_inputs(unit: np.ndarray) -> np.ndarray:
+    """Return λ, η, p, β (n, 4) of points in the unit cube: the inverse of `unit_inputs`, for tuning online."""
+    columns = SPACE.decode(unit)
+    columns["one_minus_momentum"] = 1 - columns["one_minus_momentum"]
+    return np.column_stack([columns[p.name] for p in SPACE.parameters])
 
 
 def warped_inputs(trials: Trials) -> np.ndarray:

@@ -10,8 +10,22 @@ from metabo.tasks import Task
 ABOUT = 0.2  # tolerance of the numbers that the paper gives as rough
 
 
-def report(trials: Any, tasks: dict[str, Task], kept: dict[str, np.ndarray], never_test: frozenset[str]) -> list[dict]:
-    """Compare the archive with what is stated. `trials`: metabo.data.pd1.Trials; `kept`: rows by divergence rule."""
+def report(
+    trials: Any,
+    tasks: dict[str, Task],
+    kept: dict[str, np.ndarray],
+    never_test: frozenset[str],
+    published: bool = True,
+) -> list[dict]:
+    """Count, and compare with what is stated. `trials`: metabo.data.pd1.Trials; `kept`: rows by divergence rule.
+
+    Not `published`: another archive in PD1's format, of which nothing is stated.
+    """
+    lines = _report(trials, tasks, kept, never_test)
+    return lines if published else [count(line["name"], line["found"]) for line in lines]
+
+
+def _report(trials: Any, tasks: dict[str, Task], kept: dict[str, np.ndarray], never_test: frozenset[str]) -> list[dict]:
     names = list(tasks)
     tested = [name for name in names if name not in never_test]
     per_task = {name: trials.task == name for name in names}

@@ -1,6 +1,7 @@
 """Pre-training of the methods that learn a GP from past tasks: H-NLL, H-EKL, FSBO, ABLR (hyperbo §7.2).
 
-BO then runs with that GP fixed (`metabo.bo.fixed_prior`). The methods differ in mean, kernel and objective only.
+BO then runs with that GP fixed (`metabo.bo.fixed_prior`), or, in online tuning, trains it further
+(`metabo.methods.online`). The methods differ in mean, kernel and objective only.
 Differs from the paper: nothing known; choices that the paper leaves open (initial values) are in
 docs/replication-notes.md.
 """
@@ -8,16 +9,22 @@ docs/replication-notes.md.
 from typing import Any
 
 import jax
-from jaxtyping import Array, Key
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Key
 
 from metabo.errors import ConfigError, unknown
 from metabo.gp.model import GP, build
-from metabo.gp.objectives import ekl_training
-from metabo.pretrain import Log, adam, batches_per_shuffle, lbfgs, over_pairs
-from metabo.training import TrainingSet, moments, pair_indices
+from metabo.gp.objectives import Moments, ekl_training, nll
+from metabo.pretrain import Log, Rows, adam, batches_per_shuffle, lbfgs, over_pairs
+from metabo.training import TrainingSet, moments, pair_indices, sample_rows
 
-OBJECTIVES = {"nll": {"learning_rate", "steps", "batch"}, "ekl": {"steps", "matched_points"}}
-"""Objectives and the settings each reads: NLL is trained by Adam on mini-batches, EKL by L-BFGS on all points."""
+OBJECTIVES = {
+    "nll": {"learning_rate", "steps", "batch"},
+    "ekl": {"steps", "matched_points"},
+    "ekl_nll": {"steps", "matched_points", "batch", "nll_weight"},
+}
+"""Objectives and the settings each reads: NLL is trained by Adam on mini-batches, EKL by L-BFGS on all points; EKL with
+a share of NLL (online, hyperbo §7.5) by L-BFGS too, the NLL over `batch` rows of each task, drawn once."""
 
 
 def check_settings(method: str, settings: dict[str, Any]) -> None:
@@ -25,7 +32,7 @@ def check_settings(method: str, settings: dict[str, Any]) -> None:
     objective = settings["objective"]
     if objective not in OBJECTIVES:
         raise unknown("objective", objective, OBJECTIVES)
-    needed, found = OBJECTIVES[objective], set(settings) - {"objective"}
+    needed, found = OBJECTIVES[objective], set(settings) - {"objective", "outputs"}
     if found != needed:
         raise ConfigError(
             f"config key 'methods.{method}.pretrain': objective '{objective}' reads {', '.join(sorted(needed))}; "
@@ -51,7 +58,15 @@ def pretrain(
     folds, seeds = keys.shape
     flat = keys.reshape(-1)
     starts = jax.vmap(lambda k: start(spec["model"], training.dim, jax.random.fold_in(k, 0)))(flat)
-    draws = jax.vmap(lambda k: jax.random.fold_in(k, 1))(flat)
+    if settings["objective"] == "ekl_nll":
+        joint = joint_data(training, keys, settings)
+
+        def fit(pair):
+            gp, block, sample = pair
+            return lbfgs(lambda g: joint_loss(g, block, sample, settings["nll_weight"]), gp, steps=settings["steps"])
+
+        return over_pairs(fit, (starts, *joint), accelerator)
+    draws = _draws(flat)
     if settings["objective"] == "ekl":
         data = moments(training, draws.reshape(keys.shape), settings["matched_points"])
 
@@ -61,7 +76,7 @@ def pretrain(
 
         return over_pairs(fit, (starts, data), accelerator)
     fold, _ = pair_indices(folds, seeds)
-    rows = jax.tree.map(jax.numpy.asarray, training.rows)
+    rows = jax.tree.map(jnp.asarray, training.rows)
     per_shuffle = batches_per_shuffle(training.counts, settings["batch"])
 
     def fit(pair):
@@ -71,5 +86,35 @@ def pretrain(
             batch=settings["batch"], per_shuffle=per_shuffle,
         )  # fmt: skip
 
-    pairs = (starts, jax.numpy.asarray(training.members)[fold], jax.numpy.asarray(training.present)[fold], draws)
+    pairs = (starts, jnp.asarray(training.members)[fold], jnp.asarray(training.present)[fold], draws)
     return over_pairs(fit, pairs, accelerator)
+
+
+def _draws(keys: Key[Array, " p"]) -> Key[Array, " p"]:
+    """Return the keys that data are drawn with, one per pair."""
+    return jax.vmap(lambda k: jax.random.fold_in(k, 1))(keys)
+
+
+def joint_data(
+    training: TrainingSet, keys: Key[Array, "folds seeds"], settings: dict[str, Any]
+) -> tuple[Moments, Rows]:
+    """Return what the objective "ekl_nll" reads, with a leading axis of folds x seeds: matched moments, drawn rows."""
+    draws = _draws(keys.reshape(-1)).reshape(keys.shape)
+    rows = jax.vmap(lambda k: jax.random.fold_in(k, 1))(draws.reshape(-1)).reshape(keys.shape)
+    return moments(training, draws, settings["matched_points"]), sample_rows(training, rows, settings["batch"])
+
+
+def joint_loss(
+    gp: GP,
+    matched: Moments,
+    rows: Rows,
+    weight: float,
+    own: tuple[Float[Array, "b d"], Float[Array, " b"], Bool[Array, " b"]] | None = None,
+) -> Float[Array, ""]:
+    """EKL + weight x NLL (hyperbo §7.5, weight 0.1). The NLL is the mean over the training tasks and, if `own`, the
+    test task's observations (x, y, mask), has a row, over that task as one more."""
+    likelihood = nll(gp, *rows)
+    if own is not None:
+        tasks, more = jnp.sum(rows.mask.any(axis=1)), own[2].any()
+        likelihood = (tasks * likelihood - jnp.where(more, gp.log_prob(*own), 0.0)) / (tasks + more)
+    return ekl_training(gp, matched) + weight * likelihood

@@ -7,6 +7,9 @@
 - `speedups`: how many iterations fewer one method needs than another;
 - `inference`: Pearson correlation, paired bootstrap, variance split;
 - `losses`: NLL and EKL of the priors.
+
+`online` does the same for the table of online tuning. `relatedness` and `description` read the benchmark itself:
+correlations between tasks, and the tables of tasks and search spaces.
 """
 
 from metabo.metrics.aggregate import (
@@ -17,22 +20,40 @@ from metabo.metrics.aggregate import (
     regret_curves,
     regret_slices,
 )
+from metabo.metrics.description import loader_counts, space_table, task_table
 from metabo.metrics.inference import Difference, Pearson, differences, paired_difference, pearson, variance_split
 from metabo.metrics.losses import loss_runs, loss_table, means_per_repeat
+from metabo.metrics.online import (
+    OnlineRuns,
+    collect_online,
+    infeasible_queries,
+    online_comparison,
+    online_curves,
+    online_final,
+)
+from metabo.metrics.relatedness import correlation_summary, task_correlations
 from metabo.metrics.runs import Runs, collect, metric_sign, paired, repetitions
 from metabo.metrics.speedups import speedup_summary, speedups
 
 __all__ = [
     "Difference",
+    "OnlineRuns",
     "Pearson",
     "Runs",
     "best_metric",
     "collect",
+    "collect_online",
+    "correlation_summary",
     "differences",
+    "infeasible_queries",
+    "loader_counts",
     "loss_runs",
     "loss_table",
     "means_per_repeat",
     "metric_sign",
+    "online_comparison",
+    "online_curves",
+    "online_final",
     "paired",
     "paired_difference",
     "pearson",
@@ -42,7 +63,10 @@ __all__ = [
     "regret_curves",
     "regret_slices",
     "repetitions",
+    "space_table",
     "speedup_summary",
     "speedups",
+    "task_correlations",
+    "task_table",
     "variance_split",
 ]

@@ -5,6 +5,17 @@ Nothing here computes a result, reads a file or touches matplotlib's global stat
 
 from metabo.plots.correlations import correlation_panels
 from metabo.plots.curves import profile_panels, rank_curves, regret_figure
+from metabo.plots.matrices import correlation_matrices
+from metabo.plots.online import online_panels
 from metabo.plots.tables import mean_std_cells, table_figure
 
-__all__ = ["correlation_panels", "mean_std_cells", "profile_panels", "rank_curves", "regret_figure", "table_figure"]
+__all__ = [
+    "correlation_matrices",
+    "correlation_panels",
+    "mean_std_cells",
+    "online_panels",
+    "profile_panels",
+    "rank_curves",
+    "regret_figure",
+    "table_figure",
+]

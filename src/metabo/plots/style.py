@@ -87,6 +87,11 @@ def legend(figure: Figure, names: list[str], lines: bool = True) -> Legend:
     )
 
 
+def imprint(figure: Figure, text: str) -> None:
+    """Print a line below the figure, outside its layout, so that it cannot cover anything."""
+    figure.text(1.0, 0.0, text, ha="right", va="top", fontsize=6, color="0.4")
+
+
 def iteration_axis(ax: Axes, last: int) -> None:
     """Log axis of BO iterations 1..last, with plain numbers."""
     ax.set_xscale("log")

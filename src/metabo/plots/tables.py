@@ -1,4 +1,6 @@
-"""Tables as figures, so that a table artefact has the same three files as a figure (hyperbo Tables 5, 6)."""
+"""Tables as figures, so that a table artefact has the same three files as a figure (hyperbo Tables 3 to 6)."""
+
+from collections.abc import Collection
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -9,10 +11,13 @@ _CHARACTER, _ROW, _GAP = 0.075, 0.2, 0.22
 """Inches: width of a character and height of a row at 8 points, space between columns."""
 
 
-def table_figure(cells: pd.DataFrame, bold: pd.DataFrame, title: str, note: str = "") -> Figure:
+def table_figure(
+    cells: pd.DataFrame, bold: pd.DataFrame, title: str, note: str = "", words: Collection[str] = ()
+) -> Figure:
     """Draw a table of texts: index = row names, columns = headings, `bold` (same shape) marks the best cells.
 
-    The figure is as large as the table needs; `note` is printed below it.
+    The figure is as large as the table needs; `note` is printed below it. Columns in `words` are set flush left, the
+    others, which hold numbers, flush right.
     """
     headings = [str(c) for c in cells.columns]
     names = [str(i) for i in cells.index]
@@ -20,8 +25,8 @@ def table_figure(cells: pd.DataFrame, bold: pd.DataFrame, title: str, note: str 
     widths += [max(len(h), *(len(str(v)) for v in cells[c])) for h, c in zip(headings, cells.columns, strict=True)]
     inches = [_CHARACTER * w + _GAP for w in widths]
     notes = note.splitlines()
-    words = max(len(title) * 1.25, *(0.8 * len(line) for line in notes), 0)
-    width = max(sum(inches), _CHARACTER * words) + 0.4
+    longest = max(len(title) * 1.25, *(0.8 * len(line) for line in notes), 0)
+    width = max(sum(inches), _CHARACTER * longest) + 0.4
     height = _ROW * (len(names) + 3.2 + len(notes)) + 0.2
     with style.theme():
         figure = Figure(figsize=(width, height), layout="none")
@@ -30,11 +35,13 @@ def table_figure(cells: pd.DataFrame, bold: pd.DataFrame, title: str, note: str 
         ax.set(xlim=(0, width), ylim=(height, 0))
         left = (width - sum(inches)) / 2
         edges = [left + sum(inches[:i]) for i in range(len(inches) + 1)]
+        flush = ["left" if heading in words else "right" for heading in headings]
+        x = [edges[c + 1] + _GAP / 2 if side == "left" else edges[c + 2] - _GAP / 2 for c, side in enumerate(flush)]
         y = 0.1 + _ROW
         ax.text(width / 2, y, title, ha="center", va="center", fontsize=10)
         y += 1.4 * _ROW
         for i, heading in enumerate(headings):
-            ax.text(edges[i + 2] - _GAP / 2, y, heading, ha="right", va="center", fontsize=8, weight="bold")
+            ax.text(x[i], y, heading, ha=flush[i], va="center", fontsize=8, weight="bold")
         for rule in (y - 0.7 * _ROW, y + 0.6 * _ROW, y + (0.7 + len(names)) * _ROW):
             ax.plot([left, edges[-1]], [rule, rule], color="black", linewidth=0.8)
         for r, name in enumerate(names):
@@ -42,7 +49,7 @@ def table_figure(cells: pd.DataFrame, bold: pd.DataFrame, title: str, note: str 
             ax.text(left + _GAP / 2, y, name, ha="left", va="center", fontsize=8)
             for c in range(len(headings)):
                 weight = "bold" if bold.iat[r, c] else "normal"
-                ax.text(edges[c + 2] - _GAP / 2, y, cells.iat[r, c], ha="right", va="center", fontsize=8, weight=weight)
+                ax.text(x[c], y, cells.iat[r, c], ha=flush[c], va="center", fontsize=8, weight=weight)
         for line in notes:
             y += _ROW * 1.05
             ax.text(width / 2, y + 0.1, line, ha="center", va="center", fontsize=6.5, color="0.3")

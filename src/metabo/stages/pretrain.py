@@ -14,20 +14,16 @@ def add_arguments(parser: ArgumentParser) -> None:
 def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
     """Pre-train and save; return the sidecar's loss summary."""
     import jax
-    import jax.numpy as jnp
 
     from metabo import priors, registry
-    from metabo.keys import stream
     from metabo.tasks import Benchmark
-    from metabo.training import training_sets
+    from metabo.training import prior_keys, training_sets
 
     module = registry.training_module(spec["method"])
     trained, summary = [], []
-    for training in training_sets(Benchmark.load(args.in_data), spec["split"]):
-        names = [(training.space, fold.name) for fold in training.folds]
-        keys = jnp.stack(
-            [jnp.stack([stream(spec["seed"], "prior", *name, s) for s in range(spec["seeds"])]) for name in names]
-        )
+    outputs = spec["pretrain"].get("outputs", "raw")
+    for training in training_sets(Benchmark.load(args.in_data), spec["split"], outputs):
+        keys = prior_keys(training, spec["seed"], spec["seeds"])
         params, log = module.pretrain(spec, training, keys, jax.default_backend() != "cpu")
         prior = priors.SpacePrior(training.space, training.dim, training.folds, params, *priors.shorten(log, keys.size))
         trained.append(prior)

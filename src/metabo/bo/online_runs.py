@@ -1,0 +1,107 @@
+"""Online tuning of a benchmark's tasks: which runs there are, and the table of what they did (`metabo.results`)."""
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from metabo.bo.online import Method, Step, begin, run
+from metabo.errors import ConfigError, NumericsError
+from metabo.keys import stream
+from metabo.priors import SpacePrior
+from metabo.results import ONLINE_RUN
+from metabo.tasks import Benchmark
+
+UNSOUND_SHARE = 0.05
+"""More unsound steps than this share fail the job."""
+
+
+class Target(NamedTuple):
+    """What is tuned: `evaluate` trains one raw point and returns a trial; `metric` names the trial's field."""
+
+    evaluate: Callable[[np.ndarray], Any]
+    metric: str
+
+
+def tune(
+    benchmark: Benchmark,
+    prior: SpacePrior,
+    method: Method,
+    spec: dict[str, Any],
+    target: Callable[[str], Target],
+    raw: Callable[[np.ndarray], np.ndarray],
+) -> pd.DataFrame:
+    """Tune every test task of the prior's folds, `spec["seeds"]` times; run s starts from prior seed s mod seeds.
+
+    `target` makes a task's target (once per task); `raw` maps unit-cube rows (n, d) to raw points. Raises ConfigError
+    for a space with parameters that are not numbers on a unit interval, NumericsError for too many unsound steps.
+    """
+    require_unit_cube(benchmark, prior.space)
+    tables = []
+    for f, fold in enumerate(prior.folds):
+        for task in fold.test:
+            goal = target(task)
+            for seed in range(spec["seeds"]):
+                prior_seed = seed % prior.seeds
+                started = time.perf_counter()
+                name = f"{task}, seed {seed}"
+                steps = run(
+                    method, begin(method, f, prior_seed), goal.evaluate, lambda x: raw(x[None])[0], goal.metric,
+                    spec["iterations"], stream(spec["seed"], "online", task, seed),
+                    lambda line, name=name: print(f"{name}, {line}", flush=True),
+                )  # fmt: skip
+                ids = {"task": task, "prior_seed": prior_seed, "seed": seed, "metric_name": goal.metric}
+                tables.append(table(benchmark.name, spec, ids, steps))
+                print(f"{name}: {summary(tables[-1])}, {time.perf_counter() - started:.1f} s", flush=True)
+    joined = pd.concat(tables, ignore_index=True)
+    require_sound(joined)
+    return joined
+
+
+def require_unit_cube(benchmark: Benchmark, space: str) -> None:
+    """Raise ConfigError unless the space is a unit cube of numeric parameters."""
+    other = [p.name for p in benchmark.spaces[space].parameters if p.kind not in ("linear", "log")]
+    if other:
+        raise ConfigError(f"space '{space}': online tuning searches a continuous box, but {other} are not numeric")
+    if benchmark.notes.get("inputs", "unit") != "unit":
+        raise ConfigError(
+            f"benchmark '{benchmark.name}': online tuning searches the unit cube, but its inputs are "
+            f"'{benchmark.notes['inputs']}'; set config key 'benchmarks.{benchmark.name}.inputs' to unit"
+        )
+
+
+def table(name: str, spec: dict[str, Any], ids: dict[str, Any], steps: list[Step]) -> pd.DataFrame:
+    """Lay out one run as one row per iteration; the metric is minimised, its best is NaN until a step is feasible."""
+    metric = np.array([step.outcome.metric for step in steps])
+    columns: dict[str, Any] = {
+        "benchmark": name, **{key: spec[key] for key in ("split", "method", "acquisition", "data")}, **ids,
+        "iteration": np.arange(1, len(steps) + 1),
+        "x": [json.dumps([float(v) for v in step.suggestion.x]) for step in steps],
+        "y": np.array([step.outcome.y for step in steps]), "metric": metric,
+        "best_metric": np.fmin.accumulate(metric), "feasible": ~np.isnan(metric),
+        "reason": [step.outcome.reason for step in steps],
+        "mean": np.array([step.suggestion.mean for step in steps]),
+        "std": np.array([step.suggestion.std for step in steps]),
+        "ok": np.array([step.suggestion.ok for step in steps]),
+    }  # fmt: skip
+    return pd.DataFrame(columns)
+
+
+def summary(run: pd.DataFrame) -> str:
+    """Say in one line how a run ended."""
+    best, lost = run["best_metric"].iloc[-1], int((~run["feasible"]).sum())
+    return f"best {run['metric_name'].iloc[0]} {best:.4g} after {len(run)} evaluations, {lost} infeasible"
+
+
+def require_sound(table: pd.DataFrame) -> None:
+    """Raise NumericsError if more than 5 % of the steps had no finite fit or posterior."""
+    bad = table[~table["ok"]]
+    if len(bad) > UNSOUND_SHARE * len(table):
+        first = bad.iloc[0][[*ONLINE_RUN, "iteration"]].to_dict()
+        raise NumericsError(
+            f"{len(bad)} of {len(table)} online steps have no finite posterior or fit, the first: {first}; change "
+            f"learning rate or steps (config key 'methods.{first['method']}')"
+        )

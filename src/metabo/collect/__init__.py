@@ -1,0 +1,1 @@
+"""Collection of this project's own benchmarks: real trainings of networks and classic learners on data in packages."""

@@ -1,0 +1,110 @@
+"""Tables of trials in PD1's columns, and the archive of four JSON-lines files that the `pd1` loader reads.
+
+Column names are those of the published files: `best_X` is the lowest finite value of the curve `X`, `best_X_index` its
+place in the curve and `best_X_step` the training step there.
+"""
+
+import gzip
+import io
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from metabo.collect.training import CURVES
+from metabo.data.pd1 import FILES, INPUTS
+from metabo.files import atomic_path
+
+TEXT = ("study_group", "dataset", "model", "status", "trial_id")
+BEST = tuple(f"best_{curve}" for curve in CURVES)
+COLUMNS = (
+    "study_group", "dataset", "model", "trial_id", "phase", "matched", "status", "hps.batch_size", *INPUTS,
+    *(name for best in BEST for name in (best, f"{best}_index", f"{best}_step")), "global_step", *CURVES,
+)  # fmt: skip
+
+
+def record(curves: np.ndarray, diverged: bool, done: int, steps: int) -> dict[str, Any]:
+    """Return what one training gave, ready for JSON: curves (4, points) as in `CURVES`, None for NaN; `done` of the
+    `steps` were taken. Numbers are the shortest decimals that give the same float32."""
+    shown = {name: [_number(v) for v in curve] for name, curve in zip(CURVES, np.asarray(curves), strict=True)}
+    points = curves.shape[1]
+    places = [steps * (i + 1) // points for i in range(points)]
+    return {"status": "diverged" if diverged else "done", "steps": int(done), "global_step": places, "curves": shown}
+
+
+def row(task: str, trial_id: str, phase: int, matched: bool, point: np.ndarray, found: dict[str, Any]) -> dict:
+    """Return one row of the table from what `record` gave; `task` is the study group; `point`: λ, η, p, β."""
+    _, dataset, model, _, batch = task.split(",")
+    made: dict[str, Any] = {
+        "study_group": task, "dataset": dataset, "model": model, "trial_id": trial_id, "phase": phase,
+        "matched": matched, "status": found["status"], "hps.batch_size": int(batch),
+        **dict(zip(INPUTS, map(float, point), strict=True)),
+    }  # fmt: skip
+    for name in CURVES:
+        curve = np.array(found["curves"][name], np.float32)
+        finite = np.isfinite(curve)
+        place = int(np.argmin(np.where(finite, curve, np.inf))) if finite.any() else None
+        made[f"best_{name}"] = np.nan if place is None else curve[place]
+        made[f"best_{name}_index"] = np.nan if place is None else place
+        made[f"best_{name}_step"] = np.nan if place is None else found["global_step"][place]
+        made[name] = curve
+    made["global_step"] = np.array(found["global_step"], np.int32)
+    return made
+
+
+def frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    """Make the table: hyperparameters float64, metrics and places float32 (NaN: none), curves as arrays per row."""
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    kinds = {name: np.float32 for best in BEST for name in (best, f"{best}_index", f"{best}_step")}
+    return table.astype(kinds | {"phase": np.int8, "matched": bool, "hps.batch_size": np.int32})
+
+
+def write_archive(table: pd.DataFrame, path: str | Path) -> None:
+    """Write a tar.gz of the four published files (phase 1 compressed within, as published), atomically.
+
+    The bytes depend on the rows alone, not on their order or the clock. Absent numbers are null.
+    """
+    table = table.astype({name: str for name in TEXT}).sort_values(["study_group", "trial_id"], kind="stable")
+    with (
+        atomic_path(path) as scratch,
+        open(scratch, "wb") as stream,
+        gzip.GzipFile(filename="", fileobj=stream, mode="wb", compresslevel=6, mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as archive,
+    ):
+        for name in FILES:
+            mine = (table["phase"] == int("phase1" in name)) & (table["matched"] == ("unmatched" not in name))
+            content = "".join(map(_line, table[mine].to_dict("records"))).encode()
+            if "phase1" in name:
+                name, content = f"{name}.gz", gzip.compress(content, 6, mtime=0)
+            info = tarfile.TarInfo(f"pd1/{name}")
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+
+
+def _line(values: dict[str, Any]) -> str:
+    """Return one JSON line; the trial's directory of the published files is its task and name."""
+    shown: dict[str, Any] = {"trial_dir": f"{values['study_group']}/{values['trial_id']}"}
+    for name in COLUMNS:
+        value = values[name]
+        if name in CURVES:
+            shown[name] = [_number(v) for v in value]
+        elif name == "global_step":
+            shown[name] = [int(v) for v in value]
+        elif name.startswith("best_"):
+            number = _number(value)
+            shown[name] = int(number) if number is not None and name.endswith(("_index", "_step")) else number
+        elif name in INPUTS:
+            shown[name] = float(value)
+        elif name == "matched":
+            shown[name] = bool(value)
+        else:
+            shown[name] = int(value) if name in ("phase", "hps.batch_size") else str(value)
+    return json.dumps(shown, allow_nan=False) + "\n"
+
+
+def _number(value: float) -> float | None:
+    """Return the shortest decimal that gives the same float32, None if it is not finite."""
+    return float(str(np.float32(value))) if np.isfinite(value) else None

@@ -1,0 +1,246 @@
+"""The benchmark pd1_mini: small networks trained for real over PD1's search space, written as PD1's own files.
+
+24 tasks = data set x network x batch size. Every trial trains one network with Nesterov momentum and the polynomial
+schedule (hyperbo §7.1, Table 4, Eq. 25) at one point (λ, η, p, β): matched points are shared by all tasks, unmatched
+ones are each task's own. Phase 0 is a pilot, phase 1 the main collection, as in PD1.
+"""
+
+import time
+import zlib
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+import pandas as pd
+from scipy.stats import qmc, spearmanr
+
+from metabo.collect import images, networks, tabular, text
+from metabo.collect.journal import Journal
+from metabo.collect.pd1_format import frame, record, row, write_archive
+from metabo.collect.training import CHUNK, POINTS, Data, Result, trainer
+from metabo.data.pd1 import INPUTS, METRIC, SPACE
+from metabo.errors import DataError, unknown
+from metabo.keys import stream
+
+UNITS = {
+    "mnist5k-simple_cnn-32": {"data": "mnist5k", "variant": "simple_cnn", "batch": 32, "epochs": 3},
+    "mnist5k-simple_cnn-128": {"data": "mnist5k", "variant": "simple_cnn", "batch": 128, "epochs": 3},
+    "mnist5k-max_pool_relu-32": {"data": "mnist5k", "variant": "max_pool_relu", "batch": 32, "epochs": 3},
+    "mnist5k-max_pool_relu-128": {"data": "mnist5k", "variant": "max_pool_relu", "batch": 128, "epochs": 3},
+    "mnist5k-max_pool_tanh-32": {"data": "mnist5k", "variant": "max_pool_tanh", "batch": 32, "epochs": 3},
+    "mnist5k-max_pool_tanh-128": {"data": "mnist5k", "variant": "max_pool_tanh", "batch": 128, "epochs": 3},
+    "digits-simple_cnn-16": {"data": "digits", "variant": "simple_cnn", "batch": 16, "epochs": 12},
+    "digits-simple_cnn-64": {"data": "digits", "variant": "simple_cnn", "batch": 64, "epochs": 12},
+    "digits-max_pool_relu-16": {"data": "digits", "variant": "max_pool_relu", "batch": 16, "epochs": 12},
+    "digits-max_pool_relu-64": {"data": "digits", "variant": "max_pool_relu", "batch": 64, "epochs": 12},
+    "digits-max_pool_tanh-16": {"data": "digits", "variant": "max_pool_tanh", "batch": 16, "epochs": 12},
+    "digits-max_pool_tanh-64": {"data": "digits", "variant": "max_pool_tanh", "batch": 64, "epochs": 12},
+    "mnist1d-mlp-32": {"data": "mnist1d", "variant": "mlp", "batch": 32, "epochs": 8},
+    "mnist1d-mlp-128": {"data": "mnist1d", "variant": "mlp", "batch": 128, "epochs": 8},
+    "mnist1d-max_pool_relu-32": {"data": "mnist1d", "variant": "max_pool_relu", "batch": 32, "epochs": 6},
+    "mnist1d-max_pool_relu-128": {"data": "mnist1d", "variant": "max_pool_relu", "batch": 128, "epochs": 6},
+    "satimage-mlp-32": {"data": "satimage", "variant": "mlp", "batch": 32, "epochs": 6},
+    "satimage-mlp-128": {"data": "satimage", "variant": "mlp", "batch": 128, "epochs": 6},
+    "phoneme-mlp-32": {"data": "phoneme", "variant": "mlp", "batch": 32, "epochs": 8},
+    "phoneme-mlp-128": {"data": "phoneme", "variant": "mlp", "batch": 128, "epochs": 8},
+    "letter-mlp-32": {"data": "letter", "variant": "mlp", "batch": 32, "epochs": 6},
+    "letter-mlp-128": {"data": "letter", "variant": "mlp", "batch": 128, "epochs": 6},
+    "descr-transformer-8": {"data": "descr", "variant": "transformer", "batch": 8, "epochs": 2},
+    "descr-transformer-32": {"data": "descr", "variant": "transformer", "batch": 32, "epochs": 2},
+}
+
+MODELS = {
+    "simple_cnn": ("simple_cnn", "smpl_cnn"),
+    "max_pool_relu": ("max_pooling_cnn", "maxp_relu"),
+    "max_pool_tanh": ("max_pooling_cnn", "maxp_tanh"),
+    "mlp": ("mlp", "mlp"),
+    "transformer": ("transformer", "trfmr"),
+}
+"""Model of each variant, and its word in the name of a task."""
+
+ONLINE = {
+    "mnist5k_smpl_cnn,mnist5k,simple_cnn,simple_cnn,32": "error_rate",
+    "mnist5k_maxp_relu,mnist5k,max_pooling_cnn,max_pool_relu,128": "error_rate",
+    "digits_maxp_relu,digits,max_pooling_cnn,max_pool_relu,16": "error_rate",
+    "digits_maxp_tanh,digits,max_pooling_cnn,max_pool_tanh,64": "error_rate",
+    "mnist1d_mlp,mnist1d,mlp,mlp,128": "error_rate",
+    "mnist1d_maxp_relu,mnist1d,max_pooling_cnn,max_pool_relu,32": "error_rate",
+    "satimage_mlp,satimage,mlp,mlp,32": "error_rate",
+    "letter_mlp,letter,mlp,mlp,128": "error_rate",
+    "descr_trfmr,descr,transformer,transformer,8": "ce_loss",
+}
+"""Tasks that are tuned online and the metric that each minimises (hyperbo §7.5: text tasks the cross entropy)."""
+
+POINTS_SEED = 20231
+"""Of the matched points; those of a task are keyed by its name."""
+
+PROBE = 400
+"""Training examples on which the training curve is evaluated."""
+
+__all__ = ["ONLINE", "UNITS", "Trial", "agreement", "collect", "evaluator", "retrain", "write_archive"]
+
+
+class Trial(NamedTuple):
+    """Best validation values of one training over its curve, NaN if there is none; `status`: done or diverged."""
+
+    error_rate: float
+    ce_loss: float
+    status: str
+
+
+class Planned(NamedTuple):
+    """One trial to run: its name within the unit, phase, whether its point is matched, and the point λ, η, p, β."""
+
+    name: str
+    phase: int
+    matched: bool
+    point: np.ndarray
+
+
+def study_group(unit: str) -> str:
+    """Return the task's name, "name,dataset,model,variant,batch size" as in PD1."""
+    settings = UNITS[unit]
+    model, word = MODELS[settings["variant"]]
+    data = settings["data"]
+    return f"{data}_{word},{data},{model},{settings['variant']},{settings['batch']}"
+
+
+def plan(unit: str, sizes: dict[str, int]) -> list[Planned]:
+    """List the trials of a unit. `sizes`: pilot (matched and as many unmatched, phase 0), matched and unmatched
+    (phase 1). A larger size only adds trials. Raises ConfigError for an unknown unit."""
+    if unit not in UNITS:
+        raise unknown("task of pd1_mini", unit, UNITS)
+    listed = []
+    for phase, numbers in enumerate(((sizes["pilot"], sizes["pilot"]), (sizes["matched"], sizes["unmatched"]))):
+        for kind, number in zip(("matched", "unmatched"), numbers, strict=True):
+            matched = kind == "matched"
+            seed = POINTS_SEED + phase if matched else zlib.crc32(f"{unit} phase {phase}".encode())
+            for i, point in enumerate(points(number, seed)):
+                listed.append(Planned(f"phase{phase}-{kind}-{i:05d}", phase, matched, point))
+    return listed
+
+
+def points(number: int, seed: int) -> np.ndarray:
+    """Return a (number, 4) scrambled Halton sequence over PD1's box (hyperbo Table 4): λ, η, p, β."""
+    unit = qmc.Halton(SPACE.dim, scramble=True, rng=np.random.default_rng(seed)).random(number)
+    columns = list(SPACE.decode(unit).values())
+    columns[3] = 1 - columns[3]
+    return np.stack(columns, axis=1)
+
+
+def data_of(name: str) -> Data:
+    """Load a data set, by its name in `UNITS`. Raises DataError."""
+    made = {"mnist5k": images.mnist5k, "digits": images.digits, "mnist1d": images.mnist1d, "descr": text.descriptions}
+    if name in made:
+        return made[name]()
+    table = tabular.load(name, train=3000, valid=1500)
+    y_train, y_valid = (np.asarray(y, np.int32) for y in (table.y_train, table.y_valid))
+    return Data(table.x_train, y_train, table.x_valid, y_valid, table.classes)
+
+
+@lru_cache(maxsize=2)
+def runner(unit: str) -> tuple[Callable[[jax.Array, np.ndarray], Result], int]:
+    """Return the unit's training program (see `training.trainer`) and its number of steps T."""
+    settings = UNITS[unit]
+    data = data_of(settings["data"])
+    network = networks.build(settings["variant"], data.x_train.shape[1:], data.classes)
+    steps = POINTS * round(settings["epochs"] * len(data.x_train) / settings["batch"] / POINTS)
+    return trainer(network, data, settings["batch"], steps, 64 if settings["data"]=="descr" else PROBE), steps
+
+
+def train_points(unit: str, names: list[str], points: np.ndarray, seed: int) -> dict[str, dict[str, Any]]:
+    """Train at (n, 4) points; name -> JSON-ready result. Each has its own random stream, keyed by its name alone."""
+    run, steps = runner(unit)
+    keys = jax.numpy.stack([stream(seed, unit, name) for name in names])
+    result = run(keys, points)
+    return {name: record(*(part[i] for part in result), steps) for i, name in enumerate(names)}
+
+
+def collect(unit: str, sizes: dict[str, int], seed: int, journal: Journal) -> pd.DataFrame:
+    """Train every planned trial of a unit that the journal does not hold, and return the table of all, in order.
+
+    Results do not depend on what was in the journal, nor on the sizes. Raises ConfigError for an unknown unit,
+    DataError if the raw data are missing.
+    """
+    planned = plan(unit, sizes)
+    missing = [trial for trial in planned if trial.name not in journal.records]
+    began = time.monotonic()
+    for first in range(0, len(missing), CHUNK):
+        chunk = missing[first : first + CHUNK]
+        place = np.stack([trial.point for trial in chunk])
+        journal.add(train_points(unit, [trial.name for trial in chunk], place, seed))
+        diverged = sum(record["status"] == "diverged" for record in journal.records.values())
+        done = len(planned) - len(missing) + first + len(chunk)
+        spent = time.monotonic() - began
+        print(f"{unit}: {done} of {len(planned)} trials, {diverged} diverged, {spent:.0f} s", flush=True)
+    task = study_group(unit)
+    return frame([row(task, t.name, t.phase, t.matched, t.point, journal.records[t.name]) for t in planned])
+
+
+def retrain(table_rows: pd.DataFrame, sizes: dict[str, int], seed: int) -> pd.DataFrame:
+    """Train the trials of the given rows again, in their order. `sizes` has no influence: a trial's name and point,
+    which the row holds, say all. Raises DataError for a task that is not of this benchmark."""
+    units = {study_group(unit): unit for unit in UNITS}
+    made: dict[tuple[str, str], dict[str, Any]] = {}
+    rows = table_rows.to_dict("records")
+    for task in dict.fromkeys(str(r["study_group"]) for r in rows):
+        if task not in units:
+            raise DataError(f"pd1_mini: row with {'study_group'} '{task}', which is no task of this benchmark")
+        mine = [r for r in rows if str(r["study_group"]) == task]
+        place = np.array([[r[name] for name in INPUTS] for r in mine], np.float64)
+        found = train_points(units[task], [str(r["trial_id"]) for r in mine], place, seed)
+        for r, point in zip(mine, place, strict=True):
+            name = str(r["trial_id"])
+            made[task, name] = row(task, name, int(r["phase"]), bool(r["matched"]), point, found[name])
+    return frame([made[str(r["study_group"]), str(r["trial_id"])] for r in rows])
+
+
+def agreement(ours: pd.DataFrame, shipped: pd.DataFrame) -> dict[str, Any]:
+    """Compare the trials that two tables share, by best validation error rate and status; ready for JSON.
+
+    Returns rows (compared), only_ours, only_shipped, share_equal (both absent counts as equal), max_difference,
+    median_difference and spearman (of the rows with both values; None if there are too few) and status_agreement.
+    """
+    key = ["study_group", "trial_id"]
+    left, right = (t[[*key, METRIC, "status"]].astype(dict.fromkeys([*key, "status"], str)) for t in (ours, shipped))
+    both = left.merge(right, on=key, how="outer", suffixes=("", "_shipped"), indicator=True)
+    sides = both["_merge"].value_counts()
+    both = both[both["_merge"] == "both"]
+    a, b = (both[name].to_numpy(np.float64) for name in (METRIC, f"{METRIC}_shipped"))
+    finite = np.isfinite(a) & np.isfinite(b)
+    difference = np.abs(a - b)[finite]
+    rank = spearmanr(a[finite], b[finite]).statistic if len(difference) > 2 else np.nan
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    return {
+        "rows": len(both),
+        "only_ours": int(sides["left_only"]),
+        "only_shipped": int(sides["right_only"]),
+        "share_equal": float(same.mean()) if len(both) else None,
+        "max_difference": float(difference.max()) if len(difference) else None,
+        "median_difference": float(np.median(difference)) if len(difference) else None,
+        "spearman": float(rank) if np.isfinite(rank) else None,
+        "status_agreement": float((both["status"] == both["status_shipped"]).mean()) if len(both) else None,
+    }
+
+
+def evaluator(task: str, seed: int) -> Callable[[np.ndarray], Trial]:
+    """Return the function that trains a task's network at raw (λ, η, p, β), for online tuning.
+
+    `task` is the study group. The initial weights and the order of the data depend on seed, task and point, so the
+    same point gives the same value. The network's program is compiled at the first call for the task, and is the one
+    that collects. Raises ConfigError for an unknown task, DataError if the raw data are missing.
+    """
+    units = {study_group(unit): unit for unit in UNITS}
+    if task not in units:
+        raise unknown("task of pd1_mini", task, units)
+    unit = units[task]
+
+    def evaluate(point: np.ndarray) -> Trial:
+        raw = np.asarray(point, np.float64).reshape(4)
+        name = f"online-{raw.tobytes().hex()}"
+        found = row(task, name, 0, False, raw, train_points(unit, [name], raw[None], seed)[name])
+        return Trial(float(found[METRIC]), float(found["best_valid/ce_loss"]), found["status"])
+
+    return evaluate

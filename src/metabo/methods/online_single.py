@@ -1,0 +1,37 @@
+"""Online tuning with a GP fitted to the test task alone: STBO and STBOH (hyperbo §7.5).
+
+As in offline BO (`metabo.methods.single_task`), each fit starts from the previous one; the outputs are mapped to
+[-2, 2] anew before each.
+"""
+
+from typing import Any
+
+import jax
+from jaxtyping import Array, Bool, Key, PyTree
+
+from metabo.bo.online import Data, Tuner
+from metabo.methods import single_task
+from metabo.priors import SpacePrior
+from metabo.training import TrainingSet
+
+
+def online(
+    trained_from: dict[str, Any],
+    prior: SpacePrior,
+    training: TrainingSet,
+    settings: dict[str, Any],
+    acquisition: str,
+    budget: int,
+) -> Tuner:
+    """Return the method for all folds and seeds of the untrained parameters; the training tasks are not read."""
+    policy = single_task.policy(prior.params, settings, acquisition, budget)
+
+    def priors(fold: int, prior_seed: int) -> tuple[PyTree, PyTree]:
+        pair = prior.pair(fold, prior_seed)
+        return jax.tree.map(lambda leaf: leaf[pair], prior.params), ()
+
+    def refit(params: PyTree, context: PyTree, data: Data, key: Key[Array, ""]) -> tuple[PyTree, Bool[Array, ""]]:
+        return policy.fit(params, *data)
+
+    search = {key: settings[key] for key in ("starts", "polish", "polish_steps")}
+    return Tuner(policy.to_gp, refit, priors, policy.acquisition, prior.dim, budget, **search)

@@ -1,0 +1,74 @@
+"""What a benchmark holds: its tasks (hyperbo Table 3), its search space (Table 4), and the counts of its loader."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from metabo.errors import DataError
+from metabo.spaces import Parameter, SearchSpace
+from metabo.tasks import Benchmark
+
+
+def task_table(benchmark: Benchmark) -> pd.DataFrame:
+    """Return one row per task: task, group, role, points, finite, diverged_share.
+
+    `points` are the evaluations known to the benchmark, with and without a value; `finite` those with one, which the
+    methods use; `diverged_share` the rest over `points`. Role: "test" if a fold of the split `held_out` tests it, else
+    "training only"; "online" is added for tasks of the split `others`.
+    """
+    tested = {name: {t for fold in folds for t in fold.test} for name, folds in benchmark.splits.items()}
+    rows = []
+    for task in benchmark.tasks.values():
+        finite, lost = len(task.y), len(task.diverged)
+        role = "test" if task.name in tested.get("held_out", ()) else "training only"
+        role += ", online" if task.name in tested.get("others", ()) else ""
+        row = {"task": task.name, "group": task.group, "role": role, "points": finite + lost, "finite": finite}
+        rows.append({**row, "diverged_share": lost / (finite + lost)})
+    return pd.DataFrame(rows)
+
+
+def space_table(benchmark: Benchmark) -> pd.DataFrame:
+    """Return one row per numeric parameter: space, parameter, scale, low, high, found_low, found_high, points, outside.
+
+    `found_low`, `found_high`: least and greatest value of all evaluations, also those without an output, in the
+    parameter's own unit; `outside`: how many of them lie outside [low, high] (claim C08). A loader that maps inputs to
+    the unit cube has clipped points a hair outside and says so in its notes. Raises DataError for a space with
+    discrete parameters, which has no ranges.
+    """
+    rows = []
+    for space in benchmark.spaces.values():
+        tasks = [task for task in benchmark.tasks.values() if task.space == space.name]
+        raw = _raw(space, np.concatenate([a for t in tasks for a in (t.x, t.diverged)]), benchmark.notes.get("inputs"))
+        for parameter, values in zip(space.parameters, raw.T, strict=True):
+            slack = 1e-9 * (parameter.high - parameter.low)
+            outside = int(((values < parameter.low - slack) | (values > parameter.high + slack)).sum())
+            row = {"space": space.name, "parameter": parameter.name, "scale": parameter.kind}
+            row |= {"low": parameter.low, "high": parameter.high}
+            row |= {"found_low": values.min(), "found_high": values.max(), "points": len(values), "outside": outside}
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _raw(space: SearchSpace, x: np.ndarray, inputs: str | None) -> np.ndarray:
+    """Return (n, parameters) values in the parameters' own units, from unit-cube or warped (log, unscaled) inputs."""
+    discrete = [p.name for p in space.parameters if p.kind not in ("linear", "log")]
+    if discrete:
+        raise DataError(f"space '{space.name}': {discrete} have levels, not a range; choose a benchmark without")
+    return np.stack(
+        [_unwarp(p, column, inputs == "warped") for p, column in zip(space.parameters, x.T, strict=True)], 1
+    )
+
+
+def _unwarp(parameter: Parameter, column: np.ndarray, warped: bool) -> np.ndarray:
+    if not warped:
+        return parameter.decode(column[:, None])
+    return np.exp(column) if parameter.kind == "log" else column
+
+
+def loader_counts(benchmark: Benchmark) -> pd.DataFrame:
+    """Return what the loader counted beside what is stated: count, stated (NaN if nothing is), found, differs."""
+    lines: list[dict[str, Any]] = benchmark.notes.get("counts", [])
+    columns = {"name": "count", "expected": "stated", "found": "found", "differs": "differs"}
+    table = pd.DataFrame(lines, columns=list(columns)).rename(columns=columns)
+    return table.astype({"stated": np.float64, "found": np.float64, "differs": bool})

@@ -1,0 +1,27 @@
+"""Stage `archive`: write a collected table as an archive in the published format, which the loader reads."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Any
+
+from metabo.stages.common import Outcome, main
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the input."""
+    parser.add_argument("--in-table", required=True, help="collected or shipped table")
+
+
+def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
+    """Write the archive; a shipped table is checked against its recorded checksum first."""
+    from metabo import registry
+    from metabo.collect import shipped
+
+    path = Path(args.in_table)
+    table = shipped.read(spec["benchmark"], path) if spec["source"] == "shipped" else shipped.read_table(path)
+    registry.collector(spec["benchmark"]).write_archive(table, args.out)
+    return {"trials": len(table)}
+
+
+if __name__ == "__main__":
+    main("archive", add_arguments, work)

@@ -1,0 +1,31 @@
+"""Stage `collect`: train every configuration of one unit (a task or a data set) of an embedded benchmark."""
+
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from metabo.stages.common import Outcome, main
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the journal: finished trials, so that a killed job goes on where it stopped."""
+    parser.add_argument("--journal", required=True, help="record of finished trials (kept when the job is killed)")
+
+
+def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
+    """Collect the unit `spec["unit"]` of `spec["benchmark"]` with `spec["sizes"]`."""
+    from metabo import codegraph, provenance, registry
+    from metabo.collect import shipped
+    from metabo.collect.journal import Journal
+    from metabo.files import canonical
+
+    code = provenance.code_hash(codegraph.inputs(codegraph.stage_roots("collect", spec)))
+    journal = Journal(args.journal, f"{canonical(spec)} {code}")
+    resumed = len(journal.records)
+    table = registry.collector(spec["benchmark"]).collect(spec["unit"], spec["sizes"], spec["seed"], journal)
+    shipped.write_table(table, args.out)
+    journal.remove()
+    return {"trials": len(table), "resumed_trials": resumed, "statuses": table["status"].value_counts().to_dict()}
+
+
+if __name__ == "__main__":
+    main("collect", add_arguments, work)

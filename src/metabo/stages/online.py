@@ -1,0 +1,51 @@
+"""Stage `online`: tune the test tasks of a split with one method, each evaluation a real training."""
+
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from metabo.stages.common import main
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the inputs: benchmark and priors."""
+    parser.add_argument("--in-data", required=True, help="benchmark (.npz)")
+    parser.add_argument("--in-prior", required=True, help="priors (.npz)")
+
+
+def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
+    """Tune every test task and write the online table."""
+    import importlib
+
+    import pandas as pd
+
+    from metabo import priors, registry, results
+    from metabo.bo.online_runs import Target, tune
+    from metabo.files import digest
+    from metabo.tasks import Benchmark
+    from metabo.training import training_sets
+
+    benchmark = Benchmark.load(args.in_data)
+    trained_from, trained = priors.load(args.in_prior)
+    collector = importlib.import_module(registry.evaluator(spec["benchmark"]))
+    loader = importlib.import_module(registry.loader(spec["benchmark"]))
+    module = registry.online_module(spec["method"])
+    spec = {**spec, "data": digest(args.in_data)[:12]}
+
+    def target(task: str) -> Target:
+        return Target(collector.evaluator(task, spec["seed"]), collector.ONLINE[task])
+
+    tables = []
+    sets = training_sets(benchmark, spec["split"], trained_from["pretrain"].get("outputs", "raw"))
+    for prior, training in zip(trained, sets, strict=True):
+        method = module.online(trained_from, prior, training, spec["online"], spec["acquisition"], spec["iterations"])
+        tables.append(tune(benchmark, prior, method, spec, target, loader.raw_inputs))
+    table = pd.concat(tables, ignore_index=True)
+    results.write_online(table, args.out)
+    return {
+        "seeds": list(range(spec["seeds"])), "rows": len(table), "infeasible": int((~table["feasible"]).sum()),
+        "unsound_steps": int((~table["ok"]).sum()),
+    }  # fmt: skip
+
+
+if __name__ == "__main__":
+    main("online", add_arguments, work)

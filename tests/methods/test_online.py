@@ -1,0 +1,420 @@
+"""Online methods: mapped training data, the joint loss, re-training at every iteration, and the stages end to end."""
+
+import json
+import sys
+from argparse import Namespace
+from types import ModuleType, SimpleNamespace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from metabo import codegraph, config, priors, registry, results
+from metabo.bo.online import Data, ask, begin, tell
+from metabo.bo.rescale import rescale
+from metabo.errors import ConfigError
+from metabo.evaluation import evaluate
+from metabo.methods.pretrained import joint_data, joint_loss
+from metabo.stages import online as online_stage
+from metabo.stages import pretrain as pretrain_stage
+from metabo.training import moments, prior_keys, sample_rows, training_sets
+from tests import tiny_online
+from tests.references import DenseGP, maximum_likelihood
+
+METHODS, LEARNERS, GP_METHODS = tiny_online.METHODS, tiny_online.LEARNERS, tiny_online.GP_METHODS
+BUDGET = 7
+
+
+# --- registration -----------------------------------------------------------------------------------------------------
+
+
+def test_methods_and_settings_of_the_paper():
+    assert METHODS == ["h_ekl_online", "h_nll_online", "rand", "stbo_online", "stboh_online"]
+    entries = {name: registry.method(name) for name in METHODS}
+    assert all(entry["acquisition"] == "ucb18" for name, entry in entries.items() if name != "rand")
+    for name in LEARNERS:
+        assert entries[name]["model"] == {"mean": "linear_mlp", "kernel": "matern32", "features": [8]}
+        assert entries[name]["pretrain"]["outputs"] == "mapped"
+    assert entries["h_ekl_online"]["pretrain"]["nll_weight"] == 0.1
+    assert entries["stbo_online"]["model"] == registry.method("stbo")["model"]
+    for name in GP_METHODS:
+        offline = registry.method(name.removesuffix("_online"))
+        assert all(entries[name][key] == offline[key] for key in ("label", "colour", "marker", "dashes"))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_registered_entry_is_complete(method):
+    assert callable(registry.online_module(method).online)
+    assert isinstance(registry.method(method)["online"], dict)
+    if method != "rand":
+        with pytest.raises(ConfigError, match=f"method '{method}' has no policy_module; methods that have one: ablr"):
+            registry.policy_module(method)
+
+
+def test_a_job_depends_on_its_own_method_and_benchmark_only():
+    def names(method):
+        spec = {"method": method, "benchmark": "pd1_mini"}
+        sources = codegraph.files(codegraph.stage_roots("online", spec))
+        return {path.relative_to(codegraph.PACKAGE_ROOT).as_posix() for path in sources}
+
+    shared = {"bo/online.py", "bo/online_runs.py", "bo/rescale.py", "collect/pd1_mini.py", "data/pd1.py"}
+    learned, single, random = names("h_nll_online"), names("stboh_online"), names("rand")
+    assert all(shared <= listed for listed in (learned, single, random))
+    assert {"methods/online.py", "methods/pretrained.py"} <= learned - single - random
+    assert {"methods/online_single.py", "methods/single_task.py"} <= single - learned - random
+    assert not {"bo/loop.py", "bo/fixed_prior.py", "bo/trajectories.py"} & (learned | random)
+    with pytest.raises(ConfigError, match=r"benchmark 'tables' is a table: it cannot evaluate new points.*pd1_mini"):
+        codegraph.stage_roots("online", {"method": "rand", "benchmark": "tables"})
+
+
+def test_offline_specs_know_nothing_of_outputs():
+    settings = {"methods": {}, "seed": 0, "pretrain": dict.fromkeys(("seeds", "adam_steps", "lbfgs_steps"), 5)}
+    settings["pretrain"]["matched_points"] = 5
+    settings["online"] = {"seeds": 3}
+    spec = config.pretrain_spec(settings, "tables", "held_out", "h_nll")
+    assert spec["pretrain"] == {"objective": "nll", "learning_rate": 1e-3, "batch": 50, "steps": 5}
+    assert spec["seeds"] == 5
+    assert config.pretrain_spec(settings, "tables", "held_out", "h_nll_online")["seeds"] == 3
+
+
+# --- training data ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def training():
+    (only,) = training_sets(tiny_online.benchmark(), "others", "mapped")
+    return only
+
+
+def mapped(values):
+    """The formula of hyperbo §7.5, plainly."""
+    plus = lambda v: np.log1p(np.exp(v))  # noqa: E731
+    return 4 * plus(values - np.median(values)) / plus(values.max() - np.median(values)) - 2
+
+
+def test_training_rows_are_mapped_and_hold_the_diverged_inputs(training):
+    benchmark = tiny_online.benchmark()
+    names = list(dict.fromkeys(name for fold in training.folds for name in fold.train))
+    lost = 0
+    for i, name in enumerate(names):
+        task, mask = benchmark.tasks[name], training.rows.mask[i]
+        good, lost = len(task.y), lost + len(task.diverged)
+        assert mask.sum() == training.counts[i] == good + len(task.diverged)
+        np.testing.assert_allclose(training.rows.y[i][:good], mapped(task.y), rtol=1e-12)
+        np.testing.assert_array_equal(training.rows.y[i][mask][good:], -2)
+        np.testing.assert_array_equal(training.rows.x[i][mask], np.concatenate([task.x, task.diverged]))
+    assert lost >= 3
+    for fold, blocks in zip(training.folds, training.matched, strict=True):
+        (block,) = blocks
+        assert block.tasks == fold.train
+        for column, name in zip(block.y.T, block.tasks, strict=True):
+            task = benchmark.tasks[name]
+            rows = [int(np.flatnonzero((task.x == x).all(axis=1))[0]) for x in block.x]
+            np.testing.assert_allclose(column, mapped(task.y)[rows], rtol=1e-12)
+
+
+def test_raw_outputs_stay_as_they_are_and_other_names_are_refused():
+    benchmark = tiny_online.benchmark()
+    (raw,) = training_sets(benchmark, "others")
+    for i, name in enumerate(("q", "text", "p")):
+        np.testing.assert_array_equal(raw.rows.y[i][raw.rows.mask[i]], benchmark.tasks[name].y)
+    with pytest.raises(ConfigError, match=r"unknown outputs 'maped'\. Did you mean 'mapped'\?"):
+        training_sets(benchmark, "others", "maped")
+
+
+def test_drawn_rows_are_distinct_rows_of_their_tasks(training):
+    keys = prior_keys(training, 0, 2)
+    for batch, width in ((5, 5), (99, training.rows.mask.shape[1])):
+        drawn = sample_rows(training, keys, batch)
+        assert drawn.x.shape == (6, 2, width, 2)
+        for pair in range(6):
+            for member, task in enumerate(training.members[pair // 2]):
+                mask = np.asarray(drawn.mask[pair, member])
+                assert mask.sum() == min(batch, training.counts[task])
+                pool = training.rows.x[task][training.rows.mask[task]]
+                places = [int(np.flatnonzero((pool == x).all(1))[0]) for x in np.asarray(drawn.x[pair, member])[mask]]
+                assert len(set(places)) == len(places)
+                np.testing.assert_array_equal(drawn.y[pair, member][mask], training.rows.y[task][places])
+    small = sample_rows(training, keys, 5)
+    assert not np.array_equal(small.x[0], small.x[1])  # every pair draws its own
+
+
+# --- the joint loss ---------------------------------------------------------------------------------------------------
+
+
+def dense_joint(gp, training, fold, drawn, weight, own=None):
+    """EKL (Eq. 7 less constants) + weight x mean NLL, with dense matrices."""
+    dense = DenseGP(gp)
+    ekl = []
+    for block in training.matched[fold]:
+        mean, covariance = maximum_likelihood(block.y)
+        sigma = dense.covariance(block.x)
+        shift = mean - dense.mean(block.x)
+        inverse = np.linalg.inv(sigma)
+        ekl.append(0.5 * (np.trace(inverse @ covariance) + shift @ inverse @ shift + np.linalg.slogdet(sigma)[1]))
+    tasks = [(np.asarray(x)[m], np.asarray(y)[m]) for x, y, m in zip(*map(np.asarray, drawn), strict=True)]
+    losses = [dense.nll(x, y) for x, y in [*tasks, *([own] if own else [])]]
+    return np.mean(ekl) + weight * np.mean(losses)
+
+
+@pytest.mark.parametrize("weight", [0.1, 2.0])
+def test_the_joint_loss_is_the_sum_of_its_dense_parts(training, weight):
+    spec, _ = tiny_online.specs("h_ekl_online")
+    gp = registry.training_module("h_ekl_online").start(spec["model"], 2, jax.random.key(3))
+    data, drawn = joint_data(training, prior_keys(training, 0, 2), spec["pretrain"])
+    rng = np.random.default_rng(0)
+    x, y, mask = rng.uniform(size=(BUDGET, 2)), rng.normal(size=BUDGET), np.arange(BUDGET) < 4
+    own = tuple(map(jnp.asarray, (x, y, mask)))
+    nothing = (own[0], own[1], jnp.zeros(BUDGET, dtype=bool))
+    loss = jax.jit(lambda pair, own: joint_loss(gp, *pair, weight, own))
+    for pair in (0, 3):
+        here = jax.tree.map(lambda leaf, pair=pair: leaf[pair], (data, drawn))
+        expected = dense_joint(gp, training, pair // 2, here[1], weight)
+        np.testing.assert_allclose(joint_loss(gp, *here, weight), expected, rtol=1e-9)
+        np.testing.assert_allclose(loss(here, nothing), expected, rtol=1e-9)  # no observation yet
+        expected = dense_joint(gp, training, pair // 2, here[1], weight, (x[mask], y[mask]))
+        np.testing.assert_allclose(loss(here, own), expected, rtol=1e-9)
+
+
+def test_the_matched_points_are_those_of_the_priors_own_draw(training):
+    spec, _ = tiny_online.specs("h_ekl_online", pretrain={"matched_points": 3})
+    keys = prior_keys(training, 0, 2)
+    data, _ = joint_data(training, keys, spec["pretrain"])
+    draws = jax.vmap(lambda k: jax.random.fold_in(k, 1))(keys.reshape(-1)).reshape(keys.shape)
+    np.testing.assert_array_equal(data.x, moments(training, draws, 3).x)
+    assert data.mask.sum() == 6 * 3
+
+
+# --- re-training ------------------------------------------------------------------------------------------------------
+
+
+class Workshop:
+    """Priors and methods on the tiny benchmark, each made once."""
+
+    def __init__(self, training):
+        self.training, self.made = training, {}
+
+    def prior(self, method, **overrides):
+        spec, _ = tiny_online.specs(method, **overrides)
+        key = json.dumps(spec, sort_keys=True)
+        if key not in self.made:
+            module = registry.training_module(method)
+            params, log = module.pretrain(spec, self.training, prior_keys(self.training, 0, 2), False)
+            trace = priors.shorten(log, 6)
+            self.made[key] = priors.SpacePrior("square", 2, self.training.folds, params, *trace)
+        return spec, self.made[key]
+
+    def method(self, method, budget=BUDGET, **overrides):
+        pretrain = {key: value for key, value in overrides.items() if key == "pretrain"}
+        _, spec = tiny_online.specs(method, **overrides)
+        key = json.dumps([spec, overrides, budget], sort_keys=True)
+        if key not in self.made:
+            trained_from, prior = self.prior(method, **pretrain)
+            arguments = (trained_from, prior, self.training, spec["online"], spec["acquisition"], budget)
+            self.made[key] = registry.online_module(method).online(*arguments)
+        return self.made[key]
+
+
+@pytest.fixture(scope="module")
+def workshop(training):
+    return Workshop(training)
+
+
+def observations(count=5, seed=0, budget=BUDGET):
+    rng = np.random.default_rng(seed)
+    x, y = rng.uniform(size=(budget, 2)), np.zeros(budget)
+    y[:count] = rescale(rng.normal(size=count))
+    return Data(*map(jnp.asarray, (x, y, np.arange(budget) < count)))
+
+
+def vector(params):
+    return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(params)])
+
+
+def refitted(method, data, prior_seed=0, key=0):
+    params, context = method.begin(0, prior_seed)
+    new, ok = jax.jit(method.refit)(params, context, data, jax.random.key(key))
+    assert ok
+    return params, new
+
+
+@pytest.mark.parametrize("method", GP_METHODS)
+def test_retraining_moves_the_parameters_and_lowers_the_loss_of_the_observations(method, workshop):
+    longer = {"retrain_steps": 40} if method in LEARNERS else {"refit_steps": 15}
+    fast = {"pretrain": {"learning_rate": 1e-2}} if method == "h_nll_online" else {}
+    tuner, data = workshop.method(method, online=longer, **fast), observations()
+    before, after = refitted(tuner, data)
+    assert np.abs(vector(before) - vector(after)).max() > 1e-3
+    loss = [-float(tuner.to_gp(params).log_prob(*data)) for params in (before, after)]
+    assert loss[1] < loss[0] - 0.05
+
+
+@pytest.mark.parametrize("method", GP_METHODS)
+def test_every_observation_counts_and_padding_does_not(method, workshop):
+    """Seven observations, more than a mini-batch of five: each reaches the re-training."""
+    tuner, data = workshop.method(method), observations(BUDGET)
+    _, base = refitted(tuner, data)
+    for place in (0, 6):
+        _, other = refitted(tuner, data._replace(y=data.y.at[place].add(-0.5)))
+        assert np.abs(vector(base) - vector(other)).max() > 1e-8
+    few = observations(3)
+    _, base = refitted(tuner, few)
+    _, other = refitted(tuner, few._replace(x=few.x.at[5].set(0.1), y=few.y.at[5].set(9.0)))
+    np.testing.assert_allclose(vector(other), vector(base), rtol=1e-9, atol=1e-12)
+
+
+def test_training_tasks_count_in_the_retraining_of_pre_trained_methods_only(workshop):
+    for method, counts in (("h_nll_online", True), ("h_ekl_online", True), ("stboh_online", False)):
+        tuner, data = workshop.method(method), observations()
+        params, context = tuner.begin(0, 0)
+        assert (len(jax.tree.leaves(context)) > 0) == counts
+        if counts:
+            _, base = refitted(tuner, data)
+            changed = jax.tree.map(lambda leaf: leaf * 0.9 if leaf.dtype == jnp.float64 else leaf, context)
+            other, _ = jax.jit(tuner.refit)(params, changed, data, jax.random.key(0))
+            assert np.abs(vector(base) - vector(other)).max() > 1e-6
+
+
+def test_h_nll_draws_new_batches_and_h_ekl_keeps_its_rows(workshop):
+    for method, drawn in (("h_nll_online", True), ("h_ekl_online", False)):
+        tuner, data = workshop.method(method), observations()
+        (_, one), (_, other) = (refitted(tuner, data, key=key) for key in (0, 1))
+        assert (vector(one) != vector(other)).any() == drawn
+
+
+RETRAIN = [(method, "retrain_steps", 2) for method in LEARNERS]
+RETRAIN += [("stboh_online", "refit_steps", 1), ("stboh_online", "use_prior", False), ("stbo_online", "refit_steps", 1)]
+
+
+@pytest.mark.parametrize(("method", "key", "value"), RETRAIN)
+def test_settings_of_the_retraining_are_alive(method, key, value, workshop):
+    data = observations()
+    (_, base), (_, other) = (
+        refitted(workshop.method(method, **change), data) for change in ({}, {"online": {key: value}})
+    )
+    assert np.abs(vector(base) - vector(other)).max() > 1e-6
+
+
+def suggestions(tuner, count=3):
+    """The first points of a run, whose observations are a smooth function of the point."""
+    state, found = begin(tuner, 0, 0), []
+    for number in range(count):
+        state, suggestion = ask(tuner, state, jax.random.key(number))
+        state = tell(state, suggestion.x, -np.sum((suggestion.x - 0.4) ** 2))
+        found.append(suggestion.x)
+    return np.array(found)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"acquisition": "ucb3"}, {"online": {"starts": 3}}, {"online": {"polish": 1}}, {"online": {"polish_steps": 1}}],
+    ids=["beta", "starts", "polish", "polish_steps"],
+)
+def test_settings_of_the_search_are_alive(change, workshop):
+    base, other = (suggestions(workshop.method("stboh_online", **c)) for c in ({}, change))
+    assert not np.array_equal(base, other)
+
+
+def test_every_online_setting_has_a_case():
+    registered = {key for name in METHODS for key in registry.method(name)["online"]}
+    assert registered == {key for _, key, _ in RETRAIN} | {"starts", "polish", "polish_steps"}
+
+
+def test_random_search_ignores_what_it_saw(workshop):
+    random = workshop.method("rand")
+    state = begin(random)
+    blind = [ask(random, state, jax.random.key(number))[1].x for number in range(3)]
+    np.testing.assert_array_equal(suggestions(random), blind)
+    draws = np.stack([ask(random, state, jax.random.key(n))[1].x for n in range(400)])
+    assert (draws >= 0).all() and (draws < 1).all()
+    np.testing.assert_allclose(draws.mean(axis=0), 0.5, atol=5 * 12**-0.5 / 20)
+
+
+@pytest.mark.parametrize(("outputs", "objective"), [("raw", "nll"), (None, "nll"), ("mapped", "ekl")])
+def test_priors_that_cannot_be_trained_further_are_refused(outputs, objective, workshop):
+    spec, prior = workshop.prior("h_nll_online")
+    pretrain = {"objective": "ekl", "steps": 4, "matched_points": 0} if objective == "ekl" else dict(spec["pretrain"])
+    pretrain.pop("outputs", None)
+    pretrain |= {"outputs": outputs} if outputs else {}
+    with pytest.raises(ConfigError, match="online tuning needs a prior trained with outputs 'mapped' and objective"):
+        registry.online_module("h_nll_online").online(
+            spec | {"pretrain": pretrain}, prior, workshop.training, {"retrain_steps": 3}, "ucb18", 5
+        )
+
+
+def test_losses_of_mapped_priors_are_not_compared_with_others(workshop):
+    spec, prior = workshop.prior("h_nll_online")
+    with pytest.raises(ConfigError, match="'h_nll_online' is trained on outputs 'mapped'"):
+        evaluate(tiny_online.benchmark(), spec, [prior])
+
+
+# --- end to end -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def square(monkeypatch, tmp_path):
+    """Register the tiny benchmark with a loader and an evaluator, whose trainings sometimes fail."""
+    calls = []
+
+    def evaluator(task, seed):
+        inner = tiny_online.evaluator(task, seed)
+        calls.append((task, seed))
+
+        def evaluate(point):
+            if point[1] > 0.9:
+                raise RuntimeError("out of memory")
+            return inner(point) if point[1] > -0.9 else SimpleNamespace(error_rate=np.inf, ce_loss=np.nan, status="done")
+
+        return evaluate
+
+    for name, members in (
+        ("metabo.data.square", {"raw_inputs": tiny_online.raw_inputs}),
+        ("metabo.collect.square", {"ONLINE": tiny_online.METRICS, "evaluator": evaluator}),
+    ):
+        module = ModuleType(name)
+        vars(module).update(members)
+        monkeypatch.setitem(sys.modules, name, module)
+    entry = {"default_split": "others", "matched": True, "evaluator": "collect.square"}
+    known = {**registry._benchmarks(), "square": ("metabo.data.square", entry)}
+    monkeypatch.setattr(registry, "_benchmarks", lambda: known)
+    tiny_online.benchmark().save(tmp_path / "data.npz")
+
+    def tuned(method, name="online.parquet"):
+        pretrain, online = tiny_online.specs(method, pretrain={"steps": 8} if method in LEARNERS else {})
+        online["seeds"] = 3  # of which two have priors of their own
+        data = str(tmp_path / "data.npz")
+        if not (tmp_path / f"{method}.npz").exists():
+            pretrain_stage.work(Namespace(in_data=data, out=str(tmp_path / f"{method}.npz")), pretrain)
+        arguments = Namespace(in_data=data, in_prior=str(tmp_path / f"{method}.npz"), out=str(tmp_path / name))
+        return online_stage.work(arguments, online), results.read_online([tmp_path / name])
+
+    return SimpleNamespace(tuned=tuned, calls=calls, folder=tmp_path)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_stages_end_to_end(method, square, capsys):
+    outcome, table = square.tuned(method)
+    assert square.calls == [("p", 0), ("q", 0), ("text", 0)]
+    assert outcome["seeds"] == [0, 1, 2] and outcome["rows"] == len(table) == 3 * 3 * 4
+    assert outcome["infeasible"] == int((~table["feasible"]).sum()) and outcome["unsound_steps"] == 0
+    assert (table["prior_seed"] == table["seed"] % 2).all()
+    assert set(table["acquisition"]) == {"uniform" if method == "rand" else "ucb18"}
+    for (task, _), rows in table.groupby(["task", "seed"]):
+        unit = np.array([json.loads(text) for text in rows["x"]])
+        assert unit.shape == (4, 2) and (unit >= 0).all() and (unit <= 1).all()
+        value, diverged = tiny_online.error(task, unit)
+        raw = tiny_online.raw_inputs(unit)[:, 1]
+        expected = np.where(diverged, "diverged", "")
+        expected = np.where(raw <= -0.9, np.where(diverged, "diverged", "not finite"), expected)
+        expected = np.where(raw > 0.9, "raised: RuntimeError: out of memory", expected)
+        if not (diverged & (raw <= -0.9)).any():
+            assert rows["reason"].tolist() == expected.tolist()
+        good = rows["feasible"].to_numpy()
+        np.testing.assert_allclose(rows["metric"][good], (3 if task == "text" else 1) * value[good], rtol=1e-9)
+    assert np.isfinite(table[["mean", "std"]]).all(axis=None) == (method != "rand")
+    printed = capsys.readouterr().out
+    assert printed.count("after 4 evaluations") == 9 and printed.count("infeasible (") == outcome["infeasible"]
+    if method in ("rand", "h_ekl_online"):
+        square.tuned(method, "again.parquet")
+        assert (square.folder / "again.parquet").read_bytes() == (square.folder / "online.parquet").read_bytes()

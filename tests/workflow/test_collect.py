@@ -1,0 +1,89 @@
+"""Re-collection as rules: complete plans, a killed job that goes on where it stopped, shipped or collected tables."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pandas as pd
+import pytest
+
+from metabo import registry
+
+SMOKE = ("--configfile", "config/smoke.yaml")
+UNIT = "digits-simple_cnn-16"
+TABLE = f"results/smoke/collect/pd1_mini/{UNIT}.parquet"
+
+
+def counts(output: str) -> dict[str, int]:
+    return {name: int(n) for name, n in re.findall(r"^(\w+) +(\d+) *$", output, re.M) if name != "total"}
+
+
+@pytest.mark.parametrize("benchmark", ["pd1_mini", "hpob_mini"])
+def test_a_re_collection_is_one_job_per_unit_and_one_that_joins_them(project, snakemake, benchmark):
+    status, output = snakemake(project, "-n", f"collect_{benchmark}")
+    assert status == 0, output
+    assert counts(output) == {"collect": len(registry.units(benchmark)), f"collect_{benchmark}": 1}
+
+
+def test_the_shipped_table_needs_no_collection_and_a_collected_one_does(project, snakemake):
+    target = "results/smoke/data/pd1_mini.npz"
+    _, output = snakemake(project, "-n", target, *SMOKE)
+    assert counts(output) == {"archive_pd1_mini": 1, "load": 1}, output
+    overlay = project / "own.yaml"
+    overlay.write_text("benchmarks: {pd1_mini: {source: collected}}\n")
+    _, output = snakemake(project, "-n", target, *SMOKE, "own.yaml")
+    expected = {"collect": len(registry.units("pd1_mini")), "collect_pd1_mini": 1, "archive_pd1_mini": 1, "load": 1}
+    assert counts(output) == expected, output
+
+
+def test_a_damaged_shipped_table_stops_with_a_checksum_error(project, snakemake):
+    path = project / "src/metabo/collect/shipped/hpob_mini.parquet"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(bytes(content))
+    status, output = snakemake(project, "results/smoke/data/hpob_mini.npz", *SMOKE)
+    assert status != 0
+    assert "hpob_mini.parquet: checksum error" in output and "Traceback" not in output
+
+
+@pytest.mark.slow
+class TestKilledCollection:
+    """One unit, killed after its first finished trials."""
+
+    def test_it_goes_on_where_it_stopped(self, project, snakemake, tmp_path):
+        overlay = project / "more.yaml"
+        overlay.write_text("collect: {pd1_mini: {pilot: 16, matched: 60, unmatched: 60}}\n")
+        journal = project / f".cache/collect/smoke/pd1_mini/{UNIT}.jsonl"
+        with (tmp_path / "first.log").open("w") as stream:
+            first = subprocess.Popen(
+                [sys.executable, "-m", "snakemake", "--cores", "1", TABLE, *SMOKE, "more.yaml"],
+                cwd=project, stdout=stream, stderr=subprocess.STDOUT, start_new_session=True,
+                env=os.environ | {"JAX_COMPILATION_CACHE_DIR": str(tmp_path / "jax")},
+            )  # fmt: skip
+            deadline = time.monotonic() + 300
+            while _trials(journal) < 32 and first.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.02)
+            os.killpg(first.pid, signal.SIGKILL)
+            first.wait()
+        before = _trials(journal)
+        assert 32 <= before < 152 and not (project / TABLE).exists()
+
+        status, output = snakemake(project, TABLE, *SMOKE, "more.yaml")
+        assert status == 0, output
+        record = json.loads((project / TABLE).with_suffix(".json").read_text())
+        assert record["trials"] == 152 and record["resumed_trials"] == before
+        assert not journal.exists()
+
+        resumed = pd.read_parquet(project / TABLE)
+        (project / TABLE).unlink()
+        assert snakemake(project, TABLE, *SMOKE, "more.yaml")[0] == 0
+        pd.testing.assert_frame_equal(pd.read_parquet(project / TABLE), resumed)
+        assert json.loads((project / TABLE).with_suffix(".json").read_text())["resumed_trials"] == 0
+
+
+def _trials(journal) -> int:
+    return max(0, journal.read_text().count("\n") - 1) if journal.exists() else 0

@@ -1,0 +1,90 @@
+# Real trainings -> results/{scale}/collect/{benchmark}/{unit}.parquet -> one table -> an archive in the published format.
+# The package ships the table of such a run, so nothing here but `archive` runs unless it is asked for.
+COLLECTED = {b: registry.units(b) for b in BENCHMARKS if "collector" in registry.benchmark(b)}
+
+
+def collected_archive(benchmark):
+    return f"{OUT}/archives/{registry.benchmark(benchmark)['archive']}"
+
+
+def archive_source(benchmark):
+    if config["benchmarks"][benchmark]["source"] == "shipped":
+        return os.path.relpath(codegraph.PACKAGE_ROOT / "collect" / "shipped" / f"{benchmark}.parquet")
+    return f"{OUT}/collect/{benchmark}.parquet"
+
+
+rule collect:
+    input:
+        code=lambda w: code("collect", {"benchmark": w.benchmark}),
+    output:
+        table=OUT + "/collect/{benchmark}/{unit}.parquet",
+        meta=OUT + "/collect/{benchmark}/{unit}.json",
+    log:
+        OUT + "/logs/collect/{benchmark}/{unit}.log",
+    benchmark:
+        OUT + "/benchmarks/collect/{benchmark}/{unit}.tsv"
+    wildcard_constraints:
+        benchmark="|".join(COLLECTED),
+        unit="|".join(unit for units in COLLECTED.values() for unit in units),
+    threads: 1
+    resources:
+        gpu=0,
+        mem_mb=3000,
+    params:
+        spec=lambda w: canonical(settings.collect_spec(config, w.benchmark, w.unit)),
+        # not an output: Snakemake would delete it when the job is killed
+        journal=lambda w: f".cache/collect/{config['scale']}/{w.benchmark}/{w.unit}.jsonl",
+    message:
+        "collect {wildcards.benchmark}: {wildcards.unit} (progress: {log})"
+    shell:
+        "python -m metabo.stages.collect --spec {params.spec:q} --journal {params.journal} --out {output.table}"
+        " --threads {threads} > {log} 2>&1"
+
+
+for benchmark in COLLECTED:
+
+    rule:
+        name:
+            f"collect_{benchmark}"
+        input:
+            tables=[f"{OUT}/collect/{benchmark}/{unit}.parquet" for unit in COLLECTED[benchmark]],
+            code=code("pack", {"benchmark": benchmark}),
+        output:
+            table=f"{OUT}/collect/{benchmark}.parquet",
+            meta=f"{OUT}/collect/{benchmark}.json",
+        log:
+            f"{OUT}/logs/collect/{benchmark}.log",
+        threads: 1
+        resources:
+            gpu=0,
+            mem_mb=3000,
+        params:
+            spec=constant(canonical({"benchmark": benchmark})),
+        message:
+            f"join the units of {benchmark} and compare them with the shipped table: {OUT}/collect/{benchmark}.json"
+        shell:
+            "python -m metabo.stages.pack --spec {params.spec:q} --in-tables {input.tables} --out {output.table}"
+            " > {log} 2>&1"
+
+    rule:
+        name:
+            f"archive_{benchmark}"
+        input:
+            table=archive_source(benchmark),
+            code=code("archive", {"benchmark": benchmark}),
+        output:
+            archive=collected_archive(benchmark),
+            meta=f"{OUT}/archives/{benchmark}.json",
+        log:
+            f"{OUT}/logs/archives/{benchmark}.log",
+        threads: 1
+        resources:
+            gpu=0,
+            mem_mb=3000,
+        params:
+            spec=constant(canonical({"benchmark": benchmark, "source": config["benchmarks"][benchmark]["source"]})),
+        message:
+            f"write {registry.benchmark(benchmark)['archive']} from the {config['benchmarks'][benchmark]['source']} table"
+        shell:
+            "python -m metabo.stages.archive --spec {params.spec:q} --in-table {input.table} --out {output.archive}"
+            " --sidecar {output.meta} > {log} 2>&1"
