@@ -56,9 +56,7 @@ def benchmark(seed=0):
         tasks[name] = Task(name, "square", name, x[~bad], y[~bad], value[~bad], np.flatnonzero(~bad), x[bad])
     whole = np.isfinite(values).all(axis=1)
     block = MatchedBlock("m", "square", tuple(OPTIMA), shared[whole], values[whole])
-    folds = tuple(
-        Fold(f"without {name}", "square", tuple(n for n in OPTIMA if n != name), (name,)) for name in OPTIMA
-    )
+    folds = tuple(Fold(f"without {name}", "square", tuple(n for n in OPTIMA if n != name), (name,)) for name in OPTIMA)
     space = SearchSpace("square", tuple(Parameter(n, "linear", -1.0, 1.0) for n in "uv"))
     return Benchmark("square", {"square": space}, tasks, (block,), {"others": folds})
 

@@ -149,9 +149,10 @@ def same(params, context, data, key):
     return params, jnp.asarray(True)
 
 
-def tuner(prior, refit=same, acquisition="ucb18"):
+def tuner(prior, refit=same, acquisition="ucb18", **search):
     given = lambda fold, seed: (prior, ())  # noqa: E731
-    return Tuner(lambda g: g, refit, given, make(acquisition, {}), DIM, BUDGET, STARTS, 3, 10)
+    search = {"starts": STARTS, "polish": 3, "polish_steps": 10} | search
+    return Tuner(lambda g: g, refit, given, make(acquisition, {}), DIM, BUDGET, **search)
 
 
 @pytest.fixture(scope="module")
@@ -185,7 +186,7 @@ def test_the_prediction_is_the_posterior_of_the_mapped_observations(plain):
     grid = np.stack(np.meshgrid(axis, axis), -1).reshape(-1, DIM)
     mean, variance = dense.posterior(x, mapped, grid)
     best = (mean + 1.8 * np.sqrt(variance + dense.noise)).max()
-    assert suggestion.mean + 1.8 * suggestion.std >= best - 0.02
+    assert suggestion.mean + 1.8 * suggestion.std >= best - 1e-6
 
 
 def test_the_first_point_maximises_the_prior(plain):
@@ -193,7 +194,7 @@ def test_the_first_point_maximises_the_prior(plain):
     dense = DenseGP(gp())
     axis = np.linspace(0, 1, 61)
     grid = np.stack(np.meshgrid(axis, axis), -1).reshape(-1, DIM)
-    assert suggestion.mean >= dense.mean(grid).max() - 1e-3  # the prior variance is the same everywhere
+    assert suggestion.mean >= dense.mean(grid).max() - 1e-6  # the prior variance is the same everywhere
     np.testing.assert_allclose(suggestion.mean, dense.mean(suggestion.x[None])[0], rtol=1e-9)
 
 
@@ -252,25 +253,31 @@ def test_same_key_same_run_other_key_other_run(plain):
     assert ((points(first) >= 0) & (points(first) <= 1)).all()
 
 
-def test_one_program_serves_all_iterations_and_runs():
+def slow(change):
+    return pytest.param(change, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(
+    "change", [{"acquisition": "ucb3"}, {"polish_steps": 1}, slow({"starts": 3}), slow({"polish": 1})], ids=str
+)
+def test_settings_of_the_search_are_alive(flat, change):
+    other = tuner(gp("constant"), **change)
+    base, changed = (run(m, begin(m), objective, np.asarray, "error_rate", 3, KEY) for m in (flat, other))
+    assert not np.array_equal(points(base), points(changed))
+
+
+def test_one_program_serves_all_iterations_and_runs_and_a_failed_fit_is_reported():
     traced = []
 
     def refit(params, context, data, key):
         traced.append(1)
-        return params, jnp.asarray(True)
+        return params, jnp.asarray(False)
 
     method = tuner(gp("constant"), refit)
     for seed in (0, 1):
-        run(method, begin(method, 0, seed), objective, np.asarray, "error_rate", 4, jax.random.key(seed))
+        steps = run(method, begin(method, 0, seed), objective, np.asarray, "error_rate", 4, jax.random.key(seed))
+        assert [step.suggestion.ok for step in steps] == [True, False, False, False]  # at first there is nothing to fit
     assert len(traced) == 1
-
-
-def test_a_fit_that_fails_is_reported():
-    method = tuner(gp(), lambda params, context, data, key: (params, jnp.asarray(False)))
-    state, first = ask(method, begin(method), KEY)
-    assert first.ok  # nothing to train on
-    _, second = ask(method, tell(state, first.x, 0.5), KEY)
-    assert not second.ok
 
 
 # --- runs and their table ---------------------------------------------------------------------------------------------

@@ -221,7 +221,7 @@ def test_unsafe_member_and_missing_file(tmp_path):
         load(tmp_path, member=link)
     with pytest.raises(DataError, match=f"lacks {INITIAL}"):
         load(tmp_path, drop_file=INITIAL)
-    with pytest.raises(DataError, match="needs the archive"):
+    with pytest.raises(DataError, match="needs its archive in HPO-B's format"):
         hpob.load("hpob", SPACES, None)
 
 

@@ -319,7 +319,7 @@ def test_unsafe_member_and_missing_file(tmp_path):
         load(tmp_path, member=member)
     with pytest.raises(DataError, match=f"lacks {UNMATCHED1}"):
         load(tmp_path, drop_file=UNMATCHED1)
-    with pytest.raises(DataError, match=r"needs the archive pd1\.tar\.gz"):
+    with pytest.raises(DataError, match="needs its archive in PD1's format; run its download"):
         pd1.load("pd1", {}, None)
 
 

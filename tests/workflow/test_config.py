@@ -44,7 +44,7 @@ def put(settings: dict, key: str, value) -> dict:
         ("pretrain.adam_steps", "1e4", ["'pretrain.adam_steps' is the text '1e4'", "write 10000"]),
         ("bo.iterations", 0, ["'bo.iterations'", "0 is less than the minimum of 1"]),
         ("bo", None, ["'bo' is empty", "must be a mapping"]),
-        ("run.benchmarks", ["tabels"], ["unknown benchmark 'tabels'", "Did you mean 'tables'?", "hpob, pd1, tables"]),
+        ("run.benchmarks", ["tabels"], ["unknown benchmark 'tabels'", "Did you mean 'tables'?", "hpob, hpob_mini"]),
         ("run.benchmarks", [], ["'run.benchmarks'"]),
         ("run.papers", ["hyprbo"], ["unknown paper 'hyprbo'", "Did you mean 'hyperbo'?"]),
         ("benchmarks.tables.spaces", ["hpobnch"], ["'benchmarks.tables.spaces.0'", "Did you mean 'hpobench'?"]),
@@ -134,7 +134,10 @@ def leaves(settings: dict, path: str = "") -> list[str]:
 SIZES = {
     *("benchmarks.tables.pool", "benchmarks.tables.spaces", "benchmarks.hpob.max_points", "benchmarks.hpob.spaces"),
     *("pretrain.seeds", "pretrain.adam_steps", "pretrain.lbfgs_steps", "pretrain.matched_points"),
-    *("bo.iterations", "bo.seeds", "bo.refit_steps"),
+    *("bo.iterations", "bo.seeds", "bo.refit_steps", "benchmarks.hpob_mini.max_points"),
+    *(f"online.{key}" for key in ("iterations", "seeds", "retrain_steps", "starts", "polish", "polish_steps")),
+    *(f"collect.pd1_mini.{key}" for key in ("pilot", "matched", "unmatched")),
+    *("collect.hpob_mini.shared", "collect.hpob_mini.own"),
 }
 
 
@@ -155,17 +158,21 @@ def test_merge_replaces_lists_and_merges_mappings():
 
 def all_specs(settings: dict) -> dict[str, dict]:
     """Every spec of every job that the configuration can lead to, by a readable name."""
-    methods = registry.methods()
     specs = {}
+    for benchmark in ("pd1_mini", "hpob_mini"):
+        specs[f"collect/{benchmark}"] = config.collect_spec(settings, benchmark, "any unit")
+    for method in registry.methods("online_module"):
+        specs[f"online/{method}"] = config.online_spec(settings, "pd1_mini", "others", method)
     for benchmark in registry.benchmarks():
         specs[f"data/{benchmark}"] = config.data_spec(settings, benchmark)
         row = {"name": benchmark, "urls": "https://published", "checksum": "md5:0"}
         specs[f"download/{benchmark}"] = config.download_spec(settings, row)
-        for method in methods:
+        for method in registry.methods():
             where = (settings, benchmark, "held_out", method)
             specs[f"pretrain/{benchmark}/{method}"] = config.pretrain_spec(*where)
             specs[f"evaluate/{benchmark}/{method}"] = config.evaluate_spec(*where)
-            specs[f"bo/{benchmark}/{method}"] = config.bo_spec(*where, "pi")
+        for method in registry.methods("policy_module"):
+            specs[f"bo/{benchmark}/{method}"] = config.bo_spec(settings, benchmark, "held_out", method, "pi")
     return specs
 
 
@@ -174,17 +181,45 @@ def changed_jobs(before: dict, after: dict) -> set[str]:
     return {name for name in one if one[name] != other[name]}
 
 
-BENCHMARKS = ("hpob", "pd1", "tables")
+BENCHMARKS = ("hpob", "hpob_mini", "pd1", "pd1_mini", "tables")
 ADAM, LBFGS, SINGLE = ("ablr", "fsbo", "h_nll"), ("h_ekl",), ("rand", "stbo", "stboh")
+LEARNED_ONLINE, FITTED_ONLINE = ("h_nll_online", "h_ekl_online"), ("stbo_online", "stboh_online")
 
 
 def jobs(stage: str, methods: tuple[str, ...], benchmarks: tuple[str, ...] = BENCHMARKS) -> set[str]:
     return {f"{stage}/{b}/{m}" for b in benchmarks for m in methods}
 
 
+def online(methods: tuple[str, ...]) -> set[str]:
+    return {f"online/{m}" for m in methods}
+
+
 EVERY = ADAM + LBFGS + SINGLE
+GP_ONLINE = LEARNED_ONLINE + FITTED_ONLINE
+EVERY_ONLINE = (*GP_ONLINE, "rand")
 READ_BY = {
-    "seed": (7, jobs("pretrain", EVERY) | jobs("bo", EVERY) | {"data/tables", "data/hpob"}),
+    "seed": (
+        7,
+        jobs("pretrain", EVERY + GP_ONLINE)
+        | jobs("bo", EVERY)
+        | online(EVERY_ONLINE)
+        | {"data/tables", "data/hpob", "data/hpob_mini", "collect/pd1_mini", "collect/hpob_mini"},
+    ),
+    "benchmarks.pd1_mini.inputs": ("warped", {"data/pd1_mini"}),
+    "benchmarks.pd1_mini.divergence": ("nan", {"data/pd1_mini"}),
+    "benchmarks.hpob_mini.spaces": (["svm_8"], {"data/hpob_mini"}),
+    "benchmarks.hpob_mini.max_points": (99, {"data/hpob_mini"}),
+    "collect.pd1_mini.pilot": (7, {"collect/pd1_mini"}),
+    "collect.pd1_mini.matched": (7, {"collect/pd1_mini"}),
+    "collect.pd1_mini.unmatched": (7, {"collect/pd1_mini"}),
+    "collect.hpob_mini.shared": (7, {"collect/hpob_mini"}),
+    "collect.hpob_mini.own": (7, {"collect/hpob_mini"}),
+    "online.iterations": (7, online(EVERY_ONLINE)),
+    "online.seeds": (7, online(EVERY_ONLINE) | jobs("pretrain", GP_ONLINE)),
+    "online.retrain_steps": (7, online(LEARNED_ONLINE)),
+    "online.starts": (7, online(GP_ONLINE)),
+    "online.polish": (7, online(GP_ONLINE)),
+    "online.polish_steps": (7, online(GP_ONLINE)),
     "benchmarks.tables.spaces": (["nasbench201"], {"data/tables"}),
     "benchmarks.tables.pool": (77, {"data/tables"}),
     "benchmarks.tables.error_floor": (1.0e-3, {"data/tables"}),
@@ -195,16 +230,19 @@ READ_BY = {
     "benchmarks.hpob.mirrors": (["https://mirror"], {"download/hpob"}),
     "benchmarks.hpob.max_points": (99, {"data/hpob"}),
     "pretrain.seeds": (3, jobs("pretrain", EVERY)),
-    "pretrain.adam_steps": (77, jobs("pretrain", ADAM)),
-    "pretrain.lbfgs_steps": (77, jobs("pretrain", LBFGS)),
+    "pretrain.adam_steps": (77, jobs("pretrain", (*ADAM, "h_nll_online"))),
+    "pretrain.lbfgs_steps": (77, jobs("pretrain", (*LBFGS, "h_ekl_online"))),
     "pretrain.matched_points": (77, jobs("pretrain", LBFGS)),
     "bo.iterations": (77, jobs("bo", EVERY)),
     "bo.seeds": (77, jobs("bo", EVERY)),
-    "bo.refit_steps": (77, jobs("bo", ("stbo", "stboh"))),
+    "bo.refit_steps": (77, jobs("bo", ("stbo", "stboh")) | online(FITTED_ONLINE)),
     "methods": ({"h_nll": {"pretrain": {"learning_rate": 0.5}}}, jobs("pretrain", ("h_nll",))),
 }
-NOT_IN_SPECS = {"scale", "device", "run.papers", "run.benchmarks"}
-"""Read by the rules: the result path, the gpu resource and the targets (tests/workflow/test_plans.py)."""
+NOT_IN_SPECS = {
+    *("scale", "device", "run.papers", "run.benchmarks"),
+    *("benchmarks.pd1_mini.source", "benchmarks.hpob_mini.source"),
+}
+"""Read by the rules: result path, gpu resource, targets, which table is packed (test_plans.py, test_collect.py)."""
 
 
 @pytest.mark.parametrize("key", READ_BY)

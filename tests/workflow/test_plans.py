@@ -3,15 +3,31 @@
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-NOTEBOOKS = {f"hyperbo_{n}": 1 for n in ("fig07", "fig08", "fig09", "fig10", "tab05", "tab06")}
-ON_PD1 = {f"{name}_pd1": 1 for name in NOTEBOOKS}
-ON_HPOB = {f"hyperbo_{n}": 1 for n in ("fig15", "fig16", "fig17")}
+OFFLINE = tuple(f"hyperbo_{n}" for n in ("fig07", "fig08", "fig09", "fig10", "tab05", "tab06"))
+ONLINE = ("hyperbo_fig14", "hyperbo_fig22")
+DESCRIBED = ("hyperbo_tab03", "hyperbo_tab04", "hyperbo_x02")
+WIDE = tuple(f"hyperbo_{n}" for n in ("fig15", "fig16", "fig17"))
 MAIN = {"load": 1, "pretrain": 7, "evaluate": 4, "run_bo": 7}
-HPOB = {"load": 1, "pretrain": 6, "run_bo": 6, "download_hpob": 1}
+HPOB = {"load": 1, "pretrain": 6, "run_bo": 6}
+MINI = MAIN | {"archive_pd1_mini": 1, "pretrain": 12, "run_online": 5}
+HPOB_MINI = HPOB | {"archive_hpob_mini": 1}
+
+
+def once(names: tuple[str, ...], benchmark: str = "") -> dict[str, int]:
+    """One job for each artefact; on another benchmark than the first its name ends in the benchmark's."""
+    return {f"{name}_{benchmark}" if benchmark else name: 1 for name in names}
+
+
+def total(*plans: dict[str, int]) -> dict[str, int]:
+    return dict(sum((Counter(plan) for plan in plans), Counter()))
+
+
+DEFAULT = total(MINI, HPOB_MINI, once((*OFFLINE, *ONLINE, *DESCRIBED, *WIDE)), once(("hyperbo_x02",), "hpob_mini"))
 
 
 def plan(output: str) -> dict[str, int]:
@@ -25,24 +41,29 @@ def plan(output: str) -> dict[str, int]:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ([], {**MAIN, **NOTEBOOKS, "all": 1}),
-        (["--configfile", "config/smoke.yaml"], {**MAIN, **NOTEBOOKS, "all": 1}),
-        (["tables"], {**MAIN, **NOTEBOOKS, "tables": 1}),
-        (["hyperbo"], {**MAIN, **NOTEBOOKS, "hyperbo": 1}),
-        (["pd1"], {**MAIN, **ON_PD1, "download_pd1": 1, "pd1": 1}),
-        (["hpob"], {**HPOB, **ON_HPOB, "hpob": 1}),
-        (["hyperbo_fig08"], {"load": 1, "pretrain": 7, "run_bo": 7, "hyperbo_fig08": 1}),
-        (["hyperbo_tab06"], {"load": 1, "pretrain": 4, "evaluate": 4, "hyperbo_tab06": 1}),
-        (["priors"], {"load": 1, "pretrain": 7, "priors": 1}),
-        (["trajectories"], {"load": 1, "pretrain": 7, "run_bo": 7, "trajectories": 1}),
+        ([], DEFAULT | {"all": 1}),
+        (["hyperbo"], DEFAULT | {"hyperbo": 1}),
+        (["pd1_mini"], {**MINI, **once((*OFFLINE, *ONLINE, *DESCRIBED)), "pd1_mini": 1}),
+        (["hpob_mini"], {**HPOB_MINI, **once(WIDE), "hyperbo_x02_hpob_mini": 1, "hpob_mini": 1}),
+        (["--configfile", "config/smoke.yaml"], {**MAIN, **once((*OFFLINE, "hyperbo_x02")), "all": 1}),
+        (["--config", "run={papers: [hyperbo], benchmarks: [tables]}"],
+         {**MAIN, **once((*OFFLINE, "hyperbo_x02")), "all": 1}),
+        (["tables"], {**MAIN, **once((*OFFLINE, "hyperbo_x02"), "tables"), "tables": 1}),
+        (["pd1"], {**MAIN, **once((*OFFLINE, *DESCRIBED), "pd1"), "download_pd1": 1, "pd1": 1}),
+        (["hpob"], {**HPOB, **once((*WIDE, "hyperbo_x02"), "hpob"), "download_hpob": 1, "hpob": 1}),
+        (["hyperbo_fig08"], {"archive_pd1_mini": 1, "load": 1, "pretrain": 7, "run_bo": 7, "hyperbo_fig08": 1}),
+        (["hyperbo_fig14"], {"archive_pd1_mini": 1, "load": 1, "pretrain": 3, "run_online": 3, "hyperbo_fig14": 1}),
+        (["hyperbo_tab03"], {"archive_pd1_mini": 1, "load": 1, "hyperbo_tab03": 1}),
+        (["hyperbo_tab06"], {"archive_pd1_mini": 1, "load": 1, "pretrain": 4, "evaluate": 4, "hyperbo_tab06": 1}),
+        (["priors"], {"archive_pd1_mini": 1, "archive_hpob_mini": 1, "load": 2, "pretrain": 18, "priors": 1}),
+        (["trajectories"],
+         total(MINI, HPOB_MINI, {"trajectories": 1, "evaluate": -4})),
         (
             ["--configfile", "config/paper.yaml"],
-            {
-                **NOTEBOOKS,  # named like the entries: pd1 is the first benchmark of this overlay
-                **ON_HPOB,
-                **{"load": 2, "pretrain": 13, "evaluate": 4, "run_bo": 13, "all": 1},
-                **{"download_pd1": 1, "download_hpob": 1},
-            },
+            total(
+                MINI, MAIN, HPOB, once((*OFFLINE, *ONLINE, *DESCRIBED, *WIDE)), once((*OFFLINE, *DESCRIBED), "pd1"),
+                {"hyperbo_x02_hpob": 1, "download_pd1": 1, "download_hpob": 1, "all": 1},
+            ),
         ),
     ],
     ids=lambda value: " ".join(value) or "default" if isinstance(value, list) else "",
@@ -94,8 +115,9 @@ def test_the_device_decides_who_may_use_the_accelerator(project, snakemake):
         assert status == 0, output
         return {(s, f) for s, f in re.findall(r"metabo\.stages\.(\w+) .*?--gpu (\d)", output)}
 
-    assert flags() == {("pretrain", "0"), ("evaluate", "0"), ("bo", "0")}
-    assert flags("--config", "device=gpu") == {("pretrain", "1"), ("evaluate", "1"), ("bo", "1")}
+    numeric = ("pretrain", "evaluate", "bo", "online")
+    assert flags() == {(stage, "0") for stage in numeric}
+    assert flags("--config", "device=gpu") == {(stage, "1") for stage in numeric}
 
 
 def test_jobs_use_this_checkout_and_this_python(project, snakemake):

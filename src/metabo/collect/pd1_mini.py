@@ -47,8 +47,8 @@ UNITS = {
     "phoneme-mlp-128": {"data": "phoneme", "variant": "mlp", "batch": 128, "epochs": 8},
     "letter-mlp-32": {"data": "letter", "variant": "mlp", "batch": 32, "epochs": 6},
     "letter-mlp-128": {"data": "letter", "variant": "mlp", "batch": 128, "epochs": 6},
-    "descr-transformer-8": {"data": "descr", "variant": "transformer", "batch": 8, "epochs": 2},
-    "descr-transformer-32": {"data": "descr", "variant": "transformer", "batch": 32, "epochs": 2},
+    "descr-transformer-8": {"data": "descr", "variant": "transformer", "batch": 8, "epochs": 4},
+    "descr-transformer-32": {"data": "descr", "variant": "transformer", "batch": 32, "epochs": 4},
 }
 
 MODELS = {
@@ -78,6 +78,9 @@ POINTS_SEED = 20231
 
 PROBE = 400
 """Training examples on which the training curve is evaluated."""
+
+TEXT_PROBE = 64
+"""The same for text, whose examples are 32 characters each."""
 
 __all__ = ["ONLINE", "UNITS", "Trial", "agreement", "collect", "evaluator", "retrain", "write_archive"]
 
@@ -146,8 +149,9 @@ def runner(unit: str) -> tuple[Callable[[jax.Array, np.ndarray], Result], int]:
     settings = UNITS[unit]
     data = data_of(settings["data"])
     network = networks.build(settings["variant"], data.x_train.shape[1:], data.classes)
-    steps = POINTS * round(settings["epochs"] * len(data.x_train) / settings["batch"] / POINTS)
-    return trainer(network, data, settings["batch"], steps, 64 if settings["data"]=="descr" else PROBE), steps
+    steps = POINTS * max(1, round(settings["epochs"] * len(data.x_train) / settings["batch"] / POINTS))
+    probe = PROBE if data.y_train.ndim == 1 else TEXT_PROBE
+    return trainer(network, data, settings["batch"], steps, probe), steps
 
 
 def train_points(unit: str, names: list[str], points: np.ndarray, seed: int) -> dict[str, dict[str, Any]]:

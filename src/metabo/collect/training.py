@@ -1,12 +1,11 @@
 """Train many configurations of one task in one compiled program, as PD1 does (hyperbo §7.1, Eq. 25).
 
 Minibatch stochastic gradient with Nesterov momentum on the cross entropy, float32 throughout. The four numbers that are
-tuned are an input of the program, so it is compiled once per task. Configurations run in turn (`lax.map`): one that
-diverges then stops at once and costs little, and on one core it is as fast as running them side by side.
+tuned are an input of the program, so it is compiled once per task. Configurations run in turn: one that diverges then
+stops at once and costs little, and on one core that is faster than side by side (vmap; benchmarks/networks.py).
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -41,7 +40,10 @@ class Data(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What one configuration gave: curves by `CURVES` (NaN from divergence on), whether it diverged, steps done."""
+    """What one configuration gave: curves by `CURVES` (NaN from divergence on), whether it diverged, steps done.
+
+    Inside the program the error curves count errors; `trainer` makes them rates.
+    """
 
     curves: Float[Array, "*m 4 points"]
     diverged: Bool[Array, "*m"]
@@ -73,11 +75,17 @@ def cross_entropy(logits: Float[Array, "... k"], labels: Int32[Array, "..."]) ->
 
 
 def batches(key: Key[Array, ""], examples: int, batch: int, steps: int) -> Int32[Array, "steps batch"]:
-    """Return the examples of each step: every epoch its own order, its last incomplete batch left out."""
+    """Return the examples of each step: every epoch its own order, its last incomplete batch left out.
+
+    An order sorts 32 random bits per example; ties (one in a thousand orders) keep their order, which is harmless.
+    """
     per_epoch = examples // batch
-    epochs = -(-steps // per_epoch)
     numbers = jnp.arange(examples, dtype=jnp.int32)
-    orders = jax.lax.map(lambda k: jax.random.permutation(k, numbers), jax.random.split(key, epochs))
+
+    def order(key: Key[Array, ""]) -> Int32[Array, " examples"]:
+        return jax.lax.sort_key_val(jax.random.bits(key, (examples,), jnp.uint32), numbers)[1]
+
+    orders = jax.lax.map(order, jax.random.split(key, -(-steps // per_epoch)))
     return orders[:, : per_epoch * batch].reshape(-1, batch)[:steps]
 
 
@@ -89,11 +97,9 @@ def train(
     probe: int,
     key: Key[Array, ""],
     point: Float[Array, "4"],
-    wanted: Bool[Array, ""],
 ) -> Result:
     """Train one configuration. `data`: (x_train, y_train) and what to evaluate, (x, y) whose first `probe` examples are
-    of training, the others of validation; `point`: λ, η, p, β; `steps`: a multiple of `POINTS`; not `wanted`: nothing.
-    """
+    of training, the others of validation; `point`: λ, η, p, β; `steps`: a multiple of `POINTS`."""
     x, y, inputs, labels = data
     share, rate, power, momentum = point
     start, order = jax.random.split(key)
@@ -116,7 +122,7 @@ def train(
         numbers = []
         for part in (slice(0, probe), slice(probe, None)):
             wrong = jnp.argmax(logits[part], axis=-1) != labels[part]
-            numbers += [cross_entropy(logits[part], labels[part]), wrong.astype(jnp.float32).mean()]
+            numbers += [cross_entropy(logits[part], labels[part]), jnp.sum(wrong, dtype=jnp.float32)]
         values = jnp.stack(numbers)
         return jnp.where(jnp.isfinite(values[0]), values, jnp.float32(jnp.nan))
 
@@ -131,7 +137,7 @@ def train(
         return state._replace(sound=state.sound & jnp.isfinite(values[0])), curves
 
     parameters = network.init(start)
-    state = _State(parameters, jax.tree.map(jnp.zeros_like, parameters), jnp.int32(0), wanted)
+    state = _State(parameters, jax.tree.map(jnp.zeros_like, parameters), jnp.int32(0), jnp.bool_(True))
     curves = jnp.full((4, POINTS), jnp.nan, jnp.float32)
     state, curves = jax.lax.while_loop(lambda c: c[0].sound & (c[0].step < steps), segment, (state, curves))
     return Result(curves, ~state.sound, state.step)
@@ -153,6 +159,7 @@ def trainer(
     x, y = jnp.asarray(data.x_train), jnp.asarray(data.y_train)
     shown = (jnp.concatenate([x[:probe], data.x_valid]), jnp.concatenate([y[:probe], data.y_valid]))
     program = compiled(network, batch, steps, min(probe, len(x)))
+    labels = np.array([1, y[:probe].size, 1, data.y_valid.size], np.float32)[:, None]  # rates: correctly rounded here
 
     def run(keys: Key[Array, " m"], points: np.ndarray) -> Result:
         parts = []
@@ -160,19 +167,26 @@ def trainer(
             number = min(CHUNK, len(points) - first)
             place = np.minimum(np.arange(CHUNK), number - 1) + first
             numbers = jnp.asarray(points[place], jnp.float32)
-            result = program((x, y, *shown), keys[place], numbers, jnp.arange(CHUNK) < number)
-            parts.append(jax.tree.map(lambda a, n=number: np.asarray(a)[:n], result))
+            result = program((x, y, *shown), keys[place], numbers, jnp.int32(number))
+            curves, diverged, done = (np.asarray(part)[:number] for part in result)
+            parts.append(Result(curves / labels, diverged, done))
         return jax.tree.map(lambda *a: np.concatenate(a), *parts)
 
     return run
 
 
 def compiled(network: Network, batch: int, steps: int, probe: int) -> Callable[..., Result]:
-    """Return the jitted program of `CHUNK` configurations: (data, keys, points, wanted) -> Result."""
+    """Return the jitted program: (data, keys (CHUNK,), points (CHUNK, 4), m) -> Result whose first m are trained."""
 
     @jax.jit
-    def program(data: PyTree, keys: Key[Array, " m"], points: Float[Array, "m 4"], wanted: Bool[Array, " m"]) -> Result:
-        one = partial(train, network, data, batch, steps, probe)
-        return jax.lax.map(lambda c: one(*c), (keys, points, wanted))
+    def program(data: PyTree, keys: Key[Array, " m"], points: Float[Array, "m 4"], number: Int32[Array, ""]) -> Result:
+        def one(i: Int32[Array, ""], results: Result) -> Result:
+            found = train(network, data, batch, steps, probe, keys[i], points[i])
+            return jax.tree.map(lambda all_, mine: all_.at[i].set(mine), results, found)
+
+        empty = Result(
+            jnp.full((CHUNK, 4, POINTS), jnp.nan, jnp.float32), jnp.zeros(CHUNK, bool), jnp.zeros(CHUNK, jnp.int32)
+        )
+        return jax.lax.fori_loop(jnp.int32(0), number, one, empty)
 
     return program

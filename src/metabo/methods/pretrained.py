@@ -108,7 +108,7 @@ def joint_loss(
     gp: GP,
     matched: Moments,
     rows: Rows,
-    weight: float,
+    weight: float | Float[Array, ""],
     own: tuple[Float[Array, "b d"], Float[Array, " b"], Bool[Array, " b"]] | None = None,
 ) -> Float[Array, ""]:
     """EKL + weight x NLL (hyperbo §7.5, weight 0.1). The NLL is the mean over the training tasks and, if `own`, the

@@ -14,7 +14,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
-    """Write the joined table; report trials, seconds and statuses per unit, and the agreement with the shipped table."""
+    """Write the joined table; report trials, seconds and statuses per unit, and how far the shipped table agrees."""
     import pandas as pd
 
     from metabo import registry
@@ -28,8 +28,9 @@ def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
         record["spec"]["unit"]: {"trials": len(part), "wall_s": record["wall_s"], "statuses": record["statuses"]}
         for record, part in zip(records, parts, strict=True)
     }
-    there = shipped.table_path(spec["benchmark"]).is_file()
-    agreement = registry.collector(spec["benchmark"]).agreement(table, shipped.read(spec["benchmark"])) if there else None
+    agreement = None
+    if shipped.table_path(spec["benchmark"]).is_file():
+        agreement = registry.collector(spec["benchmark"]).agreement(table, shipped.read(spec["benchmark"]))
     report = {"trials": len(table), "units": units, "agreement": agreement}
     print(json.dumps(report, indent=1), flush=True)
     return report
