@@ -72,7 +72,12 @@ def data_spec(config: Config, benchmark: str) -> dict[str, Any]:
 
 def collect_spec(config: Config, benchmark: str, unit: str) -> dict[str, Any]:
     """Return what the job that collects one unit (a task or a data set) of an embedded benchmark reads."""
-    return {"benchmark": benchmark, "unit": unit, "seed": config["seed"], "sizes": config["collect"][benchmark]}
+    return pack_spec(config, benchmark) | {"unit": unit}
+
+
+def pack_spec(config: Config, benchmark: str) -> dict[str, Any]:
+    """Return what the job that joins the units of a re-collection records of their settings."""
+    return {"benchmark": benchmark, "seed": config["seed"], "sizes": config["collect"][benchmark]}
 
 
 def download_spec(config: Config, row: dict[str, str]) -> dict[str, Any]:

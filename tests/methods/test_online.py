@@ -17,6 +17,7 @@ from metabo.bo.rescale import rescale
 from metabo.errors import ConfigError
 from metabo.evaluation import evaluate
 from metabo.methods.pretrained import joint_data, joint_loss
+from metabo.pretrain import Rows, adam
 from metabo.stages import online as online_stage
 from metabo.stages import pretrain as pretrain_stage
 from metabo.training import moments, prior_keys, sample_rows, training_sets
@@ -279,6 +280,23 @@ def test_training_tasks_count_in_the_retraining_of_pre_trained_methods_only(work
             changed = jax.tree.map(lambda leaf: leaf * 0.9 if leaf.dtype == jnp.float64 else leaf, context)
             other, _ = program(tuner.refit)(params, changed, data, jax.random.key(0))
             assert np.abs(vector(base) - vector(other)).max() > 1e-6
+
+
+@pytest.mark.parametrize(("budget", "per_shuffle"), [(BUDGET, 1), (4, 2)])
+def test_h_nll_trains_on_the_observations_as_one_more_task(budget, per_shuffle, workshop):
+    """With seven observations one shuffle must serve one batch of five only, or the second would hold two rows."""
+    tuner, data = workshop.method("h_nll_online", budget), observations(budget, budget=budget)
+    params, new = refitted(tuner, data)
+    training = workshop.training
+    members = training.members[0]
+    tasks = [(training.rows.x[m], training.rows.y[m], training.rows.mask[m]) for m in members]
+    width = training.rows.mask.shape[1]
+    tasks.append(tuple(np.pad(a, [(0, width - budget)] + [(0, 0)] * (a.ndim - 1)) for a in map(np.asarray, data)))
+    rows = Rows(*(jnp.asarray(np.stack(parts)) for parts in zip(*tasks, strict=True)))
+    everyone, key = jnp.arange(3), jax.random.key(0)
+    settings = {"steps": 6, "learning_rate": 1e-3, "batch": 5, "per_shuffle": per_shuffle}
+    expected, _ = adam(params, rows, everyone, everyone >= 0, key, **settings)
+    np.testing.assert_allclose(vector(new), vector(expected), rtol=1e-9, atol=1e-12)
 
 
 def test_h_nll_draws_new_batches_and_h_ekl_keeps_its_rows(workshop):

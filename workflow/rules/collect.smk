@@ -59,7 +59,7 @@ for benchmark in COLLECTED:
             gpu=0,
             mem_mb=3000,
         params:
-            spec=constant(canonical({"benchmark": benchmark})),
+            spec=constant(canonical(settings.pack_spec(config, benchmark))),
         message:
             f"join the units of {benchmark} and compare them with the shipped table: {OUT}/collect/{benchmark}.json"
         shell:
