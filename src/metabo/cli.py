@@ -17,7 +17,8 @@ def main(argv: list[str] | None = None) -> None:
     checking = commands.add_parser("check-config", help="check config.yaml, the overlays and the catalogue")
     checking.add_argument("overlay", nargs="*", type=Path, help="overlays to check (default: every config/*.yaml)")
     shipping = commands.add_parser("ship", help="put a re-collected benchmark into the package")
-    shipping.add_argument("benchmark", choices=[b for b in registry.benchmarks() if "collector" in registry.benchmark(b)])
+    collected = [name for name in registry.benchmarks() if "collector" in registry.benchmark(name)]
+    shipping.add_argument("benchmark", choices=collected)
     shipping.add_argument("table", type=Path, help="e.g. results/laptop/collect/pd1_mini.parquet")
     args = parser.parse_args(argv)
     try:

@@ -70,7 +70,8 @@ def stage_roots(stage: str, spec: dict[str, Any]) -> list[str]:
     if stage in ("data", "online"):
         roots.append(registry.loader(spec["benchmark"]))
     if stage in ("collect", "pack", "archive"):
-        roots.append(f"{PACKAGE}.{registry.benchmark(spec['benchmark'])['collector']}")
+        part = "writer" if stage == "archive" else "collector"
+        roots.append(f"{PACKAGE}.{registry.benchmark(spec['benchmark'])[part]}")
     return roots
 
 

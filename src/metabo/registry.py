@@ -99,8 +99,13 @@ def benchmark(name: str) -> Entry:
 
 
 def collector(name: str) -> ModuleType:
-    """Import the module that collects an embedded benchmark (`collect`, `write_archive`, `agreement`)."""
+    """Import the module that collects an embedded benchmark (`collect`, `agreement`)."""
     return importlib.import_module(f"metabo.{benchmark(name)['collector']}")
+
+
+def writer(name: str) -> ModuleType:
+    """Import the module that writes a collected table in the published format (`write_archive`)."""
+    return importlib.import_module(f"metabo.{benchmark(name)['writer']}")
 
 
 def units(name: str) -> list[str]:

@@ -27,8 +27,10 @@ def test_a_torn_line_is_dropped_and_does_not_spoil_later_ones(tmp_path):
 def test_other_settings_start_afresh(tmp_path):
     path = tmp_path / "unit.jsonl"
     Journal(path, "a").add({"0": {"error": 0.1}})
+    first = path.read_text()
     assert Journal(path, "b").records == {}
-    assert Journal(path, "a").records == {}  # put aside for good: b's trials are in the file now
+    assert path.with_suffix(".old").read_text() == first
+    assert Journal(path, "a").records == {}  # b's journal is there now
 
 
 def test_an_empty_or_foreign_file_is_no_record(tmp_path):

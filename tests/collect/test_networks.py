@@ -44,14 +44,14 @@ def drawn(seed, space, window, channels=3, filters=4):
 def test_halved_is_every_second_place_of_the_correlation(space, window):
     x, kernel = drawn(1, space, window)
     every_second = (slice(None), *(slice(None, None, 2) for _ in space))
-    found = networks.halved(jnp.asarray(x, jnp.float32), jnp.asarray(kernel, jnp.float32))
+    found = jax.jit(networks.halved)(jnp.asarray(x, jnp.float32), jnp.asarray(kernel, jnp.float32))
     np.testing.assert_allclose(found, correlated(x, kernel)[every_second], atol=2e-5)
 
 
 @pytest.mark.parametrize(("space", "window"), SHAPES)
 def test_pooled_is_the_maximum_of_the_correlation(space, window):
     x, kernel = drawn(2, space, window)
-    found = networks.pooled(jnp.asarray(x, jnp.float32), jnp.asarray(kernel, jnp.float32))
+    found = jax.jit(networks.pooled)(jnp.asarray(x, jnp.float32), jnp.asarray(kernel, jnp.float32))
     np.testing.assert_allclose(found, pooled(correlated(x, kernel)), atol=2e-5)
 
 
@@ -64,14 +64,15 @@ def test_pooled_has_the_gradient_of_the_library_convolution():
         return jax.lax.reduce_window(y, -jnp.inf, jax.lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
 
     found, expected = (
-        jax.grad(lambda *a, f=f: jnp.sum(weight * f(*a)), argnums=(0, 1))(x, kernel) for f in (networks.pooled, library)
+        jax.jit(jax.grad(lambda *a, f=f: jnp.sum(weight * f(*a)), argnums=(0, 1)))(x, kernel)
+        for f in (networks.pooled, library)
     )
     for mine, theirs in zip(found, expected, strict=True):
         np.testing.assert_allclose(mine, theirs, atol=1e-10)
 
 
 def layers(network, getkey):
-    return {k: (np.asarray(w, np.float64), np.asarray(b)) for k, (w, b) in network.init(getkey()).items()}
+    return {k: (np.asarray(w, np.float64), np.asarray(b)) for k, (w, b) in jax.jit(network.init)(getkey()).items()}
 
 
 @pytest.mark.parametrize("activation", ["relu", "tanh"])
@@ -84,7 +85,7 @@ def test_max_pool_cnn_is_what_it_says(getkey, activation):
     h = act(pooled(correlated(x, p["conv1"][0]) + p["conv1"][1]))
     h = act(pooled(correlated(h, p["conv2"][0]) + p["conv2"][1])).reshape(3, -1)
     expected = act(h @ p["dense1"][0] + p["dense1"][1]) @ p["out"][0] + p["out"][1]
-    found = network.apply(jax.tree.map(jnp.float32, p), jnp.asarray(x, jnp.float32))
+    found = jax.jit(network.apply)(jax.tree.map(jnp.float32, p), jnp.asarray(x, jnp.float32))
     np.testing.assert_allclose(found, expected, atol=2e-5)
 
 
@@ -94,7 +95,7 @@ def test_simple_cnn_is_what_it_says(getkey):
     x = np.random.default_rng(6).normal(size=(3, 9, 8, 1))
     h = np.maximum(correlated(x, p["conv1"][0])[:, ::2, ::2], 0)
     h = np.maximum(correlated(h, p["conv2"][0])[:, ::2, ::2], 0).reshape(3, -1)
-    found = network.apply(jax.tree.map(jnp.float32, p), jnp.asarray(x, jnp.float32))
+    found = jax.jit(network.apply)(jax.tree.map(jnp.float32, p), jnp.asarray(x, jnp.float32))
     np.testing.assert_allclose(found, h @ p["out"][0], atol=2e-5)
 
 
@@ -119,7 +120,7 @@ def test_transformer_against_loops_over_heads_and_places(getkey):
         x = x + mixed @ p["mix"][0]
         x = x + np.maximum(normed(x) @ p["ff1"][0], 0) @ p["ff2"][0]
         expected[i] = x @ p["out"][0]
-    found = network.apply(jax.tree.map(jnp.float32, p), jnp.asarray(tokens, jnp.int32))
+    found = jax.jit(network.apply)(jax.tree.map(jnp.float32, p), jnp.asarray(tokens, jnp.int32))
     np.testing.assert_allclose(found, expected, atol=2e-5)
 
 

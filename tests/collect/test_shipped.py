@@ -8,6 +8,7 @@ import pytest
 
 from metabo.collect import shipped
 from metabo.errors import DataError
+from metabo.files import digest
 
 
 @pytest.fixture
@@ -22,7 +23,8 @@ def collected(tmp_path):
     )
     path = tmp_path / "collect" / "mini.parquet"
     shipped.write_table(table, path)
-    path.with_suffix(".json").write_text(json.dumps({"git": {"commit": "abc"}, "trials": 3, "wall_s": 1.0}))
+    origin = {"spec": {"benchmark": "mini", "seed": 0}, "outputs": {"mini.parquet": digest(path)}, "wall_s": 1.0}
+    path.with_suffix(".json").write_text(json.dumps(origin))
     return path
 
 
@@ -35,7 +37,7 @@ def packed(collected, tmp_path):
 def test_what_is_shipped_is_what_was_collected(collected, packed):
     pd.testing.assert_frame_equal(shipped.read("mini", packed), shipped.read_table(collected))
     record = json.loads(packed.with_suffix(".json").read_text())
-    assert (record["rows"], record["trials"], record["git"]) == (3, 3, {"commit": "abc"})
+    assert (record["rows"], record["spec"]) == (3, {"benchmark": "mini", "seed": 0})
     assert "wall_s" not in record
 
 
@@ -75,6 +77,14 @@ def test_a_missing_file_is_named(packed, lost):
 def test_a_table_without_sidecar_is_not_shipped(collected, tmp_path):
     collected.with_suffix(".json").unlink()
     with pytest.raises(DataError, match="no collected table with its sidecar"):
+        shipped.ship("mini", collected, tmp_path / "package")
+
+
+def test_a_table_of_another_benchmark_or_another_run_is_not_shipped(collected, tmp_path):
+    with pytest.raises(DataError, match="a collection of mini, not of maxi"):
+        shipped.ship("maxi", collected, tmp_path / "package")
+    shipped.write_table(shipped.read_table(collected).iloc[:1], collected)
+    with pytest.raises(DataError, match=r"not the table that mini\.json was written with"):
         shipped.ship("mini", collected, tmp_path / "package")
 
 

@@ -1,5 +1,7 @@
 # Real trainings -> results/{scale}/collect/{benchmark}/{unit}.parquet -> one table -> an archive in the published format.
 # The package ships the table of such a run, so nothing here but `archive` runs unless it is asked for.
+from metabo.collect import shipped
+
 COLLECTED = {b: registry.units(b) for b in BENCHMARKS if "collector" in registry.benchmark(b)}
 
 
@@ -8,8 +10,9 @@ def collected_archive(benchmark):
 
 
 def archive_source(benchmark):
+    """Return an input function: the shipped table, checked when a job needs it, or the one collected here."""
     if config["benchmarks"][benchmark]["source"] == "shipped":
-        return os.path.relpath(codegraph.PACKAGE_ROOT / "collect" / "shipped" / f"{benchmark}.parquet")
+        return lambda wildcards: os.path.relpath(or_stop(shipped.check, benchmark))
     return f"{OUT}/collect/{benchmark}.parquet"
 
 

@@ -18,7 +18,7 @@ INITIAL_POINTS = 5
 COLUMNS = ("space", "task", "split", "row", "x", "y")
 
 
-def write(table: pd.DataFrame, path: str | Path) -> None:
+def write_archive(table: pd.DataFrame, path: str | Path) -> None:
     """Write rows (space, task, split, row, x, y) as meta-{train,validation,test}-dataset.json and
     bo-initializations.json in a zip, atomically and byte for byte reproducibly, whatever the order of the rows.
 

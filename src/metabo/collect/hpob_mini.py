@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import qmc, spearmanr
+from scipy.stats import qmc
 from threadpoolctl import threadpool_limits
 
-from metabo.collect import encoding, hpob_archive, tabular
+from metabo.collect import encoding, tabular
+from metabo.collect.agreement import compare
 from metabo.collect.journal import Journal
 from metabo.collect.learners import SPACES, build
 from metabo.collect.packages import require
@@ -65,8 +66,6 @@ CHUNK = 40
 
 DONE, FAILED = "done", "failed"
 KEYS = ["space", "task", "row"]
-
-write_archive = hpob_archive.write
 
 
 class Trial(NamedTuple):
@@ -190,32 +189,7 @@ def retrain(table_rows: pd.DataFrame, sizes: dict[str, int], seed: int) -> pd.Da
     return _table(results)
 
 
-def agreement(ours: pd.DataFrame, shipped: pd.DataFrame) -> dict[str, Any]:
-    """Compare two tables on the trials that both hold.
-
-    Returns, ready for JSON: `rows` compared, `only_ours`, `only_shipped`, `inputs_max_difference`, `status_equal`
-    (share), `equal` (share with the same accuracy, no score in both included), `max_difference`, `median_difference`
-    and `spearman` of the accuracies (None where no pair is finite, or nothing varies).
-    """
-    both = ours.merge(shipped, on=KEYS, suffixes=("", "_shipped"))
-    counts = {"rows": len(both), "only_ours": len(ours) - len(both), "only_shipped": len(shipped) - len(both)}
-    if both.empty:
-        return counts
-    a, b = both["y"].to_numpy(np.float64), both["y_shipped"].to_numpy(np.float64)
-    finite = np.isfinite(a) & np.isfinite(b)
-    difference = np.abs(a - b)[finite]
-    varied = len(difference) > 1 and min(np.ptp(a[finite]), np.ptp(b[finite])) > 0
-    inputs = [_distance(x, z) for x, z in zip(both["x"], both["x_shipped"], strict=True)]
-    return counts | {
-        "inputs_max_difference": max(inputs),
-        "status_equal": float((both["status"] == both["status_shipped"]).mean()),
-        "equal": float(((a == b) | (np.isnan(a) & np.isnan(b))).mean()),
-        "max_difference": float(difference.max()) if len(difference) else None,
-        "median_difference": float(np.median(difference)) if len(difference) else None,
-        "spearman": float(spearmanr(a[finite], b[finite]).statistic) if varied else None,
-    }
-
-
-def _distance(x: np.ndarray, z: np.ndarray) -> float:
-    """Return the largest difference of two encoded configurations; 1, the width of the cube, if their sizes differ."""
-    return float(np.max(np.abs(np.subtract(x, z)))) if len(x) == len(z) else 1.0
+def agreement(ours: pd.DataFrame, theirs: pd.DataFrame) -> dict[str, Any]:
+    """Compare two tables by accuracy and status (see `metabo.collect.agreement`). With other sizes the same row may
+    hold another configuration; such rows are counted, not compared."""
+    return compare(ours, theirs, KEYS, ["x"], "y")

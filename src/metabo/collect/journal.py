@@ -8,7 +8,8 @@ from typing import Any
 
 class Journal:
     """Append-only record of finished trials. `key` says what they depend on (settings and code): a journal that was
-    begun under another key is put aside, not mixed in. A line torn by a kill is dropped and its trial runs again."""
+    begun under another key is set aside as ``.old``, not mixed in. A line torn by a kill is dropped and its trial runs
+    again."""
 
     def __init__(self, path: str | Path, key: str) -> None:
         self.path = Path(path)
@@ -17,6 +18,8 @@ class Journal:
         parsed = [record for record in map(_parse, lines) if record is not None]
         if parsed and parsed[0] == {"key": key}:
             self.records = {record["trial"]: record["result"] for record in parsed[1:]}
+        elif lines:
+            self.path.replace(self.path.with_suffix(".old"))
         self.path.parent.mkdir(parents=True, exist_ok=True)
         # Rewritten whole, so that a torn line never stands in the middle.
         scratch = self.path.with_suffix(".new")

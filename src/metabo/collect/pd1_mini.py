@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 import pandas as pd
-from scipy.stats import qmc, spearmanr
+from scipy.stats import qmc
 
 from metabo.collect import images, networks, tabular, text
+from metabo.collect.agreement import compare
 from metabo.collect.journal import Journal
-from metabo.collect.pd1_format import frame, record, row, write_archive
+from metabo.collect.pd1_archive import frame, record, row
 from metabo.collect.training import CHUNK, POINTS, Data, Result, trainer
-from metabo.data.pd1 import INPUTS, METRIC, SPACE
+from metabo.data.pd1_columns import INPUTS, METRIC, SPACE, raw_inputs
 from metabo.errors import DataError, unknown
 from metabo.keys import stream
 
@@ -82,8 +83,6 @@ PROBE = 400
 TEXT_PROBE = 64
 """The same for text, whose examples are 32 characters each."""
 
-__all__ = ["ONLINE", "UNITS", "Trial", "agreement", "collect", "evaluator", "retrain", "write_archive"]
-
 
 class Trial(NamedTuple):
     """Best validation values of one training over its curve, NaN if there is none; `status`: done or diverged."""
@@ -128,9 +127,7 @@ def plan(unit: str, sizes: dict[str, int]) -> list[Planned]:
 def points(number: int, seed: int) -> np.ndarray:
     """Return a (number, 4) scrambled Halton sequence over PD1's box (hyperbo Table 4): λ, η, p, β."""
     unit = qmc.Halton(SPACE.dim, scramble=True, rng=np.random.default_rng(seed)).random(number)
-    columns = list(SPACE.decode(unit).values())
-    columns[3] = 1 - columns[3]
-    return np.stack(columns, axis=1)
+    return raw_inputs(unit)
 
 
 def data_of(name: str) -> Data:
@@ -201,32 +198,9 @@ def retrain(table_rows: pd.DataFrame, sizes: dict[str, int], seed: int) -> pd.Da
     return frame([made[str(r["study_group"]), str(r["trial_id"])] for r in rows])
 
 
-def agreement(ours: pd.DataFrame, shipped: pd.DataFrame) -> dict[str, Any]:
-    """Compare the trials that two tables share, by best validation error rate and status; ready for JSON.
-
-    Returns rows (compared), only_ours, only_shipped, share_equal (both absent counts as equal), max_difference,
-    median_difference and spearman (of the rows with both values; None if there are too few) and status_agreement.
-    """
-    key = ["study_group", "trial_id"]
-    left, right = (t[[*key, METRIC, "status"]].astype(dict.fromkeys([*key, "status"], str)) for t in (ours, shipped))
-    both = left.merge(right, on=key, how="outer", suffixes=("", "_shipped"), indicator=True)
-    sides = both["_merge"].value_counts()
-    both = both[both["_merge"] == "both"]
-    a, b = (both[name].to_numpy(np.float64) for name in (METRIC, f"{METRIC}_shipped"))
-    finite = np.isfinite(a) & np.isfinite(b)
-    difference = np.abs(a - b)[finite]
-    rank = spearmanr(a[finite], b[finite]).statistic if len(difference) > 2 else np.nan
-    same = (a == b) | (np.isnan(a) & np.isnan(b))
-    return {
-        "rows": len(both),
-        "only_ours": int(sides["left_only"]),
-        "only_shipped": int(sides["right_only"]),
-        "share_equal": float(same.mean()) if len(both) else None,
-        "max_difference": float(difference.max()) if len(difference) else None,
-        "median_difference": float(np.median(difference)) if len(difference) else None,
-        "spearman": float(rank) if np.isfinite(rank) else None,
-        "status_agreement": float((both["status"] == both["status_shipped"]).mean()) if len(both) else None,
-    }
+def agreement(ours: pd.DataFrame, theirs: pd.DataFrame) -> dict[str, Any]:
+    """Compare two tables by best validation error rate and status (see `metabo.collect.agreement`)."""
+    return compare(ours, theirs, ["study_group", "trial_id"], list(INPUTS), METRIC)
 
 
 def evaluator(task: str, seed: int) -> Callable[[np.ndarray], Trial]:

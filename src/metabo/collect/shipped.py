@@ -3,15 +3,16 @@
 import json
 import shutil
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from metabo.errors import DataError
 from metabo.files import atomic_path, digest, write_text
 
+if TYPE_CHECKING:  # the workflow checks tables while it is parsed, without pandas
+    import pandas as pd
+
 FOLDER = Path(__file__).parent / "shipped"
-KEPT = ("spec", "git", "code_sha256", "versions", "platform", "device", "finished", "trials", "units")
+KEPT = ("spec", "versions", "platform", "finished", "trials", "units")
 """What the record beside a shipped table keeps of the collection's sidecar."""
 
 
@@ -20,8 +21,8 @@ def table_path(benchmark: str) -> Path:
     return FOLDER / f"{benchmark}.parquet"
 
 
-def read(benchmark: str, path: Path | None = None) -> pd.DataFrame:
-    """Read a shipped table (from the package unless `path` is given).
+def check(benchmark: str, path: Path | None = None) -> Path:
+    """Return the path of a shipped table (the package's unless `path` is given) after comparing its checksum.
 
     Raises DataError if the table or its record is missing or damaged, or if the checksum is not the recorded one.
     """
@@ -37,11 +38,18 @@ def read(benchmark: str, path: Path | None = None) -> pd.DataFrame:
     found = digest(path)
     if found != expected:
         raise DataError(f"{path}: checksum error, sha256 is {found}, {record.name} says {expected}; {remedy}")
-    return read_table(path)
+    return path
 
 
-def read_table(path: str | Path) -> pd.DataFrame:
+def read(benchmark: str, path: Path | None = None) -> "pd.DataFrame":
+    """Read a shipped table (the package's unless `path` is given), its checksum compared first. Raises DataError."""
+    return read_table(check(benchmark, path))
+
+
+def read_table(path: str | Path) -> "pd.DataFrame":
     """Read a collected table; text columns come back as plain strings. Raises DataError."""
+    import pandas as pd
+
     try:
         table = pd.read_parquet(path)
     except Exception as error:
@@ -50,7 +58,7 @@ def read_table(path: str | Path) -> pd.DataFrame:
     return table.astype(dict.fromkeys(text, "str"))
 
 
-def write_table(table: pd.DataFrame, path: str | Path) -> None:
+def write_table(table: "pd.DataFrame", path: str | Path) -> None:
     """Write a collected table compactly and atomically: same table, same bytes."""
     text = [c for c in table if table[c].dtype == object and table[c].map(lambda v: isinstance(v, str)).all()]
     with atomic_path(path) as scratch:
@@ -62,12 +70,17 @@ def write_table(table: pd.DataFrame, path: str | Path) -> None:
 def ship(benchmark: str, collected: Path, folder: Path | None = None) -> list[str]:
     """Copy a collected table into the package and record checksum and origin. Returns lines that say what was done.
 
-    Raises DataError if the table or its sidecar is missing.
+    Raises DataError if the table or its sidecar is missing, or does not belong together or to this benchmark.
     """
     sidecar = collected.with_suffix(".json")
     if not collected.is_file() or not sidecar.is_file():
         raise DataError(f"{collected}: no collected table with its sidecar; make it: snakemake collect_{benchmark}")
     origin: dict[str, Any] = json.loads(sidecar.read_text())
+    of = origin.get("spec", {}).get("benchmark")
+    if of != benchmark:
+        raise DataError(f"{sidecar}: a collection of {of}, not of {benchmark}; give the table of {benchmark}")
+    if digest(collected) not in origin.get("outputs", {}).values():
+        raise DataError(f"{collected}: not the table that {sidecar.name} was written with; collect again")
     to = (folder or FOLDER) / f"{benchmark}.parquet"
     with atomic_path(to) as scratch:
         shutil.copyfile(collected, scratch)

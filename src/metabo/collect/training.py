@@ -23,8 +23,6 @@ POINTS = 8
 CHUNK = 32
 """Configurations of one call of the program; spare places stay empty and cost nothing."""
 
-CURVES = ("train/ce_loss", "train/error_rate", "valid/ce_loss", "valid/error_rate")
-
 
 class Data(NamedTuple):
     """A classification data set, first axis examples: inputs (float32, tokens int32) and int32 labels.
@@ -40,7 +38,7 @@ class Data(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What one configuration gave: curves by `CURVES` (NaN from divergence on), whether it diverged, steps done.
+    """What one configuration gave: curves as in `pd1_archive.CURVES` (NaN from divergence on), if it diverged, steps.
 
     Inside the program the error curves count errors; `trainer` makes them rates.
     """

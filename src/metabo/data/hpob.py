@@ -36,6 +36,7 @@ BENCHMARKS = {
     "hpob_mini": {
         "dataset": None,
         "collector": "collect.hpob_mini",
+        "writer": "collect.hpob_archive",
         "archive": "hpob_mini.zip",
         "matched": False,
         "default_split": "held_out",

@@ -16,9 +16,10 @@ import numpy as np
 
 from metabo.data import counts
 from metabo.data.archives import read_members
+from metabo.data.pd1_columns import FILES, INPUTS, METRIC, SPACE, STATUS, TASK
+from metabo.data.pd1_columns import raw_inputs as raw_inputs  # for tuning online
 from metabo.data.pd1_counts import report
 from metabo.errors import DataError, nearest
-from metabo.spaces import Parameter, SearchSpace
 from metabo.tasks import Benchmark, MatchedBlock, Task, leave_group_out, leave_one_out
 
 BENCHMARKS = {
@@ -32,6 +33,7 @@ BENCHMARKS = {
     "pd1_mini": {
         "dataset": None,
         "collector": "collect.pd1_mini",
+        "writer": "collect.pd1_archive",
         "evaluator": "collect.pd1_mini",
         "archive": "pd1_mini.tar.gz",
         "matched": True,
@@ -42,29 +44,8 @@ BENCHMARKS = {
     },
 }
 
-FILES = tuple(f"pd1_{kind}_phase{phase}_results.jsonl" for phase in (0, 1) for kind in ("matched", "unmatched"))
-INPUTS = (
-    "hps.lr_hparams.decay_steps_factor",
-    "hps.lr_hparams.initial_value",
-    "hps.lr_hparams.power",
-    "hps.opt_hparams.momentum",
-)
-METRIC = "best_valid/error_rate"
-TASK = "study_group"
-STATUS = "status"
 TRAINING_ONLY = "imagenet_resnet50,imagenet,resnet,resnet50,1024"
 HAIR = 0.01  # share of a parameter's (warped) range by which a point may lie outside the box
-
-# hyperbo Table 4, in the column order of the authors' code: λ, η, p, 1 - β.
-SPACE = SearchSpace(
-    "pd1",
-    (
-        Parameter("decay_steps_factor", "linear", 0.01, 0.99),
-        Parameter("initial_value", "log", 1e-5, 10.0),
-        Parameter("power", "linear", 0.1, 2.0),
-        Parameter("one_minus_momentum", "log", 1e-3, 1.0),
-    ),
-)
 
 
 class Trials(NamedTuple):
@@ -203,13 +184,6 @@ def unit_inputs(trials: Trials) -> tuple[np.ndarray, list[str]]:
             )
         unit[present, i] = p.encode(np.clip(raw[present, i], p.low, p.high))[:, 0]
     return unit, flags
-
-
-def raw_inputs(unit: np.ndarray) -> np.ndarray:
-    """Return λ, η, p, β (n, 4) of points in the unit cube: the inverse of `unit_inputs`, for tuning online."""
-    columns = SPACE.decode(unit)
-    columns["one_minus_momentum"] = 1 - columns["one_minus_momentum"]
-    return np.column_stack([columns[p.name] for p in SPACE.parameters])
 
 
 def warped_inputs(trials: Trials) -> np.ndarray:

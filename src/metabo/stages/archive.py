@@ -19,7 +19,7 @@ def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
 
     path = Path(args.in_table)
     table = shipped.read(spec["benchmark"], path) if spec["source"] == "shipped" else shipped.read_table(path)
-    registry.collector(spec["benchmark"]).write_archive(table, args.out)
+    registry.writer(spec["benchmark"]).write_archive(table, args.out)
     return {"trials": len(table)}
 
 

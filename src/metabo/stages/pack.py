@@ -7,6 +7,9 @@ from typing import Any
 
 from metabo.stages.common import Outcome, main
 
+KEPT = ("statuses", "wall_s", "resumed_trials", "git", "code_sha256", "device")
+"""What the report keeps of a unit's sidecar; `wall_s` is the time of the last start if it was resumed."""
+
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the inputs: one table per unit."""
@@ -19,18 +22,20 @@ def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
 
     from metabo import registry
     from metabo.collect import shipped
+    from metabo.files import digest
 
     parts = [shipped.read_table(path) for path in args.in_tables]
     table = pd.concat(parts, ignore_index=True)
     shipped.write_table(table, args.out)
     records = [json.loads(Path(path).with_suffix(".json").read_text()) for path in args.in_tables]
     units = {
-        record["spec"]["unit"]: {"trials": len(part), "wall_s": record["wall_s"], "statuses": record["statuses"]}
+        record["spec"]["unit"]: {"trials": len(part), **{key: record[key] for key in KEPT}}
         for record, part in zip(records, parts, strict=True)
     }
     agreement = None
-    if shipped.table_path(spec["benchmark"]).is_file():
-        agreement = registry.collector(spec["benchmark"]).agreement(table, shipped.read(spec["benchmark"]))
+    if (there := shipped.table_path(spec["benchmark"])).is_file():
+        agreement = {"shipped_sha256": digest(there)}
+        agreement |= registry.collector(spec["benchmark"]).agreement(table, shipped.read(spec["benchmark"]))
     report = {"trials": len(table), "units": units, "agreement": agreement}
     print(json.dumps(report, indent=1), flush=True)
     return report

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from metabo.collect.training import CURVES
-from metabo.data.pd1 import FILES, INPUTS
+from metabo.data.pd1_columns import FILES, INPUTS
 from metabo.files import atomic_path
 
+CURVES = ("train/ce_loss", "train/error_rate", "valid/ce_loss", "valid/error_rate")
 TEXT = ("study_group", "dataset", "model", "status", "trial_id")
 BEST = tuple(f"best_{curve}" for curve in CURVES)
 COLUMNS = (

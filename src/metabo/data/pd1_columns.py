@@ -1,0 +1,34 @@
+"""PD1's files, columns and search space (hyperbo §7.1, Table 4): shared by loader and collector."""
+
+import numpy as np
+
+from metabo.spaces import Parameter, SearchSpace
+
+FILES = tuple(f"pd1_{kind}_phase{phase}_results.jsonl" for phase in (0, 1) for kind in ("matched", "unmatched"))
+INPUTS = (
+    "hps.lr_hparams.decay_steps_factor",
+    "hps.lr_hparams.initial_value",
+    "hps.lr_hparams.power",
+    "hps.opt_hparams.momentum",
+)
+METRIC = "best_valid/error_rate"
+TASK = "study_group"
+STATUS = "status"
+
+# hyperbo Table 4, in the column order of the authors' code: λ, η, p, 1 - β.
+SPACE = SearchSpace(
+    "pd1",
+    (
+        Parameter("decay_steps_factor", "linear", 0.01, 0.99),
+        Parameter("initial_value", "log", 1e-5, 10.0),
+        Parameter("power", "linear", 0.1, 2.0),
+        Parameter("one_minus_momentum", "log", 1e-3, 1.0),
+    ),
+)
+
+
+def raw_inputs(unit: np.ndarray) -> np.ndarray:
+    """Return λ, η, p, β (n, 4) of points in the unit cube: the inverse of the loader's scaling, for new evaluations."""
+    columns = SPACE.decode(unit)
+    columns["one_minus_momentum"] = 1 - columns["one_minus_momentum"]
+    return np.column_stack([columns[p.name] for p in SPACE.parameters])
