@@ -90,6 +90,28 @@ def test_final_values_and_infeasible_shares():
     assert metrics.online_comparison(runs, ["a"], "absent").empty
 
 
+def test_the_comparison_takes_no_run_without_a_value_for_the_median():
+    """Of two runs one finds nothing: the median is not the other's good value, but lies beyond every value."""
+    half = {
+        "a": {"t": [[0.1, 0.1], [NONE, NONE]]},
+        "b": {"t": [[0.9, 0.9]] * 3},
+        "c": {"t": [[NONE, 0.2], [NONE, NONE]]},
+    }
+    runs = metrics.collect_online(table(half))
+    against = metrics.online_comparison(runs, ["a"], "b").iloc[0]
+    assert (against["median"], against["reference_median"], against["better"]) == (np.inf, pytest.approx(90), False)
+    assert (against["runs"], against["reference_runs"]) == (2, 3)
+    assert metrics.online_comparison(runs, ["b"], "a")["better"].all()
+    assert metrics.online_comparison(runs, ["c"], "a")["equal"].all()
+    final = metrics.online_final(runs).set_index("method")
+    assert final.loc["a", ["mean", "std", "with_value"]].tolist() == pytest.approx([10, 0, 1])  # over runs with a value
+    curve = metrics.online_curves(runs).set_index(["method", "iteration"])["median"]
+    assert curve["a"].tolist() == pytest.approx([10, 10])  # the drawn line starts at one half
+    four = {"a": {"t": [[0.1], [0.2], [0.3], [NONE]]}, "b": {"t": [[0.26]] * 4}}
+    found = metrics.online_comparison(metrics.collect_online(table(four)), ["a"], "b").iloc[0]
+    assert found["median"] == pytest.approx(25) and found["better"]
+
+
 def test_two_methods_without_any_value_are_equal_and_worse_than_any_other():
     runs = metrics.collect_online(table({m: {"t": [[v, v]]} for m, v in (("a", NONE), ("b", NONE), ("c", 0.9))}))
     against = metrics.online_comparison(runs, ["a", "c"], "b").set_index("method")

@@ -6,8 +6,8 @@ import pytest
 from metabo import memory
 from metabo.errors import ConfigError, DataError
 from metabo.spaces import Parameter, SearchSpace
-from metabo.tasks import Benchmark, Fold, MatchedBlock
-from metabo.training import moments, pair_indices, training_sets
+from metabo.tasks import Benchmark, Fold, MatchedBlock, Task
+from metabo.training import mapped_blocks, moments, pair_indices, training_sets
 from tests import tiny
 from tests.references import maximum_likelihood
 
@@ -114,10 +114,68 @@ def test_moments_beyond_the_memory_are_refused_by_the_bytes_they_take(training, 
     assert moments(training, keys(2, 3), 0).x.shape == (6, 1, 6, 2)
     monkeypatch.setattr(memory, "available", lambda: (int(need / memory.SHARE) - 2, "the machine"))
     with pytest.raises(
-        ConfigError, match=r"space 'plane': .* 6 trainings on 6 matched .*lower pretrain.matched_points"
+        ConfigError, match=r"space 'plane': .* 6 trainings on 6 matched .*lower matched_points or seeds in config"
     ):
         moments(training, keys(2, 3), 0)
     assert moments(training, keys(2, 3), 4).x.shape == (6, 1, 4, 2)
+
+
+# --- matched tables of mapped outputs ---------------------------------------------------------------------------------
+
+
+TABLE = {"a": [0.0, 1.0, 2.0, None, "x"], "b": [5.0, "x", 7.0, None, 6.0], "c": ["x", "x", 3.0, 3.0, "x"]}
+"""Outputs at five points of the square; x: diverged, None: not evaluated."""
+MAPPED = {0.0: -1.045851, 1.0: 0.111223, 2.0: 2.0, 5.0: -1.045851, 6.0: 0.111223, 7.0: 2.0, 3.0: 2.0, "x": -2.0}
+"""By hand: of (0, 1, 2) see test_rescale; (5, 6, 7) is that plus 5; equal outputs all become 2."""
+POINTS = np.array([[0.1, 0.9], [0.2, 0.8], [0.3, 0.7], [0.4, 0.6], [0.5, 0.5]])
+
+
+def table():
+    """Tasks, and one table cut by which of them have a value."""
+    tasks, pieces = {}, {}
+    for name, values in TABLE.items():
+        good = [i for i, v in enumerate(values) if isinstance(v, float)]
+        lost = [i for i, v in enumerate(values) if v == "x"]
+        y = np.array([values[i] for i in good])
+        tasks[name] = Task(name, "square", name, POINTS[good], y, y, np.array(good), POINTS[lost])
+    for i, point in enumerate(POINTS):
+        have = tuple(name for name, task in tasks.items() if (task.x == point).all(axis=1).any())
+        pieces.setdefault(have, []).append(i)
+    blocks = [
+        MatchedBlock("m", "square", have, POINTS[rows], np.array([[TABLE[n][i] for n in have] for i in rows]))
+        for have, rows in pieces.items()
+    ]
+    return tasks, tuple(blocks)
+
+
+def test_matched_points_that_diverged_are_present_and_those_not_evaluated_are_missing():
+    """Point 3 was evaluated in c alone; the four others have a value or diverged in every task."""
+    tasks, blocks = table()
+    assert len(blocks) == 5  # every point has another set of tasks with a value
+    other = MatchedBlock("n", "square", ("b",), POINTS[:1], np.array([[5.0]]))
+    whole, alone, second = mapped_blocks((*blocks, other), tasks)
+    assert (whole.name, whole.space, whole.tasks) == ("m", "square", ("a", "b", "c"))
+    order = np.argsort(whole.x[:, 0])
+    np.testing.assert_array_equal(whole.x[order], POINTS[[0, 1, 2, 4]])
+    expected = [[MAPPED[TABLE[name][i]] for name in "abc"] for i in (0, 1, 2, 4)]
+    np.testing.assert_allclose(whole.y[order], expected, atol=1e-6)
+    assert (alone.name, alone.tasks) == ("m", ("c",))
+    np.testing.assert_array_equal(alone.x, POINTS[[3]])
+    np.testing.assert_array_equal(alone.y, [[2.0]])
+    assert (second.name, second.tasks) == ("n", ("b", "c"))  # a table of its own: a has no value in it
+    np.testing.assert_allclose(second.y, [[-1.045851, -2]], atol=1e-6)
+
+
+def test_raw_matched_blocks_stay_as_they_are():
+    tasks, blocks = table()
+    space = SearchSpace("square", tuple(Parameter(n, "linear", 0.0, 1.0) for n in "uv"))
+    fold = Fold("without c", "square", ("a", "b"), ("c",))
+    benchmark = Benchmark("m", {"square": space}, tasks, blocks, {"s": (fold,)})
+    (raw,), (mapped,) = (training_sets(benchmark, "s", outputs) for outputs in ("raw", "mapped"))
+    ((block,),) = raw.matched
+    np.testing.assert_array_equal(np.c_[block.x, block.y], [[0.1, 0.9, 0, 5], [0.3, 0.7, 2, 7]])
+    ((block,),) = mapped.matched  # point 3 has a value in the test task alone
+    assert block.tasks == ("a", "b") and sorted(block.x[:, 0]) == [0.1, 0.2, 0.3, 0.5]
 
 
 def test_pairs_are_fold_major():

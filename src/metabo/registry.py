@@ -114,12 +114,17 @@ def units(name: str) -> list[str]:
 
 
 def evaluator(name: str) -> str:
-    """Return the name of the module that evaluates new points of a benchmark. Raises ConfigError if it has none."""
-    module = benchmark(name).get("evaluator")
-    if not module:
-        able = ", ".join(b for b in benchmarks() if benchmark(b).get("evaluator")) or "none"
+    """Return the name of the module that evaluates new points of a benchmark: its collector, if that has the literal
+    ONLINE (task -> metric). Raises ConfigError if there is none."""
+    if not _evaluates(name):
+        able = ", ".join(b for b in benchmarks() if _evaluates(b)) or "none"
         raise ConfigError(f"benchmark '{name}' is a table: it cannot evaluate new points; benchmarks that can: {able}")
-    return f"metabo.{module}"
+    return f"metabo.{benchmark(name)['collector']}"
+
+
+def _evaluates(name: str) -> bool:
+    module = benchmark(name).get("collector")
+    return bool(module and _literal(_path(module), "ONLINE"))
 
 
 def loader(name: str) -> str:
@@ -131,10 +136,14 @@ def loader(name: str) -> str:
 @cache
 def literal(module: str, table: str) -> Any:
     """Return one top-level literal of a module, e.g. ``literal("acquisition", "ACQUISITIONS")``, unimported."""
-    value = _literal(PACKAGE_ROOT.joinpath(*module.split(".")).with_suffix(".py"), table)
+    value = _literal(_path(module), table)
     if value is None:
         raise ConfigError(f"module metabo.{module} has no top-level literal {table}")
     return value
+
+
+def _path(module: str) -> Path:
+    return PACKAGE_ROOT.joinpath(*module.split(".")).with_suffix(".py")
 
 
 def _literal(path: Path, table: str) -> Any:

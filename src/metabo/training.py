@@ -7,12 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, Key
 
-from metabo.bo.rescale import INFEASIBLE, rescale
 from metabo.errors import DataError, unknown
 from metabo.gp.objectives import Moments, sample_moments
 from metabo.keys import stream
 from metabo.memory import check_memory
 from metabo.pretrain import Rows
+from metabo.rescale import INFEASIBLE, rescale
 from metabo.tasks import Benchmark, Fold, MatchedBlock, Task, pad, restrict, stack
 
 OUTPUTS = ["raw", "mapped"]
@@ -37,8 +37,8 @@ class TrainingSet:
 def training_sets(benchmark: Benchmark, split: str, outputs: str = "raw") -> list[TrainingSet]:
     """Group the folds of a split by search space and pad their training tasks.
 
-    `outputs`: one of `OUTPUTS`; "mapped" applies `metabo.bo.rescale` to every task and matched block, each task with
-    its own median and maximum, and adds the inputs that diverged as rows of -2. Raises ConfigError for another name.
+    `outputs`: one of `OUTPUTS`; "mapped" applies `metabo.rescale` to every task and matched block, each task with
+    its own median and maximum, and adds the inputs that diverged at -2, to both. Raises ConfigError for another name.
     """
     if outputs not in OUTPUTS:
         raise unknown("outputs", outputs, OUTPUTS)
@@ -52,7 +52,7 @@ def training_sets(benchmark: Benchmark, split: str, outputs: str = "raw") -> lis
         data = [mapped_rows(task) if mapped else (task.x, task.y) for task in tasks]
         rows = Rows(*stack([x for x, _ in data], [y for _, y in data]))
         index = [np.array([names.index(name) for name in fold.train]) for fold in here]
-        blocks = tuple(mapped_block(b, benchmark.tasks) for b in benchmark.matched) if mapped else benchmark.matched
+        blocks = mapped_blocks(benchmark.matched, benchmark.tasks) if mapped else benchmark.matched
         matched = tuple(restrict(blocks, fold.train) for fold in here)
         counts = tuple(len(y) for _, y in data)
         present = pad([np.ones(len(i), dtype=bool) for i in index])
@@ -66,10 +66,38 @@ def mapped_rows(task: Task) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate([task.x, task.diverged]), y
 
 
-def mapped_block(block: MatchedBlock, tasks: dict[str, Task]) -> MatchedBlock:
-    """Map each task's column by the median and maximum of all that task's outputs, as in its rows."""
-    columns = [rescale(y, tasks[name].y) for name, y in zip(block.tasks, block.y.T, strict=True)]
-    return MatchedBlock(block.name, block.space, block.tasks, block.x, np.column_stack(columns))
+def mapped_blocks(blocks: tuple[MatchedBlock, ...], tasks: dict[str, Task]) -> tuple[MatchedBlock, ...]:
+    """Map matched tables (blocks of one space and name) like the rows: each task by its own median and maximum, at -2
+    where it diverged at exactly that input (hyperbo §7.5). An input that it never evaluated stays missing.
+
+    Each table is cut again by the tasks that are present, as `restrict` takes it. Inputs at which every task diverged
+    are in no table, so they are not added.
+    """
+    tables: dict[tuple[str, str], list[MatchedBlock]] = {}
+    for block in blocks:
+        tables.setdefault((block.space, block.name), []).append(block)
+    return tuple(piece for pieces in tables.values() for piece in _mapped_table(pieces, tasks))
+
+
+def _mapped_table(pieces: list[MatchedBlock], tasks: dict[str, Task]) -> list[MatchedBlock]:
+    space, name = pieces[0].space, pieces[0].name
+    here = {task.name: task for task in tasks.values() if task.space == space}
+    x = np.concatenate([piece.x for piece in pieces])
+    points = [tuple(point) for point in x.tolist()]
+    y = np.full((len(x), len(here)), np.nan)
+    for column, task in zip(y.T, here.values(), strict=True):
+        own = [p.y[:, p.tasks.index(task.name)] if task.name in p.tasks else np.full(len(p.x), np.nan) for p in pieces]
+        column[:] = np.concatenate(own)
+        good, lost = np.isfinite(column), set(map(tuple, task.diverged.tolist()))
+        column[~good & [point in lost for point in points]] = INFEASIBLE
+        column[good] = rescale(column[good], task.y)
+    kinds, kind = np.unique(np.isfinite(y), axis=0, return_inverse=True)
+    cut = []
+    for i in sorted(range(len(kinds)), key=lambda i: (-kinds[i].sum(), i)):
+        rows = np.flatnonzero(kind.reshape(-1) == i)
+        present = tuple(task for task, there in zip(here, kinds[i], strict=True) if there)
+        cut.append(MatchedBlock(name, space, present, x[rows], y[np.ix_(rows, kinds[i])]))
+    return cut
 
 
 def prior_keys(training: TrainingSet, seed: int, seeds: int) -> Key[Array, "folds seeds"]:
@@ -140,7 +168,7 @@ def _check_size(training: TrainingSet, pairs: int, limit: int) -> None:
     points = min(points, limit) if limit > 0 else points
     need = pairs * max(map(len, training.matched)) * points * (tasks + training.dim + 2) * 8
     where = f"space '{training.space}': the moments of {pairs} trainings on {points} matched points a block"
-    check_memory(need, where, "lower pretrain.matched_points or pretrain.seeds")
+    check_memory(need, where, "lower matched_points or seeds in config section 'pretrain' ('online' for online tuning)")
 
 
 def _subsample(block: MatchedBlock, key: Key[Array, ""], limit: int) -> MatchedBlock:

@@ -1,5 +1,6 @@
 """The online loop: ask, evaluate, tell, whatever the evaluation does; and the table of a run."""
 
+import importlib
 import json
 from functools import partial
 from types import SimpleNamespace
@@ -10,14 +11,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from metabo import results
+from metabo import registry, results
 from metabo.acquisition import make
 from metabo.bo.continuous import halton
-from metabo.bo.online import Suggestion, Tuner, ask, begin, measure, run, tell
-from metabo.bo.online_runs import Target, require_sound, require_unit_cube, tune
-from metabo.bo.rescale import rescale_all
+from metabo.bo.online import Suggestion, Target, Tuner, ask, begin, measure, run, tell
+from metabo.bo.online_runs import require_failures_apart, require_sound, require_unit_cube, tune
+from metabo.data.pd1 import WARPS, warp_error
 from metabo.errors import ConfigError, DataError, NumericsError
 from metabo.priors import SpacePrior
+from metabo.rescale import rescale_all
 from metabo.spaces import Parameter, SearchSpace
 from tests import tiny, tiny_online
 from tests.references import DenseGP
@@ -28,6 +30,10 @@ KEY = jax.random.key(5)
 
 def trial(error_rate=0.1, ce_loss=0.3, status="done"):
     return SimpleNamespace(error_rate=error_rate, ce_loss=ce_loss, status=status)
+
+
+def goal(evaluate, metric="error_rate"):
+    return Target(evaluate, metric, WARPS[metric])
 
 
 class Spy:
@@ -86,7 +92,25 @@ def test_ask_pads_and_maps_and_tell_appends():
         (trial(ce_loss=0.0), "ce_loss", "not finite"),  # an infinite output
         (trial(status="diverged"), "error_rate", "diverged"),  # whatever value it carries
         (ValueError("no\nsecond line"), "error_rate", "raised: ValueError: no"),
-        (MemoryError(), "error_rate", "raised: MemoryError"),
+        (ValueError("x" * 999), "error_rate", "raised: ValueError: " + "x" * 180),
+        # no trial at all
+        (0.25, "error_rate", (0.25, -np.log(0.25 + 1e-10), "")),
+        (1, "ce_loss", (1.0, 0.0, "")),
+        (np.float32(0.25), "ce_loss", (0.25, -np.log(0.25), "")),
+        (jnp.asarray(0.25), "ce_loss", (0.25, -np.log(0.25), "")),
+        (np.nan, "error_rate", "not finite"),
+        (np.inf, "error_rate", "not finite"),
+        (np.float64(-np.inf), "error_rate", "not finite"),
+        (None, "error_rate", "raised: AttributeError: 'NoneType' object has no attribute 'status'"),
+        (True, "error_rate", "raised: AttributeError: 'bool' object has no attribute 'status'"),
+        ("0.5", "error_rate", "raised: AttributeError: 'str' object has no attribute 'status'"),
+        (np.zeros(2), "error_rate", "raised: AttributeError: 'numpy.ndarray' object has no attribute 'status'"),
+        (SimpleNamespace(error_rate=0.1), "error_rate", "raised: AttributeError: "),
+        (SimpleNamespace(status="done"), "error_rate", "raised: AttributeError: "),
+        (trial(error_rate=None), "error_rate", "raised: TypeError: "),
+        (trial(error_rate="low"), "error_rate", "raised: ValueError: "),
+        (trial(status=""), "error_rate", "status is empty"),
+        (trial(status=None), "error_rate", "None"),
     ],
 )
 def test_what_an_evaluation_may_give(result, metric, expected):
@@ -96,26 +120,41 @@ def test_what_an_evaluation_may_give(result, metric, expected):
             raise result
         return result
 
-    outcome = measure(evaluate, np.array([1.0, 2.0]), metric)
+    outcome = measure(goal(evaluate, metric), np.array([1.0, 2.0]))
     if isinstance(expected, str):
-        assert outcome.reason == expected and np.isnan([outcome.metric, outcome.y]).all()
+        assert outcome.reason.startswith(expected) if expected.endswith(": ") else outcome.reason == expected
+        assert np.isnan([outcome.metric, outcome.y]).all()
     else:
         np.testing.assert_allclose(outcome[:2], expected[:2], rtol=1e-12)
         assert outcome.reason == ""
 
 
-@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
-def test_a_person_can_stop_it(stop):
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit, MemoryError, DataError, ConfigError, NumericsError])
+def test_a_person_or_trouble_of_the_machine_stops_it(stop):
     def evaluate(point):
         raise stop
 
     with pytest.raises(stop):
-        measure(evaluate, np.zeros(2), "error_rate")
+        measure(goal(evaluate), np.zeros(2))
 
 
-def test_a_trial_without_the_metric_is_a_fault_of_the_program():
-    with pytest.raises(AttributeError):
-        measure(lambda point: SimpleNamespace(status="done"), np.zeros(2), "error_rate")
+def test_a_trial_whose_fields_raise():
+    class Broken:
+        status = "done"
+
+        @property
+        def error_rate(self):
+            raise OSError("disk")
+
+    assert measure(goal(lambda point: Broken()), np.zeros(2)).reason == "raised: OSError: disk"
+
+
+def test_every_metric_that_is_tuned_has_its_output():
+    assert WARPS["error_rate"] is warp_error
+    for name in registry.benchmarks():
+        if "online" in registry.benchmark(name)["settings"]:
+            tuned = registry.literal(registry.evaluator(name).removeprefix("metabo."), "ONLINE")
+            assert set(tuned.values()) <= set(importlib.import_module(registry.loader(name)).WARPS)
 
 
 def test_failures_are_logged_with_their_point_and_the_run_goes_on():
@@ -128,7 +167,7 @@ def test_failures_are_logged_with_their_point_and_the_run_goes_on():
         return answer
 
     spy, lines = Spy(), []
-    steps = run(spy, begin(spy), evaluate, lambda x: 10 * x, "error_rate", 4, KEY, lines.append)
+    steps = run(spy, begin(spy), goal(evaluate), lambda x: 10 * x, 4, KEY, lines.append)
     assert [step.outcome.reason for step in steps] == ["", "raised: ValueError: broken", "not finite", ""]
     assert lines == [
         "iteration 2: infeasible (raised: ValueError: broken) at [2.0, 2.0]",
@@ -234,7 +273,7 @@ def always(error=None, **fields):
     ],
 )
 def test_a_task_where_nothing_is_feasible(flat, evaluate, reason):
-    steps = run(flat, begin(flat), evaluate, np.asarray, "error_rate", BUDGET, KEY, lambda line: None)
+    steps = run(flat, begin(flat), goal(evaluate), np.asarray, BUDGET, KEY, lambda line: None)
     assert [step.outcome.reason for step in steps] == [reason] * BUDGET
     assert all(step.suggestion.ok and np.isfinite(step.suggestion.mean) for step in steps)
     assert len({tuple(step.suggestion.x) for step in steps}) == BUDGET  # it looks elsewhere
@@ -245,7 +284,7 @@ def points(steps):
 
 
 def test_same_key_same_run_other_key_other_run(plain):
-    go = partial(run, plain, begin(plain), objective, np.asarray, "error_rate", 5)
+    go = partial(run, plain, begin(plain), goal(objective), np.asarray, 5)
     first, again, other = go(KEY), go(KEY), go(jax.random.key(6))
     np.testing.assert_array_equal(points(first), points(again))
     assert [s.outcome for s in first] == [s.outcome for s in again]
@@ -262,7 +301,7 @@ def slow(change):
 )
 def test_settings_of_the_search_are_alive(flat, change):
     other = tuner(gp("constant"), **change)
-    base, changed = (run(m, begin(m), objective, np.asarray, "error_rate", 3, KEY) for m in (flat, other))
+    base, changed = (run(m, begin(m), goal(objective), np.asarray, 3, KEY) for m in (flat, other))
     assert not np.array_equal(points(base), points(changed))
 
 
@@ -275,7 +314,7 @@ def test_one_program_serves_all_iterations_and_runs_and_a_failed_fit_is_reported
 
     method = tuner(gp("constant"), refit)
     for seed in (0, 1):
-        steps = run(method, begin(method, 0, seed), objective, np.asarray, "error_rate", 4, jax.random.key(seed))
+        steps = run(method, begin(method, 0, seed), goal(objective), np.asarray, 4, jax.random.key(seed))
         assert [step.suggestion.ok for step in steps] == [True, False, False, False]  # at first there is nothing to fit
     assert len(traced) == 1
 
@@ -306,7 +345,7 @@ def table():
 
     def target(task):
         made.append(task)
-        return Target(tiny_online.evaluator(task), tiny_online.METRICS[task])
+        return goal(tiny_online.evaluator(task), tiny_online.METRICS[task])
 
     _, spec = tiny_online.specs("rand", seeds=3, iterations=6)
     frame = tune(benchmark, prior(benchmark), Walk(), spec | {"data": "0" * 12}, target, tiny_online.raw_inputs)
@@ -368,6 +407,17 @@ def test_too_many_unsound_steps_fail_with_the_first_one_named(table):
     bad.loc[20, "ok"] = False
     with pytest.raises(NumericsError, match=r"3 of 54 online steps .*'task': 'p'.*'iteration': (np.int64\()?4"):
         require_sound(bad)
+
+
+def test_rows_that_count_diverged_evaluations_as_successes_are_refused():
+    benchmark = tiny_online.benchmark()
+    for rule in ({}, {"divergence": "status"}):
+        benchmark.notes.update(rule)
+        require_failures_apart(benchmark)
+    benchmark.notes["divergence"] = "nan"
+    _, spec = tiny_online.specs("rand")
+    with pytest.raises(ConfigError, match=r"rule 'nan'.*set config key 'benchmarks.square.divergence' to status"):
+        tune(benchmark, prior(benchmark), Walk(), spec | {"data": "0" * 12}, pytest.fail, tiny_online.raw_inputs)
 
 
 def test_only_a_unit_cube_of_numbers_is_searched():

@@ -71,16 +71,21 @@ def test_pooled_has_the_gradient_of_the_library_convolution():
         np.testing.assert_allclose(mine, theirs, atol=1e-10)
 
 
-def layers(network, getkey):
-    return {k: (np.asarray(w, np.float64), np.asarray(b)) for k, (w, b) in jax.jit(network.init)(getkey()).items()}
+def layers(network):
+    """Draw parameters of the network's shapes; biases that are not zero show that each is added at its place."""
+    rng = np.random.default_rng(7)
+    shapes = jax.eval_shape(network.init, jax.random.key(0))
+    return {
+        k: (rng.normal(size=w.shape) / np.sqrt(np.prod(w.shape[:-1])), 0.1 * rng.normal(size=b.shape))
+        for k, (w, b) in shapes.items()
+    }
 
 
 @pytest.mark.parametrize("activation", ["relu", "tanh"])
-def test_max_pool_cnn_is_what_it_says(getkey, activation):
+def test_max_pool_cnn_is_what_it_says(activation):
     network = networks.build(f"max_pool_{activation}", (8, 8, 1), 10)
     act = {"relu": lambda v: np.maximum(v, 0), "tanh": np.tanh}[activation]
-    # Biases are zero at first: others show that each is added at its place.
-    p = {k: (w, b + 0.1 * (i + 1)) for i, (k, (w, b)) in enumerate(layers(network, getkey).items())}
+    p = layers(network)
     x = np.random.default_rng(5).normal(size=(3, 8, 8, 1))
     h = act(pooled(correlated(x, p["conv1"][0]) + p["conv1"][1]))
     h = act(pooled(correlated(h, p["conv2"][0]) + p["conv2"][1])).reshape(3, -1)
@@ -89,14 +94,14 @@ def test_max_pool_cnn_is_what_it_says(getkey, activation):
     np.testing.assert_allclose(found, expected, atol=2e-5)
 
 
-def test_simple_cnn_is_what_it_says(getkey):
+def test_simple_cnn_is_what_it_says():
     network = networks.build("simple_cnn", (9, 8, 1), 4)
-    p = layers(network, getkey)
+    p = layers(network)
     x = np.random.default_rng(6).normal(size=(3, 9, 8, 1))
-    h = np.maximum(correlated(x, p["conv1"][0])[:, ::2, ::2], 0)
-    h = np.maximum(correlated(h, p["conv2"][0])[:, ::2, ::2], 0).reshape(3, -1)
+    h = np.maximum(correlated(x, p["conv1"][0])[:, ::2, ::2] + p["conv1"][1], 0)
+    h = np.maximum(correlated(h, p["conv2"][0])[:, ::2, ::2] + p["conv2"][1], 0).reshape(3, -1)
     found = jax.jit(network.apply)(jax.tree.map(jnp.float32, p), jnp.asarray(x, jnp.float32))
-    np.testing.assert_allclose(found, h @ p["out"][0], atol=2e-5)
+    np.testing.assert_allclose(found, h @ p["out"][0] + p["out"][1], atol=2e-5)
 
 
 def normed(x):
@@ -104,28 +109,28 @@ def normed(x):
     return centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-6)
 
 
-def test_transformer_against_loops_over_heads_and_places(getkey):
+def test_transformer_against_loops_over_heads_and_places():
     network = networks.build("transformer", (6,), 5)
-    p = layers(network, getkey)
+    p = layers(network)
     tokens = np.array([[0, 4, 2, 2, 1, 3], [3, 3, 0, 1, 4, 2]])
     expected = np.zeros((2, 6, 5))
     for i, sequence in enumerate(tokens):
         x = p["embed"][0][sequence] + p["place"][0]
-        q, k, v = np.split(normed(x) @ p["qkv"][0], 3, axis=1)
+        q, k, v = np.split(normed(x) @ p["qkv"][0] + p["qkv"][1], 3, axis=1)
         mixed = np.zeros_like(x)
         for head in (slice(0, 16), slice(16, 32)):
             for t in range(6):
                 score = np.exp(k[: t + 1, head] @ q[t, head] / 4)
                 mixed[t, head] = score / score.sum() @ v[: t + 1, head]
-        x = x + mixed @ p["mix"][0]
-        x = x + np.maximum(normed(x) @ p["ff1"][0], 0) @ p["ff2"][0]
-        expected[i] = x @ p["out"][0]
+        x = x + mixed @ p["mix"][0] + p["mix"][1]
+        x = x + np.maximum(normed(x) @ p["ff1"][0] + p["ff1"][1], 0) @ p["ff2"][0] + p["ff2"][1]
+        expected[i] = x @ p["out"][0] + p["out"][1]
     found = jax.jit(network.apply)(jax.tree.map(jnp.float32, p), jnp.asarray(tokens, jnp.int32))
     np.testing.assert_allclose(found, expected, atol=2e-5)
 
 
 def test_weights_have_the_variance_of_their_layer(getkey):
-    p = networks.build("max_pool_relu", (64, 64, 1), 10).init(getkey())
+    p = networks.build("max_pool_relu", (32, 32, 1), 10).init(getkey())
     for name, gain in {"conv2": 2, "dense1": 2, "out": 1}.items():
         weight, bias = p[name]
         number = weight.size

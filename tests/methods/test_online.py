@@ -13,11 +13,13 @@ import pytest
 
 from metabo import codegraph, config, priors, registry, results
 from metabo.bo.online import Data, ask, begin, tell
-from metabo.bo.rescale import rescale
-from metabo.errors import ConfigError
+from metabo.collect import pd1_mini
+from metabo.data.pd1 import WARPS
+from metabo.errors import ConfigError, DataError
 from metabo.evaluation import evaluate
 from metabo.methods.pretrained import joint_data, joint_loss
 from metabo.pretrain import Rows, adam
+from metabo.rescale import rescale
 from metabo.stages import online as online_stage
 from metabo.stages import pretrain as pretrain_stage
 from metabo.training import moments, prior_keys, sample_rows, training_sets
@@ -61,7 +63,7 @@ def test_a_job_depends_on_its_own_method_and_benchmark_only():
         sources = codegraph.files(codegraph.stage_roots("online", spec))
         return {path.relative_to(codegraph.PACKAGE_ROOT).as_posix() for path in sources}
 
-    shared = {"bo/online.py", "bo/online_runs.py", "bo/rescale.py", "collect/pd1_mini.py", "data/pd1.py"}
+    shared = {"bo/online.py", "bo/online_runs.py", "rescale.py", "collect/pd1_mini.py", "data/pd1.py"}
     learned, single, random = names("h_nll_online"), names("stboh_online"), names("rand")
     assert all(shared <= listed for listed in (learned, single, random))
     assert {"methods/online.py", "methods/pretrained.py"} <= learned - single - random
@@ -113,8 +115,10 @@ def test_training_rows_are_mapped_and_hold_the_diverged_inputs(training):
         assert block.tasks == fold.train
         for column, name in zip(block.y.T, block.tasks, strict=True):
             task = benchmark.tasks[name]
-            rows = [int(np.flatnonzero((task.x == x).all(axis=1))[0]) for x in block.x]
-            np.testing.assert_allclose(column, mapped(task.y)[rows], rtol=1e-12)
+            inputs = np.concatenate([task.x, task.diverged])
+            outputs = np.concatenate([mapped(task.y), np.full(len(task.diverged), -2.0)])
+            rows = [int(np.flatnonzero((inputs == x).all(axis=1))[0]) for x in block.x]
+            np.testing.assert_allclose(column, outputs[rows], rtol=1e-12)
 
 
 def test_raw_outputs_stay_as_they_are_and_other_names_are_refused():
@@ -356,6 +360,16 @@ def test_losses_of_mapped_priors_are_not_compared_with_others(workshop):
         evaluate(tiny_online.benchmark(), spec, [prior])
 
 
+def test_a_missing_package_stops_the_job_before_anything_is_tuned(monkeypatch):
+    def absent(name):
+        raise DataError(f"{name}: no such package")
+
+    monkeypatch.setattr(pd1_mini, "data_of", absent)
+    pd1_mini.runner.cache_clear()
+    with pytest.raises(DataError, match="phoneme: no such package"):
+        pd1_mini.evaluator(pd1_mini.study_group("phoneme-mlp-128"), 0)
+
+
 # --- end to end -------------------------------------------------------------------------------------------------------
 
 
@@ -377,15 +391,19 @@ def square(monkeypatch, tmp_path):
         return evaluate
 
     for name, members in (
-        ("metabo.data.square", {"raw_inputs": tiny_online.raw_inputs}),
+        ("metabo.data.square", {"raw_inputs": tiny_online.raw_inputs, "WARPS": WARPS}),
         ("metabo.collect.square", {"ONLINE": tiny_online.METRICS, "evaluator": evaluator}),
     ):
         module = ModuleType(name)
         vars(module).update(members)
         monkeypatch.setitem(sys.modules, name, module)
-    entry = {"default_split": "others", "matched": True, "evaluator": "collect.square"}
+    entry = {"default_split": "others", "matched": True, "collector": "collect.square"}
     known = {**registry._benchmarks(), "square": ("metabo.data.square", entry)}
     monkeypatch.setattr(registry, "_benchmarks", lambda: known)
+    literal = registry._literal  # the collector has no file
+    monkeypatch.setattr(
+        registry, "_literal", lambda path, t: tiny_online.METRICS if path.stem == "square" else literal(path, t)
+    )
     tiny_online.benchmark().save(tmp_path / "data.npz")
 
     def tuned(method, name="online.parquet"):

@@ -135,7 +135,8 @@ SIZES = {
     *("benchmarks.tables.pool", "benchmarks.tables.spaces", "benchmarks.hpob.max_points", "benchmarks.hpob.spaces"),
     *("pretrain.seeds", "pretrain.adam_steps", "pretrain.lbfgs_steps", "pretrain.matched_points"),
     *("bo.iterations", "bo.seeds", "bo.refit_steps", "benchmarks.hpob_mini.max_points"),
-    *(f"online.{key}" for key in ("iterations", "seeds", "retrain_steps", "starts", "polish", "polish_steps")),
+    *(f"online.{key}" for key in ("iterations", "seeds", "retrain_steps", "matched_points")),
+    *(f"online.{key}" for key in ("starts", "polish", "polish_steps")),
     *(f"collect.pd1_mini.{key}" for key in ("pilot", "matched", "unmatched")),
     *("collect.hpob_mini.shared", "collect.hpob_mini.own"),
 }
@@ -217,6 +218,7 @@ READ_BY = {
     "online.iterations": (7, online(EVERY_ONLINE)),
     "online.seeds": (7, online(EVERY_ONLINE) | jobs("pretrain", GP_ONLINE)),
     "online.retrain_steps": (7, online(LEARNED_ONLINE)),
+    "online.matched_points": (7, jobs("pretrain", ("h_ekl_online",))),
     "online.starts": (7, online(GP_ONLINE)),
     "online.polish": (7, online(GP_ONLINE)),
     "online.polish_steps": (7, online(GP_ONLINE)),

@@ -5,6 +5,7 @@ compiled once and serves every task and seed: the budget is known beforehand, an
 """
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
@@ -16,9 +17,9 @@ from jaxtyping import Array, Bool, Float, Key, PyTree
 from metabo.acquisition import Acquisition
 from metabo.bo.continuous import halton, maximise
 from metabo.bo.policy import tie_breakers
-from metabo.bo.rescale import rescale_all
-from metabo.errors import ConfigError
+from metabo.errors import ConfigError, MetaboError
 from metabo.gp.model import GP
+from metabo.rescale import rescale_all
 
 
 class Data(NamedTuple):
@@ -146,6 +147,15 @@ class Tuner(eqx.Module):
         return params, x, mean[0], std[0], trained & posterior.ok
 
 
+class Target(NamedTuple):
+    """What is tuned. `evaluate` takes a raw point (d,) and returns a number, or a trial with the field `metric` and
+    `status` ("done", or why there is no value); `warp` turns the metric into the output to maximise."""
+
+    evaluate: Callable[[np.ndarray], Any]
+    metric: str
+    warp: Callable[[float], float]
+
+
 class Outcome(NamedTuple):
     """One evaluation: the original metric, the output to maximise (both NaN if infeasible) and why it is infeasible."""
 
@@ -154,30 +164,35 @@ class Outcome(NamedTuple):
     reason: str
 
 
-WARPS: dict[str, Callable[[float], float]] = {
-    "error_rate": lambda value: -np.log(value + 1e-10),
-    "ce_loss": lambda value: -np.log(value),
-}
-"""Metrics that online tuning minimises, and the output to maximise: as on PD1, and without the floor for losses."""
+def measure(target: Target, point: np.ndarray) -> Outcome:
+    """Evaluate one raw point (d,).
 
-
-def measure(evaluate: Callable[[np.ndarray], Any], point: np.ndarray, metric: str) -> Outcome:
-    """Evaluate one raw point (d,). `evaluate` returns a trial with the field `metric` and `status` "done" or not.
-
-    An evaluation that raises, diverges, or gives a value without a finite output is infeasible, with the reason;
-    KeyboardInterrupt and SystemExit pass.
+    An evaluation that raises, does not end as "done", returns something else than a trial or a number, or has no finite
+    output is infeasible, with the reason. What ails the machine passes, and ends the job: MetaboError (a package is
+    missing), MemoryError, KeyboardInterrupt, SystemExit.
     """
     try:
-        trial = evaluate(point)
+        value, reason = _read(target.evaluate(point), target.metric)
+    except (MetaboError, MemoryError):
+        raise
     except Exception as error:
         first = str(error).strip().splitlines()[:1]
-        return Outcome(np.nan, np.nan, f"raised: {': '.join([type(error).__name__, *first])}"[:200])
+        value, reason = np.nan, f"raised: {': '.join([type(error).__name__, *first])}"
+    if not reason:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            y = float(target.warp(value))
+        if np.isfinite([value, y]).all():
+            return Outcome(value, y, "")
+    return Outcome(np.nan, np.nan, (reason or "not finite")[:200])
+
+
+def _read(trial: Any, metric: str) -> tuple[float, str]:
+    """Return the metric and why there is none ("" if there may be one)."""
+    if not isinstance(trial, bool | np.bool_) and (isinstance(trial, Real) or getattr(trial, "shape", None) == ()):
+        return float(trial), ""
     if trial.status != "done":
-        return Outcome(np.nan, np.nan, str(trial.status))
-    value = float(getattr(trial, metric))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        y = float(WARPS[metric](value))
-    return Outcome(value, y, "") if np.isfinite(y) else Outcome(np.nan, np.nan, "not finite")
+        return np.nan, str(trial.status) or "status is empty"
+    return float(getattr(trial, metric)), ""
 
 
 class Step(NamedTuple):
@@ -190,9 +205,8 @@ class Step(NamedTuple):
 def run(
     method: Method,
     state: State,
-    evaluate: Callable[[np.ndarray], Any],
+    target: Target,
     raw: Callable[[np.ndarray], np.ndarray],
-    metric: str,
     iterations: int,
     key: Key[Array, ""],
     log: Callable[[str], None] = print,
@@ -205,7 +219,7 @@ def run(
     for number in range(iterations):
         state, suggestion = ask(method, state, jax.random.fold_in(key, number))
         point = raw(suggestion.x)
-        outcome = measure(evaluate, point, metric)
+        outcome = measure(target, point)
         if outcome.reason:
             log(f"iteration {number + 1}: infeasible ({outcome.reason}) at {[float(f'{v:.6g}') for v in point]}")
         state = tell(state, suggestion.x, outcome.y)

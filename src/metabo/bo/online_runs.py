@@ -3,12 +3,12 @@
 import json
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from metabo.bo.online import Method, Step, begin, run
+from metabo.bo.online import Method, Step, Target, begin, run
 from metabo.errors import ConfigError, NumericsError
 from metabo.keys import stream
 from metabo.priors import SpacePrior
@@ -17,13 +17,6 @@ from metabo.tasks import Benchmark
 
 UNSOUND_SHARE = 0.05
 """More unsound steps than this share fail the job."""
-
-
-class Target(NamedTuple):
-    """What is tuned: `evaluate` trains one raw point and returns a trial; `metric` names the trial's field."""
-
-    evaluate: Callable[[np.ndarray], Any]
-    metric: str
 
 
 def tune(
@@ -37,9 +30,11 @@ def tune(
     """Tune every test task of the prior's folds, `spec["seeds"]` times; run s starts from prior seed s mod seeds.
 
     `target` makes a task's target (once per task); `raw` maps unit-cube rows (n, d) to raw points. Raises ConfigError
-    for a space with parameters that are not numbers on a unit interval, NumericsError for too many unsound steps.
+    for a space with parameters that are not numbers on a unit interval and for a benchmark whose rows hold diverged
+    evaluations as successes, NumericsError for too many unsound steps.
     """
     require_unit_cube(benchmark, prior.space)
+    require_failures_apart(benchmark)
     tables = []
     for f, fold in enumerate(prior.folds):
         for task in fold.test:
@@ -49,8 +44,8 @@ def tune(
                 started = time.perf_counter()
                 name = f"{task}, seed {seed}"
                 steps = run(
-                    method, begin(method, f, prior_seed), goal.evaluate, lambda x: raw(x[None])[0], goal.metric,
-                    spec["iterations"], stream(spec["seed"], "online", task, seed),
+                    method, begin(method, f, prior_seed), goal, lambda x: raw(x[None])[0], spec["iterations"],
+                    stream(spec["seed"], "online", task, seed),
                     lambda line, name=name: print(f"{name}, {line}", flush=True),
                 )  # fmt: skip
                 ids = {"task": task, "prior_seed": prior_seed, "seed": seed, "metric_name": goal.metric}
@@ -70,6 +65,17 @@ def require_unit_cube(benchmark: Benchmark, space: str) -> None:
         raise ConfigError(
             f"benchmark '{benchmark.name}': online tuning searches the unit cube, but its inputs are "
             f"'{benchmark.notes['inputs']}'; set config key 'benchmarks.{benchmark.name}.inputs' to unit"
+        )
+
+
+def require_failures_apart(benchmark: Benchmark) -> None:
+    """Raise ConfigError if the benchmark was loaded with diverged evaluations among the successful ones."""
+    rule = benchmark.notes.get("divergence", "status")
+    if rule != "status":
+        raise ConfigError(
+            f"benchmark '{benchmark.name}': online, a diverged evaluation is infeasible, but the training rows count "
+            f"those with a value as successes (rule '{rule}'); set config key "
+            f"'benchmarks.{benchmark.name}.divergence' to status"
         )
 
 

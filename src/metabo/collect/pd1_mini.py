@@ -214,6 +214,7 @@ def evaluator(task: str, seed: int) -> Callable[[np.ndarray], Trial]:
     if task not in units:
         raise unknown("task of pd1_mini", task, units)
     unit = units[task]
+    runner(unit)  # now, so that a missing package or file stops the job before anything is tuned
 
     def evaluate(point: np.ndarray) -> Trial:
         raw = np.asarray(point, np.float64).reshape(4)

@@ -34,7 +34,6 @@ BENCHMARKS = {
         "dataset": None,
         "collector": "collect.pd1_mini",
         "writer": "collect.pd1_archive",
-        "evaluator": "collect.pd1_mini",
         "archive": "pd1_mini.tar.gz",
         "matched": True,
         "default_split": "held_out",
@@ -195,6 +194,10 @@ def warped_inputs(trials: Trials) -> np.ndarray:
 def warp_error(error: np.ndarray) -> np.ndarray:
     """Return y = -log(error rate + 1e-10), to be maximised (hyperbo §7.1)."""
     return -np.log(error + 1e-10)
+
+
+WARPS = {"error_rate": warp_error, "ce_loss": lambda loss: -np.log(loss)}
+"""Metrics that online tuning minimises -> the output to maximise: losses as error rates, but without the floor."""
 
 
 def _tasks(trials: Trials, x: np.ndarray, kept: np.ndarray) -> dict[str, Task]:

@@ -153,7 +153,8 @@ def _percentile(ordered: np.ndarray, q: float) -> np.ndarray:
 
 
 def _median(ordered: np.ndarray) -> np.ndarray:
-    """Median along axis 0 like `_percentile`; where exactly half of the values are finite, the highest of those."""
+    """Median along axis 0 of a line that is drawn, like `_percentile`; where exactly half of the values are finite, the
+    highest of those, so that the line starts there."""
     half = ordered[max(0, len(ordered) // 2 - 1)]
     return np.where(2 * np.isfinite(ordered).sum(axis=0) == len(ordered), half, _percentile(ordered, 50))
 
@@ -162,7 +163,7 @@ def online_final(runs: OnlineRuns) -> pd.DataFrame:
     """Return task, metric, method, mean, std, median, with_value, repetitions of the best value after all iterations.
 
     Mean and standard deviation (ddof 0) are over the `with_value` runs that found a feasible point (NaN if none did);
-    the median counts the others as worst (+inf if more than half of the runs have no value).
+    the median counts the others as worst: it is +inf unless more than half of the runs have a value.
     """
     rows = []
     for k, task in enumerate(runs.tasks):
@@ -171,7 +172,7 @@ def online_final(runs: OnlineRuns) -> pd.DataFrame:
             found = final[np.isfinite(final)]
             mean, std = (found.mean(), found.std()) if len(found) else (np.nan, np.nan)
             row = {"task": task, "metric": runs.metric[k], "method": method, "mean": mean, "std": std}
-            row |= {"median": float(_median(final)), "with_value": len(found), "repetitions": len(final)}
+            row |= {"median": float(_percentile(final, 50)), "with_value": len(found), "repetitions": len(final)}
             rows.append(row)
     return pd.DataFrame(rows)
 
@@ -188,17 +189,19 @@ def infeasible_queries(runs: OnlineRuns) -> pd.DataFrame:
 
 
 def online_comparison(runs: OnlineRuns, methods: list[str], reference: str) -> pd.DataFrame:
-    """Return task, method, reference, median, reference_median, better, equal: who ends lower (claim C54).
+    """Return task, method, reference, median, reference_median, better, equal, runs, reference_runs: who ends lower
+    (claim C54).
 
-    By the median final best value over runs, runs without a value being the worst; two methods that never find a
-    feasible point are equal. Methods (or a reference) without runs are left out.
+    By the median of `online_final` over the two methods' `runs` and `reference_runs`: it is +inf where half of the runs
+    or more find no feasible point, and two such methods are equal. Methods (or a reference) without runs are left out.
     """
     final = online_final(runs).set_index(["task", "method"])["median"]
+    columns = ["task", "method", "reference", "median", "reference_median", "better", "equal", "runs", "reference_runs"]
     rows = []
     for method in [m for m in methods if m in runs.methods and reference in runs.methods]:
         for task in runs.tasks:
             ours, theirs = final[task, method], final[task, reference]
             row = {"task": task, "method": method, "reference": reference, "median": ours, "reference_median": theirs}
-            rows.append({**row, "better": bool(ours < theirs), "equal": bool(ours == theirs)})
-    columns = ["task", "method", "reference", "median", "reference_median", "better", "equal"]
+            row |= {"better": bool(ours < theirs), "equal": bool(ours == theirs)}
+            rows.append({**row, "runs": len(runs.best[method]), "reference_runs": len(runs.best[reference])})
     return pd.DataFrame(rows, columns=columns)

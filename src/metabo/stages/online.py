@@ -19,7 +19,8 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
     import pandas as pd
 
     from metabo import priors, registry, results
-    from metabo.bo.online_runs import Target, tune
+    from metabo.bo.online import Target
+    from metabo.bo.online_runs import tune
     from metabo.files import digest
     from metabo.tasks import Benchmark
     from metabo.training import training_sets
@@ -32,7 +33,8 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
     spec = {**spec, "data": digest(args.in_data)[:12]}
 
     def target(task: str) -> Target:
-        return Target(collector.evaluator(task, spec["seed"]), collector.ONLINE[task])
+        metric = collector.ONLINE[task]
+        return Target(collector.evaluator(task, spec["seed"]), metric, loader.WARPS[metric])
 
     tables = []
     sets = training_sets(benchmark, spec["split"], trained_from["pretrain"].get("outputs", "raw"))

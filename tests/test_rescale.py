@@ -6,7 +6,7 @@ import statistics
 import numpy as np
 import pytest
 
-from metabo.bo.rescale import rescale, rescale_all
+from metabo.rescale import rescale, rescale_all
 
 
 def reference(values):
