@@ -48,7 +48,7 @@ def memory(wildcards):
 
 
 def prior_files(artefact):
-    methods = {*(m for m, _ in artefact.trajectories), *artefact.evaluations}
+    methods = {*(m for m, _ in artefact.trajectories), *artefact.evaluations, *artefact.online}
     return [f"{OUT}/priors/{artefact.benchmark}/{artefact.split}/{m}.npz" for m in sorted(methods)]
 
 
