@@ -71,11 +71,11 @@ class TestSmokeRun:
         incomplete = len(before) - done  # written, but killed before Snakemake noted the end: at most one per core
         assert incomplete <= 2
         assert sum(after[path] == written for path, written in before.items()) >= done
-        assert started(output) == 25 - done
+        assert started(output) == 26 - done
 
     def test_every_artefact_is_there(self, killed_and_resumed):
         project = killed_and_resumed[0]
-        for name in ("fig07", "fig08", "fig09", "fig10", "tab05", "tab06"):
+        for name in ("fig07", "fig08", "fig09", "fig10", "tab05", "tab06", "x02"):
             folder = project / "results/smoke/hyperbo/tables" / f"hyperbo_{name}"
             assert {p.name for p in folder.iterdir()} == FILES, name
             assert all(p.stat().st_size > 0 for p in folder.iterdir())
@@ -135,7 +135,7 @@ class TestSmokeRun:
         project = killed_and_resumed[0]
         made: dict[str, str] = {}
         records = [json.loads(p.read_text()) for p in project.glob("results/smoke/**/*.json") if "logs" not in p.parts]
-        assert len(records) == 25
+        assert len(records) == 26
         for record in records:
             assert record["status"] == "ok" and record["threads"] == 1 and len(record["cores"]) == 1
             made |= record["outputs"]
@@ -182,6 +182,26 @@ class TestSmokeRun:
         assert status != 0 and "ValueError: planted" in output
         kept = project / "results/smoke/logs/hyperbo/tables/hyperbo_fig09.ipynb"
         assert "planted" in kept.read_text() and "Traceback" in kept.read_text()
+
+
+class TestOnline:
+    """Online tuning from the shipped table: every evaluation trains a network. A class of its own, as below."""
+
+    def test_the_shipped_table_runs_to_the_figures(self, project, snakemake):
+        targets = ("hyperbo_fig14", "hyperbo_tab03")
+        status, output = snakemake(project, *targets, *SMOKE)
+        assert status == 0, output
+        for name in targets:
+            assert {p.name for p in (project / "results/smoke/hyperbo/pd1_mini" / name).iterdir()} == FILES
+        tables = [pd.read_parquet(p) for p in sorted(project.glob("results/smoke/online/pd1_mini/others/*.parquet"))]
+        assert len(tables) == 3
+        for table in tables:
+            assert len(table) == 9 * 2 * 3 and table["task"].nunique() == 9
+            found = table[table["feasible"]]
+            assert (
+                len(found) > 0 and found["metric"].between(0, 20).all() and table[~table["feasible"]]["y"].isna().all()
+            )
+        assert "Nothing to be done" in snakemake(project, *targets, *SMOKE)[1]
 
 
 @pytest.fixture
@@ -232,11 +252,11 @@ class TestPd1:
     """A class of its own: --dist loadscope may give it to another worker."""
 
     def test_the_archive_runs_from_the_download_to_the_figures(self, make, archives):
-        make("pd1", archives.write_pd1, 6, {})
+        make("pd1", archives.write_pd1, 9, {})
 
 
 class TestHpob:
     """As above."""
 
     def test_the_archive_runs_from_the_download_to_the_figures(self, make, archives):
-        make("hpob", archives.write_hpob, 3, {"benchmarks": {"hpob": {"spaces": ["4796", "5860"]}}})
+        make("hpob", archives.write_hpob, 4, {"benchmarks": {"hpob": {"spaces": ["4796", "5860"]}}})
