@@ -16,7 +16,7 @@ from metabo.collect.learners import SPACES
 from metabo.data import hpob
 from metabo.errors import ConfigError, DataError
 
-SIZES = {"shared": 4, "own": 5}
+SIZES = {"shared": 4, "own": 5, "pool": 5}
 UNIT = "monk-2"
 
 
@@ -59,12 +59,12 @@ def test_shared_configurations_are_shared_and_own_ones_are_not():
         assert same == [True] * 4 + [False] * 5
         other_seed = hpob_mini.plan(space, "banana", SIZES, 4)
         assert not any(np.array_equal(s.x, t.x) for s, t in zip(a, other_seed, strict=True))
-        longer = hpob_mini.plan(space, "banana", {"shared": 4, "own": 9}, 3)
+        longer = hpob_mini.plan(space, "banana", SIZES | {"own": 9}, 3)
         assert all(np.array_equal(s.x, t.x) for s, t in zip(a, longer, strict=False))
 
 
 def test_halton_points_fill_a_space_more_evenly_than_chance():
-    x = np.stack([t.x for t in hpob_mini.plan("glmnet_2", "banana", {"shared": 0, "own": 160}, 0)])
+    x = np.stack([t.x for t in hpob_mini.plan("glmnet_2", "banana", {"shared": 0, "own": 160, "pool": 0}, 0)])
     for column in x.T:  # a sample of 160 uniform numbers has empty sixteenths in most draws at this evenness
         assert np.histogram(column, 16, (0, 1))[0].min() >= 8
 
@@ -190,11 +190,19 @@ def test_a_missing_package_ends_the_collection_with_its_name(monkeypatch, tmp_pa
         hpob_mini.collect(UNIT, SIZES, 3, journal(tmp_path))
 
 
+def test_the_tasks_of_bo_have_their_own_size_and_begin_alike():
+    small, large = (hpob_mini.plan("svm_8", "german", SIZES | {"pool": n}, 3) for n in (5, 30))
+    assert len(large) == 34 and len(hpob_mini.plan("svm_8", "banana", SIZES | {"pool": 30}, 3)) == 9
+    for a, b in zip(small, large, strict=False):
+        assert a.name == b.name
+        np.testing.assert_array_equal(a.x, b.x)
+
+
 def test_unknown_units_and_sizes_are_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"unknown data set of hpob_mini 'banan'. Did you mean 'banana'"):
         hpob_mini.collect("banan", SIZES, 3, journal(tmp_path))
-    for sizes in ({"shared": 4}, {"shared": 4, "own": -1}, {"shared": 4.0, "own": 1}, {**SIZES, "more": 1}):
-        with pytest.raises(ConfigError, match="whole numbers 'shared' and 'own'"):
+    for sizes in ({"shared": 4}, SIZES | {"own": -1}, SIZES | {"shared": 4.0}, {**SIZES, "more": 1}):
+        with pytest.raises(ConfigError, match="whole numbers 'shared', 'own' and 'pool'"):
             hpob_mini.collect(UNIT, sizes, 3, journal(tmp_path))
 
 
@@ -206,7 +214,7 @@ def fake_table(rows=12):
         (t.space, t.task, split, t.row, t.x, 0.5 if unit == "titanic" else rng.uniform(), "done", "")
         for unit, split in units
         for space in SPACES
-        for t in hpob_mini.plan(space, unit, {"shared": 2, "own": rows - 2}, 3)
+        for t in hpob_mini.plan(space, unit, {"shared": 2, "own": rows - 2, "pool": rows - 2}, 3)
     ]
     table = pd.DataFrame(table, columns=["space", "task", "split", "row", "x", "y", "status", "message"])
     table.loc[(table["task"] == "german") & (table["row"] == 4), ["y", "status"]] = np.nan, "failed"

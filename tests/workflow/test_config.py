@@ -138,7 +138,7 @@ SIZES = {
     *(f"online.{key}" for key in ("iterations", "seeds", "retrain_steps", "matched_points")),
     *(f"online.{key}" for key in ("starts", "polish", "polish_steps")),
     *(f"collect.pd1_mini.{key}" for key in ("pilot", "matched", "unmatched")),
-    *("collect.hpob_mini.shared", "collect.hpob_mini.own"),
+    *("collect.hpob_mini.shared", "collect.hpob_mini.own", "collect.hpob_mini.pool"),
 }
 
 
@@ -215,6 +215,7 @@ READ_BY = {
     "collect.pd1_mini.unmatched": (7, {"collect/pd1_mini"}),
     "collect.hpob_mini.shared": (7, {"collect/hpob_mini"}),
     "collect.hpob_mini.own": (7, {"collect/hpob_mini"}),
+    "collect.hpob_mini.pool": (7, {"collect/hpob_mini"}),
     "online.iterations": (7, online(EVERY_ONLINE)),
     "online.seeds": (7, online(EVERY_ONLINE) | jobs("pretrain", GP_ONLINE)),
     "online.retrain_steps": (7, online(LEARNED_ONLINE)),

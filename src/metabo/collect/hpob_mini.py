@@ -1,7 +1,7 @@
 """hpob_mini: accuracies of scikit-learn's classifiers over six spaces and 32 data sets, collected as HPO-B was.
 
 A task is a space and a data set. Every task has `shared` configurations, the same for all data sets of the space, and
-`own` ones of its own: scrambled Halton points of the space's cube. The score is the accuracy on the fixed validation
+its own ones: scrambled Halton points of the space's cube. The score is the accuracy on the fixed validation
 rows. A fit that fails is a row without a score and with the reason; flat tasks are kept, as in HPO-B (hyperbo §7.6.3).
 """
 
@@ -85,7 +85,7 @@ class Trial(NamedTuple):
 def collect(unit: str, sizes: dict[str, int], seed: int, journal: Journal) -> pd.DataFrame:
     """Run every planned trial of a data set, those in the journal excepted, and return all of them in order.
 
-    `sizes`: {"shared", "own"}, configurations per task. Columns: space, task, split, row, x (list of float32), y
+    `sizes`: see `plan`. Columns: space, task, split, row, x (list of float32), y
     (accuracy, NaN where the fit failed), status ("done" or "failed"), message. A trial's result depends on seed, data
     set, space and row, not on what ran before it. Raises ConfigError for an unknown unit or wrong sizes, DataError for
     data that cannot be read.
@@ -106,12 +106,17 @@ def collect(unit: str, sizes: dict[str, int], seed: int, journal: Journal) -> pd
 
 
 def plan(space: str, unit: str, sizes: dict[str, int], seed: int) -> list[Trial]:
-    """List the trials of a task in order: first the configurations shared by all data sets, then its own."""
+    """List the trials of a task in order: `shared` configurations, the same for all data sets, then its own.
+
+    A task that BO runs on has `pool` own ones, any other `own`: a pool must be much larger than the number of queries,
+    or every method, random search too, ends at its best point.
+    """
     if unit not in UNITS:
         raise unknown("data set of hpob_mini", unit, UNITS)
-    if sizes.keys() != {"shared", "own"} or not all(isinstance(n, int) and n >= 0 for n in sizes.values()):
-        raise ConfigError(f"sizes of hpob_mini: {sizes}; give whole numbers 'shared' and 'own', both at least 0")
-    rows = [*_draw(space, sizes["shared"], f"{seed}/{space}"), *_draw(space, sizes["own"], f"{seed}/{space}/{unit}")]
+    if sizes.keys() != {"shared", "own", "pool"} or not all(isinstance(n, int) and n >= 0 for n in sizes.values()):
+        raise ConfigError(f"sizes of hpob_mini: {sizes}; give whole numbers 'shared', 'own' and 'pool', at least 0")
+    own = sizes["pool" if UNITS[unit]["split"] == "test" else "own"]
+    rows = [*_draw(space, sizes["shared"], f"{seed}/{space}"), *_draw(space, own, f"{seed}/{space}/{unit}")]
     return [Trial(space, unit, i, x) for i, x in enumerate(rows)]
 
 

@@ -88,8 +88,9 @@ def legend(figure: Figure, names: list[str], lines: bool = True) -> Legend:
 
 
 def imprint(figure: Figure, text: str) -> None:
-    """Print a line below the figure, outside its layout, so that it cannot cover anything."""
-    figure.text(1.0, 0.0, text, ha="right", va="top", fontsize=6, color="0.4")
+    """Print a line below everything that is drawn, so that it covers nothing."""
+    lowest = figure.get_tightbbox().y0 / figure.get_figheight()
+    figure.text(1.0, min(lowest, 0.0) - 0.01, text, ha="right", va="top", fontsize=6, color="0.4")
 
 
 def iteration_axis(ax: Axes, last: int) -> None:
