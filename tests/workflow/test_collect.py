@@ -50,6 +50,13 @@ def test_a_damaged_shipped_table_stops_with_a_checksum_error(project, snakemake)
     assert "hpob_mini.parquet: checksum error" in output and "Traceback" not in output
 
 
+def test_a_missing_shipped_table_is_named_when_it_is_needed(project, snakemake):
+    (project / "src/metabo/collect/shipped/hpob_mini.parquet").unlink()
+    status, output = snakemake(project, "-n", "results/smoke/data/hpob_mini.npz", *SMOKE)
+    assert status != 0 and "the shipped table or its record hpob_mini.json is missing; restore both" in output
+    assert snakemake(project, "-n", "tables", *SMOKE)[0] == 0
+
+
 @pytest.mark.slow
 class TestKilledCollection:
     """One unit, killed after its first finished trials."""

@@ -232,7 +232,7 @@ READ_BY = {
     "benchmarks.hpob.spaces": (["4796"], {"data/hpob"}),
     "benchmarks.hpob.mirrors": (["https://mirror"], {"download/hpob"}),
     "benchmarks.hpob.max_points": (99, {"data/hpob"}),
-    "pretrain.seeds": (3, jobs("pretrain", EVERY)),
+    "pretrain.seeds": (7, jobs("pretrain", EVERY)),
     "pretrain.adam_steps": (77, jobs("pretrain", (*ADAM, "h_nll_online"))),
     "pretrain.lbfgs_steps": (77, jobs("pretrain", (*LBFGS, "h_ekl_online"))),
     "pretrain.matched_points": (77, jobs("pretrain", LBFGS)),

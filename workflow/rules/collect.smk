@@ -10,10 +10,11 @@ def collected_archive(benchmark):
 
 
 def archive_source(benchmark):
-    """Return an input function: the shipped table, checked when a job needs it, or the one collected here."""
-    if config["benchmarks"][benchmark]["source"] == "shipped":
-        return lambda wildcards: os.path.relpath(or_stop(shipped.check, benchmark))
-    return f"{OUT}/collect/{benchmark}.parquet"
+    """Return the shipped table (its checksum is compared by the job that reads it), or the one collected here."""
+    if config["benchmarks"][benchmark]["source"] == "collected":
+        return f"{OUT}/collect/{benchmark}.parquet"
+    table = shipped.table_path(benchmark)
+    return os.path.relpath(table) if table.is_file() else lambda wildcards: or_stop(shipped.check, benchmark)
 
 
 rule collect:
