@@ -88,9 +88,8 @@ def legend(figure: Figure, names: list[str], lines: bool = True) -> Legend:
 
 
 def imprint(figure: Figure, text: str) -> None:
-    """Print a line below everything that is drawn, so that it covers nothing."""
-    lowest = figure.get_tightbbox().y0 / figure.get_figheight()
-    figure.text(1.0, min(lowest, 0.0) - 0.01, text, ha="right", va="top", fontsize=6, color="0.4")
+    """Print a line above the upper right corner: titles are in the middle, and legends below."""
+    figure.text(1.0, 1.0, text, ha="right", va="bottom", fontsize=6, color="0.4")
 
 
 def iteration_axis(ax: Axes, last: int) -> None:
