@@ -189,7 +189,7 @@ def save(
 ) -> None:
     """Write figure.pdf, figure.png and data.csv to the folder `out`, each atomically.
 
-    All three name the artefact and the benchmark: in small print below the figure, in the metadata of the images, in
+    All three name the artefact and the benchmark: in small print above the figure, in the metadata of the images, in
     every row of the table. The images also carry title, caption and commit, and no clock, so that the same numbers
     drawn by the same commit give the same bytes.
     """

@@ -58,8 +58,7 @@ def _rows(benchmark: Benchmark, prior: SpacePrior) -> Iterator[dict[str, Any]]:
     check_memory(3 * points**2 * 8, where, "load fewer points (config key 'benchmarks')")
     for f, fold in enumerate(prior.folds):
         for seed in range(prior.seeds):
-            pair = prior.pair(f, seed)
-            gp = jax.tree.map(lambda leaf, pair=pair: leaf[pair], prior.params)
+            gp = prior.of(f, seed)
             used = np.array([names.index(name) for name in (*fold.train, *fold.test)])
             losses = dict(
                 zip((*fold.train, *fold.test), np.asarray(_task_nll(gp, *(a[used] for a in batch))), strict=True)

@@ -46,6 +46,11 @@ class SpacePrior:
         """Return the position of a fold's seed on the leading axis."""
         return fold * self.seeds + seed
 
+    def of(self, fold: int, seed: int) -> PyTree:
+        """Return the parameters of a fold's seed."""
+        pair = self.pair(fold, seed)
+        return jax.tree.map(lambda leaf: leaf[pair], self.params)
+
 
 def shorten(log: Log | None, pairs: int) -> tuple[np.ndarray, int, np.ndarray]:
     """Return (trace, stride, stopped): the losses averaged over `stride` steps so that at most 500 points remain."""

@@ -3,8 +3,11 @@
 import importlib.util
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -58,6 +61,26 @@ def snakemake(start):
         process = start(where, *arguments)
         output, _ = process.communicate(timeout=1200)
         return process.returncode, output
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def killed():
+    """Return a function that starts Snakemake and kills it with all its jobs (SIGKILL) once `ready` says so."""
+
+    def run(where: Path, log: Path, ready: Callable[[], bool], *arguments: str, **environment: str) -> None:
+        command = [sys.executable, "-m", "snakemake", *arguments]
+        with log.open("w") as stream:
+            process = subprocess.Popen(
+                command, cwd=where, stdout=stream, stderr=subprocess.STDOUT, start_new_session=True,
+                env=os.environ | environment,
+            )  # fmt: skip
+            deadline = time.monotonic() + 900
+            while not ready() and process.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.02)
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
     return run
 

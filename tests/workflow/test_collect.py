@@ -1,12 +1,7 @@
 """Re-collection as rules: complete plans, a killed job that goes on where it stopped, shipped or collected tables."""
 
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
-import time
 
 import pandas as pd
 import pytest
@@ -61,21 +56,13 @@ def test_a_missing_shipped_table_is_named_when_it_is_needed(project, snakemake):
 class TestKilledCollection:
     """One unit, killed after its first finished trials."""
 
-    def test_it_goes_on_where_it_stopped(self, project, snakemake, tmp_path):
+    def test_it_goes_on_where_it_stopped(self, project, snakemake, killed, tmp_path):
         overlay = project / "more.yaml"
         overlay.write_text("collect: {pd1_mini: {pilot: 16, matched: 60, unmatched: 60}}\n")
         journal = project / f".cache/collect/smoke/pd1_mini/{UNIT}.jsonl"
-        with (tmp_path / "first.log").open("w") as stream:
-            first = subprocess.Popen(
-                [sys.executable, "-m", "snakemake", "--cores", "1", TABLE, *SMOKE, "more.yaml"],
-                cwd=project, stdout=stream, stderr=subprocess.STDOUT, start_new_session=True,
-                env=os.environ | {"JAX_COMPILATION_CACHE_DIR": str(tmp_path / "jax")},
-            )  # fmt: skip
-            deadline = time.monotonic() + 300
-            while _trials(journal) < 32 and first.poll() is None and time.monotonic() < deadline:
-                time.sleep(0.02)
-            os.killpg(first.pid, signal.SIGKILL)
-            first.wait()
+        arguments = ("--cores", "1", TABLE, *SMOKE, "more.yaml")
+        cache = {"JAX_COMPILATION_CACHE_DIR": str(tmp_path / "jax")}
+        killed(project, tmp_path / "first.log", lambda: _trials(journal) >= 32, *arguments, **cache)
         before = _trials(journal)
         assert 32 <= before < 152 and not (project / TABLE).exists()
 

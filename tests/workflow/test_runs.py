@@ -4,12 +4,8 @@ import csv
 import functools
 import http.server
 import json
-import os
 import re
 import shutil
-import signal
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -41,20 +37,11 @@ def finished_jobs(log: Path) -> int:
 
 
 @pytest.fixture(scope="module")
-def killed_and_resumed(copy_project, snakemake, tmp_path_factory):
+def killed_and_resumed(copy_project, snakemake, killed, tmp_path_factory):
     """A smoke run, killed with SIGKILL after four jobs, and the same command again."""
     project = copy_project(tmp_path_factory.mktemp("smoke") / "project")
     log = project / "first.log"
-    with log.open("w") as stream:
-        first = subprocess.Popen(
-            [sys.executable, "-m", "snakemake", "--cores", "2", *SMOKE],
-            cwd=project, stdout=stream, stderr=subprocess.STDOUT, start_new_session=True,
-        )  # fmt: skip
-        deadline = time.monotonic() + 900
-        while finished_jobs(log) < 4 and first.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.2)
-        os.killpg(first.pid, signal.SIGKILL)
-        first.wait()
+    killed(project, log, lambda: finished_jobs(log) >= 4, "--cores", "2", *SMOKE)
     before, done = outputs(project), finished_jobs(log)
     status, output = snakemake(project, *SMOKE)
     return project, before, done, status, output
@@ -222,9 +209,9 @@ def server(tmp_path):
 
 @pytest.fixture
 def make(project, snakemake, server, archives):
-    """Return a function that publishes a small archive, makes everything for its benchmark twice, and checks it."""
+    """Return a function that publishes a small archive, makes everything for its benchmark and returns what it made."""
 
-    def run(benchmark: str, write, artefacts: int, overlay: dict) -> None:
+    def run(benchmark: str, write, overlay: dict) -> dict[str, set[str]]:
         folder, address = server
         table = project / "workflow" / "datasets.csv"
         rows = list(csv.DictReader(table.read_text().splitlines()))
@@ -240,10 +227,9 @@ def make(project, snakemake, server, archives):
         (project / "more.yaml").write_text(yaml.safe_dump(overlay))
         status, output = snakemake(project, benchmark, *SMOKE, "more.yaml")
         assert status == 0, output
-        made = list((project / "results/smoke/hyperbo" / benchmark).iterdir())
-        assert len(made) == artefacts
-        assert all({p.name for p in folder.iterdir()} == FILES for folder in made)
         assert "Nothing to be done" in snakemake(project, benchmark, *SMOKE, "more.yaml")[1]
+        folders = (project / "results/smoke/hyperbo" / benchmark).iterdir()
+        return {folder.name: {p.name for p in folder.iterdir()} for folder in folders}
 
     return run
 
@@ -252,11 +238,13 @@ class TestPd1:
     """A class of its own: --dist loadscope may give it to another worker."""
 
     def test_the_archive_runs_from_the_download_to_the_figures(self, make, archives):
-        make("pd1", archives.write_pd1, 9, {})
+        made = make("pd1", archives.write_pd1, {})
+        assert len(made) == 9 and all(files == FILES for files in made.values()), made
 
 
 class TestHpob:
     """As above."""
 
     def test_the_archive_runs_from_the_download_to_the_figures(self, make, archives):
-        make("hpob", archives.write_hpob, 4, {"benchmarks": {"hpob": {"spaces": ["4796", "5860"]}}})
+        made = make("hpob", archives.write_hpob, {"benchmarks": {"hpob": {"spaces": ["4796", "5860"]}}})
+        assert len(made) == 4 and all(files == FILES for files in made.values()), made

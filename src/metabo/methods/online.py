@@ -49,8 +49,7 @@ def online(
         context, refit = _joint(trained_from, training, settings["retrain_steps"])
 
     def priors(fold: int, prior_seed: int) -> tuple[PyTree, PyTree]:
-        pair = prior.pair(fold, prior_seed)
-        return jax.tree.map(lambda leaf: leaf[pair], prior.params), context(fold, pair)
+        return prior.of(fold, prior_seed), context(fold, prior.pair(fold, prior_seed))
 
     search = {key: settings[key] for key in ("starts", "polish", "polish_steps")}
     return Tuner(lambda gp: gp, refit, priors, make(acquisition, {}), prior.dim, budget, **search)

@@ -6,7 +6,6 @@ As in offline BO (`metabo.methods.single_task`), each fit starts from the previo
 
 from typing import Any
 
-import jax
 from jaxtyping import Array, Bool, Key, PyTree
 
 from metabo.bo.online import Data, Tuner
@@ -27,8 +26,7 @@ def online(
     policy = single_task.policy(prior.params, settings, acquisition, budget)
 
     def priors(fold: int, prior_seed: int) -> tuple[PyTree, PyTree]:
-        pair = prior.pair(fold, prior_seed)
-        return jax.tree.map(lambda leaf: leaf[pair], prior.params), ()
+        return prior.of(fold, prior_seed), ()
 
     def refit(params: PyTree, context: PyTree, data: Data, key: Key[Array, ""]) -> tuple[PyTree, Bool[Array, ""]]:
         return policy.fit(params, *data)
