@@ -159,7 +159,7 @@ def bo_accelerator(sizes: Sizes) -> Case:
 
 def refit(sizes: Sizes, features: list[int], mean: str, acquisition: str) -> Case:
     model = {"mean": mean, "kernel": "matern52", "features": features}
-    start = single_task.start(model, sizes.dim, jax.random.key(0))
+    start = single_task.start(model, sizes.dim, 1, jax.random.key(0))
     policy = single_task.policy(start, {"refit_steps": sizes.refit_steps}, acquisition, sizes.budget + 1)
     given = run_arguments(sizes, policy, sizes.refit_runs, 1)
     return compiled_case(run_all, given, sizes.refit_runs * sizes.budget)

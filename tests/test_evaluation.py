@@ -20,7 +20,7 @@ def world(seeds):
     folds = benchmark.splits["held_out"]
     gps = [tiny.random_gp(rng, 2) for _ in range(len(folds) * seeds)]
     pairs = len(gps)
-    prior = SpacePrior("plane", 2, folds, tiny.stacked(gps), np.zeros((pairs, 0)), 1, np.full(pairs, -1))
+    prior = SpacePrior("plane", 2, 3, folds, tiny.stacked(gps), np.zeros((pairs, 0)), 1, np.full(pairs, -1))
     return benchmark, gps, prior, tiny.spec("h_nll", seeds=seeds)
 
 

@@ -21,7 +21,7 @@ def stored(seeds=2):
     gps = [tiny.random_gp(rng, 2) for _ in range(2 * seeds)]
     folds = tiny.benchmark().splits["held_out"]
     return spec, SpacePrior(
-        "plane", 2, folds, tiny.stacked(gps), rng.normal(size=(2 * seeds, 7)), 3, np.array([-1, 4, -1, -1])
+        "plane", 2, 3, folds, tiny.stacked(gps), rng.normal(size=(2 * seeds, 7)), 3, np.array([-1, 4, -1, -1])
     )
 
 

@@ -27,14 +27,14 @@ def test_rows_and_members_lead_back_to_the_tasks(training):
     assert (training.space, training.dim) == ("plane", 2)
     for f, fold in enumerate(benchmark.splits["held_out"]):
         assert training.folds[f] == fold
-        members = training.members[f][training.present[f]]
+        members = training.members[f, 0][training.present[f, 0]]
         assert len(members) == len(fold.train)
         for member, name in zip(members, fold.train, strict=True):
             task, mask = benchmark.tasks[name], training.rows.mask[member]
             np.testing.assert_array_equal(training.rows.x[member][mask], task.x)
             np.testing.assert_array_equal(training.rows.y[member][mask], task.y)
             assert training.counts[member] == len(task.y) == mask.sum()
-    assert training.present.tolist() == [[True, True, True], [True, True, False]]
+    assert training.present[:, 0].tolist() == [[True, True, True], [True, True, False]]
 
 
 def test_spaces_are_kept_apart():
@@ -48,11 +48,12 @@ def test_spaces_are_kept_apart():
     benchmark = Benchmark("two", spaces, base.tasks | wide, base.matched, {"held_out": folds})
     first, second = training_sets(benchmark, "held_out")
     assert (first.dim, second.dim) == (2, 5) and second.rows.x.shape == (1, 3, 5)
-    assert second.matched == ((),)
+    assert second.matched == (((),),)
 
 
-def test_moments_are_those_of_the_folds_training_tasks(training):
+def test_moments_are_those_of_the_folds_training_tasks():
     benchmark = tiny.benchmark()
+    (training,) = training_sets(benchmark, "held_out", seeds=3)
     data = moments(training, keys(2, 3), 0)
     assert data.x.shape == (6, 1, tiny.SHARED, 2) and data.mask.all()
     for f, columns in enumerate(([1, 2], [0, 1])):  # b and flat; a and b
@@ -67,7 +68,8 @@ def test_moments_are_those_of_the_folds_training_tasks(training):
 
 def test_moments_of_a_sample_of_the_matched_points(training):
     benchmark = tiny.benchmark()
-    data = moments(training, keys(2, 40), 4)
+    (many,) = training_sets(benchmark, "held_out", seeds=40)
+    data = moments(many, keys(2, 40), 4)
     assert data.x.shape == (80, 1, 4, 2)
     rows = [
         [np.flatnonzero((benchmark.matched[0].x == point).all(1))[0] for point in pair[0]]
@@ -79,7 +81,7 @@ def test_moments_of_a_sample_of_the_matched_points(training):
     assert (np.abs(counts - 80 * 4 / 6) < 5 * np.sqrt(80 * 4 / 6 * 2 / 6)).all()
     mean, _ = maximum_likelihood(benchmark.matched[0].y[rows[0]][:, [1, 2]])
     np.testing.assert_allclose(data.mean[0, 0], mean, rtol=1e-14)
-    again = moments(training, keys(2, 40), 4)
+    again = moments(many, keys(2, 40), 4)
     assert all((np.asarray(a) == np.asarray(b)).all() for a, b in zip(data, again, strict=True))
     for limit in (tiny.SHARED, 100):
         assert moments(training, keys(2, 1), limit).x.shape[2] == tiny.SHARED
@@ -107,10 +109,11 @@ def test_a_fold_without_matched_tasks_is_named(tasks):
         moments(training, keys(2, 1), 0)
 
 
-def test_moments_beyond_the_memory_are_refused_by_the_bytes_they_take(training, monkeypatch):
+def test_moments_beyond_the_memory_are_refused_by_the_bytes_they_take(monkeypatch):
     # 2 folds x 3 seeds, 1 block, 6 points; 3 tasks in the table, of which a fold trains on 2; 2 inputs
     need = 6 * 1 * 6 * (2 + 2 + 2) * 8
     monkeypatch.setattr(memory, "available", lambda: (int(need / memory.SHARE) + 2, "the machine"))
+    (training,) = training_sets(tiny.benchmark(), "held_out", seeds=3)
     assert moments(training, keys(2, 3), 0).x.shape == (6, 1, 6, 2)
     monkeypatch.setattr(memory, "available", lambda: (int(need / memory.SHARE) - 2, "the machine"))
     with pytest.raises(
@@ -172,9 +175,9 @@ def test_raw_matched_blocks_stay_as_they_are():
     fold = Fold("without c", "square", ("a", "b"), ("c",))
     benchmark = Benchmark("m", {"square": space}, tasks, blocks, {"s": (fold,)})
     (raw,), (mapped,) = (training_sets(benchmark, "s", outputs) for outputs in ("raw", "mapped"))
-    ((block,),) = raw.matched
+    (((block,),),) = raw.matched
     np.testing.assert_array_equal(np.c_[block.x, block.y], [[0.1, 0.9, 0, 5], [0.3, 0.7, 2, 7]])
-    ((block,),) = mapped.matched  # point 3 has a value in the test task alone
+    (((block,),),) = mapped.matched  # point 3 has a value in the test task alone
     assert block.tasks == ("a", "b") and sorted(block.x[:, 0]) == [0.1, 0.2, 0.3, 0.5]
 
 

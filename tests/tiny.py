@@ -14,7 +14,7 @@ from metabo.gp.model import GP
 from metabo.spaces import Parameter, SearchSpace
 from metabo.tasks import Benchmark, Fold, MatchedBlock, Task
 
-METHODS = registry.methods("policy_module")
+METHODS = [m for m in registry.methods("policy_module") if "variant_of" not in registry.method(m)]
 SHARED = 6  # matched inputs
 KERNELS = (*RADIAL, "dot_product")
 MEANS = ("zero", "constant", "linear")
@@ -83,7 +83,7 @@ def spec(method, seed=0, seeds=2, acquisition=None, iterations=6, **overrides):
         settings[section] |= {key: value for key, value in small.items() if key in settings[section]}
         settings[section] |= overrides.get(section, {})
     return {
-        "benchmark": "tiny", "split": "held_out", "method": method, "seed": seed, "seeds": seeds, "data": "0" * 12,
+        "benchmark": "tiny", "split": "held_out", "past": {"base": "held_out"}, "method": method, "seed": seed, "seeds": seeds, "data": "0" * 12,
         "acquisition": acquisition or settings["acquisition"], "iterations": iterations,
         **{section: settings[section] for section in ("model", "pretrain", "policy")},
     }  # fmt: skip

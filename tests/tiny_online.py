@@ -71,7 +71,7 @@ def specs(method, seeds=2, iterations=4, seed=0, **overrides):
         entry[section] |= overrides.get(section, {})
     if entry["model"].get("features"):
         entry["model"]["features"] = [4]
-    ids = {"benchmark": "square", "split": "others", "method": method, "seed": seed}
+    ids = {"benchmark": "square", "split": "others", "past": {"base": "others"}, "method": method, "seed": seed}
     pretrain = {**ids, "seeds": seeds, "model": entry["model"], "pretrain": entry["pretrain"]}
     acquisition = overrides.get("acquisition", entry["acquisition"])
     online = {**ids, "seeds": seeds, "acquisition": acquisition, "iterations": iterations, "online": entry["online"]}

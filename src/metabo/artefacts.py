@@ -12,15 +12,17 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from metabo import __version__, files, metrics, provenance, registry, results
+from metabo import __version__, files, metrics, provenance, registry, results, splits
 from metabo.errors import DataError
 from metabo.plots import style
 from metabo.tasks import Benchmark
 
+_WHOLE = ("size", "iteration", "prior_seed", "repetition")
 _KEYS = (
-    *("comparison", "count", "kind", "space", "parameter", "scale", "metric", "threshold"),
+    *("comparison", "count", "kind", "window", "split", "space", "parameter", "scale"),
+    *("metric", "threshold", "claim", "panel"),
     *("task", "group", "dataset", "model", "role", "other", "other_group", "method", "reference", "alternative"),
-    *("iteration", "prior_seed", "repetition"),
+    *_WHOLE,
 )
 
 
@@ -32,16 +34,20 @@ def enter_project() -> None:
             return
 
 
-def load_trajectories(paths: list[str], benchmark: str, split: str, data: str = "") -> pd.DataFrame:
+def load_trajectories(paths: list[str], benchmark: str, split: str | list[str], data: str = "") -> pd.DataFrame:
     """Read trajectory tables and check that they belong together.
 
     A run with another acquisition than its method's own is renamed ``method-acquisition``. Raises DataError if a table
-    is of another benchmark or split, if the tables were made from different data files, or from another than `data`.
+    is of another benchmark or split (or none of several splits), if the tables were made from different data files, or
+    from another than `data`. A method without pre-training may be of another split with the same test tasks and
+    candidates: its runs are the same there.
     """
     if not paths:
         raise DataError("no trajectory table given; name some in the parameter 'trajectories'")
     table = results.read([_existing(path) for path in paths])
-    _same_origin(table, benchmark, split, "trajectories")
+    given = [split] if isinstance(split, str) else split
+    free = ~_trained(table) & table["split"].isin(_alike(given))
+    _same_origin(table.assign(split=table["split"].mask(free, given[0])), benchmark, given, "trajectories")
     _same_data(table, data, "trajectories", "bo")
     pairs = table[["method", "acquisition"]].drop_duplicates().itertuples(index=False)
     default = {m: registry.method(m)["acquisition"] for m in table["method"].unique()}
@@ -51,7 +57,13 @@ def load_trajectories(paths: list[str], benchmark: str, split: str, data: str = 
     return table
 
 
-def load_evaluations(paths: list[str], benchmark: str, split: str) -> pd.DataFrame:
+def by_split(table: pd.DataFrame, plain: str = "") -> pd.DataFrame:
+    """Rename pre-trained methods' runs ``method@split`` (but not on `plain`): `runs` then keeps them apart."""
+    renamed = _trained(table) & (table["split"] != plain)
+    return table.assign(method=table["method"].mask(renamed, table["method"] + "@" + table["split"]))
+
+
+def load_evaluations(paths: list[str], benchmark: str, split: str | list[str]) -> pd.DataFrame:
     """Read evaluation tables (losses of the priors) and check them like `load_trajectories`."""
     if not paths:
         raise DataError("no evaluation table given; name some in the parameter 'evaluations'")
@@ -84,7 +96,7 @@ def runs(table: pd.DataFrame, column: str = "simple_regret") -> metrics.Runs:
 
 
 def _pretrained(name: str) -> bool:
-    return bool(registry.method(name.partition("-")[0])["pretrain"])
+    return bool(registry.method(name.partition("@")[0].partition("-")[0])["pretrain"])
 
 
 def _existing(path: str) -> str:
@@ -96,13 +108,22 @@ def _existing(path: str) -> str:
     return path
 
 
-def _same_origin(table: pd.DataFrame, benchmark: str, split: str, what: str) -> None:
-    for column, expected in (("benchmark", benchmark), ("split", split)):
-        other = sorted(set(table[column]) - {expected})
+def _trained(table: pd.DataFrame) -> pd.Series:
+    return table["method"].map({m: _pretrained(m) for m in table["method"].unique()}).astype(bool)
+
+
+def _alike(given: list[str]) -> list[str]:
+    """Return the splits on which BO without a prior runs as on one of those given."""
+    runs = {s: (splits.base(s), splits.entry(s).get("candidates")) for s in splits.names()}
+    return [s for s, run in runs.items() if run in [runs.get(g) for g in given]]
+
+
+def _same_origin(table: pd.DataFrame, benchmark: str, split: str | list[str], what: str) -> None:
+    for column, expected in (("benchmark", [benchmark]), ("split", [split] if isinstance(split, str) else split)):
+        other = sorted(set(table[column]) - set(expected))
         if other:
-            raise DataError(
-                f"{what}: {column} is {other}, the parameter says '{expected}'; give tables of one {column}"
-            )
+            listed = "', '".join(expected)
+            raise DataError(f"{what}: {column} is {other}, the parameter says '{listed}'; give tables of that {column}")
 
 
 def _same_data(table: pd.DataFrame, data: str, what: str, stage: str) -> None:
@@ -172,7 +193,7 @@ def numbers(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         for quantity in values:
             parts.append(table[keys].assign(table=name, quantity=quantity, value=values[quantity]))
     joined = pd.concat(parts, ignore_index=True)
-    for key in ("iteration", "prior_seed", "repetition"):
+    for key in _WHOLE:
         if key in joined:
             joined[key] = joined[key].astype("Int64")
     return joined[["table", *(key for key in _KEYS if key in joined), "quantity", "value"]]
@@ -185,20 +206,21 @@ def save(
     artefact: str,
     title: str,
     caption: str,
-    benchmark: str,
+    benchmark: str = "",
 ) -> None:
     """Write figure.pdf, figure.png and data.csv to the folder `out`, each atomically.
 
-    All three name the artefact and the benchmark: in small print above the figure, in the metadata of the images, in
-    every row of the table. The images also carry title, caption and commit, and no clock, so that the same numbers
-    drawn by the same commit give the same bytes.
+    All three name the artefact and the benchmark ("": none): in small print above the figure, in the metadata of the
+    images, in every row of the table. The images also carry title, caption and commit, and no clock, so that the same
+    numbers drawn by the same commit give the same bytes.
     """
     data = numbers(tables)
     data.insert(0, "artefact", artefact)
     data.insert(1, "benchmark", benchmark)
-    style.imprint(figure, f"{artefact}, benchmark {benchmark}")
+    on = f"benchmark {benchmark}" if benchmark else "synthetic"
+    style.imprint(figure, f"{artefact}, {on}")
     version = f"metabo {__version__}, commit {commit()}"
-    keywords = f"benchmark {benchmark}, {version}"
+    keywords = f"{on}, {version}"
     pdf = {"Title": f"{artefact}: {title}", "Subject": caption, "Keywords": keywords, "CreationDate": None}
     png = {"Title": f"{artefact}: {title}", "Description": caption, "Benchmark": benchmark, "Source": version}
     for name, metadata in (("figure.pdf", pdf), ("figure.png", png)):
@@ -207,8 +229,9 @@ def save(
     files.write_text(Path(out) / "data.csv", data.to_csv(index=False))
 
 
-def show(out: str, title: str, caption: str, benchmark: str) -> None:
+def show(out: str, title: str, caption: str, benchmark: str = "") -> None:
     """Display the saved PNG and its caption, with the benchmark, in the notebook."""
     from IPython.display import Image, Markdown, display
 
-    display(Image(filename=str(Path(out) / "figure.png")), Markdown(f"**{title}.** {caption} Benchmark: {benchmark}."))
+    on = f" Benchmark: {benchmark}." if benchmark else ""
+    display(Image(filename=str(Path(out) / "figure.png")), Markdown(f"**{title}.** {caption}{on}"))

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from metabo import registry
-from metabo.config import ACQUISITIONS, splits
+from metabo import registry, splits
+from metabo.config import ACQUISITIONS
 from metabo.errors import ConfigError, unknown
 from metabo.schema import read_yaml, violations
 
@@ -16,7 +16,8 @@ NOTEBOOKS = Path("notebooks")
 
 @dataclass(frozen=True)
 class Artefact:
-    """One table or figure on one benchmark. `name` is the rule's name; `entry` the catalogue entry `id` names."""
+    """One table or figure on one benchmark ("": on none). `name` is the rule's name; `entry` the catalogue entry `id`
+    names."""
 
     name: str
     id: str
@@ -29,9 +30,10 @@ class Artefact:
         return self.entry.get("inputs", {})
 
     @property
-    def split(self) -> str | None:
-        """Name of the split of the tables that the artefact reads, None if it reads none."""
-        return self.inputs.get("split")
+    def splits(self) -> list[str]:
+        """Splits that the benchmark has of the tables that the artefact reads; none if it reads no such tables."""
+        listed = self.inputs.get("splits", [self.inputs["split"]] if "split" in self.inputs else [])
+        return [split for split in listed if split in splits.of(self.benchmark)]
 
     @property
     def template(self) -> str:
@@ -39,20 +41,35 @@ class Artefact:
         return (NOTEBOOKS / self.entry["notebook"]).as_posix()
 
     @property
-    def trajectories(self) -> list[tuple[str, str]]:
-        """(method, acquisition) of the trajectory tables it reads, on this benchmark."""
-        pairs = [trajectory(text) for text in self.inputs.get("trajectories", [])]
-        return [pair for pair in pairs if applies(pair[0], self.benchmark)]
+    def trajectories(self) -> list[tuple[str, str, str]]:
+        """(method, acquisition, split) of the trajectory tables it reads, on this benchmark."""
+        return [(*trajectory(run.text), run.split) for run in self._runs("trajectories")]
 
     @property
-    def evaluations(self) -> list[str]:
-        """Methods whose evaluation tables it reads, on this benchmark."""
-        return [method for method in self.inputs.get("evaluations", []) if applies(method, self.benchmark)]
+    def evaluations(self) -> list[tuple[str, str]]:
+        """(method, split) of the evaluation tables it reads, on this benchmark."""
+        return [(run.text, run.split) for run in self._runs("evaluations")]
 
     @property
-    def online(self) -> list[str]:
-        """Methods whose tables of online tuning it reads, on this benchmark."""
-        return [method for method in self.inputs.get("online", []) if applies(method, self.benchmark)]
+    def online(self) -> list[tuple[str, str]]:
+        """(method, split) of the tables of online tuning it reads, on this benchmark."""
+        return [(run.text, run.split) for run in self._runs("online")]
+
+    def _runs(self, kind: str) -> list["Run"]:
+        """Expand "text" over the artefact's splits and "text@split" to that one; drop what the benchmark has not."""
+        runs = []
+        for text in self.inputs.get(kind, []):
+            name, _, split = text.partition("@")
+            runs += [Run(name, s) for s in ([split] if split else self.splits)]
+        have = splits.of(self.benchmark)
+        return [r for r in runs if r.split in have and applies(r.text.partition("-")[0], self.benchmark)]
+
+
+class Run(NamedTuple):
+    """A method, perhaps with an acquisition, on a split."""
+
+    text: str
+    split: str
 
 
 def trajectory(text: str) -> tuple[str, str]:
@@ -99,20 +116,23 @@ def artefacts(config: dict[str, Any], catalogue: dict[str, dict[str, Any]]) -> l
     """
     expanded = []
     for id, entry in catalogue.items():
-        first = next((b for b in config["run"]["benchmarks"] if b in entry["benchmarks"]), entry["benchmarks"][0])
-        for benchmark in entry["benchmarks"]:
+        benchmarks = entry.get("benchmarks", [""])
+        first = next((b for b in config["run"]["benchmarks"] if b in benchmarks), benchmarks[0])
+        for benchmark in benchmarks:
             expanded.append(Artefact(id if benchmark == first else f"{id}_{benchmark}", id, benchmark, entry))
     return expanded
 
 
 def enabled(config: dict[str, Any], all_artefacts: list[Artefact]) -> list[Artefact]:
-    """Keep the artefacts of the papers and benchmarks that the configuration runs. Raises ConfigError if none is."""
-    papers, benchmarks = config["run"]["papers"], config["run"]["benchmarks"]
+    """Keep the artefacts of the papers and benchmarks that the configuration runs, and those that need no benchmark.
+
+    Raises ConfigError if none is."""
+    papers, benchmarks = config["run"]["papers"], ["", *config["run"]["benchmarks"]]
     kept = [a for a in all_artefacts if a.entry["paper"] in papers and a.benchmark in benchmarks]
     if not kept:
         raise ConfigError(
             f"config key 'run': no artefact of {', '.join(papers)} is made on {', '.join(benchmarks)}; the catalogue "
-            f"has benchmarks {', '.join(sorted({a.benchmark for a in all_artefacts}))}"
+            f"has benchmarks {', '.join(sorted({a.benchmark for a in all_artefacts} - {''}))}"
         )
     return kept
 
@@ -122,9 +142,10 @@ def collections(config: dict[str, Any], all_artefacts: list[Artefact]) -> dict[s
     and a benchmark (whatever can be made for it)."""
     groups: dict[str, list[Artefact]] = {}
     for artefact in all_artefacts:
-        groups.setdefault(artefact.benchmark, []).append(artefact)
+        if artefact.benchmark:
+            groups.setdefault(artefact.benchmark, []).append(artefact)
         paper = groups.setdefault(artefact.entry["paper"], [])
-        if artefact.benchmark in config["run"]["benchmarks"]:
+        if artefact.benchmark in ["", *config["run"]["benchmarks"]]:
             paper.append(artefact)
     return groups
 
@@ -134,13 +155,21 @@ def _faults(entry: dict[str, Any], root: Path) -> list[str]:
     if not (root / NOTEBOOKS / entry["notebook"]).is_file():
         found.append(f"notebook {NOTEBOOKS / entry['notebook']} does not exist")
     inputs = entry.get("inputs", {})
+    benchmarks = entry.get("benchmarks", [])
+
+    def named(kind: str) -> list[tuple[str, str]]:
+        return [(text.partition("@")[0], text.partition("@")[2]) for text in inputs.get(kind, [])]
+
     for check in (
-        lambda: [registry.benchmark(b) for b in entry["benchmarks"]],
-        lambda: [_require_module(trajectory(text)[0], "policy_module") for text in inputs.get("trajectories", [])],
-        lambda: _refuse_repeats([trajectory(text) for text in inputs.get("trajectories", [])]),
-        lambda: [_require_prior(method) for method in inputs.get("evaluations", [])],
-        lambda: [_require_module(method, "online_module") for method in inputs.get("online", [])],
-        lambda: [_require_split(b, inputs["split"]) for b in entry["benchmarks"] if "split" in inputs],
+        lambda: [registry.benchmark(b) for b in benchmarks],
+        lambda: _require_benchmark(inputs, benchmarks),
+        lambda: [_require_module(trajectory(text)[0], "policy_module") for text, _ in named("trajectories")],
+        lambda: [_require_prior(method) for method, _ in named("evaluations")],
+        lambda: [_require_module(method, "online_module") for method, _ in named("online")],
+        lambda: [_require_split(b, inputs["split"]) for b in benchmarks if "split" in inputs],
+        lambda: [_require_some_split(split, benchmarks) for split in inputs.get("splits", [])],
+        lambda: [_require_some_split(s, benchmarks) for kind in KINDS for _, s in named(kind) if s],
+        lambda: [_refuse_repeats(Artefact(b, b, b, entry).trajectories) for b in benchmarks],
     ):
         try:
             check()
@@ -149,9 +178,36 @@ def _faults(entry: dict[str, Any], root: Path) -> list[str]:
     return found
 
 
-def _refuse_repeats(pairs: list[tuple[str, str]]) -> None:
-    for method, acquisition in {pair for pair in pairs if pairs.count(pair) > 1}:
-        raise ConfigError(f"trajectories name {method}-{acquisition} twice ('{method}' means its own acquisition)")
+KINDS = ("trajectories", "evaluations", "online")
+"""Inputs that are made per benchmark, split and method."""
+
+
+def _refuse_repeats(runs: list[tuple[str, str, str]]) -> None:
+    for method, acquisition, split in {run for run in runs if runs.count(run) > 1}:
+        raise ConfigError(
+            f"trajectories name {method}-{acquisition} on split '{split}' twice ('{method}' means its own acquisition)"
+        )
+
+
+def _require_benchmark(inputs: dict[str, Any], benchmarks: list[str]) -> None:
+    """Refuse tables of a benchmark without a benchmark or without a split, and a split of no tables."""
+    chosen = [key for key in ("split", "splits") if key in inputs]
+    tables = [text for kind in KINDS for text in inputs.get(kind, [])]
+    if not benchmarks and (chosen or tables):
+        raise ConfigError("it reads tables of a benchmark but lists no 'benchmarks'; name those it is made for")
+    if len(chosen) > 1:
+        raise ConfigError("inputs: give 'split' or 'splits', not both")
+    if not chosen and any("@" not in text for text in tables):
+        raise ConfigError("inputs: 'split' is missing (or 'splits', or '@split' after each method)")
+    if chosen and not tables:
+        raise ConfigError(f"inputs: '{chosen[0]}' is given, but no tables of it: {', '.join(KINDS)}")
+
+
+def _require_some_split(split: str, benchmarks: list[str]) -> None:
+    """Refuse a split that none of the entry's benchmarks has."""
+    splits.entry(split)
+    if not any(split in splits.of(b) for b in benchmarks):
+        raise ConfigError(f"split '{split}' is on none of the benchmarks {', '.join(benchmarks)}")
 
 
 def _require_module(method: str, part: str) -> None:
@@ -168,5 +224,5 @@ def _require_prior(method: str) -> None:
 
 
 def _require_split(benchmark: str, split: str) -> None:
-    if split not in splits(benchmark):
-        raise unknown(f"split of benchmark '{benchmark}'", split, splits(benchmark))
+    if split not in splits.of(benchmark):
+        raise unknown(f"split of benchmark '{benchmark}'", split, splits.of(benchmark))

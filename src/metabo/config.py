@@ -8,7 +8,7 @@ import copy
 from pathlib import Path
 from typing import Any
 
-from metabo import registry
+from metabo import registry, splits
 from metabo.errors import ConfigError, nearest, unknown
 from metabo.schema import read_yaml, shown, violations
 
@@ -88,15 +88,17 @@ def download_spec(config: Config, row: dict[str, str]) -> dict[str, Any]:
 
 
 def pretrain_spec(config: Config, benchmark: str, split: str, method: str) -> dict[str, Any]:
-    """Return what one pre-training job reads: the method's registered settings with the scale's sizes."""
+    """Return what one pre-training job reads: the method's registered settings with the sizes of scale or split."""
     settings = registry.method(method)
+    config = merge(config, {"pretrain": config[splits.entry(split).get("sizes", "pretrain")]})
     model = settings["model"]
-    if model.get("features"):
+    if model.get("features") and not settings.get("own_features"):
         model |= registry.benchmark(benchmark).get("model", {})
     overrides = config["methods"].get(method, {})
     return {
         "benchmark": benchmark,
         "split": split,
+        "past": splits.past(split),
         "method": method,
         "seed": config["seed"],
         "seeds": sized(config, {"seeds": settings.get("prior_seeds", "@pretrain.seeds")})["seeds"],
@@ -119,6 +121,11 @@ def sized(config: Config, settings: dict[str, Any]) -> dict[str, Any]:
     return {name: value(setting) for name, setting in settings.items()}
 
 
+def study_spec(config: Config, study: str) -> dict[str, Any]:
+    """Return what one synthetic study reads: its sizes."""
+    return {"study": study, "seed": config["seed"], **config["studies"][study]}
+
+
 def evaluate_spec(config: Config, benchmark: str, split: str, method: str) -> dict[str, Any]:
     """Return what one evaluation job reads besides its input files."""
     return {"benchmark": benchmark, "split": split, "method": method}
@@ -127,15 +134,17 @@ def evaluate_spec(config: Config, benchmark: str, split: str, method: str) -> di
 def bo_spec(config: Config, benchmark: str, split: str, method: str, acquisition: str) -> dict[str, Any]:
     """Return what one Bayesian-optimisation job reads besides its input files."""
     policy = sized(config, registry.method(method)["policy"])
+    sizes = config[splits.entry(splits.prior_split(split)).get("sizes", "pretrain")]
     return {
         "benchmark": benchmark,
         "split": split,
         "method": method,
         "acquisition": acquisition,
         "seed": config["seed"],
-        "seeds": config["bo"]["seeds"],
+        "seeds": sizes.get("bo_seeds", config["bo"]["seeds"]),
         "iterations": config["bo"]["iterations"],
         "policy": policy | config["methods"].get(method, {}).get("policy", {}),
+        "candidates": splits.entry(split).get("candidates", "all"),
     }
 
 
@@ -152,12 +161,6 @@ def online_spec(config: Config, benchmark: str, split: str, method: str) -> dict
         "iterations": config["online"]["iterations"],
         "online": sized(config, settings["online"]) | config["methods"].get(method, {}).get("online", {}),
     }
-
-
-def splits(benchmark: str) -> list[str]:
-    """List the named splits of a benchmark."""
-    entry = registry.benchmark(benchmark)
-    return entry.get("splits", [entry["default_split"]])
 
 
 def _name_faults(config: Config, papers: list[str] | None) -> list[str]:
@@ -210,6 +213,11 @@ RANGES: dict[str, dict[str, Any]] = {
     "mean": {"enum": registry.literal("gp.model", "MEANS")},
     "kernel": {"enum": registry.literal("gp.model", "KERNELS")},
     "objective": {"enum": sorted(registry.literal("methods.pretrained", "OBJECTIVES"))},
+    **{key: {"minimum": 1} for key in ("episodes", "horizon", "minibatches", "epochs", "evaluate_every", "gp_steps")},
+    **{key: {"minimum": 0} for key in ("candidates", "points", "gp_points", "value_weight", "entropy_weight")},
+    **{key: {"minimum": 0, "maximum": 1} for key in ("discount", "smoothing")},
+    **{key: {"exclusiveMinimum": 0} for key in ("clip", "min_regret")},
+    "hidden": {"minItems": 1, "items": {"type": "integer", "minimum": 1}},
 }
 """What values a method's setting may have, beyond the type of the registered one."""
 

@@ -16,7 +16,8 @@ from metabo.gp.model import GP
 from metabo.gp.objectives import degenerate_ekl, sample_moments
 from metabo.memory import check_memory
 from metabo.priors import SpacePrior
-from metabo.tasks import Benchmark, MatchedBlock, restrict, stack
+from metabo.tasks import Benchmark, MatchedBlock, restrict
+from metabo.training import TrainingSet, training_sets_of
 
 MISSING_SHARE = 0.05
 """More non-finite values than this share make the evaluation fail instead of leaving them out."""
@@ -49,24 +50,20 @@ def ekl(gp: GP, blocks: tuple[MatchedBlock, ...]) -> float:
     return float(np.mean(numbers)) if numbers else float("nan")
 
 
-def _rows(benchmark: Benchmark, prior: SpacePrior) -> Iterator[dict[str, Any]]:
-    names = list(dict.fromkeys(name for fold in prior.folds for name in (*fold.train, *fold.test)))
-    tasks = [benchmark.tasks[name] for name in names]
-    batch = jax.tree.map(jnp.asarray, stack([t.x for t in tasks], [t.y for t in tasks]))
-    points = batch.x.shape[1]
+def _rows(benchmark: Benchmark, prior: SpacePrior, training: TrainingSet) -> Iterator[dict[str, Any]]:
+    past, tests = (jax.tree.map(jnp.asarray, rows) for rows in (training.rows, training.test_rows))
+    points = max(past.x.shape[1], tests.x.shape[1])
     where = f"benchmark '{benchmark.name}', space '{prior.space}': the likelihood of a task of {points} points"
     check_memory(3 * points**2 * 8, where, "load fewer points (config key 'benchmarks')")
     for f, fold in enumerate(prior.folds):
         for seed in range(prior.seeds):
             gp = prior.of(f, seed)
-            used = np.array([names.index(name) for name in (*fold.train, *fold.test)])
-            losses = dict(
-                zip((*fold.train, *fold.test), np.asarray(_task_nll(gp, *(a[used] for a in batch))), strict=True)
-            )
-            train_nll = float(np.mean([losses[name] for name in fold.train]))
-            for task in fold.test:
-                blocks = comparable(restrict(benchmark.matched, (*fold.train, task)), task)
-                values = {"test_nll": float(losses[task]), "train_nll": train_nll}
+            used = training.members[f, seed][training.present[f, seed]]
+            train_nll = float(np.mean(_task_nll(gp, *(a[used] for a in past))))
+            tested = training.tested[f][training.tested_present[f]]
+            for task, loss in zip(fold.test, np.asarray(_task_nll(gp, *(a[tested] for a in tests))), strict=True):
+                blocks = comparable(restrict(benchmark.matched, (*training.trained[f][seed], task)), task)
+                values = {"test_nll": float(loss), "train_nll": train_nll}
                 if blocks:
                     values["ekl"] = ekl(gp, blocks)
                 for metric, value in values.items():
@@ -81,8 +78,9 @@ def evaluate(
 ) -> tuple[pd.DataFrame, dict[str, int]]:
     """Return the table of `test_nll`, `train_nll` and `ekl` per test task and pre-training seed, and what it lacks.
 
-    `test_nll`: NLL of all rows of the test task. `train_nll`: mean NLL of the fold's training tasks, all rows
-    (Eq. 13). `ekl`: Eq. 8 with Eq. 6 on the blocks matched between training tasks and the test task.
+    `spec`: what the priors were trained from. `test_nll`: NLL of all rows of the test task. `train_nll`: mean NLL of
+    the training tasks, all rows that the prior was trained on (Eq. 13). `ekl`: Eq. 8 with Eq. 6 on the blocks matched
+    between training tasks and the test task.
     The counts are "not_finite", values left out, and "without_ekl", pairs of test task and seed that have no EKL since
     no matched block compares the task with others. Raises NumericsError when more than 5 % are not finite, and
     ConfigError when a task does not fit in memory, or for priors of mapped outputs: their losses are on another scale.
@@ -92,7 +90,9 @@ def evaluate(
             f"method '{spec['method']}' is trained on outputs '{outputs}', for online tuning; its losses on the "
             "benchmark's outputs mean nothing: evaluate a method trained on raw ones"
         )
-    table = pd.DataFrame([row for prior in priors for row in _rows(benchmark, prior)])
+    sets = training_sets_of(benchmark, spec)
+    pairs = zip(priors, sets, strict=True)
+    table = pd.DataFrame([row for prior, training in pairs for row in _rows(benchmark, prior, training)])
     table.insert(0, "benchmark", benchmark.name)
     table.insert(1, "split", spec["split"])
     table.insert(5, "method", spec["method"])

@@ -16,6 +16,7 @@ from metabo.files import save_npz
 from metabo.keys import stream
 from metabo.pretrain import Log
 from metabo.tasks import Fold
+from metabo.training import TrainingSet
 
 TRACE_POINTS = 500
 """Stored points of a loss trace; longer ones are averaged over equal stretches of steps."""
@@ -23,7 +24,8 @@ TRACE_POINTS = 500
 
 @dataclass(frozen=True)
 class SpacePrior:
-    """The priors of one space: `params` has a leading axis of folds x seeds, fold-major.
+    """The priors of one space: `params` has a leading axis of folds x seeds, fold-major. `tasks`: the number of
+    training tasks of the widest fold.
 
     `loss` (pairs, points) is the trace, one point per `stride` steps; `stopped` (pairs,) the first non-finite step or
     -1. `loss` has no points for methods that do not train.
@@ -31,6 +33,7 @@ class SpacePrior:
 
     space: str
     dim: int
+    tasks: int
     folds: tuple[Fold, ...]
     params: PyTree
     loss: np.ndarray
@@ -50,6 +53,12 @@ class SpacePrior:
         """Return the parameters of a fold's seed."""
         pair = self.pair(fold, seed)
         return jax.tree.map(lambda leaf: leaf[pair], self.params)
+
+
+def of_training(training: TrainingSet, params: PyTree, log: Log | None) -> SpacePrior:
+    """Return the priors that were trained on a training set."""
+    trace = shorten(log, training.members.shape[0] * training.members.shape[1])
+    return SpacePrior(training.space, training.dim, training.tasks, training.folds, params, *trace)
 
 
 def shorten(log: Log | None, pairs: int) -> tuple[np.ndarray, int, np.ndarray]:
@@ -72,7 +81,9 @@ def save(path: str | Path, spec: dict[str, Any], priors: list[SpacePrior]) -> No
     arrays: dict[str, np.ndarray] = {}
     for i, prior in enumerate(priors):
         folds = [list(fold) for fold in prior.folds]
-        header["spaces"].append({"space": prior.space, "dim": prior.dim, "folds": folds, "stride": prior.stride})
+        header["spaces"].append(
+            {"space": prior.space, "dim": prior.dim, "tasks": prior.tasks} | {"folds": folds, "stride": prior.stride}
+        )
         leaves = zip(_names(prior.params), jax.tree.leaves(prior.params), strict=True)
         arrays |= {f"{i}{name}": np.asarray(leaf) for name, leaf in leaves}
         arrays |= {f"{i}/loss": prior.loss, f"{i}/stopped": prior.stopped}
@@ -91,7 +102,8 @@ def load(path: str | Path) -> tuple[dict[str, Any], list[SpacePrior]]:
     module = registry.training_module(spec["method"])
     priors = []
     for i, space in enumerate(header["spaces"]):
-        shape = jax.eval_shape(lambda dim=space["dim"]: module.start(spec["model"], dim, stream(0)))
+        widths = space["dim"], space["tasks"]
+        shape = jax.eval_shape(lambda w=widths: module.start(spec["model"], *w, stream(0)))
         folds = tuple(Fold(f[0], f[1], tuple(f[2]), tuple(f[3])) for f in space["folds"])
         pairs = len(folds) * spec["seeds"]
         leaves = []
@@ -107,7 +119,7 @@ def load(path: str | Path) -> tuple[dict[str, Any], list[SpacePrior]]:
         trace, stopped = arrays.get(f"{i}/loss"), arrays.get(f"{i}/stopped")
         if trace is None or stopped is None:
             raise DataError(f"{path}: the loss trace of space '{space['space']}' is missing; delete it and run again")
-        priors.append(SpacePrior(space["space"], space["dim"], folds, params, trace, space["stride"], stopped))
+        priors.append(SpacePrior(space["space"], *widths, folds, params, trace, space["stride"], stopped))
     return spec, priors
 
 

@@ -1,6 +1,7 @@
 """Training data of one search space as the arrays that pre-training reads: padded rows, folds, matched moments."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +13,7 @@ from metabo.gp.objectives import Moments, sample_moments
 from metabo.keys import stream
 from metabo.memory import check_memory
 from metabo.pretrain import Rows
+from metabo.reduction import Past, fewer_matched, training_points, training_tasks
 from metabo.rescale import INFEASIBLE, rescale
 from metabo.tasks import Benchmark, Fold, MatchedBlock, Task, pad, restrict, stack
 
@@ -21,8 +23,13 @@ OUTPUTS = ["raw", "mapped"]
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """The folds of one space. `rows` hold every training task once; `members` (folds, m) index them, padded with 0
-    where `present` is False; `matched` holds each fold's matched blocks; `counts` the rows per training task."""
+    """The folds of one space. `rows` hold the training rows; `members` (folds, seeds, m) index the training tasks of
+    each pre-training seed there, padded with 0 where `present` is False; `trained` their names; `matched` the matched
+    blocks per fold and seed; `counts` the rows per entry of `rows`.
+
+    `test_rows` hold the test tasks and `tested` (folds, t; padded where `tested_present` is False) index them: only for
+    what the paper itself fits to the test task (MAF's GPs, hyperbo D.5).
+    """
 
     space: str
     dim: int
@@ -31,33 +38,93 @@ class TrainingSet:
     counts: tuple[int, ...]
     members: np.ndarray
     present: np.ndarray
-    matched: tuple[tuple[MatchedBlock, ...], ...]
+    trained: tuple[tuple[tuple[str, ...], ...], ...]
+    matched: tuple[tuple[tuple[MatchedBlock, ...], ...], ...]
+    test_rows: Rows
+    tested: np.ndarray
+    tested_present: np.ndarray
+
+    @property
+    def tasks(self) -> int:
+        """Number of training tasks of the widest fold."""
+        return self.members.shape[2]
+
+    def past(self, fold: int | Int[Array, ""], seed: int | Int[Array, ""]) -> Rows:
+        """Return the training rows of one (fold, seed): x (m, n, d), y (m, n), mask (m, n); may be traced."""
+        members, present = jnp.asarray(self.members)[fold, seed], jnp.asarray(self.present)[fold, seed]
+        x, y, mask = (jnp.asarray(array)[members] for array in self.rows)
+        return Rows(x, y, mask & present[:, None])
 
 
-def training_sets(benchmark: Benchmark, split: str, outputs: str = "raw") -> list[TrainingSet]:
-    """Group the folds of a split by search space and pad their training tasks.
+def training_sets_of(benchmark: Benchmark, spec: dict[str, Any]) -> list[TrainingSet]:
+    """Return what the priors of a pre-training specification are (or were) trained on."""
+    past, outputs = Past(**spec["past"]), spec["pretrain"].get("outputs", "raw")
+    return training_sets(benchmark, past, outputs, spec["seed"], spec["seeds"])
+
+
+def training_sets(
+    benchmark: Benchmark, past: Past | str, outputs: str = "raw", seed: int = 0, seeds: int = 1
+) -> list[TrainingSet]:
+    """Group the folds of a split (or of what `Past` says of it) by search space and pad their training tasks.
 
     `outputs`: one of `OUTPUTS`; "mapped" applies `metabo.rescale` to every task and matched block, each task with
-    its own median and maximum, and adds the inputs that diverged at -2, to both. Raises ConfigError for another name.
+    its own median and maximum, and adds the inputs that diverged at -2, to both. `seed`, `seeds`: of the draws that
+    `past` asks for. Raises ConfigError for another name.
     """
     if outputs not in OUTPUTS:
         raise unknown("outputs", outputs, OUTPUTS)
+    past = Past(past) if isinstance(past, str) else past
+    folds = benchmark.split(past.base)
     mapped = outputs == "mapped"
-    sets = []
-    folds = benchmark.split(split)
-    for space in dict.fromkeys(fold.space for fold in folds):
-        here = tuple(fold for fold in folds if fold.space == space)
-        names = list(dict.fromkeys(name for fold in here for name in fold.train))
-        tasks = [benchmark.tasks[name] for name in names]
-        data = [mapped_rows(task) if mapped else (task.x, task.y) for task in tasks]
-        rows = Rows(*stack([x for x, _ in data], [y for _, y in data]))
-        index = [np.array([names.index(name) for name in fold.train]) for fold in here]
-        blocks = mapped_blocks(benchmark.matched, benchmark.tasks) if mapped else benchmark.matched
-        matched = tuple(restrict(blocks, fold.train) for fold in here)
-        counts = tuple(len(y) for _, y in data)
-        present = pad([np.ones(len(i), dtype=bool) for i in index])
-        sets.append(TrainingSet(space, tasks[0].x.shape[1], here, rows, counts, pad(index), present, matched))
-    return sets
+    blocks = mapped_blocks(benchmark.matched, benchmark.tasks) if mapped else benchmark.matched
+    spaces = dict.fromkeys(fold.space for fold in folds)
+    here = [tuple(fold for fold in folds if fold.space == space) for space in spaces]
+    return [_of_space(benchmark, group, past, mapped, blocks, seed, seeds) for group in here]
+
+
+def _of_space(
+    benchmark: Benchmark,
+    folds: tuple[Fold, ...],
+    past: Past,
+    mapped: bool,
+    blocks: tuple[MatchedBlock, ...],
+    seed: int,
+    seeds: int,
+) -> TrainingSet:
+    def data(name: str) -> tuple[np.ndarray, np.ndarray]:
+        task = benchmark.tasks[name]
+        return mapped_rows(task) if mapped else (task.x, task.y)
+
+    numbers = range(seeds)
+    trained = tuple(tuple(training_tasks(benchmark, fold, past, seed, s) for s in numbers) for fold in folds)
+    # Tasks whose rows do not depend on the seed are stored once.
+    drawn = numbers if past.drawn else range(1)
+    names = list(dict.fromkeys(name for of_fold in trained for of_seed in of_fold for name in of_seed))
+    entries = {(name, s): i for i, (s, name) in enumerate((s, name) for s in drawn for name in names)}
+    reduced = [training_points(benchmark, benchmark.tasks[n], data(n), past, seed, s) for n, s in entries]
+    index = [np.array([entries[n, s if past.drawn else 0] for n in trained[f][s]])
+             for f in range(len(folds)) for s in numbers]  # fmt: skip
+    matched = tuple(
+        tuple(fewer_matched(restrict(blocks, of_seed), fold, past, seed, s) for s, of_seed in enumerate(of_fold))
+        for fold, of_fold in zip(folds, trained, strict=True)
+    )
+    tests = list(dict.fromkeys(name for fold in folds for name in fold.test))
+    tested = [np.array([tests.index(name) for name in fold.test]) for fold in folds]
+    members, present = pad(index), pad([np.ones(len(i), dtype=bool) for i in index])
+    return TrainingSet(
+        space=folds[0].space,
+        dim=reduced[0][0].shape[1],
+        folds=folds,
+        rows=Rows(*stack([x for x, _ in reduced], [y for _, y in reduced])),
+        counts=tuple(len(y) for _, y in reduced),
+        members=members.reshape(len(folds), seeds, -1),
+        present=present.reshape(len(folds), seeds, -1),
+        trained=trained,
+        matched=matched,
+        test_rows=Rows(*stack([data(name)[0] for name in tests], [data(name)[1] for name in tests])),
+        tested=pad(tested),
+        tested_present=pad([np.ones(len(i), dtype=bool) for i in tested]),
+    )
 
 
 def mapped_rows(task: Task) -> tuple[np.ndarray, np.ndarray]:
@@ -113,9 +180,9 @@ def sample_rows(training: TrainingSet, keys: Key[Array, "folds seeds"], batch: i
     """
     width = min(batch, training.rows.mask.shape[1])
     chosen = []
-    for members, present, fold_keys in zip(training.members, training.present, keys, strict=True):
-        mask = training.rows.mask[members] & present[:, None]
-        for key in fold_keys:
+    for of_fold in zip(training.members, training.present, keys, strict=True):
+        for members, present, key in zip(*of_fold, strict=True):
+            mask = training.rows.mask[members] & present[:, None]
             order = np.where(mask, np.asarray(jax.random.uniform(key, mask.shape)), 2.0)
             index = np.argsort(order, axis=1, kind="stable")[:, :width]
             tasks = members[:, None]
@@ -138,13 +205,13 @@ def moments(training: TrainingSet, keys: Key[Array, "folds seeds"], limit: int) 
     """
     _check_size(training, keys.size, limit)
     pairs = []
-    for fold, blocks, fold_keys in zip(training.folds, training.matched, keys, strict=True):
-        if not blocks:
-            raise DataError(
-                f"fold '{fold.name}' of space '{fold.space}': no matched inputs shared by two training tasks, which "
-                "EKL needs; leave h_ekl out for this benchmark"
-            )
-        for key in fold_keys:
+    for fold, of_fold, fold_keys in zip(training.folds, training.matched, keys, strict=True):
+        for blocks, key in zip(of_fold, fold_keys, strict=True):
+            if not blocks:
+                raise DataError(
+                    f"fold '{fold.name}' of space '{fold.space}': no matched inputs shared by two training tasks, "
+                    "which EKL needs; leave h_ekl out for this benchmark"
+                )
             chosen = [_subsample(block, key, limit) for block in blocks]
             pairs.append(block_moments(tuple(chosen)))
     points = max(len(x) for pair in pairs for x, _, _ in pair)
@@ -161,12 +228,13 @@ def moments(training: TrainingSet, keys: Key[Array, "folds seeds"], limit: int) 
 
 
 def _check_size(training: TrainingSet, pairs: int, limit: int) -> None:
-    blocks = [block for matched in training.matched for block in matched]
+    groups = [blocks for of_fold in training.matched for blocks in of_fold]
+    blocks = [block for group in groups for block in group]
     if not blocks:
         return
     points, tasks = max(len(block.x) for block in blocks), max(len(block.tasks) for block in blocks)
     points = min(points, limit) if limit > 0 else points
-    need = pairs * max(map(len, training.matched)) * points * (tasks + training.dim + 2) * 8
+    need = pairs * max(map(len, groups)) * points * (tasks + training.dim + 2) * 8
     where = f"space '{training.space}': the moments of {pairs} trainings on {points} matched points a block"
     check_memory(need, where, "lower matched_points or seeds in config section 'pretrain' ('online' for online tuning)")
 

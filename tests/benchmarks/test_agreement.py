@@ -91,7 +91,7 @@ def test_refit_starts_and_chooses_alike():
     sizes = replace(SIZES, budget=1)
     x, y = problem.candidates(sizes)
     model = {"mean": "constant", "kernel": "matern52", "features": []}
-    start = single_task.start(model, sizes.dim, jax.random.key(0))
+    start = single_task.start(model, sizes.dim, 1, jax.random.key(0))
     assert {k: np.asarray(v).tolist() for k, v in start._asdict().items()} == {
         k: v.tolist() for k, v in textbook.hand_tuned_start(sizes.dim).items()
     }

@@ -336,7 +336,7 @@ class Walk:
 
 def prior(benchmark, seeds=2):
     folds = benchmark.splits["others"]
-    return SpacePrior("square", DIM, folds, (), np.zeros((0, 0)), 1, np.full(len(folds) * seeds, -1))
+    return SpacePrior("square", DIM, 2, folds, (), np.zeros((0, 0)), 1, np.full(len(folds) * seeds, -1))
 
 
 @pytest.fixture(scope="module")

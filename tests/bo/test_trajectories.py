@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from metabo import memory, registry, results
-from metabo.bo import trajectories
+from metabo.bo import fixed_prior, trajectories
 from metabo.bo.loop import Steps
 from metabo.bo.policy import Candidates, Info
-from metabo.bo.trajectories import Entry, entries, optimise, run_bytes, table, unsound
+from metabo.bo.trajectories import Entry, Priors, entries, optimise, policy_of, run_bytes, table, unsound
 from metabo.errors import ConfigError, NumericsError
 from metabo.methods.random_search import Nothing
 from metabo.priors import SpacePrior
@@ -19,7 +19,7 @@ from tests import tiny
 def prior(benchmark, seeds=2):
     folds = benchmark.splits["held_out"]
     pairs = len(folds) * seeds
-    return SpacePrior("plane", 2, folds, Nothing(jnp.zeros(pairs)), np.zeros((pairs, 0)), 1, np.full(pairs, -1))
+    return SpacePrior("plane", 2, 3, folds, Nothing(jnp.zeros(pairs)), np.zeros((pairs, 0)), 1, np.full(pairs, -1))
 
 
 def steps_of(benchmark, task, index):
@@ -31,7 +31,8 @@ def steps_of(benchmark, task, index):
 def lay_out(benchmark, task, index, iterations):
     spec = tiny.spec("rand", iterations=iterations)
     listed = [Entry(0, task, 1, s) for s in range(len(index))]
-    return results.check(table(benchmark, prior(benchmark), spec, listed, steps_of(benchmark, task, index)))
+    pools = {task: np.arange(len(benchmark.tasks[task].y))}
+    return results.check(table(benchmark, prior(benchmark), spec, listed, pools, steps_of(benchmark, task, index)))
 
 
 def test_regret_by_hand():
@@ -108,12 +109,13 @@ def gp_prior(benchmark, seeds=2):
     rng = np.random.default_rng(0)
     folds = benchmark.splits["held_out"]
     gps = [tiny.random_gp(rng, 2) for _ in range(len(folds) * seeds)]
-    return SpacePrior("plane", 2, folds, tiny.stacked(gps), np.zeros((len(gps), 0)), 1, np.full(len(gps), -1))
+    return SpacePrior("plane", 2, 3, folds, tiny.stacked(gps), np.zeros((len(gps), 0)), 1, np.full(len(gps), -1))
 
 
-def policies(method, params, budget):
-    spec = tiny.spec(method)
-    return registry.policy_module(method).policy(params, spec["policy"], spec["acquisition"], budget)
+def needed(method, params, budget, pool):
+    """Bytes of one run."""
+    make = policy_of(registry.policy_module(method), tiny.spec(method), budget)
+    return run_bytes(make, Priors(params, None, None, None), pool)
 
 
 def test_a_budget_that_cannot_fit_names_benchmark_and_method():
@@ -126,21 +128,21 @@ def test_a_budget_that_cannot_fit_names_benchmark_and_method():
 def test_bytes_of_a_run_are_those_of_its_state():
     """A fixed GP keeps budget x c rows; random search keeps the mask, however long it runs."""
     pool, benchmark = Candidates(jnp.zeros((14, 2)), jnp.ones(14, dtype=bool)), tiny.benchmark()
-    small, large = (run_bytes(policies("fsbo", gp_prior(benchmark).params, b), pool) for b in (10, 110))
+    small, large = (needed("fsbo", gp_prior(benchmark).params, b, pool) for b in (10, 110))
     assert large - small == 100 * 14 * 8
-    one = jax.tree.map(lambda leaf: leaf[0], policies("fsbo", gp_prior(benchmark).params, 10))
+    one = fixed_prior.policy(gp_prior(benchmark).of(0, 0), {"pi_threshold": 0.1}, "pi", 10)
     assert small == sum(leaf.nbytes for leaf in jax.tree.leaves(one.init(pool, jax.random.key(0))))
-    assert run_bytes(policies("rand", Nothing(jnp.zeros(4)), 10**12), pool) == 14
+    assert needed("rand", Nothing(jnp.zeros(4)), 10**12, pool) == 14
 
 
 def test_as_many_runs_go_side_by_side_as_fit(monkeypatch):
     benchmark = tiny.benchmark()
     pool = Candidates(jnp.zeros((14, 2)), jnp.ones(14, dtype=bool))
-    need = run_bytes(policies("fsbo", gp_prior(benchmark).params, 3), pool)
+    need = needed("fsbo", gp_prior(benchmark).params, 3, pool)
     chunks = []
 
     def watched(*arguments):
-        chunks.append(arguments[-1])
+        chunks.append(arguments[-2])
         return run_all(*arguments)
 
     run_all = trajectories.run_all

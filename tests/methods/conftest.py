@@ -12,7 +12,7 @@ from jax.experimental.compilation_cache import compilation_cache
 from metabo import priors, registry
 from metabo.bo.trajectories import optimise
 from metabo.keys import stream
-from metabo.training import training_sets
+from metabo.training import training_sets_of
 from tests import tiny
 
 
@@ -25,14 +25,13 @@ class Lab:
     def train(self, spec, accelerator=False):
         """Return the SpacePrior of the one space, as `metabo.stages.pretrain` makes it."""
         module = registry.training_module(spec["method"])
-        (training,) = training_sets(self.benchmark, spec["split"])
+        (training,) = training_sets_of(self.benchmark, spec)
         names = [(training.space, fold.name) for fold in training.folds]
         keys = jnp.stack(
             [jnp.stack([stream(spec["seed"], "prior", *name, s) for s in range(spec["seeds"])]) for name in names]
         )
         params, log = module.pretrain(spec, training, keys, accelerator)
-        trace = priors.shorten(log, keys.size)
-        return priors.SpacePrior(training.space, training.dim, training.folds, params, *trace)
+        return priors.of_training(training, params, log)
 
     def prior(self, spec):
         """Like `train`, once per specification of what training reads, saved and loaded as between two stages."""

@@ -42,7 +42,7 @@ def test_every_registered_setting_has_a_case():
 
 def prior_moments(method, model):
     """Mean and covariance of the untrained GP at three points."""
-    gp = registry.training_module(method).start(model, 2, jax.random.key(0))
+    gp = registry.training_module(method).start(model, 2, 3, jax.random.key(0))
     x = jnp.asarray([[0.1, 0.9], [0.4, 0.2], [0.7, 0.6]])
     phi = gp.features(x)
     return np.asarray(gp.mean(phi)), np.asarray(gp.kernel.gram(phi))
@@ -66,7 +66,7 @@ def test_model_settings_of_stboh_are_fixed_and_say_so(key):
     for value in REFUSED["model"][key]:
         model = tiny.spec("stboh")["model"] | {key: value}
         with pytest.raises(ConfigError, match=f"{key} '{value}'"):
-            registry.training_module("stboh").start(model, 2, jax.random.key(0))
+            registry.training_module("stboh").start(model, 2, 3, jax.random.key(0))
 
 
 @pytest.mark.slow

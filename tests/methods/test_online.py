@@ -88,7 +88,7 @@ def test_offline_specs_know_nothing_of_outputs():
 
 @pytest.fixture(scope="module")
 def training():
-    (only,) = training_sets(tiny_online.benchmark(), "others", "mapped")
+    (only,) = training_sets(tiny_online.benchmark(), "others", "mapped", seeds=2)
     return only
 
 
@@ -110,8 +110,8 @@ def test_training_rows_are_mapped_and_hold_the_diverged_inputs(training):
         np.testing.assert_array_equal(training.rows.y[i][mask][good:], -2)
         np.testing.assert_array_equal(training.rows.x[i][mask], np.concatenate([task.x, task.diverged]))
     assert lost >= 3
-    for fold, blocks in zip(training.folds, training.matched, strict=True):
-        (block,) = blocks
+    for fold, ((block,), again) in zip(training.folds, training.matched, strict=True):
+        assert len(again) == 1 and again[0].tasks == block.tasks
         assert block.tasks == fold.train
         for column, name in zip(block.y.T, block.tasks, strict=True):
             task = benchmark.tasks[name]
@@ -136,7 +136,7 @@ def test_drawn_rows_are_distinct_rows_of_their_tasks(training):
         drawn = sample_rows(training, keys, batch)
         assert drawn.x.shape == (6, 2, width, 2)
         for pair in range(6):
-            for member, task in enumerate(training.members[pair // 2]):
+            for member, task in enumerate(training.members[pair // 2, pair % 2]):
                 mask = np.asarray(drawn.mask[pair, member])
                 assert mask.sum() == min(batch, training.counts[task])
                 pool = training.rows.x[task][training.rows.mask[task]]
@@ -154,7 +154,7 @@ def dense_joint(gp, training, fold, drawn, weight, own=None):
     """EKL (Eq. 7 less constants) + weight x mean NLL, with dense matrices."""
     dense = DenseGP(gp)
     ekl = []
-    for block in training.matched[fold]:
+    for block in training.matched[fold][0]:
         mean, covariance = maximum_likelihood(block.y)
         sigma = dense.covariance(block.x)
         shift = mean - dense.mean(block.x)
@@ -167,7 +167,7 @@ def dense_joint(gp, training, fold, drawn, weight, own=None):
 
 def test_the_joint_loss_is_the_sum_of_its_dense_parts(training):
     spec, _ = tiny_online.specs("h_ekl_online")
-    gp = registry.training_module("h_ekl_online").start(spec["model"], 2, jax.random.key(3))
+    gp = registry.training_module("h_ekl_online").start(spec["model"], 2, 3, jax.random.key(3))
     data, drawn = joint_data(training, prior_keys(training, 0, 2), spec["pretrain"])
     rng = np.random.default_rng(0)
     x, y, mask = rng.uniform(size=(BUDGET, 2)), rng.normal(size=BUDGET), np.arange(BUDGET) < 4
@@ -208,8 +208,7 @@ class Workshop:
         if key not in self.made:
             module = registry.training_module(method)
             params, log = module.pretrain(spec, self.training, prior_keys(self.training, 0, 2), False)
-            trace = priors.shorten(log, 6)
-            self.made[key] = priors.SpacePrior("square", 2, self.training.folds, params, *trace)
+            self.made[key] = priors.of_training(self.training, params, log)
         return spec, self.made[key]
 
     def method(self, method, budget=BUDGET, **overrides):
@@ -292,7 +291,7 @@ def test_h_nll_trains_on_the_observations_as_one_more_task(budget, per_shuffle, 
     tuner, data = workshop.method("h_nll_online", budget), observations(budget, budget=budget)
     params, new = refitted(tuner, data)
     training = workshop.training
-    members = training.members[0]
+    members = training.members[0, 0]
     tasks = [(training.rows.x[m], training.rows.y[m], training.rows.mask[m]) for m in members]
     width = training.rows.mask.shape[1]
     tasks.append(tuple(np.pad(a, [(0, width - budget)] + [(0, 0)] * (a.ndim - 1)) for a in map(np.asarray, data)))

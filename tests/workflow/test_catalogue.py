@@ -35,20 +35,20 @@ def artefact(name: str) -> catalogue.Artefact:
 
 def test_an_artefact_of_online_tuning_reads_tables_of_its_split():
     figure = artefact("hyperbo_fig14")
-    assert (figure.benchmark, figure.split) == ("pd1_mini", "others")
-    assert figure.online == ["stboh_online", "h_nll_online", "h_ekl_online"]
+    assert (figure.benchmark, figure.splits) == ("pd1_mini", ["others"])
+    assert figure.online == [(m, "others") for m in ("stboh_online", "h_nll_online", "h_ekl_online")]
     assert figure.trajectories == [] and figure.evaluations == []
 
 
 def test_an_artefact_without_inputs_reads_the_benchmark_only():
     table = artefact("hyperbo_tab03")
-    assert table.inputs == {} and table.split is None
+    assert table.inputs == {} and table.splits == []
     assert table.online == [] and table.trajectories == [] and table.evaluations == []
 
 
 def test_the_embedded_benchmarks_are_the_default():
     for entry in catalogue.load(ROOT).values():
-        assert entry["benchmarks"][0] in ("pd1_mini", "hpob_mini")
+        assert entry.get("benchmarks", ["pd1_mini"])[0] in ("pd1_mini", "hpob_mini")
         assert artefact(f"{entry['paper']}_fig08").benchmark == "pd1_mini"
     assert artefact("hyperbo_fig08_tables").benchmark == "tables" and artefact("hyperbo_x02_hpob").benchmark == "hpob"
     assert artefact("hyperbo_fig15").benchmark == "hpob_mini"
@@ -64,8 +64,8 @@ def test_the_embedded_benchmarks_are_the_default():
             {"split": "other", "online": ["rand"]},
             "unknown split of benchmark 'pd1_mini' 'other'. Did you mean 'others'?",
         ),
-        ({"online": ["rand"]}, "inputs.split' is missing"),
-        ({"split": "others"}, "inputs': {'split': 'others'} does not have enough"),
+        ({"online": ["rand"]}, "inputs: 'split' is missing"),
+        ({"split": "others"}, "inputs: 'split' is given, but no tables"),
         ({"split": "others", "onlin": ["rand"]}, "onlin"),
     ],
 )
@@ -73,6 +73,48 @@ def test_faulty_inputs_are_told_with_their_entry(load, inputs, message):
     with pytest.raises(ConfigError) as error:
         load(hyperbo_fig14={**load.entries["hyperbo_fig14"], "inputs": inputs})
     assert message in str(error.value) and "hyperbo_fig14" in str(error.value)
+
+
+def test_several_splits_are_crossed_with_the_methods_and_one_may_be_named(load):
+    inputs = {
+        "splits": ["held_out_points_10", "held_out_points_1000", "held_out_sweep"],
+        "trajectories": ["h_nll", "stboh@held_out_sweep", "h_nll-ei@held_out"],
+        "evaluations": ["h_nll"],
+    }
+    entry = load.entries["hyperbo_fig15"] | {"inputs": inputs}
+    load(hyperbo_fig77=entry)
+    mini, full = (catalogue.Artefact("x", "x", benchmark, entry) for benchmark in ("hpob_mini", "hpob"))
+    small, all_splits = ["held_out_points_10", "held_out_sweep"], inputs["splits"]  # hpob_mini has no 1000 points
+    for artefact_, splits in ((mini, small), (full, all_splits)):
+        assert artefact_.splits == splits
+        assert artefact_.trajectories == [
+            *(("h_nll", "pi", split) for split in splits),
+            ("stboh", "ucb18", "held_out_sweep"),
+            ("h_nll", "ei", "held_out"),
+        ]
+        assert artefact_.evaluations == [("h_nll", split) for split in splits]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"splits": ["held_out"]}, "give 'split' or 'splits', not both"),
+        ({"trajectories": ["h_nll@others_points_4"]}, "'others_points_4' is on none of the benchmarks hpob_mini, hpob"),
+        ({"trajectories": ["h_nll@held_oud"]}, "unknown split 'held_oud'. Did you mean 'held_out'?"),
+        ({"trajectories": ["h_nll", "h_nll-pi@held_out"]}, "h_nll-pi on split 'held_out' twice"),
+    ],
+)
+def test_faulty_splits_are_told(load, change, message):
+    entry = load.entries["hyperbo_fig15"]
+    with pytest.raises(ConfigError) as error:
+        load(hyperbo_fig15=entry | {"inputs": entry["inputs"] | change})
+    assert message in str(error.value)
+
+
+def test_tables_of_a_benchmark_need_one(load):
+    entry = {key: value for key, value in load.entries["hyperbo_fig15"].items() if key != "benchmarks"}
+    with pytest.raises(ConfigError, match="lists no 'benchmarks'"):
+        load(hyperbo_fig15=entry)
 
 
 def test_ids_are_figures_tables_and_artefacts_beyond_the_paper(load):

@@ -134,7 +134,11 @@ def leaves(settings: dict, path: str = "") -> list[str]:
 SIZES = {
     *("benchmarks.tables.pool", "benchmarks.tables.spaces", "benchmarks.hpob.max_points", "benchmarks.hpob.spaces"),
     *("pretrain.seeds", "pretrain.adam_steps", "pretrain.lbfgs_steps", "pretrain.matched_points"),
+    *(f"{section}.{key}" for section in ("sweep", "crossing") for key in ("seeds", "adam_steps", "lbfgs_steps")),
+    *("crossing.short_adam_steps", "crossing.short_lbfgs_steps", "crossing.bo_seeds"),
     *("bo.iterations", "bo.seeds", "bo.refit_steps", "benchmarks.hpob_mini.max_points"),
+    *(f"maf.{key}" for key in ("iterations", "episodes", "horizon", "candidates", "minibatches", "learning_rate")),
+    *(f"maf.{key}" for key in ("hidden", "evaluate_every", "points", "gp_points", "gp_steps")),
     *(f"online.{key}" for key in ("iterations", "seeds", "retrain_steps", "matched_points")),
     *(f"online.{key}" for key in ("starts", "polish", "polish_steps")),
     *(f"collect.pd1_mini.{key}" for key in ("pilot", "matched", "unmatched")),
@@ -162,17 +166,24 @@ def all_specs(settings: dict) -> dict[str, dict]:
     specs = {}
     for benchmark in ("pd1_mini", "hpob_mini"):
         specs[f"collect/{benchmark}"] = config.collect_spec(settings, benchmark, "any unit")
+    for sizes, split in (("sweep", "others_sweep"), ("crossing", "crossed")):
+        for method in ("h_nll", "h_ekl"):
+            specs[f"{sizes}/{method}"] = config.pretrain_spec(settings, "pd1_mini", split, method)
+    for method in ("h_nll_short", "h_ekl_short"):
+        specs[f"crossing/{method}"] = config.pretrain_spec(settings, "pd1_mini", "crossed", method)
+    for split in ("crossed", "crossed_candidates"):
+        specs[f"crossing/bo/{split}"] = config.bo_spec(settings, "pd1_mini", split, "h_nll_short", "ei")
     for method in registry.methods("online_module"):
         specs[f"online/{method}"] = config.online_spec(settings, "pd1_mini", "others", method)
     for benchmark in registry.benchmarks():
         specs[f"data/{benchmark}"] = config.data_spec(settings, benchmark)
         row = {"name": benchmark, "urls": "https://published", "checksum": "md5:0"}
         specs[f"download/{benchmark}"] = config.download_spec(settings, row)
-        for method in registry.methods():
+        for method in [m for m in registry.methods() if "variant_of" not in registry.method(m)]:
             where = (settings, benchmark, "held_out", method)
             specs[f"pretrain/{benchmark}/{method}"] = config.pretrain_spec(*where)
             specs[f"evaluate/{benchmark}/{method}"] = config.evaluate_spec(*where)
-        for method in registry.methods("policy_module"):
+        for method in [m for m in registry.methods("policy_module") if "variant_of" not in registry.method(m)]:
             specs[f"bo/{benchmark}/{method}"] = config.bo_spec(settings, benchmark, "held_out", method, "pi")
     return specs
 
@@ -195,7 +206,19 @@ def online(methods: tuple[str, ...]) -> set[str]:
     return {f"online/{m}" for m in methods}
 
 
-EVERY = ADAM + LBFGS + SINGLE
+def reduced(sizes: str) -> set[str]:
+    return {f"{sizes}/h_nll", f"{sizes}/h_ekl"}
+
+
+CROSSED = reduced("crossing") | {"crossing/h_nll_short", "crossing/h_ekl_short"}
+CROSSED_BO = {"crossing/bo/crossed", "crossing/bo/crossed_candidates"}
+
+
+MAF = {
+    **{key: 7 for key in ("iterations", "episodes", "horizon", "candidates", "minibatches", "evaluate_every")},
+    **{"learning_rate": 0.5, "hidden": [7], "points": 7, "gp_points": 7, "gp_steps": 7},
+}
+EVERY = (*ADAM, *LBFGS, *SINGLE, "maf")
 GP_ONLINE = LEARNED_ONLINE + FITTED_ONLINE
 EVERY_ONLINE = (*GP_ONLINE, "rand")
 READ_BY = {
@@ -204,6 +227,9 @@ READ_BY = {
         jobs("pretrain", EVERY + GP_ONLINE)
         | jobs("bo", EVERY)
         | online(EVERY_ONLINE)
+        | reduced("sweep")
+        | CROSSED
+        | CROSSED_BO
         | {"data/tables", "data/hpob", "data/hpob_mini", "collect/pd1_mini", "collect/hpob_mini"},
     ),
     "benchmarks.pd1_mini.inputs": ("warped", {"data/pd1_mini"}),
@@ -235,11 +261,24 @@ READ_BY = {
     "pretrain.seeds": (7, jobs("pretrain", EVERY)),
     "pretrain.adam_steps": (77, jobs("pretrain", (*ADAM, "h_nll_online"))),
     "pretrain.lbfgs_steps": (77, jobs("pretrain", (*LBFGS, "h_ekl_online"))),
-    "pretrain.matched_points": (77, jobs("pretrain", LBFGS)),
-    "bo.iterations": (77, jobs("bo", EVERY)),
+    "pretrain.matched_points": (77, jobs("pretrain", LBFGS) | {"sweep/h_ekl", "crossing/h_ekl", "crossing/h_ekl_short"}),
+    "sweep.seeds": (7, reduced("sweep")),
+    "sweep.adam_steps": (7, {"sweep/h_nll"}),
+    "sweep.lbfgs_steps": (7, {"sweep/h_ekl"}),
+    "crossing.seeds": (7, CROSSED),
+    "crossing.short_adam_steps": (7, {"crossing/h_nll_short"}),
+    "crossing.short_lbfgs_steps": (7, {"crossing/h_ekl_short"}),
+    "crossing.bo_seeds": (7, CROSSED_BO),
+    "crossing.adam_steps": (7, {"crossing/h_nll"}),
+    "crossing.lbfgs_steps": (7, {"crossing/h_ekl"}),
+    **{f"maf.{key}": (value, jobs("pretrain", ("maf",))) for key, value in MAF.items()},
+    "bo.iterations": (77, jobs("bo", EVERY) | CROSSED_BO),
     "bo.seeds": (77, jobs("bo", EVERY)),
     "bo.refit_steps": (77, jobs("bo", ("stbo", "stboh")) | online(FITTED_ONLINE)),
-    "methods": ({"h_nll": {"pretrain": {"learning_rate": 0.5}}}, jobs("pretrain", ("h_nll",))),
+    "methods": (
+        {"h_nll": {"pretrain": {"learning_rate": 0.5}}},
+        jobs("pretrain", ("h_nll",)) | {"sweep/h_nll", "crossing/h_nll"},
+    ),
 }
 NOT_IN_SPECS = {
     *("scale", "device", "run.papers", "run.benchmarks"),
@@ -261,7 +300,10 @@ def test_every_key_is_read(good):
 @pytest.mark.parametrize(
     ("override", "expected"),
     [
-        ({"h_ekl": {"model": {"kernel": "matern32"}}}, jobs("pretrain", ("h_ekl",))),
+        (
+            {"h_ekl": {"model": {"kernel": "matern32"}}},
+            jobs("pretrain", ("h_ekl",)) | {"sweep/h_ekl", "crossing/h_ekl"},
+        ),
         ({"stbo": {"policy": {"refit_steps": 3}}}, jobs("bo", ("stbo",))),
         ({"ablr": {"policy": {"pi_threshold": 0.2}}}, jobs("bo", ("ablr",))),
         ({"fsbo": {"pretrain": {"steps": 11}}}, jobs("pretrain", ("fsbo",))),
@@ -320,6 +362,14 @@ def test_a_scale_needs_its_overlay():
 def test_a_benchmark_may_widen_the_networks_but_gives_none_to_methods_without(good):
     assert config.pretrain_spec(good, "hpob", "held_out", "h_nll")["model"]["features"] == [128, 128]
     assert config.pretrain_spec(good, "hpob", "held_out", "stboh")["model"]["features"] == []
+
+
+def test_a_structure_that_a_variant_names_is_not_widened(good):
+    for method, sizes in (("h_nll_linear_32", [32, 32]), ("h_nll_zero_8", [8]), ("h_nll_linear_128", [128, 128])):
+        for benchmark in ("hpob", "hpob_mini"):
+            spec = config.pretrain_spec(good, benchmark, "held_out_sweep", method)
+            assert (spec["model"]["features"], spec["method"]) == (sizes, method)
+            assert spec["pretrain"]["steps"] == good["sweep"]["adam_steps"]
 
 
 def test_schema_and_loaders_agree_on_the_search_spaces():

@@ -3,7 +3,7 @@
 
 
 def place(artefact):
-    return f"{artefact.entry['paper']}/{artefact.benchmark}/{artefact.id}"
+    return "/".join(filter(None, (artefact.entry["paper"], artefact.benchmark, artefact.id)))
 
 
 def artefact_files(artefact):
@@ -11,26 +11,34 @@ def artefact_files(artefact):
     return [f"{OUT}/{place(artefact)}/{name}" for name in names]
 
 
-def online_files(artefact):
-    return [f"{OUT}/online/{artefact.benchmark}/{artefact.split}/{method}.parquet" for method in artefact.online]
-
-
 def input_files(artefact):
     """Return the tables that the notebook reads, by the parameter that names them."""
-    kinds = {"trajectories": trajectory_files, "evaluations": evaluation_files, "online": online_files}
+    kinds = {
+        "trajectories": trajectory_files,
+        "evaluations": evaluation_files,
+        "online": online_files,
+        "theory": theory_files,
+        "studies": study_files,
+    }
     return {kind: files(artefact) for kind, files in kinds.items() if kind in artefact.inputs}
+
+
+def data_file(artefact):
+    return [f"{OUT}/data/{artefact.benchmark}.npz"] if artefact.benchmark else []
 
 
 def notebook_parameters(artefact):
     """Return the notebook's parameters; it need not have those of inputs that its entry does not list."""
-    tables = {"split": artefact.split, **input_files(artefact)} if artefact.inputs else {}
+    inputs = artefact.inputs
+    chosen = {"split": inputs["split"]} if "split" in inputs else {}
+    chosen |= {"splits": artefact.splits} if "splits" in inputs else {}
     return {
         "artefact": artefact.id,
         "title": artefact.entry["title"],
         "caption": artefact.entry["caption"],
-        "benchmark": artefact.benchmark,
-        **tables,
-        "data": f"{OUT}/data/{artefact.benchmark}.npz",
+        **({"benchmark": artefact.benchmark, "data": data_file(artefact)[0]} if artefact.benchmark else {}),
+        **chosen,
+        **input_files(artefact),
         "out": f"{OUT}/{place(artefact)}",
         **artefact.entry.get("parameters", {}),
     }
@@ -44,13 +52,13 @@ def artefact_code(artefact):
 
 def artefact_methods(artefact):
     """How its methods are registered (label, colour, ...): a change re-draws the artefacts that show the method."""
-    methods = {method for method, _ in artefact.trajectories} | set(artefact.evaluations) | set(artefact.online)
+    methods = {run[0] for run in (*artefact.trajectories, *artefact.evaluations, *artefact.online)}
     return {method: registry.method(method) for method in sorted(methods)}
 
 
 def artefact_memory(artefact):
     """Return MiB: an artefact without tables describes the benchmark itself and reads all of it."""
-    return 3000 if artefact.inputs else registry.benchmark(artefact.benchmark).get("memory_mb", 3000)
+    return 3000 if artefact.inputs or not artefact.benchmark else registry.benchmark(artefact.benchmark).get("memory_mb", 3000)
 
 
 for artefact in ARTEFACTS:
@@ -61,7 +69,7 @@ for artefact in ARTEFACTS:
         input:
             template=artefact.template,
             tables=[path for paths in input_files(artefact).values() for path in paths],
-            data=f"{OUT}/data/{artefact.benchmark}.npz",
+            data=data_file(artefact),
             code=artefact_code(artefact),
         output:
             **dict(zip(("notebook", "pdf", "png", "csv", "meta"), artefact_files(artefact))),
@@ -77,9 +85,10 @@ for artefact in ARTEFACTS:
         params:
             spec=constant(canonical(notebook_parameters(artefact))),
             methods=constant(canonical(artefact_methods(artefact))),
+            data=lambda w, input: f"--in-data {input.data}" if input.data else "",
         message:
             f"make {artefact.name}: {OUT}/{place(artefact)}"
         shell:
             "python -m metabo.stages.notebook --spec {params.spec:q} --in-template {input.template}"
-            " --in-tables {input.tables} --in-data {input.data} --out {output.notebook} --sidecar {output.meta}"
+            " --in-tables {input.tables} {params.data} --out {output.notebook} --sidecar {output.meta}"
             " --scratch {log.notebook} --threads {threads} > {log.text} 2>&1"

@@ -6,7 +6,7 @@ TRAJECTORY = "{benchmark}/{split}/{method}-{acquisition}"
 rule run_bo:
     input:
         data=OUT + "/data/{benchmark}.npz",
-        prior=OUT + "/priors/{benchmark}/{split}/{method}.npz",
+        prior=lambda w: prior_file(w.benchmark, w.split, w.method),
         code=lambda w: code("bo", {"method": w.method}),
     output:
         table=OUT + f"/bo/{TRAJECTORY}.parquet",

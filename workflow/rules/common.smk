@@ -1,5 +1,5 @@
 # Names shared by the rules: result paths, checked configuration, code inputs, start and target checks.
-from metabo import catalogue, codegraph, guard, registry
+from metabo import catalogue, codegraph, guard, registry, splits
 from metabo import config as settings
 from metabo.errors import MetaboError, unknown
 from metabo.files import canonical
@@ -28,7 +28,7 @@ BENCHMARKS = registry.benchmarks()
 
 wildcard_constraints:
     benchmark="|".join(BENCHMARKS),
-    split="|".join(sorted({s for b in BENCHMARKS for s in settings.splits(b)})),
+    split="|".join(splits.names()),
     method="|".join(METHODS),
     acquisition="|".join(settings.ACQUISITIONS),
 
@@ -47,19 +47,34 @@ def memory(wildcards):
     return registry.benchmark(wildcards.benchmark).get("memory_mb", 3000)
 
 
+def prior_file(benchmark, split, method):
+    return f"{OUT}/priors/{benchmark}/{splits.prior_split(split)}/{method}.npz"
+
+
 def prior_files(artefact):
-    methods = {*(m for m, _ in artefact.trajectories), *artefact.evaluations, *artefact.online}
-    return [f"{OUT}/priors/{artefact.benchmark}/{artefact.split}/{m}.npz" for m in sorted(methods)]
+    pairs = {*((m, s) for m, _, s in artefact.trajectories), *artefact.evaluations, *artefact.online}
+    return sorted({prior_file(artefact.benchmark, split, method) for method, split in pairs})
 
 
 def trajectory_files(artefact):
-    where = f"{OUT}/bo/{artefact.benchmark}/{artefact.split}"
-    return [f"{where}/{method}-{acquisition}.parquet" for method, acquisition in artefact.trajectories]
+    runs = artefact.trajectories
+    return [f"{OUT}/bo/{artefact.benchmark}/{split}/{method}-{acq}.parquet" for method, acq, split in runs]
 
 
 def evaluation_files(artefact):
-    where = f"{OUT}/evaluation/{artefact.benchmark}/{artefact.split}"
-    return [f"{where}/{method}.parquet" for method in artefact.evaluations]
+    return [f"{OUT}/evaluation/{artefact.benchmark}/{split}/{method}.parquet" for method, split in artefact.evaluations]
+
+
+def online_files(artefact):
+    return [f"{OUT}/online/{artefact.benchmark}/{split}/{method}.parquet" for method, split in artefact.online]
+
+
+def theory_files(artefact):
+    return [f"{OUT}/theory/{artefact.entry['paper']}/{check}.json" for check in artefact.inputs.get("theory", [])]
+
+
+def study_files(artefact):
+    return [f"{OUT}/studies/{study}.parquet" for study in artefact.inputs.get("studies", [])]
 
 
 def start_run():

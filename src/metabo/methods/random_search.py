@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from metabo.bo.policy import Candidates, Info
+from metabo.pretrain import Rows
 from metabo.training import TrainingSet
 
 
@@ -42,7 +43,7 @@ class Uniform(eqx.Module):
         return state
 
 
-def start(model: dict[str, Any], dim: int, key: Key[Array, ""]) -> Nothing:
+def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> Nothing:
     """Return the empty prior."""
     return Nothing(jnp.zeros(()))
 
@@ -54,6 +55,8 @@ def pretrain(
     return Nothing(jnp.zeros(keys.size)), None
 
 
-def policy(params: Nothing, settings: dict[str, Any], acquisition: str, budget: int) -> Uniform:
+def policy(
+    params: Nothing, settings: dict[str, Any], acquisition: str, budget: int, past: Rows | None = None
+) -> Uniform:
     """Return the uniform policy."""
     return Uniform(params)

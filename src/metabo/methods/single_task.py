@@ -24,7 +24,7 @@ from metabo.gp.features import Identity
 from metabo.gp.kernels import Stationary
 from metabo.gp.means import Constant
 from metabo.gp.model import GP, build
-from metabo.pretrain import lbfgs
+from metabo.pretrain import Rows, lbfgs
 from metabo.training import TrainingSet
 
 PRIOR_VARIANCE = (-1.0, 1.0)
@@ -79,7 +79,7 @@ def stbo_log_prior(gp: GP) -> Float[Array, ""]:
     return lognormal(gp.kernel.lengthscale) + lognormal(gp.kernel.variance) - 0.5 * (gp.noise / 0.1) ** 2
 
 
-def start(model: dict[str, Any], dim: int, key: Key[Array, ""]) -> GP | HandTuned:
+def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> GP | HandTuned:
     """Return the unfitted parameters: H-NLL's untrained GP, or, without features, STBOH's at its prior means.
 
     Raises ConfigError for a model that the priors of these methods do not cover.
@@ -102,10 +102,12 @@ def pretrain(
 ) -> tuple[GP | HandTuned, None]:
     """Return untrained parameters, one per (fold, seed): these methods learn nothing from past tasks."""
     flat = keys.reshape(-1)
-    return jax.vmap(lambda k: start(spec["model"], training.dim, jax.random.fold_in(k, 0)))(flat), None
+    return jax.vmap(lambda k: start(spec["model"], training.dim, training.tasks, jax.random.fold_in(k, 0)))(flat), None
 
 
-def policy(params: GP | HandTuned, settings: dict[str, Any], acquisition: str, budget: int) -> Refit:
+def policy(
+    params: GP | HandTuned, settings: dict[str, Any], acquisition: str, budget: int, past: Rows | None = None
+) -> Refit:
     """Return the BO policy that fits after every observation: STBOH's for its parameters, STBO's for a plain GP."""
     hand_tuned = isinstance(params, HandTuned)
     to_gp, log_prior = (hand_tuned_gp, hand_tuned_log_prior) if hand_tuned else (_same, stbo_log_prior)

@@ -17,16 +17,19 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
     import jax
     import pandas as pd
 
-    from metabo import priors, results
+    from metabo import priors, registry, results
     from metabo.bo.trajectories import optimise, unsound
     from metabo.files import digest
     from metabo.tasks import Benchmark
+    from metabo.training import training_sets_of
 
     benchmark = Benchmark.load(args.in_data)
-    _, trained = priors.load(args.in_prior)
+    trained_from, trained = priors.load(args.in_prior)
     chunk = None if jax.default_backend() != "cpu" else CHUNK
     spec = {**spec, "data": digest(args.in_data)[:12]}
-    tables = [optimise(benchmark, prior, spec, chunk) for prior in trained]
+    uses_past = registry.method(spec["method"]).get("uses_past", False)
+    sets = training_sets_of(benchmark, trained_from) if uses_past else [None] * len(trained)
+    tables = [optimise(benchmark, prior, spec, chunk, past) for prior, past in zip(trained, sets, strict=True)]
     table = pd.concat(tables, ignore_index=True)
     bad = unsound(table)
     results.write(table, args.out)

@@ -11,7 +11,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the inputs. The spec holds the notebook's parameters, with the paths that it reads."""
     parser.add_argument("--in-template", required=True, help="notebook template")
     parser.add_argument("--in-tables", nargs="*", default=[], help="trajectory and evaluation tables")
-    parser.add_argument("--in-data", required=True, help="benchmark file")
+    parser.add_argument("--in-data", help="benchmark file, if it reads one")
     parser.add_argument("--scratch", required=True, help="where the executed copy stays when a cell fails")
 
 

@@ -23,7 +23,7 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
     from metabo.bo.online_runs import tune
     from metabo.files import digest
     from metabo.tasks import Benchmark
-    from metabo.training import training_sets
+    from metabo.training import training_sets_of
 
     benchmark = Benchmark.load(args.in_data)
     trained_from, trained = priors.load(args.in_prior)
@@ -37,7 +37,7 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
         return Target(collector.evaluator(task, spec["seed"]), metric, loader.WARPS[metric])
 
     tables = []
-    sets = training_sets(benchmark, spec["split"], trained_from["pretrain"].get("outputs", "raw"))
+    sets = training_sets_of(benchmark, trained_from)
     for prior, training in zip(trained, sets, strict=True):
         method = module.online(trained_from, prior, training, spec["online"], spec["acquisition"], spec["iterations"])
         tables.append(tune(benchmark, prior, method, spec, target, loader.raw_inputs))

@@ -17,15 +17,14 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
 
     from metabo import priors, registry
     from metabo.tasks import Benchmark
-    from metabo.training import prior_keys, training_sets
+    from metabo.training import prior_keys, training_sets_of
 
     module = registry.training_module(spec["method"])
     trained, summary = [], []
-    outputs = spec["pretrain"].get("outputs", "raw")
-    for training in training_sets(Benchmark.load(args.in_data), spec["split"], outputs):
+    for training in training_sets_of(Benchmark.load(args.in_data), spec):
         keys = prior_keys(training, spec["seed"], spec["seeds"])
         params, log = module.pretrain(spec, training, keys, jax.default_backend() != "cpu")
-        prior = priors.SpacePrior(training.space, training.dim, training.folds, params, *priors.shorten(log, keys.size))
+        prior = priors.of_training(training, params, log)
         trained.append(prior)
         summary.append(priors.summary(prior))
     priors.save(args.out, spec, trained)
