@@ -9,7 +9,7 @@ from metabo.spaces import Parameter, SearchSpace
 from metabo.tasks import Benchmark, Fold, MatchedBlock, Task
 
 METHODS = registry.methods("online_module")
-GP_METHODS = [name for name in METHODS if name != "rand"]
+GP_METHODS = [name for name in METHODS if name not in ("rand", "mimo_online", "rfgp_online")]
 LEARNERS = ["h_ekl_online", "h_nll_online"]
 METRICS = {"p": "error_rate", "q": "error_rate", "text": "ce_loss"}
 OPTIMA = {"p": (0.3, 0.6), "q": (0.4, 0.5), "text": (0.35, 0.7)}
@@ -66,7 +66,8 @@ def specs(method, seeds=2, iterations=4, seed=0, **overrides):
     entry = registry.method(method)
     sizes = {"steps": 40, "batch": 5, "matched_points": 0, "retrain_steps": 6, "refit_steps": 4}
     sizes |= {"starts": 16, "polish": 2, "polish_steps": 4}
-    for section in ("pretrain", "online"):
+    sizes |= {"random_features": 12, "warm_start": True, "learning_rate": 1e-3}  # mimo, rfgp
+    for section in ("model", "pretrain", "online"):
         entry[section] |= {key: value for key, value in sizes.items() if key in entry[section]}
         entry[section] |= overrides.get(section, {})
     if entry["model"].get("features"):

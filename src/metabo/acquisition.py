@@ -18,8 +18,8 @@ from metabo.errors import unknown
 Scores = Float[Array, " m"]
 Acquisition = Callable[[Scores, Scores, Float[Array, ""], Bool[Array, ""]], Scores]
 
-ACQUISITIONS = {"pi": "PI", "ei": "EI", "ucb18": "UCB 1.8", "ucb3": "UCB 3", "uniform": "uniform"}
-"""Slug (used in file names) and label; `uniform` is random search's draw and has no scores."""
+ACQUISITIONS = {"pi": "PI", "ei": "EI", "ucb18": "UCB 1.8", "ucb3": "UCB 3", "uniform": "uniform", "learned": "learned"}
+"""Slug (used in file names) and label; random search's `uniform` draw has no scores, `learned` is MAF's network."""
 
 
 def probability_of_improvement(

@@ -45,7 +45,9 @@ class Lab:
 
     def run(self, spec):
         """Run BO from the stored prior."""
-        return optimise(self.benchmark, self.prior(spec), spec, 1)
+        past = registry.method(spec["method"]).get("uses_past")
+        (training,) = training_sets_of(self.benchmark, spec) if past else (None,)
+        return optimise(self.benchmark, self.prior(spec), spec, 1, training)
 
     def table(self, spec):
         """Like `run`, once per specification."""

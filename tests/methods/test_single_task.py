@@ -91,12 +91,12 @@ def test_stbo_log_prior_is_scipys_up_to_a_constant():
 
 
 def test_start():
-    raw = start({"mean": "constant", "kernel": "matern52", "features": []}, 3, jax.random.key(0))
+    raw = start({"mean": "constant", "kernel": "matern52", "features": []}, 3, 1, jax.random.key(0))
     assert isinstance(raw, HandTuned)
     # the priors' means
     assert raw.lengthscale.tolist() == [0.0] * 3
     assert (float(raw.variance), float(raw.noise), float(raw.constant)) == (-1.0, -6.0, 0.0)
-    gp = start({"mean": "linear_mlp", "kernel": "matern52", "features": [4]}, 3, jax.random.key(0))
+    gp = start({"mean": "linear_mlp", "kernel": "matern52", "features": [4]}, 3, 1, jax.random.key(0))
     assert isinstance(gp, GP) and gp.features.weights[0].shape == (3, 4)
 
 
@@ -110,7 +110,7 @@ def test_start():
 )
 def test_models_that_the_priors_do_not_cover_are_refused(model, message):
     with pytest.raises(ConfigError, match=message):
-        start(model, 2, jax.random.key(0))
+        start(model, 2, 1, jax.random.key(0))
 
 
 # --- fits -------------------------------------------------------------------------------------------------------------
@@ -135,8 +135,8 @@ BOTH = ["stboh", pytest.param("stbo", marks=pytest.mark.slow)]
 @pytest.fixture(scope="module")
 def fits():
     """Both methods' fits, compiled once: 100 steps, from parameters to parameters and a flag."""
-    raw = start({"mean": "constant", "kernel": "matern52", "features": []}, DIM, jax.random.key(0))
-    gp = start({"mean": "linear_mlp", "kernel": "matern52", "features": [3]}, DIM, jax.random.key(1))
+    raw = start({"mean": "constant", "kernel": "matern52", "features": []}, DIM, 1, jax.random.key(0))
+    gp = start({"mean": "linear_mlp", "kernel": "matern52", "features": [3]}, DIM, 1, jax.random.key(1))
     policies = {
         "stboh": single_task.policy(raw, {"refit_steps": 100, "use_prior": True}, "ucb18", BUDGET),
         "stbo": single_task.policy(gp, {"refit_steps": 100}, "pi", BUDGET),

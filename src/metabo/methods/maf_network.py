@@ -1,0 +1,124 @@
+"""What training and BO of MAF share: the network, the GP's belief about a pool, and the features of a candidate.
+
+The acquisition function of Volpp et al. (2020, MetaBO) maps the features of one candidate to one logit, with the same
+weights for all candidates. Facts that the paper leaves open are those of the authors' code (hyperbo D.5 uses it as it
+is): ReLU layers, all weights N(0, 0.01²), no incumbent among the features, the mean of the observations as the GP's
+mean. The outputs that it sees are standardised per task (`Standard`).
+"""
+
+import itertools
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from metabo.gp.kernels import Pool
+from metabo.gp.linalg import JITTER
+from metabo.gp.model import GP
+
+SPREAD = 0.01
+"""Standard deviation of the initial weights."""
+
+CLOCK = 2
+EXTRA = 4
+"""Features that tell the time (step and horizon), and all besides x (those, posterior mean and standard deviation)."""
+
+
+class Network(eqx.Module):
+    """Dense ReLU layers and one linear output."""
+
+    weights: tuple[Float[Array, "_ _"], ...]
+    biases: tuple[Float[Array, " _"], ...]
+
+    def __call__(self, x: Float[Array, "*n p"]) -> Float[Array, "*n"]:
+        """Map feature vectors of p numbers to one number each."""
+        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            x = jax.nn.relu(x @ weight + bias)
+        return (x @ self.weights[-1] + self.biases[-1])[..., 0]
+
+
+def make_network(inputs: int, hidden: tuple[int, ...], key: Key[Array, ""]) -> Network:
+    """Draw all weights from N(0, SPREAD²); biases are zero."""
+    widths = (inputs, *hidden, 1)
+    keys = jax.random.split(key, len(widths) - 1)
+    shapes = itertools.pairwise(widths)
+    weights = tuple(SPREAD * jax.random.normal(k, shape) for k, shape in zip(keys, shapes, strict=True))
+    return Network(weights, tuple(jnp.zeros(width) for width in widths[1:]))
+
+
+class Standard(NamedTuple):
+    """How one task's outputs are standardised: (y - offset) / scale has mean 0 and standard deviation 1."""
+
+    offset: Float[Array, "*t"]
+    scale: Float[Array, "*t"]
+
+
+class Prior(NamedTuple):
+    """What is trained: the policy network, the `horizon` of its episodes, and, for each test task of the fold (padded
+    to t), the GP fitted to it and its standardisation (hyperbo D.5 grants MAF both)."""
+
+    network: Network
+    horizon: Float[Array, "*p"]
+    gps: GP
+    standard: Standard
+
+
+class Belief(NamedTuple):
+    """Posterior of f on a pool of c candidates under a zero-mean GP, after `count` of at most b observations.
+
+    `response` and `unit` (c,) are k(·, X) Σ⁻¹ y and k(·, X) Σ⁻¹ 1, so that the posterior mean with any constant mean m
+    is response + m (1 - unit); `total` is the sum of y; `rows` (b, c) those of L⁻¹ K(X, pool); `ok`: all pivots were
+    positive. Without noise in `variance`.
+    """
+
+    pool: Pool
+    variance: Float[Array, " c"]
+    response: Float[Array, " c"]
+    unit: Float[Array, " c"]
+    rows: Float[Array, "b c"]
+    total: Float[Array, ""]
+    count: Int[Array, ""]
+    ok: Bool[Array, ""]
+
+
+def prior_belief(gp: GP, x: Float[Array, "c d"], budget: int) -> Belief:
+    """Return the belief before any of at most `budget` observations."""
+    zeros = jnp.zeros(x.shape[0])
+    rows, pool = jnp.zeros((budget, x.shape[0])), gp.kernel.prepare(x)
+    return Belief(pool, gp.kernel.diagonal(x), zeros, zeros, rows, jnp.zeros(()), jnp.asarray(0), jnp.asarray(True))
+
+
+def observe(gp: GP, belief: Belief, index: Int[Array, ""], y: Float[Array, ""]) -> Belief:
+    """Add the output y of candidate `index` by one new Cholesky row. Cost O(b c)."""
+    residual = gp.kernel.row(belief.pool, index) - belief.rows[:, index] @ belief.rows
+    pivot = belief.variance[index] + gp.noise + JITTER
+    row = residual / jnp.sqrt(pivot)
+    return belief._replace(
+        variance=belief.variance - row**2,
+        response=belief.response + row * (y - belief.response[index]) / jnp.sqrt(pivot),
+        unit=belief.unit + row * (1.0 - belief.unit[index]) / jnp.sqrt(pivot),
+        rows=jax.lax.dynamic_update_index_in_dim(belief.rows, row, belief.count, 0),
+        total=belief.total + y,
+        count=belief.count + 1,
+        ok=belief.ok & (pivot > 0),
+    )
+
+
+def moments(belief: Belief) -> tuple[Float[Array, " c"], Float[Array, " c"]]:
+    """Return posterior mean and standard deviation of f; the GP's mean is that of the observations (0 before any)."""
+    mean = belief.total / jnp.maximum(belief.count, 1)
+    return belief.response + mean * (1.0 - belief.unit), jnp.sqrt(jnp.maximum(belief.variance, 0.0))
+
+
+def clock(count: Int[Array, "*n"], horizon: Float[Array, ""] | int) -> Float[Array, "*n 2"]:
+    """Return time step and horizon, as numbers of queries. Past the horizon the step stays there, as in the authors'
+    code for runs longer than the episodes that it trained on."""
+    return jnp.stack([jnp.minimum(1.0 * count, horizon), jnp.broadcast_to(1.0 * horizon, count.shape)], axis=-1)
+
+
+def features(belief: Belief, x: Float[Array, "c d"], horizon: Float[Array, ""] | int) -> Float[Array, "c p"]:
+    """Return (posterior mean, posterior standard deviation, x, time step, horizon) of each candidate, p = d + 4."""
+    both = jnp.stack(moments(belief), axis=1)
+    return jnp.concatenate([both, x, jnp.broadcast_to(clock(belief.count, horizon), (x.shape[0], CLOCK))], axis=1)
