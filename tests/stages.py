@@ -1,0 +1,28 @@
+"""Run a stage command at smoke size, as the workflow does, for tests that need a real result."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from metabo import config
+from metabo.files import canonical
+
+ROOT = Path(__file__).parents[1]
+
+
+def smoke():
+    """Return the configuration of the smoke scale."""
+    return config.load(ROOT, (ROOT / "config" / "smoke.yaml",))
+
+
+def run(stage: str, spec: dict, out: Path, *options: str) -> Path:
+    """Run a stage and return the file that it wrote; one that exists is not made again."""
+    if not out.exists():
+        command = [sys.executable, "-m", f"metabo.stages.{stage}", "--out", str(out), "--threads", "1", *options]
+        environment = os.environ | {"JAX_COMPILATION_CACHE_DIR": str(ROOT / ".cache" / "jax")}
+        done = subprocess.run(
+            [*command, "--spec", canonical(spec)], cwd=ROOT, env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+    return out
