@@ -10,8 +10,14 @@ from metabo import registry
 from metabo.errors import ConfigError
 from metabo.plots import style
 
-# Online tuning registers a method a second time, under the same label: no figure shows both.
-METHODS = list({registry.method(name)["label"]: name for name in registry.methods()}.values())
+ENTRIES = {name: registry.method(name) for name in registry.methods()}
+# Online tuning registers a method a second time, under the same label: no figure shows both. Variants of a method are
+# shown with each other only; H-NLL and H-EKL have structures of the same label.
+PLAIN = [name for name in ENTRIES if "variant_of" not in ENTRIES[name]]
+METHODS = list({ENTRIES[name]["label"]: name for name in PLAIN}.values())
+STRUCTURES = list({entry["label"]: name for name, entry in ENTRIES.items() if "own_features" in entry}.values())
+ACQUISITIONS = list(style.COMPARED)
+SHOWN = {"methods": METHODS, "structures": STRUCTURES, "acquisitions": ACQUISITIONS}
 
 # Machado, Oliveira and Fernandes (2009), severity 1.0; rows act on linear RGB.
 DEFICIENCIES = {
@@ -37,24 +43,39 @@ def test_lab_of_known_colours():
     np.testing.assert_allclose(lab("#ff0000", np.eye(3)), [53.24, 80.09, 67.20], atol=0.1)
 
 
+@pytest.mark.parametrize("together", SHOWN)
 @pytest.mark.parametrize("deficiency", DEFICIENCIES)
-def test_pairs_that_look_alike_differ_in_marker_and_dashes(deficiency):
+def test_pairs_that_look_alike_differ_in_marker_and_dashes(deficiency, together):
     """Colours closer than 12 (Delta E 1976) are not relied on: such a pair needs another marker and dash pattern."""
     matrix = DEFICIENCIES[deficiency]
-    for a, b in itertools.combinations(METHODS, 2):
+    for a, b in itertools.combinations(SHOWN[together], 2):
         first, second = style.look(a), style.look(b)
         distance = np.linalg.norm(lab(first.colour, matrix) - lab(second.colour, matrix))
         assert distance >= 12 or (first.marker != second.marker and first.dashes != second.dashes), (a, b, distance)
 
 
-def test_colours_differ_for_full_vision():
-    for a, b in itertools.combinations(METHODS, 2):
+@pytest.mark.parametrize("together", SHOWN)
+def test_colours_differ_for_full_vision(together):
+    for a, b in itertools.combinations(SHOWN[together], 2):
         assert np.linalg.norm(lab(style.look(a).colour, np.eye(3)) - lab(style.look(b).colour, np.eye(3))) >= 12, (a, b)
 
 
-def test_marker_and_dash_combinations_are_unique():
-    names = [*METHODS, *(f"h_nll-{acquisition}" for acquisition in style.ACQUISITIONS)]
+@pytest.mark.parametrize("together", SHOWN)
+def test_marker_and_dash_combinations_are_unique(together):
+    of_a_gp = [acquisition for acquisition in style.ACQUISITIONS if acquisition not in ("uniform", "learned")]
+    names = [*SHOWN[together], *(f"h_nll-{acquisition}" for acquisition in of_a_gp if together == "methods")]
     assert len({(style.look(name).marker, style.look(name).dashes) for name in names}) == len(names)
+
+
+def test_structures_are_named_as_in_the_paper():
+    labels = {f"{mean} {size}" for mean in ("Zero", "Constant", "Linear MLP") for size in ("(4,)", "(8,)", "(32, 32)")}
+    assert {style.look(name).label for name in STRUCTURES} == labels | {"Linear MLP (128, 128)"}
+    for name in [name for name, entry in ENTRIES.items() if "own_features" in entry]:
+        model, label = ENTRIES[name]["model"], style.look(name).label
+        assert label.endswith(str(tuple(model["features"])))
+        assert label.startswith({"zero": "Zero", "constant": "Constant", "linear_mlp": "Linear MLP"}[model["mean"]])
+        same_mean = [other for other in STRUCTURES if ENTRIES[other]["model"]["mean"] == model["mean"]]
+        assert len({style.look(other).marker for other in same_mean}) == 1
 
 
 def test_labels_come_from_the_registry_and_name_another_acquisition():
@@ -69,7 +90,7 @@ def test_methods_of_one_label_look_the_same():
     looks = {}
     for name in registry.methods():
         assert looks.setdefault(style.look(name).label, style.look(name)) == style.look(name), name
-    assert len(looks) == len(METHODS) < len(registry.methods())
+    assert len({looks[style.look(name).label] for name in PLAIN}) == len(METHODS) < len(PLAIN)
 
 
 def test_unknown_method_is_named_with_the_nearest():

@@ -6,7 +6,8 @@
 - `aggregate`: regret curves, performance profiles, ranks, best metric in T iterations;
 - `speedups`: how many iterations fewer one method needs than another;
 - `inference`: Pearson correlation, paired bootstrap, variance split;
-- `losses`: NLL and EKL of the priors.
+- `losses`: NLL and EKL of the priors;
+- `sweeps`: regret against the amount of training data, and priors on different data side by side.
 
 `online` does the same for the table of online tuning. `relatedness` and `description` read the benchmark itself:
 correlations between tasks, and the tables of tasks and search spaces.
@@ -34,6 +35,17 @@ from metabo.metrics.online import (
 from metabo.metrics.relatedness import correlation_summary, task_correlations
 from metabo.metrics.runs import Runs, collect, metric_sign, paired, repetitions
 from metabo.metrics.speedups import speedup_summary, speedups
+from metabo.metrics.sweeps import (
+    size_trends,
+    sizes_below,
+    sweep_curves,
+    sweep_differences,
+    sweep_slices,
+    training_sizes,
+    transfer_by_space,
+    twin_differences,
+    window_means,
+)
 
 __all__ = [
     "Difference",
@@ -63,10 +75,19 @@ __all__ = [
     "regret_curves",
     "regret_slices",
     "repetitions",
+    "size_trends",
+    "sizes_below",
     "space_table",
     "speedup_summary",
     "speedups",
+    "sweep_curves",
+    "sweep_differences",
+    "sweep_slices",
     "task_correlations",
     "task_table",
+    "training_sizes",
+    "transfer_by_space",
+    "twin_differences",
     "variance_split",
+    "window_means",
 ]

@@ -19,7 +19,7 @@ def regret_figure(curves: pd.DataFrame, slices: pd.DataFrame, title: str, regret
     methods, at = list(dict.fromkeys(curves["method"])), list(dict.fromkeys(slices["iteration"]))
     with style.theme():
         width = 4.0 + len(at) * (0.9 + 0.32 * len(methods))
-        figure = Figure(figsize=(width, 3.5), layout="constrained")
+        figure = Figure(figsize=(width, 3.5 if len(methods) <= 8 else 3.9), layout="constrained")
         axes = figure.subplots(1, 1 + len(at), width_ratios=[4.0, *[0.6 + 0.32 * len(methods)] * len(at)])
         axes = np.atleast_1d(axes)
         style.regret_axis(axes[0], curves[["median", "low", "high"]].to_numpy().ravel())
@@ -32,8 +32,8 @@ def regret_figure(curves: pd.DataFrame, slices: pd.DataFrame, title: str, regret
             rows = slices[slices["iteration"] == iteration]
             style.regret_axis(ax, rows["regret"].to_numpy())
             for place, method in enumerate(methods):
-                _violin(ax, place, rows.loc[rows["method"] == method, "regret"].to_numpy(), style.look(method).colour)
-            _method_axis(ax, methods)
+                violin(ax, place, rows.loc[rows["method"] == method, "regret"].to_numpy(), style.look(method).colour)
+            method_axis(ax, methods)
             ax.set_title(f"iteration {iteration}")
         axes[0].set_title("median, 20th to 80th percentile")
         style.legend(figure, methods)
@@ -41,7 +41,8 @@ def regret_figure(curves: pd.DataFrame, slices: pd.DataFrame, title: str, regret
     return figure
 
 
-def _violin(ax: Axes, place: float, values: np.ndarray, colour: str) -> None:
+def violin(ax: Axes, place: float, values: np.ndarray, colour: str) -> None:
+    """Draw the repetitions `values` at x = `place`: density on the axis's scale, median, 20th to 80th percentile."""
     low, median, high = np.percentile(values, [20, 50, 80])
     scale = ax.yaxis.get_transform()
     points = scale.transform(values)
@@ -58,7 +59,8 @@ def _violin(ax: Axes, place: float, values: np.ndarray, colour: str) -> None:
     ax.plot(place, median, marker="o", markersize=4.5, color="white", markeredgecolor="black", zorder=5)
 
 
-def _method_axis(ax: Axes, methods: list[str]) -> None:
+def method_axis(ax: Axes, methods: list[str]) -> None:
+    """Write the methods' labels below their places 0, 1, ..."""
     ax.set_xticks(range(len(methods)), [style.look(m).label for m in methods], rotation=45, ha="right")
     ax.set_xlim(-0.7, len(methods) - 0.3)
     ax.grid(visible=False, axis="x")

@@ -15,11 +15,13 @@ from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 
-from metabo import registry
+from metabo import registry, splits
 from metabo.errors import unknown
 
-MARKERS = ("<", ">", "p", "h", "*")
-DASHES: tuple[tuple[float, ...], ...] = ((5, 1, 1, 1), (2, 2), (8, 1.5), (1, 2.5), (4, 1, 4, 3))
+MARKERS = ("<", ">", "p", "h", "*", "H")
+DASHES: tuple[tuple[float, ...], ...] = ((5, 1, 1, 1), (2, 2), (8, 1.5), (1, 2.5), (4, 1, 4, 3), (6, 2.5))
+REDUCED: tuple[tuple[float, ...], ...] = ((1.5, 3.5), (4, 4), (8, 3.5), (5, 3, 1.5, 3), (2.5, 2.5, 2.5, 6))
+"""Dash patterns of priors on less data: sparser than a method's own, with its marker."""
 ACQUISITIONS: dict[str, str] = registry.literal("acquisition", "ACQUISITIONS")
 
 
@@ -32,8 +34,25 @@ class Look(NamedTuple):
     dashes: tuple[float, ...]
 
 
+COMPARED = {
+    "pi": Look("PI", "#0072b2", "o", ()),
+    "ei": Look("EI", "#e69f00", "s", (4, 1.5)),
+    "ucb3": Look("UCB 3", "#009e73", "^", (1, 1.2)),
+}
+"""Looks of the acquisition functions of one method (hyperbo D.2)."""
+
+
 def look(name: str) -> Look:
-    """Return the look of ``method`` or ``method-acquisition``. Raises ConfigError for an unregistered method."""
+    """Return the look of ``method`` or ``method-acquisition``, either also with ``@split``: priors on less data; or of
+    an acquisition alone, where a panel holds one method.
+
+    Raises ConfigError for an unregistered method, acquisition or split.
+    """
+    if name in COMPARED:
+        return COMPARED[name]
+    name, _, split = name.partition("@")
+    if split:
+        return _on(look(name), split)
     method, _, acquisition = name.partition("-")
     entry = registry.method(method)
     if not acquisition:
@@ -44,6 +63,22 @@ def look(name: str) -> Look:
     place = list(ACQUISITIONS).index(acquisition)
     label = f"{entry['label']} ({ACQUISITIONS[acquisition]})"
     return Look(label, entry["colour"], MARKERS[place % len(MARKERS)], DASHES[place % len(DASHES)])
+
+
+def _on(plain: Look, split: str) -> Look:
+    """Return the look of a method on a split: what the split leaves out follows the label (hyperbo Figure 19: "-100").
+
+    Colour and marker stay, so that twins are told apart by their dashes. A split that leaves out nothing changes
+    nothing."""
+    own, past = splits.entry(split), splits.past(split)
+    label = plain.label + (f"-{past['points']}" if "points" in past else "")
+    words = [f"{past['tasks']} tasks"] if "tasks" in past else []
+    words += ["matched points"] if past.get("rows") == "matched" else []
+    words += ["matched candidates"] if own.get("candidates") == "matched" else []
+    label = ", ".join([label, *words])
+    if label == plain.label:
+        return plain
+    return plain._replace(label=label, dashes=REDUCED[splits.names().index(split) % len(REDUCED)])
 
 
 @contextmanager
@@ -80,7 +115,8 @@ def legend(figure: Figure, names: list[str], lines: bool = True) -> Legend:
         s = look(name)
         kind = {"dashes": s.dashes or (None, None), "linewidth": 1.5} if lines else {"linestyle": "none"}
         handles.append(Line2D([], [], color=s.colour, marker=s.marker, markersize=5, label=s.label, **kind))
-    rows = -(-len(handles) // max(1, int(figure.get_figwidth() / 1.05)))
+    entry = max(1.05, 0.68 + 0.072 * max(len(handle.get_label()) for handle in handles))  # inches
+    rows = -(-len(handles) // max(1, int(figure.get_figwidth() / entry)))
     columns = -(-len(handles) // rows)
     return figure.legend(
         handles=handles, loc="outside lower center", ncols=columns, frameon=False, handlelength=3.2, columnspacing=1.4
