@@ -24,6 +24,8 @@ include: "workflow/rules/data.smk"
 include: "workflow/rules/pretrain.smk"
 include: "workflow/rules/bo.smk"
 include: "workflow/rules/online.smk"
+include: "workflow/rules/studies.smk"
+include: "workflow/rules/theory.smk"
 include: "workflow/rules/artefacts.smk"
 
 

@@ -20,8 +20,9 @@ from metabo.tasks import Benchmark
 _WHOLE = ("size", "iteration", "prior_seed", "repetition")
 _KEYS = (
     *("comparison", "count", "kind", "window", "split", "space", "parameter", "scale"),
-    *("metric", "threshold", "claim", "panel"),
+    *("metric", "threshold", "claim", "panel", "x"),
     *("task", "group", "dataset", "model", "role", "other", "other_group", "method", "reference", "alternative"),
+    *("learner", "rows", "candidates", "steps", "acquisition", "measure", "component", "term", "level"),
     *_WHOLE,
 )
 
@@ -144,20 +145,23 @@ def available(iterations: list[int], last: int) -> list[int]:
 def origins(paths: list[str]) -> pd.DataFrame:
     """Show where inputs come from, by their sidecars: file, stage, commit, code and settings hash, seeds.
 
-    A missing sidecar shows as "no sidecar"; the file's own checksum is compared with the recorded one.
+    A missing sidecar shows as "no sidecar"; the file's own checksum is compared with the recorded one. Files of the
+    same name (a method on several splits) show their folder too.
     """
-    rows = []
-    for path in paths:
-        sidecar = Path(path).with_suffix(".json")
+    rows, names = [], [Path(path).name for path in paths]
+    for path, name in zip(paths, names, strict=True):
+        shown = name if names.count(name) == 1 else f"{Path(path).parent.name}/{name}"
+        # a result that is JSON itself has its sidecar beside it
+        sidecar = Path(path).with_suffix(".meta.json" if name.endswith(".json") else ".json")
         record: dict[str, Any] = json.loads(sidecar.read_text()) if sidecar.is_file() else {}
         git = record.get("git") or {}
         commit = (git.get("commit") or "")[:10] + (" + changes" if git.get("dirty") else "")
         checksums = {Path(p).name: value for p, value in record.get("outputs", {}).items()}
-        recorded = checksums.get(Path(path).name)
+        recorded = checksums.get(name)
         edited = "yes" if recorded == files.digest(path) else "NO: edited since"
         rows.append(
             {
-                "file": Path(path).name, "stage": record.get("stage", "?"), "commit": commit or "?",
+                "file": shown, "stage": record.get("stage", "?"), "commit": commit or "?",
                 "code": str(record.get("code_sha256", "?"))[:10], "settings": str(record.get("spec_sha256", "?"))[:10],
                 "finished": record.get("finished", "?"), "as written": edited if recorded else "no sidecar",
             }

@@ -61,7 +61,7 @@ class Artefact:
         for text in self.inputs.get(kind, []):
             name, _, split = text.partition("@")
             runs += [Run(name, s) for s in ([split] if split else self.splits)]
-        have = splits.of(self.benchmark)
+        have = splits.of(self.benchmark) if self.benchmark else []
         return [r for r in runs if r.split in have and applies(r.text.partition("-")[0], self.benchmark)]
 
 
@@ -79,8 +79,10 @@ def trajectory(text: str) -> tuple[str, str]:
     acquisition = acquisition or own
     if acquisition not in ACQUISITIONS:
         raise unknown("acquisition", acquisition, ACQUISITIONS)
-    if acquisition != own and "uniform" in (acquisition, own):
-        raise ConfigError(f"'{text}': random search draws uniformly and has no other acquisition; no other method does")
+    if acquisition != own and {"uniform", "learned"} & {acquisition, own}:
+        raise ConfigError(
+            f"'{text}': 'uniform' (random search) and 'learned' (MAF) are acquisitions of no other method"
+        )
     return method, acquisition
 
 

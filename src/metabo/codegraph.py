@@ -65,6 +65,10 @@ def stage_roots(stage: str, spec: dict[str, Any]) -> list[str]:
         loops = {"bo": ("policy_module",), "online": ("online_module",)}
         parts = ("module", *loops.get(stage, ()))
         roots += [registry.method_module(spec["method"], part) for part in parts]
+    if stage == "theory":
+        roots.append(registry.check_module(spec["paper"], spec["check"]))
+    if stage == "study":
+        roots.append(registry.study_module(spec["study"]))
     if stage == "online":
         roots.append(registry.evaluator(spec["benchmark"]))
     if stage in ("data", "online"):

@@ -91,7 +91,7 @@ def pretrain_spec(config: Config, benchmark: str, split: str, method: str) -> di
     """Return what one pre-training job reads: the method's registered settings with the sizes of scale or split."""
     settings = registry.method(method)
     config = merge(config, {"pretrain": config[splits.entry(split).get("sizes", "pretrain")]})
-    model = settings["model"]
+    model = sized(config, settings["model"])
     if model.get("features") and not settings.get("own_features"):
         model |= registry.benchmark(benchmark).get("model", {})
     overrides = config["methods"].get(method, {})
@@ -124,6 +124,11 @@ def sized(config: Config, settings: dict[str, Any]) -> dict[str, Any]:
 def study_spec(config: Config, study: str) -> dict[str, Any]:
     """Return what one synthetic study reads: its sizes."""
     return {"study": study, "seed": config["seed"], **config["studies"][study]}
+
+
+def theory_spec(config: Config, paper: str, check: str) -> dict[str, Any]:
+    """Return what one theory check reads: its seed and the share of its replicates."""
+    return {"paper": paper, "check": check, "seed": config["seed"], "share": config["theory"]["share"]}
 
 
 def evaluate_spec(config: Config, benchmark: str, split: str, method: str) -> dict[str, Any]:
@@ -217,6 +222,9 @@ RANGES: dict[str, dict[str, Any]] = {
     **{key: {"minimum": 0} for key in ("candidates", "points", "gp_points", "value_weight", "entropy_weight")},
     **{key: {"minimum": 0, "maximum": 1} for key in ("discount", "smoothing")},
     **{key: {"exclusiveMinimum": 0} for key in ("clip", "min_regret")},
+    **{key: {"minimum": 1} for key in ("members", "embedding", "random_features")},
+    **{key: {"items": {"type": "integer", "minimum": 1}} for key in ("shared", "unshared")},
+    "ridge": {"exclusiveMinimum": 0},
     "hidden": {"minItems": 1, "items": {"type": "integer", "minimum": 1}},
 }
 """What values a method's setting may have, beyond the type of the registered one."""

@@ -134,6 +134,76 @@ def loader(name: str) -> str:
 
 
 @cache
+def _studies() -> dict[str, tuple[str, Entry]]:
+    found: dict[str, tuple[str, Entry]] = {}
+    for path in sorted((PACKAGE_ROOT / "studies").glob("*.py")):
+        for name, value in (_literal(path, "STUDIES") or {}).items():
+            if name in found:
+                raise ConfigError(f"'{name}' is registered twice: in {found[name][0]} and metabo.studies.{path.stem}")
+            found[name] = (f"metabo.studies.{path.stem}", value)
+    return found
+
+
+def studies() -> list[str]:
+    """List the registered synthetic studies: each a literal table ``STUDIES = {...}`` in the module that runs it."""
+    return sorted(_studies())
+
+
+def study(name: str) -> Entry:
+    """Return the registration of a study (a copy). Raises ConfigError that lists the valid names."""
+    if name not in _studies():
+        raise unknown("study", name, _studies())
+    return copy.deepcopy(_studies()[name][1])
+
+
+def study_module(name: str) -> str:
+    """Return the name of the module whose `run` makes a study. Raises ConfigError that lists the valid names."""
+    study(name)
+    return _studies()[name][0]
+
+
+@cache
+def _checks() -> dict[str, dict[str, tuple[str, str]]]:
+    found: dict[str, dict[str, tuple[str, str]]] = {}
+    for path in sorted((PACKAGE_ROOT / "theory").glob("*/*.py")):
+        paper, module = path.parent.name, f"metabo.theory.{path.parent.name}.{path.stem}"
+        for name, title in (_literal(path, "CHECKS") or {}).items():
+            own = found.setdefault(paper, {})
+            if name in own:
+                raise ConfigError(f"check '{name}' of {paper} is registered twice: in {own[name][0]} and {module}")
+            own[name] = (module, title)
+    return found
+
+
+def papers_with_checks() -> list[str]:
+    """List the papers whose theory is checked."""
+    return sorted(_checks())
+
+
+def checks(paper: str) -> list[str]:
+    """List the checks of a paper: each a title in a literal table ``CHECKS = {...}`` of the module that has it.
+
+    Raises ConfigError that lists the papers that have some.
+    """
+    if paper not in _checks():
+        raise unknown("paper with theory checks", paper, _checks())
+    return sorted(_checks()[paper])
+
+
+def check(paper: str, name: str) -> str:
+    """Return the title of a check. Raises ConfigError that lists the valid names."""
+    if name not in checks(paper):
+        raise unknown(f"theory check of {paper}", name, checks(paper))
+    return _checks()[paper][name][1]
+
+
+def check_module(paper: str, name: str) -> str:
+    """Return the name of the module that has a check. Raises ConfigError that lists the valid names."""
+    check(paper, name)
+    return _checks()[paper][name][0]
+
+
+@cache
 def literal(module: str, table: str) -> Any:
     """Return one top-level literal of a module, e.g. ``literal("acquisition", "ACQUISITIONS")``, unimported."""
     value = _literal(_path(module), table)

@@ -10,20 +10,23 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from metabo import catalogue, claims, files, results
+from metabo import catalogue, claims, config, files, results
 from metabo.data.pd1 import SPACE
 from metabo.spaces import Parameter, SearchSpace
-from metabo.tasks import Benchmark, Task, leave_group_out, leave_one_out
+from metabo.tasks import Benchmark, MatchedBlock, Task, leave_group_out, leave_one_out
+from tests import stages
 
 STRENGTH = {"rand": 1, "stbo": 2, "stboh": 3, "ablr": 4, "fsbo": 6, "h_nll": 12, "h_ekl": 9}
+OTHER = 7  # strength of any other method
 ONLINE = {"rand": 1, "stbo_online": 2, "stboh_online": 3, "h_nll_online": 8, "h_ekl_online": 6}
 PRIORS, SEEDS, ITERATIONS, POOL = 3, 2, 25, 150
 MODELS = ("simple_cnn", "max_pool_relu", "mlp")
 
 
-def trajectories(tmp: Path, benchmark: str, tasks: list[str], method: str, acquisition: str, data: str) -> str:
-    """Write one method's table: each query is the best of `STRENGTH[method]` random candidates."""
-    rows = []
+def trajectories(tmp: Path, benchmark: str, tasks: list[str], run: tuple[str, str, str], data: str) -> str:
+    """Write the table of a run (method, acquisition, split): each query is the best of some random candidates."""
+    (method, acquisition, split), rows = run, []
+    strength = STRENGTH.get(method, OTHER)
     single = method in ("rand", "stbo", "stboh")
     for k, task in enumerate(tasks):
         pool = np.random.default_rng([1, k])
@@ -31,54 +34,55 @@ def trajectories(tmp: Path, benchmark: str, tasks: list[str], method: str, acqui
         y = -np.log(error + 1e-10)
         for prior in range(1 if single else PRIORS):
             for seed in range(SEEDS):
-                rng = np.random.default_rng([2, k, prior, seed, STRENGTH[method]])
-                query = rng.integers(POOL, size=(ITERATIONS, STRENGTH[method])).max(axis=1)
+                rng = np.random.default_rng([2, k, prior, seed, strength, len(split)])
+                query = rng.integers(POOL, size=(ITERATIONS, strength)).max(axis=1)
                 best = np.maximum.accumulate(y[query])
                 regret = y.max() - best
                 shared = {
-                    "benchmark": benchmark, "space": "s", "split": "held_out", "fold": f"without {task}", "task": task,
+                    "benchmark": benchmark, "space": "s", "split": split, "fold": f"without {task}", "task": task,
                     "method": method, "acquisition": acquisition, "prior_seed": prior, "seed": seed,
                     "iteration": np.arange(1, ITERATIONS + 1), "candidate": query, "y": y[query], "best_y": best,
                     "simple_regret": regret, "normalised_regret": regret / np.ptp(y), "metric": error[query],
                     "mean": np.nan, "std": np.nan, "feasible": True, "ok": True, "data": data,
                 }  # fmt: skip
                 rows.append(pd.DataFrame(shared))
-    path = tmp / "bo" / f"{method}-{acquisition}.parquet"
+    path = tmp / "bo" / split / f"{method}-{acquisition}.parquet"
     results.write(pd.concat(rows, ignore_index=True), path)
     return str(path)
 
 
-def evaluation(tmp: Path, benchmark: str, tasks: list[str], method: str) -> str:
-    rows = []
+def evaluation(tmp: Path, benchmark: str, tasks: list[str], run: tuple[str, str]) -> str:
+    (method, split), rows = run, []
+    strength = STRENGTH.get(method, OTHER)
     for k, task in enumerate(tasks):
         for prior in range(PRIORS):
-            draw = np.random.default_rng([3, k, prior, STRENGTH[method]]).normal(size=3)
-            level = 300 / STRENGTH[method]
+            draw = np.random.default_rng([3, k, prior, strength]).normal(size=3)
+            level = 300 / strength
             values = {
                 "test_nll": level + 20 * draw[0],
                 "train_nll": level / 2 + draw[1],
                 "ekl": level / 50 + 0.1 * draw[2],
             }
             for metric, value in values.items():
-                rows.append([benchmark, "held_out", "s", f"without {task}", task, method, prior, metric, value])
+                rows.append([benchmark, split, "s", f"without {task}", task, method, prior, metric, value])
     columns = ["benchmark", "split", "space", "fold", "task", "method", "prior_seed", "metric", "value"]
-    path = tmp / "evaluation" / f"{method}.parquet"
+    path = tmp / "evaluation" / split / f"{method}.parquet"
     results.write_evaluations(pd.DataFrame(rows, columns=columns), path)
     return str(path)
 
 
-def online_table(tmp: Path, benchmark: str, tasks: list[str], method: str, data: str) -> str:
+def online_table(tmp: Path, benchmark: str, tasks: list[str], run: tuple[str, str], data: str) -> str:
     """Write one method's table of online tuning; a quarter of its queries diverge, all of one task's for one method."""
-    frames = []
+    (method, split), frames = run, []
     for k, task in enumerate(tasks):
         for seed in range(PRIORS):
-            rng = np.random.default_rng([4, k, seed, ONLINE[method]])
-            metric = rng.beta(2, 5, (ITERATIONS, ONLINE[method])).min(axis=1)
+            rng = np.random.default_rng([4, k, seed, ONLINE.get(method, OTHER)])
+            metric = rng.beta(2, 5, (ITERATIONS, ONLINE.get(method, OTHER))).min(axis=1)
             feasible = rng.random(ITERATIONS) > (1 if (k, method) == (1, "stboh_online") else 0.25)
             metric = np.where(feasible, metric, np.nan)
             points = [json.dumps(list(x)) for x in rng.random((ITERATIONS, 4))]
             shared = {
-                "benchmark": benchmark, "split": "others", "task": task, "method": method,
+                "benchmark": benchmark, "split": split, "task": task, "method": method,
                 "acquisition": catalogue.trajectory(method)[1], "prior_seed": 0, "seed": seed,
                 "iteration": np.arange(1, ITERATIONS + 1), "x": points,
                 "y": -np.log(metric), "metric": metric, "best_metric": np.fmin.accumulate(metric),
@@ -103,7 +107,7 @@ def names(benchmark: str) -> list[str]:
 def data_file(path: Path, benchmark: str) -> None:
     """Save a benchmark with 40 inputs that all tasks share (but those that diverged) and 20 of each task's own."""
     space = SPACE if benchmark.startswith("pd1") else SearchSpace("s", (Parameter("a", "linear", 0.0, 1.0),) * 2)
-    rng, tasks = np.random.default_rng(5), {}
+    rng, tasks, kept = np.random.default_rng(5), {}, np.ones(40, dtype=bool)
     common, slope = rng.random((40, space.dim)), rng.normal(size=space.dim)
     for name in names(benchmark):
         x = np.concatenate([common, rng.random((20, space.dim))])
@@ -111,17 +115,23 @@ def data_file(path: Path, benchmark: str) -> None:
         lost = rng.random(len(x)) < 0.2
         group = name.split(",")[1] if "," in name else name
         rows = np.flatnonzero(~lost)
+        kept &= ~lost[:40]
         tasks[name] = Task(name, space.name, group, x[rows], y[rows], np.exp(-y[rows]), rows, x[lost])
+    shared = np.flatnonzero(kept)
+    y = np.stack([task.y[np.isin(task.rows, shared)] for task in tasks.values()], axis=1)
+    matched = (MatchedBlock("m", space.name, tuple(tasks), common[shared], y),) if kept.any() else ()
     splits = {"held_out": leave_group_out(tasks), "others": leave_one_out(tasks, names(benchmark)[:4])}
     lines = [{"name": "tasks", "expected": len(tasks), "found": len(tasks), "differs": False}]
     notes = {"inputs": "unit", "counts": lines, "flags": ["power: 1 of 60 points a hair outside [0.1, 2.0]"]}
-    Benchmark(benchmark, {space.name: space}, tasks, (), splits, notes=notes).save(path)
+    Benchmark(benchmark, {space.name: space}, tasks, matched, splits, notes=notes).save(path)
 
 
 @pytest.fixture(scope="session")
 def inputs(tmp_path_factory):
     """Return a function (benchmark, artefact) -> notebook parameters, as the workflow would give them."""
-    made = {}
+    made, folder = {}, tmp_path_factory.mktemp("computed")
+    for kind in ("studies", "theory"):
+        (folder / kind).mkdir()
 
     def build(benchmark: str) -> dict:
         if benchmark not in made:
@@ -129,23 +139,39 @@ def inputs(tmp_path_factory):
             tasks = names(benchmark)[:6]
             data_file(tmp / "data.npz", benchmark)
             data = files.digest(tmp / "data.npz")[:12]
-            pairs = [catalogue.trajectory(m) for m in STRENGTH]
-            made[benchmark] = {
-                "tmp": tmp,
-                "data": str(tmp / "data.npz"),
-                "trajectories": {m: trajectories(tmp, benchmark, tasks, m, a, data) for m, a in pairs},
-                "evaluations": {m: evaluation(tmp, benchmark, tasks, m) for m in ("ablr", "fsbo", "h_nll", "h_ekl")},
-                "online": {m: online_table(tmp, benchmark, tasks, m, data) for m in ONLINE},
-            }
+            made[benchmark] = {"tmp": tmp, "tasks": tasks, "data": str(tmp / "data.npz"), "digest": data}
         return made[benchmark]
 
+    def computed(kind: str, name: str, paper: str) -> str:
+        """Run a study or check at smoke size; its sidecar goes elsewhere, as if the file came from somebody else."""
+        spec = {"studies": lambda: config.study_spec(stages.smoke(), name)}.get(
+            kind, lambda: config.theory_spec(stages.smoke(), paper, name)
+        )()
+        stage, suffix = {"studies": ("study", "parquet"), "theory": ("theory", "json")}[kind]
+        sidecar = tmp_path_factory.mktemp("sidecars") / "sidecar.json"
+        return str(stages.run(stage, spec, folder / kind / f"{name}.{suffix}", "--sidecar", str(sidecar)))
+
     def parameters(id: str, entry: dict, benchmark: str, out: Path) -> dict:
-        made = build(benchmark)
-        wanted = entry.get("inputs", {})
-        tables = {key: [made[key][m] for m in methods] for key, methods in wanted.items() if key != "split"}
+        if not benchmark:
+            wanted = entry.get("inputs", {})
+            read = {kind: [computed(kind, name, entry["paper"]) for name in names] for kind, names in wanted.items()}
+            shown = {"artefact": id, "title": entry["title"], "caption": entry["caption"], "out": str(out)}
+            return shown | read | entry.get("parameters", {})
+        made, artefact = build(benchmark), catalogue.Artefact(id, id, benchmark, entry)
+        wanted, of = artefact.inputs, (made["tmp"], benchmark, made["tasks"])
+        makers = {
+            "trajectories": lambda run: trajectories(*of, run, made["digest"]),
+            "evaluations": lambda run: evaluation(*of, run),
+            "online": lambda run: online_table(*of, run, made["digest"]),
+        }
+        tables = {
+            kind: [make(run) for run in getattr(artefact, kind)] for kind, make in makers.items() if kind in wanted
+        }
+        chosen = {"split": wanted["split"]} if "split" in wanted else {}
+        chosen |= {"splits": artefact.splits} if "splits" in wanted else {}
         return {
             "artefact": id, "title": entry["title"], "caption": entry["caption"], "benchmark": benchmark,
-            "data": made["data"], "out": str(out), **({"split": wanted["split"]} if wanted else {}), **tables,
+            "data": made["data"], "out": str(out), **chosen, **tables,
             **entry.get("parameters", {}),
         }  # fmt: skip
 

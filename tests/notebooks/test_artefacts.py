@@ -97,6 +97,41 @@ def test_another_acquisition_becomes_a_method_of_its_own(given, tmp_path):
     assert artefacts.runs(table).methods == ("rand", "h_nll", "h_nll-ei")
 
 
+SWEEP = {
+    "title": "T", "caption": "C",
+    "inputs": {
+        "splits": ["others_points_4", "others_sweep"],
+        "trajectories": ["h_nll", "h_nll-ei@others_sweep", "rand@others"],
+    },
+}  # fmt: skip
+
+
+def test_runs_on_several_splits_are_told_apart_by_name(inputs, tmp_path):
+    given = inputs("x", SWEEP, "tables", tmp_path)
+    table = artefacts.load_trajectories(given["trajectories"], "tables", given["splits"], given["data"])
+    assert set(table["split"]) == {"others", "others_points_4", "others_sweep"}, "the table keeps its splits"
+    named = artefacts.runs(artefacts.by_split(table))
+    assert named.methods == ("h_nll@others_points_4", "h_nll@others_sweep", "h_nll-ei@others_sweep", "rand")
+    assert named.single_task == {"rand"}
+    plain = artefacts.runs(artefacts.by_split(table, "others_sweep"))
+    assert plain.methods == ("h_nll@others_points_4", "h_nll", "h_nll-ei", "rand")
+    shown = artefacts.labelled(pd.DataFrame({"method": plain.methods}))["method"].tolist()
+    assert shown == ["H-NLL-4", "H-NLL", "H-NLL (EI)", "Rand"]
+
+
+def test_only_methods_without_pretraining_may_be_of_another_split_of_the_same_test_tasks(inputs, tmp_path):
+    given = inputs("x", SWEEP, "tables", tmp_path)["trajectories"]
+    with pytest.raises(DataError, match=r"split is \['others_points_4'\], the parameter says 'others_sweep'"):
+        artefacts.load_trajectories(given, "tables", "others_sweep")
+    with pytest.raises(DataError, match=r"split is .*'others'.*, the parameter says 'held_out_sweep'"):
+        artefacts.load_trajectories(given[-1:], "tables", "held_out_sweep")
+    entry = SWEEP | {"inputs": {"split": "held_out", "trajectories": ["rand"]}}
+    given = inputs("x", entry, "tables", tmp_path)["trajectories"]
+    assert artefacts.load_trajectories(given, "tables", "held_out_sweep")["split"].unique() == ["held_out"]
+    with pytest.raises(DataError, match=r"the parameter says 'crossed_candidates'"):
+        artefacts.load_trajectories(given, "tables", "crossed_candidates")
+
+
 def test_evaluations_are_checked(given, tmp_path):
     table = artefacts.load_evaluations(given["evaluations"], "tables", "held_out")
     assert set(table["metric"]) == {"test_nll", "train_nll", "ekl"} and set(table["method"]) == {"h_nll", "ablr"}
@@ -130,6 +165,13 @@ def test_origins_show_sidecars_and_edits(tmp_path):
     ]  # fmt: skip
     assert shown.loc["b.parquet", "as written"] == "NO: edited since"
     assert shown.loc["c.parquet", "as written"] == "no sidecar"
+    twice = [tmp_path / folder / "a.parquet" for folder in ("one", "two")]
+    for p in twice:
+        p.parent.mkdir()
+        p.write_bytes(b"")
+    assert artefacts.origins([*map(str, twice), str(bare)])["file"].tolist() == [
+        "one/a.parquet", "two/a.parquet", "c.parquet",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,10 @@ import yaml
 ROOT = Path(__file__).parents[2]
 TEMPLATES = sorted((ROOT / "notebooks").rglob("*.ipynb"))
 CATALOGUE = yaml.safe_load((ROOT / "workflow" / "catalogue.yaml").read_text())
-STANDARD = {"artefact", "title", "caption", "benchmark", "data", "out"}
-TABLES = {"trajectories", "evaluations", "online"}
+STANDARD = {"artefact", "title", "caption", "out"}
+ON_BENCHMARK = {"benchmark", "data"}
+TABLES = {"trajectories": "parquet", "evaluations": "parquet", "online": "parquet"}
+INPUTS = TABLES | {"studies": "parquet", "theory": "json"}
 
 each_template = pytest.mark.parametrize("path", TEMPLATES, ids=lambda p: p.stem)
 
@@ -46,12 +48,16 @@ def test_template_is_stripped_and_short(path):
 def test_parameters_point_at_the_smoke_run_and_papermill_sees_them_all(path):
     given = parameters_cell(path)
     assert given.keys() >= STANDARD
-    for name in TABLES & given.keys():
-        assert all(p.startswith("results/smoke/") and p.endswith(".parquet") for p in given[name])
-    assert given["data"] == f"results/smoke/data/{given['benchmark']}.npz"
-    assert given["out"] == f"results/smoke/hyperbo/{given['benchmark']}/{given['artefact']}"
+    for name in INPUTS.keys() & given.keys():
+        assert all(p.startswith("results/smoke/") and p.endswith(f".{INPUTS[name]}") for p in given[name])
     entry = CATALOGUE[given["artefact"]]
-    assert entry["notebook"] == f"{path.parent.name}/{path.name}" and given["benchmark"] in entry["benchmarks"]
+    assert entry["notebook"] == f"{path.parent.name}/{path.name}"
+    place = entry["paper"]
+    if "benchmarks" in entry:
+        assert given["benchmark"] in entry["benchmarks"]
+        assert given["data"] == f"results/smoke/data/{given['benchmark']}.npz"
+        place = f"{place}/{given['benchmark']}"
+    assert given["out"] == f"results/smoke/{place}/{given['artefact']}"
     assert set(papermill.inspect_notebook(str(path))) == set(given), "papermill cannot parse a line of the cell"
 
 
@@ -60,7 +66,7 @@ def test_catalogue_parameters_exist_in_the_template(id):
     entry = CATALOGUE[id]
     known = parameters_cell(ROOT / "notebooks" / entry["notebook"])
     extra = entry.get("parameters", {})
-    assert set(extra) <= set(known) - STANDARD - TABLES - {"split"}
+    assert set(extra) <= set(known) - STANDARD - ON_BENCHMARK - INPUTS.keys() - {"split", "splits"}
     for name, value in extra.items():
         assert type(value) is type(known[name]), f"{name}: {value!r} is not like the default {known[name]!r}"
 
@@ -71,7 +77,8 @@ def test_an_entry_lists_the_inputs_that_its_template_reads(id):
     known = parameters_cell(ROOT / "notebooks" / CATALOGUE[id]["notebook"])
     listed = set(CATALOGUE[id].get("inputs", {}))
     assert listed <= set(known)
-    assert {name for name in (*TABLES, "split") if known.get(name)} == listed
+    assert {name for name in (*INPUTS, "split", "splits") if known.get(name)} == listed
+    assert (known.keys() >= ON_BENCHMARK) == ("benchmarks" in CATALOGUE[id])
 
 
 def test_every_template_is_in_the_catalogue():
@@ -80,7 +87,7 @@ def test_every_template_is_in_the_catalogue():
 
 
 # pd1 for the templates that compare with the paper's printed values, each template at least once.
-QUICK = {"hyperbo_fig16", "hyperbo_tab05", "hyperbo_fig14"}
+QUICK = {"hyperbo_fig16", "hyperbo_tab05", "hyperbo_fig14", "hyperbo_fig11"}
 EXECUTED = [
     ("hyperbo_fig07", "tables", {"profile", "spread"}),
     ("hyperbo_fig16", "hpob", {"curve", "slice", "task", "difference", "spread", "speedup", "speedup_summary"}),
@@ -92,6 +99,34 @@ EXECUTED = [
     ("hyperbo_tab04", "pd1_mini", {"range"}),
     ("hyperbo_x02", "pd1_mini", {"pair", "summary", "count"}),
     ("hyperbo_fig14", "pd1_mini", {"curve", "final", "infeasible", "comparison"}),
+    ("hyperbo_fig11", "tables", {"curve", "reference", "slice", "trend", "difference", "below"}),
+    ("hyperbo_fig13", "tables", {"profile", "curve", "rank", "window", "difference"}),
+    ("hyperbo_fig19", "hpob_mini", {"curve", "slice", "difference", "spread"}),
+    ("hyperbo_tab07", "hpob_mini", {"cell", "pearson"}),
+    ("hyperbo_fig23", "tables", {"profile", "curve", "rank", "ending", "difference", "spread"}),
+    ("hyperbo_fig26", "hpob_mini", {"profile", "curve", "rank", "ending", "difference", "spread"}),
+    ("hyperbo_fig28", "hpob_mini", {"curve", "spread"}),
+    ("hyperbo_fig02", "", {"node", "edge", "plate"}),
+    ("hyperbo_fig03", "", {"curve", "lowest", "differ"}),
+    ("hyperbo_fig04", "", {"marginal", "training", "test", "kl", "wins", "variance"}),
+    ("hyperbo_fig06", "", {"function", "band", "sample", "coverage"}),
+    ("hyperbo_tab01", "", {"exponent", "measure"}),
+    ("hyperbo_tab02", "", {"loss", "order", "coverage", "paper"}),
+    ("hyperbo_x04", "", {"loss", "difference", "moved"}),
+    (
+        "hyperbo_x01",
+        "tables",
+        {
+            "cell",
+            "variance",
+            "learner_variance",
+            "comparison",
+            "verdict",
+            "stability",
+            "term",
+            "level",
+        },
+    ),
 ]
 
 
@@ -114,13 +149,19 @@ def test_template_executes(id, benchmark, tables, inputs, tmp_path):
         rows = list(csv.DictReader(stream))
     assert {row["table"] for row in rows} == tables
     assert {(row["artefact"], row["benchmark"]) for row in rows} == {(id, benchmark)}
+    of = f" Benchmark: {benchmark}." if benchmark else ""
     assert all(row["value"] == "" or not np.isnan(float(row["value"])) for row in rows)
     notebook = json.loads((tmp_path / "executed.ipynb").read_text())
     text = json.dumps(notebook, ensure_ascii=False)
-    assert "image/png" in text and f"{parameters['caption']} Benchmark: {benchmark}." in text and "no sidecar" in text
+    assert "image/png" in text and f"{parameters['caption']}{of}" in text
+    assert ("no sidecar" in text) == bool(entry.get("inputs") or benchmark)
     streams = [o for c in notebook["cells"] for o in c.get("outputs", []) if o.get("name") == "stderr"]
     assert streams == [], "a cell warns"
 
 
+ELSEWHERE = {"shared/theory.ipynb"}  # tests/theory/test_checks.py
+
+
 def test_every_template_is_executed_here():
-    assert {CATALOGUE[id]["notebook"] for id, _, _ in EXECUTED} == {entry["notebook"] for entry in CATALOGUE.values()}
+    used = {entry["notebook"] for entry in CATALOGUE.values()}
+    assert {CATALOGUE[id]["notebook"] for id, _, _ in EXECUTED} | ELSEWHERE == used

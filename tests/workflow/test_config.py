@@ -131,6 +131,7 @@ def leaves(settings: dict, path: str = "") -> list[str]:
     return found
 
 
+STUDIES = yaml.safe_load((ROOT / "config.yaml").read_text())["studies"]
 SIZES = {
     *("benchmarks.tables.pool", "benchmarks.tables.spaces", "benchmarks.hpob.max_points", "benchmarks.hpob.spaces"),
     *("pretrain.seeds", "pretrain.adam_steps", "pretrain.lbfgs_steps", "pretrain.matched_points"),
@@ -139,10 +140,14 @@ SIZES = {
     *("bo.iterations", "bo.seeds", "bo.refit_steps", "benchmarks.hpob_mini.max_points"),
     *(f"maf.{key}" for key in ("iterations", "episodes", "horizon", "candidates", "minibatches", "learning_rate")),
     *(f"maf.{key}" for key in ("hidden", "evaluate_every", "points", "gp_points", "gp_steps")),
+    *(f"{network}.{key}" for network in ("mimo", "rfgp") for key in ("learning_rate", "steps", "retrain_steps")),
+    *("mimo.warm_start", "rfgp.warm_start", "rfgp.random_features"),
     *(f"online.{key}" for key in ("iterations", "seeds", "retrain_steps", "matched_points")),
     *(f"online.{key}" for key in ("starts", "polish", "polish_steps")),
     *(f"collect.pd1_mini.{key}" for key in ("pilot", "matched", "unmatched")),
     *("collect.hpob_mini.shared", "collect.hpob_mini.own", "collect.hpob_mini.pool"),
+    "theory.share",
+    *(f"studies.{study}.{key}" for study, keys in STUDIES.items() for key in keys),
 }
 
 
@@ -173,6 +178,10 @@ def all_specs(settings: dict) -> dict[str, dict]:
         specs[f"crossing/{method}"] = config.pretrain_spec(settings, "pd1_mini", "crossed", method)
     for split in ("crossed", "crossed_candidates"):
         specs[f"crossing/bo/{split}"] = config.bo_spec(settings, "pd1_mini", split, "h_nll_short", "ei")
+    for study in registry.studies():
+        specs[f"study/{study}"] = config.study_spec(settings, study)
+    for check in registry.checks("hyperbo"):
+        specs[f"theory/{check}"] = config.theory_spec(settings, "hyperbo", check)
     for method in registry.methods("online_module"):
         specs[f"online/{method}"] = config.online_spec(settings, "pd1_mini", "others", method)
     for benchmark in registry.benchmarks():
@@ -218,8 +227,9 @@ MAF = {
     **{key: 7 for key in ("iterations", "episodes", "horizon", "candidates", "minibatches", "evaluate_every")},
     **{"learning_rate": 0.5, "hidden": [7], "points": 7, "gp_points": 7, "gp_steps": 7},
 }
-EVERY = (*ADAM, *LBFGS, *SINGLE, "maf")
-GP_ONLINE = LEARNED_ONLINE + FITTED_ONLINE
+NETWORKS = ("mimo", "rfgp")
+EVERY = (*ADAM, *LBFGS, *SINGLE, *NETWORKS, "maf")
+GP_ONLINE = (*LEARNED_ONLINE, *FITTED_ONLINE, "mimo_online", "rfgp_online")
 EVERY_ONLINE = (*GP_ONLINE, "rand")
 READ_BY = {
     "seed": (
@@ -230,6 +240,8 @@ READ_BY = {
         | reduced("sweep")
         | CROSSED
         | CROSSED_BO
+        | {f"study/{study}" for study in registry.studies()}
+        | {f"theory/{check}" for check in registry.checks("hyperbo")}
         | {"data/tables", "data/hpob", "data/hpob_mini", "collect/pd1_mini", "collect/hpob_mini"},
     ),
     "benchmarks.pd1_mini.inputs": ("warped", {"data/pd1_mini"}),
@@ -261,7 +273,10 @@ READ_BY = {
     "pretrain.seeds": (7, jobs("pretrain", EVERY)),
     "pretrain.adam_steps": (77, jobs("pretrain", (*ADAM, "h_nll_online"))),
     "pretrain.lbfgs_steps": (77, jobs("pretrain", (*LBFGS, "h_ekl_online"))),
-    "pretrain.matched_points": (77, jobs("pretrain", LBFGS) | {"sweep/h_ekl", "crossing/h_ekl", "crossing/h_ekl_short"}),
+    "pretrain.matched_points": (
+        77,
+        jobs("pretrain", LBFGS) | {"sweep/h_ekl", "crossing/h_ekl", "crossing/h_ekl_short"},
+    ),
     "sweep.seeds": (7, reduced("sweep")),
     "sweep.adam_steps": (7, {"sweep/h_nll"}),
     "sweep.lbfgs_steps": (7, {"sweep/h_ekl"}),
@@ -272,6 +287,20 @@ READ_BY = {
     "crossing.adam_steps": (7, {"crossing/h_nll"}),
     "crossing.lbfgs_steps": (7, {"crossing/h_ekl"}),
     **{f"maf.{key}": (value, jobs("pretrain", ("maf",))) for key, value in MAF.items()},
+    **{f"{m}.steps": (77, jobs("pretrain", (m, f"{m}_online"))) for m in NETWORKS},
+    **{f"{m}.retrain_steps": (77, jobs("bo", (m,)) | online((f"{m}_online",))) for m in NETWORKS},
+    **{f"{m}.warm_start": (False, jobs("bo", (m,)) | online((f"{m}_online",))) for m in NETWORKS},
+    **{
+        f"{m}.learning_rate": (0.5, jobs("pretrain", (m, f"{m}_online")) | jobs("bo", (m,)) | online((f"{m}_online",)))
+        for m in NETWORKS
+    },
+    "rfgp.random_features": (77, jobs("pretrain", ("rfgp", "rfgp_online"))),
+    "theory.share": (0.5, {f"theory/{check}" for check in registry.checks("hyperbo")}),
+    **{
+        f"studies.{study}.{key}": ([7, 77] if isinstance(value, list) else 7, {f"study/{study}"})
+        for study, sizes in STUDIES.items()
+        for key, value in sizes.items()
+    },
     "bo.iterations": (77, jobs("bo", EVERY) | CROSSED_BO),
     "bo.seeds": (77, jobs("bo", EVERY)),
     "bo.refit_steps": (77, jobs("bo", ("stbo", "stboh")) | online(FITTED_ONLINE)),

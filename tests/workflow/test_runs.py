@@ -15,6 +15,10 @@ import pytest
 import yaml
 
 SMOKE = ("--configfile", "config/smoke.yaml")
+ARTEFACTS = tuple(f"hyperbo_{name}" for name in ("fig07", "fig08", "fig09", "fig10", "tab05", "tab06", "x02"))
+SYNTHETIC = ("hyperbo_fig02", "hyperbo_fig03")
+RUN = (*ARTEFACTS, *SYNTHETIC, *SMOKE)
+"""A run of some artefacts of each kind; the whole smoke run takes ten minutes."""
 FIGURE = Path("results/smoke/hyperbo/tables/hyperbo_fig08")
 FILES = {"notebook.ipynb", "figure.pdf", "figure.png", "data.csv", "provenance.json"}
 
@@ -41,9 +45,9 @@ def killed_and_resumed(copy_project, snakemake, killed, tmp_path_factory):
     """A smoke run, killed with SIGKILL after four jobs, and the same command again."""
     project = copy_project(tmp_path_factory.mktemp("smoke") / "project")
     log = project / "first.log"
-    killed(project, log, lambda: finished_jobs(log) >= 4, "--cores", "2", *SMOKE)
+    killed(project, log, lambda: finished_jobs(log) >= 4, "--cores", "2", *RUN)
     before, done = outputs(project), finished_jobs(log)
-    status, output = snakemake(project, *SMOKE)
+    status, output = snakemake(project, *RUN)
     return project, before, done, status, output
 
 
@@ -58,18 +62,19 @@ class TestSmokeRun:
         incomplete = len(before) - done  # written, but killed before Snakemake noted the end: at most one per core
         assert incomplete <= 2
         assert sum(after[path] == written for path, written in before.items()) >= done
-        assert started(output) == 26 - done
+        assert started(output) == 35 - done
 
     def test_every_artefact_is_there(self, killed_and_resumed):
         project = killed_and_resumed[0]
-        for name in ("fig07", "fig08", "fig09", "fig10", "tab05", "tab06", "x02"):
-            folder = project / "results/smoke/hyperbo/tables" / f"hyperbo_{name}"
+        results = project / "results/smoke/hyperbo"
+        for name in (*ARTEFACTS, *SYNTHETIC):
+            folder = results / name if name in SYNTHETIC else results / "tables" / name
             assert {p.name for p in folder.iterdir()} == FILES, name
             assert all(p.stat().st_size > 0 for p in folder.iterdir())
 
     def test_a_second_run_does_nothing_and_is_quick(self, killed_and_resumed, snakemake):
         begun = time.monotonic()
-        status, output = snakemake(killed_and_resumed[0], *SMOKE)
+        status, output = snakemake(killed_and_resumed[0], *RUN)
         assert status == 0 and "Nothing to be done" in output and started(output) == 0
         assert time.monotonic() - begun < 20
 
@@ -77,7 +82,7 @@ class TestSmokeRun:
         project = killed_and_resumed[0]
         for path in [*project.glob("src/metabo/**/*.py"), *project.glob("notebooks/**/*.ipynb"), project / "Snakefile"]:
             path.touch()
-        assert "Nothing to be done" in snakemake(project, "-n", *SMOKE)[1]
+        assert "Nothing to be done" in snakemake(project, "-n", *RUN)[1]
 
     def test_a_deleted_figure_is_one_job(self, killed_and_resumed, snakemake):
         project = killed_and_resumed[0]
@@ -101,7 +106,7 @@ class TestSmokeRun:
         original = (project / path).read_text()
         try:
             (project / path).write_text(original + "\n" if path.endswith("ipynb") else original + "# edited\n")
-            _, output = snakemake(project, "-n", *SMOKE)
+            _, output = snakemake(project, "-n", *RUN)
         finally:
             (project / path).write_text(original)
         planned = set(re.findall(r"^(\w+) +1 *$", output, re.M)) - {"all", "total"}
@@ -114,7 +119,7 @@ class TestSmokeRun:
     def test_a_changed_size_re_runs_the_jobs_that_read_it(self, killed_and_resumed, snakemake, tmp_path):
         overlay = tmp_path / "more.yaml"
         overlay.write_text("pretrain: {lbfgs_steps: 4}\n")
-        _, output = snakemake(killed_and_resumed[0], "-n", *SMOKE, str(overlay))
+        _, output = snakemake(killed_and_resumed[0], "-n", *RUN, str(overlay))
         assert re.search(r"^pretrain +1 *$", output, re.M), output  # H-EKL alone
         assert re.search(r"^run_bo +1 *$", output, re.M), output
 
@@ -122,7 +127,7 @@ class TestSmokeRun:
         project = killed_and_resumed[0]
         made: dict[str, str] = {}
         records = [json.loads(p.read_text()) for p in project.glob("results/smoke/**/*.json") if "logs" not in p.parts]
-        assert len(records) == 26
+        assert len(records) == 35
         for record in records:
             assert record["status"] == "ok" and record["threads"] == 1 and len(record["cores"]) == 1
             made |= record["outputs"]
@@ -209,9 +214,9 @@ def server(tmp_path):
 
 @pytest.fixture
 def make(project, snakemake, server, archives):
-    """Return a function that publishes a small archive, makes everything for its benchmark and returns what it made."""
+    """Return a function that publishes a small archive, makes artefacts from it and returns their files."""
 
-    def run(benchmark: str, write, overlay: dict) -> dict[str, set[str]]:
+    def run(benchmark: str, names: tuple[str, ...], write, overlay: dict) -> dict[str, set[str]]:
         folder, address = server
         table = project / "workflow" / "datasets.csv"
         rows = list(csv.DictReader(table.read_text().splitlines()))
@@ -225,9 +230,10 @@ def make(project, snakemake, server, archives):
             writer.writeheader()
             writer.writerows(rows)
         (project / "more.yaml").write_text(yaml.safe_dump(overlay))
-        status, output = snakemake(project, benchmark, *SMOKE, "more.yaml")
+        run = (*(f"hyperbo_{name}_{benchmark}" for name in names), *SMOKE, "more.yaml")
+        status, output = snakemake(project, *run)
         assert status == 0, output
-        assert "Nothing to be done" in snakemake(project, benchmark, *SMOKE, "more.yaml")[1]
+        assert "Nothing to be done" in snakemake(project, *run)[1]
         folders = (project / "results/smoke/hyperbo" / benchmark).iterdir()
         return {folder.name: {p.name for p in folder.iterdir()} for folder in folders}
 
@@ -238,7 +244,8 @@ class TestPd1:
     """A class of its own: --dist loadscope may give it to another worker."""
 
     def test_the_archive_runs_from_the_download_to_the_figures(self, make, archives):
-        made = make("pd1", archives.write_pd1, {})
+        names = ("fig07", "fig08", "fig09", "fig10", "tab03", "tab04", "tab05", "tab06", "x02")
+        made = make("pd1", names, archives.write_pd1, {})
         assert len(made) == 9 and all(files == FILES for files in made.values()), made
 
 
@@ -246,5 +253,6 @@ class TestHpob:
     """As above."""
 
     def test_the_archive_runs_from_the_download_to_the_figures(self, make, archives):
-        made = make("hpob", archives.write_hpob, {"benchmarks": {"hpob": {"spaces": ["4796", "5860"]}}})
+        overlay = {"benchmarks": {"hpob": {"spaces": ["4796", "5860"]}}}
+        made = make("hpob", ("fig15", "fig16", "fig17", "x02"), archives.write_hpob, overlay)
         assert len(made) == 4 and all(files == FILES for files in made.values()), made

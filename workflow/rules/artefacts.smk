@@ -58,7 +58,11 @@ def artefact_methods(artefact):
 
 def artefact_memory(artefact):
     """Return MiB: an artefact without tables describes the benchmark itself and reads all of it."""
-    return 3000 if artefact.inputs or not artefact.benchmark else registry.benchmark(artefact.benchmark).get("memory_mb", 3000)
+    return (
+        3000
+        if artefact.inputs or not artefact.benchmark
+        else registry.benchmark(artefact.benchmark).get("memory_mb", 3000)
+    )
 
 
 for artefact in ARTEFACTS:

@@ -1,0 +1,153 @@
+"""Estimate what the paper-scale plan costs, per rule, from the step times of a run at laptop scale.
+
+    python benchmarks/paper_plan.py results/laptop > docs/paper-scale.md
+
+Every job of `snakemake -n --configfile config/paper.yaml` is compared with the job of the same method that ran at
+laptop scale: hours = its measured seconds (compilation taken off) x work at paper scale / work at laptop scale. Work is
+what a job's loops count; the sizes of the papers' archives are those that the papers state.
+"""
+
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from metabo import catalogue, config, registry, splits
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+class Shape(NamedTuple):
+    """What of a benchmark decides the cost: folds, training tasks per fold, test tasks, points per task."""
+
+    folds: dict[str, int]
+    train: dict[str, int]
+    test: dict[str, int]
+    points: int
+
+
+SHAPES = {
+    "pd1_mini": Shape({"held_out": 7, "others": 9}, {"held_out": 20, "others": 23}, {"held_out": 24, "others": 9}, 500),
+    "hpob_mini": Shape({"held_out": 6}, {"held_out": 22}, {"held_out": 36}, 560),
+    # hyperbo §7.1, D.5: 24 tasks of about 2,000 usable points; 23 are tested, 9 data sets
+    "pd1": Shape({"held_out": 9, "others": 23}, {"held_out": 20, "others": 23}, {"held_out": 23, "others": 23}, 2000),
+    # hyperbo §7.6: 16 spaces, 758 training tasks, 3.3 million evaluations, 86 test tasks
+    "hpob": Shape({"held_out": 16}, {"held_out": 47}, {"held_out": 86}, 4300),
+}
+MEASURED_ON = {"pd1": "pd1_mini", "hpob": "hpob_mini"}
+NETWORKS = ("mimo", "rfgp")
+EPOCHS, BATCH = 1000, 64  # hyperbo §7.2
+GPU_CORES = 20  # an assumption: cores whose work one GPU does
+
+
+class Job(NamedTuple):
+    """One job of the plan: its rule, its benchmark, the method, and the file that it makes (below results/{scale})."""
+
+    rule: str
+    benchmark: str
+    split: str
+    method: str
+    acquisition: str
+
+    def file(self, benchmark: str, split: str) -> str:
+        folder = {"pretrain": "priors", "evaluate": "evaluation", "run_bo": "bo", "run_online": "online"}[self.rule]
+        name = f"{self.method}-{self.acquisition}" if self.rule == "run_bo" else self.method
+        return f"{folder}/{benchmark}/{split}/{name}.json"
+
+
+def jobs(settings: dict[str, Any]) -> set[Job]:
+    """List the jobs that compute: what the enabled artefacts read."""
+    found = set()
+    for artefact in catalogue.enabled(settings, catalogue.artefacts(settings, catalogue.load(ROOT))):
+        b = artefact.benchmark
+        for method, acquisition, split in artefact.trajectories:
+            found.add(Job("run_bo", b, split, method, acquisition))
+            found.add(Job("pretrain", b, splits.prior_split(split), method, ""))
+        for method, split in artefact.evaluations:
+            found |= {Job("evaluate", b, split, method, ""), Job("pretrain", b, split, method, "")}
+        for method, split in artefact.online:
+            found |= {Job("run_online", b, split, method, ""), Job("pretrain", b, split, method, "")}
+    return found
+
+
+def work(job: Job, settings: dict[str, Any], benchmark: str, split: str) -> float:
+    """Count the innermost steps of a job, weighted by what one step is proportional to."""
+    shape, base, entry = SHAPES[benchmark], splits.base(split), splits.entry(splits.prior_split(split))
+    spec = config.pretrain_spec(settings, benchmark, splits.prior_split(split), job.method)
+    train = min(shape.train[base], entry.get("tasks") or shape.train[base])
+    points = min(shape.points, entry.get("points") or shape.points)
+    pairs = shape.folds[base] * spec["seeds"]
+    own = spec["pretrain"]
+    epochs = EPOCHS * train * points / BATCH  # as mini-batches
+    if job.rule == "pretrain":
+        if job.method.removesuffix("_online") in NETWORKS:
+            return pairs * (own["steps"] or epochs)
+        if job.method == "maf":
+            return (
+                pairs
+                * own["steps"]
+                * own["episodes"]
+                * own["horizon"]
+                * (own["candidates"] or points)
+                * sum(a * b for a, b in zip(spec["model"]["hidden"], spec["model"]["hidden"][1:], strict=False))
+            )
+        if own.get("objective", "").startswith("ekl"):
+            matched = own["matched_points"] or 242
+            return pairs * own["steps"] * matched**3
+        return pairs * own.get("steps", 1) * train * min(points, own.get("batch", 50)) ** 2
+    if job.rule == "evaluate":
+        return pairs * (train + 1) * points**3
+    runs = shape.test[base] * spec["seeds"]
+    if job.rule == "run_online":
+        online = config.online_spec(settings, benchmark, split, job.method)
+        return runs * online["iterations"] * (online["online"].get("retrain_steps") or epochs or 1)
+    bo = config.bo_spec(settings, benchmark, split, job.method, job.acquisition)
+    runs, policy = runs * bo["seeds"], bo["policy"]
+    if job.method in NETWORKS:
+        return runs * bo["iterations"] * (policy["retrain_steps"] or epochs)
+    return runs * bo["iterations"] * policy.get("refit_steps", 1) * (1 if "refit_steps" in policy else shape.points)
+
+
+def measured(job: Job, folder: Path, laptop: dict[str, Any]) -> tuple[float, float] | None:
+    """Return (seconds, work) of the most alike job at laptop scale: same method, same or nearest split."""
+    benchmark = MEASURED_ON.get(job.benchmark, job.benchmark)
+    base = splits.base(job.split)
+    for split in dict.fromkeys([job.split, f"{base}_sweep", "held_out", "others"]):
+        for method in dict.fromkeys([job.method, registry.method(job.method).get("like", job.method)]):
+            twin = job._replace(method=method)
+            path = folder / twin.file(benchmark, split)
+            if path.is_file():
+                record = json.loads(path.read_text())
+                seconds = max(record["wall_s"] - record["compile_s"], 0.1)
+                return seconds, work(twin, laptop, benchmark, split)
+    return None
+
+
+def estimate(folder: Path) -> Iterator[tuple[Job, float | None]]:
+    """Yield every job of the paper-scale plan with its estimated hours on one core of the machine that was measured."""
+    laptop, paper = config.load(ROOT), config.load(ROOT, (ROOT / "config" / "paper.yaml",))
+    for job in sorted(jobs(paper)):
+        twin = measured(job, folder, laptop)
+        yield job, twin and twin[0] / 3600 * work(job, paper, job.benchmark, job.split) / twin[1]
+
+
+def main() -> None:
+    hours: dict[tuple[str, str, str], list[float | None]] = defaultdict(list)
+    for job, value in estimate(Path(sys.argv[1])):
+        hours[job.rule, job.benchmark, registry.method(job.method).get("variant_of", job.method)].append(value)
+    print(Path(__file__).with_name("paper_plan.md").read_text())
+    print("| rule | benchmark | method | jobs | core hours | GPU hours |\n|---|---|---|---:|---:|---:|")
+    total: dict[str, float] = defaultdict(float)
+    for (rule, benchmark, method), values in sorted(hours.items()):
+        known = [value for value in values if value is not None]
+        total[rule] += sum(known)
+        shown = [f"{sum(known) / n:,.1f}" if len(known) == len(values) else "not measured" for n in (1, GPU_CORES)]
+        print(f"| {rule} | {benchmark} | {method} | {len(values)} | {' | '.join(shown)} |")
+    for rule, value in total.items():
+        print(f"| **{rule}** | all | all | | **{value:,.0f}** | **{value / GPU_CORES:,.0f}** |")
+
+
+if __name__ == "__main__":
+    main()
