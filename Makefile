@@ -9,7 +9,7 @@ READY := .venv/.installed
 reproduce: install  ## every artefact of config.yaml, into results/laptop
 	$(BIN)/snakemake --cores $(CORES)
 
-smoke: install  ## the offline figures on the benchmark `tables` in minutes, at toy sizes, into results/smoke
+smoke: install  ## offline figures on `tables`, synthetic studies and theory at toy sizes, into results/smoke
 	$(BIN)/snakemake --cores $(CORES) --configfile config/smoke.yaml
 
 paper: install  ## the published sizes on the papers' archives (downloads; days on two cores)

@@ -98,15 +98,17 @@ def work(job: Job, settings: dict[str, Any], benchmark: str, split: str) -> floa
             return pairs * own["steps"] * matched**3
         return pairs * own.get("steps", 1) * train * min(points, own.get("batch", 50)) ** 2
     if job.rule == "evaluate":
-        return pairs * (train + 1) * points**3
+        return pairs * (train * points**3 + shape.points**3)  # the test task is evaluated whole
     runs = shape.test[base] * spec["seeds"]
     if job.rule == "run_online":
         online = config.online_spec(settings, benchmark, split, job.method)
-        return runs * online["iterations"] * (online["online"].get("retrain_steps") or epochs or 1)
+        own = online["online"]
+        inner = [own[key] or epochs for key in ("retrain_steps", "refit_steps", "steps") if key in own] or [1]
+        return runs * online["iterations"] * inner[0]
     bo = config.bo_spec(settings, benchmark, split, job.method, job.acquisition)
     runs, policy = runs * bo["seeds"], bo["policy"]
     if job.method in NETWORKS:
-        return runs * bo["iterations"] * (policy["retrain_steps"] or epochs)
+        return runs * bo["iterations"] * (policy["steps"] or epochs)
     return runs * bo["iterations"] * policy.get("refit_steps", 1) * (1 if "refit_steps" in policy else shape.points)
 
 

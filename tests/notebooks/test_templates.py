@@ -45,6 +45,12 @@ def test_template_is_stripped_and_short(path):
 
 
 @each_template
+def test_no_template_says_what_the_project_lacks(path):
+    """Such a sentence is true when it is written; captions and the replication notes are the place for it."""
+    assert "not part of this project" not in path.read_text()
+
+
+@each_template
 def test_parameters_point_at_the_smoke_run_and_papermill_sees_them_all(path):
     given = parameters_cell(path)
     assert given.keys() >= STANDARD
