@@ -171,6 +171,8 @@ def _faults(entry: dict[str, Any], root: Path) -> list[str]:
         lambda: [_require_split(b, inputs["split"]) for b in benchmarks if "split" in inputs],
         lambda: [_require_some_split(split, benchmarks) for split in inputs.get("splits", [])],
         lambda: [_require_some_split(s, benchmarks) for kind in KINDS for _, s in named(kind) if s],
+        lambda: [registry.study(name) for name in inputs.get("studies", [])],
+        lambda: [registry.check(entry["paper"], name) for name in inputs.get("theory", [])],
         lambda: [_refuse_repeats(Artefact(b, b, b, entry).trajectories) for b in benchmarks],
     ):
         try:

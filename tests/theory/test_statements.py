@@ -115,6 +115,7 @@ def test_theorem5_event():
     high = 0.75 * (1 + 2 * math.sqrt(log / 15) + 2 * log / 15)
     bias, ratio = np.array([0.0, a - 1e-9, -a - 1e-9, 0.0, 0.0]), np.array([0.75, 0.75, 0.75, high - 1e-9, high + 1e-9])
     assert estimates.misses(bias, ratio, 5, 0.2).tolist() == [False, False, True, False, True]
+    assert estimates.misses(np.array([np.nan, 0.0]), np.array([1.0, np.nan]), 5, 0.2).all()
     assert estimates.misses(bias[1:2], ratio[1:2], 5, 0.2, shrink=1.1).tolist() == [True]
 
 

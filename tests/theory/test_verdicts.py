@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from metabo.errors import NumericsError
 from metabo.theory import verdicts
 from metabo.theory.records import cell, control, describe, part, statement
 from metabo.theory.verdicts import INCONCLUSIVE, REFUTED, SUPPORTED
@@ -134,3 +135,15 @@ def test_unknown_kinds_and_versions_are_refused():
         part("a", "b", "guess", [])
     with pytest.raises(ValueError, match="version 'old' is none of printed"):
         statement("a", "b", "c", [], "old")
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_what_is_not_a_number_is_no_support(value):
+    for rule in (
+        lambda: verdicts.exact_probability(value, 0.1),
+        lambda: verdicts.correlation(value, 20_000),
+        lambda: verdicts.distribution(np.array([0.1, value]), stats.norm()),
+        lambda: verdicts.expectation(np.array([0.1, value]), 0.0),
+    ):
+        with pytest.raises(NumericsError, match="the computation of the check is at fault"):
+            rule()

@@ -117,6 +117,19 @@ def test_tables_of_a_benchmark_need_one(load):
         load(hyperbo_fig15=entry)
 
 
+@pytest.mark.parametrize(
+    ("id", "inputs", "message"),
+    [
+        ("hyperbo_x03", {"theory": ["lema10"]}, "'lema10'. Did you mean 'lemma10'?"),
+        ("hyperbo_fig03", {"studies": ["landscape"]}, "unknown study 'landscape'. Did you mean 'landscapes'?"),
+    ],
+)
+def test_unknown_checks_and_studies_are_told(load, id, inputs, message):
+    with pytest.raises(ConfigError) as error:
+        load(**{id: load.entries[id] | {"inputs": inputs}})
+    assert message in str(error.value) and id in str(error.value)
+
+
 def test_ids_are_figures_tables_and_artefacts_beyond_the_paper(load):
     assert "hyperbo_x77" in load(hyperbo_x77=load.entries["hyperbo_tab03"])
     with pytest.raises(ConfigError, match="hyperbo_y01"):

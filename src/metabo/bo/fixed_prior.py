@@ -10,8 +10,8 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from metabo.acquisition import Acquisition, make
 from metabo.bo.policy import Candidates, Info, argmax, tie_breakers
 from metabo.gp.kernels import Pool
-from metabo.gp.linalg import JITTER
 from metabo.gp.model import GP
+from metabo.gp.update import new_row
 from metabo.pretrain import Rows
 
 
@@ -69,10 +69,7 @@ class FixedPrior(eqx.Module):
 
     def observe(self, state: FixedState, index: Int[Array, ""], y: Float[Array, ""]) -> FixedState:
         """Append one row to the factor and update the pool's moments."""
-        known = state.rows[:, index]
-        residual = self.gp.kernel.row(state.pool, index) - known @ state.rows
-        pivot = state.variance[index] + self.gp.noise + JITTER
-        row = residual / jnp.sqrt(pivot)
+        row, pivot = new_row(self.gp, state.pool, state.rows, state.variance, index)
         return state._replace(
             mean=state.mean + row * (y - state.mean[index]) / jnp.sqrt(pivot),
             variance=state.variance - row**2,

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from metabo.gp.kernels import Pool
-from metabo.gp.linalg import JITTER
 from metabo.gp.model import GP
+from metabo.gp.update import new_row
 
 SPREAD = 0.01
 """Standard deviation of the initial weights."""
@@ -92,9 +92,7 @@ def prior_belief(gp: GP, x: Float[Array, "c d"], budget: int) -> Belief:
 
 def observe(gp: GP, belief: Belief, index: Int[Array, ""], y: Float[Array, ""]) -> Belief:
     """Add the output y of candidate `index` by one new Cholesky row. Cost O(b c)."""
-    residual = gp.kernel.row(belief.pool, index) - belief.rows[:, index] @ belief.rows
-    pivot = belief.variance[index] + gp.noise + JITTER
-    row = residual / jnp.sqrt(pivot)
+    row, pivot = new_row(gp, belief.pool, belief.rows, belief.variance, index)
     return belief._replace(
         variance=belief.variance - row**2,
         response=belief.response + row * (y - belief.response[index]) / jnp.sqrt(pivot),

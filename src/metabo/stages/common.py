@@ -21,7 +21,7 @@ The key "outputs" (a list of paths) adds files that the stage wrote besides its 
 
 def main(
     stage: str,
-    add_arguments: Callable[[ArgumentParser], None],
+    add_arguments: Callable[[ArgumentParser], None] | None,
     work: Callable[[Namespace, dict[str, Any]], Outcome],
     roots: Callable[[Namespace, dict[str, Any]], list[str]] | None = None,
     argv: list[str] | None = None,
@@ -29,7 +29,8 @@ def main(
     """Run one stage: parse, pin the cores, work, write the sidecar.
 
     Every stage has --spec JSON, --out PATH, --threads N, --gpu 0|1 and --sidecar PATH (default: --out with .json).
-    `add_arguments` adds the inputs, named --in-*; options named --in-* and --out* enter the sidecar with checksums.
+    `add_arguments` (None: it reads no file) adds the inputs, named --in-*; options named --in-* and --out* enter the
+    sidecar with checksums.
     `work` imports what it needs itself, so that nothing imports JAX before the cores are pinned.
     `roots` names the modules where the stage's code starts, if they are not `codegraph.stage_roots`.
     A MetaboError ends the process with one clear message and exit status 1.
@@ -40,7 +41,8 @@ def main(
     parser.add_argument("--threads", type=int, default=1, help="cores to pin")
     parser.add_argument("--gpu", type=int, choices=(0, 1), default=0, help="1: JAX may use an accelerator")
     parser.add_argument("--sidecar", help="provenance file (default: --out with the suffix .json)")
-    add_arguments(parser)
+    if add_arguments:
+        add_arguments(parser)
     args = parser.parse_args(argv)
     try:
         _run(stage, args, work, (roots or (lambda _args, spec: codegraph.stage_roots(stage, spec)))(args, args.spec))

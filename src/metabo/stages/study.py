@@ -1,13 +1,9 @@
 """Stage `study`: one synthetic study, which needs no benchmark."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from typing import Any
 
 from metabo.stages.common import main
-
-
-def add_arguments(_parser: ArgumentParser) -> None:
-    """Declare no inputs: a study draws its functions itself."""
 
 
 def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
@@ -24,4 +20,4 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main("study", add_arguments, work)
+    main("study", None, work)

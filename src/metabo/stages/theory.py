@@ -1,13 +1,9 @@
 """Stage `theory`: run one check of a paper's theory and write its statements with their verdicts."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from typing import Any
 
 from metabo.stages.common import Outcome, main
-
-
-def add_arguments(_parser: ArgumentParser) -> None:
-    """A check reads nothing but its spec."""
 
 
 def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
@@ -36,4 +32,4 @@ def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
 
 
 if __name__ == "__main__":
-    main("theory", add_arguments, work)
+    main("theory", None, work)

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
+from metabo.errors import NumericsError
+
 SUPPORTED, REFUTED, INCONCLUSIVE = "SUPPORTED", "REFUTED", "INCONCLUSIVE"
 
 ALPHA = 1e-3
@@ -34,6 +36,13 @@ class Finding(NamedTuple):
     numbers: dict[str, Any]
 
 
+def _finite(**numbers: float) -> None:
+    """Refuse what is not a number: a comparison with it is False, which would read as support."""
+    for name, value in numbers.items():
+        if not math.isfinite(value):
+            raise NumericsError(f"theory check: {name} is {value}; the computation of the check is at fault, mend it")
+
+
 def clopper_pearson(bad: int, runs: int, alpha: float = ALPHA) -> tuple[float, float]:
     """Return one-sided lower and upper confidence bounds, each at level `alpha`, of a probability: k of R runs."""
     low = 0.0 if bad == 0 else float(stats.beta.ppf(alpha, bad, runs - bad + 1))
@@ -51,13 +60,18 @@ def probability(bad: int, runs: int, limit: float) -> Finding:
 
 
 def exact_probability(share: float, limit: float) -> Finding:
-    """Decide P(bad) <= limit for a probability that is known to rounding (a formula or a quadrature)."""
+    """Decide P(bad) <= limit for a probability that is known to rounding (a formula or a quadrature).
+
+    This rule and those below raise NumericsError for what is not finite, `identity` and `inequality` count it against.
+    """
+    _finite(share=share, limit=limit)
     return Finding(REFUTED if share > limit + SLACK else SUPPORTED, {"share": float(share), "limit": float(limit)})
 
 
 def expectation(values: np.ndarray, expected: float, unit: float = 1.0) -> Finding:
     """Decide E[value] = expected from independent replicates, with the difference in `unit`s as the effect size."""
     values = np.asarray(values, dtype=np.float64)
+    _finite(mean=values.mean(), expected=expected)
     error = float(values.std(ddof=1) / math.sqrt(len(values)))
     difference = float(values.mean() - expected)
     z = difference / error if error > 0 else math.copysign(math.inf, difference) if difference else 0.0
@@ -68,6 +82,7 @@ def expectation(values: np.ndarray, expected: float, unit: float = 1.0) -> Findi
 
 def correlation(value: float, runs: int) -> Finding:
     """Decide that two quantities are uncorrelated by their sample correlation: |r| sqrt(R) is a z."""
+    _finite(correlation=value)
     z = float(value) * math.sqrt(runs)
     verdict = REFUTED if abs(z) > Z_LIMIT else SUPPORTED if runs >= ENOUGH else INCONCLUSIVE
     return Finding(verdict, {"correlation": float(value), "z": z, "runs": runs})
@@ -75,6 +90,7 @@ def correlation(value: float, runs: int) -> Finding:
 
 def distribution(values: np.ndarray, law: Any) -> Finding:
     """Decide that independent values follow `law` (a frozen scipy distribution) by Kolmogorov and Smirnov's test."""
+    _finite(mean=np.mean(values))
     test = stats.kstest(np.asarray(values), law.cdf)
     enough = len(values) >= ENOUGH
     verdict = REFUTED if test.pvalue < P_LIMIT else SUPPORTED if enough else INCONCLUSIVE

@@ -42,11 +42,14 @@ def variance_slack(t: Values, number: int, delta: float) -> Values:
 
 
 def misses(bias: np.ndarray, ratio: np.ndarray, t: int, delta: float, shrink: float = 1.0) -> np.ndarray:
-    """Return where Theorem 5's event fails. `bias`: (μ̂-μ*)/√κ*; `ratio`: κ̂/κ*; `shrink` divides a² (controls)."""
+    """Return where Theorem 5's event fails; what is not a number fails. `bias`: (μ̂-μ*)/√κ*; `ratio`: κ̂/κ*.
+
+    `shrink` divides a² (controls).
+    """
     a, b = mean_factor(t, FUNCTIONS, delta), variance_slack(t, FUNCTIONS, delta)
     scaled = FUNCTIONS * ratio / (FUNCTIONS - t)
-    outside = (scaled <= 1 - 2 * np.sqrt(b)) | (scaled >= 1 + 2 * np.sqrt(b) + 2 * b)
-    return (bias**2 >= a**2 / shrink) | outside
+    inside = (scaled > 1 - 2 * np.sqrt(b)) & (scaled < 1 + 2 * np.sqrt(b) + 2 * b)
+    return ~((bias**2 < a**2 / shrink) & inside)
 
 
 class Setting:

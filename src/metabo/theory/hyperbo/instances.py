@@ -83,7 +83,7 @@ def _direct(
         f = rng.standard_normal(ARMS)
         for version, delta in bad:
             arm, bound = _query(theorem, versions[version][delta], mean, variance, float(f.max()))
-            bad[version, delta] += int(f.max() - f[arm] > bound)
+            bad[version, delta] += int(not f.max() - f[arm] <= bound)
     where = {"arms": ARMS, "functions": FUNCTIONS, "method": "all arms drawn"}
     return {
         version: [cell(probability(bad[version, d], count, d), delta=d, **where) for d in chosen]
@@ -126,9 +126,9 @@ def variance_ratio(key: Key[Array, ""], share: float) -> list[Record]:
         high, wide = (_upper(float(variance_slack(iterations, functions, d))) for d in (limit, limit / arms))
         for name, scaled in (("printed ", high * (functions - iterations)), ("", high * (functions - 1))):
             cells[name + "fixed"].append(cell(exact_probability(float(law.sf(scaled)), limit), **where))
-            bad = int((ratio * functions >= scaled).sum())
+            bad = int((~(ratio * functions < scaled)).sum())
             cells[name + "chosen"].append(cell(probability(bad, len(ratio), limit), **where))
-        bad = int((ratio * functions >= wide * (functions - 1)).sum())
+        bad = int((~(ratio * functions < wide * (functions - 1))).sum())
         cells["union"].append(cell(probability(bad, len(ratio), limit), **where))
 
     functions, iterations, delta = STEPS[0]

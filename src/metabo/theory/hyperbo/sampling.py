@@ -114,9 +114,9 @@ def _coverage(key: Key[Array, ""], number: int, t: int, count: int, tables: dict
         error, kappa = got["error"][:, place], got["kappa"][:, place]
         ratio = got["ratio"][:, place] * number / (number - t)
         for name, bound in (("aκ", a * kappa), ("a√κ", a * np.sqrt(kappa)), ("a√κ/10", 0.1 * a * np.sqrt(kappa))):
-            bad = int((np.abs(error) >= bound).sum())
+            bad = int((~(np.abs(error) < bound)).sum())  # what is not a number is a miss
             tables[name].append(cell(probability(bad, count, DELTA), **setting))
-        bad = int(((ratio <= low) | (ratio >= high)).sum())
+        bad = int((~((ratio > low) & (ratio < high))).sum())
         tables["range"].append(cell(probability(bad, count, DELTA), **setting))
 
 

@@ -154,7 +154,7 @@ def theorem17(key: Key[Array, ""], share: float) -> list[Record]:
     )  # fmt: skip
     return [
         statement("Theorem 17", "Regret of PI, Eq. 32", "C.2", [printed, many.printed]),
-        statement("Theorem 17", "Regret of PI, Eq. 32", "C.2", repaired, "repaired"),
+        statement("Theorem 17", "Regret of PI, Eq. 32", "C.2", [*repaired, many.repaired], "repaired"),
         statement("Theorem 17, sign", "PI's numerator is positive (I14)", "C.2", [assumed], "proof step"),
     ]
 
