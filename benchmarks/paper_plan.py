@@ -11,6 +11,7 @@ import json
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -60,15 +61,21 @@ class Job(NamedTuple):
 def jobs(settings: dict[str, Any]) -> set[Job]:
     """List the jobs that compute: what the enabled artefacts read."""
     found = set()
+    known = cache(lambda benchmark, split: config.trainings(settings, benchmark, split))
+
+    def prior(benchmark: str, split: str, method: str) -> Job:
+        place = config.prior_of(settings, benchmark, split, method, lambda _, *place: known(*place))
+        return Job("pretrain", benchmark, *place, "")
+
     for artefact in catalogue.enabled(settings, catalogue.artefacts(settings, catalogue.load(ROOT))):
         b = artefact.benchmark
         for method, acquisition, split in artefact.trajectories:
             found.add(Job("run_bo", b, split, method, acquisition))
-            found.add(Job("pretrain", b, splits.prior_split(split), method, ""))
+            found.add(prior(b, split, method))
         for method, split in artefact.evaluations:
-            found |= {Job("evaluate", b, split, method, ""), Job("pretrain", b, split, method, "")}
+            found |= {Job("evaluate", b, split, method, ""), prior(b, split, method)}
         for method, split in artefact.online:
-            found |= {Job("run_online", b, split, method, ""), Job("pretrain", b, split, method, "")}
+            found |= {Job("run_online", b, split, method, ""), prior(b, split, method)}
     return found
 
 

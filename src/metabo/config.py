@@ -5,16 +5,17 @@ does not re-run the job.
 """
 
 import copy
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from metabo import registry, splits
-from metabo.errors import ConfigError, nearest, unknown
-from metabo.schema import read_yaml, shown, violations
+from metabo import overrides, registry, splits
+from metabo.errors import ConfigError, unknown
+from metabo.files import canonical
+from metabo.schema import read_yaml, violations
 
 SCHEMA = Path("workflow/schemas/config.yaml")
 ACQUISITIONS = registry.literal("acquisition", "ACQUISITIONS")
-OVERRIDABLE = ("model", "pretrain", "policy", "online")
 
 Config = dict[str, Any]
 
@@ -42,8 +43,12 @@ def check(config: Config, root: Path = Path(), papers: list[str] | None = None) 
 
     `papers`: names that `run.papers` may use (from the catalogue), not checked if None.
     """
-    faults = violations(config, read_yaml(root / SCHEMA), "config")
-    faults = faults or [*_name_faults(config, papers), *_override_faults(config)]
+    schema = read_yaml(root / SCHEMA)
+    faults = violations(config, schema, "config") or [
+        *_name_faults(config, papers),
+        *_size_faults(config),
+        *overrides.faults(config["methods"], schema),
+    ]
     if faults:
         raise ConfigError("\n".join(faults))
 
@@ -90,7 +95,7 @@ def download_spec(config: Config, row: dict[str, str]) -> dict[str, Any]:
 def pretrain_spec(config: Config, benchmark: str, split: str, method: str) -> dict[str, Any]:
     """Return what one pre-training job reads: the method's registered settings with the sizes of scale or split."""
     settings = registry.method(method)
-    config = merge(config, {"pretrain": config[splits.entry(split).get("sizes", "pretrain")]})
+    config = {**config, "pretrain": pretrain_sizes(config, split)}
     model = sized(config, settings["model"])
     if model.get("features") and not settings.get("own_features"):
         model |= registry.benchmark(benchmark).get("model", {})
@@ -105,6 +110,41 @@ def pretrain_spec(config: Config, benchmark: str, split: str, method: str) -> di
         "model": model | overrides.get("model", {}),
         "pretrain": sized(config, settings["pretrain"]) | overrides.get("pretrain", {}),
     }
+
+
+def pretrain_sizes(config: Config, split: str) -> dict[str, Any]:
+    """Return the sizes of pre-training on a split: section `pretrain`, with the split's own section laid over it."""
+    own = config[splits.entry(splits.prior_split(split)).get("sizes", "pretrain")]
+    return config["pretrain"] | {key: value for key, value in own.items() if value is not None}
+
+
+def trainings(config: Config, benchmark: str, split: str) -> dict[str, str]:
+    """Return the first registered method of each training on a split; key: all that decides the priors, as text.
+
+    Keys of random streams do not depend on names of methods or splits, so equal settings give equal priors.
+    """
+    found: dict[str, str] = {}
+    for method in registry.methods(ordered=True):
+        found.setdefault(_training(pretrain_spec(config, benchmark, split, method)), method)
+    return found
+
+
+def prior_of(config: Config, benchmark: str, split: str, method: str, known: Callable = trainings) -> tuple[str, str]:
+    """Return the (split, method) whose pre-training job makes the priors of a method on a split: itself, unless the
+    same settings are also those of the split that it is made of, or of a method registered before.
+
+    `known`: `trainings`, or the same with a memory.
+    """
+    wanted = _training(pretrain_spec(config, benchmark, splits.prior_split(split), method))
+    for place in (splits.base(split), splits.prior_split(split)):
+        if wanted in (found := known(config, benchmark, place)):
+            return place, found[wanted]
+    raise AssertionError("a method's training is one of those on its own split")
+
+
+def _training(spec: dict[str, Any]) -> str:
+    module = registry.method(spec["method"])["module"]
+    return canonical({key: value for key, value in spec.items() if key not in ("method", "split")} | {"module": module})
 
 
 def sized(config: Config, settings: dict[str, Any]) -> dict[str, Any]:
@@ -139,14 +179,13 @@ def evaluate_spec(config: Config, benchmark: str, split: str, method: str) -> di
 def bo_spec(config: Config, benchmark: str, split: str, method: str, acquisition: str) -> dict[str, Any]:
     """Return what one Bayesian-optimisation job reads besides its input files."""
     policy = sized(config, registry.method(method)["policy"])
-    sizes = config[splits.entry(splits.prior_split(split)).get("sizes", "pretrain")]
     return {
         "benchmark": benchmark,
         "split": split,
         "method": method,
         "acquisition": acquisition,
         "seed": config["seed"],
-        "seeds": sizes.get("bo_seeds", config["bo"]["seeds"]),
+        "seeds": pretrain_sizes(config, split).get("bo_seeds", config["bo"]["seeds"]),
         "iterations": config["bo"]["iterations"],
         "policy": policy | config["methods"].get(method, {}).get("policy", {}),
         "candidates": splits.entry(split).get("candidates", "all"),
@@ -181,69 +220,11 @@ def _name_faults(config: Config, papers: list[str] | None) -> list[str]:
     return faults
 
 
-def _override_faults(config: Config) -> list[str]:
-    """Check method overrides against the registration: known method, section and parameter, type and range."""
-    faults, known = [], registry.methods()
-    for method, sections in config["methods"].items():
-        if method not in known:
-            faults.append(f"config key 'methods.{method}': {unknown('method', method, known)}")
-            continue
-        registered = registry.method(method)
-        for section, values in sections.items():
-            where = f"methods.{method}.{section}"
-            if section not in OVERRIDABLE:
-                faults.append(
-                    f"config key '{where}' is unknown.{nearest(section, OVERRIDABLE)} Allowed: {', '.join(OVERRIDABLE)}"
-                )
-            elif not isinstance(values, dict):
-                faults.append(f"config key '{where}' is {shown(values)}, must be a mapping")
-            else:
-                faults += _parameter_faults(where, values, sized(config, registered.get(section, {})))
-    return faults
-
-
-RANGES: dict[str, dict[str, Any]] = {
-    "batch": {"minimum": 1},
-    "steps": {"minimum": 1},
-    "refit_steps": {"minimum": 1},
-    "matched_points": {"minimum": 0},
-    "nll_weight": {"minimum": 0},
-    "outputs": {"enum": registry.literal("training", "OUTPUTS")},
-    "retrain_steps": {"minimum": 1},
-    "starts": {"minimum": 2},
-    "polish": {"minimum": 1},
-    "polish_steps": {"minimum": 1},
-    "learning_rate": {"exclusiveMinimum": 0},
-    "features": {"items": {"type": "integer", "minimum": 1}},
-    "mean": {"enum": registry.literal("gp.model", "MEANS")},
-    "kernel": {"enum": registry.literal("gp.model", "KERNELS")},
-    "objective": {"enum": sorted(registry.literal("methods.pretrained", "OBJECTIVES"))},
-    **{key: {"minimum": 1} for key in ("episodes", "horizon", "minibatches", "epochs", "evaluate_every", "gp_steps")},
-    **{key: {"minimum": 0} for key in ("candidates", "points", "gp_points", "value_weight", "entropy_weight")},
-    **{key: {"minimum": 0, "maximum": 1} for key in ("discount", "smoothing")},
-    **{key: {"exclusiveMinimum": 0} for key in ("clip", "min_regret")},
-    **{key: {"minimum": 1} for key in ("members", "embedding", "random_features")},
-    **{key: {"items": {"type": "integer", "minimum": 1}} for key in ("shared", "unshared")},
-    "ridge": {"exclusiveMinimum": 0},
-    "hidden": {"minItems": 1, "items": {"type": "integer", "minimum": 1}},
-}
-"""What values a method's setting may have, beyond the type of the registered one."""
-
-
-def _parameter_faults(where: str, values: Config, registered: Config) -> list[str]:
-    faults = []
-    for key, value in values.items():
-        if key not in registered:
-            allowed = ", ".join(sorted(registered)) or "nothing: this method has no settings here"
-            faults.append(f"config key '{where}.{key}' is unknown.{nearest(key, registered)} Allowed: {allowed}")
-        else:
-            faults += violations(value, _like(registered[key]) | RANGES.get(key, {}), "config", f"{where}.{key}")
-    return faults
-
-
-def _like(value: Any) -> dict[str, Any]:
-    """Return the schema of values of the same type as a registered one."""
-    if isinstance(value, list):
-        return {"type": "array", "items": _like(value[0]) if value else {}}
-    names = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): ["number", "null"]}
-    return {"type": names[type(value)]} if type(value) in names else {}
+def _size_faults(config: Config) -> list[str]:
+    """Check the sections of sizes that the splits name, and the sizes that the methods name."""
+    sections = {name: splits.entry(name).get("sizes", "pretrain") for name in splits.names()}
+    return [
+        f"splits.yaml: 'sizes' of split '{name}': {unknown('section of config.yaml', section, config)}"
+        for name, section in sections.items()
+        if not isinstance(config.get(section), dict)
+    ]

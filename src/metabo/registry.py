@@ -40,9 +40,12 @@ def _merged(name: str, entries: dict[str, Entry]) -> Entry:
     return _merged(model, entries) | own
 
 
-def methods(part: str | None = None) -> list[str]:
-    """List the registered methods, or those that have a `part`: "policy_module" (BO on a table), "online_module"."""
-    return sorted(name for name, entry in _methods().items() if part is None or entry.get(part))
+def methods(part: str | None = None, ordered: bool = False) -> list[str]:
+    """List the registered methods, or those that have a `part`: "policy_module" (BO on a table), "online_module".
+
+    By name; `ordered`: as they are registered."""
+    names = [name for name, entry in _methods().items() if part is None or entry.get(part)]
+    return names if ordered else sorted(names)
 
 
 def method(name: str) -> Entry:

@@ -4,26 +4,46 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from metabo import registry
 from metabo.errors import ConfigError, unknown
+from metabo.schema import read_yaml, violations
 
 SPLITS = Path(__file__).with_name("splits.yaml")
-KEYS = {"base", "points", "tasks", "rows", "sizes", "prior", "candidates", "benchmarks"}
+NAME, COUNT, POOL = {"type": "string"}, {"type": "integer", "minimum": 1}, {"enum": ["all", "matched"]}
+SCHEMA = {
+    "type": "object",
+    "additionalProperties": {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "base": NAME,
+            "points": COUNT,
+            "tasks": COUNT,
+            "rows": POOL,
+            "sizes": NAME,
+            "prior": NAME,
+            "candidates": POOL,
+            "benchmarks": {"type": "array", "minItems": 1, "uniqueItems": True, "items": NAME},
+        },
+    },
+}
+"""What may stand in `splits.yaml`, where each key is described."""
 
 
 @cache
 def _splits() -> dict[str, dict[str, Any]]:
-    entries = yaml.safe_load(SPLITS.read_text())
-    for name, own in entries.items():
-        if surplus := set(own) - KEYS:
-            raise ConfigError(
-                f"{SPLITS.name}: split '{name}' has unknown keys {sorted(surplus)}; known: {sorted(KEYS)}"
-            )
+    entries = read_yaml(SPLITS)
+    faults = violations(entries, SCHEMA, SPLITS.name)
+    for name, own in entries.items() if not faults else ():
         for key in ("base", "prior"):
             if own.get(key, name) not in entries:
-                raise ConfigError(f"{SPLITS.name}: '{key}' of split '{name}' is '{own[key]}', which is no split there")
+                faults.append(f"{SPLITS.name}: '{key}' of split '{name}': {unknown('split', own[key], entries)}")
+        for benchmark in own.get("benchmarks", []):
+            if benchmark not in registry.benchmarks():
+                fault = unknown("benchmark", benchmark, registry.benchmarks())
+                faults.append(f"{SPLITS.name}: 'benchmarks' of split '{name}': {fault}")
+    if faults:
+        raise ConfigError("\n".join(faults))
     return entries
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from metabo import catalogue, config
+from metabo import catalogue, config, registry
 from metabo.errors import ConfigError
 
 ROOT = Path(__file__).parents[2]
@@ -134,3 +134,12 @@ def test_ids_are_figures_tables_and_artefacts_beyond_the_paper(load):
     assert "hyperbo_x77" in load(hyperbo_x77=load.entries["hyperbo_tab03"])
     with pytest.raises(ConfigError, match="hyperbo_y01"):
         load(hyperbo_y01=load.entries["hyperbo_tab03"])
+
+
+def test_every_check_and_every_study_is_shown_by_some_artefact():
+    entries = catalogue.load(ROOT).values()
+    for paper in registry.papers_with_checks():
+        shown = [name for e in entries if e["paper"] == paper for name in e.get("inputs", {}).get("theory", [])]
+        assert sorted(shown) == registry.checks(paper)
+    studied = {name for entry in entries for name in entry.get("inputs", {}).get("studies", [])}
+    assert sorted(studied) == registry.studies()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from metabo import catalogue, config, registry
+from metabo import catalogue, config, registry, splits
 from metabo.errors import ConfigError
 from metabo.schema import violations
 
@@ -135,7 +135,7 @@ STUDIES = yaml.safe_load((ROOT / "config.yaml").read_text())["studies"]
 SIZES = {
     *("benchmarks.tables.pool", "benchmarks.tables.spaces", "benchmarks.hpob.max_points", "benchmarks.hpob.spaces"),
     *("pretrain.seeds", "pretrain.adam_steps", "pretrain.lbfgs_steps", "pretrain.matched_points"),
-    *(f"{section}.{key}" for section in ("sweep", "crossing") for key in ("seeds", "adam_steps", "lbfgs_steps")),
+    *(f"{section}.{key}" for section in ("sweep", "crossing") for key in ("seeds", "adam_steps")),
     *("crossing.short_adam_steps", "crossing.short_lbfgs_steps", "crossing.bo_seeds"),
     *("bo.iterations", "bo.seeds", "bo.refit_steps", "benchmarks.hpob_mini.max_points"),
     *(f"maf.{key}" for key in ("iterations", "episodes", "horizon", "candidates", "minibatches", "learning_rate")),
@@ -270,22 +270,19 @@ READ_BY = {
     "benchmarks.hpob.spaces": (["4796"], {"data/hpob"}),
     "benchmarks.hpob.mirrors": (["https://mirror"], {"download/hpob"}),
     "benchmarks.hpob.max_points": (99, {"data/hpob"}),
-    "pretrain.seeds": (7, jobs("pretrain", EVERY)),
+    "pretrain.seeds": (7, jobs("pretrain", EVERY) | reduced("sweep")),
     "pretrain.adam_steps": (77, jobs("pretrain", (*ADAM, "h_nll_online"))),
-    "pretrain.lbfgs_steps": (77, jobs("pretrain", (*LBFGS, "h_ekl_online"))),
+    "pretrain.lbfgs_steps": (77, jobs("pretrain", (*LBFGS, "h_ekl_online")) | {"sweep/h_ekl", "crossing/h_ekl"}),
     "pretrain.matched_points": (
         77,
         jobs("pretrain", LBFGS) | {"sweep/h_ekl", "crossing/h_ekl", "crossing/h_ekl_short"},
     ),
-    "sweep.seeds": (7, reduced("sweep")),
     "sweep.adam_steps": (7, {"sweep/h_nll"}),
-    "sweep.lbfgs_steps": (7, {"sweep/h_ekl"}),
     "crossing.seeds": (7, CROSSED),
     "crossing.short_adam_steps": (7, {"crossing/h_nll_short"}),
     "crossing.short_lbfgs_steps": (7, {"crossing/h_ekl_short"}),
     "crossing.bo_seeds": (7, CROSSED_BO),
     "crossing.adam_steps": (7, {"crossing/h_nll"}),
-    "crossing.lbfgs_steps": (7, {"crossing/h_ekl"}),
     **{f"maf.{key}": (value, jobs("pretrain", ("maf",))) for key, value in MAF.items()},
     **{f"{m}.steps": (77, jobs("pretrain", (m, f"{m}_online"))) for m in NETWORKS},
     **{f"{m}.retrain_steps": (77, jobs("bo", (m,)) | online((f"{m}_online",))) for m in NETWORKS},
@@ -358,6 +355,55 @@ def test_specs_hold_the_registered_settings_with_the_sizes_of_the_scale(good):
     assert registry.method("h_nll")["pretrain"]["steps"] == "@pretrain.adam_steps"
 
 
+def test_a_section_of_a_split_is_laid_over_the_sizes_of_pre_training(good):
+    whole = put(good, "pretrain", {"seeds": 2, "adam_steps": 20, "lbfgs_steps": 3, "matched_points": 4})
+    over = put(whole, "sweep", {"adam_steps": 7, "lbfgs_steps": None})
+    assert config.pretrain_sizes(over, "held_out") == whole["pretrain"]
+    assert config.pretrain_sizes(over, "held_out_sweep") == whole["pretrain"] | {"adam_steps": 7}
+    crossed = put(over, "crossing.bo_seeds", None)
+    assert config.bo_spec(crossed, "tables", "crossed", "h_nll", "pi")["seeds"] == good["bo"]["seeds"]
+    assert config.bo_spec(over, "tables", "crossed", "h_nll", "pi")["seeds"] == good["crossing"]["bo_seeds"]
+
+
+def test_priors_of_equal_settings_are_made_by_one_job(good):
+    def place(method, split, settings=good, benchmark="pd1_mini"):
+        return config.prior_of(settings, benchmark, split, method)
+
+    assert place("h_nll", "held_out") == ("held_out", "h_nll")
+    assert place("h_nll_linear_32", "held_out_sweep") == ("held_out_sweep", "h_nll")
+    assert place("h_nll_zero_32", "held_out_sweep") == ("held_out_sweep", "fsbo")
+    assert place("h_ekl_linear_32", "held_out_sweep") == ("held_out", "h_ekl"), "no split of its sizes: L-BFGS"
+    assert place("mimo", "held_out_sweep") == ("held_out", "mimo")
+    assert place("h_nll", "held_out_points_10", benchmark="hpob_mini") == ("held_out_points_10", "h_nll")
+    assert place("h_nll", "crossed_candidates") == ("crossed", "h_nll")
+    wider = put(good, "methods", {"h_nll": {"model": {"features": [64]}}})
+    assert place("h_nll_linear_32", "held_out_sweep", wider) == ("held_out_sweep", "h_nll_linear_32")
+    assert place("h_nll", "held_out_sweep", put(good, "sweep", {})) == ("held_out", "h_nll")
+
+
+def test_a_split_with_sizes_that_are_no_section_is_told(good, monkeypatch):
+    monkeypatch.setattr(splits, "entry", lambda name: {"sizes": "sweeps"} if name == "others_sweep" else {})
+    with pytest.raises(ConfigError, match=r"'sizes' of split 'others_sweep': unknown section .*'sweeps'.*sweep"):
+        config.check(good, ROOT)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("a: {point: 3}", r"key 'a.point' is unknown.*points"),
+        ("a: {points: 0}", r"key 'a.points'"),
+        ("a: {rows: match}", r"key 'a.rows' is the text 'match', must be one of: all, matched"),
+        ("a: {base: b}", r"'base' of split 'a': unknown split 'b'"),
+        ("a: {benchmarks: [pd2]}", r"'benchmarks' of split 'a': unknown benchmark 'pd2'.*pd1"),
+    ],
+)
+def test_a_faulty_table_of_splits_is_told(tmp_path, monkeypatch, entry, message):
+    (tmp_path / "splits.yaml").write_text(entry)
+    monkeypatch.setattr(splits, "SPLITS", tmp_path / "splits.yaml")
+    with pytest.raises(ConfigError, match=message):
+        splits._splits.__wrapped__()
+
+
 def test_a_size_that_names_no_key_is_refused(good):
     with pytest.raises(ConfigError, match=r"methods.yaml: '@pretrain.adam_stepz' names no key"):
         config.sized(good, {"steps": "@pretrain.adam_stepz"})
@@ -371,6 +417,8 @@ def test_a_size_that_names_no_key_is_refused(good):
         ("h_nll", "pretrain", "learning_rate", -1.0),
         ("h_nll", "pretrain", "objective", "nlll"),
         ("h_ekl", "pretrain", "matched_points", -1),
+        ("mimo", "pretrain", "steps", -1),
+        ("maf", "model", "hidden", []),
         ("h_nll", "model", "features", [0]),
         ("h_nll", "model", "kernel", "matern99"),
         ("h_nll", "model", "mean", "zer0"),
@@ -379,6 +427,12 @@ def test_a_size_that_names_no_key_is_refused(good):
 def test_an_override_out_of_range_is_refused(good, method, section, key, value):
     with pytest.raises(ConfigError, match=rf"methods\.{method}\.{section}\.{key}"):
         config.check(put(good, "methods", {method: {section: {key: value}}}), ROOT)
+
+
+def test_an_override_has_the_range_of_the_size_that_it_replaces(good):
+    config.check(put(good, "methods", {"mimo": {"pretrain": {"steps": 0}}}), ROOT)  # 0: all epochs
+    with pytest.raises(ConfigError, match=r"methods\.h_nll\.pretrain\.steps"):
+        config.check(put(good, "methods", {"h_nll": {"pretrain": {"steps": 0}}}), ROOT)
 
 
 def test_a_scale_needs_its_overlay():

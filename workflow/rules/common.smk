@@ -1,4 +1,6 @@
 # Names shared by the rules: result paths, checked configuration, code inputs, start and target checks.
+from functools import cache
+
 from metabo import catalogue, codegraph, guard, registry, splits
 from metabo import config as settings
 from metabo.errors import MetaboError, unknown
@@ -47,8 +49,17 @@ def memory(wildcards):
     return registry.benchmark(wildcards.benchmark).get("memory_mb", 3000)
 
 
+@cache
+def trainings(benchmark, split):
+    return settings.trainings(config, benchmark, split)
+
+
+@cache
 def prior_file(benchmark, split, method):
-    return f"{OUT}/priors/{benchmark}/{splits.prior_split(split)}/{method}.npz"
+    """Return the priors of a method on a split; those of equal settings are one file, so they are trained once."""
+    known = lambda config, *place: trainings(*place)
+    place, trainer = settings.prior_of(config, benchmark, split, method, known)
+    return f"{OUT}/priors/{benchmark}/{place}/{trainer}.npz"
 
 
 def prior_files(artefact):

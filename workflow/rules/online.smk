@@ -5,7 +5,7 @@ ONLINE = "{benchmark}/{split}/{method}"
 rule run_online:
     input:
         data=OUT + "/data/{benchmark}.npz",
-        prior=OUT + f"/priors/{ONLINE}.npz",
+        prior=lambda w: prior_file(w.benchmark, w.split, w.method),
         code=lambda w: or_stop(code, "online", {"method": w.method, "benchmark": w.benchmark}),
     output:
         table=OUT + f"/online/{ONLINE}.parquet",

@@ -29,7 +29,7 @@ rule pretrain:
 rule evaluate:
     input:
         data=OUT + "/data/{benchmark}.npz",
-        prior=OUT + f"/priors/{PRIOR}.npz",
+        prior=lambda w: prior_file(w.benchmark, w.split, w.method),
         code=lambda w: code("evaluate", {"method": w.method}),
     output:
         table=OUT + f"/evaluation/{PRIOR}.parquet",
