@@ -1,6 +1,5 @@
 """What the notebooks share: find and check their inputs, say where these come from, save figure and numbers."""
 
-import json
 import os
 import re
 import shlex
@@ -12,7 +11,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from metabo import __version__, files, metrics, provenance, registry, results, splits
+from metabo import __version__, files, metrics, provenance, registry, results, sidecars, splits
 from metabo.errors import DataError
 from metabo.plots import style
 from metabo.tasks import Benchmark
@@ -151,9 +150,7 @@ def origins(paths: list[str]) -> pd.DataFrame:
     rows, names = [], [Path(path).name for path in paths]
     for path, name in zip(paths, names, strict=True):
         shown = name if names.count(name) == 1 else f"{Path(path).parent.name}/{name}"
-        # a result that is JSON itself has its sidecar beside it
-        sidecar = Path(path).with_suffix(".meta.json" if name.endswith(".json") else ".json")
-        record: dict[str, Any] = json.loads(sidecar.read_text()) if sidecar.is_file() else {}
+        record: dict[str, Any] = sidecars.of(path)
         git = record.get("git") or {}
         commit = (git.get("commit") or "")[:10] + (" + changes" if git.get("dirty") else "")
         checksums = {Path(p).name: value for p, value in record.get("outputs", {}).items()}
@@ -239,3 +236,11 @@ def show(out: str, title: str, caption: str, benchmark: str = "") -> None:
 
     on = f" Benchmark: {benchmark}." if benchmark else ""
     display(Image(filename=str(Path(out) / "figure.png")), Markdown(f"**{title}.** {caption}{on}"))
+
+
+def show_settings(paths: list[str]) -> None:
+    """Display in the notebook how each method was trained and run (`sidecars.settings_used`), nothing cut off."""
+    from IPython.display import Markdown, display
+
+    with pd.option_context("display.max_colwidth", None, "display.max_columns", None, "display.max_rows", None):
+        display(Markdown(f"**Settings used.** {sidecars.LEGEND}"), sidecars.settings_used(paths))

@@ -11,6 +11,8 @@ import papermill
 import pytest
 import yaml
 
+from metabo import sidecars
+
 ROOT = Path(__file__).parents[2]
 TEMPLATES = sorted((ROOT / "notebooks").rglob("*.ipynb"))
 CATALOGUE = yaml.safe_load((ROOT / "workflow" / "catalogue.yaml").read_text())
@@ -35,7 +37,7 @@ def test_template_is_stripped_and_short(path):
     notebook = json.loads(path.read_text())
     nbformat.validate(nbformat.read(path, as_version=4))
     assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
-    assert len(notebook["cells"]) < 10
+    assert len(notebook["cells"]) <= 10
     assert notebook["metadata"]["kernelspec"]["name"] == "python3"
     ids = [cell["id"] for cell in notebook["cells"]]
     assert len(set(ids)) == len(ids) and all(id.isidentifier() for id in ids)
@@ -65,6 +67,19 @@ def test_parameters_point_at_the_smoke_run_and_papermill_sees_them_all(path):
         place = f"{place}/{given['benchmark']}"
     assert given["out"] == f"results/smoke/{place}/{given['artefact']}"
     assert set(papermill.inspect_notebook(str(path))) == set(given), "papermill cannot parse a line of the cell"
+
+
+@pytest.mark.parametrize("path", [p for p in TEMPLATES if p.parent.name == "shared"], ids=lambda p: p.stem)
+def test_a_comparison_of_methods_ends_with_the_settings_of_all_its_tables(path):
+    given, cells = parameters_cell(path), json.loads(path.read_text())["cells"]
+    tables = [name for name in TABLES if given.get(name)]
+    found = [i for i, cell in enumerate(cells) if "show_settings(" in "".join(cell["source"])]
+    if not tables:
+        assert not found
+        return
+    listed = tables[0] if len(tables) == 1 else f"[{', '.join(f'*{name}' for name in tables)}]"
+    assert found == [len(cells) - 2]
+    assert "".join(cells[-2]["source"]) == f"artefacts.show_settings({listed})" and cells[-2]["id"] == "settings"
 
 
 @pytest.mark.parametrize("id", CATALOGUE)
@@ -161,6 +176,8 @@ def test_template_executes(id, benchmark, tables, inputs, tmp_path):
     text = json.dumps(notebook, ensure_ascii=False)
     assert "image/png" in text and f"{parameters['caption']}{of}" in text
     assert ("no sidecar" in text) == bool(entry.get("inputs") or benchmark)
+    if entry["notebook"].startswith("shared/"):
+        assert (sidecars.LEGEND in text) == bool(TABLES.keys() & entry.get("inputs", {}).keys())
     streams = [o for c in notebook["cells"] for o in c.get("outputs", []) if o.get("name") == "stderr"]
     assert streams == [], "a cell warns"
 

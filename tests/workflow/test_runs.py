@@ -244,9 +244,9 @@ class TestPd1:
     """A class of its own: --dist loadscope may give it to another worker."""
 
     def test_the_archive_runs_from_the_download_to_the_figures(self, make, archives):
-        names = ("fig07", "fig08", "fig09", "fig10", "tab03", "tab04", "tab05", "tab06", "x02")
+        names = ("fig10", "tab03", "tab04", "tab06", "x02")  # the methods that train on other tasks; all: smoke run
         made = make("pd1", names, archives.write_pd1, {})
-        assert len(made) == 9 and all(files == FILES for files in made.values()), made
+        assert len(made) == 5 and all(files == FILES for files in made.values()), made
 
 
 class TestHpob:
@@ -254,5 +254,5 @@ class TestHpob:
 
     def test_the_archive_runs_from_the_download_to_the_figures(self, make, archives):
         overlay = {"benchmarks": {"hpob": {"spaces": ["4796", "5860"]}}}
-        made = make("hpob", ("fig15", "fig16", "fig17", "x02"), archives.write_hpob, overlay)
-        assert len(made) == 4 and all(files == FILES for files in made.values()), made
+        made = make("hpob", ("tab07", "x02"), archives.write_hpob, overlay)
+        assert len(made) == 2 and all(files == FILES for files in made.values()), made
