@@ -92,6 +92,10 @@ def start_run():
     """Refuse a second run in this folder; called before the first job, not in a dry run."""
     if workflow.is_main_process:
         or_stop(guard.claim_folder, Path(".cache/run.lock"))
+    if workflow.local_exec:
+        # Its limit of starts per second makes Snakemake (9.27) look at every ready job each second, once more for each
+        # job that has finished: after 130 jobs that took all of a core. On a cluster it spares the queue.
+        workflow.scheduler.job_rate_limiter = None
 
 
 def refuse_target(name):
