@@ -1,14 +1,22 @@
 """The crossed study: cells, intervals, variance components and effects against hand-made and simulated references."""
 
+import dataclasses
 import itertools
+import json
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
+from metabo import artefacts, splits
 from metabo.errors import ConfigError, DataError
-from metabo.metrics import crossing
+from metabo.metrics import crossing, crossing_priors
+from metabo.plots.crossing import described
+from metabo.reduction import Past
+from metabo.tasks import Fold
+from metabo.training import moments, prior_keys, training_sets
+from tests import tiny
 
 SPLITS = ("crossed", "crossed_matched", "crossed_candidates", "crossed_matched_candidates")
 TASKS = {"a1": "without a", "a2": "without a", "b": "without b"}
@@ -171,8 +179,8 @@ def test_comparisons_by_hand():
     assert (counted["settings"], counted["lower"], counted["higher"]) == (1, 1, 0)
 
 
-def test_a_new_task_has_the_wider_interval():
-    """A difference that depends on the task: certain on this suite, open for a new task."""
+def test_a_new_data_set_has_the_wider_interval():
+    """A difference that depends on the task: certain on this suite, open for a new data set."""
     ekl = np.zeros((4, 1, 3)) + 1e-3 * np.arange(4)[:, None, None]
     other = np.broadcast_to([-1.0, 1.0, 6.0], (4, 1, 3))
     cells = [(m, "matched", "all", "more", "pi") for m in ("h_ekl", "h_nll")]
@@ -180,6 +188,104 @@ def test_a_new_task_has_the_wider_interval():
     assert row["high"] < 0 < row["high_new"] and row["flipped"] == 0
     counted = crossing.verdicts(pd.DataFrame([row])).iloc[0]
     assert (counted["lower"], counted["lower_new"]) == (1, 0)
+
+
+def test_tasks_of_one_fold_are_no_evidence_of_their_own():
+    """Nine tasks of three data sets, on each of which all agree: three numbers, not nine."""
+    values = np.repeat([1.0, 2.0, 4.0], 3) + 1e-3 * np.random.default_rng(0).normal(size=(4, 1, 9))
+    cells = [(m, "matched", "all", "more", "pi") for m in ("h_ekl", "h_nll")]
+    study = made(np.stack([0 * values, values]), cells, np.repeat([0, 1, 2], 3))
+    row = crossing.comparisons(study, "h_ekl", seed=0, resamples=20_000).iloc[0]
+    reference = stats.ttest_1samp([-1.0, -2.0, -4.0], 0).confidence_interval(0.95)
+    assert row[["low_new", "high_new"]].tolist() == pytest.approx([reference.low, reference.high], abs=0.1)
+
+
+def test_intervals_for_a_new_data_set_cover_it():
+    """300 studies of the folds of pd1_mini, whose tasks share data set and priors; the true difference is 0."""
+    folds, rng, covered = np.repeat(np.arange(7), (2, 6, 2, 4, 6, 2, 2)), np.random.default_rng(11), 0
+    cells = [(m, "matched", "all", "more", "pi") for m in ("h_ekl", "h_nll")]
+    for seed in range(300):
+        of_set = 0.7 * rng.normal(size=7)[folds]
+        values = simulate(rng, (0.5, 0.5, 0.3, 0.2), folds, 5, 2) + of_set
+        study = made(np.stack([values, 0 * values]), cells, folds)
+        row = crossing.comparisons(study, "h_ekl", seed, resamples=300).iloc[0]
+        covered += row["low_new"] <= 0 <= row["high_new"]
+    assert 0.91 <= covered / 300 <= 0.985
+
+
+def run_records(tmp_path, method, split, acquisition, steps, matched_points=None):
+    """Write the sidecars of one table and of its priors, as the stages do; return the table's path."""
+    pretrain = {"objective": "ekl" if "ekl" in method else "nll", "steps": steps}
+    pretrain |= {"learning_rate": 1e-3} if matched_points is None else {"matched_points": matched_points}
+    prior = tmp_path / "priors" / splits.prior_split(split) / f"{method}.npz"
+    prior.parent.mkdir(parents=True, exist_ok=True)
+    record = {"stage": "pretrain", "spec": {"pretrain": pretrain, "seeds": 5}, "outputs": {str(prior): "1"}}
+    prior.with_suffix(".json").write_text(json.dumps(record))
+    path = tmp_path / "bo" / split / f"{method}-{acquisition}.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    spec = {"split": split, "method": method, "acquisition": acquisition, "seeds": 2, "iterations": 9}
+    path.with_suffix(".json").write_text(json.dumps({"spec": spec, "inputs": {str(prior): "1"}}))
+    return str(path)
+
+
+def test_what_priors_were_trained_with_is_read_from_the_sidecars(tmp_path):
+    base = tiny.benchmark()
+    folds = (Fold("f", "plane", ("b", "flat"), ("a",)), Fold("g", "plane", ("a", "b"), ("flat",)))
+    benchmark = dataclasses.replace(base, splits={"held_out": folds})
+    write = lambda *run: run_records(tmp_path, *run)  # noqa: E731
+    paths = [write("h_ekl", split, a, 70, 4) for split in ("crossed", "crossed_candidates") for a in ("pi", "ei")]
+    paths += [write("h_ekl_short", "crossed", "pi", 7, 4), write("ablr", "crossed", "pi", 300)]
+    paths += [write("ablr", "crossed_matched", "pi", 300), str(tmp_path / "crossed" / "h_nll-pi.parquet")]
+    found = crossing_priors.trained(paths, benchmark).set_index(["learner", "steps"])
+    columns = ["optimiser", "number", "priors", "least", "most", "settings"]
+    expected = {
+        ("h_ekl, matched points", "more"): ["L-BFGS", 70, 5, 8, 8, 4],  # 4 of 6 points of two tasks
+        ("h_ekl, matched points", "fewer"): ["L-BFGS", 7, 5, 8, 8, 1],
+        ("ablr, all points", "more"): ["Adam", 300, 5, 19, 25, 1],  # 11 + 8 and 14 + 11 rows
+        ("ablr, matched points", "more"): ["Adam", 300, 5, 12, 12, 1],
+    }
+    for key, values in expected.items():
+        assert found.loc[key, columns].tolist() == values
+    unknown = found.loc[("h_nll, all points", "more")]
+    assert pd.isna(unknown["number"]) and (unknown["least"], unknown["most"]) == (19, 25)
+    numbers = artefacts.numbers({"training": found.reset_index().drop(columns="optimiser")})
+    assert numbers.loc[numbers["quantity"] == "number", "value"].isna().sum() == 1
+    text = described(found.reset_index())
+    assert (
+        "H-EKL, matched points: pre-training steps 70 (more), 7 (fewer), L-BFGS; task-rows that a prior sees: 8;"
+        in text
+    )
+    assert "settings: 5; sets of priors that these share: 2, each of 5 seeds" in text and "sees: 19 to 25;" in text
+    assert "H-NLL, all points: pre-training steps unknown (more), unknown optimiser" in text
+    assert text.endswith("equally many task-rows? no.")
+    capless = found.reset_index().assign(least=12, most=12)
+    assert described(capless).endswith("equally many task-rows? yes.")
+    assert described(found.reset_index().assign(least=pd.NA)).endswith("equally many task-rows? unknown.")
+    paths.append(write("ablr_short", "crossed", "pi", 30))
+    write("ablr_short", "crossed_matched", "pi", 31)
+    crossing_priors.trained([*paths, str(tmp_path / "bo/crossed_matched/ablr_short-pi.parquet")], benchmark)
+    other = tmp_path / "elsewhere"
+    again = [*paths, run_records(other, "ablr_short", "crossed_candidates", "pi", 31)]
+    with pytest.raises(DataError, match="priors of 'ablr, all points', fewer steps, were not all trained alike"):
+        crossing_priors.trained(again, benchmark)
+
+
+@pytest.mark.parametrize(("rows", "limit"), [("all", 0), ("matched", 0), ("matched", 4)])
+def test_task_rows_are_those_that_training_reads(rows, limit):
+    base = tiny.benchmark()
+    folds = (Fold("f", "plane", ("b", "flat"), ("a",)), Fold("g", "plane", ("a", "b", "flat"), ("point",)))
+    benchmark = dataclasses.replace(base, splits={"held_out": folds})
+    split = "crossed_matched" if rows == "matched" else "crossed"
+    found = crossing_priors.task_rows(benchmark, split, rows == "matched", limit)
+    (training,) = training_sets(benchmark, Past("held_out", rows=rows), seeds=1)
+    if limit:
+        data = moments(training, prior_keys(training, 0, 1), limit)
+        read = [int(data.mask[f].sum()) * len(fold.train) for f, fold in enumerate(folds)]
+    else:
+        read = [int(np.asarray(training.past(f, 0).mask).sum()) for f in range(2)]
+    assert found == read
+    with pytest.raises(ConfigError, match="split 'held_out_points_10' draws points or tasks"):
+        crossing_priors.task_rows(benchmark, "held_out_points_10", False)
 
 
 def test_stability_by_hand():

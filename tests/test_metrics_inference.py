@@ -1,5 +1,6 @@
 """Correlation, bootstrap and variance split against SciPy, closed forms and simulations with known answers."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -39,7 +40,12 @@ def test_pearson_where_it_is_undefined():
     assert metrics.pearson(np.arange(6.0), -2 * np.arange(6.0))[:3] == pytest.approx((-1, -1, -1))
 
 
-def test_bootstrap_with_fixed_tasks_equals_full_enumeration():
+def half_width(found: metrics.Difference) -> float:
+    assert found.high - found.estimate == pytest.approx(found.estimate - found.low)
+    return (found.high - found.low) / 2
+
+
+def test_resampled_repetitions_agree_with_full_enumeration():
     """Three repetitions: the 27 equally likely resamples give the exact bootstrap distribution."""
     a = np.array([[1.0, 2.0], [4.0, 6.0], [0.0, 9.0]])
     b = np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 2.0]])
@@ -47,41 +53,92 @@ def test_bootstrap_with_fixed_tasks_equals_full_enumeration():
     exact = np.array([d[list(i)].mean() for i in itertools.product(range(3), repeat=3)])
     found = metrics.paired_difference(a, b, np.random.default_rng(0), tasks="fixed")
     assert found.estimate == pytest.approx((a - b).mean())
-    # 2.5 % of 27 resamples is below 1/27, the share of the smallest value, so the bounds are the extremes.
-    assert (found.low, found.high) == pytest.approx((exact.min(), exact.max()))
+    assert half_width(found) == pytest.approx(4.302653 * exact.std() * np.sqrt(3 / 2), rel=0.02)
+    # and that is Student's t interval of the three means
+    assert half_width(found) == pytest.approx(4.302653 * d.std(ddof=1) / np.sqrt(3), rel=0.02)
 
 
-def test_bootstrap_standard_error_of_each_treatment_of_tasks():
-    """Width of the interval against the standard error that each scheme implies, computed directly.
+def test_resampled_folds_agree_with_full_enumeration():
+    """Three folds of two, one and three tasks: 27 resamples of sums and sizes, whatever the repetitions."""
+    rng = np.random.default_rng(2)
+    d, folds = rng.normal(size=(4, 6)), np.array([5, 5, 0, 2, 2, 2])
+    parts = [d.mean(axis=0)[folds == f] for f in (0, 2, 5)]
+    exact = np.array([np.concatenate([parts[f] for f in i]).mean() for i in itertools.product(range(3), repeat=3)])
+    found = metrics.paired_difference(d, 0 * d, np.random.default_rng(0), folds=folds)
+    assert found.estimate == pytest.approx(d.mean())
+    assert half_width(found) == pytest.approx(4.302653 * exact.std() * np.sqrt(3 / 2), rel=0.02)
 
-    d_qk = u_q + v_k + w_qk. Fixed: var(row means)/Q. Nested: that plus the mean row variance / (Q K).
-    Crossed: row part + column part + remainder, each with its own number of draws.
+
+def test_standard_error_of_each_treatment_of_tasks():
+    """Half width over t against the standard error that each scheme implies, computed directly.
+
+    Fixed: means of repetitions; nested with one task per fold: means of tasks; crossed: row part + column part +
+    remainder, each with its own number of draws.
     """
     rng = np.random.default_rng(3)
     q, k = 30, 20
     d = rng.normal(size=(q, 1)) + 2 * rng.normal(size=(1, k)) + 0.5 * rng.normal(size=(q, k))
     rows, columns = d.mean(axis=1), d.mean(axis=0)
     rest = d - rows[:, None] - columns + d.mean()
-    variance = {
-        "fixed": rows.var() / q,
-        "nested": rows.var() / q + d.var(axis=1).mean() / (q * k),
-        "crossed": rows.var() / q + columns.var() / k + rest.var() / (q * k),
-    }
-    for tasks, v in variance.items():
+    both = rows.var() / q + columns.var() / k + rest.var() / (q * k)
+    variance = {"fixed": (rows.var() / q, q), "nested": (columns.var() / k, k), "crossed": (both, k)}
+    for tasks, (v, n) in variance.items():
         found = metrics.paired_difference(d, np.zeros_like(d), np.random.default_rng(4), tasks=tasks)
-        assert (found.high - found.low) / (2 * 1.959964) == pytest.approx(np.sqrt(v), rel=0.05), tasks
+        expected = stats.t.ppf(0.975, n - 1) * np.sqrt(v * n / (n - 1))
+        assert half_width(found) == pytest.approx(expected, rel=0.03), tasks
+    together = metrics.paired_difference(d, 0 * d, np.random.default_rng(4), "nested", folds=np.zeros(k))
+    assert together == metrics.paired_difference(d, 0 * d, np.random.default_rng(4), "crossed")  # one fold
 
 
-def test_bootstrap_covers_the_truth():
-    """200 data sets with true difference 0.3, 25 repetitions: the 95 % interval covers it in 86 to 99 % of them."""
-    rng = np.random.default_rng(5)
-    hits = 0
-    for _ in range(200):
-        noise = rng.normal(size=(25, 6)) + rng.normal(size=(25, 1))
-        base = rng.normal(size=(25, 6))
-        found = metrics.paired_difference(base + 0.3 + noise, base, rng, tasks="fixed", resamples=1000)
+SUITE = (2, 6, 2, 4, 6, 2, 2)
+"""Test tasks of the folds of pd1_mini."""
+
+
+def drawn(rng, sizes, sd, q=5):
+    """Draw d_qk = A_fold + a_k + B_{q,fold} + c_qk with the given standard deviations; the true mean is 0."""
+    fold = np.repeat(np.arange(len(sizes)), sizes)
+    shared = sd[0] * rng.normal(size=len(sizes)) + sd[2] * rng.normal(size=(q, len(sizes)))
+    own = sd[1] * rng.normal(size=len(fold)) + sd[3] * rng.normal(size=(q, len(fold)))
+    return shared[:, fold] + own, fold
+
+
+@pytest.mark.parametrize("sd", [(1.0, 0.5, 0.5, 0.5), (0.0, 1.0, 0.3, 0.3), (0.0, 0.0, 1.0, 0.3)])
+@pytest.mark.parametrize("sizes", [SUITE, (1, 1, 1), (4, 4), (9,) * 25])
+def test_folds_cover_a_new_data_set(sizes, sd):
+    """400 simulated studies, true difference 0: a nominal 95 % interval covers it in 91 to 98.5 % of them."""
+    rng, covered, alone = np.random.default_rng(5), 0, 0
+    for _ in range(400):
+        d, fold = drawn(rng, sizes, sd)
+        found = metrics.paired_difference(d, 0 * d, rng, resamples=300, folds=fold)
+        covered += found.low <= 0 <= found.high
+        apart = metrics.paired_difference(d, 0 * d, rng, resamples=300)
+        alone += apart.low <= 0 <= apart.high
+    assert 0.91 <= covered / 400 <= 0.985
+    if len(fold) > len(sizes) and sd[1] < 1:  # tasks that share a lot, taken for independent ones
+        assert alone / 400 < 0.87
+
+
+def test_one_fold_covers_new_tasks_that_share_priors():
+    """d_qk = a_k + b_q + c_qk: tasks and priors both vary; conservative, since both are drawn."""
+    for q, k, sd in ((5, 19, (0.5, 1.0, 0.3)), (5, 19, (1.0, 0.2, 0.3)), (3, 4, (1.0, 1.0, 0.5))):
+        rng, covered = np.random.default_rng(6), 0
+        for _ in range(400):
+            d = sd[0] * rng.normal(size=k) + sd[1] * rng.normal(size=(q, 1)) + sd[2] * rng.normal(size=(q, k))
+            found = metrics.paired_difference(d, 0 * d, rng, resamples=300, folds=np.zeros(k))
+            covered += found.low <= 0 <= found.high
+        assert covered / 400 >= 0.91, (q, k, sd)
+
+
+@pytest.mark.parametrize("q", [3, 5, 25])
+def test_repetitions_cover_this_suite_of_tasks(q):
+    """400 data sets with true difference 0.3; tasks differ, but are the same in all repetitions."""
+    rng, tasks, hits = np.random.default_rng(7), 3 * np.random.default_rng(8).normal(size=6), 0
+    for _ in range(400):
+        noise = rng.normal(size=(q, 6)) + rng.normal(size=(q, 1)) + tasks - tasks.mean()
+        base = rng.normal(size=(q, 6))
+        found = metrics.paired_difference(base + 0.3 + noise, base, rng, tasks="fixed", resamples=300)
         hits += found.low <= 0.3 <= found.high
-    assert 172 <= hits <= 198
+    assert 0.91 <= hits / 400 <= 0.985
 
 
 def test_bootstrap_is_reproducible_and_the_pairing_matters():
@@ -91,15 +148,21 @@ def test_bootstrap_is_reproducible_and_the_pairing_matters():
     first = metrics.paired_difference(a, b, np.random.default_rng([1, 2]))
     assert first == metrics.paired_difference(a, b, np.random.default_rng([1, 2]))
     assert first != metrics.paired_difference(a, b, np.random.default_rng([1, 3]))
-    assert first.high - first.low < 0.2
-    unpaired = metrics.paired_difference(a, b[::-1], np.random.default_rng([1, 2]))
-    assert unpaired.high - unpaired.low > 1
+    assert half_width(first) < 0.2
+    unpaired = metrics.paired_difference(a, b[:, ::-1], np.random.default_rng([1, 2]))
+    assert half_width(unpaired) > 5 * half_width(first)
 
 
 def test_bootstrap_edges():
     one = np.ones((1, 4))
     alone = metrics.paired_difference(one, 0 * one, np.random.default_rng(0), tasks="fixed")
     assert alone.estimate == 1 and np.isnan(alone.low)
+    three = np.array([[1.0], [2.0], [6.0]])  # a single task: this task, new priors
+    for tasks in ("nested", "crossed", "fixed"):
+        found = metrics.paired_difference(three, 0 * three, np.random.default_rng(0), tasks=tasks)
+        assert half_width(found) == pytest.approx(4.302653 * three.std(ddof=1) / np.sqrt(3), rel=0.03)
+    with pytest.raises(DataError, match="2 fold numbers for 4 tasks"):
+        metrics.paired_difference(one, one, np.random.default_rng(0), folds=[0, 1])
     with pytest.raises(DataError, match="two equal"):
         metrics.paired_difference(one, one[:, :2], np.random.default_rng(0))
     with pytest.raises(ConfigError, match="unknown treatment of tasks 'fix'"):
@@ -111,7 +174,17 @@ def test_differences_to_a_reference():
     b = np.array([[[[2.0, 2.0]]], [[[2.0, 2.0]]]])
     table = metrics.differences(make({"a": a, "b": b}), "b", [1, 2], seed=0)
     assert table["method"].tolist() == ["a", "a"] and table["difference"].tolist() == [3, 0]
-    assert table.loc[0, ["low", "high"]].tolist() == [2, 4] and table.loc[1, ["low", "high"]].tolist() == [-1, 1]
+    # a single task, d = 2, 4 and -1, 1: Student's t with one degree of freedom, standard error 1
+    np.testing.assert_allclose(table["high"] - table["difference"], 12.7062, rtol=0.03)
+    np.testing.assert_allclose(table["difference"] - table["low"], 12.7062, rtol=0.03)
+
+
+def test_differences_by_fold():
+    values = np.random.default_rng(9).normal(size=(3, 1, 4, 1))
+    runs = make({"a": values, "b": 0 * values})
+    by_fold = metrics.differences(dataclasses.replace(runs, folds=(0, 0, 1, 1)), "b", [1], seed=0).iloc[0]
+    pairs = values.mean(axis=(0, 1, 3)).reshape(2, 2).mean(axis=1)
+    assert by_fold["high"] - by_fold["difference"] == pytest.approx(12.7062 * np.ptp(pairs) / 2, rel=0.03)
 
 
 def test_variance_split_by_hand():

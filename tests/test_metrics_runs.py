@@ -32,6 +32,15 @@ def test_collect_restores_arrays_whatever_the_row_order():
     assert runs.prior_seeds == {"a": (10, 11), "b": (10,)}
 
 
+def test_folds_are_told_apart_by_space():
+    table = long_table({"a": A})
+    assert metrics.collect(table).folds == ()  # a table without folds
+    shared = table.assign(fold=table["task"].map({"t0": "f", "t1": "g", "t2": "f"}))
+    assert metrics.collect(shared).folds == (0, 1, 0)
+    apart = shared.assign(space=shared["task"].map({"t0": "r", "t1": "s", "t2": "s"}))
+    assert metrics.collect(apart).folds == (0, 1, 2) and metrics.collect(apart).select(["a"]).at(2).folds == (0, 1, 2)
+
+
 def test_initial_points_are_left_out():
     """Iterations -1 and 0 are observations given before BO starts (HPO-B)."""
     table = long_table({"a": A}, first=-1)

@@ -1,5 +1,7 @@
 """Splits with less data: what the registered names mean, and which rows and tasks a prior is trained on."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -7,8 +9,8 @@ from metabo import priors, registry, splits
 from metabo.bo.trajectories import optimise
 from metabo.errors import ConfigError, DataError
 from metabo.reduction import Past, candidates
-from metabo.tasks import Benchmark, Fold
-from metabo.training import prior_keys, training_sets, training_sets_of
+from metabo.tasks import Benchmark, Fold, MatchedBlock
+from metabo.training import moments, prior_keys, training_sets, training_sets_of
 from tests import tiny
 
 
@@ -82,15 +84,68 @@ def test_tasks_of_the_test_tasks_data_set_go_first_then_random_ones(base):
     assert one(base, tasks=9).trained[0][0] == ("b", "flat", "point")
 
 
-def test_matched_rows_are_those_shared_across_tasks(base):
-    rows = rows_of(one(base.__class__("t", base.spaces, base.tasks, base.matched, {
-        "others": (Fold("without a", "plane", ("b", "flat"), ("a",)),)}), rows="matched"), 0, 0)  # fmt: skip
-    shared = {tuple(x) for x in base.matched[0].x.tolist()}
-    for name in ("b", "flat"):
-        kept = [tuple(x) in shared for x in base.tasks[name].x.tolist()]
-        np.testing.assert_array_equal(rows[name][0], base.tasks[name].x[kept])
-    assert len(rows["b"][1]) == tiny.SHARED + 3  # repeats of shared inputs count
-    with pytest.raises(DataError, match=r"task 'point' of benchmark 'tiny' has no matched points"):
+def pieces(base, **less):
+    """Three folds of tasks a to e, whose shared inputs are in four pieces: of all, without b, without a, of d and e."""
+    x = np.random.default_rng(7).uniform(size=(9, 2))
+    y = {name: np.random.default_rng(i).normal(size=9) for i, name in enumerate("abcde")}
+    blocks = [
+        ("m", "abcde", slice(0, 4)),
+        ("m", "acde", slice(4, 7)),
+        ("m", "bcde", slice(7, 8)),
+        ("m", "de", slice(8, 9)),
+    ]
+    matched = tuple(
+        MatchedBlock(name, "plane", tuple(tasks), x[rows], np.stack([y[t][rows] for t in tasks], axis=1))
+        for name, tasks, rows in blocks
+    )
+    have = {t: np.concatenate([np.arange(9)[rows] for _, tasks, rows in blocks if t in tasks]) for t in y}
+    own = np.random.default_rng(8).uniform(size=(5, 2))
+    tasks = {
+        t: tiny.task(t, np.concatenate([x[rows], own]), np.concatenate([y[t][rows], y[t][:5]]))
+        for t, rows in have.items()
+    }
+    folds = tuple(Fold(f"without {t}", "plane", tuple(n for n in "abcde" if n != t), (t,)) for t in "abe")
+    benchmark = Benchmark("pieces", base.spaces, tasks, matched, {"others": folds})
+    return training_sets(benchmark, Past("others", rows="matched", **less), seed=1, seeds=3)[0], benchmark
+
+
+@pytest.mark.parametrize("less", [{}, {"points": 3}, {"tasks": 3}, {"tasks": 3, "points": 3}])
+def test_matched_rows_are_the_points_of_the_blocks_of_their_fold_and_seed(base, less):
+    training, _ = pieces(base, **less)
+    for f, seed in itertools.product(range(3), range(3)):
+        rows = rows_of(training, f, seed)
+        seen = sorted((n, *x, v) for n, (xs, ys) in rows.items() for x, v in zip(xs.tolist(), ys.tolist(), strict=True))
+        blocks = [
+            (name, *x, v)
+            for block in training.matched[f][seed]
+            for name, column in zip(block.tasks, block.y.T.tolist(), strict=True)
+            for x, v in zip(block.x.tolist(), column, strict=True)
+        ]
+        assert seen == sorted(blocks)
+        if not less:  # by hand: not what is shared with the fold's test task alone (d in the last one)
+            counts = [
+                {"b": 5, "c": 8, "d": 9, "e": 9},
+                {"a": 7, "c": 8, "d": 9, "e": 9},
+                {"a": 7, "b": 5, "c": 8, "d": 8},
+            ]
+            assert {name: len(y) for name, (_, y) in rows.items()} == counts[f]
+    # Stored once where seeds see the same rows.
+    stored = {(f, s if less else 0, n) for f in range(3) for s in range(3) for n in training.trained[f][s]}
+    assert len(training.counts) == len(stored)
+
+
+def test_matched_rows_of_all_learners_are_the_points_of_the_moments(base):
+    """What EKL reads without a cap, and what NLL reads on a split with matched rows, are the same points."""
+    training, benchmark = pieces(base)
+    (plain,) = training_sets(benchmark, "others", seed=1, seeds=3)
+    data = moments(plain, prior_keys(plain, 1, 3), 0)
+    for f, seed in itertools.product(range(3), range(3)):
+        read = {tuple(x) for x in np.asarray(data.x[3 * f + seed])[np.asarray(data.mask[3 * f + seed])].tolist()}
+        assert read == {tuple(x) for xs, _ in rows_of(training, f, seed).values() for x in xs.tolist()}
+
+
+def test_matched_rows_need_a_matched_point_of_every_training_task(base):
+    with pytest.raises(DataError, match=r"fold 'without a' of space 'plane': task 'point' has no matched points"):
         one(base, rows="matched")
     with pytest.raises(ConfigError, match="split rows 'some'"):
         one(base, rows="some")

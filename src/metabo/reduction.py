@@ -17,7 +17,7 @@ ROWS = ("all", "matched")
 
 class Past(NamedTuple):
     """What of a benchmark a prior is trained on: the folds of the split `base`, at most `points` points of each of at
-    most `tasks` tasks (None: all), of all `rows` or the matched ones."""
+    most `tasks` tasks (None: all), of all `rows` or only those of the matched blocks that H-EKL trains on."""
 
     base: str
     points: int | None = None
@@ -27,7 +27,16 @@ class Past(NamedTuple):
     @property
     def drawn(self) -> bool:
         """Whether the rows of a task depend on the pre-training seed."""
-        return self.points is not None
+        return self.points is not None or (self.rows == "matched" and self.tasks is not None)
+
+    def source(self, fold: int, name: str, number: int) -> tuple[int, int, str]:
+        """Return what decides the rows of a task for a fold and pre-training seed `number`: equal means equal rows.
+
+        Raises ConfigError for unknown `rows`.
+        """
+        if self.rows not in ROWS:
+            raise ConfigError(f"split rows '{self.rows}': must be one of {', '.join(ROWS)}")
+        return fold if self.rows == "matched" else 0, number if self.drawn else 0, name
 
 
 def training_tasks(benchmark: Benchmark, fold: Fold, past: Past, seed: int, number: int) -> tuple[str, ...]:
@@ -45,18 +54,10 @@ def training_tasks(benchmark: Benchmark, fold: Fold, past: Past, seed: int, numb
 
 
 def training_points(
-    benchmark: Benchmark, task: Task, data: tuple[np.ndarray, np.ndarray], past: Past, seed: int, number: int
+    task: Task, data: tuple[np.ndarray, np.ndarray], past: Past, seed: int, number: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the inputs and outputs of a task that pre-training seed `number` sees, of its `data` (x, y).
-
-    Raises ConfigError for unknown `rows`, DataError for a task without a matched point.
-    """
+    """Return the inputs and outputs of a task that pre-training seed `number` sees, of its `data` (x, y)."""
     x, y = data
-    if past.rows not in ROWS:
-        raise ConfigError(f"split rows '{past.rows}': must be one of {', '.join(ROWS)}")
-    if past.rows == "matched":
-        chosen = matched_rows(benchmark, task, x)
-        x, y = x[chosen], y[chosen]
     if past.points is None or len(y) <= past.points:
         return x, y
     key = stream(seed, "fewer points", task.space, task.name, number)
@@ -64,8 +65,22 @@ def training_points(
     return x[keep], y[keep]
 
 
+def block_points(blocks: tuple[MatchedBlock, ...], fold: Fold, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the inputs and outputs of a task in the matched blocks of a fold, in their order (`rows: matched`).
+
+    Raises DataError if the task is in none of them.
+    """
+    own = [(block.x, block.y[:, block.tasks.index(name)]) for block in blocks if name in block.tasks]
+    if not own:
+        raise DataError(
+            f"fold '{fold.name}' of space '{fold.space}': task '{name}' has no matched points with the other training "
+            "tasks; leave out splits that need them"
+        )
+    return np.concatenate([x for x, _ in own]), np.concatenate([y for _, y in own])
+
+
 def matched_rows(benchmark: Benchmark, task: Task, x: np.ndarray) -> np.ndarray:
-    """Return the positions in `x` of the inputs that the task shares with others. Raises DataError if none are."""
+    """Return the positions in `x` of the inputs that the task shares with any other. Raises DataError if none are."""
     blocks = [block for block in benchmark.matched if task.name in block.tasks]
     shared = {tuple(point) for block in blocks for point in block.x.tolist()}
     chosen = np.array([i for i, point in enumerate(x.tolist()) if tuple(point) in shared], dtype=np.int64)

@@ -13,7 +13,7 @@ from metabo.gp.objectives import Moments, sample_moments
 from metabo.keys import stream
 from metabo.memory import check_memory
 from metabo.pretrain import Rows
-from metabo.reduction import Past, fewer_matched, training_points, training_tasks
+from metabo.reduction import Past, block_points, fewer_matched, training_points, training_tasks
 from metabo.rescale import INFEASIBLE, rescale
 from metabo.tasks import Benchmark, Fold, MatchedBlock, Task, pad, restrict, stack
 
@@ -69,7 +69,8 @@ def training_sets(
 
     `outputs`: one of `OUTPUTS`; "mapped" applies `metabo.rescale` to every task and matched block, each task with
     its own median and maximum, and adds the inputs that diverged at -2, to both. `seed`, `seeds`: of the draws that
-    `past` asks for. Raises ConfigError for another name.
+    `past` asks for. With its `rows` "matched" the rows are the points of the matched blocks of their fold and seed,
+    before `moments` may cut these. Raises ConfigError for another name, DataError for a task without such a point.
     """
     if outputs not in OUTPUTS:
         raise unknown("outputs", outputs, OUTPUTS)
@@ -97,17 +98,19 @@ def _of_space(
 
     numbers = range(seeds)
     trained = tuple(tuple(training_tasks(benchmark, fold, past, seed, s) for s in numbers) for fold in folds)
-    # Tasks whose rows do not depend on the seed are stored once.
-    drawn = numbers if past.drawn else range(1)
-    names = list(dict.fromkeys(name for of_fold in trained for of_seed in of_fold for name in of_seed))
-    entries = {(name, s): i for i, (s, name) in enumerate((s, name) for s in drawn for name in names)}
-    reduced = [training_points(benchmark, benchmark.tasks[n], data(n), past, seed, s) for n, s in entries]
-    index = [np.array([entries[n, s if past.drawn else 0] for n in trained[f][s]])
-             for f in range(len(folds)) for s in numbers]  # fmt: skip
     matched = tuple(
         tuple(fewer_matched(restrict(blocks, of_seed), fold, past, seed, s) for s, of_seed in enumerate(of_fold))
         for fold, of_fold in zip(folds, trained, strict=True)
     )
+    # Equal rows are stored once: those of all points depend on the fold never, on the seed only if they are drawn.
+    pairs = [(f, s) for f in range(len(folds)) for s in numbers]
+    sources = [[past.source(f, name, s) for name in trained[f][s]] for f, s in pairs]
+    entries = {source: i for i, source in enumerate(dict.fromkeys(source for pair in sources for source in pair))}
+    index = [np.array([entries[source] for source in pair]) for pair in sources]
+    if past.rows == "matched":
+        reduced = [block_points(matched[f][s], folds[f], name) for f, s, name in entries]
+    else:
+        reduced = [training_points(benchmark.tasks[n], data(n), past, seed, s) for _, s, n in entries]
     tests = list(dict.fromkeys(name for fold in folds for name in fold.test))
     tested = [np.array([tests.index(name) for name in fold.test]) for fold in folds]
     members, present = pad(index), pad([np.ones(len(i), dtype=bool) for i in index])

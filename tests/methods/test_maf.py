@@ -1,6 +1,7 @@
 """MAF: rows, GP fits, roles of tasks, what training keeps, and BO with what it gives."""
 
 import dataclasses
+import itertools
 
 import equinox as eqx
 import jax
@@ -14,7 +15,7 @@ from metabo.bo.policy import Candidates, argmax
 from metabo.errors import ConfigError, DataError
 from metabo.methods import maf, maf_network, maf_policy, ppo
 from metabo.pretrain import Rows
-from metabo.training import training_sets
+from metabo.training import prior_keys, training_sets
 from tests import tiny
 from tests.references import DenseGP
 
@@ -24,7 +25,7 @@ SETTINGS = {
     "evaluate_every": 2, "points": 12, "gp_points": 0, "gp_steps": 40,
 }  # fmt: skip
 STEPS = 60
-SPEC = {"method": "maf", "model": {"hidden": [8]}, "pretrain": SETTINGS}
+SPEC = {"method": "maf", "seed": 0, "model": {"hidden": [8]}, "pretrain": SETTINGS}
 
 
 deal = eqx.filter_jit(maf.deal)
@@ -57,13 +58,15 @@ def test_the_cap_keeps_the_first_points_and_the_best():
 def test_outputs_are_standardised_and_equal_tasks_stored_once():
     rng = np.random.default_rng(0)
     a, b = (rng.uniform(size=(5, 2)), rng.normal(3, 2, 5)), (rng.uniform(size=(3, 2)), np.full(3, 0.7))
-    rows, standard, places = maf.prepared((padded([a, b]), padded([b, a, b], width=8)), 0)
-    assert places.tolist() == [0, 1, 1, 0, 1] and rows.y.shape == (2, 5)
+    parts = (padded([a, b]), padded([b, a, b], width=8))
+    rows, standard, places, names = maf.prepared(parts, ["a", "b", "b", "a", "b"], 0)
+    assert places.tolist() == [0, 1, 1, 0, 1] and rows.y.shape == (2, 5) and names == ["a", "b"]
     np.testing.assert_allclose(rows.y[0], (a[1] - a[1].mean()) / a[1].std(), rtol=1e-12)
     np.testing.assert_allclose(rows.y[1], 0.0, atol=1e-12)  # constant: shifted, not scaled
     np.testing.assert_allclose(standard.offset, [a[1].mean(), 0.7])
     np.testing.assert_allclose(standard.scale, [a[1].std(), 1.0])
     assert rows.mask.sum(axis=1).tolist() == [5, 3]
+    assert maf.prepared(parts, ["a", "b", "b", "a", "c"], 0)[3] == ["a", "b", "c"]  # equal rows of another task
 
 
 # --- roles of the tasks, games ---
@@ -95,8 +98,9 @@ def family(rng, count=6, points=(30, 24)):
 @pytest.fixture(scope="module")
 def world():
     """(GPs, rows, role): six tasks to train on, the last two validated, and four more that nothing sees."""
-    rows, _, _ = maf.prepared((padded(family(np.random.default_rng(3), 10)),), 0)
-    gps = maf.fit_gps(rows, 0, STEPS, jax.random.key(0), False)
+    names = [f"task {i}" for i in range(10)]
+    rows, *_ = maf.prepared((padded(family(np.random.default_rng(3), 10)),), names, 0)
+    gps = jax.tree.map(lambda leaf: leaf[0], maf.fit_gps(rows, 0, STEPS, maf.fit_keys(0, "s", names, 1), False))
     members = np.arange(6)
     role = maf.Roles(members, members < 4, np.array([4, 5, 0]), np.array([True, True, False]))
     return gps, rows, maf.Roles(*map(jnp.asarray, role))
@@ -131,7 +135,7 @@ def test_gp_fits_start_where_gpy_does():
 @pytest.mark.parametrize(("points", "steps"), [(10, STEPS), (0, 2)])
 def test_gp_fits_read_their_settings(points, steps, world):
     gps, rows, _ = world
-    other = maf.fit_gps(rows, points, steps, jax.random.key(0), False)
+    other = maf.fit_gps(rows, points, steps, jax.random.split(jax.random.key(0), (1, 10)), False)
     assert (np.abs(other.raw_noise - gps.raw_noise) > 1e-3).all()
 
 
@@ -300,6 +304,42 @@ def test_test_tasks_bring_the_gps_fitted_to_themselves(trained):
     assert np.linalg.norm(flat(begin)) > 0.1
 
 
+def gps_of(benchmark, folds, seeds=2):
+    """{(task, seed): parameters of its GP}, fitted to 5 random rows, of a benchmark with these folds."""
+    folded = dataclasses.replace(benchmark, splits={"held_out": folds})
+    (training,) = training_sets(folded, "held_out", seeds=seeds)
+    spec = SPEC | {"pretrain": SETTINGS | {"gp_points": 5, "gp_steps": 8}}
+    _, _, places, gps = maf.fitted_tasks(spec, training, seeds, False)
+    of_task = dict(zip(maf.listed_names(training), places.tolist(), strict=True))
+    own = lambda s, place: flat(jax.tree.map(lambda leaf: leaf[s, place], gps))  # noqa: E731
+    return {(name, s): own(s, place) for name, place in of_task.items() for s in range(seeds)}
+
+
+def test_the_rows_of_a_gp_depend_on_the_names_of_its_task_and_on_the_seed_alone():
+    benchmark = tiny.benchmark()
+    folds = benchmark.splits["held_out"]
+    found, turned, more = gps_of(benchmark, folds), gps_of(benchmark, folds[::-1]), gps_of(benchmark, folds, seeds=3)
+    assert {name for name, _ in found} == set("ab") | {"flat", "point"}
+    assert found.keys() == turned.keys() and found.keys() < more.keys()
+    for key, parameters in found.items():
+        np.testing.assert_allclose(turned[key], parameters, rtol=1e-9)
+        np.testing.assert_allclose(more[key], parameters, rtol=1e-9)
+    assert np.abs(found["a", 0] - found["a", 1]).max() > 1e-3  # other rows
+    np.testing.assert_array_equal(found["point", 0], found["point", 1])  # has one row
+
+
+@pytest.mark.slow
+def test_priors_bring_the_gps_of_their_own_seed():
+    (training,) = training_sets(tiny.benchmark(), "held_out", seeds=2)
+    spec = SPEC | {"pretrain": SETTINGS | {"gp_points": 5, "gp_steps": 2, "steps": 1}}
+    prior, _ = maf.pretrain(spec, training, prior_keys(training, 0, 2), False)
+    _, _, places, gps = maf.fitted_tasks(spec, training, 2, False)
+    of_task = dict(zip(maf.listed_names(training), places.tolist(), strict=True))
+    for f, fold in enumerate(training.folds):
+        for (k, name), s in itertools.product(enumerate(fold.test), range(2)):
+            np.testing.assert_array_equal(prior.gps.raw_noise[2 * f + s, k], gps.raw_noise[s, of_task[name]])
+
+
 @pytest.mark.slow
 def test_pretraining_is_repeatable_and_blind_to_padding(trained):
     training, keys, prior, log = trained
@@ -313,7 +353,9 @@ def test_settings_and_splits_that_do_not_fit_are_refused(trained):
     training, keys, *_ = trained
     with pytest.raises(ConfigError, match=r"'maf.minibatches' is 21, but an iteration has only 20 queries"):
         maf.pretrain(SPEC | {"pretrain": SETTINGS | {"minibatches": 21}}, training, keys, False)
-    narrow = dataclasses.replace(training, members=training.members[..., :1], present=training.present[..., :1])
+    first = tuple(tuple(names[:1] for names in of_fold) for of_fold in training.trained)
+    one = {"members": training.members[..., :1], "present": training.present[..., :1], "trained": first}
+    narrow = dataclasses.replace(training, **one)
     with pytest.raises(DataError, match="a fold has 2 test tasks, more than the 1 training tasks"):
         maf.pretrain(SPEC, narrow, keys, False)
 

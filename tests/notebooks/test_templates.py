@@ -69,7 +69,7 @@ def test_parameters_point_at_the_smoke_run_and_papermill_sees_them_all(path):
     assert set(papermill.inspect_notebook(str(path))) == set(given), "papermill cannot parse a line of the cell"
 
 
-@pytest.mark.parametrize("path", [p for p in TEMPLATES if p.parent.name == "shared"], ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", [p for p in TEMPLATES if TABLES.keys() & parameters_cell(p)], ids=lambda p: p.stem)
 def test_a_comparison_of_methods_ends_with_the_settings_of_all_its_tables(path):
     given, cells = parameters_cell(path), json.loads(path.read_text())["cells"]
     tables = [name for name in TABLES if given.get(name)]
@@ -140,6 +140,7 @@ EXECUTED = [
         {
             "cell",
             "variance",
+            "training",
             "learner_variance",
             "comparison",
             "verdict",
@@ -176,8 +177,7 @@ def test_template_executes(id, benchmark, tables, inputs, tmp_path):
     text = json.dumps(notebook, ensure_ascii=False)
     assert "image/png" in text and f"{parameters['caption']}{of}" in text
     assert ("no sidecar" in text) == bool(entry.get("inputs") or benchmark)
-    if entry["notebook"].startswith("shared/"):
-        assert (sidecars.LEGEND in text) == bool(TABLES.keys() & entry.get("inputs", {}).keys())
+    assert (sidecars.LEGEND in text) == bool(TABLES.keys() & entry.get("inputs", {}).keys())
     streams = [o for c in notebook["cells"] for o in c.get("outputs", []) if o.get("name") == "stderr"]
     assert streams == [], "a cell warns"
 

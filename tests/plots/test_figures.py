@@ -11,7 +11,7 @@ from matplotlib.text import Text
 
 from metabo import metrics, plots
 from metabo.metrics import Pearson, Runs
-from metabo.plots import style
+from metabo.plots import studies, style
 
 METHODS = ["rand", "stbo", "stboh", "ablr", "fsbo", "h_nll", "h_ekl"]
 
@@ -106,6 +106,18 @@ def test_one_repetition_and_one_iteration_still_draw():
     figure = plots.regret_figure(metrics.regret_curves(runs), metrics.regret_slices(runs, [1]), "Regret (test)")
     FigureCanvasAgg(figure).draw()
     assert len(figure.axes) == 2
+
+
+def test_loss_axis_of_a_landscape_spans_half_to_six_times_the_lowest_loss():
+    x = np.linspace(-1, 1, 5)
+    shape = {"constant": (x, 2.0, 3.0), "lengthscale": (np.exp(x), 5.0, 4.0)}
+    curves = [
+        pd.DataFrame({"parameter": name, "x": at, "ekl": ekl + 50 * x**2, "nll_scaled": nll + 90 * x**2})
+        for name, (at, ekl, nll) in shape.items()
+    ]
+    figure = studies.landscape_panels(pd.concat(curves), "T")
+    assert [ax.get_ylim() for ax in figure.axes] == [(1.0, 12.0), (2.0, 24.0)]
+    assert [ax.get_xscale() for ax in figure.axes] == ["linear", "log"]
 
 
 def test_profile_panels(runs):

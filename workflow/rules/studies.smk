@@ -11,8 +11,8 @@ rule run_study:
         OUT + "/benchmarks/studies/{study}.tsv"
     wildcard_constraints:
         study="|".join(registry.studies()),
-    # the work has one core; a study that measures times keeps a second one free of other jobs
-    threads: lambda w: 2 if registry.study(w.study).get("alone") else 1
+    # the work has one core; a study that measures times claims all of them, since its slopes feel what runs beside it
+    threads: lambda w: workflow.cores if registry.study(w.study).get("alone") else 1
     resources:
         gpu=0,
         mem_mb=3000,

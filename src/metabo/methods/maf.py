@@ -7,6 +7,7 @@ grants this method alone. Inputs must be in the unit cube.
 Differs from the paper: outputs are -log(error), standardised per task, not accuracies; see docs/replication-notes.md.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -17,6 +18,7 @@ from jaxtyping import Array, Bool, Int, Key
 from metabo.errors import ConfigError, DataError
 from metabo.gp.constraints import inverse_positive
 from metabo.gp.model import GP, build
+from metabo.keys import stream
 from metabo.methods.maf_network import CLOCK, EXTRA, Network, Prior, Standard, make_network
 from metabo.methods.ppo import Agent, Game, collect, greedy, improve, learner, play
 from metabo.pretrain import Log, Rows, lbfgs, over_pairs
@@ -54,31 +56,43 @@ def distinct(x: np.ndarray, y: np.ndarray, limit: int) -> tuple[np.ndarray, np.n
     return x[first[kept]], best[kept]
 
 
-def prepared(parts: tuple[Rows, ...], limit: int) -> tuple[Rows, Standard, np.ndarray]:
+def prepared(parts: tuple[Rows, ...], names: Sequence[str], limit: int) -> tuple[Rows, Standard, np.ndarray, list[str]]:
     """Return the distinct rows of the tasks in `parts`, outputs standardised (a constant task: only shifted), how they
-    were, and where each task of the parts is found. Equal tasks are stored once: most are trained on and tested."""
+    were, where each task of the parts is found, and the name of each task that is stored. `names`: of the tasks in the
+    parts. Rows that a task has twice are stored once: most tasks are trained on and tested."""
     raw = [(x[m], y[m]) for part in parts for x, y, m in zip(*map(np.asarray, part), strict=True)]
-    stored = {x.tobytes() + y.tobytes(): (x, y) for x, y in raw}
-    place = {name: i for i, name in enumerate(stored)}
+    sources = [(name, x.tobytes() + y.tobytes()) for name, (x, y) in zip(names, raw, strict=True)]
+    stored = dict(zip(sources, raw, strict=True))
+    place = {source: i for i, source in enumerate(stored)}
     tasks = [distinct(x, y, limit) for x, y in stored.values()]
     offset = np.array([y.mean() for _, y in tasks])
     spread = np.array([y.std() if np.ptp(y) > 0 else 1.0 for _, y in tasks])
     batch = stack([x for x, _ in tasks], [(y - o) / s for (_, y), o, s in zip(tasks, offset, spread, strict=True)])
-    places = np.array([place[x.tobytes() + y.tobytes()] for x, y in raw])
-    return Rows(*map(jnp.asarray, batch)), Standard(jnp.asarray(offset), jnp.asarray(spread)), places
+    places = np.array([place[source] for source in sources])
+    standard = Standard(jnp.asarray(offset), jnp.asarray(spread))
+    return Rows(*map(jnp.asarray, batch)), standard, places, [name for name, _ in stored]
 
 
-def fit_gps(rows: Rows, limit: int, steps: int, key: Key[Array, ""], accelerator: bool) -> GP:
-    """Maximise each task's marginal likelihood by at most `steps` steps of L-BFGS, on `limit` random rows (0: all).
+def fit_keys(seed: int, space: str, names: Sequence[str], draws: int) -> Key[Array, "draws tasks"]:
+    """Return the keys of the rows that the GP of each of the tasks `names` sees, `draws` times: for the pre-training
+    seeds 0, 1, ..."""
+    return jnp.stack([jnp.stack([stream(seed, "maf gp", space, name, s) for name in names]) for s in range(draws)])
 
-    Returns GPs stacked along the tasks. A fit that leaves the finite numbers keeps its last finite parameters.
+
+def fit_gps(rows: Rows, limit: int, steps: int, keys: Key[Array, "draws tasks"], accelerator: bool) -> GP:
+    """Maximise each task's marginal likelihood by at most `steps` steps of L-BFGS, on `limit` random rows (0: all),
+    once per draw.
+
+    Returns GPs stacked along draws and tasks. A fit that leaves the finite numbers keeps its last finite parameters.
     """
-    tasks, count = rows.mask.shape
-    score = jnp.where(rows.mask, jax.random.uniform(key, (count, tasks)).T, -1.0)
+    (tasks, count), draws = rows.mask.shape, len(keys)
+    uniform = jax.vmap(lambda key: jax.random.uniform(key, (count,)))(keys.reshape(-1))
+    score = jnp.where(rows.mask, uniform.reshape(draws, tasks, count), -1.0).reshape(-1, count)
     chosen = jax.lax.top_k(score, min(limit or count, count))[1]
-    data = Rows(*(leaf[jnp.arange(tasks)[:, None], chosen] for leaf in rows))
-    begin = unfitted(rows.x.shape[2])
-    return over_pairs(lambda task: lbfgs(lambda gp: -gp.log_prob(*task), begin, steps=steps)[0], data, accelerator)
+    task = jnp.tile(jnp.arange(tasks), draws)[:, None]
+    begin, data = unfitted(rows.x.shape[2]), Rows(*(leaf[task, chosen] for leaf in rows))
+    gps = over_pairs(lambda task: lbfgs(lambda gp: -gp.log_prob(*task), begin, steps=steps)[0], data, accelerator)
+    return jax.tree.map(lambda leaf: leaf.reshape(draws, tasks, *leaf.shape[1:]), gps)
 
 
 class Roles(NamedTuple):
@@ -179,6 +193,29 @@ def tested_tasks(training: TrainingSet, places: np.ndarray) -> np.ndarray:
     return found
 
 
+def listed_names(training: TrainingSet) -> list[str]:
+    """Return the name of every task of `rows`, then of `test_rows`."""
+    names = [""] * len(training.counts)
+    for members, present, trained in zip(training.members, training.present, training.trained, strict=True):
+        for of_seed, there, listed in zip(members, present, trained, strict=True):
+            for member, name in zip(of_seed[there].tolist(), listed, strict=True):
+                names[member] = name
+    return names + list(dict.fromkeys(name for fold in training.folds for name in fold.test))
+
+
+def fitted_tasks(
+    spec: dict[str, Any], training: TrainingSet, seeds: int, accelerator: bool
+) -> tuple[Rows, Standard, np.ndarray, GP]:
+    """Return rows, scales and places of all tasks (`prepared`) and their GPs (seeds, tasks): one for each pre-training
+    seed, or (1, tasks) for all of them where a GP is fitted to all rows of its task."""
+    settings = spec["pretrain"]
+    parts = (training.rows, training.test_rows)
+    rows, standard, places, names = prepared(parts, listed_names(training), settings["points"])
+    draws = seeds if 0 < settings["gp_points"] < rows.mask.shape[1] else 1
+    keys = fit_keys(spec["seed"], training.space, names, draws)
+    return rows, standard, places, fit_gps(rows, settings["gp_points"], settings["gp_steps"], keys, accelerator)
+
+
 def pretrain(
     spec: dict[str, Any], training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
 ) -> tuple[Prior, Log]:
@@ -189,12 +226,9 @@ def pretrain(
     settings = spec["pretrain"]
     check_settings(settings)
     flat = keys.reshape(-1)
-    rows, standard, places = prepared((training.rows, training.test_rows), settings["points"])
+    rows, standard, places, gps = fitted_tasks(spec, training, keys.shape[1], accelerator)
     trained, tested = np.split(places, [len(training.counts)])
-    found = tested_tasks(training, tested)
-    # The GPs belong to the space, not to a (fold, seed): the rows that they see are drawn once.
-    fit_key = jax.random.fold_in(flat[0], 3)
-    gps = fit_gps(rows, settings["gp_points"], settings["gp_steps"], fit_key, accelerator)
+    found, draws = tested_tasks(training, tested), len(gps.raw_noise)
     fold, seed = pair_indices(*keys.shape)
     listed = [
         roles(trained[training.members[f, s]], training.present[f, s], jax.random.fold_in(keys[f, s], 4))
@@ -204,14 +238,16 @@ def pretrain(
     hidden = tuple(spec["model"]["hidden"])
 
     def fit(pair):
-        key, role = pair
+        key, role, draw = pair
         policy_key, value_key, train_key = (jax.random.fold_in(key, i) for i in range(3))
         prior = start(spec["model"], training.dim, training.tasks, policy_key)
         agent = Agent(prior.network, make_network(CLOCK, hidden, value_key))
-        network, log = train(agent, gps, rows, role, settings, train_key)
+        network, log = train(agent, jax.tree.map(lambda leaf: leaf[draw], gps), rows, role, settings, train_key)
         return prior._replace(network=network, horizon=jnp.asarray(float(settings["horizon"]))), log
 
     # One after another on an accelerator too: one training fills it, and side by side each would validate every time.
-    priors, log = over_pairs(fit, (flat, parts), False)
-    own = jax.tree.map(lambda leaf: leaf[found[np.asarray(fold)]], (gps, standard))
-    return priors._replace(gps=own[0], standard=own[1]), log
+    draw = np.asarray(seed) % draws
+    priors, log = over_pairs(fit, (flat, parts, jnp.asarray(draw)), False)
+    place = found[np.asarray(fold)]
+    own = jax.tree.map(lambda leaf: leaf[draw[:, None], place], gps)
+    return priors._replace(gps=own, standard=jax.tree.map(lambda leaf: leaf[place], standard)), log

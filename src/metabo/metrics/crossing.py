@@ -3,7 +3,7 @@
 Not in the paper. A cell is one combination of method, training rows, candidates, steps and acquisition; H-EKL reads
 matched rows only, so that method and rows together are one factor, the learner. The prior is the unit of analysis:
 prior seed p of two cells starts from the same weights, hence blocks of the analysis of variance and pairs of the
-differences. Intervals over priors speak of this suite of tasks, those that draw tasks too of a new one.
+differences. Intervals over priors speak of this suite of tasks, those over folds of tasks of a new data set.
 """
 
 import itertools
@@ -19,7 +19,7 @@ from scipy.stats import t as t_distribution
 from metabo import registry, splits
 from metabo.errors import DataError, unknown
 from metabo.metrics.inference import paired_difference
-from metabo.metrics.runs import collect, task_labels
+from metabo.metrics.runs import collect
 
 SETTING = ["candidates", "steps", "acquisition"]
 """The factors that two learners have in common when they are compared."""
@@ -89,19 +89,12 @@ def cross(tables: Iterable[pd.DataFrame], iterations: Sequence[int], column: str
             )
         cells.append(factors(str(first["split"]), name, str(first["acquisition"])))
         values.append(np.concatenate(list(columns.values()), axis=-1))
-        tasks, folds = runs.tasks, fold_numbers(table, runs.tasks)
+        tasks, folds = runs.tasks, np.array(runs.folds)
     measures = (*(f"iteration {t}" for t in iterations), AREA)
     listed = pd.DataFrame(cells, columns=FACTORS)
     if listed.duplicated().any():
         raise DataError(f"two tables of the same cell: {listed[listed.duplicated()].iloc[0].to_dict()}; give each once")
     return Crossing(listed, np.stack(values), measures, tasks, folds)
-
-
-def fold_numbers(table: pd.DataFrame, tasks: Sequence[str]) -> Int[np.ndarray, " k"]:
-    """Return the number of each task's fold."""
-    of_task = dict(zip(task_labels(table), table["space"] + "\0" + table["fold"], strict=True))
-    numbers = {fold: number for number, fold in enumerate(dict.fromkeys(of_task[task] for task in tasks))}
-    return np.array([numbers[of_task[task]] for task in tasks])
 
 
 def t_interval(repeats: Float[np.ndarray, "*c p"], level: float = 0.95) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -184,7 +177,7 @@ def comparisons(crossing: Crossing, method: str, seed: int, resamples: int = 200
     """Compare a method with every other learner in each setting it shares with it: one row per pair and measure.
 
     Columns: SETTING, measure, method, reference (a learner), difference (mean regret minus the reference's), low, high
-    (95 %, t over priors: this suite of tasks), low_new, high_new (bootstrap over priors and tasks: a new task), lower
+    (95 %, t over priors: this suite of tasks), low_new, high_new (95 %, over folds: new data sets and priors), lower
     (share of priors in which the method is the lower one), flipped (share in which the order is not that of the mean;
     equality counts half).
     """
@@ -201,7 +194,7 @@ def comparisons(crossing: Crossing, method: str, seed: int, resamples: int = 200
                 d = (values[i] - values[j]).mean(axis=1)
                 mean, low, high = t_interval(d)
                 rng = np.random.default_rng([seed, i, j])
-                new = paired_difference(values[i], values[j], rng, "crossed", resamples)
+                new = paired_difference(values[i], values[j], rng, "nested", resamples, folds=crossing.folds)
                 lower = float(((d < 0) + 0.5 * (d == 0)).mean())
                 row = {**dict(zip(SETTING, setting, strict=True)), "measure": measure, "method": method}
                 row |= {"reference": other, "difference": float(mean), "low": float(low), "high": float(high)}
@@ -212,7 +205,7 @@ def comparisons(crossing: Crossing, method: str, seed: int, resamples: int = 200
 
 def verdicts(table: pd.DataFrame) -> pd.DataFrame:
     """Count, per measure and reference, the settings in which a method is lower or higher: on this suite (interval over
-    priors without 0) and on a new task; `flipped` is the mean share of priors with the other order."""
+    priors without 0) and on a new data set; `flipped` is the mean share of priors with the other order."""
     flags = table.assign(
         settings=1, lower=table["high"] < 0, higher=table["low"] > 0,
         lower_new=table["high_new"] < 0, higher_new=table["low_new"] > 0,

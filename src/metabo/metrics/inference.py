@@ -1,10 +1,13 @@
 """Inference: correlations, paired differences with bootstrap intervals, and where the variance comes from."""
 
+from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy.stats import norm
+from scipy.stats import t as t_distribution
 
 from metabo.errors import DataError, unknown
 from metabo.metrics.runs import Runs, paired
@@ -43,11 +46,14 @@ def pearson(x: np.ndarray, y: np.ndarray, level: float = 0.95) -> Pearson:
 
 
 class Difference(NamedTuple):
-    """mean(a) - mean(b) over repetitions and tasks, with a percentile bootstrap interval."""
+    """mean(a) - mean(b) over repetitions and tasks, with its interval (NaN bounds: nothing to draw from)."""
 
     estimate: float
     low: float
     high: float
+
+
+TREATMENTS = ("nested", "fixed", "crossed")
 
 
 def paired_difference(
@@ -57,36 +63,63 @@ def paired_difference(
     tasks: str = "nested",
     resamples: int = 10_000,
     level: float = 0.95,
+    folds: Sequence[int] | np.ndarray | None = None,
 ) -> Difference:
-    """Bootstrap the difference of an aggregated metric between two methods (the ORD test of hyperbo's claims).
+    """Compare an aggregated metric of two methods (the ORD test of hyperbo's claims).
 
     `a`, `b`: (Q, K) values (regret, solved or not, ...) of paired repetitions and tasks; the aggregate is their mean.
-    Repetitions are drawn with replacement, in pairs. `tasks` says what the interval speaks of: "nested" redraws the
-    tasks within each drawn repetition, "fixed" keeps them all (a statement on this suite of tasks), "crossed" draws
-    one set of tasks for all repetitions (a statement on new tasks). With Q = 1 and fixed tasks nothing varies and the
-    interval is NaN. Cost O(resamples * Q * K), in chunks.
+    `tasks` says what is drawn with replacement, and so what the interval speaks of:
+
+    - "nested": folds, each with all its tasks and repetitions, that is a new data set. Tasks of one fold share data set
+      and priors, so they are no independent draws; what repetitions differ by is in the spread of the folds' means
+      already. Folds count as independent, though they may share training tasks. `folds` (K,): number of each task's
+      fold, every task in its own if not given. One fold alone: "crossed".
+    - "crossed": one set of tasks for all drawn repetitions, that is new tasks which share priors.
+    - "fixed": repetitions only, that is this suite of tasks.
+
+    The interval is the estimate ± Student's t times the standard deviation of the resampled means times √(n/(n-1)),
+    with n - 1 degrees of freedom; n: folds, the lesser of Q and K (unless 1), or Q. For few draws percentiles would be
+    too narrow: nominal 95 % cover about 72 % with three folds, 86 % with seven. NaN for n = 1.
+    Cost O(resamples * Q * K), in chunks.
     """
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if a.shape != b.shape or a.ndim != 2 or a.size == 0:
         raise DataError(f"paired difference: needs two equal (repetitions, tasks) arrays, got {a.shape} and {b.shape}")
-    if tasks not in ("nested", "fixed", "crossed"):
-        raise unknown("treatment of tasks", tasks, ("nested", "fixed", "crossed"))
+    if tasks not in TREATMENTS:
+        raise unknown("treatment of tasks", tasks, TREATMENTS)
     d = a - b
-    q, k = d.shape
-    if q == 1 and (tasks == "fixed" or k == 1):
+    _, fold = np.unique(np.arange(d.shape[1]) if folds is None else np.asarray(folds), return_inverse=True)
+    if len(fold) != d.shape[1]:
+        raise DataError(f"paired difference: {len(fold)} fold numbers for {d.shape[1]} tasks; give one per task")
+    if tasks == "nested" and fold.max() == 0:
+        tasks = "crossed"
+    varying = [size for size in d.shape if size > 1]
+    units = {"nested": int(fold.max()) + 1, "crossed": min(varying, default=1), "fixed": len(d)}[tasks]
+    if units == 1:
         return Difference(float(d.mean()), np.nan, np.nan)
-    means = []
+    draw = {"nested": partial(_by_fold, fold=fold), "crossed": _by_both, "fixed": _by_repetition}[tasks]
     step = max(1, _CHUNK // d.size)
-    for start in range(0, resamples, step):
-        n = min(step, resamples - start)
-        drawn = rng.integers(q, size=(n, q))
-        if tasks == "fixed":
-            means.append(d.mean(axis=1)[drawn].mean(axis=1))
-            continue
-        columns = rng.integers(k, size=(n, q if tasks == "nested" else 1, k))
-        means.append(d[drawn[:, :, None], columns].mean(axis=(1, 2)))
-    low, high = np.percentile(np.concatenate(means), [50 * (1 - level), 50 * (1 + level)])
-    return Difference(float(d.mean()), float(low), float(high))
+    means = np.concatenate([draw(d, rng, min(step, resamples - at)) for at in range(0, resamples, step)])
+    half = t_distribution.ppf(0.5 + level / 2, units - 1) * means.std() * np.sqrt(units / (units - 1))
+    return Difference(float(d.mean()), float(d.mean() - half), float(d.mean() + half))
+
+
+def _by_fold(d: np.ndarray, rng: np.random.Generator, count: int, fold: np.ndarray) -> np.ndarray:
+    """Return `count` means over all tasks of folds drawn with replacement."""
+    total, size = np.bincount(fold, d.mean(axis=0)), np.bincount(fold)
+    drawn = rng.integers(len(size), size=(count, len(size)))
+    return total[drawn].sum(axis=1) / size[drawn].sum(axis=1)
+
+
+def _by_both(d: np.ndarray, rng: np.random.Generator, count: int) -> np.ndarray:
+    """Return `count` means over repetitions and tasks, both drawn with replacement."""
+    rows, columns = (rng.integers(size, size=(count, size)) for size in d.shape)
+    return d[rows[:, :, None], columns[:, None]].mean(axis=(1, 2))
+
+
+def _by_repetition(d: np.ndarray, rng: np.random.Generator, count: int) -> np.ndarray:
+    """Return `count` means over repetitions drawn with replacement."""
+    return d.mean(axis=1)[rng.integers(len(d), size=(count, len(d)))].mean(axis=1)
 
 
 def differences(
@@ -101,7 +134,9 @@ def differences(
         at = runs.at(iteration)
         for place, method in enumerate(m for m in runs.methods if m != reference):
             a, b = paired(at.select([method, reference]), unit)[..., 0]
-            found = paired_difference(a, b, np.random.default_rng([seed, iteration, place]), tasks)
+            found = paired_difference(
+                a, b, np.random.default_rng([seed, iteration, place]), tasks, folds=runs.folds or None
+            )
             row = {"method": method, "reference": reference, "iteration": iteration}
             rows.append({**row, "difference": found.estimate, "low": found.low, "high": found.high})
     return pd.DataFrame(rows)

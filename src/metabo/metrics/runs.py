@@ -12,7 +12,7 @@ The unit of analysis. One pre-trained prior reused by S BO runs is one sample of
 With one BO seed, or for methods whose runs ignore it, the two agree.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,7 +29,8 @@ _ROUNDING = 1e-12
 class Runs:
     """`values[method]`: (P, S, K, T) float64; `prior_seeds[method]`: P labels; `tasks`: K labels; `iterations`: (T,).
 
-    `single_task` names the methods without pre-training. P and S may differ between methods.
+    `single_task` names the methods without pre-training. P and S may differ between methods. `folds`: number of each
+    task's fold (tasks of one fold share their priors); empty if unknown.
     """
 
     values: dict[str, np.ndarray]
@@ -37,6 +38,7 @@ class Runs:
     tasks: tuple[str, ...]
     iterations: np.ndarray
     single_task: frozenset[str]
+    folds: tuple[int, ...] = ()
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -88,7 +90,8 @@ def collect(table: pd.DataFrame, column: str = "simple_regret", single_task: Col
         repeated = method in single_task and (array == array[:1]).all()
         values[method] = array[:1] if repeated else array
         prior_seeds[method] = tuple(int(p) for p in np.unique(rows["prior_seed"])[: len(values[method])])
-    return Runs(values, prior_seeds, tasks, np.arange(1, last + 1), frozenset(single_task) & set(values))
+    folds = fold_numbers(queries, tasks) if "fold" in queries else ()
+    return Runs(values, prior_seeds, tasks, np.arange(1, last + 1), frozenset(single_task) & set(values), folds)
 
 
 def task_labels(table: pd.DataFrame) -> pd.Series:
@@ -98,6 +101,16 @@ def task_labels(table: pd.DataFrame) -> pd.Series:
     if not shared:
         return table["task"]
     return table["task"].where(~table["task"].isin(shared), table["space"] + ":" + table["task"])
+
+
+def fold_numbers(table: pd.DataFrame, tasks: Sequence[str]) -> tuple[int, ...]:
+    """Return the number of each task's fold, from the columns space, fold and task; `tasks`: labels (`task_labels`).
+
+    Folds of two spaces are two, whatever their names.
+    """
+    of_task = dict(zip(task_labels(table), table["space"] + "\0" + table["fold"], strict=True))
+    numbers = {fold: number for number, fold in enumerate(dict.fromkeys(of_task[task] for task in tasks))}
+    return tuple(numbers[of_task[task]] for task in tasks)
 
 
 def _dense(rows: pd.DataFrame, column: str, method: str, tasks: tuple[str, ...], last: int) -> np.ndarray:

@@ -23,6 +23,31 @@ def learner_label(learner: str) -> str:
     return f"{style.look(method).label}, {rest}"
 
 
+def described(trained: pd.DataFrame) -> str:
+    """Say in Markdown what each learner's priors were trained with, how many settings share them, and whether the
+    learners on matched points see equally much.
+
+    `trained`: from `metabo.metrics.crossing_priors.trained`.
+    """
+    lines = []
+    for learner, rows in trained.groupby("learner", sort=False):
+        numbers = ", ".join(f"{_whole(row.number)} ({row.steps})" for row in rows.itertuples())
+        how = ", ".join(rows["optimiser"].dropna().unique()) or "unknown optimiser"
+        ends = dict.fromkeys((_whole(rows["least"].min()), _whole(rows["most"].max())))
+        lines.append(
+            f"- {learner_label(str(learner))}: pre-training steps {numbers}, {how}; task-rows that a prior sees: "
+            f"{' to '.join(ends)}; settings: {rows['settings'].sum()}; sets of priors that these share: {len(rows)}, "
+            f"each of {_whole(rows['priors'].max())} seeds per fold."
+        )
+    seen = trained.loc[trained["rows"] == "matched", ["least", "most"]]
+    equal = "unknown" if seen.isna().to_numpy().any() else "no" if len(seen.drop_duplicates()) > 1 else "yes"
+    return "\n".join([*lines, f"- Do all learners on matched points see equally many task-rows? {equal}."])
+
+
+def _whole(value: Any) -> str:
+    return "unknown" if pd.isna(value) else str(int(value))
+
+
 def crossing_figure(cells: pd.DataFrame, shares: pd.DataFrame, title: str, regret: str) -> Figure:
     """Draw a grid of panels (rows: candidates, columns: acquisition) of mean regret with its interval over priors, one
     place per learner, filled for more steps and hollow for fewer; below, the parts of the variance per learner.

@@ -22,8 +22,8 @@ _EKL, _NLL = "#6a3d9a", "#d62728"
 def landscape_panels(curves: pd.DataFrame, title: str) -> Figure:
     """Draw EKL and scaled NLL along each parameter, their lowest points marked.
 
-    `curves`: parameter, x, ekl, nll_scaled. Positive parameters have a logarithmic axis. Each panel's loss axis ends at
-    the higher of six times the lowest EKL and the losses at the middle of the range.
+    `curves`: parameter, x, ekl, nll_scaled. Positive parameters have a logarithmic axis. Each panel's loss axis goes
+    from half the lowest loss of its two curves to six times it; what is above is cut off.
     """
     names = list(dict.fromkeys(curves["parameter"]))
     with style.theme():

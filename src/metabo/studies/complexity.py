@@ -23,6 +23,7 @@ from metabo.keys import stream
 from metabo.studies.tables import Frames
 
 STUDIES = {"complexity": {"alone": True}}
+"""`alone`: it measures time, so the workflow runs no other job beside it."""
 
 MODEL = {"mean": "constant", "kernel": "squared_exponential", "features": []}
 SHORTEST = 0.02
