@@ -182,7 +182,7 @@ def test_template_executes(id, benchmark, tables, inputs, tmp_path):
     assert streams == [], "a cell warns"
 
 
-ELSEWHERE = {"shared/theory.ipynb"}  # tests/theory/test_checks.py
+ELSEWHERE = {"shared/theory.ipynb"}  # tests/theory/test_results.py
 
 
 def test_every_template_is_executed_here():

@@ -1,23 +1,17 @@
-"""The checks themselves: quickly decided verdicts, planted faults, the stage, and the tables made of its results."""
+"""The checks themselves: quickly decided verdicts, planted faults, Algorithm 1, and what a check depends on."""
 
 import ast
 import importlib
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pandas as pd
-import papermill
 import pytest
 
 from metabo import codegraph, config, keys, registry
-from metabo.errors import ConfigError, DataError
-from metabo.plots import theory as drawings
-from metabo.theory import tables
+from metabo.errors import ConfigError
 from metabo.theory.hyperbo import algorithm, memory, regret
 
 ROOT = Path(__file__).parents[2]
@@ -29,6 +23,7 @@ def statements(name: str, share: float = SHARE) -> dict[tuple[str, str], dict]:
     made = getattr(module, name)(keys.stream(0, "theory", "hyperbo", name), share)
     found = {(s["id"], s["version"]): s for s in made}
     assert len(found) == len(made), "two statements with one name"
+    assert all(p["cells"] and p["control"] and p["control"]["cells"] for s in made for p in s["parts"])
     json.dumps(made, allow_nan=False)
     return found
 
@@ -65,13 +60,24 @@ def test_deterministic_statements_are_decided_at_every_scale(name):
 
 def test_lemma9_control_counts_as_an_independent_trial_did():
     """Without 2b, 73 of 240 cells violate the bound (a trial in NumPy)."""
-    (tails,) = statements("tail_bounds")["Lemma 9", "printed"]["parts"]
-    assert tails["control"]["cells"][0]["numbers"]["violations"] == 73
+    upper, lower = statements("tail_bounds")["Lemma 9", "printed"]["parts"]
+    assert upper["control"]["cells"][0]["numbers"]["violations"] == 73
+    assert lower["control"]["verdict"] == "REFUTED"
+
+
+def test_lemma9_counts_only_where_it_could_fail():
+    """1 - 2√b <= 0 from b = 1/4 on, at 14 of 40 points for each of six n; 7 upper tails are below 1e-307."""
+    upper, lower = statements("tail_bounds")["Lemma 9", "printed"]["parts"]
+    numbers = [p["cells"][0]["numbers"] for p in (upper, lower)]
+    assert [(n["cases"], n["left_out"]) for n in numbers] == [(233, 7), (240 - 6 * 14, 6 * 14)]
+    assert sum(np.geomspace(1e-3, 5.0, 40) >= 0.25) == 14
 
 
 def test_lemma8_needs_all_replicates():
     found = statements("lemma8")["Lemma 8", "printed"]
     assert set(parts(found).values()) == {"INCONCLUSIVE"}, "400 replicates support nothing"
+    against = {p["part"]: p["control"]["verdict"] for p in found["parts"]}
+    assert against["distance"] == against["independence"] == "REFUTED", "a gross error shows earlier"
 
 
 def test_lemma10_fails_as_stated_and_holds_as_proved():
@@ -81,7 +87,8 @@ def test_lemma10_fails_as_stated_and_holds_as_proved():
     assert parts(found["Lemma 10", "repaired"])["mean"] == "SUPPORTED"
     small = [c for c in found["Lemma 10", "printed"]["parts"][0]["cells"] if c["setting"]["scale"] == 1e-4]
     assert all(c["verdict"] == "REFUTED" and c["numbers"]["share"] > 0.8 for c in small)
-    assert set(parts(found["Lemma 10", "printed"]).values()) <= {"REFUTED", "SUPPORTED", "INCONCLUSIVE"}
+    (spread,) = [p for p in found["Lemma 10", "printed"]["parts"] if p["part"] == "variance range"]
+    assert spread["verdict"] != "REFUTED" and spread["control"]["verdict"] == "REFUTED"
 
 
 def test_lemma15_fails_for_long_runs_and_its_sound_version_does_not():
@@ -104,6 +111,8 @@ def test_regret_bounds(theorem, expected):
     name = f"Theorem {theorem}"
     assert parts(found[name, "printed"]) == {"coverage": "SUPPORTED", "many arms": expected}
     assert set(parts(found[name, "repaired"]).values()) == {"SUPPORTED"}
+    arms = [found[name, version]["parts"][-1] for version in ("printed", "repaired")]
+    assert [(p["part"], p["control"]["verdict"]) for p in arms] == [("many arms", "REFUTED")] * 2
     refuted = {n for n, s in found.items() if "REFUTED" in parts(s).values()}
     steps = {
         16: {("Theorems 16-17, h", "proof step"), ("Theorems 16-18, ρ_T", "proof step")},
@@ -119,6 +128,8 @@ def test_theorem5_with_fixed_inputs_is_not_refuted():
         assert "REFUTED" not in parts(found[name]).values()
     assert parts(found["Theorem 5, fixed inputs", "repaired"])["coverage"] == "SUPPORTED"
     assert parts(found["Theorem 5, fixed inputs", "repaired"])["monotone"] == "SUPPORTED"
+    against = {p["part"]: p["control"]["verdict"] for p in found["Theorem 5, fixed inputs", "repaired"]["parts"]}
+    assert against["monotone"] == against["coverage"] == "REFUTED"
 
 
 @pytest.mark.slow
@@ -132,7 +143,11 @@ def test_theorem5_under_algorithm_1_is_biased():
 @pytest.mark.slow
 def test_theorem6_has_the_shape_but_no_constant():
     found = statements("theorem6")
-    assert parts(found["Theorem 6", "printed"]).items() >= {("explicit", "SUPPORTED"), ("in N", "SUPPORTED")}
+    whole = found["Theorem 6", "reading"]
+    assert parts(whole).items() >= {("explicit", "SUPPORTED"), ("in N", "SUPPORTED")}
+    against = {p["part"]: p["control"]["verdict"] for p in whole["parts"]}
+    assert against["explicit"] == against["in N"] == "REFUTED"
+    assert not [name for name in found if name[1] == "printed"], "O(·) has no constant: all that is tested are readings"
     assert decided(found)["Theorem 6, all δ", "reading"] == NO
     slope = found["Theorem 6, all δ", "reading"]["parts"][0]["cells"][0]["numbers"]["slope"]
     assert slope == pytest.approx(0.5, abs=0.01), "a grows like δ^{-1/2}"
@@ -222,99 +237,3 @@ def test_the_spec_holds_what_a_check_reads():
     for bad in (0, -1.0, "full"):
         with pytest.raises(ConfigError, match=r"theory\.share"):
             config.check(settings | {"theory": {"share": bad}}, ROOT)
-
-
-@pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    """Results of the stage for two checks, run once through its command."""
-    folder = tmp_path_factory.mktemp("theory")
-    for name in ("tail_bounds", "lemma15"):
-        spec = json.dumps({"paper": "hyperbo", "check": name, "seed": 0, "share": 0.05})
-        command = [sys.executable, "-m", "metabo.stages.theory", "--spec", spec, "--out", f"{folder}/{name}.json"]
-        done = subprocess.run(
-            [*command, "--sidecar", f"{folder}/{name}.meta.json"], cwd=ROOT, capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr
-        assert "counterexample" in done.stdout
-    return folder
-
-
-def test_the_stage_writes_verdicts_and_a_sidecar(results):
-    record = json.loads((results / "lemma15.json").read_text())
-    assert (record["paper"], record["check"], record["share"], record["status"]) == ("hyperbo", "lemma15", 0.05, "ok")
-    assert record["title"] == registry.check("hyperbo", "lemma15")
-    sidecar = json.loads((results / "lemma15.meta.json").read_text())
-    assert sidecar["stage"] == "theory" and sidecar["verdicts"]["Lemma 15 (printed)"] == ["REFUTED", "ok"]
-    assert list(sidecar["outputs"]) == [str(results / "lemma15.json")]
-
-
-def test_an_unknown_check_ends_with_one_message(tmp_path):
-    spec = json.dumps({"paper": "hyperbo", "check": "lemma99", "seed": 0, "share": 1.0})
-    command = [sys.executable, "-m", "metabo.stages.theory", "--spec", spec, "--out", str(tmp_path / "x.json")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 1 or "unknown theory check" in done.stderr
-    assert "lemma15" in done.stderr
-
-
-def test_tables_of_results(results):
-    checks = tables.read([f"{results}/tail_bounds.json", f"{results}/lemma15.json"])
-    verdicts, cells = tables.verdicts(checks), tables.cells(checks)
-    assert verdicts["statement"].tolist()[:2] == ["Lemma 9", "Corollary 14"] and len(verdicts) == 8
-    row = verdicts[(verdicts["statement"] == "Lemma 15") & (verdicts["version"] == "printed")].iloc[0]
-    assert row["verdict"] == "REFUTED" and row["decided"].startswith("P = 0.9")
-    exact = cells[(cells["statement"] == "Lemma 15") & (cells["part"] == "exact") & (cells["version"] == "printed")]
-    assert len(exact) == 50 and exact["share"].between(0, 1).all()
-    saved = tables.numbers(checks)
-    assert not saved["cell"]["value"].isna().any() and len(saved["verdict"]) == 8
-    one = saved["cell"].query("panel == 'control of tails' and metric == 'violations'")
-    assert one["value"].tolist() == [73.0] and one["parameter"].tolist() == ["REFUTED"]
-
-
-def test_a_powerless_check_shows_as_such(results):
-    record = json.loads((results / "tail_bounds.json").read_text())
-    record["statements"][0]["status"] = "no power"
-    assert tables.verdicts([record])["verdict"].iloc[0] == "no power"
-
-
-def test_missing_and_wrong_results_are_refused(tmp_path):
-    with pytest.raises(DataError, match="no such check; make it"):
-        tables.read([str(tmp_path / "absent.json")])
-    (tmp_path / "other.json").write_text("{}")
-    with pytest.raises(DataError, match="not the result of a theory check"):
-        tables.read([str(tmp_path / "other.json")])
-    with pytest.raises(DataError, match="no theory check given"):
-        tables.read([])
-
-
-def test_the_figure_has_every_statement_and_refuses_unknown_panels(results):
-    checks = tables.read([f"{results}/lemma15.json"])
-    verdicts, cells = tables.verdicts(checks), tables.cells(checks)
-    figure = drawings.verdict_figure(verdicts, cells, ["best_observation"], "Theory")
-    assert len(figure.axes) == 2
-    written = [text.get_text() for text in figure.axes[0].texts]
-    for name in verdicts["decided"]:
-        assert name in written
-    assert len(figure.axes[1].lines) > 4
-    powerless = drawings.verdict_figure(verdicts.assign(verdict="no power", status="no power"), cells, [], "Theory")
-    assert "no power" in [text.get_text() for text in powerless.axes[0].texts]
-    with pytest.raises(ConfigError, match=r"unknown panel 'bais'.*Did you mean 'bias'"):
-        drawings.verdict_figure(verdicts, cells, ["bais"], "Theory")
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # papermill and the kernel's client warn in this process
-def test_the_notebook_shows_two_checks(results, tmp_path):
-    parameters = {
-        "artefact": "hyperbo_x03", "title": "Theory", "caption": "A caption.", "out": str(tmp_path / "out"),
-        "theory": [f"{results}/tail_bounds.json", f"{results}/lemma15.json"], "panels": ["best_observation"],
-    }  # fmt: skip
-    executed = tmp_path / "executed.ipynb"
-    papermill.execute_notebook(
-        str(ROOT / "notebooks/shared/theory.ipynb"), str(executed), parameters, kernel_name="python3",
-        progress_bar=False, cwd=str(ROOT),
-    )  # fmt: skip
-    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["data.csv", "figure.pdf", "figure.png"]
-    saved = pd.read_csv(tmp_path / "out" / "data.csv")
-    assert set(saved["table"]) == {"verdict", "cell"} and saved["value"].notna().all()
-    text = executed.read_text()
-    assert "negative control was not refuted: none" in text and "Corollary 14 (printed): not P[x - μ" in text

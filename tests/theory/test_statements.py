@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from metabo.theory.hyperbo import bounds, estimates, inequalities, memory, sampling, selection
+from metabo.errors import NumericsError
+from metabo.theory.hyperbo import bounds, estimates, inequalities, memory, optimum, sampling, selection
 from metabo.theory.hyperbo.identities import model_ekl_training, model_nll, projected_ekl
 from metabo.theory.replicates import generator, replicate, runs
 
@@ -99,6 +100,7 @@ def test_lemma10_by_hand(rng):
     low, high = sampling.variance_range(5, 20, 0.2)
     b = math.log(10) / 15
     assert (low, high) == pytest.approx((1 - 2 * math.sqrt(b), 1 + 2 * math.sqrt(b) + 2 * b))
+    assert sampling.variance_range(5, 20, 0.2, 16)[1] == pytest.approx(1 + math.sqrt(b) / 2 + b / 8)
 
 
 def test_theorem5_constants_are_those_of_lemma10_with_half_of_delta():
@@ -117,6 +119,7 @@ def test_theorem5_event():
     assert estimates.misses(bias, ratio, 5, 0.2).tolist() == [False, False, True, False, True]
     assert estimates.misses(np.array([np.nan, 0.0]), np.array([1.0, np.nan]), 5, 0.2).all()
     assert estimates.misses(bias[1:2], ratio[1:2], 5, 0.2, shrink=1.1).tolist() == [True]
+    assert estimates.misses(np.zeros(1), ratio[3:4], 5, 0.2, narrow=1.1).tolist() == [True]
 
 
 def test_tails_and_quantiles():
@@ -192,6 +195,35 @@ def test_each_repair_changes_the_constants():
     assert (printed.last, repaired.last, repaired.floor) == (1.0, 2.0, 0.0)
     assert bounds.theorem17(repaired, 1.0, 1.0, 2, 0.1, -9.0) > 0 > bounds.theorem17(printed, 1.0, 1.0, 2, 0.1, -9.0)
     assert math.isnan(bounds.repaired(4, 40, 0.1, 10).a), "too few functions"
+
+
+def test_a_wall_where_the_loss_is_not_a_number():
+    for value, gradient in ((np.nan, np.ones(2)), (np.inf, np.ones(2)), (0.3, np.array([1.0, np.nan]))):
+        got = optimum.walled(lambda _x, v=value, g=gradient: (v, g))(np.zeros(2))
+        assert got[0] == optimum.WALL and got[1].tolist() == [0.0, 0.0]
+    value, gradient = optimum.walled(lambda x: (x @ x, 2 * x))(np.array([1.0, 2.0]))
+    assert value == 5.0 and gradient.tolist() == [2.0, 4.0]
+
+
+def test_the_search_ends_at_the_moments(rng):
+    y = jnp.array(rng.normal(size=(2, 400)))
+    fitted = memory.estimate(y)
+    for end in optimum._searched(rng, y, 5):
+        assert optimum._relative_error(end, fitted) < 1e-4
+    far = memory.Estimate(fitted.mean, fitted.covariance.at[0, 0].mul(3.0))
+    assert optimum._relative_error(far, fitted) == pytest.approx(
+        2.0 * fitted.covariance[0, 0] / fitted.covariance.max()
+    )
+
+
+def test_the_largest_correlation_hides_nothing(rng):
+    mean, matrix = rng.normal(size=(500, 2)), rng.normal(size=(500, 2, 2))
+    matrix[:, 0, 1] += 2.0 * mean[:, 1]
+    numbers = sampling._largest_correlation(mean, matrix)["numbers"]
+    assert numbers["correlation"] == pytest.approx(np.corrcoef(mean[:, 1], matrix[:, 0, 1])[0, 1])
+    matrix[3, 1, 1] = np.nan
+    with pytest.raises(NumericsError, match="correlation is nan"):
+        sampling._largest_correlation(mean, matrix)
 
 
 def test_max_information_by_enumeration():

@@ -115,11 +115,34 @@ def test_a_control_that_is_not_refuted_takes_the_power():
     assert built(FALSE, control("planted: true", [cell(TRUE)]))["verdict"] == INCONCLUSIVE
 
 
+def test_every_part_needs_its_own_control():
+    against = control("false", [cell(FALSE)])
+    with_control, without = (
+        part(name, "claim", "identity", [cell(TRUE)], c) for name, c in (("a", against), ("b", None))
+    )
+    assert statement("S", "title", "§1", [with_control, with_control])["verdict"] == SUPPORTED
+    record = statement("S", "title", "§1", [with_control, without])
+    assert (record["status"], record["verdict"]) == ("no power", INCONCLUSIVE)
+    assert "no control" in describe(record)
+    powerless = part("b", "claim", "identity", [cell(TRUE)], control("planted: true", [cell(TRUE)]))
+    assert statement("S", "title", "§1", [with_control, powerless])["status"] == "no power"
+    assert built(TRUE, control("empty", []))["status"] == "no power"
+
+
+def test_a_control_is_decided_by_the_rule_of_its_part():
+    with pytest.raises(
+        ValueError, match="part 'a' of kind 'identity': a cell of it or of its control has another kind"
+    ):
+        built(TRUE, control("a coverage", [cell(verdicts.exact_probability(0.9, 0.1))]))
+    with pytest.raises(ValueError, match="has another kind"):
+        part("a", "claim", "expectation", [cell(TRUE)])
+
+
 def test_a_refuted_statement_shows_its_counterexample():
     record = built(FALSE, control("false", [cell(FALSE)]))
     assert record["verdict"] == REFUTED
     assert record["counterexample"] | {"part": "a", "n": 3, "left": 1.0, "right": 2.0} == record["counterexample"]
-    assert "counterexample (a)" in describe(record) and "S (printed), §1: REFUTED, control ok" in describe(record)
+    assert "counterexample (a)" in describe(record) and "S (printed), §1: REFUTED, controls ok" in describe(record)
     assert built(TRUE, control("false", [cell(FALSE)]))["counterexample"] is None
 
 

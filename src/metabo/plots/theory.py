@@ -17,7 +17,7 @@ _COLUMNS = {
     "version": "Version",
     "title": "Claim",
     "verdict": "Verdict",
-    "status": "Control",
+    "controls": "Controls refuted",
     "decided": "Decided by",
 }
 _CHARACTER, _ROW, _GAP = 0.062, 0.185, 0.2
@@ -32,7 +32,6 @@ def verdict_figure(verdicts: pd.DataFrame, cells: pd.DataFrame, panels: list[str
     for name in panels:
         if name not in PANELS:
             raise unknown("panel", name, PANELS)
-    verdicts = verdicts.assign(status=verdicts["status"].replace("ok", "refuted"))
     widths = [_width(verdicts[c].astype(str), heading) for c, heading in _COLUMNS.items()]
     table = _ROW * (len(verdicts) + 3)
     rows = -(-len(panels) // 3)

@@ -1,6 +1,7 @@
 """The results of theory checks as tables: one row per statement, one row per cell, for figures and notebooks."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,16 +28,37 @@ def read(paths: list[str]) -> list[Record]:
 
 
 def verdicts(checks: list[Record]) -> pd.DataFrame:
-    """Return one row per statement: check, statement, version, title, where, verdict, status, decided (numbers).
+    """Return one row per statement: check, statement, version, title, where, verdict, status, controls, decided.
 
-    A statement whose control is not refuted has the verdict "no power".
+    A statement with a part whose control is not refuted has the verdict "no power". `controls`: how many are refuted,
+    of how many parts; `decided`: the numbers that the verdict rests on.
     """
     rows = []
     for check in checks:
         for s in check["statements"]:
             names = {"check": check["check"], "statement": s["id"], "version": s["version"], "title": s["title"]}
             shown = s["verdict"] if s["status"] != NO_POWER else NO_POWER
-            rows.append(names | {"where": s["where"], "verdict": shown, "status": s["status"], "decided": decided(s)})
+            refuted = sum(bool(p["control"]) and p["control"]["verdict"] == REFUTED for p in s["parts"])
+            names |= {"where": s["where"], "verdict": shown, "status": s["status"]}
+            rows.append(names | {"controls": f"{refuted} of {len(s['parts'])}", "decided": decided(s)})
+    return pd.DataFrame(rows)
+
+
+def parts(checks: list[Record]) -> pd.DataFrame:
+    """Return one row per part: names, kind, claim, verdict and the numbers of its worst cell; the same of its control.
+
+    `control`: what it claims, `refuted`: its verdict, `by`: the numbers of the cell that comes closest to its claim.
+    """
+    rows = []
+    for check in checks:
+        for s in check["statements"]:
+            for p in s["parts"]:
+                names = {"check": check["check"], "statement": s["id"], "version": s["version"], "part": p["part"]}
+                names |= {k: p[k] for k in ("kind", "claim", "verdict")}
+                names |= {"decided": _decided(p["kind"], p["cells"], max)}
+                against = p["control"] or {"claim": "none", "verdict": "", "cells": []}
+                names |= {"control": against["claim"], "refuted": against["verdict"]}
+                rows.append(names | {"by": _decided(p["kind"], against["cells"], min)})
     return pd.DataFrame(rows)
 
 
@@ -71,8 +93,15 @@ def decided(s: Record) -> str:
     """
     chosen = next((p for p in s["parts"] if p["verdict"] == REFUTED), s["parts"][0])
     refuting = [c for c in chosen["cells"] if c["verdict"] == REFUTED] or chosen["cells"]
-    worst = max(refuting, key=lambda c: _severity(chosen["kind"], c["numbers"]))
-    return _text(chosen["kind"], worst["numbers"]) + _setting(worst["setting"])
+    return _decided(chosen["kind"], refuting, max)
+
+
+def _decided(kind: str, cells: list[Record], choose: Callable[..., Record]) -> str:
+    """Return numbers and setting of the cell with the largest (`choose` is max) or least distance from the claim."""
+    if not cells:
+        return ""
+    chosen = choose(cells, key=lambda c: _severity(kind, c["numbers"]))
+    return _text(kind, chosen["numbers"]) + _setting(chosen["setting"])
 
 
 def _severity(kind: str, n: dict[str, Any]) -> float:
@@ -80,15 +109,14 @@ def _severity(kind: str, n: dict[str, Any]) -> float:
         return n["share"] - n["limit"]
     if kind == "distribution":
         return -n["p"]
-    return float(
-        {"expectation": lambda: abs(n["z"]), "identity": lambda: n["error"]}.get(kind, lambda: n["violations"])()
-    )
+    return abs(float(n[{"expectation": "z", "identity": "error"}.get(kind, "violations")]))
 
 
 def _text(kind: str, n: dict[str, Any]) -> str:
     if kind == "probability":
         interval = f" [{n['low']:.3g}, {n['high']:.3g}]" if "low" in n else ""
-        return f"P = {n['share']:.3g}{interval}, limit {n['limit']:.3g}"
+        slack = f", largest regret {n['largest_share']:.2g} of the bound" if "largest_share" in n else ""
+        return f"P = {n['share']:.3g}{interval}, limit {n['limit']:.3g}{slack}"
     if kind == "expectation":
         if "correlation" in n:
             return f"r = {n['correlation']:.2g}, z = {n['z']:.1f}"
@@ -97,7 +125,8 @@ def _text(kind: str, n: dict[str, Any]) -> str:
         return f"p = {n['p']:.2g}"
     if kind == "identity":
         return f"error {float(n['error']):.2g} in {n['cases']} cases"
-    return f"violated {n['violations']} of {n['cases']} times"
+    left_out = f", {n['left_out']} left out" if n.get("left_out") else ""
+    return f"violated {n['violations']} of {n['cases']} times{left_out}"
 
 
 _SYMBOLS = {

@@ -9,7 +9,7 @@ from metabo.gp.objectives import Moments, degenerate_ekl, ekl_training, gaussian
 from metabo.theory.hyperbo.memory import estimate, inputs, model
 from metabo.theory.records import Record, cell, control, part, statement
 from metabo.theory.replicates import generator
-from metabo.theory.verdicts import identity, inequality
+from metabo.theory.verdicts import IDENTITY, identity, inequality
 
 CHECKS = {"identities": "EKL and NLL: K1, K2, K3"}
 
@@ -65,10 +65,11 @@ def _losses(means: np.ndarray, covariances: np.ndarray, y: np.ndarray) -> np.nda
     return np.asarray(jax.jit(jax.vmap(lambda m, c: model_nll(m, c, jnp.asarray(y))))(means, covariances))
 
 
-def _full(means: np.ndarray, covariances: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the package's EKL of every model, Eq. 7, to the sample moments of Y."""
+def _full(means: np.ndarray, covariances: np.ndarray, y: np.ndarray, divisor: int | None = None) -> np.ndarray:
+    """Return the package's EKL of every model, Eq. 7, to the sample moments of Y, with the divisor N or another."""
     fitted = estimate(jnp.asarray(y))
-    ekl = jax.jit(jax.vmap(lambda m, c: gaussian_kl(fitted.mean, fitted.covariance, m, c)))
+    sample = fitted.covariance * (y.shape[1] / (divisor or y.shape[1]))
+    ekl = jax.jit(jax.vmap(lambda m, c: gaussian_kl(fitted.mean, sample, m, c)))
     return np.asarray(ekl(means, covariances))
 
 
@@ -157,31 +158,66 @@ def _projected(rng: np.random.Generator) -> list[Record]:
         [cell(identity(printed(a @ rotation), ours), **setting), cell(identity(printed(a), ours), **setting)],
         control("the same with 2A", [cell(identity(printed(2.0 * a), ours), **setting)]),
     )  # fmt: skip
-    wide, few_models = random_outputs(rng, 6, 20), random_models(rng, 6, 200)
-    reduces = part(
-        "reduction", "Eq. 6 = Eq. 7 when the sample covariance has full rank", "identity",
-        [cell(identity(_degenerate(*few_models, wide), _full(*few_models, wide)), functions=20, points=6)],
-    )  # fmt: skip
-    positive = part("sign", "Eq. 6 is never negative", "inequality", [cell(inequality(0.0, ours), **setting)])
     null = np.eye(size) - left[:, : number - 1] @ left[:, : number - 1].T
-    other = degenerate_ekl(mean, root @ root.T + null, mean, root)
+    other, whole = (degenerate_ekl(mean, root @ root.T + added, mean, root) for added in (null, np.eye(size)))
     zero = part(
-        "zero",
-        "Eq. 6 = 0 for Σ̃ plus the projector on its null space",
-        "identity",
+        "zero", "Eq. 6 = 0 for Σ̃ plus the projector on its null space", "identity",
         [cell(identity(other, 0.0), **setting)],
-    )
-    differs = identity(root @ root.T + null, root @ root.T)
-    differs.numbers["ekl"] = other
-    only = part(
-        "converse", "a model with EKL = 0 has the sample's covariance", "identity", [cell(differs, **setting)],
-        control("every model has EKL = 0", [cell(identity(ours, 0.0), **setting)]),
+        control("Eq. 6 = 0 for Σ̃ plus the identity", [cell(identity(whole, 0.0), **setting)]),
     )  # fmt: skip
     return [
         statement(
-            "K3", "Eq. 6: invariant, reduces to Eq. 7, not negative", "§5.2.2", [invariant, reduces, positive, zero]
+            "K3", "Eq. 6: invariant, reduces to Eq. 7, not negative", "§5.2.2",
+            [invariant, _reduction(rng), _sign(rng, y, a, ours), zero],
         ),
         statement(
-            "K3 converse", "'EKL = 0 iff the distributions are identical', degenerate data (I15)", "§5.5.2", [only]
+            "K3 converse", "'EKL = 0 iff the distributions are identical', degenerate data (I15)", "§5.5.2",
+            [_converse(root @ root.T, null, other, setting)],
         ),
-    ]
+    ]  # fmt: skip
+
+
+def _reduction(rng: np.random.Generator) -> Record:
+    """Eq. 6 is Eq. 7 when the sample covariance has full rank."""
+    y, models = random_outputs(rng, 6, 20), random_models(rng, 6, 200)
+    ours, setting = _degenerate(*models, y), {"functions": 20, "points": 6}
+    return part(
+        "reduction", "Eq. 6 = Eq. 7 when the sample covariance has full rank", "identity",
+        [cell(identity(ours, _full(*models, y)), **setting)],
+        control("Eq. 7 to the covariance with the divisor N - 1",
+                [cell(identity(ours, _full(*models, y, divisor=19)), **setting)]),
+    )  # fmt: skip
+
+
+def _sign(rng: np.random.Generator, y: np.ndarray, a: np.ndarray, far: np.ndarray) -> Record:
+    """Eq. 6 is not negative: at random models, where it is `far`, and around a model where it is zero."""
+    size, rank = a.shape
+    mean, root = sample_moments(y)
+    left = np.linalg.svd(a)[0][:, rank:]
+    at = np.linalg.cholesky(root @ root.T + left @ left.T)
+    scale = 10.0 ** rng.uniform(-3.0, 0.0, (1000, 1, 1))
+    factor = at @ (np.eye(size) + scale * rng.standard_normal((1000, size, size)))
+    covariances = factor @ factor.transpose(0, 2, 1)
+    near = _degenerate(mean + scale[:, 0] * rng.standard_normal((1000, size)), covariances, y)
+    inverse = np.linalg.pinv(a)
+    without = near - 0.5 * np.linalg.slogdet(inverse @ covariances @ inverse.T)[1]
+    setting = {"functions": y.shape[1], "points": size}
+    return part(
+        "sign", "Eq. 6 is never negative", "inequality",
+        [cell(inequality(0.0, values), models=name, **setting) for name, values in (("random", far), ("near", near))],
+        control("nor is it without ln|A⁺ΣA⁺ᵀ|", [cell(inequality(0.0, without), models="near", **setting)]),
+    )  # fmt: skip
+
+
+def _converse(sample: np.ndarray, null: np.ndarray, ekl: float, setting: dict[str, int]) -> Record:
+    """A model with EKL = 0 has the sample's covariance: `sample` + `null` has not, if its `ekl` is 0 to rounding."""
+
+    def has(covariance: np.ndarray) -> list[Record]:
+        found = identity(sample + null, covariance)
+        found.numbers["ekl"] = ekl
+        return [cell(found, **setting)] if abs(ekl) <= IDENTITY else []
+
+    return part(
+        "converse", "a model with EKL = 0 has the sample's covariance", "identity", has(sample),
+        control("it has the sample's covariance and variance 2 in its null space", has(sample + 2.0 * null)),
+    )  # fmt: skip

@@ -25,6 +25,8 @@ C = 1.01
 DELTAS = (0.1, 0.5)
 DIRECT = 400
 """Replicates in which all arms are drawn."""
+SHRINK = {"printed": 2.0, "repaired": 20.0}
+"""The controls divide the bounds by these; the repaired ones, for 100,000 arms, are ten times the printed ones."""
 
 
 class ManyArms(NamedTuple):
@@ -53,42 +55,53 @@ def many_arms(key: Key[Array, ""], theorem: int, share: float) -> ManyArms:
     # the printed constants but for ζ, which holds at all arms
     union = {d: k._replace(zeta=float(np.sqrt(2.0 * np.log(3.0 * ARMS / d)))) for d, k in printed.items()}
 
-    def exact(chosen: dict[float, Constants]) -> list[Record]:
+    def exact(chosen: dict[float, Constants], shrink: float = 1.0) -> list[Record]:
         cells = []
         for delta, k in chosen.items() if theorem != 17 else ():
-            bound = arm_bound(theorem, k)
+            bound = arm_bound(theorem, k) / shrink
             found = exact_probability(failure_probability(ARMS, bound), delta)
             cells.append(cell(found, delta=delta, arms=ARMS, functions=FUNCTIONS, bound=bound, method="quadrature"))
         return cells
 
     claim = f"P[r_1 > bound] <= δ on {ARMS:,} independent arms, T = 1"
-    low = control("a fifth of that ζ", exact({d: k._replace(zeta=0.2 * k.zeta) for d, k in union.items()}))
-    drawn = _direct(key, theorem, {"printed": printed, "repaired": fixed}, runs(DIRECT, share))
-    return ManyArms(
-        part("many arms", claim, "probability", [*exact(printed), *drawn["printed"]]),
-        part("many arms", claim, "probability", [*exact(fixed), *drawn["repaired"]]),
-        part("many arms", claim + ", ζ = √(2 ln(3M/δ))", "probability", exact(union), low),
-    )
+    versions = {"printed": printed, "repaired": fixed}
+    cells, shrunk = _direct(key, theorem, versions, runs(DIRECT, share))
+
+    def whole(name: str) -> Record:
+        chosen, by = versions[name], SHRINK[name]
+        against = control(f"bound/{by:.0f}", [*exact(chosen, by), *shrunk[name]])
+        return part("many arms", claim, "probability", [*exact(chosen), *cells[name]], against)
+
+    one = control("the same with ζ = √(2 ln(3/δ)), as printed", exact(printed))
+    cause = part("many arms", claim + ", ζ = √(2 ln(3M/δ))", "probability", exact(union), one)
+    return ManyArms(whole("printed"), whole("repaired"), cause)
 
 
 def _direct(
     key: Key[Array, ""], theorem: int, versions: dict[str, dict[float, Constants]], count: int
-) -> dict[str, list[Record]]:
-    """Draw û, the diagonal of V̂ and f of all arms, query the arm that the rule chooses, and count violations."""
+) -> tuple[dict[str, list[Record]], dict[str, list[Record]]]:
+    """Draw û, the diagonal of V̂ and f of all arms, query the arm that the rule chooses, and count violations.
+
+    Returns the cells of every version, of its bound and of its bound divided by SHRINK.
+    """
     rng, total = generator(key), 1.0 + NOISE
-    bad = {(version, delta): 0 for version, chosen in versions.items() for delta in chosen}
+    bad = {(version, delta): np.zeros(2, int) for version, chosen in versions.items() for delta in chosen}
     for _ in range(count):
         mean = np.sqrt(total / FUNCTIONS) * rng.standard_normal(ARMS)
         variance = total / FUNCTIONS * rng.chisquare(FUNCTIONS - 1, ARMS)
         f = rng.standard_normal(ARMS)
         for version, delta in bad:
             arm, bound = _query(theorem, versions[version][delta], mean, variance, float(f.max()))
-            bad[version, delta] += int(not f.max() - f[arm] <= bound)
+            bad[version, delta] += ~(f.max() - f[arm] <= bound / np.array([1.0, SHRINK[version]]))
     where = {"arms": ARMS, "functions": FUNCTIONS, "method": "all arms drawn"}
-    return {
-        version: [cell(probability(bad[version, d], count, d), delta=d, **where) for d in chosen]
-        for version, chosen in versions.items()
-    }
+    whole, shrunk = (
+        {
+            version: [cell(probability(int(bad[version, d][place]), count, d), delta=d, **where) for d in chosen]
+            for version, chosen in versions.items()
+        }
+        for place in (0, 1)
+    )
+    return whole, shrunk
 
 
 def _query(theorem: int, k: Constants, mean: np.ndarray, variance: np.ndarray, top: float) -> tuple[int, float]:
@@ -117,29 +130,31 @@ def variance_ratio(key: Key[Array, ""], share: float) -> list[Record]:
     τ = 1 happens: all k*_{t-1}(x_t) tie if arms are independent and none is queried twice. λ̂²/λ² is χ²_{N-1}/N there.
     """
     names = ("printed fixed", "printed chosen", "fixed", "chosen", "union")
-    cells: dict[str, list[Record]] = {name: [] for name in names}
+    cells, bare = ({name: [] for name in names} for _ in range(2))
     for place, (functions, iterations, delta) in enumerate(STEPS):
         arms = min(functions - 1, iterations + 20)
         where = {"functions": functions, "iterations": iterations, "delta": delta, "arms": arms}
         ratio = _chosen_ratio(jax.random.fold_in(key, place), functions, iterations, delta, arms, runs(4000, share))
         limit, law = delta / 3.0, stats.chi2(functions - 1)
         high, wide = (_upper(float(variance_slack(iterations, functions, d))) for d in (limit, limit / arms))
-        for name, scaled in (("printed ", high * (functions - iterations)), ("", high * (functions - 1))):
-            cells[name + "fixed"].append(cell(exact_probability(float(law.sf(scaled)), limit), **where))
-            bad = int((~(ratio * functions < scaled)).sum())
-            cells[name + "chosen"].append(cell(probability(bad, len(ratio), limit), **where))
-        bad = int((~(ratio * functions < wide * (functions - 1))).sum())
-        cells["union"].append(cell(probability(bad, len(ratio), limit), **where))
-
-    functions, iterations, delta = STEPS[0]
-    b = float(variance_slack(iterations, functions, delta / 3.0))
-    tail = float(stats.chi2(functions - 1).sf((1.0 - 0.5 * np.sqrt(b)) * functions))
-    low = control("h² = 1 - ½√b", [cell(exact_probability(tail, delta / 3.0), functions=functions)])
+        for name, factor, degrees in (
+            ("printed fixed", high, iterations), ("fixed", high, 1),
+            ("printed chosen", high, iterations), ("chosen", high, 1), ("union", wide, 1),
+        ):  # fmt: skip
+            for found, above in ((cells, factor), (bare, 1.0)):
+                scaled = above * (functions - degrees)
+                if name.endswith("fixed"):
+                    decided = exact_probability(float(law.sf(scaled)), limit)
+                else:
+                    decided = probability(int((~(ratio * functions < scaled)).sum()), len(ratio), limit)
+                found[name].append(cell(decided, **where))
 
     def step(id: str, title: str, version: str, *chosen: str) -> Record:
-        inputs = {name: "fixed input" if name.endswith("fixed") else "GP-UCB's input" for name in chosen}
-        claim = "P[λ̂(x_1) >= hλ(x_1)] <= δ/3"
-        parts = [part(inputs[name], claim, "probability", cells[name], low) for name in chosen]
+        parts = []
+        for name in chosen:
+            at = "fixed input" if name.endswith("fixed") else "GP-UCB's input"
+            against = control("h² without its factor 1+2√b+2b", bare[name])
+            parts.append(part(at, "P[λ̂(x_1) >= hλ(x_1)] <= δ/3", "probability", cells[name], against))
         return statement(id, title, "C.2", parts, version)
 
     return [
@@ -184,19 +199,21 @@ def information_of_sequences() -> Record:
 
 def last_step() -> list[Record]:
     """Check the last step of Theorem 18 (I10): Σ√(k̂ + σ̂²) - Σ√k̂ over x*, x_τ is at most σ̂, or 2σ̂."""
+    claim = "√(k̂(x*)+σ̂²) - √k̂(x*) + √(k̂(x_τ)+σ̂²) - √k̂(x_τ) <= "
     first, second = np.meshgrid(np.linspace(0.0, 4.0, 401), np.linspace(0.0, 4.0, 401), indexing="ij")
     lost = sum(np.sqrt(k + 1.0) - np.sqrt(k) for k in (first, second))
-    large = (first >= 9.0 / 16.0) & (second >= 9.0 / 16.0)
-    points = {"k_best": first, "k_chosen": second}
-    below = control("<= σ̂/5", [cell(inequality(lost, 0.2, **points))])
-    claim = "√(k̂(x*)+σ̂²) - √k̂(x*) + √(k̂(x_τ)+σ̂²) - √k̂(x_τ) <= "
-    kept = {name: values[large] for name, values in points.items()}
+
+    def at_most(limit: float, least: float = 0.0) -> list[Record]:
+        kept = (first >= least) & (second >= least)
+        return [cell(inequality(lost[kept], limit, k_best=first[kept], k_chosen=second[kept]))]
+
+    once = part("grid", claim + "σ̂", "inequality", at_most(1.0), control("<= σ̂/2", at_most(0.5)))
+    twice = part("grid", claim + "2σ̂", "inequality", at_most(2.0), control("<= σ̂, as printed", at_most(1.0)))
+    large = part(
+        "large k̂", claim + "σ̂ for k̂ >= 9σ̂²/16", "inequality", at_most(1.0, 9.0 / 16.0),
+        control("the same for k̂ >= σ̂²/2", at_most(1.0, 0.5)),
+    )  # fmt: skip
     return [
-        statement("Theorem 18, last step", "βσ̂ once (I10)", "C.3",
-                  [part("grid", claim + "σ̂", "inequality", [cell(inequality(lost, 1.0, **points))], below)],
-                  "proof step"),
-        statement("Theorem 18, last step", "2βσ̂, or βσ̂ if k̂ >= 9σ̂²/16", "C.3",
-                  [part("grid", claim + "2σ̂", "inequality", [cell(inequality(lost, 2.0, **points))], below),
-                   part("large k̂", claim + "σ̂ for k̂ >= 9σ̂²/16", "inequality",
-                        [cell(inequality(lost[large], 1.0, **kept))])], "repaired"),
-    ]  # fmt: skip
+        statement("Theorem 18, last step", "βσ̂ once (I10)", "C.3", [once], "proof step"),
+        statement("Theorem 18, last step", "2βσ̂, or βσ̂ if k̂ >= 9σ̂²/16", "C.3", [twice, large], "repaired"),
+    ]

@@ -1,6 +1,7 @@
 """Regret of Algorithm 1 on random functions, for the coverage of Theorems 6 and 16 to 18."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -27,12 +28,14 @@ def true_gram() -> Float[Array, "m m"]:
     return kernel_matrix(jnp.arange(float(POINTS))[:, None], LENGTHSCALE)
 
 
+@lru_cache
 def simulation(rule: str, iterations: int, repeats: bool = True, multisets: bool = False) -> Compute:
     """Return the function that computes one replicate: pre-train, run T iterations, measure.
 
     `rule`: "ucb" (Eq. 31), "pi" (Eq. 32) or "noiseless" (Eq. 33). The result has the simple `regret`; for PI `gap`
     (of η); for Eq. 33 `noise` (σ̂²), `c` (the least constant above k*, k̂) and `rho`, ρ_T of the pre-trained model over
-    sets or multisets. `repeats`: whether an input may be queried again.
+    sets or multisets. `repeats`: whether an input may be queried again. The same arguments give the same function, so
+    that it is compiled once.
     """
     gram = true_gram()
     values = jnp.linalg.cholesky(gram + 1e-12 * jnp.eye(POINTS))

@@ -32,9 +32,12 @@ def mean_factor(t: int, number: int, delta: float) -> float:
     return float(np.sqrt((2 * t + 4 * np.sqrt((t - 1) * log) + 4 * log - 4 / number) / ((number - t - 1) * delta)))
 
 
-def variance_range(t: int, number: int, delta: float) -> tuple[float, float]:
-    """Return the range (1-2√b, 1+2√b+2b) of Nκ̂/((N-t)κ), b = ln(2/δ2)/(N-t) (Lemma 10, Eq. 30)."""
-    b = np.log(2.0 / delta) / (number - t)
+def variance_range(t: int, number: int, delta: float, narrow: float = 1.0) -> tuple[float, float]:
+    """Return the range (1-2√b, 1+2√b+2b) of Nκ̂/((N-t)κ), b = ln(2/δ2)/(N-t) (Lemma 10, Eq. 30).
+
+    `narrow` divides b (controls).
+    """
+    b = np.log(2.0 / delta) / (number - t) / narrow
     return float(1 - 2 * np.sqrt(b)), float(1 + 2 * np.sqrt(b) + 2 * b)
 
 
@@ -59,19 +62,27 @@ def lemma8(key: Key[Array, ""], share: float) -> list[Record]:
         scaled = jnp.sqrt(number) * (mean - u)
         whitened = jnp.linalg.solve(root, scaled)
         standard = scaled / jnp.sqrt(jnp.diagonal(v))
-        return {"standard": standard, "distance": whitened @ whitened, "mean": mean, "covariance": sample}
+        return {
+            "standard": standard,
+            "studentised": scaled / jnp.sqrt(jnp.diagonal(sample)),
+            "distance": whitened @ whitened,
+            "mean": mean,
+            "covariance": sample,
+            "second": sample + jnp.outer(mean, mean),
+        }
 
     got = replicate(compute, lambda rng, n: rng.standard_normal((n, t, number)), key, count)
     diagonal = np.asarray(jnp.diagonal(v))
     ratios = number * np.diagonal(got["covariance"], axis1=1, axis2=2) / diagonal
-    pairs = [(i, j, k) for i in range(t) for j in range(t) for k in range(j, t)]
-    related = [np.corrcoef(got["mean"][:, i], got["covariance"][:, j, k])[0, 1] for i, j, k in pairs]
     shrunk = (number - 1) / number * np.asarray(v)
     parts = [
         part("mean", "√N(û_j - u_j)/√V_jj ~ N(0, 1)", "distribution",
-             [cell(distribution(got["standard"][:, j], stats.norm()), entry=j) for j in range(t)]),
+             [cell(distribution(got["standard"][:, j], stats.norm()), entry=j) for j in range(t)],
+             control("the same with V̂_jj in place of V_jj",
+                     [cell(distribution(got["studentised"][:, j], stats.norm()), entry=j) for j in range(t)])),
         part("distance", "N(û - u)ᵀ V⁻¹ (û - u) ~ χ² with t degrees of freedom", "distribution",
-             [cell(distribution(got["distance"], stats.chi2(t)))]),
+             [cell(distribution(got["distance"], stats.chi2(t)))],
+             control("χ² with t-1 degrees of freedom", [cell(distribution(got["distance"], stats.chi2(t - 1)))])),
         part("variance", "N V̂_jj/V_jj ~ χ² with N-1 degrees of freedom", "distribution",
              [cell(distribution(ratios[:, j], stats.chi2(number - 1)), entry=j) for j in range(t)],
              control("χ² with N degrees of freedom",
@@ -82,9 +93,19 @@ def lemma8(key: Key[Array, ""], share: float) -> list[Record]:
              control("E[V̂] = V", [cell(expectation(got["covariance"][:, j, j], float(diagonal[j])), entry=f"{j},{j}")
                                   for j in range(t)])),
         part("independence", "û_i and V̂_jk are uncorrelated", "expectation",
-             [cell(correlation(max(related, key=abs), count), pairs=len(pairs))]),
+             [_largest_correlation(got["mean"], got["covariance"])],
+             control("û_i and YYᵀ/N, not centred, are uncorrelated",
+                     [_largest_correlation(got["mean"], got["second"])])),
     ]  # fmt: skip
     return [statement("Lemma 8", "û ~ N(u, V/N), V̂ ~ W(V/N, N-1), independent", "C.1", parts)]
+
+
+def _largest_correlation(mean: np.ndarray, matrix: np.ndarray) -> Record:
+    """Decide on the largest correlation of an entry of the vectors (r, t) with one of the matrices (r, t, t)."""
+    upper = matrix[:, *np.triu_indices(matrix.shape[1])]
+    related = np.corrcoef(mean, upper, rowvar=False)[: mean.shape[1], mean.shape[1] :].ravel()
+    largest = related[np.argmax(np.abs(related))]  # not a number, if one is not
+    return cell(correlation(largest, len(mean)), pairs=len(related))
 
 
 SETTINGS = ((20, 1), (20, 5), (50, 5), (200, 10))
@@ -96,7 +117,7 @@ DELTA = 0.2
 def lemma10(key: Key[Array, ""], share: float) -> list[Record]:
     """Check Lemma 10: coverage of the statement (aκ) and of the proof (a√κ) at three scales of V, and its moments."""
     tables: dict[str, list[Record]] = {
-        n: [] for n in ("aκ", "a√κ", "a√κ/10", "range", "ω", "κ", "κ control", "variance")
+        n: [] for n in ("aκ", "aκ/10", "a√κ", "a√κ/10", "range", "b/16", "ω", "ω/N", "κ", "κ/N", "variance", "spread/N")
     }
     for place, (number, t) in enumerate(SETTINGS):
         here = jax.random.fold_in(key, place)
@@ -107,17 +128,20 @@ def lemma10(key: Key[Array, ""], share: float) -> list[Record]:
 
 def _coverage(key: Key[Array, ""], number: int, t: int, count: int, tables: dict[str, list[Record]]) -> None:
     """Add the cells of Eq. 29 (both forms) and Eq. 30, at every scale, for new vectors y."""
-    a, (low, high) = mean_factor(t, number, DELTA), variance_range(t, number, DELTA)
+    a = mean_factor(t, number, DELTA)
     got = _draw(key, t, number, SCALES, count)
     for place, scale in enumerate(SCALES):
         setting = {"functions": number, "t": t, "scale": scale}
         error, kappa = got["error"][:, place], got["kappa"][:, place]
         ratio = got["ratio"][:, place] * number / (number - t)
-        for name, bound in (("aκ", a * kappa), ("a√κ", a * np.sqrt(kappa)), ("a√κ/10", 0.1 * a * np.sqrt(kappa))):
-            bad = int((~(np.abs(error) < bound)).sum())  # what is not a number is a miss
+        for name, bound in (("aκ", a * kappa), ("a√κ", a * np.sqrt(kappa))):
+            for suffix, part_of in (("", bound), ("/10", 0.1 * bound)):
+                bad = int((~(np.abs(error) < part_of)).sum())  # what is not a number is a miss
+                tables[name + suffix].append(cell(probability(bad, count, DELTA), **setting))
+        for name, narrow in (("range", 1.0), ("b/16", 16.0)):
+            low, high = variance_range(t, number, DELTA, narrow)
+            bad = int((~((ratio > low) & (ratio < high))).sum())
             tables[name].append(cell(probability(bad, count, DELTA), **setting))
-        bad = int((~((ratio > low) & (ratio < high))).sum())
-        tables["range"].append(cell(probability(bad, count, DELTA), **setting))
 
 
 def _moments(key: Key[Array, ""], number: int, t: int, count: int, tables: dict[str, list[Record]]) -> None:
@@ -126,16 +150,21 @@ def _moments(key: Key[Array, ""], number: int, t: int, count: int, tables: dict[
     setting, standard = {"functions": number, "t": t}, got["error"] / np.sqrt(got["kappa"])
     q = float(got["q"][0])
     tables["ω"].append(cell(expectation(standard, 0.0), **setting))
-    tables["variance"].append(cell(expectation(standard**2, mean_variance(t, number, q)), **setting, q=q))
+    spread = mean_variance(t, number, q)
+    tables["variance"].append(cell(expectation(standard**2, spread), **setting, q=q))
     tables["κ"].append(cell(expectation(got["ratio"], (number - t) / number), **setting))
-    if t > 1:
-        tables["κ control"].append(cell(expectation(got["ratio"], (number - 1) / number), **setting))
+    if t > 1:  # with t = 1 nothing is conditioned on, and these controls are true
+        tables["ω/N"].append(cell(expectation(standard, -t / number * float(got["shift"][0])), **setting))
+        tables["κ/N"].append(cell(expectation(got["ratio"], (number - 1) / number), **setting))
+    if number <= 50:  # the two formulas differ by t + 1 in N
+        own = spread * (number - t - 1) / number
+        tables["spread/N"].append(cell(expectation(standard**2, own), **setting, q=q))
 
 
 def _draw(
     key: Key[Array, ""], t: int, number: int, scales: tuple[float, ...], count: int, fixed: bool = False
 ) -> dict[str, np.ndarray]:
-    """Simulate ω̂ - ω, κ, κ̂/κ and q, each (count, scales).
+    """Simulate ω̂ - ω, κ, κ̂/κ, (ω - u_t)/√κ and q, each (count, scales).
 
     `fixed`: the same y in all replicates, one standard deviation from u in every whitened coordinate.
     """
@@ -147,7 +176,8 @@ def _draw(
         y = u[: t - 1] + root[: t - 1, : t - 1] @ own
         fitted = estimate(u[:, None] + root @ normals[:, :-1])
         (omega, kappa), (ours, spread) = conditional(u, root @ root.T, y), conditional(*fitted, y)
-        return {"error": ours - omega, "kappa": kappa, "ratio": spread / kappa, "q": own @ own}
+        shift = (omega - u[t - 1]) / jnp.sqrt(kappa)
+        return {"error": ours - omega, "kappa": kappa, "ratio": spread / kappa, "shift": shift, "q": own @ own}
 
     every = jax.vmap(compute, in_axes=(0, 0))
     shape = (len(scales), t, number + 1)
@@ -156,18 +186,27 @@ def _draw(
 
 
 def _lemma10_statements(tables: dict[str, list[Record]]) -> list[Record]:
-    small = control("a√κ/10", tables["a√κ/10"])
-    mean = part("mean", "P[|ω̂ - ω| >= a√κ] <= δ1", "probability", tables["a√κ"], small)
+    printed, proved = (
+        part("mean", f"P[|ω̂ - ω| >= {bound}] <= δ1", "probability", tables[bound],
+             control(f"the same with {bound}/10", tables[f"{bound}/10"]))
+        for bound in ("aκ", "a√κ")
+    )  # fmt: skip
     other = [
-        part("variance range", "P[Nκ̂/((N-t)κ) outside (1-2√b, 1+2√b+2b)] <= δ2", "probability", tables["range"]),
-        part("E[mean]", "E[ω̂ | y] = ω (Eq. 28), in units of √κ", "expectation", tables["ω"]),
+        part("variance range", "P[Nκ̂/((N-t)κ) outside (1-2√b, 1+2√b+2b)] <= δ2", "probability", tables["range"],
+             control("the same with b/16", tables["b/16"])),
+        part("E[mean]", "E[ω̂ | y] = ω (Eq. 28), in units of √κ", "expectation", tables["ω"],
+             control("E[ω̂ | y] = u_t + (N-t)/N (ω - u_t), shrunk as κ̂ is, t > 1", tables["ω/N"])),
         part("E[variance]", "E[κ̂] = (N-t)/N κ (Eq. 28)", "expectation", tables["κ"],
-             control("E[κ̂] = (N-1)/N κ", tables["κ control"])),
+             control("E[κ̂] = (N-1)/N κ, t > 1", tables["κ/N"])),
     ]  # fmt: skip
-    spread = part("Var[mean]", "Var[ω̂ | y] = κ(1 + q - 2/N)/(N-t-1)", "expectation", tables["variance"], small)
-    printed = part("mean", "P[|ω̂ - ω| >= aκ] <= δ1", "probability", tables["aκ"])
+    spread = part(
+        "Var[mean]", "Var[ω̂ | y] = κ(1 + q - 2/N)/(N-t-1)", "expectation", tables["variance"],
+        control("κ(1 + q - 2/N)/N, N <= 50", tables["spread/N"]),
+    )  # fmt: skip
     return [
         statement("Lemma 10", "Conditional moments, |ω̂ - ω| < aκ as stated (I1)", "C.1", [printed, *other]),
-        statement("Lemma 10", "Conditional moments, |ω̂ - ω| < a√κ as in the proof", "C.1", [mean, *other], "repaired"),
+        statement(
+            "Lemma 10", "Conditional moments, |ω̂ - ω| < a√κ as in the proof", "C.1", [proved, *other], "repaired"
+        ),
         statement("Lemma 10, variance", "Variance of ω̂ in the proof", "C.1", [spread], "proof step"),
     ]
