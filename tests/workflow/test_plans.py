@@ -18,7 +18,7 @@ FREE = tuple(f"hyperbo_{n}" for n in (*(f"fig{n:02}" for n in (1, 2, 3, 4, 5, 6,
 # What the artefacts of a benchmark read; pd1 has more splits of the sweeps than pd1_mini, tables fewer.
 TABLES = {"load": 1, "pretrain": 77, "evaluate": 4, "run_bo": 136}
 PD1 = {"load": 1, "pretrain": 105, "evaluate": 4, "run_bo": 164}
-MINI = {"load": 1, "archive_pd1_mini": 1, "pretrain": 93, "evaluate": 4, "run_bo": 148, "run_online": 7}
+MINI = {"load": 1, "archive_pd1_mini": 1, "pretrain": 81, "evaluate": 4, "run_bo": 136, "run_online": 7}
 HPOB = {"load": 1, "pretrain": 32, "evaluate": 3, "run_bo": 41}
 HPOB_MINI = {"load": 1, "archive_hpob_mini": 1, "pretrain": 26, "evaluate": 3, "run_bo": 36}
 SYNTHETIC = {"run_study": 5, "check_theory": 14}
@@ -68,7 +68,7 @@ def plan(output: str) -> dict[str, int]:
         (["hyperbo_fig14"], {"archive_pd1_mini": 1, "load": 1, "pretrain": 3, "run_online": 3, "hyperbo_fig14": 1}),
         (["hyperbo_tab03"], {"archive_pd1_mini": 1, "load": 1, "hyperbo_tab03": 1}),
         (["hyperbo_tab06"], {"archive_pd1_mini": 1, "load": 1, "pretrain": 4, "evaluate": 4, "hyperbo_tab06": 1}),
-        (["priors"], {"archive_pd1_mini": 1, "archive_hpob_mini": 1, "load": 2, "pretrain": 119, "priors": 1}),
+        (["priors"], {"archive_pd1_mini": 1, "archive_hpob_mini": 1, "load": 2, "pretrain": 107, "priors": 1}),
         (["trajectories"],
          total(MINI, HPOB_MINI, {"trajectories": 1, "evaluate": -7})),
         (
