@@ -1,7 +1,7 @@
 """Stored priors: the parameters of every (fold, seed) of a split, with loss traces; arrays and JSON, never pickle."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
-from metabo import registry
+from metabo import registry, widths
 from metabo.errors import DataError
 from metabo.files import save_npz
-from metabo.keys import stream
 from metabo.pretrain import Log
 from metabo.tasks import Fold
 from metabo.training import TrainingSet
@@ -99,11 +98,11 @@ def load(path: str | Path) -> tuple[dict[str, Any], list[SpacePrior]]:
     except Exception as error:
         raise DataError(f"{path}: not a readable prior file ({error}); delete it and run again") from error
     spec = header["spec"]
-    module = registry.training_module(spec["method"])
+    start = registry.training_module(spec["method"]).start
     priors = []
     for i, space in enumerate(header["spaces"]):
-        widths = space["dim"], space["tasks"]
-        shape = jax.eval_shape(lambda w=widths: module.start(spec["model"], *w, stream(0)))
+        sizes = space["dim"], space["tasks"]
+        shape = widths.shapes(start, spec["model"], *sizes)
         folds = tuple(Fold(f[0], f[1], tuple(f[2]), tuple(f[3])) for f in space["folds"])
         pairs = len(folds) * spec["seeds"]
         leaves = []
@@ -119,8 +118,15 @@ def load(path: str | Path) -> tuple[dict[str, Any], list[SpacePrior]]:
         trace, stopped = arrays.get(f"{i}/loss"), arrays.get(f"{i}/stopped")
         if trace is None or stopped is None:
             raise DataError(f"{path}: the loss trace of space '{space['space']}' is missing; delete it and run again")
-        priors.append(SpacePrior(space["space"], *widths, folds, params, trace, space["stride"], stopped))
+        priors.append(SpacePrior(space["space"], *sizes, folds, params, trace, space["stride"], stopped))
     return spec, priors
+
+
+def widened(prior: SpacePrior, spec: dict[str, Any], width: int) -> SpacePrior:
+    """Return priors for inputs with columns of zeros up to `width`; only for methods that these do not change."""
+    start = registry.training_module(spec["method"]).start
+    shapes = widths.shapes(start, spec["model"], width, prior.tasks)
+    return replace(prior, dim=width, params=widths.widened(prior.params, shapes))
 
 
 def summary(prior: SpacePrior) -> dict[str, Any]:

@@ -110,6 +110,11 @@ class Benchmark:
             raise unknown(f"split of benchmark '{self.name}'", name, self.splits)
         return self.splits[name]
 
+    @property
+    def width(self) -> int:
+        """Number of input columns of the widest task."""
+        return max((task.x.shape[1] for task in self.tasks.values()), default=0)
+
     def save(self, path: str | Path) -> None:
         """Write the benchmark as one ``.npz`` file, atomically."""
         arrays: dict[str, np.ndarray] = {}

@@ -23,8 +23,9 @@ OUTPUTS = ["raw", "mapped"]
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """The folds of one space. `rows` hold the training rows; `members` (folds, seeds, m) index the training tasks of
-    each pre-training seed there, padded with 0 where `present` is False; `trained` their names; `matched` the matched
+    """The folds of one space. `dim`: its input columns, `width`: those of the benchmark's widest space. `rows` hold the
+    training rows; `members` (folds, seeds, m) index the training tasks of each pre-training seed there, padded with 0
+    where `present` is False; `trained` their names; `matched` the matched
     blocks per fold and seed; `counts` the rows per entry of `rows`.
 
     `test_rows` hold the test tasks and `tested` (folds, t; padded where `tested_present` is False) index them: only for
@@ -33,6 +34,7 @@ class TrainingSet:
 
     space: str
     dim: int
+    width: int
     folds: tuple[Fold, ...]
     rows: Rows
     counts: tuple[int, ...]
@@ -117,6 +119,7 @@ def _of_space(
     return TrainingSet(
         space=folds[0].space,
         dim=reduced[0][0].shape[1],
+        width=benchmark.width,
         folds=folds,
         rows=Rows(*stack([x for x, _ in reduced], [y for _, y in reduced])),
         counts=tuple(len(y) for _, y in reduced),

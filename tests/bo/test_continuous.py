@@ -83,9 +83,18 @@ def test_the_result_is_in_the_cube_and_never_worse_than_a_start(seed):
 
 
 def test_polishing_improves_and_more_starts_of_it_find_more():
-    data, points = waves(1), starts(24, 2)
-    one, many = (at(rough, solve(rough, points, *data, polish=p, steps=8), *data) for p in (1, 3))
-    assert at(rough, points, *data).max() < one < many
+    """On average over functions; on any one the best start may be polished best."""
+
+    def best(seed, points, polish):
+        return at(rough, solve(rough, points, *waves(seed), polish=polish, steps=8), *waves(seed))
+
+    raw, one, many = [], [], []
+    for seed in range(12):
+        points = starts(24, 2, seed)
+        raw.append(at(rough, points, *waves(seed)).max())
+        one.append(best(seed, points, 1))
+        many.append(best(seed, points, 3))
+    assert np.mean(raw) < np.mean(one) - 0.1 and np.mean(one) < np.mean(many) - 0.02
 
 
 def test_more_polished_starts_than_there_are():

@@ -14,6 +14,9 @@ from metabo.gp.model import GP
 from metabo.gp.update import new_row
 from metabo.pretrain import Rows
 
+WIDENS = True
+"""Columns of zeros after the inputs change nothing (`metabo.widths`)."""
+
 
 class FixedState(NamedTuple):
     """Posterior of the pool under a fixed prior.

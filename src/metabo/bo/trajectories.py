@@ -22,6 +22,7 @@ from metabo.priors import SpacePrior
 from metabo.reduction import candidates
 from metabo.tasks import Benchmark, stack
 from metabo.training import TrainingSet
+from metabo.widths import columns
 
 UNSOUND_SHARE = 0.05
 """More unsound steps than this share fail the job: its regrets would be those of a guess."""
@@ -94,8 +95,9 @@ def optimise(
     """Run BO on every test task of one space, for every prior and seed, and return the trajectory table.
 
     `training`: what the priors were trained on, for methods that read it again. At most `chunk` runs (None: all), and
-    no more than fit in memory, go side by side; this changes speed, and results only by rounding. Raises ConfigError
-    if the memory is too small for one run.
+    no more than fit in memory, go side by side; this changes speed, and results only by rounding. Inputs get columns of
+    zeros where those of the priors are wider (`priors.widened`). Raises ConfigError if the memory is too small for one
+    run.
     """
     module = registry.policy_module(spec["method"])
     listed = entries(benchmark, prior, spec["seeds"])
@@ -113,6 +115,7 @@ def optimise(
     )
     budget = spec["iterations"] + runs.initial.shape[1]
     batch = stack([t.x[pools[t.name]] for t in tasks], [t.y[pools[t.name]] for t in tasks])
+    batch = batch._replace(x=columns(batch.x, prior.dim))
     priors, make = gather(prior, training), policy_of(module, spec, budget)
     where = f"benchmark '{benchmark.name}', method '{spec['method']}', BO with {batch.x.shape[1]} candidates"
     need = run_bytes(make, priors, Candidates(batch.x[0], batch.mask[0], 0))

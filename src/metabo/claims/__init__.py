@@ -26,7 +26,7 @@ def table(name: str) -> pd.DataFrame:
     tables = sorted(path.stem for pattern in ("*_tab*.csv", "*_fig*.csv") for path in _FOLDER.glob(pattern))
     if name not in tables:
         raise unknown("printed table", name, tables)
-    return pd.read_csv(_FOLDER / f"{name}.csv", comment="#")
+    return pd.read_csv(_FOLDER / f"{name}.csv", comment="#", dtype={"task": str})  # spaces of HPO-B are numbers
 
 
 @cache

@@ -29,6 +29,8 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
     spec = {**spec, "data": digest(args.in_data)[:12]}
     uses_past = registry.method(spec["method"]).get("uses_past", False)
     sets = training_sets_of(benchmark, trained_from) if uses_past else [None] * len(trained)
+    if getattr(registry.policy_module(spec["method"]), "WIDENS", False):
+        trained = [priors.widened(prior, trained_from, benchmark.width) for prior in trained]
     tables = [optimise(benchmark, prior, spec, chunk, past) for prior, past in zip(trained, sets, strict=True)]
     table = pd.concat(tables, ignore_index=True)
     bad = unsound(table)
