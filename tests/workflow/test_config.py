@@ -136,7 +136,7 @@ SIZES = {
     *("benchmarks.tables.pool", "benchmarks.tables.spaces", "benchmarks.hpob.max_points", "benchmarks.hpob.spaces"),
     *("pretrain.seeds", "pretrain.adam_steps", "pretrain.lbfgs_steps", "pretrain.matched_points"),
     *(f"{section}.{key}" for section in ("sweep", "crossing") for key in ("seeds", "adam_steps")),
-    *("crossing.short_adam_steps", "crossing.short_lbfgs_steps", "crossing.bo_seeds"),
+    *("sweep.lbfgs_steps", "crossing.short_adam_steps", "crossing.short_lbfgs_steps", "crossing.bo_seeds"),
     *("bo.iterations", "bo.seeds", "bo.refit_steps", "benchmarks.hpob_mini.max_points"),
     *(f"maf.{key}" for key in ("iterations", "episodes", "horizon", "candidates", "minibatches", "learning_rate")),
     *(f"maf.{key}" for key in ("hidden", "evaluate_every", "points", "gp_points", "gp_steps")),
@@ -272,12 +272,13 @@ READ_BY = {
     "benchmarks.hpob.max_points": (99, {"data/hpob"}),
     "pretrain.seeds": (7, jobs("pretrain", EVERY) | reduced("sweep")),
     "pretrain.adam_steps": (77, jobs("pretrain", (*ADAM, "h_nll_online"))),
-    "pretrain.lbfgs_steps": (77, jobs("pretrain", (*LBFGS, "h_ekl_online")) | {"sweep/h_ekl", "crossing/h_ekl"}),
+    "pretrain.lbfgs_steps": (77, jobs("pretrain", (*LBFGS, "h_ekl_online")) | {"crossing/h_ekl"}),
     "pretrain.matched_points": (
         77,
         jobs("pretrain", LBFGS) | {"sweep/h_ekl", "crossing/h_ekl", "crossing/h_ekl_short"},
     ),
     "sweep.adam_steps": (7, {"sweep/h_nll"}),
+    "sweep.lbfgs_steps": (7, {"sweep/h_ekl"}),
     "crossing.seeds": (7, CROSSED),
     "crossing.short_adam_steps": (7, {"crossing/h_nll_short"}),
     "crossing.short_lbfgs_steps": (7, {"crossing/h_ekl_short"}),
@@ -372,7 +373,7 @@ def test_priors_of_equal_settings_are_made_by_one_job(good):
     assert place("h_nll", "held_out") == ("held_out", "h_nll")
     assert place("h_nll_linear_32", "held_out_sweep") == ("held_out_sweep", "h_nll")
     assert place("h_nll_zero_32", "held_out_sweep") == ("held_out_sweep", "fsbo")
-    assert place("h_ekl_linear_32", "held_out_sweep") == ("held_out", "h_ekl"), "no split of its sizes: L-BFGS"
+    assert place("h_ekl_linear_32", "held_out_sweep") == ("held_out_sweep", "h_ekl")
     assert place("mimo", "held_out_sweep") == ("held_out", "mimo")
     assert place("h_nll", "held_out_points_10", benchmark="hpob_mini") == ("held_out_points_10", "h_nll")
     assert place("h_nll", "crossed_candidates") == ("crossed", "h_nll")
