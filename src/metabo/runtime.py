@@ -30,7 +30,7 @@ def own_cores(threads: int, gpu: int, locks: Path | None = None) -> dict[str, An
         os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1")
     os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(".cache/jax").resolve()))
-    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
     granted: dict[str, Any] = {"threads": threads, "cores": [], "exclusive": 0, "gpu": gpu}
     if not hasattr(os, "sched_setaffinity"):
         return granted

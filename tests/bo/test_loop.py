@@ -6,9 +6,11 @@ import pytest
 from scipy.stats import chi2
 
 from metabo.acquisition import make
+from metabo.bo import loop
 from metabo.bo.fixed_prior import FixedPrior
 from metabo.bo.loop import Runs, run_all
 from metabo.bo.policy import Info, tie_breakers
+from metabo.bo.refit import Refit
 from metabo.methods.random_search import Nothing, Uniform
 from tests import tiny
 from tests.references import DenseGP, bayesian_optimisation
@@ -173,6 +175,43 @@ class Log(list):
 
     def __eq__(self, other):
         return self is other
+
+
+def follow(params, x, y, mask):
+    """A fit that can be written by hand: the constant moves to the mean of the observations."""
+    return eqx.tree_at(lambda gp: gp.mean.value, params, jnp.sum(jnp.where(mask, y, 0)) / jnp.sum(mask)), jnp.isfinite(
+        y[0]
+    )
+
+
+def same(params):
+    return params
+
+
+@pytest.mark.parametrize("given", [0, 2])
+def test_a_long_run_has_room_for_half_first_and_selects_the_same(world, monkeypatch, given):
+    gp = tiny.random_gp(np.random.default_rng(5), DIM, "constant", "matern32", ())
+    keys, iterations = jax.random.split(jax.random.key(3), 3), 11
+    entries = runs(keys, initial=tuple(range(given)))
+    found = []
+    for long in (99, 8):
+        monkeypatch.setattr(loop, "LONG", long)
+        policy = Refit(gp, same, follow, make("ei", {}), iterations + given)
+        assert loop.sizes(policy, given, iterations) == (
+            [iterations] if long == 99 else [(11 + given) // 2 - given, 11]
+        )
+        found.append(run_all(policy, *map(jnp.asarray, world[1:]), entries, iterations, 1, lambda one, _, at=long: one))
+    whole, halves = found
+    np.testing.assert_array_equal(whole.index, halves.index)
+    np.testing.assert_allclose(whole.info.mean, halves.info.mean, rtol=1e-7)
+    assert len(set(np.asarray(whole.index)[0].tolist())) > 3
+
+
+def test_runs_of_other_policies_and_short_ones_have_one_size(world):
+    growing = Refit(world[0][0], same, follow, make("ei", {}), 200)
+    assert loop.sizes(growing, 5, 100) == [47, 100]
+    assert loop.sizes(growing, 5, 20) == [20] and loop.sizes(growing, 60, 20) == [20]
+    assert loop.sizes(FixedPrior(world[0][0], make("ei", {}), 200), 5, 100) == [100]
 
 
 def test_many_runs_and_iterations_are_traced_once():

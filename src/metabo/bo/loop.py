@@ -8,7 +8,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from metabo.bo.policy import Candidates, Info, Policy
+from metabo.bo.policy import Candidates, Growing, Info, Policy
+
+LONG = 48
+"""From so many observations on a growing policy runs with room for half of them first. Compiling two sizes of its step
+costs a few seconds, which shorter runs do not earn back."""
 
 
 class Steps(NamedTuple):
@@ -40,10 +44,23 @@ def run(
         y = outputs[index]
         return policy.observe(state, index, y), Steps(index, y, info)
 
-    state = policy.init(candidates, init_key)
-    state, before = jax.lax.scan(given, state, initial)
-    _, after = jax.lax.scan(step, state, jnp.arange(iterations))
-    return jax.tree.map(lambda a, b: jnp.concatenate([a, b]), before, after)
+    state, parts, first = policy.init(candidates, init_key), [], 0
+    for last in sizes(policy, len(initial), iterations):
+        if isinstance(policy, Growing):
+            state = policy.resized(state, len(initial) + last)
+        if not parts:
+            state, before = jax.lax.scan(given, state, initial)
+            parts = [before]
+        state, after = jax.lax.scan(step, state, jnp.arange(first, last))
+        parts, first = [*parts, after], last
+    return jax.tree.map(lambda *arrays: jnp.concatenate(arrays), *parts)
+
+
+def sizes(policy: Policy, given: int, iterations: int) -> list[int]:
+    """Return the iterations up to which a state of one size is used: all at once, or half of a long run first."""
+    total = given + iterations
+    half = total // 2 - given
+    return [half, iterations] if isinstance(policy, Growing) and total >= LONG and half > 0 else [iterations]
 
 
 class Runs(NamedTuple):

@@ -41,6 +41,14 @@ class Policy(Protocol[State]):
         """Return the state after candidate `index` gave the output y."""
 
 
+@runtime_checkable
+class Growing(Protocol[State]):
+    """A policy whose steps cost more the more observations its state has room for."""
+
+    def resized(self, state: State, budget: int) -> State:
+        """Return the state with room for `budget` observations, at least as many as it holds."""
+
+
 def argmax(scores: Float[Array, " c"], mask: Bool[Array, " c"], priority: Float[Array, " c"]) -> Int[Array, ""]:
     """Return the best valid candidate; ties go to the highest `priority` (drawn once per run).
 

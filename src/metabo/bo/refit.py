@@ -45,7 +45,7 @@ class Refit(eqx.Module):
 
     def select(self, state: RefitState, key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
         """Maximise the acquisition under the fitted GP's posterior."""
-        seen = jnp.arange(self.budget) < state.count
+        seen = jnp.arange(len(state.y)) < state.count
         gp = self.to_gp(state.params)
         posterior = gp.posterior(state.x, state.y, seen)
         mean, variance = posterior.predict(state.candidates.x)
@@ -60,5 +60,11 @@ class Refit(eqx.Module):
         x = jax.lax.dynamic_update_index_in_dim(state.x, state.candidates.x[index], state.count, 0)
         ys = jax.lax.dynamic_update_index_in_dim(state.y, y, state.count, 0)
         count = state.count + 1
-        params, ok = self.fit(state.params, x, ys, jnp.arange(self.budget) < count)
+        params, ok = self.fit(state.params, x, ys, jnp.arange(len(ys)) < count)
         return state._replace(params=params, x=x, y=ys, count=count, ok=ok)
+
+    def resized(self, state: RefitState, budget: int) -> RefitState:
+        """Return the state with room for `budget` observations: a fit costs their cube, padding included."""
+        spare = max(0, budget - len(state.y))
+        x, y = jnp.pad(state.x, [(0, spare), (0, 0)]), jnp.pad(state.y, (0, spare))
+        return state._replace(x=x[:budget], y=y[:budget])
