@@ -120,8 +120,8 @@ def work(job: Job, settings: dict[str, Any], benchmark: str, split: str) -> floa
 
 
 def measured(job: Job, folder: Path, laptop: dict[str, Any]) -> tuple[float, float] | None:
-    """Return (seconds, work) of the most alike job at laptop scale: same method, or the one that it is a variant of; same
-    or nearest split."""
+    """Return (seconds, work) of the most alike job at laptop scale: of the same method, or the one that it is a variant
+    of, on the same or the nearest split."""
     benchmark = MEASURED_ON.get(job.benchmark, job.benchmark)
     base = splits.base(job.split)
     for split in dict.fromkeys([job.split, f"{base}_sweep", "held_out", "others"]):
