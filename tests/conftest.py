@@ -34,5 +34,18 @@ def getkey(request):
     return lambda: jax.random.fold_in(keys, next(count))
 
 
+MAPS = Path("/proc/self/maps")
+MOST_MAPS = 20_000
+
+
+@pytest.fixture(autouse=True, scope="module")
+def room_for_programs():
+    """Forget compiled programs before there are too many: each takes some 20 memory maps, a Linux process may have
+    65,530, and XLA aborts the process that wants one more."""
+    yield
+    if MAPS.exists() and MAPS.read_bytes().count(b"\n") > MOST_MAPS:
+        jax.clear_caches()
+
+
 def pytest_sessionstart():
     assert jax.config.jax_enable_x64, "importing metabo must switch JAX to 64-bit floats"
