@@ -16,10 +16,10 @@ paper: install  ## the published sizes on the papers' archives (downloads; days 
 	$(BIN)/snakemake --cores $(CORES) --configfile config/paper.yaml
 
 test: install
-	$(BIN)/python -m pytest -q -n $(CORES) --dist loadscope
+	$(BIN)/python -m pytest -q -n $(CORES) --dist loadscope --no-loadscope-reorder
 
 test-fast: install  ## without the tests marked slow
-	$(BIN)/python -m pytest -q -n $(CORES) --dist loadscope -m "not slow"
+	$(BIN)/python -m pytest -q -n $(CORES) --dist loadscope --no-loadscope-reorder -m "not slow"
 
 lint: install
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/snakefmt --check Snakefile workflow

@@ -47,5 +47,10 @@ def room_for_programs():
         jax.clear_caches()
 
 
+def pytest_collection_modifyitems(items):
+    """Begin with whole runs of the workflow: the longest tests, which would otherwise keep one worker alone at the end."""
+    items.sort(key=lambda item: "workflow/test_runs.py" not in item.nodeid)
+
+
 def pytest_sessionstart():
     assert jax.config.jax_enable_x64, "importing metabo must switch JAX to 64-bit floats"
