@@ -48,7 +48,7 @@ def room_for_programs():
 
 
 def pytest_collection_modifyitems(items):
-    """Begin with whole runs of the workflow: the longest tests, which would otherwise keep one worker alone at the end."""
+    """Begin with whole runs of the workflow: the longest tests, with which one worker would be alone at the end."""
     items.sort(key=lambda item: "workflow/test_runs.py" not in item.nodeid)
 
 
