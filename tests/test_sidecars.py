@@ -171,7 +171,7 @@ def test_specs_of_the_workflow_are_understood(made, method):
     (row,) = sidecars.settings([path]).to_dict("records")
     assert row["record"] == "complete" and row["iterations"] == given["bo"]["iterations"]
     steps = {
-        "h_nll": given["sweep"]["adam_steps"], "h_ekl": given["pretrain"]["lbfgs_steps"],
+        "h_nll": given["sweep"]["adam_steps"], "h_ekl": given["sweep"]["lbfgs_steps"],
         "mimo": given["mimo"]["steps"], "rfgp": given["rfgp"]["steps"], "maf": given["maf"]["iterations"],
     }  # fmt: skip
     refits = {"mimo": given["mimo"]["retrain_steps"], "rfgp": given["rfgp"]["retrain_steps"]}

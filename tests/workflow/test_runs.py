@@ -6,6 +6,7 @@ import http.server
 import json
 import re
 import shutil
+import signal
 import threading
 import time
 from pathlib import Path
@@ -154,7 +155,9 @@ class TestSmokeRun:
         first = start(project, "hyperbo_fig08", *SMOKE)
         lines = iter(first.stdout.readline, "")
         assert any("Job " in line for line in lines)
+        first.send_signal(signal.SIGSTOP)  # it must not end before the second one has started
         status, output = snakemake(project, "hyperbo_fig08", *SMOKE)
+        first.send_signal(signal.SIGCONT)
         first.communicate(timeout=300)
         assert first.returncode == 0
         assert status != 0 and "another run is active" in output
