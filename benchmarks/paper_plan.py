@@ -79,6 +79,11 @@ def jobs(settings: dict[str, Any]) -> set[Job]:
     return found
 
 
+def network(job: Job) -> bool:
+    """Tell whether the job trains a network of all tasks, whose work is counted in mini-batches times its features."""
+    return job.method.removesuffix("_online") in NETWORKS
+
+
 def work(job: Job, settings: dict[str, Any], benchmark: str, split: str) -> float:
     """Count the innermost steps of a job, weighted by what one step is proportional to."""
     shape, base, entry = SHAPES[benchmark], splits.base(split), splits.entry(splits.prior_split(split))
@@ -88,9 +93,10 @@ def work(job: Job, settings: dict[str, Any], benchmark: str, split: str) -> floa
     pairs = shape.folds[base] * spec["seeds"]
     own = spec["pretrain"]
     epochs = EPOCHS * train * points / BATCH  # as mini-batches
+    features = spec["model"].get("random_features", 1)
     if job.rule == "pretrain":
-        if job.method.removesuffix("_online") in NETWORKS:
-            return pairs * (own["steps"] or epochs)
+        if network(job):
+            return pairs * (own["steps"] or epochs) * features
         if job.method == "maf":
             return (
                 pairs
@@ -111,11 +117,11 @@ def work(job: Job, settings: dict[str, Any], benchmark: str, split: str) -> floa
         online = config.online_spec(settings, benchmark, split, job.method)
         own = online["online"]
         inner = [own[key] or epochs for key in ("retrain_steps", "refit_steps", "steps") if key in own] or [1]
-        return runs * online["iterations"] * inner[0]
+        return runs * online["iterations"] * inner[0] * features
     bo = config.bo_spec(settings, benchmark, split, job.method, job.acquisition)
     runs, policy = runs * bo["seeds"], bo["policy"]
-    if job.method in NETWORKS:
-        return runs * bo["iterations"] * (policy["steps"] or epochs)
+    if network(job):
+        return runs * bo["iterations"] * (policy["steps"] or epochs) * features
     return runs * bo["iterations"] * policy.get("refit_steps", 1) * (1 if "refit_steps" in policy else shape.points)
 
 
@@ -139,7 +145,9 @@ def estimate(folder: Path) -> Iterator[tuple[Job, float | None]]:
     """Yield every job of the paper-scale plan with its estimated hours on one core of the machine that was measured."""
     laptop, paper = config.load(ROOT), config.load(ROOT, (ROOT / "config" / "paper.yaml",))
     for job in sorted(jobs(paper)):
-        twin = measured(job, folder, laptop)
+        # At laptop scale a run re-trains for a few steps at each iteration, so its seconds are not those of the steps.
+        source = job._replace(rule="pretrain", acquisition="") if network(job) else job
+        twin = measured(source, folder, laptop)
         yield job, twin and twin[0] / 3600 * work(job, paper, job.benchmark, job.split) / twin[1]
 
 

@@ -33,7 +33,7 @@ def test_widened_parameters_are_the_same_function_and_narrow_back():
         wide = widened(tiny.stacked([gp]), like)
         alone = jax.tree.map(lambda leaf: leaf[0], wide)
         x, y, mask = jnp.asarray(rng.uniform(size=(7, 2))), jnp.asarray(rng.normal(size=7)), jnp.ones(7, dtype=bool)
-        here, there = gp.log_prob(x, y, mask), alone.log_prob(columns(x, 5), y, mask)
+        here, there = gp.log_prob(x, y, mask), alone.log_prob(jnp.asarray(columns(np.asarray(x), 5)), y, mask)
         np.testing.assert_allclose(there, here, rtol=1e-12)
         back = narrowed(wide, own)
         jax.tree.map(lambda a, b: np.testing.assert_array_equal(a[0], b), back, gp)

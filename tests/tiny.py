@@ -2,6 +2,7 @@
 
 import itertools
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -39,6 +40,15 @@ def random_gp(rng, dim, mean="linear", kernel="matern52", sizes=(4, 3), noise=-3
 def stacked(gps):
     """Stack GPs of one structure along a new leading axis."""
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *gps)
+
+
+def shift_constant(params, x, y, mask):
+    """A fit that can be written by hand: the prior's constant moves to the mean of the observations."""
+    return eqx.tree_at(lambda g: g.mean.value, params, jnp.sum(jnp.where(mask, y, 0)) / jnp.sum(mask)), y[0] < 50
+
+
+def same(params):
+    return params
 
 
 def task(name, x, y, group=None):

@@ -1,6 +1,6 @@
 """Training data of one search space as the arrays that pre-training reads: padded rows, folds, matched moments."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -16,6 +16,7 @@ from metabo.pretrain import Rows
 from metabo.reduction import Past, block_points, fewer_matched, training_points, training_tasks
 from metabo.rescale import INFEASIBLE, rescale
 from metabo.tasks import Benchmark, Fold, MatchedBlock, Task, pad, restrict, stack
+from metabo.widths import columns
 
 OUTPUTS = ["raw", "mapped"]
 """What a method trains on: outputs as they are, or mapped to [-2, 2] with the diverged inputs at -2 (online tuning)."""
@@ -25,8 +26,8 @@ OUTPUTS = ["raw", "mapped"]
 class TrainingSet:
     """The folds of one space. `dim`: its input columns, `width`: those of the benchmark's widest space. `rows` hold the
     training rows; `members` (folds, seeds, m) index the training tasks of each pre-training seed there, padded with 0
-    where `present` is False; `trained` their names; `matched` the matched
-    blocks per fold and seed; `counts` the rows per entry of `rows`.
+    where `present` is False; `trained` their names; `matched` the matched blocks per fold and seed; `counts` the rows
+    per entry of `rows`.
 
     `test_rows` hold the test tasks and `tested` (folds, t; padded where `tested_present` is False) index them: only for
     what the paper itself fits to the test task (MAF's GPs, hyperbo D.5).
@@ -50,6 +51,15 @@ class TrainingSet:
     def tasks(self) -> int:
         """Number of training tasks of the widest fold."""
         return self.members.shape[2]
+
+    def widened(self) -> "TrainingSet":
+        """Return the same with columns of zeros after the inputs, up to `width`: all spaces then have one shape."""
+        rows = self.rows._replace(x=columns(self.rows.x, self.width))
+        matched = tuple(
+            tuple(tuple(replace(block, x=columns(block.x, self.width)) for block in blocks) for blocks in of_fold)
+            for of_fold in self.matched
+        )
+        return replace(self, dim=self.width, rows=rows, matched=matched)
 
     def past(self, fold: int | Int[Array, ""], seed: int | Int[Array, ""]) -> Rows:
         """Return the training rows of one (fold, seed): x (m, n, d), y (m, n), mask (m, n); may be traced."""

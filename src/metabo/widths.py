@@ -17,10 +17,10 @@ from metabo.keys import stream
 Leaves = TypeVar("Leaves", bound=PyTree)
 
 
-def columns(x: Float[Array, "*rows d"] | np.ndarray, width: int) -> Float[Array, "*rows width"]:
+def columns(x: Float[np.ndarray, "*rows d"], width: int) -> Float[np.ndarray, "*rows width"]:
     """Return inputs with columns of zeros up to `width`; wider ones as they are."""
     spare = max(0, width - x.shape[-1])
-    return jnp.pad(jnp.asarray(x), [(0, 0)] * (x.ndim - 1) + [(0, spare)])
+    return np.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, spare)])
 
 
 def shapes(start: Callable[..., Leaves], model: dict[str, Any], width: int, tasks: int) -> Leaves:

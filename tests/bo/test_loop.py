@@ -177,17 +177,6 @@ class Log(list):
         return self is other
 
 
-def follow(params, x, y, mask):
-    """A fit that can be written by hand: the constant moves to the mean of the observations."""
-    return eqx.tree_at(lambda gp: gp.mean.value, params, jnp.sum(jnp.where(mask, y, 0)) / jnp.sum(mask)), jnp.isfinite(
-        y[0]
-    )
-
-
-def same(params):
-    return params
-
-
 @pytest.mark.parametrize("given", [0, 2])
 def test_a_long_run_has_room_for_half_first_and_selects_the_same(world, monkeypatch, given):
     gp = tiny.random_gp(np.random.default_rng(5), DIM, "constant", "matern32", ())
@@ -196,7 +185,7 @@ def test_a_long_run_has_room_for_half_first_and_selects_the_same(world, monkeypa
     found = []
     for long in (99, 8):
         monkeypatch.setattr(loop, "LONG", long)
-        policy = Refit(gp, same, follow, make("ei", {}), iterations + given)
+        policy = Refit(gp, tiny.same, tiny.shift_constant, make("ei", {}), iterations + given)
         assert loop.sizes(policy, given, iterations) == (
             [iterations] if long == 99 else [(11 + given) // 2 - given, 11]
         )
@@ -208,7 +197,7 @@ def test_a_long_run_has_room_for_half_first_and_selects_the_same(world, monkeypa
 
 
 def test_runs_of_other_policies_and_short_ones_have_one_size(world):
-    growing = Refit(world[0][0], same, follow, make("ei", {}), 200)
+    growing = Refit(world[0][0], tiny.same, tiny.shift_constant, make("ei", {}), 200)
     assert loop.sizes(growing, 5, 100) == [47, 100]
     assert loop.sizes(growing, 5, 20) == [20] and loop.sizes(growing, 60, 20) == [20]
     assert loop.sizes(FixedPrior(world[0][0], make("ei", {}), 200), 5, 100) == [100]

@@ -91,19 +91,10 @@ def test_a_pivot_that_is_not_positive_is_flagged_and_stays_flagged():
     assert not bool(select(policy, state, jax.random.key(0))[1].ok)
 
 
-def shift_constant(params, x, y, mask):
-    """A fit that can be written by hand: the prior's constant moves to the mean of the observations."""
-    return eqx.tree_at(lambda g: g.mean.value, params, jnp.sum(jnp.where(mask, y, 0)) / jnp.sum(mask)), y[0] < 50
-
-
-def same(params):
-    return params
-
-
 def test_refit_posterior_against_dense():
     rng = np.random.default_rng(3)
     gp, candidates, ys = tiny.random_gp(rng, DIM, "constant", "matern32", ()), pool(rng), rng.normal(size=len(CHOSEN))
-    policy = Refit(gp, same, shift_constant, make("ucb18", {}), len(CHOSEN))
+    policy = Refit(gp, tiny.same, tiny.shift_constant, make("ucb18", {}), len(CHOSEN))
     state, x = begin(policy, candidates, jax.random.key(0)), np.asarray(candidates.x)
     for t in range(len(CHOSEN) + 1):
         fitted = eqx.tree_at(lambda g: g.mean.value, gp, jnp.asarray(ys[:t].mean())) if t else gp

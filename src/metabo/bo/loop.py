@@ -1,6 +1,7 @@
 """The one BO loop for finite pools: `scan` over iterations, one compiled program for all priors, tasks and seeds."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import NamedTuple
 
 import equinox as eqx
@@ -44,15 +45,15 @@ def run(
         y = outputs[index]
         return policy.observe(state, index, y), Steps(index, y, info)
 
-    state, parts, first = policy.init(candidates, init_key), [], 0
-    for last in sizes(policy, len(initial), iterations):
-        if isinstance(policy, Growing):
-            state = policy.resized(state, len(initial) + last)
-        if not parts:
-            state, before = jax.lax.scan(given, state, initial)
-            parts = [before]
-        state, after = jax.lax.scan(step, state, jnp.arange(first, last))
-        parts, first = [*parts, after], last
+    def with_room(state, last):
+        return policy.resized(state, len(initial) + last) if isinstance(policy, Growing) else state
+
+    ends = sizes(policy, len(initial), iterations)
+    state, before = jax.lax.scan(given, with_room(policy.init(candidates, init_key), ends[0]), initial)
+    parts = [before]
+    for first, last in pairwise([0, *ends]):
+        state, after = jax.lax.scan(step, with_room(state, last), jnp.arange(first, last))
+        parts.append(after)
     return jax.tree.map(lambda *arrays: jnp.concatenate(arrays), *parts)
 
 

@@ -17,7 +17,7 @@ from metabo.gp.model import GP, build
 from metabo.gp.objectives import Moments, ekl_training, nll
 from metabo.pretrain import Log, Rows, adam, batches_per_shuffle, lbfgs, over_pairs
 from metabo.training import TrainingSet, moments, pair_indices, sample_rows
-from metabo.widths import columns, narrowed, shapes, widened
+from metabo.widths import narrowed, shapes, widened
 
 OBJECTIVES = {
     "nll": {"learning_rate", "steps", "batch"},
@@ -59,18 +59,17 @@ def pretrain(
     flat = keys.reshape(-1)
     starts = jax.vmap(lambda k: start(spec["model"], training.dim, training.tasks, jax.random.fold_in(k, 0)))(flat)
     own, shared = (shapes(start, spec["model"], width, training.tasks) for width in (training.dim, training.width))
-    trained, log = _trained(spec, training, keys, widened(starts, shared), accelerator)
+    trained, log = _trained(spec, training.widened(), keys, widened(starts, shared), accelerator)
     return narrowed(trained, own), log
 
 
 def _trained(
     spec: dict[str, Any], training: TrainingSet, keys: Key[Array, "folds seeds"], starts: GP, accelerator: bool
 ) -> tuple[GP, Log]:
-    """Train GPs of the benchmark's widest inputs: all its spaces then share one program."""
+    """Train GPs from `starts`, whose inputs are as wide as those of the training set."""
     settings, (folds, seeds), flat = spec["pretrain"], keys.shape, keys.reshape(-1)
     if settings["objective"] == "ekl_nll":
-        matched, rows = joint_data(training, keys, settings)
-        joint = matched._replace(x=columns(matched.x, training.width)), rows._replace(x=columns(rows.x, training.width))
+        joint = joint_data(training, keys, settings)
 
         def fit(pair):
             gp, block, sample = pair
@@ -80,7 +79,6 @@ def _trained(
     draws = _draws(flat)
     if settings["objective"] == "ekl":
         data = moments(training, draws.reshape(keys.shape), settings["matched_points"])
-        data = data._replace(x=columns(data.x, training.width))
 
         def fit(pair):
             gp, block = pair
@@ -89,7 +87,6 @@ def _trained(
         return over_pairs(fit, (starts, data), accelerator)
     fold, seed = pair_indices(folds, seeds)
     rows = jax.tree.map(jnp.asarray, training.rows)
-    rows = rows._replace(x=columns(rows.x, training.width))
     per_shuffle = batches_per_shuffle(training.counts, settings["batch"])
 
     def fit(pair, rows):
