@@ -188,6 +188,7 @@ def test_every_registered_split_says_what_its_name_says():
     assert splits.past("crossed_matched_candidates") == splits.past("crossed_matched") == {
         "base": "held_out", "rows": "matched",
     }  # fmt: skip
+    assert splits.past("new_space") == {"base": "held_out", "spaces": "others"}
     assert splits.prior_split("crossed_candidates") == "crossed" and splits.prior_split("held_out") == "held_out"
 
 
@@ -195,5 +196,6 @@ def test_a_benchmark_has_the_splits_made_of_its_own():
     assert "others_points_4" in splits.of("pd1_mini") and "others_points_4" not in splits.of("hpob_mini")
     assert "held_out_points_1000" in splits.of("hpob") and "held_out_points_1000" not in splits.of("hpob_mini")
     assert {"held_out", "held_out_points_100"} <= set(splits.of("hpob_mini"))
+    assert "new_space" in splits.of("super_mini") and "new_space" not in splits.of("hpob_mini")
     with pytest.raises(ConfigError, match=r"unknown split 'helt_out'. Did you mean 'held_out'?"):
         splits.entry("helt_out")

@@ -119,6 +119,16 @@ INCONSISTENT = {
         lambda b: {"initial": {"a": np.zeros((2, 3), int)}},
         "split 'held_out', space 'plane': test task 'flat' has 0 initial points, 'a' has 3; give all .*, or none",
     ),
+    "an unseen space that is unknown": (
+        lambda b: {"notes": {"unseen": ["plain"]}}, r"notes 'unseen': unknown space 'plain'; add it .*\(plane\)",
+    ),
+    "a space without truth": (
+        lambda b: {"notes": {"truth": {}}}, "notes 'truth': 0 length-scales of space 'plane', which has 2 .*; describe",
+    ),
+    "truth of another space": (
+        lambda b: {"notes": {"truth": {"plane": {"parameters": {"lengthscale": [1.0, 2.0, 3.0]}}}}},
+        "notes 'truth': 3 length-scales of space 'plane', which has 2 inputs",
+    ),
 }  # fmt: skip
 
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -5,6 +7,7 @@ import pytest
 
 from metabo import memory
 from metabo.errors import ConfigError, DataError
+from metabo.reduction import Past
 from metabo.spaces import Parameter, SearchSpace
 from metabo.tasks import Benchmark, Fold, MatchedBlock, Task
 from metabo.training import mapped_blocks, moments, pair_indices, training_sets
@@ -49,6 +52,28 @@ def test_spaces_are_kept_apart():
     first, second = training_sets(benchmark, "held_out")
     assert (first.dim, second.dim) == (2, 5) and second.rows.x.shape == (1, 3, 5)
     assert second.matched == (((),),)
+
+
+def test_a_training_set_tells_of_its_space():
+    """The space itself, whether it may feed what is learned across spaces, and the truth, if it is known."""
+    base = tiny.benchmark()
+    (plain,) = training_sets(base, "held_out")
+    assert plain.described is base.spaces["plane"] and plain.unseen is False and plain.truth is None
+    truth = {"plane": {"parameters": {"lengthscale": [0.1, 0.2]}}}
+    told = replace(base, notes={"unseen": ["plane"], "truth": truth})
+    (known,) = training_sets(told, "held_out")
+    assert known.unseen is True and known.truth == truth["plane"]
+
+
+def test_which_spaces_feed_a_prior_changes_no_training_set():
+    base = tiny.benchmark()
+    (one,), (other,) = (training_sets(base, Past("held_out", spaces=s), seeds=2) for s in ("all", "others"))
+    for a, b in zip(jax.tree.leaves(one.rows), jax.tree.leaves(other.rows), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert (one.folds, one.trained, one.counts) == (other.folds, other.trained, other.counts)
+    assert Past("held_out").spaces == "all"
+    with pytest.raises(ConfigError, match=r"unknown split spaces 'other'\. Did you mean 'others'"):
+        training_sets(base, Past("held_out", spaces="other"))
 
 
 def test_moments_are_those_of_the_folds_training_tasks():

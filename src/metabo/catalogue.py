@@ -87,9 +87,10 @@ def trajectory(text: str) -> tuple[str, str]:
 
 
 def applies(method: str, benchmark: str) -> bool:
-    """Tell whether a method can run on a benchmark: EKL needs inputs matched across tasks."""
-    needs = registry.method(method)["needs_matched"]
-    return registry.benchmark(benchmark)["matched"] or not needs
+    """Tell whether a method can run on a benchmark: EKL needs inputs matched across tasks, ground truth tasks that were
+    drawn from known priors."""
+    needs, has = registry.method(method), registry.benchmark(benchmark)
+    return all(has.get(kind) or not needs.get(f"needs_{kind}") for kind in ("matched", "truth"))
 
 
 def load(root: Path = Path()) -> dict[str, dict[str, Any]]:

@@ -65,6 +65,8 @@ def stage_roots(stage: str, spec: dict[str, Any]) -> list[str]:
         loops = {"bo": ("policy_module",), "online": ("online_module",)}
         parts = ("module", *loops.get(stage, ()))
         roots += [registry.method_module(spec["method"], part) for part in parts]
+        if stage == "pretrain" and (fits := registry.method(spec["method"]).get("fits")):
+            roots.append(registry.method_module(fits, "module"))  # it reads their priors
     if stage == "theory":
         roots.append(registry.check_module(spec["paper"], spec["check"]))
     if stage == "study":

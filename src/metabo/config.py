@@ -69,7 +69,7 @@ def check_scale(scale: str, used: list[str], root: Path = Path()) -> None:
 def data_spec(config: Config, benchmark: str) -> dict[str, Any]:
     """Return what the job that loads a benchmark reads: the settings that its source registers, nothing else."""
     entry = registry.benchmark(benchmark)
-    values = {"seed": config["seed"], **config["benchmarks"][benchmark]}
+    values = {"seed": config["seed"], **config["benchmarks"].get(benchmark, {})}
     if "online" in entry["settings"]:  # the tasks that its collector can evaluate new points of
         values["online"] = list(registry.literal(entry["collector"], "ONLINE"))
     return {"benchmark": benchmark, "settings": {key: values[key] for key in entry["settings"]}}
@@ -93,9 +93,14 @@ def download_spec(config: Config, row: dict[str, str]) -> dict[str, Any]:
 
 
 def pretrain_spec(config: Config, benchmark: str, split: str, method: str) -> dict[str, Any]:
-    """Return what one pre-training job reads: the method's registered settings with the sizes of scale or split."""
+    """Return what one pre-training job reads: the method's registered settings with the sizes of scale, benchmark or
+    split. Only methods that train across spaces read of which spaces, and only those that start from stored `fits`
+    whose."""
     settings = registry.method(method)
-    config = {**config, "pretrain": pretrain_sizes(config, split)}
+    config = {**config, "pretrain": pretrain_sizes(config, benchmark, split)}
+    past = splits.past(split)
+    if not settings.get("across_spaces"):
+        past.pop("spaces", None)
     model = sized(config, settings["model"])
     if model.get("features") and not settings.get("own_features"):
         model |= registry.benchmark(benchmark).get("model", {})
@@ -103,19 +108,23 @@ def pretrain_spec(config: Config, benchmark: str, split: str, method: str) -> di
     return {
         "benchmark": benchmark,
         "split": split,
-        "past": splits.past(split),
+        "past": past,
         "method": method,
         "seed": config["seed"],
         "seeds": sized(config, {"seeds": settings.get("prior_seeds", "@pretrain.seeds")})["seeds"],
         "model": model | overrides.get("model", {}),
         "pretrain": sized(config, settings["pretrain"]) | overrides.get("pretrain", {}),
-    }
+    } | ({"fits": settings["fits"]} if "fits" in settings else {})
 
 
-def pretrain_sizes(config: Config, split: str) -> dict[str, Any]:
-    """Return the sizes of pre-training on a split: section `pretrain`, with the split's own section laid over it."""
-    own = config[splits.entry(splits.prior_split(split)).get("sizes", "pretrain")]
-    return config["pretrain"] | {key: value for key, value in own.items() if value is not None}
+def pretrain_sizes(config: Config, benchmark: str, split: str) -> dict[str, Any]:
+    """Return the sizes of pre-training on a split: section `pretrain`, with the benchmark's own section laid over it,
+    and the split's over both."""
+    sizes = config["pretrain"]
+    for entry in (registry.benchmark(benchmark), splits.entry(splits.prior_split(split))):
+        own = config[entry["sizes"]] if "sizes" in entry else {}
+        sizes = sizes | {key: value for key, value in own.items() if value is not None}
+    return sizes
 
 
 def trainings(config: Config, benchmark: str, split: str) -> dict[str, str]:
@@ -185,7 +194,7 @@ def bo_spec(config: Config, benchmark: str, split: str, method: str, acquisition
         "method": method,
         "acquisition": acquisition,
         "seed": config["seed"],
-        "seeds": pretrain_sizes(config, split).get("bo_seeds", config["bo"]["seeds"]),
+        "seeds": pretrain_sizes(config, benchmark, split).get("bo_seeds", config["bo"]["seeds"]),
         "iterations": config["bo"]["iterations"],
         "policy": policy | config["methods"].get(method, {}).get("policy", {}),
         "candidates": splits.entry(split).get("candidates", "all"),
@@ -208,9 +217,9 @@ def online_spec(config: Config, benchmark: str, split: str, method: str) -> dict
 
 
 def _name_faults(config: Config, papers: list[str] | None) -> list[str]:
-    """Check names that the schema does not know: benchmarks (registered and configured) and papers."""
+    """Check names that the schema does not know: benchmarks and papers."""
     faults = []
-    benchmarks = [b for b in registry.benchmarks() if b in config["benchmarks"]]
+    benchmarks = registry.benchmarks()
     for name in config["run"]["benchmarks"]:
         if name not in benchmarks:
             faults.append(f"config key 'run.benchmarks': {unknown('benchmark', name, benchmarks)}")
@@ -221,10 +230,11 @@ def _name_faults(config: Config, papers: list[str] | None) -> list[str]:
 
 
 def _size_faults(config: Config) -> list[str]:
-    """Check the sections of sizes that the splits name, and the sizes that the methods name."""
-    sections = {name: splits.entry(name).get("sizes", "pretrain") for name in splits.names()}
+    """Check the sections of sizes that the splits and the benchmarks name."""
+    sections = [(f"splits.yaml: 'sizes' of split '{name}'", splits.entry(name)) for name in splits.names()]
+    sections += [(f"'sizes' of benchmark '{name}'", registry.benchmark(name)) for name in registry.benchmarks()]
     return [
-        f"splits.yaml: 'sizes' of split '{name}': {unknown('section of config.yaml', section, config)}"
-        for name, section in sections.items()
-        if not isinstance(config.get(section), dict)
+        f"{where}: {unknown('section of config.yaml', entry['sizes'], config)}"
+        for where, entry in sections
+        if "sizes" in entry and not isinstance(config.get(entry["sizes"]), dict)
     ]

@@ -1,4 +1,5 @@
-"""Does a benchmark fit together? Spaces, tasks, matched blocks, folds and initial points, checked when it is built."""
+"""Does a benchmark fit together? Spaces, tasks, matched blocks, folds, initial points and notes, checked when it is
+built."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ def faults(benchmark: "Benchmark") -> Iterator[str]:
             for fault in _fold(benchmark, fold):
                 yield f"split '{split}', fold '{fold.name}': {fault}"
     yield from _initial(benchmark)
+    yield from _notes(benchmark)
 
 
 def _tasks(benchmark: "Benchmark") -> Iterator[str]:
@@ -86,6 +88,23 @@ def _initial(benchmark: "Benchmark") -> Iterator[str]:
                     f"split '{split}', space '{space}': test task '{few}' has {points[few]} initial points, "
                     f"'{many}' has {points[many]}; give all test tasks of a space equally many, or none"
                 )
+
+
+def _notes(benchmark: "Benchmark") -> Iterator[str]:
+    """Check the notes that methods read: `unseen` (names of spaces) and `truth` (one entry for each space)."""
+    for space in benchmark.notes.get("unseen", []):
+        if space not in benchmark.spaces:
+            yield f"notes 'unseen': {_unknown_space(benchmark, space)}"
+    if "truth" not in benchmark.notes:
+        return
+    truth = benchmark.notes["truth"]
+    for name, space in benchmark.spaces.items():
+        found = len(truth[name]["parameters"]["lengthscale"]) if name in truth else 0
+        if found != space.dim:
+            yield (
+                f"notes 'truth': {found} length-scales of space '{name}', which has {space.dim} inputs; describe the "
+                "GP of every space"
+            )
 
 
 def _unknown_space(benchmark: "Benchmark", space: str) -> str:

@@ -13,16 +13,22 @@ from metabo.keys import stream
 from metabo.tasks import Benchmark, Fold, MatchedBlock, Task
 
 ROWS = ("all", "matched")
+SPACES = ("all", "others")
 
 
 class Past(NamedTuple):
     """What of a benchmark a prior is trained on: the folds of the split `base`, at most `points` points of each of at
-    most `tasks` tasks (None: all), of all `rows` or only those of the matched blocks that H-EKL trains on."""
+    most `tasks` tasks (None: all), of all `rows` or only those of the matched blocks that H-EKL trains on.
+
+    `spaces`: what a method that trains across spaces learns from, all of them or all others than the tested one (mphd
+    §4.2, NToT). It does not change the training set of a space.
+    """
 
     base: str
     points: int | None = None
     tasks: int | None = None
     rows: str = "all"
+    spaces: str = "all"
 
     @property
     def drawn(self) -> bool:

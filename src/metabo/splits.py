@@ -20,6 +20,7 @@ SCHEMA = {
             "points": COUNT,
             "tasks": COUNT,
             "rows": POOL,
+            "spaces": {"enum": ["all", "others"]},
             "sizes": NAME,
             "prior": NAME,
             "candidates": POOL,
@@ -79,4 +80,4 @@ def of(benchmark: str) -> list[str]:
 def past(name: str) -> dict[str, Any]:
     """Return what training reads of a split: the fields of `metabo.reduction.Past`."""
     own = entry(prior_split(name))
-    return {"base": base(name), **{key: own[key] for key in ("points", "tasks", "rows") if key in own}}
+    return {"base": base(name), **{key: own[key] for key in ("points", "tasks", "rows", "spaces") if key in own}}

@@ -13,8 +13,9 @@ from metabo.gp.objectives import Moments, sample_moments
 from metabo.keys import stream
 from metabo.memory import check_memory
 from metabo.pretrain import Rows
-from metabo.reduction import Past, block_points, fewer_matched, training_points, training_tasks
+from metabo.reduction import SPACES, Past, block_points, fewer_matched, training_points, training_tasks
 from metabo.rescale import INFEASIBLE, rescale
+from metabo.spaces import SearchSpace
 from metabo.tasks import Benchmark, Fold, MatchedBlock, Task, pad, restrict, stack
 from metabo.widths import columns
 
@@ -31,6 +32,10 @@ class TrainingSet:
 
     `test_rows` hold the test tasks and `tested` (folds, t; padded where `tested_present` is False) index them: only for
     what the paper itself fits to the test task (MAF's GPs, hyperbo D.5).
+
+    `described` is the space itself. `unseen`: what is learned across spaces never uses these tasks (mphd §4.2, PD1).
+    `truth`: the parameters of the GP that the tasks were drawn from and their priors, if they were
+    (`metabo.data.hierarchical.Domain.truth`).
     """
 
     space: str
@@ -46,6 +51,9 @@ class TrainingSet:
     test_rows: Rows
     tested: np.ndarray
     tested_present: np.ndarray
+    described: SearchSpace
+    unseen: bool
+    truth: dict[str, Any] | None
 
     @property
     def tasks(self) -> int:
@@ -87,6 +95,8 @@ def training_sets(
     if outputs not in OUTPUTS:
         raise unknown("outputs", outputs, OUTPUTS)
     past = Past(past) if isinstance(past, str) else past
+    if past.spaces not in SPACES:
+        raise unknown("split spaces", past.spaces, SPACES)
     folds = benchmark.split(past.base)
     mapped = outputs == "mapped"
     blocks = mapped_blocks(benchmark.matched, benchmark.tasks) if mapped else benchmark.matched
@@ -140,6 +150,9 @@ def _of_space(
         test_rows=Rows(*stack([data(name)[0] for name in tests], [data(name)[1] for name in tests])),
         tested=pad(tested),
         tested_present=pad([np.ones(len(i), dtype=bool) for i in tested]),
+        described=benchmark.spaces[folds[0].space],
+        unseen=folds[0].space in benchmark.notes.get("unseen", []),
+        truth=benchmark.notes.get("truth", {}).get(folds[0].space),
     )
 
 

@@ -198,9 +198,25 @@ def test_build_on_raw_inputs():
     assert gp.mean(x).tolist() == [0.0, 0.0]
 
 
+def test_build_starts_at_the_models_own_values():
+    # mphd (sheet §2.2): constant and lengthscales 1 before warping, the rest as everywhere
+    model = {"mean": "constant", "kernel": "matern52", "features": []}
+    gp = build(model | {"initial": {"constant": 1.0, "lengthscale": 1.0}}, 3, jax.random.key(0))
+    assert float(gp.mean.value) == 1.0
+    np.testing.assert_allclose(gp.kernel.lengthscale, [1.3132616875182228 + 1e-10] * 3, rtol=1e-14)
+    assert float(gp.kernel.variance) == pytest.approx(np.log(2), abs=1e-9)
+    assert float(gp.noise) == pytest.approx(0.018149927917809739 + 1e-10)
+    gp = build(model | {"initial": {"variance": -2, "noise": 0.5}}, 3, jax.random.key(0))
+    assert (float(gp.kernel.raw_variance), float(gp.raw_noise), float(gp.mean.value)) == (-2.0, 0.5, 0.0)
+    assert all(leaf.dtype == jnp.float64 for leaf in jax.tree.leaves(gp))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"initial": {"lengthscales": 1.0}}, "unknown initial value .*'lengthscales'. Did you mean 'lengthscale'"),
+        ({"initial": {"constant": 1.0}}, "'constant'.* Valid: lengthscale, noise, variance"),
+        ({"kernel": "dot_product", "initial": {"variance": 1.0}}, "'variance'.* Valid: noise"),
         ({"mean": "linear"}, "unknown mean 'linear'. Did you mean 'linear_mlp'"),
         ({"kernel": "matern25"}, "unknown kernel 'matern25'. Did you mean 'matern"),
         ({"mean": "linear_mlp"}, "needs at least one layer"),

@@ -12,7 +12,7 @@ from tests import tiny
 LEARNERS = ["ablr", "fsbo", "h_nll", "h_ekl"]
 
 # Setting -> another value; settings that must be refused are in REFUSED instead.
-MODEL = {"mean": "constant", "kernel": "matern32", "features": [5]}
+MODEL = {"mean": "constant", "kernel": "matern32", "features": [5], "initial": {"constant": 1.0, "lengthscale": 0.3}}
 PRETRAIN = {"learning_rate": 3e-3, "steps": 7, "batch": 3, "matched_points": 4}
 POLICY = {"pi_threshold": 1.5, "refit_steps": 2, "use_prior": False}
 REFUSED = {
@@ -20,12 +20,14 @@ REFUSED = {
     "model": {"mean": ["linear", "zero"], "kernel": ["matern", "squared_exponential"]},
 }
 NO_GP = ("maf", "mimo", "rfgp")
+HIERARCHICAL = tuple(m for m in tiny.METHODS if registry.method(m)["module"] == "methods.hierarchical")
 
 
 def registered(section):
-    """All (method, setting) pairs of one section; those of MAF, MIMO and RFGP, which are no GPs, have their cases
-    in files of their own."""
-    methods = {method: registry.method(method)[section] for method in tiny.METHODS if method not in NO_GP}
+    """All (method, setting) pairs of one section; those of MAF, MIMO and RFGP, which are no GPs, and of hierarchical
+    GPs have their cases in files of their own."""
+    elsewhere = (*NO_GP, *HIERARCHICAL)
+    methods = {method: registry.method(method)[section] for method in tiny.METHODS if method not in elsewhere}
     return [(method, key) for method, settings in methods.items() for key in settings]
 
 
@@ -50,7 +52,10 @@ def prior_moments(method, model):
     return np.asarray(gp.mean(phi)), np.asarray(gp.kernel.gram(phi))
 
 
-@pytest.mark.parametrize(("method", "key"), [pair for pair in registered("model") if pair[0] != "stboh"])
+FIXED = [("base_gp", "mean"), *(pair for pair in registered("model") if pair[0] == "stboh")]
+
+
+@pytest.mark.parametrize(("method", "key"), [pair for pair in registered("model") if pair not in FIXED])
 def test_model_settings(method, key):
     model = tiny.spec(method)["model"]
     value = MODEL[key]
@@ -69,6 +74,12 @@ def test_model_settings_of_stboh_are_fixed_and_say_so(key):
         model = tiny.spec("stboh")["model"] | {key: value}
         with pytest.raises(ConfigError, match=f"{key} '{value}'"):
             registry.training_module("stboh").start(model, 2, 3, jax.random.key(0))
+
+
+def test_another_mean_than_base_gps_has_no_initial_constant_and_says_so():
+    model = tiny.spec("base_gp")["model"] | {"mean": "zero"}
+    with pytest.raises(ConfigError, match=r"unknown initial value of this mean and kernel 'constant'"):
+        registry.training_module("base_gp").start(model, 2, 3, jax.random.key(0))
 
 
 @pytest.mark.slow

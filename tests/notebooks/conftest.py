@@ -13,10 +13,10 @@ import pytest
 from metabo import catalogue, claims, config, files, results
 from metabo.data.pd1 import SPACE
 from metabo.spaces import Parameter, SearchSpace
-from metabo.tasks import Benchmark, MatchedBlock, Task, leave_group_out, leave_one_out
+from metabo.tasks import Benchmark, Fold, MatchedBlock, Task, leave_group_out, leave_one_out
 from tests import stages
 
-STRENGTH = {"rand": 1, "stbo": 2, "stboh": 3, "ablr": 4, "fsbo": 6, "h_nll": 12, "h_ekl": 9}
+STRENGTH = {"rand": 1, "stbo": 2, "stboh": 3, "ablr": 4, "fsbo": 6, "h_nll": 12, "h_ekl": 9, "mphd": 10, "hgp_hand": 5}
 OTHER = 7  # strength of any other method
 ONLINE = {"rand": 1, "stbo_online": 2, "stboh_online": 3, "h_nll_online": 8, "h_ekl_online": 6}
 PRIORS, SEEDS, ITERATIONS, POOL = 3, 2, 25, 150
@@ -39,8 +39,8 @@ def trajectories(tmp: Path, benchmark: str, tasks: list[str], run: tuple[str, st
                 best = np.maximum.accumulate(y[query])
                 regret = y.max() - best
                 shared = {
-                    "benchmark": benchmark, "space": "s", "split": split, "fold": f"without {task}", "task": task,
-                    "method": method, "acquisition": acquisition, "prior_seed": prior, "seed": seed,
+                    "benchmark": benchmark, "space": space_of(task), "split": split, "fold": f"without {task}",
+                    "task": task, "method": method, "acquisition": acquisition, "prior_seed": prior, "seed": seed,
                     "iteration": np.arange(1, ITERATIONS + 1), "candidate": query, "y": y[query], "best_y": best,
                     "simple_regret": regret, "normalised_regret": regret / np.ptp(y), "metric": error[query],
                     "mean": np.nan, "std": np.nan, "feasible": True, "ok": True, "data": data,
@@ -96,7 +96,13 @@ def online_table(tmp: Path, benchmark: str, tasks: list[str], run: tuple[str, st
     return str(path)
 
 
+def space_of(task: str) -> str:
+    return task.partition("/")[0] if "/" in task else "s"
+
+
 def names(benchmark: str) -> list[str]:
+    if benchmark.startswith(("mphd", "super")):
+        return [f"{space}/{i}" for space in ("seen_2", "seen_3", "other_4") for i in range(2)]
     if benchmark == "pd1":
         return list(pd.read_csv(Path(claims.__file__).parent / "pd1_tasks.csv", comment="#")["task"])
     if benchmark == "pd1_mini":
@@ -126,6 +132,21 @@ def data_file(path: Path, benchmark: str) -> None:
     Benchmark(benchmark, {space.name: space}, tasks, matched, splits, notes=notes).save(path)
 
 
+def file_of_spaces(path: Path, benchmark: str) -> None:
+    """Save a benchmark with several spaces, the last of which is unseen; one input of each takes two values only."""
+    rng, spaces, tasks = np.random.default_rng(6), {}, {}
+    for name in names(benchmark):
+        dim = int(name[name.index("_") + 1])
+        linear = tuple(Parameter(f"x{i}", "linear", 0.0, 1.0) for i in range(dim - 1))
+        spaces[space_of(name)] = SearchSpace(space_of(name), (*linear, Parameter("on", "ordinal", levels=(0.0, 1.0))))
+        x = np.column_stack([rng.random((30, dim - 1)), rng.integers(2, size=30)])
+        y = x @ rng.normal(size=dim)
+        tasks[name] = Task(name, space_of(name), name, x, y, y, np.arange(30), np.zeros((0, dim)))
+    folds = tuple(Fold(space, space, (f"{space}/0",), (f"{space}/1",)) for space in spaces)
+    notes = {"counts": [], "flags": [], "inputs": "unit", "unseen": [space_of(names(benchmark)[-1])]}
+    Benchmark(benchmark, spaces, tasks, (), {"held_out": folds}, notes=notes).save(path)
+
+
 @pytest.fixture(scope="session")
 def inputs(tmp_path_factory):
     """Return a function (benchmark, artefact) -> notebook parameters, as the workflow would give them."""
@@ -137,7 +158,8 @@ def inputs(tmp_path_factory):
         if benchmark not in made:
             tmp = tmp_path_factory.mktemp(benchmark)
             tasks = names(benchmark)[:6]
-            data_file(tmp / "data.npz", benchmark)
+            several = benchmark.startswith(("mphd", "super"))
+            (file_of_spaces if several else data_file)(tmp / "data.npz", benchmark)
             data = files.digest(tmp / "data.npz")[:12]
             made[benchmark] = {"tmp": tmp, "tasks": tasks, "data": str(tmp / "data.npz"), "digest": data}
         return made[benchmark]

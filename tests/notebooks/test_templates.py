@@ -108,7 +108,7 @@ def test_every_template_is_in_the_catalogue():
 
 
 # pd1 for the templates that compare with the paper's printed values, each template at least once.
-QUICK = {"hyperbo_fig16", "hyperbo_tab05", "hyperbo_fig14", "hyperbo_fig11"}
+QUICK = {"hyperbo_fig16", "hyperbo_tab05", "hyperbo_fig14", "hyperbo_fig11", "mphd_fig14"}
 EXECUTED = [
     ("hyperbo_fig07", "tables", {"profile", "spread"}),
     ("hyperbo_fig16", "hpob", {"curve", "slice", "task", "difference", "spread", "speedup", "speedup_summary"}),
@@ -149,6 +149,18 @@ EXECUTED = [
             "level",
         },
     ),
+    ("mphd_tab01", "", {"symbol"}),
+    ("mphd_fig01", "", {"prior"}),
+    ("mphd_fig02", "", {"node", "edge", "plate"}),
+    ("mphd_fig03", "super_mini", {"context", "space"}),
+    ("mphd_fig04", "", {"point", "path", "gap"}),
+    ("mphd_fig05", "", {"prior", "truth", "convergence", "levene", "noise_mass", "nll", "nll_trend", "density"}),
+    ("mphd_fig06", "", {"divergence", "limit", "trend", "difference", "truth"}),
+    ("mphd_fig08", "super_mini", {"curve", "ending", "difference"}),
+    ("mphd_fig10", "", {"estimate", "truth", "spread", "trend"}),
+    ("mphd_fig11", "", {"prior", "truth", "convergence", "levene", "noise_mass", "nll", "nll_trend", "density"}),
+    ("mphd_fig12", "mphd_l", {"curve", "ending", "difference"}),
+    ("mphd_fig14", "super_mini", {"curve", "ending", "difference"}),
 ]
 
 

@@ -48,8 +48,8 @@ def test_an_artefact_without_inputs_reads_the_benchmark_only():
 
 def test_the_embedded_benchmarks_are_the_default():
     for entry in catalogue.load(ROOT).values():
-        assert entry.get("benchmarks", ["pd1_mini"])[0] in ("pd1_mini", "hpob_mini")
-        assert artefact(f"{entry['paper']}_fig08").benchmark == "pd1_mini"
+        assert entry.get("benchmarks", ["pd1_mini"])[0] in ("pd1_mini", "hpob_mini", "super_mini", "mphd_l")
+    assert artefact("hyperbo_fig08").benchmark == "pd1_mini"
     assert artefact("hyperbo_fig08_tables").benchmark == "tables" and artefact("hyperbo_x02_hpob").benchmark == "hpob"
     assert artefact("hyperbo_fig15").benchmark == "hpob_mini"
 
@@ -109,6 +109,26 @@ def test_faulty_splits_are_told(load, change, message):
     with pytest.raises(ConfigError) as error:
         load(hyperbo_fig15=entry | {"inputs": entry["inputs"] | change})
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("needs", "benchmark", "runs"),
+    [
+        ({}, "hpob_mini", True),
+        ({"needs_matched": True}, "hpob_mini", False),
+        ({"needs_matched": True}, "tables", True),
+        ({"needs_truth": True}, "tables", False),
+        ({"needs_truth": True}, "super_mini", False),
+        ({"needs_truth": True}, "mphd_l", True),
+        ({"needs_truth": True}, "mphd_s", True),
+        ({"needs_truth": True, "needs_matched": True}, "mphd_l", False),
+        ({"needs_truth": False}, "tables", True),
+    ],
+)
+def test_a_method_is_left_out_where_its_needs_are_not_met(monkeypatch, needs, benchmark, runs):
+    entry = {**registry.method("h_nll"), **needs}
+    monkeypatch.setattr(registry, "method", lambda name: entry)
+    assert catalogue.applies("any", benchmark) is runs
 
 
 def test_tables_of_a_benchmark_need_one(load):

@@ -84,6 +84,22 @@ def test_a_job_depends_on_its_own_method_and_data_source_only():
     assert "data/pd1.py" in listed and not listed & {"data/hpob.py", "data/tables.py"}
 
 
+def test_a_training_that_starts_from_stored_priors_depends_on_their_module(monkeypatch):
+    entries = {
+        "first": {"module": "methods.rfgp", "policy_module": None},
+        "second": {"module": "methods.random_search", "policy_module": "bo.fixed_prior", "fits": "first"},
+    }
+    monkeypatch.setattr(registry, "_methods", lambda: entries)
+    assert {"methods/rfgp.py", "methods/random_search.py"} <= names("pretrain", {"method": "second"})
+    assert "methods/rfgp.py" not in names("bo", {"method": "second"})
+    assert "methods/random_search.py" not in names("pretrain", {"method": "first"})
+
+
+def test_a_benchmark_made_of_others_reads_their_files_not_their_loaders():
+    listed = names("data", {"benchmark": "super_mini"})
+    assert "data/combined.py" in listed and not listed & {"data/hpob.py", "data/tables.py", "data/pd1.py"}
+
+
 @pytest.mark.parametrize("stage", ["pretrain", "bo"])
 def test_the_list_holds_every_module_that_really_gets_imported(stage):
     """Independent check: import the stage's dependencies in a fresh process and look at sys.modules."""

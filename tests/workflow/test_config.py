@@ -11,7 +11,7 @@ from metabo.errors import ConfigError
 from metabo.schema import violations
 
 ROOT = Path(__file__).parents[2]
-PAPERS = ["hyperbo"]
+PAPERS = ["hyperbo", "mphd"]
 
 
 @pytest.fixture
@@ -135,7 +135,9 @@ STUDIES = yaml.safe_load((ROOT / "config.yaml").read_text())["studies"]
 SIZES = {
     *("benchmarks.tables.pool", "benchmarks.tables.spaces", "benchmarks.hpob.max_points", "benchmarks.hpob.spaces"),
     *("pretrain.seeds", "pretrain.adam_steps", "pretrain.lbfgs_steps", "pretrain.matched_points"),
-    *(f"{section}.{key}" for section in ("sweep", "crossing") for key in ("seeds", "adam_steps")),
+    *(f"{section}.{key}" for section in ("sweep", "crossing", "mphd") for key in ("seeds", "adam_steps")),
+    *("mphd.network_steps", "mphd.map_steps", "mphd.bo_seeds"),
+    *(f"benchmarks.{name}.{key}" for name in ("mphd_s", "mphd_l") for key in ("domains", "functions", "points")),
     *("sweep.lbfgs_steps", "crossing.short_adam_steps", "crossing.short_lbfgs_steps", "crossing.bo_seeds"),
     *("bo.iterations", "bo.seeds", "bo.refit_steps", "benchmarks.hpob_mini.max_points"),
     *(f"maf.{key}" for key in ("iterations", "episodes", "horizon", "candidates", "minibatches", "learning_rate")),
@@ -180,8 +182,10 @@ def all_specs(settings: dict) -> dict[str, dict]:
         specs[f"crossing/bo/{split}"] = config.bo_spec(settings, "pd1_mini", split, "h_nll_short", "ei")
     for study in registry.studies():
         specs[f"study/{study}"] = config.study_spec(settings, study)
-    for check in registry.checks("hyperbo"):
-        specs[f"theory/{check}"] = config.theory_spec(settings, "hyperbo", check)
+    for paper, check in CHECKS:
+        specs[f"theory/{paper}/{check}"] = config.theory_spec(settings, paper, check)
+    for split in ("held_out", "new_space"):
+        specs[f"across/{split}"] = config.pretrain_spec(settings, "super_mini", split, "mphd")
     for method in registry.methods("online_module"):
         specs[f"online/{method}"] = config.online_spec(settings, "pd1_mini", "others", method)
     for benchmark in registry.benchmarks():
@@ -202,8 +206,14 @@ def changed_jobs(before: dict, after: dict) -> set[str]:
     return {name for name in one if one[name] != other[name]}
 
 
-BENCHMARKS = ("hpob", "hpob_mini", "pd1", "pd1_mini", "tables")
+HYPERBO, MPHD = ("hpob", "hpob_mini", "pd1", "pd1_mini", "tables"), ("mphd_l", "mphd_s", "super", "super_mini")
+BENCHMARKS = HYPERBO + MPHD
+CHECKS = [(paper, check) for paper in registry.papers_with_checks() for check in registry.checks(paper)]
 ADAM, LBFGS, SINGLE = ("ablr", "fsbo", "h_nll"), ("h_ekl",), ("rand", "stbo", "stboh")
+HIERARCHICAL, ACROSS = (
+    ("mphd", "mphd_non_nn", "hgp_hand", "hgp_flat", "hgp_truth"),
+    {"across/held_out", "across/new_space"},
+)
 LEARNED_ONLINE, FITTED_ONLINE = ("h_nll_online", "h_ekl_online"), ("stbo_online", "stboh_online")
 
 
@@ -228,7 +238,7 @@ MAF = {
     **{"learning_rate": 0.5, "hidden": [7], "points": 7, "gp_points": 7, "gp_steps": 7},
 }
 NETWORKS = ("mimo", "rfgp")
-EVERY = (*ADAM, *LBFGS, *SINGLE, *NETWORKS, "maf")
+EVERY = (*ADAM, *LBFGS, *SINGLE, *NETWORKS, *HIERARCHICAL, "base_gp", "gp_truth", "maf")
 GP_ONLINE = (*LEARNED_ONLINE, *FITTED_ONLINE, "mimo_online", "rfgp_online")
 EVERY_ONLINE = (*GP_ONLINE, "rand")
 READ_BY = {
@@ -241,8 +251,10 @@ READ_BY = {
         | CROSSED
         | CROSSED_BO
         | {f"study/{study}" for study in registry.studies()}
-        | {f"theory/{check}" for check in registry.checks("hyperbo")}
-        | {"data/tables", "data/hpob", "data/hpob_mini", "collect/pd1_mini", "collect/hpob_mini"},
+        | {f"theory/{paper}/{check}" for paper, check in CHECKS}
+        | {f"data/{name}" for name in ("tables", "hpob", "hpob_mini", *MPHD)}
+        | ACROSS
+        | {"collect/pd1_mini", "collect/hpob_mini"},
     ),
     "benchmarks.pd1_mini.inputs": ("warped", {"data/pd1_mini"}),
     "benchmarks.pd1_mini.divergence": ("nan", {"data/pd1_mini"}),
@@ -270,8 +282,9 @@ READ_BY = {
     "benchmarks.hpob.spaces": (["4796"], {"data/hpob"}),
     "benchmarks.hpob.mirrors": (["https://mirror"], {"download/hpob"}),
     "benchmarks.hpob.max_points": (99, {"data/hpob"}),
-    "pretrain.seeds": (7, jobs("pretrain", EVERY) | reduced("sweep")),
-    "pretrain.adam_steps": (77, jobs("pretrain", (*ADAM, "h_nll_online"))),
+    **{f"benchmarks.{b}.{k}": (77, {f"data/{b}"}) for b in MPHD[:2] for k in ("domains", "functions", "points")},
+    "pretrain.seeds": (7, jobs("pretrain", EVERY, HYPERBO) | reduced("sweep")),
+    "pretrain.adam_steps": (77, jobs("pretrain", (*ADAM, "h_nll_online"), HYPERBO)),
     "pretrain.lbfgs_steps": (77, jobs("pretrain", (*LBFGS, "h_ekl_online")) | {"crossing/h_ekl"}),
     "pretrain.matched_points": (
         77,
@@ -284,6 +297,11 @@ READ_BY = {
     "crossing.short_lbfgs_steps": (7, {"crossing/h_ekl_short"}),
     "crossing.bo_seeds": (7, CROSSED_BO),
     "crossing.adam_steps": (7, {"crossing/h_nll"}),
+    "mphd.seeds": (7, jobs("pretrain", EVERY, MPHD) | ACROSS),
+    "mphd.adam_steps": (77, jobs("pretrain", (*ADAM, "h_nll_online"), MPHD) | jobs("pretrain", ("base_gp",))),
+    "mphd.network_steps": (77, jobs("pretrain", ("mphd",)) | ACROSS),
+    "mphd.map_steps": (77, jobs("bo", HIERARCHICAL)),
+    "mphd.bo_seeds": (7, jobs("bo", EVERY, MPHD)),
     **{f"maf.{key}": (value, jobs("pretrain", ("maf",))) for key, value in MAF.items()},
     **{f"{m}.steps": (77, jobs("pretrain", (m, f"{m}_online"))) for m in NETWORKS},
     **{f"{m}.retrain_steps": (77, jobs("bo", (m,)) | online((f"{m}_online",))) for m in NETWORKS},
@@ -293,14 +311,14 @@ READ_BY = {
         for m in NETWORKS
     },
     "rfgp.random_features": (77, jobs("pretrain", ("rfgp", "rfgp_online"))),
-    "theory.share": (0.5, {f"theory/{check}" for check in registry.checks("hyperbo")}),
+    "theory.share": (0.5, {f"theory/{paper}/{check}" for paper, check in CHECKS}),
     **{
         f"studies.{study}.{key}": ([7, 77] if isinstance(value, list) else 7, {f"study/{study}"})
         for study, sizes in STUDIES.items()
         for key, value in sizes.items()
     },
     "bo.iterations": (77, jobs("bo", EVERY) | CROSSED_BO),
-    "bo.seeds": (77, jobs("bo", EVERY)),
+    "bo.seeds": (77, jobs("bo", EVERY, HYPERBO)),
     "bo.refit_steps": (77, jobs("bo", ("stbo", "stboh")) | online(FITTED_ONLINE)),
     "methods": (
         {"h_nll": {"pretrain": {"learning_rate": 0.5}}},
@@ -359,8 +377,8 @@ def test_specs_hold_the_registered_settings_with_the_sizes_of_the_scale(good):
 def test_a_section_of_a_split_is_laid_over_the_sizes_of_pre_training(good):
     whole = put(good, "pretrain", {"seeds": 2, "adam_steps": 20, "lbfgs_steps": 3, "matched_points": 4})
     over = put(whole, "sweep", {"adam_steps": 7, "lbfgs_steps": None})
-    assert config.pretrain_sizes(over, "held_out") == whole["pretrain"]
-    assert config.pretrain_sizes(over, "held_out_sweep") == whole["pretrain"] | {"adam_steps": 7}
+    assert config.pretrain_sizes(over, "tables", "held_out") == whole["pretrain"]
+    assert config.pretrain_sizes(over, "tables", "held_out_sweep") == whole["pretrain"] | {"adam_steps": 7}
     crossed = put(over, "crossing.bo_seeds", None)
     assert config.bo_spec(crossed, "tables", "crossed", "h_nll", "pi")["seeds"] == good["bo"]["seeds"]
     assert config.bo_spec(over, "tables", "crossed", "h_nll", "pi")["seeds"] == good["crossing"]["bo_seeds"]
@@ -380,6 +398,47 @@ def test_priors_of_equal_settings_are_made_by_one_job(good):
     wider = put(good, "methods", {"h_nll": {"model": {"features": [64]}}})
     assert place("h_nll_linear_32", "held_out_sweep", wider) == ("held_out_sweep", "h_nll_linear_32")
     assert place("h_nll", "held_out_sweep", put(good, "sweep", {})) == ("held_out", "h_nll")
+
+
+def test_a_section_of_a_benchmark_lies_under_that_of_a_split(good):
+    changed = put(put(good, "mphd", {"seeds": 4, "adam_steps": 9, "bo_seeds": 2}), "sweep", {"adam_steps": 7})
+    for benchmark in MPHD:
+        assert config.pretrain_spec(changed, benchmark, "held_out", "h_nll")["pretrain"]["steps"] == 9
+        assert config.pretrain_spec(changed, benchmark, "held_out", "h_nll")["seeds"] == 4
+        assert config.pretrain_spec(changed, benchmark, "held_out_sweep", "h_nll")["pretrain"]["steps"] == 7
+        assert config.bo_spec(changed, benchmark, "new_space", "h_nll", "pi")["seeds"] == 2
+    assert config.pretrain_sizes(changed, "tables", "held_out") == good["pretrain"]
+    assert config.bo_spec(changed, "tables", "held_out", "h_nll", "pi")["seeds"] == good["bo"]["seeds"]
+
+
+def test_only_methods_that_train_across_spaces_read_which_ones(good):
+    def spec(split, method):
+        return config.pretrain_spec(good, "super_mini", split, method)
+
+    assert spec("new_space", "mphd")["past"] == {"base": "held_out", "spaces": "others"}
+    assert spec("held_out", "mphd")["past"] == spec("new_space", "h_nll")["past"] == {"base": "held_out"}
+    assert spec("new_space", "mphd")["fits"] == "base_gp" and "fits" not in spec("held_out", "h_nll")
+    assert registry.method("mphd")["across_spaces"] is True
+
+
+@pytest.mark.parametrize(
+    ("method", "split"),
+    [
+        *((m, "new_space") for m in ("mphd", "mphd_squashed", "mphd_non_nn")),
+        *((m, "held_out") for m in ("h_nll", "base_gp", "rand", "hgp_hand", "hgp_flat", "hgp_truth", "gp_truth")),
+    ],
+)
+def test_a_new_space_trains_again_only_what_learns_from_other_spaces(good, method, split):
+    for benchmark in ("mphd_l", "super_mini"):
+        assert config.prior_of(good, benchmark, "new_space", method) == (split, method)
+        assert config.prior_of(good, benchmark, "held_out", method) == ("held_out", method)
+
+
+def test_a_benchmark_with_sizes_that_are_no_section_is_told(good):
+    del good["mphd"]
+    with pytest.raises(ConfigError, match="'mphd' is missing"):
+        config.check(good, ROOT)
+    assert [fault for fault in config._size_faults(good) if "'sizes' of benchmark 'mphd_l': unknown section" in fault]
 
 
 def test_a_split_with_sizes_that_are_no_section_is_told(good, monkeypatch):
@@ -465,7 +524,8 @@ def test_schema_and_loaders_agree_on_the_search_spaces():
     assert (
         benchmarks["hpob"]["properties"]["spaces"]["items"]["enum"] == config.load(ROOT)["benchmarks"]["hpob"]["spaces"]
     )
-    assert sorted(benchmarks) == registry.benchmarks()
+    own = [b for b in registry.benchmarks() if set(registry.benchmark(b)["settings"]) - {"seed"}]
+    assert sorted(benchmarks) == own and sorted(set(registry.benchmarks()) - set(own)) == ["super", "super_mini"]
 
 
 def test_acquisition_names_are_those_of_the_code():

@@ -62,6 +62,12 @@ def prior_file(benchmark, split, method):
     return f"{OUT}/priors/{benchmark}/{place}/{trainer}.npz"
 
 
+def fits_file(benchmark, split, method):
+    """Return the priors that the training of a method starts from, those of another method on the split's base."""
+    fits = registry.method(method).get("fits")
+    return prior_file(benchmark, splits.base(split), fits) if fits else []
+
+
 def prior_files(artefact):
     pairs = {*((m, s) for m, _, s in artefact.trajectories), *artefact.evaluations, *artefact.online}
     return sorted({prior_file(artefact.benchmark, split, method) for method, split in pairs})

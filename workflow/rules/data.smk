@@ -19,6 +19,11 @@ def archive_file(benchmark):
     return f".cache/archives/{row['file']}" if row else []
 
 
+def member_files(benchmark):
+    """Return the benchmarks that a benchmark is made of."""
+    return [f"{OUT}/data/{member}.npz" for member in registry.benchmark(benchmark).get("members", [])]
+
+
 for row in DATASETS.values():
 
     rule:
@@ -50,6 +55,7 @@ rule load:
         # ancient: the pinned checksum says whether a downloaded archive is new, not its clock
         archive=ancient(lambda w: archive_file(w.benchmark)),
         collected=lambda w: collected_archive(w.benchmark) if w.benchmark in COLLECTED else [],
+        members=lambda w: member_files(w.benchmark),
         code=lambda w: code("data", {"benchmark": w.benchmark}),
     output:
         data=OUT + "/data/{benchmark}.npz",
@@ -66,8 +72,9 @@ rule load:
         spec=lambda w: canonical(settings.data_spec(config, w.benchmark)),
         checksum=lambda w: (dataset(w.benchmark) or {"checksum": "none"})["checksum"],
         archive=lambda w, input: f"--in-archive {path}" if (path := input.archive or input.collected) else "",
+        members=lambda w, input: f"--in-members {input.members}" if input.members else "",
     message:
         "load {wildcards.benchmark}"
     shell:
-        "python -m metabo.stages.data --spec {params.spec:q} {params.archive} --out {output.data}"
+        "python -m metabo.stages.data --spec {params.spec:q} {params.archive} {params.members} --out {output.data}"
         " --threads {threads} > {log} 2>&1"

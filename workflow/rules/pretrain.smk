@@ -5,6 +5,7 @@ PRIOR = "{benchmark}/{split}/{method}"
 rule pretrain:
     input:
         data=OUT + "/data/{benchmark}.npz",
+        fits=lambda w: fits_file(w.benchmark, w.split, w.method),
         code=lambda w: code("pretrain", {"method": w.method}),
     output:
         prior=OUT + f"/priors/{PRIOR}.npz",
@@ -19,11 +20,12 @@ rule pretrain:
         mem_mb=memory,
     params:
         spec=lambda w: canonical(settings.pretrain_spec(config, w.benchmark, w.split, w.method)),
+        fits=lambda w, input: f"--in-fits {input.fits}" if input.fits else "",
     message:
         "pre-train {wildcards.method} on {wildcards.benchmark}, {wildcards.split}"
     shell:
-        "python -m metabo.stages.pretrain --spec {params.spec:q} --in-data {input.data} --out {output.prior}"
-        " --threads {threads} --gpu {resources.gpu} > {log} 2>&1"
+        "python -m metabo.stages.pretrain --spec {params.spec:q} --in-data {input.data} {params.fits}"
+        " --out {output.prior} --threads {threads} --gpu {resources.gpu} > {log} 2>&1"
 
 
 rule evaluate:

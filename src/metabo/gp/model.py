@@ -20,6 +20,9 @@ from metabo.gp.means import Constant, Linear, Mean, Zero
 
 MEANS = ["zero", "constant", "linear_mlp"]
 KERNELS = ["matern12", "matern32", "matern52", "squared_exponential", "dot_product"]
+INITIAL = {"constant": 0.0, "lengthscale": 0.0, "variance": 0.0, "noise": -4.0}
+"""Initial values before warping, unless a model gives its own (open in hyperbo; sheet §2.10): softplus makes them 0.693
+for lengthscales and signal variance, 0.018 for the noise variance."""
 
 
 class GP(eqx.Module):
@@ -74,24 +77,31 @@ class Posterior(NamedTuple):
 
 
 def check_model(model: dict[str, Any]) -> None:
-    """Raise ConfigError when a model description names an unknown mean or kernel, or lacks the features it needs."""
+    """Raise ConfigError when a model description names an unknown mean or kernel, lacks the features it needs, or gives
+    an initial value of what it does not have."""
     if model["mean"] not in MEANS:
         raise unknown("mean", model["mean"], MEANS)
     if model["kernel"] not in KERNELS:
         raise unknown("kernel", model["kernel"], KERNELS)
     if model["mean"] == "linear_mlp" and not model["features"]:
         raise ConfigError("mean 'linear_mlp' needs at least one layer in 'features', e.g. [32, 32]")
+    absent = {"constant"} if model["mean"] != "constant" else set()
+    absent |= {"lengthscale", "variance"} if model["kernel"] == "dot_product" else set()
+    for name in model.get("initial", {}):
+        if name not in INITIAL.keys() - absent:
+            raise unknown("initial value of this mean and kernel", name, INITIAL.keys() - absent)
 
 
 def build(model: dict[str, Any], dim: int, key: Key[Array, ""]) -> GP:
     """Make an untrained GP for `dim` inputs.
 
     `model`: {"mean": zero | constant | linear_mlp, "kernel": matern12 | matern32 | matern52 | squared_exponential |
-    dot_product, "features": layer sizes, [] for the raw inputs}. Initial values (open in the paper; sheet §2.10):
-    unwarped lengthscale and signal variance 0 (softplus: 0.693), noise -4 (0.018), constant and biases 0; MLP weights
-    LeCun-normal from `key`. Raises ConfigError for an unknown mean or kernel.
+    dot_product, "features": layer sizes, [] for the raw inputs, "initial" (optional): values before warping in place of
+    those in `INITIAL`, e.g. {"lengthscale": 1.0}}. Scale of the dot product and all biases start at 0, MLP weights
+    LeCun-normal from `key`. Raises ConfigError for an unknown mean, kernel or initial value.
     """
     check_model(model)
+    begin = {name: jnp.asarray(value, jnp.float64) for name, value in (INITIAL | model.get("initial", {})).items()}
     sizes = tuple(model["features"])
     feature_key, mean_key = jax.random.split(key)
     features = make_mlp(dim, sizes, feature_key) if sizes else Identity()
@@ -100,11 +110,12 @@ def build(model: dict[str, Any], dim: int, key: Key[Array, ""]) -> GP:
     if model["mean"] == "zero":
         mean: Mean = Zero()
     elif model["mean"] == "constant":
-        mean = Constant(zero)
+        mean = Constant(begin["constant"])
     else:
         mean = Linear(jax.nn.initializers.lecun_normal()(mean_key, (width, 1), jnp.float64)[:, 0], zero)
     if model["kernel"] == "dot_product":
         kernel: Kernel = DotProduct(zero, zero)
     else:
-        kernel = Stationary(jnp.zeros(width), zero, model["kernel"])
-    return GP(features, mean, kernel, jnp.asarray(-4.0))
+        lengthscale = jnp.broadcast_to(begin["lengthscale"], (width,))
+        kernel = Stationary(lengthscale, begin["variance"], model["kernel"])
+    return GP(features, mean, kernel, begin["noise"])

@@ -10,6 +10,7 @@ from metabo.stages.common import Outcome, main
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the inputs of this stage."""
     parser.add_argument("--in-archive", help="the downloaded archive, for sources that have one")
+    parser.add_argument("--in-members", nargs="*", default=[], help="the benchmarks (.npz) that this one is made of")
 
 
 def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
@@ -21,7 +22,8 @@ def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
 
     source = importlib.import_module(registry.loader(spec["benchmark"]))
     archive = Path(args.in_archive) if args.in_archive else None
-    benchmark = source.load(spec["benchmark"], spec["settings"], archive)
+    members = [Path(path) for path in args.in_members]
+    benchmark = source.load(spec["benchmark"], spec["settings"], members or archive)
     print(counts(benchmark), flush=True)
     benchmark.save(args.out)
     points = sum(len(task.y) for task in benchmark.tasks.values())

@@ -7,8 +7,9 @@ from metabo.stages.common import main
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the input: the benchmark."""
+    """Declare the inputs: the benchmark and, for methods that start from another's priors, these."""
     parser.add_argument("--in-data", required=True, help="benchmark (.npz)")
+    parser.add_argument("--in-fits", help="priors (.npz) of the method that the registration names under `fits`")
 
 
 def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
@@ -20,15 +21,33 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
     from metabo.training import prior_keys, training_sets_of
 
     module = registry.training_module(spec["method"])
-    trained, summary = [], []
-    for training in training_sets_of(Benchmark.load(args.in_data), spec):
-        keys = prior_keys(training, spec["seed"], spec["seeds"])
-        params, log = module.pretrain(spec, training, keys, jax.default_backend() != "cpu")
-        prior = priors.of_training(training, params, log)
-        trained.append(prior)
-        summary.append(priors.summary(prior))
+    sets = training_sets_of(Benchmark.load(args.in_data), spec)
+    keys = [prior_keys(training, spec["seed"], spec["seeds"]) for training in sets]
+    accelerator = jax.default_backend() != "cpu"
+    if registry.method(spec["method"]).get("across_spaces"):
+        fits = _fits(args.in_fits, spec, sets) if "fits" in spec else None
+        results = module.pretrain_across(spec, sets, keys, fits, accelerator)
+    else:
+        results = (module.pretrain(spec, *of_space, accelerator) for of_space in zip(sets, keys, strict=True))
+    trained = [priors.of_training(training, *result) for training, result in zip(sets, results, strict=True)]
     priors.save(args.out, spec, trained)
-    return {"seeds": list(range(spec["seeds"])), "training": summary}
+    return {"seeds": list(range(spec["seeds"])), "training": [priors.summary(prior) for prior in trained]}
+
+
+def _fits(path: str | None, spec: dict[str, Any], sets: list[Any]) -> list[Any]:
+    """Return the priors that a method starts from, one per space. Raises DataError if their folds or seeds differ."""
+    from metabo import priors
+    from metabo.errors import DataError
+
+    if path is None:
+        raise DataError(f"method '{spec['method']}' starts from the priors of '{spec['fits']}'; give them by --in-fits")
+    _, fits = priors.load(path)
+    if [(f.folds, f.seeds) for f in fits] != [(training.folds, spec["seeds"]) for training in sets]:
+        raise DataError(
+            f"{path}: priors of other folds or seeds than method '{spec['method']}' is trained for; make those of "
+            f"'{spec['fits']}' again from the same benchmark, with as many seeds ({spec['seeds']})"
+        )
+    return fits
 
 
 if __name__ == "__main__":
