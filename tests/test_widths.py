@@ -39,6 +39,14 @@ def test_widened_parameters_are_the_same_function_and_narrow_back():
         jax.tree.map(lambda a, b: np.testing.assert_array_equal(a[0], b), back, gp)
 
 
+def widens(method: str) -> bool:
+    """Methods that learn from several spaces, or from the truth: tests/methods/test_hierarchical_policy.py."""
+    entry = registry.method(method)
+    return getattr(registry.policy_module(method), "WIDENS", False) and not {"across_spaces", "needs_truth"} & set(
+        entry
+    )
+
+
 def with_a_wider_space(narrow: Benchmark) -> Benchmark:
     """The tiny benchmark, with tasks of a second space of five inputs beside it."""
     rng = np.random.default_rng(3)
@@ -69,7 +77,7 @@ def test_a_wider_space_elsewhere_changes_no_prior(method):
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-9), *(f[1:] for f in found))
 
 
-@pytest.mark.parametrize("method", [m for m in tiny.METHODS if getattr(registry.policy_module(m), "WIDENS", False)])
+@pytest.mark.parametrize("method", [m for m in tiny.METHODS if widens(m)])
 def test_bo_with_wider_inputs_selects_the_same(method):
     benchmark, spec, module = tiny.benchmark(), tiny.spec(method), registry.training_module(method)
     training = training_sets(benchmark, "held_out", seeds=spec["seeds"])[0]

@@ -83,7 +83,8 @@ class Hyperprior(eqx.Module):
     """Priors Θ(α) of all parameters of a GP with d inputs: two numbers each, by `kind` (one of `KINDS`).
 
     "gamma": (mean, standard deviation) of a Normal for the constant, (shape, rate) of a Gamma for the others.
-    "uniform": (low, high) for all.
+    "uniform": (low, high) for all. Two zeros: no prior, that of a column of zeros (`metabo.widths`), which no density
+    counts.
     """
 
     constant: Float[Array, "2"]
@@ -98,7 +99,7 @@ class Hyperprior(eqx.Module):
         constant = normal_log_density if self.kind == "gamma" else uniform_log_density
         densities = Parameters(constant, others, others, others)
         terms = [
-            jnp.sum(density(value, *jnp.moveaxis(numbers, -1, 0)))
+            jnp.sum(jnp.where(_there(numbers), density(value, *jnp.moveaxis(_filled(numbers), -1, 0)), 0.0))
             for density, value, numbers in zip(densities, of_gp(gp), self.numbers, strict=True)
         ]
         return jnp.sum(jnp.stack(terms))
@@ -107,6 +108,15 @@ class Hyperprior(eqx.Module):
     def numbers(self) -> Parameters:
         """The two numbers of each parameter's prior, on the last axis."""
         return Parameters(self.constant, self.lengthscale, self.variance, self.noise)
+
+
+def _there(numbers: Float[Array, "... 2"]) -> Bool[Array, "..."]:
+    return (numbers != 0.0).any(axis=-1)
+
+
+def _filled(numbers: Float[Array, "... 2"]) -> Float[Array, "... 2"]:
+    """Put numbers of which every density is finite in the place of no prior, or gradients would not be."""
+    return jnp.where(_there(numbers)[..., None], numbers, jnp.asarray([1.0, 2.0]))
 
 
 def map_loss(
@@ -132,7 +142,7 @@ class Support(NamedTuple):
         """Return the coordinates of a GP's parameters, moved inside by `inner` where they are nearer to a bound."""
 
         def coordinate(value: Float[Array, "..."], bounds: Float[Array, "... 2"]) -> Float[Array, "..."]:
-            low, high = jnp.moveaxis(bounds, -1, 0)
+            low, high = jnp.moveaxis(_filled(bounds), -1, 0)
             share = jnp.clip((value - low) / (high - low), self.inner, 1.0 - self.inner)
             inside = (share - self.margin) / (1.0 - 2.0 * self.margin)
             return jnp.log(inside) - jnp.log1p(-inside)
@@ -143,7 +153,7 @@ class Support(NamedTuple):
         """Return the GP at coordinates `raw`."""
 
         def value(u: Float[Array, "..."], bounds: Float[Array, "... 2"]) -> Float[Array, "..."]:
-            low, high = jnp.moveaxis(bounds, -1, 0)
+            low, high = jnp.moveaxis(_filled(bounds), -1, 0)
             return low + (high - low) * (self.margin + (1.0 - 2.0 * self.margin) * jax.nn.sigmoid(u))
 
         return to_gp(jax.tree.map(value, raw, self.prior.numbers), kernel)

@@ -127,6 +127,8 @@ def test_else_a_fifth_of_the_tasks_is_drawn_by_key(build):
     halves = tuple(Fold(str(i), "pd1", tuple(other.tasks)[i::2], tuple(other.tasks)[1 - i :: 2]) for i in (0, 1))
     recut = build(mini(pd1_mini=replace(other, splits={"held_out": halves})))
     assert folds(recut)["pd1"] == folds(made)["pd1"]
+    twins = [combined._fold(table(label=name), name, set(), 0).test for name in ("hpobench", "hpolib", "nasbench201")]
+    assert len({tuple(name.split("-")[1] for name in test) for test in twins}) > 1
     counts = np.zeros(11)
     for seed in range(200):
         counts[[int(n.split("-")[1]) for n in combined._fold(table(), "hpobench", set(), seed).test]] += 1

@@ -1,5 +1,7 @@
 """The synthetic super-datasets against NumPy and SciPy: priors of the parameters, moments of the outputs."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -63,6 +65,20 @@ def test_parameters_follow_their_priors(drawn):
         assert stats.kstest(levels(parameter, 1.5), "uniform").pvalue < LEVEL, f"no power: {parameter}"
     for d in domains:
         assert d.prior == design.prior(d.dim)
+
+
+def test_parameters_are_independent(drawn):
+    """Rank correlations of the levels of each two parameters, the first two lengthscales among them."""
+    _, domains = drawn
+
+    def level(d, i):
+        shape, rate = d.prior["lengthscale"]
+        return stats.gamma(shape, scale=1 / rate).cdf(d.lengthscale[i])
+
+    columns = [[getattr(d, name) for d in domains] for name in ("constant", "variance", "noise")]
+    columns += [[level(d, i) for d in domains] for i in (0, 1)]
+    for a, b in itertools.combinations(columns, 2):
+        assert stats.spearmanr(a, b).pvalue > LEVEL
 
 
 def test_numbers_of_inputs_are_uniform(drawn):

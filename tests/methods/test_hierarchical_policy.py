@@ -15,12 +15,14 @@ from metabo.bo.trajectories import optimise
 from metabo.hyperprior import Parameters, of_gp, to_gp
 from metabo.methods.hierarchical import Hierarchical, make_prior
 from metabo.methods.hierarchical_policy import policy as policy_of
+from metabo.widths import columns, widened
 from tests.methods import domains
 from tests.methods.domains import HIERARCHICAL, LEARNED
 from tests.references import DenseGP
 
 DIM, BUDGET = 2, 9
 NORMAL = Parameters([0.5, 0.5], [2.0, 3.0], [2.0, 5.0], [1.5, 30.0])
+THETA_WIDE = Parameters(0.5, jnp.ones(DIM + 2), 0.69, 0.018)
 UNIFORM = Parameters([0.0, 1.0], [1e-5, 30.0], [1e-5, 1.0], [1e-5, 0.1])  # mphd App. E.2
 
 
@@ -64,6 +66,24 @@ def penalised(kind, x, y):
         return DenseGP(gp).nll(x, y) - prior
 
     return value
+
+
+@pytest.mark.parametrize("kind", ["gamma", "uniform"])
+def test_columns_of_zeros_change_no_fit(kind, fit):
+    """Nor is the fit told of their length-scale: it has no prior."""
+    x, y, mask = observations("some")
+    params = begin(kind)
+    like = Hierarchical(to_gp(THETA_WIDE, "matern52"), make_prior(NORMAL, DIM + 2, kind))
+    wide = jax.tree.map(lambda leaf: leaf[0], widened(jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], params), like))
+    assert not np.asarray(wide.prior.lengthscale)[DIM:].any()
+    density = float(wide.prior.log_density(wide.gp))
+    assert density == pytest.approx(float(params.prior.log_density(params.gp)), rel=1e-12)
+    (alone, ok), (beside, sound) = fit(params, x, y, mask), fit(wide, columns(x, DIM + 2), y, mask)
+    assert bool(ok) and bool(sound)
+    padded = of_gp(beside.gp)
+    found = padded._replace(lengthscale=padded.lengthscale[:DIM])
+    for value, expected in zip(found, of_gp(alone.gp), strict=True):
+        np.testing.assert_allclose(value, expected, rtol=1e-4)
 
 
 @pytest.mark.parametrize(("shift", "scale"), [(0.4, 0.3), (3.0, 2.0)])

@@ -112,13 +112,12 @@ def test_spaced_designs(rng):
 
 
 def test_counts_and_scatters(rng):
-    np.testing.assert_array_equal(
-        lengthscales.counts(np.array([1, 4, 10]), 4), [[1, 0, 0, 0], [1, 1, 1, 1], [3, 3, 2, 2]]
-    )
+    sizes = np.array([1, 4, 10])
+    np.testing.assert_array_equal(lengthscales.counts(sizes, 4), [[1, 0, 0, 0], [1, 1, 1, 1], [3, 3, 2, 2]])
     roots = np.linalg.cholesky(np.stack([np.eye(3) + c for c in (0.0, 1.0, 2.0, 3.0)]))
     scatter = lengthscales.scatters(rng, roots, sizes, 20_000)
     np.testing.assert_array_equal(scatter[:, 0, 1:], 0.0)
-    for place, own in enumerate(lengthscales.counts(np.array([1, 4, 10]), 4)):
+    for place, own in enumerate(lengthscales.counts(sizes, 4)):
         expected = own[:, None, None] * (roots @ roots.swapaxes(-2, -1))
         np.testing.assert_allclose(scatter[:, place].mean(axis=0), expected, atol=0.25)
     assert np.linalg.eigvalsh(scatter[:50, 2] - scatter[:50, 1]).min() > -1e-9, "more sub-datasets, not new ones"

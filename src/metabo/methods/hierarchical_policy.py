@@ -14,6 +14,9 @@ from metabo.hyperprior import Support, map_loss
 from metabo.methods.hierarchical import Hierarchical
 from metabo.pretrain import Rows, lbfgs
 
+WIDENS = True
+"""Columns of zeros after the inputs change nothing (`metabo.widths`): such a length-scale has no prior either."""
+
 
 def gp_of(params: Hierarchical) -> GP:
     """Return the fitted GP."""

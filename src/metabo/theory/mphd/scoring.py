@@ -76,9 +76,8 @@ def fit(starts: np.ndarray, squared: np.ndarray, scatter: np.ndarray, have: np.n
         better = there.value <= here.value
         proposed = np.abs(new - at).max(axis=1)
         at = np.where(better[:, None], new, at)
-        here = Local(
-            *(np.where(better.reshape(-1, *[1] * (a.ndim - 1)), a, b) for a, b in zip(there, here, strict=True))
-        )
+        kept = [better.reshape(-1, *[1] * (b.ndim - 1)) for b in here]
+        here = Local(*map(np.where, kept, there, here))
         damping = np.maximum(np.where(better, damping / 8.0, damping * 8.0), 1e-6)
         result[active] = at
         left = proposed > TOLERANCE
