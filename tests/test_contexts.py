@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from metabo.contexts import of_columns, of_space
+from metabo.errors import DataError
 from metabo.spaces import Parameter, SearchSpace
 
 
@@ -46,3 +47,8 @@ def test_one_row_for_each_encoded_column():
 def test_an_ordinal_parameter_is_discrete_with_two_levels_only(levels):
     space = SearchSpace("o", (Parameter("p", "ordinal", levels=tuple(range(levels))),))
     assert of_space(space).tolist() == [[1, 0, 1, 0]] if levels == 2 else [[0, 1, 0, 1]]
+
+
+def test_a_space_without_a_context_is_named():
+    with pytest.raises(DataError, match=r"space 'bare': no parameters, so its inputs have no context"):
+        of_space(SearchSpace("bare", ()))

@@ -17,6 +17,7 @@ from metabo.stages import pretrain as stage
 from metabo.tasks import Benchmark, Fold
 from metabo.training import prior_keys, training_sets
 from tests import tiny
+from tests.methods import domains
 
 SEEDS = 2
 
@@ -100,3 +101,17 @@ def test_missing_or_strange_priors_are_refused(across):
     replace(changed, splits={"held_out": folds}).save(across.data)
     with pytest.raises(DataError, match="priors of other folds or seeds"):
         across.train(fits="h_nll")
+
+
+def test_step_2_of_mphd_reads_the_file_of_step_1(tmp_path):
+    data, path = domains.benchmark(), str(tmp_path / "data.npz")
+    data.save(path)
+    fits, out = str(tmp_path / "fits.npz"), str(tmp_path / "out.npz")
+    stage.work(Namespace(in_data=path, in_fits=None, out=fits), domains.spec("base_gp", pretrain={"steps": 3}))
+    second = domains.spec("mphd", "others") | {"fits": "base_gp"}
+    stage.work(Namespace(in_data=path, in_fits=fits, out=out), second)
+    expected = domains.across("mphd", domains.training_sets(data), priors.load(fits)[1], "others")
+    for stored, (params, log) in zip(priors.load(out)[1], expected, strict=True):
+        np.testing.assert_allclose(stored.loss, log.loss, rtol=1e-12)
+        for a, b in zip(jax.tree.leaves(stored.params), jax.tree.leaves(params), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-12)

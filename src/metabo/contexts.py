@@ -3,6 +3,7 @@
 import numpy as np
 from jaxtyping import Bool, Float
 
+from metabo.errors import DataError
 from metabo.spaces import Parameter, SearchSpace
 
 WIDTH = 4
@@ -11,8 +12,14 @@ WIDTH = 4
 def of_space(space: SearchSpace) -> Float[np.ndarray, "d 4"]:
     """Return (is discrete, is continuous, number of discrete, number of continuous inputs) of each encoded column.
 
-    The rows follow the columns of `SearchSpace.encode`: a categorical parameter has one for each of its levels.
+    The rows follow the columns of `SearchSpace.encode`: a categorical parameter has one for each of its levels. Raises
+    DataError for a space without parameters: nothing says what its inputs are.
     """
+    if not space.parameters:
+        raise DataError(
+            f"space '{space.name}': no parameters, so its inputs have no context (discrete or continuous); "
+            "describe them in its loader, or leave the space out"
+        )
     return of_columns(np.array([discrete for p in space.parameters for discrete in [_two_valued(p)] * p.width], bool))
 
 

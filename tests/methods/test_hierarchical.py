@@ -101,7 +101,7 @@ def test_a_network_is_trained_on_the_pool_and_nothing_else(sets, method, spaces)
     context = np.concatenate([of_space(sets[j].described) for j in chosen])
     values = np.concatenate([np.asarray(jax.vmap(of_gp)(fits[j].params).lengthscale[seed]) for j in chosen])
     settings = spec(method)["pretrain"]
-    network = prior_network.make(stream(0, "lengthscale prior", seed), (16, 16), settings["output"])
+    network = prior_network.make(stream(0, "lengthscale prior", seed), tuple(settings["hidden"]), settings["output"])
     sizes = {"steps": settings["steps"], "learning_rate": settings["learning_rate"]}
     every = jnp.ones(len(values), bool)
     trained, expected = prior_network.train(network, jnp.asarray(context), jnp.asarray(values), every, **sizes)
@@ -302,6 +302,7 @@ RANGES = registry.method("hgp_flat")["model"]["hyperparameters"]
         ("mphd", {"hyperparameters": RANGES}, "prior 'network' reads hyperparameters of nothing; got constant, length"),
         ("hgp_flat", {"hyperparameters": {"constant": [0, 1]}}, "reads .* constant, lengthscale, noise, variance; got"),
         ("hgp_flat", {"hyperparameters": RANGES | {"noise": [0.1, 0.1]}}, r"of the noise has .*\[0.1, 0.1\]"),
+        ("hgp_flat", {"hyperparameters": RANGES | {"variance": [0.0, 1.0]}}, "'uniform': no .* of the variance"),
         ("hgp_hand", {"hyperparameters": RANGES | {"variance": [0.0, 1.0]}}, r"of the variance has .*\[0.0, 1.0\]"),
         ("hgp_hand", {"hyperparameters": RANGES | {"constant": [0.0, 0.0]}}, "of the constant has"),
         ("hgp_hand", {"hyperparameters": RANGES | {"lengthscale": [1.0]}}, "of the lengthscale has"),

@@ -74,6 +74,12 @@ def test_an_unknown_output_is_named():
         make(jax.random.key(0), output="tanh")
 
 
+@pytest.mark.parametrize("hidden", [(), (16, 0)])
+def test_a_network_needs_hidden_units(hidden):
+    with pytest.raises(ConfigError, match="at least one unit"):
+        make(jax.random.key(0), hidden)
+
+
 @pytest.mark.parametrize("filler", [0.0, -3.0, np.nan])
 def test_masked_lengthscales_change_nothing(filler):
     network, (context, lengthscale) = moved("linear"), sample()

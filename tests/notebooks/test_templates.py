@@ -161,6 +161,7 @@ EXECUTED = [
     ("mphd_fig11", "", {"prior", "truth", "convergence", "levene", "noise_mass", "nll", "nll_trend", "density"}),
     ("mphd_fig12", "mphd_l", {"curve", "ending", "difference"}),
     ("mphd_fig14", "super_mini", {"curve", "ending", "difference"}),
+    ("mphd_x02", "mphd_l", {"curve", "ending", "difference"}),
 ]
 
 

@@ -12,6 +12,7 @@ from metabo.studies.mphd_fits import Domains
 
 SPEC = {
     "seed": 0, "domains": 3, "functions": 3, "points": 60, "seeds": 2, "train": [1, 2], "adam_steps": 20,
+    "learning_rate": 1e-2,
     "network_steps": 15,
 }  # fmt: skip
 
@@ -132,7 +133,7 @@ def test_sizes_and_seed_reach_their_places(monkeypatch):
     benchmark, calls = study.super_dataset("mphd_l", SPEC), []
     monkeypatch.setattr(study, "super_dataset", lambda name, spec: calls.append((name, spec)) or benchmark)
 
-    def estimates(known, steps, root):
+    def estimates(known, steps, learning_rate, root):
         calls.append(steps)
         return np.random.default_rng(0).gamma(2.0, 1.0, (len(known.names), known.dims.max()))
 

@@ -86,7 +86,7 @@ def test_adam_goes_to_the_same_place():
     y = [rng.multivariate_normal(np.full(12, 0.4), covariance(part, *TRUTH[1:3], 0.05)) for part in x]
     few = Rows(jnp.asarray(x), jnp.asarray(np.array(y)), jnp.ones((3, 12), bool))
     key, best = jax.random.key(0), fits.by_lbfgs(few, "matern32", 200)
-    early, late = (fits.by_adam(few, "matern32", steps, key) for steps in (3000, 10_000))
+    early, late = (fits.by_adam(few, "matern32", steps, 1e-3, key) for steps in (3000, 10_000))
     for name, near, far, expected in zip(Parameters._fields, late, early, best, strict=True):
         np.testing.assert_allclose(near, expected, rtol=0.02, err_msg=name)
         assert np.abs(far - expected).max() > np.abs(near - expected).max()

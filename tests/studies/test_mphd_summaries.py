@@ -73,6 +73,8 @@ def test_trends_by_hand():
     assert found["mean"] == pytest.approx(-1) and found["variance"] == pytest.approx(0.5)  # variances 2, 0.5, 4.5
     flat = summaries.trend(table.assign(value=1.0), "train", "value")
     assert np.isnan(flat["mean"]) and np.isnan(flat["variance"])
+    two = summaries.trend(table[table["train"] < 3], "train", "value")
+    assert np.isnan(list(two.values())).all()
 
 
 def test_mass_below_a_limit():
@@ -111,3 +113,4 @@ def test_spread_of_single_estimates():
     spread = summaries.estimate_spread(pd.DataFrame(rows, columns=["functions", "run", "parameter", "value"]), truth)
     assert spread["std"].tolist() == [3.0, 2.0, 1.0] and spread["error"].tolist() == [0, 0, 0]
     assert summaries.spread_trends(spread)["spearman"].item() == pytest.approx(-1)
+    assert np.isnan(summaries.spread_trends(spread[:2])["spearman"].item())

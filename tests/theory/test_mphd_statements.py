@@ -326,6 +326,16 @@ def test_estimates_of_the_remark(rng):
     np.testing.assert_allclose(gamma.separate, [1 / special.polygamma(1, 10.0), 90.0])
 
 
+def test_normality_is_decided_by_the_distance_from_the_asymptotic_law(rng):
+    """Exact draws from that law support it, however small the distance; the law without correlation is refuted."""
+    gamma = remark.families()[0]
+    found = np.array(gamma.truth) + rng.multivariate_normal(
+        np.zeros(2), gamma.covariance / remark.SIZES[-1], remark.ENOUGH
+    )
+    for separate, verdict in ((False, SUPPORTED), (True, REFUTED)):
+        assert [c["verdict"] for c in remark._normality(gamma, found, separate)] == [verdict, verdict]
+
+
 def test_shapes_are_fits_of_groups(rng):
     truth = rng.gamma(10.0, 1 / 30.0, (2, 32))
     found = np.stack([truth * s for s in (1.0, 2.0, 1.0, 1.0)], axis=-1)

@@ -156,6 +156,16 @@ def test_ids_are_figures_tables_and_artefacts_beyond_the_paper(load):
         load(hyperbo_y01=load.entries["hyperbo_tab03"])
 
 
+@pytest.mark.parametrize("overlay", [(), ("smoke",), ("paper",)])
+def test_a_papers_target_makes_each_of_its_entries_at_every_scale(overlay):
+    """Of hyperbo, at the smoke scale, those on its one small benchmark only."""
+    entries = catalogue.load(ROOT)
+    settings = config.load(ROOT, tuple(ROOT / "config" / f"{name}.yaml" for name in overlay))
+    made = catalogue.collections(settings, catalogue.artefacts(settings, entries))
+    for paper in catalogue.papers(entries) if overlay != ("smoke",) else ["mphd"]:
+        assert {a.id for a in made[paper]} == {id for id, entry in entries.items() if entry["paper"] == paper}
+
+
 def test_every_check_and_every_study_is_shown_by_some_artefact():
     entries = catalogue.load(ROOT).values()
     for paper in registry.papers_with_checks():

@@ -63,9 +63,9 @@ def prior_file(benchmark, split, method):
 
 
 def fits_file(benchmark, split, method):
-    """Return the priors that the training of a method starts from, those of another method on the split's base."""
+    """Return the priors that the training of a method starts from, those of another method on the same split."""
     fits = registry.method(method).get("fits")
-    return prior_file(benchmark, splits.base(split), fits) if fits else []
+    return prior_file(benchmark, split, fits) if fits else []
 
 
 def prior_files(artefact):

@@ -58,9 +58,11 @@ def check_model(model: dict[str, Any]) -> None:
             f"got {', '.join(sorted(given)) or 'none'}"
         )
     for name, numbers in given.items():
-        free = model["prior"] == "gamma" and name == "constant"  # the mean of a Normal may be anything
-        good = len(numbers) == 2 and (
-            numbers[0] < numbers[1] if model["prior"] == "uniform" else numbers[1] > 0 and (free or numbers[0] > 0)
+        free = name == "constant"  # the others are positive
+        good = (
+            len(numbers) == 2
+            and (free or numbers[0] > 0)
+            and (numbers[0] < numbers[1] if model["prior"] == "uniform" else numbers[1] > 0)
         )
         if not good:
             raise ConfigError(f"prior '{model['prior']}': no distribution of the {name} has hyperparameters {numbers}")

@@ -15,7 +15,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Key
 
 from metabo import contexts
-from metabo.errors import unknown
+from metabo.errors import ConfigError, unknown
 from metabo.gp.constraints import positive
 from metabo.gp.features import MLP, make_mlp
 from metabo.hyperprior import gamma_log_density
@@ -39,9 +39,12 @@ class PriorNetwork(eqx.Module):
 
 
 def make(key: Key[Array, ""], hidden: tuple[int, ...] = (16, 16), output: str = "linear") -> PriorNetwork:
-    """Return an untrained network: LeCun-normal weights, zero biases. Raises ConfigError for an unknown `output`."""
+    """Return an untrained network: LeCun-normal weights, zero biases. Raises ConfigError for an unknown `output` or
+    hidden layers without units."""
     if output not in OUTPUTS:
         raise unknown("output of the prior network", output, OUTPUTS)
+    if not hidden or min(hidden) < 1:
+        raise ConfigError(f"the prior network has hidden layers {list(hidden)}; give at least one unit in each of them")
     below, last = jax.random.split(key)
     weight = jax.nn.initializers.lecun_normal()(last, (hidden[-1], 2), jnp.float64)
     return PriorNetwork(make_mlp(contexts.WIDTH, hidden, below), weight, jnp.zeros(2), output)

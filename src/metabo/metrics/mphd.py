@@ -103,13 +103,14 @@ def endings(parts: Mapping[str, Runs], methods: Sequence[str]) -> pd.DataFrame:
 def resampled(parts: Mapping[str, Runs], method: str, reference: str, seed: int) -> np.ndarray:
     """Return (resamples, iterations): bootstrap means of the regret of `method` minus that of `reference`.
 
-    Pairs of runs on the same test task with the same seed. Tasks are drawn with replacement within each space, seeds
-    once for all spaces, since the spaces of a method share its prior.
+    Pairs of runs on the same test task with the same seed. Spaces are drawn with replacement, then test tasks within
+    each (some have one only), and seeds once for all spaces, since the spaces of a method share its prior.
     """
     rng = np.random.default_rng([seed, 0])
     total = 0.0
     weights: np.ndarray | None = None
-    for runs in parts.values():
+    spaces = rng.multinomial(len(parts), np.full(len(parts), 1 / len(parts)), RESAMPLES) / len(parts)
+    for runs, times in zip(parts.values(), spaces.T, strict=True):
         both = paired(runs.select([method, reference]), "run")
         gap = both[0] - both[1]
         seeds, tasks, iterations = gap.shape
@@ -117,8 +118,8 @@ def resampled(parts: Mapping[str, Runs], method: str, reference: str, seed: int)
             weights = rng.multinomial(seeds, np.full(seeds, 1 / seeds), RESAMPLES) / seeds
         drawn = rng.multinomial(tasks, np.full(tasks, 1 / tasks), RESAMPLES) / tasks
         of_tasks = (weights @ gap.reshape(seeds, -1)).reshape(RESAMPLES, tasks, iterations)
-        total = total + np.einsum("bkt,bk->bt", of_tasks, drawn)
-    return np.asarray(total) / len(parts)
+        total = total + times[:, None] * np.einsum("bkt,bk->bt", of_tasks, drawn)
+    return np.asarray(total)
 
 
 def differences(

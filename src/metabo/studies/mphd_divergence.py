@@ -25,13 +25,15 @@ from metabo.hyperprior import fit_gamma, kl_gamma
 from metabo.keys import stream
 from metabo.methods.prior_network import OUTPUTS, make, train
 from metabo.pretrain import Rows, over_pairs
-from metabo.studies.mphd_fits import LEARNING_RATE, Domains, by_adam, domains, pool, super_dataset
+from metabo.studies.mphd_fits import Domains, by_adam, domains, pool, super_dataset
 from metabo.studies.tables import Frames
 from metabo.tasks import Benchmark
 
 STUDIES = {"mphd_divergence": {}}
 
 DESIGN = DESIGNS["mphd_l"]
+LEARNING_RATE = 1e-3
+"""Of Adam for the network (App. E.2)."""
 DIMS = np.arange(DESIGN.dims[0], DESIGN.dims[1] + 1)
 """Numbers of inputs over which the divergence is averaged: 2 to 14."""
 
@@ -73,10 +75,14 @@ def pooled_limit() -> tuple[float, float]:
     return found, found / mean
 
 
-def estimates(known: Domains, steps: int, root: Key[Array, ""]) -> Float[np.ndarray, "domains d"]:
+def estimates(known: Domains, steps: int, learning_rate: float, root: Key[Array, ""]) -> Float[np.ndarray, "domains d"]:
     """Return the lengthscales that Step 1 finds in every domain, those of padded inputs at their start."""
     keys = jax.random.split(root, len(known.names))
-    fitted = over_pairs(lambda pair: by_adam(Rows(*pair[0]), DESIGN.kernel, steps, pair[1]), (known.rows, keys), False)
+
+    def fit(pair):
+        return by_adam(Rows(*pair[0]), DESIGN.kernel, steps, learning_rate, pair[1])
+
+    fitted = over_pairs(fit, (known.rows, keys), False)
     return np.asarray(fitted.lengthscale)
 
 
@@ -130,16 +136,16 @@ def run(spec: dict[str, Any]) -> Frames:
     """Return the divergence of every prior, its limits, the truth, and the estimates of Step 1.
 
     `spec`: seed, domains, functions, points (of the super-dataset), seeds, train (numbers of training domains),
-    adam_steps (Step 1), network_steps (Step 2). "divergence": output (linear, squashed, non_nn), train, seed, dim,
-    shape, rate, kl (nats), stopped (step at which the training of the network ended early, -1: none); "limit": output,
-    dim, kl (squashed: least possible; non_nn: with ever more domains); "truth": dim, shape, rate; "estimate": space,
+    adam_steps and learning_rate (Step 1), network_steps (Step 2). "divergence": output (linear, squashed, non_nn),
+    train, seed, dim, shape, rate, kl (nats), stopped (step at which the training of the network ended early, -1: none);
+    "limit": output, dim, kl (squashed: least possible; non_nn: with ever more domains); "truth": dim, shape, rate; "estimate": space,
     dim, index, value, truth.
     """
     benchmark = super_dataset("mphd_l", spec)
     trained = {fold.space: fold.train for fold in benchmark.split("held_out")}
     known = domains(benchmark, {space: trained[space] for space in pool(benchmark)})
     root = partial(stream, spec["seed"], "mphd_divergence")
-    lengthscale = estimates(known, spec["adam_steps"], root("adam"))
+    lengthscale = estimates(known, spec["adam_steps"], spec["learning_rate"], root("adam"))
     cases = [(number, seed) for number in spec["train"] for seed in range(spec["seeds"])]
     drawn = [np.asarray(jax.random.permutation(root("domains", *case), len(known.names)))[: case[0]] for case in cases]
     chosen = np.array([np.isin(np.arange(len(known.names)), own) for own in drawn])

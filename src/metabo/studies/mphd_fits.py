@@ -22,8 +22,6 @@ INITIAL = {"constant": 1.0, "lengthscale": 1.0}
 """Unwarped initial values of Step 1 (authors' code); signal variance 0 and noise variance -4 are those of `build`."""
 POINTS = 50
 """Observations of each sub-dataset in a loss (App. E.2), all if it has fewer."""
-LEARNING_RATE = 1e-3
-"""Of Adam in both steps (App. E.2)."""
 TRAINED = 0.8
 """Share of the domains that priors are trained on, the first ones: 16 of 20 (§3.2); the others are tested."""
 
@@ -84,11 +82,11 @@ def by_lbfgs(rows: Rows, kernel: str, steps: int) -> Parameters:
     return of_gp(lbfgs(lambda gp: total_nll(gp, rows), start(kernel, rows.x.shape[-1]), steps=steps)[0])
 
 
-def by_adam(rows: Rows, kernel: str, steps: int, key: Key[Array, ""]) -> Parameters:
+def by_adam(rows: Rows, kernel: str, steps: int, learning_rate: float, key: Key[Array, ""]) -> Parameters:
     """Return θ̂ of one domain by `steps` of Adam, each on POINTS random rows of every sub-dataset (App. E.2)."""
     functions, n = rows.y.shape
     shuffled = batches_per_shuffle([n] * functions, POINTS)
     members, present = jnp.arange(functions), jnp.ones(functions, bool)
     first = start(kernel, rows.x.shape[-1])
-    settings = {"steps": steps, "learning_rate": LEARNING_RATE, "batch": POINTS, "per_shuffle": shuffled}
+    settings = {"steps": steps, "learning_rate": learning_rate, "batch": POINTS, "per_shuffle": shuffled}
     return of_gp(adam(first, rows, members, present, key, **settings)[0])

@@ -88,12 +88,12 @@ def spread_tests(prior: pd.DataFrame) -> pd.DataFrame:
 def trend(table: pd.DataFrame, by: str, value: str) -> dict[str, float]:
     """Return Spearman's rank correlation of `by` with the mean and the variance (over rows) of `value` there (M3).
 
-    Keys: mean, mean_p, variance, variance_p; NaN where undefined.
+    Keys: mean, mean_p, variance, variance_p; NaN where undefined, and for two numbers, whose ranks always agree or not.
     """
     groups = table.groupby(by)[value]
     found = {}
     for name, numbers in (("mean", groups.mean()), ("variance", groups.var())):
-        varies = len(numbers) > 1 and np.ptp(numbers) > 0
+        varies = len(numbers) > 2 and np.ptp(numbers) > 0
         rho, p = stats.spearmanr(numbers.index, numbers) if varies else (np.nan, np.nan)
         found |= {name: float(rho), f"{name}_p": float(p)}
     return found
@@ -115,7 +115,7 @@ def network_differences(means: pd.DataFrame) -> pd.DataFrame:
     """Compare the networks with the prior without one, paired by seed (M5).
 
     `means`: from `mean_divergence`. Columns: output, train, difference (network minus non_nn, mean over seeds), low,
-    high (its 95 % t interval; NaN if the seeds agree or there is one), wins (share of seeds in which it is negative).
+    high (its 95 % t interval; NaN for one seed), wins (share of seeds in which it is negative).
     """
     wide = means.pivot(index=["train", "seed"], columns="output", values="kl")
     rows = []
@@ -142,9 +142,9 @@ def estimate_spread(estimate: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame
 
 def spread_trends(spread: pd.DataFrame) -> pd.DataFrame:
     """Return Spearman's correlation of the number of sub-datasets with the standard deviation: parameter, spearman, p
-    (M19). `spread`: from `estimate_spread`."""
+    (M19; NaN for two numbers, whose ranks always agree or not). `spread`: from `estimate_spread`."""
     rows = []
     for parameter, own in spread.groupby("parameter", sort=False):
-        rho, p = stats.spearmanr(own["functions"], own["std"])
+        rho, p = stats.spearmanr(own["functions"], own["std"]) if len(own) > 2 else (np.nan, np.nan)
         rows.append({"parameter": parameter, "spearman": float(rho), "p": float(p)})
     return pd.DataFrame(rows)

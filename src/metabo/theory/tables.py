@@ -1,6 +1,7 @@
 """The results of theory checks as tables: one row per statement, one row per cell, for figures and notebooks."""
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,8 @@ def _severity(kind: str, n: dict[str, Any]) -> float:
         return n["share"] - n["limit"]
     if kind == "distribution":
         return -n["p"]
+    if "least" in n:  # an estimated number, and the range it should lie in
+        return max(float(n["least"]) - n["low"], n["high"] - float(n["most"])) / n["error"]
     return abs(float(n[{"expectation": "z", "identity": "error"}.get(kind, "violations")]))
 
 
@@ -118,6 +121,8 @@ def _text(kind: str, n: dict[str, Any]) -> str:
         slack = f", largest regret {n['largest_share']:.2g} of the bound" if "largest_share" in n else ""
         return f"P = {n['share']:.3g}{interval}, limit {n['limit']:.3g}{slack}"
     if kind == "expectation":
+        if "least" in n:
+            return f"{n['mean']:.3g} [{n['low']:.3g}, {n['high']:.3g}], allowed {_range(n)}"
         if "correlation" in n:
             return f"r = {n['correlation']:.2g}, z = {n['z']:.1f}"
         return f"mean {n['mean']:.3f}, expected {n['expected']:.3f}, z = {n['z']:.1f}"
@@ -129,9 +134,16 @@ def _text(kind: str, n: dict[str, Any]) -> str:
     return f"violated {n['violations']} of {n['cases']} times{left_out}"
 
 
+def _range(n: dict[str, Any]) -> str:
+    """Name the range that an estimated number may lie in; an end may be infinite (a text in the file)."""
+    if not math.isfinite(float(n["least"])):
+        return f"<= {n['most']:.3g}"
+    return f">= {n['least']:.3g}" if not math.isfinite(float(n["most"])) else f"[{n['least']:.3g}, {n['most']:.3g}]"
+
+
 _SYMBOLS = {
     "functions": "N", "iterations": "T", "iteration": "t", "length": "T", "delta": "δ", "noise": "σ*²", "sigma": "σ*",
-    "arms": "M", "points": "M", "noise_share": "σ̂²/λ_min",
+    "arms": "M", "points": "M", "noise_share": "σ̂²/λ_min", "lengthscale": "ℓ", "dim": "d",
 }  # fmt: skip
 
 

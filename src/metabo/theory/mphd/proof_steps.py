@@ -32,6 +32,8 @@ RUNS = 1000
 APART = 0.02
 """ε of step (10)."""
 RATE = (-0.65, -0.35)
+POSITIVE = 1e-9
+"""A and B above this are positive: beyond the rounding that an inequality may have."""
 
 
 class Terms(NamedTuple):
@@ -200,7 +202,7 @@ def _separated(found: Terms, nodes: np.ndarray) -> list[Record]:
              "at M = 4", "inequality", falling(least), control("the same with Σ in place of (1/T) Σ",
                                                                falling(least / scale))),
         part("A", "A = that half, which is positive, does for every θ in the grid and M", "inequality",
-             [*below(a), cell(inequality(1e-12, a))],
+             [*below(a), cell(inequality(POSITIVE, a))],
              control("A = twice the largest ratio does", below(2.0 * float((gap / average).max())))),
     ]  # fmt: skip
 
@@ -214,6 +216,7 @@ def _positive(found: Terms, far: Terms, nodes: np.ndarray) -> Record:
     def above(values: np.ndarray) -> list[Record]:
         return [cell(inequality(bound, values, M=SIZES), bound=float(bound), apart=APART)]
 
-    return part("B", "B = half of the infimum at M = 4, ε = 0.02, bounds those of M up to 256 from below", "inequality",
-                above(least), control("the same where all inputs are so far apart that K is diagonal",
-                                      above(diagonal)))  # fmt: skip
+    return part("B", "B = half of the infimum at M = 4, ε = 0.02, is positive and a lower bound for M up to 256",
+                "inequality", [*above(least), cell(inequality(POSITIVE, bound))],
+                control("the same where all inputs are so far apart that K is diagonal",
+                        above(diagonal)))  # fmt: skip

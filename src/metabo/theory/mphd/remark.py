@@ -145,7 +145,8 @@ def _normality(family: Family, found: np.ndarray, separate: bool) -> list[Record
     cells = []
     for i, letter in enumerate(family.parameters):
         distance = stats.kstest((found[:, i] - family.truth[i]) / unit[i], stats.norm().cdf).statistic
-        cells.append(cell(within(Estimate(float(distance), half), 0.0, DISTANCE), law=family.name, parameter=letter))
+        decided = within(Estimate(float(distance), half), -np.inf, DISTANCE)
+        cells.append(cell(decided, law=family.name, parameter=letter))
     return cells
 
 
