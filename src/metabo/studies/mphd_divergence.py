@@ -138,8 +138,8 @@ def run(spec: dict[str, Any]) -> Frames:
     `spec`: seed, domains, functions, points (of the super-dataset), seeds, train (numbers of training domains),
     adam_steps and learning_rate (Step 1), network_steps (Step 2). "divergence": output (linear, squashed, non_nn),
     train, seed, dim, shape, rate, kl (nats), stopped (step at which the training of the network ended early, -1: none);
-    "limit": output, dim, kl (squashed: least possible; non_nn: with ever more domains); "truth": dim, shape, rate; "estimate": space,
-    dim, index, value, truth.
+    "limit": output, dim, kl (squashed: least possible; non_nn: with ever more domains); "truth": dim, shape, rate;
+    "estimate": space, dim, index, value, truth.
     """
     benchmark = super_dataset("mphd_l", spec)
     trained = {fold.space: fold.train for fold in benchmark.split("held_out")}
