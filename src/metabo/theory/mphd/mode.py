@@ -103,7 +103,7 @@ def _loss(rng: np.random.Generator) -> list[Record]:
     ]  # fmt: skip
 
 
-def _close(left: np.ndarray, right: np.ndarray) -> Finding:
+def _close(left: Array | np.ndarray, right: Array | np.ndarray) -> Finding:
     left, right = np.asarray(left), np.asarray(right)
     return inequality(np.abs(left - right) / (1.0 + np.abs(right)), GRADIENT)
 

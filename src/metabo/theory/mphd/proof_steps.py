@@ -91,7 +91,7 @@ def likelihood(lengthscale: float, x: Float[Array, "m l 1"], y: Float[Array, "m 
 def lemma2_1(key: Key[Array, ""], share: float) -> list[Record]:
     """Check Lemma 2.1: the exact variance of the likelihood, its rate, and its formula against simulation."""
     rng, nodes = generator(key), grid(25)
-    bounded = _bounded(terms(spaced(rng, SIZES[-1], POINTS, 1), nodes), nodes)
+    bounded = _bounded(terms(spaced(rng, int(SIZES[-1]), POINTS, 1), nodes), nodes)
     simulated = _simulated(jax.random.fold_in(key, 1), spaced(rng, 4, POINTS, 1), runs(ENOUGH, share))
     return [statement("Lemma 2.1", "var(𝔏_T(θ)) = o(1), here O(1/T)", "App. C", [bounded, simulated])]
 
@@ -140,7 +140,7 @@ def theorem2_steps(key: Key[Array, ""], share: float) -> list[Record]:
     """Check (8) by simulation, (9) and (10) exactly, on a grid over C."""
     rng = generator(key)
     nodes = np.sort(np.append(grid(NODES), [[TRUTH - APART], [TRUTH + APART]], axis=0), axis=0)
-    x = spaced(rng, SIZES[-1], POINTS, 1)
+    x = spaced(rng, int(SIZES[-1]), POINTS, 1)
     found = terms(x, nodes)
     far = terms(300.0 * np.arange(float(POINTS))[:, None] * np.ones((SIZES[-1], 1, 1)), nodes)
     return [
