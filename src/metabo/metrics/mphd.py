@@ -109,16 +109,17 @@ def resampled(parts: Mapping[str, Runs], method: str, reference: str, seed: int)
     rng = np.random.default_rng([seed, 0])
     total = 0.0
     weights: np.ndarray | None = None
-    spaces = rng.multinomial(len(parts), np.full(len(parts), 1 / len(parts)), RESAMPLES) / len(parts)
+    spaces = rng.multinomial(len(parts), np.full(len(parts), 1 / len(parts)), RESAMPLES)
     for runs, times in zip(parts.values(), spaces.T, strict=True):
         both = paired(runs.select([method, reference]), "run")
         gap = both[0] - both[1]
         seeds, tasks, iterations = gap.shape
         if weights is None:
             weights = rng.multinomial(seeds, np.full(seeds, 1 / seeds), RESAMPLES) / seeds
-        drawn = rng.multinomial(tasks, np.full(tasks, 1 / tasks), RESAMPLES) / tasks
+        # a space that was drawn twice has two draws of its tasks
+        drawn = rng.multinomial(times * tasks, np.full(tasks, 1 / tasks)) / tasks
         of_tasks = (weights @ gap.reshape(seeds, -1)).reshape(RESAMPLES, tasks, iterations)
-        total = total + times[:, None] * np.einsum("bkt,bk->bt", of_tasks, drawn)
+        total = total + np.einsum("bkt,bk->bt", of_tasks, drawn) / len(parts)
     return np.asarray(total)
 
 
