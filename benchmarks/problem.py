@@ -32,12 +32,24 @@ class Sizes:
     refit_runs: int = 1
     refit_steps: int = 20
     refit_sizes: tuple[int, ...] = (10, 30, 50, 70, 90)
+    functions: int = 16
+    points: int = 300
+    inputs: int = 8
+    widest: int = 14
+    step1_steps: int = 200
+    textbook_step1_steps: int = 15
+    lengthscales: int = 160
+    network_steps: int = 2000
+    textbook_network_steps: int = 200
+    map_runs: int = 4
+    map_steps: int = 10
 
 
 QUICK = Sizes(
     rounds=2, tasks=3, rows=60, batch=10, layers=(4, 4), adam_steps=12, textbook_adam_steps=2, pairs=2, pair_steps=6,
     accelerator_pairs=2, matched=12, lbfgs_steps=3, pool=40, budget=6, runs=2, accelerator_runs=2, refit_steps=2,
-    refit_sizes=(2, 4),
+    refit_sizes=(2, 4), functions=3, points=20, inputs=2, widest=3, step1_steps=6, textbook_step1_steps=2,
+    lengthscales=12, network_steps=8, textbook_network_steps=4, map_runs=2, map_steps=2,
 )  # fmt: skip
 """Sizes for a test that everything runs; its times mean nothing."""
 
@@ -93,3 +105,32 @@ def candidates(sizes: Sizes) -> tuple[np.ndarray, np.ndarray]:
 def observed(sizes: Sizes, number: int) -> np.ndarray:
     """Return `number` distinct candidates that a re-fit starts from; a smaller number gives a prefix."""
     return np.random.default_rng(5).permutation(sizes.pool)[:number]
+
+
+THETA = {"constant": 1.0, "lengthscale": 1.0, "variance": 0.0, "noise": -4.0}
+"""MPHD's initial values of a domain's GP, unconstrained (App. E.2); the lengthscale is that of each input."""
+
+HYPERPRIOR = {"constant": (0.5, 0.2), "lengthscale": (1.5, 3.0), "variance": (15.0, 100.0), "noise": (1.0, 100.0)}
+"""Mean and standard deviation of the constant, shape and rate of the others."""
+
+
+def domain_rows(sizes: Sizes) -> tuple[np.ndarray, np.ndarray]:
+    """Return inputs (functions, points, inputs) and outputs (functions, points) of the functions of one domain."""
+    rng = np.random.default_rng(6)
+    x = rng.uniform(size=(sizes.functions, sizes.points, sizes.inputs))
+    return x, outputs(x, sizes.functions, rng)
+
+
+def domain_pool(sizes: Sizes) -> tuple[np.ndarray, np.ndarray]:
+    """Return the pool of a test function: inputs (points, inputs) and outputs (points,)."""
+    rng = np.random.default_rng(7)
+    x = rng.uniform(size=(sizes.points, sizes.inputs))
+    return x, outputs(x, 1, rng)[0]
+
+
+def estimates(sizes: Sizes) -> tuple[np.ndarray, np.ndarray]:
+    """Return contexts (lengthscales, 4) and estimates (lengthscales,) that a prior network is fitted to."""
+    rng = np.random.default_rng(8)
+    count = rng.integers(2, sizes.widest + 1, size=sizes.lengthscales).astype(float)
+    context = np.stack([np.zeros_like(count), np.ones_like(count), np.zeros_like(count), count], axis=1)
+    return context, rng.gamma(1.0 + 0.08 * count, 1.0 / (5.7 - 0.35 * count))

@@ -67,6 +67,29 @@ SECTIONS: dict[str, dict[str, Any]] = {
             "botorch_default": "BoTorch, default fit",
         },
     },
+    "mphd_step1": {
+        "title": "MPHD step 1: Adam on one domain, {functions} functions x {batch} of {points} points, d = {inputs}",
+        "unit": "step", "goal_ms": None, "reference": "metabo",
+        "cases": {
+            "metabo": "metabo",
+            "metabo_widened": "metabo, padded to {widest} inputs",
+            "textbook": "textbook: loop over functions, autodiff",
+        },
+    },
+    "mphd_step2": {
+        "title": "MPHD step 2: Adam on the prior network, {lengthscales} length-scales",
+        "unit": "step", "goal_ms": None, "reference": "metabo",
+        "cases": {"metabo": "metabo", "textbook": "textbook: optimiser not compiled"},
+    },
+    "mphd_map": {
+        "title": "MPHD, BO with a MAP fit each iteration: {points} candidates, d = {inputs}, budget {budget}",
+        "unit": "BO iteration", "goal_ms": None, "reference": "metabo",
+        "cases": {
+            "metabo": "metabo, {map_runs} runs side by side, {map_steps} L-BFGS steps",
+            "metabo_single": "metabo, one run",
+            "textbook": "textbook: SciPy, recompiles as data grow",
+        },
+    },
 }  # fmt: skip
 
 

@@ -28,9 +28,10 @@ def peak_mib() -> float:
     return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)
 
 
-def module_of(case: str) -> str:
-    """Return the module that holds a case: its name begins with that of the implementation."""
-    return dict(zip(("metabo", "textbook", "botorch"), MODULES, strict=True))[case.split("_")[0]]
+def module_of(section: str, case: str) -> str:
+    """Return the module that holds a case: its name begins with that of the implementation, and may end in a paper."""
+    module = dict(zip(("metabo", "textbook", "botorch"), MODULES, strict=True))[case.split("_")[0]]
+    return f"{module}_mphd" if section.startswith("mphd") else module
 
 
 def device_memory() -> float | None:
@@ -54,7 +55,7 @@ def main(section: str, name: str, sizes: Sizes) -> None:
         os.environ["JAX_COMPILATION_CACHE_DIR"] = scratch  # empty: compile times are cold
         runtime.own_cores(1, int(name.endswith("_gpu")), Path(scratch))
         try:
-            module = importlib.import_module(module_of(name))
+            module = importlib.import_module(module_of(section, name))
         except ModuleNotFoundError as error:
             if (error.name or "").split(".")[0] not in PEER_PACKAGES:
                 raise

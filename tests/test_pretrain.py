@@ -376,6 +376,40 @@ def test_lbfgs_line_search_stays_where_the_loss_has_a_value():
 # --- many pairs -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("steps", [1, 2, 7])
+def test_lbfgs_takes_no_step_that_raises_the_loss(steps):
+    """With a gradient of the wrong sign every line search fails."""
+
+    @jax.custom_jvp
+    def bowl(x):
+        return jnp.sum(x**2)
+
+    bowl.defjvp(lambda primals, tangents: (bowl(*primals), -2.0 * jnp.sum(primals[0] * tangents[0])))
+    start = jnp.array([1.0, -2.0])
+    result, log = lbfgs(bowl, start, steps=steps)
+    np.testing.assert_array_equal(result, start)
+    np.testing.assert_array_equal(log.loss, np.full(steps, 5.0))
+    assert int(log.stopped) == -1
+
+
+@pytest.mark.parametrize("start", [(-0.62327446, 0.04132598), (-0.54425898, -0.31630016)])
+def test_lbfgs_goes_down_only_where_gradients_are_noisy(start):
+    """Line searches fail, and end a little above where they began."""
+
+    @jax.custom_jvp
+    def loss(x):
+        return jnp.sum(jnp.array([1.0, 100.0]) * x**2)
+
+    def slope(primals, tangents):
+        (x,), (t,) = primals, tangents
+        return loss(x), jnp.sum((jnp.array([2.0, 200.0]) * x + jnp.sin(1e3 * x)) * t)
+
+    loss.defjvp(slope)
+    result, log = lbfgs(loss, jnp.array(start), steps=30)
+    losses = np.append(log.loss, loss(result))
+    assert (np.diff(losses) <= 0).all() and losses[-1] < 0.03
+
+
 def test_pairs_side_by_side_equal_pairs_one_by_one():
     rng = np.random.default_rng(7)
     tasks = some_tasks(rng, (9, 6))

@@ -17,6 +17,9 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 from metabo.gp.model import GP
 from metabo.gp.objectives import nll
 
+STALL = 1e-9
+"""An L-BFGS step that lowers the loss by no more than this share of it (of 1, for smaller losses) makes no progress."""
+
 
 class Log(NamedTuple):
     """What happened in one run: `loss` (steps,) at each step, `stopped` the step whose loss or gradient (Adam:
@@ -123,8 +126,10 @@ def lbfgs(
 ) -> tuple[PyTree, Log]:
     """Minimise `objective` from `gp` (any pytree) by L-BFGS with a zoom line search (limits of the authors' code).
 
-    Stops moving when the gradient norm is at most `tolerance` (its square 1e-6, sheet §3) or after a non-finite step,
-    keeping the last parameters whose loss was finite; `Log.loss` then repeats the last value.
+    Stops moving when the gradient norm is at most `tolerance` (its square 1e-6, sheet §3), when neither a step nor one
+    along the gradient lowers the loss by more than `STALL` of it, or after a non-finite step, keeping the last
+    parameters whose loss was finite; `Log.loss` then repeats the last value. A line search that fails may end where the
+    loss is higher: such a step is never taken, and the next one goes along the gradient.
     """
     search = optax.scale_by_zoom_linesearch(line_search_steps, initial_guess_strategy="one")
     optimiser = optax.lbfgs(memory_size=memory, linesearch=search)
@@ -136,26 +141,30 @@ def lbfgs(
     value_and_grad = optax.value_and_grad_from_state(value)
 
     def step(carry):
-        params, before, state, number, losses, stopped, _ = carry
+        params, before, state, number, losses, stopped, _, fresh = carry
         loss, gradient = value_and_grad(params, state=state)
         updates, new_state = optimiser.update(gradient, state, params, value=loss, grad=gradient, value_fn=value)
         new = optax.apply_updates(params, updates)
         finite = _finite(loss, gradient, new)
-        done = ~finite | (jnp.linalg.norm(gradient) <= tolerance)
+        later = optax.tree.get(new_state, "value")
+        stalled = finite & jnp.isfinite(later) & (loss - later <= STALL * jnp.maximum(1.0, jnp.abs(loss)))
+        done = ~finite | (jnp.linalg.norm(gradient) <= tolerance) | (stalled & fresh)
         # From a finished step on, every later entry of the trace repeats its loss.
         losses = jnp.where(jnp.arange(steps) >= number, loss, losses)
         stopped = jnp.where(finite, stopped, number)
         last = jnp.where(jnp.isfinite(loss), params, before)  # a line search may step to where the loss is -inf
-        new, state = _select(~done, (new, new_state), (last, state))
-        return new, last, state, number + 1, losses, stopped, done
+        new, state = _select(~stalled, (new, new_state), (params, optimiser.init(params)))
+        new, state = _select(~done, (new, state), (last, state))
+        return new, last, state, number + 1, losses, stopped, done, stalled
 
     def unfinished(carry):
         return (carry[3] < steps) & ~carry[6]
 
-    start = (flat, flat, optimiser.init(flat), jnp.asarray(0), jnp.zeros(steps), jnp.asarray(-1), jnp.asarray(False))
-    flat, last, state, _, losses, stopped, done = jax.lax.while_loop(unfinished, step, start)
+    no = jnp.asarray(False)
+    start = (flat, flat, optimiser.init(flat), jnp.asarray(0), jnp.zeros(steps), jnp.asarray(-1), no, ~no)
+    flat, last, state, _, losses, stopped, done, fresh = jax.lax.while_loop(unfinished, step, start)
     # At the step limit nobody has evaluated the last point yet, but the line search that found it has.
-    unsound = ~done & ~jnp.isfinite(optax.tree.get(state, "value"))
+    unsound = ~done & ~fresh & ~jnp.isfinite(optax.tree.get(state, "value"))
     return unravel(jnp.where(unsound, last, flat)), Log(losses, jnp.where(unsound, steps, stopped))
 
 

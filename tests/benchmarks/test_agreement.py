@@ -6,14 +6,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import ours
+import ours_mphd
 import problem
 import pytest
 import textbook
+import textbook_mphd
 
 from metabo.acquisition import make
 from metabo.bo.loop import run_all
 from metabo.gp.objectives import ekl_training, nll
-from metabo.methods import single_task
+from metabo.hyperprior import map_loss
+from metabo.methods import prior_network, single_task
 
 SIZES = replace(problem.QUICK, tasks=3, rows=9, matched=8, pool=60, budget=25)
 TIGHT = {"rtol": 1e-9, "atol": 1e-9}
@@ -98,6 +101,38 @@ def test_refit_starts_and_chooses_alike():
     policy = single_task.policy(start, {"refit_steps": 60}, "ucb18", 2)
     steps = run_all(*ours.run_arguments(sizes, policy, 1, 1))
     assert int(steps.index[0, 1]) == textbook.refit_once(x, y, problem.observed(sizes, 1), 60)
+
+
+def test_step1_has_the_same_gradient():
+    x, y = problem.domain_rows(SIZES)
+    one = jax.jit(jax.grad(textbook_mphd.nll))
+    begin = textbook_mphd.start(SIZES)
+    each = [one(begin, *function) for function in zip(x, y, strict=True)]
+    flat = [textbook.flatten({name: gradient[name] for name in begin}) for gradient in each]
+    np.testing.assert_allclose(ours_mphd.of_domains(SIZES), np.mean(flat, axis=0), **TIGHT)
+
+
+def test_step2_has_the_same_loss():
+    context, values = problem.estimates(SIZES)
+    network = prior_network.make(jax.random.key(1))
+    layers = [*zip(network.hidden.weights, network.hidden.biases, strict=True), (network.weight, network.bias)]
+    ours_loss = prior_network.loss(network, jnp.asarray(context), jnp.asarray(values), jnp.ones(len(values), bool))
+    np.testing.assert_allclose(ours_loss, textbook_mphd.gamma_loss(layers, context, values), **TIGHT)
+
+
+def test_map_has_the_same_loss():
+    x, y = (part[:9] for part in problem.domain_pool(SIZES))
+    params = ours_mphd.params(SIZES)
+    value = map_loss(params.gp, params.prior, jnp.asarray(x), jnp.asarray(y), jnp.ones(9, bool))
+    np.testing.assert_allclose(value, textbook_mphd.map_loss(textbook_mphd.start(SIZES), x, y), **TIGHT)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("section", list(ours_mphd.CASES))
+def test_cases_of_mphd_run(section):
+    for cases in (ours_mphd.CASES, textbook_mphd.CASES):
+        for make_case in cases[section].values():
+            assert make_case(SIZES).repeat() > 0
 
 
 def test_float32_case_is_float32():

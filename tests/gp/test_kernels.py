@@ -159,6 +159,16 @@ def test_self_distance_gradient_for_any_cotangent():
     np.testing.assert_allclose(mine, by_hand, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("lengthscale", [1e-8, 1e-10])
+def test_a_tiny_lengthscale_has_no_gradient_of_rounding_errors(lengthscale):
+    """All points are far apart then, so that the kernel is its variance on the diagonal and does not move."""
+    a = jnp.asarray(np.random.default_rng(0).uniform(size=(40, 3)))
+    weights = jnp.asarray(np.random.default_rng(1).normal(size=(40, 40)))
+    # compiled, a product and a difference may be one operation, and equal terms no longer cancel
+    gradient = jax.jit(jax.grad(lambda own: jnp.sum(weights * RADIAL["matern52"](self_squared_distances(a / own)))))
+    np.testing.assert_array_equal(gradient(jnp.array([lengthscale, lengthscale, lengthscale])), np.zeros(3))
+
+
 @settings(max_examples=30, deadline=None, derandomize=True)
 @given(
     kernel=st.sampled_from(tiny.KERNELS),

@@ -15,6 +15,9 @@ ONLINE = ("hyperbo_fig14", "hyperbo_fig22")
 DESCRIBED = ("hyperbo_tab03", "hyperbo_tab04", "hyperbo_x02")
 WIDE = tuple(f"hyperbo_{n}" for n in (*(f"fig{n}" for n in (15, 16, 17, 18, 19, 20, 24, 26, 27, 28, 29)), "tab07"))
 FREE = tuple(f"hyperbo_{n}" for n in (*(f"fig{n:02}" for n in (1, 2, 3, 4, 5, 6, 21)), "tab01", "tab02", "x03", "x04"))
+MPHD_L = tuple(f"mphd_{n}" for n in ("fig07", "fig12", "x02"))
+SUPER = tuple(f"mphd_{n}" for n in ("fig03", "fig08", "fig09", "fig13", "fig14"))
+MPHD_FREE = tuple(f"mphd_{n}" for n in ("tab01", *(f"fig{n:02}" for n in (1, 2, 4, 5, 6, 10, 11)), "x01"))
 # What the artefacts of a benchmark read; pd1 has more splits of the sweeps than pd1_mini, tables fewer.
 TABLES = {"load": 1, "pretrain": 78, "evaluate": 4, "run_bo": 136}
 PD1 = {"load": 1, "pretrain": 106, "evaluate": 4, "run_bo": 164}
@@ -22,6 +25,10 @@ MINI = {"load": 1, "archive_pd1_mini": 1, "pretrain": 82, "evaluate": 4, "run_bo
 HPOB = {"load": 1, "pretrain": 32, "evaluate": 3, "run_bo": 41}
 HPOB_MINI = {"load": 1, "archive_hpob_mini": 1, "pretrain": 26, "evaluate": 3, "run_bo": 36}
 SYNTHETIC = {"run_study": 5, "check_theory": 14}
+ON_MPHD_L = {"load": 1, "pretrain": 15, "run_bo": 39}
+ON_SUPER = {"load": 1, "pretrain": 13, "run_bo": 33}  # and its members
+MPHD_SYNTHETIC = {"run_study": 4, "check_theory": 12}
+ARCHIVES = {"archive_pd1_mini": 1, "archive_hpob_mini": 1}
 
 
 def once(names: tuple[str, ...], benchmark: str = "") -> dict[str, int]:
@@ -36,10 +43,11 @@ def total(*plans: dict[str, int]) -> dict[str, int]:
     return {name: count for name, count in whole.items() if count}
 
 
-DEFAULT = total(
+HYPERBO = total(
     *(MINI, HPOB_MINI, SYNTHETIC),
     *(once((*OFFLINE, *ONLINE, *DESCRIBED, *WIDE, *FREE)), once(("hyperbo_x02",), "hpob_mini")),
 )
+MPHD = total(ON_MPHD_L, ON_SUPER, MPHD_SYNTHETIC, once((*MPHD_L, *SUPER, *MPHD_FREE)))
 
 
 def plan(output: str) -> dict[str, int]:
@@ -53,12 +61,18 @@ def plan(output: str) -> dict[str, int]:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ([], DEFAULT | {"all": 1}),
-        (["hyperbo"], DEFAULT | {"hyperbo": 1}),
+        ([], total(HYPERBO, MPHD, {"load": 1, "all": 1})),  # and `tables` as a member
+        (["hyperbo"], HYPERBO | {"hyperbo": 1}),
+        (["mphd"], total(MPHD, ARCHIVES, {"load": 3, "mphd": 1})),
+        (["mphd_l"], {**ON_MPHD_L, **once(MPHD_L), "mphd_l": 1}),
+        (["super_mini"], {**ON_SUPER, **ARCHIVES, "load": 4, **once(SUPER), "super_mini": 1}),
+        (["super"], {**ON_SUPER, "load": 3, **once(SUPER, "super"), "download_pd1": 1, "download_hpob": 1, "super": 1}),
+        (["mphd_fig07"], {"load": 1, "pretrain": 15, "run_bo": 15, "mphd_fig07": 1}),
         (["pd1_mini"], {**MINI, **once((*OFFLINE, *ONLINE, *DESCRIBED)), "pd1_mini": 1}),
         (["hpob_mini"], {**HPOB_MINI, **once(WIDE), "hyperbo_x02_hpob_mini": 1, "hpob_mini": 1}),
         (["--configfile", "config/smoke.yaml"],
-         {**TABLES, **SYNTHETIC, **once((*OFFLINE, *FREE, "hyperbo_x02")), "all": 1, "pretrain": 76}),
+         total(TABLES, SYNTHETIC, once((*OFFLINE, *FREE, "hyperbo_x02")), MPHD, ARCHIVES,
+               {"load": 2, "pretrain": -2, "all": 1})),
         (["--config", "run={papers: [hyperbo], benchmarks: [tables]}"],
          {**TABLES, **SYNTHETIC, **once((*OFFLINE, *FREE, "hyperbo_x02")), "all": 1}),
         (["tables"], {**TABLES, **once((*OFFLINE, "hyperbo_x02"), "tables"), "tables": 1}),
@@ -68,13 +82,13 @@ def plan(output: str) -> dict[str, int]:
         (["hyperbo_fig14"], {"archive_pd1_mini": 1, "load": 1, "pretrain": 3, "run_online": 3, "hyperbo_fig14": 1}),
         (["hyperbo_tab03"], {"archive_pd1_mini": 1, "load": 1, "hyperbo_tab03": 1}),
         (["hyperbo_tab06"], {"archive_pd1_mini": 1, "load": 1, "pretrain": 4, "evaluate": 4, "hyperbo_tab06": 1}),
-        (["priors"], {"archive_pd1_mini": 1, "archive_hpob_mini": 1, "load": 2, "pretrain": 108, "priors": 1}),
+        (["priors"], {**ARCHIVES, "load": 5, "pretrain": 136, "priors": 1}),
         (["trajectories"],
-         total(MINI, HPOB_MINI, {"trajectories": 1, "evaluate": -7})),
+         total(MINI, HPOB_MINI, ON_MPHD_L, ON_SUPER, {"load": 1, "trajectories": 1, "evaluate": -7})),
         (
             ["--configfile", "config/paper.yaml"],
             total(
-                MINI, PD1, HPOB, SYNTHETIC, once((*OFFLINE, *ONLINE, *DESCRIBED, *WIDE, *FREE)),
+                MINI, PD1, HPOB, SYNTHETIC, MPHD, once((*OFFLINE, *ONLINE, *DESCRIBED, *WIDE, *FREE)),
                 once((*OFFLINE, *DESCRIBED), "pd1"),
                 {"hyperbo_x02_hpob": 1, "download_pd1": 1, "download_hpob": 1, "all": 1},
                 {"pretrain": -15},  # a sweep has the sizes of the main figures there

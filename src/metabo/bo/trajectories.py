@@ -1,7 +1,9 @@
 """Offline BO on a benchmark: which runs there are, and the table of what they did (schema: `metabo.results`)."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -15,6 +17,7 @@ from metabo import registry, results
 from metabo.bo.loop import Runs, Steps, run_all
 from metabo.bo.policy import Candidates, Policy
 from metabo.errors import ConfigError, NumericsError
+from metabo.files import canonical
 from metabo.keys import stream
 from metabo.memory import fitting
 from metabo.pretrain import Rows
@@ -72,7 +75,16 @@ def gather(prior: SpacePrior, training: TrainingSet | None) -> Priors:
 
 
 def policy_of(module: ModuleType, spec: dict[str, Any], budget: int) -> Callable[[Priors, Int[Array, ""]], Policy]:
-    """Return the function that makes the policy of one of the priors."""
+    """Return the function that makes the policy of one of the priors: one and the same for equal arguments, so that all
+    spaces of one shape run one program that is traced once."""
+    return _maker(module, canonical(spec["policy"]), spec["acquisition"], budget)
+
+
+@cache
+def _maker(
+    module: ModuleType, settings: str, acquisition: str, budget: int
+) -> Callable[[Priors, Int[Array, ""]], Policy]:
+    chosen = json.loads(settings)
 
     def make(priors: Priors, number: Int[Array, ""]) -> Policy:
         params = jax.tree.map(lambda leaf: leaf[number], priors.params)
@@ -80,7 +92,7 @@ def policy_of(module: ModuleType, spec: dict[str, Any], budget: int) -> Callable
         if priors.rows is not None:
             x, y, mask = (array[priors.members[number]] for array in priors.rows)
             past = Rows(x, y, mask & priors.present[number][:, None])
-        return module.policy(params, spec["policy"], spec["acquisition"], budget, past)
+        return module.policy(params, chosen, acquisition, budget, past)
 
     return make
 

@@ -32,11 +32,15 @@ def self_squared_distances(a: Float[Array, "n p"]) -> Float[Array, "n n"]:
 
 
 def _self_forward(a):
-    return squared_distances(a, a), a
+    squared = squared_distances(a, a)
+    return squared, (a, squared > 0.0)
 
 
-def _self_backward(a, cotangent):
-    symmetric = cotangent + cotangent.T
+def _self_backward(saved, cotangent):
+    # A distance of zero has no derivative. Left to cancel, its rounding error grows with a: where a lengthscale is
+    # tiny, it would be larger than every other gradient.
+    a, apart = saved
+    symmetric = jnp.where(apart, cotangent + cotangent.T, 0.0)
     return (2.0 * (symmetric.sum(1)[:, None] * a - symmetric @ a),)
 
 
