@@ -59,7 +59,12 @@ def across(tmp_path, monkeypatch, first):
             for i, n in enumerate(pairs)
         ]
 
-    module = SimpleNamespace(pretrain_across=pretrain_across, start=lambda *_: {"number": jnp.zeros(1)})
+    def remarks(sets, stored):
+        return [f"{one.space}: {fit.seeds}" for one, fit in zip(sets, stored, strict=True)]
+
+    module = SimpleNamespace(
+        pretrain_across=pretrain_across, remarks=remarks, start=lambda *_: {"number": jnp.zeros(1)}
+    )
     module_of = registry.training_module
     monkeypatch.setattr(registry, "method", lambda name: real("h_nll") | {"across_spaces": True})
     monkeypatch.setattr(registry, "training_module", lambda name: module if name == "mphd" else module_of(name))
@@ -85,10 +90,12 @@ def test_it_is_given_all_spaces_with_their_keys_and_stored_priors(across):
     assert call.spec["past"]["spaces"] == "others"
     assert [p.params["number"].tolist() for p in stored] == [[[1.0]] * 4, [[2.0]] * 2]
     assert [s["loss_last"] for s in outcome["training"]] == [[], [7.0, 7.0]]
+    assert outcome["remarks"] == [f"plane: {SEEDS}", f"wide: {SEEDS}"]
 
 
 def test_without_the_key_it_starts_from_nothing(across):
-    assert across.train(given=None)[1].fits is None
+    outcome, call, _ = across.train(given=None)
+    assert call.fits is None and outcome["remarks"] == []
 
 
 def test_missing_or_strange_priors_are_refused(across):

@@ -107,6 +107,12 @@ class SearchSpace:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "SearchSpace":
-        """Inverse of `to_json`."""
-        parameters = (Parameter(**{**p, "levels": tuple(p["levels"])}) for p in data["parameters"])
+        """Inverse of `to_json`. Raises DataError for a parameter without name or kind: nothing says what it is."""
+        for number, parameter in enumerate(data["parameters"]):
+            if lacking := [field for field in ("name", "kind") if field not in parameter]:
+                raise DataError(
+                    f"space '{data['name']}', parameter {parameter.get('name', number)}: no field '{lacking[0]}'; "
+                    "describe it in the loader (kind: linear, log, ordinal, categorical)"
+                )
+        parameters = (Parameter(**{**p, "levels": tuple(p.get("levels", ()))}) for p in data["parameters"])
         return cls(data["name"], tuple(parameters))

@@ -59,6 +59,16 @@ def test_decode_inverts_encode(case):
     assert SearchSpace.from_json(json.loads(json.dumps(space.to_json()))) == space
 
 
+@pytest.mark.parametrize("field", ["name", "kind"])
+def test_a_parameter_that_nothing_describes_is_told(field):
+    described = SearchSpace("svm", (Parameter("cost", "log", 1e-3, 1.0), Parameter("degree", "linear", 2, 5))).to_json()
+    del described["parameters"][1][field]
+    with pytest.raises(
+        DataError, match=rf"space 'svm', parameter {'1' if field == 'name' else 'degree'}: no field '{field}'"
+    ):
+        SearchSpace.from_json(described)
+
+
 @given(st.integers(0, 2**32 - 1))
 def test_encode_inverts_decode_in_the_pd1_box(seed):
     unit = np.random.default_rng(seed).uniform(size=(4, 4))

@@ -204,14 +204,17 @@ def test_an_estimate_that_is_not_finite_ends_the_job(sets, place, name):
         across("mphd_non_nn", sets, [fits[0], replace(fits[1], params=broken), *fits[2:]])
 
 
-def test_an_estimate_at_its_bound_counts_and_is_named(sets, capsys):
+def test_an_estimate_at_its_bound_counts_and_is_named(sets):
     fits = fits_of(sets)
     plain = across("mphd_non_nn", sets, fits)
-    assert capsys.readouterr().out == ""
+    assert hierarchical.remarks(sets, fits) == []
     low = eqx.tree_at(lambda g: g.raw_noise, fits[2].params, jnp.asarray([-40.0, -3.0]))
     stopped = np.array([-1, 5])
-    found = across("mphd_non_nn", sets, [*fits[:2], replace(fits[2], params=low, stopped=stopped), fits[3]])
-    assert capsys.readouterr().out.splitlines() == [
+    changed = [*fits[:2], replace(fits[2], params=low, stopped=stopped), fits[3]]
+    found = across("mphd_non_nn", sets, changed)
+    alone = replace(sets[1], present=np.arange(sets[1].present.shape[-1]) < np.ones_like(sets[1].present[..., :1]))
+    assert hierarchical.remarks([sets[0], alone, *sets[2:]], changed) == [
+        f"step 1, space '{sets[1].space}': one training task, its GP is that of one function",
         f"step 1, space '{sets[2].space}': 1 of 2 estimates of the noise variance at the lower bound",
         f"step 1, space '{sets[2].space}', seed 1: training stopped at step 5, which was not finite",
     ]

@@ -7,8 +7,8 @@ constants, a Gamma each to the signal and noise variances, and for lengthscales 
 or one Gamma (Non-NN). BO then fits a GP to each test task under that prior (`metabo.methods.hierarchical_policy`).
 
 A space's own training tasks belong to the past of its test tasks, unless the split says `spaces: others` (NToT, §2.5).
-Open in the paper, chosen here: an estimate at the lower bound of its parameter counts like any other, and the job's
-log names it; one that is not finite ends the job. The network starts from the same weights for every space.
+Open in the paper, chosen here: an estimate at the lower bound of its parameter counts like any other, and the
+sidecar names it; one that is not finite ends the job. The network starts from the same weights for every space.
 """
 
 from typing import Any, NamedTuple
@@ -135,8 +135,6 @@ def pretrain_across(
         raise ConfigError(f"prior '{model['prior']}' is not learned across spaces; 'network' and 'shared' are")
     check_model(model)
     estimates = step1(sets, fits, seeds)
-    for remark in estimates.remarks:
-        print(remark, flush=True)
     pools = [pool(sets, i, spec["past"].get("spaces", "all")) for i in range(len(sets))]
     distinct = list(dict.fromkeys(pools))
     networks, log = None, None
@@ -158,13 +156,12 @@ def pretrain_across(
 class Estimates(NamedTuple):
     """Step-1 estimates θ̂ of N spaces for each of S pre-training seeds; `values`: constant, variance, noise (S, N), and
     lengthscale (S, L), those of all spaces one after another. `owner` (L,) is the space of each, `context` (L, 4) its
-    context. `remarks`: what a person should know of them."""
+    context."""
 
     spaces: tuple[str, ...]
     values: Parameters
     owner: np.ndarray
     context: np.ndarray
-    remarks: tuple[str, ...]
 
 
 def step1(sets: list[TrainingSet], fits: list[SpacePrior] | None, seeds: int) -> Estimates:
@@ -197,18 +194,27 @@ def step1(sets: list[TrainingSet], fits: list[SpacePrior] | None, seeds: int) ->
     )
     owner = np.repeat(np.arange(len(sets)), [value.shape[1] for value in wide])
     context = np.concatenate([contexts.of_space(one.described) for one in sets])
-    return Estimates(names, values, owner, context, (*_at_bound(names, each), *_stopped(fits)))
+    return Estimates(names, values, owner, context)
 
 
-def _at_bound(spaces: tuple[str, ...], each: list[Parameters]) -> list[str]:
-    """Name the estimates that are at the floor of the warping, where the likelihood no longer moves them."""
+def remarks(sets: list[TrainingSet], fits: list[SpacePrior]) -> list[str]:
+    """Tell what a person should know of Step 1, for the sidecar: spaces with one training task, estimates at the floor
+    of the warping, where the likelihood no longer moves them, and fits that stopped. None of them is left out."""
+    alone = [
+        f"step 1, space '{one.space}': one training task, its GP is that of one function"
+        for one in sets
+        if (one.present.sum(axis=-1) == 1).any()
+    ]
+    return [*alone, *_at_bound(fits), *_stopped(fits)]
+
+
+def _at_bound(fits: list[SpacePrior]) -> list[str]:
     found = []
-    for space, values in zip(spaces, each, strict=True):
+    for fit in fits:
+        space, values = fit.space, map(np.asarray, jax.vmap(of_gp)(fit.params))
         for name, value in list(zip(NAMES, values, strict=True))[1:]:
             if (low := int((value <= 2.0 * FLOOR).sum())) > 0:
-                found.append(
-                    f"step 1, space '{space}': {low} of {value.size} estimates of the {name} at the lower bound"
-                )
+                found += [f"step 1, space '{space}': {low} of {value.size} estimates of the {name} at the lower bound"]
     return found
 
 

@@ -138,7 +138,7 @@ def super_dataset_figure(dimension: pd.DataFrame, size: pd.DataFrame, title: str
         ax.set_axis_off()
         ax.set(xlim=(-5.5, most + 11), ylim=(len(size) + 0.6, -1.1), aspect="equal")
         for x, text in ((0.0, "inputs"), (most + 1.0, "sub-datasets: training, test; observations")):
-            ax.text(x, -0.6, text, ha="left", va="center", fontsize=8, weight="bold")
+            ax.text(x, -0.85, text, ha="left", va="center", fontsize=8, weight="bold")
         for row, space in enumerate(size.itertuples()):
             own = dimension[dimension["space"] == space.space]
             ax.text(-0.3, row, space.space + (" *" if space.unseen else ""), ha="right", va="center", fontsize=8)

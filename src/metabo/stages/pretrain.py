@@ -13,7 +13,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
-    """Pre-train and save; return the sidecar's loss summary."""
+    """Pre-train and save; return what the sidecar says: losses, and remarks on the priors that it started from."""
     import jax
 
     from metabo import priors, registry
@@ -23,15 +23,19 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
     module = registry.training_module(spec["method"])
     sets = training_sets_of(Benchmark.load(args.in_data), spec)
     keys = [prior_keys(training, spec["seed"], spec["seeds"]) for training in sets]
-    accelerator = jax.default_backend() != "cpu"
+    accelerator, remarks = jax.default_backend() != "cpu", []
     if registry.method(spec["method"]).get("across_spaces"):
         fits = _fits(args.in_fits, spec, sets) if "fits" in spec else None
+        remarks = module.remarks(sets, fits) if fits else []
         results = module.pretrain_across(spec, sets, keys, fits, accelerator)
     else:
         results = (module.pretrain(spec, *of_space, accelerator) for of_space in zip(sets, keys, strict=True))
     trained = [priors.of_training(training, *result) for training, result in zip(sets, results, strict=True)]
     priors.save(args.out, spec, trained)
-    return {"seeds": list(range(spec["seeds"])), "training": [priors.summary(prior) for prior in trained]}
+    for remark in remarks:
+        print(remark, flush=True)
+    summaries = [priors.summary(prior) for prior in trained]
+    return {"seeds": list(range(spec["seeds"])), "training": summaries, "remarks": remarks}
 
 
 def _fits(path: str | None, spec: dict[str, Any], sets: list[Any]) -> list[Any]:

@@ -70,17 +70,17 @@ def first(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def variance(square: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return var(𝔏_T(θ)) = (2/T²) tr[(K_θ⁻¹K*)²] for the first M sub-datasets: square (g, M) -> (g, k)."""
+    """Return var(ℒ_T(θ)) = (2/T²) tr[(K_θ⁻¹K*)²] for the first M sub-datasets: square (g, M) -> (g, k)."""
     return 2.0 * first(square, sizes) / (POINTS * sizes) ** 2
 
 
 def expected_gap(found: Terms, sizes: np.ndarray) -> np.ndarray:
-    """Return E𝔏_T(θ) - E𝔏_T(θ*) = (1/T)[tr(K_θ⁻¹K*) - T - ln det(K_θ⁻¹K*)], (g, k)."""
+    """Return Eℒ_T(θ) - Eℒ_T(θ*) = (1/T)[tr(K_θ⁻¹K*) - T - ln det(K_θ⁻¹K*)], (g, k)."""
     return first(found.trace - POINTS - found.logdet, sizes) / (POINTS * sizes)
 
 
 def likelihood(lengthscale: float, x: Float[Array, "m l 1"], y: Float[Array, "m l"]) -> Float[Array, ""]:
-    """Return 𝔏_T(θ) = (1/T)(ln|K_θ| + yᵀK_θ⁻¹y) of M sub-datasets, by the package's likelihood."""
+    """Return ℒ_T(θ) = (1/T)(ln|K_θ| + yᵀK_θ⁻¹y) of M sub-datasets, by the package's likelihood."""
     noise = inverse_positive(jnp.asarray(NOISE - JITTER))
     kernel = Stationary(inverse_positive(jnp.array([lengthscale])), inverse_positive(jnp.asarray(1.0)), "matern52")
     gp = GP(Identity(), Zero(), kernel, noise)
@@ -93,7 +93,7 @@ def lemma2_1(key: Key[Array, ""], share: float) -> list[Record]:
     rng, nodes = generator(key), grid(25)
     bounded = _bounded(terms(spaced(rng, int(SIZES[-1]), POINTS, 1), nodes), nodes)
     simulated = _simulated(jax.random.fold_in(key, 1), spaced(rng, 4, POINTS, 1), runs(ENOUGH, share))
-    return [statement("Lemma 2.1", "var(𝔏_T(θ)) = o(1), here O(1/T)", "App. C", [bounded, simulated])]
+    return [statement("Lemma 2.1", "var(ℒ_T(θ)) = o(1), here O(1/T)", "App. C", [bounded, simulated])]
 
 
 def _bounded(found: Terms, nodes: np.ndarray) -> Record:
@@ -105,7 +105,7 @@ def _bounded(found: Terms, nodes: np.ndarray) -> Record:
 
     # y_j the same for all j: the quadratic form is M times that of one sub-dataset
     copies = 2.0 * found.square[:, :1] / POINTS**2 * np.ones(len(SIZES))
-    return part("rate", "T var(𝔏_T(θ)) differs by less than 2 between M = 4 and 256, at 25 lengthscales in C",
+    return part("rate", "T var(ℒ_T(θ)) differs by less than 2 between M = 4 and 256, at 25 lengthscales in C",
                 "inequality", cells(variance(found.square, SIZES)),
                 control("the same for M copies of one sub-dataset, outputs included", cells(copies)))  # fmt: skip
 
@@ -132,7 +132,7 @@ def _simulated(key: Key[Array, ""], x: np.ndarray, replicates: int) -> Record:
             for i, v in enumerate(exact)
         ]
 
-    return part("formula", f"var(𝔏_T(θ)) = (2/T²) tr[(K_θ⁻¹K*)²], M = {sets}", "expectation", cells(1.0),
+    return part("formula", f"var(ℒ_T(θ)) = (2/T²) tr[(K_θ⁻¹K*)²], M = {sets}", "expectation", cells(1.0),
                 control("without the 2", cells(0.5)))  # fmt: skip
 
 
@@ -144,9 +144,9 @@ def theorem2_steps(key: Key[Array, ""], share: float) -> list[Record]:
     found = terms(x, nodes)
     far = terms(300.0 * np.arange(float(POINTS))[:, None] * np.ones((SIZES[-1], 1, 1)), nodes)
     return [
-        statement("Step (8)", "sup_θ |𝔏_T - E𝔏_T| = o_p(1), here O_p(T^(-1/2))", "App. C",
+        statement("Step (8)", "sup_θ |ℒ_T - Eℒ_T| = o_p(1), here O_p(T^(-1/2))", "App. C",
                   [_uniform(rng, found, runs(RUNS, share))], "proof step"),
-        statement("Step (9)", "E𝔏_T(θ) - E𝔏_T(θ*) >= A/T Σ (k_θ - k*)²", "App. C", _separated(found, nodes),
+        statement("Step (9)", "Eℒ_T(θ) - Eℒ_T(θ*) >= A/T Σ (k_θ - k*)²", "App. C", _separated(found, nodes),
                   "proof step"),
         statement("Step (10)", "inf over |θ - θ*| >= ε of the same is at least B > 0", "App. C",
                   [_positive(found, far, nodes)], "proof step"),
@@ -165,14 +165,14 @@ def _uniform(rng: np.random.Generator, found: Terms, replicates: int) -> Record:
         return [cell(within(rate(_suprema(y, precision, trace), SIZES), *RATE))]
 
     one = found.precision[:, :1], found.trace[:, :1]
-    return part("rate", f"E sup_θ |𝔏_T - E𝔏_T| ∝ M^s, s in {list(RATE)}, over M = 4 to 256", "expectation",
+    return part("rate", f"E sup_θ |ℒ_T - Eℒ_T| ∝ M^s, s in {list(RATE)}, over M = 4 to 256", "expectation",
                 cells(independent, found.precision, found.trace),
                 control("the same for M sub-datasets of one function, at the same inputs",
                         cells(shared, *one)))  # fmt: skip
 
 
 def _suprema(y: np.ndarray, precision: np.ndarray, trace: np.ndarray) -> np.ndarray:
-    """Return sup_θ |𝔏_T - E𝔏_T| (r, k) of y (r, M, l), over the grid, for the sizes; one design for all, or M."""
+    """Return sup_θ |ℒ_T - Eℒ_T| (r, k) of y (r, M, l), over the grid, for the sizes; one design for all, or M."""
     total, result = np.zeros((len(y), len(precision))), []
     for j in range(y.shape[1]):
         own = min(j, precision.shape[1] - 1)
