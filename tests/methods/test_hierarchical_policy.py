@@ -203,7 +203,7 @@ def test_settings_of_the_policy(key, runs):
     assert (base.loc[asked, ["candidate", "std"]] != other.loc[asked, ["candidate", "std"]]).any(axis=None)
 
 
-@pytest.mark.parametrize("acquisition", ["ei", "ucb3"])
+@pytest.mark.parametrize("acquisition", ["ei"])
 def test_other_acquisitions_of_the_paper(acquisition, runs):
     base, other = runs("mphd"), runs("mphd", acquisition)
     assert other["ok"].all() and (other["acquisition"] == acquisition).all()

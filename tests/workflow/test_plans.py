@@ -64,8 +64,6 @@ def plan(output: str) -> dict[str, int]:
         ([], total(HYPERBO, MPHD, {"load": 1, "all": 1})),  # and `tables` as a member
         (["hyperbo"], HYPERBO | {"hyperbo": 1}),
         (["mphd"], total(MPHD, ARCHIVES, {"load": 3, "mphd": 1})),
-        (["mphd_l"], {**ON_MPHD_L, **once(MPHD_L), "mphd_l": 1}),
-        (["super_mini"], {**ON_SUPER, **ARCHIVES, "load": 4, **once(SUPER), "super_mini": 1}),
         (["super"], {**ON_SUPER, "load": 3, **once(SUPER, "super"), "download_pd1": 1, "download_hpob": 1, "super": 1}),
         (["mphd_fig07"], {"load": 1, "pretrain": 15, "run_bo": 15, "mphd_fig07": 1}),
         (["pd1_mini"], {**MINI, **once((*OFFLINE, *ONLINE, *DESCRIBED)), "pd1_mini": 1}),
