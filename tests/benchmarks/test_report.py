@@ -88,13 +88,17 @@ def test_cases_are_chosen_by_section_or_name():
 
 def test_every_case_is_implemented():
     import ours
+    import ours_mphd
     import textbook
+    import textbook_mphd
     import worker
 
-    implemented = {(s, c) for module in (ours, textbook) for s, cases in module.CASES.items() for c in cases}
+    modules = (ours, textbook, ours_mphd, textbook_mphd)
+    implemented = {(s, c) for module in modules for s, cases in module.CASES.items() for c in cases}
     implemented |= {("bo", "botorch"), ("refit", "botorch"), ("refit", "botorch_default")}  # may be not installed
     assert implemented == {(s, c) for s, section in run.SECTIONS.items() for c in section["cases"]}
-    assert [worker.module_of(c) for c in ("metabo_ei", "textbook", "botorch_default")] == list(worker.MODULES)
+    assert [worker.module_of("bo", c) for c in ("metabo_ei", "textbook", "botorch_default")] == list(worker.MODULES)
+    assert worker.module_of("mphd_map", "metabo_single") == "ours_mphd"
 
 
 @pytest.mark.slow
