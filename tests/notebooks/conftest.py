@@ -6,9 +6,13 @@ A test fixture only: nothing here is, or becomes, a result.
 import json
 from pathlib import Path
 
+import nbformat
 import numpy as np
 import pandas as pd
+import papermill
 import pytest
+from jupyter_client.manager import AsyncKernelManager
+from jupyter_core.utils import run_sync
 
 from metabo import catalogue, claims, config, files, results
 from metabo.data.pd1 import SPACE
@@ -145,6 +149,44 @@ def file_of_spaces(path: Path, benchmark: str) -> None:
     folds = tuple(Fold(space, space, (f"{space}/0",), (f"{space}/1",)) for space in spaces)
     notes = {"counts": [], "flags": [], "inputs": "unit", "unseen": [space_of(names(benchmark)[-1])]}
     Benchmark(benchmark, spaces, tasks, (), {"held_out": folds}, notes=notes).save(path)
+
+
+class Kernel(AsyncKernelManager):
+    """A kernel that stays for the next notebook: starting one and importing the package take longer than most cells."""
+
+    def client(self, **options):
+        self.last = super().client(**options)
+        return self.last
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    manager = Kernel(kernel_name="python3")
+    yield manager
+    if manager.has_kernel:
+        run_sync(manager.shutdown_kernel)(now=True)
+
+
+@pytest.fixture
+def execute(kernel):
+    """Return a function (template, copy, parameters) that runs a template as papermill does, in the folder of the copy.
+
+    No name survives from the notebook before: a cell that needs one fails. A kernel of its own: the workflow's runs.
+    """
+
+    def run(template: Path, copy: Path, parameters: dict) -> None:
+        book = nbformat.read(template, as_version=4)
+        forget = f"%reset -f\n__import__('os').chdir({str(copy.parent)!r})"
+        forget += "\n__import__('matplotlib.pyplot').pyplot.close('all')"
+        book.cells.insert(0, nbformat.v4.new_code_cell(forget))
+        try:
+            papermill.execute_notebook(
+                book, str(copy), parameters, kernel_name="python3", progress_bar=False, cwd=str(copy.parent), km=kernel
+            )
+        finally:
+            kernel.last.stop_channels()
+
+    return run
 
 
 @pytest.fixture(scope="session")

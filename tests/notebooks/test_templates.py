@@ -170,13 +170,10 @@ EXECUTED = [
     ("id", "benchmark", "tables"),
     [pytest.param(*case, id=case[0], marks=[] if case[0] in QUICK else pytest.mark.slow) for case in EXECUTED],
 )
-def test_template_executes(id, benchmark, tables, inputs, tmp_path):
+def test_template_executes(id, benchmark, tables, inputs, execute, tmp_path):
     entry = CATALOGUE[id]
     parameters = inputs(id, entry, benchmark, tmp_path / "out")
-    papermill.execute_notebook(
-        str(ROOT / "notebooks" / entry["notebook"]), str(tmp_path / "executed.ipynb"), parameters,
-        kernel_name="python3", progress_bar=False, cwd=str(tmp_path),
-    )  # fmt: skip
+    execute(ROOT / "notebooks" / entry["notebook"], tmp_path / "executed.ipynb", parameters)
     out = tmp_path / "out"
     assert sorted(p.name for p in out.iterdir()) == ["data.csv", "figure.pdf", "figure.png"]
     assert (out / "figure.pdf").read_bytes().startswith(b"%PDF") and (out / "figure.png").stat().st_size > 10_000
