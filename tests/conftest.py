@@ -47,9 +47,21 @@ def room_for_programs():
         jax.clear_caches()
 
 
+LONGEST = ("workflow/test_runs.py", "notebooks/test_templates.py", "workflow/", "methods/", "studies/", "theory/")
+
+
 def pytest_collection_modifyitems(items):
-    """Begin with whole runs of the workflow: the longest tests, with which one worker would be alone at the end."""
-    items.sort(key=lambda item: "workflow/test_runs.py" not in item.nodeid)
+    """Begin with the files that take longest: at the end one worker would be alone with them."""
+    items.sort(key=lambda item: next((i for i, part in enumerate(LONGEST) if part in item.nodeid), len(LONGEST)))
+
+
+@pytest.fixture(scope="session")
+def common(tmp_path_factory):
+    """A folder of this run that its workers share, for results that several of them need."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "common"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 def pytest_sessionstart():

@@ -1,5 +1,6 @@
 """Run a stage command at smoke size, as the workflow does, for tests that need a real result."""
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -17,12 +18,15 @@ def smoke():
 
 
 def run(stage: str, spec: dict, out: Path, *options: str) -> Path:
-    """Run a stage and return the file that it wrote; one that exists is not made again."""
-    if not out.exists():
-        command = [sys.executable, "-m", f"metabo.stages.{stage}", "--out", str(out), "--threads", "1", *options]
-        environment = os.environ | {"JAX_COMPILATION_CACHE_DIR": str(ROOT / ".cache" / "jax")}
-        done = subprocess.run(
-            [*command, "--spec", canonical(spec)], cwd=ROOT, env=environment, capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr
+    """Run a stage and return the file that it wrote; one that exists, or that another worker makes now, is not made
+    again."""
+    with out.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not out.exists():
+            command = [sys.executable, "-m", f"metabo.stages.{stage}", "--out", str(out), "--threads", "1", *options]
+            environment = os.environ | {"JAX_COMPILATION_CACHE_DIR": str(ROOT / ".cache" / "jax")}
+            done = subprocess.run(
+                [*command, "--spec", canonical(spec)], cwd=ROOT, env=environment, capture_output=True, text=True
+            )
+            assert done.returncode == 0, done.stderr
     return out

@@ -4,6 +4,7 @@ A test fixture only: nothing here is, or becomes, a result.
 """
 
 import json
+import shutil
 from pathlib import Path
 
 import nbformat
@@ -190,7 +191,7 @@ def execute(kernel):
 
 
 @pytest.fixture(scope="session")
-def inputs(tmp_path_factory):
+def inputs(tmp_path_factory, common):
     """Return a function (benchmark, artefact) -> notebook parameters, as the workflow would give them."""
     made, folder = {}, tmp_path_factory.mktemp("computed")
     for kind in ("studies", "theory"):
@@ -207,13 +208,14 @@ def inputs(tmp_path_factory):
         return made[benchmark]
 
     def computed(kind: str, name: str, paper: str) -> str:
-        """Run a study or check at smoke size; its sidecar goes elsewhere, as if the file came from somebody else."""
+        """Run a study or check at smoke size; a copy without sidecar, as if the file came from somebody else."""
         spec = {"studies": lambda: config.study_spec(stages.smoke(), name)}.get(
             kind, lambda: config.theory_spec(stages.smoke(), paper, name)
         )()
         stage, suffix = {"studies": ("study", "parquet"), "theory": ("theory", "json")}[kind]
-        sidecar = tmp_path_factory.mktemp("sidecars") / "sidecar.json"
-        return str(stages.run(stage, spec, folder / kind / f"{name}.{suffix}", "--sidecar", str(sidecar)))
+        made = common / f"{name if kind == 'studies' else f'theory-{paper}-{name}'}.{suffix}"  # as tests/studies has it
+        sidecar = () if kind == "studies" else ("--sidecar", str(made.with_suffix(".meta.json")))
+        return str(shutil.copy(stages.run(stage, spec, made, *sidecar), folder / kind / f"{name}.{suffix}"))
 
     def parameters(id: str, entry: dict, benchmark: str, out: Path) -> dict:
         if not benchmark:

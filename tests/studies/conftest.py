@@ -1,4 +1,4 @@
-"""The tables of each study at smoke size, made by its command once per test session."""
+"""The tables of each study at smoke size, made by its command once per run of the tests."""
 
 from pathlib import Path
 
@@ -15,11 +15,10 @@ def smoke():
 
 
 @pytest.fixture(scope="session")
-def made(tmp_path_factory, smoke):
+def made(common, smoke):
     """Return a function that runs the stage of a study once, and gives the path of its tables."""
-    folder = tmp_path_factory.mktemp("studies")
 
     def make(study: str) -> Path:
-        return stages.run("study", config.study_spec(smoke, study), folder / f"{study}.parquet")
+        return stages.run("study", config.study_spec(smoke, study), common / f"{study}.parquet")
 
     return make

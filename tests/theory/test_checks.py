@@ -3,6 +3,7 @@
 import ast
 import importlib
 import json
+from functools import cache
 from pathlib import Path
 
 import jax
@@ -18,6 +19,7 @@ ROOT = Path(__file__).parents[2]
 SHARE = 0.02
 
 
+@cache
 def statements(name: str, share: float = SHARE) -> dict[tuple[str, str], dict]:
     module = importlib.import_module(registry.check_module("hyperbo", name))
     made = getattr(module, name)(keys.stream(0, "theory", "hyperbo", name), share)
