@@ -140,13 +140,12 @@ def test_bo_reads_the_posterior_of_the_last_fit():
     candidates = rng.uniform(size=(12, DIM))
     y = np.sin(4 * candidates[:, 0]) - candidates[:, 1]
     policy = policy_of(begin("gamma"), {"refit_steps": 5, "pi_threshold": 0.1}, "pi", 4)
-    observe, fit = eqx.filter_jit(policy.observe), eqx.filter_jit(policy.fit)  # outside of a program each call compiles
     state = policy.init(Candidates(jnp.asarray(candidates), jnp.ones(12, bool)), jax.random.key(0))
     for index in (3, 8, 3):
         before = state.params
-        state = observe(state, jnp.asarray(index), jnp.asarray(y[index]))
+        state = policy.observe(state, jnp.asarray(index), jnp.asarray(y[index]))
         seen = jnp.arange(4) < state.count
-        warm, _ = fit(before, state.x, state.y, seen)  # from the fit before
+        warm, _ = policy.fit(before, state.x, state.y, seen)  # from the fit before
         np.testing.assert_allclose(vector(state.params.gp), vector(warm.gp), rtol=1e-9)
     index, info = policy.select(state, jax.random.key(0))
     mean, variance = DenseGP(state.params.gp).posterior(candidates[[3, 8, 3]], y[[3, 8, 3]], candidates)
