@@ -94,3 +94,25 @@ def test_own_cores_after_jax_is_refused():
 
     with pytest.raises(MetaboError, match="JAX is already imported"):
         runtime.own_cores(1, 0)
+
+
+FACTORISATIONS = """
+import os
+os.sched_setaffinity(0, range(os.cpu_count()))  # undo the pinning of the test process
+import metabo
+import jax
+import jax.numpy as jnp
+
+root = jax.random.normal(jax.random.key(0), (60, 40, 40))
+batch = root @ jnp.swapaxes(root, 1, 2) + jnp.eye(40)
+many = jax.jit(lambda x: sum(jnp.linalg.cholesky(x[i:] + i).sum() for i in range(12)))
+for _ in range(400):
+    many(batch).block_until_ready()
+"""
+
+
+def test_independent_batches_of_factorisations_do_not_wait_for_each_other():
+    # Neither pinned nor with the settings of this process: what a person has who imports the package.
+    inherited = ("PJRT_NPROC", "NPROC", "XLA_FLAGS", "JAX_COMPILATION_CACHE_DIR")
+    env = {name: value for name, value in os.environ.items() if name not in inherited}
+    subprocess.run([sys.executable, "-c", FACTORISATIONS], env=env, check=True, timeout=120)
