@@ -45,7 +45,7 @@ def test_an_unknown_check_ends_with_one_message(tmp_path):
     spec = json.dumps({"paper": "hyperbo", "check": "lemma99", "seed": 0, "share": 1.0})
     command = [sys.executable, "-m", "metabo.stages.theory", "--spec", spec, "--out", str(tmp_path / "x.json")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 1 or "unknown theory check" in done.stderr
+    assert done.returncode == 1 and "unknown theory check" in done.stderr
     assert "lemma15" in done.stderr
 
 
