@@ -162,6 +162,20 @@ EXECUTED = [
     ("mphd_fig12", "mphd_l", {"curve", "ending", "difference"}),
     ("mphd_fig14", "super_mini", {"curve", "ending", "difference"}),
     ("mphd_x02", "mphd_l", {"curve", "ending", "difference"}),
+    ("hegpucb_tab01", "", {"algorithm"}),
+    ("hegpucb_fig01", "", {"band", "point", "outcome"}),
+    (
+        "hegpucb_fig02b",
+        "",
+        {"curve", "ending", "difference", "equal", "scale", "stuck", "wrong", "phase", "drop"},
+    ),
+    ("hegpucb_fig03", "", {"band", "function", "point", "variant"}),
+    ("hegpucb_fig04", "", {"function", "fit", "variant"}),
+    ("hegpucb_fig05", "", {"function", "fact"}),
+    ("hegpucb_fig06", "", {"mean"}),
+    ("hegpucb_x02", "", {"difference", "cell", "verdict"}),
+    ("hegpucb_x03", "", {"curve", "function", "alive"}),
+    ("hegpucb_x04", "tables", {"curve", "difference", "task"}),
 ]
 
 

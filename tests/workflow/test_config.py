@@ -137,6 +137,7 @@ SIZES = {
     *("pretrain.seeds", "pretrain.adam_steps", "pretrain.lbfgs_steps", "pretrain.matched_points"),
     *(f"{section}.{key}" for section in ("sweep", "crossing", "mphd") for key in ("seeds", "adam_steps")),
     *("mphd.learning_rate", "mphd.network_steps", "mphd.map_steps", "mphd.bo_seeds"),
+    *("elimination.seeds", "elimination.adam_steps", "elimination.bo_seeds"),
     *(f"benchmarks.{name}.{key}" for name in ("mphd_s", "mphd_l") for key in ("domains", "functions", "points")),
     *("sweep.lbfgs_steps", "crossing.short_adam_steps", "crossing.short_lbfgs_steps", "crossing.bo_seeds"),
     *("bo.iterations", "bo.seeds", "bo.refit_steps", "benchmarks.hpob_mini.max_points"),
@@ -149,7 +150,7 @@ SIZES = {
     *(f"collect.pd1_mini.{key}" for key in ("pilot", "matched", "unmatched")),
     *("collect.hpob_mini.shared", "collect.hpob_mini.own", "collect.hpob_mini.pool"),
     "theory.share",
-    *(f"studies.{study}.{key}" for study, keys in STUDIES.items() for key in keys),
+    *(f"studies.{path}" for path in leaves(STUDIES)),
 }
 
 
@@ -180,6 +181,9 @@ def all_specs(settings: dict) -> dict[str, dict]:
         specs[f"crossing/{method}"] = config.pretrain_spec(settings, "pd1_mini", "crossed", method)
     for split in ("crossed", "crossed_candidates"):
         specs[f"crossing/bo/{split}"] = config.bo_spec(settings, "pd1_mini", split, "h_nll_short", "ei")
+    for method in ELIMINATION:
+        specs[f"elimination/{method}"] = config.pretrain_spec(settings, "pd1_mini", "held_out_tasks_2", method)
+    specs["elimination/bo"] = config.bo_spec(settings, "pd1_mini", "held_out_tasks_2", "h_nll", "ucb3")
     for study in registry.studies():
         specs[f"study/{study}"] = config.study_spec(settings, study)
     for paper, check in CHECKS:
@@ -229,8 +233,18 @@ def reduced(sizes: str) -> set[str]:
     return {f"{sizes}/h_nll", f"{sizes}/h_ekl"}
 
 
+ELIMINATION = ("h_nll", "he_pretrained")
+CANDIDATES = {f"elimination/{method}" for method in ELIMINATION}
 CROSSED = reduced("crossing") | {"crossing/h_nll_short", "crossing/h_ekl_short"}
 CROSSED_BO = {"crossing/bo/crossed", "crossing/bo/crossed_candidates"}
+
+
+def another(path: str) -> object:
+    """Another value of a study's size: the schema has nothing to say here."""
+    value = STUDIES
+    for key in path.split("."):
+        value = value[key]
+    return [7, 77] if isinstance(value, list) else 7
 
 
 MAF = {
@@ -238,7 +252,8 @@ MAF = {
     **{"learning_rate": 0.5, "hidden": [7], "points": 7, "gp_points": 7, "gp_steps": 7},
 }
 NETWORKS = ("mimo", "rfgp")
-EVERY = (*ADAM, *LBFGS, *SINGLE, *NETWORKS, *HIERARCHICAL, "base_gp", "gp_truth", "maf")
+AMONG = ("he_pretrained", "max_pretrained", "mle_pretrained")
+EVERY = (*ADAM, *LBFGS, *SINGLE, *NETWORKS, *HIERARCHICAL, *AMONG, "base_gp", "gp_truth", "maf")
 GP_ONLINE = (*LEARNED_ONLINE, *FITTED_ONLINE, "mimo_online", "rfgp_online")
 EVERY_ONLINE = (*GP_ONLINE, "rand")
 READ_BY = {
@@ -250,6 +265,8 @@ READ_BY = {
         | reduced("sweep")
         | CROSSED
         | CROSSED_BO
+        | CANDIDATES
+        | {"elimination/bo"}
         | {f"study/{study}" for study in registry.studies()}
         | {f"theory/{paper}/{check}" for paper, check in CHECKS}
         | {f"data/{name}" for name in ("tables", "hpob", "hpob_mini", *MPHD)}
@@ -297,6 +314,9 @@ READ_BY = {
     "crossing.short_lbfgs_steps": (7, {"crossing/h_ekl_short"}),
     "crossing.bo_seeds": (7, CROSSED_BO),
     "crossing.adam_steps": (7, {"crossing/h_nll"}),
+    "elimination.seeds": (7, CANDIDATES),
+    "elimination.adam_steps": (7, {"elimination/h_nll"}),
+    "elimination.bo_seeds": (7, {"elimination/bo"}),
     "mphd.seeds": (7, jobs("pretrain", EVERY, MPHD) | ACROSS),
     "mphd.adam_steps": (77, jobs("pretrain", (*ADAM, "h_nll_online"), MPHD) | jobs("pretrain", ("base_gp",))),
     "mphd.learning_rate": (0.5, jobs("pretrain", ("base_gp",))),
@@ -313,17 +333,13 @@ READ_BY = {
     },
     "rfgp.random_features": (77, jobs("pretrain", ("rfgp", "rfgp_online"))),
     "theory.share": (0.5, {f"theory/{paper}/{check}" for paper, check in CHECKS}),
-    **{
-        f"studies.{study}.{key}": ([7, 77] if isinstance(value, list) else 7, {f"study/{study}"})
-        for study, sizes in STUDIES.items()
-        for key, value in sizes.items()
-    },
-    "bo.iterations": (77, jobs("bo", EVERY) | CROSSED_BO),
+    **{f"studies.{path}": (another(path), {f"study/{path.partition('.')[0]}"}) for path in leaves(STUDIES)},
+    "bo.iterations": (77, jobs("bo", EVERY) | CROSSED_BO | {"elimination/bo"}),
     "bo.seeds": (77, jobs("bo", EVERY, HYPERBO)),
     "bo.refit_steps": (77, jobs("bo", ("stbo", "stboh")) | online(FITTED_ONLINE)),
     "methods": (
         {"h_nll": {"pretrain": {"learning_rate": 0.5}}},
-        jobs("pretrain", ("h_nll",)) | {"sweep/h_nll", "crossing/h_nll"},
+        jobs("pretrain", ("h_nll",)) | {"sweep/h_nll", "crossing/h_nll", "elimination/h_nll"},
     ),
 }
 NOT_IN_SPECS = {
