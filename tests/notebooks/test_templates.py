@@ -176,6 +176,12 @@ EXECUTED = [
     ("hegpucb_x02", "", {"difference", "cell", "verdict"}),
     ("hegpucb_x03", "", {"curve", "function", "alive"}),
     ("hegpucb_x04", "tables", {"curve", "difference", "task"}),
+    ("cmbo_tab01", "cmbo_mini", {"space"}),
+    ("cmbo_fig01", "cmbo_mini", {"curve", "difference", "claim", "repeat"}),
+    ("cmbo_fig02", "cmbo_mini", {"rank", "solved"}),
+    ("cmbo_fig03", "cmbo_mini", {"curve", "number"}),
+    ("cmbo_x01", "", {"paper", "claim", "growth", "cost", "time", "iterations", "stability"}),
+    ("cmbo_x03", "cmbo_mini", {"curve", "ending"}),
 ]
 
 

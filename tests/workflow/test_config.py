@@ -11,7 +11,7 @@ from metabo.errors import ConfigError
 from metabo.schema import violations
 
 ROOT = Path(__file__).parents[2]
-PAPERS = ["hyperbo", "mphd"]
+PAPERS = ["hyperbo", "mphd", "cmbo"]
 
 
 @pytest.fixture
@@ -149,6 +149,9 @@ SIZES = {
     *(f"online.{key}" for key in ("starts", "polish", "polish_steps")),
     *(f"collect.pd1_mini.{key}" for key in ("pilot", "matched", "unmatched")),
     *("collect.hpob_mini.shared", "collect.hpob_mini.own", "collect.hpob_mini.pool"),
+    *(f"cmbo.{key}" for key in ("adam_steps", "bo_seeds", "bo_iterations", "clusters", "restarts", "fit_steps")),
+    *(f"cmbo.{key}" for key in ("refit_steps", "locations", "grid", "tolerance", "samples")),
+    *("cmbo_first.bo_seeds", "benchmarks.cmbo_mini.spaces", "benchmarks.cmbo_mini.folds", "benchmarks.cmbo_hpob.folds"),
     "theory.share",
     *(f"studies.{path}" for path in leaves(STUDIES)),
 }
@@ -184,6 +187,7 @@ def all_specs(settings: dict) -> dict[str, dict]:
     for method in ELIMINATION:
         specs[f"elimination/{method}"] = config.pretrain_spec(settings, "pd1_mini", "held_out_tasks_2", method)
     specs["elimination/bo"] = config.bo_spec(settings, "pd1_mini", "held_out_tasks_2", "h_nll", "ucb3")
+    specs["cmbo/first"] = config.bo_spec(settings, "cmbo_mini", "clustered_first", "cm_wss_2", "ucb3")
     for study in registry.studies():
         specs[f"study/{study}"] = config.study_spec(settings, study)
     for paper, check in CHECKS:
@@ -211,7 +215,8 @@ def changed_jobs(before: dict, after: dict) -> set[str]:
 
 
 HYPERBO, MPHD = ("hpob", "hpob_mini", "pd1", "pd1_mini", "tables"), ("mphd_l", "mphd_s", "super", "super_mini")
-BENCHMARKS = HYPERBO + MPHD
+CMBO = ("cmbo_hpob", "cmbo_mini")
+BENCHMARKS = HYPERBO + MPHD + CMBO
 CHECKS = [(paper, check) for paper in registry.papers_with_checks() for check in registry.checks(paper)]
 ADAM, LBFGS, SINGLE = ("ablr", "fsbo", "h_nll"), ("h_ekl",), ("rand", "stbo", "stboh")
 HIERARCHICAL, ACROSS = (
@@ -253,7 +258,12 @@ MAF = {
 }
 NETWORKS = ("mimo", "rfgp")
 AMONG = ("he_pretrained", "max_pretrained", "mle_pretrained")
-EVERY = (*ADAM, *LBFGS, *SINGLE, *NETWORKS, *HIERARCHICAL, *AMONG, "base_gp", "gp_truth", "maf")
+CLUSTERED = ("cm_wss_wss", "cm_wss_bary", "cm_wss_jef", "cm_jef_jef", "cm_jef_wss", "cm_global", "cm_tasks")
+RANKED, REFITTED = ("rgpe", "rm_gp_ucb"), ("rgpe", "rm_gp_ucb", "gp32")
+EVERY = (
+    *(*ADAM, *LBFGS, *SINGLE, *NETWORKS, *HIERARCHICAL, *AMONG, "base_gp", "gp_truth", "maf"),
+    *(*CLUSTERED, *REFITTED, "rand_once"),
+)
 GP_ONLINE = (*LEARNED_ONLINE, *FITTED_ONLINE, "mimo_online", "rfgp_online")
 EVERY_ONLINE = (*GP_ONLINE, "rand")
 READ_BY = {
@@ -269,7 +279,8 @@ READ_BY = {
         | {"elimination/bo"}
         | {f"study/{study}" for study in registry.studies()}
         | {f"theory/{paper}/{check}" for paper, check in CHECKS}
-        | {f"data/{name}" for name in ("tables", "hpob", "hpob_mini", *MPHD)}
+        | {f"data/{name}" for name in ("tables", "hpob", "hpob_mini", *MPHD, *CMBO)}
+        | {"cmbo/first"}
         | ACROSS
         | {"collect/pd1_mini", "collect/hpob_mini"},
     ),
@@ -323,6 +334,19 @@ READ_BY = {
     "mphd.network_steps": (77, jobs("pretrain", ("mphd",)) | ACROSS),
     "mphd.map_steps": (77, jobs("bo", HIERARCHICAL)),
     "mphd.bo_seeds": (7, jobs("bo", EVERY, MPHD)),
+    **{f"benchmarks.{b}.spaces": (["svm"], {f"data/{b}"}) for b in CMBO},
+    **{f"benchmarks.{b}.folds": (2, {f"data/{b}"}) for b in CMBO},
+    "cmbo.seeds": (7, jobs("pretrain", EVERY, CMBO)),
+    "cmbo.adam_steps": (77, jobs("pretrain", (*ADAM, "h_nll_online"), CMBO)),
+    "cmbo.bo_seeds": (7, jobs("bo", EVERY, CMBO)),
+    "cmbo.bo_iterations": (7, jobs("bo", EVERY, CMBO) | {"cmbo/first"}),
+    **{f"cmbo.{key}": (77, jobs("pretrain", CLUSTERED)) for key in ("clusters", "restarts", "locations")},
+    "cmbo.fit_steps": (77, jobs("pretrain", (*CLUSTERED, *RANKED))),
+    "cmbo.refit_steps": (77, jobs("bo", REFITTED)),
+    "cmbo.grid": (77, jobs("bo", CLUSTERED) | {"cmbo/first"}),
+    "cmbo.tolerance": (0.5, jobs("bo", CLUSTERED) | {"cmbo/first"}),
+    "cmbo.samples": (77, jobs("bo", ("rgpe",))),
+    "cmbo_first.bo_seeds": (7, {"cmbo/first"}),
     **{f"maf.{key}": (value, jobs("pretrain", ("maf",))) for key, value in MAF.items()},
     **{f"{m}.steps": (77, jobs("pretrain", (m, f"{m}_online"))) for m in NETWORKS},
     **{f"{m}.retrain_steps": (77, jobs("bo", (m,)) | online((f"{m}_online",))) for m in NETWORKS},
@@ -334,7 +358,7 @@ READ_BY = {
     "rfgp.random_features": (77, jobs("pretrain", ("rfgp", "rfgp_online"))),
     "theory.share": (0.5, {f"theory/{paper}/{check}" for paper, check in CHECKS}),
     **{f"studies.{path}": (another(path), {f"study/{path.partition('.')[0]}"}) for path in leaves(STUDIES)},
-    "bo.iterations": (77, jobs("bo", EVERY) | CROSSED_BO | {"elimination/bo"}),
+    "bo.iterations": (77, jobs("bo", EVERY, HYPERBO + MPHD) | CROSSED_BO | {"elimination/bo"}),
     "bo.seeds": (77, jobs("bo", EVERY, HYPERBO)),
     "bo.refit_steps": (77, jobs("bo", ("stbo", "stboh")) | online(FITTED_ONLINE)),
     "methods": (

@@ -1,0 +1,102 @@
+"""The target task's own GP in methods that fit one beside those of the sources, and BO with that GP alone: the standard
+GP of cm-BO (§4.1; sheet §3), Matérn 3/2 with one lengthscale per input, fitted before every query.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from metabo.acquisition import make
+from metabo.bo.policy import Candidates, tie_breakers
+from metabo.bo.refit import Refit
+from metabo.gp.model import GP, build
+from metabo.methods.cluster_sources import SourceGP, SourcePosterior, fit
+from metabo.pretrain import Rows, lbfgs
+from metabo.training import TrainingSet
+
+WIDENS = True
+"""Columns of zeros after the inputs change nothing (`metabo.widths`)."""
+
+
+class Target(NamedTuple):
+    """The observations of the target so far, padded to the budget b, and the GP fitted to them."""
+
+    candidates: Candidates
+    priority: Float[Array, " c"]
+    gp: SourceGP
+    index: Int[Array, " b"]
+    y: Float[Array, " b"]
+    count: Int[Array, ""]
+    ok: Bool[Array, ""]
+
+    @property
+    def seen(self) -> Bool[Array, " b"]:
+        """Which rows are observations."""
+        return jnp.arange(len(self.y)) < self.count
+
+    @property
+    def x(self) -> Float[Array, "b d"]:
+        """Inputs of the observations."""
+        return self.candidates.x[self.index]
+
+    @property
+    def best(self) -> Float[Array, ""]:
+        """The largest observation, -inf without one."""
+        return jnp.max(jnp.where(self.seen, self.y, -jnp.inf))
+
+    @property
+    def free(self) -> Bool[Array, " c"]:
+        """Valid candidates that are not observed yet; all valid ones if none is left."""
+        places = jnp.where(self.seen, self.index, len(self.priority))  # beyond the last: dropped
+        mask = self.candidates.mask
+        left = mask & ~jnp.zeros(mask.shape, bool).at[places].set(True, mode="drop")
+        return jnp.where(left.any(), left, mask)
+
+    def posterior(self) -> SourcePosterior:
+        """Condition the GP on the observations."""
+        return self.gp.posterior(self.x, self.y, self.seen)
+
+
+def begin(gp: SourceGP, candidates: Candidates, budget: int, key: Key[Array, ""]) -> Target:
+    """Return the target before any observation."""
+    priority = tie_breakers(key, candidates.x.shape[0])
+    index, y = jnp.zeros(budget, jnp.int64), jnp.zeros(budget)
+    return Target(candidates, priority, gp, index, y, jnp.asarray(0), jnp.asarray(True))
+
+
+def told(target: Target, index: Int[Array, ""], y: Float[Array, ""], steps: int) -> Target:
+    """Append an observation and fit the GP again, from its last fit."""
+    at = jax.lax.dynamic_update_index_in_dim(target.index, index.astype(jnp.int64), target.count, 0)
+    ys = jax.lax.dynamic_update_index_in_dim(target.y, y, target.count, 0)
+    new = target._replace(index=at, y=ys, count=target.count + 1)
+    gp, log = fit(new.gp, new.x, new.y, new.seen, steps)
+    return new._replace(gp=gp, ok=log.stopped < 0)
+
+
+def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> GP:
+    """Return the unfitted GP of the target."""
+    return build(model, dim, key)
+
+
+def pretrain(
+    spec: dict[str, Any], training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
+) -> tuple[GP, None]:
+    """Return the unfitted GP, once per (fold, seed): nothing is learned from past tasks."""
+    flat = keys.reshape(-1)
+    return jax.vmap(lambda k: start(spec["model"], training.dim, training.tasks, jax.random.fold_in(k, 0)))(flat), None
+
+
+def policy(params: GP, settings: dict[str, Any], acquisition: str, budget: int, past: Rows | None = None) -> Refit:
+    """Return BO with a GP fitted to the target by maximum likelihood, `refit_steps` of L-BFGS from the last fit."""
+
+    def fit_again(last, x, y, mask):
+        fitted, log = lbfgs(lambda gp: -gp.log_prob(x, y, mask), last, steps=settings["refit_steps"])
+        return fitted, log.stopped < 0
+
+    return Refit(params, _same, fit_again, make(acquisition, settings), budget)
+
+
+def _same(gp: GP) -> GP:
+    return gp
