@@ -215,11 +215,17 @@ def test_the_standard_gp_is_fitted_to_the_target_alone():
     policy = cluster_target.policy(gp, settings, "ucb3", 8)
     state = observed(policy, pool, outputs, [1, 2, 3])
     x, y = np.asarray(pool.x)[[1, 2, 3]], np.asarray(outputs)[[1, 2, 3]]
-    before, after = (float(g.log_prob(*map(jnp.asarray, (x, y, np.ones(3, bool))))) for g in (gp, state.params))
-    assert after > before + 0.1 and state.params.kernel.shape == "matern32"
+    before, after = (float(g.log_prob(*map(jnp.asarray, (x, y, np.ones(3, bool))))) for g in (gp, state.gp))
+    assert after > before + 0.1 and state.gp.shapes == ("matern32",)
     index, _ = policy.select(state, jax.random.key(0))
-    mean, variance = state.params.posterior(*map(jnp.asarray, (x, y, np.ones(3, bool)))).predict(pool.x)
-    assert int(index) == int(np.argmax(np.asarray(mean + 3 * jnp.sqrt(variance + state.params.noise))[:POOL]))
+    mean, variance = state.gp.posterior(*map(jnp.asarray, (x, y, np.ones(3, bool)))).predict(pool.x)
+    bound = np.array(mean + 3 * jnp.sqrt(variance))[:POOL]
+    bound[[1, 2, 3]] = -np.inf  # queried before
+    assert int(index) == int(np.argmax(bound))
+    every = run(
+        cluster_target.policy(gp, settings, "ucb3", POOL), pool, outputs, jnp.arange(3), jax.random.key(0), POOL
+    )
+    assert sorted(every.index.tolist()) == list(range(POOL))
     found = []
     for other in ({}, {"refit_steps": 1}, {"pi_threshold": 3.0}):
         pi = cluster_target.policy(gp, settings | other, "pi", 9)

@@ -4,16 +4,16 @@ GP of cm-BO (§4.1; sheet §3), Matérn 3/2 with one lengthscale per input, fitt
 
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from metabo.acquisition import make
-from metabo.bo.policy import Candidates, tie_breakers
-from metabo.bo.refit import Refit
-from metabo.gp.model import GP, build
-from metabo.methods.cluster_sources import SourceGP, SourcePosterior, fit
-from metabo.pretrain import Rows, lbfgs
+from metabo.acquisition import Acquisition
+from metabo.acquisition import make as chosen
+from metabo.bo.policy import Candidates, Info, argmax, tie_breakers
+from metabo.methods.cluster_sources import SourceGP, SourcePosterior, fit, make, repeated
+from metabo.pretrain import Rows
 from metabo.training import TrainingSet
 
 WIDENS = True
@@ -75,28 +75,45 @@ def told(target: Target, index: Int[Array, ""], y: Float[Array, ""], steps: int)
     return new._replace(gp=gp, ok=log.stopped < 0)
 
 
-def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> GP:
+class Alone(eqx.Module):
+    """BO with the target's own GP, fitted after every observation; a candidate is queried once, as in cm-BO."""
+
+    gp: SourceGP
+    acquisition: Acquisition = eqx.field(static=True)
+    refit_steps: int = eqx.field(static=True)
+    budget: int = eqx.field(static=True)
+
+    def init(self, candidates: Candidates, key: Key[Array, ""]) -> Target:
+        """Start from the unfitted GP."""
+        return begin(self.gp, candidates, self.budget, key)
+
+    def select(self, state: Target, key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
+        """Maximise the acquisition under the fitted GP among the candidates that are not observed yet."""
+        posterior = state.posterior()
+        mean, variance = posterior.predict(state.candidates.x)
+        scores = self.acquisition(mean, jnp.sqrt(variance), state.best, state.count == 0)
+        index = argmax(scores, state.free, state.priority)
+        return index, Info(mean[index], jnp.sqrt(variance[index] + state.gp.noise), state.ok & posterior.ok)
+
+    def observe(self, state: Target, index: Int[Array, ""], y: Float[Array, ""]) -> Target:
+        """Append the observation and fit again."""
+        return told(state, index, y, self.refit_steps)
+
+
+def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> SourceGP:
     """Return the unfitted GP of the target."""
-    return build(model, dim, key)
+    return make([model["kernel"]], dim)
 
 
 def pretrain(
     spec: dict[str, Any], training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
-) -> tuple[GP, None]:
+) -> tuple[SourceGP, None]:
     """Return the unfitted GP, once per (fold, seed): nothing is learned from past tasks."""
-    flat = keys.reshape(-1)
-    return jax.vmap(lambda k: start(spec["model"], training.dim, training.tasks, jax.random.fold_in(k, 0)))(flat), None
+    return repeated(make([spec["model"]["kernel"]], training.dim), keys.size), None
 
 
-def policy(params: GP, settings: dict[str, Any], acquisition: str, budget: int, past: Rows | None = None) -> Refit:
+def policy(
+    params: SourceGP, settings: dict[str, Any], acquisition: str, budget: int, past: Rows | None = None
+) -> Alone:
     """Return BO with a GP fitted to the target by maximum likelihood, `refit_steps` of L-BFGS from the last fit."""
-
-    def fit_again(last, x, y, mask):
-        fitted, log = lbfgs(lambda gp: -gp.log_prob(x, y, mask), last, steps=settings["refit_steps"])
-        return fitted, log.stopped < 0
-
-    return Refit(params, _same, fit_again, make(acquisition, settings), budget)
-
-
-def _same(gp: GP) -> GP:
-    return gp
+    return Alone(params, chosen(acquisition, settings), settings["refit_steps"], budget)
