@@ -223,7 +223,7 @@ def test_the_standard_gp_is_fitted_to_the_target_alone():
     bound[[1, 2, 3]] = -np.inf  # queried before
     assert int(index) == int(np.argmax(bound))
     every = run(
-        cluster_target.policy(gp, settings, "ucb3", POOL), pool, outputs, jnp.arange(3), jax.random.key(0), POOL
+        cluster_target.policy(gp, settings, "ucb3", POOL), pool, outputs, jnp.arange(3), jax.random.key(0), POOL - 3
     )
     assert sorted(every.index.tolist()) == list(range(POOL))
     found = []

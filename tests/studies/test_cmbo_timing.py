@@ -25,7 +25,7 @@ def test_every_time_is_measured_and_positive(frames, smoke):
     assert kinds == {
         "kmeans_iteration": 2 * (clusters + numbers - 1 + len(spec["sizes"])) - 1,
         "query_distance": 2 * clusters, "barycenter": 1,
-        "hyperbo_training": 1, "source_fits": 1, "clustering": 2, "query": 5 * numbers,
+        "hyperbo_training": 1, "source_fits": 1, "clustering": 2, "query": 4 * numbers,
     }  # fmt: skip
     assert set(time.loc[time["kind"] == "query_distance", "locations"]) == {spec["grid"]}
     iteration = time[(time["kind"] == "kmeans_iteration") & (time["tasks"] == study.FEW_TASKS)]

@@ -49,6 +49,7 @@ SETTINGS = {
 Measured = tuple[str, str, int, int, int, float]
 
 
+@partial(jax.jit, static_argnames=("count", "factors"))
 def sources(count: int, key: Key[Array, ""], factors: tuple[str, ...] = FACTORS) -> tuple[SourceGP, Rows]:
     """Return GPs of `count` source tasks with random lengthscales, and observations drawn from each."""
     where, scale, noise = jax.random.split(key, 3)
@@ -102,7 +103,7 @@ def timed_distances(spec: dict[str, Any]) -> Iterator[Measured]:
         for size in spec["sizes"][: None if distance == "jeffreys" else -1]:
             tasks = prepared(*_posteriors(FEW_TASKS, size, seed), distance)
             work = partial(iteration, tasks, jnp.arange(FEW_TASKS) % TWO, TWO, distance)
-            yield "kmeans_iteration", distance, FEW_TASKS, TWO, size, seconds(work, spec["repeats"])
+            yield "kmeans_iteration", distance, FEW_TASKS, TWO, size, seconds(work, min(spec["repeats"], 2))
         means, covs = _posteriors(max(spec["clusters"]) + 1, spec["grid"], seed)
         for clusters in spec["clusters"]:
             prototypes = prepared(means[:clusters], covs[:clusters], distance)
@@ -156,7 +157,6 @@ def policies(count: int, clusters: int, grid: int, seed: int) -> dict[str, Polic
     ranked = {"samples": 64, "refit_steps": 10}
     return {
         "cm_jef_jef": cluster_policy.policy(params, own, "ucb3", BUDGET, rows),
-        "cm_jef_wss": cluster_policy.policy(params, own | {"weights": "wasserstein"}, "ucb3", BUDGET, rows),
         "cm_tasks": cluster_policy.policy(params, own | {"prototypes": "tasks"}, "ucb3", BUDGET, rows),
         "rgpe": rgpe_policy.policy(known, ranked, "ucb3", BUDGET, rows),
         "rm_gp_ucb": rm_gp_ucb.policy(known, bounds, "ucb3", BUDGET, rows),
