@@ -47,8 +47,14 @@ def _indices(ax: Axes, own: pd.DataFrame) -> None:
         ax.plot(means.index, means, color=f"C{place}", marker="o", markersize=3, label=str(space))
         best = rows[rows["chosen"] == 1]
         ax.plot(best["count"], best["ratio"], color=f"C{place}", marker="x", linestyle="none", markersize=6)
-    ax.set(xlabel="number of clusters", ylabel="intraCE / interCS")
-    ax.legend(frameon=False, fontsize="small")
+    ax.plot([], [], color="0.3", marker="x", linestyle="none", markersize=6, label="chosen in a split")
+    ax.set(
+        xlabel="number of clusters",
+        ylabel="intraCE / interCS",
+        xticks=sorted(own.loc[own["count"] > 1, "count"].unique()),
+    )
+    ax.set_ylim(top=ax.get_ylim()[0] + 1.3 * np.ptp(ax.get_ylim()))  # room for the legend
+    ax.legend(frameon=False, fontsize="small", loc="upper center", ncols=3)
 
 
 def _lines(ax: Axes, table: pd.DataFrame, floor: float = 0.0) -> None:
