@@ -46,26 +46,28 @@ def test_intervals_are_over_targets_not_repetitions():
 def test_differences_are_paired_by_target():
     """Targets differ much, methods little: the pairs show it."""
     level = np.random.default_rng(1).uniform(0.3, 1.0, size=(1, 3, 40, 4))
-    table = cmbo.differences(runs(np.concatenate([level - 0.05, level]), ["cm_wss_wss", "h_nll"]), ["h_nll", "rgpe"])
+    table = cmbo.differences(
+        runs(np.concatenate([level - 0.05, level]), ["cm_wss_wss", "hyperbo"]), ["hyperbo", "rgpe"]
+    )
     (row,) = table.to_dict("records")
-    assert (row["method"], row["reference"]) == ("cm_wss_wss", "h_nll")
+    assert (row["method"], row["reference"]) == ("cm_wss_wss", "hyperbo")
     for key in ("difference", "low", "high", "area"):
         assert row[key] == pytest.approx(-0.05)
     assert row["better"] == 1.0
-    other = cmbo.differences(runs(np.concatenate([level + 0.05, level]), ["cm_wss_wss", "h_nll"]), ["h_nll"])
+    other = cmbo.differences(runs(np.concatenate([level + 0.05, level]), ["cm_wss_wss", "hyperbo"]), ["hyperbo"])
     assert other["better"].tolist() == [-1.0]
     noise = np.random.default_rng(2).normal(scale=0.1, size=level.shape)
     same = cmbo.differences(
-        runs(np.concatenate([level + noise - noise.mean(2, keepdims=True), level]), ["rgpe", "h_nll"]), ["h_nll"]
+        runs(np.concatenate([level + noise - noise.mean(2, keepdims=True), level]), ["rgpe", "hyperbo"]), ["hyperbo"]
     )
     assert same["better"].tolist() == [0.0]
 
 
 def test_runs_of_an_acquisition_and_all_pooled():
-    names = ["rand_once", "cm_wss_wss", "cm_wss_wss-ei", "h_nll", "h_nll-ucb3", "rm_gp_ucb"]
-    assert cmbo.of_acquisition(names, "ucb3") == ["rand_once", "cm_wss_wss", "h_nll-ucb3", "rm_gp_ucb"]
+    names = ["rand_once", "cm_wss_wss", "cm_wss_wss-ei", "hyperbo", "hyperbo-ucb3", "rm_gp_ucb"]
+    assert cmbo.of_acquisition(names, "ucb3") == ["rand_once", "cm_wss_wss", "hyperbo-ucb3", "rm_gp_ucb"]
     assert cmbo.of_acquisition(names, "ei") == ["rand_once", "cm_wss_wss-ei"]
-    assert cmbo.of_acquisition(names, "pi") == ["rand_once", "h_nll"]
+    assert cmbo.of_acquisition(names, "pi") == ["rand_once", "hyperbo"]
     values = np.arange(16.0).reshape(2, 2, 2, 2)
     parts = {"ucb3": runs(values, ["cm_wss_wss", "rm_gp_ucb"]), "ei": runs(values[:1] + 100, ["cm_wss_wss-ei"])}
     joined = cmbo.pooled(parts)
@@ -77,9 +79,9 @@ def test_runs_of_an_acquisition_and_all_pooled():
 
 def test_overtaken_for_good():
     values = [[[[0.5, 0.2, 0.5, 0.1, 0.1]]], [[[0.4, 0.3, 0.3, 0.3, 0.2]]]]
-    both = runs(values, ["cm_wss_wss", "h_nll"])
-    assert cmbo.overtaken(both, "cm_wss_wss", "h_nll") == 4.0
-    assert np.isnan(cmbo.overtaken(both, "h_nll", "cm_wss_wss"))
+    both = runs(values, ["cm_wss_wss", "hyperbo"])
+    assert cmbo.overtaken(both, "cm_wss_wss", "hyperbo") == 4.0
+    assert np.isnan(cmbo.overtaken(both, "hyperbo", "cm_wss_wss"))
 
 
 def flat(levels, last=50):
@@ -89,7 +91,7 @@ def flat(levels, last=50):
 
 
 def test_claims_by_hand():
-    methods = ["cm_wss_wss", "cm_jef_jef", "cm_global", "cm_tasks", "rand_once", "gp32", "rgpe", "rm_gp_ucb", "h_nll"]
+    methods = ["cm_wss_wss", "cm_jef_jef", "cm_global", "cm_tasks", "rand_once", "gp32", "rgpe", "rm_gp_ucb", "hyperbo"]
     table = cmbo.claims(runs(flat([0.1, 0.3, 0.2, 0.25, 0.9, 0.15, 0.4, 0.05, 0.35]), methods))
     found = {
         (row["claim"], row["comparison"].split(":")[0]): (row["value"], row["holds"])
@@ -103,20 +105,20 @@ def test_claims_by_hand():
     values = table.set_index(["claim", "comparison"])["value"]
     assert values["B4", "least last regret of the other baselines minus that of rm_gp_ucb"] == pytest.approx(0.1)
     assert values["B9", "last regret of cm_global minus that of the median variant"] == pytest.approx(0.0, abs=1e-12)
-    assert values["B5", "relative gain of h_nll from iteration 20 to 50"] == pytest.approx(0.0)
-    assert values["B15", "first iteration from which on a variant stays below h_nll"] == 1.0
+    assert values["B5", "relative gain of hyperbo from iteration 20 to 50"] == pytest.approx(0.0)
+    assert values["B15", "first iteration from which on a variant stays below hyperbo"] == 1.0
     assert table.loc[table["claim"] == "B3", "value"].item() == pytest.approx((0.4 - 0.3) * (2 * 19 + 31) / 50)
-    short = cmbo.claims(runs(flat([0.1, 0.3], 10), ["cm_wss_wss", "h_nll"]))
+    short = cmbo.claims(runs(flat([0.1, 0.3], 10), ["cm_wss_wss", "hyperbo"]))
     assert "B5" not in set(short["claim"]) and "B3" not in set(short["claim"])
-    assert cmbo.claims(runs(flat([0.3]), ["h_nll"])).empty
+    assert cmbo.claims(runs(flat([0.3]), ["hyperbo"])).empty
 
 
 def test_repeated_queries_count_those_before_them_only():
     rows = [("a", t, c) for t, c in enumerate([5, 6, 7, 6, 8, 6], start=-1)]
     table = pd.DataFrame(rows, columns=["task", "iteration", "candidate"])
-    table = table.assign(method="h_nll", space="s", prior_seed=0, seed=0)
+    table = table.assign(method="hyperbo", space="s", prior_seed=0, seed=0)
     found = cmbo.repeats(pd.concat([table, table.assign(task="b", candidate=range(6))]))
-    assert found.set_index("method")["share"]["h_nll"] == pytest.approx(2 / 8)
+    assert found.set_index("method")["share"]["hyperbo"] == pytest.approx(2 / 8)
 
 
 def test_numbers_of_clusters_and_their_indices():

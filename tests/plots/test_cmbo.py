@@ -7,7 +7,7 @@ import pytest
 from metabo.plots import cmbo, style
 from tests.plots.test_sweeps import assert_readable
 
-METHODS = ["rand_once", "rm_gp_ucb", "h_nll", "cm_jef_jef", "cm_wss_wss", "cm_jef_wss", "cm_wss_jef", "cm_wss_bary"]
+METHODS = ["rand_once", "rm_gp_ucb", "hyperbo", "cm_jef_jef", "cm_wss_wss", "cm_jef_wss", "cm_wss_jef", "cm_wss_bary"]
 METHODS += ["cm_global", "cm_tasks", "gp32", "rgpe"]
 
 

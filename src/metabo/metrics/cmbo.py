@@ -21,7 +21,7 @@ SOLVED = 0.005
 """Normalised regret below which a run is solved (§4.2)."""
 VARIANTS = ("cm_jef_jef", "cm_wss_wss", "cm_jef_wss", "cm_wss_jef", "cm_wss_bary")
 WITHOUT_CLUSTERS = ("cm_global", "cm_tasks")
-BASELINES = ("rand_once", "gp32", "rgpe", "rm_gp_ucb", "h_nll")
+BASELINES = ("rand_once", "gp32", "rgpe", "rm_gp_ucb", "hyperbo")
 
 
 def drawn(name: str) -> str:
@@ -167,7 +167,7 @@ def _variants(ends: Ends) -> Iterator[Row]:
 
 
 def _single_task(ends: Ends) -> Iterator[Row]:
-    meta = ends.places((*VARIANTS, *WITHOUT_CLUSTERS, "rgpe", "rm_gp_ucb", "h_nll"))
+    meta = ends.places((*VARIANTS, *WITHOUT_CLUSTERS, "rgpe", "rm_gp_ucb", "hyperbo"))
     for name in ("rand_once", "gp32"):
         for i in ends.places([name]):
             share = float(np.mean(ends.last[meta] < ends.last[i]))
@@ -192,16 +192,16 @@ def _without_clusters(ends: Ends) -> Iterator[Row]:
 
 
 def _hyperbo(ends: Ends) -> Iterator[Row]:
-    for i in ends.places(["h_nll"]):
+    for i in ends.places(["hyperbo"]):
         at = ends.runs.iterations
         if at[-1] >= 50:
             begin, end = ends.curve[i, np.searchsorted(at, [20, 50])]
             gain = float(1.0 - end / begin) if begin > 0 else 0.0
-            yield "B5", "relative gain of h_nll from iteration 20 to 50", gain, gain < 0.1
+            yield "B5", "relative gain of hyperbo from iteration 20 to 50", gain, gain < 0.1
         first = [overtaken(ends.runs, ends.runs.methods[j], ends.runs.methods[i]) for j in ends.ours]
         found = [number for number in first if np.isfinite(number)]
         if found:
-            yield "B15", "first iteration from which on a variant stays below h_nll", min(found), min(found) < 25
+            yield "B15", "first iteration from which on a variant stays below hyperbo", min(found), min(found) < 25
 
 
 def repeats(table: pd.DataFrame) -> pd.DataFrame:
