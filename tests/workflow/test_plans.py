@@ -142,7 +142,8 @@ def test_a_target_makes_what_it_needs_and_no_more(jobs, target):
         (
             ["--configfile", "config/paper.yaml"],
             total(
-                MINI, PD1, HPOB, SYNTHETIC, MPHD, CMBO_SYNTHETIC, HEGPUCB_SYNTHETIC, once((*OFFLINE, *ONLINE, *DESCRIBED, *WIDE, *FREE)),
+                MINI, PD1, HPOB, SYNTHETIC, MPHD, CMBO_SYNTHETIC, HEGPUCB_SYNTHETIC,
+                once((*OFFLINE, *ONLINE, *DESCRIBED, *WIDE, *FREE)),
                 once((*OFFLINE, *DESCRIBED), "pd1"),
                 *(ON_CMBO, once(CMBO_MINI), once((*CMBO_FREE, *HEGPUCB_FREE))),
                 *(ELIMINATION, once(AMONG_PRIORS), ELIMINATION, once(AMONG_PRIORS, "pd1")),
