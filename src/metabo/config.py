@@ -188,14 +188,15 @@ def evaluate_spec(config: Config, benchmark: str, split: str, method: str) -> di
 def bo_spec(config: Config, benchmark: str, split: str, method: str, acquisition: str) -> dict[str, Any]:
     """Return what one Bayesian-optimisation job reads besides its input files."""
     policy = sized(config, registry.method(method)["policy"])
+    sizes = pretrain_sizes(config, benchmark, split)
     return {
         "benchmark": benchmark,
         "split": split,
         "method": method,
         "acquisition": acquisition,
         "seed": config["seed"],
-        "seeds": pretrain_sizes(config, benchmark, split).get("bo_seeds", config["bo"]["seeds"]),
-        "iterations": config["bo"]["iterations"],
+        "seeds": sizes.get("bo_seeds", config["bo"]["seeds"]),
+        "iterations": sizes.get("bo_iterations", config["bo"]["iterations"]),
         "policy": policy | config["methods"].get(method, {}).get("policy", {}),
         "candidates": splits.entry(split).get("candidates", "all"),
     }

@@ -44,6 +44,8 @@ RANGES: dict[str, dict[str, Any]] = {
     "kernel": {"enum": registry.literal("gp.model", "KERNELS")},
     "objective": {"enum": sorted(registry.literal("methods.pretrained", "OBJECTIVES"))},
     "epochs": {"minimum": 1},
+    "rule": {"enum": registry.literal("methods.elimination_policy", "CHOICES")},
+    "delta": {"exclusiveMinimum": 0, "exclusiveMaximum": 1},
     **{key: {"minimum": 0} for key in ("value_weight", "entropy_weight")},
     **{key: {"minimum": 0, "maximum": 1} for key in ("discount", "smoothing")},
     **{key: {"exclusiveMinimum": 0} for key in ("clip", "min_regret", "ridge")},

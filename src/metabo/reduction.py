@@ -112,18 +112,34 @@ def fewer_matched(
     return tuple(MatchedBlock(b.name, b.space, b.tasks, b.x[k], b.y[k]) for b, k in parts if k.any())
 
 
-def candidates(benchmark: Benchmark, task: Task, which: str) -> np.ndarray:
-    """Return the positions of the points of a task that BO may query: "all", or those "matched" across tasks.
+def candidates(benchmark: Benchmark, task: Task, which: str | int, seed: int = 0) -> np.ndarray:
+    """Return the positions, in order, of the points of a task that BO may query: "all", those "matched" across tasks,
+    or a number of them, drawn by (seed, space, task), with the best one and the given initial points.
 
-    Raises ConfigError for another name, or if the task has given initial points (they would not be among them).
+    Raises ConfigError for another name, for matched points of a task with given initial points (they would not be among
+    them), or a number that is less than what must be kept.
     """
     if which == "all":
         return np.arange(len(task.y))
+    if isinstance(which, int):
+        return _fewer_candidates(benchmark, task, which, seed)
     if which not in ROWS:
         raise ConfigError(f"split candidates '{which}': must be one of {', '.join(ROWS)}")
     if task.name in benchmark.initial:
         raise ConfigError(f"task '{task.name}' has given initial points: candidates must be 'all'")
     return matched_rows(benchmark, task, task.x)
+
+
+def _fewer_candidates(benchmark: Benchmark, task: Task, number: int, seed: int) -> np.ndarray:
+    kept = np.unique(np.append(benchmark.initial.get(task.name, np.zeros(0, np.int64)), np.argmax(task.y)))
+    if number < min(len(kept), len(task.y)):
+        raise ConfigError(
+            f"split candidates {number}: task '{task.name}' has a best point and initial points, {len(kept)} in all, "
+            "which are always candidates; allow more in splits.yaml"
+        )
+    order = _permutation(stream(seed, "fewer candidates", task.space, task.name), len(task.y))
+    others = order[~np.isin(order, kept)]
+    return np.sort(np.concatenate([kept, others])[:number]).astype(np.int64)
 
 
 def _permutation(key: jax.Array, count: int) -> np.ndarray:

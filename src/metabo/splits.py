@@ -23,7 +23,7 @@ SCHEMA = {
             "spaces": {"enum": ["all", "others"]},
             "sizes": NAME,
             "prior": NAME,
-            "candidates": POOL,
+            "candidates": {"anyOf": [POOL, COUNT]},
             "benchmarks": {"type": "array", "minItems": 1, "uniqueItems": True, "items": NAME},
         },
     },

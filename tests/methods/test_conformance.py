@@ -15,6 +15,8 @@ EVERY = tiny.METHODS  # variants of a method differ from it in settings only
 # Methods that learn from several spaces, or from the truth, have none here: test_hierarchical.py.
 METHODS = [m for m in EVERY if not {"across_spaces", "needs_truth"} & set(registry.method(m))]
 LEARNERS = [method for method in METHODS if registry.method(method)["pretrain"]]
+CLUSTERED = [m for m in METHODS if registry.method(m)["module"] == "methods.cluster"]
+FITTED = [m for m in METHODS if registry.method(m)["module"] == "methods.rgpe"]  # GPs of the sources, without weights
 PAPER = ["rand", "stbo", "stboh", "ablr", "fsbo", "h_nll", "h_ekl"]  # hyperbo §7.2
 QUICK = ["rand", "h_nll", "h_ekl"]  # in the fast set where a test compiles a lot
 TESTED = {"a": 14, "flat": 8, "point": 1}  # the test tasks and their candidates
@@ -71,7 +73,7 @@ def test_protocol(method, lab, compilations):
         np.testing.assert_array_equal(run["y"], data.y[run["candidate"]])
         np.testing.assert_array_equal(run["metric"], data.metric[run["candidate"]])
         assert (np.diff(run["simple_regret"]) <= 0).all() and (run["simple_regret"] >= 0).all()
-    if method == "rand":
+    if method in ("rand", "rand_once"):
         assert table[["mean", "std"]].isna().all(axis=None)
     else:
         assert np.isfinite(table[["mean", "std"]]).all(axis=None) and (table["std"] > 0).all()
@@ -86,17 +88,20 @@ def test_prior_survives_saving(method, lab, tmp_path):
     pairs = 4
     leaves = jax.tree.leaves(prior.params)
     assert leaves and all(leaf.shape[0] == pairs and np.isfinite(leaf).all() for leaf in leaves)
-    assert isinstance(prior.params, Nothing) == (method == "rand")
+    assert isinstance(prior.params, Nothing) == (method in ("rand", "rand_once"))
     priors.save(tmp_path / "p.npz", spec, [prior])
     again_spec, (again,) = priors.load(tmp_path / "p.npz")
     assert again_spec == spec
     for a, b in zip(leaves, jax.tree.leaves(again.params), strict=True):
         np.testing.assert_array_equal(a, b)
-    if method in LEARNERS:
+    if method in CLUSTERED:  # their loss is the trace of k-means
+        assert prior.loss.shape == (pairs, 50) and np.isfinite(prior.loss).all()
+    elif method in LEARNERS:
         assert prior.loss.shape == (pairs, spec["pretrain"]["steps"]) and np.isfinite(prior.loss).all()
         if method == "h_ekl":  # the same loss at every step, so it must fall
             assert (prior.loss[:, -1] < prior.loss[:, 0]).all()
-        assert len(np.unique(prior.loss[:, 0])) == pairs  # every fold and seed starts from its own weights
+        if method not in FITTED:
+            assert len(np.unique(prior.loss[:, 0])) == pairs  # every fold and seed starts from its own weights
     else:
         assert prior.loss.shape == (pairs, 0)
     assert (prior.stopped == -1).all()
@@ -112,7 +117,8 @@ def test_same_seed_same_results_other_seed_other_results(method, lab):
         np.testing.assert_array_equal(a, b)
     np.testing.assert_array_equal(first.loss, again.loss)
     assert lab.run(spec).equals(lab.table(spec))
-    if method not in ("rand", "stboh", "hgp_hand", "hgp_flat"):  # these have no random parameters
+    if method not in ("rand", "rand_once", "stboh", "hgp_hand", "hgp_flat", "gp32", *CLUSTERED, *FITTED):
+        # the others have no random parameters, or random clusters only
         apart = [
             np.abs(a - b).max()
             for a, b in zip(jax.tree.leaves(first.params), jax.tree.leaves(lab.prior(other).params), strict=True)

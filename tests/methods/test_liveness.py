@@ -21,12 +21,16 @@ REFUSED = {
 }
 NO_GP = ("maf", "mimo", "rfgp")
 HIERARCHICAL = tuple(m for m in tiny.METHODS if registry.method(m)["module"] == "methods.hierarchical")
+ELIMINATION = tuple(m for m in tiny.METHODS if registry.method(m)["module"] == "methods.pretrained_candidates")
+
+OF_CM_BO = ("methods.cluster", "methods.rgpe", "methods.cluster_target")
+OF_SOURCES = tuple(m for m in tiny.METHODS if registry.method(m)["module"] in OF_CM_BO)
 
 
 def registered(section):
-    """All (method, setting) pairs of one section; those of MAF, MIMO and RFGP, which are no GPs, and of hierarchical
-    GPs have their cases in files of their own."""
-    elsewhere = (*NO_GP, *HIERARCHICAL)
+    """All (method, setting) pairs of one section; those of MAF, MIMO and RFGP, which are no GPs, of hierarchical GPs
+    of cm-BO's methods and of elimination among priors have their cases in files of their own."""
+    elsewhere = (*NO_GP, *HIERARCHICAL, *OF_SOURCES, *ELIMINATION)
     methods = {method: registry.method(method)[section] for method in tiny.METHODS if method not in elsewhere}
     return [(method, key) for method, settings in methods.items() for key in settings]
 

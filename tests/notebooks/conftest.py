@@ -24,6 +24,7 @@ from tests import stages
 STRENGTH = {"rand": 1, "stbo": 2, "stboh": 3, "ablr": 4, "fsbo": 6, "h_nll": 12, "h_ekl": 9, "mphd": 10, "hgp_hand": 5}
 OTHER = 7  # strength of any other method
 ONLINE = {"rand": 1, "stbo_online": 2, "stboh_online": 3, "h_nll_online": 8, "h_ekl_online": 6}
+CMBO = {"rpart_3": "rpart.preproc", "rpart_6": "rpart", "svm_8": "svm"}
 PRIORS, SEEDS, ITERATIONS, POOL = 3, 2, 25, 150
 MODELS = ("simple_cnn", "max_pool_relu", "mlp")
 
@@ -108,6 +109,8 @@ def space_of(task: str) -> str:
 def names(benchmark: str) -> list[str]:
     if benchmark.startswith(("mphd", "super")):
         return [f"{space}/{i}" for space in ("seen_2", "seen_3", "other_4") for i in range(2)]
+    if benchmark.startswith("cmbo"):
+        return [f"{space}/{i}" for space in CMBO for i in range(2)]
     if benchmark == "pd1":
         return list(pd.read_csv(Path(claims.__file__).parent / "pd1_tasks.csv", comment="#")["task"])
     if benchmark == "pd1_mini":
@@ -149,6 +152,7 @@ def file_of_spaces(path: Path, benchmark: str) -> None:
         tasks[name] = Task(name, space_of(name), name, x, y, y, np.arange(30), np.zeros((0, dim)))
     folds = tuple(Fold(space, space, (f"{space}/0",), (f"{space}/1",)) for space in spaces)
     notes = {"counts": [], "flags": [], "inputs": "unit", "unseen": [space_of(names(benchmark)[-1])]}
+    notes |= {"labels": CMBO} if benchmark.startswith("cmbo") else {}
     Benchmark(benchmark, spaces, tasks, (), {"held_out": folds}, notes=notes).save(path)
 
 
@@ -201,7 +205,7 @@ def inputs(tmp_path_factory, common):
         if benchmark not in made:
             tmp = tmp_path_factory.mktemp(benchmark)
             tasks = names(benchmark)[:6]
-            several = benchmark.startswith(("mphd", "super"))
+            several = benchmark.startswith(("mphd", "super", "cmbo"))
             (file_of_spaces if several else data_file)(tmp / "data.npz", benchmark)
             data = files.digest(tmp / "data.npz")[:12]
             made[benchmark] = {"tmp": tmp, "tasks": tasks, "data": str(tmp / "data.npz"), "digest": data}

@@ -162,6 +162,26 @@ EXECUTED = [
     ("mphd_fig12", "mphd_l", {"curve", "ending", "difference"}),
     ("mphd_fig14", "super_mini", {"curve", "ending", "difference"}),
     ("mphd_x02", "mphd_l", {"curve", "ending", "difference"}),
+    ("hegpucb_tab01", "", {"algorithm"}),
+    ("hegpucb_fig01", "", {"band", "point", "outcome"}),
+    (
+        "hegpucb_fig02b",
+        "",
+        {"curve", "ending", "difference", "equal", "scale", "stuck", "wrong", "phase", "drop"},
+    ),
+    ("hegpucb_fig03", "", {"band", "function", "point", "variant"}),
+    ("hegpucb_fig04", "", {"function", "fit", "variant"}),
+    ("hegpucb_fig05", "", {"function", "fact"}),
+    ("hegpucb_fig06", "", {"mean"}),
+    ("hegpucb_x02", "", {"difference", "cell", "verdict"}),
+    ("hegpucb_x03", "", {"curve", "function", "alive"}),
+    ("hegpucb_x04", "tables", {"curve", "difference", "task"}),
+    ("cmbo_tab01", "cmbo_mini", {"space"}),
+    ("cmbo_fig01", "cmbo_mini", {"curve", "difference", "claim", "repeat"}),
+    ("cmbo_fig02", "cmbo_mini", {"rank", "solved"}),
+    ("cmbo_fig03", "cmbo_mini", {"curve", "number"}),
+    ("cmbo_x01", "", {"paper", "claim", "growth", "cost", "time", "iterations", "stability"}),
+    ("cmbo_x03", "cmbo_mini", {"curve", "ending"}),
 ]
 
 

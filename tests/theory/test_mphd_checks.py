@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from metabo import codegraph, keys, registry
-from metabo.theory import tables
-from metabo.theory.mphd import estimated
+from metabo.theory import estimated, tables
 
 SHARE = 0.02
 YES, NO = ("SUPPORTED", "ok"), ("REFUTED", "ok")

@@ -9,9 +9,9 @@ from scipy.spatial.distance import cdist, pdist
 
 from metabo.errors import NumericsError
 from metabo.gp.kernels import RADIAL
+from metabo.theory import estimated
 from metabo.theory.mphd import (
     consistency,
-    estimated,
     laplace,
     lemma1,
     lengthscales,

@@ -11,7 +11,7 @@ from metabo.errors import ConfigError
 from metabo.schema import violations
 
 ROOT = Path(__file__).parents[2]
-PAPERS = ["hyperbo", "mphd"]
+PAPERS = ["hyperbo", "mphd", "cmbo"]
 
 
 @pytest.fixture
@@ -137,6 +137,7 @@ SIZES = {
     *("pretrain.seeds", "pretrain.adam_steps", "pretrain.lbfgs_steps", "pretrain.matched_points"),
     *(f"{section}.{key}" for section in ("sweep", "crossing", "mphd") for key in ("seeds", "adam_steps")),
     *("mphd.learning_rate", "mphd.network_steps", "mphd.map_steps", "mphd.bo_seeds"),
+    *("elimination.seeds", "elimination.adam_steps", "elimination.bo_seeds"),
     *(f"benchmarks.{name}.{key}" for name in ("mphd_s", "mphd_l") for key in ("domains", "functions", "points")),
     *("sweep.lbfgs_steps", "crossing.short_adam_steps", "crossing.short_lbfgs_steps", "crossing.bo_seeds"),
     *("bo.iterations", "bo.seeds", "bo.refit_steps", "benchmarks.hpob_mini.max_points"),
@@ -148,8 +149,11 @@ SIZES = {
     *(f"online.{key}" for key in ("starts", "polish", "polish_steps")),
     *(f"collect.pd1_mini.{key}" for key in ("pilot", "matched", "unmatched")),
     *("collect.hpob_mini.shared", "collect.hpob_mini.own", "collect.hpob_mini.pool"),
+    *(f"cmbo.{key}" for key in ("adam_steps", "bo_seeds", "bo_iterations", "clusters", "restarts", "fit_steps")),
+    *(f"cmbo.{key}" for key in ("refit_steps", "locations", "grid", "tolerance", "samples")),
+    *("cmbo_first.bo_seeds", "benchmarks.cmbo_mini.spaces", "benchmarks.cmbo_mini.folds", "benchmarks.cmbo_hpob.folds"),
     "theory.share",
-    *(f"studies.{study}.{key}" for study, keys in STUDIES.items() for key in keys),
+    *(f"studies.{path}" for path in leaves(STUDIES)),
 }
 
 
@@ -180,6 +184,10 @@ def all_specs(settings: dict) -> dict[str, dict]:
         specs[f"crossing/{method}"] = config.pretrain_spec(settings, "pd1_mini", "crossed", method)
     for split in ("crossed", "crossed_candidates"):
         specs[f"crossing/bo/{split}"] = config.bo_spec(settings, "pd1_mini", split, "h_nll_short", "ei")
+    for method in ELIMINATION:
+        specs[f"elimination/{method}"] = config.pretrain_spec(settings, "pd1_mini", "held_out_tasks_2", method)
+    specs["elimination/bo"] = config.bo_spec(settings, "pd1_mini", "held_out_tasks_2", "h_nll", "ucb3")
+    specs["cmbo/first"] = config.bo_spec(settings, "cmbo_mini", "clustered_first", "cm_wss_2", "ucb3")
     for study in registry.studies():
         specs[f"study/{study}"] = config.study_spec(settings, study)
     for paper, check in CHECKS:
@@ -207,7 +215,8 @@ def changed_jobs(before: dict, after: dict) -> set[str]:
 
 
 HYPERBO, MPHD = ("hpob", "hpob_mini", "pd1", "pd1_mini", "tables"), ("mphd_l", "mphd_s", "super", "super_mini")
-BENCHMARKS = HYPERBO + MPHD
+CMBO = ("cmbo_hpob", "cmbo_mini")
+BENCHMARKS = HYPERBO + MPHD + CMBO
 CHECKS = [(paper, check) for paper in registry.papers_with_checks() for check in registry.checks(paper)]
 ADAM, LBFGS, SINGLE = ("ablr", "fsbo", "h_nll"), ("h_ekl",), ("rand", "stbo", "stboh")
 HIERARCHICAL, ACROSS = (
@@ -229,8 +238,18 @@ def reduced(sizes: str) -> set[str]:
     return {f"{sizes}/h_nll", f"{sizes}/h_ekl"}
 
 
+ELIMINATION = ("h_nll", "he_pretrained")
+CANDIDATES = {f"elimination/{method}" for method in ELIMINATION}
 CROSSED = reduced("crossing") | {"crossing/h_nll_short", "crossing/h_ekl_short"}
 CROSSED_BO = {"crossing/bo/crossed", "crossing/bo/crossed_candidates"}
+
+
+def another(path: str) -> object:
+    """Another value of a study's size: the schema has nothing to say here."""
+    value = STUDIES
+    for key in path.split("."):
+        value = value[key]
+    return [7, 77] if isinstance(value, list) else 7
 
 
 MAF = {
@@ -238,7 +257,13 @@ MAF = {
     **{"learning_rate": 0.5, "hidden": [7], "points": 7, "gp_points": 7, "gp_steps": 7},
 }
 NETWORKS = ("mimo", "rfgp")
-EVERY = (*ADAM, *LBFGS, *SINGLE, *NETWORKS, *HIERARCHICAL, "base_gp", "gp_truth", "maf")
+AMONG = ("he_pretrained", "max_pretrained", "mle_pretrained")
+CLUSTERED = ("cm_wss_wss", "cm_wss_bary", "cm_wss_jef", "cm_jef_jef", "cm_jef_wss", "cm_global", "cm_tasks")
+RANKED, REFITTED = ("rgpe", "rm_gp_ucb"), ("rgpe", "rm_gp_ucb", "gp32")
+EVERY = (
+    *(*ADAM, *LBFGS, *SINGLE, *NETWORKS, *HIERARCHICAL, *AMONG, "base_gp", "gp_truth", "maf"),
+    *(*CLUSTERED, *REFITTED, "rand_once"),
+)
 GP_ONLINE = (*LEARNED_ONLINE, *FITTED_ONLINE, "mimo_online", "rfgp_online")
 EVERY_ONLINE = (*GP_ONLINE, "rand")
 READ_BY = {
@@ -250,9 +275,12 @@ READ_BY = {
         | reduced("sweep")
         | CROSSED
         | CROSSED_BO
+        | CANDIDATES
+        | {"elimination/bo"}
         | {f"study/{study}" for study in registry.studies()}
         | {f"theory/{paper}/{check}" for paper, check in CHECKS}
-        | {f"data/{name}" for name in ("tables", "hpob", "hpob_mini", *MPHD)}
+        | {f"data/{name}" for name in ("tables", "hpob", "hpob_mini", *MPHD, *CMBO)}
+        | {"cmbo/first"}
         | ACROSS
         | {"collect/pd1_mini", "collect/hpob_mini"},
     ),
@@ -297,12 +325,28 @@ READ_BY = {
     "crossing.short_lbfgs_steps": (7, {"crossing/h_ekl_short"}),
     "crossing.bo_seeds": (7, CROSSED_BO),
     "crossing.adam_steps": (7, {"crossing/h_nll"}),
+    "elimination.seeds": (7, CANDIDATES),
+    "elimination.adam_steps": (7, {"elimination/h_nll"}),
+    "elimination.bo_seeds": (7, {"elimination/bo"}),
     "mphd.seeds": (7, jobs("pretrain", EVERY, MPHD) | ACROSS),
     "mphd.adam_steps": (77, jobs("pretrain", (*ADAM, "h_nll_online"), MPHD) | jobs("pretrain", ("base_gp",))),
     "mphd.learning_rate": (0.5, jobs("pretrain", ("base_gp",))),
     "mphd.network_steps": (77, jobs("pretrain", ("mphd",)) | ACROSS),
     "mphd.map_steps": (77, jobs("bo", HIERARCHICAL)),
     "mphd.bo_seeds": (7, jobs("bo", EVERY, MPHD)),
+    **{f"benchmarks.{b}.spaces": (["svm"], {f"data/{b}"}) for b in CMBO},
+    **{f"benchmarks.{b}.folds": (2, {f"data/{b}"}) for b in CMBO},
+    "cmbo.seeds": (7, jobs("pretrain", EVERY, CMBO)),
+    "cmbo.adam_steps": (77, jobs("pretrain", (*ADAM, "h_nll_online"), CMBO)),
+    "cmbo.bo_seeds": (7, jobs("bo", EVERY, CMBO)),
+    "cmbo.bo_iterations": (7, jobs("bo", EVERY, CMBO) | {"cmbo/first"}),
+    **{f"cmbo.{key}": (77, jobs("pretrain", CLUSTERED)) for key in ("clusters", "restarts", "locations")},
+    "cmbo.fit_steps": (77, jobs("pretrain", (*CLUSTERED, *RANKED))),
+    "cmbo.refit_steps": (77, jobs("bo", REFITTED)),
+    "cmbo.grid": (77, jobs("bo", CLUSTERED) | {"cmbo/first"}),
+    "cmbo.tolerance": (0.5, jobs("bo", CLUSTERED) | {"cmbo/first"}),
+    "cmbo.samples": (77, jobs("bo", ("rgpe",))),
+    "cmbo_first.bo_seeds": (7, {"cmbo/first"}),
     **{f"maf.{key}": (value, jobs("pretrain", ("maf",))) for key, value in MAF.items()},
     **{f"{m}.steps": (77, jobs("pretrain", (m, f"{m}_online"))) for m in NETWORKS},
     **{f"{m}.retrain_steps": (77, jobs("bo", (m,)) | online((f"{m}_online",))) for m in NETWORKS},
@@ -313,17 +357,13 @@ READ_BY = {
     },
     "rfgp.random_features": (77, jobs("pretrain", ("rfgp", "rfgp_online"))),
     "theory.share": (0.5, {f"theory/{paper}/{check}" for paper, check in CHECKS}),
-    **{
-        f"studies.{study}.{key}": ([7, 77] if isinstance(value, list) else 7, {f"study/{study}"})
-        for study, sizes in STUDIES.items()
-        for key, value in sizes.items()
-    },
-    "bo.iterations": (77, jobs("bo", EVERY) | CROSSED_BO),
+    **{f"studies.{path}": (another(path), {f"study/{path.partition('.')[0]}"}) for path in leaves(STUDIES)},
+    "bo.iterations": (77, jobs("bo", EVERY, HYPERBO + MPHD) | CROSSED_BO | {"elimination/bo"}),
     "bo.seeds": (77, jobs("bo", EVERY, HYPERBO)),
     "bo.refit_steps": (77, jobs("bo", ("stbo", "stboh")) | online(FITTED_ONLINE)),
     "methods": (
         {"h_nll": {"pretrain": {"learning_rate": 0.5}}},
-        jobs("pretrain", ("h_nll",)) | {"sweep/h_nll", "crossing/h_nll"},
+        jobs("pretrain", ("h_nll",)) | {"sweep/h_nll", "crossing/h_nll", "elimination/h_nll"},
     ),
 }
 NOT_IN_SPECS = {

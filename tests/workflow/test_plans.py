@@ -18,6 +18,12 @@ FREE = tuple(f"hyperbo_{n}" for n in (*(f"fig{n:02}" for n in (1, 2, 3, 4, 5, 6,
 MPHD_L = tuple(f"mphd_{n}" for n in ("fig07", "fig12", "x02"))
 SUPER = tuple(f"mphd_{n}" for n in ("fig03", "fig08", "fig09", "fig13", "fig14"))
 MPHD_FREE = tuple(f"mphd_{n}" for n in ("tab01", *(f"fig{n:02}" for n in (1, 2, 4, 5, 6, 10, 11)), "x01"))
+CMBO_MINI = tuple(f"cmbo_{n}" for n in ("tab01", "fig01", "fig02", "fig03", "x03"))
+CMBO_FREE = ("cmbo_x01", "cmbo_x02")
+HEGPUCB_FREE = tuple(f"hegpucb_fig0{n}" for n in (1, 2, "2b", 3, 4, 5, 6)) + tuple(
+    f"hegpucb_{n}" for n in ("tab01", "x01", "x02", "x03")
+)
+AMONG_PRIORS = ("hegpucb_x04",)
 # What the artefacts of a benchmark read; pd1 has more splits of the sweeps than pd1_mini, tables fewer.
 TABLES = {"load": 1, "pretrain": 78, "evaluate": 4, "run_bo": 136}
 PD1 = {"load": 1, "pretrain": 106, "evaluate": 4, "run_bo": 164}
@@ -28,6 +34,10 @@ SYNTHETIC = {"run_study": 5, "check_theory": 14}
 ON_MPHD_L = {"load": 1, "pretrain": 15, "run_bo": 39}
 ON_SUPER = {"load": 1, "pretrain": 13, "run_bo": 33}  # and its members
 MPHD_SYNTHETIC = {"run_study": 4, "check_theory": 12}
+ON_CMBO = {"load": 1, "pretrain": 7, "run_bo": 51}
+CMBO_SYNTHETIC = {"run_study": 1, "check_theory": 12}
+ELIMINATION = {"pretrain": 2, "run_bo": 4}
+HEGPUCB_SYNTHETIC = {"run_study": 4, "check_theory": 18}
 ARCHIVES = {"archive_pd1_mini": 1, "archive_hpob_mini": 1}
 
 
@@ -48,6 +58,8 @@ HYPERBO = total(
     *(once((*OFFLINE, *ONLINE, *DESCRIBED, *WIDE, *FREE)), once(("hyperbo_x02",), "hpob_mini")),
 )
 MPHD = total(ON_MPHD_L, ON_SUPER, MPHD_SYNTHETIC, once((*MPHD_L, *SUPER, *MPHD_FREE)))
+CMBO = total(ON_CMBO, CMBO_SYNTHETIC, once((*CMBO_MINI, *CMBO_FREE)))
+HEGPUCB = total(ELIMINATION, HEGPUCB_SYNTHETIC, once((*HEGPUCB_FREE, *AMONG_PRIORS)))
 
 
 def plan(output: str) -> dict[str, int]:
@@ -60,22 +72,33 @@ def plan(output: str) -> dict[str, int]:
 
 # What each target makes under config.yaml alone.
 TARGETS = {
-    "all": total(HYPERBO, MPHD, {"load": 1, "all": 1}),  # and `tables` as a member
+    "all": total(HYPERBO, MPHD, CMBO, HEGPUCB, {"load": 1, "all": 1}),  # and `tables` as a member
     "hyperbo": HYPERBO | {"hyperbo": 1},
     "mphd": total(MPHD, ARCHIVES, {"load": 3, "mphd": 1}),
+    "cmbo": total(CMBO, {"archive_hpob_mini": 1, "cmbo": 1}),
+    "hegpucb": total(HEGPUCB, {"archive_pd1_mini": 1, "load": 1, "hegpucb": 1}),
+    "cmbo_hpob": {**ON_CMBO, **once(CMBO_MINI, "cmbo_hpob"), "download_hpob": 1, "cmbo_hpob": 1},
     "super": {**ON_SUPER, "load": 3, **once(SUPER, "super"), "download_pd1": 1, "download_hpob": 1, "super": 1},
     "mphd_fig07": {"load": 1, "pretrain": 15, "run_bo": 15, "mphd_fig07": 1},
-    "pd1_mini": {**MINI, **once((*OFFLINE, *ONLINE, *DESCRIBED)), "pd1_mini": 1},
+    "pd1_mini": {**total(MINI, ELIMINATION), **once((*OFFLINE, *ONLINE, *DESCRIBED, *AMONG_PRIORS)), "pd1_mini": 1},
     "hpob_mini": {**HPOB_MINI, **once(WIDE), "hyperbo_x02_hpob_mini": 1, "hpob_mini": 1},
-    "tables": {**TABLES, **once((*OFFLINE, "hyperbo_x02"), "tables"), "tables": 1},
-    "pd1": {**PD1, **once((*OFFLINE, *DESCRIBED), "pd1"), "download_pd1": 1, "pd1": 1},
+    "tables": {**total(TABLES, ELIMINATION), **once((*OFFLINE, "hyperbo_x02", *AMONG_PRIORS), "tables"), "tables": 1},
+    "pd1": {
+        **total(PD1, ELIMINATION),
+        **once((*OFFLINE, *DESCRIBED, *AMONG_PRIORS), "pd1"),
+        "download_pd1": 1,
+        "pd1": 1,
+    },
     "hpob": {**HPOB, **once((*WIDE, "hyperbo_x02"), "hpob"), "download_hpob": 1, "hpob": 1},
     "hyperbo_fig08": {"archive_pd1_mini": 1, "load": 1, "pretrain": 10, "run_bo": 10, "hyperbo_fig08": 1},
     "hyperbo_fig14": {"archive_pd1_mini": 1, "load": 1, "pretrain": 3, "run_online": 3, "hyperbo_fig14": 1},
     "hyperbo_tab03": {"archive_pd1_mini": 1, "load": 1, "hyperbo_tab03": 1},
     "hyperbo_tab06": {"archive_pd1_mini": 1, "load": 1, "pretrain": 4, "evaluate": 4, "hyperbo_tab06": 1},
-    "priors": {**ARCHIVES, "load": 5, "pretrain": 136, "priors": 1},
-    "trajectories": total(MINI, HPOB_MINI, ON_MPHD_L, ON_SUPER, {"load": 1, "trajectories": 1, "evaluate": -7}),
+    "priors": {**ARCHIVES, "load": 6, "pretrain": 145, "priors": 1},
+    "trajectories": total(
+        *(MINI, HPOB_MINI, ON_MPHD_L, ON_SUPER, ON_CMBO, ELIMINATION),
+        {"load": 1, "trajectories": 1, "evaluate": -7},
+    ),
 }
 
 
@@ -112,15 +135,18 @@ def test_a_target_makes_what_it_needs_and_no_more(jobs, target):
     ("arguments", "expected"),
     [
         (["--configfile", "config/smoke.yaml"],
-         total(TABLES, SYNTHETIC, once((*OFFLINE, *FREE, "hyperbo_x02")), MPHD, ARCHIVES,
+         total(TABLES, SYNTHETIC, once((*OFFLINE, *FREE, "hyperbo_x02")), MPHD, CMBO, HEGPUCB, ARCHIVES,
                {"load": 2, "pretrain": -2, "all": 1})),
         (["--config", "run={papers: [hyperbo], benchmarks: [tables]}"],
          {**TABLES, **SYNTHETIC, **once((*OFFLINE, *FREE, "hyperbo_x02")), "all": 1}),
         (
             ["--configfile", "config/paper.yaml"],
             total(
-                MINI, PD1, HPOB, SYNTHETIC, MPHD, once((*OFFLINE, *ONLINE, *DESCRIBED, *WIDE, *FREE)),
+                MINI, PD1, HPOB, SYNTHETIC, MPHD, CMBO_SYNTHETIC, HEGPUCB_SYNTHETIC,
+                once((*OFFLINE, *ONLINE, *DESCRIBED, *WIDE, *FREE)),
                 once((*OFFLINE, *DESCRIBED), "pd1"),
+                *(ON_CMBO, once(CMBO_MINI), once((*CMBO_FREE, *HEGPUCB_FREE))),
+                *(ELIMINATION, once(AMONG_PRIORS), ELIMINATION, once(AMONG_PRIORS, "pd1")),
                 {"hyperbo_x02_hpob": 1, "download_pd1": 1, "download_hpob": 1, "all": 1},
                 {"pretrain": -15},  # a sweep has the sizes of the main figures there
             ),

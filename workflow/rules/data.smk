@@ -19,6 +19,12 @@ def archive_file(benchmark):
     return f".cache/archives/{row['file']}" if row else []
 
 
+def collected_file(benchmark):
+    """Return the archive of a benchmark that is read from a collection, its own or that of another one."""
+    source = registry.benchmark(benchmark).get("archive_of", benchmark)
+    return collected_archive(source) if source in COLLECTED else []
+
+
 def member_files(benchmark):
     """Return the benchmarks that a benchmark is made of."""
     return [f"{OUT}/data/{member}.npz" for member in registry.benchmark(benchmark).get("members", [])]
@@ -54,7 +60,7 @@ rule load:
     input:
         # ancient: the pinned checksum says whether a downloaded archive is new, not its clock
         archive=ancient(lambda w: archive_file(w.benchmark)),
-        collected=lambda w: collected_archive(w.benchmark) if w.benchmark in COLLECTED else [],
+        collected=lambda w: collected_file(w.benchmark),
         members=lambda w: member_files(w.benchmark),
         code=lambda w: code("data", {"benchmark": w.benchmark}),
     output:

@@ -114,10 +114,13 @@ def optimise(
     module = registry.policy_module(spec["method"])
     listed = entries(benchmark, prior, spec["seeds"])
     names = list(dict.fromkeys(entry.task for entry in listed))
-    pools = {n: candidates(benchmark, benchmark.tasks[n], spec.get("candidates", "all")) for n in names}
+    which, seed = spec.get("candidates", "all"), spec["seed"]
+    pools = {n: candidates(benchmark, benchmark.tasks[n], which, seed) for n in names}
     tasks = [benchmark.tasks[name] for name in names]
     none = np.zeros(0, dtype=np.int64)
-    starts = [benchmark.initial[e.task][e.seed] if e.task in benchmark.initial else none for e in listed]
+    given = [benchmark.initial[e.task][e.seed] if e.task in benchmark.initial else none for e in listed]
+    # Rows of a task are not positions in its pool where the pool is a part of them.
+    starts = [np.searchsorted(pools[e.task], rows) for e, rows in zip(listed, given, strict=True)]
     runs = Runs(
         policy=jnp.asarray([prior.pair(e.fold, e.prior_seed) for e in listed]),
         task=jnp.asarray([names.index(e.task) for e in listed]),
@@ -141,9 +144,11 @@ def unsound(table: pd.DataFrame) -> int:
     bad = table[~table["ok"]]
     if len(bad) > UNSOUND_SHARE * len(table):
         first = bad.iloc[0][[*results.RUN, "iteration"]].to_dict()
+        usual = f"change learning rate or steps (config key 'methods.{first['method']}')"
+        advice = getattr(registry.policy_module(first["method"]), "ADVICE", usual)
         raise NumericsError(
             f"{len(bad)} of {len(table)} steps have no finite posterior or fit, the first: {first}; look at the "
-            f"sidecar of its priors, and change learning rate or steps (config key 'methods.{first['method']}')"
+            f"sidecar of its priors, and {advice}"
         )
     return len(bad)
 

@@ -81,13 +81,13 @@ def load(name: str, settings: dict[str, Any], archive: Path | None) -> Benchmark
         raise ConfigError(f"benchmarks.{name}.spaces is empty; choose from {', '.join(valid)}")
     if archive is None:
         raise DataError(f"benchmark '{name}' needs its archive in HPO-B's format; run its download or collection first")
-    parsed = read_members(archive, (*FILES.values(), INITIAL), partial(_parse, archive))
+    parsed = read_members(archive, (*FILES.values(), INITIAL), partial(parse, archive))
     meta = {split: parsed[FILES[split]] for split in SPLITS}
     spaces, tasks, initial, folds = {}, {}, {}, []
     for space in ids:
         spaces[space] = _search_space(archive, meta, space)
-        train = {f"{space}/{t}": _task(space, t, table) for t, table in meta["train"][space].items()}
-        test = {f"{space}/{t}": _task(space, t, table) for t, table in meta["test"][space].items()}
+        train = {f"{space}/{t}": as_task(space, t, table) for t, table in meta["train"][space].items()}
+        test = {f"{space}/{t}": as_task(space, t, table) for t, table in meta["test"][space].items()}
         if both := sorted(train.keys() & test.keys()):
             raise DataError(f"{archive}: tasks {both} are in meta-train and in meta-test")
         tasks |= {t: _subsample(task, chosen["max_points"], seed) for t, task in train.items()} | test
@@ -99,8 +99,10 @@ def load(name: str, settings: dict[str, Any], archive: Path | None) -> Benchmark
     return Benchmark(name, spaces, tasks, (), {"held_out": tuple(folds)}, initial, notes)
 
 
-def _parse(archive: Path, member: str, stream: BufferedIOBase) -> Any:
-    """Parse one member into arrays at once, so that only one member's Python lists are alive at a time."""
+def parse(archive: Path, member: str, stream: BufferedIOBase) -> Any:
+    """Parse one member into arrays at once, so that only one member's Python lists are alive at a time.
+
+    Raises DataError for a member that is not in HPO-B's format."""
     try:
         data = json.load(stream)
         if member.endswith(INITIAL):
@@ -138,7 +140,8 @@ def _search_space(archive: Path, meta: dict[str, Meta], space: str) -> SearchSpa
     return SearchSpace(space, tuple(Parameter(f"x{i}", "linear", 0.0, 1.0) for i in range(first.x.shape[1])))
 
 
-def _task(space: str, task: str, table: Table) -> Task:
+def as_task(space: str, task: str, table: Table) -> Task:
+    """Return a stored table as a task of its finite rows. Raises DataError if there are none."""
     rows = np.flatnonzero(np.isfinite(table.y) & np.isfinite(table.x).all(axis=1))
     if not len(rows):
         raise DataError(f"{table.where}: none of its {len(table.y)} rows is finite; repair the archive")

@@ -31,6 +31,7 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
     sets = training_sets_of(benchmark, trained_from) if uses_past else [None] * len(trained)
     if getattr(registry.policy_module(spec["method"]), "WIDENS", False):
         trained = [priors.widened(prior, trained_from, benchmark.width) for prior in trained]
+        sets = [past and past.widened() for past in sets]
     tables = [optimise(benchmark, prior, spec, chunk, past) for prior, past in zip(trained, sets, strict=True)]
     table = pd.concat(tables, ignore_index=True)
     bad = unsound(table)

@@ -34,8 +34,9 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
     priors.save(args.out, spec, trained)
     for remark in remarks:
         print(remark, flush=True)
-    summaries = [priors.summary(prior) for prior in trained]
-    return {"seeds": list(range(spec["seeds"])), "training": summaries, "remarks": remarks}
+    told = getattr(module, "report", lambda prior: {})  # what else a person should know of these priors
+    training = [priors.summary(prior) | told(prior) for prior in trained]
+    return {"seeds": list(range(spec["seeds"])), "training": training, "remarks": remarks}
 
 
 def _fits(path: str | None, spec: dict[str, Any], sets: list[Any]) -> list[Any]:

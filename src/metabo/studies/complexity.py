@@ -4,7 +4,6 @@ Times are CPU times, the lowest of several repeats on one core (waiting for a co
 compiled program reserves for intermediate results: exact, without a clock. `metabo.studies.scaling` fits the exponents.
 """
 
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -20,14 +19,13 @@ from threadpoolctl import threadpool_limits
 from metabo.gp.model import GP, build
 from metabo.gp.objectives import Moments, ekl_training, nll, sample_moments
 from metabo.keys import stream
+from metabo.studies.clock import seconds
 from metabo.studies.tables import Frames
 
 STUDIES = {"complexity": {"alone": True}}
 """`alone`: it measures time, so the workflow runs no other job beside it."""
 
 MODEL = {"mean": "constant", "kernel": "squared_exponential", "features": []}
-SHORTEST = 0.02
-"""Seconds that one repeat lasts at least: shorter work is called several times."""
 STEP = 1e-9
 """Length of a gradient step: the work does not depend on it."""
 
@@ -96,21 +94,6 @@ def epoch(loss: Callable, gp: GP, batches: tuple) -> GP:
         return jax.tree.map(lambda p, g: p - STEP * g, gp, jax.grad(loss)(gp, *batch)), None
 
     return jax.lax.scan(step, gp, batches)[0]
-
-
-def seconds(work: Callable[[], Any], repeats: int, shortest: float = SHORTEST) -> float:
-    """Return the lowest CPU time of one call of `work`, after one call that is not timed."""
-    jax.block_until_ready(work())
-    started = time.process_time()
-    jax.block_until_ready(work())
-    calls = max(1, int(shortest / max(time.process_time() - started, 1e-9)))
-    times = []
-    for _ in range(repeats):
-        started = time.process_time()
-        for _ in range(calls):
-            jax.block_until_ready(work())
-        times.append((time.process_time() - started) / calls)
-    return min(times)
 
 
 def memory(function: Callable, *arguments: Any) -> float:

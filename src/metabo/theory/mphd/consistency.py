@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Array, Key
 from scipy.spatial.distance import pdist
 
+from metabo.theory.estimated import rate, spread, within
 from metabo.theory.mphd import lengthscales, scoring
-from metabo.theory.mphd.estimated import rate, spread, within
 from metabo.theory.mphd.lengthscales import POINTS, SPACING, counts, covariances, grid, scatters, spaced, table
 from metabo.theory.records import Record, cell, control, part, statement
 from metabo.theory.replicates import generator, runs

@@ -9,7 +9,7 @@ from jaxtyping import Array, Key
 from scipy import stats
 
 from metabo.hyperprior import gamma_log_density
-from metabo.theory.mphd.estimated import mean, rate, within
+from metabo.theory.estimated import mean, rate, within
 from metabo.theory.mphd.lengthscales import (
     HIGH,
     LOW,

@@ -8,8 +8,8 @@ from jaxtyping import Array, Float, Key
 from scipy import stats
 
 from metabo.hyperprior import Hyperprior, Parameters, gamma_log_density, map_loss, to_gp
+from metabo.theory.estimated import rate, within
 from metabo.theory.mphd import likelihood
-from metabo.theory.mphd.estimated import rate, within
 from metabo.theory.mphd.lengthscales import (
     POINTS,
     TIE,

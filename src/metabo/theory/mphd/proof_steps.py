@@ -13,7 +13,7 @@ from metabo.gp.kernels import Stationary
 from metabo.gp.linalg import JITTER
 from metabo.gp.means import Zero
 from metabo.gp.model import GP
-from metabo.theory.mphd.estimated import rate, within
+from metabo.theory.estimated import rate, within
 from metabo.theory.mphd.lengthscales import NOISE, POINTS, covariances, grid, spaced
 from metabo.theory.records import Record, cell, control, part, statement
 from metabo.theory.replicates import generator, replicate, runs

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Array, Key
 from scipy import stats
 
-from metabo.theory.mphd.estimated import Estimate, within
+from metabo.theory.estimated import Estimate, within
 from metabo.theory.mphd.lengthscales import counts, losses, minimise, table
 from metabo.theory.records import Record, cell, control, part, statement
 from metabo.theory.replicates import generator, runs

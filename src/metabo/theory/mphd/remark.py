@@ -8,7 +8,7 @@ from jaxtyping import Array, Key
 from scipy import special, stats
 
 from metabo.hyperprior import fit_gamma, fit_normal
-from metabo.theory.mphd.estimated import QUANTILE, Estimate, product, rate, within
+from metabo.theory.estimated import QUANTILE, Estimate, product, rate, within
 from metabo.theory.records import Record, cell, control, part, statement
 from metabo.theory.replicates import generator, runs
 from metabo.theory.verdicts import ALPHA, ENOUGH, identity

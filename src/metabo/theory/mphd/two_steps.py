@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from metabo.hyperprior import fit_gamma
-from metabo.theory.mphd.estimated import mean, rate, within
+from metabo.theory.estimated import mean, rate, within
 from metabo.theory.mphd.lengthscales import (
     NOISE,
     POINTS,
