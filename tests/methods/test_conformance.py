@@ -17,6 +17,8 @@ METHODS = [m for m in EVERY if not {"across_spaces", "needs_truth"} & set(regist
 LEARNERS = [method for method in METHODS if registry.method(method)["pretrain"]]
 CLUSTERED = [m for m in METHODS if registry.method(m)["module"] == "methods.cluster"]
 FITTED = [m for m in METHODS if registry.method(m)["module"] == "methods.rgpe"]  # GPs of the sources, without weights
+# These begin where their prior is best; what is random is the start of k-means, which two tasks do not need.
+WITHOUT_CHANCE = [*CLUSTERED, "rm_gp_ucb"]
 PAPER = ["rand", "stbo", "stboh", "ablr", "fsbo", "h_nll", "h_ekl"]  # hyperbo §7.2
 QUICK = ["rand", "h_nll", "h_ekl"]  # in the fast set where a test compiles a lot
 TESTED = {"a": 14, "flat": 8, "point": 1}  # the test tasks and their candidates
@@ -126,7 +128,8 @@ def test_same_seed_same_results_other_seed_other_results(method, lab):
         assert max(apart) > (1e-3 if method != "base_gp" else 0)  # base_gp: mini-batches only are random
     runs, others = lab.table(spec), lab.table(other)
     on_a = runs["task"] == "a"
-    assert (runs.loc[on_a, "candidate"] != others.loc[on_a, "candidate"]).any()
+    apart = (runs.loc[on_a, "candidate"] != others.loc[on_a, "candidate"]).any()
+    assert apart != (method in WITHOUT_CHANCE)
 
 
 @pytest.mark.parametrize("method", ["rand", "h_nll"])
