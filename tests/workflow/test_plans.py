@@ -29,6 +29,8 @@ ON_MPHD_L = {"load": 1, "pretrain": 15, "run_bo": 39}
 ON_SUPER = {"load": 1, "pretrain": 13, "run_bo": 33}  # and its members
 MPHD_SYNTHETIC = {"run_study": 4, "check_theory": 12}
 ARCHIVES = {"archive_pd1_mini": 1, "archive_hpob_mini": 1}
+WHOLE = {"judge_claims": 2, "all": 1}
+"""A whole run also judges the claims, of each paper in a job."""
 
 
 def once(names: tuple[str, ...], benchmark: str = "") -> dict[str, int]:
@@ -61,7 +63,7 @@ def plan(output: str) -> dict[str, int]:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ([], total(HYPERBO, MPHD, {"load": 1, "all": 1})),  # and `tables` as a member
+        ([], total(HYPERBO, MPHD, WHOLE, {"load": 1})),  # and `tables` as a member
         (["hyperbo"], HYPERBO | {"hyperbo": 1}),
         (["mphd"], total(MPHD, ARCHIVES, {"load": 3, "mphd": 1})),
         (["super"], {**ON_SUPER, "load": 3, **once(SUPER, "super"), "download_pd1": 1, "download_hpob": 1, "super": 1}),
@@ -70,9 +72,9 @@ def plan(output: str) -> dict[str, int]:
         (["hpob_mini"], {**HPOB_MINI, **once(WIDE), "hyperbo_x02_hpob_mini": 1, "hpob_mini": 1}),
         (["--configfile", "config/smoke.yaml"],
          total(TABLES, SYNTHETIC, once((*OFFLINE, *FREE, "hyperbo_x02")), MPHD, ARCHIVES,
-               {"load": 2, "pretrain": -2, "all": 1})),
+               WHOLE, {"load": 2, "pretrain": -2})),
         (["--config", "run={papers: [hyperbo], benchmarks: [tables]}"],
-         {**TABLES, **SYNTHETIC, **once((*OFFLINE, *FREE, "hyperbo_x02")), "all": 1}),
+         {**TABLES, **SYNTHETIC, **once((*OFFLINE, *FREE, "hyperbo_x02")), "judge_claims": 1, "all": 1}),
         (["tables"], {**TABLES, **once((*OFFLINE, "hyperbo_x02"), "tables"), "tables": 1}),
         (["pd1"], {**PD1, **once((*OFFLINE, *DESCRIBED), "pd1"), "download_pd1": 1, "pd1": 1}),
         (["hpob"], {**HPOB, **once((*WIDE, "hyperbo_x02"), "hpob"), "download_hpob": 1, "hpob": 1}),
@@ -88,7 +90,7 @@ def plan(output: str) -> dict[str, int]:
             total(
                 MINI, PD1, HPOB, SYNTHETIC, MPHD, once((*OFFLINE, *ONLINE, *DESCRIBED, *WIDE, *FREE)),
                 once((*OFFLINE, *DESCRIBED), "pd1"),
-                {"hyperbo_x02_hpob": 1, "download_pd1": 1, "download_hpob": 1, "all": 1},
+                WHOLE, {"hyperbo_x02_hpob": 1, "download_pd1": 1, "download_hpob": 1},
                 {"pretrain": -15},  # a sweep has the sizes of the main figures there
             ),
         ),

@@ -8,7 +8,7 @@ import pandas as pd
 from metabo.catalogue import Artefact
 from metabo.claims import checks
 from metabo.claims.evidence import SYNTHETIC, gather
-from metabo.claims.sheet import Claim, Test
+from metabo.claims.sheet import Claim, ClaimTest
 from metabo.claims.verdicts import UNTESTABLE, Finding, counted, share, tally, untestable, worst
 
 COLUMNS = (
@@ -45,7 +45,7 @@ def judge(claims: Sequence[Claim], made: Iterable[Artefact], root: Path) -> tupl
     return pd.DataFrame(rows, columns=list(COLUMNS)), read
 
 
-def places(test: Test, artefacts: Iterable[Place]) -> list[Place]:
+def places(test: ClaimTest, artefacts: Iterable[Place]) -> list[Place]:
     """Return where a test can be made: the benchmarks of its artefact that this run has and that it is meant for."""
     return [(id, on) for id, on in artefacts if id == test.artefact and (not test.benchmarks or on in test.benchmarks)]
 

@@ -14,7 +14,7 @@ SCHEMA = Path("workflow/schemas/claims.yaml")
 
 
 @dataclass(frozen=True)
-class Test:
+class ClaimTest:
     """A check of one artefact, on all its benchmarks or only on `benchmarks`."""
 
     artefact: str
@@ -35,7 +35,7 @@ class Claim:
     statement: str
     section: str
     printed: str
-    tests: tuple[Test, ...] = ()
+    tests: tuple[ClaimTest, ...] = ()
     untestable: str = ""
     pooled: float | None = None
 
@@ -73,7 +73,7 @@ def load(paper: str, root: Path = Path()) -> list[Claim]:
 
 def _claim(id: str, paper: str, entry: dict[str, Any]) -> Claim:
     tests = tuple(
-        Test(t["artefact"], t["check"], t.get("arguments", {}), tuple(t.get("benchmarks", [])))
+        ClaimTest(t["artefact"], t["check"], t.get("arguments", {}), tuple(t.get("benchmarks", [])))
         for t in entry.get("tests", [])
     )
     return Claim(

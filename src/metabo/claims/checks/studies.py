@@ -69,12 +69,13 @@ def nearest_share(evidence: Evidence, least: float) -> Finding:
 
 def exponents(evidence: Evidence) -> Finding:
     """CNT: every fitted exponent that has an accepted range lies in it."""
-    rows = evidence.table("exponent").dropna(subset=["agrees"])
+    rows = evidence.table("exponent").dropna(subset=["lowest", "highest"])
     found = []
     for row in rows.itertuples():
         said = f"{row.model.upper()} {row.kind}, {row.metric} against {row.parameter}: exponent "
         said += f"{interval(row.slope, row.low, row.high)}, accepted {row.lowest:g} to {row.highest:g}"
-        found.append(Finding(counted(row.agrees == 1), said, row.slope, row.low, row.high, "exponent"))
+        inside = row.lowest <= row.slope <= row.highest
+        found.append(Finding(counted(inside), said, row.slope, row.low, row.high, "exponent"))
     return together(found, "exponents")
 
 

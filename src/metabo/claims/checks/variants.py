@@ -126,7 +126,7 @@ def falls_with_size(evidence: Evidence, panel: str, metric: str, mean: str) -> F
     listed = ", ".join(f"{layers} {value:.3g}" for layers, value in values.items())
     said = f"{metric} regret, {panel}, {mean} mean: {listed}"
     change = float(values.iloc[-1] - values.iloc[0])
-    return Finding(counted(values.is_monotonic_decreasing), said, change, unit="regret")
+    return Finding(counted(bool((values.diff()[1:] < 0).all())), said, change, unit="regret")
 
 
 def _wide(evidence: Evidence, panel: str, metric: str) -> pd.DataFrame | None:
