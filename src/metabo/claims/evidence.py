@@ -24,7 +24,7 @@ class Evidence:
     """The tables of one artefact on one benchmark (`benchmark`; SYNTHETIC for none).
 
     `sources` gives a function without arguments for each of KINDS that there is; `parameters` are the artefact's own
-    (catalogue), such as the regret that it shows.
+    (catalogue), such as the regret that it shows (papers after HyperBO: the normalised one).
     """
 
     def __init__(
@@ -127,7 +127,8 @@ def gather(artefact: Artefact, root: Path) -> tuple[Evidence, dict[str, list[Pat
         "theory": lambda: theory.read(texts["theory"]),
     }
     sources = {kind: load[kind] for kind in files}
-    return Evidence(artefact.benchmark or SYNTHETIC, sources, artefact.entry.get("parameters")), files
+    shown = {} if artefact.entry["paper"] == "hyperbo" else {"regret": "normalised_regret"}
+    return Evidence(artefact.benchmark or SYNTHETIC, sources, shown | artefact.entry.get("parameters", {})), files
 
 
 def _csv(path: Path) -> pd.DataFrame:
