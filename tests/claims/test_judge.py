@@ -84,6 +84,11 @@ def test_pooled_claims_count_over_their_tests():
     assert judge.summary(claim(pooled=0.5), [Finding(WEAK, "", 1.0)]).verdict == UNTESTABLE
 
 
+def test_a_table_that_the_notebook_left_out_is_not_testable(results):
+    table, _ = judge.judge([claim(ClaimTest("hyperbo_fig03", "inside_box"))], MADE, results)
+    assert table["verdict"].tolist() == [UNTESTABLE] and "no table 'range'; it holds differ" in table.iloc[0].said
+
+
 def test_a_missing_file_stops(results):
     (results / "hyperbo" / "hyperbo_fig03" / "data.csv").unlink()
     with pytest.raises(DataError, match=r"hyperbo_fig03/data.csv: no such table; make it"):

@@ -20,6 +20,10 @@ SYNTHETIC = "synthetic"
 """What an artefact without a benchmark is on."""
 
 
+class NoTable(DataError):
+    """The artefact's data.csv lacks a table: at a small scale its notebook may have nothing to put there."""
+
+
 class Evidence:
     """The tables of one artefact on one benchmark (`benchmark`; SYNTHETIC for none).
 
@@ -83,7 +87,7 @@ class Evidence:
     def table(self, name: str) -> pd.DataFrame:
         """Return one named table of data.csv (a copy), a column per key and per quantity.
 
-        Raises DataError if there is none of that name.
+        Raises NoTable if there is none of that name.
         """
         if name not in self._tables:
             self._tables[name] = self._wide(name)
@@ -93,7 +97,7 @@ class Evidence:
         rows = self.data[self.data["table"] == name]
         if rows.empty:
             held = ", ".join(dict.fromkeys(self.data["table"]))
-            raise DataError(f"data.csv of benchmark '{self.benchmark}': no table '{name}'; it holds {held}")
+            raise NoTable(f"data.csv of benchmark '{self.benchmark}': no table '{name}'; it holds {held}")
         keys = [column for column in rows if column not in _NOT_KEYS and rows[column].notna().any()]
         filled = rows.assign(**{key: _filled(rows[key]) for key in keys})
         quantities = list(dict.fromkeys(rows["quantity"]))

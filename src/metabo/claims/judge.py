@@ -7,7 +7,7 @@ import pandas as pd
 
 from metabo.catalogue import Artefact
 from metabo.claims import checks
-from metabo.claims.evidence import SYNTHETIC, gather
+from metabo.claims.evidence import SYNTHETIC, Evidence, NoTable, gather
 from metabo.claims.sheet import Claim, ClaimTest
 from metabo.claims.verdicts import UNTESTABLE, Finding, counted, share, tally, untestable, worst
 
@@ -40,9 +40,16 @@ def judge(claims: Sequence[Claim], made: Iterable[Artefact], root: Path) -> tupl
         read["/".join(filter(None, place))] = [str(path) for paths in files.values() for path in paths]
         for (id, number), (test, found) in tests.items():
             if place in found:
-                findings[id, number, evidence.benchmark] = checks.run(test.check, evidence, test.arguments)
+                findings[id, number, evidence.benchmark] = _found(test, evidence)
     rows = [row for claim in claims for row in _rows(claim, tests, findings)]
     return pd.DataFrame(rows, columns=list(COLUMNS)), read
+
+
+def _found(test: ClaimTest, evidence: Evidence) -> Finding:
+    try:
+        return checks.run(test.check, evidence, test.arguments)
+    except NoTable as error:
+        return untestable(str(error))
 
 
 def places(test: ClaimTest, artefacts: Iterable[Place]) -> list[Place]:
