@@ -7,12 +7,13 @@ from metabo.claims.verdicts import FAILED, REPLICATED, UNTESTABLE, WEAK
 from metabo.errors import ConfigError, DataError
 from tests.claims.cases_across import ACROSS, spaces
 from tests.claims.cases_bo import BO
+from tests.claims.cases_clusters import CLUSTERS, ELIMINATION
 from tests.claims.cases_studies import STUDIES, infeasible, theory
 from tests.claims.cases_sweeps import SWEEPS, endings
 from tests.claims.cases_tables import TABLES, pearsons, speedups
 from tests.claims.made import bo, numbers, over
 
-CASES = BO | TABLES | SWEEPS | STUDIES | ACROSS
+CASES = BO | TABLES | SWEEPS | STUDIES | ACROSS | CLUSTERS | ELIMINATION
 
 
 def test_every_check_has_a_case():

@@ -12,6 +12,8 @@ from metabo.errors import ConfigError
 
 ROOT = Path(__file__).parents[2]
 SHEETS = {
+    "cmbo": [f"B{n}" for n in range(1, 23)],
+    "hegpucb": [f"G{n}" for n in range(1, 21)],
     "hyperbo": [f"C{n:02}" for n in range(1, 79)],
     "mphd": [f"M{n}" for n in range(1, 32)],
 }
