@@ -20,6 +20,7 @@ def smoke():
 def run(stage: str, spec: dict, out: Path, *options: str) -> Path:
     """Run a stage and return the file that it wrote; one that exists, or that another worker makes now, is not made
     again."""
+    out.parent.mkdir(parents=True, exist_ok=True)
     with out.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not out.exists():

@@ -55,6 +55,24 @@ class Artefact:
         """(method, split) of the tables of online tuning it reads, on this benchmark."""
         return [(run.text, run.split) for run in self._runs("online")]
 
+    @property
+    def place(self) -> str:
+        """Its folder below results/{scale}."""
+        return "/".join(filter(None, (self.entry["paper"], self.benchmark, self.id)))
+
+    @property
+    def files(self) -> dict[str, list[str]]:
+        """Tables that it reads, as paths below results/{scale}, by the parameter of the notebook that names them."""
+        inputs, paper, on = self.inputs, self.entry["paper"], self.benchmark
+        paths = {
+            "trajectories": [f"bo/{on}/{split}/{method}-{acq}.parquet" for method, acq, split in self.trajectories],
+            "evaluations": [f"evaluation/{on}/{split}/{method}.parquet" for method, split in self.evaluations],
+            "online": [f"online/{on}/{split}/{method}.parquet" for method, split in self.online],
+            "theory": [f"theory/{paper}/{check}.json" for check in inputs.get("theory", [])],
+            "studies": [f"studies/{study}.parquet" for study in inputs.get("studies", [])],
+        }
+        return {kind: found for kind, found in paths.items() if kind in inputs}
+
     def _runs(self, kind: str) -> list["Run"]:
         """Expand "text" over the artefact's splits and "text@split" to that one; drop what the benchmark has not."""
         runs = []

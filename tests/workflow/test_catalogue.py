@@ -40,6 +40,17 @@ def test_an_artefact_of_online_tuning_reads_tables_of_its_split():
     assert figure.trajectories == [] and figure.evaluations == []
 
 
+def test_an_artefact_says_where_its_files_are():
+    figure, theory = artefact("hyperbo_fig10"), artefact("mphd_x01")
+    assert (figure.place, theory.place) == ("hyperbo/pd1_mini/hyperbo_fig10", "mphd/mphd_x01")
+    assert list(figure.files) == ["trajectories", "evaluations"] and list(theory.files) == ["theory"]
+    assert figure.files["trajectories"][0] == "bo/pd1_mini/held_out/ablr-pi.parquet"
+    assert figure.files["evaluations"][-1] == "evaluation/pd1_mini/held_out/h_ekl.parquet"
+    assert theory.files["theory"][0] == "theory/mphd/equation3.json"
+    assert artefact("hyperbo_fig14").files["online"][0] == "online/pd1_mini/others/stboh_online.parquet"
+    assert artefact("hyperbo_fig03").files == {"studies": ["studies/landscapes.parquet"]}
+
+
 def test_an_artefact_without_inputs_reads_the_benchmark_only():
     table = artefact("hyperbo_tab03")
     assert table.inputs == {} and table.splits == []

@@ -2,25 +2,14 @@
 # benchmark.
 
 
-def place(artefact):
-    return "/".join(filter(None, (artefact.entry["paper"], artefact.benchmark, artefact.id)))
-
-
 def artefact_files(artefact):
     names = ("notebook.ipynb", "figure.pdf", "figure.png", "data.csv", "provenance.json")
-    return [f"{OUT}/{place(artefact)}/{name}" for name in names]
+    return [f"{OUT}/{artefact.place}/{name}" for name in names]
 
 
 def input_files(artefact):
     """Return the tables that the notebook reads, by the parameter that names them."""
-    kinds = {
-        "trajectories": trajectory_files,
-        "evaluations": evaluation_files,
-        "online": online_files,
-        "theory": theory_files,
-        "studies": study_files,
-    }
-    return {kind: files(artefact) for kind, files in kinds.items() if kind in artefact.inputs}
+    return {kind: table_files(artefact, kind) for kind in artefact.files}
 
 
 def data_file(artefact):
@@ -39,7 +28,7 @@ def notebook_parameters(artefact):
         **({"benchmark": artefact.benchmark, "data": data_file(artefact)[0]} if artefact.benchmark else {}),
         **chosen,
         **input_files(artefact),
-        "out": f"{OUT}/{place(artefact)}",
+        "out": f"{OUT}/{artefact.place}",
         **artefact.entry.get("parameters", {}),
     }
 
@@ -78,10 +67,10 @@ for artefact in ARTEFACTS:
         output:
             **dict(zip(("notebook", "pdf", "png", "csv", "meta"), artefact_files(artefact))),
         log:
-            text=f"{OUT}/logs/{place(artefact)}.log",
-            notebook=f"{OUT}/logs/{place(artefact)}.ipynb",
+            text=f"{OUT}/logs/{artefact.place}.log",
+            notebook=f"{OUT}/logs/{artefact.place}.ipynb",
         benchmark:
-            f"{OUT}/benchmarks/{place(artefact)}.tsv"
+            f"{OUT}/benchmarks/{artefact.place}.tsv"
         threads: 1
         resources:
             gpu=0,
@@ -91,7 +80,7 @@ for artefact in ARTEFACTS:
             methods=constant(canonical(artefact_methods(artefact))),
             data=lambda w, input: f"--in-data {input.data}" if input.data else "",
         message:
-            f"make {artefact.name}: {OUT}/{place(artefact)}"
+            f"make {artefact.name}: {OUT}/{artefact.place}"
         shell:
             "python -m metabo.stages.notebook --spec {params.spec:q} --in-template {input.template}"
             " --in-tables {input.tables} {params.data} --out {output.notebook} --sidecar {output.meta}"

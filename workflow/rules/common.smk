@@ -73,25 +73,9 @@ def prior_files(artefact):
     return sorted({prior_file(artefact.benchmark, split, method) for method, split in pairs})
 
 
-def trajectory_files(artefact):
-    runs = artefact.trajectories
-    return [f"{OUT}/bo/{artefact.benchmark}/{split}/{method}-{acq}.parquet" for method, acq, split in runs]
-
-
-def evaluation_files(artefact):
-    return [f"{OUT}/evaluation/{artefact.benchmark}/{split}/{method}.parquet" for method, split in artefact.evaluations]
-
-
-def online_files(artefact):
-    return [f"{OUT}/online/{artefact.benchmark}/{split}/{method}.parquet" for method, split in artefact.online]
-
-
-def theory_files(artefact):
-    return [f"{OUT}/theory/{artefact.entry['paper']}/{check}.json" for check in artefact.inputs.get("theory", [])]
-
-
-def study_files(artefact):
-    return [f"{OUT}/studies/{study}.parquet" for study in artefact.inputs.get("studies", [])]
+def table_files(artefact, *kinds):
+    """Return the tables of some kinds (trajectories, evaluations, ...) that an artefact reads."""
+    return [f"{OUT}/{path}" for kind in kinds for path in artefact.files.get(kind, [])]
 
 
 def start_run():

@@ -1,0 +1,242 @@
+"""Cases of checks of cm-BO and HE-GP-UCB, as in `cases_bo`; methods of HyperBO stand in for those of cm-BO."""
+
+import pandas as pd
+
+from metabo.claims.evidence import Evidence
+from tests.claims.made import bo, either, numbers, over
+
+
+def panels(good, **last):
+    """Curves in one panel that fall from 1 at iteration 10 to these last values at 50."""
+    rows = []
+    for method, end in last.items():
+        for t in range(1, 51):
+            rows.append({"panel": "ei", "method": f"{method}-ei", "iteration": t, "mean": 1 - (1 - end) * t / 50})
+    return [{**row, "low": row["mean"] - 0.01, "high": row["mean"] + 0.01} for row in rows]
+
+
+def banded(good, table, levels):
+    keys = {"group": "a", "acquisition": "pooled"}
+    return numbers(
+        **{
+            table: [
+                {**keys, "method": method, "iteration": t, "mean": v, "low": v - 0.05, "high": v + 0.05}
+                for method, v in levels.items()
+                for t in (30, 40, 50)
+            ]
+        }
+    )
+
+
+def growth(slope, tasks):
+    return numbers(
+        growth=[
+            {"kind": "query", "measure": "cm_jef_jef", "parameter": "tasks", "slope": slope},
+            {"kind": "query", "measure": "rgpe", "parameter": "tasks", "slope": tasks},
+            {"kind": "query_distance", "measure": "jeffreys", "parameter": "clusters", "slope": slope + 0.9},
+        ]
+    )
+
+
+def lost(good):
+    table = over("measure", measure=["jeffreys", "wasserstein"], lost=[5, either(good, 0, 7)], of=[10, 10])
+    ratios = {
+        "claim": "B12",
+        "comparison": "iteration of k-means, W2 over Jeffreys",
+        "low": 1.5,
+        "high": 5.0,
+        "holds": 1.0,
+    }
+    return numbers(stability=[{**row, "term": 0, "x": 100} for row in table], claim=[{**ratios, "value": 2.0}])
+
+
+def areas(good):
+    gap = either(good, -0.2, 0.1)
+    row = {"reference": "rand-ei", "method": "h_nll-ei", "panel": "ei", "difference": -0.1, "low": -0.2, "high": 0.0}
+    return numbers(difference=[{**row, "area": gap, "area_low": gap - 0.05, "area_high": gap + 0.05, "better": 1}])
+
+
+def cluster_numbers(good):
+    rows = over("count", count=[1, 2, 3, 4, 5, 6], better=[0, 1, 1, 1, either(good, 1, 0), 0])
+    return numbers(number=[{**row, "panel": "h_nll", "method": f"v{row['count']}", "last": 0.1} for row in rows])
+
+
+def spaces(good):
+    row = {"space": "4796", "inputs": 3, "stated_inputs": 3, "stated_tasks": 44, "splits": 5}
+    row |= {"tasks": either(good, 44, 43), "targets": either(good, 22, 44)}
+    return numbers("cmbo_hpob", space=[row])
+
+
+CLUSTERS = {
+    "as_ranged": lambda good: (
+        numbers(
+            claim=[
+                {"claim": "B15", "comparison": "first iteration", "panel": "ei", "value": 12.0, "holds": 1.0},
+                {"claim": "B15", "comparison": "first iteration", "panel": "pi", "value": 30.0, "holds": float(good)},
+                {"claim": "B5", "comparison": "gain", "panel": "pi", "value": 0.5, "holds": 0.0},
+            ]
+        ),
+        {"claim": "B15"},
+    ),
+    "wins_most": lambda good: (
+        bo(
+            {"regret": "normalised_regret"},
+            h_nll=0.1,
+            ablr=either(good, 0.2, 0.6),
+            rand=0.5,
+            fsbo=either(good, 0.4, 0.05),
+        ),
+        {"variants": ["h_nll", "ablr"], "others": ["fsbo", "rand"]},
+    ),
+    "larger_area": lambda good: (areas(good), {"method": "rand", "than": ["h_nll"]}),
+    "small_gain": lambda good: (
+        numbers(curve=panels(good, h_nll=either(good, 0.95, 0.5), ablr=0.1, fsbo=0.2)),
+        {"method": "h_nll", "variants": ["ablr", "fsbo"], "start": 20, "most": 0.1},
+    ),
+    "best_areas": lambda good: (
+        numbers(curve=panels(good, h_nll=0.1, ablr=either(good, 0.2, 0.5), fsbo=0.4)),
+        {"methods": ["ablr", "h_nll"], "among": ["h_nll", "ablr", "fsbo"]},
+    ),
+    "falls_every_decade": lambda good: (
+        numbers(curve=panels(good, h_nll=either(good, 0.5, 1.0))),
+        {"methods": ["h_nll", "ablr"]},
+    ),
+    "best_in_band": lambda good: (
+        banded(good, "rank", {"h_nll": 1.5, "ablr": either(good, 2.0, 3.5), "rand": 3.0}),
+        {"table": "rank", "group": "a", "methods": ["h_nll", "ablr"], "within": [30, 50]},
+    ),
+    "fewer_solved": lambda good: (
+        banded(good, "solved", {"h_nll": 0.4, "ablr": either(good, 0.6, 0.3)}),
+        {"method": "h_nll", "than": ["ablr"], "groups": ["a", "b"]},
+    ),
+    "more_clusters_help": lambda good: (cluster_numbers(good), {"least": 4}),
+    "index_agrees": lambda good: (
+        numbers(
+            correlation=[{"panel": "h_nll", "measure": "jeffreys", "spearman": either(good, 0.99, -0.3), "size": 5}]
+        ),
+        {},
+    ),
+    "run_count": lambda good: (spaces(good), {"stated": 900, "repetitions": 8}),
+    "table_of_spaces": lambda good: (spaces(good), {}),
+    "negative_transfer": lambda good: (
+        bo({"regret": "normalised_regret"}, stbo=0.3, h_nll=0.1, ablr=either(good, 0.4, 0.2)),
+        {"single": "stbo", "meta": ["h_nll", "ablr"]},
+    ),
+    "more_stable": lambda good: (lost(good), {}),
+    "grows_with_tasks": lambda good: (
+        growth(0.1, either(good, 1.0, 0.3)),
+        {"flat": ["cm_jef_jef"], "linear": ["rgpe"]},
+    ),
+    "weak_growth": lambda good: (growth(either(good, 0.1, 0.9), 1.0), {"kind": "query_distance", "most": 1.2}),
+}
+
+
+def study(good, **tables):
+    """Runs of the study, HE-GP-UCB (0.1) against MLE, and tables of data.csv."""
+    level = {"he_gp_ucb": 0.1, "mle": either(good, 0.5, 0.05)}
+    rows = [
+        {
+            "problem": "mean",
+            "profile": "plain",
+            "method": m,
+            "seed": s,
+            "iteration": t,
+            "simple": v,
+            "cumulative": t * v,
+        }
+        for m, base in level.items()
+        for s in range(6)
+        for t in (1, 2)
+        for v in [base * (1 + 0.01 * s)]
+    ]
+    frame = pd.DataFrame(rows)
+    data = numbers(**tables).data
+    return Evidence("synthetic", {"studies": lambda: {"hegpucb_runs": {"run": frame}}, "data": lambda: data})
+
+
+def beside(good, iteration=50):
+    gap = either(good, -1.0, 0.5)
+    row = {"panel": "lengthscale", "kind": "plain", "reference": "he_gp_ucb", "method": "mle", "iteration": iteration}
+    return [
+        {**row, "measure": m, "difference": gap, "low": gap - 0.2, "high": gap + 0.2} for m in ("cumulative", "simple")
+    ]
+
+
+def wrong(good):
+    row = {"panel": "period", "kind": "plain"}
+    settled = {"he_gp_ucb": 5.0, "mle": either(good, 20.0, 2.0), "uniform": 9.0}
+    right = {"he_gp_ucb": 1.0, "mle": either(good, 0.7, 1.0), "uniform": 0.9}
+    return [
+        {
+            **row,
+            "method": m,
+            "wrong": either(good, 0.1, 0.6) if m == "he_gp_ucb" else 0.5,
+            "settled": s,
+            "recovered": right[m],
+        }
+        for m, s in settled.items()
+    ]
+
+
+def fits(good):
+    rows = over("component", component=[0, 1], period=[either(good, 0.25, 0.5), 1.0], one=[0.0, 1.0])
+    return numbers(fit=[{**row, "scale": 0.1 * (2 - row["component"])} for row in rows])
+
+
+def drops(good):
+    row = {"panel": "mean", "kind": "plain", "dropped": 50, "likeliest": either(good, 2, 0), "runs": 50}
+    return numbers(drop=[{**row, "true": either(good, 5, 6)}])
+
+
+ELIMINATION = {
+    "seeds_order": lambda good: (
+        study(good),
+        {"problem": "mean", "lower": ["he_gp_ucb"], "than": ["mle"], "measures": ["cumulative", "simple"]},
+    ),
+    "beats_somewhere": lambda good: (numbers(difference=beside(good)), {"other": "mle"}),
+    "nearly_equal": lambda good: (
+        numbers(
+            equal=[
+                {"measure": "simple", "he_gp_ucb": 0.1, "a_gp_ucb": 0.1, "mle": 0.5, "apart": either(good, 0.1, 0.3)}
+            ]
+        ),
+        {},
+    ),
+    "chosen_lengthscales": lambda good: (
+        numbers(
+            scale=over(
+                "method",
+                method=["mle", "he_gp_ucb", "he_gp_ucb"],
+                iteration=[1, 1, 40],
+                median=[0.7, either(good, 0.3, 0.5), 1.0],
+            )
+        ),
+        {"until": 10, "mle": 0.5, "ours": 0.4},
+    ),
+    "stuck": lambda good: (
+        numbers(stuck=over("method", method=["mle", "he_gp_ucb"], fraction=[either(good, 0.7, 0.2), 0.0])),
+        {"method": "mle"},
+    ),
+    "fewer_wrong": lambda good: (numbers(wrong=wrong(good)), {"problem": "period", "than": "mle"}),
+    "settles_sooner": lambda good: (numbers(wrong=wrong(good)), {"problem": "period", "than": ["mle", "expected_ucb"]}),
+    "recovers_less": lambda good: (numbers(wrong=wrong(good)), {"problems": ["period", "decomposition"]}),
+    "catch_up": lambda good: (
+        numbers(phase=beside(not good) + beside(False, 15)),
+        {"others": ["mle"]},
+    ),
+    "fitted_periods": lambda good: (fits(good), {"pieces": [0.25], "whole": 1.0}),
+    "not_additive": lambda good: (
+        numbers(fact=[{"kind": "mode", "value": 1.0, "mixed": 3.0, "third": either(good, 0.0, 0.1)}]),
+        {},
+    ),
+    "kept": lambda good: (drops(good), {"delta": 0.1}),
+    "likeliest_dropped": lambda good: (drops(good), {}),
+    "protocol": lambda good: (
+        numbers(
+            ending=[
+                {"panel": "mean", "method": "mle", "measure": "simple", "iteration": 100, "runs": either(good, 50, 5)}
+            ]
+        ),
+        {"runs": {"mean": 50}, "iterations": {"mean": 100}},
+    ),
+}

@@ -1,0 +1,45 @@
+# Artefacts -> verdicts (results/{scale}/claims/{paper}.csv): every claim of a paper, judged on what this run made.
+SHEETS = "src/metabo/claims"
+JUDGED = [paper for paper in config["run"]["papers"] if Path(f"{SHEETS}/{paper}.yaml").is_file()]
+
+
+def judged(paper):
+    """Return the artefacts of this run on which claims of a paper are tested."""
+    return [a for a in ENABLED if a.entry["paper"] == paper and a.entry.get("claims")]
+
+
+rule judge_claims:
+    input:
+        sheet=SHEETS + "/{paper}.yaml",
+        catalogue="workflow/catalogue.yaml",
+        schema="workflow/schemas/claims.yaml",
+        data=lambda w: [f"{OUT}/{a.place}/data.csv" for a in judged(w.paper)],
+        tables=lambda w: sorted({path for a in judged(w.paper) for path in table_files(a, *a.files)}),
+        code=lambda w: code("claims", {}),
+    output:
+        table=OUT + "/claims/{paper}.csv",
+        meta=OUT + "/claims/{paper}.json",
+    log:
+        OUT + "/logs/claims/{paper}.log",
+    benchmark:
+        OUT + "/benchmarks/claims/{paper}.tsv"
+    wildcard_constraints:
+        paper="|".join(JUDGED) or "none",
+    threads: 1
+    resources:
+        gpu=0,
+        mem_mb=4000,
+    params:
+        spec=lambda w: canonical(
+            {"paper": w.paper, "results": OUT, "artefacts": [[a.id, a.benchmark] for a in judged(w.paper)]}
+        ),
+    message:
+        "judge the claims of {wildcards.paper}"
+    shell:
+        "python -m metabo.stages.claims --spec {params.spec:q} --in-sheet {input.sheet} --in-catalogue {input.catalogue}"
+        " --in-data {input.data} --out {output.table} --threads {threads} > {log} 2>&1"
+
+
+rule claims:
+    input:
+        expand(f"{OUT}/claims/{{paper}}.csv", paper=JUDGED),
