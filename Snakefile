@@ -1,5 +1,5 @@
-# metabo: data -> prior -> trajectories -> artefacts. Targets: all, a paper, a benchmark, an artefact id, priors,
-# trajectories. `snakemake --cores 2 hyperbo_fig08` makes one figure and what it needs.
+# metabo: data -> prior -> trajectories -> artefacts -> report. Targets: all, a paper, a benchmark, an artefact id, priors,
+# trajectories, report. `snakemake --cores 2 hyperbo_fig08` makes one figure and what it needs.
 import os
 import sys
 from pathlib import Path
@@ -27,6 +27,7 @@ include: "workflow/rules/online.smk"
 include: "workflow/rules/studies.smk"
 include: "workflow/rules/theory.smk"
 include: "workflow/rules/artefacts.smk"
+include: "workflow/rules/report.smk"
 
 
 onstart:
@@ -37,6 +38,7 @@ rule all:
     default_target: True
     input:
         [artefact_files(a) for a in ENABLED],
+        rules.report.output,
 
 
 # a paper: its artefacts on the benchmarks of config run.benchmarks; a benchmark: all its artefacts
