@@ -29,6 +29,7 @@ ON_MPHD_L = {"load": 1, "pretrain": 15, "run_bo": 39}
 ON_SUPER = {"load": 1, "pretrain": 13, "run_bo": 33}  # and its members
 MPHD_SYNTHETIC = {"run_study": 4, "check_theory": 12}
 ARCHIVES = {"archive_pd1_mini": 1, "archive_hpob_mini": 1}
+REPORT = {"pages_hyperbo": 1, "report": 1}
 
 
 def once(names: tuple[str, ...], benchmark: str = "") -> dict[str, int]:
@@ -60,7 +61,8 @@ def plan(output: str) -> dict[str, int]:
 
 # What each target makes under config.yaml alone.
 TARGETS = {
-    "all": total(HYPERBO, MPHD, {"load": 1, "all": 1}),  # and `tables` as a member
+    "all": total(HYPERBO, MPHD, REPORT, {"load": 1, "pages_mphd": 1, "all": 1}),  # and `tables` as a member
+    "report": total(HYPERBO, MPHD, REPORT, {"load": 1, "pages_mphd": 1}),
     "hyperbo": HYPERBO | {"hyperbo": 1},
     "mphd": total(MPHD, ARCHIVES, {"load": 3, "mphd": 1}),
     "super": {**ON_SUPER, "load": 3, **once(SUPER, "super"), "download_pd1": 1, "download_hpob": 1, "super": 1},
@@ -113,14 +115,15 @@ def test_a_target_makes_what_it_needs_and_no_more(jobs, target):
     [
         (["--configfile", "config/smoke.yaml"],
          total(TABLES, SYNTHETIC, once((*OFFLINE, *FREE, "hyperbo_x02")), MPHD, ARCHIVES,
-               {"load": 2, "pretrain": -2, "all": 1})),
+               REPORT, {"load": 2, "pretrain": -2, "pages_mphd": 1, "all": 1})),
         (["--config", "run={papers: [hyperbo], benchmarks: [tables]}"],
-         {**TABLES, **SYNTHETIC, **once((*OFFLINE, *FREE, "hyperbo_x02")), "all": 1}),
+         {**TABLES, **SYNTHETIC, **once((*OFFLINE, *FREE, "hyperbo_x02")), **REPORT, "all": 1}),
         (
             ["--configfile", "config/paper.yaml"],
             total(
                 MINI, PD1, HPOB, SYNTHETIC, MPHD, once((*OFFLINE, *ONLINE, *DESCRIBED, *WIDE, *FREE)),
                 once((*OFFLINE, *DESCRIBED), "pd1"),
+                REPORT, {"pages_mphd": 1},
                 {"hyperbo_x02_hpob": 1, "download_pd1": 1, "download_hpob": 1, "all": 1},
                 {"pretrain": -15},  # a sweep has the sizes of the main figures there
             ),
@@ -203,7 +206,19 @@ def test_jobs_use_this_checkout_and_this_python(project, snakemake):
 
 
 def test_make_targets_exist():
-    targets = ["reproduce", "smoke", "paper", "test", "test-fast", "lint", "benchmark", "clean", "install", "lock"]
+    targets = [
+        "reproduce",
+        "smoke",
+        "paper",
+        "test",
+        "test-fast",
+        "browser",
+        "lint",
+        "benchmark",
+        "clean",
+        "install",
+        "lock",
+    ]
     done = subprocess.run(
         ["make", "-n", "-B", *targets], cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True
     )

@@ -3,6 +3,7 @@ SHOWN = {}
 for artefact in ENABLED:
     SHOWN.setdefault(artefact.entry["paper"], []).append(artefact)
 TEMPLATES = relative(sorted(Path(SOURCE, "metabo/report").glob("templates/*")))
+OF_NOTEBOOKS = [path for path in TEMPLATES if Path(path).name.startswith(("base.", "style.", "common.", "notebook."))]
 
 
 def made(artefacts, name):
@@ -26,7 +27,7 @@ for paper, shown in SHOWN.items():
             f"pages_{paper}"
         input:
             notebooks=made(shown, "notebook.ipynb"),
-            templates=TEMPLATES,
+            templates=OF_NOTEBOOKS,
             code=code("pages", {}),
         output:
             pages=made(shown, "notebook.html"),

@@ -1,1 +1,1 @@
-"""The report page of a run: what is gathered (`jobs`, `scorecard`, `gallery`), how it is shown (`page`, `notebooks`)."""
+"""The report page: what is gathered (`jobs`, `scorecard`, `gallery`), how it is shown (`page`, `notebooks`)."""

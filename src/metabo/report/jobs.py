@@ -33,6 +33,9 @@ RULES = {
 }
 """Stage: name of its rule, and what a job does."""
 
+MADE = ("results", ".cache")
+"""Folders whose files are made by jobs."""
+
 
 @dataclass(frozen=True)
 class Job:
@@ -70,8 +73,10 @@ def read(sidecar: str | Path) -> dict[str, Any]:
 
 
 def sidecar_of(result: str | Path) -> Path | None:
-    """Return the sidecar of a result file, None if there is none (a notebook template, a downloaded file)."""
+    """Return the sidecar of a result file, None if there is none (a notebook template, a table of the package)."""
     path = Path(result)
+    if path.parts[0] not in MADE:
+        return None
     plain = path.with_name(path.name.partition(".")[0])  # archives end in .tar.gz
     own = "figure", "data", "notebook"  # an artefact's files share provenance.json
     names = [path.with_suffix(".meta.json")] if path.suffix == ".json" else [plain.with_suffix(".json")]
@@ -137,7 +142,9 @@ def environment(jobs: Iterable[Job]) -> dict[str, Any]:
     commits = Counter(_commit(record.get("git") or {}) for record in records)
     devices = {_device(record["device"], record.get("x64")) for record in records if record.get("device")}
     return {
-        "versions": {name: sorted({r["versions"][name] for r in records if name in r["versions"]}) for name in packages},
+        "versions": {
+            name: sorted({r["versions"][name] for r in records if name in r["versions"]}) for name in packages
+        },
         "platforms": sorted({record.get("platform", "unknown") for record in records}),
         "devices": sorted(devices),
         "commits": commits.most_common(),

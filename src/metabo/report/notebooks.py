@@ -8,7 +8,7 @@ from nbconvert import HTMLExporter
 from pygments.formatters import HtmlFormatter
 
 from metabo.errors import DataError
-from metabo.report.page import templates
+from metabo.report.html import templates
 
 LIGHT, DARK = "default", "github-dark"
 """Styles of highlighted code."""

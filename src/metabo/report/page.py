@@ -1,59 +1,17 @@
-"""The report page: templates of this package (package data) filled with what was gathered. Links are relative."""
+"""The report page: the templates filled with what was gathered. Links are relative."""
 
 from collections import Counter
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
 from metabo.errors import unknown
 from metabo.report import jobs, scorecard
+from metabo.report.html import duration, templates
 from metabo.report.jobs import Job
 from metabo.schema import read_yaml
 
 PAPERS = Path(__file__).with_name("papers.yaml")
-
-
-@cache
-def templates() -> jinja2.Environment:
-    """Return the environment of the templates: HTML is escaped, an undefined name is an error."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("metabo.report"),
-        autoescape=jinja2.select_autoescape(enabled_extensions=("j2",)),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"duration": duration, "moment": moment, "mebibytes": mebibytes, "slug": slug}
-    environment.filters["ours"] = scorecard.ours
-    return environment
-
-
-def duration(seconds: float) -> str:
-    """Write seconds for a reader: "0.8 s", "34 s", "12 min 3 s", "1 h 5 min"."""
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
-
-
-def moment(time: str) -> str:
-    """Write a time of a sidecar (ISO 8601, in UTC) for a reader: "2026-11-21 20:54 UTC"; "" if none."""
-    return f"{time[:10]} {time[11:16]} UTC" if time else ""
-
-
-def mebibytes(number: float) -> str:
-    """Write bytes as MiB, "–" for none."""
-    return f"{number / 2**20:,.0f} MiB" if number else "–"
-
-
-def slug(text: str) -> str:
-    """Return a name for CSS classes: "not replicated" is "not-replicated"."""
-    return "-".join(text.lower().split())
 
 
 def about(papers: list[str]) -> dict[str, dict[str, str]]:
@@ -97,7 +55,9 @@ def summary_lines(papers: list[str], claims: list[scorecard.Claim], made: Mappin
     lines.append(f"{len(made)} jobs took {duration(sum(row['seconds'] for row in rows))} in all:")
     for row in rows:
         longest = f"longest {duration(row['longest_s'])}: {row['longest']}"
-        lines.append(f"{row['share']:7.1%}  {duration(row['seconds']):>14}  {row['rule']} ({row['jobs']} jobs, {longest})")
+        lines.append(
+            f"{row['share']:7.1%}  {duration(row['seconds']):>14}  {row['rule']} ({row['jobs']} jobs, {longest})"
+        )
     return lines
 
 
@@ -125,6 +85,7 @@ def index(
         claims=claims,
         verdict_of={claim.anchor: claim.whole["verdict"] for claim in claims},
         shown=shown,
+        ours=scorecard.ours,
         artefacts=artefacts,
         benchmarks=list(dict.fromkeys(a["benchmark"] for a in artefacts if a["benchmark"])),
         theory=theory,
