@@ -72,8 +72,8 @@ rule report:
         spec=constant(canonical({"scale": config["scale"], "papers": list(SHOWN), "names": names(ENABLED)})),
         claims=lambda w, input: f"--in-claims {input.claims}" if input.claims else "",
     message:
-        f"write {OUT}/index.html; where the time went, rule by rule: {OUT}/logs/report.log"
+        f"write {OUT}/index.html and say where the time went, rule by rule"
     shell:
         "python -m metabo.stages.report --spec {params.spec:q} --in-artefacts {input.artefacts} --in-pages {input.pages}"
         " {params.claims} --in-catalogue {input.catalogue} --out {output.page} --out-scorecard {output.scorecard}"
-        " --threads {threads} > {log} 2>&1"
+        " --threads {threads} 2>&1 | tee {log}"

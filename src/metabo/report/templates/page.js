@@ -22,7 +22,7 @@
   };
   for (const form of forms) {
     form.hidden = false;
-    form.addEventListener("input", () => apply(form));
+    for (const change of ["input", "change"]) form.addEventListener(change, () => apply(form));
     form.addEventListener("submit", (event) => event.preventDefault());
     form.addEventListener("reset", () => setTimeout(() => apply(form)));
     apply(form);
