@@ -188,15 +188,17 @@ class TestSmokeRun:
         kept = project / "results/smoke/logs/hyperbo/tables/hyperbo_fig09.ipynb"
         assert "planted" in kept.read_text() and "Traceback" in kept.read_text()
 
-    def test_the_report_and_snakemakes_own_are_made_of_the_artefacts(self, killed_and_resumed, snakemake):
+    def test_the_report_and_snakemakes_own_are_made_of_the_artefacts(self, killed_and_resumed, snakemake, tmp_path):
         project = killed_and_resumed[0]
         path = project / "workflow/catalogue.yaml"
         original = path.read_text()
         entries = {id: entry for id, entry in yaml.safe_load(original).items() if id in (*ARTEFACTS, *SYNTHETIC)}
         path.write_text(yaml.safe_dump(entries))
+        alone = tmp_path / "alone.yaml"
+        alone.write_text("run: {papers: [hyperbo]}\n")
         try:
-            status, output = snakemake(project, "report", *SMOKE)
-            again = snakemake(project, "report", *SMOKE)[1]
+            status, output = snakemake(project, "report", *SMOKE, str(alone))
+            again = snakemake(project, "report", *SMOKE, str(alone))[1]
         finally:
             path.write_text(original)
         assert status == 0, output
