@@ -28,7 +28,7 @@ RULES = {
     "study": ("run_study", "synthetic studies"),
     "theory": ("check_theory", "checks of the theory"),
     "notebook": ("artefacts", "execute the notebook of a figure or table"),
-    "claims": ("check_claims", "decide the claims of a paper"),
+    "claims": ("judge_claims", "judge the claims of a paper"),
     "pages": ("pages", "notebooks as HTML"),
 }
 """Stage: name of its rule, and what a job does."""
