@@ -4,7 +4,7 @@ CORES ?= $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
 BIN := .venv/bin
 READY := .venv/.installed
 
-.PHONY: reproduce smoke paper test test-fast lint benchmark clean install lock
+.PHONY: reproduce smoke paper test test-fast browser lint benchmark clean install lock
 
 reproduce: install  ## every artefact of config.yaml, into results/laptop
 	$(BIN)/snakemake --cores $(CORES)
@@ -15,11 +15,16 @@ smoke: install  ## offline figures on `tables`, synthetic studies and theory at 
 paper: install  ## the published sizes on the papers' archives (downloads; days on two cores)
 	$(BIN)/snakemake --cores $(CORES) --configfile config/paper.yaml
 
-test: install
+test: install browser
 	$(BIN)/python -m pytest -q -n $(CORES) --dist loadscope --no-loadscope-reorder
 
 test-fast: install  ## without the tests marked slow
 	$(BIN)/python -m pytest -q -n $(CORES) --dist loadscope --no-loadscope-reorder -m "not slow"
+
+browser:  ## Debian's Chromium and its driver, for the test of the report page; where it cannot be had that test is skipped
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null \
+	|| { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null; } \
+	|| echo "browser: chromium and chromium-driver could not be installed (that needs apt and root)"
 
 lint: install
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/snakefmt --check Snakefile workflow

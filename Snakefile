@@ -1,5 +1,5 @@
-# metabo: data -> prior -> trajectories -> artefacts -> verdicts. Targets: all, a paper, a benchmark, an artefact id,
-# priors, trajectories, claims. `snakemake --cores 2 hyperbo_fig08` makes one figure and what it needs.
+# metabo: data -> prior -> trajectories -> artefacts -> verdicts -> report. Targets: all, a paper, a benchmark, an artefact
+# id, priors, trajectories, claims, report. `snakemake --cores 2 hyperbo_fig08` makes one figure and what it needs.
 import os
 import sys
 from pathlib import Path
@@ -28,6 +28,7 @@ include: "workflow/rules/studies.smk"
 include: "workflow/rules/theory.smk"
 include: "workflow/rules/artefacts.smk"
 include: "workflow/rules/claims.smk"
+include: "workflow/rules/report.smk"
 
 
 onstart:
@@ -38,7 +39,7 @@ rule all:
     default_target: True
     input:
         [artefact_files(a) for a in ENABLED],
-        rules.claims.input,
+        rules.report.output,
 
 
 # a paper: its artefacts on the benchmarks of config run.benchmarks; a benchmark: all its artefacts

@@ -39,8 +39,10 @@ CMBO_SYNTHETIC = {"run_study": 1, "check_theory": 12}
 ELIMINATION = {"pretrain": 2, "run_bo": 4}
 HEGPUCB_SYNTHETIC = {"run_study": 4, "check_theory": 18}
 ARCHIVES = {"archive_pd1_mini": 1, "archive_hpob_mini": 1}
-WHOLE = {"judge_claims": 4, "all": 1}
-"""A whole run also judges the claims, of each paper in a job."""
+PAPERS = ("hyperbo", "mphd", "cmbo", "hegpucb")
+REPORT = {"judge_claims": 4, **{f"pages_{paper}": 1 for paper in PAPERS}, "report": 1}
+WHOLE = REPORT | {"all": 1}
+"""A whole run also judges the claims, of each paper in a job, and shows all on a page."""
 
 
 def once(names: tuple[str, ...], benchmark: str = "") -> dict[str, int]:
@@ -75,6 +77,7 @@ def plan(output: str) -> dict[str, int]:
 # What each target makes under config.yaml alone.
 TARGETS = {
     "all": total(HYPERBO, MPHD, CMBO, HEGPUCB, WHOLE, {"load": 1}),  # and `tables` as a member
+    "report": total(HYPERBO, MPHD, CMBO, HEGPUCB, REPORT, {"load": 1}),
     "hyperbo": HYPERBO | {"hyperbo": 1},
     "mphd": total(MPHD, ARCHIVES, {"load": 3, "mphd": 1}),
     "cmbo": total(CMBO, {"archive_hpob_mini": 1, "cmbo": 1}),
@@ -140,7 +143,8 @@ def test_a_target_makes_what_it_needs_and_no_more(jobs, target):
          total(TABLES, SYNTHETIC, once((*OFFLINE, *FREE, "hyperbo_x02")), MPHD, CMBO, HEGPUCB, ARCHIVES,
                WHOLE, {"load": 2, "pretrain": -2})),
         (["--config", "run={papers: [hyperbo], benchmarks: [tables]}"],
-         {**TABLES, **SYNTHETIC, **once((*OFFLINE, *FREE, "hyperbo_x02")), "judge_claims": 1, "all": 1}),
+         {**TABLES, **SYNTHETIC, **once((*OFFLINE, *FREE, "hyperbo_x02")),
+          "judge_claims": 1, "pages_hyperbo": 1, "report": 1, "all": 1}),
         (
             ["--configfile", "config/paper.yaml"],
             total(
@@ -231,7 +235,7 @@ def test_jobs_use_this_checkout_and_this_python(project, snakemake):
 
 
 def test_make_targets_exist():
-    targets = ["reproduce", "smoke", "paper", "test", "test-fast", "lint", "benchmark", "clean", "install", "lock"]
+    targets = ["reproduce", "smoke", "paper", "test", "test-fast", "browser", "lint", "benchmark", "clean", "lock"]
     done = subprocess.run(
         ["make", "-n", "-B", *targets], cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True
     )

@@ -9,6 +9,7 @@ import shutil
 import signal
 import threading
 import time
+import zipfile
 from pathlib import Path
 
 import pandas as pd
@@ -186,6 +187,32 @@ class TestSmokeRun:
         assert status != 0 and "ValueError: planted" in output
         kept = project / "results/smoke/logs/hyperbo/tables/hyperbo_fig09.ipynb"
         assert "planted" in kept.read_text() and "Traceback" in kept.read_text()
+
+    def test_the_report_and_snakemakes_own_are_made_of_the_artefacts(self, killed_and_resumed, snakemake, tmp_path):
+        project = killed_and_resumed[0]
+        path = project / "workflow/catalogue.yaml"
+        original = path.read_text()
+        entries = {id: entry for id, entry in yaml.safe_load(original).items() if id in (*ARTEFACTS, *SYNTHETIC)}
+        path.write_text(yaml.safe_dump(entries))
+        alone = tmp_path / "alone.yaml"
+        alone.write_text("run: {papers: [hyperbo]}\n")
+        try:
+            status, output = snakemake(project, "report", *SMOKE, str(alone))
+            again = snakemake(project, "report", *SMOKE, str(alone))[1]
+        finally:
+            path.write_text(original)
+        assert status == 0, output
+        assert {"pages_hyperbo", "report"} <= set(re.findall(r"^(\w+) +1 *$", output, re.M))
+        assert "Nothing to be done" in again
+        page = (project / "results/smoke/index.html").read_text()
+        assert all(f'id="{name}"' in page for name in entries)
+        assert (project / FIGURE / "notebook.html").is_file() and (project / "results/smoke/scorecard.csv").is_file()
+        assert "run_bo" in (project / "results/smoke/logs/report.log").read_text()
+        status, output = snakemake(project, "--report", "report.zip", *SMOKE, "--", "hyperbo_fig08")
+        assert status == 0, output
+        with zipfile.ZipFile(project / "report.zip") as report:
+            shown = report.read("report/report.html").decode()
+        assert entries["hyperbo_fig08"]["caption"].split(":")[0] in shown and "<strong>Regret curves.</strong>" in shown
 
 
 class TestOnline:

@@ -1,5 +1,6 @@
 # Trajectories, evaluations, online tuning -> tables and figures. One named rule per artefact of the catalogue and
 # benchmark.
+import re
 
 
 def artefact_files(artefact):
@@ -45,6 +46,22 @@ def artefact_methods(artefact):
     return {method: registry.method(method) for method in sorted(methods)}
 
 
+def reported(artefact):
+    """Return its files by the names of the rule's outputs, the figure marked for `snakemake --report`."""
+    files = dict(zip(("notebook", "pdf", "png", "csv", "meta"), artefact_files(artefact)))
+    labels = {"artefact": artefact.name, "title": artefact.entry["title"]}
+    place = {"category": artefact.entry["paper"], "subcategory": artefact.benchmark or "no benchmark"}
+    return files | {"png": report(files["png"], caption="../report/artefact.rst", labels=labels, **place)}
+
+
+def marked_up(text):
+    """Return what gives `text` as reStructuredText to `snakemake --report`.
+
+    A function of the output: Snakemake does not compare such parameters, and the text is in the spec already.
+    """
+    return lambda wildcards, output: re.sub(r"([\\\\*_`|])", r"\\\1", text)
+
+
 def artefact_memory(artefact):
     """Return MiB: an artefact without tables describes the benchmark itself and reads all of it."""
     return (
@@ -65,7 +82,7 @@ for artefact in ARTEFACTS:
             data=data_file(artefact),
             code=artefact_code(artefact),
         output:
-            **dict(zip(("notebook", "pdf", "png", "csv", "meta"), artefact_files(artefact))),
+            **reported(artefact),
         log:
             text=f"{OUT}/logs/{artefact.place}.log",
             notebook=f"{OUT}/logs/{artefact.place}.ipynb",
@@ -79,6 +96,8 @@ for artefact in ARTEFACTS:
             spec=constant(canonical(notebook_parameters(artefact))),
             methods=constant(canonical(artefact_methods(artefact))),
             data=lambda w, input: f"--in-data {input.data}" if input.data else "",
+            title=marked_up(artefact.entry["title"]),
+            caption=marked_up(artefact.entry["caption"]),
         message:
             f"make {artefact.name}: {OUT}/{artefact.place}"
         shell:

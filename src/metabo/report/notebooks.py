@@ -1,0 +1,57 @@
+"""Executed notebooks as pages that need no network: nbconvert's bare fragment in a frame of ours."""
+
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbconvert import HTMLExporter
+from pygments.formatters import HtmlFormatter
+
+from metabo.errors import DataError
+from metabo.report.html import templates
+
+LIGHT, DARK = "default", "github-dark"
+"""Styles of highlighted code."""
+
+
+def exporter() -> HTMLExporter:
+    """Return what turns a notebook into an HTML fragment."""
+    return HTMLExporter(template_name="basic", exclude_anchor_links=True)
+
+
+def render(notebook: Path, name: str, index: str, export: HTMLExporter) -> str:
+    """Return the page of the executed notebook of the artefact `name`; `index`: address of the report page from there.
+
+    Raises DataError if the notebook cannot be read.
+    """
+    try:
+        node = nbformat.read(notebook, as_version=4)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{notebook}: not a readable notebook ({error}); make the artefact again") from error
+    given = node.metadata.get("papermill", {}).get("parameters", {})
+    _describe_images(node, given)
+    body, _ = export.from_notebook_node(node)
+    return templates().get_template("notebook.html.j2").render(
+        name=name,
+        title=given.get("title", name),
+        benchmark=given.get("benchmark", ""),
+        index=index,
+        body=body,
+        light=_colours(LIGHT, ".highlight"),
+        dark_chosen=_colours(DARK, ":root[data-theme=dark] .highlight"),
+        dark_preferred=_colours(DARK, ":root:not([data-theme=light]) .highlight"),
+    )  # fmt: skip
+
+
+def _describe_images(node: Any, given: dict[str, Any]) -> None:
+    """Give the notebook's images a text: nbconvert takes it from the metadata of the output."""
+    text = ": ".join(filter(None, [given.get("title", "Figure"), given.get("caption", "")]))
+    for cell in node.cells:
+        for output in cell.get("outputs", []):
+            if "image/png" in output.get("data", {}):
+                output.setdefault("metadata", {}).setdefault("image/png", {}).setdefault("alt", text)
+
+
+def _colours(style: str, selector: str) -> str:
+    """Return the rules of a Pygments style below a selector."""
+    return HtmlFormatter(style=style).get_style_defs(selector)

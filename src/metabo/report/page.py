@@ -1,0 +1,97 @@
+"""The report page: the templates filled with what was gathered. Links are relative."""
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from metabo.errors import unknown
+from metabo.report import jobs, scorecard
+from metabo.report.html import duration, templates
+from metabo.report.jobs import Job
+from metabo.schema import read_yaml
+
+PAPERS = Path(__file__).with_name("papers.yaml")
+
+
+def about(papers: list[str]) -> dict[str, dict[str, str]]:
+    """Return name, title, authors, where and about of papers, in the order of papers.yaml. Raises ConfigError."""
+    known = read_yaml(PAPERS)
+    for paper in papers:
+        if paper not in known:
+            raise unknown(f"paper in {PAPERS.name}", paper, known)
+    return {paper: entry for paper, entry in known.items() if paper in papers}
+
+
+def summary(
+    papers: list[str], claims: list[scorecard.Claim], artefacts: list[dict[str, Any]], theory: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Count, per paper: claims by verdict (none if its claims are not checked), artefacts, statements of theory."""
+    cards = []
+    for paper, entry in about(papers).items():
+        own = [claim for claim in claims if claim.whole["paper"] == paper]
+        verdicts = Counter(row["verdict"] for row in theory if row["paper"] == paper)
+        cards.append(
+            entry
+            | {
+                "id": paper,
+                "counts": scorecard.counts(own) if own else {},
+                "claims": len(own),
+                "artefacts": sum(a["paper"] == paper for a in artefacts),
+                "theory": dict(sorted(verdicts.items())),
+            }
+        )
+    return cards
+
+
+def summary_lines(papers: list[str], claims: list[scorecard.Claim], made: Mapping[str, Job]) -> list[str]:
+    """Say in plain text how many claims of each paper got which verdict, and where the time went, rule by rule."""
+    lines = []
+    for paper in papers:
+        own = scorecard.counts(claim for claim in claims if claim.whole["paper"] == paper)
+        verdicts = ", ".join(f"{count} {verdict}" for verdict, count in own.items())
+        lines.append(f"{paper}: " + (verdicts if sum(own.values()) else "claims are not checked"))
+    rows = jobs.by_rule(made.values())
+    lines.append(f"{len(made)} jobs took {duration(sum(row['seconds'] for row in rows))} in all:")
+    for row in rows:
+        longest = f"longest {duration(row['longest_s'])}: {row['longest']}"
+        lines.append(
+            f"{row['share']:7.1%}  {duration(row['seconds']):>14}  {row['rule']} ({row['jobs']} jobs, {longest})"
+        )
+    return lines
+
+
+def index(
+    scale: str,
+    papers: list[str],
+    claims: list[scorecard.Claim],
+    artefacts: list[dict[str, Any]],
+    theory: list[dict[str, Any]],
+    made: Mapping[str, Job],
+) -> str:
+    """Return the page. `theory`: rows of `metabo.theory.tables.verdicts` with their paper; `made`: jobs behind it."""
+    names = {(a["id"], a["benchmark"]): a["name"] for a in artefacts}
+    first = {a["id"]: a["name"] for a in reversed(artefacts)}  # where a claim names no benchmark of the page
+    shown = {
+        (row["artefact"], row["benchmark"]): names.get((row["artefact"], row["benchmark"]), first.get(row["artefact"]))
+        for claim in claims
+        for row in (claim.whole, *claim.tests)
+    }
+    return templates().get_template("index.html.j2").render(
+        scale=scale,
+        papers=summary(papers, claims, artefacts, theory),
+        titles={paper: entry["name"] for paper, entry in about(papers).items()},
+        verdicts=scorecard.VERDICTS,
+        claims=claims,
+        verdict_of={claim.anchor: claim.whole["verdict"] for claim in claims},
+        shown=shown,
+        ours=scorecard.ours,
+        artefacts=artefacts,
+        benchmarks=list(dict.fromkeys(a["benchmark"] for a in artefacts if a["benchmark"])),
+        theory=theory,
+        rules=jobs.by_rule(made.values()),
+        longest=sorted(made.values(), key=lambda job: -job.seconds)[:10],
+        seconds=sum(job.seconds for job in made.values()),
+        environment=jobs.environment(made.values()),
+        number_of_jobs=len(made),
+    )  # fmt: skip

@@ -1,0 +1,95 @@
+"""The claims of the papers with their verdicts: read, checked and grouped for the scorecard."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from metabo.errors import DataError
+
+COLUMNS = (
+    *("claim", "paper", "section", "statement", "paper_value", "benchmark", "artefact", "verdict"),
+    *("value", "low", "high", "unit", "said"),
+)
+"""Columns of results/{scale}/claims/{paper}.csv; `value`, `low` and `high` are numbers or empty."""
+NUMBERS = ("value", "low", "high")
+VERDICTS = ("replicated", "weak", "not replicated", "not testable")
+WHOLE = "all"
+"""Benchmark of the row that sums up a claim of several tests."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim: its own row of the table (`whole`) and, if there are several, those of its tests."""
+
+    whole: dict[str, Any]
+    tests: list[dict[str, Any]]
+
+    @property
+    def anchor(self) -> str:
+        """Identifier of the claim on the page."""
+        return f"claim-{self.whole['paper']}-{self.whole['claim']}"
+
+
+def read(paths: Iterable[str | Path]) -> pd.DataFrame:
+    """Read and join the claims of papers, empty text as "". Raises DataError for a wrong file, column or verdict."""
+    tables = [_read(path) for path in paths]
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=list(COLUMNS))
+
+
+def _read(path: str | Path) -> pd.DataFrame:
+    try:
+        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: not a readable table of claims ({error}); delete it and run again") from error
+    if missing := [name for name in COLUMNS if name not in table]:
+        raise DataError(f"{path}: no column {', '.join(missing)}; delete it and run again")
+    for name in NUMBERS:
+        numbers = pd.to_numeric(table[name].replace("", None), errors="coerce")
+        bad = numbers.isna() & ~table[name].isin(["", "nan"])
+        if bad.any():
+            row = int(bad.idxmax())
+            raise DataError(f"{path}: row {row + 2}, column '{name}': '{table.at[row, name]}' is not a number")
+        table[name] = numbers
+    wrong = ~table["verdict"].isin(VERDICTS)
+    if wrong.any():
+        row = int(wrong.idxmax())
+        raise DataError(
+            f"{path}: row {row + 2}, claim {table.at[row, 'claim']}: verdict '{table.at[row, 'verdict']}' is none of "
+            f"{', '.join(VERDICTS)}"
+        )
+    return table[list(COLUMNS)]
+
+
+def claims(table: pd.DataFrame) -> list[Claim]:
+    """Group the rows by claim, in their order. Raises DataError for a claim of several tests that nothing sums up."""
+    grouped = []
+    for (paper, name), rows in table.groupby(["paper", "claim"], sort=False):
+        records = rows.to_dict("records")
+        whole = [row for row in records if row["benchmark"] == WHOLE]
+        if len(whole) > 1 or (not whole and len(records) > 1):
+            raise DataError(
+                f"claims of {paper}: {name} has {len(whole)} rows with benchmark '{WHOLE}' and {len(records)} in all; "
+                "a claim of several tests has one such row"
+            )
+        tests = [row for row in records if row["benchmark"] != WHOLE]
+        grouped.append(Claim(whole[0] if whole else records[0], tests))
+    return grouped
+
+
+def counts(chosen: Iterable[Claim]) -> dict[str, int]:
+    """Count the claims of each verdict, in the order of VERDICTS."""
+    found = Counter(claim.whole["verdict"] for claim in chosen)
+    return {verdict: found[verdict] for verdict in VERDICTS}
+
+
+def ours(row: dict[str, Any]) -> str:
+    """Write our number with its interval and unit, e.g. "0.133 [0.069, 0.193] nats"; "" without one."""
+    if pd.isna(row["value"]):
+        return ""
+    known = not (pd.isna(row["low"]) or pd.isna(row["high"]))
+    interval = f" [{row['low']:.3g}, {row['high']:.3g}]" if known else ""
+    return f"{row['value']:.3g}{interval} {row['unit']}".strip()

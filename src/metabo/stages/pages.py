@@ -1,0 +1,32 @@
+"""Stage `pages`: the executed notebooks of a paper as HTML, beside them, for the report page."""
+
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from metabo.stages.common import Outcome, main
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the inputs. The spec holds `names` of the artefacts, in the order of the notebooks, and `index`."""
+    parser.add_argument("--in-notebooks", nargs="+", required=True, help="executed notebooks")
+    parser.add_argument("--out", nargs="+", required=True, help="pages, in the same order")
+
+
+def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
+    """Render each notebook with a link back to its artefact on the page `spec["index"]`."""
+    import os
+    from pathlib import Path
+
+    from metabo.files import write_text
+    from metabo.report import notebooks
+
+    export = notebooks.exporter()
+    for notebook, page, name in zip(args.in_notebooks, args.out, spec["names"], strict=True):
+        index = Path(os.path.relpath(spec["index"], Path(page).parent)).as_posix()
+        write_text(page, notebooks.render(Path(notebook), name, index, export))
+        print(page, flush=True)
+    return {}
+
+
+if __name__ == "__main__":
+    main("pages", add_arguments, work)

@@ -1,0 +1,43 @@
+"""Stage `report`: join the claims of all papers into the scorecard and write the report page."""
+
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from metabo.stages.common import Outcome, main
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the inputs. The spec holds `scale`, `papers` and `names` of the artefacts, in the order of --in-artefacts."""
+    parser.add_argument("--in-artefacts", nargs="+", required=True, help="provenance.json of each artefact")
+    parser.add_argument("--in-claims", nargs="*", default=[], help="claims of the papers, CSV")
+    parser.add_argument("--in-pages", nargs="*", default=[], help="sidecars of the jobs that rendered the notebooks")
+    parser.add_argument("--in-catalogue", required=True, help="workflow/catalogue.yaml")
+    parser.add_argument("--out-scorecard", required=True, help="the claims of all papers, CSV")
+
+
+def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
+    """Gather, write both, print where the time went."""
+    from pathlib import Path
+
+    from metabo import files
+    from metabo.report import gallery, jobs, page, scorecard, theory
+    from metabo.schema import read_yaml
+
+    table = scorecard.read(args.in_claims)
+    claims = scorecard.claims(table)
+    sidecars = [jobs.sidecar_of(path) for path in args.in_claims]
+    made = jobs.behind([*args.in_artefacts, *args.in_pages, *filter(None, sidecars)])
+    catalogue, out = read_yaml(Path(args.in_catalogue)), Path(args.out)
+    artefacts = [
+        gallery.entry(path, name, catalogue, made, out)
+        for path, name in zip(args.in_artefacts, spec["names"], strict=True)
+    ]
+    text = page.index(spec["scale"], spec["papers"], claims, artefacts, theory.verdicts(made, out), made)
+    files.write_text(args.out_scorecard, table.to_csv(index=False))
+    files.write_text(out, text)
+    print("\n".join(page.summary_lines(spec["papers"], claims, made)), flush=True)
+    return {"verdicts": scorecard.counts(claims), "artefacts": len(artefacts), "jobs": len(made)}
+
+
+if __name__ == "__main__":
+    main("report", add_arguments, work)

@@ -1,0 +1,149 @@
+"""What the report gathers: jobs followed from sidecar to sidecar, claims, files of artefacts."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from metabo.errors import ConfigError, DataError
+from metabo.report import gallery, html, jobs, page, scorecard
+
+OUT = "results/smoke"
+FIGURE = f"{OUT}/hyperbo/tables/hyperbo_fig08/provenance.json"
+ROW = {
+    "claim": "C01", "paper": "hyperbo", "section": "§1", "statement": "S", "paper_value": "-", "benchmark": "tables",
+    "artefact": "hyperbo_fig08", "verdict": "weak", "value": "0.5", "low": "", "high": "", "unit": "nats", "said": "x",
+}  # fmt: skip
+
+
+def test_the_jobs_behind_an_artefact_are_those_it_was_made_from(copied):
+    made = jobs.behind([FIGURE])
+    assert {job.name: job.seconds for job in made.values()} == {
+        "data/tables": 2.0, "priors/tables/held_out/h_nll": 100.0, "bo/tables/held_out/h_nll-pi": 50.0,
+        "hyperbo/tables/hyperbo_fig08": 10.0,
+    }  # fmt: skip
+    rows = jobs.by_rule(made.values())
+    assert [(row["rule"], row["jobs"], row["seconds"]) for row in rows] == [
+        ("pretrain", 1, 100.0), ("run_bo", 1, 50.0), ("artefacts", 1, 10.0), ("load", 1, 2.0)
+    ]  # fmt: skip
+    assert sum(row["share"] for row in rows) == pytest.approx(1.0)
+    assert rows[0]["longest"] == "priors/tables/held_out/h_nll" and rows[0]["memory"] > 2**20
+
+
+def test_a_job_without_a_benchmark_file_counts_with_its_wall_time(copied):
+    Path(OUT, "benchmarks/data/tables.tsv").unlink()
+    sidecar = Path(OUT, "data/tables.json")
+    sidecar.write_text(json.dumps(json.loads(sidecar.read_text()) | {"wall_s": 7.5}))
+    (job,) = jobs.behind([sidecar]).values()
+    assert job.seconds == 7.5
+
+
+def test_archives_and_files_of_the_package_are_followed_or_not(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for path in (
+        "results/smoke/archives/a.json",
+        "src/metabo/collect/shipped/a.json",
+        "results/smoke/x/provenance.json",
+    ):
+        Path(path).parent.mkdir(parents=True)
+        Path(path).touch()
+    assert jobs.sidecar_of("results/smoke/archives/a.tar.gz") == Path("results/smoke/archives/a.json")
+    assert jobs.sidecar_of("src/metabo/collect/shipped/a.parquet") is None
+    assert jobs.sidecar_of("results/smoke/x/data.csv") == Path("results/smoke/x/provenance.json")
+    assert jobs.sidecar_of("results/smoke/archives/b.zip") is None
+
+
+def test_an_artefact_older_than_its_inputs_is_told(copied):
+    made = jobs.behind([FIGURE])
+    assert jobs.outdated(made[FIGURE].record, made) == []
+    sidecar = Path(OUT, "bo/tables/held_out/h_nll-pi.json")
+    table = str(sidecar.with_suffix(".parquet"))
+    sidecar.write_text(json.dumps(json.loads(sidecar.read_text()) | {"outputs": {table: "0" * 64}}))
+    made = jobs.behind([FIGURE])
+    assert jobs.outdated(made[FIGURE].record, made) == [table]
+
+
+def test_several_environments_are_all_named(copied):
+    sidecar = Path(OUT, "data/tables.json")
+    record = json.loads(sidecar.read_text())
+    changed = {"versions": record["versions"] | {"numpy": "0.1"}, "git": {"commit": "f" * 40, "dirty": True}}
+    sidecar.write_text(json.dumps(record | changed | {"started": "2020-01-01T00:00:00+00:00"}))
+    found = jobs.environment(jobs.behind([FIGURE]).values())
+    assert found["versions"]["numpy"] == sorted({"0.1", record["versions"]["numpy"]})
+    assert len(found["versions"]["scipy"]) == 1
+    assert ("f" * 10 + " with changes", 1) in found["commits"] and sum(n for _, n in found["commits"]) == 4
+    assert found["started"] == "2020-01-01T00:00:00+00:00" < found["finished"]
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"stage": "bo"}'])
+def test_a_broken_sidecar_is_named(copied, content):
+    Path(FIGURE).write_text(content)
+    with pytest.raises(DataError, match=r"hyperbo_fig08/provenance.json: not .*run again"):
+        jobs.behind([FIGURE])
+
+
+def test_an_artefact_without_one_of_its_files_is_told(copied):
+    made = jobs.behind([FIGURE])
+    entries = {"hyperbo_fig08": {"paper": "hyperbo"}}
+    shown = gallery.entry(FIGURE, "hyperbo_fig08", entries, made, Path(OUT, "index.html"))
+    assert shown["links"]["data.csv"] == "hyperbo/tables/hyperbo_fig08/data.csv" and shown["jobs"] == 4
+    Path(FIGURE).with_name("figure.png").write_bytes(b"GIF89a")
+    with pytest.raises(DataError, match=r"figure[.]png: not a PNG"):
+        gallery.entry(FIGURE, "hyperbo_fig08", entries, made, Path(OUT, "index.html"))
+    Path(FIGURE).with_name("notebook.html").unlink()
+    with pytest.raises(DataError, match=r"no notebook.html; make the artefact again \(`snakemake .* hyperbo_fig08`\)"):
+        gallery.entry(FIGURE, "hyperbo_fig08", entries, made, Path(OUT, "index.html"))
+
+
+def written(path: Path, *rows: dict) -> Path:
+    pd.DataFrame(list(rows)).to_csv(path, index=False)
+    return path
+
+
+def test_claims_are_grouped_and_counted(tmp_path):
+    other = ROW | {"claim": "C02", "verdict": "replicated"}
+    whole = other | {"benchmark": "all", "verdict": "not replicated", "value": ""}
+    first = written(tmp_path / "a.csv", ROW, other, whole)
+    second = written(tmp_path / "b.csv", ROW | {"paper": "mphd", "verdict": "not testable"})
+    found = scorecard.claims(scorecard.read([first, second]))
+    assert [(c.anchor, c.whole["verdict"], len(c.tests)) for c in found] == [
+        ("claim-hyperbo-C01", "weak", 1),
+        ("claim-hyperbo-C02", "not replicated", 1),
+        ("claim-mphd-C01", "not testable", 1),
+    ]  # fmt: skip
+    assert scorecard.counts(found) == {"replicated": 0, "weak": 1, "not replicated": 1, "not testable": 1}
+    assert scorecard.claims(scorecard.read([])) == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([ROW | {"verdict": "good"}], r"c.csv: row 2, claim C01: verdict 'good' is none of replicated, weak"),
+        ([ROW, ROW | {"claim": "C02", "low": "a"}], r"c.csv: row 3, column 'low': 'a' is not a number"),
+        ([{k: v for k, v in ROW.items() if k != "said"}], r"c.csv: no column said"),
+        ([ROW, ROW | {"benchmark": "pd1"}], r"claims of hyperbo: C01 has 0 rows with benchmark 'all' and 2 in all"),
+    ],
+)
+def test_a_faulty_table_of_claims_is_told(tmp_path, rows, message):
+    with pytest.raises(DataError, match=message):
+        scorecard.claims(scorecard.read([written(tmp_path / "c.csv", *rows)]))
+
+
+def test_numbers_are_written_with_interval_and_unit():
+    row = {"value": 0.13333, "low": 0.0691, "high": 0.1934, "unit": "nats"}
+    assert scorecard.ours(row) == "0.133 [0.0691, 0.193] nats"
+    assert scorecard.ours(row | {"low": float("nan"), "unit": ""}) == "0.133"
+    assert scorecard.ours(row | {"value": float("nan")}) == ""
+    times = [html.duration(s) for s in (0.84, 34.4, 59.7, 723, 3900)]
+    assert times == ["0.8 s", "34 s", "1 min 0 s", "12 min 3 s", "1 h 5 min"]
+
+
+def test_every_paper_of_the_catalogue_is_described():
+    from metabo import catalogue
+
+    root = Path(__file__).parents[2]
+    papers = catalogue.papers(catalogue.load(root))
+    assert set(page.about(papers)) == set(papers)
+    with pytest.raises(ConfigError, match=r"unknown paper in papers.yaml 'hyprbo'\. Did you mean 'hyperbo'"):
+        page.about(["hyprbo"])

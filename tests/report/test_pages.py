@@ -1,0 +1,111 @@
+"""The written pages as files: every link leads somewhere, nothing is fetched, text is escaped, all is there."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+OUT = Path("results/smoke")
+VOID = {"meta", "link", "img", "input", "br", "hr"}
+
+
+class Page(HTMLParser):
+    """Ids, links, sources, texts by id, and whether tags close in order."""
+
+    def __init__(self, path: Path):
+        super().__init__()
+        self.path, self.ids, self.links, self.sources, self.images, self.open = path, [], [], [], [], []
+        self.feed(path.read_text())
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.ids += [given["id"]] if "id" in given else []
+        self.links += [given["href"]] if tag == "a" and "href" in given else []
+        self.sources += [given[name] for name in ("src", "data", "action") if tag != "a" and name in given]
+        self.sources += [given["href"]] if tag == "link" else []
+        self.images += [given] if tag == "img" else []
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open.pop() == tag, f"{self.path}: </{tag}> at {self.getpos()}"
+
+
+@pytest.fixture(scope="module")
+def index(site):
+    return Page(site / OUT / "index.html")
+
+
+@pytest.fixture(scope="module")
+def notebooks(site):
+    return [Page(path) for path in sorted((site / OUT).glob("**/notebook.html"))]
+
+
+def test_every_link_leads_to_a_file_or_a_place_on_the_page(index, notebooks):
+    assert len(notebooks) == 4
+    for page in (index, *notebooks):
+        assert page.open == [] and len(page.ids) == len(set(page.ids))
+        for link in page.links:
+            file, _, anchor = link.partition("#")
+            target = (page.path.parent / file).resolve() if file else page.path
+            assert target.is_file(), f"{page.path}: {link}"
+            assert not anchor or anchor in Page(target).ids, f"{page.path}: {link}"
+
+
+def test_nothing_is_fetched_from_a_network(index, notebooks):
+    for page in (index, *notebooks):
+        for source in page.sources:
+            assert not re.match(r"[a-z]+:(?!image/|,)|//", source), f"{page.path}: {source[:80]}"
+        assert not re.search(r"@import|url\((?!data:)|https?://[^ ]*\.(js|css)", page.path.read_text())
+
+
+def test_every_image_has_its_text_and_the_page_keeps_its_place(index, notebooks):
+    assert len(index.images) == 4
+    assert all(image["alt"] and int(image["width"]) > 100 < int(image["height"]) for image in index.images)
+    assert [image["alt"][:9] for page in notebooks for image in page.images] == [
+        "Regret <c",
+        "Regret <c",
+        "Best metr",
+        "Theory of",
+    ]
+
+
+def test_text_of_results_is_escaped(index, notebooks):
+    text = index.path.read_text()
+    assert "Regret &lt;curves&gt; &amp; more" in text and "<curves>" not in text
+    assert "as printed &lt;b&gt;" in text
+    assert all("<curves>" not in page.path.read_text() for page in notebooks)
+
+
+def test_claims_artefacts_theory_times_and_environment_are_shown(index, site):
+    text = re.sub(r"\s+", " ", re.sub(r"<(script|style)>.*?</\1>|<[^>]+>", " ", index.path.read_text(), flags=re.S))
+    for part in (
+        "4 figures and tables, 4 claims, 2 statements of theory", "1 replicated", "1 not testable",
+        "The claims of this paper are not checked in this run", "3.21 [2.4, 4.9] times", "2 tests", "Said of C03.",
+        "1 refuted", "1 supported", "error 0.5 in 2 cases", "pretrain", "1 min 40 s",
+        "4 jobs, 2 min 42 s", "python", "numpy",
+    ):  # fmt: skip
+        assert part in text, part
+    assert "unused" not in text
+    table = pd.read_csv(site / OUT / "scorecard.csv")
+    assert list(table["claim"]) == ["C01", "C02", "C02", "C02", "C03", "C04"]
+
+
+def test_the_log_says_the_verdicts_and_where_the_time_went(site):
+    log = (site / "report.log").read_text().splitlines()
+    assert log[0] == "hyperbo: 1 replicated, 1 weak, 1 not replicated, 1 not testable"
+    assert log[1] == "mphd: claims are not checked"
+    assert log[2] == "11 jobs took 3 min 25 s in all:"
+    assert re.fullmatch(r"  48\.8%  +1 min 40 s  pretrain \(1 jobs, longest 1 min 40 s: priors/.*/h_nll\)", log[3])
+
+
+def test_the_same_results_give_the_same_page(copied, write_report):
+    before = (OUT / "index.html").read_bytes()
+    write_report()
+    assert (OUT / "index.html").read_bytes() == before

@@ -1,0 +1,73 @@
+# Artefacts and claims -> the report: notebooks as HTML beside them, results/{scale}/scorecard.csv and index.html.
+SHOWN = {}
+for artefact in ENABLED:
+    SHOWN.setdefault(artefact.entry["paper"], []).append(artefact)
+TEMPLATES = relative(sorted(Path(SOURCE, "metabo/report").glob("templates/*")))
+OF_NOTEBOOKS = [path for path in TEMPLATES if Path(path).name.startswith(("base.", "style.", "common.", "notebook."))]
+
+
+def made(artefacts, name):
+    return [f"{OUT}/{artefact.place}/{name}" for artefact in artefacts]
+
+
+def names(artefacts):
+    return [artefact.name for artefact in artefacts]
+
+
+for paper, shown in SHOWN.items():
+
+    rule:
+        name:
+            f"pages_{paper}"
+        input:
+            notebooks=made(shown, "notebook.ipynb"),
+            templates=OF_NOTEBOOKS,
+            code=code("pages", {}),
+        output:
+            pages=made(shown, "notebook.html"),
+            meta=f"{OUT}/{paper}/pages.json",
+        log:
+            f"{OUT}/logs/{paper}/pages.log",
+        benchmark:
+            f"{OUT}/benchmarks/{paper}/pages.tsv"
+        threads: 1
+        resources:
+            gpu=0,
+            mem_mb=1000,
+        params:
+            spec=constant(canonical({"names": names(shown), "index": f"{OUT}/index.html"})),
+        message:
+            f"notebooks of {paper} as HTML"
+        shell:
+            "python -m metabo.stages.pages --spec {params.spec:q} --in-notebooks {input.notebooks}"
+            " --out {output.pages} --sidecar {output.meta} --threads {threads} > {log} 2>&1"
+
+
+rule report:
+    input:
+        artefacts=made(ENABLED, "provenance.json"),
+        pages=[f"{OUT}/{paper}/pages.json" for paper in SHOWN],
+        claims=rules.claims.input,
+        catalogue="workflow/catalogue.yaml",
+        papers=os.path.relpath(Path(SOURCE, "metabo/report/papers.yaml")),
+        templates=TEMPLATES,
+        code=code("report", {}),
+    output:
+        page=f"{OUT}/index.html",
+        scorecard=f"{OUT}/scorecard.csv",
+        meta=f"{OUT}/index.json",
+    log:
+        f"{OUT}/logs/report.log",
+    threads: 1
+    resources:
+        gpu=0,
+        mem_mb=1000,
+    params:
+        spec=constant(canonical({"scale": config["scale"], "papers": list(SHOWN), "names": names(ENABLED)})),
+        claims=lambda w, input: f"--in-claims {input.claims}" if input.claims else "",
+    message:
+        f"write {OUT}/index.html and say where the time went, rule by rule"
+    shell:
+        "python -m metabo.stages.report --spec {params.spec:q} --in-artefacts {input.artefacts} --in-pages {input.pages}"
+        " {params.claims} --in-catalogue {input.catalogue} --out {output.page} --out-scorecard {output.scorecard}"
+        " --threads {threads} 2>&1 | tee {log}"
