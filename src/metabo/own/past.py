@@ -2,14 +2,16 @@
 out. What was done to the outcomes is said in the remarks."""
 
 import math
+from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from metabo.errors import DataError
-from metabo.own.description import Description
-from metabo.own.history import History, Trial, listed
+from metabo.errors import ConfigError, DataError
+from metabo.own.description import Description, load
+from metabo.own.history import History, Trial, listed, read
 from metabo.tasks import Task
 
 FLOOR = -5.0
@@ -61,6 +63,21 @@ def scale_of(outcomes: Float[np.ndarray, " n"], worst: Float[np.ndarray, " s"] |
     spread = spread if np.isfinite(spread) and spread > 0 else 1.0
     scale = Scale(centre, spread, -2.0)
     return scale if worst is None else scale._replace(worst=min(-2.0, float(np.median(scale.scaled(worst)))))
+
+
+def read_all(histories: Sequence[str | Path], spaces: Sequence[str | Path], skip_bad_rows: bool = False) -> list[Past]:
+    """Read histories with their spaces. Raises ConfigError if they do not go together, DataError for their content."""
+    if not histories or len(histories) != len(spaces):
+        raise ConfigError(f"{len(histories)} histories and {len(spaces)} spaces; give each history its space")
+    described = [load(path) for path in spaces]
+    names = [one.name for one in described]
+    if twins := [name for name in names if names.count(name) > 1]:
+        raise ConfigError(f"two spaces have the name '{twins[0]}'; give each its own 'name', or join their histories")
+    several = len(described) > 1
+    return [
+        past_of(str(path), read(path, one, skip_bad_rows), one, f"{one.name}: " if several else "")
+        for path, one in zip(histories, described, strict=True)
+    ]
 
 
 def past_of(path: str, history: History, description: Description, prefix: str = "") -> Past:

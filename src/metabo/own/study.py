@@ -24,7 +24,7 @@ from metabo.errors import ConfigError, DataError
 from metabo.own import description as descriptions
 from metabo.own import history, learning, store
 from metabo.own.description import Configuration, Description
-from metabo.own.past import Past, Scale, past_of
+from metabo.own.past import Past, Scale, read_all
 from metabo.own.suggestion import Prior, Suggestion, Told, suggest
 
 DEFAULT = "study"
@@ -69,21 +69,6 @@ def pretrain(
     }
     _put(folder, record, spec, prior)
     return Study(folder)
-
-
-def read_all(histories: Sequence[str | Path], spaces: Sequence[str | Path], skip_bad_rows: bool = False) -> list[Past]:
-    """Read histories with their spaces. Raises ConfigError if they do not go together, DataError for their content."""
-    if not histories or len(histories) != len(spaces):
-        raise ConfigError(f"{len(histories)} histories and {len(spaces)} spaces; give each history its space")
-    described = [descriptions.load(path) for path in spaces]
-    names = [one.name for one in described]
-    if twins := [name for name in names if names.count(name) > 1]:
-        raise ConfigError(f"two spaces have the name '{twins[0]}'; give each its own 'name', or join their histories")
-    several = len(described) > 1
-    return [
-        past_of(str(path), history.read(path, one, skip_bad_rows), one, f"{one.name}: " if several else "")
-        for path, one in zip(histories, described, strict=True)
-    ]
 
 
 class Study:
