@@ -206,7 +206,10 @@ def changed_jobs(before: dict, after: dict) -> set[str]:
     return {name for name in one if one[name] != other[name]}
 
 
-HYPERBO, MPHD = ("hpob", "hpob_mini", "pd1", "pd1_mini", "tables"), ("mphd_l", "mphd_s", "super", "super_mini")
+HYPERBO, MPHD = (
+    ("hpob", "hpob_mini", "own", "pd1", "pd1_mini", "tables"),
+    ("mphd_l", "mphd_s", "own_spaces", "super", "super_mini"),
+)
 BENCHMARKS = HYPERBO + MPHD
 CHECKS = [(paper, check) for paper in registry.papers_with_checks() for check in registry.checks(paper)]
 ADAM, LBFGS, SINGLE = ("ablr", "fsbo", "h_nll"), ("h_ekl",), ("rand", "stbo", "stboh")
@@ -252,7 +255,7 @@ READ_BY = {
         | CROSSED_BO
         | {f"study/{study}" for study in registry.studies()}
         | {f"theory/{paper}/{check}" for paper, check in CHECKS}
-        | {f"data/{name}" for name in ("tables", "hpob", "hpob_mini", *MPHD)}
+        | {f"data/{name}" for name in ("tables", "hpob", "hpob_mini", "own", *MPHD)}
         | ACROSS
         | {"collect/pd1_mini", "collect/hpob_mini"},
     ),
@@ -282,7 +285,14 @@ READ_BY = {
     "benchmarks.hpob.spaces": (["4796"], {"data/hpob"}),
     "benchmarks.hpob.mirrors": (["https://mirror"], {"download/hpob"}),
     "benchmarks.hpob.max_points": (99, {"data/hpob"}),
-    **{f"benchmarks.{b}.{k}": (77, {f"data/{b}"}) for b in MPHD[:2] for k in ("domains", "functions", "points")},
+    **{
+        f"benchmarks.{b}.{k}": (77, {f"data/{b}"})
+        for b in ("mphd_l", "mphd_s")
+        for k in ("domains", "functions", "points")
+    },
+    **{f"benchmarks.{b}.{k}": (["a.csv"], {f"data/{b}"}) for b in ("own", "own_spaces") for k in ("history", "space")},
+    **{f"benchmarks.{b}.skip_bad_rows": (True, {f"data/{b}"}) for b in ("own", "own_spaces")},
+    "benchmarks.own.folds": (7, {"data/own"}),
     "pretrain.seeds": (7, jobs("pretrain", EVERY, HYPERBO) | reduced("sweep")),
     "pretrain.adam_steps": (77, jobs("pretrain", (*ADAM, "h_nll_online"), HYPERBO)),
     "pretrain.lbfgs_steps": (77, jobs("pretrain", (*LBFGS, "h_ekl_online")) | {"crossing/h_ekl"}),

@@ -112,7 +112,7 @@ def of_mapping(data: dict[str, Any], where: str) -> Description:
         raise ConfigError("\n".join(faults))
     outcome = data["outcome"]
     return Description(
-        name=data["name"],
+        name=data.get("name", Path(where).stem),
         study=data["study"],
         outcome=outcome["column"],
         maximise=outcome["goal"] == "maximise",

@@ -119,25 +119,24 @@ def choose(
     `count` of the valid ones. `settings`: of the method's policy, as JSON (a constant of the compiled program)."""
     policy = registry.policy_module(method).policy(params, json.loads(settings), acquisition, budget)
     begin, loop = jax.random.split(key)
+    places = jnp.arange(len(candidates.mask))
 
-    def believed(info: Info) -> Float[Array, ""]:
-        return jnp.where(jnp.isfinite(info.mean), info.mean, 0.0)
+    def step(number, carry):
+        # One body for the three kinds of steps, so that a policy that fits in `observe` is compiled once.
+        state, mask, chosen, infos = carry
+        known = number < taken
+        among = _among(state, jnp.where(known, places == number, mask))
+        index, info = policy.select(among, jax.random.fold_in(loop, jnp.maximum(number - taken, 0)))
+        believed = jnp.where(jnp.isfinite(info.mean), info.mean, 0.0)
+        state = policy.observe(state, index, jnp.where(number < done, outputs[index], believed))
+        # Until the known ones are in, every step writes into the first place; the first selection overwrites it.
+        slot = jnp.maximum(number - taken, 0)
+        infos = jax.tree.map(lambda all_of, one: all_of.at[slot].set(one), infos, info)
+        return state, mask.at[index].set(False), chosen.at[slot].set(index), infos
 
-    def observe(i, state):
-        return policy.observe(state, i, outputs[i])
-
-    def believe(i, state):
-        _, info = policy.select(_among(state, jnp.arange(len(candidates.mask)) == i), loop)
-        return policy.observe(state, i, believed(info))
-
-    def step(carry, number):
-        state, mask = carry
-        index, info = policy.select(_among(state, mask), jax.random.fold_in(loop, number))
-        return (policy.observe(state, index, believed(info)), mask.at[index].set(False)), (index, info)
-
-    state = jax.lax.fori_loop(0, done, observe, policy.init(candidates, begin))
-    state = jax.lax.fori_loop(done, taken, believe, state)
-    return jax.lax.scan(step, (state, candidates.mask), jnp.arange(count))[1]
+    nothing = Info(jnp.zeros(count), jnp.zeros(count), jnp.ones(count, dtype=bool))
+    start = (policy.init(candidates, begin), candidates.mask, jnp.zeros(count, dtype=int), nothing)
+    return jax.lax.fori_loop(0, taken + count, step, start)[2:]
 
 
 def _among(state: PyTree, mask: Bool[Array, " c"]) -> PyTree:
