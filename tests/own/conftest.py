@@ -53,13 +53,13 @@ def files(tmp_path):
 
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory):
-    """A folder with a prior of H-NLL after a few steps. Copy it before telling anything."""
+    """A folder with a prior of H-NLL after some steps. Copy it before telling anything."""
     from metabo.own.study import pretrain
 
     place = tmp_path_factory.mktemp("own")
     (place / "space.yaml").write_text(SPACE)
     history = write(place / "history.csv", HEADER, rows())
-    return pretrain([history], [place / "space.yaml"], place / "prior", steps=60).folder
+    return pretrain([history], [place / "space.yaml"], place / "prior", steps=600).folder
 
 
 @pytest.fixture

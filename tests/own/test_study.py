@@ -101,6 +101,7 @@ def test_a_killed_pretrain_leaves_the_old_prior_whole(folder, files, monkeypatch
     assert len(Study(folder).trials) == 1
     store.trials_path(folder, "study").unlink()
     assert Study(folder).suggest(1) == before
+    (folder / ".prior-left-by-a-kill").mkdir()
     pretrain([files[0]], [files[1]], folder, steps=2, seed=7)
     assert Study(folder).suggest(1) != before
     assert len(list(folder.glob("prior-*.npz"))) == 1 and not list(folder.glob(".prior-*"))
@@ -118,7 +119,7 @@ def test_a_new_prior_keeps_the_trials_unless_they_are_of_another_space(folder, f
 
 def test_the_record_says_what_was_learned_from(folder):
     record = json.loads((folder / store.RECORD).read_text())
-    assert record["spec"]["method"] == "h_nll" and record["spec"]["pretrain"]["steps"] == 60
+    assert record["spec"]["method"] == "h_nll" and record["spec"]["pretrain"]["steps"] == 600
     (source,) = record["past"]
     assert source["history"].endswith("history.csv") and (source["studies"], source["trials"]) == (4, 38)
     assert any("count as failed trials" in remark for remark in record["remarks"])

@@ -81,9 +81,9 @@ def _own_core() -> None:
     """Pin a core before JAX is imported, and keep its compiled programs in the user's cache."""
     from metabo import runtime
 
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(home / "metabo" / "jax"))
     if "jax" not in sys.modules:  # in a notebook or a test it may be there already
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(home / "metabo" / "jax"))
         runtime.own_cores(threads=1, gpu=0)
 
 

@@ -9,6 +9,8 @@ import fcntl
 import json
 import os
 import re
+import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +21,7 @@ from metabo.files import canonical, digest, write_text
 
 FORMAT = 1
 RECORD = "study.json"
+SCRATCH = ".prior-"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -31,6 +34,15 @@ def locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+@contextmanager
+def scratch(folder: Path) -> Iterator[Path]:
+    """Yield an empty folder in `folder`, removed at the end with those that killed runs left. Hold the lock."""
+    for left in folder.glob(f"{SCRATCH}*"):
+        shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=SCRATCH) as place:
+        yield Path(place)
 
 
 def require(folder: Path) -> dict[str, Any]:

@@ -9,8 +9,6 @@
 A study lives in a folder, so that another process, or `metabo suggest` in a shell, goes on with it.
 """
 
-import os
-import tempfile
 from collections.abc import Sequence
 from functools import cached_property
 from math import isfinite, nan
@@ -202,8 +200,8 @@ def _refuse_other_space(folder: Path, goal: Description) -> None:
 def _put(folder: Path, record: dict[str, Any], spec: dict[str, Any], prior: priors.SpacePrior) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with store.locked(folder), tempfile.TemporaryDirectory(dir=folder, prefix=".prior-") as scratch:
-            priors.save(os.path.join(scratch, "prior.npz"), spec, [prior])
-            store.publish(folder, record, Path(scratch) / "prior.npz")
+        with store.locked(folder), store.scratch(folder) as scratch:
+            priors.save(scratch / "prior.npz", spec, [prior])
+            store.publish(folder, record, scratch / "prior.npz")
     except OSError as error:
         raise DataError(f"{folder}: cannot write here ({error.strerror}); choose another folder with --to") from error
