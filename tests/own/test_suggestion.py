@@ -37,8 +37,8 @@ def test_the_choice_is_that_of_the_experiments_loop(prior, seen):
     program = (prior.spec["method"], canonical(prior.spec["policy"]), prior.spec["acquisition"])
     policy = registry.policy_module("h_nll").policy(prior.params, prior.spec["policy"], "pi", seen + 1)
     steps = loop.run(policy, everything, outputs, jnp.arange(seen), jax.random.key(0), 1)
-    counts = jnp.asarray(seen), jnp.asarray(seen)
-    index, info = suggestion.choose(prior.params, everything, outputs, *counts, jax.random.key(0), *program, 16, 1)
+    counts = jnp.asarray(seen), jnp.asarray(seen), jnp.asarray(1)
+    index, info = suggestion.choose(prior.params, everything, outputs, *counts, jax.random.key(0), *program, 16)
     assert int(index[0]) == int(steps.index[seen])
     np.testing.assert_allclose(info.mean[0], steps.info.mean[seen], rtol=1e-9)
 

@@ -66,7 +66,7 @@ def suggest(prior: Prior, told: Told, count: int = 1, seed: int = 0) -> list[Sug
     scale, y = scaled(prior, told)
     taken = [*told.done, *told.running]
     places = -(-(len(taken) + count) // BLOCK) * BLOCK
-    program = (prior.spec["method"], canonical(prior.spec["policy"]), prior.spec["acquisition"], places, count)
+    program = (prior.spec["method"], canonical(prior.spec["policy"]), prior.spec["acquisition"], places)
     best = [told.done[i] for i in np.argsort(-y, kind="stable")[:CENTRES]]
     key = stream(seed, "suggest", len(told.done), len(told.running))
     numbers = [seed, len(told.done), len(told.running)]
@@ -81,11 +81,12 @@ def suggest(prior: Prior, told: Told, count: int = 1, seed: int = 0) -> list[Sug
                 f"running, {count} are asked for; ask for fewer, or widen the space"
             )
         data = Candidates(jnp.asarray(candidates.x), jnp.asarray(candidates.mask))
-        counts = jnp.asarray(len(y)), jnp.asarray(len(taken))
+        counts = jnp.asarray(len(y)), jnp.asarray(len(taken)), jnp.asarray(count)
         chosen, info = choose(prior.params, data, jnp.asarray(outputs), *counts, key, *program)
-        picks = [candidates.configurations[int(i)] for i in chosen]
+        picks = [candidates.configurations[int(i)] for i in chosen[:count]]
         centres = [*picks, *best]
-    predictions = zip(picks, np.asarray(info.mean).tolist(), np.asarray(info.std).tolist(), strict=True)
+    moments = (np.asarray(part)[:count].tolist() for part in (info.mean, info.std))
+    predictions = zip(picks, *moments, strict=True)
     return [_suggestion(pick, mean, std, scale, prior.description) for pick, mean, std in predictions]
 
 
@@ -108,15 +109,16 @@ def choose(
     outputs: Float[Array, " p"],
     done: Int[Array, ""],
     taken: Int[Array, ""],
+    count: Int[Array, ""],
     key: Key[Array, ""],
     method: str,
     settings: str,
     acquisition: str,
     budget: int,
-    count: int,
-) -> tuple[Int[Array, " q"], Info]:
+) -> tuple[Int[Array, " b"], Info]:
     """Observe the first `done` candidates at their outputs and those up to `taken` at their predicted mean, then select
-    `count` of the valid ones. `settings`: of the method's policy, as JSON (a constant of the compiled program)."""
+    `count` of the valid ones: the first `count` of the returned numbers. `settings`: of the method's policy, as JSON (a
+    constant of the compiled program)."""
     policy = registry.policy_module(method).policy(params, json.loads(settings), acquisition, budget)
     begin, loop = jax.random.split(key)
     places = jnp.arange(len(candidates.mask))
@@ -134,8 +136,8 @@ def choose(
         infos = jax.tree.map(lambda all_of, one: all_of.at[slot].set(one), infos, info)
         return state, mask.at[index].set(False), chosen.at[slot].set(index), infos
 
-    nothing = Info(jnp.zeros(count), jnp.zeros(count), jnp.ones(count, dtype=bool))
-    start = (policy.init(candidates, begin), candidates.mask, jnp.zeros(count, dtype=int), nothing)
+    nothing = Info(jnp.zeros(budget), jnp.zeros(budget), jnp.ones(budget, dtype=bool))
+    start = (policy.init(candidates, begin), candidates.mask, jnp.zeros(budget, dtype=int), nothing)
     return jax.lax.fori_loop(0, taken + count, step, start)[2:]
 
 
