@@ -1,4 +1,5 @@
-"""The command `metabo`: look at what is registered, check the configuration, ship a re-collected benchmark."""
+"""The command `metabo`: tune with one's own history, look at what is registered, check the configuration, ship a
+re-collected benchmark."""
 
 import argparse
 import sys
@@ -6,6 +7,7 @@ from pathlib import Path
 
 from metabo import catalogue, config, registry
 from metabo.errors import MetaboError
+from metabo.own import commands as own
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -20,9 +22,12 @@ def main(argv: list[str] | None = None) -> None:
     collected = [name for name in registry.benchmarks() if "collector" in registry.benchmark(name)]
     shipping.add_argument("benchmark", choices=collected)
     shipping.add_argument("table", type=Path, help="e.g. results/laptop/collect/pd1_mini.parquet")
+    own.add(commands)
     args = parser.parse_args(argv)
     try:
-        if args.command == "list":
+        if args.command in own.NAMES:
+            lines = own.run(args)
+        elif args.command == "list":
             lines = _list(args.what)
         else:
             lines = _check(args.overlay) if args.command == "check-config" else _ship(args.benchmark, args.table)

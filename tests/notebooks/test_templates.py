@@ -14,7 +14,7 @@ import yaml
 from metabo import sidecars
 
 ROOT = Path(__file__).parents[2]
-TEMPLATES = sorted((ROOT / "notebooks").rglob("*.ipynb"))
+TEMPLATES = sorted(p for p in (ROOT / "notebooks").rglob("*.ipynb") if p.parent.name != "tutorial")
 CATALOGUE = yaml.safe_load((ROOT / "workflow" / "catalogue.yaml").read_text())
 STANDARD = {"artefact", "title", "caption", "out"}
 ON_BENCHMARK = {"benchmark", "data"}

@@ -214,7 +214,10 @@ def changed_jobs(before: dict, after: dict) -> set[str]:
     return {name for name in one if one[name] != other[name]}
 
 
-HYPERBO, MPHD = ("hpob", "hpob_mini", "pd1", "pd1_mini", "tables"), ("mphd_l", "mphd_s", "super", "super_mini")
+HYPERBO, MPHD = (
+    ("hpob", "hpob_mini", "own", "pd1", "pd1_mini", "tables"),
+    ("mphd_l", "mphd_s", "own_spaces", "super", "super_mini"),
+)
 CMBO = ("cmbo_hpob", "cmbo_mini")
 BENCHMARKS = HYPERBO + MPHD + CMBO
 CHECKS = [(paper, check) for paper in registry.papers_with_checks() for check in registry.checks(paper)]
@@ -279,7 +282,7 @@ READ_BY = {
         | {"elimination/bo"}
         | {f"study/{study}" for study in registry.studies()}
         | {f"theory/{paper}/{check}" for paper, check in CHECKS}
-        | {f"data/{name}" for name in ("tables", "hpob", "hpob_mini", *MPHD, *CMBO)}
+        | {f"data/{name}" for name in ("tables", "hpob", "hpob_mini", "own", *MPHD, *CMBO)}
         | {"cmbo/first"}
         | ACROSS
         | {"collect/pd1_mini", "collect/hpob_mini"},
@@ -310,7 +313,14 @@ READ_BY = {
     "benchmarks.hpob.spaces": (["4796"], {"data/hpob"}),
     "benchmarks.hpob.mirrors": (["https://mirror"], {"download/hpob"}),
     "benchmarks.hpob.max_points": (99, {"data/hpob"}),
-    **{f"benchmarks.{b}.{k}": (77, {f"data/{b}"}) for b in MPHD[:2] for k in ("domains", "functions", "points")},
+    **{
+        f"benchmarks.{b}.{k}": (77, {f"data/{b}"})
+        for b in ("mphd_l", "mphd_s")
+        for k in ("domains", "functions", "points")
+    },
+    **{f"benchmarks.{b}.{k}": (["a.csv"], {f"data/{b}"}) for b in ("own", "own_spaces") for k in ("history", "space")},
+    **{f"benchmarks.{b}.skip_bad_rows": (True, {f"data/{b}"}) for b in ("own", "own_spaces")},
+    "benchmarks.own.folds": (7, {"data/own"}),
     "pretrain.seeds": (7, jobs("pretrain", EVERY, HYPERBO) | reduced("sweep")),
     "pretrain.adam_steps": (77, jobs("pretrain", (*ADAM, "h_nll_online"), HYPERBO)),
     "pretrain.lbfgs_steps": (77, jobs("pretrain", (*LBFGS, "h_ekl_online")) | {"crossing/h_ekl"}),

@@ -1,4 +1,6 @@
 # archives, packages, generators -> results/{scale}/data/{benchmark}.npz
+import shlex
+
 from metabo.data import download
 
 DATASETS = or_stop(download.archives, Path("workflow/datasets.csv"), Path("workflow/schemas/datasets.yaml"))
@@ -28,6 +30,12 @@ def collected_file(benchmark):
 def member_files(benchmark):
     """Return the benchmarks that a benchmark is made of."""
     return [f"{OUT}/data/{member}.npz" for member in registry.benchmark(benchmark).get("members", [])]
+
+
+def named_files(benchmark):
+    """Return the files that the settings of a benchmark name: a user's own."""
+    section = config["benchmarks"].get(benchmark, {})
+    return [path for key in registry.benchmark(benchmark).get("files", []) for path in section[key]]
 
 
 for row in DATASETS.values():
@@ -62,6 +70,7 @@ rule load:
         archive=ancient(lambda w: archive_file(w.benchmark)),
         collected=lambda w: collected_file(w.benchmark),
         members=lambda w: member_files(w.benchmark),
+        files=lambda w: named_files(w.benchmark),
         code=lambda w: code("data", {"benchmark": w.benchmark}),
     output:
         data=OUT + "/data/{benchmark}.npz",
@@ -79,8 +88,9 @@ rule load:
         checksum=lambda w: (dataset(w.benchmark) or {"checksum": "none"})["checksum"],
         archive=lambda w, input: f"--in-archive {path}" if (path := input.archive or input.collected) else "",
         members=lambda w, input: f"--in-members {input.members}" if input.members else "",
+        files=lambda w, input: f"--in-files {shlex.join(input.files)}" if input.files else "",
     message:
         "load {wildcards.benchmark}"
     shell:
-        "python -m metabo.stages.data --spec {params.spec:q} {params.archive} {params.members} --out {output.data}"
+        "python -m metabo.stages.data --spec {params.spec:q} {params.archive} {params.members} {params.files} --out {output.data}"
         " --threads {threads} > {log} 2>&1"

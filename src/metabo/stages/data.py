@@ -10,6 +10,7 @@ from metabo.stages.common import Outcome, main
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the inputs of this stage."""
     parser.add_argument("--in-archive", help="the downloaded archive, for sources that have one")
+    parser.add_argument("--in-files", nargs="*", default=[], help="files that the settings name, for the sidecar")
     parser.add_argument("--in-members", nargs="*", default=[], help="the benchmarks (.npz) that this one is made of")
 
 
