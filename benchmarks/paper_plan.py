@@ -41,8 +41,10 @@ SHAPES = {
     # mphd §4.1, E.2: both of them, 19 and 4 tasks of pd1
     "super": Shape({"held_out": 17}, {"held_out": 46}, {"held_out": 90}, 4300),
 }
+TASKS = {"cmbo_mini": (32, 560), "cmbo_hpob": (63, 4300)}
+"""Tasks of a space and points of a task of cm-BO's benchmarks, whose folds are draws of 15 % of the tasks (§4.1)."""
 """Of benchmarks whose shape no setting changes."""
-MEASURED_ON = {"pd1": "pd1_mini", "hpob": "hpob_mini", "super": "super_mini"}
+MEASURED_ON = {"pd1": "pd1_mini", "hpob": "hpob_mini", "super": "super_mini", "cmbo_hpob": "cmbo_mini"}
 NETWORKS = ("mimo", "rfgp")
 EPOCHS, BATCH = 1000, 64  # hyperbo §7.2
 GPU_CORES = 20  # an assumption: cores whose work one GPU does
@@ -53,6 +55,11 @@ def shape_of(benchmark: str, settings: dict[str, Any]) -> Shape:
     if benchmark in SHAPES:
         return SHAPES[benchmark]
     own = settings["benchmarks"][benchmark]
+    if benchmark in TASKS:
+        tasks, points = TASKS[benchmark]
+        drawn, folds = round(0.15 * tasks), len(own["spaces"]) * own["folds"]
+        each = {"held_out": tasks - drawn, "first": tasks - drawn}
+        return Shape({"held_out": folds, "first": 1}, each, {"held_out": folds * drawn, "first": drawn}, points)
     tested = fifth(own["functions"])
     each = {"held_out": own["functions"] - tested}
     return Shape({"held_out": own["domains"]}, each, {"held_out": own["domains"] * tested}, own["points"])
@@ -138,7 +145,9 @@ def work(job: Job, settings: dict[str, Any], benchmark: str, split: str) -> floa
     runs, policy = runs * bo["seeds"], bo["policy"]
     if network(job):
         return runs * bo["iterations"] * (policy["steps"] or epochs) * features
-    return runs * bo["iterations"] * policy.get("refit_steps", 1) * (1 if "refit_steps" in policy else shape.points)
+    limit = splits.entry(split).get("candidates")
+    searched = min(shape.points, limit) if isinstance(limit, int) else shape.points
+    return runs * bo["iterations"] * policy.get("refit_steps", 1) * (1 if "refit_steps" in policy else searched)
 
 
 def measured(job: Job, folder: Path, laptop: dict[str, Any]) -> tuple[float, float] | None:

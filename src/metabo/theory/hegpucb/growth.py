@@ -7,7 +7,7 @@ from jaxtyping import Array, Key
 from metabo.theory.hegpucb import instances
 from metabo.theory.hegpucb.preservation import Case, play, settings_of
 from metabo.theory.hegpucb.regret import gains
-from metabo.theory.mphd.estimated import rate, within
+from metabo.theory.estimated import rate, within
 from metabo.theory.records import Record, cell, control, part, statement
 from metabo.theory.replicates import generator, runs
 

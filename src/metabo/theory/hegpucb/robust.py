@@ -19,7 +19,7 @@ from metabo.theory.hegpucb.intervals import rice
 from metabo.theory.hegpucb.posteriors import simulate
 from metabo.theory.hegpucb.preservation import DELTA, NORM, SCALES, Case, fired, xis
 from metabo.theory.hegpucb.regret import SHRINK, covered, gains
-from metabo.theory.mphd.estimated import rate, within
+from metabo.theory.estimated import rate, within
 from metabo.theory.records import Record, cell, control, part, statement
 from metabo.theory.replicates import generator, runs
 from metabo.theory.verdicts import Finding, probability
