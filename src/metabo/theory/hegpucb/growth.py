@@ -4,10 +4,10 @@ import jax
 import numpy as np
 from jaxtyping import Array, Key
 
+from metabo.theory.estimated import rate, within
 from metabo.theory.hegpucb import instances
 from metabo.theory.hegpucb.preservation import Case, play, settings_of
 from metabo.theory.hegpucb.regret import gains
-from metabo.theory.estimated import rate, within
 from metabo.theory.records import Record, cell, control, part, statement
 from metabo.theory.replicates import generator, runs
 

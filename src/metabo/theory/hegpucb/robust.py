@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Key
 
 from metabo import problems
 from metabo.elimination import Settings, Trace
+from metabo.theory.estimated import rate, within
 from metabo.theory.hegpucb import bounds, instances
 from metabo.theory.hegpucb.growth import POWER
 from metabo.theory.hegpucb.instances import Instance
@@ -19,7 +20,6 @@ from metabo.theory.hegpucb.intervals import rice
 from metabo.theory.hegpucb.posteriors import simulate
 from metabo.theory.hegpucb.preservation import DELTA, NORM, SCALES, Case, fired, xis
 from metabo.theory.hegpucb.regret import SHRINK, covered, gains
-from metabo.theory.estimated import rate, within
 from metabo.theory.records import Record, cell, control, part, statement
 from metabo.theory.replicates import generator, runs
 from metabo.theory.verdicts import Finding, probability
