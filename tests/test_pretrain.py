@@ -407,7 +407,8 @@ def test_lbfgs_goes_down_only_where_gradients_are_noisy(start):
     loss.defjvp(slope)
     result, log = lbfgs(loss, jnp.array(start), steps=30)
     losses = np.append(log.loss, loss(result))
-    assert (np.diff(losses) <= 0).all() and losses[-1] < 0.03
+    # Of a gradient (2 x, 200 y) the added sine is at most 1: below x = 1/2 and y = 1/200 it decides the direction.
+    assert (np.diff(losses) <= 0).all() and losses[-1] < 0.5**2 + 100 * 0.005**2 < losses[0] / 2
 
 
 def test_pairs_side_by_side_equal_pairs_one_by_one():
