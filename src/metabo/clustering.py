@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from metabo.errors import ConfigError, unknown
-from metabo.gp.linalg import invert_lower
+from metabo.gp.linalg import gram_lower, invert_lower
 
 DISTANCES = ("jeffreys", "wasserstein")
 RELATIVE_JITTER = 1e-6
@@ -35,8 +35,7 @@ def root(cov: Float[Array, "v v"]) -> Float[Array, "v v"]:
 
 def precision(cov: Float[Array, "v v"]) -> Float[Array, "v v"]:
     """Return the inverse of a positive-definite matrix; not numbers if it is singular."""
-    inverse = invert_lower(jnp.linalg.cholesky(cov, symmetrize_input=False))
-    return inverse.T @ inverse
+    return gram_lower(invert_lower(jnp.linalg.cholesky(cov, symmetrize_input=False)))
 
 
 def kl(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from metabo.gp.linalg import JITTER, cholesky, half_quadratic_logdet, invert_lower, masked_covariance
+from metabo.gp.linalg import JITTER, cholesky, gram_lower, half_quadratic_logdet, invert_lower, masked_covariance
 
 value_and_gradient = jax.jit(jax.value_and_grad(half_quadratic_logdet, argnums=(0, 1)))
 value_only = jax.jit(half_quadratic_logdet)
@@ -85,6 +85,12 @@ def test_invert_lower_ignores_what_stands_above_the_diagonal():
     factor = np.tril(np.ones((20, 20)))
     dirty = factor + np.triu(np.full((20, 20), 7.0), 1)
     np.testing.assert_allclose(jax.jit(invert_lower)(dirty), np.linalg.inv(factor), atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 64, 65, 131, 300])
+def test_gram_lower_is_the_product(n):
+    factor = np.tril(np.random.default_rng(n).normal(size=(n, n)))
+    np.testing.assert_allclose(jax.jit(gram_lower)(factor), factor.T @ factor, rtol=1e-12, atol=1e-11)
 
 
 def test_masked_covariance_by_hand():

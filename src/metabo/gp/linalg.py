@@ -50,6 +50,19 @@ def invert_lower(factor: Float[Array, "n n"], block: int = 16) -> Float[Array, "
     return jnp.block([[top, jnp.zeros((half, n - half), factor.dtype)], [corner, bottom]])
 
 
+def gram_lower(factor: Float[Array, "n n"], block: int = 64) -> Float[Array, "n n"]:
+    """Return LᵀL of a lower-triangular L by halving: a plain product does three times the work, since it multiplies
+    zeros and computes both halves of a symmetric result."""
+    n = factor.shape[0]
+    if n <= block:
+        return factor.T @ factor
+    half = (n + 1) // 2
+    corner, bottom = factor[half:, :half], factor[half:, half:]
+    side = bottom.T @ corner
+    top = gram_lower(factor[:half, :half], block) + corner.T @ corner
+    return jnp.block([[top, side.T], [side, gram_lower(bottom, block)]])
+
+
 def _forward(covariance, residuals):
     factor = jnp.linalg.cholesky(covariance, symmetrize_input=False)
     inverse_factor = invert_lower(factor)

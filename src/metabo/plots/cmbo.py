@@ -33,7 +33,7 @@ def regret_panels(
         axes[0].set_ylabel("mean normalised simple regret")
         for ax, distance in zip(axes[len(headings) :], distances, strict=True):
             _indices(ax, indices[indices["measure"] == distance])
-            ax.set_title(f"{distance} clusters")
+            ax.set_title(f"{distance.capitalize()} clusters")
         style.legend(figure, methods)
         figure.suptitle(title)
     return figure
