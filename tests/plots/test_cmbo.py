@@ -46,7 +46,7 @@ def test_regret_panels(with_indices):
     if with_indices:
         solid = [line for line in figure.axes[2].lines if line.get_label() == "a"]
         np.testing.assert_allclose(solid[0].get_ydata(), [1 / c for c in range(2, 7)])
-        assert figure.axes[3].get_title() == "wasserstein clusters"
+        assert figure.axes[3].get_title() == "Wasserstein clusters"
     assert_readable(figure, METHODS)
 
 
