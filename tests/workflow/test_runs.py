@@ -40,7 +40,7 @@ def outputs(project: Path) -> dict[str, int]:
     return {str(p.relative_to(project)): p.stat().st_mtime_ns for p in found if not p.name.startswith(".")}
 
 
-def tested_on(claim: dict, artefacts: dict) -> bool:
+def is_about(claim: dict, artefacts: dict) -> bool:
     """Whether a claim is tested, and on these artefacts alone."""
     return {test.get("artefact") for test in claim.get("tests", [{}])} <= artefacts.keys()
 
@@ -199,7 +199,7 @@ class TestSmokeRun:
         original = path.read_text()
         entries = {id: entry for id, entry in yaml.safe_load(original).items() if id in (*ARTEFACTS, *SYNTHETIC)}
         sheet = project / "src/metabo/claims/hyperbo.yaml"
-        claims = {id: claim for id, claim in yaml.safe_load(sheet.read_text()).items() if tested_on(claim, entries)}
+        claims = {id: claim for id, claim in yaml.safe_load(sheet.read_text()).items() if is_about(claim, entries)}
         sheet.write_text(yaml.safe_dump(claims))
         for entry in entries.values():
             entry["claims"] = [claim for claim in entry.get("claims", []) if claim in claims]
