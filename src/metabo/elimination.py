@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from metabo import belief as beliefs
-from metabo import confidence
+from metabo import confidence, progress
 from metabo.belief import Belief
 from metabo.elimination_problem import BETAS, SIGMAS, Problem, Settings
 from metabo.elimination_rules import ROBUST, RULES, Tally, View, empty_tally, require_scales, switch, without
@@ -135,7 +135,7 @@ def run_all(
     values = jnp.broadcast_to(problem.f, (len(keys), *problem.f.shape)) if f is None else f
     truths = jnp.broadcast_to(jnp.asarray(problem.truth), (len(keys),)) if truth is None else truth
     one = problem._replace(noise_std=jnp.asarray(problem.noise_std, jnp.float64), truth=-1)
-    numbers = [jnp.asarray(_possible(problem).index(rule)) for rule in rules]
+    numbers = progress.loop([jnp.asarray(_possible(problem).index(rule)) for rule in rules], "rules")
     each = [_run_rule(one, number, settings, keys, values, truths, together) for number in numbers]
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *each)
 

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
+from metabo import progress
 from metabo.errors import ConfigError, NumericsError
 from metabo.gp.model import GP
 from metabo.gp.objectives import degenerate_ekl, sample_moments
@@ -55,8 +56,8 @@ def _rows(benchmark: Benchmark, prior: SpacePrior, training: TrainingSet) -> Ite
     points = max(past.x.shape[1], tests.x.shape[1])
     where = f"benchmark '{benchmark.name}', space '{prior.space}': the likelihood of a task of {points} points"
     check_memory(3 * points**2 * 8, where, "load fewer points (config key 'benchmarks')")
-    for f, fold in enumerate(prior.folds):
-        for seed in range(prior.seeds):
+    for f, fold in progress.loop(enumerate(prior.folds), "folds"):
+        for seed in progress.loop(range(prior.seeds), "seeds"):
             gp = prior.of(f, seed)
             used = training.members[f, seed][training.present[f, seed]]
             train_nll = float(np.mean(_task_nll(gp, *(a[used] for a in past))))

@@ -16,6 +16,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from metabo.gp.model import GP
 from metabo.gp.objectives import nll
+from metabo.stretches import one_by_one
 
 STALL = 1e-9
 """An L-BFGS step that lowers the loss by no more than this share of it (of 1, for smaller losses) makes no progress."""
@@ -169,17 +170,16 @@ def lbfgs(
 
 
 def over_pairs(run: Callable, pairs: PyTree, accelerator: bool, *shared: PyTree) -> PyTree:
-    """Apply `run(pair, *shared)` to every leading-axis entry of `pairs` in one compiled program.
+    """Apply `run(pair, *shared)` to every leading-axis entry of `pairs` by one compiled program.
 
     On an accelerator all pairs run side by side (vmap); on a CPU one after another (measured faster: one pair's
-    matrices stay in cache, and no pair waits for another one's line search). Data belong into `shared`: arrays that
-    `run` closes over are constants of the program, which then serves no other data.
+    matrices stay in cache, and no pair waits for another one's line search), with progress reported. Data belong into
+    `shared`: arrays that `run` closes over are constants of the program, which then serves no other data.
     """
+    if not accelerator:
+        return one_by_one(run, pairs, shared, "fits")
 
     def all_pairs(pairs: PyTree, *shared: PyTree) -> PyTree:
-        def one(pair: PyTree) -> PyTree:
-            return run(pair, *shared)
-
-        return jax.vmap(one)(pairs) if accelerator else jax.lax.map(one, pairs)
+        return jax.vmap(lambda pair: run(pair, *shared))(pairs)
 
     return eqx.filter_jit(all_pairs)(pairs, *shared)

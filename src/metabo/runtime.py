@@ -27,7 +27,7 @@ def own_cores(threads: int, gpu: int, locks: Path | None = None) -> dict[str, An
     if not gpu:
         os.environ["JAX_PLATFORMS"] = "cpu"
         # Compilation is a third of the work at the default scale. Level 1 takes a third less of it and computes as
-        # fast; without the fusion emitters nearly half of the rest goes, and loops are up to 15 % slower.
+        # fast; without the fusion emitters nearly half of the rest goes, and some loops are a little slower.
         os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1 --xla_cpu_use_fusion_emitters=false")
     os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(".cache/jax").resolve()))

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from metabo.bo.policy import Candidates, Growing, Info, Policy
+from metabo.stretches import one_by_one
 
 LONG = 48
 """From so many observations on a growing policy runs with room for half of them first. Compiling two sizes of its step
@@ -80,7 +81,6 @@ def stacked(policies: PyTree, number: Int[Array, ""]) -> Policy:
     return jax.tree.map(lambda leaf: leaf[number] if eqx.is_array(leaf) else leaf, policies)
 
 
-@eqx.filter_jit
 def run_all(
     policies: PyTree,
     x: Float[Array, "tasks c d"],
@@ -94,14 +94,28 @@ def run_all(
     """Run every entry of `runs`, `chunk` of them side by side; `policy_of(policies, number)` is a run's policy.
 
     `chunk` changes speed and memory (chunk states of the policy; a fixed GP's: budget x c floats each), results only by
-    rounding, which a fit cut off at its step limit may carry on.
+    rounding, which a fit cut off at its step limit may carry on. Chunks of one report their progress.
     """
-
-    def one(entry: Runs) -> Steps:
-        policy = policy_of(policies, entry.policy)
-        place = jnp.asarray(0) if entry.place is None else entry.place
-        pool = Candidates(x[entry.task], mask[entry.task], place)
-        return run(policy, pool, outputs[entry.task], entry.initial, entry.key, iterations)
-
+    shared = (policies, x, outputs, mask, iterations, policy_of)
     # A batch of one would still be vmapped: every `cond` then runs both branches, and re-fits take thrice as long.
-    return jax.lax.map(one, runs) if chunk == 1 else jax.lax.map(one, runs, batch_size=chunk)
+    return one_by_one(one_of_all, runs, shared, "runs") if chunk == 1 else _in_chunks(runs, shared, chunk)
+
+
+@eqx.filter_jit
+def _in_chunks(runs: Runs, shared: tuple, chunk: int) -> Steps:
+    return jax.lax.map(lambda entry: one_of_all(entry, *shared), runs, batch_size=chunk)
+
+
+def one_of_all(
+    entry: Runs,
+    policies: PyTree,
+    x: Float[Array, "tasks c d"],
+    outputs: Float[Array, "tasks c"],
+    mask: Bool[Array, "tasks c"],
+    iterations: int,
+    policy_of: Callable[[PyTree, Int[Array, ""]], Policy],
+) -> Steps:
+    """Run one entry of a list of runs."""
+    place = jnp.asarray(0) if entry.place is None else entry.place
+    pool = Candidates(x[entry.task], mask[entry.task], place)
+    return run(policy_of(policies, entry.policy), pool, outputs[entry.task], entry.initial, entry.key, iterations)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from metabo import progress
 from metabo.bo.online import Method, Step, Target, begin, run
 from metabo.errors import ConfigError, NumericsError
 from metabo.keys import stream
@@ -36,21 +37,21 @@ def tune(
     require_unit_cube(benchmark, prior.space)
     require_failures_apart(benchmark)
     tables = []
-    for f, fold in enumerate(prior.folds):
-        for task in fold.test:
-            goal = target(task)
-            for seed in range(spec["seeds"]):
-                prior_seed = seed % prior.seeds
-                started = time.perf_counter()
-                name = f"{task}, seed {seed}"
-                steps = run(
-                    method, begin(method, f, prior_seed), goal, lambda x: raw(x[None])[0], spec["iterations"],
-                    stream(spec["seed"], "online", task, seed),
-                    lambda line, name=name: print(f"{name}, {line}", flush=True),
-                )  # fmt: skip
-                ids = {"task": task, "prior_seed": prior_seed, "seed": seed, "metric_name": goal.metric}
-                tables.append(table(benchmark.name, spec, ids, steps))
-                print(f"{name}: {summary(tables[-1])}, {time.perf_counter() - started:.1f} s", flush=True)
+    tasks = [(f, task) for f, fold in enumerate(prior.folds) for task in fold.test]
+    for f, task in progress.loop(tasks, "tasks"):
+        goal = target(task)
+        for seed in progress.loop(range(spec["seeds"]), "runs"):
+            prior_seed = seed % prior.seeds
+            started = time.perf_counter()
+            name = f"{task}, seed {seed}"
+            steps = run(
+                method, begin(method, f, prior_seed), goal, lambda x: raw(x[None])[0], spec["iterations"],
+                stream(spec["seed"], "online", task, seed),
+                lambda line, name=name: print(f"{name}, {line}", flush=True),
+            )  # fmt: skip
+            ids = {"task": task, "prior_seed": prior_seed, "seed": seed, "metric_name": goal.metric}
+            tables.append(table(benchmark.name, spec, ids, steps))
+            print(f"{name}: {summary(tables[-1])}, {time.perf_counter() - started:.1f} s", flush=True)
     joined = pd.concat(tables, ignore_index=True)
     require_sound(joined)
     return joined

@@ -15,6 +15,7 @@ import pandas as pd
 from scipy.stats import qmc
 from threadpoolctl import threadpool_limits
 
+from metabo import progress
 from metabo.collect import encoding, tabular
 from metabo.collect.agreement import compare
 from metabo.collect.journal import Journal
@@ -95,7 +96,7 @@ def collect(unit: str, sizes: dict[str, int], seed: int, journal: Journal) -> pd
     start = time.monotonic()
     if waiting:
         dataset = tabular.load(unit, TRAIN_ROWS, VALID_ROWS)
-    for first in range(0, len(waiting), CHUNK):
+    for first in progress.loop(range(0, len(waiting), CHUNK), f"chunks of {CHUNK} trials"):
         chunk = waiting[first : first + CHUNK]
         with _one_thread():
             journal.add({t.name: evaluate(t, dataset, seed) for t in chunk})

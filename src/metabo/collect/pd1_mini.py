@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import qmc
 
+from metabo import progress
 from metabo.collect import images, networks, tabular, text
 from metabo.collect.agreement import compare
 from metabo.collect.journal import Journal
@@ -168,7 +169,7 @@ def collect(unit: str, sizes: dict[str, int], seed: int, journal: Journal) -> pd
     planned = plan(unit, sizes)
     missing = [trial for trial in planned if trial.name not in journal.records]
     began = time.monotonic()
-    for first in range(0, len(missing), CHUNK):
+    for first in progress.loop(range(0, len(missing), CHUNK), f"chunks of {CHUNK} trials"):
         chunk = missing[first : first + CHUNK]
         place = np.stack([trial.point for trial in chunk])
         journal.add(train_points(unit, [trial.name for trial in chunk], place, seed))

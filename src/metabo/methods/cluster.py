@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
+from metabo import progress
 from metabo.clustering import DISTANCES, RELATIVE_JITTER, kmeans, pairwise, regularised
 from metabo.errors import ConfigError, NumericsError, unknown
 from metabo.methods.cluster_indices import choose, compactness, separation
@@ -103,8 +104,8 @@ def pretrain(
             print(f"space '{training.space}', kernel of the {what}: {stopped} fits ended at a non-finite step")
     (smooth, _), (rough, _) = fits
     made = []
-    for f, fold in enumerate(training.folds):
-        for s in range(keys.shape[1]):
+    for f, fold in progress.loop(enumerate(training.folds), "folds"):
+        for s in progress.loop(range(keys.shape[1]), "seeds"):
             index = training.members[f, s][training.present[f, s]]
             rows = Rows(*(np.asarray(part)[index] for part in training.rows))
             where = f"space '{training.space}', {fold.name}"

@@ -17,7 +17,7 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
     import jax
     import pandas as pd
 
-    from metabo import priors, registry, results
+    from metabo import priors, progress, registry, results
     from metabo.bo.trajectories import optimise, unsound
     from metabo.files import digest
     from metabo.tasks import Benchmark
@@ -32,7 +32,8 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
     if getattr(registry.policy_module(spec["method"]), "WIDENS", False):
         trained = [priors.widened(prior, trained_from, benchmark.width) for prior in trained]
         sets = [past and past.widened() for past in sets]
-    tables = [optimise(benchmark, prior, spec, chunk, past) for prior, past in zip(trained, sets, strict=True)]
+    spaces = progress.loop(zip(trained, sets, strict=True), "spaces")
+    tables = [optimise(benchmark, prior, spec, chunk, past) for prior, past in spaces]
     table = pd.concat(tables, ignore_index=True)
     bad = unsound(table)
     results.write(table, args.out)

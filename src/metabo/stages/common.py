@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from metabo import codegraph, provenance, runtime
+from metabo import codegraph, progress, provenance, runtime
 from metabo.errors import ConfigError, MetaboError
 
 Outcome = dict[str, Any]
@@ -53,6 +53,7 @@ def main(
 
 def _run(stage: str, args: Namespace, work: Callable[[Namespace, dict[str, Any]], Outcome], roots: list[str]) -> None:
     started = provenance.now()
+    progress.connect(args.out if isinstance(args.out, str) else stage)
     granted = runtime.own_cores(args.threads, args.gpu)
     code = codegraph.files(roots)
     if codegraph.uses(code, "jax"):

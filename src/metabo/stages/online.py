@@ -18,7 +18,7 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
 
     import pandas as pd
 
-    from metabo import priors, registry, results
+    from metabo import priors, progress, registry, results
     from metabo.bo.online import Target
     from metabo.bo.online_runs import tune
     from metabo.files import digest
@@ -38,7 +38,7 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
 
     tables = []
     sets = training_sets_of(benchmark, trained_from)
-    for prior, training in zip(trained, sets, strict=True):
+    for prior, training in progress.loop(zip(trained, sets, strict=True), "spaces"):
         method = module.online(trained_from, prior, training, spec["online"], spec["acquisition"], spec["iterations"])
         tables.append(tune(benchmark, prior, method, spec, target, loader.raw_inputs))
     table = pd.concat(tables, ignore_index=True)

@@ -16,7 +16,7 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
     """Pre-train and save; return what the sidecar says: losses, and remarks on the priors that it started from."""
     import jax
 
-    from metabo import priors, registry
+    from metabo import priors, progress, registry
     from metabo.tasks import Benchmark
     from metabo.training import prior_keys, training_sets_of
 
@@ -29,7 +29,8 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
         remarks = module.remarks(sets, fits) if fits else []
         results = module.pretrain_across(spec, sets, keys, fits, accelerator)
     else:
-        results = (module.pretrain(spec, *of_space, accelerator) for of_space in zip(sets, keys, strict=True))
+        spaces = progress.loop(zip(sets, keys, strict=True), "spaces")
+        results = (module.pretrain(spec, *of_space, accelerator) for of_space in spaces)
     trained = [priors.of_training(training, *result) for training, result in zip(sets, results, strict=True)]
     priors.save(args.out, spec, trained)
     for remark in remarks:

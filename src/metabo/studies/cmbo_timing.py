@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Array, Key
 
+from metabo import progress
 from metabo.barycenter import barycenter
 from metabo.bo.policy import Candidates, Policy
 from metabo.clustering import DISTANCES, centres, distances, kmeans, prepared, regularised
@@ -91,9 +92,9 @@ def timed_distances(spec: dict[str, Any]) -> Iterator[Measured]:
     """Time an iteration of k-means, in numbers of tasks, clusters and locations, and the distances of a query."""
     seed, middle = spec["seed"], spec["tasks"][2]
     few = spec["clusters"][len(spec["clusters"]) // 2]
-    for distance in DISTANCES:
+    for distance in progress.loop(DISTANCES, "distances"):
         grid = [(middle, c) for c in spec["clusters"]] + [(k, few) for k in spec["tasks"] if k != middle]
-        for count, clusters in grid:
+        for count, clusters in progress.loop(grid, "sizes"):
             means, covs = _posteriors(count, spec["locations"], seed)
             tasks = prepared(means, covs, distance)
             work = partial(iteration, tasks, jnp.arange(count) % clusters, clusters, distance)

@@ -16,6 +16,7 @@ import pandas as pd
 from jaxtyping import Array
 from threadpoolctl import threadpool_limits
 
+from metabo import progress
 from metabo.gp.model import GP, build
 from metabo.gp.objectives import Moments, ekl_training, nll, sample_moments
 from metabo.keys import stream
@@ -105,7 +106,7 @@ def timed_losses(gp: GP, spec: dict[str, Any]) -> Iterator[tuple[str, str, str, 
     """Time and memory of the overhead and of the losses, in M and in N."""
     seed, repeats, few = spec["seed"], spec["repeats"], spec["functions"][0]
     grid = [("M", m, m, few) for m in spec["points"]] + [("N", n, spec["small"], n) for n in spec["functions"]]
-    for axis, size, m, n in grid:
+    for axis, size, m, n in progress.loop(grid, "sizes"):
         for objective, row, loss, make in (("ekl", "loss", ekl, block), ("nll", "loss", sequential, tasks)):
             arguments = make(m, n, seed)
             arguments = (arguments,) if isinstance(arguments, Moments) else arguments

@@ -16,6 +16,7 @@ import pandas as pd
 from jax.scipy.linalg import cho_solve
 from jaxtyping import Array, Float, Int, Key
 
+from metabo import progress
 from metabo.gp.constraints import inverse_positive
 from metabo.gp.features import Identity
 from metabo.gp.kernels import Stationary
@@ -133,7 +134,7 @@ def run(spec: dict[str, Any]) -> Frames:
     "training": functions, function, x, y; "test": functions, x, y, observed_from (observations that include it).
     """
     frames: dict[str, list[pd.DataFrame]] = {"marginal": [], "training": [], "test": []}
-    for functions in SIZES:
+    for functions in progress.loop(SIZES, "sizes"):
         root = stream(spec["seed"], "estimates", functions)
         keys = jax.vmap(partial(jax.random.fold_in, root))(jnp.arange(spec["draws"]))
         (x, y, test), values = jax.tree.map(np.asarray, _draws(keys, functions, spec["steps"]))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from metabo import problems
+from metabo import problems, progress
 from metabo.studies.hegpucb_profiles import BESIDE, COMPARED, PROFILES, case, execute, run_table
 from metabo.studies.tables import Frames
 
@@ -20,9 +20,9 @@ def run(spec: dict[str, Any]) -> Frames:
     Prints the time of a query.
     """
     frames, candidates = [], []
-    for name in (name for name in problems.VARIANTS if name in spec["problems"]):
+    for name in progress.loop((name for name in problems.VARIANTS if name in spec["problems"]), "problems"):
         sizes, rules, seeds = spec["problems"][name], (*COMPARED[name], *BESIDE[name]), spec["seeds"][name]
-        for profile in PROFILES:
+        for profile in progress.loop(PROFILES, "profiles"):
             given = {key: spec[key] for key in ("delta", "norm", "noise")}
             one = case(name, sizes, seeds, spec["seed"], profile=profile, **given)
             begin = perf_counter()

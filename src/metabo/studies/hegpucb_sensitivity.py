@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from metabo import problems
+from metabo import problems, progress
 from metabo.studies.hegpucb_profiles import BAYESIAN, COMPARED, case, execute, run_table
 from metabo.studies.tables import Frames
 
@@ -51,9 +51,9 @@ def run(spec: dict[str, Any]) -> Frames:
     simple, alive.
     """
     frames = []
-    for name in (name for name in problems.VARIANTS if name in spec["problems"]):
+    for name in progress.loop((name for name in problems.VARIANTS if name in spec["problems"]), "problems"):
         sizes = spec["problems"][name]
-        for number, cell in enumerate(cells(name, spec)):
+        for number, cell in progress.loop(enumerate(cells(name, spec)), "cells"):
             hills = ("height", "width") if name in BAYESIAN else ()
             made = {key: cell[key] for key in ("noise", "standardise", "predictive", "variant", *hills)}
             made |= {"norm": cell["norm"]} if name not in BAYESIAN else {}

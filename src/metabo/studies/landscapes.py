@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Array, Float, Key
 
+from metabo import progress
 from metabo.gp.constraints import inverse_positive
 from metabo.gp.features import Identity
 from metabo.gp.kernels import Stationary
@@ -85,7 +86,7 @@ def run(spec: dict[str, Any]) -> Frames:
     positive, since the figure scales NLL by min EKL / min NLL; the first one if there is none.
     """
     argmins, curves = [], {}
-    for draw in range(spec["draws"]):
+    for draw in progress.loop(range(spec["draws"]), "draws"):
         x, y = map(np.asarray, sample(stream(spec["seed"], "landscapes", draw)))
         for parameter in RANGES:
             curve = landscape(x, y, parameter, spec["grid"])

@@ -18,7 +18,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from scipy.optimize import brentq, minimize
 from scipy.special import digamma
 
-from metabo import contexts
+from metabo import contexts, progress
 from metabo.data.hierarchical import DESIGNS
 from metabo.gp.constraints import positive
 from metabo.hyperprior import fit_gamma, kl_gamma
@@ -151,7 +151,7 @@ def run(spec: dict[str, Any]) -> Frames:
     chosen = np.array([np.isin(np.arange(len(known.names)), own) for own in drawn])
     keys = jnp.stack([root("network", *case) for case in cases])
     frames = []
-    for output in OUTPUTS:
+    for output in progress.loop(OUTPUTS, "outputs"):
         found, stopped = network_priors(known, lengthscale, chosen, keys, output, spec["network_steps"])
         frames += [_case_table(output, *case, found[i], stopped[i]) for i, case in enumerate(cases)]
     for case, own in zip(cases, drawn, strict=True):

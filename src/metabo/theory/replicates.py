@@ -11,6 +11,8 @@ import jax
 import numpy as np
 from jaxtyping import Array, Key, PyTree
 
+from metabo import progress
+
 LEAST = 100
 """Replicates that every simulation has, however small the scale."""
 
@@ -41,7 +43,8 @@ def replicate(
     rng = generator(key)
     chunks = -(-number // chunk)
     size = -(-number // chunks)
-    done = [jax.tree.map(np.asarray, _batched(compute)(draw(rng, size))) for _ in range(chunks)]
+    numbers = progress.loop(range(chunks), f"chunks of {size} replicates")
+    done = [jax.tree.map(np.asarray, _batched(compute)(draw(rng, size))) for _ in numbers]
     return jax.tree.map(lambda *parts: np.concatenate(parts)[:number], *done)
 
 
