@@ -1,7 +1,9 @@
 """What every stage command does around its work: sidecar, clear errors, guards."""
 
+import errno
 import hashlib
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -157,6 +159,36 @@ def test_a_folder_is_claimed_once_and_free_again_after_kill(tmp_path):
     process.kill()
     process.communicate()
     guard.claim_folder(lock)
+
+
+def refusing(number: int):
+    """A stand-in for flock that fails with an error number."""
+
+    def flock(handle, operation):
+        raise OSError(number, os.strerror(number))
+
+    return flock
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS])
+def test_where_the_file_system_keeps_no_locks_a_run_goes_on_with_a_warning(tmp_path, monkeypatch, number):
+    monkeypatch.setattr(guard.fcntl, "flock", refusing(number))
+    with pytest.warns(UserWarning, match="keeps no locks"):
+        guard.claim_folder(tmp_path / "run.lock")
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (errno.EWOULDBLOCK, "another run is active"),
+        (errno.EAGAIN, "another run is active"),
+        (errno.EIO, "cannot be"),
+    ],
+)
+def test_a_held_lock_and_a_broken_disk_stop_a_run(tmp_path, monkeypatch, number, said):
+    monkeypatch.setattr(guard.fcntl, "flock", refusing(number))
+    with pytest.raises(MetaboError, match=said):
+        guard.claim_folder(tmp_path / "run.lock")
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
