@@ -64,11 +64,8 @@ def marked_up(text):
 
 def artefact_memory(artefact):
     """Return MiB: an artefact without tables describes the benchmark itself and reads all of it."""
-    return (
-        3000
-        if artefact.inputs or not artefact.benchmark
-        else registry.benchmark(artefact.benchmark).get("memory_mb", 3000)
-    )
+    reads_all = artefact.benchmark and not artefact.inputs
+    return registry.benchmark(artefact.benchmark).get("memory_mb", 4000) if reads_all else 3000
 
 
 for artefact in ARTEFACTS:

@@ -49,6 +49,16 @@ def memory(wildcards):
     return registry.benchmark(wildcards.benchmark).get("memory_mb", 3000)
 
 
+def every_core():
+    """Return the threads of a job that has this machine to itself.
+
+    On a cluster the machine is a node, whose cores nobody knows here: the job asks Slurm for all of it (`slurm_extra`)
+    and counts as one core.
+    """
+    here = workflow.local_exec and not workflow.remote_exec
+    return workflow.cores if here else 1
+
+
 @cache
 def trainings(benchmark, split):
     return settings.trainings(config, benchmark, split)

@@ -51,6 +51,8 @@ for row in DATASETS.values():
             meta=f".cache/archives/{row['name']}.json",
         log:
             f".cache/logs/{row['name']}.log",
+        # a cluster's nodes may have no network
+        localrule: True
         threads: 1
         resources:
             gpu=0,

@@ -1,4 +1,8 @@
 # Synthetic studies -> results/{scale}/studies: functions drawn by the study itself, no benchmark.
+def alone(wildcards):
+    return registry.study(wildcards.study).get("alone", False)
+
+
 rule run_study:
     input:
         code=lambda w: code("study", {"study": w.study}),
@@ -11,11 +15,12 @@ rule run_study:
         OUT + "/benchmarks/studies/{study}.tsv"
     wildcard_constraints:
         study="|".join(registry.studies()),
-    # the work has one core; a study that measures times claims all of them, since its slopes feel what runs beside it
-    threads: lambda w: workflow.cores if registry.study(w.study).get("alone") else 1
+    # the work has one core; a study that measures times claims the machine, since its slopes feel what runs beside it
+    threads: lambda w: every_core() if alone(w) else 1
     resources:
         gpu=0,
-        mem_mb=3000,
+        mem_mb=5000,
+        slurm_extra=lambda w: "--exclusive" if alone(w) else "",
     params:
         spec=lambda w: canonical(settings.study_spec(config, w.study)),
     message:

@@ -18,7 +18,7 @@ rule check_theory:
     threads: 1
     resources:
         gpu=0,
-        mem_mb=2000,
+        mem_mb=3000,
     params:
         spec=lambda w: canonical(settings.theory_spec(config, w.paper, w.check)),
     message:
