@@ -4,7 +4,7 @@ CORES ?= $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
 BIN := .venv/bin
 READY := .venv/.installed
 
-.PHONY: reproduce smoke paper test test-fast browser lint benchmark clean install lock
+.PHONY: reproduce smoke paper test test-fast test-slurm browser lint benchmark clean install lock
 
 reproduce: install  ## every artefact of config.yaml, into results/laptop
 	$(BIN)/snakemake --cores $(CORES)
@@ -20,6 +20,9 @@ test: install browser
 
 test-fast: install  ## without the tests marked slow
 	$(BIN)/python -m pytest -q -n $(CORES) --dist loadscope --no-loadscope-reorder -m "not slow"
+
+test-slurm: install  ## part of the smoke workflow through a real Slurm of one node, from Debian's packages; root, a quarter of an hour
+	$(BIN)/python tests/slurm/run.py
 
 browser:  ## Debian's Chromium and its driver, for the test of the report page; where it cannot be had that test is skipped
 	@command -v chromium >/dev/null && command -v chromedriver >/dev/null \
