@@ -38,6 +38,10 @@ onstart:
     start_run()
 
 
+onerror:
+    end_failed_run()
+
+
 rule all:
     default_target: True
     input:

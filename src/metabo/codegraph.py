@@ -14,8 +14,8 @@ from typing import Any
 from metabo import registry
 
 PACKAGE = "metabo"
-BOOKKEEPING = {"codegraph.py", "errors.py", "provenance.py", "runtime.py", "common.py"}
-"""Files that every stage imports and that cannot change a result: pinning cores, error texts, sidecars."""
+BOOKKEEPING = {"codegraph.py", "errors.py", "guard.py", "integrity.py", "provenance.py", "runtime.py", "common.py"}
+"""Files that every stage imports and that cannot change a result: locks, cores, checked inputs, errors, sidecars."""
 PACKAGE_ROOT = Path(__file__).parent
 
 

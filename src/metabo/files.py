@@ -1,8 +1,11 @@
 """Small file helpers: atomic writes, checksums, canonical JSON."""
 
+import errno
 import hashlib
 import json
 import os
+import re
+import shutil
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -14,12 +17,35 @@ import numpy as np
 
 from metabo.errors import MetaboError
 
+_UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
+_SCRATCH = re.compile(r"\.(?P<name>.+)\.[a-z0-9_]{8}(?P<suffix>(\.[^.]+)?)")
+
+
+def unwritable(path: str | Path, error: OSError) -> MetaboError | None:
+    """Return what to say when a disk refuses a file, with the free space; None if `error` has another cause."""
+    if error.errno not in _UNWRITABLE:
+        return None
+    full = Path(path).absolute()
+    place = next(folder for folder in (full, *full.parents) if folder.exists())
+    free = shutil.disk_usage(place).free / 2**20
+    return MetaboError(
+        f"{path}: could not be written ({os.strerror(error.errno)}); {free:.1f} MiB are free there. Make space (or "
+        "check the disk) and run the same command"
+    )
+
+
+def is_scratch(path: Path) -> bool:
+    """Whether a file has a name that `atomic_path` gives: one of a job that was killed while it wrote."""
+    found = _SCRATCH.fullmatch(path.name)
+    return found is not None and found["suffix"] == Path(found["name"]).suffix
+
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
     """Yield a scratch path in the same folder; on success it replaces `path`, on failure it is removed.
 
-    A killed run therefore never leaves a half-written result. Raises MetaboError if the folder is not writable.
+    A killed run therefore never leaves a half-written result, and what it leaves is removed at the start of the next
+    (`guard.remove_scratch`). Raises MetaboError if the folder is not writable or the disk full.
     """
     path = Path(path)
     try:
@@ -27,6 +53,8 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
         os.close(handle)
     except OSError as error:
+        if full := unwritable(path, error):
+            raise full from error
         raise MetaboError(
             f"{path.parent}: cannot write here ({error.strerror}); check its permissions and free space"
         ) from error
@@ -35,6 +63,10 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         yield scratch
         os.chmod(scratch, 0o644)
         os.replace(scratch, path)
+    except OSError as error:
+        if full := unwritable(path, error):
+            raise full from error
+        raise
     finally:
         scratch.unlink(missing_ok=True)
 

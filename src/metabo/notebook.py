@@ -18,6 +18,9 @@ from metabo.files import write_text
 FIGURE_FILES = ("figure.pdf", "figure.png", "data.csv")
 """What every notebook writes into its parameter `out`."""
 
+_CLEAR = ("MetaboError", "DataError", "ConfigError", "NumericsError")
+"""Errors that say themselves what to do: no traceback."""
+
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 EPOCH = "1704067200"  # 2024-01-01: a fixed clock in PDF metadata, so equal figures are equal files
@@ -42,6 +45,8 @@ def run(template: Path, scratch: Path, out: Path, parameters: dict[str, Any]) ->
                 template, scratch, parameters=parameters, kernel_name="python3", cwd=os.getcwd(), progress_bar=False
             )
         except PapermillExecutionError as error:
+            if error.ename in _CLEAR:
+                raise MetaboError(f"{template}: {error.evalue}\nThe executed notebook is kept: {scratch}") from error
             raise MetaboError(
                 f"{template}: cell {error.exec_count} failed with {error.ename}: {error.evalue}\n"
                 f"The executed notebook with its traceback is kept: {scratch}\n"

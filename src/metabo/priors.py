@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from metabo import registry, widths
-from metabo.errors import DataError
+from metabo.errors import DataError, MetaboError
 from metabo.files import save_npz
 from metabo.pretrain import Log
 from metabo.tasks import Fold
@@ -95,12 +95,19 @@ def load(path: str | Path) -> tuple[dict[str, Any], list[SpacePrior]]:
         with open(path, "rb") as stored_file, np.load(stored_file, allow_pickle=False) as data:
             arrays = {key: data[key] for key in data.files}
         header = json.loads(str(arrays.pop("header")))
+        return header["spec"], _priors(path, header["spec"], header["spaces"], arrays)
+    except MetaboError:
+        raise
     except Exception as error:
-        raise DataError(f"{path}: not a readable prior file ({error}); delete it and run again") from error
-    spec = header["spec"]
+        raise DataError(f"{path}: not a readable prior file ({error!r}); delete it and run again") from error
+
+
+def _priors(
+    path: str | Path, spec: dict[str, Any], spaces: list[dict[str, Any]], arrays: dict[str, np.ndarray]
+) -> list[SpacePrior]:
     start = registry.training_module(spec["method"]).start
     priors = []
-    for i, space in enumerate(header["spaces"]):
+    for i, space in enumerate(spaces):
         sizes = space["dim"], space["tasks"]
         shape = widths.shapes(start, spec["model"], *sizes)
         folds = tuple(Fold(f[0], f[1], tuple(f[2]), tuple(f[3])) for f in space["folds"])
@@ -119,7 +126,7 @@ def load(path: str | Path) -> tuple[dict[str, Any], list[SpacePrior]]:
         if trace is None or stopped is None:
             raise DataError(f"{path}: the loss trace of space '{space['space']}' is missing; delete it and run again")
         priors.append(SpacePrior(space["space"], *sizes, folds, params, trace, space["stride"], stopped))
-    return spec, priors
+    return priors
 
 
 def widened(prior: SpacePrior, spec: dict[str, Any], width: int) -> SpacePrior:

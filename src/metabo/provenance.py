@@ -11,12 +11,14 @@ import platform
 import resource
 import subprocess
 import sys
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from metabo.files import canonical, digest, write_text
+from metabo.integrity import sealed
 
 SCHEMA = 1
 PACKAGES = (
@@ -26,9 +28,16 @@ PACKAGES = (
 _compile_seconds: list[float] = []
 
 
-def now() -> datetime.datetime:
-    """Return the time in UTC."""
-    return datetime.datetime.now(datetime.UTC)
+class Start(NamedTuple):
+    """When a job began: the time in UTC, and a count of seconds that no change of the clock moves."""
+
+    clock: datetime.datetime
+    seconds: float
+
+
+def start() -> Start:
+    """Return the present moment."""
+    return Start(datetime.datetime.now(datetime.UTC), time.monotonic())
 
 
 def measure_compilation() -> None:
@@ -42,26 +51,28 @@ def write_sidecar(
     *,
     stage: str,
     spec: dict[str, Any],
-    inputs: Iterable[str | Path],
+    inputs: Mapping[str, str],
     outputs: Iterable[str | Path],
     code: Iterable[Path],
-    started: datetime.datetime,
+    started: Start,
     granted: dict[str, Any],
     extra: dict[str, Any],
 ) -> None:
-    """Write the sidecar atomically.
+    """Write the sidecar atomically, with a checksum of itself.
 
+    `inputs`: checksum by path, taken before the work (`integrity.checksums`).
     `granted` is what `runtime.own_cores` returned, `extra` what the stage adds (seeds, last losses, counts). Keys of
     `extra` must not repeat the standard ones (ValueError).
     """
-    finished = now()
+    wall = round(time.monotonic() - started.seconds, 3)
+    finished = started.clock + datetime.timedelta(seconds=wall)
     record = {
         "schema": SCHEMA,
         "stage": stage,
         "status": "ok",
         "spec": spec,
         "spec_sha256": hashlib.sha256(canonical(spec).encode()).hexdigest(),
-        "inputs": {str(p): digest(p) for p in inputs},
+        "inputs": dict(inputs),
         "outputs": {str(p): digest(p) for p in outputs},
         "git": git_state(),
         "code_sha256": code_hash(code),
@@ -69,16 +80,16 @@ def write_sidecar(
         "platform": f"{platform.system()} {platform.machine()}",
         **_device(),
         **granted,
-        "started": started.isoformat(timespec="seconds"),
+        "started": started.clock.isoformat(timespec="seconds"),
         "finished": finished.isoformat(timespec="seconds"),
-        "wall_s": round((finished - started).total_seconds(), 3),
+        "wall_s": wall,
         "compile_s": round(sum(_compile_seconds), 3) if "jax" in sys.modules else None,
         "peak_bytes": _peak_bytes(),
     }
     repeated = sorted(set(record) & set(extra))
     if repeated:
         raise ValueError(f"sidecar of stage '{stage}': the stage returns reserved keys {repeated}; rename them")
-    write_text(path, json.dumps(record | extra, indent=1, allow_nan=False) + "\n")
+    write_text(path, json.dumps(sealed(record | extra), indent=1, allow_nan=False) + "\n")
 
 
 def code_hash(sources: Iterable[Path]) -> str:

@@ -8,13 +8,13 @@ their clock fields would re-draw figures for nothing. The tables are declared, a
 priors; every job writes its sidecar together with its result, so both are there when the notebook runs.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from metabo.integrity import read_sidecar
 from metabo.plots import style
 
 COLUMNS: dict[str, str] = {
@@ -40,9 +40,10 @@ _REFITS = ("steps", "retrain_steps", "refit_steps")
 
 
 def of(path: str | Path) -> dict[str, Any]:
-    """Return the sidecar of a result file, {} if it has none. A result that is JSON itself has ``.meta.json``."""
+    """Return the sidecar of a result file, {} if it has none. A result that is JSON itself has ``.meta.json``. Raises
+    DataError if it is damaged."""
     sidecar = Path(path).with_suffix(".meta.json" if Path(path).suffix == ".json" else ".json")
-    return json.loads(sidecar.read_text()) if sidecar.is_file() else {}
+    return read_sidecar(sidecar) if sidecar.is_file() else {}
 
 
 def settings(paths: Iterable[str]) -> pd.DataFrame:

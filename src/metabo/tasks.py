@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from metabo.consistency import faults
-from metabo.errors import DataError, unknown
+from metabo.errors import DataError, MetaboError, unknown
 from metabo.files import save_npz
 from metabo.spaces import SearchSpace
 
@@ -139,8 +139,14 @@ class Benchmark:
             with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as data:
                 header = json.loads(str(data["header"]))
                 arrays = {key: data[key] for key in data.files if key != "header"}
+            return cls._of(header, arrays)
+        except MetaboError:
+            raise
         except Exception as error:
-            raise DataError(f"{path}: not a readable benchmark file ({error}); delete it and run again") from error
+            raise DataError(f"{path}: not a readable benchmark file ({error!r}); delete it and run again") from error
+
+    @classmethod
+    def _of(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> "Benchmark":
         tasks = {
             t["name"]: Task(**t, **{key: arrays[f"task{i}_{key}"] for key in _TASK_ARRAYS})
             for i, t in enumerate(header["tasks"])

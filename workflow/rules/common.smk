@@ -89,13 +89,33 @@ def table_files(artefact, *kinds):
 
 
 def start_run():
-    """Refuse a second run in this folder; called before the first job, not in a dry run."""
+    """Refuse a second run in this folder, and damaged results; called before the first job, not in a dry run."""
     if workflow.is_main_process:
-        or_stop(guard.claim_folder, Path(".cache/run.lock"))
+        or_stop(guard.claim_folder)
+        if workflow.local_exec and (
+            left := guard.remove_scratch(Path("results")) + guard.remove_scratch(Path(".cache"))
+        ):
+            logger.info(f"removed {left} unfinished files of killed jobs")
+        or_stop(guard.require_intact, needed_results())
     if workflow.local_exec:
         # Its limit of starts per second makes Snakemake (9.27) look at every ready job each second, once more for each
         # job that has finished: after 130 jobs that took all of a core. On a cluster it spares the queue.
         workflow.scheduler.job_rate_limiter = None
+
+
+def needed_results():
+    """Return the results that the jobs ahead read and that no job ahead makes: they stay as they are."""
+    ahead = [job for job in workflow.dag.needrun_jobs() if not job.is_norun]
+    made = {path for job in ahead for path in job.output}
+    return sorted({path for job in ahead for path in job.input if path not in made and os.path.isfile(path)})
+
+
+def end_failed_run():
+    """Say when the disk is full: the logs of the jobs may have had no room to."""
+    try:
+        guard.require_writable(Path(OUT))
+    except MetaboError as error:
+        logger.error(str(error))
 
 
 def refuse_target(name):

@@ -138,7 +138,13 @@ def gather(artefact: Artefact, root: Path) -> tuple[Evidence, dict[str, list[Pat
 def _csv(path: Path) -> pd.DataFrame:
     if not path.is_file():
         raise DataError(f"{path}: no such table; make it (`snakemake --cores 2 -- {path}`)")
-    return pd.read_csv(path, dtype={"space": str, "task": str, "level": str})  # spaces of HPO-B are numbers
+    try:
+        table = pd.read_csv(path, dtype={"space": str, "task": str, "level": str})  # spaces of HPO-B are numbers
+    except ValueError as error:
+        raise DataError(f"{path}: not a readable table ({error}); delete it and run again") from error
+    if missing := {"table", "quantity", "value"} - set(table):
+        raise DataError(f"{path}: no column {', '.join(sorted(missing))}; delete it and run again")
+    return table
 
 
 @lru_cache(maxsize=1)  # several figures show the same runs

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from metabo.errors import DataError
 from metabo.files import atomic_path, digest, write_text
+from metabo.integrity import read_sidecar
 
 if TYPE_CHECKING:  # the workflow checks tables while it is parsed, without pandas
     import pandas as pd
@@ -75,7 +76,7 @@ def ship(benchmark: str, collected: Path, folder: Path | None = None) -> list[st
     sidecar = collected.with_suffix(".json")
     if not collected.is_file() or not sidecar.is_file():
         raise DataError(f"{collected}: no collected table with its sidecar; make it: snakemake collect_{benchmark}")
-    origin: dict[str, Any] = json.loads(sidecar.read_text())
+    origin: dict[str, Any] = read_sidecar(sidecar)
     of = origin.get("spec", {}).get("benchmark")
     if of != benchmark:
         raise DataError(f"{sidecar}: a collection of {of}, not of {benchmark}; give the table of {benchmark}")

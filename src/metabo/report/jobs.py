@@ -6,7 +6,6 @@ benchmark files (with the start of Python); a job without one counts with the wa
 """
 
 import csv
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from metabo.errors import DataError
+from metabo.integrity import read_sidecar, sidecar_of
 
 RULES = {
     "download": ("download", "fetch an archive"),
@@ -32,9 +32,6 @@ RULES = {
     "pages": ("pages", "notebooks as HTML"),
 }
 """Stage: name of its rule, and what a job does."""
-
-MADE = ("results", ".cache")
-"""Folders whose files are made by jobs."""
 
 
 @dataclass(frozen=True)
@@ -62,26 +59,11 @@ class Job:
 
 
 def read(sidecar: str | Path) -> dict[str, Any]:
-    """Read a sidecar. Raises DataError if it is missing, not JSON, or not a sidecar."""
-    try:
-        record = json.loads(Path(sidecar).read_text())
-    except (OSError, ValueError) as error:
-        raise DataError(f"{sidecar}: not a readable sidecar ({error}); delete its result and run again") from error
-    if not isinstance(record, dict) or not {"stage", "inputs", "outputs", "wall_s", "versions"} <= record.keys():
+    """Read a sidecar. Raises DataError if it is missing, damaged, or not a sidecar."""
+    record = read_sidecar(sidecar)
+    if not {"stage", "inputs", "outputs", "wall_s", "versions"} <= record.keys():
         raise DataError(f"{sidecar}: not the sidecar of a result; delete it and its result and run again")
     return record
-
-
-def sidecar_of(result: str | Path) -> Path | None:
-    """Return the sidecar of a result file, None if there is none (a notebook template, a table of the package)."""
-    path = Path(result)
-    if path.parts[0] not in MADE:
-        return None
-    plain = path.with_name(path.name.partition(".")[0])  # archives end in .tar.gz
-    own = "figure", "data", "notebook"  # an artefact's files share provenance.json
-    names = [path.with_suffix(".meta.json")] if path.suffix == ".json" else [plain.with_suffix(".json")]
-    names += [path.with_name("provenance.json")] if plain.name in own else []
-    return next((name for name in names if name.is_file() and name != path), None)
 
 
 def behind(sidecars: Iterable[str | Path], known: Mapping[str, Job] | None = None) -> dict[str, Job]:

@@ -17,16 +17,20 @@ def add_arguments(parser: ArgumentParser) -> None:
 def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
     """Run the tests of every claim and write one table."""
     from metabo import catalogue
-    from metabo.claims import judge, sheet
+    from metabo.claims import evidence, judge, sheet
     from metabo.errors import ConfigError
     from metabo.files import digest, write_text
+    from metabo.integrity import checksums
 
     entries = catalogue.load()
     claims = sheet.load(spec["paper"])
     if faults := sheet.faults(claims, entries):
         raise ConfigError(f"{args.in_sheet} and {args.in_catalogue}:\n  " + "\n  ".join(faults))
+    results = Path(spec["results"])
     made = [catalogue.Artefact(id, id, benchmark, entries[id]) for id, benchmark in spec["artefacts"]]
-    table, read = judge.judge(claims, made, Path(spec["results"]))
+    reads = [path for artefact in made for paths in evidence.gather(artefact, results)[1].values() for path in paths]
+    checksums(path for path in reads if path.is_file())
+    table, read = judge.judge(claims, made, results)
     write_text(args.out, table.to_csv(index=False))
     verdicts = judge.headline(table)["verdict"].value_counts().to_dict()
     print(f"{spec['paper']}: {len(claims)} claims, {', '.join(f'{n} {verdict}' for verdict, n in verdicts.items())}")

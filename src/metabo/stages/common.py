@@ -7,9 +7,9 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from metabo import codegraph, progress, provenance, runtime
+from metabo import codegraph, files, guard, integrity, progress, provenance, runtime
 from metabo.errors import ConfigError, MetaboError
 
 Outcome = dict[str, Any]
@@ -26,7 +26,7 @@ def main(
     roots: Callable[[Namespace, dict[str, Any]], list[str]] | None = None,
     argv: list[str] | None = None,
 ) -> None:
-    """Run one stage: parse, pin the cores, work, write the sidecar.
+    """Run one stage: parse, pin the cores, check the inputs, work, write the sidecar.
 
     Every stage has --spec JSON, --out PATH, --threads N, --gpu 0|1 and --sidecar PATH (default: --out with .json).
     `add_arguments` (None: it reads no file) adds the inputs, named --in-*; options named --in-* and --out* enter the
@@ -47,13 +47,22 @@ def main(
     try:
         _run(stage, args, work, (roots or (lambda _args, spec: codegraph.stage_roots(stage, spec)))(args, args.spec))
     except MetaboError as error:
-        print(f"{stage}: {error}", file=sys.stderr)
-        raise SystemExit(1) from None
+        _stop(stage, error)
+    except OSError as error:
+        if full := files.unwritable(error.filename or _paths(args, "out")[0], error):
+            _stop(stage, full)
+        raise
+
+
+def _stop(stage: str, error: MetaboError) -> NoReturn:
+    print(f"{stage}: {error}", file=sys.stderr)
+    raise SystemExit(1) from None
 
 
 def _run(stage: str, args: Namespace, work: Callable[[Namespace, dict[str, Any]], Outcome], roots: list[str]) -> None:
-    started = provenance.now()
+    started = provenance.start()
     progress.connect(args.out if isinstance(args.out, str) else stage)
+    guard.tell_at_work()
     granted = runtime.own_cores(args.threads, args.gpu)
     code = codegraph.files(roots)
     if codegraph.uses(code, "jax"):
@@ -64,12 +73,13 @@ def _run(stage: str, args: Namespace, work: Callable[[Namespace, dict[str, Any]]
     for path in inputs:
         if not Path(path).exists():
             raise MetaboError(f"{path}: input file does not exist; make it first")
+    checksums = integrity.checksums(inputs)
     outcome = dict(work(args, args.spec))
     provenance.write_sidecar(
         args.sidecar or Path(args.out).with_suffix(".json"),
         stage=stage,
         spec=args.spec,
-        inputs=inputs,
+        inputs=checksums,
         outputs=sorted({*_paths(args, "out"), *map(str, outcome.pop("outputs", []))}),
         code=code,
         started=started,

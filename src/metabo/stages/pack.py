@@ -23,11 +23,12 @@ def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
     from metabo import registry
     from metabo.collect import shipped
     from metabo.files import digest
+    from metabo.integrity import read_sidecar
 
     parts = [shipped.read_table(path) for path in args.in_tables]
     table = pd.concat(parts, ignore_index=True)
     shipped.write_table(table, args.out)
-    records = [json.loads(Path(path).with_suffix(".json").read_text()) for path in args.in_tables]
+    records = [read_sidecar(Path(path).with_suffix(".json")) for path in args.in_tables]
     units = {
         record["spec"]["unit"]: {"trials": len(part), **{key: record[key] for key in KEPT}}
         for record, part in zip(records, parts, strict=True)

@@ -20,12 +20,13 @@ def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
     from pathlib import Path
 
     from metabo import files
+    from metabo.integrity import sidecar_of
     from metabo.report import gallery, jobs, page, scorecard, theory
     from metabo.schema import read_yaml
 
     table = scorecard.read(args.in_claims)
     claims = scorecard.claims(table)
-    sidecars = [jobs.sidecar_of(path) for path in args.in_claims]
+    sidecars = [sidecar_of(path) for path in args.in_claims]
     made = jobs.behind([*args.in_artefacts, *args.in_pages, *filter(None, sidecars)])
     catalogue, out = read_yaml(Path(args.in_catalogue)), Path(args.out)
     artefacts = [

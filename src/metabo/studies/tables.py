@@ -34,7 +34,10 @@ def read(path: str | Path) -> Frames:
     """Read the tables of a study with their own columns. Raises DataError if the file is missing or not of a study."""
     if not Path(path).is_file():
         raise DataError(f"{path}: no such study; make it (`snakemake --cores 2 -- {path}`) or change the path")
-    joined = pd.read_parquet(path)
+    try:
+        joined = pd.read_parquet(path)
+    except Exception as error:
+        raise DataError(f"{path}: not a readable study ({error}); delete it and run again") from error
     if _NAME not in joined:
         raise DataError(f"{path}: has no column '{_NAME}', so it is not the result of a study; change the path")
     return {str(name): _own(rows) for name, rows in joined.groupby(_NAME, sort=False)}

@@ -21,7 +21,10 @@ def read(paths: list[str]) -> list[Record]:
     for path in paths:
         if not Path(path).is_file():
             raise DataError(f"{path}: no such check; make it (`snakemake --cores 2 -- {path}`) or change the path")
-        record = json.loads(Path(path).read_text())
+        try:
+            record = json.loads(Path(path).read_text())
+        except ValueError as error:
+            raise DataError(f"{path}: not readable as JSON ({error}); delete it and run again") from error
         if not isinstance(record, dict) or not {"check", "share", "statements"} <= record.keys():
             raise DataError(f"{path}: not the result of a theory check; delete it and run again")
         checks.append(record)
