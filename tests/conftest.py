@@ -69,3 +69,11 @@ def common(tmp_path_factory):
 
 def pytest_sessionstart():
     assert jax.config.jax_enable_x64, "importing metabo must switch JAX to 64-bit floats"
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say how many of the planted faults (tests/faults) were survived."""
+    reports = [report for found in terminalreporter.stats.values() for report in found if hasattr(report, "when")]
+    faults = [value for r in reports if r.when == "call" for name, value in r.user_properties if name == "fault"]
+    if faults:
+        terminalreporter.write_line(f"faults survived: {sum(fine for _, fine in faults)} of {len(faults)}")

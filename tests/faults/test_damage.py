@@ -1,0 +1,138 @@
+"""Results damaged on disk: found before they are read, named with what to do, and made again without losing others."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from metabo import integrity, priors, results
+from metabo.claims import evidence
+from metabo.collect.journal import Journal
+from metabo.errors import DataError
+from metabo.files import canonical
+from metabo.report import jobs, notebooks, scorecard
+from metabo.studies import tables as studies
+from metabo.tasks import Benchmark
+from metabo.theory import tables as theory
+from tests.faults import chain
+
+AGAIN = "delete it and run the same command"
+
+
+def flipped(content, place):
+    changed = bytearray(content)
+    changed[place // 8] ^= 1 << place % 8
+    return bytes(changed)
+
+
+DAMAGE = {
+    "empty": lambda content, _: b"",
+    "cut short": lambda content, _: content[: len(content) // 2],
+    "one bit flipped": lambda content, chance: flipped(content, chance.randrange(8 * len(content))),
+    "other bytes": lambda content, chance: chance.randbytes(len(content)),
+}
+KINDS = (
+    *(chain.DATA, chain.PRIOR, chain.RUNS, chain.LOSSES, chain.SCORES),
+    *(f"{chain.FIGURE}/{name}" for name in ("data.csv", "notebook.ipynb", "provenance.json")),
+    chain.DATA.replace(".npz", ".json"),
+)
+
+
+@pytest.mark.slow
+def test_each_kind_of_result_is_checked(copy, fault, monkeypatch):
+    monkeypatch.chdir(copy())
+    chance = random.Random(8)
+    assert integrity.damaged(KINDS) == []
+    for path in KINDS:
+        content = Path(path).read_bytes()
+        for name, damage in DAMAGE.items():
+            with fault(f"{path}: {name}"):
+                for _ in range(40 if "bit" in name else 1):
+                    Path(path).write_bytes(damage(content, chance))
+                    (message,) = integrity.damaged([path])
+                    assert message.startswith(f"{path}: ") and AGAIN in message
+        Path(path).write_bytes(content)
+    assert integrity.damaged(KINDS) == []
+
+
+READERS = {
+    "npz": (Benchmark.load, priors.load, studies.read, lambda path: theory.read([path])),
+    "parquet": (lambda path: results.read([path]), lambda path: results.read_evaluations([path]), studies.read),
+    "csv": (evidence._csv, lambda path: scorecard.read([path])),
+    "json": (jobs.read, lambda path: theory.read([path])),
+    "ipynb": (lambda path: notebooks.render(path, "", "", notebooks.exporter()),),
+}
+
+
+@pytest.mark.parametrize("suffix", READERS)
+def test_a_reader_without_a_record_to_compare_with(suffix, tmp_path, fault):
+    path = tmp_path / f"result.{suffix}"
+    for name, content in (("empty", b""), ("text", b"{'no': such\nfile"), ("bytes", bytes(range(256)))):
+        with fault(f"{suffix}, {name}, no record"):
+            path.write_bytes(content)
+            for reader in READERS[suffix]:
+                with pytest.raises(DataError, match=r"result\.|path"):
+                    reader(path)
+
+
+@pytest.mark.slow
+def test_damage_is_found_before_anything_is_deleted(copy, reference, fault, monkeypatch):
+    project = copy()
+    before = chain.state(project, chain.MADE[chain.ARTEFACT])
+    with fault("a bit flipped in a table, a record cut short"):
+        runs, record = project / chain.RUNS, (project / chain.LOSSES).with_suffix(".json")
+        runs.write_bytes(flipped(runs.read_bytes(), 8 * 999))
+        record.write_text(record.read_text()[:100])
+        status, output = chain.run(project)
+        assert status != 0 and "nothing was started" in output and chain.clear(output), output
+        assert f"{chain.RUNS}: damaged" in output and f"{chain.LOSSES.replace('.parquet', '.json')}: " in output
+        assert chain.state(project, chain.MADE[chain.ARTEFACT]) == before
+        runs.unlink()
+        record.unlink()
+        status, output = chain.run(project, chain.RUNS, chain.LOSSES)
+        assert status == 0 and sorted(chain.finished(output)) == ["evaluate", "run_bo"], output
+        assert chain.lasting(project) == reference.results
+    with fault("Snakemake's records cut short"):
+        for path in (project / ".snakemake/metadata").rglob("*"):
+            if path.is_file():
+                os.truncate(path, path.stat().st_size // 2)
+        status, output = chain.run(project, dry=True)
+        assert status == 0 and "Nothing to be done" in output, output
+    with fault("a prior damaged while the run is at work"):
+        prior = project / chain.PRIOR
+        prior.write_bytes(flipped(prior.read_bytes(), 4321))
+        spec = json.loads(record.read_text())["spec"]
+        command = ["metabo.stages.evaluate", "--spec", canonical(spec), "--in-data", chain.DATA, "--out", chain.LOSSES]
+        done = subprocess.run(
+            [sys.executable, "-m", *command, "--in-prior", chain.PRIOR], cwd=project, capture_output=True, text=True
+        )
+        assert done.returncode == 1 and done.stderr.startswith(f"evaluate: {chain.PRIOR}: damaged"), done.stderr
+        assert done.stderr.count("\n") == 1 and AGAIN in done.stderr
+
+
+def test_a_damaged_journal_gives_no_wrong_trial(tmp_path, fault):
+    path = tmp_path / "unit.jsonl"
+    trials = {str(i): {"error": i / 7, "status": "done"} for i in range(3)}
+    Journal(path, "key").add(trials)
+    content = path.read_bytes()
+    with fault("each bit of a journal flipped"):
+        for place in range(8 * len(content)):
+            path.write_bytes(flipped(content, place))
+            found = Journal(path, "key").records
+            assert found.items() <= trials.items() and len(found) >= 1  # a line end may join two
+    for name in ("empty", "cut short", "other bytes"):
+        with fault(f"journal: {name}"):
+            path.write_bytes(DAMAGE[name](content, random.Random(8)))
+            assert Journal(path, "key").records.items() <= trials.items()
+
+
+def test_a_wrong_column_is_named(tmp_path):
+    path = tmp_path / "data.csv"
+    pd.DataFrame({"table": ["a"]}).to_csv(path)
+    with pytest.raises(DataError, match="no column quantity, value; delete it"):
+        evidence._csv(path)
