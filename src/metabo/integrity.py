@@ -32,12 +32,12 @@ def _seal(record: dict[str, Any]) -> str:
     return hashlib.sha256(canonical(plain).encode()).hexdigest()
 
 
-def read_sidecar(path: str | Path) -> dict[str, Any]:
-    """Read a sidecar. Raises DataError if it is missing, not a JSON object, or not as it was written.
+def read_sidecar(path: str | Path, result: str | Path = "its result") -> dict[str, Any]:
+    """Read the sidecar of a result. Raises DataError if it is missing, not a JSON object, or not as it was written.
 
     A record without SEAL, of an earlier version, is taken as it is.
     """
-    again = f"{AGAIN}, which makes its result again"
+    again = f"delete it and {result}, and run the same command"  # Snakemake makes no record alone again
     try:
         record = json.loads(Path(path).read_text())
     except (OSError, ValueError) as error:
@@ -99,7 +99,7 @@ def _checked(path: str | Path) -> str:
         if _made(path) and Path(path).suffix == ".json":
             read_sidecar(path)
         return found
-    written = read_sidecar(sidecar).get("outputs", {})
+    written = read_sidecar(sidecar, path).get("outputs", {})
     recorded = written.get(str(path)) or {Path(name).name: value for name, value in written.items()}.get(
         Path(path).name, found
     )

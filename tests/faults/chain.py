@@ -39,6 +39,8 @@ MADE = {
 CLOCK = {"started", "finished", "wall_s", "compile_s", "peak_bytes", "cores", "exclusive", SEAL}
 """Keys of a sidecar that differ from run to run."""
 
+STARTED: list[subprocess.Popen] = []
+
 
 def new(project: Path) -> Path:
     """Copy the project, its catalogue and claims cut down to the one artefact."""
@@ -67,10 +69,12 @@ def start(project: Path, log: Path, *targets: str, dry: bool = False) -> subproc
     environment.pop("PYTHONPATH", None)
     options = ["--cores", "2", *["-n"] * dry, "--configfile", "config/smoke.yaml", "few.yaml"]
     with log.open("w") as stream:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", "snakemake", *options, "--", *(targets or TARGETS)],
             cwd=project, env=environment, stdout=stream, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
+    STARTED.append(process)
+    return process
 
 
 def run(project: Path, *targets: str, dry: bool = False) -> tuple[int, str]:

@@ -69,6 +69,15 @@ def fault(request):
     return happens
 
 
+@pytest.fixture(autouse=True)
+def no_process_left():
+    """Kill the workflows that a failed test left."""
+    yield
+    while chain.STARTED:
+        if (process := chain.STARTED.pop()).poll() is None:
+            chain.kill(process)
+
+
 @pytest.fixture
 def mount():
     """Return a function that calls `mount` and says whether that is allowed; all is unmounted after the test."""

@@ -19,10 +19,9 @@ PAGE = 4096
 def fill(folder, leave):
     """Fill the disk of a folder but for a few pages; return the file that does."""
     ballast = folder / "ballast"
-    with ballast.open("wb") as stream, contextlib.suppress(OSError):
+    with ballast.open("wb", buffering=0) as stream, contextlib.suppress(OSError):
         while True:
             stream.write(bytes(PAGE))
-            stream.flush()
     os.truncate(ballast, (ballast.stat().st_size // PAGE - leave) * PAGE)
     return ballast
 

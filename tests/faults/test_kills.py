@@ -12,7 +12,7 @@ from tests.faults import chain
 pytestmark = pytest.mark.slow
 
 KILLS = 10
-LATEST = 0.3
+LATEST = 0.25
 """Of the seconds of an undisturbed run."""
 
 

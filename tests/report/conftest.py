@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from metabo import artefacts, files, provenance
+from metabo import artefacts, files, integrity, provenance
 from metabo.report import scorecard
 from metabo.theory import records, verdicts
 
@@ -43,7 +43,8 @@ CLAIMS = [
 def finished(stage: str, sidecar: str, inputs: list[str], outputs: list[str], seconds: float, **spec) -> None:
     """Write a job's sidecar and Snakemake's benchmark file."""
     provenance.write_sidecar(
-        sidecar, stage=stage, spec=spec, inputs=inputs, outputs=outputs, code=[], started=provenance.now(),
+        sidecar, stage=stage, spec=spec, inputs=integrity.checksums(inputs), outputs=outputs, code=[],
+        started=provenance.start(),
         granted={"threads": 1, "cores": [0]}, extra={},
     )  # fmt: skip
     name = str(Path(sidecar).parent if sidecar.endswith("provenance.json") else sidecar).partition(".")[0]

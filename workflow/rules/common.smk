@@ -96,15 +96,17 @@ def start_run():
             left := guard.remove_scratch(Path("results")) + guard.remove_scratch(Path(".cache"))
         ):
             logger.info(f"removed {left} unfinished files of killed jobs")
-        or_stop(guard.require_intact, needed_results())
+        or_stop(guard.require_intact, needed_files())
+        if future := guard.no_future(needed_files()):
+            logger.info(f"{future} files were dated in the future; they have the present time now")
     if workflow.local_exec:
         # Its limit of starts per second makes Snakemake (9.27) look at every ready job each second, once more for each
         # job that has finished: after 130 jobs that took all of a core. On a cluster it spares the queue.
         workflow.scheduler.job_rate_limiter = None
 
 
-def needed_results():
-    """Return the results that the jobs ahead read and that no job ahead makes: they stay as they are."""
+def needed_files():
+    """Return the files that the jobs ahead read and that no job ahead makes: they stay as they are."""
     ahead = [job for job in workflow.dag.needrun_jobs() if not job.is_norun]
     made = {path for job in ahead for path in job.output}
     return sorted({path for job in ahead for path in job.input if path not in made and os.path.isfile(path)})
