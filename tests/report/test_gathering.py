@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from metabo.errors import ConfigError, DataError
+from metabo.integrity import sealed
 from metabo.report import gallery, html, jobs, page, scorecard
 
 OUT = "results/smoke"
