@@ -97,7 +97,9 @@ def test_damage_is_found_before_anything_is_deleted(copy, reference, fault, monk
         status, output = chain.run(project, chain.RUNS, chain.LOSSES)
         assert status == 0 and sorted(chain.finished(output)) == ["evaluate", "run_bo"], output
         assert chain.lasting(project) == reference.results
+        assert "Nothing to be done" in chain.run(project, dry=True)[1]  # nor is what was made from them
     with fault("Snakemake's records cut short"):
+        project = copy("other")
         for path in (project / ".snakemake/metadata").rglob("*"):
             if path.is_file():
                 os.truncate(path, path.stat().st_size // 2)
@@ -106,7 +108,7 @@ def test_damage_is_found_before_anything_is_deleted(copy, reference, fault, monk
     with fault("a prior damaged while the run is at work"):
         prior = project / chain.PRIOR
         prior.write_bytes(flipped(prior.read_bytes(), 4321))
-        spec = json.loads(record.read_text())["spec"]
+        spec = json.loads((project / chain.LOSSES).with_suffix(".json").read_text())["spec"]
         command = ["metabo.stages.evaluate", "--spec", canonical(spec), "--in-data", chain.DATA, "--out", chain.LOSSES]
         done = subprocess.run(
             [sys.executable, "-m", *command, "--in-prior", chain.PRIOR], cwd=project, capture_output=True, text=True

@@ -91,13 +91,13 @@ def table_files(artefact, *kinds):
 def start_run():
     """Refuse a second run in this folder, and damaged results; called before the first job, not in a dry run."""
     if workflow.is_main_process:
-        or_stop(guard.claim_folder)
-        if workflow.local_exec and (
-            left := guard.remove_scratch(Path("results")) + guard.remove_scratch(Path(".cache"))
-        ):
-            logger.info(f"removed {left} unfinished files of killed jobs")
-        or_stop(guard.require_intact, needed_files())
-        if future := guard.no_future(needed_files()):
+        alone = or_stop(guard.claim_folder)
+        if alone and workflow.local_exec:
+            if left := sum(guard.remove_scratch(Path(folder)) for folder in ("results", ".cache")):
+                logger.info(f"removed {left} unfinished files of killed jobs")
+        needed = needed_files()
+        or_stop(guard.require_intact, needed)
+        if future := guard.no_future(needed):
             logger.info(f"{future} files were dated in the future; they have the present time now")
     if workflow.local_exec:
         # Its limit of starts per second makes Snakemake (9.27) look at every ready job each second, once more for each
