@@ -106,7 +106,7 @@ def finished(output: str) -> list[str]:
 
 def clear(output: str) -> bool:
     """Whether an output ends in a message for a person."""
-    return "Traceback" not in output and "Exception" not in output
+    return "Traceback" not in output
 
 
 def at_work(project: Path) -> bool:
