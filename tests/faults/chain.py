@@ -98,6 +98,12 @@ def kill(process: subprocess.Popen) -> None:
     process.wait()
 
 
+def jobs(process: subprocess.Popen) -> list[int]:
+    """List the processes that a workflow has started in its group (Linux)."""
+    pids = [int(path.name) for path in Path("/proc").glob("[0-9]*")]
+    return [pid for pid in pids if pid != process.pid and os.getpgid(pid) == process.pid]
+
+
 def finished(output: str) -> list[str]:
     """List the rules of the jobs that ended well, targets left out."""
     rules = re.findall(r"^Finished jobid: \d+ \(Rule: (\w+)\)", output, re.M)

@@ -38,11 +38,12 @@ def test_a_full_disk(copy, reference, fault, mount, tmp_path):
 
     with fault("disk full when a table is written"):
         process = chain.start(project, log, chain.RUNS)
+        assert chain.wait(lambda: chain.at_work(project))
         if small:
-            assert chain.wait(lambda: chain.at_work(project))
             ballast = fill(results, 1)  # for the log
-        else:  # mounting is not allowed: files that are too large
-            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (12_000, 12_000))
+        else:  # mounting is not allowed: the job may write no file as long as its table
+            for job in chain.jobs(process):
+                resource.prlimit(job, resource.RLIMIT_FSIZE, (12_000, 12_000))
         assert process.wait(900) != 0
         output = log.read_text()
         reason = os.strerror(errno.ENOSPC if small else errno.EFBIG)
