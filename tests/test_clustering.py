@@ -63,6 +63,21 @@ def test_an_indefinite_matrix_counts_as_the_nearest_covariance():
     np.testing.assert_allclose(clustering.root(cov) @ clustering.root(cov).T, np.diag([1.0, 0.0]), atol=1e-12)
 
 
+@pytest.mark.parametrize("singular", [False, True])
+def test_w2_from_prepared_roots_agrees_with_scipy_also_beside_a_singular_covariance(singular):
+    means, covs = gaussians(5, 6, seed=11)
+    if singular:
+        covs[1] = np.diag([2.0, 1.0, 0.5, 0.25, 0.0, 0.0])
+    factors = clustering.roots(jnp.asarray(covs))
+    np.testing.assert_allclose(factors @ factors.swapaxes(1, 2), covs, atol=1e-12)
+    a, b = (
+        clustering.prepared(jnp.asarray(means[p]), jnp.asarray(covs[p]), "wasserstein") for p in ([0, 1], [2, 3, 4])
+    )
+    found = clustering.distances(a, b, "wasserstein")
+    expected = [[slow_wasserstein(means[i], covs[i], means[j], covs[j]) for j in (2, 3, 4)] for i in (0, 1)]
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
 def test_jitter_is_relative_and_repairs_a_singular_covariance():
     cov = jnp.asarray([[2.0, 2.0], [2.0, 2.0]])
     np.testing.assert_allclose(clustering.regularised(cov) - cov, 2e-6 * np.eye(2), rtol=1e-6)

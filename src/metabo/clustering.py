@@ -33,6 +33,13 @@ def root(cov: Float[Array, "v v"]) -> Float[Array, "v v"]:
     return vectors * jnp.sqrt(jnp.maximum(values, 0.0))
 
 
+def roots(covs: Float[Array, "n v v"]) -> Float[Array, "n v v"]:
+    """Return R with R Rᵀ = cov for each covariance: Cholesky factors, which take a tenth of the time of `root`, unless
+    one of the covariances has none."""
+    factors = jnp.linalg.cholesky(covs, symmetrize_input=False)
+    return jax.lax.cond(jnp.isfinite(factors).all(), lambda: factors, lambda: jax.vmap(root)(covs))
+
+
 def precision(cov: Float[Array, "v v"]) -> Float[Array, "v v"]:
     """Return the inverse of a positive-definite matrix; not numbers if it is singular."""
     return gram_lower(invert_lower(jnp.linalg.cholesky(cov, symmetrize_input=False)))
@@ -100,7 +107,7 @@ def prepared(means: Float[Array, "n v"], covs: Float[Array, "n v v"], distance: 
     """Factorise every covariance once. Raises ConfigError for an unknown distance."""
     if distance not in DISTANCES:
         raise unknown("distance", distance, DISTANCES)
-    return Prepared(means, covs, jax.vmap(precision if distance == "jeffreys" else root)(covs))
+    return Prepared(means, covs, jax.vmap(precision)(covs) if distance == "jeffreys" else roots(covs))
 
 
 def distances(a: Prepared, b: Prepared, distance: str, wanted: Bool[Array, " c"] | None = None) -> Float[Array, "n c"]:

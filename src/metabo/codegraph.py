@@ -14,8 +14,11 @@ from typing import Any
 from metabo import registry
 
 PACKAGE = "metabo"
-BOOKKEEPING = {"codegraph.py", "errors.py", "guard.py", "integrity.py", "provenance.py", "runtime.py", "common.py"}
-"""Files that every stage imports and that cannot change a result: locks, cores, checked inputs, errors, sidecars."""
+BOOKKEEPING = {
+    "codegraph.py", "common.py", "errors.py", "guard.py", "integrity.py", "progress.py", "provenance.py", "runtime.py",
+}  # fmt: skip
+"""Files that every stage imports and that cannot change a result: locks, cores, checked inputs, progress, errors,
+sidecars."""
 PACKAGE_ROOT = Path(__file__).parent
 
 
