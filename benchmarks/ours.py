@@ -149,12 +149,14 @@ def run_bo(sizes: Sizes, acquisition: str = "pi") -> Steps:
 
 def bo(sizes: Sizes, acquisition: str = "pi") -> Case:
     given = run_arguments(sizes, fixed_prior(sizes, acquisition), sizes.runs, 1)
-    return compiled_case(run_all, given, sizes.runs * sizes.budget)
+    return compiled_case(eqx.filter_jit(run_all), given, sizes.runs * sizes.budget)
 
 
 def bo_accelerator(sizes: Sizes) -> Case:
     runs = sizes.accelerator_runs
-    return compiled_case(run_all, run_arguments(sizes, fixed_prior(sizes, "pi"), runs, runs), runs * sizes.budget)
+    return compiled_case(
+        eqx.filter_jit(run_all), run_arguments(sizes, fixed_prior(sizes, "pi"), runs, runs), runs * sizes.budget
+    )
 
 
 def refit(sizes: Sizes, features: list[int], mean: str, acquisition: str) -> Case:
@@ -162,7 +164,7 @@ def refit(sizes: Sizes, features: list[int], mean: str, acquisition: str) -> Cas
     start = single_task.start(model, sizes.dim, 1, jax.random.key(0))
     policy = single_task.policy(start, {"refit_steps": sizes.refit_steps}, acquisition, sizes.budget + 1)
     given = run_arguments(sizes, policy, sizes.refit_runs, 1)
-    return compiled_case(run_all, given, sizes.refit_runs * sizes.budget)
+    return compiled_case(eqx.filter_jit(run_all), given, sizes.refit_runs * sizes.budget)
 
 
 CASES: dict[str, dict[str, Callable[[Sizes], Case]]] = {

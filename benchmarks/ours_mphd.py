@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -72,7 +73,7 @@ def mapped(sizes: Sizes, runs: int) -> Case:
     first = jnp.asarray(observed(replace(sizes, pool=sizes.points), 1))
     listed = Runs(zeros, zeros, jnp.tile(first, (runs, 1)), jax.random.split(jax.random.key(0), runs))
     pool = (jnp.asarray(x)[None], jnp.asarray(y)[None], jnp.ones((1, sizes.points), bool))
-    return compiled_case(run_all, (policies, *pool, listed, sizes.budget, runs), runs * sizes.budget)
+    return compiled_case(eqx.filter_jit(run_all), (policies, *pool, listed, sizes.budget, runs), runs * sizes.budget)
 
 
 def of_domains(sizes: Sizes) -> np.ndarray:

@@ -47,6 +47,13 @@ def test_one_entry_and_numpy(scale):
     np.testing.assert_allclose(found, np.asarray(scale)[:1], rtol=1e-15)
 
 
+def test_no_entries_give_empty_results(scale):
+    found = one_by_one(walk, (KEYS[:0], FACTORS[:0]), (scale, 30, 3), "walks")
+    assert {name: leaf.shape for name, leaf in found.items()} == {
+        "last": (0, 5), "sums": (0, 30), "count": (0,), "sound": (0,)
+    }  # fmt: skip
+
+
 def test_one_program_traced_once_serves_all_stretches_and_calls(monkeypatch, scale, caplog):
     monkeypatch.setattr(stretches, "SECONDS", 0.0)  # a stretch for every entry
     traced = []

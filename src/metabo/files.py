@@ -18,7 +18,7 @@ import numpy as np
 from metabo.errors import MetaboError
 
 _UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
-_SCRATCH = re.compile(r"\.(?P<name>.+)\.[a-z0-9_]{8}(?P<suffix>(\.[^.]+)?)")
+_SCRATCH = re.compile(r"\.metabo-(?P<name>.+)\.[a-z0-9_]{8}(?P<suffix>(\.[^.]+)?)")
 
 
 def unwritable(path: str | Path, error: OSError) -> MetaboError | None:
@@ -50,7 +50,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     path = Path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".metabo-{path.name}.", suffix=path.suffix)
         os.close(handle)
     except OSError as error:
         if full := unwritable(path, error):
@@ -62,13 +62,24 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     try:
         yield scratch
         os.chmod(scratch, 0o644)
+        _to_disk(scratch)
         os.replace(scratch, path)
+        _to_disk(path.parent)
     except OSError as error:
         if full := unwritable(path, error):
             raise full from error
         raise
     finally:
         scratch.unlink(missing_ok=True)
+
+
+def _to_disk(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk: a power cut leaves the old or the new result."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from metabo.errors import DataError, MetaboError
 from metabo.files import is_scratch, unwritable
-from metabo.integrity import damaged
+from metabo.integrity import MADE, damaged
 
 RUN = Path(".cache/run.lock")
 """Held by the run."""
@@ -93,13 +93,13 @@ def require_intact(paths: Iterable[str]) -> None:
 
 
 def no_future(paths: Iterable[str]) -> int:
-    """Give files that are dated in the future the present time; return how many there were.
+    """Give results that are dated in the future the present time; return how many there were.
 
     After a clock was put back, Snakemake would delete what a job made from them, since it is older. Contents decide
-    what is made again, so nothing else depends on these times.
+    what is made again (up to the size that the profile names, beyond it times), so nothing else depends on these times.
     """
     now = time.time()
-    ahead = [path for path in paths if os.path.getmtime(path) > now]
+    ahead = [path for path in paths if Path(path).parts[0] in MADE and os.path.getmtime(path) > now]
     for path in ahead:
         with contextlib.suppress(OSError):  # someone else's file
             os.utime(path, (now, now))

@@ -35,7 +35,7 @@ def _seal(record: dict[str, Any]) -> str:
 def read_sidecar(path: str | Path, result: str | Path = "its result") -> dict[str, Any]:
     """Read the sidecar of a result. Raises DataError if it is missing, not a JSON object, or not as it was written.
 
-    A record without SEAL, of an earlier version, is taken as it is.
+    A record of schema 1, which had no SEAL, is taken as it is.
     """
     again = f"delete it and {result}, and run the same command"  # Snakemake makes no record alone again
     try:
@@ -45,7 +45,7 @@ def read_sidecar(path: str | Path, result: str | Path = "its result") -> dict[st
     if not isinstance(record, dict):
         raise DataError(f"{path}: not the sidecar of a result; {again}")
     try:
-        intact = record.get(SEAL) in (None, _seal(record))
+        intact = record[SEAL] == _seal(record) if SEAL in record else record.get("schema") == 1
     except ValueError:  # NaN, which no sidecar is written with
         intact = False
     if not intact:
@@ -75,25 +75,41 @@ def checksums(paths: Iterable[str | Path]) -> dict[str, str]:
     Raises DataError naming the first file that cannot be read, or is not as its job wrote it. A file without a sidecar
     is a source; one that is a sidecar itself is checked as such.
     """
-    return {str(path): _checked(path) for path in paths}
+    return {path: _checked(path) for path in dict.fromkeys(map(str, paths))}
 
 
 def damaged(paths: Iterable[str | Path]) -> list[str]:
-    """Return what is wrong with results, one message per file that is not as its job wrote it."""
-    found = []
-    for path in filter(_made, paths):
+    """Return what is wrong with results, one message per file that is not as its job wrote it.
+
+    The records of all that they were made from are looked at too: figures show settings of priors, the report all jobs.
+    """
+    found: dict[Path, str] = {}
+    results = [path for path in paths if _made(path)]
+    for path in results:
         try:
             _checked(path)
         except MetaboError as error:
-            found.append(str(error))
-    return found
+            found[sidecar_of(path) or Path(path)] = str(error)
+    queue, seen = [sidecar_of(path) for path in results], {None, *found}
+    while queue:
+        sidecar = queue.pop()
+        if sidecar in seen:
+            continue
+        seen.add(sidecar)
+        try:
+            queue += map(sidecar_of, read_sidecar(sidecar).get("inputs", {}))
+        except MetaboError as error:
+            found[sidecar] = str(error)
+    return list(found.values())
 
 
 def _checked(path: str | Path) -> str:
     try:
         found = digest(path)
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}); {AGAIN}") from error
+        raise DataError(
+            f"{path}: cannot be read ({error.strerror}); check that it is a file, its permissions and the disk"
+        ) from error
     sidecar = sidecar_of(path)
     if sidecar is None:
         if _made(path) and Path(path).suffix == ".json":

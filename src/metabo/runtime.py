@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from metabo.compiler import CPU_FLAGS
 from metabo.errors import MetaboError
 
 
@@ -19,20 +20,21 @@ def own_cores(threads: int, gpu: int, locks: Path | None = None) -> dict[str, An
 
     `gpu`: 1 lets JAX use an accelerator, 0 keeps it on the CPU. `locks`: folder of the core locks (default: one per
     user and machine, because cores belong to the machine and not to a checkout).
-    Returns {"threads", "cores" (empty if the platform cannot pin), "exclusive" (how many nobody else has), "gpu"}.
+    Returns {"threads", "cores" (empty if the platform cannot pin), "exclusive" (how many nobody else has), "gpu",
+    "xla_flags"}.
     When more jobs run than there are cores, the rest share. Raises MetaboError if JAX is already imported.
     """
     if "jax" in sys.modules:
         raise MetaboError("runtime.own_cores: JAX is already imported, its threads are set; call own_cores first")
     if not gpu:
         os.environ["JAX_PLATFORMS"] = "cpu"
-        # Compilation is a third of the work at the default scale. Level 1 takes a third less of it and computes as
-        # fast; without the fusion emitters nearly half of the rest goes, and some loops are a little slower.
-        os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1 --xla_cpu_use_fusion_emitters=false")
+        # The user's own come last and win.
+        os.environ["XLA_FLAGS"] = " ".join(filter(None, [CPU_FLAGS, os.environ.get("XLA_FLAGS")]))
     os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(".cache/jax").resolve()))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
     granted: dict[str, Any] = {"threads": threads, "cores": [], "exclusive": 0, "gpu": gpu}
+    granted["xla_flags"] = os.environ.get("XLA_FLAGS", "")
     if not hasattr(os, "sched_setaffinity"):
         return granted
     cores = sorted(os.sched_getaffinity(0))

@@ -24,10 +24,10 @@ def one_by_one(run: Callable[..., PyTree], entries: PyTree, shared: tuple[Any, .
     One program serves all stretches, and all calls with the same function, sizes and `shared` values that are no
     arrays. `what` names the entries in the plural. Inside a compiled program this is `jax.lax.map`.
     """
-    leaves = jax.tree.leaves((entries, shared))
-    if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
-        return jax.lax.map(lambda entry: run(entry, *shared), entries)
     count = len(jax.tree.leaves(entries)[0])
+    traced = any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((entries, shared)))
+    if traced or not count:
+        return jax.lax.map(lambda entry: run(entry, *shared), entries)
     first_entry = jax.tree.map(lambda leaf: leaf[0], entries)
     shape = eqx.filter_eval_shape(_one, run, first_entry, shared)
     done = jax.tree.map(lambda leaf: jnp.zeros((count, *leaf.shape), leaf.dtype), shape)

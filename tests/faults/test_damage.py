@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,8 +14,9 @@ import pytest
 from metabo import integrity, priors, results
 from metabo.claims import evidence
 from metabo.collect.journal import Journal
+from metabo.data import download
 from metabo.errors import DataError
-from metabo.files import canonical
+from metabo.files import canonical, digest
 from metabo.report import jobs, notebooks, scorecard
 from metabo.studies import tables as studies
 from metabo.tasks import Benchmark
@@ -60,6 +62,38 @@ def test_each_kind_of_result_is_checked(copy, fault, monkeypatch):
     assert integrity.damaged(KINDS) == []
 
 
+def test_a_damaged_record_of_what_an_input_was_made_from_is_found(tmp_path, monkeypatch, fault):
+    monkeypatch.chdir(tmp_path)
+    made = {"results/prior.npz": {}, "results/runs.parquet": {"results/prior.npz": "0"}}
+    Path("results").mkdir()
+    for path, inputs in made.items():
+        Path(path).write_text("x")
+        record = {"schema": 2, "inputs": inputs, "outputs": {path: digest(path)}}
+        Path(path).with_suffix(".json").write_text(json.dumps(integrity.sealed(record)))
+    assert integrity.damaged(["results/runs.parquet", "config.yaml"]) == []
+    with fault("the record of a prior cut short, which a figure reads"):
+        os.truncate("results/prior.json", 40)
+        (message,) = integrity.damaged(["results/runs.parquet"])
+        assert (
+            message.startswith("results/prior.json: not a readable sidecar") and "delete it and its result" in message
+        )
+
+
+@pytest.mark.parametrize(
+    "row",
+    download.archives(Path("workflow/datasets.csv"), Path("workflow/schemas/datasets.yaml")).values(),
+    ids=lambda row: row["name"],
+)
+def test_the_record_of_a_download_is_found(row, tmp_path, monkeypatch):
+    rule = Path("workflow/rules/data.smk").read_text()
+    meta = re.search(r'meta=f"(\.cache/archives/.*)",', rule)[1]
+    monkeypatch.chdir(tmp_path)
+    record = Path(meta.replace("{row['file'].partition('.')[0]}", row["file"].partition(".")[0]))
+    record.parent.mkdir(parents=True)
+    record.write_text("{}")
+    assert integrity.sidecar_of(Path(".cache/archives", row["file"])) == record
+
+
 READERS = {
     "npz": (Benchmark.load, priors.load, studies.read, lambda path: theory.read([path])),
     "parquet": (lambda path: results.read([path]), lambda path: results.read_evaluations([path]), studies.read),
@@ -76,7 +110,7 @@ def test_a_reader_without_a_record_to_compare_with(suffix, tmp_path, fault):
         with fault(f"{suffix}, {name}, no record"):
             path.write_bytes(content)
             for reader in READERS[suffix]:
-                with pytest.raises(DataError, match=r"result\.|path"):
+                with pytest.raises(DataError, match=re.escape(str(path))):
                     reader(path)
 
 

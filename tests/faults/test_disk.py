@@ -72,6 +72,8 @@ def test_results_that_cannot_be_written(copy, reference, fault, mount):
     results = project / "results"
     (project / chain.LOSSES).unlink()
     bound = mount("--bind", str(results), where=results) and mount("-o", "remount,bind,ro", where=results)
+    if not bound and os.geteuid() == 0:
+        pytest.skip("root may write everywhere, and there is no right to mount")
     folders = [results, *(path for path in results.rglob("*") if path.is_dir())]
     for folder in folders if not bound else []:
         folder.chmod(0o555)

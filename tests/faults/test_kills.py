@@ -42,7 +42,7 @@ def test_killed_at_random_moments(copy, reference, tmp_path, fault):
                 chain.kill(process)
                 note(project, kept, log.read_text())
     with fault("left-over scratch files"):
-        left, other = (project / chain.DATA).with_name(".tables.npz.ab3_d5fg.npz"), project / "results/.mine.npz"
+        left, other = (project / chain.DATA).with_name(".metabo-tables.npz.ab3_d5fg.npz"), project / "results/.mine.npz"
         left.parent.mkdir(parents=True, exist_ok=True)
         left.write_text("half")
         other.write_text("not of a job")

@@ -140,9 +140,9 @@ def asked(project, tmp_path):
     for name, text in commands.items():
         (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / name).chmod(0o755)
-    for name in ("tables.npz", "tables.json"):  # a job on a GPU comes after this one
-        (project / "results/laptop/data").mkdir(parents=True, exist_ok=True)
-        (project / "results/laptop/data" / name).write_text("")
+    (project / "results/laptop/data").mkdir(parents=True, exist_ok=True)
+    for name, text in (("tables.npz", ""), ("tables.json", '{"schema": 1}')):  # a job on a GPU comes after this one
+        (project / "results/laptop/data" / name).write_text(text)
     command = [sys.executable, "-m", "snakemake", "--workflow-profile", "profiles/slurm", "--config", "device=gpu"]
     targets = ("studies/cmbo_timing.parquet", "studies/landscapes.parquet", "theory/hyperbo/lemma10.json")
     done = subprocess.run(

@@ -27,10 +27,23 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock, waiting for it. The kernel frees it however the process ends."""
-    handle = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+    """Hold the folder's lock, waiting for it. The kernel frees it however the process ends.
+
+    Raises DataError if the folder does not let itself be locked.
+    """
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        handle = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise DataError(
+            f"{folder / '.lock'}: cannot be opened ({error.strerror}); check its permissions and those of the folder"
+        ) from error
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        except OSError as error:
+            raise DataError(
+                f"{folder / '.lock'}: cannot be locked ({error.strerror}); move the folder to a file system with locks"
+            ) from error
         yield
     finally:
         os.close(handle)
