@@ -35,7 +35,8 @@ def _seal(record: dict[str, Any]) -> str:
 def read_sidecar(path: str | Path, result: str | Path = "its result") -> dict[str, Any]:
     """Read the sidecar of a result. Raises DataError if it is missing, not a JSON object, or not as it was written.
 
-    A record of schema 1, which had no SEAL, is taken as it is.
+    A record of schema 1, which had no SEAL, is taken as it is; damage to one of the two keys does not make
+    a later record one of these.
     """
     again = f"delete it and {result}, and run the same command"  # Snakemake makes no record alone again
     try:
@@ -45,7 +46,7 @@ def read_sidecar(path: str | Path, result: str | Path = "its result") -> dict[st
     if not isinstance(record, dict):
         raise DataError(f"{path}: not the sidecar of a result; {again}")
     try:
-        intact = record[SEAL] == _seal(record) if SEAL in record else record.get("schema") == 1
+        intact = record[SEAL] == _seal(record) if SEAL in record else record.get("schema", 1) == 1
     except ValueError:  # NaN, which no sidecar is written with
         intact = False
     if not intact:
