@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from metabo import priors, registry
+from metabo import pretrain, priors, registry
 from metabo.contexts import of_space
 from metabo.errors import ConfigError, DataError, NumericsError
-from metabo.gp.model import GP
+from metabo.gp.model import GP, build
 from metabo.gp.objectives import nll
 from metabo.hyperprior import Parameters, fit_gamma, of_gp
 from metabo.keys import stream
@@ -204,7 +204,7 @@ def test_an_estimate_that_is_not_finite_ends_the_job(sets, place, name):
         across("mphd_non_nn", sets, [fits[0], replace(fits[1], params=broken), *fits[2:]])
 
 
-def test_an_estimate_at_its_bound_counts_and_is_named(sets):
+def test_an_estimate_beyond_its_limits_counts_and_is_named(sets):
     fits = fits_of(sets)
     plain = across("mphd_non_nn", sets, fits)
     assert hierarchical.remarks(sets, fits) == []
@@ -215,12 +215,26 @@ def test_an_estimate_at_its_bound_counts_and_is_named(sets):
     alone = replace(sets[1], present=np.arange(sets[1].present.shape[-1]) < np.ones_like(sets[1].present[..., :1]))
     assert hierarchical.remarks([sets[0], alone, *sets[2:]], changed) == [
         f"step 1, space '{sets[1].space}': one training task, its GP is that of one function",
-        f"step 1, space '{sets[2].space}': 1 of 2 estimates of the noise variance at the lower bound",
+        f"step 1, space '{sets[2].space}': 1 of 2 estimates of the noise variance below 1e-06",
         f"step 1, space '{sets[2].space}', seed 1: training stopped at step 5, which was not finite",
     ]
     noises = [float(jax.vmap(of_gp)(fit.params).noise[0]) for fit in fits]
     assert numbers(found[0][0])[3] == pytest.approx(fit_gamma(np.array([*noises[:2], 1e-10, noises[3]])), rel=1e-6)
     assert numbers(plain[0][0])[3][0] > 5 * numbers(found[0][0])[3][0]
+
+
+def test_training_on_functions_without_noise_gives_estimates_that_are_named(sets):
+    # Step 1's own settings at the default scale; the second input changes nothing, so no length-scale is too long.
+    x = np.random.default_rng(0).random((2, 40, 2))
+    rows = pretrain.Rows(jnp.asarray(x), jnp.sin(3.0 * x[..., 0] + jnp.arange(2.0)[:, None]), jnp.ones((2, 40), bool))
+    start = build(registry.method("base_gp")["model"], 2, stream(0))
+    sizes = {"steps": 2000, "learning_rate": 1e-2, "batch": 40, "per_shuffle": 1}
+    gp, _ = jax.jit(lambda key: pretrain.adam(start, rows, jnp.arange(2), jnp.ones(2, bool), key, **sizes))(stream(1))
+    fit = replace(fits_of(sets)[0], space="smooth", params=jax.tree.map(lambda leaf: leaf[None], gp))
+    said = "step 1, space 'smooth': 1 of 1 estimates of the noise variance below 1e-06"
+    assert hierarchical.remarks([], [fit]) == [said]
+    long = eqx.tree_at(lambda g: g.kernel.raw_lengthscale, fit.params, jnp.asarray([[31.0, 1.0]]))
+    assert "1 of 2 estimates of the lengthscale above 30" in hierarchical.remarks([], [replace(fit, params=long)])[0]
 
 
 def test_fits_that_do_not_belong_to_the_sets_are_refused(sets):

@@ -47,7 +47,7 @@ DECIDED = {
     "equation2": {("Eq. 2", "repaired"): YES, ("Eq. 2", "printed"): NO},
     "equation3": {
         ("Eq. 3", "printed"): NO, ("Eq. 3", "repaired"): YES, ("Eq. 3, difference", "ours"): YES,
-        ("Eq. 3, K", "printed"): NO,
+        ("Eq. 3, K", "printed"): NO, ("Order of evaluations", "printed"): YES,
     },
 }  # fmt: skip
 

@@ -7,8 +7,8 @@ constants, a Gamma each to the signal and noise variances, and for lengthscales 
 or one Gamma (Non-NN). BO then fits a GP to each test task under that prior (`metabo.methods.hierarchical_policy`).
 
 A space's own training tasks belong to the past of its test tasks, unless the split says `spaces: others` (NToT, §2.5).
-Open in the paper, chosen here: an estimate at the lower bound of its parameter counts like any other, and the
-sidecar names it; one that is not finite ends the job. The network starts from the same weights for every space.
+Open in the paper, chosen here: an estimate beyond LIMITS counts like any other, and the sidecar names it; one that
+is not finite ends the job. The network starts from the same weights for every space.
 """
 
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from jaxtyping import Array, Bool, Key, PyTree
 
 from metabo import contexts
 from metabo.errors import ConfigError, DataError, NumericsError, unknown
-from metabo.gp.constraints import FLOOR
+from metabo.gp.linalg import JITTER
 from metabo.gp.model import GP, build
 from metabo.hyperprior import KINDS, NAMES, Hyperprior, Parameters, fit_gamma, fit_normal, of_gp, to_gp
 from metabo.keys import stream
@@ -32,6 +32,10 @@ from metabo.training import TrainingSet
 PRIORS = ("network", "shared", *KINDS, "truth", "point")
 """Where a model's `prior` comes from: a network of contexts or one Gamma, both learned across spaces; numbers that the
 model gives (`hyperparameters`), by kind; what the space's functions were drawn from; "point": its parameters."""
+
+LIMITS = {"lengthscale": (1e-3, 30.0), "signal variance": (JITTER, np.inf), "noise variance": (JITTER, np.inf)}
+"""Beyond these the likelihood hardly moves an estimate of Step 1: no inputs of the unit cube are so near each other or
+so far apart (30: the largest of App. E.2), and a diagonal has the jitter on it anyway."""
 
 
 class Hierarchical(NamedTuple):
@@ -198,23 +202,24 @@ def step1(sets: list[TrainingSet], fits: list[SpacePrior] | None, seeds: int) ->
 
 
 def remarks(sets: list[TrainingSet], fits: list[SpacePrior]) -> list[str]:
-    """Tell what a person should know of Step 1, for the sidecar: spaces with one training task, estimates at the floor
-    of the warping, where the likelihood no longer moves them, and fits that stopped. None of them is left out."""
+    """Tell what a person should know of Step 1, for the sidecar: spaces with one training task, estimates beyond
+    LIMITS, and fits that stopped. None of them is left out."""
     alone = [
         f"step 1, space '{one.space}': one training task, its GP is that of one function"
         for one in sets
         if (one.present.sum(axis=-1) == 1).any()
     ]
-    return [*alone, *_at_bound(fits), *_stopped(fits)]
+    return [*alone, *_beyond(fits), *_stopped(fits)]
 
 
-def _at_bound(fits: list[SpacePrior]) -> list[str]:
+def _beyond(fits: list[SpacePrior]) -> list[str]:
     found = []
     for fit in fits:
-        space, values = fit.space, map(np.asarray, jax.vmap(of_gp)(fit.params))
-        for name, value in list(zip(NAMES, values, strict=True))[1:]:
-            if (low := int((value <= 2.0 * FLOOR).sum())) > 0:
-                found += [f"step 1, space '{space}': {low} of {value.size} estimates of the {name} at the lower bound"]
+        for name, value in zip(NAMES, map(np.asarray, jax.vmap(of_gp)(fit.params)), strict=True):
+            low, high = LIMITS.get(name, (-np.inf, np.inf))
+            for count, side in (((value < low).sum(), f"below {low:g}"), ((value > high).sum(), f"above {high:g}")):
+                if count:
+                    found.append(f"step 1, space '{fit.space}': {count} of {value.size} estimates of the {name} {side}")
     return found
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import t as student_t
 
 from metabo import registry
 from metabo.errors import DataError, unknown
@@ -128,16 +129,17 @@ def differences(
 ) -> pd.DataFrame:
     """Return method, reference, iteration, difference, low, high, overtaken, overtaken_low, overtaken_high.
 
-    `difference`: regret of the method minus the reference's at an iteration, with its bootstrap percentile interval
-    (95 %). `overtaken`: first iteration from which on the reference's mean regret stays the lower one, and the same
-    interval of it; one beyond the last if it never does.
+    `difference`: regret of the method minus the reference's at an iteration, with its 95 % interval: Student's t times
+    the deviation of the bootstrap means, as in `paired_difference`, since percentiles are too narrow for few draws.
+    NaN if there is but one space, task and seed. `overtaken`: first iteration from which on the reference's mean regret
+    stays the lower one, with its percentile interval; one beyond the last if it never does.
     """
     every = next(iter(parts.values())).iterations
     rows = []
     for method in [m for m in methods if m != reference]:
         both = seed_curves(parts, [method, reference]).mean(axis=1)
         gap, draws = both[0] - both[1], resampled(parts, method, reference, seed)
-        low, high = np.percentile(draws, [50 * (1 - LEVEL), 50 * (1 + LEVEL)], axis=0)
+        half = _half_width(draws, _units(parts, [method, reference]))
         crossed = _lead(draws)
         ends = np.percentile(crossed, [50 * (1 - LEVEL), 50 * (1 + LEVEL)])
         overtaken = dict(
@@ -145,8 +147,25 @@ def differences(
         )
         for place in np.flatnonzero(np.isin(every, iterations)):
             keys = {"method": method, "reference": reference, "iteration": int(every[place])}
-            rows.append({**keys, "difference": gap[place], "low": low[place], "high": high[place], **overtaken})
+            ends = {"low": gap[place] - half[place], "high": gap[place] + half[place]}
+            rows.append({**keys, "difference": gap[place], **ends, **overtaken})
     return pd.DataFrame(rows)
+
+
+def _units(parts: Mapping[str, Runs], methods: Sequence[str]) -> int:
+    """Return how many independent draws an interval rests on: spaces, else the tasks of the only one, else seeds."""
+    if len(parts) > 1:
+        return len(parts)
+    _, seeds, tasks, _ = paired(next(iter(parts.values())).select(methods), "run").shape
+    return tasks if tasks > 1 else seeds
+
+
+def _half_width(draws: np.ndarray, units: int) -> np.ndarray:
+    """Return half the interval's width (iterations,) of bootstrap means (b, iterations) of `units` draws."""
+    if units == 1:
+        return np.full(draws.shape[1], np.nan)
+    quantile = student_t.ppf(0.5 + LEVEL / 2, units - 1)
+    return np.asarray(quantile * draws.std(axis=0) * np.sqrt(units / (units - 1)))
 
 
 def _lead(gap: np.ndarray) -> np.ndarray:

@@ -29,7 +29,7 @@ METHODS = (
 LEARNS = ("h_nll", "fsbo", "ablr", "base_gp", "mphd", "mphd_non_nn")
 """Those that learn from past studies."""
 SIZES = {
-    "pretrain": {"adam_steps": 2000},
+    "pretrain": {"adam_steps": 2000, "learning_rate": 1.0e-3},
     "mphd": {"adam_steps": 2000, "learning_rate": 1.0e-2, "network_steps": 10000, "map_steps": 10},
     "bo": {"refit_steps": 20},
 }
@@ -44,7 +44,7 @@ def specification(method: str, seed: int, steps: int | None = None) -> dict[str,
     """
     if method not in METHODS:
         raise unknown("method", method, METHODS)
-    sizes = SIZES if steps is None else {**SIZES, "pretrain": {"adam_steps": steps}, "mphd": {
+    sizes = SIZES if steps is None else {**SIZES, "pretrain": {**SIZES["pretrain"], "adam_steps": steps}, "mphd": {
         **SIZES["mphd"], "adam_steps": steps, "network_steps": min(steps, SIZES["mphd"]["network_steps"])
     }}  # fmt: skip
     entry = registry.method(method)

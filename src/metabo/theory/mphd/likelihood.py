@@ -69,6 +69,17 @@ def of_package(drawn: Cases) -> np.ndarray:
     return np.asarray(jax.jit(jax.vmap(one))(*map(jnp.asarray, drawn[:3]), jax.tree.map(jnp.asarray, drawn.theta)))
 
 
+def shuffled(rng: np.random.Generator, drawn: Cases, inputs_only: bool = False) -> Cases:
+    """Return the cases with the rows of each in another order; `inputs_only`: the outputs stay where they were."""
+    x, y = drawn.x.copy(), drawn.y.copy()
+    for own_x, own_y, mask in zip(x, y, drawn.mask, strict=True):
+        order = rng.permutation(mask.sum())
+        own_x[mask] = own_x[mask][order]
+        if not inputs_only:
+            own_y[mask] = own_y[mask][order]
+    return drawn._replace(x=x, y=y)
+
+
 def covariances(drawn: Cases, noise: float = 1.0) -> list[np.ndarray]:
     """Return k(X, X) + noise · σ² I + 1e-6 I of every case, by the textbook formula of Matérn 5/2."""
     found = []
@@ -107,8 +118,11 @@ def best_scale(own: Terms, quadratic: float) -> float:
 
 
 def equation3(key: Key[Array, ""], _share: float) -> list[Record]:
-    """Check Eq. 3 as printed and corrected, the size of the difference, and what it does to the estimates."""
-    drawn = cases(generator(key))
+    """Check Eq. 3 as printed and corrected, the size of the difference, what it does to the estimates, and that the
+    likelihood knows no order of the evaluations (§5)."""
+    rng = generator(key)
+    drawn = cases(rng)
+    mixed, torn = shuffled(rng, drawn), shuffled(rng, drawn, inputs_only=True)
     exact, found, bare = densities(drawn), terms(drawn), terms(drawn, 0.0)
     printed, half = (np.array([getattr(t, name) for t in found]) for name in ("printed", "corrected"))
     without = np.array([t.corrected for t in bare])
@@ -135,4 +149,8 @@ def equation3(key: Key[Array, ""], _share: float) -> list[Record]:
         statement("Eq. 3, K", "K = k(X, X) without the noise that θ includes", "§2.3", [
             part("density", "log N(y; 0, k(X, X)) = log p(D | θ)", "identity", same(without, exact),
                  control("with 2σ² in K", same(np.array([t.corrected for t in terms(drawn, 2.0)]), exact)))]),
+        statement("Order of evaluations", "Step 1 reads the evaluations in any order, hence no BO trajectories", "§5", [
+            part("rows", "log_prob of a sub-dataset with its rows in another order is the same", "identity",
+                 same(of_package(mixed), of_package(drawn)),
+                 control("so it is if only the inputs change places", same(of_package(torn), of_package(drawn))))]),
     ]  # fmt: skip
