@@ -134,7 +134,7 @@ def leaves(settings: dict, path: str = "") -> list[str]:
 STUDIES = yaml.safe_load((ROOT / "config.yaml").read_text())["studies"]
 SIZES = {
     *("benchmarks.tables.pool", "benchmarks.tables.spaces", "benchmarks.hpob.max_points", "benchmarks.hpob.spaces"),
-    *("pretrain.seeds", "pretrain.adam_steps", "pretrain.lbfgs_steps", "pretrain.matched_points"),
+    *(f"pretrain.{key}" for key in ("seeds", "adam_steps", "learning_rate", "lbfgs_steps", "matched_points")),
     *(f"{section}.{key}" for section in ("sweep", "crossing", "mphd") for key in ("seeds", "adam_steps")),
     *("mphd.learning_rate", "mphd.network_steps", "mphd.map_steps", "mphd.bo_seeds"),
     *("elimination.seeds", "elimination.adam_steps", "elimination.bo_seeds"),
@@ -323,6 +323,11 @@ READ_BY = {
     "benchmarks.own.folds": (7, {"data/own"}),
     "pretrain.seeds": (7, jobs("pretrain", EVERY, HYPERBO) | reduced("sweep")),
     "pretrain.adam_steps": (77, jobs("pretrain", (*ADAM, "h_nll_online"), HYPERBO)),
+    "pretrain.learning_rate": (
+        0.5,
+        jobs("pretrain", ADAM, (*HYPERBO, *CMBO))
+        | {"sweep/h_nll", "crossing/h_nll", "crossing/h_nll_short", "elimination/h_nll"},
+    ),
     "pretrain.lbfgs_steps": (77, jobs("pretrain", (*LBFGS, "h_ekl_online")) | {"crossing/h_ekl"}),
     "pretrain.matched_points": (
         77,
@@ -340,7 +345,7 @@ READ_BY = {
     "elimination.bo_seeds": (7, {"elimination/bo"}),
     "mphd.seeds": (7, jobs("pretrain", EVERY, MPHD) | ACROSS),
     "mphd.adam_steps": (77, jobs("pretrain", (*ADAM, "h_nll_online"), MPHD) | jobs("pretrain", ("base_gp",))),
-    "mphd.learning_rate": (0.5, jobs("pretrain", ("base_gp",))),
+    "mphd.learning_rate": (0.5, jobs("pretrain", ADAM, MPHD) | jobs("pretrain", ("base_gp",))),
     "mphd.network_steps": (77, jobs("pretrain", ("mphd",)) | ACROSS),
     "mphd.map_steps": (77, jobs("bo", HIERARCHICAL)),
     "mphd.bo_seeds": (7, jobs("bo", EVERY, MPHD)),
@@ -414,7 +419,7 @@ def test_an_override_reaches_its_method_alone(good, override, expected):
 def test_specs_hold_the_registered_settings_with_the_sizes_of_the_scale(good):
     registered = registry.method("h_nll")
     spec = config.pretrain_spec(good, "tables", "held_out", "h_nll")
-    assert spec["pretrain"] == registered["pretrain"] | {"steps": good["pretrain"]["adam_steps"]}
+    assert spec["pretrain"] == registered["pretrain"] | {"steps": 2000, "learning_rate": 1e-3}
     assert spec["model"] == registered["model"]
     ekl = config.pretrain_spec(good, "tables", "held_out", "h_ekl")["pretrain"]
     assert (ekl["steps"], ekl["matched_points"]) == (100, 242)
