@@ -117,6 +117,17 @@ def test_a_new_prior_keeps_the_trials_unless_they_are_of_another_space(folder, f
         pretrain([files[0]], [other], folder, method="stboh")
 
 
+def test_what_a_killed_tell_left_is_no_study(folder, files, tmp_path):
+    (folder / "trials").mkdir()
+    (folder / "trials" / ".metabo-study.json.abcd_123.json").write_text("[")
+    assert store.told_studies(folder) == []
+    other = tmp_path / "other.yaml"
+    other.write_text(SPACE.replace("high: 6", "high: 7"))
+    pretrain([files[0]], [other], folder, method="stboh")
+    Study(folder, "a.b").tell(GOOD, 0.1)
+    assert store.told_studies(folder) == ["a.b"]
+
+
 def test_the_record_says_what_was_learned_from(folder):
     record = json.loads((folder / store.RECORD).read_text())
     assert record["spec"]["method"] == "h_nll" and record["spec"]["pretrain"]["steps"] == 600

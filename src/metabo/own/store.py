@@ -119,7 +119,8 @@ def write_trials(folder: Path, study: str, trials: list[dict[str, Any]]) -> None
 
 def told_studies(folder: Path) -> list[str]:
     """List the studies that have trials."""
-    return sorted(path.stem for path in (folder / "trials").glob("*.json"))
+    # `*.json` is also the name of what a killed first `tell` left unfinished; no study has such a name.
+    return sorted(path.stem for path in (folder / "trials").glob("*.json") if NAME.fullmatch(path.stem))
 
 
 def _json(path: Path) -> Any:
