@@ -102,12 +102,19 @@ def _hint(value: Any, wanted: list[str]) -> str:
         return f"; write it in quotes: '{value}'"
     if not (isinstance(value, str) and {"integer", "number"} & set(wanted)):
         return ""
-    try:
-        mantissa, exponent = f"{float(value):e}".split("e")
-    except ValueError:
+    if not (plain := plain_number(value)):
         return ""
-    plain = str(int(float(value))) if float(value).is_integer() else f"{mantissa.rstrip('0').ljust(3, '0')}e{exponent}"
     return (
         f"; YAML reads quoted numbers, and exponents without a dot (1e-4), as text: write {plain}"
         " (nested values after --config always arrive as text: put them into a file for --configfile)"
     )
+
+
+def plain_number(text: str) -> str:
+    """Return a number as YAML takes it for one: 1.0e-04 for 1e-4; "" for text that is no finite number."""
+    try:
+        mantissa, exponent = f"{float(text):e}".split("e")
+    except ValueError:
+        return ""
+    whole = float(text).is_integer()
+    return str(int(float(text))) if whole else f"{mantissa.rstrip('0').ljust(3, '0')}e{exponent}"

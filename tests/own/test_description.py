@@ -101,6 +101,44 @@ def test_a_slip_names_the_key_and_what_is_valid(tmp_path, data, parts):
         assert part in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("written", "plain"),
+    [("1e-3", "1.0e-03"), ("1e5", "100000"), ("1.0e5", "100000"), ("+2.5E5", "250000"), (".5e5", "50000")],
+)
+def test_choices_that_yaml_takes_for_text_and_their_author_for_numbers(tmp_path, written, plain):
+    path = tmp_path / "space.yaml"
+    path.write_text(SPACE.replace("[16, 32, 64]", f"[16, {written}]"))
+    with pytest.raises(ConfigError) as error:
+        description.load(path)
+    assert f"{path} key 'parameters.batch.choices' has {written}, which YAML reads as text: write {plain}, or " in str(
+        error.value
+    )
+    path.write_text(SPACE.replace("[16, 32, 64]", f"[16, {plain}]"))
+    assert description.load(path).fields[2].choices == (16, float(plain))
+    path.write_text(SPACE.replace("[16, 32, 64]", f"[16, '{written}']"))
+    space = description.load(path)
+    assert space.fields[2].choices == (16, written)
+    assert description.of_mapping(space.source, "study.json").fields == space.fields  # as the study's folder keeps it
+
+
+@pytest.mark.parametrize("choices", ["['1', '2']", "[v1e-3, 3.10.1]", "['3.10', \"1.0e-3\"]", "[inf, e5]"])
+def test_choices_that_are_text_on_purpose(tmp_path, choices):
+    path = tmp_path / "space.yaml"
+    path.write_text(SPACE.replace("[16, 32, 64]", choices))
+    assert all(isinstance(choice, str) for choice in description.load(path).fields[2].choices)
+
+
+def test_yes_and_no_that_yaml_takes_for_true_and_false(tmp_path):
+    path = tmp_path / "space.yaml"
+    path.write_text(SPACE.replace("[16, 32, 64]", "[no, yes]"))
+    batch = description.load(path).fields[2]
+    assert batch.read("true") is True
+    with pytest.raises(ValueError, match=r"is not one of False, True\. YAML reads .*put yes/no/on/off in quotes"):
+        batch.read("no")
+    path.write_text(SPACE.replace("[16, 32, 64]", "['no', 'yes']"))
+    assert description.load(path).fields[2].read("no") == "no"
+
+
 def test_a_file_that_is_no_mapping_or_not_there(tmp_path):
     (tmp_path / "space.yaml").write_text("- a")
     with pytest.raises(ConfigError, match="must be a mapping with the keys study, outcome"):

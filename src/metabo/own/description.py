@@ -6,20 +6,25 @@ a point of `SearchSpace`'s unit cube, where an unused parameter takes its lowest
 
 import itertools
 import math
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import yaml
 from jaxtyping import Float
 
 from metabo.errors import ConfigError, DataError, nearest
 from metabo.own.fields import Field, Value
-from metabo.schema import read_yaml, violations
+from metabo.schema import plain_number, read_yaml, violations
 from metabo.spaces import SearchSpace
 
 SCHEMA = Path(__file__).with_name("space.schema.yaml")
 Configuration = dict[str, Value]
+EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+")
+"""Numbers with an exponent; YAML takes those without a dot, or without a sign of the exponent, for text."""
 
 
 @dataclass(frozen=True)
@@ -102,12 +107,13 @@ def load(path: str | Path) -> Description:
     data = read_yaml(path)
     if not isinstance(data, dict):
         raise ConfigError(f"{path}: must be a mapping with the keys study, outcome and parameters")
-    return of_mapping({"name": path.stem, **data}, str(path))
+    return of_mapping({"name": path.stem, **data}, str(path), _text_choices(path))
 
 
-def of_mapping(data: dict[str, Any], where: str) -> Description:
-    """Build a description from what ``space.yaml`` says; `where` names the file in messages. Raises ConfigError."""
-    faults = violations(data, read_yaml(SCHEMA), where) or _faults(data, where)
+def of_mapping(data: dict[str, Any], where: str, found: Sequence[str] = ()) -> Description:
+    """Build a description from what ``space.yaml`` says; `where` names the file in messages, `found` are faults that
+    its text has. Raises ConfigError."""
+    faults = violations(data, read_yaml(SCHEMA), where) or [*_faults(data, where), *found]
     if faults:
         raise ConfigError("\n".join(faults))
     outcome = data["outcome"]
@@ -121,6 +127,28 @@ def of_mapping(data: dict[str, Any], where: str) -> Description:
         fields=tuple(_field(name, entry) for name, entry in data["parameters"].items()),
         source=data,
     )
+
+
+def _text_choices(path: Path) -> list[str]:
+    """Find choices that were meant as numbers and that YAML takes for text, such as 1e-3. In quotes they are meant as
+    text, which only the file tells: what is read from it is the same."""
+    parameters = _items(_items(yaml.compose(path.read_text(), yaml.SafeLoader)).get("parameters"))
+    faults = []
+    for name, entry in parameters.items():
+        choices = _items(entry).get("choices")
+        for choice in choices.value if isinstance(choices, yaml.SequenceNode) else ():
+            plain = isinstance(choice, yaml.ScalarNode) and choice.style is None
+            if plain and choice.tag.endswith(":str") and EXPONENT.fullmatch(choice.value):
+                faults.append(
+                    f"{path} key 'parameters.{name}.choices' has {choice.value}, which YAML reads as text: write "
+                    f"{plain_number(choice.value) or 'a finite number'}, or '{choice.value}' in quotes if text is meant"
+                )
+    return faults
+
+
+def _items(node: yaml.Node | None) -> dict[str, yaml.Node]:
+    """Return the values of a YAML mapping by key; nothing for another node."""
+    return {key.value: value for key, value in node.value} if isinstance(node, yaml.MappingNode) else {}
 
 
 def _field(name: str, entry: dict[str, Any]) -> Field:

@@ -9,6 +9,8 @@ from metabo.spaces import Parameter
 
 ABSENT = ("", "nan", "na", "n/a", "null", "none")
 """How tables write that a cell has no value (in lower case)."""
+SWITCHES = ("yes", "no", "on", "off")
+"""Words that YAML takes for True and False unless they are in quotes."""
 
 Value = float | int | str | bool | None
 
@@ -47,7 +49,10 @@ class Field:
         if self.choices:
             found = [choice for choice in self.choices if _same(choice, cell)]
             if not found:
-                raise ValueError(f"is not {self.allowed}.{nearest(str(cell), map(str, self.choices))}")
+                hint = nearest(str(cell), map(str, self.choices))
+                if str(cell).strip().lower() in SWITCHES and any(isinstance(one, bool) for one in self.choices):
+                    hint = " YAML reads yes/no/on/off as True and False: put yes/no/on/off in quotes in space.yaml"
+                raise ValueError(f"is not {self.allowed}.{hint}")
             return found[0]
         try:
             number = math.nan if isinstance(cell, bool) else float(cell)
