@@ -75,6 +75,21 @@ def test_results_with_a_fault_are_not_told(folder, tmp_path, capsys, text, parts
     assert Study(folder).trials == []
 
 
+def test_tell_corrects(metabo, folder, tmp_path, capsys):
+    header = HEADER[1:]
+    row = ["0.01", "3", "32", "adam", ""]
+    metabo("tell", folder, write(tmp_path / "a.csv", header, [[*row, "0.012"]]))
+    out, _ = metabo("tell", folder, write(tmp_path / "b.csv", header, [[*row, "0.12"]]), "--correct")
+    assert "corrected 1; study 'study' has 1 finished trials" in out and "best error: 0.12 " in out
+    parameters = json.dumps({"learning_rate": 0.01, "layers": 3, "batch": 32, "optimiser": "adam"})
+    assert "best error: 0.2 " in metabo("tell", folder, "--parameters", parameters, "--outcome", 0.2, "--correct")[0]
+    never = write(tmp_path / "c.csv", header, [[*row, "0.1"], [], ["0.01", "4", "32", "adam", "", "0.1"]])
+    with pytest.raises(SystemExit):
+        cli.main(["tell", str(folder), str(never), "--correct"])
+    assert f"{never}: row 4, the configuration (learning_rate 0.01, layers 4, " in capsys.readouterr().err
+    assert [trial["outcome"] for trial in Study(folder).trials] == [0.2]
+
+
 @pytest.mark.parametrize(
     "arguments",
     [[], ["--parameters", "{}"], ["--parameters", "{}", "--outcome", "1", "--failed"], ["x.csv", "--parameters", "{}"]],

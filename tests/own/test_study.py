@@ -3,6 +3,7 @@
 import json
 import shutil
 import threading
+from math import nan
 
 import pytest
 
@@ -115,6 +116,43 @@ def test_a_new_prior_keeps_the_trials_unless_they_are_of_another_space(folder, f
     other.write_text(SPACE.replace("high: 6", "high: 7"))
     with pytest.raises(ConfigError, match=r"has trials of another space \(study\); choose another folder"):
         pretrain([files[0]], [other], folder, method="stboh")
+
+
+class TestCorrect:
+    def test_a_mistyped_outcome_is_replaced(self, folder):
+        tuned = Study(folder)
+        tuned.tell_all([(GOOD, 0.012), (GOOD | {"layers": 4}, 0.1), (GOOD | {"layers": 5}, nan)])
+        assert tuned.tell(GOOD, 0.12, correct=True) == tuned.trials[0]
+        assert [t["outcome"] for t in tuned.trials] == [0.12, 0.1, None] and tuned.best["number"] == 1
+        before = tuned.trials
+        tuned.tell(GOOD, 0.12, correct=True)  # a second time changes nothing
+        assert tuned.trials == before
+        tuned.tell(GOOD | {"layers": 5}, 0.3, correct=True)
+        tuned.tell(GOOD, None, correct=True)
+        assert [(t["state"], t["outcome"]) for t in tuned.trials] == [("failed", None), ("done", 0.1), ("done", 0.3)]
+
+    def test_it_takes_the_place_of_all_repeats(self, folder):
+        """The outcome told again in the belief that this corrects it, and real repeats, of which one was mistyped."""
+        tuned = Study(folder)
+        tuned.tell_all([(GOOD, 0.012), (GOOD | {"layers": 4}, 0.1), (GOOD, 0.12), (GOOD | {"layers": 5}, 0.2)])
+        tuned.tell(GOOD, 0.12, correct=True)
+        assert [(t["number"], t["outcome"]) for t in tuned.trials] == [(0, 0.12), (1, 0.1), (2, 0.2)]
+        told = tuned.tell_all([(GOOD, 0.12), (GOOD | {"layers": 4}, 0.4), (GOOD, 0.13), (GOOD, 0.12)], correct=True)
+        assert [(t["number"], t["outcome"]) for t in tuned.trials] == [(0, 0.12), (1, 0.13), (2, 0.4), (3, 0.2)]
+        assert [t["number"] for t in told] == [0, 2, 1, 0]
+
+    def test_what_was_never_told_is_refused_and_nothing_changes(self, folder):
+        tuned = Study(folder)
+        tuned.tell(GOOD, 0.012)
+        (claimed,) = tuned.suggest(claim=True)
+        before = tuned.trials
+        with pytest.raises(DataError, match=r"result 2: the configuration \(.*layers 4, .*was never told.*--correct"):
+            tuned.tell_all([(GOOD, 0.12), (GOOD | {"layers": 4}, 0.1)], correct=True)
+        with pytest.raises(DataError, match=r"^the configuration .* is running and has no outcome yet"):
+            tuned.tell(claimed.configuration, 0.1, correct=True)
+        with pytest.raises(DataError, match="outcome 0 of 'error' has no logarithm"):
+            tuned.tell(GOOD, 0.0, correct=True)
+        assert tuned.trials == before
 
 
 def test_what_a_killed_tell_left_is_no_study(folder, files, tmp_path):

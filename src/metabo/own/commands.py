@@ -44,6 +44,7 @@ def add(commands: Any) -> None:
     tell.add_argument("--parameters", help="one configuration as JSON, e.g. '{\"learning_rate\": 0.01}'")
     tell.add_argument("--outcome", type=float, help="its outcome")
     tell.add_argument("--failed", action="store_true", help="it failed")
+    tell.add_argument("--correct", action="store_true", help="replace what was told of these configurations before")
 
     compare = commands.add_parser("compare", help="compare all methods on your past studies, offline")
     _histories(compare)
@@ -150,9 +151,15 @@ def _tell(args: Namespace) -> list[str]:
     single = args.parameters is not None
     if single == (args.results is not None) or (single and args.failed == (args.outcome is not None)):
         raise ConfigError("tell: give a CSV of results, or --parameters with either --outcome or --failed")
-    told = study.tell_file(args.results) if args.results else [study.tell(_parameters(args.parameters), args.outcome)]
+    if args.results:
+        told = study.tell_file(args.results, args.correct)
+    else:
+        told = [study.tell(_parameters(args.parameters), args.outcome, args.correct)]
     done = sum(trial["state"] != "running" for trial in study.trials)
-    return [f"told {len(told)}; study '{study.name}' has {done} finished trials", *_best(study)]
+    return [
+        f"{'corrected' if args.correct else 'told'} {len(told)}; study '{study.name}' has {done} finished trials",
+        *_best(study),
+    ]
 
 
 def _best(study: "Study") -> list[str]:

@@ -191,9 +191,10 @@ def listed(rows: list[int]) -> str:
     return f"rows {shown}" + (f", ... ({len(rows)} rows)" if len(rows) > SHOWN else "")
 
 
-def read_told(path: str | Path, description: Description) -> list[tuple[Configuration, float]]:
-    """Read finished trials of the study that is tuned: columns of parameters and outcome; NaN for a failed trial, whose
-    outcome must say so ("failed"). Columns of study and of `ignore` are not read. Raises DataError."""
+def read_told(path: str | Path, description: Description) -> list[tuple[int, Configuration, float]]:
+    """Read finished trials of the study that is tuned, each with its row in the file: columns of parameters and
+    outcome; NaN for a failed trial, whose outcome must say so ("failed"). Columns of study and of `ignore` are not
+    read. Raises DataError."""
     path = Path(path)
     header, rows = table(path)
     columns = [description.outcome, *(field.name for field in description.fields)]
@@ -214,5 +215,5 @@ def read_told(path: str | Path, description: Description) -> list[tuple[Configur
         for found in (configuration, outcome):
             if isinstance(found, str):
                 raise DataError(f"{path}: row {number}, {found}")
-        told.append((configuration, outcome))
+        told.append((number, configuration, outcome))
     return told

@@ -15,15 +15,14 @@ from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from metabo import priors
 from metabo.errors import ConfigError, DataError
 from metabo.own import description as descriptions
 from metabo.own import history, learning, store
-from metabo.own.description import Configuration, Description
+from metabo.own.description import Description
 from metabo.own.past import Past, Scale, read_all
 from metabo.own.suggestion import Prior, Suggestion, Told, suggest
+from metabo.own.trials import Result, corrected, recorded, trial
 
 DEFAULT = "study"
 """Name of the tuned study unless another one is given."""
@@ -109,59 +108,62 @@ class Study:
         if count < 1:
             raise ConfigError(f"count is {count}; ask for one suggestion at least")
         if not claim:
-            return suggest(self.prior, _told(self.trials), count, seed)
+            return suggest(self.prior, self._told(self.trials), count, seed)
         with store.locked(self.folder):
             trials = self.trials
-            found = suggest(self.prior, _told(trials), count, seed)
-            new = [_trial(len(trials) + i, one.configuration, "running", None) for i, one in enumerate(found)]
+            found = suggest(self.prior, self._told(trials), count, seed)
+            new = [trial(len(trials) + i, one.configuration, "running", None) for i, one in enumerate(found)]
             store.write_trials(self.folder, self.name, [*trials, *new])
         return found
 
-    def tell(self, configuration: dict[str, Any], outcome: float | None) -> dict[str, Any]:
-        """Record the outcome of a configuration (None, or not finite: it failed), and return the trial."""
-        (told,) = self.tell_all([(configuration, nan if outcome is None else float(outcome))])
+    def tell(self, configuration: dict[str, Any], outcome: float | None, correct: bool = False) -> dict[str, Any]:
+        """Record the outcome of a configuration (None, or not finite: it failed), and return the trial. `correct`: see
+        `tell_all`."""
+        (told,) = self.tell_all([(configuration, nan if outcome is None else float(outcome))], correct)
         return told
 
-    def tell_all(self, results: Sequence[tuple[dict[str, Any], float]]) -> list[dict[str, Any]]:
+    def tell_all(self, results: Sequence[tuple[dict[str, Any], float]], correct: bool = False) -> list[dict[str, Any]]:
         """Record several outcomes (NaN: failed), all or none, and return their trials.
 
         A running trial of the same configuration ends with it. A configuration that was told before with the same
         outcome stays one trial; with another one it is a repeat.
+
+        `correct`: what was told of these configurations before was wrong; the outcomes take its place. Give all repeats
+        of a configuration again. Trials are numbered anew. Raises DataError for a configuration that has no outcome
+        yet; nothing is recorded then.
         """
         space = self.description
-        read = [(space.read(configuration), _checked(outcome, space)) for configuration, outcome in results]
-        told = []
-        with store.locked(self.folder):
-            trials = self.trials
-            for configuration, outcome in read:
-                value = outcome if isfinite(outcome) else None
-                trial = _trial(len(trials), configuration, "failed" if value is None else "done", value)
-                same = [t for t in trials if _alike(space, t["parameters"], configuration)]
-                match = next((t for t in same if t["state"] == "running"), None)
-                match = match or next((t for t in same if t["outcome"] == value and t["state"] == trial["state"]), None)
-                trial["number"] = match["number"] if match else len(trials)
-                trials[trial["number"] : trial["number"] + 1] = [trial]
-                told.append(trial)
-            store.write_trials(self.folder, self.name, trials)
-        return told
+        several = len(results) > 1
+        return self._record(
+            [
+                Result(space.read(configuration), _checked(outcome, space), f"result {number}: " if several else "")
+                for number, (configuration, outcome) in enumerate(results, start=1)
+            ],
+            correct,
+        )
 
-    def tell_file(self, path: str | Path) -> list[dict[str, Any]]:
+    def tell_file(self, path: str | Path, correct: bool = False) -> list[dict[str, Any]]:
         """Record the rows of a CSV such as `metabo suggest` prints, its outcomes filled in ("failed": it failed).
+        `correct`: see `tell_all`.
 
         Raises DataError that names row and field; nothing is recorded then.
         """
-        return self.tell_all(history.read_told(path, self.description))
+        rows = history.read_told(path, self.description)
+        return self._record([Result(*result, f"{path}: row {number}, ") for number, *result in rows], correct)
 
+    def _record(self, results: list[Result], correct: bool) -> list[dict[str, Any]]:
+        with store.locked(self.folder):
+            change = corrected if correct else recorded
+            trials, told = change(self.trials, results, self.description)
+            store.write_trials(self.folder, self.name, trials)
+        return told
 
-def _trial(number: int, configuration: Configuration, state: str, outcome: float | None) -> dict[str, Any]:
-    return {"number": number, "parameters": configuration, "state": state, "outcome": outcome}
-
-
-def _told(trials: list[dict[str, Any]]) -> Told:
-    finished = [trial for trial in trials if trial["state"] != "running"]
-    outcomes = [nan if trial["outcome"] is None else trial["outcome"] for trial in finished]
-    running = [trial["parameters"] for trial in trials if trial["state"] == "running"]
-    return Told([trial["parameters"] for trial in finished], outcomes, running)
+    def _told(self, trials: list[dict[str, Any]]) -> Told:
+        """Sort trials for the model."""
+        finished = [one for one in trials if one["state"] != "running"]
+        outcomes = [nan if one["outcome"] is None else one["outcome"] for one in finished]
+        running = [one["parameters"] for one in trials if one["state"] == "running"]
+        return Told([one["parameters"] for one in finished], outcomes, running)
 
 
 def _checked(outcome: float, space: Description) -> float:
@@ -171,11 +173,6 @@ def _checked(outcome: float, space: Description) -> float:
             "that the trial failed"
         )
     return outcome
-
-
-def _alike(space: Description, one: Configuration, other: Configuration) -> bool:
-    """Tell whether two configurations are the same, up to digits lost in printing."""
-    return bool(np.allclose(*space.encode([one, other]), rtol=0.0, atol=1e-9))
 
 
 def _summary(path: str, past: Past) -> dict[str, Any]:
