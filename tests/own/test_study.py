@@ -118,6 +118,55 @@ def test_a_new_prior_keeps_the_trials_unless_they_are_of_another_space(folder, f
         pretrain([files[0]], [other], folder, method="stboh")
 
 
+class TestScaleLog:
+    """The scale of the outcome becomes log when outcomes have been told on the linear scale."""
+
+    @pytest.fixture
+    def linear(self, files, tmp_path):
+        """Return (folder with the outcomes 0, -1 and 0.5, history, linear space, log space)."""
+        space = tmp_path / "linear" / "space.yaml"
+        space.parent.mkdir()
+        space.write_text(SPACE.replace(", scale: log}\nparameters", "}\nparameters"))
+        tuned = pretrain([files[0]], [space], tmp_path / "to", method="stboh")
+        assert not tuned.description.log
+        tuned.tell_all([(GOOD | {"layers": layers}, outcome) for layers, outcome in ((1, 0.0), (2, -1.0), (3, 0.5))])
+        return tuned.folder, files[0], space, files[1]
+
+    def test_outcomes_without_a_logarithm_refuse_it_until_they_are_corrected(self, linear):
+        folder, history, _, log = linear
+        with pytest.raises(DataError, match=r"trials/study\.json: trial 0 has outcome 0 of 'error'") as error:
+            pretrain([history], [log], folder, method="stboh")
+        for part in (f"{log} key 'outcome.scale' is log", "remove 'scale: log'", "tell --correct", "another folder"):
+            assert part in str(error.value)
+        assert not Study(folder).description.log
+        Study(folder).tell_all([(GOOD | {"layers": 1}, 0.1), (GOOD | {"layers": 2}, nan)], correct=True)
+        assert pretrain([history], [log], folder, method="stboh").description.log
+
+    def test_outcomes_told_while_the_prior_was_learned_count_too(self, linear, monkeypatch):
+        folder, history, _, log = linear
+        store.trials_path(folder, "study").unlink()
+        learn = study.learning.learn
+
+        def slow(*arguments):
+            Study(folder, "late").tell(GOOD, -1.0)
+            return learn(*arguments)
+
+        monkeypatch.setattr(study.learning, "learn", slow)
+        with pytest.raises(DataError, match=r"trials/late\.json: trial 0 has outcome -1"):
+            pretrain([history], [log], folder, method="stboh")
+        assert not Study(folder).description.log
+
+    def test_a_folder_in_which_it_has_happened_is_told(self, linear):
+        """An older version let it happen."""
+        folder, *_ = linear
+        record = json.loads((folder / store.RECORD).read_text())
+        record["space"]["outcome"]["scale"] = "log"
+        (folder / store.RECORD).write_text(json.dumps(record))
+        for claim in (False, True):
+            with pytest.raises(DataError, match=r"study\.json: trial 0 has outcome 0 .*to.study\.json key 'outcome"):
+                Study(folder).suggest(claim=claim)
+
+
 class TestCorrect:
     def test_a_mistyped_outcome_is_replaced(self, folder):
         tuned = Study(folder)

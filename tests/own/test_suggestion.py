@@ -108,6 +108,14 @@ def test_without_past_studies_the_scale_is_that_of_the_told_outcomes():
     assert y.tolist() == [2.0, -3.0]
 
 
+def test_an_outcome_without_a_logarithm_never_reaches_the_model_as_infinite():
+    space = finite()
+    outcome = {"column": "e", "goal": "minimise", "scale": "log"}
+    space = description.of_mapping(space.source | {"outcome": outcome}, "f")
+    _, y = suggestion.scaled(Prior(space, Scale(0.0, 1.0, -3.0), {}, None), Told([], [0.0, -1.0, 1.0], []))
+    assert y.tolist() == [-3.0, -3.0, 0.0]
+
+
 def test_the_pool_has_one_shape_no_repeats_and_neighbours():
     space = description.of_mapping({"name": "f", "study": "s", "outcome": {"column": "e", "goal": "maximise"},
                                     "parameters": {"a": {"type": "float", "low": 0, "high": 1},

@@ -46,8 +46,9 @@ class Past(NamedTuple):
 
 
 def oriented(outcomes: Float[np.ndarray, " n"], description: Description) -> Float[np.ndarray, " n"]:
-    """Return outcomes to maximise, on the log scale if the description says so; NaN stays."""
-    values = np.log(outcomes) if description.log else outcomes
+    """Return outcomes to maximise, on the log scale if the description says so; NaN stays, and stands for what has no
+    logarithm."""
+    values = np.log(np.where(outcomes > 0, outcomes, np.nan)) if description.log else outcomes
     return values if description.maximise else -values
 
 

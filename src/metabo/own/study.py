@@ -22,7 +22,7 @@ from metabo.own import history, learning, store
 from metabo.own.description import Description
 from metabo.own.past import Past, Scale, read_all
 from metabo.own.suggestion import Prior, Suggestion, Told, suggest
-from metabo.own.trials import Result, corrected, recorded, trial
+from metabo.own.trials import Result, corrected, recorded, require_logarithms, trial
 
 DEFAULT = "study"
 """Name of the tuned study unless another one is given."""
@@ -53,7 +53,8 @@ def pretrain(
     method = method or ("h_nll" if len(past) == 1 and here is not None else "mphd")
     spec = learning.specification(method, seed, steps)
     folder = Path(to)
-    _refuse_other_space(folder, goal)
+    described = str(target or spaces[0])
+    _refuse_other_space(folder, goal, described)
     prior, remarks = learning.learn(spec, goal.space, past)
     if (prior.stopped >= 0).any():
         remarks = [*remarks, f"training stopped at step {int(prior.stopped.max())}, which was not finite"]
@@ -64,7 +65,14 @@ def pretrain(
         "past": [_summary(str(path), one) for path, one in zip(histories, past, strict=True)],
         "remarks": [*(remark for one in past for remark in one.remarks), *remarks],
     }
-    _put(folder, record, spec, prior)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with store.locked(folder), store.scratch(folder) as scratch:
+            _refuse_other_space(folder, goal, described)  # training took a while, and others may have told meanwhile
+            priors.save(scratch / "prior.npz", spec, [prior])
+            store.publish(folder, record, scratch / "prior.npz")
+    except OSError as error:
+        raise DataError(f"{folder}: cannot write here ({error.strerror}); choose another folder with --to") from error
     return Study(folder)
 
 
@@ -159,7 +167,9 @@ class Study:
         return told
 
     def _told(self, trials: list[dict[str, Any]]) -> Told:
-        """Sort trials for the model."""
+        """Sort trials for the model. Raises DataError for an outcome that its scale does not allow."""
+        path, record = store.trials_path(self.folder, self.name), self.folder / store.RECORD
+        require_logarithms(trials, self.description, str(path), str(record))
         finished = [one for one in trials if one["state"] != "running"]
         outcomes = [nan if one["outcome"] is None else one["outcome"] for one in finished]
         running = [one["parameters"] for one in trials if one["state"] == "running"]
@@ -184,21 +194,14 @@ def _summary(path: str, past: Past) -> dict[str, Any]:
     }
 
 
-def _refuse_other_space(folder: Path, goal: Description) -> None:
-    if not (folder / store.RECORD).exists() or not store.told_studies(folder):
+def _refuse_other_space(folder: Path, goal: Description, described: str) -> None:
+    """Raise ConfigError if trials in the folder are of another space than `goal`, DataError if it asks for logarithms
+    that their outcomes do not have. `described`: the file that describes the goal."""
+    if not (folder / store.RECORD).exists() or not (studies := store.told_studies(folder)):
         return
     before = descriptions.of_mapping(store.require(folder)["space"], str(folder / store.RECORD))
     if (before.fields, before.outcome, before.maximise) != (goal.fields, goal.outcome, goal.maximise):
-        raise ConfigError(
-            f"{folder}: has trials of another space ({', '.join(store.told_studies(folder))}); choose another folder"
-        )
-
-
-def _put(folder: Path, record: dict[str, Any], spec: dict[str, Any], prior: priors.SpacePrior) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with store.locked(folder), store.scratch(folder) as scratch:
-            priors.save(scratch / "prior.npz", spec, [prior])
-            store.publish(folder, record, scratch / "prior.npz")
-    except OSError as error:
-        raise DataError(f"{folder}: cannot write here ({error.strerror}); choose another folder with --to") from error
+        raise ConfigError(f"{folder}: has trials of another space ({', '.join(studies)}); choose another folder")
+    for name in studies if goal.log else ():
+        trials = store.read_trials(folder, name)
+        require_logarithms(trials, goal, str(store.trials_path(folder, name)), described)

@@ -91,15 +91,15 @@ def suggest(prior: Prior, told: Told, count: int = 1, seed: int = 0) -> list[Sug
 
 
 def scaled(prior: Prior, told: Told) -> tuple[Scale | None, Float[np.ndarray, " n"]]:
-    """Return the scale and the outcomes as the model sees them. Without past studies of the space the scale is that of
-    the told outcomes, once there are two different ones."""
+    """Return the scale and the outcomes as the model sees them, all finite. Without past studies of the space the scale
+    is that of the told outcomes, once there are two different ones."""
     values = oriented(np.array(told.outcomes, dtype=np.float64), prior.description)
     good = values[np.isfinite(values)]
     known = prior.scale is not None or len(np.unique(good)) > 1
     scale = prior.scale or scale_of(good)
     y = scale.scaled(values)
     worst = min([scale.worst, *y[np.isfinite(y)].tolist()])
-    return scale if known else None, np.where(np.isnan(y), worst, y)
+    return scale if known else None, np.where(np.isfinite(y), y, worst)
 
 
 @eqx.filter_jit

@@ -79,6 +79,21 @@ def corrected(trials: list[Trial], results: Sequence[Result], space: Description
     return kept, told
 
 
+def require_logarithms(trials: list[Trial], space: Description, where: str, described: str) -> None:
+    """Raise DataError if the outcome's scale is log and the outcome of a trial has no logarithm. `where`, `described`:
+    the files of the trials and of the space.
+
+    Such outcomes were told before the scale was changed; to the model they would be infinitely good or bad.
+    """
+    for one in trials if space.log else ():
+        if one["outcome"] is not None and one["outcome"] <= 0:
+            raise DataError(
+                f"{where}: trial {one['number']} has outcome {one['outcome']:g} of '{space.outcome}', which has no "
+                f"logarithm, and {described} key 'outcome.scale' is log; remove 'scale: log' and make the prior with "
+                "metabo pretrain, correct the outcome with metabo tell --correct, or choose another folder"
+            )
+
+
 def _finished(number: int, result: Result) -> Trial:
     value = result.outcome if isfinite(result.outcome) else None
     return trial(number, result.configuration, "failed" if value is None else "done", value)
