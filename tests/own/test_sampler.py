@@ -61,6 +61,20 @@ def test_running_and_foreign_trials(trained):
     assert PriorSampler(trained)._told(study.get_trials(), 99).done == []
 
 
+def test_an_outcome_without_a_logarithm_is_warned_of_once_and_not_used(trained):
+    """A perfect 0 must not push the search away, and must not end the study: Optuna removes no trial."""
+    sampler = PriorSampler(trained)
+    study = optuna.create_study(direction="minimize", sampler=sampler)
+    study.optimize(lambda trial: objective(trial) * 0.0, n_trials=1)
+    with pytest.warns(UserWarning, match=r"trial 0: outcome 0 of 'error' has no logarithm .* return a number above 0"):
+        study.optimize(objective, n_trials=1)
+    study.optimize(lambda trial: trial.suggest_int("layers", 1, 6), n_trials=1)  # no second warning: it would raise
+    told = sampler._told(study.get_trials(), 99)
+    assert [one["learning_rate"] for one in told.running] == [study.trials[0].params["learning_rate"]]
+    assert len(told.done) == 2
+    assert len({tuple(one.items()) for one in [*told.done, *told.running]}) == 3  # it is not suggested again
+
+
 @pytest.mark.parametrize("directions", [["maximize"], ["minimize", "minimize"]])
 def test_another_direction_is_refused(trained, directions):
     study = optuna.create_study(directions=directions, sampler=PriorSampler(trained))

@@ -7,6 +7,7 @@ The objective asks for the parameters as usual. Those of the prior's space come 
 from the first trial on; others come from Optuna's random sampler. Trials live in Optuna's storage, not in the folder.
 """
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,10 @@ class PriorSampler(optuna.samplers.BaseSampler):
     """Suggest from the prior in `folder`. `seed`: of candidates and ties.
 
     Trials that failed or were pruned count as failed, running ones as pending; trials with values outside the space
-    (enqueued by hand, say) are left out. Raises ConfigError for a study with another direction, or several.
+    (enqueued by hand, say) are left out. An outcome without a logarithm, where the scale is log, is warned of once and
+    not used: its trial counts as pending, so that it neither repels nor is suggested again. (`metabo tell` refuses such
+    an outcome; an error here would end a study whose trials nobody can remove.) Raises ConfigError for a study with
+    another direction, or several.
     """
 
     def __init__(self, folder: str | Path, seed: int = 0) -> None:
@@ -44,6 +48,7 @@ class PriorSampler(optuna.samplers.BaseSampler):
         self._prior, self._space, self._seed = study.prior, study.description, seed
         self._distributions = {field.name: distribution(field) for field in self._space.fields}
         self._others = optuna.samplers.RandomSampler(seed)
+        self._warned: set[int] = set()
 
     def infer_relative_search_space(self, study: optuna.Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         """Return the prior's space, before any trial has told which parameters there are."""
@@ -90,7 +95,9 @@ class PriorSampler(optuna.samplers.BaseSampler):
                 configuration = self._space.read({**trial.system_attrs.get(ATTRIBUTE, {}), **self._own(trial.params)})
             except DataError:
                 continue
-            if trial.state == TrialState.COMPLETE:
+            if trial.state == TrialState.COMPLETE and self._lacks_logarithm(trial):
+                running.append(configuration)
+            elif trial.state == TrialState.COMPLETE:
                 done.append(configuration)
                 outcomes.append(self._outcome(trial.value))
             elif trial.state in (TrialState.FAIL, TrialState.PRUNED):
@@ -103,9 +110,23 @@ class PriorSampler(optuna.samplers.BaseSampler):
     def _own(self, parameters: dict[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in parameters.items() if name in self._distributions}
 
+    def _lacks_logarithm(self, trial: FrozenTrial) -> bool:
+        """Tell whether the scale is log and a trial's outcome has none; warn of it the first time."""
+        value = trial.value
+        if not self._space.log or value is None or not np.isfinite(value) or value > 0:
+            return False
+        if trial.number not in self._warned:
+            self._warned.add(trial.number)
+            warnings.warn(
+                f"trial {trial.number}: outcome {value:g} of '{self._space.outcome}' has no logarithm (its scale is "
+                "log), so it is not used; return a number above 0 from the objective, or remove 'scale: log' of the "
+                "outcome from space.yaml and make the prior again with metabo pretrain",
+                stacklevel=2,
+            )
+        return True
+
     def _outcome(self, value: float | None) -> float:
-        usable = value is not None and np.isfinite(value) and not (self._space.log and value <= 0)
-        return float(value) if usable else float("nan")
+        return float(value) if value is not None and np.isfinite(value) else float("nan")
 
 
 ATTRIBUTE = "metabo:suggested"
