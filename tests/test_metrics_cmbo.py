@@ -106,11 +106,30 @@ def test_claims_by_hand():
     assert values["B4", "least last regret of the other baselines minus that of rm_gp_ucb"] == pytest.approx(0.1)
     assert values["B9", "last regret of cm_global minus that of the median variant"] == pytest.approx(0.0, abs=1e-12)
     assert values["B5", "relative gain of hyperbo from iteration 20 to 50"] == pytest.approx(0.0)
-    assert values["B15", "first iteration from which on a variant stays below hyperbo"] == 1.0
+    assert values["B15", f"{STAYS_BELOW} (51: never)"] == 1.0
     assert table.loc[table["claim"] == "B3", "value"].item() == pytest.approx((0.4 - 0.3) * (2 * 19 + 31) / 50)
     short = cmbo.claims(runs(flat([0.1, 0.3], 10), ["cm_wss_wss", "hyperbo"]))
     assert "B5" not in set(short["claim"]) and "B3" not in set(short["claim"])
     assert cmbo.claims(runs(flat([0.3]), ["hyperbo"])).empty
+
+
+STAYS_BELOW = "first iteration from which on the median variant stays below hyperbo"
+
+
+@pytest.mark.parametrize(
+    ("levels", "value", "holds"),
+    [
+        ([0.5, 0.6, 0.7], 51.0, 0.0),  # none overtakes: refuted, not untested
+        ([0.1, 0.6, 0.7], 51.0, 0.0),  # one of three does: the variants do not
+        ([0.1, 0.2, 0.7], 1.0, 1.0),
+        ([0.1, 0.7], 26.0, 0.0),  # halfway between 1 and 51
+    ],
+)
+def test_variants_that_never_overtake_hyperbo_count_against_the_claim(levels, value, holds):
+    methods = [*cmbo.VARIANTS[: len(levels)], "hyperbo"]
+    table = cmbo.claims(runs(flat([*levels, 0.4]), methods)).set_index("claim")
+    assert table.loc["B15", "comparison"] == f"{STAYS_BELOW} (51: never)"
+    assert table.loc["B15", "value"] == value and table.loc["B15", "holds"] == holds
 
 
 def test_repeated_queries_count_those_before_them_only():

@@ -198,10 +198,12 @@ def _hyperbo(ends: Ends) -> Iterator[Row]:
             begin, end = ends.curve[i, np.searchsorted(at, [20, 50])]
             gain = float(1.0 - end / begin) if begin > 0 else 0.0
             yield "B5", "relative gain of hyperbo from iteration 20 to 50", gain, gain < 0.1
+        never = int(at[-1]) + 1
         first = [overtaken(ends.runs, ends.runs.methods[j], ends.runs.methods[i]) for j in ends.ours]
-        found = [number for number in first if np.isfinite(number)]
-        if found:
-            yield "B15", "first iteration from which on a variant stays below hyperbo", min(found), min(found) < 25
+        # A variant that never overtakes must count against the claim, not drop out of it.
+        median = float(np.median(np.nan_to_num(first, nan=never)))
+        words = f"first iteration from which on the median variant stays below hyperbo ({never}: never)"
+        yield "B15", words, median, median < 25
 
 
 def repeats(table: pd.DataFrame) -> pd.DataFrame:
