@@ -9,10 +9,9 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float, Int
-
-from metabo.errors import NumericsError
 
 TOLERANCE = 1e-10
 STEPS = 100
@@ -39,7 +38,7 @@ def barycenter(
 
     `start`: where the iteration begins, the weighted mean covariance unless given, which is the barycenter of one
     covariance at once. Without any weight: the identity. Cost a step: an eigen-decomposition for each covariance. Does
-    not raise: see `required`.
+    not raise: see `unconverged`.
     """
     size = covs.shape[-1]
     there = weights > 0
@@ -86,15 +85,16 @@ def barycenters(
     return jax.lax.map(lambda weights: barycenter(covs, weights, tolerance, steps), share)
 
 
-def required(found: Barycenter, where: str, tolerance: float = TOLERANCE) -> Barycenter:
-    """Return a barycenter that has converged. Raises NumericsError that says how far it is from the fixed point."""
-    residual, iterations = float(found.residual), int(found.iterations)
-    if not residual <= tolerance:
-        cause = (
-            "allow more iterations" if residual == residual else "a covariance is singular: add jitter (`regularised`)"
+def unconverged(found: Barycenter, tolerance: float = TOLERANCE) -> list[str]:
+    """Return a sentence for each of several barycenters (leading axis c) whose residual is not within the tolerance:
+    its position from 1, the residual, the iterations, and what to do."""
+    residuals, iterations = np.asarray(found.residual), np.asarray(found.iterations)
+    said = []
+    for i in np.flatnonzero(~(residuals <= tolerance)):
+        finite = np.isfinite(residuals[i])
+        cause = "allow more iterations" if finite else "a covariance is singular: add jitter (`regularised`)"
+        said.append(
+            f"cluster {i + 1}: the Wasserstein barycenter did not converge: residual {residuals[i]:.2g} after "
+            f"{iterations[i]} iterations, needs {tolerance:.2g}; {cause}"
         )
-        raise NumericsError(
-            f"{where}: the Wasserstein barycenter did not converge: residual {residual:.2g} after {iterations} "
-            f"iterations, needs {tolerance:.2g}; {cause}"
-        )
-    return found
+    return said

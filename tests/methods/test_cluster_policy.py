@@ -13,12 +13,14 @@ from metabo import clustering, registry, results
 from metabo.barycenter import barycenter
 from metabo.bo.loop import run
 from metabo.bo.policy import Candidates
-from metabo.bo.trajectories import unsound
+from metabo.bo.trajectories import Entry, Priors, remarks, unsound
 from metabo.errors import ConfigError, NumericsError
 from metabo.methods import cluster_policy
 from metabo.methods.cluster import Clustered, Odd
 from metabo.methods.cluster_sources import make, posteriors_at, repeated, taken
 from metabo.pretrain import Rows
+from metabo.priors import SpacePrior
+from metabo.tasks import Fold
 from tests.references import gaussian_kl, score
 from tests.test_clustering import slow_wasserstein
 
@@ -205,8 +207,30 @@ def test_a_barycenter_that_does_not_converge_marks_every_step_and_the_job_says_w
     steps = trajectory(centre="barycenter", tolerance=1e-30)
     assert not steps.info.ok[2:].any() and trajectory(centre="barycenter").info.ok.all()
     rows = pd.DataFrame({"ok": steps.info.ok, "iteration": range(9)}).assign(**dict.fromkeys(results.RUN, "x"))
-    with pytest.raises(NumericsError, match=r"7 of 9 steps.*not have converged in 100 iterations, raise 'cmbo.toler"):
+    with pytest.raises(NumericsError, match=r"7 of 9 steps.*not have converged in 100 iter.*, raise 'cmbo.toler"):
         unsound(rows.assign(method="cm_wss_bary"))
+
+
+def test_a_barycenter_that_does_not_converge_is_named():
+    policy, pool, _ = made(centre="barycenter", tolerance=1e-30)
+    said = policy.remarks(pool)
+    assert [line[:10] for line in said] == ["cluster 2:", "cluster 3:"]  # the first has one member: nothing to iterate
+    assert all(f"after {cluster_policy.STEPS} iterations, needs 1e-30" in line for line in said)
+    assert made(centre="barycenter")[0].remarks(pool) == made(tolerance=1e-30)[0].remarks(pool) == []
+
+
+def test_the_job_names_space_fold_and_task_of_unsound_runs_only():
+    policy, pool, _ = made(centre="barycenter", tolerance=1e-30, clusters=1)
+    fold = Fold("s, split 1", "s", ("t",), ("a", "b"))
+    prior = SpacePrior("s", DIM, DIM, (fold,), None, np.zeros((2, 0)), 2, np.zeros(2))
+    listed = [Entry(0, task, p, seed) for task in "ab" for p in range(2) for seed in range(2)]
+    pools = dict.fromkeys("ab", pool)
+    bad = np.array([e.task == "b" and e.prior_seed == 1 for e in listed])
+    none = Priors(None, None, None, None)
+    (said,) = remarks(lambda priors, number: policy, none, prior, listed, pools, bad)
+    assert said.startswith("space 's', s, split 1, prior 1, task 'b': cluster 1: the Wasserstein barycenter did not")
+    assert remarks(lambda priors, number: policy, none, prior, listed, pools, bad & False) == []
+    assert remarks(lambda priors, number: object(), none, prior, listed, pools, bad) == []
 
 
 def test_a_distance_that_is_not_finite_keeps_the_weights_and_marks_the_step():

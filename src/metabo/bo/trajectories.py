@@ -135,8 +135,31 @@ def optimise(
     where = f"benchmark '{benchmark.name}', method '{spec['method']}', BO with {batch.x.shape[1]} candidates"
     need = run_bytes(make, priors, Candidates(batch.x[0], batch.mask[0], 0))
     chunk = fitting(min(chunk or len(listed), len(listed)), need, where, "lower bo.iterations")
-    steps = run_all(priors, *map(jnp.asarray, batch), runs, spec["iterations"], chunk, make)
-    return table(benchmark, prior, spec, listed, pools, jax.tree.map(np.asarray, steps))
+    tasks_as_arrays = tuple(map(jnp.asarray, batch))
+    steps = run_all(priors, *tasks_as_arrays, runs, spec["iterations"], chunk, make)
+    steps = jax.tree.map(np.asarray, steps)
+    pool_of = {n: Candidates(tasks_as_arrays[0][i], tasks_as_arrays[2][i]) for i, n in enumerate(names)}
+    for remark in remarks(make, priors, prior, listed, pool_of, ~steps.info.ok.all(axis=1)):
+        print(remark, flush=True)
+    return table(benchmark, prior, spec, listed, pools, steps)
+
+
+def remarks(
+    make: Callable[[Priors, Int[Array, ""]], Policy],
+    priors: Priors,
+    prior: SpacePrior,
+    listed: list[Entry],
+    pools: dict[str, Candidates],
+    bad: Bool[np.ndarray, " r"],
+) -> list[str]:
+    """Return what the policies that have `remarks` say of the runs with an unsound step (`bad`), once for each prior
+    and task, with space, fold and task: a run's steps tell only that they are unsound."""
+    said = []
+    for f, p, task in dict.fromkeys((e.fold, e.prior_seed, e.task) for e, b in zip(listed, bad, strict=True) if b):
+        tell = getattr(make(priors, jnp.asarray(prior.pair(f, p))), "remarks", lambda pool: [])
+        where = f"space '{prior.space}', {prior.folds[f].name}, prior {p}, task '{task}'"
+        said += [f"{where}: {remark}" for remark in tell(pools[task])]
+    return said
 
 
 def unsound(table: pd.DataFrame) -> int:

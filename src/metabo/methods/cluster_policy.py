@@ -8,7 +8,8 @@ distances of the prototypes from that posterior, before the new observation is u
 Open in the paper and chosen here: the noise variance is fitted by maximum likelihood in [1e-6, 1e-1] at every query;
 acquisitions read the variance of f, without noise; a candidate is queried once; distances are taken on at most `grid`
 of the candidates (the paper: 300); weights stay equal until the initial points are in. Weights that are not finite are
-replaced by the last ones and the step is marked unsound, as is every step from a barycenter that did not converge.
+replaced by the last ones and the step is marked unsound, as is every step from a barycenter that did not converge;
+`remarks` names it.
 """
 
 from typing import Any, NamedTuple
@@ -20,7 +21,7 @@ from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from metabo.acquisition import Acquisition, make
-from metabo.barycenter import STEPS, barycenters
+from metabo.barycenter import STEPS, Barycenter, barycenters, unconverged
 from metabo.bo.policy import Candidates, Info, argmax, tie_breakers
 from metabo.clustering import (
     DISTANCES,
@@ -41,8 +42,8 @@ WIDENS = True
 """Columns of zeros after the inputs change nothing (`metabo.widths`)."""
 
 ADVICE = (
-    f"for barycenters, which may not have converged in {STEPS} iterations, raise 'cmbo.tolerance'; else leave out "
-    "source tasks with singular covariances"
+    f"for barycenters, which may not have converged in {STEPS} iterations (the log names them), raise "
+    "'cmbo.tolerance'; else leave out source tasks with singular covariances"
 )
 """What to do about unsound steps."""
 
@@ -133,24 +134,38 @@ class ClusterBO(eqx.Module):
     def prototypes(self, candidates: Candidates) -> tuple[Array, Array, Bool[Array, " p"], Bool[Array, ""]]:
         """Return means (p, c) and covariances (p, c, c) of the prototypes, which of them exist, and whether all are
         sound (cm-BO §3.2). Padded candidates are independent, the same in all prototypes."""
-        params, settings = self.params, self.settings
-        gps = params.sources if settings.proto_kernel == "plain" else params.rough
+        means, covs, there, ok = self.posteriors(candidates)
+        if self.settings.prototypes == "tasks":
+            return means, covs, there, ok
+        share = self.share(there)
+        present = share.any(axis=1)
+        if self.settings.centre == "geometric":
+            centred = (share @ covs.reshape(len(covs), -1)).reshape(len(share), *covs.shape[1:])
+            return share @ means, centred, present, ok
+        found = barycenters(jax.vmap(regularised)(covs), share, self.settings.tolerance, STEPS)
+        return share @ means, found.cov, present, ok & (found.residual <= self.settings.tolerance).all()
+
+    def posteriors(self, candidates: Candidates) -> tuple[Array, Array, Bool[Array, " m"], Bool[Array, ""]]:
+        """Return posterior means (m, c) and covariances (m, c, c) of the source tasks, which of them exist, and whether
+        all are sound."""
+        gps = self.params.sources if self.settings.proto_kernel == "plain" else self.params.rough
         means, covs, sound = posteriors_at(gps, self.past, candidates.x)
         there = self.past.mask.any(axis=1)
-        ok = (sound | ~there).all()
         covs = jax.vmap(lambda cov: blank(cov, candidates.mask))(covs)
-        means = jnp.where(candidates.mask, means, 0.0)
-        if settings.prototypes == "tasks":
-            return means, covs, there, ok
+        return jnp.where(candidates.mask, means, 0.0), covs, there, (sound | ~there).all()
+
+    def share(self, there: Bool[Array, " m"]) -> Float[Array, "p m"]:
+        """Return the weight of each task in each cluster: one over its size, 0 for a task that is no member."""
         assignment, count = self.assignment(there)
         member = (assignment == jnp.arange(count)[:, None]).astype(jnp.float64)
-        sizes = member.sum(axis=1)
-        share = member / jnp.maximum(sizes, 1.0)[:, None]
-        if settings.centre == "geometric":
-            centred = (share @ covs.reshape(len(covs), -1)).reshape(count, *covs.shape[1:])
-            return share @ means, centred, sizes > 0, ok
-        found = barycenters(jax.vmap(regularised)(covs), share, settings.tolerance, STEPS)
-        return share @ means, found.cov, sizes > 0, ok & (found.residual <= settings.tolerance).all()
+        return member / jnp.maximum(member.sum(axis=1), 1.0)[:, None]
+
+    def remarks(self, candidates: Candidates) -> list[str]:
+        """Return a sentence for each cluster whose barycenter on the candidates does not converge. Computes them again:
+        for runs that turned out unsound, whose steps say no more than that."""
+        if self.settings.prototypes == "tasks" or self.settings.centre == "geometric":
+            return []
+        return unconverged(_again(self, candidates), self.settings.tolerance)
 
     def assignment(self, there: Bool[Array, " m"]) -> tuple[Int[Array, " m"], int]:
         """Return the cluster of each task (-1: none) and how many clusters there is room for."""
@@ -198,6 +213,12 @@ class ClusterBO(eqx.Module):
         found = weights(jnp.where(finite & state.present, gaps, 1.0), state.present)
         begun = state.count >= self.settings.initial
         return jnp.where(finite & begun, found, state.weights), finite | ~begun
+
+
+@eqx.filter_jit
+def _again(policy: ClusterBO, candidates: Candidates) -> Barycenter:
+    _, covs, there, _ = policy.posteriors(candidates)
+    return barycenters(jax.vmap(regularised)(covs), policy.share(there), policy.settings.tolerance, STEPS)
 
 
 def blank(cov: Float[Array, "n n"], valid: Bool[Array, " n"]) -> Float[Array, "n n"]:
