@@ -1,5 +1,5 @@
 """Study of cm-BO's times (§4.2; sheet §8, B11 to B14 and B22): one iteration of clustering, the distances of one query,
-HyperBO's training, a whole query of each method against the number of source tasks; and which distances stay finite.
+HyperBO's training, a whole query of each method against the number of source tasks; which distances rounding decides.
 
 CPU times of one core, the lowest of several repeats, compilation excluded. The source posteriors are synthetic: GPs of
 three inputs with outputs drawn from them; times depend on their number and on the locations, not on their values.
@@ -7,6 +7,7 @@ three inputs with outputs drawn from them; times depend on their number and on t
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import product
 from typing import Any
 
 import equinox as eqx
@@ -19,7 +20,16 @@ from jaxtyping import Array, Key
 from metabo import progress
 from metabo.barycenter import barycenter
 from metabo.bo.policy import Candidates, Policy
-from metabo.clustering import DISTANCES, centres, distances, kmeans, prepared, regularised
+from metabo.clustering import (
+    DISTANCES,
+    centres,
+    distances,
+    jeffreys_prepared,
+    kmeans,
+    prepared,
+    regularised,
+    wasserstein_prepared,
+)
 from metabo.gp.model import build
 from metabo.keys import stream
 from metabo.methods import cluster_policy, rgpe_policy, rm_gp_ucb
@@ -41,7 +51,11 @@ HYPERBO_STEPS = 20_000
 FEW_TASKS, TWO = 4, 2
 """Source tasks and clusters where the number of locations varies."""
 RUNS = 20
-"""Seeds of k-means whose iterations are counted, and pairs of Gaussians whose distances must be finite."""
+"""Seeds of k-means whose iterations are counted, and pairs of Gaussians whose distances are checked."""
+KERNELS = {"matern32": ("matern32",), "matern32 x matern12": FACTORS, "squared_exponential": ("squared_exponential",)}
+"""Whose posteriors' distances are checked: the method's two (of prototypes, of clusters), and a smoother one beside."""
+PERTURBED, LOST = 1e-12, 1e-2
+"""Relative change of the covariances (some thousand roundings), and of a distance from which on it is lost."""
 SETTINGS = {
     "prototypes": "clusters", "clusters": 0, "weights": "jeffreys", "centre": "geometric", "proto_kernel": "plain",
     "initial": 0, "tolerance": 1e-6,
@@ -158,6 +172,7 @@ def policies(count: int, clusters: int, grid: int, seed: int) -> dict[str, Polic
     ranked = {"samples": 64, "refit_steps": 10}
     return {
         "cm_jef_jef": cluster_policy.policy(params, own, "ucb3", BUDGET, rows),
+        "cm_jef_wss": cluster_policy.policy(params, own | {"weights": "wasserstein"}, "ucb3", BUDGET, rows),
         "cm_tasks": cluster_policy.policy(params, own | {"prototypes": "tasks"}, "ucb3", BUDGET, rows),
         "rgpe": rgpe_policy.policy(known, ranked, "ucb3", BUDGET, rows),
         "rm_gp_ucb": rm_gp_ucb.policy(known, bounds, "ucb3", BUDGET, rows),
@@ -197,26 +212,59 @@ def iterations(spec: dict[str, Any]) -> pd.DataFrame:
 
 
 def stability(spec: dict[str, Any]) -> pd.DataFrame:
-    """Count distances that are not finite between posteriors on locations that contain the observed inputs, before and
-    after jitter (B14)."""
+    """Count lost distances between neighbouring posteriors, on locations that contain the observed inputs, before and
+    after jitter (B14), with the method's two kernels and with the smoother squared exponential one.
+
+    A distance is lost if it is not finite, below zero, or changes by more than LOST of itself when each entry of both
+    covariances changes by PERTURBED of itself: then its digits are those of rounding. `error`: the largest such
+    change (infinite where a distance is not finite).
+    """
     rows = []
-    for size in (spec["locations"], spec["grid"]):
-        gps, observed = sources(RUNS, stream(spec["seed"], "cmbo_timing", "stability"), ("squared_exponential",))
+    for (name, factors), size in product(KERNELS.items(), (spec["locations"], spec["grid"])):
+        key = stream(spec["seed"], "cmbo_timing", "stability")
+        gps, observed = sources(RUNS, key, factors)
         x = locations(observed, size, stream(spec["seed"], "cmbo_timing", "where", size))
         means, raw, _ = posteriors_at(gps, observed, x)
-        for jitter, covs in ((0, raw), (1, regularised(raw))):
+        moved = perturbed(raw, key)
+        for jitter, of in ((0, lambda covs: covs), (1, regularised)):
             for distance in DISTANCES:
-                found = prepared(means, covs, distance)
-                gaps = np.asarray(distances(found, found, distance))[np.triu_indices(RUNS, 1)]
-                # A divergence below zero is as lost as one that is not a number.
-                lost = int((~np.isfinite(gaps) | (gaps < 0)).sum())
-                rows.append({"measure": distance, "locations": size, "jitter": jitter, "lost": lost, "of": len(gaps)})
+                gaps, others = (np.asarray(neighbours(means, of(covs), distance)) for covs in (raw, moved))
+                lost, error = judged(gaps, others)
+                found = {"kernel": name, "measure": distance, "locations": size, "jitter": jitter}
+                rows.append({**found, "lost": int(lost.sum()), "of": len(gaps), "error": float(error.max())})
     return pd.DataFrame(rows)
+
+
+def perturbed(covs: Array, key: Key[Array, ""]) -> Array:
+    """Return covariances (n, v, v) with each entry changed by a normal draw times PERTURBED of itself, in symmetry."""
+    draws = jax.random.normal(key, covs.shape)
+    upper = jnp.triu(draws) + jnp.triu(draws, 1).swapaxes(1, 2)
+    return covs * (1.0 + PERTURBED * upper)
+
+
+@partial(jax.jit, static_argnames=("distance",))
+def neighbours(means, covs, distance: str):
+    """The distance of each Gaussian from the next one, of the last from the first."""
+    own = prepared(means, covs, distance)
+    after = jax.tree.map(lambda part: jnp.roll(part, -1, axis=0), own)
+    if distance == "jeffreys":
+        return jax.vmap(jeffreys_prepared)(*own, *after)
+    return jax.vmap(wasserstein_prepared)(own.means, own.part, after.means, after.part)
+
+
+def judged(gaps: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return which distances are lost (`stability`) and their relative changes to `others`, infinite where one of the
+    two is not finite or not positive: alike for both distances, although W2 is cut off at 0."""
+    sound = np.isfinite(gaps) & np.isfinite(others) & (gaps > 0) & (others > 0)
+    change = np.full(gaps.shape, np.inf)
+    change[sound] = np.abs(gaps[sound] - others[sound]) / gaps[sound]
+    return change > LOST, change
 
 
 def run(spec: dict[str, Any]) -> Frames:
     """Return "time" (kind, measure, tasks, clusters, locations, seconds), "iterations" (measure, repetition,
-    iterations) and "stability" (measure, locations, jitter, lost, of). `measure`: the distance; of a query: its method.
+    iterations) and "stability" (kernel, measure, locations, jitter, lost, of, error). `measure`: the distance; of a
+    query: its method.
 
     `spec`: seed, repeats, tasks and clusters (numbers of them; the third number of tasks is used where other sizes
     vary), locations, sizes (other numbers of them), grid, steps (of Adam and of L-BFGS that are timed).
