@@ -9,6 +9,7 @@ from typing import Any
 
 from metabo.claims.checks import (
     cells,
+    cluster_costs,
     clusters,
     counts,
     elimination,
@@ -25,7 +26,9 @@ from metabo.claims.evidence import Evidence
 from metabo.claims.verdicts import Finding
 from metabo.errors import ConfigError, unknown
 
-MODULES = (regret, cells, counts, sweeps, variants, online, studies, theory, priors, spaces, clusters, elimination)
+MODULES = (
+    regret, cells, counts, sweeps, variants, online, studies, theory, priors, spaces, clusters, cluster_costs, elimination
+)  # fmt: skip
 
 CHECKS: dict[str, Callable[..., Finding]] = {
     name: check
