@@ -30,13 +30,10 @@ def infeasible(good):
     return numbers(infeasible=rows)
 
 
-def theory(good):
+def theory(good, verdict=None, no_power=0):
     names = ["Theorem 5, printed: bounds", "Theorem 5, probability, printed: bounds"]
-    return numbers(
-        verdict=over(
-            "claim", claim=names, parameter=["SUPPORTED", either(good, "SUPPORTED", "REFUTED")], no_power=[0, 0]
-        )
-    )
+    verdicts = ["SUPPORTED", verdict or either(good, "SUPPORTED", "REFUTED")]
+    return numbers(verdict=over("claim", claim=names, parameter=verdicts, no_power=[0, no_power]))
 
 
 def kl(good):

@@ -11,6 +11,7 @@ from metabo.claims.verdicts import (
     WEAK,
     Finding,
     counted,
+    equivalent,
     order,
     ordered,
     share,
@@ -52,8 +53,28 @@ def test_counts_and_trends():
     assert trend("x", math.nan, math.nan).verdict == UNTESTABLE
 
 
-def test_a_share_has_its_exact_interval():
-    found = share(8, 10, "tasks", True)
+@pytest.mark.parametrize(
+    ("estimate", "verdict"),
+    [
+        ((0.02, -0.05, 0.09), REPLICATED),
+        ((0.05, 0.02, 0.08), REPLICATED),  # a difference, but a small one
+        ((0.0, -0.1, 0.1), REPLICATED),
+        ((0.02, -0.2, 0.24), WEAK),  # too few runs to see anything
+        ((0.02, math.nan, math.nan), WEAK),
+        ((0.2, -0.1, 0.5), FAILED),
+        ((-0.2, -0.3, -0.1), FAILED),
+        ((0.2, math.nan, math.nan), FAILED),
+        ((math.nan, math.nan, math.nan), FAILED),
+    ],
+)
+def test_about_equal_needs_an_interval_within_the_margin(estimate, verdict):
+    assert equivalent(*estimate, 0.1) == verdict
+
+
+def test_only_independent_draws_have_an_interval():
+    alone = share(8, 10, "tasks", True)
+    assert (alone.value, alone.count, alone.of, alone.low, alone.high) == (0.8, 8, 10, None, None)
+    found = share(8, 10, "seeds", True, independent=True)
     assert (found.value, found.count, found.of) == (0.8, 8, 10)
     assert found.low == pytest.approx(0.4439, abs=1e-4) and found.high == pytest.approx(0.9748, abs=1e-4)
     assert share(0, 0, "tasks", True).verdict == UNTESTABLE
@@ -71,6 +92,18 @@ def test_parts_are_as_good_as_the_worst():
     assert together([]).verdict == UNTESTABLE
     alone = part(WEAK, 1.0)
     assert together([alone]) is alone
+
+
+def test_what_could_not_be_tested_is_named():
+    lost = [untestable(f"{name} was not run") for name in ("MAF", "MIMO", "FSBO", "ABLR")]
+    found = together([part(REPLICATED, 1.0), lost[0]])
+    assert (found.verdict, found.said) == (REPLICATED, "replicated 1.0; not testable: MAF was not run")
+    said = together([part(WEAK, 1.0), *lost]).said
+    assert said == "weak 1.0; not testable: MAF was not run; MIMO was not run; and 2 more"
+    said = together([*(part(REPLICATED, float(n)) for n in range(5)), lost[0]], "tasks").said
+    assert said.startswith("5 replicated, 1 not testable of 6 tasks: ")
+    assert said.endswith("and 2 more; not testable: MAF was not run")
+    assert together(lost[:2]).said == "MAF was not run; MIMO was not run"
 
 
 def test_the_most_contrary_of_equal_parts_speaks():

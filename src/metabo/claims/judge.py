@@ -9,7 +9,7 @@ from metabo.catalogue import Artefact
 from metabo.claims import checks
 from metabo.claims.evidence import SYNTHETIC, Evidence, NoTable, gather
 from metabo.claims.sheet import Claim, ClaimTest
-from metabo.claims.verdicts import UNTESTABLE, Finding, counted, share, tally, untestable, worst
+from metabo.claims.verdicts import UNTESTABLE, Finding, share, tally, untestable, worst
 
 COLUMNS = (
     "claim", "paper", "section", "statement", "paper_value", "benchmark", "artefact", "verdict", "value", "low", "high",
@@ -87,8 +87,7 @@ def summary(claim: Claim, findings: Sequence[Finding]) -> Finding:
     if not counts:
         return untestable(f"{said}, none of which counts anything to pool")
     count, of = (sum(column) for column in zip(*counts, strict=True))
-    pooled = share(count, of, f"over {len(counts)} tests", count > claim.pooled * of)
-    return Finding(counted(count > claim.pooled * of), pooled.said, pooled.value, pooled.low, pooled.high, pooled.unit)
+    return share(count, of, f"over {len(counts)} tests", count > claim.pooled * of)
 
 
 def _row(claim: Claim, benchmark: str, artefact: str, finding: Finding) -> dict:

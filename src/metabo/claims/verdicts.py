@@ -4,8 +4,10 @@
   weak; otherwise not replicated. The rule of MPHD, cm-BO and HE-GP-UCB (supported, undecided, refuted) reads the same:
   supported is replicated, undecided with the stated sign is weak, anything else is not replicated.
 - A trend is an order of its rank correlation and 0, with p < 0.05 in place of the interval.
+- "About equal": the 95 % interval of the difference lies within a margin: replicated; the estimate alone: weak;
+  otherwise not replicated. That nothing was found to differ is no equality: few runs never find anything.
 - NUM: within the stated tolerance, or not. CNT: a count meets the stated condition, or not. Neither is ever weak.
-- A claim of several parts is as good as its worst part. What this run cannot test is neither.
+- A claim of several parts is as good as its worst part. What this run cannot test is neither; the sentence names it.
 """
 
 import math
@@ -19,8 +21,10 @@ VERDICTS = (REPLICATED, WEAK, FAILED, UNTESTABLE)
 _WORST_FIRST = (FAILED, WEAK, REPLICATED, UNTESTABLE)
 LEVEL = 0.05
 """Of the p value of a trend or a test."""
-SHOWN_PARTS = 3
-"""Parts of a claim that its sentence spells out; more are counted."""
+MARGIN = 0.1
+"""What counts as about the same: a share of Random's regret (or share solved), as in MPHD's claim M7."""
+SHOWN_PARTS, SHOWN_UNTESTABLE = 3, 2
+"""Parts of a claim that its sentence spells out, tested and not testable; more are counted."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,13 @@ def ordered(difference: float, low: float, high: float, below: bool = True) -> s
     return REPLICATED if sign * (high if below else low) < 0 else WEAK
 
 
+def equivalent(value: float, low: float, high: float, limit: float) -> str:
+    """Return the verdict of "about equal": a difference within ± `limit`, with its interval; NaN: at most weak."""
+    if -limit <= low and high <= limit:
+        return REPLICATED
+    return WEAK if abs(value) <= limit else FAILED
+
+
 def counted(holds: bool) -> str:
     """Return the verdict of a condition on counts or of a tolerance."""
     return REPLICATED if holds else FAILED
@@ -75,13 +86,16 @@ def trend(label: str, rho: float, p: float, rises: bool = False) -> Finding:
     return Finding(verdict, f"{label}: Spearman {rho:.2f}, p = {p:.2g}", float(rho), unit="Spearman's rho")
 
 
-def share(count: int, of: int, label: str, holds: bool, unit: str = "share") -> Finding:
-    """Return the finding of a counted share with its exact (Clopper-Pearson) 95 % interval; `holds`: the condition."""
+def share(count: int, of: int, label: str, holds: bool, unit: str = "share", independent: bool = False) -> Finding:
+    """Return the finding of a counted share; `holds`: the condition.
+
+    `independent`: what is counted are independent draws, such as seeds; only then is there an interval, the exact one
+    (Clopper-Pearson, 95 %). Tasks of one fold, cells of a table and comparisons of the same runs are no such draws.
+    """
     if of == 0:
         return untestable(f"{label}: nothing to count")
-    ends = binomtest(count, of).proportion_ci(0.95)
-    said = f"{label}: {count} of {of}"
-    return Finding(counted(holds), said, count / of, float(ends.low), float(ends.high), unit, count, of)
+    ends = binomtest(count, of).proportion_ci(0.95) if independent else (None, None)
+    return Finding(counted(holds), f"{label}: {count} of {of}", count / of, *ends, unit, count, of)
 
 
 def together(parts: Iterable[Finding], what: str = "parts", contrary: int = 0) -> Finding:
@@ -89,19 +103,29 @@ def together(parts: Iterable[Finding], what: str = "parts", contrary: int = 0) -
 
     The sentence spells out up to SHOWN_PARTS parts, the worst first, and counts the rest. Among equal verdicts the
     largest value is worst (`contrary` 1), the smallest (-1), or the first part (0). Parts that are not testable count
-    only if all are.
+    only if all are; otherwise the sentence ends with their reasons.
     """
     found = list(parts)
     if not found:
         return untestable(f"no {what} to compare")
-    tested = [part for part in found if part.verdict != UNTESTABLE] or found
-    ranked = sorted(tested, key=lambda part: (_WORST_FIRST.index(part.verdict), -contrary * (part.value or 0.0)))
     if len(found) == 1:
         return found[0]
+    tested = [part for part in found if part.verdict != UNTESTABLE]
+    lost = [part.said for part in found if part.verdict == UNTESTABLE] if tested else []
+    tested = tested or found
+    ranked = sorted(tested, key=lambda part: (_WORST_FIRST.index(part.verdict), -contrary * (part.value or 0.0)))
     said = "; ".join(part.said for part in ranked[:SHOWN_PARTS])
-    if len(found) > SHOWN_PARTS:
-        said = f"{tally(tested)} of {len(found)} {what}: {said}; and {len(found) - SHOWN_PARTS} more"
-    return replace(ranked[0], said=said)
+    if len(ranked) > SHOWN_PARTS:
+        said = f"{tally(found)} of {len(found)} {what}: {said}; and {len(ranked) - SHOWN_PARTS} more"
+    return replace(ranked[0], said=said + _untested(lost))
+
+
+def _untested(reasons: Sequence[str]) -> str:
+    """Return the end of a sentence that says what could not be tested."""
+    shown = [*reasons[:SHOWN_UNTESTABLE]]
+    if len(reasons) > SHOWN_UNTESTABLE:
+        shown.append(f"and {len(reasons) - SHOWN_UNTESTABLE} more")
+    return f"; not testable: {'; '.join(shown)}" if shown else ""
 
 
 def worst(findings: Iterable[Finding]) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 
 from metabo.artefacts import available
 from metabo.claims.evidence import Evidence
-from metabo.claims.verdicts import Finding, order
+from metabo.claims.verdicts import Finding, order, untestable
 from metabo.metrics import Difference, Runs, paired, paired_difference
 from metabo.plots import style
 
@@ -33,6 +33,12 @@ def name(side: Side) -> str:
 def held(sides: Sequence[Side], runs: Runs) -> list[Side]:
     """Keep the sides of which all runs are there: a benchmark may lack methods or splits."""
     return [side for side in sides if set(members(side)) <= set(runs.methods)]
+
+
+def absent(sides: str | Sequence[Side], runs: Runs) -> list[Finding]:
+    """Return a finding, not testable, for every run of these sides that is not there; none for OTHERS."""
+    wanted = [] if sides == OTHERS else dict.fromkeys(run for side in sides for run in members(side))
+    return [untestable(f"{name(run)} was not run") for run in wanted if run not in runs.methods]
 
 
 def against(than: str | Sequence[Side], sides: Sequence[Side], runs: Runs) -> list[Side]:

@@ -9,6 +9,7 @@ from metabo.claims.checks.comparing import (
     OTHERS,
     Moment,
     Side,
+    absent,
     against,
     at_moment,
     difference,
@@ -21,6 +22,7 @@ from metabo.claims.checks.comparing import (
 from metabo.claims.evidence import Evidence
 from metabo.claims.verdicts import (
     FAILED,
+    MARGIN,
     REPLICATED,
     WEAK,
     Finding,
@@ -33,9 +35,6 @@ from metabo.claims.verdicts import (
 )
 from metabo.metrics import Difference, paired, paired_difference, regret_curves
 
-MARGIN = 0.1
-"""Of Random's regret (or share solved): what counts as about the same, as in MPHD's claim M7."""
-
 
 def lower_regret(
     evidence: Evidence, lower: Sequence[Side], than: str | Sequence[Side] = OTHERS, at: Sequence[Moment] = (100,)
@@ -44,13 +43,15 @@ def lower_regret(
     runs = evidence.runs
     first = held(lower, runs)
     pairs = [(a, b) for a in first for b in against(than, lower, runs)]
-    return together(orders(evidence, pairs, at), "comparisons", 1)
+    lost = [*absent(lower, runs), *absent(than, runs)]
+    return together([*orders(evidence, pairs, at), *lost], "comparisons", 1)
 
 
 def lower_in_pairs(evidence: Evidence, pairs: Sequence[Sequence[str]], at: Sequence[Moment] = (100,)) -> Finding:
     """ORD: in every pair, the first has less regret than the second, at every moment of `at`."""
     there = [(a, b) for a, b in pairs if len(held([a, b], evidence.runs)) == 2]
-    return together(orders(evidence, there, at), "comparisons", 1)
+    lost = absent([run for pair in pairs for run in pair], evidence.runs)
+    return together([*orders(evidence, there, at), *lost], "comparisons", 1)
 
 
 def more_solved(
@@ -63,7 +64,8 @@ def more_solved(
     """ORD: each of `more` solves a larger share of tasks than each of `than`, for every threshold and moment."""
     runs = evidence.runs
     pairs = [(a, b) for a in held(more, runs) for b in against(than, more, runs)]
-    return together(orders(evidence, pairs, at, thresholds), "comparisons", -1)
+    lost = [*absent(more, runs), *absent(than, runs)]
+    return together([*orders(evidence, pairs, at, thresholds), *lost], "comparisons", -1)
 
 
 def not_beaten(
@@ -91,6 +93,7 @@ def not_beaten(
                     said = f"{name(own)} minus {name(other)} {when}: {interval(*gap)}, margin {limit:.3g}"
                     measured = unit(evidence) if threshold is None else "share solved"
                     found.append(Finding(_similar(gap, limit, threshold is None), said, *map(known, gap), measured))
+    found += [*absent(methods, evidence.runs), *absent(by, evidence.runs)]
     return together(found, "comparisons", -1 if thresholds else 1)
 
 
@@ -127,6 +130,7 @@ def below_most(evidence: Evidence, method: str, than: str | Sequence[str] = OTHE
     ahead = [run for run in others if means[methods.index(run)] < level]
     listed = ", ".join(name(run) for run in ahead) or "none"
     said = f"{len(ahead)} of {len(others)} have less regret than {name(method)} ({level:.3g}) {when}: {listed}"
+    said += "".join(f"; {lost.said}" for lost in absent(than, evidence.runs))
     return Finding(counted(2 * len(ahead) > len(others)), said, len(ahead), unit="methods")
 
 
@@ -235,4 +239,6 @@ def larger_gain(evidence: Evidence, methods: Sequence[str], others: Sequence[str
     gain = {m: float(curves[f"{m}@{fewer}"] - curves[f"{m}@{more}"]) for m in known}
     least, best = min(gain[m] for m in methods), max(gain[m] for m in known if m not in methods)
     listed = ", ".join(f"{name(m)} {g:.3g}" for m, g in sorted(gain.items(), key=lambda item: -item[1]))
+    lost = [m for m in others if m not in known]
+    listed += f"; {', '.join(map(name, lost))} not run" if lost else ""
     return Finding(counted(least > best), f"fall of the median regret: {listed}", least - best, unit=unit(evidence))

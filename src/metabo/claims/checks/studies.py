@@ -17,7 +17,7 @@ def minima_differ(evidence: Evidence, least: float = 0.5) -> Finding:
     for row in evidence.table("differ").itertuples():
         count, of = round(row.share * row.of), int(row.of)
         label = f"draws in which the minima along the {row.parameter} differ"
-        found.append(share(count, of, label, row.share > least, "share of draws"))
+        found.append(share(count, of, label, row.share > least, "share of draws", independent=True))
     return together(found, "parameters")
 
 
@@ -63,7 +63,7 @@ def nearest_share(evidence: Evidence, least: float) -> Finding:
     for row in evidence.table("wins").sort_values("share").itertuples():
         label = f"draws in which the pre-trained GP is nearest, N = {row.size:.0f}, {row.iteration:.0f} observations"
         count, of = round(row.share * row.of), int(row.of)
-        found.append(share(count, of, label, row.share >= least, "share of draws"))
+        found.append(share(count, of, label, row.share >= least, "share of draws", independent=True))
     return together(found, "cells")
 
 
@@ -86,7 +86,8 @@ def model_orders(evidence: Evidence, least: float) -> Finding:
     for row in rows[rows["comparison"].str.count("<") == 2].itertuples():
         count, of = round(row.share * row.of), int(row.of)
         words = " < ".join(WORDS[model] for model in row.comparison.split(" < "))
-        found.append(share(count, of, f"draws with {words} in {row.metric}", row.share >= least, "share of draws"))
+        label = f"draws with {words} in {row.metric}"
+        found.append(share(count, of, label, row.share >= least, "share of draws", independent=True))
     return together(found, "losses")
 
 

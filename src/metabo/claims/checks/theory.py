@@ -3,15 +3,17 @@
 from collections.abc import Sequence
 
 from metabo.claims.evidence import Evidence
-from metabo.claims.verdicts import FAILED, REPLICATED, UNTESTABLE, Finding, together
+from metabo.claims.verdicts import FAILED, REPLICATED, UNTESTABLE, WEAK, Finding, together
 from metabo.errors import ConfigError
-from metabo.theory.verdicts import REFUTED, SUPPORTED
+from metabo.theory.verdicts import INCONCLUSIVE, REFUTED, SUPPORTED
 
-_VERDICTS = {SUPPORTED: REPLICATED, REFUTED: FAILED}
+_VERDICTS = {SUPPORTED: REPLICATED, INCONCLUSIVE: WEAK, REFUTED: FAILED}
 
 
 def statements(evidence: Evidence, names: Sequence[str]) -> Finding:
-    """Supported statements are replicated, refuted ones not; an inconclusive one or one without power is not testable.
+    """Supported statements are replicated, refuted ones not; inconclusive ones are weak: tested, and undecided.
+
+    One without power, whose negative control is not refuted either, is not testable.
 
     `names`: "id, version" of each statement, e.g. "Theorem 5, printed". Raises ConfigError for an unknown one.
     """
@@ -23,6 +25,6 @@ def statements(evidence: Evidence, names: Sequence[str]) -> Finding:
             held = "; ".join(rows["claim"].str.partition(": ")[0])
             raise ConfigError(f"no statement '{wanted}' among the theory checks; there are {held}")
         row = named.iloc[0]
-        verdict = UNTESTABLE if row["no_power"] else _VERDICTS.get(row["parameter"], UNTESTABLE)
+        verdict = UNTESTABLE if row["no_power"] else _VERDICTS[row["parameter"]]
         found.append(Finding(verdict, f"{row['claim']}: {row['parameter'].lower()}", unit="verdict"))
     return together(found, "statements")
