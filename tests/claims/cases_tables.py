@@ -48,8 +48,14 @@ def pearsons(good, **values):
 
 
 def speedups(good):
-    rows = over("speedup", task=HALVES, speedup=[8.0, 7.0, 9.0, 0.0] if good else [8.0, 7.0, 1.0, 0.0])
-    return numbers(speedup=[{**row, "comparison": "rand", "method": "h_nll", "alternative": "rand"} for row in rows])
+    """Two folds of two tasks each."""
+    table = runs(tasks=4, h_nll=0.1, rand=0.5)
+    table["fold"] = table["task"].map({"t0": "a", "t1": "a", "t2": "b", "t3": "b"})
+    rows = over(
+        "speedup", task=["t0", "t1", "t2", "t3"], speedup=[8.0, 7.0, 9.0, 0.0] if good else [8.0, 7.0, 1.0, 0.0]
+    )
+    rows = [{**row, "comparison": "rand", "method": "h_nll", "alternative": "rand"} for row in rows]
+    return numbers(speedup=rows, trajectories=table)
 
 
 def crossed(good):
@@ -67,7 +73,15 @@ TABLES = {
     ),
     "correlation": lambda good: (
         numbers(
-            pearson=[{"comparison": "a against b", "r": either(good, 0.7, -0.2), "low": -0.5, "high": 0.9, "n": 12}]
+            pearson=[
+                {
+                    "comparison": "a against b",
+                    "r": either(good, 0.7, -0.2),
+                    "low": either(good, 0.2, -0.7),
+                    "high": 0.9,
+                    "n": 12,
+                }
+            ]
         ),
         {"comparison": "a against b", "printed": 0.8},
     ),
@@ -113,6 +127,19 @@ TABLES = {
             task=over("task", task=[f"t{i}" for i in range(either(good, 24, 120))], points=[1] * either(good, 24, 120))
         ),
         {"most": 101},
+    ),
+    "counts_at_most": lambda good: (
+        numbers(
+            "hpob",
+            count=over(
+                "count",
+                count=["a: training tasks", "b: training tasks", "evaluations"],
+                stated=[float("nan")] * 3,
+                found=[54, either(good, 101, 102), 9000],
+                differs=[0, 0, 0],
+            ),
+        ),
+        {"ending": ": training tasks", "most": 101},
     ),
     "super_dataset": lambda good: (
         numbers(

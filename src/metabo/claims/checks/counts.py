@@ -55,6 +55,17 @@ def few_tasks(evidence: Evidence, most: int) -> Finding:
     return Finding(counted(tasks <= most), said, tasks, unit="tasks")
 
 
+def counts_at_most(evidence: Evidence, ending: str, most: int) -> Finding:
+    """CNT: every count of this ending that the loader made is at most `most`."""
+    rows = evidence.table("count")
+    rows = rows[rows["count"].str.endswith(ending)]
+    if rows.empty:
+        return untestable(f"nothing is counted as '{ending}' for benchmark {evidence.benchmark}")
+    largest = rows.loc[rows["found"].idxmax()]
+    said = f"{len(rows)} counts of '{ending.strip(': ')}', largest {largest['found']:,.0f}; at most {most:,} wanted"
+    return Finding(counted(bool(largest["found"] <= most)), said, float(largest["found"]), unit="count")
+
+
 def super_dataset(evidence: Evidence, seen: int, unseen: int, train: int, test: int, dims: Sequence[int]) -> Finding:
     """CNT: numbers of spaces, of the unseen space's training and test sub-datasets, range of inputs (mphd §4.1)."""
     spaces = evidence.table("space")
