@@ -34,19 +34,23 @@ def endings(good, panel="H-NLL"):
     ]
 
 
-def gaps(good):
-    row = {"panel": "H-NLL", "reference": "h_nll_zero_32"}
-    rows = over(
-        "method", method=["h_nll_linear_8", "h_nll_linear_32"], low=[-0.1, either(good, -0.2, 0.1)], high=[0.1, 0.3]
-    )
-    return [
-        {**row, **r, "metric": metric, "difference": (r["low"] + r["high"]) / 2, "bands_meet": either(good, 0.9, 0.1)}
-        for r in rows
+def gaps(gap, half=0.05, bands=0.9, **more):
+    """Two structures beside one with a regret of 0.9: no difference, and `gap` ± `half`. `more`: regret of others."""
+    row = {"panel": "H-NLL", "reference": "h_nll_zero_32", "bands_meet": bands}
+    differences = [
+        {**row, "metric": metric, "method": method, "difference": d, "low": d - half, "high": d + half}
+        for method, d in (("h_nll_linear_8", 0.0), ("h_nll_linear_32", gap))
         for metric in ("last", "mean")
     ]
+    shown = [
+        {"metric": "last", "panel": "H-NLL", "method": method, "mean": v, "std": 0.0, "repetitions": 3}
+        for method, v in more.items()
+    ]
+    return numbers(difference=differences, ending=endings(True) + shown)
 
 
 PANEL = {"panel": "H-NLL", "metric": "mean"}
+EQUAL = {"panel": "H-NLL", "methods": ["h_nll_linear_8", "h_nll_linear_32", "h_nll_zero_32"]}
 SWEEPS = {
     "beside_reference": lambda good: (beside(good), {"methods": ["h_ekl"], "sizes": [200, None]}),
     "trend_down": lambda good: (
@@ -62,7 +66,11 @@ SWEEPS = {
         {"methods": ["h_nll", "ablr", "h_ekl"]},
     ),
     "trend_flat": lambda good: (
-        numbers(trend=over("method", method=["rfgp"], spearman=[-0.5], p=[either(good, 0.3, 0.01)], points=[9])),
+        numbers(
+            trend=over(
+                "method", method=["rfgp"], spearman=[either(good, -0.2, -0.8)], p=[either(good, 0.6, 0.01)], points=[9]
+            )
+        ),
         {"method": "rfgp"},
     ),
     "wider_beyond": lambda good: (sweep(good), {"methods": ["fsbo"], "size": 100}),
@@ -77,12 +85,9 @@ SWEEPS = {
         ),
         {"method": "h_ekl"},
     ),
-    "bands_meet": lambda good: (numbers(difference=gaps(good)), {}),
-    "no_difference": lambda good: (numbers(difference=gaps(good)), {}),
-    "about_equal": lambda good: (
-        numbers(difference=gaps(good)),
-        {"panel": "H-NLL", "methods": ["h_nll_linear_8", "h_nll_linear_32", "h_nll_zero_32"]},
-    ),
+    "bands_meet": lambda good: (gaps(0.0, bands=either(good, 0.9, 0.1)), {}),
+    "no_difference": lambda good: (gaps(either(good, 0.02, 0.06)), {}),
+    "about_equal": lambda good: (gaps(either(good, 0.04, 0.1)), EQUAL),
     "best_are": lambda good: (
         numbers(ending=endings(good)),
         {**PANEL, "methods": ["h_nll_linear_32", "h_nll_linear_8"]},

@@ -8,8 +8,21 @@ import pandas as pd
 from metabo.claims import compare
 from metabo.claims.checks.comparing import name
 from metabo.claims.evidence import Evidence
-from metabo.claims.verdicts import FAILED, REPLICATED, WEAK, Finding, counted, interval, share, together, untestable
+from metabo.claims.verdicts import (
+    FAILED,
+    REPLICATED,
+    WEAK,
+    Finding,
+    counted,
+    interval,
+    known,
+    share,
+    together,
+    untestable,
+)
 from metabo.metrics import metric_sign
+
+RESAMPLES = 10_000
 
 
 def best_in_most(evidence: Evidence, method: str, among: Sequence[str], least: float = 0.5) -> Finding:
@@ -23,7 +36,9 @@ def best_in_most(evidence: Evidence, method: str, among: Sequence[str], least: f
         return untestable(f"{name(method)} or the others were not run")
     values = wide[shown] * -metric_sign(evidence.trajectories)
     count, of = int((values[method] <= values.min(axis=1)).sum()), len(values)
+    lost = ", ".join(name(m) for m in among if m not in shown)
     label = f"tasks on which {name(method)} has the best mean of {len(shown)} methods"
+    label += f" ({lost} not run)" if lost else ""
     return share(count, of, label, count > least * of, "share of tasks")
 
 
@@ -64,15 +79,18 @@ def printed_cells(
 
 
 def correlation(evidence: Evidence, comparison: str, printed: float) -> Finding:
-    """NUM: Pearson's r is positive and its 95 % interval holds the printed one (replicated) or does not (weak)."""
+    """Pearson's r is positive: replicated if its 95 % interval excludes 0 and holds the printed r, else weak.
+
+    A wide interval holds every printed r, so that holding it alone says nothing.
+    """
     rows = evidence.table("pearson").set_index("comparison")
     if comparison not in rows.index or not np.isfinite(rows.at[comparison, "r"]):
         return untestable(f"no correlation of {comparison} on this benchmark")
     r, low, high, n = (float(rows.at[comparison, column]) for column in ("r", "low", "high", "n"))
-    inside = low <= printed <= high
-    verdict = FAILED if not r > 0 else REPLICATED if inside else WEAK
+    agrees = low > 0 and low <= printed <= high
+    verdict = FAILED if not r > 0 else REPLICATED if agrees else WEAK
     said = f"{comparison}: r = {interval(r, low, high)} over {n:.0f} points; printed {printed:g}"
-    return Finding(verdict, said, r, low, high, "Pearson's r")
+    return Finding(verdict, said, r, known(low), known(high), "Pearson's r")
 
 
 def mostly_positive(evidence: Evidence, exceptions: int = 1) -> Finding:
@@ -86,10 +104,12 @@ def mostly_positive(evidence: Evidence, exceptions: int = 1) -> Finding:
 
 def negative_in(evidence: Evidence, spaces: Sequence[str]) -> Finding:
     """CNT: Pearson's r is negative in the named spaces."""
-    found = evidence.table("pearson").set_index("space")["r"].reindex(list(spaces)).dropna()
+    found = evidence.table("pearson").set_index("space")["r"].reindex(list(spaces))
+    lost, found = found.index[found.isna()], found.dropna()
     if found.empty:
         return untestable(f"benchmark {evidence.benchmark} has none of the spaces {', '.join(spaces)}")
     said = "; ".join(f"space {space}: r = {r:.3g}" for space, r in found.items())
+    said += f"; not testable: no correlation in {', '.join(lost)}" if len(lost) else ""
     return Finding(counted(bool((found < 0).all())), said, float(found.max()), unit="Pearson's r")
 
 
@@ -106,7 +126,7 @@ def speedup(
     Speed-up: iterations that the best alternative (or the method `over`) needs to its last regret, divided by those
     that the method needs to pass it (0 if it never does; `metabo.metrics.speedups`). `best_of`: the faster of
     `methods` on each task, else each of them must hold. The interval of median and mean is a percentile bootstrap over
-    tasks.
+    folds, each with all its tasks, or over tasks where there is one fold; it decides nothing.
     """
     rows = evidence.table("speedup")
     rows = rows[rows["comparison"] == over]
@@ -115,19 +135,30 @@ def speedup(
     if not chosen:
         return untestable(f"no speed-up of {', '.join(map(name, methods))} over {over}")
     named = {", ".join(map(name, chosen)): wide[chosen].max(axis=1)} if best_of else {name(m): wide[m] for m in chosen}
-    return together((_speedup(values, factor, by, f"{who} over {over}") for who, values in named.items()), "methods")
+    found = [_speedup(evidence, values, factor, by, f"{who} over {over}") for who, values in named.items()]
+    lost = [untestable(f"no speed-up of {name(m)}") for m in methods if m not in wide]
+    return together([*found, *lost], "methods")
 
 
-def _speedup(values: pd.Series, factor: float, by: str, label: str) -> Finding:
+def _speedup(evidence: Evidence, values: pd.Series, factor: float, by: str, label: str) -> Finding:
     of, count = len(values), int((values >= factor).sum())
     if by == "share":
         return share(count, of, f"tasks on which {label} is at least {factor:g} times as fast", 2 * count > of, "share")
     summarise = {"median": np.median, "mean": np.mean}[by]
-    drawn = np.random.default_rng(0).integers(of, size=(10_000, of))
-    low, high = np.percentile(summarise(values.to_numpy()[drawn], axis=1), [2.5, 97.5])
+    groups = _by_fold(evidence, values)
+    drawn = np.random.default_rng(0).integers(len(groups), size=(RESAMPLES, len(groups)))
+    low, high = np.percentile([summarise(np.concatenate([groups[g] for g in row])) for row in drawn], [2.5, 97.5])
     value = float(summarise(values))
     said = f"{by} speed-up of {label}: {interval(value, low, high)}, at least {factor:g} on {count} of {of} tasks"
     return Finding(counted(value >= factor), said, value, float(low), float(high), "times")
+
+
+def _by_fold(evidence: Evidence, values: pd.Series) -> list[np.ndarray]:
+    """Return the tasks' values by fold, which share data set and priors; each on its own where there is one fold."""
+    runs = evidence.runs
+    fold = values.index.map(dict(zip(runs.tasks, runs.folds or range(len(runs.tasks)), strict=True)))
+    groups = [own.to_numpy() for _, own in values.groupby(fold)]
+    return groups if len(groups) > 1 else [own[None] for own in values.to_numpy()]
 
 
 def crossed_lower(evidence: Evidence, reference: str, measure: str) -> Finding:

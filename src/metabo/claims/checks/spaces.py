@@ -13,10 +13,12 @@ import pandas as pd
 from metabo.claims.checks.comparing import OTHERS, name
 from metabo.claims.evidence import Evidence
 from metabo.claims.verdicts import (
+    MARGIN,
     REPLICATED,
     WEAK,
     Finding,
     counted,
+    equivalent,
     interval,
     order,
     share,
@@ -86,7 +88,7 @@ def matches(
     reference: str,
     panel: str = "default",
     acquisitions: Sequence[str] = ("pi",),
-    margin: float = 0.1,
+    margin: float = MARGIN,
 ) -> Finding:
     """The interval of the difference lies within ± `margin` times Random's last regret; weak: the estimate alone."""
     found = []
@@ -98,10 +100,8 @@ def matches(
             continue
         row, limit = rows.loc[rows["iteration"].idxmax()], margin * float(ends["rand"])
         value, low, high = (0 - float(row[column]) for column in ("difference", "high", "low"))
-        inside = -limit <= low and high <= limit
-        verdict = REPLICATED if inside else WEAK if abs(value) <= limit else counted(False)
         said = f"{name(method)} minus {name(reference)}, {acq}: {interval(value, low, high)}, margin {limit:.3g}"
-        found.append(Finding(verdict, said, value, low, high, UNIT))
+        found.append(Finding(equivalent(value, low, high, limit), said, value, low, high, UNIT))
     return together(found, "comparisons")
 
 

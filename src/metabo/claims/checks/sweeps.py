@@ -4,10 +4,26 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 
 from metabo.claims.checks.comparing import name
 from metabo.claims.evidence import Evidence
-from metabo.claims.verdicts import LEVEL, Finding, counted, known, order, together, trend, untestable
+from metabo.claims.verdicts import (
+    FAILED,
+    LEVEL,
+    REPLICATED,
+    WEAK,
+    Finding,
+    counted,
+    known,
+    order,
+    together,
+    trend,
+    untestable,
+)
+
+NEGLIGIBLE = 0.3
+"""Largest rank correlation that counts as no trend."""
 
 
 def beside_reference(
@@ -16,7 +32,7 @@ def beside_reference(
     """ORD: with training data of [from, to] points or tasks, each method has less regret than the figure's reference.
 
     None for `to`: no upper end. A method without a size in that range is judged at its largest below it (H-EKL has
-    no more points than are matched), or left out. `below` false: more regret instead.
+    no more points than are matched). `below` false: more regret instead.
     """
     rows = evidence.table("difference")
     start, end = sizes[0] or 0, np.inf if sizes[1] is None else sizes[1]
@@ -25,6 +41,8 @@ def beside_reference(
         own = rows[rows["method"] == method].sort_values("size")
         chosen = own[(own["size"] >= start) & (own["size"] <= end)]
         chosen = own[own["size"] <= end].tail(1) if chosen.empty else chosen
+        if chosen.empty:
+            found.append(untestable(f"{name(method)} was not run with so few" if len(own) else _missing(method)))
         for row in chosen.itertuples():
             label = f"{name(method)} minus {name(row.reference)} with {row.size:.0f} (ratio {row.ratio:.2g}):"
             found.append(order(label, (row.difference, row.low, row.high), below, evidence.regret.replace("_", " ")))
@@ -34,18 +52,30 @@ def beside_reference(
 def trend_down(evidence: Evidence, methods: Sequence[str]) -> Finding:
     """Regret falls with the amount of data, for each method (rank correlation over repetitions and sizes)."""
     rows = evidence.table("trend").set_index("method")
-    shown = [method for method in methods if method in rows.index]
-    return together((trend(name(m), rows.at[m, "spearman"], rows.at[m, "p"]) for m in shown), "methods")
+    shown = set(rows.index)
+    found = [_trend(rows, m) if m in shown else untestable(_missing(m)) for m in methods]
+    return together(found, "methods")
+
+
+def _trend(rows: pd.DataFrame, method: str) -> Finding:
+    return trend(name(method), rows.at[method, "spearman"], rows.at[method, "p"])
+
+
+def _missing(method: str) -> str:
+    return f"{name(method)} was not run"
 
 
 def trend_flat(evidence: Evidence, method: str) -> Finding:
-    """CNT: a method has no significant trend."""
+    """A method has no trend: p < 0.05 is one; without that, a rank correlation within ± NEGLIGIBLE is none, a larger
+    one is undecided (weak): few runs rarely make a trend significant."""
     rows = evidence.table("trend").set_index("method")
     if method not in rows.index:
-        return untestable(f"{name(method)} was not run")
-    found = trend(name(method), rows.at[method, "spearman"], rows.at[method, "p"])
-    flat = counted(bool(rows.at[method, "p"] >= LEVEL))
-    return found if found.value is None else replace(found, verdict=flat)
+        return untestable(_missing(method))
+    found = _trend(rows, method)
+    if found.value is None:
+        return found
+    flat = REPLICATED if abs(found.value) <= NEGLIGIBLE else WEAK
+    return replace(found, verdict=FAILED if rows.at[method, "p"] < LEVEL else flat)
 
 
 def wider_beyond(evidence: Evidence, methods: Sequence[str], size: float) -> Finding:

@@ -5,12 +5,26 @@ iteration) or "mean" (over all iterations).
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import pandas as pd
 
 from metabo.claims.checks.comparing import name
 from metabo.claims.evidence import Evidence
-from metabo.claims.verdicts import Finding, counted, interval, share, together, untestable
+from metabo.claims.verdicts import (
+    FAILED,
+    MARGIN,
+    WEAK,
+    Finding,
+    counted,
+    equivalent,
+    interval,
+    known,
+    share,
+    together,
+    untestable,
+)
 from metabo.metrics.variants import by_structure, lower_share
 
 
@@ -25,14 +39,29 @@ def bands_meet(evidence: Evidence, least: float = 0.5) -> Finding:
 
 
 def no_difference(evidence: Evidence) -> Finding:
-    """CNT: no variant's last regret differs from that of its reference by an interval that excludes 0."""
+    """No variant's last regret differs from that of its reference: an interval that excludes 0 is a difference; one
+    that holds 0 is none if it lies within the margin (`_limit`), and undecided (weak) beyond it."""
     rows = evidence.table("difference")
     found = []
     for row in rows[rows["metric"] == "last"].itertuples():
-        said = f"{name(row.method)} minus {name(row.reference)}: {interval(row.difference, row.low, row.high)}"
+        part = _equal(row, _limit(evidence, row.panel, row.reference))
         clear = row.low > 0 or row.high < 0
-        found.append(Finding(counted(not clear), said, row.difference, row.low, row.high, "regret"))
+        verdict = FAILED if clear else WEAK if part.verdict == FAILED else part.verdict
+        found.append(replace(part, verdict=verdict))
     return together(found, "pairs")
+
+
+def _equal(row: NamedTuple, limit: float) -> Finding:
+    """Return the finding of "about equal" of a row of `difference`."""
+    gap = (float(row.difference), float(row.low), float(row.high))
+    said = f"{name(row.method)} minus {name(row.reference)}: {interval(*gap)}, margin {limit:.3g}"
+    return Finding(equivalent(*gap, limit), said, *map(known, gap), "regret")
+
+
+def _limit(evidence: Evidence, panel: str, reference: str) -> float:
+    """Return what counts as about the same: MARGIN of Random's last regret, or of the reference's without it."""
+    values = _ending(evidence, panel, "last")
+    return MARGIN * float(values["rand" if "rand" in values else reference])
 
 
 def _ending(evidence: Evidence, panel: str, metric: str) -> pd.Series:
@@ -68,19 +97,14 @@ def worst_is(evidence: Evidence, panel: str, metric: str, method: str) -> Findin
 
 
 def about_equal(evidence: Evidence, panel: str, methods: Sequence[str]) -> Finding:
-    """CNT: the last regrets of the named structures do not differ from the panel's reference by an interval without 0.
-
-    The reference is one of the named structures.
-    """
+    """The last regrets of the named structures differ from the panel's reference, which is one of them, by an interval
+    within the margin (`_limit`); weak: the estimate alone."""
     rows = evidence.table("difference")
     rows = rows[(rows["panel"] == panel) & (rows["metric"] == "last") & rows["method"].isin(methods)]
     if len(rows) != len(methods) - 1:
         return untestable(f"panel {panel} lacks some of these structures")
-    found = []
-    for row in rows.itertuples():
-        said = f"{name(row.method)} minus {name(row.reference)}: {interval(row.difference, row.low, row.high)}"
-        found.append(Finding(counted(row.low <= 0 <= row.high), said, row.difference, row.low, row.high, "regret"))
-    return together(found, "pairs")
+    limits = {reference: _limit(evidence, panel, reference) for reference in rows["reference"].unique()}
+    return together((_equal(row, limits[row.reference]) for row in rows.itertuples()), "pairs")
 
 
 def all_above(evidence: Evidence, panel: str, metric: str, mean: str) -> Finding:
