@@ -1,5 +1,8 @@
 """Cases of checks of cm-BO, as in `cases_bo`; methods of HyperBO stand in for those of cm-BO."""
 
+import pandas as pd
+
+from metabo.claims.evidence import Evidence
 from tests.claims.made import bo, either, numbers, over
 
 

@@ -27,7 +27,8 @@ from metabo.claims.verdicts import Finding
 from metabo.errors import ConfigError, unknown
 
 MODULES = (
-    regret, cells, counts, sweeps, variants, online, studies, theory, priors, spaces, clusters, cluster_costs, elimination
+    regret, cells, counts, sweeps, variants, online, studies, theory, priors, spaces, clusters, cluster_costs,
+    elimination,
 )  # fmt: skip
 
 CHECKS: dict[str, Callable[..., Finding]] = {

@@ -78,7 +78,7 @@ def not_beaten(
     """Each of `methods` is similar to each of `by`, or better.
 
     Better: less regret, or with `thresholds` a larger share of tasks solved. Similar: worse by at most MARGIN of
-    Random's. Beyond that: weak while the interval holds 0, not replicated otherwise.
+    Random's with the end of the interval, or (weak) with the estimate alone.
     """
     found = []
     for threshold in thresholds or [None]:
@@ -98,9 +98,10 @@ def not_beaten(
 
 
 def _similar(gap: Difference, limit: float, below: bool) -> str:
-    """Return the verdict of "no worse": `below` says that a positive difference is worse."""
-    worse, clear = (gap.estimate, gap.low > 0) if below else (-gap.estimate, gap.high < 0)
-    return REPLICATED if worse <= limit else FAILED if clear else WEAK
+    """Return the verdict of "no worse": the interval ends within the limit, or (weak) the estimate alone is within.
+    `below` says that a positive difference is worse."""
+    worse, most = (gap.estimate, gap.high) if below else (-gap.estimate, -gap.low)
+    return REPLICATED if most <= limit else WEAK if worse <= limit else FAILED
 
 
 def _means(evidence: Evidence, moment: Moment) -> tuple[list[str], np.ndarray, str]:
