@@ -23,7 +23,7 @@ def main(argv: list[str] | None = None) -> None:
     shipping.add_argument("benchmark", choices=collected)
     shipping.add_argument("table", type=Path, help="e.g. results/laptop/collect/pd1_mini.parquet")
     own.add(commands)
-    args = parser.parse_args(argv)
+    args = _parsed(parser, argv)
     try:
         if args.command in own.NAMES:
             lines = own.run(args)
@@ -35,6 +35,16 @@ def main(argv: list[str] | None = None) -> None:
         print(f"metabo: {error}", file=sys.stderr)
         raise SystemExit(1) from None
     print("\n".join(lines))
+
+
+def _parsed(parser: argparse.ArgumentParser, argv: list[str] | None) -> argparse.Namespace:
+    """Parse arguments; before Python 3.13 argparse does not see the CSV of `tell` behind an option."""
+    args, rest = parser.parse_known_args(argv)
+    if len(rest) == 1 and getattr(args, "results", ...) is None and not rest[0].startswith("-"):
+        args.results, rest = Path(rest[0]), []
+    if rest:
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    return args
 
 
 def _list(what: str) -> list[str]:

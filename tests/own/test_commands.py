@@ -79,7 +79,7 @@ def test_tell_corrects(metabo, folder, tmp_path, capsys):
     header = HEADER[1:]
     row = ["0.01", "3", "32", "adam", ""]
     metabo("tell", folder, write(tmp_path / "a.csv", header, [[*row, "0.012"]]))
-    out, _ = metabo("tell", folder, write(tmp_path / "b.csv", header, [[*row, "0.12"]]), "--correct")
+    out, _ = metabo("tell", folder, "--correct", write(tmp_path / "b.csv", header, [[*row, "0.12"]]))
     assert "corrected 1; study 'study' has 1 finished trials" in out and "best error: 0.12 " in out
     parameters = json.dumps({"learning_rate": 0.01, "layers": 3, "batch": 32, "optimiser": "adam"})
     assert "best error: 0.2 " in metabo("tell", folder, "--parameters", parameters, "--outcome", 0.2, "--correct")[0]
@@ -88,6 +88,13 @@ def test_tell_corrects(metabo, folder, tmp_path, capsys):
         cli.main(["tell", str(folder), str(never), "--correct"])
     assert f"{never}: row 4, the configuration (learning_rate 0.01, layers 4, " in capsys.readouterr().err
     assert [trial["outcome"] for trial in Study(folder).trials] == [0.2]
+
+
+@pytest.mark.parametrize("extra", [["a.csv", "b.csv"], ["--wrong"], ["a.csv", "b.csv", "c.csv"]])
+def test_arguments_that_are_too_many_are_refused(folder, capsys, extra):
+    with pytest.raises(SystemExit):
+        cli.main(["tell", str(folder), "--study", "s", *extra])
+    assert f"unrecognized arguments: {' '.join(extra)}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
