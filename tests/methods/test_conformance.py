@@ -1,10 +1,12 @@
 """Every registered method keeps the protocol, on tasks with one point, one value, and repeated inputs."""
 
+from pathlib import Path
+
 import jax
 import numpy as np
 import pytest
 
-from metabo import acquisition, priors, registry, results
+from metabo import acquisition, config, priors, registry, results
 from metabo.errors import DataError
 from metabo.methods.random_search import Nothing
 from metabo.tasks import Benchmark
@@ -50,8 +52,9 @@ def test_labels_and_settings_of_the_paper():
         "h_nll": ("linear_mlp", "matern52", [32, 32]),
         "h_ekl": ("linear_mlp", "matern52", [32, 32]),
     }
+    default = config.load(Path(__file__).parents[2])
     for name in ("ablr", "fsbo", "h_nll"):
-        settings = entries[name]["pretrain"]
+        settings = config.pretrain_spec(default, "tables", "held_out", name)["pretrain"]
         assert (settings["objective"], settings["learning_rate"], settings["batch"]) == ("nll", 1e-3, 50)
     assert entries["h_ekl"]["pretrain"]["objective"] == "ekl"
     assert all(entries[name]["policy"]["pi_threshold"] == 0.1 for name in PAPER[3:])

@@ -75,7 +75,7 @@ def test_a_job_depends_on_its_own_method_and_benchmark_only():
 
 def test_offline_specs_know_nothing_of_outputs():
     settings = {"methods": {}, "seed": 0, "pretrain": dict.fromkeys(("seeds", "adam_steps", "lbfgs_steps"), 5)}
-    settings["pretrain"]["matched_points"] = 5
+    settings["pretrain"] |= {"matched_points": 5, "learning_rate": 1e-3}
     settings["online"] = {"seeds": 3}
     spec = config.pretrain_spec(settings, "tables", "held_out", "h_nll")
     assert spec["pretrain"] == {"objective": "nll", "learning_rate": 1e-3, "batch": 50, "steps": 5}

@@ -204,11 +204,8 @@ def step1(sets: list[TrainingSet], fits: list[SpacePrior] | None, seeds: int) ->
 def remarks(sets: list[TrainingSet], fits: list[SpacePrior]) -> list[str]:
     """Tell what a person should know of Step 1, for the sidecar: spaces with one training task, estimates beyond
     LIMITS, and fits that stopped. None of them is left out."""
-    alone = [
-        f"step 1, space '{one.space}': one training task, its GP is that of one function"
-        for one in sets
-        if (one.present.sum(axis=-1) == 1).any()
-    ]
+    few = [one.space for one in sets if (one.present.sum(axis=-1) == 1).any()]
+    alone = [f"step 1, space '{space}': one training task, its GP is that of one function" for space in few]
     return [*alone, *_beyond(fits), *_stopped(fits)]
 
 
@@ -224,12 +221,9 @@ def _beyond(fits: list[SpacePrior]) -> list[str]:
 
 
 def _stopped(fits: list[SpacePrior]) -> list[str]:
-    return [
-        f"step 1, space '{fit.space}', seed {seed}: training stopped at step {step}, which was not finite"
-        for fit in fits
-        for seed, step in enumerate(np.asarray(fit.stopped).tolist())
-        if step >= 0
-    ]
+    told = "step 1, space '{}', seed {}: training stopped at step {}, which was not finite"
+    steps = [(fit.space, seed, step) for fit in fits for seed, step in enumerate(np.asarray(fit.stopped).tolist())]
+    return [told.format(*one) for one in steps if one[2] >= 0]
 
 
 def pool(sets: list[TrainingSet], target: int, spaces: str) -> tuple[int, ...]:
