@@ -204,15 +204,20 @@ class TestCorrect:
         assert tuned.trials == before
 
 
-def test_what_a_killed_tell_left_is_no_study(folder, files, tmp_path):
+def test_what_a_killed_tell_left_is_no_study_and_goes_with_the_next(folder, files, tmp_path):
     (folder / "trials").mkdir()
-    (folder / "trials" / ".metabo-study.json.abcd_123.json").write_text("[")
+    mine = folder / "trials" / ".metabo-notes"
+    mine.touch()
+    left = [folder / "trials" / ".metabo-study.json.abcd_123.json", folder / ".metabo-study.json.abcd_123.json"]
+    for path in left:
+        path.write_text("[")
     assert store.told_studies(folder) == []
     other = tmp_path / "other.yaml"
     other.write_text(SPACE.replace("high: 6", "high: 7"))
     pretrain([files[0]], [other], folder, method="stboh")
     Study(folder, "a.b").tell(GOOD, 0.1)
     assert store.told_studies(folder) == ["a.b"]
+    assert not any(path.exists() for path in left) and mine.exists()
 
 
 def test_the_record_says_what_was_learned_from(folder):

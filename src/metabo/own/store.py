@@ -12,12 +12,12 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from metabo.errors import ConfigError, DataError
-from metabo.files import canonical, digest, write_text
+from metabo.files import canonical, digest, is_scratch, write_text
 
 FORMAT = 1
 RECORD = "study.json"
@@ -28,6 +28,8 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Hold the folder's lock, waiting for it. The kernel frees it however the process ends.
+
+    Who holds it is the only one who writes here, so unfinished files are what killed runs left: they are removed.
 
     Raises DataError if the folder does not let itself be locked.
     """
@@ -44,6 +46,10 @@ def locked(folder: Path) -> Iterator[None]:
             raise DataError(
                 f"{folder / '.lock'}: cannot be locked ({error.strerror}); move the folder to a file system with locks"
             ) from error
+        for left in (*folder.glob(".metabo-*"), *folder.glob("trials/.metabo-*")):
+            if is_scratch(left):
+                with suppress(OSError):  # another user's, perhaps; what cannot be written is said by the one who writes
+                    left.unlink()
         yield
     finally:
         os.close(handle)
