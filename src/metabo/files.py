@@ -8,8 +8,8 @@ import re
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +40,24 @@ def is_scratch(path: Path) -> bool:
     return found is not None and found["suffix"] == Path(found["name"]).suffix
 
 
+def remove_scratch(paths: Iterable[Path]) -> int:
+    """Delete those of the files that killed jobs left unfinished; return how many. Call it only while nobody writes
+    there. A file of another user that does not let itself be deleted stays."""
+    removed = 0
+    for path in paths:
+        if is_scratch(path) and path.is_file():
+            with suppress(OSError):
+                path.unlink()
+                removed += 1
+    return removed
+
+
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
     """Yield a scratch path in the same folder; on success it replaces `path`, on failure it is removed.
 
     A killed run therefore never leaves a half-written result, and what it leaves is removed at the start of the next
-    (`guard.remove_scratch`). Raises MetaboError if the folder is not writable or the disk full.
+    (`remove_scratch`). Raises MetaboError if the folder is not writable or the disk full.
     """
     path = Path(path)
     try:

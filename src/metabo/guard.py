@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from metabo.errors import DataError, MetaboError
-from metabo.files import is_scratch, unwritable
+from metabo.files import unwritable
 from metabo.integrity import MADE, damaged
 
 RUN = Path(".cache/run.lock")
@@ -72,15 +72,6 @@ def tell_at_work(jobs: Path = JOBS) -> None:
     """Say, until this process ends, that a job is at work here. Does nothing where no run was ever started."""
     with contextlib.suppress(OSError):
         fcntl.flock(os.open(jobs, os.O_RDWR), fcntl.LOCK_SH | fcntl.LOCK_NB)  # never closed
-
-
-def remove_scratch(folder: Path) -> int:
-    """Delete what killed jobs left of unfinished files below a folder; return how many. Call it only while no job is at
-    work there (`claim_folder`)."""
-    left = [path for path in folder.rglob(".*") if is_scratch(path) and path.is_file()]
-    for path in left:
-        path.unlink(missing_ok=True)
-    return len(left)
 
 
 def require_intact(paths: Iterable[str]) -> None:

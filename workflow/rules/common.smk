@@ -4,7 +4,7 @@ from functools import cache
 from metabo import catalogue, codegraph, guard, registry, splits
 from metabo import config as settings
 from metabo.errors import MetaboError, unknown
-from metabo.files import canonical
+from metabo.files import canonical, remove_scratch
 
 
 def or_stop(work, *args):
@@ -93,7 +93,7 @@ def start_run():
     if workflow.is_main_process:
         alone = or_stop(guard.claim_folder)
         if alone and workflow.local_exec:
-            if left := sum(guard.remove_scratch(Path(folder)) for folder in ("results", ".cache")):
+            if left := remove_scratch([*Path("results").rglob(".*"), *Path(".cache").rglob(".*")]):
                 logger.info(f"removed {left} unfinished files of killed jobs")
         needed = needed_files()
         or_stop(guard.require_intact, needed)

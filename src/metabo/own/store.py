@@ -12,12 +12,12 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from metabo.errors import ConfigError, DataError
-from metabo.files import canonical, digest, is_scratch, write_text
+from metabo.files import canonical, digest, remove_scratch, write_text
 
 FORMAT = 1
 RECORD = "study.json"
@@ -46,10 +46,7 @@ def locked(folder: Path) -> Iterator[None]:
             raise DataError(
                 f"{folder / '.lock'}: cannot be locked ({error.strerror}); move the folder to a file system with locks"
             ) from error
-        for left in (*folder.glob(".metabo-*"), *folder.glob("trials/.metabo-*")):
-            if is_scratch(left):
-                with suppress(OSError):  # another user's, perhaps; what cannot be written is said by the one who writes
-                    left.unlink()
+        remove_scratch([*folder.glob(".*"), *folder.glob("trials/.*")])
         yield
     finally:
         os.close(handle)
