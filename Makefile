@@ -40,7 +40,7 @@ benchmark: install  ## speed against a textbook implementation and BoTorch, as r
 
 clean:  ## results, workflow state and caches; keeps the environment and the downloaded archives
 	find results -mindepth 1 -not -name README.md -delete
-	rm -rf .snakemake .cache/jax .cache/run.lock .cache/jobs.lock .pytest_cache .ruff_cache .hypothesis
+	rm -rf .snakemake .cache/jax .cache/code .cache/run.lock .cache/jobs.lock .pytest_cache .ruff_cache .hypothesis
 
 install: $(READY)
 

@@ -1,24 +1,26 @@
 """Which source files of this package a job runs: the import graph, read from syntax trees, nothing imported.
 
-The workflow lists these files as inputs of a job, so a change of code re-runs exactly the jobs that use it, and a
-sidecar records their common hash. Modules that a stage loads by name (a method, a data source) come from the registry.
+The workflow lists the digests of these files (`metabo.digests`) as inputs of a job, so a change of code re-runs exactly
+the jobs that use it, and a sidecar records their common hash. Modules that a stage loads by name (a method, a data
+source) come from the registry.
 """
 
-import ast
 import json
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from metabo import registry
+from metabo import registry, syntax
+from metabo.errors import MetaboError
 
 PACKAGE = "metabo"
-BOOKKEEPING = {
-    "codegraph.py", "common.py", "errors.py", "guard.py", "integrity.py", "progress.py", "provenance.py", "runtime.py",
-}  # fmt: skip
-"""Files that every stage imports and that cannot change a result: locks, cores, checked inputs, progress, errors,
-sidecars."""
+BOOKKEEPING = (
+    "codegraph.py", "digests.py", "errors.py", "guard.py", "integrity.py", "progress.py", "provenance.py", "runtime.py",
+    "stages/common.py", "syntax.py",
+)  # fmt: skip
+"""Files below the package that every stage imports and that cannot change a result: locks, cores, checked inputs,
+progress, errors, sidecars, digests."""
 PACKAGE_ROOT = Path(__file__).parent
 
 
@@ -26,39 +28,83 @@ def files(roots: Iterable[str]) -> list[Path]:
     """Return the sorted source files of `roots` (module names) and of every package module they import, transitively.
 
     Imports inside functions count, and so do the `__init__` files of parent packages, with the CSV tables beside them.
+    Raises MetaboError if a module cannot be parsed or imports one that is not there.
     """
     found: dict[str, Path] = {}
     queue = list(roots)
     while queue:
         name = queue.pop()
-        if name in found:
-            continue
-        found[name] = source(name)
-        queue += [m for m in _imports(found[name], name) if _locate(m)]
-    packages = {path.parent for path in found.values() if path.name == "__init__.py"}
-    return sorted({*found.values(), *(table for folder in packages for table in folder.glob("*.csv"))})
+        if name not in found:
+            found[name] = source(name)
+            queue += imported(found[name])
+            queue += [name.rsplit(".", i)[0] for i in range(1, name.count(".") + 1)]
+    return sorted({*found.values(), *_tables(found.values())})
+
+
+def everything() -> list[Path]:
+    """Return all files of the package that a job may run: modules, and tables beside the `__init__` of a package."""
+    modules = sorted(PACKAGE_ROOT.rglob("*.py"))
+    return sorted({*modules, *_tables(modules)})
+
+
+def _tables(modules: Iterable[Path]) -> list[Path]:
+    return [table for path in modules if path.name == "__init__.py" for table in path.parent.glob("*.csv")]
 
 
 def inputs(roots: Iterable[str]) -> list[Path]:
-    """Return `files` without the bookkeeping: what a rule lists as input, so that a new sidecar field re-runs nothing.
+    """Return `files` without the bookkeeping: what a job depends on, so that a new sidecar field re-runs nothing.
 
     The sidecar's code hash covers all `files`.
     """
-    return [path for path in files(roots) if path.name not in BOOKKEEPING]
+    kept = {PACKAGE_ROOT / path for path in BOOKKEEPING}
+    return [path for path in files(roots) if path not in kept]
 
 
 def source(module: str) -> Path:
-    """Return the file of a package module. Raises ModuleNotFoundError."""
+    """Return the file of a package module. Raises MetaboError."""
     path = _locate(module)
     if path is None:
-        raise ModuleNotFoundError(f"module '{module}' is not in {PACKAGE_ROOT}; check the name in the rule or registry")
+        raise MetaboError(f"module '{module}' is not in {PACKAGE_ROOT}; check the name in the rule or registry")
     return path
+
+
+def read(path: Path) -> syntax.Source:
+    """Read a module of the package. Raises MetaboError if it cannot be parsed."""
+    name = module_name(path)
+    return syntax.read(path, PACKAGE, name if path.name == "__init__.py" else name.rpartition(".")[0])
+
+
+@cache
+def imported(path: Path) -> list[str]:
+    """List the package modules that a file imports. Raises MetaboError if one is not there."""
+    found = []
+    for line, base, name in read(path).imports:
+        if base.split(".")[0] == PACKAGE:
+            if not _locate(base):
+                raise MetaboError(
+                    f"{path}:{line}: imports {base}, which is not in {PACKAGE_ROOT}; mend the import or add the module"
+                )
+            found += [base, *([f"{base}.{name}"] if name and _locate(f"{base}.{name}") else [])]
+    return found
+
+
+def resolve(base: str, name: str) -> tuple[Path, str]:
+    """Return the file that defines what `from base import name` gives, and the name there ("" for a module)."""
+    seen = set()
+    while (base, name) not in seen:
+        seen.add((base, name))
+        if not name:
+            return source(base), ""
+        if inner := _locate(f"{base}.{name}"):
+            return inner, ""
+        base, name = read(source(base)).exports.get(name, (base, name))
+    return source(base), name
 
 
 def uses(sources: Iterable[Path], package: str) -> bool:
     """Tell whether any of the source files imports `package` (a top-level name such as "jax")."""
     modules = [path for path in sources if path.suffix == ".py"]
-    return any(name.split(".")[0] == package for path in modules for name in _imports(path, _module_name(path)))
+    return any(base.split(".")[0] == package for path in modules for _, base, _ in read(path).imports)
 
 
 def stage_roots(stage: str, spec: dict[str, Any]) -> list[str]:
@@ -89,7 +135,8 @@ def notebook_roots(template: str | Path) -> list[str]:
     cells = json.loads(Path(template).read_text())["cells"]
     source = "\n".join("".join(cell["source"]) + "\n" for cell in cells if cell["cell_type"] == "code")
     plain = "\n".join(line for line in source.splitlines() if not line.lstrip().startswith(("%", "!")))
-    return sorted(m for m in _imported(ast.parse(plain), "") if _locate(m))
+    names = {n for _, base, name in syntax.read_text(plain, PACKAGE).imports for n in (base, f"{base}.{name}")}
+    return sorted(name for name in names if _locate(name))
 
 
 def _locate(name: str) -> Path | None:
@@ -101,29 +148,7 @@ def _locate(name: str) -> Path | None:
     return next((path for path in candidates if path.is_file()), None)
 
 
-def _module_name(path: Path) -> str:
+def module_name(path: Path) -> str:
+    """Return the dotted name of a file of the package."""
     parts = path.relative_to(PACKAGE_ROOT).with_suffix("").parts
     return ".".join((PACKAGE, *(parts[:-1] if parts[-1] == "__init__" else parts)))
-
-
-@cache
-def _imports(path: Path, name: str) -> frozenset[str]:
-    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    parents = {name.rsplit(".", i)[0] for i in range(1, name.count(".") + 1)}
-    return frozenset(_imported(ast.parse(path.read_text()), package) | parents)
-
-
-def _imported(tree: ast.AST, package: str) -> set[str]:
-    """List the dotted names that a syntax tree imports; `package` resolves relative imports.
-
-    `from a import b` gives both "a" and "a.b", because `b` may be a module or a name in `a`.
-    """
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            above = package.split(".")[: package.count(".") + 2 - node.level] if node.level else []
-            base = ".".join([*above, *([node.module] if node.module else [])])
-            names |= {base} | {f"{base}.{alias.name}" for alias in node.names}
-    return names

@@ -54,14 +54,15 @@ def write_sidecar(
     spec: dict[str, Any],
     inputs: Mapping[str, str],
     outputs: Iterable[str | Path],
-    code: Iterable[Path],
+    code: str,
     started: Start,
     granted: dict[str, Any],
     extra: dict[str, Any],
 ) -> None:
     """Write the sidecar atomically, with a checksum of itself.
 
-    `inputs`: checksum by path, taken before the work (`integrity.checksums`).
+    `inputs`: checksum by path, taken before the work (`integrity.checksums`). `code`: one hash over the digests of the
+    modules that ran (`digests.together`).
     `granted` is what `runtime.own_cores` returned, `extra` what the stage adds (seeds, last losses, counts). Keys of
     `extra` must not repeat the standard ones (ValueError).
     """
@@ -76,7 +77,7 @@ def write_sidecar(
         "inputs": dict(inputs),
         "outputs": {str(p): digest(p) for p in outputs},
         "git": git_state(),
-        "code_sha256": code_hash(code),
+        "code_sha256": code,
         "versions": {"python": platform.python_version()} | _versions(),
         "platform": f"{platform.system()} {platform.machine()}",
         **_device(),
@@ -91,11 +92,6 @@ def write_sidecar(
     if repeated:
         raise ValueError(f"sidecar of stage '{stage}': the stage returns reserved keys {repeated}; rename them")
     write_text(path, json.dumps(sealed(record | extra), indent=1, allow_nan=False) + "\n")
-
-
-def code_hash(sources: Iterable[Path]) -> str:
-    """Return one hash over the contents of source files (order and location do not matter)."""
-    return hashlib.sha256("".join(sorted(digest(p) for p in sources)).encode()).hexdigest()
 
 
 def _on_duration(event: str, seconds: float, **_: Any) -> None:

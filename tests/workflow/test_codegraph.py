@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from metabo import codegraph, registry
+from metabo.errors import MetaboError
 
 ROOT = Path(__file__).parents[2]
 COMPUTE = ("pretrain", "evaluate", "bo")
@@ -34,9 +35,7 @@ def package(tmp_path, monkeypatch):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     monkeypatch.setattr(codegraph, "PACKAGE_ROOT", tmp_path)
-    codegraph._imports.cache_clear()
-    yield lambda roots: {p.relative_to(tmp_path).as_posix() for p in codegraph.files(roots)}
-    codegraph._imports.cache_clear()
+    return lambda roots: {p.relative_to(tmp_path).as_posix() for p in codegraph.files(roots)}
 
 
 @pytest.mark.parametrize(
@@ -55,7 +54,7 @@ def test_every_form_of_import_is_followed(package, root, expected):
 
 
 def test_an_unknown_module_is_an_error(package):
-    with pytest.raises(ModuleNotFoundError, match=r"metabo\.nowhere"):
+    with pytest.raises(MetaboError, match=r"metabo\.nowhere"):
         package(["metabo.nowhere"])
 
 

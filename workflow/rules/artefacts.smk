@@ -35,9 +35,8 @@ def notebook_parameters(artefact):
 
 
 def artefact_code(artefact):
-    """The notebook's package modules."""
-    roots = ["metabo.stages.notebook", *codegraph.notebook_roots(artefact.template)]
-    return relative(codegraph.inputs(roots))
+    """Return the digests of the notebook's package modules."""
+    return or_stop(lambda: digests_of(["metabo.stages.notebook", *codegraph.notebook_roots(artefact.template)]))
 
 
 def artefact_methods(artefact):
@@ -98,6 +97,6 @@ for artefact in ARTEFACTS:
         message:
             f"make {artefact.name}: {OUT}/{artefact.place}"
         shell:
-            "python -m metabo.stages.notebook --spec {params.spec:q} --in-template {input.template}"
+            "python -m metabo.stages.notebook --spec {params.spec:q} --code {input.code} --in-template {input.template}"
             " --in-tables {input.tables} {params.data} --out {output.notebook} --sidecar {output.meta}"
             " --scratch {log.notebook} --threads {threads} > {log.text} 2>&1"

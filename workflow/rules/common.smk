@@ -1,7 +1,7 @@
 # Names shared by the rules: result paths, checked configuration, code inputs, start and target checks.
 from functools import cache
 
-from metabo import catalogue, codegraph, guard, registry, splits
+from metabo import catalogue, codegraph, digests, guard, registry, splits
 from metabo import config as settings
 from metabo.errors import MetaboError, unknown
 from metabo.files import canonical, remove_scratch
@@ -21,6 +21,7 @@ or_stop(settings.check_scale, config["scale"], [Path(path).name for path in work
 
 OUT = f"results/{config['scale']}"
 or_stop(guard.require_writable, Path(OUT))
+or_stop(digests.record)
 GPU = 1 if config["device"] == "gpu" else 0
 ARTEFACTS = catalogue.artefacts(config, CATALOGUE)
 ENABLED = or_stop(catalogue.enabled, config, ARTEFACTS)
@@ -36,8 +37,12 @@ wildcard_constraints:
 
 
 def code(stage, spec):
-    """Return the package files that a job of this stage runs, as paths relative to the working folder."""
-    return relative(codegraph.inputs(codegraph.stage_roots(stage, spec)))
+    """Return the digests of the package files that a job of this stage runs, one small file each."""
+    return or_stop(lambda: digests_of(codegraph.stage_roots(stage, spec)))
+
+
+def digests_of(roots):
+    return digests.files(codegraph.inputs(roots))
 
 
 def relative(paths):

@@ -6,7 +6,7 @@ rule run_online:
     input:
         data=OUT + "/data/{benchmark}.npz",
         prior=lambda w: prior_file(w.benchmark, w.split, w.method),
-        code=lambda w: or_stop(code, "online", {"method": w.method, "benchmark": w.benchmark}),
+        code=lambda w: code("online", {"method": w.method, "benchmark": w.benchmark}),
     output:
         table=OUT + f"/online/{ONLINE}.parquet",
         meta=OUT + f"/online/{ONLINE}.json",
@@ -23,5 +23,5 @@ rule run_online:
     message:
         "tune online with {wildcards.method} on {wildcards.benchmark}, {wildcards.split} (progress: {log})"
     shell:
-        "python -m metabo.stages.online --spec {params.spec:q} --in-data {input.data} --in-prior {input.prior}"
+        "python -m metabo.stages.online --spec {params.spec:q} --code {input.code} --in-data {input.data} --in-prior {input.prior}"
         " --out {output.table} --threads {threads} --gpu {resources.gpu} > {log} 2>&1"

@@ -4,7 +4,7 @@ THEORY = OUT + "/theory/{paper}/{check}"
 
 rule check_theory:
     input:
-        code=lambda w: or_stop(code, "theory", {"paper": w.paper, "check": w.check}),
+        code=lambda w: code("theory", {"paper": w.paper, "check": w.check}),
     output:
         verdicts=THEORY + ".json",
         meta=THEORY + ".meta.json",
@@ -24,5 +24,5 @@ rule check_theory:
     message:
         "check {wildcards.check} of {wildcards.paper}"
     shell:
-        "python -m metabo.stages.theory --spec {params.spec:q} --out {output.verdicts} --sidecar {output.meta}"
+        "python -m metabo.stages.theory --spec {params.spec:q} --code {input.code} --out {output.verdicts} --sidecar {output.meta}"
         " --threads {threads} > {log} 2>&1"

@@ -13,12 +13,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
     """Collect the unit `spec["unit"]` of `spec["benchmark"]` with `spec["sizes"]`."""
-    from metabo import codegraph, provenance, registry
+    from metabo import codegraph, digests, registry
     from metabo.collect import shipped
     from metabo.collect.journal import Journal
     from metabo.files import canonical
 
-    code = provenance.code_hash(codegraph.inputs(codegraph.stage_roots("collect", spec)))
+    code = digests.together(codegraph.inputs(codegraph.stage_roots("collect", spec)))
     journal = Journal(args.journal, f"{canonical(spec)} {code}")
     resumed = len(journal.records)
     table = registry.collector(spec["benchmark"]).collect(spec["unit"], spec["sizes"], spec["seed"], journal)

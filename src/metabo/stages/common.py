@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from metabo import codegraph, files, guard, integrity, progress, provenance, runtime
+from metabo import codegraph, digests, files, guard, integrity, progress, provenance, runtime
 from metabo.errors import ConfigError, MetaboError
 
 Outcome = dict[str, Any]
@@ -28,7 +28,8 @@ def main(
 ) -> None:
     """Run one stage: parse, pin the cores, check the inputs, work, write the sidecar.
 
-    Every stage has --spec JSON, --out PATH, --threads N, --gpu 0|1 and --sidecar PATH (default: --out with .json).
+    Every stage has --spec JSON, --out PATH, --threads N, --gpu 0|1, --code DIGEST... and --sidecar PATH (default: --out
+    with .json).
     `add_arguments` (None: it reads no file) adds the inputs, named --in-*; options named --in-* and --out* enter the
     sidecar with checksums.
     `work` imports what it needs itself, so that nothing imports JAX before the cores are pinned.
@@ -40,6 +41,7 @@ def main(
     parser.add_argument("--out", required=True, help="result file")
     parser.add_argument("--threads", type=int, default=1, help="cores to pin")
     parser.add_argument("--gpu", type=int, choices=(0, 1), default=0, help="1: JAX may use an accelerator")
+    parser.add_argument("--code", nargs="*", help="digests of the code that the job was planned with (default: any)")
     parser.add_argument("--sidecar", help="provenance file (default: --out with the suffix .json)")
     if add_arguments:
         add_arguments(parser)
@@ -65,6 +67,8 @@ def _run(stage: str, args: Namespace, work: Callable[[Namespace, dict[str, Any]]
     guard.tell_at_work()
     granted = runtime.own_cores(args.threads, args.gpu)
     code = codegraph.files(roots)
+    if args.code:
+        digests.require_planned(args.code, codegraph.inputs(roots))
     if codegraph.uses(code, "jax"):
         provenance.measure_compilation()
     if args.gpu:
@@ -81,7 +85,7 @@ def _run(stage: str, args: Namespace, work: Callable[[Namespace, dict[str, Any]]
         spec=args.spec,
         inputs=checksums,
         outputs=sorted({*_paths(args, "out"), *map(str, outcome.pop("outputs", []))}),
-        code=code,
+        code=digests.together(code),
         started=started,
         granted=granted,
         extra=outcome,

@@ -1,0 +1,224 @@
+"""Digests of modules: what a comment, a move or another format leaves as it is, and what an edit of code changes."""
+
+import ast
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from metabo import codegraph, digests
+from metabo.errors import MetaboError
+
+PACKAGE = codegraph.PACKAGE_ROOT
+
+
+@pytest.fixture
+def build(tmp_path, monkeypatch):
+    """Return a function that writes a package in place of the real one and gives the digest of each module."""
+    count = iter(range(1000))
+
+    def made(sources: dict[str, str]) -> dict[str, str | None]:
+        root = tmp_path / str(next(count)) / "metabo"
+        for name, text in {"__init__.py": "", **sources}.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text)
+        monkeypatch.setattr(codegraph, "PACKAGE_ROOT", root)
+        return {name: digests.of(root / name) for name in sources}
+
+    return made
+
+
+KERNELS = "SCALE = 2.0\n\ndef f(x):\n    return SCALE * x\n\ndef g(x):\n    return x\n"
+USER = "from metabo import kernels\n\ndef h(x):\n    return kernels.f(x)\n"
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        "# a comment\n" + KERNELS,
+        '"""A docstring."""\n' + KERNELS,
+        KERNELS.replace("2.0\n", '2.0\n"""What it is."""\n'),
+        KERNELS.replace("f(x):\n", 'f(x):\n    """Scale."""\n'),
+        KERNELS.replace("\n\n", "\n\n\n\n").replace("SCALE * x", "(SCALE\n            * x)"),
+        KERNELS.replace("2.0", "2.00"),
+    ],
+)
+def test_comments_docstrings_and_format_leave_a_digest(build, same):
+    assert build({"a.py": same})["a.py"] == build({"a.py": KERNELS})["a.py"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("2.0", "2"), ("2.0", "2.5"), ("SCALE * x", "x * SCALE"), ("f(x)", "f(x, y=None)"), ("return x", "")],
+)
+def test_an_edit_of_code_changes_a_digest(build, old, new):
+    edited = KERNELS.replace(old, new) if new else KERNELS.replace("    return x\n", "    pass\n")
+    assert build({"a.py": edited})["a.py"] != build({"a.py": KERNELS})["a.py"]
+
+
+def test_documentation_alone_has_no_digest(build):
+    assert build({"a.py": '"""Room."""\n# nothing yet\n'}) == {"a.py": None}
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        "from metabo.gp import matern\n\ndef h(x):\n    return matern.f(x)\n",
+        "from .gp import matern\n\ndef h(x):\n    '''Say.'''\n    return matern.f(x)\n",
+        "def h(x):\n    from metabo.gp import matern\n    return matern.f(x)\n",
+    ],
+)
+def test_a_move_and_a_new_name_of_a_module_leave_all_digests(build, user):
+    before = build({"kernels.py": KERNELS, "user.py": USER})
+    after = build({"gp/__init__.py": "", "gp/matern.py": KERNELS, "user.py": user})
+    assert (after["gp/matern.py"], after["user.py"]) == (before["kernels.py"], before["user.py"])
+
+
+def test_a_name_is_followed_to_the_module_that_defines_it(build):
+    user = "from metabo.{} import f\n\ndef h(x):\n    return f(x)\n"
+    direct = build({"kernels.py": KERNELS, "user.py": user.format("kernels")})
+    through = build(
+        {"kernels.py": KERNELS, "p/__init__.py": "from metabo.kernels import f", "user.py": user.format("p")}
+    )
+    assert through["user.py"] == direct["user.py"]
+
+
+def test_another_modules_function_of_the_same_name_changes_the_caller(build):
+    both = {"kernels.py": KERNELS, "means.py": KERNELS.replace("2.0", "3.0")}
+    imports = "from metabo import kernels, means\n\ndef h(x):\n    return {}.f(x) + {}.g(x)\n"
+    first = build({**both, "user.py": imports.format("kernels", "means")})
+    second = build({**both, "user.py": imports.format("means", "kernels")})
+    assert first["user.py"] != second["user.py"]
+
+
+def test_an_alias_that_others_use_counts(build):
+    def user(text):
+        return build({"kernels.py": KERNELS, "user.py": text})["user.py"]
+
+    assert user("from metabo.kernels import f as a, g as b\n") != user("from metabo.kernels import g as a, f as b\n")
+
+
+def test_a_name_with_a_second_meaning_is_compared_as_it_is_written(build):
+    """`kernels` is a module and a parameter: the digest may change by a move, but it never hides an edit."""
+    text = USER + "\ndef k(kernels):\n    return {}\n"
+    values = [build({"kernels.py": KERNELS, "user.py": text.format(body)})["user.py"] for body in ("kernels", "None")]
+    assert values[0] != values[1]
+
+
+def test_modules_that_import_each_other_have_digests(build):
+    first = build({"a.py": "from metabo import b\nx = 1\ny = b.z\n", "b.py": "def z():\n    from metabo import a\n"})
+    second = build({"a.py": "from metabo import b\nx = 2\ny = b.z\n", "b.py": "def z():\n    from metabo import a\n"})
+    assert all(first.values()) and first["a.py"] != second["a.py"]
+
+
+def rewritten(tmp_path, monkeypatch, edit) -> list[str]:
+    """Return the sorted digests of the real package after `edit(text)` of every module."""
+    root = tmp_path / "metabo"
+    shutil.copytree(PACKAGE, root, ignore=shutil.ignore_patterns("__pycache__"))
+    for path in root.rglob("*.py"):
+        path.write_text(edit(path.read_text()))
+    monkeypatch.setattr(codegraph, "PACKAGE_ROOT", root)
+    return sorted(filter(None, map(digests.of, codegraph.everything())))
+
+
+def test_every_module_written_anew_has_the_same_digest(tmp_path, monkeypatch):
+    """The whole package printed from its syntax trees: no comment, another format."""
+    now = sorted(filter(None, map(digests.of, codegraph.everything())))
+    assert len(now) > 250 and len(set(now)) == len(now)
+    assert rewritten(tmp_path, monkeypatch, lambda text: ast.unparse(ast.parse(text)) + "\n# end\n") == now
+
+
+def test_every_changed_constant_changes_its_module(tmp_path, monkeypatch):
+    now = {path: digests.of(path) for path in codegraph.everything()}
+
+    class Change(ast.NodeTransformer):
+        def visit_Constant(self, node):
+            return ast.Constant(node.value + 1) if type(node.value) in (int, float) else node
+
+    changed = 0
+    root = tmp_path / "metabo"
+    shutil.copytree(PACKAGE, root, ignore=shutil.ignore_patterns("__pycache__"))
+    edited = {}
+    for path in root.rglob("*.py"):
+        tree = ast.parse(path.read_text())
+        text = ast.unparse(Change().visit(tree))
+        edited[path] = text != ast.unparse(ast.parse(path.read_text()))
+        path.write_text(text)
+    monkeypatch.setattr(codegraph, "PACKAGE_ROOT", root)
+    for path, differs in edited.items():
+        if differs:
+            changed += 1
+            assert digests.of(path) != now[PACKAGE / path.relative_to(root)], path
+    assert changed > 200
+
+
+class TestFiles:
+    """The files that rules list."""
+
+    def test_a_file_per_digest_comes_back_as_it_was(self, tmp_path, build):
+        build({"a.py": KERNELS, "b.py": USER.replace("kernels", "a"), "empty.py": ""})
+        folder = tmp_path / "code"
+        digests.record(folder)
+        contents = {path.name: path.read_bytes() for path in folder.iterdir() if path.name != digests.INDEX}
+        assert all(content == f"{name}\n".encode() for name, content in contents.items())
+        assert digests.files(codegraph.everything(), folder) == sorted(str(folder / name) for name in contents)
+        index = {name: value for value, name in map(str.split, (folder / digests.INDEX).read_text().splitlines())}
+        assert set(index) == {"metabo/a.py", "metabo/b.py"} and set(index.values()) == set(contents)
+        times = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
+        digests.record(folder)
+        assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == times
+        shutil.rmtree(folder)
+        digests.record(folder)
+        assert {path.name: path.read_bytes() for path in folder.iterdir() if path.name in contents} == contents
+
+    def test_a_damaged_file_is_written_again(self, tmp_path, build):
+        build({"a.py": KERNELS})
+        folder = tmp_path / "code"
+        digests.record(folder)
+        (listed,) = map(Path, digests.files(codegraph.everything(), folder))
+        listed.write_text("?")
+        digests.record(folder)
+        assert listed.read_text() == f"{listed.name}\n"
+
+    def test_a_module_with_a_fault_does_not_keep_the_others_out(self, tmp_path, build):
+        build({"a.py": KERNELS})
+        (codegraph.PACKAGE_ROOT / "broken.py").write_text("x = = 1\n")
+        digests.record(tmp_path)
+        assert [line.split()[1] for line in (tmp_path / digests.INDEX).read_text().splitlines()] == ["metabo/a.py"]
+        with pytest.raises(MetaboError, match=r"broken\.py:1: cannot be parsed"):
+            digests.files(codegraph.everything())
+
+    def test_a_stale_digest_names_the_file(self, build):
+        build({"a.py": KERNELS})
+        planned = digests.files(codegraph.everything())
+        digests.require_planned(planned, codegraph.everything())
+        build({"a.py": KERNELS.replace("2.0", "3.0")})
+        with pytest.raises(MetaboError, match=r"changed since the run was planned \(.*a\.py\); run the same command"):
+            digests.require_planned(planned, codegraph.everything())
+
+    def test_a_table_is_compared_by_its_bytes(self, build):
+        build({"a.py": "", "t.csv": "x\n1\n"})
+        first = digests.of(codegraph.PACKAGE_ROOT / "t.csv")
+        build({"a.py": "", "t.csv": "x\n2\n"})
+        assert first != digests.of(codegraph.PACKAGE_ROOT / "t.csv")
+
+
+class TestBadCode:
+    def test_a_module_that_cannot_be_parsed_names_file_and_line(self, build):
+        with pytest.raises(MetaboError, match=re.escape("a.py:2: cannot be parsed")):
+            build({"a.py": "x = 1\ny = = 2\n"})
+
+    def test_null_bytes_and_other_encodings_too(self, build, tmp_path):
+        with pytest.raises(MetaboError, match=r"a\.py:1: cannot be parsed"):
+            build({"a.py": "x = 1\0\n"})
+
+    def test_an_import_of_a_missing_module_names_file_and_line(self, build):
+        with pytest.raises(MetaboError, match=r"a\.py:2: imports metabo\.nowhere, which is not in"):
+            build({"a.py": "\nfrom metabo.nowhere import f\n"})
+            codegraph.files(["metabo.a"])
+
+    def test_a_missing_root_is_named(self, build):
+        build({"a.py": ""})
+        with pytest.raises(MetaboError, match=r"module 'metabo\.nowhere' is not in"):
+            codegraph.files(["metabo.nowhere"])
