@@ -1,10 +1,14 @@
 """The files that a reader or a tool expects beside the code say what the code says."""
 
 import hashlib
+import re
 import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
+
+import metabo
 
 ROOT = Path(__file__).parents[2]
 # Of the text that the Apache Software Foundation publishes, byte by byte.
@@ -22,3 +26,24 @@ def test_the_licence_is_the_published_text_and_the_metadata_name_it(project):
     assert hashlib.sha256(text).hexdigest() == APACHE_2
     assert project["license"] == "Apache-2.0"
     assert project["license-files"] == ["LICENSE"]
+
+
+def test_the_citation_agrees_with_the_package(project):
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["version"] == project["version"] == metabo.__version__
+    assert citation["license"] == project["license"]
+    assert [author["name"] for author in citation["authors"]] == [author["name"] for author in project["authors"]]
+    assert citation["keywords"] == project["keywords"]
+
+
+def test_the_citation_names_the_papers_as_the_report_does():
+    (shown,) = (ROOT / "src").rglob("papers.yaml")
+    papers = yaml.safe_load(shown.read_text()).values()
+    references = yaml.safe_load((ROOT / "CITATION.cff").read_text())["references"]
+    for paper, reference in zip(papers, references, strict=True):
+        assert reference["notes"] == paper["name"]
+        assert re.findall(r"\w+", reference["title"]) == re.findall(r"\w+", paper["title"])
+        assert ", ".join(author["family-names"] for author in reference["authors"]) == paper["authors"]
+        assert f"({reference['year']})" in paper["where"]
+        numbers = [identifier["value"].replace("arXiv:", "arXiv ") for identifier in reference.get("identifiers", [])]
+        assert all(number in paper["where"] for number in numbers)
