@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -47,3 +48,19 @@ def test_the_citation_names_the_papers_as_the_report_does():
         assert f"({reference['year']})" in paper["where"]
         numbers = [identifier["value"].replace("arXiv:", "arXiv ") for identifier in reference.get("identifiers", [])]
         assert all(number in paper["where"] for number in numbers)
+
+
+def make(*targets):
+    """Return the commands that make would run for targets once everything is installed."""
+    command = ["make", "--dry-run", "--no-print-directory", "--old-file=install", *targets]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def test_the_hooks_are_the_checks_of_make_lint():
+    (repository,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    assert repository["repo"] == "local"
+    for hook in repository["hooks"]:
+        assert hook["entry"] == f"make {hook['id']}"
+        assert hook["language"] == "system"
+        assert hook["always_run"] and not hook["pass_filenames"], "like `make lint`, whatever files a commit changes"
+    assert [line for hook in repository["hooks"] for line in make(hook["id"])] == make("lint")
