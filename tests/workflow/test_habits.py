@@ -1,6 +1,7 @@
 """The files that a reader or a tool expects beside the code say what the code says."""
 
 import hashlib
+import os
 import re
 import subprocess
 import tomllib
@@ -64,3 +65,17 @@ def test_the_hooks_are_the_checks_of_make_lint():
         assert hook["language"] == "system"
         assert hook["always_run"] and not hook["pass_filenames"], "like `make lint`, whatever files a commit changes"
     assert [line for hook in repository["hooks"] for line in make(hook["id"])] == make("lint")
+
+
+def test_hosted_ci_runs_the_same_script_on_each_python(project):
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())
+    (job,) = workflow["jobs"].values()
+    pythons = job["strategy"]["matrix"]["python"]
+    assert pythons == ["3.11", "3.12", "3.13"]
+    assert project["requires-python"] == f">={pythons[0]}"
+    (step,) = [step for step in job["steps"] if "run" in step]
+    assert step["run"] == ".ci/run"
+    assert os.access(ROOT / step["run"], os.X_OK)
+    assert step["env"]["PYTHON"] == "python${{ matrix.python }}", "`make install` takes the Python of the matrix"
+    (setup,) = [step["with"] for step in job["steps"] if "setup-python" in step.get("uses", "")]
+    assert setup["python-version"] == "${{ matrix.python }}"
