@@ -79,3 +79,22 @@ def test_hosted_ci_runs_the_same_script_on_each_python(project):
     assert step["env"]["PYTHON"] == "python${{ matrix.python }}", "`make install` takes the Python of the matrix"
     (setup,) = [step["with"] for step in job["steps"] if "setup-python" in step.get("uses", "")]
     assert setup["python-version"] == "${{ matrix.python }}"
+
+
+def test_the_workflow_catalogue_gets_its_standard_keys():
+    usage = yaml.safe_load((ROOT / ".snakemake-workflow-catalog.yml").read_text())["usage"]
+    assert set(usage) == {"mandatory-flags", "software-stack-deployment", "report"}
+    rules = "".join(path.read_text() for path in (ROOT / "workflow" / "rules").glob("*.smk"))
+    assert usage["software-stack-deployment"]["conda"] == bool(re.search(r"^ +conda:", rules, re.M))
+    assert usage["software-stack-deployment"]["apptainer"] == bool(re.search(r"^ *container:", rules, re.M))
+    assert usage["report"] == ("report(" in rules)
+
+
+def test_the_configuration_is_described_for_users():
+    text = (ROOT / "config" / "README.md").read_text()
+    sections = yaml.safe_load((ROOT / "config.yaml").read_text())
+    rows = re.findall(r"^\| `(\w+)` \|", text, re.M)
+    scales = yaml.safe_load((ROOT / "workflow" / "schemas" / "config.yaml").read_text())["properties"]["scale"]["enum"]
+    assert sorted(rows) == sorted([*sections, *scales]), "a row for each section of config.yaml and for each scale"
+    for overlay in (ROOT / "config").glob("*.yaml"):
+        assert f"config/{overlay.name}" in text
