@@ -98,3 +98,9 @@ def test_the_configuration_is_described_for_users():
     assert sorted(rows) == sorted([*sections, *scales]), "a row for each section of config.yaml and for each scale"
     for overlay in (ROOT / "config").glob("*.yaml"):
         assert f"config/{overlay.name}" in text
+
+
+def test_the_changelog_has_a_section_for_this_version_and_for_the_next_one():
+    headings = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.M)
+    assert headings[0] == "[Unreleased]"
+    assert re.fullmatch(rf"\[{re.escape(metabo.__version__)}\] - \d{{4}}-\d{{2}}-\d{{2}}", headings[1])
