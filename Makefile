@@ -3,8 +3,10 @@ PYTHON ?= python3
 CORES ?= $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
 BIN := .venv/bin
 READY := .venv/.installed
+# The checks of `make lint`, one target each. .pre-commit-config.yaml has a hook for each (a test compares them).
+CHECKS := lint-ruff lint-format lint-snakefmt lint-notebooks lint-config lint-imports
 
-.PHONY: reproduce smoke paper test test-fast test-slurm browser lint benchmark clean install lock
+.PHONY: reproduce smoke paper test test-fast test-slurm browser lint $(CHECKS) benchmark clean install lock
 
 reproduce: install  ## every artefact of config.yaml, into results/laptop
 	$(BIN)/snakemake --cores $(CORES)
@@ -29,10 +31,25 @@ browser:  ## Debian's Chromium and its driver, for the test of the report page; 
 	|| { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null; } \
 	|| echo "browser: chromium and chromium-driver could not be installed (that needs apt and root)"
 
-lint: install
-	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/snakefmt --check Snakefile workflow
+lint: $(CHECKS)  ## what every commit passes
+
+lint-ruff: install
+	$(BIN)/ruff check .
+
+lint-format: install
+	$(BIN)/ruff format --check .
+
+lint-snakefmt: install
+	$(BIN)/snakefmt --check Snakefile workflow
+
+lint-notebooks: install  ## templates are stored without outputs
 	find notebooks -name '*.ipynb' -exec $(BIN)/nbstripout --verify --keep-id {} +
+
+lint-config: install  ## config.yaml, its overlays and the catalogue
 	$(BIN)/metabo check-config
+
+lint-imports: install  ## a room imports only rooms above it: the contracts of import-linter in pyproject.toml
+	$(BIN)/lint-imports
 
 benchmark: install  ## speed against a textbook implementation and BoTorch, as ratios
 	$(BIN)/python -m pip install --quiet -r requirements-bench.lock
@@ -40,7 +57,7 @@ benchmark: install  ## speed against a textbook implementation and BoTorch, as r
 
 clean:  ## results, workflow state and caches; keeps the environment and the downloaded archives
 	find results -mindepth 1 -not -name README.md -delete
-	rm -rf .snakemake .cache/jax .cache/code .cache/run.lock .cache/jobs.lock .pytest_cache .ruff_cache .hypothesis
+	rm -rf .snakemake .cache/jax .cache/code .cache/run.lock .cache/jobs.lock .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
 install: $(READY)
 
