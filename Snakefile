@@ -14,7 +14,7 @@ sys.path.insert(0, SOURCE)
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [SOURCE, os.environ.get("PYTHONPATH", "")]))
 os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
 
-# The log of a job takes its output and messages; lines on its progress go to the terminal too (src/metabo/progress.py).
+# The log of a job takes its output and messages; lines on its progress go to the terminal too (src/metabo/compute/progress.py).
 shell.prefix("exec 3>&2; export METABO_TERMINAL=3; ")
 
 

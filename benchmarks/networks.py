@@ -11,7 +11,7 @@ from functools import partial
 from itertools import product
 from statistics import median
 
-from metabo.runtime import own_cores
+from metabo.compute.cores import own_cores
 
 if __name__ == "__main__":
     own_cores(1, 0)

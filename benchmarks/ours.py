@@ -13,18 +13,19 @@ from jax.scipy.linalg import solve_triangular
 from problem import Parameters, Sizes, candidates, matched_rows, observed, parameters, training_rows
 
 import metabo.gp.model
-from metabo.acquisition import make
+from metabo.bo.acquisition import make
 from metabo.bo.fixed_prior import FixedPrior
 from metabo.bo.loop import Runs, Steps, run_all
 from metabo.gp.features import MLP
+from metabo.gp.fit import Log, batches_per_shuffle, over_pairs
+from metabo.gp.fit import adam as train_adam
+from metabo.gp.fit import lbfgs as train_lbfgs
 from metabo.gp.kernels import Stationary
 from metabo.gp.means import Linear
 from metabo.gp.model import GP
-from metabo.gp.objectives import Moments, ekl_training, sample_moments
-from metabo.methods import single_task
-from metabo.pretrain import Log, Rows, batches_per_shuffle, over_pairs
-from metabo.pretrain import adam as train_adam
-from metabo.pretrain import lbfgs as train_lbfgs
+from metabo.gp.objectives import ekl_training
+from metabo.methods.single_task import policy as single_task
+from metabo.tasks.rows import Moments, Rows, sample_moments
 
 
 def to_gp(params: Parameters, dtype: str = "float64") -> GP:

@@ -13,14 +13,16 @@ from problem import HYPERPRIOR, THETA, Sizes, domain_pool, domain_rows, estimate
 
 from metabo.bo.loop import Runs, run_all
 from metabo.gp.features import Identity
+from metabo.gp.fit import adam, batches_per_shuffle
 from metabo.gp.kernels import Stationary
 from metabo.gp.means import Constant
 from metabo.gp.model import GP
-from metabo.hyperprior import Parameters
-from metabo.methods import hierarchical_policy, prior_network
-from metabo.methods.hierarchical import Hierarchical, make_prior
-from metabo.pretrain import Rows, adam, batches_per_shuffle
-from metabo.widths import columns
+from metabo.methods.hierarchical import network as prior_network
+from metabo.methods.hierarchical import policy as hierarchical_policy
+from metabo.methods.hierarchical.hyperprior import Parameters
+from metabo.methods.hierarchical.train import Hierarchical, make_prior
+from metabo.tasks.padding import columns
+from metabo.tasks.rows import Rows
 
 
 def start(width: int) -> GP:

@@ -15,8 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from metabo import catalogue, config, registry, splits
 from metabo.data.initial import fifth
+from metabo.plan import catalogue, config, registry, splits
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from metabo.provenance import git_state
+from metabo.records.provenance import git_state
 
 SCHEMA = 1
 PACKAGES = (

@@ -16,8 +16,8 @@ from typing import Any
 import report
 from problem import QUICK, Sizes
 
-from metabo.files import write_text
-from metabo.runtime import own_cores
+from metabo.compute.cores import own_cores
+from metabo.records.files import write_text
 
 HERE = Path(__file__).resolve().parent
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from problem import QUICK, Sizes
 
-from metabo import runtime
+from metabo.compute import cores
 
 MODULES = ("ours", "textbook", "peer_botorch")
 PEER_PACKAGES = ("torch", "botorch", "gpytorch", "linear_operator")
@@ -53,7 +53,7 @@ def main(section: str, name: str, sizes: Sizes) -> None:
 
     with tempfile.TemporaryDirectory() as scratch:
         os.environ["JAX_COMPILATION_CACHE_DIR"] = scratch  # empty: compile times are cold
-        runtime.own_cores(1, int(name.endswith("_gpu")), Path(scratch))
+        cores.own_cores(1, int(name.endswith("_gpu")), Path(scratch))
         try:
             module = importlib.import_module(module_of(section, name))
         except ModuleNotFoundError as error:

@@ -17,14 +17,14 @@ SHAPED = [
 ]
 install_import_hook(SHAPED, "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
 
-from metabo import runtime  # noqa: E402 (the hook must be in place before the package is imported)
+from metabo.compute import cores  # noqa: E402 (the hook must be in place before the package is imported)
 
 os.environ["JAX_PLATFORMS"] = "cpu"
 # Two thirds of a test's time would be compilation: programs of tests are small, so they are optimised little (1.2 s to
 # compile a fit inside BO instead of 4.5 s). Stages that a test starts inherit the flags.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
 if "PYTEST_XDIST_WORKER" in os.environ:
-    runtime.own_cores(threads=1, gpu=0)  # workers that share cores slow each other down
+    cores.own_cores(threads=1, gpu=0)  # workers that share cores slow each other down
 
 import jax  # noqa: E402
 

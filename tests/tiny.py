@@ -7,13 +7,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from metabo import registry
 from metabo.gp.features import MLP, Identity
 from metabo.gp.kernels import RADIAL, DotProduct, Stationary
 from metabo.gp.means import Constant, Linear, Zero
 from metabo.gp.model import GP
-from metabo.spaces import Parameter, SearchSpace
-from metabo.tasks import Benchmark, Fold, MatchedBlock, Task
+from metabo.plan import registry
+from metabo.tasks.benchmark import Benchmark, MatchedBlock, Task
+from metabo.tasks.folds import Fold
+from metabo.tasks.spaces import Parameter, SearchSpace
 
 METHODS = [m for m in registry.methods("policy_module") if "variant_of" not in registry.method(m)]
 SHARED = 6  # matched inputs

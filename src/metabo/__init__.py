@@ -2,7 +2,7 @@
 
 Importing the package only asks JAX for 64-bit floats (GP algebra is float64 throughout) and for one thread per process
 on a CPU; it does not import JAX itself, so that a stage can still choose its device and pin its cores first
-(`metabo.runtime`). Import it before JAX computes anything.
+(`metabo.compute.cores`). Import it before JAX computes anything.
 """
 
 import os

@@ -5,9 +5,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from metabo import catalogue, config, registry
 from metabo.errors import MetaboError
-from metabo.own import commands as own
+from metabo.plan import catalogue, config, registry
+from metabo.tuner import commands as own
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -12,11 +12,12 @@ import pytest
 import textbook
 import textbook_mphd
 
-from metabo.acquisition import make
+from metabo.bo.acquisition import make
 from metabo.bo.loop import run_all
 from metabo.gp.objectives import ekl_training, nll
-from metabo.hyperprior import map_loss
-from metabo.methods import prior_network, single_task
+from metabo.methods.hierarchical import network as prior_network
+from metabo.methods.hierarchical.hyperprior import map_loss
+from metabo.methods.single_task import policy as single_task
 
 SIZES = replace(problem.QUICK, tasks=3, rows=9, matched=8, pool=60, budget=25)
 TIGHT = {"rtol": 1e-9, "atol": 1e-9}

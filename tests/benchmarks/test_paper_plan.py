@@ -5,7 +5,7 @@ from pathlib import Path
 import paper_plan
 import pytest
 
-from metabo import config
+from metabo.plan import config
 
 ROOT = Path(__file__).parents[2]
 

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from metabo.acquisition import make
 from metabo.bo import loop
+from metabo.bo.acquisition import make
 from metabo.bo.fixed_prior import FixedPrior
 from metabo.bo.loop import Runs, run_all
 from metabo.bo.policy import Info, tie_breakers
 from metabo.bo.refit import Refit
-from metabo.methods.random_search import Nothing, Uniform
+from metabo.methods.random.policy import Nothing, Uniform
 from tests import tiny
 from tests.references import DenseGP, bayesian_optimisation
 

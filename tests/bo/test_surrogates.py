@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from metabo.acquisition import make
+from metabo.bo.acquisition import make
 from metabo.bo.fixed_prior import FixedPrior
 from metabo.bo.policy import Candidates, argmax, tie_breakers
 from metabo.bo.refit import Refit

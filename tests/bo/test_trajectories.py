@@ -5,14 +5,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from metabo import memory, registry, results
 from metabo.bo import fixed_prior, trajectories
 from metabo.bo.loop import Steps
 from metabo.bo.policy import Candidates, Info
+from metabo.bo.priors import SpacePrior
 from metabo.bo.trajectories import Entry, Priors, entries, optimise, policy_of, run_bytes, table, unsound
+from metabo.compute import memory
 from metabo.errors import ConfigError, NumericsError
-from metabo.methods.random_search import Nothing
-from metabo.priors import SpacePrior
+from metabo.methods.random.policy import Nothing
+from metabo.plan import registry
+from metabo.records import results
 from tests import tiny
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from metabo.collect import shipped
 from metabo.errors import DataError
-from metabo.files import digest
+from metabo.records.files import digest
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 
 from metabo.data import cmbo
 from metabo.errors import ConfigError, DataError
-from metabo.tasks import Benchmark
-from tests import stages
+from metabo.tasks.benchmark import Benchmark
+from tests import stage_runs
 
 DIMS = {"rpart_3": 3, "rpart_6": 6, "svm_8": 8, "ranger_10": 10}
 COUNTS = {"train": 8, "validation": 3, "test": 3}
@@ -151,5 +151,5 @@ def test_a_task_in_two_parts_a_missing_archive_and_bad_settings_are_refused(tmp_
 
 def test_the_stage_reads_the_archive(archive, tmp_path, benchmark):
     spec = {"benchmark": "cmbo_mini", "settings": {"seed": 3, "spaces": list(cmbo.STATED), "folds": 5}}
-    out = stages.run("data", spec, tmp_path / "cmbo_mini.npz", "--in-archive", str(archive))
+    out = stage_runs.run("data", spec, tmp_path / "cmbo_mini.npz", "--in-archive", str(archive))
     assert Benchmark.load(out).splits == benchmark.splits

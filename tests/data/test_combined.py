@@ -8,9 +8,10 @@ import pytest
 
 from metabo.data import combined
 from metabo.errors import ConfigError, DataError
-from metabo.spaces import Parameter, SearchSpace
-from metabo.tasks import Benchmark, Fold, Task, leave_group_out
-from tests import stages
+from metabo.tasks.benchmark import Benchmark, Task
+from metabo.tasks.folds import Fold, leave_group_out
+from metabo.tasks.spaces import Parameter, SearchSpace
+from tests import stage_runs
 
 NOTES = {"counts": [{"name": "tasks", "expected": 3, "found": 3, "differs": False}], "flags": ["odd"], "inputs": "unit"}
 IMAGENET = "imagenet_resnet50,imagenet,resnet,resnet50,1024"
@@ -316,7 +317,7 @@ def test_the_stage_reads_the_members_and_lists_them(tmp_path):
         paths.append(tmp_path / f"{label}.npz")
         member.save(paths[-1])
     spec = {"benchmark": "super_mini", "settings": {"seed": 0}}
-    out = stages.run("data", spec, tmp_path / "super_mini.npz", "--in-members", *map(str, paths))
+    out = stage_runs.run("data", spec, tmp_path / "super_mini.npz", "--in-members", *map(str, paths))
     assert list(Benchmark.load(out).spaces) == ["svm_8", "ranger_10", "hpobench", "pd1"]
     sidecar = json.loads(out.with_suffix(".json").read_text())
     assert set(sidecar["inputs"]) == {str(path) for path in paths} and sidecar["tasks"] == 45

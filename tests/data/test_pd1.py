@@ -11,7 +11,7 @@ import pytest
 from metabo.data import pd1
 from metabo.data.counts import counts
 from metabo.errors import ConfigError, DataError
-from metabo.tasks import restrict
+from metabo.tasks.benchmark import restrict
 from tests.data.archives_fixture import (
     DECAY,
     ERROR,

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import yaml
 
-from metabo import guard
-from metabo.integrity import SEAL
+from metabo.plan import preflight
+from metabo.records.checksums import SEAL
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "config.yaml", "config", "workflow", "profiles", "src", "notebooks", "pyproject.toml")
@@ -117,7 +117,7 @@ def clear(output: str) -> bool:
 
 def at_work(project: Path) -> bool:
     """Whether a job runs in the folder."""
-    lock = project / guard.JOBS
+    lock = project / preflight.JOBS
     if not lock.exists():
         return False
     with lock.open("r+") as stream:

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from metabo import provenance
+from metabo.records import provenance
 from tests.faults import chain
 
 DAY = 86_400

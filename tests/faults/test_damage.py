@@ -11,16 +11,17 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from metabo import integrity, priors, results
-from metabo.claims import evidence
+from metabo.bo import priors
 from metabo.collect.journal import Journal
 from metabo.data import download
 from metabo.errors import DataError
-from metabo.files import canonical, digest
+from metabo.papers.engine.claims import evidence
+from metabo.papers.engine.studies import files as studies
+from metabo.papers.engine.theory import tables as theory
+from metabo.records import checksums, results
+from metabo.records.files import canonical, digest
 from metabo.report import jobs, notebooks, scorecard
-from metabo.studies import tables as studies
-from metabo.tasks import Benchmark
-from metabo.theory import tables as theory
+from metabo.tasks.benchmark import Benchmark
 from tests.faults import chain
 
 AGAIN = "run the same command"
@@ -49,17 +50,17 @@ KINDS = (
 def test_each_kind_of_result_is_checked(copy, fault, monkeypatch):
     monkeypatch.chdir(copy())
     chance = random.Random(8)
-    assert integrity.damaged(KINDS) == []
+    assert checksums.damaged(KINDS) == []
     for path in KINDS:
         content = Path(path).read_bytes()
         for name, damage in DAMAGE.items():
             with fault(f"{path}: {name}"):
                 for _ in range(40 if "bit" in name else 1):
                     Path(path).write_bytes(damage(content, chance))
-                    (message,) = integrity.damaged([path])
+                    (message,) = checksums.damaged([path])
                     assert message.startswith(f"{path}: ") and "delete it" in message and AGAIN in message
         Path(path).write_bytes(content)
-    assert integrity.damaged(KINDS) == []
+    assert checksums.damaged(KINDS) == []
 
 
 def test_a_damaged_record_of_what_an_input_was_made_from_is_found(tmp_path, monkeypatch, fault):
@@ -69,11 +70,11 @@ def test_a_damaged_record_of_what_an_input_was_made_from_is_found(tmp_path, monk
     for path, inputs in made.items():
         Path(path).write_text("x")
         record = {"schema": 2, "inputs": inputs, "outputs": {path: digest(path)}}
-        Path(path).with_suffix(".json").write_text(json.dumps(integrity.sealed(record)))
-    assert integrity.damaged(["results/runs.parquet", "config.yaml"]) == []
+        Path(path).with_suffix(".json").write_text(json.dumps(checksums.sealed(record)))
+    assert checksums.damaged(["results/runs.parquet", "config.yaml"]) == []
     with fault("the record of a prior cut short, which a figure reads"):
         os.truncate("results/prior.json", 40)
-        (message,) = integrity.damaged(["results/runs.parquet"])
+        (message,) = checksums.damaged(["results/runs.parquet"])
         assert (
             message.startswith("results/prior.json: not a readable sidecar") and "delete it and its result" in message
         )
@@ -91,7 +92,7 @@ def test_the_record_of_a_download_is_found(row, tmp_path, monkeypatch):
     record = Path(meta.replace("{row['file'].partition('.')[0]}", row["file"].partition(".")[0]))
     record.parent.mkdir(parents=True)
     record.write_text("{}")
-    assert integrity.sidecar_of(Path(".cache/archives", row["file"])) == record
+    assert checksums.sidecar_of(Path(".cache/archives", row["file"])) == record
 
 
 READERS = {

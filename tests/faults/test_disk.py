@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from metabo.files import is_scratch
+from metabo.records.files import is_scratch
 from tests.faults import chain
 
 pytestmark = pytest.mark.slow

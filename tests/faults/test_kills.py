@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from metabo.files import is_scratch
+from metabo.records.files import is_scratch
 from tests.faults import chain
 
 pytestmark = pytest.mark.slow

@@ -9,10 +9,11 @@ import jax.numpy as jnp
 import pytest
 from jax.experimental.compilation_cache import compilation_cache
 
-from metabo import priors, registry
+from metabo.bo import priors
 from metabo.bo.trajectories import optimise
-from metabo.keys import stream
-from metabo.training import training_sets_of
+from metabo.compute.keys import stream
+from metabo.plan import registry
+from metabo.tasks.training_set import training_sets_of
 from tests import tiny
 
 

@@ -6,11 +6,13 @@ import jax
 import numpy as np
 import pytest
 
-from metabo import acquisition, config, priors, registry, results
+from metabo.bo import acquisition, priors
 from metabo.errors import DataError
-from metabo.methods.random_search import Nothing
-from metabo.tasks import Benchmark
-from metabo.training import training_sets
+from metabo.methods.random.policy import Nothing
+from metabo.plan import config, registry
+from metabo.records import results
+from metabo.tasks.benchmark import Benchmark
+from metabo.tasks.training_set import training_sets
 from tests import tiny
 
 EVERY = tiny.METHODS  # variants of a method differ from it in settings only

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from metabo import registry
 from metabo.errors import ConfigError
+from metabo.plan import registry
 from tests import tiny
 
 LEARNERS = ["ablr", "fsbo", "h_nll", "h_ekl"]

@@ -11,18 +11,21 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from metabo import codegraph, config, priors, registry, results
-from metabo.bo.online import Data, ask, begin, tell
+from metabo.bo import priors
+from metabo.bo.ask_tell import Data, ask, begin, tell
+from metabo.bo.evaluation import evaluate
 from metabo.collect import pd1_mini
 from metabo.data.pd1 import WARPS
 from metabo.errors import ConfigError, DataError
-from metabo.evaluation import evaluate
-from metabo.methods.pretrained import joint_data, joint_loss
-from metabo.pretrain import Rows, adam
-from metabo.rescale import rescale
+from metabo.gp.fit import adam
+from metabo.methods.pretrained.train import joint_data, joint_loss
+from metabo.plan import codegraph, config, registry
+from metabo.records import results
 from metabo.stages import online as online_stage
 from metabo.stages import pretrain as pretrain_stage
-from metabo.training import moments, prior_keys, sample_rows, training_sets
+from metabo.tasks.outputs import rescale
+from metabo.tasks.rows import Rows
+from metabo.tasks.training_set import moments, prior_keys, sample_rows, training_sets
 from tests import tiny_online
 from tests.references import DenseGP, maximum_likelihood
 
@@ -324,7 +327,7 @@ def test_settings_of_the_retraining_are_alive(method, key, value, workshop):
 
 def test_every_online_setting_has_a_case():
     registered = {key for name in GP_METHODS for key in registry.method(name)["online"]}  # others: test_online_networks
-    search = {"starts", "polish", "polish_steps"}  # tests/bo/test_online.py
+    search = {"starts", "polish", "polish_steps"}  # tests/bo/test_ask_tell.py
     assert registered == {key for _, key, _ in RETRAIN} | search
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from metabo import codegraph, digests
 from metabo.errors import MetaboError
+from metabo.plan import codegraph, digests
 
 PACKAGE = codegraph.PACKAGE_ROOT
 

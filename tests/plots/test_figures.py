@@ -11,7 +11,10 @@ from matplotlib.text import Text
 
 from metabo import metrics, plots
 from metabo.metrics import Pearson, Runs
-from metabo.plots import studies, style
+from metabo.papers.hyperbo.figures import correlations as correlations_figures
+from metabo.papers.hyperbo.figures import online as online_figures
+from metabo.papers.hyperbo.figures import studies
+from metabo.plots import look
 
 METHODS = ["rand", "stbo", "stboh", "ablr", "fsbo", "h_nll", "h_ekl"]
 
@@ -47,7 +50,7 @@ def assert_readable(figure: Figure) -> None:
     texts = drawn_texts(figure)
     assert len(texts) > 5
     for (a, box_a), (b, box_b) in itertools.combinations(texts, 2):
-        both_methods = {a, b} <= {style.look(m).label for m in METHODS}
+        both_methods = {a, b} <= {look.of(m).label for m in METHODS}
         width = min(box_a.x1, box_b.x1) - max(box_a.x0, box_b.x0)
         height = min(box_a.y1, box_b.y1) - max(box_a.y0, box_b.y0)
         assert both_methods or width < 1 or height < 1, (a, b)
@@ -63,11 +66,11 @@ def test_regret_figure(runs):
     curve, first, last = figure.axes
     assert curve.get_xlabel() == "BO iteration" and curve.get_ylabel() == "simple regret, mean over tasks"
     assert [first.get_title(), last.get_title()] == ["iteration 1", "iteration 30"]
-    assert legend_labels(figure) == [style.look(m).label for m in METHODS]
+    assert legend_labels(figure) == [look.of(m).label for m in METHODS]
     assert curve.get_xscale() == "log" and curve.get_yscale() == "log"
     for drawn, method in zip(curve.lines, METHODS, strict=True):
         np.testing.assert_array_equal(drawn.get_ydata(), curves.loc[curves["method"] == method, "median"])
-        assert drawn.get_color() == style.look(method).colour
+        assert drawn.get_color() == look.of(method).colour
     low, high = curve.get_ylim()
     assert low < curves["low"].min() and high > curves["high"].max()
     assert_readable(figure)
@@ -125,7 +128,7 @@ def test_profile_panels(runs):
     figure = plots.profile_panels(profiles, "Profiles (test)")
     assert [ax.get_title() for ax in figure.axes] == ["C = 0.05", "C = 0.01", "C = 0.001"]
     assert figure.axes[0].get_ylabel() == "fraction of tasks solved"
-    assert legend_labels(figure) == [style.look(m).label for m in METHODS]
+    assert legend_labels(figure) == [look.of(m).label for m in METHODS]
     expected = profiles[(profiles["threshold"] == 0.01) & (profiles["method"] == "h_ekl")]["fraction"]
     np.testing.assert_array_equal(figure.axes[1].lines[-1].get_ydata(), expected)
     assert_readable(figure)
@@ -140,7 +143,7 @@ def test_rank_curves(runs):
     rows = ranks[ranks["method"] == "stboh"]
     assert band.min() == pytest.approx((rows["mean"] - rows["std"]).min())
     assert band.max() == pytest.approx((rows["mean"] + rows["std"]).max())
-    assert legend_labels(figure) == [style.look(m).label for m in METHODS]
+    assert legend_labels(figure) == [look.of(m).label for m in METHODS]
     assert_readable(figure)
 
 
@@ -149,7 +152,9 @@ def test_correlation_panels():
     points = pd.DataFrame({"method": ["ablr", "h_nll"] * 5, "x": 1e5 * rng.random(10), "y": rng.random(10)})
     results = [Pearson(0.5, 0.1, 0.8, 10), Pearson(np.nan, np.nan, np.nan, 10)]
     names = {"x": "Test NLL", "y": "regret"}
-    figure = plots.correlation_panels(points, [("x", "y"), ("y", "x")], results, names, "Correlations (test)")
+    figure = correlations_figures.correlation_panels(
+        points, [("x", "y"), ("y", "x")], results, names, "Correlations (test)"
+    )
     first, second = figure.axes
     assert first.get_title() == "r = 0.50 [0.10, 0.80], n = 10" and second.get_title() == "r undefined (n = 10)"
     assert (first.get_xlabel(), first.get_ylabel()) == ("Test NLL", "regret")
@@ -199,8 +204,8 @@ def online(methods: list[str], tasks: int = 9, iterations: int = 30) -> tuple[pd
 
 def test_online_panels():
     curves, shares = online(METHODS[:5])
-    figure = plots.online_panels(curves, shares, "Online (test)")
-    assert len(figure.axes) == 9 and legend_labels(figure) == [style.look(m).label for m in METHODS[:5]]
+    figure = online_figures.online_panels(curves, shares, "Online (test)")
+    assert len(figure.axes) == 9 and legend_labels(figure) == [look.of(m).label for m in METHODS[:5]]
     first, second, last = figure.axes[0], figure.axes[1], figure.axes[-1]
     assert (first.get_yscale(), second.get_yscale()) == ("log", "linear")
     assert first.get_title() == "a_dataset CNNPoolReLU 0" and first.get_ylabel() == "validation error rate (%)"
@@ -213,7 +218,7 @@ def test_online_panels():
     assert len(last.lines) == 4
     notes = [t.get_text() for t in last.texts]
     share = shares["share"].iloc[-1]
-    assert notes[0] == "infeasible" and notes[-1] == f"{style.look(METHODS[4]).label} {100 * share:.0f} % (no line)"
+    assert notes[0] == "infeasible" and notes[-1] == f"{look.of(METHODS[4]).label} {100 * share:.0f} % (no line)"
     ticks = [float(t.get_text()) for t in first.get_yticklabels()]
     assert len(ticks) >= 3 and min(ticks) >= first.get_ylim()[0] and max(ticks) <= first.get_ylim()[1]
     assert_readable(figure)
@@ -222,11 +227,11 @@ def test_online_panels():
 def test_online_panels_with_zeros_one_iteration_and_few_tasks():
     curves, shares = online(METHODS[:2], tasks=2, iterations=1)
     curves[["median", "low", "high"]] = 0.0
-    figure = plots.online_panels(curves, shares, "Online (test)")
+    figure = online_figures.online_panels(curves, shares, "Online (test)")
     FigureCanvasAgg(figure).draw()
     assert len(figure.axes) == 2 and all(ax.get_ylim()[0] < 0 < ax.get_ylim()[1] for ax in figure.axes)
     curves[["median", "low", "high"]] = np.nan
-    figure = plots.online_panels(curves, shares, "Online (test)")
+    figure = online_figures.online_panels(curves, shares, "Online (test)")
     FigureCanvasAgg(figure).draw()
     assert not any(ax.lines for ax in figure.axes)
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from metabo import registry
 from metabo.errors import ConfigError
-from metabo.plots import style
+from metabo.plan import registry
+from metabo.plots import look as looks
 
 ENTRIES = {name: registry.method(name) for name in registry.methods()}
 # Online tuning registers a method a second time, under the same label: no figure shows both. Variants of a method are
@@ -16,7 +16,7 @@ ENTRIES = {name: registry.method(name) for name in registry.methods()}
 PLAIN = [name for name in ENTRIES if "variant_of" not in ENTRIES[name]]
 METHODS = list({ENTRIES[name]["label"]: name for name in PLAIN}.values())
 STRUCTURES = list({entry["label"]: name for name, entry in ENTRIES.items() if "own_features" in entry}.values())
-ACQUISITIONS = list(style.COMPARED)
+ACQUISITIONS = list(looks.COMPARED)
 SHOWN = {"methods": METHODS, "structures": STRUCTURES, "acquisitions": ACQUISITIONS}
 
 # Machado, Oliveira and Fernandes (2009), severity 1.0; rows act on linear RGB.
@@ -49,7 +49,7 @@ def test_pairs_that_look_alike_differ_in_marker_and_dashes(deficiency, together)
     """Colours closer than 12 (Delta E 1976) are not relied on: such a pair needs another marker and dash pattern."""
     matrix = DEFICIENCIES[deficiency]
     for a, b in itertools.combinations(SHOWN[together], 2):
-        first, second = style.look(a), style.look(b)
+        first, second = looks.of(a), looks.of(b)
         distance = np.linalg.norm(lab(first.colour, matrix) - lab(second.colour, matrix))
         assert distance >= 12 or (first.marker != second.marker and first.dashes != second.dashes), (a, b, distance)
 
@@ -57,42 +57,42 @@ def test_pairs_that_look_alike_differ_in_marker_and_dashes(deficiency, together)
 @pytest.mark.parametrize("together", SHOWN)
 def test_colours_differ_for_full_vision(together):
     for a, b in itertools.combinations(SHOWN[together], 2):
-        assert np.linalg.norm(lab(style.look(a).colour, np.eye(3)) - lab(style.look(b).colour, np.eye(3))) >= 12, (a, b)
+        assert np.linalg.norm(lab(looks.of(a).colour, np.eye(3)) - lab(looks.of(b).colour, np.eye(3))) >= 12, (a, b)
 
 
 @pytest.mark.parametrize("together", SHOWN)
 def test_marker_and_dash_combinations_are_unique(together):
-    of_a_gp = [acquisition for acquisition in style.ACQUISITIONS if acquisition not in ("uniform", "learned")]
+    of_a_gp = [acquisition for acquisition in looks.ACQUISITIONS if acquisition not in ("uniform", "learned")]
     names = [*SHOWN[together], *(f"h_nll-{acquisition}" for acquisition in of_a_gp if together == "methods")]
-    assert len({(style.look(name).marker, style.look(name).dashes) for name in names}) == len(names)
+    assert len({(looks.of(name).marker, looks.of(name).dashes) for name in names}) == len(names)
 
 
 def test_structures_are_named_as_in_the_paper():
     labels = {f"{mean} {size}" for mean in ("Zero", "Constant", "Linear MLP") for size in ("(4,)", "(8,)", "(32, 32)")}
-    assert {style.look(name).label for name in STRUCTURES} == labels | {"Linear MLP (128, 128)"}
+    assert {looks.of(name).label for name in STRUCTURES} == labels | {"Linear MLP (128, 128)"}
     for name in [name for name, entry in ENTRIES.items() if "own_features" in entry]:
-        model, label = ENTRIES[name]["model"], style.look(name).label
+        model, label = ENTRIES[name]["model"], looks.of(name).label
         assert label.endswith(str(tuple(model["features"])))
         assert label.startswith({"zero": "Zero", "constant": "Constant", "linear_mlp": "Linear MLP"}[model["mean"]])
         same_mean = [other for other in STRUCTURES if ENTRIES[other]["model"]["mean"] == model["mean"]]
-        assert len({style.look(other).marker for other in same_mean}) == 1
+        assert len({looks.of(other).marker for other in same_mean}) == 1
 
 
 def test_labels_come_from_the_registry_and_name_another_acquisition():
-    assert style.look("h_nll").label == "H-NLL"
-    assert style.look("h_nll-ei").label == "H-NLL (EI)"
-    looks = [style.look(f"h_nll-{a}") for a in ("ei", "ucb3")] + [style.look("h_nll")]
-    assert len({look.colour for look in looks}) == 1
+    assert looks.of("h_nll").label == "H-NLL"
+    assert looks.of("h_nll-ei").label == "H-NLL (EI)"
+    seen = [looks.of(f"h_nll-{a}") for a in ("ei", "ucb3")] + [looks.of("h_nll")]
+    assert len({look.colour for look in seen}) == 1
     assert len({(look.marker, look.dashes) for look in looks}) == 3
 
 
 def test_methods_of_one_label_look_the_same():
     looks = {}
     for name in registry.methods():
-        assert looks.setdefault(style.look(name).label, style.look(name)) == style.look(name), name
-    assert len({looks[style.look(name).label] for name in PLAIN}) == len(METHODS) < len(PLAIN)
+        assert looks.setdefault(looks.of(name).label, looks.of(name)) == looks.of(name), name
+    assert len({looks[looks.of(name).label] for name in PLAIN}) == len(METHODS) < len(PLAIN)
 
 
 def test_unknown_method_is_named_with_the_nearest():
     with pytest.raises(ConfigError, match=r"unknown method 'h_nl'\. Did you mean 'h_nll'"):
-        style.look("h_nl")
+        looks.of("h_nl")

@@ -13,9 +13,10 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from metabo import artefacts, files, integrity, provenance
+from metabo.artefacts import api as artefacts
+from metabo.papers.engine.theory import records, verdicts
+from metabo.records import checksums, files, provenance
 from metabo.report import scorecard
-from metabo.theory import records, verdicts
 
 ROOT = Path(__file__).parents[2]
 OUT = "results/smoke"
@@ -43,7 +44,7 @@ CLAIMS = [
 def finished(stage: str, sidecar: str, inputs: list[str], outputs: list[str], seconds: float, **spec) -> None:
     """Write a job's sidecar and Snakemake's benchmark file."""
     provenance.write_sidecar(
-        sidecar, stage=stage, spec=spec, inputs=integrity.checksums(inputs), outputs=outputs, code=[],
+        sidecar, stage=stage, spec=spec, inputs=checksums.checksums(inputs), outputs=outputs, code=[],
         started=provenance.start(),
         granted={"threads": 1, "cores": [0]}, extra={},
     )  # fmt: skip
@@ -125,7 +126,7 @@ def folder_of(rule: str) -> str:
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
     """Return the project folder of a finished run with its report; what the stage printed is in report.log."""
-    from metabo.schema import read_yaml
+    from metabo.plan.schema import read_yaml
 
     place, before = tmp_path_factory.mktemp("site"), Path.cwd()
     os.chdir(place)

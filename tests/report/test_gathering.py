@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from metabo.errors import ConfigError, DataError
-from metabo.integrity import sealed
+from metabo.records.checksums import sealed
 from metabo.report import gallery, html, jobs, page, scorecard
 
 OUT = "results/smoke"
@@ -141,7 +141,7 @@ def test_numbers_are_written_with_interval_and_unit():
 
 
 def test_every_paper_of_the_catalogue_is_described():
-    from metabo import catalogue
+    from metabo.plan import catalogue
 
     root = Path(__file__).parents[2]
     papers = catalogue.papers(catalogue.load(root))

@@ -6,7 +6,7 @@ import re
 import pandas as pd
 import pytest
 
-from metabo import registry
+from metabo.plan import registry
 
 SMOKE = ("--configfile", "config/smoke.yaml")
 UNIT = "digits-simple_cnn-16"

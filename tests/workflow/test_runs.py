@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from metabo import registry
+from metabo.plan import registry
 
 SMOKE = ("--configfile", "config/smoke.yaml")
 ARTEFACTS = tuple(f"hyperbo_{name}" for name in ("fig07", "fig08", "fig09", "tab06", "x02"))
@@ -113,7 +113,7 @@ class TestSmokeRun:
         ("path", "expected"),
         [
             ("src/metabo/plots/curves.py", {"hyperbo_fig07", "hyperbo_fig08", "hyperbo_fig09"}),
-            ("src/metabo/methods/random_search.py", {"pretrain", "run_bo"}),
+            ("src/metabo/methods/random/policy.py", {"pretrain", "run_bo"}),
             ("notebooks/shared/regret_curves.ipynb", {"hyperbo_fig08"}),
         ],
     )
@@ -198,7 +198,7 @@ class TestSmokeRun:
         path = project / "workflow/catalogue.yaml"
         original = path.read_text()
         entries = {id: entry for id, entry in yaml.safe_load(original).items() if id in (*ARTEFACTS, *SYNTHETIC)}
-        sheet = project / "src/metabo/claims/hyperbo.yaml"
+        sheet = project / "src/metabo/papers/hyperbo/claims.yaml"
         claims = {id: claim for id, claim in yaml.safe_load(sheet.read_text()).items() if is_about(claim, entries)}
         sheet.write_text(yaml.safe_dump(claims))
         for entry in entries.values():

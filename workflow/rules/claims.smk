@@ -1,6 +1,6 @@
 # Artefacts -> verdicts (results/{scale}/claims/{paper}.csv): every claim of a paper, judged on what this run made.
-SHEETS = "src/metabo/claims"
-JUDGED = [paper for paper in config["run"]["papers"] if Path(f"{SHEETS}/{paper}.yaml").is_file()]
+SHEETS = "src/metabo/papers"
+JUDGED = [paper for paper in config["run"]["papers"] if Path(f"{SHEETS}/{paper}/claims.yaml").is_file()]
 
 
 def judged(paper):
@@ -10,12 +10,12 @@ def judged(paper):
 
 rule judge_claims:
     input:
-        sheet=SHEETS + "/{paper}.yaml",
+        sheet=SHEETS + "/{paper}/claims.yaml",
         catalogue="workflow/catalogue.yaml",
         schema="workflow/schemas/claims.yaml",
         data=lambda w: [f"{OUT}/{a.place}/data.csv" for a in judged(w.paper)],
         tables=lambda w: sorted({path for a in judged(w.paper) for path in table_files(a, *a.files)}),
-        code=lambda w: code("claims", {}),
+        code=lambda w: code("claims", {"paper": w.paper}),
     output:
         table=OUT + "/claims/{paper}.csv",
         meta=OUT + "/claims/{paper}.json",

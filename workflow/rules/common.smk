@@ -1,10 +1,10 @@
 # Names shared by the rules: result paths, checked configuration, code inputs, start and target checks.
 from functools import cache
 
-from metabo import catalogue, codegraph, digests, guard, registry, splits
-from metabo import config as settings
 from metabo.errors import MetaboError, unknown
-from metabo.files import canonical, remove_scratch
+from metabo.plan import catalogue, codegraph, digests, preflight, registry, splits
+from metabo.plan import config as settings
+from metabo.records.files import canonical, remove_scratch
 
 
 def or_stop(work, *args):
@@ -20,7 +20,7 @@ or_stop(settings.check, config, Path(), catalogue.papers(CATALOGUE))
 or_stop(settings.check_scale, config["scale"], [Path(path).name for path in workflow.configfiles])
 
 OUT = f"results/{config['scale']}"
-or_stop(guard.require_writable, Path(OUT))
+or_stop(preflight.require_writable, Path(OUT))
 or_stop(digests.record)
 GPU = 1 if config["device"] == "gpu" else 0
 ARTEFACTS = catalogue.artefacts(config, CATALOGUE)
@@ -96,13 +96,13 @@ def table_files(artefact, *kinds):
 def start_run():
     """Refuse a second run in this folder, and damaged results; called before the first job, not in a dry run."""
     if workflow.is_main_process:
-        alone = or_stop(guard.claim_folder)
+        alone = or_stop(preflight.claim_folder)
         if alone and workflow.local_exec:
             if left := remove_scratch([*Path("results").rglob(".*"), *Path(".cache").rglob(".*")]):
                 logger.info(f"removed {left} unfinished files of killed jobs")
         needed = needed_files()
-        or_stop(guard.require_intact, needed)
-        if future := guard.no_future(needed):
+        or_stop(preflight.require_intact, needed)
+        if future := preflight.no_future(needed):
             logger.info(f"{future} files were dated in the future; they have the present time now")
     if workflow.local_exec:
         # Its limit of starts per second makes Snakemake (9.27) look at every ready job each second, once more for each
@@ -120,7 +120,7 @@ def needed_files():
 def end_failed_run():
     """Say when the disk is full: the logs of the jobs may have had no room to."""
     try:
-        guard.require_writable(Path(OUT))
+        preflight.require_writable(Path(OUT))
     except MetaboError as error:
         logger.error(str(error))
 

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.stats import qmc
 
-from metabo.pretrain import lbfgs
+from metabo.gp.fit import lbfgs
 
 Score = Callable[[Float[Array, "m d"]], Float[Array, " m"]]
 

@@ -7,15 +7,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from metabo.acquisition import Acquisition, make
+from metabo.bo.acquisition import Acquisition, make
 from metabo.bo.policy import Candidates, Info, argmax, tie_breakers
 from metabo.gp.kernels import Pool
 from metabo.gp.model import GP
 from metabo.gp.update import new_row
-from metabo.pretrain import Rows
+from metabo.tasks.rows import Rows
 
 WIDENS = True
-"""Columns of zeros after the inputs change nothing (`metabo.widths`)."""
+"""Columns of zeros after the inputs change nothing (`metabo.tasks.padding`)."""
 
 
 class FixedState(NamedTuple):

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from metabo.bo.policy import Candidates, Growing, Info, Policy
-from metabo.stretches import one_by_one
+from metabo.compute.mapping import one_by_one
 
 LONG = 48
 """From so many observations on a growing policy runs with room for half of them first. Compiling two sizes of its step

@@ -10,10 +10,10 @@ from metabo.bo import fixed_prior
 from metabo.bo.fixed_prior import FixedPrior, FixedState
 from metabo.bo.policy import Candidates, Info
 from metabo.gp.model import GP
-from metabo.pretrain import Rows
+from metabo.tasks.rows import Rows
 
 WIDENS = fixed_prior.WIDENS
-"""Columns of zeros after the inputs change nothing (`metabo.widths`)."""
+"""Columns of zeros after the inputs change nothing (`metabo.tasks.padding`)."""
 
 
 class Once(eqx.Module):

@@ -1,4 +1,4 @@
-"""Online tuning of a benchmark's tasks: which runs there are, and the table of what they did (`metabo.results`)."""
+"""Online tuning of a benchmark's tasks: which runs there are, and the table of what they did (`metabo.records.results`)."""
 
 import json
 import time
@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from metabo import progress
-from metabo.bo.online import Method, Step, Target, begin, run
+from metabo.bo.ask_tell import Method, Step, Target, begin, run
+from metabo.bo.priors import SpacePrior
+from metabo.compute import progress
+from metabo.compute.keys import stream
 from metabo.errors import ConfigError, NumericsError
-from metabo.keys import stream
-from metabo.priors import SpacePrior
-from metabo.results import ONLINE_RUN
-from metabo.tasks import Benchmark
+from metabo.records.results import ONLINE_RUN
+from metabo.tasks.benchmark import Benchmark
 
 UNSOUND_SHARE = 0.05
 """More unsound steps than this share fail the job."""

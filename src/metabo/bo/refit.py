@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from metabo.acquisition import Acquisition
+from metabo.bo.acquisition import Acquisition
 from metabo.bo.policy import Candidates, Info, argmax, tie_breakers
 from metabo.gp.model import GP
 

@@ -1,4 +1,4 @@
-"""Offline BO on a benchmark: which runs there are, and the table of what they did (schema: `metabo.results`)."""
+"""Offline BO on a benchmark: which runs there are, and the table of what they did (schema: `metabo.records.results`)."""
 
 import json
 from collections.abc import Callable
@@ -13,19 +13,20 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Array, Bool, Int, PyTree
 
-from metabo import registry, results
 from metabo.bo.loop import Runs, Steps, run_all
 from metabo.bo.policy import Candidates, Policy
+from metabo.bo.priors import SpacePrior
+from metabo.compute.keys import stream
+from metabo.compute.memory import fitting
 from metabo.errors import ConfigError, NumericsError
-from metabo.files import canonical
-from metabo.keys import stream
-from metabo.memory import fitting
-from metabo.pretrain import Rows
-from metabo.priors import SpacePrior
-from metabo.reduction import candidates
-from metabo.tasks import Benchmark, stack
-from metabo.training import TrainingSet
-from metabo.widths import columns
+from metabo.plan import registry
+from metabo.records import results
+from metabo.records.files import canonical
+from metabo.tasks.benchmark import Benchmark, stack
+from metabo.tasks.padding import columns
+from metabo.tasks.rows import Rows
+from metabo.tasks.subsets import candidates
+from metabo.tasks.training_set import TrainingSet
 
 UNSOUND_SHARE = 0.05
 """More unsound steps than this share fail the job: its regrets would be those of a guess."""

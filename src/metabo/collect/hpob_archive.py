@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from metabo.errors import DataError
-from metabo.files import atomic_path
+from metabo.records.files import atomic_path
 
 SPLITS = ("train", "validation", "test")
 SEEDS = tuple(f"test{i}" for i in range(5))

@@ -15,12 +15,12 @@ import pandas as pd
 from scipy.stats import qmc
 from threadpoolctl import threadpool_limits
 
-from metabo import progress
 from metabo.collect import encoding, tabular
 from metabo.collect.agreement import compare
 from metabo.collect.journal import Journal
 from metabo.collect.learners import SPACES, build
 from metabo.collect.packages import require
+from metabo.compute import progress
 from metabo.errors import ConfigError, DataError, MetaboError, unknown
 
 UNITS = {

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from metabo.files import unwritable, write_text
+from metabo.records.files import unwritable, write_text
 
 
 class Journal:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from metabo.data.pd1_columns import FILES, INPUTS
-from metabo.files import atomic_path
+from metabo.records.files import atomic_path
 
 CURVES = ("train/ce_loss", "train/error_rate", "valid/ce_loss", "valid/error_rate")
 TEXT = ("study_group", "dataset", "model", "status", "trial_id")

@@ -16,15 +16,15 @@ import numpy as np
 import pandas as pd
 from scipy.stats import qmc
 
-from metabo import progress
 from metabo.collect import images, networks, tabular, text
 from metabo.collect.agreement import compare
 from metabo.collect.journal import Journal
 from metabo.collect.pd1_archive import frame, record, row
 from metabo.collect.training import CHUNK, POINTS, Data, Result, trainer
+from metabo.compute import progress
+from metabo.compute.keys import stream
 from metabo.data.pd1_columns import INPUTS, METRIC, SPACE, raw_inputs
 from metabo.errors import DataError, unknown
-from metabo.keys import stream
 
 UNITS = {
     "mnist5k-simple_cnn-32": {"data": "mnist5k", "variant": "simple_cnn", "batch": 32, "epochs": 3},

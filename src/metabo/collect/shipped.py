@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metabo.errors import DataError
-from metabo.files import atomic_path, digest, write_text
-from metabo.integrity import read_sidecar
+from metabo.records.checksums import read_sidecar
+from metabo.records.files import atomic_path, digest, write_text
 
 if TYPE_CHECKING:  # the workflow checks tables while it is parsed, without pandas
     import pandas as pd

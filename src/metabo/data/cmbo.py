@@ -19,13 +19,14 @@ from typing import Any
 import jax
 import numpy as np
 
+from metabo.compute.keys import stream
 from metabo.data import counts
 from metabo.data.archives import read_members
 from metabo.data.hpob import FILES, Table, as_task, parse
 from metabo.errors import ConfigError, DataError
-from metabo.keys import stream
-from metabo.spaces import Parameter, SearchSpace
-from metabo.tasks import Benchmark, Fold, Task
+from metabo.tasks.benchmark import Benchmark, Task
+from metabo.tasks.folds import Fold
+from metabo.tasks.spaces import Parameter, SearchSpace
 
 BENCHMARKS = {
     "cmbo_hpob": {

@@ -17,12 +17,13 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from metabo.compute.keys import stream
 from metabo.data import counts
 from metabo.data.initial import POINTS, SEEDS, fifth, initial_points
 from metabo.errors import DataError
-from metabo.keys import stream
-from metabo.spaces import Parameter, SearchSpace
-from metabo.tasks import Benchmark, Fold, Task
+from metabo.tasks.benchmark import Benchmark, Task
+from metabo.tasks.folds import Fold
+from metabo.tasks.spaces import Parameter, SearchSpace
 
 BENCHMARKS = {
     "super": {

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from metabo.errors import ConfigError, unknown
-from metabo.tasks import Benchmark
+from metabo.tasks.benchmark import Benchmark
 
 
 def count(name: str, found: float, expected: float | None = None, within: float = 0.0) -> dict[str, Any]:

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from metabo.errors import ConfigError, DataError
-from metabo.files import digest
-from metabo.schema import read_yaml, violations
+from metabo.plan.schema import read_yaml, violations
+from metabo.records.files import digest
 
 CHUNK = 1 << 18
 TIMEOUT_S = 60.0

@@ -20,8 +20,9 @@ from metabo.data import counts
 from metabo.data.archives import read_members
 from metabo.data.hpob_counts import STATED, report
 from metabo.errors import ConfigError, DataError
-from metabo.spaces import Parameter, SearchSpace
-from metabo.tasks import Benchmark, Fold, Task
+from metabo.tasks.benchmark import Benchmark, Task
+from metabo.tasks.folds import Fold
+from metabo.tasks.spaces import Parameter, SearchSpace
 
 BENCHMARKS = {
     "hpob": {

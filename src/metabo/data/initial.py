@@ -3,9 +3,9 @@
 import jax
 import numpy as np
 
+from metabo.compute.keys import stream
 from metabo.errors import DataError
-from metabo.keys import stream
-from metabo.tasks import Task
+from metabo.tasks.benchmark import Task
 
 SEEDS, POINTS = 5, 5
 """Sets of initial points of each test task (one per BO seed) and points in each: those of HPO-B (mphd §4, E.3)."""

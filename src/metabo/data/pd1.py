@@ -16,11 +16,18 @@ import numpy as np
 
 from metabo.data import counts
 from metabo.data.archives import read_members
-from metabo.data.pd1_columns import FILES, INPUTS, METRIC, SPACE, STATUS, TASK
-from metabo.data.pd1_columns import raw_inputs as raw_inputs  # for tuning online
+from metabo.data.pd1_columns import (
+    FILES,
+    INPUTS,
+    METRIC,
+    SPACE,
+    STATUS,
+    TASK,  # for tuning online
+)
 from metabo.data.pd1_counts import report
 from metabo.errors import DataError, nearest
-from metabo.tasks import Benchmark, MatchedBlock, Task, leave_group_out, leave_one_out
+from metabo.tasks.benchmark import Benchmark, MatchedBlock, Task
+from metabo.tasks.folds import leave_group_out, leave_one_out
 
 BENCHMARKS = {
     "pd1": {
@@ -220,7 +227,7 @@ def _tasks(trials: Trials, x: np.ndarray, kept: np.ndarray) -> dict[str, Task]:
 def matched_blocks(trials: Trials, x: np.ndarray, kept: np.ndarray) -> tuple[MatchedBlock, ...]:
     """Cut each phase's matched points by the set of tasks that have a value there (the authors' pivot table).
 
-    All pieces of a phase share its name; `metabo.tasks.restrict` joins them for a given set of training tasks and
+    All pieces of a phase share its name; `metabo.tasks.benchmark.restrict` joins them for a given set of training tasks and
     keeps the points that all share, plus those that exactly one or two lack. A point repeated within a task and phase
     counts once, with its first value.
     """

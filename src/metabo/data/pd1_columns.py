@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from metabo.spaces import Parameter, SearchSpace
+from metabo.tasks.spaces import Parameter, SearchSpace
 
 FILES = tuple(f"pd1_{kind}_phase{phase}_results.jsonl" for phase in (0, 1) for kind in ("matched", "unmatched"))
 INPUTS = (

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from metabo.data.counts import count, repeated_inputs
-from metabo.tasks import Task
+from metabo.tasks.benchmark import Task
 
 ABOUT = 0.2  # tolerance of the numbers that the paper gives as rough
 

@@ -18,8 +18,9 @@ import numpy as np
 
 from metabo.data import counts
 from metabo.errors import ConfigError, DataError
-from metabo.spaces import Parameter, SearchSpace
-from metabo.tasks import Benchmark, MatchedBlock, Task, leave_group_out, leave_one_out
+from metabo.tasks.benchmark import Benchmark, MatchedBlock, Task
+from metabo.tasks.folds import leave_group_out, leave_one_out
+from metabo.tasks.spaces import Parameter, SearchSpace
 
 BENCHMARKS = {
     "tables": {

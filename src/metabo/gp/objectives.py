@@ -1,7 +1,5 @@
 """Pre-training objectives: NLL (hyperbo Eq. 13) and EKL (Eq. 6, 7, 8), as functions of a GP and padded data."""
 
-from typing import NamedTuple
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,6 +8,7 @@ from jaxtyping import Array, Bool, Float
 
 from metabo.gp.linalg import cholesky, half_quadratic_logdet
 from metabo.gp.model import GP
+from metabo.tasks.rows import Moments
 
 
 def nll(
@@ -22,24 +21,6 @@ def nll(
     present = mask.any(axis=1)
     losses = -jax.vmap(gp.log_prob)(x, y, mask)
     return jnp.sum(jnp.where(present, losses, 0.0)) / jnp.sum(present)
-
-
-class Moments(NamedTuple):
-    """Sample moments of Q matched blocks, padded to m points and n tasks.
-
-    `mean` is μ̃ (Eq. 4); `root` is (Y - μ̃ 1ᵀ)/√N, so that Σ̃ = root rootᵀ; padded rows and columns are zero.
-    """
-
-    x: Float[Array, "q m d"]
-    mean: Float[Array, "q m"]
-    root: Float[Array, "q m n"]
-    mask: Bool[Array, "q m"]
-
-
-def sample_moments(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return μ̃ (m,) and the root (m, N) of the maximum-likelihood covariance Σ̃ of Y (m, N) (Eq. 4, divide by N)."""
-    mean = y.mean(axis=1)
-    return mean, (y - mean[:, None]) / np.sqrt(y.shape[1])
 
 
 def ekl_training(gp: GP, data: Moments) -> Float[Array, ""]:

@@ -1,1 +1,1 @@
-"""Methods: one module per family; `methods.yaml` registers every method with its settings (see `metabo.registry`)."""
+"""Methods: one module per family; `methods.yaml` registers every method with its settings (see `metabo.plan.registry`)."""

@@ -23,49 +23,18 @@ from metabo.metrics.aggregate import (
 )
 from metabo.metrics.description import loader_counts, space_table, task_table
 from metabo.metrics.inference import Difference, Pearson, differences, paired_difference, pearson, variance_split
-from metabo.metrics.losses import loss_runs, loss_table, means_per_repeat
-from metabo.metrics.online import (
-    OnlineRuns,
-    collect_online,
-    infeasible_queries,
-    online_comparison,
-    online_curves,
-    online_final,
-)
-from metabo.metrics.relatedness import correlation_summary, task_correlations
 from metabo.metrics.runs import Runs, collect, metric_sign, paired, repetitions
 from metabo.metrics.speedups import speedup_summary, speedups
-from metabo.metrics.sweeps import (
-    size_trends,
-    sizes_below,
-    sweep_curves,
-    sweep_differences,
-    sweep_slices,
-    training_sizes,
-    transfer_by_space,
-    twin_differences,
-    window_means,
-)
 
 __all__ = [
     "Difference",
-    "OnlineRuns",
     "Pearson",
     "Runs",
     "best_metric",
     "collect",
-    "collect_online",
-    "correlation_summary",
     "differences",
-    "infeasible_queries",
     "loader_counts",
-    "loss_runs",
-    "loss_table",
-    "means_per_repeat",
     "metric_sign",
-    "online_comparison",
-    "online_curves",
-    "online_final",
     "paired",
     "paired_difference",
     "pearson",
@@ -75,19 +44,9 @@ __all__ = [
     "regret_curves",
     "regret_slices",
     "repetitions",
-    "size_trends",
-    "sizes_below",
     "space_table",
     "speedup_summary",
     "speedups",
-    "sweep_curves",
-    "sweep_differences",
-    "sweep_slices",
-    "task_correlations",
     "task_table",
-    "training_sizes",
-    "transfer_by_space",
-    "twin_differences",
     "variance_split",
-    "window_means",
 ]

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from metabo.errors import DataError
-from metabo.spaces import Parameter, SearchSpace
-from metabo.tasks import Benchmark
+from metabo.tasks.benchmark import Benchmark
+from metabo.tasks.spaces import Parameter, SearchSpace
 
 
 def task_table(benchmark: Benchmark) -> pd.DataFrame:

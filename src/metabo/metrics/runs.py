@@ -68,7 +68,7 @@ class Runs:
 
 
 def collect(table: pd.DataFrame, column: str = "simple_regret", single_task: Collection[str] = frozenset()) -> Runs:
-    """Build the arrays of one column from a trajectory table (`metabo.results`), iterations >= 1 only.
+    """Build the arrays of one column from a trajectory table (`metabo.records.results`), iterations >= 1 only.
 
     Every method must have run every task with every one of its prior seeds and BO seeds for the same iterations 1..T.
     A method in `single_task` whose runs are identical for all prior seeds keeps one copy of them.

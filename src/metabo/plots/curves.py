@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.stats import gaussian_kde
 
-from metabo.plots import style
+from metabo.plots import look, style
 
 
 def regret_figure(curves: pd.DataFrame, slices: pd.DataFrame, title: str, regret: str = "simple regret") -> Figure:
@@ -32,7 +32,7 @@ def regret_figure(curves: pd.DataFrame, slices: pd.DataFrame, title: str, regret
             rows = slices[slices["iteration"] == iteration]
             style.regret_axis(ax, rows["regret"].to_numpy())
             for place, method in enumerate(methods):
-                violin(ax, place, rows.loc[rows["method"] == method, "regret"].to_numpy(), style.look(method).colour)
+                violin(ax, place, rows.loc[rows["method"] == method, "regret"].to_numpy(), look.of(method).colour)
             method_axis(ax, methods)
             ax.set_title(f"iteration {iteration}")
         axes[0].set_title("median, 20th to 80th percentile")
@@ -61,7 +61,7 @@ def violin(ax: Axes, place: float, values: np.ndarray, colour: str) -> None:
 
 def method_axis(ax: Axes, methods: list[str]) -> None:
     """Write the methods' labels below their places 0, 1, ..."""
-    ax.set_xticks(range(len(methods)), [style.look(m).label for m in methods], rotation=45, ha="right")
+    ax.set_xticks(range(len(methods)), [look.of(m).label for m in methods], rotation=45, ha="right")
     ax.set_xlim(-0.7, len(methods) - 0.3)
     ax.grid(visible=False, axis="x")
 

@@ -1,11 +1,7 @@
-"""The one look of all figures: theme, and each method's label, colour, marker and dash pattern.
-
-All four come from the method's registration (methods.yaml); a test keeps every pair of methods apart without colour.
-"""
+"""The one style of all figures: theme, lines, legends and axes; `metabo.plots.look` says how each method looks."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
 
 import matplotlib
 import numpy as np
@@ -15,70 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 
-from metabo import registry, splits
-from metabo.errors import unknown
-
-MARKERS = ("<", ">", "p", "h", "*", "H")
-DASHES: tuple[tuple[float, ...], ...] = ((5, 1, 1, 1), (2, 2), (8, 1.5), (1, 2.5), (4, 1, 4, 3), (6, 2.5))
-REDUCED: tuple[tuple[float, ...], ...] = ((1.5, 3.5), (4, 4), (8, 3.5), (5, 3, 1.5, 3), (2.5, 2.5, 2.5, 6))
-"""Dash patterns of priors on less data: sparser than a method's own, with its marker."""
-ACQUISITIONS: dict[str, str] = registry.literal("acquisition", "ACQUISITIONS")
-
-
-class Look(NamedTuple):
-    """How one method is drawn: `dashes` is an on-off pattern in points, () for a solid line."""
-
-    label: str
-    colour: str
-    marker: str
-    dashes: tuple[float, ...]
-
-
-COMPARED = {
-    "pi": Look("PI", "#0072b2", "o", ()),
-    "ei": Look("EI", "#e69f00", "s", (4, 1.5)),
-    "ucb3": Look("UCB 3", "#009e73", "^", (1, 1.2)),
-}
-"""Looks of the acquisition functions of one method (hyperbo D.2)."""
-
-
-def look(name: str) -> Look:
-    """Return the look of ``method`` or ``method-acquisition``, either also with ``@split``: priors on less data; or of
-    an acquisition alone, where a panel holds one method.
-
-    Raises ConfigError for an unregistered method, acquisition or split.
-    """
-    if name in COMPARED:
-        return COMPARED[name]
-    name, _, split = name.partition("@")
-    if split:
-        return _on(look(name), split)
-    method, _, acquisition = name.partition("-")
-    entry = registry.method(method)
-    if not acquisition:
-        return Look(entry["label"], entry["colour"], entry["marker"], tuple(entry["dashes"]))
-    # A second acquisition of the same method keeps its colour and takes marker and dashes by its place in the list.
-    if acquisition not in ACQUISITIONS:
-        raise unknown("acquisition", acquisition, ACQUISITIONS)
-    place = list(ACQUISITIONS).index(acquisition)
-    label = f"{entry['label']} ({ACQUISITIONS[acquisition]})"
-    return Look(label, entry["colour"], MARKERS[place % len(MARKERS)], DASHES[place % len(DASHES)])
-
-
-def _on(plain: Look, split: str) -> Look:
-    """Return the look of a method on a split: what the split leaves out follows the label (hyperbo Figure 19: "-100").
-
-    Colour and marker stay, so that twins are told apart by their dashes. A split that leaves out nothing changes
-    nothing."""
-    own, past = splits.entry(split), splits.past(split)
-    label = plain.label + (f"-{past['points']}" if "points" in past else "")
-    words = [f"{past['tasks']} tasks"] if "tasks" in past else []
-    words += ["matched points"] if past.get("rows") == "matched" else []
-    words += ["matched candidates"] if own.get("candidates") == "matched" else []
-    label = ", ".join([label, *words])
-    if label == plain.label:
-        return plain
-    return plain._replace(label=label, dashes=REDUCED[splits.names().index(split) % len(REDUCED)])
+from metabo.plots import look
 
 
 @contextmanager
@@ -97,7 +30,7 @@ def theme() -> Iterator[None]:
 
 def line(ax: Axes, name: str, x: np.ndarray, y: np.ndarray, band: tuple[np.ndarray, np.ndarray] | None = None) -> None:
     """Draw one method's line with sparse markers and, if given, a light band (low, high)."""
-    style = look(name)
+    style = look.of(name)
     # The same number of markers on every line, shifted by method so that they do not hide each other.
     marks = np.unique(np.geomspace(1, len(x), 7).astype(int)) - 1
     ax.plot(
@@ -112,7 +45,7 @@ def legend(figure: Figure, names: list[str], lines: bool = True) -> Legend:
     """Put one legend of all methods below the panels, in the given order."""
     handles = []
     for name in names:
-        s = look(name)
+        s = look.of(name)
         kind = {"dashes": s.dashes or (None, None), "linewidth": 1.5} if lines else {"linestyle": "none"}
         handles.append(Line2D([], [], color=s.colour, marker=s.marker, markersize=5, label=s.label, **kind))
     entry = max(1.05, 0.68 + 0.072 * max(len(handle.get_label()) for handle in handles))  # inches

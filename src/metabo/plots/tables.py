@@ -5,7 +5,7 @@ from collections.abc import Collection
 import pandas as pd
 from matplotlib.figure import Figure
 
-from metabo.plots import style
+from metabo.plots import look, style
 
 _CHARACTER, _ROW, _GAP = 0.075, 0.2, 0.22
 """Inches: width of a character and height of a row at 8 points, space between columns."""
@@ -70,7 +70,7 @@ def mean_std_cells(summary: pd.DataFrame, decimals: int, lowest: bool = True) ->
         {m: [_mean_std(a, b, decimals) for a, b in zip(mean[m], std[m], strict=True)] for m in methods}, index=tasks
     )
     bold = printed.eq(best, axis=0)
-    labels = [style.look(m).label for m in methods]
+    labels = [look.of(m).label for m in methods]
     return texts.set_axis(labels, axis=1), bold.set_axis(labels, axis=1)
 
 

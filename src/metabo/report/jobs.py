@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from metabo.errors import DataError
-from metabo.integrity import read_sidecar, sidecar_of
+from metabo.records.checksums import read_sidecar, sidecar_of
 
 RULES = {
     "download": ("download", "fetch an archive"),

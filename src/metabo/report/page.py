@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from metabo.errors import unknown
+from metabo.plan.schema import read_yaml
 from metabo.report import jobs, scorecard
 from metabo.report.html import duration, templates
 from metabo.report.jobs import Job
-from metabo.schema import read_yaml
 
 PAPERS = Path(__file__).with_name("papers.yaml")
 
@@ -69,7 +69,7 @@ def index(
     theory: list[dict[str, Any]],
     made: Mapping[str, Job],
 ) -> str:
-    """Return the page. `theory`: rows of `metabo.theory.tables.verdicts` with their paper; `made`: jobs behind it."""
+    """Return the page. `theory`: rows of `metabo.papers.engine.theory.tables.verdicts` with their paper; `made`: jobs behind it."""
     names = {(a["id"], a["benchmark"]): a["name"] for a in artefacts}
     first = {a["id"]: a["name"] for a in reversed(artefacts)}  # where a claim names no benchmark of the page
     shown = {

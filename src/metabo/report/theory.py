@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from metabo.integrity import checksums
+from metabo.papers.engine.theory import tables
+from metabo.records.checksums import checksums
 from metabo.report.jobs import Job
-from metabo.theory import tables
 
 
 def verdicts(made: Mapping[str, Job], page: Path) -> list[dict[str, Any]]:
-    """Return one row per statement (`metabo.theory.tables.verdicts`), with its `paper` and the `link` to its numbers.
+    """Return one row per statement (`metabo.papers.engine.theory.tables.verdicts`), with its `paper` and the `link` to its numbers.
 
     `made`: the jobs behind the artefacts; those of the stage `theory` name the results that are read. `page`: the file
     that links to them. Raises DataError if a result is missing or damaged.

@@ -14,8 +14,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
     """Write the archive; a shipped table is checked against its recorded checksum first."""
-    from metabo import registry
     from metabo.collect import shipped
+    from metabo.plan import registry
 
     path = Path(args.in_table)
     table = shipped.read(spec["benchmark"], path) if spec["source"] == "shipped" else shipped.read_table(path)

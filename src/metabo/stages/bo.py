@@ -17,11 +17,14 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
     import jax
     import pandas as pd
 
-    from metabo import priors, progress, registry, results
+    from metabo.bo import priors
     from metabo.bo.trajectories import optimise, unsound
-    from metabo.files import digest
-    from metabo.tasks import Benchmark
-    from metabo.training import training_sets_of
+    from metabo.compute import progress
+    from metabo.plan import registry
+    from metabo.records import results
+    from metabo.records.files import digest
+    from metabo.tasks.benchmark import Benchmark
+    from metabo.tasks.training_set import training_sets_of
 
     benchmark = Benchmark.load(args.in_data)
     trained_from, trained = priors.load(args.in_prior)

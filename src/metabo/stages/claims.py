@@ -16,11 +16,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
     """Run the tests of every claim and write one table."""
-    from metabo import catalogue
-    from metabo.claims import evidence, judge, sheet
     from metabo.errors import ConfigError
-    from metabo.files import digest, write_text
-    from metabo.integrity import checksums
+    from metabo.papers.engine.claims import evidence, judge, sheet
+    from metabo.plan import catalogue
+    from metabo.records.checksums import checksums
+    from metabo.records.files import digest, write_text
 
     entries = catalogue.load()
     claims = sheet.load(spec["paper"])

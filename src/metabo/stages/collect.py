@@ -13,10 +13,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
     """Collect the unit `spec["unit"]` of `spec["benchmark"]` with `spec["sizes"]`."""
-    from metabo import codegraph, digests, registry
     from metabo.collect import shipped
     from metabo.collect.journal import Journal
-    from metabo.files import canonical
+    from metabo.plan import codegraph, digests, registry
+    from metabo.records.files import canonical
 
     code = digests.together(codegraph.inputs(codegraph.stage_roots("collect", spec)))
     journal = Journal(args.journal, f"{canonical(spec)} {code}")

@@ -9,8 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from metabo import codegraph, digests, files, guard, integrity, progress, provenance, runtime
+from metabo.compute import cores, progress
 from metabo.errors import ConfigError, MetaboError
+from metabo.plan import codegraph, digests, preflight
+from metabo.records import checksums as integrity
+from metabo.records import files, provenance
 
 Outcome = dict[str, Any]
 """Extra fields of the sidecar, e.g. {"seeds": [0, 1], "loss_last": [...]}.
@@ -64,8 +67,8 @@ def _stop(stage: str, error: MetaboError) -> NoReturn:
 def _run(stage: str, args: Namespace, work: Callable[[Namespace, dict[str, Any]], Outcome], roots: list[str]) -> None:
     started = provenance.start()
     progress.connect(args.out if isinstance(args.out, str) else stage)
-    guard.tell_at_work()
-    granted = runtime.own_cores(args.threads, args.gpu)
+    preflight.tell_at_work()
+    granted = cores.own_cores(args.threads, args.gpu)
     code = codegraph.files(roots)
     if args.code:
         digests.require_planned(args.code, codegraph.inputs(roots))

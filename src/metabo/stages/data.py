@@ -18,8 +18,8 @@ def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
     """Load `spec["benchmark"]` with `spec["settings"]`, print the counts, save the benchmark."""
     import importlib
 
-    from metabo import registry
     from metabo.data.counts import counts
+    from metabo.plan import registry
 
     source = importlib.import_module(registry.loader(spec["benchmark"]))
     archive = Path(args.in_archive) if args.in_archive else None

@@ -14,9 +14,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
     """Evaluate and write the tidy table."""
-    from metabo import priors, results
-    from metabo.evaluation import evaluate
-    from metabo.tasks import Benchmark
+    from metabo.bo import priors
+    from metabo.bo.evaluation import evaluate
+    from metabo.records import results
+    from metabo.tasks.benchmark import Benchmark
 
     trained_from, trained = priors.load(args.in_prior)
     table, left_out = evaluate(Benchmark.load(args.in_data), trained_from, trained)

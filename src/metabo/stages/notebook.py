@@ -17,7 +17,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
     """Run the notebook."""
-    from metabo import notebook
+    from metabo.artefacts import run as notebook
 
     figures = notebook.run(Path(args.in_template), Path(args.scratch), Path(args.out), spec)
     return {"outputs": figures}
@@ -25,7 +25,7 @@ def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
 
 def roots(args: Namespace, _spec: dict[str, Any]) -> list[str]:
     """Return the modules of this stage and those that the template imports."""
-    from metabo import codegraph
+    from metabo.plan import codegraph
 
     return ["metabo.stages.notebook", *codegraph.notebook_roots(args.in_template)]
 

@@ -20,10 +20,10 @@ def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
     """Write the joined table; report trials, seconds and statuses per unit, and how far the shipped table agrees."""
     import pandas as pd
 
-    from metabo import registry
     from metabo.collect import shipped
-    from metabo.files import digest
-    from metabo.integrity import read_sidecar
+    from metabo.plan import registry
+    from metabo.records.checksums import read_sidecar
+    from metabo.records.files import digest
 
     parts = [shipped.read_table(path) for path in args.in_tables]
     table = pd.concat(parts, ignore_index=True)

@@ -17,7 +17,7 @@ def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
     import os
     from pathlib import Path
 
-    from metabo.files import write_text
+    from metabo.records.files import write_text
     from metabo.report import notebooks
 
     export = notebooks.exporter()

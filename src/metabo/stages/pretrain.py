@@ -16,9 +16,11 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
     """Pre-train and save; return what the sidecar says: losses, and remarks on the priors that it started from."""
     import jax
 
-    from metabo import priors, progress, registry
-    from metabo.tasks import Benchmark
-    from metabo.training import prior_keys, training_sets_of
+    from metabo.bo import priors
+    from metabo.compute import progress
+    from metabo.plan import registry
+    from metabo.tasks.benchmark import Benchmark
+    from metabo.tasks.training_set import prior_keys, training_sets_of
 
     module = registry.training_module(spec["method"])
     sets = training_sets_of(Benchmark.load(args.in_data), spec)
@@ -42,7 +44,7 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
 
 def _fits(path: str | None, spec: dict[str, Any], sets: list[Any]) -> list[Any]:
     """Return the priors that a method starts from, one per space. Raises DataError if their folds or seeds differ."""
-    from metabo import priors
+    from metabo.bo import priors
     from metabo.errors import DataError
 
     if path is None:

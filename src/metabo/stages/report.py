@@ -19,10 +19,10 @@ def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
     """Gather, write both, print where the time went."""
     from pathlib import Path
 
-    from metabo import files
-    from metabo.integrity import sidecar_of
+    from metabo.plan.schema import read_yaml
+    from metabo.records import files
+    from metabo.records.checksums import sidecar_of
     from metabo.report import gallery, jobs, page, scorecard, theory
-    from metabo.schema import read_yaml
 
     table = scorecard.read(args.in_claims)
     claims = scorecard.claims(table)

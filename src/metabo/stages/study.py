@@ -10,8 +10,8 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
     """Run the study and write its tables."""
     import importlib
 
-    from metabo import registry
-    from metabo.studies import tables
+    from metabo.papers.engine.studies import files as tables
+    from metabo.plan import registry
 
     study = importlib.import_module(registry.study_module(spec["study"]))
     frames = study.run(spec)

@@ -11,8 +11,10 @@ def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
     import importlib
     import json
 
-    from metabo import files, keys, registry
-    from metabo.theory.records import NO_POWER, OK, describe
+    from metabo.compute import keys
+    from metabo.papers.engine.theory.records import NO_POWER, OK, describe
+    from metabo.plan import registry
+    from metabo.records import files
 
     paper, name = spec["paper"], spec["check"]
     check = getattr(importlib.import_module(registry.check_module(paper, name)), name)

@@ -1,0 +1,250 @@
+"""What the notebooks share: find and check their inputs, say where these come from, save figure and numbers."""
+
+import os
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from metabo import __version__, metrics
+from metabo.artefacts import settings as sidecars
+from metabo.errors import DataError
+from metabo.plan import registry, splits
+from metabo.plots import look, style
+from metabo.records import files, provenance, results
+from metabo.records import sidecars as records
+from metabo.tasks.benchmark import Benchmark
+
+_WHOLE = ("size", "iteration", "prior_seed", "repetition")
+_KEYS = (
+    *("comparison", "count", "kind", "window", "split", "space", "parameter", "scale"),
+    *("metric", "threshold", "claim", "panel", "x"),
+    *("task", "group", "dataset", "model", "role", "other", "other_group", "method", "reference", "alternative"),
+    *("learner", "rows", "candidates", "steps", "acquisition", "measure", "component", "term", "level"),
+    *_WHOLE,
+)
+
+
+def enter_project() -> None:
+    """Change to the project folder when a notebook is opened in its own folder; paths are relative to the project."""
+    for folder in (Path.cwd(), *Path.cwd().parents):
+        if (folder / "workflow" / "catalogue.yaml").is_file():
+            os.chdir(folder)
+            return
+
+
+def load_trajectories(paths: list[str], benchmark: str, split: str | list[str], data: str = "") -> pd.DataFrame:
+    """Read trajectory tables and check that they belong together.
+
+    A run with another acquisition than its method's own is renamed ``method-acquisition``. Raises DataError if a table
+    is of another benchmark or split (or none of several splits), if the tables were made from different data files, or
+    from another than `data`. A method without pre-training may be of another split with the same test tasks and
+    candidates: its runs are the same there.
+    """
+    if not paths:
+        raise DataError("no trajectory table given; name some in the parameter 'trajectories'")
+    table = results.read([_existing(path) for path in paths])
+    given = [split] if isinstance(split, str) else split
+    free = ~_trained(table) & table["split"].isin(_alike(given))
+    _same_origin(table.assign(split=table["split"].mask(free, given[0])), benchmark, given, "trajectories")
+    _same_data(table, data, "trajectories", "bo")
+    pairs = table[["method", "acquisition"]].drop_duplicates().itertuples(index=False)
+    default = {m: registry.method(m)["acquisition"] for m in table["method"].unique()}
+    for method, acquisition in [(m, a) for m, a in pairs if a != default[m]]:
+        chosen = (table["method"] == method) & (table["acquisition"] == acquisition)
+        table.loc[chosen, "method"] = f"{method}-{acquisition}"
+    return table
+
+
+def by_split(table: pd.DataFrame, plain: str = "") -> pd.DataFrame:
+    """Rename pre-trained methods' runs ``method@split`` (but not on `plain`): `runs` then keeps them apart."""
+    renamed = _trained(table) & (table["split"] != plain)
+    return table.assign(method=table["method"].mask(renamed, table["method"] + "@" + table["split"]))
+
+
+def load_evaluations(paths: list[str], benchmark: str, split: str | list[str]) -> pd.DataFrame:
+    """Read evaluation tables (losses of the priors) and check them like `load_trajectories`."""
+    if not paths:
+        raise DataError("no evaluation table given; name some in the parameter 'evaluations'")
+    table = results.read_evaluations([_existing(path) for path in paths])
+    _same_origin(table, benchmark, split, "evaluations")
+    return table
+
+
+def load_online(paths: list[str], benchmark: str, split: str, data: str = "") -> pd.DataFrame:
+    """Read tables of online tuning and check them like `load_trajectories`."""
+    if not paths:
+        raise DataError("no online table given; name some in the parameter 'online'")
+    table = results.read_online([_existing(path) for path in paths])
+    _same_origin(table, benchmark, split, "online")
+    _same_data(table, data, "online", "online tuning")
+    return table
+
+
+def load_benchmark(path: str, benchmark: str) -> Benchmark:
+    """Read a benchmark file. Raises DataError if it is missing or holds another benchmark."""
+    loaded = Benchmark.load(_existing(path))
+    if loaded.name != benchmark:
+        raise DataError(f"{path}: holds benchmark '{loaded.name}', the parameter says '{benchmark}'; change one")
+    return loaded
+
+
+def runs(table: pd.DataFrame, column: str = "simple_regret") -> metrics.Runs:
+    """Build `metrics.Runs`; which methods have no pre-training comes from their registration."""
+    return metrics.collect(table, column, single_task={m for m in table["method"].unique() if not _pretrained(m)})
+
+
+def _pretrained(name: str) -> bool:
+    return bool(registry.method(name.partition("@")[0].partition("-")[0])["pretrain"])
+
+
+def _existing(path: str) -> str:
+    if not Path(path).is_file():
+        scale = re.search(r"results/(smoke|paper)/", str(path))  # the default scale needs no overlay
+        overlay = f" --configfile config/{scale[1]}.yaml" if scale else ""
+        command = f"snakemake --cores 2{overlay} -- {shlex.quote(str(path))}"
+        raise DataError(f"{path}: no such input; make it (`{command}`) or change the path")
+    return path
+
+
+def _trained(table: pd.DataFrame) -> pd.Series:
+    return table["method"].map({m: _pretrained(m) for m in table["method"].unique()}).astype(bool)
+
+
+def _alike(given: list[str]) -> list[str]:
+    """Return the splits on which BO without a prior runs as on one of those given."""
+    runs = {s: (splits.base(s), splits.entry(s).get("candidates")) for s in splits.names()}
+    return [s for s, run in runs.items() if run in [runs.get(g) for g in given]]
+
+
+def _same_origin(table: pd.DataFrame, benchmark: str, split: str | list[str], what: str) -> None:
+    for column, expected in (("benchmark", [benchmark]), ("split", [split] if isinstance(split, str) else split)):
+        other = sorted(set(table[column]) - set(expected))
+        if other:
+            listed = "', '".join(expected)
+            raise DataError(f"{what}: {column} is {other}, the parameter says '{listed}'; give tables of that {column}")
+
+
+def _same_data(table: pd.DataFrame, data: str, what: str, stage: str) -> None:
+    hashes = sorted(table["data"].unique())
+    if len(hashes) > 1:
+        raise DataError(f"{what}: made from different data files {hashes}; run the outdated methods again")
+    if data and Path(data).exists() and hashes[0] != files.digest(data)[:12]:
+        raise DataError(
+            f"{what}: made from data {hashes[0]}, but {data} is {files.digest(data)[:12]}; run {stage} again"
+        )
+
+
+def available(iterations: list[int], last: int) -> list[int]:
+    """Return the iterations that the runs have: one beyond the last becomes the last (smaller scales stop earlier)."""
+    return sorted({min(int(i), last) for i in iterations})
+
+
+def origins(paths: list[str]) -> pd.DataFrame:
+    """Show where inputs come from, by their sidecars: file, stage, commit, code and settings hash, seeds.
+
+    A missing sidecar shows as "no sidecar"; the file's own checksum is compared with the recorded one. Files of the
+    same name (a method on several splits) show their folder too.
+    """
+    rows, names = [], [Path(path).name for path in paths]
+    for path, name in zip(paths, names, strict=True):
+        shown = name if names.count(name) == 1 else f"{Path(path).parent.name}/{name}"
+        record: dict[str, Any] = records.of(path)
+        git = record.get("git") or {}
+        commit = (git.get("commit") or "")[:10] + (" + changes" if git.get("dirty") else "")
+        checksums = {Path(p).name: value for p, value in record.get("outputs", {}).items()}
+        recorded = checksums.get(name)
+        edited = "yes" if recorded == files.digest(path) else "NO: edited since"
+        rows.append(
+            {
+                "file": shown, "stage": record.get("stage", "?"), "commit": commit or "?",
+                "code": str(record.get("code_sha256", "?"))[:10], "settings": str(record.get("spec_sha256", "?"))[:10],
+                "finished": record.get("finished", "?"), "as written": edited if recorded else "no sidecar",
+            }
+        )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def commit() -> str:
+    """Return the commit of the project, "+" appended when files differ from it, "unknown" outside a checkout."""
+    state = provenance.git_state()
+    return (state["commit"] or "unknown") + ("+" if state["commit"] and state["dirty"] else "")
+
+
+def labelled(table: pd.DataFrame) -> pd.DataFrame:
+    """Replace method names by their labels (in the columns that hold methods), for display."""
+    columns = [c for c in ("method", "reference", "alternative") if c in table]
+    return table.assign(**{c: table[c].map(lambda name: look.of(name).label) for c in columns})
+
+
+def pivot(table: pd.DataFrame, rows: str, columns: str, values: str) -> pd.DataFrame:
+    """Spread a tidy table for display, keeping the order of appearance in both directions, methods by label."""
+    t = labelled(table)
+    wide = t.pivot(index=rows, columns=columns, values=values)
+    return wide.reindex(index=dict.fromkeys(t[rows]), columns=dict.fromkeys(t[columns])).rename_axis(columns=None)
+
+
+def numbers(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Join tables into one tidy table, one number per row: table, the keys that any of them uses, quantity, value."""
+    parts = []
+    for name, table in tables.items():
+        keys = [key for key in _KEYS if key in table]
+        values = table.drop(columns=keys).astype(np.float64)
+        for quantity in values:
+            parts.append(table[keys].assign(table=name, quantity=quantity, value=values[quantity]))
+    joined = pd.concat(parts, ignore_index=True)
+    for key in _WHOLE:
+        if key in joined:
+            joined[key] = joined[key].astype("Int64")
+    return joined[["table", *(key for key in _KEYS if key in joined), "quantity", "value"]]
+
+
+def save(
+    figure: Figure,
+    tables: Mapping[str, pd.DataFrame],
+    out: str,
+    artefact: str,
+    title: str,
+    caption: str,
+    benchmark: str = "",
+) -> None:
+    """Write figure.pdf, figure.png and data.csv to the folder `out`, each atomically.
+
+    All three name the artefact and the benchmark ("": none): in small print above the figure, in the metadata of the
+    images, in every row of the table. The images also carry title, caption and commit, and no clock, so that the same
+    numbers drawn by the same commit give the same bytes.
+    """
+    data = numbers(tables)
+    data.insert(0, "artefact", artefact)
+    data.insert(1, "benchmark", benchmark)
+    on = f"benchmark {benchmark}" if benchmark else "synthetic"
+    style.imprint(figure, f"{artefact}, {on}")
+    version = f"metabo {__version__}, commit {commit()}"
+    keywords = f"{on}, {version}"
+    pdf = {"Title": f"{artefact}: {title}", "Subject": caption, "Keywords": keywords, "CreationDate": None}
+    png = {"Title": f"{artefact}: {title}", "Description": caption, "Benchmark": benchmark, "Source": version}
+    for name, metadata in (("figure.pdf", pdf), ("figure.png", png)):
+        with files.atomic_path(Path(out) / name) as scratch, style.theme():
+            figure.savefig(scratch, metadata=metadata, bbox_inches="tight", pad_inches=0.08)
+    files.write_text(Path(out) / "data.csv", data.to_csv(index=False))
+
+
+def show(out: str, title: str, caption: str, benchmark: str = "") -> None:
+    """Display the saved PNG and its caption, with the benchmark, in the notebook."""
+    from IPython.display import Image, Markdown, display
+
+    on = f" Benchmark: {benchmark}." if benchmark else ""
+    display(Image(filename=str(Path(out) / "figure.png")), Markdown(f"**{title}.** {caption}{on}"))
+
+
+def show_settings(paths: list[str]) -> None:
+    """Display in the notebook how each method was trained and run (`sidecars.settings_used`), nothing cut off."""
+    from IPython.display import Markdown, display
+
+    with pd.option_context("display.max_colwidth", None, "display.max_columns", None, "display.max_rows", None):
+        display(Markdown(f"**Settings used.** {sidecars.LEGEND}"), sidecars.settings_used(paths))

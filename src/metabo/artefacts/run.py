@@ -1,0 +1,106 @@
+"""Run a notebook template with parameters: refuse unknown ones, keep a failed run, publish a good one."""
+
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import papermill
+from papermill.exceptions import PapermillException, PapermillExecutionError
+
+from metabo.errors import ConfigError, MetaboError, nearest
+from metabo.records.files import write_text
+
+FIGURE_FILES = ("figure.pdf", "figure.png", "data.csv")
+"""What every notebook writes into its parameter `out`."""
+
+_CLEAR = ("MetaboError", "DataError", "ConfigError", "NumericsError")
+"""Errors that say themselves what to do: no traceback."""
+
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+EPOCH = "1704067200"  # 2024-01-01: a fixed clock in PDF metadata, so equal figures are equal files
+
+
+def run(template: Path, scratch: Path, out: Path, parameters: dict[str, Any]) -> list[str]:
+    """Execute `template` into `scratch`, then publish the executed copy as `out`; return the figure files.
+
+    The kernel is this process's Python, its working folder the present one. Raises ConfigError for a parameter that the
+    template's `parameters` cell does not have, MetaboError for a failing cell (the executed notebook with its traceback
+    stays at `scratch`) and for a figure file that the notebook did not write.
+    """
+    check_parameters(template, parameters)
+    files = [out.parent / name for name in FIGURE_FILES]
+    out.parent.mkdir(parents=True, exist_ok=True)
+    scratch.parent.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        file.unlink(missing_ok=True)
+    with _kernel_environment():
+        try:
+            papermill.execute_notebook(
+                template, scratch, parameters=parameters, kernel_name="python3", cwd=os.getcwd(), progress_bar=False
+            )
+        except PapermillExecutionError as error:
+            if error.ename in _CLEAR:
+                raise MetaboError(f"{template}: {error.evalue}\nThe executed notebook is kept: {scratch}") from error
+            raise MetaboError(
+                f"{template}: cell {error.exec_count} failed with {error.ename}: {error.evalue}\n"
+                f"The executed notebook with its traceback is kept: {scratch}\n"
+                + _COLOURS.sub("", "\n".join(error.traceback))
+            ) from error
+        except PapermillException as error:
+            raise MetaboError(f"{template}: papermill could not run it: {error}") from error
+    missing = [str(file) for file in files if not file.is_file()]
+    if missing:
+        raise MetaboError(f"{template}: did not write {', '.join(missing)}; see the executed copy {scratch}")
+    write_text(out, scratch.read_text())
+    return [str(file) for file in files]
+
+
+def check_parameters(template: Path, parameters: dict[str, Any]) -> None:
+    """Raise ConfigError unless the `parameters` cell of the template has every given parameter.
+
+    papermill itself only warns, and the notebook would run with its default.
+    """
+    try:
+        tagged = any("parameters" in c.metadata.get("tags", []) for c in nbformat.read(template, as_version=4).cells)
+    except (OSError, nbformat.reader.NotJSONError) as error:
+        raise ConfigError(f"{template}: not a readable notebook ({error})") from error
+    if not tagged:
+        raise ConfigError(f"{template}: has no cell tagged 'parameters'; add one with the defaults")
+    known = papermill.inspect_notebook(template)
+    faults = [f"'{name}'.{nearest(name, known)}" for name in sorted(set(parameters) - set(known))]
+    if faults:
+        raise ConfigError(f"{template}: unknown parameter {'; '.join(faults)} Known: {', '.join(sorted(known))}")
+
+
+@contextmanager
+def _kernel_environment() -> Iterator[None]:
+    """Set the environment that the kernel inherits, and restore it.
+
+    The kernel must be this environment's (never a user's kernel of the same name), find this checkout's package, ignore
+    the user's IPython profile, and write no clock time into figures.
+    """
+    source = str(Path(__file__).parents[2])
+    with tempfile.TemporaryDirectory(prefix="metabo-notebook-") as folder:
+        changes = {
+            "JUPYTER_PREFER_ENV_PATH": "1",
+            "IPYTHONDIR": folder,
+            "JUPYTER_RUNTIME_DIR": folder,
+            "SOURCE_DATE_EPOCH": EPOCH,
+            "PYTHONPATH": os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH", "")])),
+        }
+        before = {name: os.environ.get(name) for name in changes}
+        os.environ.update(changes)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value

@@ -1,0 +1,110 @@
+"""How well a prior fits: Test NLL, training NLL and EKL of every pre-trained GP (hyperbo §7.4.2, Table 6, Figure 10).
+
+All three are negative log likelihoods or divergences in nats, of outputs on the benchmark's maximised scale.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+
+from metabo.bo.priors import SpacePrior
+from metabo.compute import progress
+from metabo.compute.memory import check_memory
+from metabo.errors import ConfigError, NumericsError
+from metabo.gp.model import GP
+from metabo.gp.objectives import degenerate_ekl
+from metabo.tasks.benchmark import Benchmark, MatchedBlock, restrict
+from metabo.tasks.rows import sample_moments
+from metabo.tasks.training_set import TrainingSet, training_sets_of
+
+MISSING_SHARE = 0.05
+"""More non-finite values than this share make the evaluation fail instead of leaving them out."""
+
+
+@jax.jit
+def _task_nll(gp: GP, x: jax.Array, y: jax.Array, mask: jax.Array) -> jax.Array:
+    """NLL (Eq. 14) of each padded task, one after another: a task's matrix is the largest thing in memory."""
+    return jax.lax.map(lambda task: -gp.log_prob(*task), (x, y, mask))
+
+
+@jax.jit
+def _model_moments(gp: GP, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+    phi = gp.features(x)
+    return gp.mean(phi), gp.covariance(phi, jnp.ones(len(x), dtype=bool))
+
+
+def comparable(blocks: tuple[MatchedBlock, ...], task: str) -> tuple[MatchedBlock, ...]:
+    """Return the matched blocks that say something about `task`: it is in them, and their tasks do not all agree."""
+    return tuple(block for block in blocks if task in block.tasks and np.ptp(block.y, axis=1).any())
+
+
+def ekl(gp: GP, blocks: tuple[MatchedBlock, ...]) -> float:
+    """Mean of the degenerate EKL (Eq. 8 with Eq. 6) over the matched blocks where it is a number; NaN if none is."""
+    values = []
+    for block in blocks:
+        mean, covariance = _model_moments(gp, jnp.asarray(block.x))
+        values.append(degenerate_ekl(np.asarray(mean), np.asarray(covariance), *sample_moments(block.y)))
+    numbers = [value for value in values if not np.isnan(value)]
+    return float(np.mean(numbers)) if numbers else float("nan")
+
+
+def _rows(benchmark: Benchmark, prior: SpacePrior, training: TrainingSet) -> Iterator[dict[str, Any]]:
+    past, tests = (jax.tree.map(jnp.asarray, rows) for rows in (training.rows, training.test_rows))
+    points = max(past.x.shape[1], tests.x.shape[1])
+    where = f"benchmark '{benchmark.name}', space '{prior.space}': the likelihood of a task of {points} points"
+    check_memory(3 * points**2 * 8, where, "load fewer points (config key 'benchmarks')")
+    for f, fold in progress.loop(enumerate(prior.folds), "folds"):
+        for seed in progress.loop(range(prior.seeds), "seeds"):
+            gp = prior.of(f, seed)
+            used = training.members[f, seed][training.present[f, seed]]
+            train_nll = float(np.mean(_task_nll(gp, *(a[used] for a in past))))
+            tested = training.tested[f][training.tested_present[f]]
+            for task, loss in zip(fold.test, np.asarray(_task_nll(gp, *(a[tested] for a in tests))), strict=True):
+                blocks = comparable(restrict(benchmark.matched, (*training.trained[f][seed], task)), task)
+                values = {"test_nll": float(loss), "train_nll": train_nll}
+                if blocks:
+                    values["ekl"] = ekl(gp, blocks)
+                for metric, value in values.items():
+                    yield {
+                        "space": fold.space, "fold": fold.name, "task": task, "prior_seed": seed,
+                        "metric": metric, "value": value,
+                    }  # fmt: skip
+
+
+def evaluate(
+    benchmark: Benchmark, spec: dict[str, Any], priors: list[SpacePrior]
+) -> tuple[pd.DataFrame, dict[str, int]]:
+    """Return the table of `test_nll`, `train_nll` and `ekl` per test task and pre-training seed, and what it lacks.
+
+    `spec`: what the priors were trained from. `test_nll`: NLL of all rows of the test task. `train_nll`: mean NLL of
+    the training tasks, all rows that the prior was trained on (Eq. 13). `ekl`: Eq. 8 with Eq. 6 on the blocks matched
+    between training tasks and the test task.
+    The counts are "not_finite", values left out, and "without_ekl", pairs of test task and seed that have no EKL since
+    no matched block compares the task with others. Raises NumericsError when more than 5 % are not finite, and
+    ConfigError when a task does not fit in memory, or for priors of mapped outputs: their losses are on another scale.
+    """
+    if (outputs := spec.get("pretrain", {}).get("outputs", "raw")) != "raw":
+        raise ConfigError(
+            f"method '{spec['method']}' is trained on outputs '{outputs}', for online tuning; its losses on the "
+            "benchmark's outputs mean nothing: evaluate a method trained on raw ones"
+        )
+    sets = training_sets_of(benchmark, spec)
+    pairs = zip(priors, sets, strict=True)
+    table = pd.DataFrame([row for prior, training in pairs for row in _rows(benchmark, prior, training)])
+    table.insert(0, "benchmark", benchmark.name)
+    table.insert(1, "split", spec["split"])
+    table.insert(5, "method", spec["method"])
+    bad = table[~np.isfinite(table["value"])]
+    if len(bad) > MISSING_SHARE * len(table):
+        first = bad.iloc[0].to_dict()
+        raise NumericsError(
+            f"{len(bad)} of {len(table)} values are not finite, the first: {first}. The same training gives the same "
+            f"prior: change its learning rate or steps (config key 'methods.{spec['method']}.pretrain') or 'seed'"
+        )
+    with_ekl = int((table["metric"] == "ekl").sum())
+    counts = {"not_finite": len(bad), "without_ekl": int((table["metric"] == "test_nll").sum()) - with_ekl}
+    return table.drop(bad.index).reset_index(drop=True), counts

@@ -1,0 +1,69 @@
+"""Give a job its own cores and device before JAX is imported.
+
+XLA starts one spinning thread per visible core, so two JAX jobs that share cores slow each other down twenty-fold.
+Each job therefore pins itself to as many cores as it has threads, and no two jobs of one user take the same core.
+"""
+
+import fcntl
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from metabo.compute.compiler import CPU_FLAGS
+from metabo.errors import MetaboError
+
+
+def own_cores(threads: int, gpu: int, locks: Path | None = None) -> dict[str, Any]:
+    """Pin this process to `threads` free cores and choose the device; call it before JAX is imported.
+
+    `gpu`: 1 lets JAX use an accelerator, 0 keeps it on the CPU. `locks`: folder of the core locks (default: one per
+    user and machine, because cores belong to the machine and not to a checkout).
+    Returns {"threads", "cores" (empty if the platform cannot pin), "exclusive" (how many nobody else has), "gpu",
+    "xla_flags"}.
+    When more jobs run than there are cores, the rest share. Raises MetaboError if JAX is already imported.
+    """
+    if "jax" in sys.modules:
+        raise MetaboError("runtime.own_cores: JAX is already imported, its threads are set; call own_cores first")
+    if not gpu:
+        os.environ["JAX_PLATFORMS"] = "cpu"
+        # The user's own come last and win.
+        os.environ["XLA_FLAGS"] = " ".join(filter(None, [CPU_FLAGS, os.environ.get("XLA_FLAGS")]))
+    os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(".cache/jax").resolve()))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
+    granted: dict[str, Any] = {"threads": threads, "cores": [], "exclusive": 0, "gpu": gpu}
+    granted["xla_flags"] = os.environ.get("XLA_FLAGS", "")
+    if not hasattr(os, "sched_setaffinity"):
+        return granted
+    cores = sorted(os.sched_getaffinity(0))
+    exclusive = _take(cores, threads, locks or Path(tempfile.gettempdir()) / f"metabo-cores-{os.getuid()}")
+    shared = [core for core in cores if core not in exclusive]
+    turn = os.getpid() % max(len(shared), 1)  # spread the jobs that found no free core
+    mine = sorted([*exclusive, *(shared[turn:] + shared[:turn])[: threads - len(exclusive)]])
+    os.sched_setaffinity(0, mine)
+    return granted | {"cores": mine, "exclusive": len(exclusive)}
+
+
+def _take(cores: list[int], number: int, locks: Path) -> list[int]:
+    """Lock up to `number` of the cores. The files stay open: the kernel frees them when the process ends."""
+    taken: list[int] = []
+    try:
+        locks.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return taken
+    for core in cores:
+        if len(taken) == number:
+            break
+        try:
+            handle = os.open(locks / f"{core}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError:
+            return taken
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(handle)
+            continue
+        taken.append(core)
+    return taken

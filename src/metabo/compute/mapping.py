@@ -1,0 +1,64 @@
+"""Work on many entries one after another, in one compiled program that is called for a stretch of them at a time.
+
+Between two stretches the job can say how far it is.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Int, PyTree
+
+from metabo.compute import progress
+
+SECONDS = 5.0
+"""How long a stretch should take: long beside a call of the program, short for who waits."""
+
+
+def one_by_one(run: Callable[..., PyTree], entries: PyTree, shared: tuple[Any, ...], what: str) -> PyTree:
+    """Return `run(entry, *shared)` for every entry of the leading axis of `entries`, stacked, and report the progress.
+
+    One program serves all stretches, and all calls with the same function, sizes and `shared` values that are no
+    arrays. `what` names the entries in the plural. Inside a compiled program this is `jax.lax.map`.
+    """
+    count = len(jax.tree.leaves(entries)[0])
+    traced = any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((entries, shared)))
+    if traced or not count:
+        return jax.lax.map(lambda entry: run(entry, *shared), entries)
+    first_entry = jax.tree.map(lambda leaf: leaf[0], entries)
+    shape = eqx.filter_eval_shape(_one, run, first_entry, shared)
+    done = jax.tree.map(lambda leaf: jnp.zeros((count, *leaf.shape), leaf.dtype), shape)
+    first, length = 0, 1
+    with progress.counted(what, count) as advance:
+        while first < count:
+            started, last = time.monotonic(), min(first + length, count)
+            done = _stretch(run, entries, shared, done, jnp.asarray(first), jnp.asarray(last))
+            jax.block_until_ready(done)
+            advance(last)
+            pace = (time.monotonic() - started) / (last - first)
+            first, length = last, max(1, int(SECONDS / max(pace, 1e-6)))
+    return done
+
+
+@eqx.filter_jit
+def _one(run: Callable[..., PyTree], entry: PyTree, shared: tuple[Any, ...]) -> PyTree:
+    return run(entry, *shared)
+
+
+@eqx.filter_jit
+def _stretch(
+    run: Callable[..., PyTree],
+    entries: PyTree,
+    shared: tuple[Any, ...],
+    done: PyTree,
+    first: Int[Array, ""],
+    last: Int[Array, ""],
+) -> PyTree:
+    def step(number, done):
+        result = _one(run, jax.tree.map(lambda leaf: leaf[number], entries), shared)
+        return jax.tree.map(lambda into, value: into.at[number].set(value), done, result)
+
+    return jax.lax.fori_loop(first, last, step, done)

@@ -1,0 +1,116 @@
+"""One parameter as a user describes it: what its cells mean, which values it takes, and where they lie in [0, 1]."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from metabo.errors import nearest
+from metabo.tasks.spaces import Parameter
+
+ABSENT = ("", "nan", "na", "n/a", "null", "none")
+"""How tables write that a cell has no value (in lower case)."""
+SWITCHES = ("yes", "no", "on", "off")
+"""Words that YAML takes for True and False unless they are in quotes."""
+
+Value = float | int | str | bool | None
+
+
+@dataclass(frozen=True)
+class Field:
+    """One parameter. `kind`: float, int, ordinal or categorical; `parent`, `needs`: used only where that parameter has
+    one of these values (None: always)."""
+
+    name: str
+    kind: str
+    low: float = 0.0
+    high: float = 0.0
+    log: bool = False
+    choices: tuple = ()
+    parent: str | None = None
+    needs: tuple = ()
+
+    @property
+    def options(self) -> float:
+        """Number of values, infinite for a float."""
+        if self.kind == "float":
+            return math.inf
+        return len(self.choices) if self.choices else self.high - self.low + 1
+
+    @property
+    def allowed(self) -> str:
+        """Say which values it takes."""
+        if self.choices:
+            return f"one of {', '.join(map(str, self.choices))}"
+        number = "a whole number" if self.kind == "int" else "a number"
+        return f"{number} from {self.low:g} to {self.high:g}"
+
+    def read(self, cell: Any) -> Value:
+        """Return the value of a cell (text) or of a Python object. Raises ValueError that says what is allowed."""
+        if self.choices:
+            found = [choice for choice in self.choices if _same(choice, cell)]
+            if not found:
+                hint = nearest(str(cell), map(str, self.choices))
+                if str(cell).strip().lower() in SWITCHES and any(isinstance(one, bool) for one in self.choices):
+                    hint = " YAML reads yes/no/on/off as True and False: put yes/no/on/off in quotes in space.yaml"
+                raise ValueError(f"is not {self.allowed}.{hint}")
+            return found[0]
+        try:
+            number = math.nan if isinstance(cell, bool) else float(cell)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not math.isfinite(number):
+            raise ValueError(f"is not {self.allowed}")
+        slack = 1e-9 * max(abs(self.low), abs(self.high))  # a bound may have been printed with fewer digits
+        if not self.low - slack <= number <= self.high + slack:
+            raise ValueError(f"is outside [{self.low:g}, {self.high:g}]")
+        if self.kind == "int":
+            if number != round(number):
+                raise ValueError(f"is not {self.allowed}")
+            return round(number)
+        return min(max(number, self.low), self.high)
+
+    def parameter(self) -> Parameter:
+        """Return how the model sees it. A whole number with two values is ordinal: to MPHD it is a discrete input."""
+        if self.kind == "int" and self.options == 2:
+            return Parameter(self.name, "ordinal", levels=(int(self.low), int(self.high)))
+        if self.choices:
+            return Parameter(self.name, self.kind, levels=self.choices)
+        return Parameter(self.name, "log" if self.log else "linear", low=self.low, high=self.high)
+
+    def at(self, u: float) -> Value:
+        """Return the value at `u` in [0, 1]: equal shares for choices and whole numbers."""
+        if self.choices:
+            return self.choices[min(int(u * len(self.choices)), len(self.choices) - 1)]
+        low, high = self._edges()
+        value = low * (high / low) ** u if self.log else low + (high - low) * u
+        value = min(max(value, self.low), self.high)
+        return round(value) if self.kind == "int" else value
+
+    def unit(self, value: Value) -> float:
+        """Return a `u` with `at(u) == value` (up to rounding); the middle for an unused parameter."""
+        if value is None:
+            return 0.5
+        if self.choices:
+            return (self.choices.index(value) + 0.5) / len(self.choices)
+        low, high = self._edges()
+        return math.log(value / low) / math.log(high / low) if self.log else (value - low) / (high - low)
+
+    def values(self) -> tuple:
+        """Return all values of a parameter that is no float."""
+        return self.choices or tuple(range(int(self.low), int(self.high) + 1))
+
+    def _edges(self) -> tuple[float, float]:
+        half = 0.5 if self.kind == "int" else 0.0
+        return self.low - half, self.high + half
+
+
+def _same(choice: Any, cell: Any) -> bool:
+    """Tell whether a cell means a choice: numbers by value ("16.0" is 16), booleans in any case, text as it is."""
+    if isinstance(choice, bool) or isinstance(cell, bool):
+        return str(cell).strip().lower() == str(choice).lower()
+    if isinstance(choice, int | float):
+        try:
+            return float(cell) == float(choice)
+        except (TypeError, ValueError):
+            return False
+    return str(cell).strip() == choice

@@ -1,0 +1,76 @@
+"""Candidates for hyperparameter elimination that are pre-trained priors (not in the paper; hegpucb_x04).
+
+The candidates of pre-training seed s are the priors of the method registered under `fits`, of the same fold, of all
+seeds but s: as many sets of candidates as seeds, none of which has seen the test task.
+"""
+
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Array, Key
+
+from metabo.bo.priors import SpacePrior
+from metabo.errors import ConfigError, DataError
+from metabo.gp.model import GP, build
+from metabo.tasks.training_set import TrainingSet
+
+
+def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> GP:
+    """Return untrained candidates: a GP with a leading axis of `model["candidates"]` - 1 on every leaf.
+
+    Raises ConfigError for fewer than two priors.
+    """
+    if model["candidates"] < 2:
+        raise ConfigError(
+            f"elimination among {model['candidates']} priors: every set leaves one out, so it needs at least two; "
+            "raise config key 'elimination.seeds'"
+        )
+    return jax.vmap(lambda own: build(model, dim, own))(jax.random.split(key, model["candidates"] - 1))
+
+
+def pretrain_across(
+    spec: dict[str, Any],
+    sets: list[TrainingSet],
+    keys: list[Key[Array, "folds seeds"]],
+    fits: list[SpacePrior] | None,
+    accelerator: bool,
+) -> list[tuple[GP, None]]:
+    """Return the candidates of every (fold, seed) of every space, fold-major.
+
+    Raises DataError if the fits are not of as many seeds as the model has candidates, ConfigError for fewer than two.
+    """
+    seeds = spec["model"]["candidates"]
+    if seeds < 2:
+        start(spec["model"], 1, 1, jax.random.key(0))
+    found = []
+    for training, fit in zip(sets, fits or [], strict=True):
+        if fit.seeds != seeds or spec["seeds"] != seeds:
+            raise DataError(
+                f"space '{training.space}': priors of {fit.seeds} seeds for {seeds} candidates and {spec['seeds']} "
+                f"sets; make those of '{spec['fits']}' again with as many seeds"
+            )
+        index = np.array([[fit.pair(f, s) for s in members(seeds, own)] for f, own in pairs(training, seeds)])
+        found.append((jax.tree.map(lambda leaf, index=index: leaf[index], fit.params), None))
+    return found
+
+
+def remarks(sets: list[TrainingSet], fits: list[SpacePrior]) -> list[str]:
+    """Tell, for the sidecar, which candidates come from a training that stopped; none of them is left out."""
+    return [
+        f"space '{fit.space}', fold '{fit.folds[pair // fit.seeds].name}': the candidate of seed {pair % fit.seeds} is "
+        f"from a training that stopped at step {step}, which was not finite"
+        for fit in fits
+        for pair, step in enumerate(np.asarray(fit.stopped).tolist())
+        if step >= 0
+    ]
+
+
+def pairs(training: TrainingSet, seeds: int) -> list[tuple[int, int]]:
+    """List the (fold, seed) pairs of a training set, fold-major."""
+    return [(f, s) for f in range(len(training.folds)) for s in range(seeds)]
+
+
+def members(seeds: int, left_out: int) -> list[int]:
+    """Return the seeds of the priors in the set that leaves one out, in order."""
+    return [s for s in range(seeds) if s != left_out]

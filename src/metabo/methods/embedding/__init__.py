@@ -1,0 +1,1 @@
+"""Networks with an embedding of each task, trained at every iteration: MIMO and RFGP."""

@@ -1,0 +1,73 @@
+"""Online tuning with a network that is trained on all tasks at every iteration: MIMO and RFGP (hyperbo §7.5, D.1).
+
+As offline (`metabo.methods.embedding.policy`), with the test task's outputs mapped anew before each training.
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Key, PyTree
+
+from metabo.bo.acquisition import make
+from metabo.bo.ask_tell import Data, Tuner
+from metabo.bo.priors import SpacePrior
+from metabo.errors import ConfigError
+from metabo.methods.embedding.networks import Network, Posterior, no_moments, pooled, schedule_of, with_own
+from metabo.methods.embedding.policy import Training, retrain
+from metabo.tasks.rows import Rows
+from metabo.tasks.training_set import TrainingSet
+
+
+class Run(NamedTuple):
+    """What one run carries: the network, Adam's moments, and what predictions need of the past rows."""
+
+    network: Network
+    moments: PyTree
+    prepared: PyTree
+
+
+class Surrogate(eqx.Module):
+    """A network as `Tuner` reads a GP: its predictions hold what noise there is."""
+
+    run: Run
+    noise: float = 0.0
+
+    def posterior(self, x: Float[Array, "b d"], y: Float[Array, " b"], mask: Bool[Array, " b"]) -> Posterior:
+        """Return the prediction for the test task, whose observations are given."""
+        return self.run.network.posterior(self.run.prepared, x, y, mask)
+
+
+def online(
+    trained_from: dict[str, Any],
+    prior: SpacePrior,
+    training: TrainingSet,
+    settings: dict[str, Any],
+    acquisition: str,
+    budget: int,
+) -> Tuner:
+    """Return the method for all folds and seeds of a prior. `trained_from`: the specification of its pre-training.
+
+    Raises ConfigError if the prior was not trained on mapped outputs.
+    """
+    method, outputs = trained_from["method"], trained_from["pretrain"].get("outputs", "raw")
+    if outputs != "mapped":
+        raise ConfigError(
+            f"method '{method}': online tuning needs a prior trained with outputs 'mapped'; got '{outputs}'"
+        )
+    schedule = schedule_of(settings)
+    prepare = jax.jit(lambda network, past: network.prepare(past))
+
+    def priors(fold: int, prior_seed: int) -> tuple[Run, Rows]:
+        network, past = prior.of(fold, prior_seed), training.past(fold, prior_seed)
+        return Run(network, no_moments(network), prepare(network, past)), past
+
+    def refit(run: Run, past: Rows, data: Data, key: Key[Array, ""]) -> tuple[Run, Bool[Array, ""]]:
+        pool = with_own(pooled(past, budget), *data)
+        state = Training(run.network, run.moments, pool, key, jnp.asarray(True))
+        state = retrain(state, schedule, settings["warm_start"], jnp.asarray(True))
+        return Run(state.network, state.moments, run.prepared), state.ok
+
+    search = {key: settings[key] for key in ("starts", "polish", "polish_steps")}
+    return Tuner(Surrogate, refit, priors, make(acquisition, {}), prior.dim, budget, **search)

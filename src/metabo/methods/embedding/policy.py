@@ -1,0 +1,116 @@
+"""BO with a network that is trained on all tasks again after every observation: the policy of MIMO and RFGP."""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree
+
+from metabo.bo.acquisition import Acquisition, make
+from metabo.bo.policy import Candidates, Info, argmax, tie_breakers
+from metabo.errors import ConfigError
+from metabo.methods.embedding.networks import (
+    Network,
+    Pool,
+    Schedule,
+    batches,
+    no_moments,
+    own,
+    pooled,
+    schedule_of,
+    tell,
+    train,
+)
+from metabo.tasks.rows import Rows
+
+
+class Training(NamedTuple):
+    """A network under training: Adam's moments, all rows, the key of the next training, and whether the last one was
+    finite."""
+
+    network: Network
+    moments: PyTree
+    pool: Pool
+    key: Key[Array, ""]
+    ok: Bool[Array, ""]
+
+
+class RetrainedState(NamedTuple):
+    """The candidates, the network under training, and what predictions need of the past rows."""
+
+    candidates: Candidates
+    priority: Float[Array, " c"]
+    training: Training
+    prepared: PyTree
+
+
+def begin(network: Network, past: Rows, budget: int, key: Key[Array, ""]) -> Training:
+    """Return the pre-trained network before any observation."""
+    return Training(network, no_moments(network), pooled(past, budget), key, jnp.asarray(True))
+
+
+def retrain(training: Training, schedule: Schedule, warm_start: bool, wanted: Bool[Array, ""]) -> Training:
+    """Train on all rows, if `wanted`: from the last parameters and moments of Adam (`warm_start`) or from new ones."""
+    now, later, fresh = jax.random.split(training.key, 3)
+    network, moments = training.network, training.moments
+    if not warm_start:
+        network = jax.tree.map(lambda a, b: jnp.where(wanted, a, b), network.fresh(fresh), network)
+        moments = no_moments(network)
+    count = jnp.where(wanted, batches(schedule, training.pool.counts.sum()), 0)
+    trained = train(network, moments, training.pool, now, count, schedule)
+    return training._replace(network=trained.network, moments=trained.moments, key=later, ok=trained.stopped < 0)
+
+
+class Retrained(eqx.Module):
+    """BO with a network that is trained again after every observation but the last.
+
+    `past`: rows of the training tasks. A non-finite step ends a training; `Info.ok` says so until the next one.
+    """
+
+    network: Network
+    past: Rows
+    acquisition: Acquisition = eqx.field(static=True)
+    schedule: Schedule = eqx.field(static=True)
+    warm_start: bool = eqx.field(static=True)
+    budget: int = eqx.field(static=True)
+
+    def init(self, candidates: Candidates, key: Key[Array, ""]) -> RetrainedState:
+        """Start from the pre-trained network, with the embedding of the test task untrained."""
+        ties, fit = jax.random.split(key)
+        training = begin(self.network, self.past, self.budget, fit)
+        priority = tie_breakers(ties, candidates.x.shape[0])
+        return RetrainedState(candidates, priority, training, self.network.prepare(self.past))
+
+    def select(self, state: RetrainedState, key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
+        """Maximise the acquisition of the network's prediction over the pool."""
+        network, pool = state.training.network, state.training.pool
+        x, y, seen = own(pool, self.budget)
+        posterior = network.posterior(state.prepared, x, y, seen)
+        mean, variance = posterior.predict(state.candidates.x)
+        std = jnp.sqrt(variance)
+        best = jnp.max(jnp.where(seen, y, -jnp.inf))
+        scores = self.acquisition(mean, std, best, pool.counts[-1] == 0)
+        index = argmax(scores, state.candidates.mask, state.priority)
+        return index, Info(mean[index], std[index], state.training.ok & posterior.ok)
+
+    def observe(self, state: RetrainedState, index: Int[Array, ""], y: Float[Array, ""]) -> RetrainedState:
+        """Append the observation and train again, unless nobody will ask for another prediction."""
+        pool = tell(state.training.pool, state.candidates.x[index], y)
+        wanted = pool.counts[-1] < self.budget
+        training = retrain(state.training._replace(pool=pool), self.schedule, self.warm_start, wanted)
+        return state._replace(training=training)
+
+
+def policy(
+    params: Network, settings: dict[str, Any], acquisition: str, budget: int, past: Rows | None = None
+) -> Retrained:
+    """Return the policy of a pre-trained network. `settings`: those of `Schedule`, and `warm_start`.
+
+    Raises ConfigError without the rows of the training tasks.
+    """
+    if past is None:
+        raise ConfigError(
+            "networks are trained on past tasks at every iteration; say `uses_past: true` in methods.yaml"
+        )
+    return Retrained(params, past, make(acquisition, settings), schedule_of(settings), settings["warm_start"], budget)

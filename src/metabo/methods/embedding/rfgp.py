@@ -1,0 +1,154 @@
+"""RFGP: a GP approximated by random Fourier features, trained on all tasks (Liu et al. 2020; hyperbo §7.2).
+
+f(x, t) = φ(x, e_t)ᵀ β with φ(z) = sqrt(2/K) cos(Wᵀ z + b), W normal, b uniform, both fixed: a GP with the squared
+exponential kernel of lengthscale 1 and variance 1 on x and the embedding e_t of the task. As in the implementation of
+Liu et al., weights β are learned by gradient steps and the variance is that of the Laplace approximation, with its
+default `ridge` 1, which is the noise variance.
+
+The precision ridge I + Σ φ φᵀ over all rows is exact at every iteration though the embeddings move: a task's embedding
+only shifts the phase, cos(A + c) = cos A cos c - sin A sin c, so that sums of products of cos A and sin A suffice.
+They are made once.
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.scipy.linalg import solve_triangular
+from jaxtyping import Array, Bool, Float, Key
+
+from metabo.gp.fit import Log
+from metabo.gp.linalg import cholesky
+from metabo.methods.embedding.networks import Batch, Network, Outputs, new_embedding, pretrain_networks, schedule_of
+from metabo.tasks.rows import Rows
+from metabo.tasks.training_set import TrainingSet
+
+
+class Learned(NamedTuple):
+    """Embedding of the training tasks and, last, the test task; output weights."""
+
+    embedding: Float[Array, "t e"]
+    weights: Float[Array, " k"]
+
+
+class Products(NamedTuple):
+    """Per task, sums over its rows of cos A cos Aᵀ, cos A sin Aᵀ and sin A sin Aᵀ, with A the phases of x alone."""
+
+    cc: Float[Array, "tasks k k"]
+    cs: Float[Array, "tasks k k"]
+    ss: Float[Array, "tasks k k"]
+
+
+class RandomFeatures(eqx.Module):
+    """Bayesian linear regression on random Fourier features of input and task embedding.
+
+    `frequencies` (d, k) act on x, `shifts` (e, k) on the embedding, `phases` (k,) are added. `ridge` is the noise
+    variance of standardised outputs; the prior variance of a weight is 1.
+    """
+
+    outputs: Outputs
+    learned: Learned
+    frequencies: Float[Array, "d k"]
+    shifts: Float[Array, "e k"]
+    phases: Float[Array, " k"]
+    ridge: Float[Array, ""]
+
+    draws = 1
+
+    def features(self, x: Float[Array, "n d"], embedding: Float[Array, "n e"]) -> Float[Array, "n k"]:
+        """Return φ(x, e), whose inner products approximate the squared exponential kernel."""
+        phase = x @ self.frequencies + embedding @ self.shifts + self.phases
+        return jnp.sqrt(2.0 / len(self.phases)) * jnp.cos(phase)
+
+    def loss(self, batch: Batch) -> Float[Array, ""]:
+        """Half the mean squared error plus ridge/(2 rows) |β|²: over all rows with the same weight, its minimiser in β
+        is the posterior mean."""
+        x, y, task = (part[:, 0] for part in batch[:3])
+        predicted = self.features(x, self.learned.embedding[task]) @ self.learned.weights
+        penalty = self.ridge / batch.rows * jnp.sum(self.learned.weights**2)
+        return 0.5 * (jnp.mean((self.outputs.standard(y) - predicted) ** 2) + penalty)
+
+    def fresh(self, key: Key[Array, ""]) -> "RandomFeatures":
+        """Return the network with new embeddings and weights 0 (the prior mean); the random features stay."""
+        tasks, size = self.learned.embedding.shape
+        untrained = Learned(new_embedding(tasks - 1, size, key), jnp.zeros_like(self.learned.weights))
+        return eqx.tree_at(lambda network: network.learned, self, untrained)
+
+    def prepare(self, past: Rows) -> Products:
+        """Sum the products of the training tasks' features, one task after another."""
+
+        def of_task(rows: Rows) -> Products:
+            phase = rows.x @ self.frequencies + self.phases
+            cos, sin = (jnp.where(rows.mask[:, None], part, 0.0) for part in (jnp.cos(phase), jnp.sin(phase)))
+            return Products(cos.T @ cos, cos.T @ sin, sin.T @ sin)
+
+        return jax.lax.map(of_task, past)
+
+    def precision(self, products: Products, x: Float[Array, "b d"], mask: Bool[Array, " b"]) -> Float[Array, "k k"]:
+        """Return ridge I + Σ φ φᵀ over the rows of all training tasks and the observations of the test task."""
+        shift = self.learned.embedding[:-1] @ self.shifts
+
+        def add(total: Float[Array, "k k"], task: tuple) -> tuple[Float[Array, "k k"], None]:
+            cos, sin, (cc, cs, ss) = task
+            one = cos[:, None] * (cc * cos - cs * sin) + sin[:, None] * (ss * sin - cs.T * cos)
+            return total + one, None
+
+        size = len(self.phases)
+        # Task by task: as one contraction over tasks this is forty times slower on a CPU.
+        past, _ = jax.lax.scan(add, jnp.zeros((size, size)), (jnp.cos(shift), jnp.sin(shift), products))
+        phi = jnp.where(mask[:, None], self.of_test_task(x), 0.0)
+        return self.ridge * jnp.eye(size) + 2.0 / size * past + phi.T @ phi
+
+    def of_test_task(self, x: Float[Array, "n d"]) -> Float[Array, "n k"]:
+        """Return φ of n inputs of the test task."""
+        embedding = self.learned.embedding[-1]
+        return self.features(x, jnp.broadcast_to(embedding, (len(x), len(embedding))))
+
+    def posterior(
+        self, prepared: Products, x: Float[Array, "b d"], y: Float[Array, " b"], mask: Bool[Array, " b"]
+    ) -> "Posterior":
+        """Return the prediction for the test task: learned mean, variance from the precision of all rows."""
+        factor, ok = cholesky(self.precision(prepared, x, mask))
+        return Posterior(self, factor, ok)
+
+
+class Posterior(NamedTuple):
+    """What the random features predict for the test task: `factor` is the lower Cholesky factor of the precision."""
+
+    network: RandomFeatures
+    factor: Float[Array, "k k"]
+    ok: Bool[Array, ""]
+
+    def predict(self, x: Float[Array, "n d"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+        """Return mean and variance of f (without noise, as Liu et al.) at n inputs."""
+        phi = self.network.of_test_task(x)
+        whitened = solve_triangular(self.factor, phi.T, lower=True)
+        variance = self.network.ridge * jnp.sum(whitened**2, axis=0)
+        return self.network.outputs.moments(phi @ self.network.learned.weights, variance)
+
+
+def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> RandomFeatures:
+    """Return the untrained network. `model`: `random_features` (k), `embedding` (size), `ridge`."""
+    count, size = model["random_features"], model["embedding"]
+    frequencies, shifts, phases, learned = jax.random.split(key, 4)
+    empty = Learned(jnp.zeros((tasks + 1, size)), jnp.zeros(count))
+    return RandomFeatures(
+        outputs=Outputs(jnp.zeros(()), jnp.ones(())),
+        learned=empty,
+        frequencies=jax.random.normal(frequencies, (dim, count), jnp.float64),
+        shifts=jax.random.normal(shifts, (size, count), jnp.float64),
+        phases=jax.random.uniform(phases, (count,), jnp.float64, 0.0, 2 * jnp.pi),
+        ridge=jnp.asarray(model["ridge"], jnp.float64),
+    ).fresh(learned)
+
+
+def pretrain(
+    spec: dict[str, Any], training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
+) -> tuple[Network, Log]:
+    """Train one network per (fold, seed) on the past tasks (`metabo.methods.embedding.networks.pretrain_networks`)."""
+
+    def begin(key: Key[Array, ""]) -> RandomFeatures:
+        return start(spec["model"], training.dim, training.tasks, key)
+
+    return pretrain_networks(begin, schedule_of(spec["pretrain"]), training, keys, accelerator)

@@ -1,0 +1,1 @@
+"""MPHD: a network from the context of a search space to a hierarchical GP prior."""

@@ -1,0 +1,307 @@
+"""Priors of hierarchical GPs: MPHD Standard and Non-NN, learned across search spaces; hand-specified, non-informative
+and true ones; and the true GP itself (MPHD §2, §4, App. E.2).
+
+MPHD has two steps. Step 1 fits a GP to the training tasks of each space (Eq. 3): the priors of the method that is
+registered under `fits`. Step 2 fits the priors of the GPs' parameters to these estimates (Eq. 4): a Normal to the
+constants, a Gamma each to the signal and noise variances, and for lengthscales a network of their contexts (Standard)
+or one Gamma (Non-NN). BO then fits a GP to each test task under that prior (`metabo.methods.hierarchical.policy`).
+
+A space's own training tasks belong to the past of its test tasks, unless the split says `spaces: others` (NToT, §2.5).
+Open in the paper, chosen here: an estimate beyond LIMITS counts like any other, and the sidecar names it; one that
+is not finite ends the job. The network starts from the same weights for every space.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Key, PyTree
+
+from metabo.bo.priors import SpacePrior
+from metabo.compute.keys import stream
+from metabo.errors import ConfigError, DataError, NumericsError, unknown
+from metabo.gp.fit import Log, over_pairs
+from metabo.gp.linalg import JITTER
+from metabo.gp.model import GP, build
+from metabo.methods.hierarchical import contexts
+from metabo.methods.hierarchical import network as prior_network
+from metabo.methods.hierarchical.hyperprior import (
+    KINDS,
+    NAMES,
+    Hyperprior,
+    Parameters,
+    fit_gamma,
+    fit_normal,
+    of_gp,
+    to_gp,
+)
+from metabo.tasks.training_set import TrainingSet
+
+PRIORS = ("network", "shared", *KINDS, "truth", "point")
+"""Where a model's `prior` comes from: a network of contexts or one Gamma, both learned across spaces; numbers that the
+model gives (`hyperparameters`), by kind; what the space's functions were drawn from; "point": its parameters."""
+
+LIMITS = {"lengthscale": (1e-3, 30.0), "signal variance": (JITTER, np.inf), "noise variance": (JITTER, np.inf)}
+"""Beyond these the likelihood hardly moves an estimate of Step 1: no inputs of the unit cube are so near each other or
+so far apart (30: the largest of App. E.2), and a diagonal has the jitter on it anyway."""
+
+
+class Hierarchical(NamedTuple):
+    """A hierarchical GP: the GP that its fits start from, and the prior of that GP's parameters."""
+
+    gp: GP
+    prior: Hyperprior
+
+
+def check_model(model: dict[str, Any]) -> None:
+    """Raise ConfigError for a model that has no such prior, or hyperparameters that are not what its prior reads."""
+    if model["prior"] not in PRIORS:
+        raise unknown("prior", model["prior"], PRIORS)
+    if model["mean"] != "constant" or model["kernel"] == "dot_product" or model["features"]:
+        raise ConfigError(
+            "a hierarchical GP has mean 'constant', a stationary kernel and no features; "
+            f"got mean '{model['mean']}', kernel '{model['kernel']}', features {model['features']}"
+        )
+    given = model.get("hyperparameters", {})
+    needed = set(Parameters._fields) if model["prior"] in KINDS else set()
+    if set(given) != needed:
+        raise ConfigError(
+            f"prior '{model['prior']}' reads hyperparameters of {', '.join(sorted(needed)) or 'nothing'}; "
+            f"got {', '.join(sorted(given)) or 'none'}"
+        )
+    for name, numbers in given.items():
+        free = name == "constant"  # the others are positive
+        good = (
+            len(numbers) == 2
+            and (free or numbers[0] > 0)
+            and (numbers[0] < numbers[1] if model["prior"] == "uniform" else numbers[1] > 0)
+        )
+        if not good:
+            raise ConfigError(f"prior '{model['prior']}': no distribution of the {name} has hyperparameters {numbers}")
+
+
+def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> Hierarchical | GP:
+    """Return the unfitted parameters: a GP at its initial values, with the prior that the model gives or, if that is
+    yet to be found, numbers in its place; for prior "point" the GP alone. Raises ConfigError (`check_model`)."""
+    check_model(model)
+    gp = build(model, dim, key)
+    if model["prior"] == "point":
+        return gp
+    given = model.get("hyperparameters", dict.fromkeys(Parameters._fields, (1.0, 1.0)))
+    kind = model["prior"] if model["prior"] in KINDS else "gamma"
+    return Hierarchical(gp, make_prior(Parameters(**given), dim, kind))
+
+
+def make_prior(numbers: Parameters, dim: int, kind: str = "gamma") -> Hyperprior:
+    """Return the prior with these numbers (2,) of each parameter; those of the lengthscale (2,) or (d, 2)."""
+    constant, lengthscale, variance, noise = (jnp.asarray(pair, jnp.float64) for pair in numbers)
+    return Hyperprior(constant, jnp.broadcast_to(lengthscale, (dim, 2)), variance, noise, kind)
+
+
+def pretrain(
+    spec: dict[str, Any], training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
+) -> tuple[Hierarchical | GP, None]:
+    """Return what is known of a space without learning, once per (fold, seed): the model's own prior, or the truth.
+
+    Raises DataError if the truth is asked for and the benchmark has none, ConfigError for initial values that have no
+    density under the prior: no fit could start there.
+    """
+    model = spec["model"]
+    params = start(model, training.dim, training.tasks, jax.random.fold_in(keys.reshape(-1)[0], 0))
+    if model["prior"] in ("truth", "point"):
+        if training.truth is None:
+            raise DataError(
+                f"space '{training.space}': method '{spec['method']}' needs the parameters that its functions were "
+                "drawn with; they are known of synthetic benchmarks only (flag `truth`)"
+            )
+        known = training.truth
+    if model["prior"] == "point":
+        drawn = {name: np.asarray(value, np.float64) for name, value in known["parameters"].items()}
+        return _repeated(to_gp(Parameters(**drawn), model["kernel"]), keys.size), None
+    if model["prior"] == "truth":
+        params = params._replace(prior=make_prior(Parameters(**known["prior"]), training.dim))
+    if not np.isfinite(params.prior.log_density(params.gp)):
+        raise ConfigError(
+            f"method '{spec['method']}': the initial values of its GP are outside the support of its prior; set others "
+            f"(config key 'methods.{spec['method']}.model.initial')"
+        )
+    return _repeated(params, keys.size), None
+
+
+def pretrain_across(
+    spec: dict[str, Any],
+    sets: list[TrainingSet],
+    keys: list[Key[Array, "folds seeds"]],
+    fits: list[SpacePrior] | None,
+    accelerator: bool,
+) -> list[tuple[Hierarchical, Log | None]]:
+    """Learn the prior of every space from the Step-1 `fits` (of GPs, one entry a space), one per pre-training seed.
+
+    Estimates of unseen spaces (PD1, §2.5) never count; with `spec["past"]["spaces"]` "others" a space's own do not
+    either. The log is that of the network, None for a shared Gamma. Raises DataError for fits that do not belong to
+    these sets, for too few estimates, and for spaces with several folds (which fold's fit would it be?); NumericsError
+    for an estimate that is not finite; ConfigError for a model without a learned prior.
+    """
+    model, seeds = spec["model"], spec["seeds"]
+    if model["prior"] not in ("network", "shared"):
+        raise ConfigError(f"prior '{model['prior']}' is not learned across spaces; 'network' and 'shared' are")
+    check_model(model)
+    estimates = step1(sets, fits, seeds)
+    pools = [pool(sets, i, spec["past"].get("spaces", "all")) for i in range(len(sets))]
+    distinct = list(dict.fromkeys(pools))
+    networks, log = None, None
+    if model["prior"] == "network":
+        networks, log = train_networks(estimates, distinct, spec["pretrain"], spec["seed"], accelerator)
+    results = []
+    for i, training in enumerate(sets):
+        first = distinct.index(pools[i]) * seeds
+        gp = build(model, training.dim, jax.random.fold_in(keys[i].reshape(-1)[0], 0))
+        priors = []
+        for s in range(seeds):
+            network = jax.tree.map(lambda leaf, place=first + s: leaf[place], networks)
+            priors.append(Hierarchical(gp, learned(estimates, pools[i], s, network, i)))
+        own = jax.tree.map(lambda leaf, at=first: leaf[at : at + seeds], log)
+        results.append((jax.tree.map(lambda *leaves: jnp.stack(leaves), *priors), own))
+    return results
+
+
+class Estimates(NamedTuple):
+    """Step-1 estimates θ̂ of N spaces for each of S pre-training seeds; `values`: constant, variance, noise (S, N), and
+    lengthscale (S, L), those of all spaces one after another. `owner` (L,) is the space of each, `context` (L, 4) its
+    context."""
+
+    spaces: tuple[str, ...]
+    values: Parameters
+    owner: np.ndarray
+    context: np.ndarray
+
+
+def step1(sets: list[TrainingSet], fits: list[SpacePrior] | None, seeds: int) -> Estimates:
+    """Collect the estimates of Eq. 3 from the fitted GPs of all spaces. Raises as `pretrain_across` says."""
+    needed = [(one.space, one.dim) for one in sets]
+    found = [(fit.space, fit.dim) for fit in fits or []]
+    if found != needed:
+        raise DataError(f"Step 1: needs a fit of each space (name, inputs), {needed}; got {found}; make them again")
+    for fit in fits:
+        if len(fit.folds) != 1 or fit.seeds != seeds:
+            raise DataError(
+                f"Step 1 of space '{fit.space}': {len(fit.folds)} folds, {fit.seeds} seeds; needs one fold (a split "
+                f"with one training set per space) and {seeds} seeds, those of the method that reads it"
+            )
+    each = [Parameters(*map(np.asarray, jax.vmap(of_gp)(fit.params))) for fit in fits]
+    names = tuple(one.space for one in sets)
+    for space, values in zip(names, each, strict=True):
+        for name, value in zip(NAMES, values, strict=True):
+            if not np.isfinite(value).all():
+                raise NumericsError(
+                    f"Step 1 of space '{space}': the {name} is {value[~np.isfinite(value)][0]}; look at the loss trace "
+                    "in the sidecar of its fits, and change learning rate or steps (config key 'methods.base_gp')"
+                )
+    wide = [value.lengthscale for value in each]
+    values = Parameters(
+        constant=np.stack([value.constant for value in each], axis=1),
+        lengthscale=np.concatenate(wide, axis=1),
+        variance=np.stack([value.variance for value in each], axis=1),
+        noise=np.stack([value.noise for value in each], axis=1),
+    )
+    owner = np.repeat(np.arange(len(sets)), [value.shape[1] for value in wide])
+    context = np.concatenate([contexts.of_space(one.described) for one in sets])
+    return Estimates(names, values, owner, context)
+
+
+def remarks(sets: list[TrainingSet], fits: list[SpacePrior]) -> list[str]:
+    """Tell what a person should know of Step 1, for the sidecar: spaces with one training task, estimates beyond
+    LIMITS, and fits that stopped. None of them is left out."""
+    few = [one.space for one in sets if (one.present.sum(axis=-1) == 1).any()]
+    alone = [f"step 1, space '{space}': one training task, its GP is that of one function" for space in few]
+    return [*alone, *_beyond(fits), *_stopped(fits)]
+
+
+def _beyond(fits: list[SpacePrior]) -> list[str]:
+    found = []
+    for fit in fits:
+        for name, value in zip(NAMES, map(np.asarray, jax.vmap(of_gp)(fit.params)), strict=True):
+            low, high = LIMITS.get(name, (-np.inf, np.inf))
+            for count, side in (((value < low).sum(), f"below {low:g}"), ((value > high).sum(), f"above {high:g}")):
+                if count:
+                    found.append(f"step 1, space '{fit.space}': {count} of {value.size} estimates of the {name} {side}")
+    return found
+
+
+def _stopped(fits: list[SpacePrior]) -> list[str]:
+    told = "step 1, space '{}', seed {}: training stopped at step {}, which was not finite"
+    steps = [(fit.space, seed, step) for fit in fits for seed, step in enumerate(np.asarray(fit.stopped).tolist())]
+    return [told.format(*one) for one in steps if one[2] >= 0]
+
+
+def pool(sets: list[TrainingSet], target: int, spaces: str) -> tuple[int, ...]:
+    """Return the positions of the spaces whose training tasks belong to the past of space `target` (sheet §2.5): those
+    that are not unseen and, if `spaces` is "others", not the space itself."""
+    return tuple(i for i, one in enumerate(sets) if not one.unseen and (spaces == "all" or i != target))
+
+
+def of_pool(estimates: Estimates, spaces: tuple[int, ...]) -> Bool[np.ndarray, " l"]:
+    """Tell which lengthscales are of these spaces."""
+    return np.isin(estimates.owner, spaces)
+
+
+def train_networks(
+    estimates: Estimates, pools: list[tuple[int, ...]], settings: dict[str, Any], seed: int, accelerator: bool
+) -> tuple[PyTree, Log]:
+    """Train one prior network per (pool, pre-training seed), in one program: leading axis of pools x seeds.
+
+    All read the same table of lengthscales, each with the mask of its pool.
+    """
+    seeds = len(estimates.values.lengthscale)
+    begin = [
+        prior_network.make(stream(seed, "lengthscale prior", s), tuple(settings["hidden"]), settings["output"])
+        for s in range(seeds)
+    ]
+    starts = jax.tree.map(lambda *leaves: jnp.stack(leaves * len(pools)), *begin)
+    masks = np.repeat([of_pool(estimates, one) for one in pools], seeds, axis=0)
+    values = np.tile(estimates.values.lengthscale, (len(pools), 1))
+    for row, mask in zip(values, masks, strict=True):  # the same demands as of a Gamma fitted in closed form
+        _fit_lengthscale(estimates, row, mask)
+    context = jnp.asarray(estimates.context)
+
+    def fit(pair):
+        network, value, mask = pair
+        sizes = {name: settings[name] for name in ("steps", "learning_rate")}
+        return prior_network.train(network, context, value, mask, **sizes)
+
+    return over_pairs(fit, (starts, jnp.asarray(values), jnp.asarray(masks)), accelerator)
+
+
+def _fit_lengthscale(estimates: Estimates, values: np.ndarray, mask: np.ndarray) -> tuple[Any, Any]:
+    names = [estimates.spaces[i] for i in estimates.owner[mask]]
+    return fit_gamma(values[mask], NAMES.lengthscale, names)
+
+
+def learned(
+    estimates: Estimates,
+    spaces: tuple[int, ...],
+    seed: int,
+    network: prior_network.PriorNetwork | None,
+    target: int,
+) -> Hyperprior:
+    """Return the prior of space `target` learned from the estimates of `spaces` (Eq. 4): lengthscales by the network of
+    their contexts or, if None, by one Gamma to which every dimension counts once."""
+    values, names = estimates.values, [estimates.spaces[i] for i in spaces]
+    own = estimates.owner == target
+    if network is None:
+        lengthscale = _fit_lengthscale(estimates, values.lengthscale[seed], of_pool(estimates, spaces))
+    else:
+        lengthscale = network(jnp.asarray(estimates.context[own]))
+    index = list(spaces)
+    numbers = Parameters(
+        constant=fit_normal(values.constant[seed, index], NAMES.constant, names),
+        lengthscale=lengthscale,
+        variance=fit_gamma(values.variance[seed, index], NAMES.variance, names),
+        noise=fit_gamma(values.noise[seed, index], NAMES.noise, names),
+    )
+    return make_prior(numbers, int(own.sum()))
+
+
+def _repeated(params: PyTree, pairs: int) -> PyTree:
+    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (pairs, *leaf.shape)), params)

@@ -1,0 +1,1 @@
+"""MAF: an acquisition function learned by reinforcement."""

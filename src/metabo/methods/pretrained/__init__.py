@@ -1,0 +1,1 @@
+"""Priors trained on past tasks: H-NLL, H-EKL, FSBO, ABLR."""

@@ -1,0 +1,38 @@
+"""Online random search: uniform over the unit cube, that is in the warped space (hyperbo §3, "Rand")."""
+
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Array, Key, PyTree
+
+from metabo.bo.ask_tell import Data, Suggestion
+from metabo.bo.priors import SpacePrior
+from metabo.tasks.training_set import TrainingSet
+
+
+class Random:
+    """Suggest a uniform point, whatever was observed."""
+
+    def __init__(self, dim: int, budget: int) -> None:
+        self.dim, self.budget = dim, budget
+
+    def begin(self, fold: int, prior_seed: int) -> tuple[PyTree, PyTree]:
+        """Return nothing: random search has no parameters."""
+        return (), ()
+
+    def suggest(self, params: PyTree, context: PyTree, data: Data, key: Key[Array, ""]) -> Suggestion:
+        """Draw one point."""
+        return Suggestion((), np.asarray(jax.random.uniform(key, (self.dim,))), float("nan"), float("nan"), True)
+
+
+def online(
+    trained_from: dict[str, Any],
+    prior: SpacePrior,
+    training: TrainingSet,
+    settings: dict[str, Any],
+    acquisition: str,
+    budget: int,
+) -> Random:
+    """Return the method for the space of a prior."""
+    return Random(prior.dim, budget)

@@ -1,0 +1,62 @@
+"""Random search: uniform over the candidates, with replacement (hyperbo §3, "Rand")."""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from metabo.bo.policy import Candidates, Info
+from metabo.tasks.rows import Rows
+from metabo.tasks.training_set import TrainingSet
+
+
+class Nothing(NamedTuple):
+    """Random search learns nothing; one number per (fold, seed) keeps the shape of a prior."""
+
+    pair: Float[Array, ""]
+
+
+class RandomState(NamedTuple):
+    """The valid candidates."""
+
+    mask: Bool[Array, " c"]
+
+
+class Uniform(eqx.Module):
+    """Select every valid candidate with the same probability, whatever was observed."""
+
+    params: Nothing
+
+    def init(self, candidates: Candidates, key: Key[Array, ""]) -> RandomState:
+        """Remember the valid candidates."""
+        return RandomState(candidates.mask)
+
+    def select(self, state: RandomState, key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
+        """Draw one valid candidate."""
+        index = jax.random.categorical(key, jnp.where(state.mask, 0.0, -jnp.inf))
+        return index, Info(jnp.asarray(jnp.nan), jnp.asarray(jnp.nan), jnp.asarray(True))
+
+    def observe(self, state: RandomState, index: Int[Array, ""], y: Float[Array, ""]) -> RandomState:
+        """Ignore the observation."""
+        return state
+
+
+def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> Nothing:
+    """Return the empty prior."""
+    return Nothing(jnp.zeros(()))
+
+
+def pretrain(
+    spec: dict[str, Any], training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
+) -> tuple[Nothing, None]:
+    """Return one empty prior per (fold, seed)."""
+    return Nothing(jnp.zeros(keys.size)), None
+
+
+def policy(
+    params: Nothing, settings: dict[str, Any], acquisition: str, budget: int, past: Rows | None = None
+) -> Uniform:
+    """Return the uniform policy."""
+    return Uniform(params)

@@ -1,0 +1,1 @@
+"""STBO and STBOH: a GP fitted to the new task alone."""

@@ -1,0 +1,131 @@
+"""Methods that fit a GP to the test task alone, after every observation: STBO and STBOH (hyperbo §7.2).
+
+STBO: the GP of H-NLL, untrained, all its parameters (MLP weights too) fitted by L-BFGS to the marginal likelihood and
+priors LogNormal(0, 0.1) on lengthscales and signal variance, Normal(0, 0.1) on the noise variance.
+STBOH: constant mean, Matérn-5/2 on the inputs, log signal variance ~ N(-1, 1), log lengthscales ~ N(0, 1), log noise
+variance ~ N(-6, 3), soft-clipped to the priors' 1 to 99 % range; GP-UCB with coefficient 1.8.
+
+Open in the paper and chosen here (docs/replication-notes.md): each fit starts from the previous one; `use_prior` says
+whether the prior density counts in STBOH's fit (yes) or only its range does.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+from scipy.stats import norm
+
+from metabo.bo.acquisition import make
+from metabo.bo.refit import Refit
+from metabo.errors import ConfigError
+from metabo.gp.constraints import inverse_positive, soft_clip
+from metabo.gp.features import Identity
+from metabo.gp.fit import lbfgs
+from metabo.gp.kernels import Stationary
+from metabo.gp.means import Constant
+from metabo.gp.model import GP, build
+from metabo.tasks.rows import Rows
+from metabo.tasks.training_set import TrainingSet
+
+PRIOR_VARIANCE = (-1.0, 1.0)
+PRIOR_LENGTHSCALE = (0.0, 1.0)
+PRIOR_NOISE = (-6.0, 3.0)
+"""Mean and standard deviation of STBOH's normal priors on the log parameters."""
+
+WIDENS = True
+"""Columns of zeros after the inputs change nothing (`metabo.tasks.padding`)."""
+
+
+class HandTuned(NamedTuple):
+    """STBOH's unclipped parameters, on the log scale."""
+
+    constant: Float[Array, ""]
+    lengthscale: Float[Array, " d"]
+    variance: Float[Array, ""]
+    noise: Float[Array, ""]
+
+
+def _clip(raw: Float[Array, "..."], prior: tuple[float, float]) -> Float[Array, "..."]:
+    low, high = norm(*prior).ppf([0.01, 0.99])
+    return soft_clip(raw, float(low), float(high))
+
+
+def hand_tuned_gp(raw: HandTuned) -> GP:
+    """Build STBOH's GP from its unclipped parameters."""
+    lengthscale = jnp.exp(_clip(raw.lengthscale, PRIOR_LENGTHSCALE))
+    variance = jnp.exp(_clip(raw.variance, PRIOR_VARIANCE))
+    noise = jnp.exp(_clip(raw.noise, PRIOR_NOISE))
+    kernel = Stationary(inverse_positive(lengthscale), inverse_positive(variance), "matern52")
+    return GP(Identity(), Constant(raw.constant), kernel, inverse_positive(noise))
+
+
+def hand_tuned_log_prior(raw: HandTuned) -> Float[Array, ""]:
+    """Log density (up to a constant) of STBOH's priors at the clipped log parameters."""
+
+    def normal(value, prior):
+        return -0.5 * jnp.sum(((_clip(value, prior) - prior[0]) / prior[1]) ** 2)
+
+    return (
+        normal(raw.lengthscale, PRIOR_LENGTHSCALE)
+        + normal(raw.variance, PRIOR_VARIANCE)
+        + normal(raw.noise, PRIOR_NOISE)
+    )
+
+
+def stbo_log_prior(gp: GP) -> Float[Array, ""]:
+    """Log density (up to a constant) of STBO's priors on the warped parameters; scale 0.1 throughout."""
+
+    def lognormal(value):
+        logs = jnp.log(value)
+        return jnp.sum(-0.5 * (logs / 0.1) ** 2 - logs)
+
+    return lognormal(gp.kernel.lengthscale) + lognormal(gp.kernel.variance) - 0.5 * (gp.noise / 0.1) ** 2
+
+
+def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> GP | HandTuned:
+    """Return the unfitted parameters: H-NLL's untrained GP, or, without features, STBOH's at its prior means.
+
+    Raises ConfigError for a model that the priors of these methods do not cover.
+    """
+    if model["features"]:
+        if model["kernel"] == "dot_product":
+            raise ConfigError("STBO's priors are on lengthscales, which the kernel 'dot_product' has none of")
+        return build(model, dim, key)
+    if (model["mean"], model["kernel"]) != ("constant", "matern52"):
+        raise ConfigError(
+            "without features the model is STBOH's: mean 'constant', kernel 'matern52'; "
+            f"got mean '{model['mean']}', kernel '{model['kernel']}'"
+        )
+    lengthscale = jnp.full(dim, PRIOR_LENGTHSCALE[0])
+    return HandTuned(jnp.zeros(()), lengthscale, jnp.asarray(PRIOR_VARIANCE[0]), jnp.asarray(PRIOR_NOISE[0]))
+
+
+def pretrain(
+    spec: dict[str, Any], training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
+) -> tuple[GP | HandTuned, None]:
+    """Return untrained parameters, one per (fold, seed): these methods learn nothing from past tasks."""
+    flat = keys.reshape(-1)
+    return jax.vmap(lambda k: start(spec["model"], training.dim, training.tasks, jax.random.fold_in(k, 0)))(flat), None
+
+
+def policy(
+    params: GP | HandTuned, settings: dict[str, Any], acquisition: str, budget: int, past: Rows | None = None
+) -> Refit:
+    """Return the BO policy that fits after every observation: STBOH's for its parameters, STBO's for a plain GP."""
+    hand_tuned = isinstance(params, HandTuned)
+    to_gp, log_prior = (hand_tuned_gp, hand_tuned_log_prior) if hand_tuned else (_same, stbo_log_prior)
+    weight = 1.0 if settings.get("use_prior", True) else 0.0
+
+    def fit(raw, x, y, mask):
+        def loss(candidate):
+            return -to_gp(candidate).log_prob(x, y, mask) - weight * log_prior(candidate)
+
+        fitted, log = lbfgs(loss, raw, steps=settings["refit_steps"])
+        return fitted, log.stopped < 0
+
+    return Refit(params, to_gp, fit, make(acquisition, settings), budget)
+
+
+def _same(gp: GP) -> GP:
+    return gp

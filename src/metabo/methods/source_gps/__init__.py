@@ -1,0 +1,1 @@
+"""One GP for each past task: cm-BO, RGPE, RM-GP-UCB."""

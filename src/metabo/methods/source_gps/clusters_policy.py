@@ -1,0 +1,299 @@
+"""cm-BO, Stages 2 and 3: prototypes of the clusters and a GP prior that is their weighted sum (Algorithm 1, lines 10 to
+22; sheet §2.3 and §2.4).
+
+Prototypes are evaluated on the candidates once. At query τ the meta-prior is μ_0 = Σ w_i μ^{C_i}, k_0 = Σ w_i² k^{C_i};
+it is conditioned on the observations, the acquisition chooses, and the weights of the next query come from the
+distances of the prototypes from that posterior, before the new observation is used.
+
+Open in the paper and chosen here: the noise variance is fitted by maximum likelihood in [1e-6, 1e-1] at every query;
+acquisitions read the variance of f, without noise; a candidate is queried once; distances are taken on at most `grid`
+of the candidates (the paper: 300); weights stay equal until the initial points are in. Weights that are not finite are
+replaced by the last ones and the step is marked unsound, as is every step from a barycenter that did not converge;
+`remarks` names it.
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.scipy.linalg import solve_triangular
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from metabo.bo.acquisition import Acquisition, make
+from metabo.bo.policy import Candidates, Info, argmax, tie_breakers
+from metabo.errors import ConfigError, unknown
+from metabo.gaussians.barycenter import STEPS, Barycenter, barycenters, unconverged
+from metabo.gaussians.distances import (
+    DISTANCES,
+    jeffreys_prepared,
+    precision,
+    prepared,
+    regularised,
+    wasserstein_prepared,
+)
+from metabo.gaussians.kmeans import weights
+from metabo.gp.linalg import cholesky
+from metabo.methods.source_gps.clusters import Clustered
+from metabo.methods.source_gps.sources import posteriors_at
+from metabo.tasks.rows import Rows
+
+WIDENS = True
+"""Columns of zeros after the inputs change nothing (`metabo.tasks.padding`)."""
+
+ADVICE = (
+    f"for barycenters, which may not have converged in {STEPS} iterations (the log names them), raise "
+    "'cmbo.tolerance'; else leave out source tasks with singular covariances"
+)
+"""What to do about unsound steps."""
+
+PROTOTYPES = ("clusters", "tasks")
+CENTRES = ("geometric", "barycenter")
+KERNELS = ("plain", "product")
+FLOOR = 1e-12
+"""Least variance of f that an acquisition sees."""
+NOISE = (1e-6, 1e-1)
+NOISES = 41
+"""Noise variances that the fit tries: evenly on the log scale, 0.12 of a decade apart; the likelihood is flat there."""
+
+
+class Settings(NamedTuple):
+    """What tells the variants apart. `prototypes`: one for each cluster, or for each task; `clusters`: how many (0: as
+    the indices choose); `weights`: distance; `centre` and `proto_kernel` of a prototype; `grid`: locations of a
+    distance; `initial`: observations before the weights move; `tolerance` of the barycenter."""
+
+    prototypes: str
+    clusters: int
+    weights: str
+    centre: str
+    proto_kernel: str
+    grid: int
+    initial: int
+    tolerance: float
+
+
+class Conditioned(NamedTuple):
+    """The target's posterior: moments of f at the candidates (c,) and covariance on the grid (g, g)."""
+
+    mean: Float[Array, " c"]
+    variance: Float[Array, " c"]
+    covariance: Float[Array, "g g"]
+    noise: Float[Array, ""]
+    ok: Bool[Array, ""]
+
+
+class ClusterState(NamedTuple):
+    """Prototypes on c candidates: `means` (p, c), `covs` (p, c, c), `present` (p,); on the g locations `grid` what
+    their distances need: `near` (p, g), `near_covs`, `part` (p, g, g). The observed candidates and outputs, padded to
+    the budget; the weights (p,); `now`: the target's posterior under these, which the next query reads."""
+
+    mask: Bool[Array, " c"]
+    priority: Float[Array, " c"]
+    means: Float[Array, "p c"]
+    covs: Float[Array, "p c c"]
+    present: Bool[Array, " p"]
+    grid: Int[Array, " g"]
+    near: Float[Array, "p g"]
+    near_covs: Float[Array, "p g g"]
+    part: Float[Array, "p g g"]
+    weights: Float[Array, " p"]
+    index: Int[Array, " b"]
+    y: Float[Array, " b"]
+    count: Int[Array, ""]
+    ok: Bool[Array, ""]
+    now: Conditioned
+
+
+class ClusterBO(eqx.Module):
+    """BO with a prior made of prototypes of past tasks; `past`: their rows."""
+
+    params: Clustered
+    past: Rows
+    acquisition: Acquisition = eqx.field(static=True)
+    settings: Settings = eqx.field(static=True)
+    budget: int = eqx.field(static=True)
+
+    def init(self, candidates: Candidates, key: Key[Array, ""]) -> ClusterState:
+        """Evaluate the prototypes on the candidates; equal weights."""
+        ties, draw = jax.random.split(key)
+        count = candidates.x.shape[0]
+        means, covs, present, ok = self.prototypes(candidates)
+        grid = _grid(candidates.mask, min(self.settings.grid, count), draw)
+        valid = candidates.mask[grid]
+        near = jnp.where(valid, means[:, grid], 0.0)
+        near_covs = jax.vmap(lambda cov: blank(regularised(cov[grid][:, grid]), valid))(covs)
+        part = prepared(near, near_covs, self.settings.weights).part
+        state = ClusterState(
+            candidates.mask, tie_breakers(ties, count), means, covs, present, grid, near, near_covs, part,
+            weights=present / jnp.sum(present),
+            index=jnp.zeros(self.budget, jnp.int64), y=jnp.zeros(self.budget), count=jnp.asarray(0), ok=ok,
+            now=None,
+        )  # fmt: skip
+        return state._replace(now=condition(state))
+
+    def prototypes(self, candidates: Candidates) -> tuple[Array, Array, Bool[Array, " p"], Bool[Array, ""]]:
+        """Return means (p, c) and covariances (p, c, c) of the prototypes, which of them exist, and whether all are
+        sound (cm-BO §3.2). Padded candidates are independent, the same in all prototypes."""
+        means, covs, there, ok = self.posteriors(candidates)
+        if self.settings.prototypes == "tasks":
+            return means, covs, there, ok
+        share = self.share(there)
+        present = share.any(axis=1)
+        if self.settings.centre == "geometric":
+            centred = (share @ covs.reshape(len(covs), -1)).reshape(len(share), *covs.shape[1:])
+            return share @ means, centred, present, ok
+        found = barycenters(jax.vmap(regularised)(covs), share, self.settings.tolerance, STEPS)
+        return share @ means, found.cov, present, ok & (found.residual <= self.settings.tolerance).all()
+
+    def posteriors(self, candidates: Candidates) -> tuple[Array, Array, Bool[Array, " m"], Bool[Array, ""]]:
+        """Return posterior means (m, c) and covariances (m, c, c) of the source tasks, which of them exist, and whether
+        all are sound."""
+        gps = self.params.sources if self.settings.proto_kernel == "plain" else self.params.rough
+        means, covs, sound = posteriors_at(gps, self.past, candidates.x)
+        there = self.past.mask.any(axis=1)
+        covs = jax.vmap(lambda cov: blank(cov, candidates.mask))(covs)
+        return jnp.where(candidates.mask, means, 0.0), covs, there, (sound | ~there).all()
+
+    def share(self, there: Bool[Array, " m"]) -> Float[Array, "p m"]:
+        """Return the weight of each task in each cluster: one over its size, 0 for a task that is no member."""
+        assignment, count = self.assignment(there)
+        member = (assignment == jnp.arange(count)[:, None]).astype(jnp.float64)
+        return member / jnp.maximum(member.sum(axis=1), 1.0)[:, None]
+
+    def remarks(self, candidates: Candidates) -> list[str]:
+        """Return a sentence for each cluster whose barycenter on the candidates does not converge. Computes them again:
+        for runs that turned out unsound, whose steps say no more than that."""
+        if self.settings.prototypes == "tasks" or self.settings.centre == "geometric":
+            return []
+        return unconverged(_again(self, candidates), self.settings.tolerance)
+
+    def assignment(self, there: Bool[Array, " m"]) -> tuple[Int[Array, " m"], int]:
+        """Return the cluster of each task (-1: none) and how many clusters there is room for."""
+        made, wanted = self.params.assignment, self.settings.clusters
+        row = self.params.chosen if wanted == 0 else wanted - 1
+        return jnp.where(there, made[row], -1), wanted or len(made)
+
+    def select(self, state: ClusterState, key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
+        """Maximise the acquisition under the target's posterior among the candidates that are not observed yet."""
+        now = state.now
+        std = jnp.sqrt(now.variance)
+        seen = jnp.arange(self.budget) < state.count
+        best = jnp.max(jnp.where(seen, state.y, -jnp.inf))
+        scores = self.acquisition(now.mean, std, best, state.count == 0)
+        free = state.mask & ~_observed(state)
+        index = argmax(scores, jnp.where(free.any(), free, state.mask), state.priority)
+        return index, Info(now.mean[index], jnp.sqrt(now.variance[index] + now.noise), state.ok & now.ok)
+
+    def observe(self, state: ClusterState, index: Int[Array, ""], y: Float[Array, ""]) -> ClusterState:
+        """Move the weights by the posterior that chose the candidate, then append the observation."""
+        new, ok = state.weights, state.ok
+        if len(state.weights) > 1:
+            new, sound = self.moved(state)
+            ok = ok & sound
+        at = jax.lax.dynamic_update_index_in_dim(state.index, index.astype(jnp.int64), state.count, 0)
+        ys = jax.lax.dynamic_update_index_in_dim(state.y, y, state.count, 0)
+        state = state._replace(weights=new, index=at, y=ys, count=state.count + 1, ok=ok)
+        return state._replace(now=condition(state))
+
+    def moved(self, state: ClusterState) -> tuple[Float[Array, " p"], Bool[Array, ""]]:
+        """Return the weights after the query (lines 18 to 21), and whether their distances were finite."""
+        now = state.now
+        valid = state.mask[state.grid]
+        mean = jnp.where(valid, now.mean[state.grid], 0.0)
+        cov = blank(regularised(now.covariance), valid)
+        if self.settings.weights == "jeffreys":
+            inverse = precision(cov)
+            gaps = jax.vmap(lambda m, s, p: jeffreys_prepared(m, s, p, mean, cov, inverse))(
+                state.near, state.near_covs, state.part
+            )
+        else:
+            lower = jnp.linalg.cholesky(cov, symmetrize_input=False)
+            gaps = jax.vmap(lambda m, r: wasserstein_prepared(m, r, mean, lower))(state.near, state.part)
+        finite = (jnp.isfinite(gaps) | ~state.present).all()
+        found = weights(jnp.where(finite & state.present, gaps, 1.0), state.present)
+        begun = state.count >= self.settings.initial
+        return jnp.where(finite & begun, found, state.weights), finite | ~begun
+
+
+@eqx.filter_jit
+def _again(policy: ClusterBO, candidates: Candidates) -> Barycenter:
+    _, covs, there, _ = policy.posteriors(candidates)
+    return barycenters(jax.vmap(regularised)(covs), policy.share(there), policy.settings.tolerance, STEPS)
+
+
+def blank(cov: Float[Array, "n n"], valid: Bool[Array, " n"]) -> Float[Array, "n n"]:
+    """Return the covariance with unit rows and columns where `valid` is False: they add nothing to a distance."""
+    return jnp.where(valid[:, None] & valid[None, :], cov, jnp.eye(len(valid)))
+
+
+def _grid(mask: Bool[Array, " c"], size: int, key: Key[Array, ""]) -> Int[Array, " g"]:
+    """Draw `size` different candidates, padding only when there are no others."""
+    order = jnp.argsort(jnp.where(mask, jax.random.uniform(key, mask.shape), 2.0))
+    return jnp.sort(order[:size])
+
+
+def _observed(state: ClusterState) -> Bool[Array, " c"]:
+    seen = jnp.arange(len(state.index)) < state.count
+    # Padding points behind the last candidate and is dropped there.
+    return jnp.zeros(state.mask.shape, bool).at[jnp.where(seen, state.index, len(state.mask))].set(True, mode="drop")
+
+
+def condition(state: ClusterState) -> Conditioned:
+    """Condition the meta-prior of the current weights on the observations (lines 13 to 15). Cost O(b² c + b g²)."""
+    squares = state.weights**2
+    seen = jnp.arange(len(state.index)) < state.count
+    both = seen[:, None] & seen[None, :]
+    prior = state.weights @ state.means
+    cross = jnp.where(seen[:, None], jnp.einsum("p,pbc->bc", squares, state.covs[:, state.index]), 0.0)
+    inner = jnp.where(both, cross[:, state.index], 0.0)
+    residual = jnp.where(seen, state.y - prior[state.index], 0.0)
+    noise = fitted_noise(inner, residual, seen)
+    factor, ok = cholesky(inner + jnp.diag(jnp.where(seen, noise, 1.0)))
+    half = solve_triangular(factor, cross, lower=True)
+    whitened = solve_triangular(factor, residual, lower=True)
+    variance = squares @ jax.vmap(jnp.diagonal)(state.covs) - jnp.sum(half**2, axis=0)
+    on_grid = half[:, state.grid]
+    covariance = jnp.einsum("p,pij->ij", squares, state.near_covs) - on_grid.T @ on_grid
+    mean = prior + half.T @ whitened
+    # A variance that rounds to 0 or less has no improvement to expect: the acquisition needs a number.
+    return Conditioned(mean, jnp.maximum(variance, FLOOR), covariance, noise, ok & jnp.isfinite(mean).all())
+
+
+def fitted_noise(inner: Float[Array, "b b"], residual: Float[Array, " b"], seen: Bool[Array, " b"]) -> Float[Array, ""]:
+    """Return the noise variance in [1e-6, 1e-1] with the largest likelihood of `residual` under N(0, inner + noise I);
+    the least one without an observation. Rows that are not `seen` are zeros.
+
+    One eigen-decomposition serves all trials; the zeros of the padding are counted off.
+    """
+    values, vectors = jnp.linalg.eigh(inner)
+    rotated = (vectors.T @ residual) ** 2
+    trials = jnp.geomspace(*NOISE, NOISES)
+    total = jnp.maximum(values, 0.0)[None, :] + trials[:, None]
+    padding = len(seen) - jnp.sum(seen)
+    losses = jnp.sum(rotated / total + jnp.log(total), axis=1) - padding * jnp.log(trials)
+    return trials[jnp.argmin(losses)]
+
+
+def policy(
+    params: Clustered, settings: dict[str, Any], acquisition: str, budget: int, past: Rows | None = None
+) -> ClusterBO:
+    """Return the policy of clustered source tasks; `settings`: those of `Settings`, and what the acquisition reads.
+
+    Raises ConfigError without the rows of the source tasks, for an unknown setting, for more clusters than there are
+    tasks, and for a number of them that was not made.
+    """
+    if past is None:
+        raise ConfigError("cm-BO evaluates posteriors of past tasks; say `uses_past: true` in methods.yaml")
+    chosen = Settings(**{name: settings[name] for name in Settings._fields})
+    valid = {"prototypes": PROTOTYPES, "weights": DISTANCES, "centre": CENTRES, "proto_kernel": KERNELS}
+    for name, values in valid.items():
+        if getattr(chosen, name) not in values:
+            raise unknown(f"cm-BO setting {name}", getattr(chosen, name), values)
+    most = min(params.assignment.shape)
+    if not 0 <= chosen.clusters <= most:
+        made, tasks = params.assignment.shape
+        raise ConfigError(
+            f"cm-BO: {chosen.clusters} clusters of {tasks} source tasks, clustered into up to {made}; ask for 1 to "
+            f"{most}, or 0 for as many as the indices choose (setting 'clusters' of the method)"
+        )
+    return ClusterBO(params, past, make(acquisition, settings), chosen, budget)

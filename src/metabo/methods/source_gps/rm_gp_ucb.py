@@ -1,0 +1,121 @@
+"""RM-GP-UCB: upper confidence bounds of the source tasks beside that of the target (Dai et al. 2022; sheet §3).
+
+x_t maximises ν_t Σ_i ω_{i,t} [μ_i + τσ_i] + (1 - ν_t) [μ_{t-1} + βσ_{t-1}], with weights
+ω_{i,t} ∝ exp(-η Σ_{s≤t} d_{i,s}) of the gaps between the source's outputs and the target's bounds, and
+ν_{t+1} = ν_t min{r, (Σ_i ω_{i,t} d_{i,t})^-ε}.
+
+Constants of the authors' public code (η = 0.1, ε = 0.5, gaps averaged over the source's inputs) but r = 0.7, since r =
+1 need not decrease, and τ = β = 3 as in the other panels. Chosen here: a candidate is queried once; the initial points
+move neither weights nor ν.
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from metabo.bo.policy import Candidates, Info, argmax
+from metabo.errors import ConfigError
+from metabo.methods.source_gps.rgpe import Sources
+from metabo.methods.source_gps.rgpe_policy import source_moments
+from metabo.methods.source_gps.sources import SourcePosterior
+from metabo.methods.source_gps.target import Target, begin, told
+from metabo.tasks.rows import Rows
+
+WIDENS = True
+"""Columns of zeros after the inputs change nothing (`metabo.tasks.padding`)."""
+
+
+class Constants(NamedTuple):
+    """β and τ of the two bounds, η of the weights, ε and r of ν, and the observations before these move."""
+
+    beta: float
+    tau: float
+    eta: float
+    epsilon: float
+    r: float
+    initial: int
+
+
+class BoundedState(NamedTuple):
+    """The target; the upper bounds of the m sources at the candidates (m, c); the sums of their gaps (m,); ν."""
+
+    target: Target
+    bounds: Float[Array, "m c"]
+    present: Bool[Array, " m"]
+    gaps: Float[Array, " m"]
+    nu: Float[Array, ""]
+
+
+class Bounded(eqx.Module):
+    """BO with the bounds of the sources and of the target; `past`: the rows of the source tasks."""
+
+    params: Sources
+    past: Rows
+    constants: Constants = eqx.field(static=True)
+    refit_steps: int = eqx.field(static=True)
+    budget: int = eqx.field(static=True)
+
+    def init(self, candidates: Candidates, key: Key[Array, ""]) -> BoundedState:
+        """Evaluate the sources' bounds on the candidates; ν = 1."""
+        means, variances, _ = source_moments(self.params.sources, self.past, candidates.x)
+        present = self.past.mask.any(axis=1)
+        target = begin(self.params.target, candidates, self.budget, key)
+        bounds = means + self.constants.tau * jnp.sqrt(variances)
+        return BoundedState(target, bounds, present, jnp.zeros(len(present)), jnp.asarray(1.0))
+
+    def select(self, state: BoundedState, key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
+        """Maximise the mixture of the bounds."""
+        target = state.target
+        posterior = target.posterior()
+        mean, variance = posterior.predict(target.candidates.x)
+        std = jnp.sqrt(variance)
+        share, _ = self.weights(state, posterior)
+        own = mean + self.constants.beta * std
+        scores = state.nu * (share @ state.bounds) + (1.0 - state.nu) * own
+        index = argmax(scores, target.free, target.priority)
+        sound = target.ok & posterior.ok & jnp.isfinite(scores).all()
+        return index, Info(mean[index], jnp.sqrt(variance[index] + target.gp.noise), sound)
+
+    def observe(self, state: BoundedState, index: Int[Array, ""], y: Float[Array, ""]) -> BoundedState:
+        """Move weights and ν by the bounds that chose the candidate, then append it and fit the target's GP."""
+        share, gaps = self.weights(state, state.target.posterior())
+        gap = jnp.maximum(share @ gaps, 1e-12)
+        factor = jnp.minimum(self.constants.r, gap**-self.constants.epsilon)
+        begun = state.target.count >= self.constants.initial
+        return state._replace(
+            target=told(state.target, index, y, self.refit_steps),
+            gaps=jnp.where(begun, state.gaps + gaps, state.gaps),
+            nu=jnp.where(begun, state.nu * factor, state.nu),
+        )
+
+    def weights(self, state: BoundedState, posterior: SourcePosterior) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
+        """Return ω_t of the sources and their gaps d_t, with the target's bounds of this iteration."""
+        past = self.past
+        tasks, rows, dim = past.x.shape
+        x = jnp.pad(past.x.reshape(tasks * rows, dim), [(0, 0), (0, max(0, posterior.x.shape[1] - dim))])
+        mean, variance = posterior.predict(x)
+        reach = self.constants.beta * jnp.sqrt(variance)
+        y = past.y.reshape(-1)
+        widest = jnp.maximum(jnp.abs(mean + reach - y), jnp.abs(mean - reach - y)).reshape(tasks, rows)
+        counts = jnp.maximum(past.mask.sum(axis=1), 1)
+        gaps = jnp.sum(jnp.where(past.mask, widest, 0.0), axis=1) / counts
+        exponents = jnp.where(state.present, -self.constants.eta * (state.gaps + gaps), -jnp.inf)
+        return jax.nn.softmax(exponents), gaps
+
+
+def policy(
+    params: Sources, settings: dict[str, Any], acquisition: str, budget: int, past: Rows | None = None
+) -> Bounded:
+    """Return the policy of RM-GP-UCB; `settings`: those of `Constants`, and `refit_steps`.
+
+    Raises ConfigError without the rows of the source tasks, or for another acquisition than UCB: it has none other.
+    """
+    if past is None:
+        raise ConfigError("RM-GP-UCB evaluates GPs of past tasks; say `uses_past: true` in methods.yaml")
+    if acquisition != "ucb3":
+        raise ConfigError(f"RM-GP-UCB sums upper confidence bounds: its acquisition is 'ucb3', not '{acquisition}'")
+    constants = Constants(**{name: settings[name] for name in Constants._fields})
+    return Bounded(params, past, constants, settings["refit_steps"], budget)

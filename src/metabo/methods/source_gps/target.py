@@ -1,0 +1,119 @@
+"""The target task's own GP in methods that fit one beside those of the sources, and BO with that GP alone: the standard
+GP of cm-BO (§4.1; sheet §3), Matérn 3/2 with one lengthscale per input, fitted before every query.
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from metabo.bo.acquisition import Acquisition
+from metabo.bo.acquisition import make as chosen
+from metabo.bo.policy import Candidates, Info, argmax, tie_breakers
+from metabo.methods.source_gps.sources import SourceGP, SourcePosterior, fit, make, repeated
+from metabo.tasks.rows import Rows
+from metabo.tasks.training_set import TrainingSet
+
+WIDENS = True
+"""Columns of zeros after the inputs change nothing (`metabo.tasks.padding`)."""
+
+
+class Target(NamedTuple):
+    """The observations of the target so far, padded to the budget b, and the GP fitted to them."""
+
+    candidates: Candidates
+    priority: Float[Array, " c"]
+    gp: SourceGP
+    index: Int[Array, " b"]
+    y: Float[Array, " b"]
+    count: Int[Array, ""]
+    ok: Bool[Array, ""]
+
+    @property
+    def seen(self) -> Bool[Array, " b"]:
+        """Which rows are observations."""
+        return jnp.arange(len(self.y)) < self.count
+
+    @property
+    def x(self) -> Float[Array, "b d"]:
+        """Inputs of the observations."""
+        return self.candidates.x[self.index]
+
+    @property
+    def best(self) -> Float[Array, ""]:
+        """The largest observation, -inf without one."""
+        return jnp.max(jnp.where(self.seen, self.y, -jnp.inf))
+
+    @property
+    def free(self) -> Bool[Array, " c"]:
+        """Valid candidates that are not observed yet; all valid ones if none is left."""
+        places = jnp.where(self.seen, self.index, len(self.priority))  # beyond the last: dropped
+        mask = self.candidates.mask
+        left = mask & ~jnp.zeros(mask.shape, bool).at[places].set(True, mode="drop")
+        return jnp.where(left.any(), left, mask)
+
+    def posterior(self) -> SourcePosterior:
+        """Condition the GP on the observations."""
+        return self.gp.posterior(self.x, self.y, self.seen)
+
+
+def begin(gp: SourceGP, candidates: Candidates, budget: int, key: Key[Array, ""]) -> Target:
+    """Return the target before any observation."""
+    priority = tie_breakers(key, candidates.x.shape[0])
+    index, y = jnp.zeros(budget, jnp.int64), jnp.zeros(budget)
+    return Target(candidates, priority, gp, index, y, jnp.asarray(0), jnp.asarray(True))
+
+
+def told(target: Target, index: Int[Array, ""], y: Float[Array, ""], steps: int) -> Target:
+    """Append an observation and fit the GP again, from its last fit."""
+    at = jax.lax.dynamic_update_index_in_dim(target.index, index.astype(jnp.int64), target.count, 0)
+    ys = jax.lax.dynamic_update_index_in_dim(target.y, y, target.count, 0)
+    new = target._replace(index=at, y=ys, count=target.count + 1)
+    gp, log = fit(new.gp, new.x, new.y, new.seen, steps)
+    return new._replace(gp=gp, ok=log.stopped < 0)
+
+
+class Alone(eqx.Module):
+    """BO with the target's own GP, fitted after every observation; a candidate is queried once, as in cm-BO."""
+
+    gp: SourceGP
+    acquisition: Acquisition = eqx.field(static=True)
+    refit_steps: int = eqx.field(static=True)
+    budget: int = eqx.field(static=True)
+
+    def init(self, candidates: Candidates, key: Key[Array, ""]) -> Target:
+        """Start from the unfitted GP."""
+        return begin(self.gp, candidates, self.budget, key)
+
+    def select(self, state: Target, key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
+        """Maximise the acquisition under the fitted GP among the candidates that are not observed yet."""
+        posterior = state.posterior()
+        mean, variance = posterior.predict(state.candidates.x)
+        scores = self.acquisition(mean, jnp.sqrt(variance), state.best, state.count == 0)
+        index = argmax(scores, state.free, state.priority)
+        return index, Info(mean[index], jnp.sqrt(variance[index] + state.gp.noise), state.ok & posterior.ok)
+
+    def observe(self, state: Target, index: Int[Array, ""], y: Float[Array, ""]) -> Target:
+        """Append the observation and fit again."""
+        return told(state, index, y, self.refit_steps)
+
+
+def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> SourceGP:
+    """Return the unfitted GP of the target."""
+    return make([model["kernel"]], dim)
+
+
+def pretrain(
+    spec: dict[str, Any], training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
+) -> tuple[SourceGP, None]:
+    """Return the unfitted GP, once per (fold, seed): nothing is learned from past tasks."""
+    return repeated(make([spec["model"]["kernel"]], training.dim), keys.size), None
+
+
+def policy(
+    params: SourceGP, settings: dict[str, Any], acquisition: str, budget: int, past: Rows | None = None
+) -> Alone:
+    """Return BO with a GP fitted to the target by maximum likelihood, `refit_steps` of L-BFGS from the last fit."""
+    return Alone(params, chosen(acquisition, settings), settings["refit_steps"], budget)

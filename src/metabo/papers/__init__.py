@@ -1,0 +1,1 @@
+"""One package for each paper, with no import between them, and what they share in `engine`."""

@@ -1,0 +1,1 @@
+"""cm-BO (2025): claims, theory, studies, metrics and figures."""

@@ -1,0 +1,287 @@
+"""What cm-BO reports of its runs (§4.1, §4.2): mean normalised simple regret, average rank, share of runs solved.
+
+A run is a target task, a split and a repetition; all runs count the same. Intervals: 95 %, from resamples of the target
+tasks (the runs of one target are not independent). `names` are runs as `artefacts.load_trajectories` names them:
+``method`` or ``method-acquisition``.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.stats import rankdata, spearmanr
+
+from metabo.errors import DataError
+from metabo.metrics.runs import Runs, paired
+from metabo.plan import registry
+from metabo.records import sidecars as records
+
+LEVEL, RESAMPLES = 0.95, 4000
+SOLVED = 0.005
+"""Normalised regret below which a run is solved (§4.2)."""
+VARIANTS = ("cm_jef_jef", "cm_wss_wss", "cm_jef_wss", "cm_wss_jef", "cm_wss_bary")
+WITHOUT_CLUSTERS = ("cm_global", "cm_tasks")
+BASELINES = ("rand_once", "gp32", "rgpe", "rm_gp_ucb", "hyperbo")
+
+
+def drawn(name: str) -> str:
+    """Return the method of a run."""
+    return name.partition("@")[0].partition("-")[0]
+
+
+def of_acquisition(names: Iterable[str], acquisition: str) -> list[str]:
+    """Keep the runs with this acquisition, and those of methods without one (random search)."""
+    kept = []
+    for name in names:
+        own = name.partition("@")[0].partition("-")[2] or registry.method(drawn(name))["acquisition"]
+        if own in (acquisition, "uniform"):
+            kept.append(name)
+    return kept
+
+
+def pooled(parts: Mapping[str, Runs]) -> Runs:
+    """Join the runs of several acquisitions as if they were repetitions, of the methods that all of them have.
+
+    Methods lose their acquisition. Raises DataError if no method is in all of them.
+    """
+    every = [{drawn(name): values for name, values in runs.values.items()} for runs in parts.values()]
+    shared = [method for method in every[0] if all(method in one for one in every)]
+    if not shared:
+        raise DataError(f"no method was run with all of {', '.join(parts)}; give its trajectories")
+    first = next(iter(parts.values()))
+    arrays = {method: np.concatenate([one[method] for one in every], axis=1) for method in shared}
+    seeds = {method: tuple(range(values.shape[0])) for method, values in arrays.items()}
+    single = frozenset(drawn(name) for name in first.single_task) & set(shared)
+    return Runs(arrays, seeds, first.tasks, first.iterations, single, first.folds)
+
+
+def by_target(runs: Runs) -> np.ndarray:
+    """Return (methods, repetitions, targets, iterations), the runs of all methods paired."""
+    return paired(runs, "run")
+
+
+def _intervals(values: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the bootstrap interval (..., T) of the mean over targets of (..., K, T)."""
+    count = values.shape[-2]
+    draws = np.random.default_rng([seed, count]).multinomial(count, np.full(count, 1 / count), RESAMPLES) / count
+    means = np.einsum("bk,...kt->...bt", draws, values)
+    low, high = np.percentile(means, [50 * (1 - LEVEL), 50 * (1 + LEVEL)], axis=-2)
+    return low, high
+
+
+def _tidy(runs: Runs, values: np.ndarray, seed: int) -> pd.DataFrame:
+    """Lay out means over repetitions and targets of (methods, Q, K, T) with their intervals."""
+    of_target = values.mean(axis=1)
+    low, high = _intervals(of_target, seed)
+    frames = [
+        pd.DataFrame({"method": m, "iteration": runs.iterations, "mean": v.mean(axis=0), "low": a, "high": b})
+        for m, v, a, b in zip(runs.methods, of_target, low, high, strict=True)
+    ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def mean_regret(runs: Runs, seed: int = 0) -> pd.DataFrame:
+    """Return method, iteration, mean, low, high of the normalised regret (MNSR)."""
+    return _tidy(runs, by_target(runs), seed)
+
+
+def average_rank(runs: Runs, seed: int = 0) -> pd.DataFrame:
+    """Return method, iteration, mean, low, high of the rank of a method's regret within each run, ties averaged."""
+    return _tidy(runs, rankdata(by_target(runs), axis=0, method="average"), seed)
+
+
+def solved(runs: Runs, threshold: float = SOLVED, seed: int = 0) -> pd.DataFrame:
+    """Return method, iteration, mean, low, high of the share of runs with a regret below the threshold."""
+    return _tidy(runs, (by_target(runs) < threshold).astype(np.float64), seed)
+
+
+def differences(runs: Runs, references: Sequence[str], seed: int = 0) -> pd.DataFrame:
+    """Return method, reference, difference, low, high, area, area_low, area_high, better.
+
+    `difference`: last regret of the method minus the reference's, paired by run; `area`: the same of the mean over all
+    iterations. `better`: 1 if the interval of the difference is below 0, -1 above, 0 if it has 0 in it.
+    """
+    values = by_target(runs).mean(axis=1)
+    place = {name: i for i, name in enumerate(runs.methods)}
+    rows = []
+    for reference in [name for name in references if name in place]:
+        for method in [name for name in runs.methods if name != reference]:
+            gap = values[place[method]] - values[place[reference]]
+            both = np.stack([gap[:, -1], gap.mean(axis=1)], axis=1)
+            low, high = _intervals(both, seed)
+            better = float(high[0] < 0) - float(low[0] > 0)
+            row = {"difference": both[:, 0].mean(), "low": low[0], "high": high[0], "area": both[:, 1].mean()}
+            row |= {"area_low": low[1], "area_high": high[1], "better": better}
+            rows.append({"method": method, "reference": reference, **row})
+    return pd.DataFrame(rows)
+
+
+def overtaken(runs: Runs, method: str, reference: str) -> float:
+    """Return the first iteration from which on the method's mean regret stays below the reference's; NaN: never."""
+    means = by_target(runs.select([method, reference])).mean(axis=(1, 2))
+    stays = np.logical_and.accumulate((means[0] < means[1])[::-1])[::-1]
+    return float(runs.iterations[np.argmax(stays)]) if stays.any() else np.nan
+
+
+class Ends(NamedTuple):
+    """Means over runs of every method: `curve` (methods, T), its `last` values and `area` (mean over iterations);
+    `place` of each method, and the places of the variants of cm-BO that were run (`ours`)."""
+
+    runs: Runs
+    curve: np.ndarray
+    last: np.ndarray
+    area: np.ndarray
+    place: dict[str, int]
+    ours: list[int]
+
+    def places(self, methods: Iterable[str]) -> list[int]:
+        """Return the places of those of the methods that were run."""
+        return [self.place[method] for method in methods if method in self.place]
+
+
+Row = tuple[str, str, float, bool]
+
+
+def claims(runs: Runs) -> pd.DataFrame:
+    """Return claim, comparison, value, holds for what the paper says of one space and acquisition (sheet §8): `value`
+    is the number that the claim is about, `holds` 1 or 0.
+
+    Means over runs, without intervals: `differences` has these. Claims of methods without runs are left out.
+    """
+    curve = by_target(runs).mean(axis=(1, 2))
+    place = {drawn(name): i for i, name in enumerate(runs.methods)}
+    ours = [place[method] for method in VARIANTS if method in place]
+    ends = Ends(runs, curve, curve[:, -1], curve.mean(axis=1), place, ours)
+    parts = (_variants, _single_task, _baselines, _without_clusters, _hyperbo)
+    rows = [row for part in parts for row in part(ends)] if ours else []
+    table = pd.DataFrame(rows, columns=["claim", "comparison", "value", "holds"])
+    return table.astype({"value": np.float64, "holds": np.float64})
+
+
+def _variants(ends: Ends) -> Iterator[Row]:
+    others = ends.places((*BASELINES, *WITHOUT_CLUSTERS))
+    if others:
+        for words, own in (("best", ends.last[ends.ours].min()), ("median", np.median(ends.last[ends.ours]))):
+            share = float(np.mean(own < ends.last[others]))
+            yield "B1", f"{words} variant: share of other methods with a larger last regret", share, share > 0.5
+
+
+def _single_task(ends: Ends) -> Iterator[Row]:
+    meta = ends.places((*VARIANTS, *WITHOUT_CLUSTERS, "rgpe", "rm_gp_ucb", "hyperbo"))
+    for name in ("rand_once", "gp32"):
+        for i in ends.places([name]):
+            share = float(np.mean(ends.last[meta] < ends.last[i]))
+            yield "B2", f"share of meta methods with a smaller last regret than {name}", share, share == 1.0
+
+
+def _baselines(ends: Ends) -> Iterator[Row]:
+    for i in ends.places(["rgpe"]):
+        gap = float(ends.area[i] - ends.area[ends.ours].max())
+        yield "B3", "area of rgpe minus the largest of the variants", gap, gap > 0
+    rest = ends.places(method for method in BASELINES if method != "rm_gp_ucb")
+    for i in ends.places(["rm_gp_ucb"]) if rest else []:
+        gap = float(ends.last[rest].min() - ends.last[i])
+        yield "B4", "least last regret of the other baselines minus that of rm_gp_ucb", gap, gap > 0
+
+
+def _without_clusters(ends: Ends) -> Iterator[Row]:
+    for name in WITHOUT_CLUSTERS:
+        for i in ends.places([name]):
+            gap = float(ends.last[i] - np.median(ends.last[ends.ours]))
+            yield "B9", f"last regret of {name} minus that of the median variant", gap, gap > 0
+
+
+def _hyperbo(ends: Ends) -> Iterator[Row]:
+    for i in ends.places(["hyperbo"]):
+        at = ends.runs.iterations
+        if at[-1] >= 50:
+            begin, end = ends.curve[i, np.searchsorted(at, [20, 50])]
+            gain = float(1.0 - end / begin) if begin > 0 else 0.0
+            yield "B5", "relative gain of hyperbo from iteration 20 to 50", gain, gain < 0.1
+        never = int(at[-1]) + 1
+        first = [overtaken(ends.runs, ends.runs.methods[j], ends.runs.methods[i]) for j in ends.ours]
+        # A variant that never overtakes must count against the claim, not drop out of it.
+        median = float(np.median(np.nan_to_num(first, nan=never)))
+        words = f"first iteration from which on the median variant stays below hyperbo ({never}: never)"
+        yield "B15", words, median, median < 25
+
+
+def repeats(table: pd.DataFrame) -> pd.DataFrame:
+    """Return method, share: of the queries, those of a candidate that the run has observed before."""
+    keys = ["method", "space", "task", "prior_seed", "seed"]
+    ordered = table.sort_values([*keys, "iteration"])
+    again = ordered.duplicated([*keys, "candidate"])
+    queries = ordered["iteration"] >= 1
+    share = again[queries].groupby(ordered.loc[queries, "method"], sort=False).mean()
+    return share.rename("share").rename_axis("method").reset_index()
+
+
+def clusters_of(paths: Iterable[str]) -> pd.DataFrame:
+    """Return what the sidecars of the priors tell of the clusters behind tables of runs, each file of priors once: one
+    row per distance (`measure`), space, split and number of clusters (`count`).
+
+    `chosen`: 1 for the number that the indices choose; intra, inter and their ratio (infinite where inter is 0);
+    `iterations` of k-means; `largest`: tasks of the largest cluster. Empty where there are no sidecars.
+    """
+    rows, seen = [], set()
+    for path in paths:
+        for prior in records.of(path).get("inputs", {}):
+            record = records.of(prior)
+            if record.get("stage") != "pretrain" or prior in seen:
+                continue
+            seen.add(prior)
+            for space in record["training"]:
+                for fold in space.get("clusters", []):
+                    rows += _rows_of(record["spec"]["pretrain"]["distance"], space["space"], fold)
+    columns = ["measure", "space", "split", "count", "chosen", "intra", "inter", "ratio", "iterations", "largest"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _rows_of(distance: str, space: str, fold: dict[str, Any]) -> list[dict[str, Any]]:
+    keys = {"measure": distance, "space": space, "split": fold["fold"]}
+    parts = zip(fold["intra"], fold["inter"], fold["iterations"], fold["sizes"], strict=True)
+    return [
+        {
+            **keys, "count": i, "chosen": float(i == fold["chosen"]), "intra": intra, "inter": inter,
+            "ratio": intra / inter if inter > 0 else np.inf, "iterations": float(iterations),
+            "largest": float(max(sizes)),
+        }
+        for i, (intra, inter, iterations, sizes) in enumerate(parts, start=1)
+    ]  # fmt: skip
+
+
+def endings(runs: Runs) -> pd.DataFrame:
+    """Return method, last, area: mean normalised regret at the last iteration and over all iterations."""
+    curve = by_target(runs).mean(axis=(1, 2))
+    return pd.DataFrame({"method": list(runs.methods), "last": curve[:, -1], "area": curve.mean(axis=1)})
+
+
+def cluster_numbers(runs: Runs) -> pd.DataFrame:
+    """Return method, count (of clusters), last, better: last regret by the number of clusters that the registration of
+    each variant fixes; `better`: 1 if it is below that of one cluster (B17)."""
+    table = endings(runs)
+    counts = [registry.method(drawn(name))["policy"]["clusters"] for name in table["method"]]
+    table = table.assign(count=counts)
+    alone = table.loc[table["count"] == 1, "last"]
+    if alone.empty:
+        raise DataError("no run with one cluster to compare with; give its trajectories")
+    better = (table["last"] < float(alone.iloc[0])).astype(np.float64)
+    return table.assign(better=better).sort_values("count", ignore_index=True)
+
+
+def index_correlation(numbers: pd.DataFrame, indices: pd.DataFrame) -> pd.DataFrame:
+    """Return measure, spearman, size: Spearman's correlation of intraCE/interCS (mean over splits) with the last
+    regret, over the numbers of clusters of at least 2 (B18); no row without indices or with fewer than three numbers.
+
+    `numbers`: as `cluster_numbers`; `indices`: as `clusters_of` of the same runs.
+    """
+    rows = []
+    for measure, own in indices.groupby("measure", sort=False):
+        ratio = own.groupby("count")["ratio"].mean().rename("ratio").reset_index()
+        both = numbers.merge(ratio, on="count")
+        both = both[both["count"] > 1]
+        if len(both) >= 3:
+            value = float(spearmanr(both["ratio"], both["last"]).statistic)
+            rows.append({"measure": measure, "spearman": value, "size": len(both)})
+    return pd.DataFrame(rows, columns=["measure", "spearman", "size"])

@@ -1,0 +1,1 @@
+"""Studies of cm-BO's figures and times."""

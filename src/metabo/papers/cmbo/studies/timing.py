@@ -1,0 +1,275 @@
+"""Study of cm-BO's times (§4.2; sheet §8, B11 to B14 and B22): one iteration of clustering, the distances of one query,
+HyperBO's training, a whole query of each method against the number of source tasks; which distances rounding decides.
+
+CPU times of one core, the lowest of several repeats, compilation excluded. The source posteriors are synthetic: GPs of
+three inputs with outputs drawn from them; times depend on their number and on the locations, not on their values.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import product
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+from jaxtyping import Array, Key
+
+from metabo.bo.policy import Candidates, Policy
+from metabo.compute import progress
+from metabo.compute.keys import stream
+from metabo.gaussians.barycenter import barycenter
+from metabo.gaussians.distances import (
+    DISTANCES,
+    distances,
+    jeffreys_prepared,
+    prepared,
+    regularised,
+    wasserstein_prepared,
+)
+from metabo.gaussians.kmeans import centres, kmeans
+from metabo.gp.fit import adam
+from metabo.gp.model import build
+from metabo.methods.source_gps import clusters_policy, rgpe_policy, rm_gp_ucb
+from metabo.methods.source_gps.clusters import Clustered, Odd
+from metabo.methods.source_gps.rgpe import Sources
+from metabo.methods.source_gps.sources import SourceGP, fit, make, posteriors_at, repeated
+from metabo.papers.engine.studies.clock import seconds
+from metabo.papers.engine.studies.files import Frames
+from metabo.tasks.rows import Rows
+
+STUDIES = {"cmbo_timing": {"alone": True}}
+"""`alone`: it measures time, so the workflow runs no other job beside it."""
+
+DIM, OBSERVATIONS, BUDGET = 3, 50, 55
+FACTORS = ("matern32", "matern12")
+HYPERBO = {"mean": "linear_mlp", "kernel": "matern52", "features": [128, 128]}
+HYPERBO_STEPS = 20_000
+"""Adam steps of HyperBO in the paper that cm-BO took its settings from; the time of one is measured."""
+FEW_TASKS, TWO = 4, 2
+"""Source tasks and clusters where the number of locations varies."""
+RUNS = 20
+"""Seeds of k-means whose iterations are counted, and pairs of Gaussians whose distances are checked."""
+KERNELS = {"matern32": ("matern32",), "matern32 x matern12": FACTORS, "squared_exponential": ("squared_exponential",)}
+"""Whose posteriors' distances are checked: the method's two (of prototypes, of clusters), and a smoother one beside."""
+PERTURBED, LOST = 1e-12, 1e-2
+"""Relative change of the covariances (some thousand roundings), and of a distance from which on it is lost."""
+SETTINGS = {
+    "prototypes": "clusters", "clusters": 0, "weights": "jeffreys", "centre": "geometric", "proto_kernel": "plain",
+    "initial": 0, "tolerance": 1e-6,
+}  # fmt: skip
+
+Measured = tuple[str, str, int, int, int, float]
+
+
+@partial(jax.jit, static_argnames=("count", "factors"))
+def sources(count: int, key: Key[Array, ""], factors: tuple[str, ...] = FACTORS) -> tuple[SourceGP, Rows]:
+    """Return GPs of `count` source tasks with random lengthscales, and observations drawn from each."""
+    where, scale, noise = jax.random.split(key, 3)
+    x = jax.random.uniform(where, (count, OBSERVATIONS, DIM))
+    gps = repeated(make(factors, DIM), count)
+    raw = gps.raw_lengthscale + 0.5 * jax.random.normal(scale, gps.raw_lengthscale.shape)
+    gps = eqx.tree_at(lambda g: g.raw_lengthscale, gps, raw)
+
+    def drawn(gp, x, z):
+        factor = jnp.linalg.cholesky(gp.gram(x) + 1e-6 * jnp.eye(len(x)))
+        return factor @ z
+
+    y = jax.vmap(drawn)(gps, x, jax.random.normal(noise, (count, OBSERVATIONS)))
+    return gps, Rows(x, y, jnp.ones(y.shape, bool))
+
+
+def locations(rows: Rows, count: int, key: Key[Array, ""]) -> Array:
+    """Return `count` inputs, as many as possible of the source tasks' own."""
+    own = rows.x.reshape(-1, DIM)
+    spare = jax.random.uniform(key, (max(0, count - len(own)), DIM))
+    return jnp.concatenate([jax.random.permutation(key, own)[:count], spare])
+
+
+@partial(jax.jit, static_argnames=("clusters", "distance"))
+def iteration(tasks, assignment, clusters: int, distance: str):
+    """One iteration of k-means: centres, their factors, all distances, assignment."""
+    means, covs = centres(tasks, assignment, clusters)
+    return jnp.argmin(distances(tasks, prepared(means, covs, distance), distance), axis=1)
+
+
+@partial(jax.jit, static_argnames=("distance",))
+def query(prototypes, mean, cov, distance: str):
+    """The distances of one query: factor the target's posterior, compare it with every prototype."""
+    target = prepared(mean[None], regularised(cov)[None], distance)
+    return distances(prototypes, target, distance)
+
+
+def timed_distances(spec: dict[str, Any]) -> Iterator[Measured]:
+    """Time an iteration of k-means, in numbers of tasks, clusters and locations, and the distances of a query."""
+    seed, middle = spec["seed"], spec["tasks"][2]
+    few = spec["clusters"][len(spec["clusters"]) // 2]
+    for distance in progress.loop(DISTANCES, "distances"):
+        grid = [(middle, c) for c in spec["clusters"]] + [(k, few) for k in spec["tasks"] if k != middle]
+        for count, clusters in progress.loop(grid, "sizes"):
+            means, covs = _posteriors(count, spec["locations"], seed)
+            tasks = prepared(means, covs, distance)
+            work = partial(iteration, tasks, jnp.arange(count) % clusters, clusters, distance)
+            cost = seconds(work, spec["repeats"])
+            yield "kmeans_iteration", distance, count, clusters, spec["locations"], cost
+        # The largest number is left out for W2, whose singular values take a minute there.
+        for size in spec["sizes"][: None if distance == "jeffreys" else -1]:
+            tasks = prepared(*_posteriors(FEW_TASKS, size, seed), distance)
+            work = partial(iteration, tasks, jnp.arange(FEW_TASKS) % TWO, TWO, distance)
+            yield "kmeans_iteration", distance, FEW_TASKS, TWO, size, seconds(work, min(spec["repeats"], 2))
+        means, covs = _posteriors(max(spec["clusters"]) + 1, spec["grid"], seed)
+        for clusters in spec["clusters"]:
+            prototypes = prepared(means[:clusters], covs[:clusters], distance)
+            work = partial(query, prototypes, means[-1], covs[-1], distance)
+            yield "query_distance", distance, 0, clusters, spec["grid"], seconds(work, spec["repeats"])
+    _, covs = _posteriors(8, spec["locations"], seed)
+    work = partial(jax.jit(barycenter), covs, jnp.full(8, 1 / 8))
+    yield "barycenter", "wasserstein", 8, 1, spec["locations"], seconds(work, spec["repeats"])
+
+
+def _posteriors(count: int, size: int, seed: int) -> tuple[Array, Array]:
+    gps, rows = sources(count, stream(seed, "cmbo_timing", count))
+    means, covs, _ = posteriors_at(gps, rows, locations(rows, size, stream(seed, "cmbo_timing", "where", size)))
+    return means, regularised(covs)
+
+
+def timed_training(spec: dict[str, Any]) -> Iterator[Measured]:
+    """Time the work before BO: HyperBO's training, from the time of a step, and cm-BO's fits and clusters."""
+    seed, count = spec["seed"], spec["tasks"][2]
+    _, rows = sources(count, stream(seed, "cmbo_timing", count))
+    gp = build(HYPERBO, DIM, stream(seed, "cmbo_timing", "network"))
+    members, present = jnp.arange(count), jnp.ones(count, bool)
+    sizes = {"learning_rate": 1e-3, "batch": OBSERVATIONS, "per_shuffle": 1, "steps": spec["steps"]}
+    train = eqx.filter_jit(lambda gp, rows, key: adam(gp, rows, members, present, key, **sizes))
+    cost = seconds(lambda: jax.tree.leaves(train(gp, rows, stream(seed)))[0], spec["repeats"], 0.0)
+    yield "hyperbo_training", "any", count, 0, OBSERVATIONS, cost / (spec["steps"] + 1) * HYPERBO_STEPS
+    start = make(FACTORS, DIM)
+    fits = eqx.filter_jit(lambda rows: jax.lax.map(lambda task: fit(start, *task, spec["steps"])[0], tuple(rows)))
+    cost = seconds(lambda: jax.tree.leaves(fits(rows))[0], spec["repeats"], 0.0)
+    yield "source_fits", "any", count, 0, OBSERVATIONS, cost
+    means, covs = _posteriors(count, spec["locations"], seed)
+    few = spec["clusters"][len(spec["clusters"]) // 2]
+    for distance in DISTANCES:
+        work = partial(kmeans, means, covs, few, distance, stream(seed))
+        cost = seconds(lambda work=work: work().objective, spec["repeats"], 0.0)
+        yield "clustering", distance, count, few, spec["locations"], cost
+
+
+def policies(count: int, clusters: int, grid: int, seed: int) -> dict[str, Policy]:
+    """Return a policy of every method that reads source tasks, of `count` of them."""
+    gps, rows = sources(count, stream(seed, "cmbo_timing", count), ("matern32",))
+    zeros, none = jnp.zeros(clusters), jnp.asarray(0)
+    assignment = jnp.broadcast_to(jnp.arange(count) % clusters, (clusters, count))
+    params = Clustered(
+        gps, gps, assignment, jnp.zeros((clusters, 2)), zeros, zeros.astype(int), jnp.asarray(clusters - 1),
+        Odd(none, none, none, zeros.astype(int)),
+    )  # fmt: skip
+    known = Sources(gps, make(("matern32",), DIM))
+    own = {**SETTINGS, "grid": grid}
+    bounds = {"beta": 3.0, "tau": 3.0, "eta": 0.1, "epsilon": 0.5, "r": 0.7, "initial": 0, "refit_steps": 10}
+    ranked = {"samples": 64, "refit_steps": 10}
+    return {
+        "cm_jef_jef": clusters_policy.policy(params, own, "ucb3", BUDGET, rows),
+        "cm_jef_wss": clusters_policy.policy(params, own | {"weights": "wasserstein"}, "ucb3", BUDGET, rows),
+        "cm_tasks": clusters_policy.policy(params, own | {"prototypes": "tasks"}, "ucb3", BUDGET, rows),
+        "rgpe": rgpe_policy.policy(known, ranked, "ucb3", BUDGET, rows),
+        "rm_gp_ucb": rm_gp_ucb.policy(known, bounds, "ucb3", BUDGET, rows),
+    }
+
+
+def timed_queries(spec: dict[str, Any]) -> Iterator[Measured]:
+    """Time a whole query, choice and update, of every method against the number of source tasks."""
+    few = min(4, spec["tasks"][0])
+    key = stream(spec["seed"], "cmbo_timing", "pool")
+    pool = Candidates(jax.random.uniform(key, (spec["grid"], DIM)), jnp.ones(spec["grid"], bool))
+
+    def step(policy, state, key):
+        index, _ = policy.select(state, key)
+        return policy.observe(state, index, jnp.sin(index.astype(float)))
+
+    for count in spec["tasks"]:
+        for method, policy in policies(count, few, spec["grid"], spec["seed"]).items():
+            state, once = eqx.filter_jit(policy.init)(pool, key), eqx.filter_jit(step)
+            for number in range(5):
+                state = once(policy, state, jax.random.fold_in(key, number))
+            cost = seconds(lambda s=state, p=policy, once=once: jax.tree.leaves(once(p, s, key))[0], spec["repeats"])
+            yield "query", method, count, few, spec["grid"], cost
+
+
+def iterations(spec: dict[str, Any]) -> pd.DataFrame:
+    """Count the iterations of k-means until the assignments repeat, one start at a time (B12)."""
+    count = spec["tasks"][2]
+    few = spec["clusters"][len(spec["clusters"]) // 2]
+    means, covs = _posteriors(count, spec["locations"], spec["seed"])
+    rows = []
+    for distance in DISTANCES:
+        for run in range(RUNS):
+            found = kmeans(means, covs, few, distance, stream(spec["seed"], "cmbo_timing", "run", run), restarts=1)
+            rows.append({"measure": distance, "repetition": run, "iterations": int(found.iterations)})
+    return pd.DataFrame(rows)
+
+
+def stability(spec: dict[str, Any]) -> pd.DataFrame:
+    """Count lost distances between neighbouring posteriors, on locations that contain the observed inputs, before and
+    after jitter (B14), with the method's two kernels and with the smoother squared exponential one.
+
+    A distance is lost if it is not finite, below zero, or changes by more than LOST of itself when each entry of both
+    covariances changes by PERTURBED of itself: then its digits are those of rounding. `error`: the largest such
+    change (infinite where a distance is not finite).
+    """
+    rows = []
+    for (name, factors), size in product(KERNELS.items(), (spec["locations"], spec["grid"])):
+        key = stream(spec["seed"], "cmbo_timing", "stability")
+        gps, observed = sources(RUNS, key, factors)
+        x = locations(observed, size, stream(spec["seed"], "cmbo_timing", "where", size))
+        means, raw, _ = posteriors_at(gps, observed, x)
+        moved = perturbed(raw, key)
+        for jitter, of in ((0, lambda covs: covs), (1, regularised)):
+            for distance in DISTANCES:
+                gaps, others = (np.asarray(neighbours(means, of(covs), distance)) for covs in (raw, moved))
+                lost, error = judged(gaps, others)
+                found = {"kernel": name, "measure": distance, "locations": size, "jitter": jitter}
+                rows.append({**found, "lost": int(lost.sum()), "of": len(gaps), "error": float(error.max())})
+    return pd.DataFrame(rows)
+
+
+def perturbed(covs: Array, key: Key[Array, ""]) -> Array:
+    """Return covariances (n, v, v) with each entry changed by a normal draw times PERTURBED of itself, in symmetry."""
+    draws = jax.random.normal(key, covs.shape)
+    upper = jnp.triu(draws) + jnp.triu(draws, 1).swapaxes(1, 2)
+    return covs * (1.0 + PERTURBED * upper)
+
+
+@partial(jax.jit, static_argnames=("distance",))
+def neighbours(means, covs, distance: str):
+    """The distance of each Gaussian from the next one, of the last from the first."""
+    own = prepared(means, covs, distance)
+    after = jax.tree.map(lambda part: jnp.roll(part, -1, axis=0), own)
+    if distance == "jeffreys":
+        return jax.vmap(jeffreys_prepared)(*own, *after)
+    return jax.vmap(wasserstein_prepared)(own.means, own.part, after.means, after.part)
+
+
+def judged(gaps: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return which distances are lost (`stability`) and their relative changes to `others`, infinite where one of the
+    two is not finite or not positive: alike for both distances, although W2 is cut off at 0."""
+    sound = np.isfinite(gaps) & np.isfinite(others) & (gaps > 0) & (others > 0)
+    change = np.full(gaps.shape, np.inf)
+    change[sound] = np.abs(gaps[sound] - others[sound]) / gaps[sound]
+    return change > LOST, change
+
+
+def run(spec: dict[str, Any]) -> Frames:
+    """Return "time" (kind, measure, tasks, clusters, locations, seconds), "iterations" (measure, repetition,
+    iterations) and "stability" (kernel, measure, locations, jitter, lost, of, error). `measure`: the distance; of a
+    query: its method.
+
+    `spec`: seed, repeats, tasks and clusters (numbers of them; the third number of tasks is used where other sizes
+    vary), locations, sizes (other numbers of them), grid, steps (of Adam and of L-BFGS that are timed).
+    """
+    parts = (timed_distances(spec), timed_training(spec), timed_queries(spec))
+    columns = ["kind", "measure", "tasks", "clusters", "locations", "seconds"]
+    measured = pd.DataFrame([row for part in parts for row in part], columns=columns)
+    return {"time": measured, "iterations": iterations(spec), "stability": stability(spec)}

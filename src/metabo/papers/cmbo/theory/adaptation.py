@@ -1,0 +1,165 @@
+"""Remark 2 (cm-BO §3, appendix 1.2): adaptive weights, the gaps D_i, α_τ and η on runs of Algorithm 1."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Array, Key
+
+from metabo.papers.cmbo.theory.gaps import alpha
+from metabo.papers.cmbo.theory.tasks import NOISE, Gaussian, draw_functions, posterior, values
+from metabo.papers.cmbo.theory.traces import constant, draw_sources, equal_grid, opposite, prototypes, run, task_weights
+from metabo.papers.engine.theory.estimated import mean, rate, within
+from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.replicates import generator, runs
+from metabo.papers.engine.theory.verdicts import inequality
+
+CHECKS = {"remark2": "Remark 2: weights, gaps and observations of the sources"}
+POINTS, OBSERVED, QUERIES, RUNS, DELTA = 40, 50, 50, 200, 0.1
+METRICS = ("jeffreys", "wasserstein")
+LATE = 10
+"""From this query on, α_τ should still fall."""
+SIZES = np.array([10, 50, 250, 1000])
+"""n_i of the limit of η."""
+LIMIT_RUNS, LIMIT_LEAST, CHUNK = 100, 20, 10
+VANISHES = (-np.inf, -0.5)
+"""The rate of sup|η| in n_i that counts as going to zero."""
+SPARSE, DENSE, SHOWN = 5, 50, (2, 6, 16, 30)
+"""Observations of two sources of the target's own function; queries at which their weights are compared."""
+
+
+class Paths(NamedTuple):
+    """Of r runs and T queries: gaps D_i (r, K), ζ_i (T, r, K), and those of the opposite weights, w ∝ 1/w."""
+
+    gap: np.ndarray
+    zeta: np.ndarray
+    opposite: np.ndarray
+
+
+def paths(rng: np.random.Generator, count: int, distance: str) -> Paths:
+    """Run Algorithm 1 with ξ = 3 and return the weights of the tasks."""
+    sources = draw_sources(rng, count, OBSERVED, equal_grid(POINTS))
+    centres = prototypes(sources.mean, sources.cov, sources.owners)
+    steps = run(rng, centres, sources.truth, QUERIES, constant(3.0), distance)
+    weights = np.stack([step.weights for step in steps])
+    return Paths(sources.gap, *(task_weights(w, sources.owners)[0] for w in (weights, opposite(weights))))
+
+
+def correlations(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Return the correlation over the last axis of each row, (r,)."""
+    a, b = (v - v.mean(axis=-1, keepdims=True) for v in (first, second))
+    return np.sum(a * b, axis=-1) / np.sqrt(np.sum(a**2, axis=-1) * np.sum(b**2, axis=-1))
+
+
+def slopes(series: np.ndarray) -> np.ndarray:
+    """Return the least-squares slope of each column of a series (t, r) in its index, (r,)."""
+    at = np.arange(len(series)) - (len(series) - 1) / 2.0
+    return at @ series / np.sum(at**2)
+
+
+def suprema(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return sup|μ̃ - f| and sup|μ - f| (count, len(SIZES)) of one source, which differs from f by a little."""
+    ideal, own = np.empty((count, len(SIZES))), np.empty((count, len(SIZES)))
+    for place, n in enumerate(SIZES):
+        for begin in range(0, count, CHUNK):
+            rows = slice(begin, min(begin + CHUNK, count))
+            sources = draw_sources(rng, rows.stop - begin, int(n), equal_grid(POINTS), owners=np.zeros(1, int))
+            truth = sources.truth
+            ideal[rows, place] = np.abs(sources.ideal[:, 0] - truth).max(axis=1)
+            own[rows, place] = np.abs(sources.mean[:, 0] - truth).max(axis=1)
+    return ideal, own
+
+
+def sparse_weights(rng: np.random.Generator, count: int, distance: str) -> np.ndarray:
+    """Return the weights (T, r) of a source with SPARSE observations less those of one with DENSE, both of f itself."""
+    grid, f = equal_grid(POINTS), draw_functions(rng, count)
+    found = []
+    for n in (SPARSE, DENSE):
+        x = rng.random((count, n))
+        found.append(posterior(x, values(f, x) + np.sqrt(NOISE) * rng.standard_normal(x.shape), grid, NOISE))
+    centres = Gaussian(*(np.stack(p, axis=1) for p in zip(*found, strict=True)))
+    steps = run(rng, centres, values(f, grid), max(SHOWN), constant(3.0), distance)
+    return np.stack([step.weights[:, 0] - step.weights[:, 1] for step in steps])
+
+
+def remark2(key: Key[Array, ""], share: float) -> list[Record]:
+    """Check the signs that the remark claims, the limit of η, the weights of sparse sources, and α in n_i."""
+    rng, count = generator(key), runs(RUNS, share)
+    found = {name: paths(rng, count, name) for name in METRICS}
+    apart = {name: sparse_weights(rng, count, name) for name in METRICS}
+    return [
+        statement("Remark 2, weights", "Dissimilar tasks (large D_i) get smaller weights", "§3", [_signs(found)]),
+        statement("Remark 2, α", "α_τ becomes progressively tighter during the queries", "§3", _falls(found)),
+        statement("Remark 2, η", "More source data: μ̃ → f, so η → 0, as n_i → ∞", "§3", [_limit(rng, share)]),
+        statement("Remark 2, sparse", "A source with few observations gets a smaller weight", "§3",
+                  [_sparse(apart, SHOWN)]),
+        statement("Remark 2, sparse", "A source with few observations gets a smaller weight from the 6th query on",
+                  "§3", [_sparse(apart, SHOWN[1:])], "repaired"),
+        statement("Remark 2, n_i", "α_τ grows with n_i: more source data loosen the bound", "App. 1.2",
+                  [_growth(found)], "ours"),
+    ]  # fmt: skip
+
+
+def _signs(found: dict[str, Paths]) -> Record:
+    def cells(which: str) -> list[Record]:
+        return [
+            cell(within(mean(correlations(p.gap, getattr(p, which)[-1])), -np.inf, 0.0), distance=name, query=QUERIES)
+            for name, p in found.items()
+        ]
+
+    return part("correlation", f"mean correlation of D_i and ζ_i at τ = {QUERIES} is negative", "expectation",
+                cells("zeta"), control("the same with the opposite weights, w ∝ 1/w", cells("opposite")))  # fmt: skip
+
+
+def _falls(found: dict[str, Paths]) -> list[Record]:
+    def logs(p: Paths, which: str) -> np.ndarray:
+        return np.log(alpha(getattr(p, which), p.gap, OBSERVED, DELTA))
+
+    def change(which: str) -> list[Record]:
+        ends = {name: logs(p, which) for name, p in found.items()}
+        return [cell(within(mean(v[-1] - v[0]), -np.inf, 0.0), distance=name) for name, v in ends.items()]
+
+    def trend(direction: int) -> list[Record]:
+        late = {name: slopes(logs(p, "zeta")[LATE - 1 :][::direction]) for name, p in found.items()}
+        return [cell(within(mean(v), -np.inf, 0.0), distance=name) for name, v in late.items()]
+
+    return [
+        part("change", f"E ln(α_{QUERIES}/α_1) < 0", "expectation", change("zeta"),
+             control("the same with the opposite weights, w ∝ 1/w", change("opposite"))),
+        part("trend", f"mean slope of ln α_τ over τ = {LATE} to {QUERIES} is negative", "expectation", trend(1),
+             control("the same in the reverse order of the queries", trend(-1))),
+    ]  # fmt: skip
+
+
+def _limit(rng: np.random.Generator, share: float) -> Record:
+    ideal, own = suprema(rng, max(LIMIT_LEAST, round(LIMIT_RUNS * share)))
+
+    def cells(suprema_: np.ndarray) -> list[Record]:
+        decided = within(rate(suprema_, SIZES), *VANISHES)
+        decided.numbers["suprema"] = suprema_.mean(axis=0)
+        return [cell(decided, sizes=SIZES.tolist())]
+
+    return part("rate", f"E sup|μ̃ - f| ∝ n^s, s <= {VANISHES[1]}, over n = 10 to 1000", "expectation", cells(ideal),
+                control("the same for the source's own outputs, μ", cells(own)))  # fmt: skip
+
+
+def _sparse(apart: dict[str, np.ndarray], queries: tuple[int, ...]) -> Record:
+    def cells(added: float) -> list[Record]:
+        return [
+            cell(within(mean(difference[query - 1] + added), -np.inf, 0.0), distance=name, query=query)
+            for name, difference in apart.items()
+            for query in queries
+        ]
+
+    claim = f"mean weight of a source with {SPARSE} observations < that of one with {DENSE}"
+    return part("weights", claim, "expectation", cells(0.0), control("by more than 0.9", cells(0.9)))
+
+
+def _growth(found: dict[str, Paths]) -> Record:
+    p = found[METRICS[0]]
+    levels = np.stack([alpha(p.zeta[-1], p.gap, int(n), DELTA) for n in SIZES], axis=1)
+    where = {"n": SIZES[1:]}
+    decided = inequality(levels[:, :-1], levels[:, 1:], **where)
+    decided.numbers["medians"] = np.median(levels, axis=0)
+    return part("growth", "α with n = 50, 250, 1000 > α with n = 10, 50, 250, the same D_i and weights", "inequality",
+                [cell(decided, sizes=SIZES.tolist())],
+                control("the opposite", [cell(inequality(levels[:, 1:], levels[:, :-1], **where))]))  # fmt: skip

@@ -1,0 +1,1 @@
+"""What the papers share: printed numbers, claims, theory, and the files of studies."""

@@ -1,0 +1,51 @@
+"""The checks that claims name: pure functions from the evidence of one artefact to a finding.
+
+A check is a public function of a module of checks, of the claim's paper (`papers/{paper}/checks`) or of all papers
+(`shared`): `check(evidence, **arguments) -> Finding`. The modules are found by name (`metabo.plan.registry.claim_modules`).
+"""
+
+import importlib
+import inspect
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from metabo.errors import ConfigError, unknown
+from metabo.papers.engine.claims.evidence import Evidence
+from metabo.papers.engine.claims.verdicts import Finding
+from metabo.plan import registry
+
+
+@cache
+def of(paper: str) -> dict[str, Callable[..., Finding]]:
+    """Return the checks that claims of a paper may name. Raises ConfigError if two modules have one of the same name."""
+    found: dict[str, Callable[..., Finding]] = {}
+    for module in map(importlib.import_module, registry.claim_modules(paper)):
+        for name, check in vars(module).items():
+            if inspect.isfunction(check) and check.__module__ == module.__name__ and not name.startswith("_"):
+                if name in found:
+                    raise ConfigError(f"check '{name}' of {paper} is in {found[name].__module__} and {module.__name__}")
+                found[name] = check
+    return found
+
+
+def run(paper: str, name: str, evidence: Evidence, arguments: dict[str, Any]) -> Finding:
+    """Run a check of a paper by its name. Raises ConfigError for one that does not exist."""
+    return _check(paper, name)(evidence, **arguments)
+
+
+def faults(paper: str, name: str, arguments: dict[str, Any]) -> list[str]:
+    """Say what is wrong with a check's name or arguments; nothing is run."""
+    try:
+        inspect.signature(_check(paper, name)).bind(None, **arguments)
+    except ConfigError as error:
+        return [str(error)]
+    except TypeError as error:
+        return [str(ConfigError(f"check '{name}': {error}"))]
+    return []
+
+
+def _check(paper: str, name: str) -> Callable[..., Finding]:
+    if name not in of(paper):
+        raise unknown(f"check of {paper}", name, of(paper))
+    return of(paper)[name]

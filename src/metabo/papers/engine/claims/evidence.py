@@ -1,0 +1,154 @@
+"""What a check may look at: the tables behind one artefact on one benchmark, each read when it is first asked for."""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from metabo.artefacts import api as artefacts
+from metabo.errors import DataError
+from metabo.metrics import Runs
+from metabo.papers.engine.studies import files as studies
+from metabo.papers.engine.theory import tables as theory
+from metabo.plan.catalogue import Artefact
+from metabo.records import results
+
+KINDS = ("data", "trajectories", "evaluations", "online", "studies", "theory")
+_NOT_KEYS = {"artefact", "benchmark", "table", "quantity", "value"}
+SYNTHETIC = "synthetic"
+"""What an artefact without a benchmark is on."""
+
+
+class NoTable(DataError):
+    """The artefact's data.csv lacks a table: at a small scale its notebook may have nothing to put there."""
+
+
+class Evidence:
+    """The tables of one artefact on one benchmark (`benchmark`; SYNTHETIC for none).
+
+    `sources` gives a function without arguments for each of KINDS that there is; `parameters` are the artefact's own
+    (catalogue), such as the regret that it shows (papers after HyperBO: the normalised one).
+    """
+
+    def __init__(
+        self, benchmark: str, sources: Mapping[str, Callable[[], Any]], parameters: Mapping[str, Any] | None = None
+    ):
+        self.benchmark = benchmark
+        self.parameters = dict(parameters or {})
+        self._sources = dict(sources)
+        self._tables: dict[str, pd.DataFrame] = {}
+
+    def _read(self, kind: str) -> Any:
+        if kind not in self._sources:
+            raise DataError(f"the artefact has no {kind}, only {', '.join(self._sources)}; name another in the claim")
+        return self._sources[kind]()
+
+    @cached_property
+    def data(self) -> pd.DataFrame:
+        """The artefact's data.csv: one number per row."""
+        return self._read("data")
+
+    @cached_property
+    def trajectories(self) -> pd.DataFrame:
+        """The trajectory table, methods named as in the figure (``method-acquisition``, ``method@split``)."""
+        return self._read("trajectories")
+
+    @cached_property
+    def evaluations(self) -> pd.DataFrame:
+        """The table of the priors' losses."""
+        return self._read("evaluations")
+
+    @cached_property
+    def online(self) -> pd.DataFrame:
+        """The table of online tuning."""
+        return self._read("online")
+
+    @cached_property
+    def studies(self) -> dict[str, studies.Frames]:
+        """The tables of each study, by its name."""
+        return self._read("studies")
+
+    @cached_property
+    def theory(self) -> list[dict[str, Any]]:
+        """The records of the theory checks."""
+        return self._read("theory")
+
+    @property
+    def regret(self) -> str:
+        """The regret that the artefact shows: "simple_regret" or "normalised_regret"."""
+        return str(self.parameters.get("regret", "simple_regret"))
+
+    @cached_property
+    def runs(self) -> Runs:
+        """The BO runs as arrays of that regret."""
+        return artefacts.runs(self.trajectories, self.regret)
+
+    def table(self, name: str) -> pd.DataFrame:
+        """Return one named table of data.csv (a copy), a column per key and per quantity.
+
+        Raises NoTable if there is none of that name.
+        """
+        if name not in self._tables:
+            self._tables[name] = self._wide(name)
+        return self._tables[name].copy()
+
+    def _wide(self, name: str) -> pd.DataFrame:
+        rows = self.data[self.data["table"] == name]
+        if rows.empty:
+            held = ", ".join(dict.fromkeys(self.data["table"]))
+            raise NoTable(f"data.csv of benchmark '{self.benchmark}': no table '{name}'; it holds {held}")
+        keys = [column for column in rows if column not in _NOT_KEYS and rows[column].notna().any()]
+        filled = rows.assign(**{key: _filled(rows[key]) for key in keys})
+        quantities = list(dict.fromkeys(rows["quantity"]))
+        wide = filled.set_index([*keys, "quantity"])["value"].unstack("quantity")
+        return wide[quantities].reset_index().rename_axis(columns=None)
+
+
+def _filled(column: pd.Series) -> pd.Series:
+    """Give missing keys a value, and whole numbers back their type: a row of another table left them empty."""
+    if pd.api.types.is_numeric_dtype(column):
+        whole = column.notna().all() and (column % 1 == 0).all()
+        return column.astype("int64") if whole else column.fillna(-1.0)
+    return column.fillna("").astype(str)
+
+
+def gather(artefact: Artefact, root: Path) -> tuple[Evidence, dict[str, list[Path]]]:
+    """Return the evidence of an artefact below the results folder `root` (results/{scale}), and the files it may read.
+
+    Nothing is read here. Raises DataError when a file is read that does not exist.
+    """
+    files = {"data": [root / artefact.place / "data.csv"]}
+    files |= {kind: [root / path for path in paths] for kind, paths in artefact.files.items()}
+    chosen = ("splits" in artefact.inputs, *artefact.splits)
+    texts = {kind: [str(path) for path in paths] for kind, paths in files.items()}
+    load = {
+        "data": lambda: _csv(files["data"][0]),
+        "trajectories": lambda: _trajectories(tuple(texts["trajectories"]), artefact.benchmark, *chosen),
+        "evaluations": lambda: results.read_evaluations(texts["evaluations"]),
+        "online": lambda: results.read_online(texts["online"]),
+        "studies": lambda: {path.stem: studies.read(path) for path in files["studies"]},
+        "theory": lambda: theory.read(texts["theory"]),
+    }
+    sources = {kind: load[kind] for kind in files}
+    shown = {} if artefact.entry["paper"] == "hyperbo" else {"regret": "normalised_regret"}
+    return Evidence(artefact.benchmark or SYNTHETIC, sources, shown | artefact.entry.get("parameters", {})), files
+
+
+def _csv(path: Path) -> pd.DataFrame:
+    if not path.is_file():
+        raise DataError(f"{path}: no such table; make it (`snakemake --cores 2 -- {path}`)")
+    try:
+        table = pd.read_csv(path, dtype={"space": str, "task": str, "level": str})  # spaces of HPO-B are numbers
+    except ValueError as error:
+        raise DataError(f"{path}: not a readable table ({error}); delete it and run again") from error
+    if missing := {"table", "quantity", "value"} - set(table):
+        raise DataError(f"{path}: no column {', '.join(sorted(missing))}; delete it and run again")
+    return table
+
+
+@lru_cache(maxsize=1)  # several figures show the same runs
+def _trajectories(paths: tuple[str, ...], benchmark: str, several: bool, *splits: str) -> pd.DataFrame:
+    table = artefacts.load_trajectories(list(paths), benchmark, list(splits))
+    return artefacts.by_split(table) if several else table

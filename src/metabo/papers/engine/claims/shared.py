@@ -1,0 +1,42 @@
+"""Checks that claims of several papers name: verdicts on theory (`metabo.papers.engine.theory`), and lower regret."""
+
+from collections.abc import Sequence
+
+from metabo.errors import ConfigError
+from metabo.papers.engine.claims.comparing import OTHERS, Moment, Side, absent, against, held, orders
+from metabo.papers.engine.claims.evidence import Evidence
+from metabo.papers.engine.claims.verdicts import FAILED, REPLICATED, UNTESTABLE, WEAK, Finding, together
+from metabo.papers.engine.theory.verdicts import INCONCLUSIVE, REFUTED, SUPPORTED
+
+_VERDICTS = {SUPPORTED: REPLICATED, INCONCLUSIVE: WEAK, REFUTED: FAILED}
+
+
+def statements(evidence: Evidence, names: Sequence[str]) -> Finding:
+    """Supported statements are replicated, refuted ones not; inconclusive ones are weak: tested, and undecided.
+
+    One without power, whose negative control is not refuted either, is not testable.
+
+    `names`: "id, version" of each statement, e.g. "Theorem 5, printed". Raises ConfigError for an unknown one.
+    """
+    rows = evidence.table("verdict")
+    found = []
+    for wanted in names:
+        named = rows[rows["claim"].str.startswith(f"{wanted}: ")]
+        if named.empty:
+            held = "; ".join(rows["claim"].str.partition(": ")[0])
+            raise ConfigError(f"no statement '{wanted}' among the theory checks; there are {held}")
+        row = named.iloc[0]
+        verdict = UNTESTABLE if row["no_power"] else _VERDICTS[row["parameter"]]
+        found.append(Finding(verdict, f"{row['claim']}: {row['parameter'].lower()}", unit="verdict"))
+    return together(found, "statements")
+
+
+def lower_regret(
+    evidence: Evidence, lower: Sequence[Side], than: str | Sequence[Side] = OTHERS, at: Sequence[Moment] = (100,)
+) -> Finding:
+    """ORD: each of `lower` has less regret than each of `than`, at every moment of `at`."""
+    runs = evidence.runs
+    first = held(lower, runs)
+    pairs = [(a, b) for a in first for b in against(than, lower, runs)]
+    lost = [*absent(lower, runs), *absent(than, runs)]
+    return together([*orders(evidence, pairs, at), *lost], "comparisons", 1)

@@ -1,0 +1,112 @@
+"""The claim sheets: every claim of a paper, in our words, with the tests that decide it (`papers/{paper}/claims.yaml`)."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from metabo.errors import ConfigError, unknown
+from metabo.papers.engine.claims import checks
+from metabo.plan.schema import read_yaml, violations
+
+FOLDER = Path(__file__).parents[2]
+SCHEMA = Path("workflow/schemas/claims.yaml")
+
+
+@dataclass(frozen=True)
+class ClaimTest:
+    """A check of one artefact, on all its benchmarks or only on `benchmarks`."""
+
+    artefact: str
+    check: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+    benchmarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of a paper: `printed` is its number ("-": none), `untestable` the reason if no result can decide it.
+
+    `pooled`: see the schema; None for a claim that is as good as its worst test.
+    """
+
+    id: str
+    paper: str
+    statement: str
+    section: str
+    printed: str
+    tests: tuple[ClaimTest, ...] = ()
+    untestable: str = ""
+    pooled: float | None = None
+
+
+def papers() -> list[str]:
+    """List the papers that have a claim sheet."""
+    return sorted(path.parent.name for path in FOLDER.glob("*/claims.yaml"))
+
+
+def path(paper: str) -> Path:
+    """Return the file of a paper's sheet. Raises ConfigError for a paper without one."""
+    if paper not in papers():
+        raise unknown("paper with claims", paper, papers())
+    return FOLDER / paper / "claims.yaml"
+
+
+def load(paper: str, root: Path = Path()) -> list[Claim]:
+    """Read and check a paper's claims, in the order of the sheet; `root`: the project folder.
+
+    Raises ConfigError that lists every fault: of the schema, and checks or arguments that do not exist.
+    """
+    entries = read_yaml(path(paper))
+    found = violations(entries, read_yaml(root / SCHEMA), "claim")
+    if not found:
+        found = [
+            f"claim '{id}': {fault}"
+            for id, entry in entries.items()
+            for test in entry.get("tests", [])
+            for fault in checks.faults(paper, test["check"], test.get("arguments", {}))
+        ]
+    if found:
+        raise ConfigError(f"claims of {paper}:\n  " + "\n  ".join(found))
+    return [_claim(id, paper, entry) for id, entry in entries.items()]
+
+
+def _claim(id: str, paper: str, entry: dict[str, Any]) -> Claim:
+    tests = tuple(
+        ClaimTest(t["artefact"], t["check"], t.get("arguments", {}), tuple(t.get("benchmarks", [])))
+        for t in entry.get("tests", [])
+    )
+    return Claim(
+        id, paper, entry["statement"].strip(), entry["section"], entry["paper"], tests,
+        entry.get("untestable", "").strip(), entry.get("pooled"),
+    )  # fmt: skip
+
+
+def faults(claims: Iterable[Claim], catalogue: Mapping[str, dict[str, Any]]) -> list[str]:
+    """Say where sheet and catalogue contradict each other: artefacts or benchmarks that do not exist, claims that an
+    entry names but the sheet lacks, tests that the entry does not name."""
+    claims = list(claims)
+    known = {claim.id for claim in claims}
+    found = []
+    for claim in claims:
+        for test in claim.tests:
+            if test.artefact not in catalogue:
+                found.append(f"claim '{claim.id}': {unknown('artefact', test.artefact, catalogue)}")
+                continue
+            entry = catalogue[test.artefact]
+            if entry["paper"] != claim.paper:
+                found.append(f"claim '{claim.id}': {test.artefact} is of paper '{entry['paper']}'; use one of its own")
+            made = entry.get("benchmarks", [])
+            found += [
+                f"claim '{claim.id}': {unknown(f'benchmark of {test.artefact}', benchmark, made)}"
+                for benchmark in test.benchmarks
+                if benchmark not in made
+            ]
+            if claim.id not in entry.get("claims", []):
+                found.append(f"claim '{claim.id}' is tested on {test.artefact}, whose 'claims' lack it; add it there")
+    for paper in {claim.paper for claim in claims}:
+        for id, entry in catalogue.items():
+            if entry["paper"] == paper:
+                strangers = [name for name in entry.get("claims", []) if name not in known]
+                found += [f"{id}: claim '{name}' is not in the claims of {paper}" for name in strangers]
+    return found

@@ -1,0 +1,183 @@
+"""Verdicts of the theory checks as a table, and coverage of bounds against what simulations and quadratures show."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from metabo.errors import unknown
+from metabo.plots import style
+
+COLOURS = {"SUPPORTED": "#2a6f4e", "REFUTED": "#b3261e", "INCONCLUSIVE": "#7a5c00", "no power": "#6a1b9a"}
+SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
+_COLUMNS = {
+    "statement": "Statement",
+    "version": "Version",
+    "title": "Claim",
+    "verdict": "Verdict",
+    "controls": "Controls refuted",
+    "decided": "Decided by",
+}
+_CHARACTER, _ROW, _GAP = 0.062, 0.185, 0.2
+_PANEL = (3.9, 3.0)
+
+
+def verdict_figure(verdicts: pd.DataFrame, cells: pd.DataFrame, panels: list[str], title: str) -> Figure:
+    """Draw the table of verdicts and below it the `panels`, names of PANELS. Raises ConfigError for an unknown one.
+
+    `verdicts` and `cells` come from `metabo.papers.engine.theory.tables`.
+    """
+    for name in panels:
+        if name not in PANELS:
+            raise unknown("panel", name, PANELS)
+    widths = [_width(verdicts[c].astype(str), heading) for c, heading in _COLUMNS.items()]
+    table = _ROW * (len(verdicts) + 3)
+    rows = -(-len(panels) // 3)
+    width, height = max(sum(widths) + 0.4, 3 * _PANEL[0]), table + rows * _PANEL[1] + 0.2
+    with style.theme():
+        figure = Figure(figsize=(width, height), layout="none")
+        ax = figure.add_axes((0, 1 - table / height, 1, table / height))
+        _table(ax, verdicts, widths, width, table, title)
+        for place, name in enumerate(panels):
+            row, column = divmod(place, 3)
+            step = width / 3
+            left, bottom = column * step + 0.62, height - table - (row + 1) * _PANEL[1] + 0.55
+            box = (left / width, bottom / height, (step - 0.85) / width, (_PANEL[1] - 0.95) / height)
+            PANELS[name](figure.add_axes(box), cells[~cells["is_control"]])
+    return figure
+
+
+def _width(texts: pd.Series, heading: str) -> float:
+    # verdicts are bold
+    return _CHARACTER * max(len(heading) + 1, *texts.str.len()) * (1.2 if heading == "Verdict" else 1.0) + _GAP
+
+
+def _table(ax: Axes, verdicts: pd.DataFrame, widths: list[float], width: float, height: float, title: str) -> None:
+    ax.set_axis_off()
+    ax.set(xlim=(0, width), ylim=(height, 0))
+    edges = (width - sum(widths)) / 2 + np.concatenate([[0.0], np.cumsum(widths)])
+    ax.text(width / 2, 0.8 * _ROW, title, ha="center", va="center", fontsize=11)
+    y = 2.1 * _ROW
+    for x, heading in zip(edges, _COLUMNS.values(), strict=False):
+        ax.text(x + _GAP / 2, y, heading, va="center", fontsize=7.5, weight="bold")
+    for rule in (y - 0.6 * _ROW, y + 0.55 * _ROW, y + (len(verdicts) + 0.6) * _ROW):
+        ax.plot([edges[0], edges[-1]], [rule, rule], color="black", linewidth=0.8)
+    for row in verdicts.itertuples():
+        y += _ROW
+        for x, column in zip(edges, _COLUMNS, strict=False):
+            marked = {"color": COLOURS[row.verdict], "weight": "bold"} if column == "verdict" else {}
+            ax.text(x + _GAP / 2, y, str(getattr(row, column)), va="center", fontsize=7.5, **marked)
+
+
+def _limit(ax: Axes, height: float, text: str, at: float = 0.99) -> None:
+    """Draw what a statement allows, a dashed line with its name at the share `at` of the width."""
+    ax.axhline(height, color="0.35", linewidth=0.8, linestyle="--")
+    ax.annotate(text, (at, height), (-2, 2), xycoords=ax.get_yaxis_transform(), textcoords="offset points",
+                ha="right", fontsize=6.5, color="0.35")  # fmt: skip
+
+
+def _pick(cells: pd.DataFrame, **values: object) -> pd.DataFrame:
+    for column, value in values.items():
+        cells = cells[cells[column] == value]
+    return cells
+
+
+def _best_observation(ax: Axes, cells: pd.DataFrame) -> None:
+    """Lemma 15: failure probability of the worst case against T; lines exact, dots simulated with their bounds."""
+    looks = [("printed", 0.1), ("printed", 0.5), ("repaired", 0.1), ("repaired", 0.5)]
+    for (version, delta), colour in zip(looks, SERIES, strict=False):
+        own = _pick(cells, statement="Lemma 15", version=version, delta=delta)
+        exact, drawn = _pick(own, part="exact").sort_values("length"), _pick(own, part="simulated")
+        dashes = "-" if version == "printed" else ":"
+        ax.plot(exact["length"], exact["share"], color=colour, linestyle=dashes, label=f"{version}, δ = {delta}")
+        spread = [drawn["share"] - drawn["low"], drawn["high"] - drawn["share"]]
+        ax.errorbar(drawn["length"], drawn["share"], spread, color=colour, fmt="o", markersize=2.5, capsize=2)
+    for delta in (0.1, 0.5):
+        _limit(ax, delta, f"δ = {delta}", 0.12)
+    ax.set(xscale="log", xlabel="observations T", ylabel="P(failure), worst case", ylim=(-0.02, 1.02))
+    ax.set_title("Lemma 15: best observation")
+    ax.legend(fontsize=6, frameon=False, loc="upper left")
+
+
+def _scale(ax: Axes, cells: pd.DataFrame) -> None:
+    """Lemma 10: how often the conditional mean misses its bound, aκ as stated and a√κ as proved, against scale."""
+    own = _pick(cells, statement="Lemma 10", part="mean")
+    markers = "os^D"
+    for (version, name), dashes in zip((("printed", "aκ"), ("repaired", "a√κ")), ("-", ":"), strict=True):
+        groups = _pick(own, version=version).groupby(["functions", "t"], sort=False)
+        for ((functions, t), rows), marker, colour in zip(groups, markers, SERIES, strict=False):
+            label = f"{name}, N = {functions:.0f}, t = {t:.0f}"
+            ax.plot(
+                rows["scale"], rows["share"], color=colour, marker=marker, markersize=3.5, linestyle=dashes, label=label
+            )
+    _limit(ax, float(own["limit"].iloc[0]), "δ")
+    ax.set(xscale="log", xlabel="scale of the covariance", ylabel="P(|ω̂ - ω| ≥ bound)", ylim=(-0.02, 1.02))
+    ax.set_title("Lemma 10: statement and proof")
+    ax.legend(fontsize=5.5, frameon=False, ncols=1)
+
+
+def _rules(ax: Axes, cells: pd.DataFrame, name: str, label: str, title: str) -> None:
+    own = cells[(cells["check"].str.startswith("theorem5")) & (cells["part"] == name) & (cells["iteration"] == 5)]
+    own = own[own["statement"].str.startswith("Theorem 5")]
+    names = own["rule"].fillna("fixed").replace({"greedy mean": "mean"})
+    ax.errorbar(names, own["mean"], 4 * own["error"], fmt="o", color=SERIES[0], capsize=3, markersize=4)
+    _limit(ax, float(own["expected"].iloc[0]), "Theorem 5", 0.6)
+    ax.set(ylabel=label)
+    ax.set_title(title)
+    ax.margins(0.15)
+    ax.tick_params(axis="x", labelsize=7)
+
+
+def _variance(ax: Axes, cells: pd.DataFrame) -> None:
+    """Theorem 5: variance ratio by the rule that chooses the inputs, 4 standard errors."""
+    _rules(ax, cells, "ratio", "mean of k̂∘σ̂² / k*∘σ*²", "Theorem 5: variance ratio, t = 5")
+
+
+def _bias(ax: Axes, cells: pd.DataFrame) -> None:
+    """Theorem 5: bias of the posterior mean by the rule that chooses the inputs, 4 standard errors."""
+    _rules(ax, cells, "bias", "bias / predictive sd", "Theorem 5: bias of the mean, t = 5")
+
+
+def _regret(ax: Axes, cells: pd.DataFrame) -> None:
+    """Theorems 16 to 18: bounds, printed and repaired, and the quantile of the regret that they bound, against N."""
+    for theorem, colour in zip((16, 17, 18), SERIES, strict=False):
+        own = _pick(cells, statement=f"Theorem {theorem}", delta=0.1, noise=1.0, iterations=4.0)
+        looks = (("printed", "coverage", "bound", "-", "o"), ("repaired", "repeats", "bound", ":", "s"))
+        for version, name, column, dashes, marker in (*looks, ("printed", "coverage", "regret", "--", "^")):
+            rows = _pick(own, version=version, part=name).sort_values("functions")
+            what = "regret, 0.9 quantile" if column == "regret" else f"bound, {version}"
+            ax.plot(rows["functions"], rows[column], color=colour, linestyle=dashes, marker=marker, markersize=3.5,
+                    label=f"{theorem}: {what}")  # fmt: skip
+    ax.set(xscale="log", yscale="log", xlabel="training functions N", ylabel="simple regret")
+    ax.set_ylim(top=ax.get_ylim()[1] * 30)
+    ax.set_title("Theorems 16–18: δ = 0.1, σ*² = 1, T = 4")
+    ax.legend(fontsize=5.5, frameon=False, ncols=2, loc="upper right")
+
+
+def _arms(ax: Axes, cells: pd.DataFrame) -> None:
+    """Theorems 16 to 18 on many independent arms: how often the printed bound is exceeded, against δ."""
+    own = _pick(cells, part="many arms", version="printed", method="all arms drawn")
+    for place, (theorem, colour) in enumerate(zip((16, 17, 18), SERIES, strict=False)):
+        rows = _pick(own, statement=f"Theorem {theorem}")
+        spread = [rows["share"] - rows["low"], rows["high"] - rows["share"]]
+        x = rows["delta"] + 0.012 * (place - 1)
+        ax.errorbar(
+            x, rows["share"], spread, fmt="o", color=colour, capsize=3, markersize=4, label=f"Theorem {theorem}"
+        )
+    ax.plot([0, 0.6], [0, 0.6], color="0.35", linewidth=0.8, linestyle="--", label="δ")
+    ax.set(xlabel="δ", ylabel="P(regret > bound)", xlim=(0, 0.6), ylim=(-0.02, 1.0))
+    ax.set_title("100,000 arms, one query")
+    ax.legend(fontsize=6.5, frameon=False, loc="upper left")
+
+
+PANELS: dict[str, Callable[[Axes, pd.DataFrame], None]] = {
+    "best_observation": _best_observation,
+    "scale": _scale,
+    "variance": _variance,
+    "bias": _bias,
+    "regret": _regret,
+    "arms": _arms,
+}
+"""The panels that a figure can show; each draws the cells of its checks."""

@@ -1,0 +1,112 @@
+"""Records of the theory checks: cells, parts with their negative controls, statements; JSON-ready dictionaries.
+
+A statement is a claim of a paper (or a repaired version of one). Its parts test what it says, each in one or several
+cells (settings). A part's negative control is a deliberately false variant of what that part says, decided by the same
+rule: unless it is refuted in all of its cells, the check could not have refuted the part either. A statement of which
+one part lacks such a control has the status "no power".
+"""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from metabo.papers.engine.theory.verdicts import INCONCLUSIVE, REFUTED, SUPPORTED, Finding, combine
+
+Record = dict[str, Any]
+VERSIONS = ("printed", "repaired", "proof step", "reading", "ours")
+"""Of a statement: as printed, repaired by us, a step of the printed proof, a reading of it (of O(·)), or our own."""
+OK, NO_POWER = "ok", "no power"
+_DECIDED_BY = {
+    "probability": "share", "expectation": "z", "distribution": "p", "identity": "error", "inequality": "violations",
+}  # fmt: skip
+"""The number that the rule of each kind leaves in a cell."""
+KINDS = tuple(_DECIDED_BY)
+
+
+def cell(finding: Finding, **setting: Any) -> Record:
+    """Return one setting of a part with its verdict and numbers."""
+    return {"setting": _plain(setting), "verdict": finding.verdict, "numbers": _plain(finding.numbers)}
+
+
+def control(claim: str, cells: Iterable[Record]) -> Record:
+    """Return a deliberately false variant of a part. Refuted only if every cell refutes it."""
+    cells = list(cells)
+    verdicts = {c["verdict"] for c in cells}
+    whole = REFUTED if verdicts == {REFUTED} else SUPPORTED if verdicts == {SUPPORTED} else INCONCLUSIVE
+    return {"claim": claim, "verdict": whole, "cells": cells}
+
+
+def part(name: str, claim: str, kind: str, cells: Iterable[Record], against: Record | None = None) -> Record:
+    """Return one part of a statement. `claim`: what is expected, in words; `against`: its negative control.
+
+    `kind`: one of KINDS. Raises ValueError for another, and for cells, also of the control, that another rule decided.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"part '{name}': kind '{kind}' is none of {', '.join(KINDS)}")
+    cells = list(cells)
+    for c in [*cells, *(against["cells"] if against else [])]:
+        if _DECIDED_BY[kind] not in c["numbers"]:
+            raise ValueError(f"part '{name}' of kind '{kind}': a cell of it or of its control has another kind")
+    verdict = combine([c["verdict"] for c in cells])
+    return {"part": name, "claim": claim, "kind": kind, "verdict": verdict, "cells": cells, "control": against}
+
+
+def statement(id: str, title: str, where: str, parts: Iterable[Record], version: str = "printed") -> Record:
+    """Return a statement with its verdict, the status of its controls, and the first cell that refutes it.
+
+    `where`: section of the paper; `version`: one of VERSIONS. A statement with a part whose control is not refuted,
+    or that has none, has the status "no power" and is not decided.
+    """
+    if version not in VERSIONS:
+        raise ValueError(f"statement '{id}': version '{version}' is none of {', '.join(VERSIONS)}")
+    parts = list(parts)
+    controls = [p["control"]["verdict"] if p["control"] else None for p in parts]
+    status = OK if set(controls) == {REFUTED} else NO_POWER
+    refuting = [(p, c) for p in parts for c in p["cells"] if c["verdict"] == REFUTED]
+    example = None
+    if refuting:
+        first, found = refuting[0]
+        example = {"part": first["part"], "claim": first["claim"], **found["setting"], **found["numbers"]}
+    return {
+        "id": id,
+        "title": title,
+        "where": where,
+        "version": version,
+        "verdict": combine([p["verdict"] for p in parts]) if status == OK else INCONCLUSIVE,
+        "status": status,
+        "counterexample": example,
+        "parts": parts,
+    }
+
+
+def describe(record: Record) -> str:
+    """Return a statement as lines of text: verdict, parts, the numbers of the first cell that decides each."""
+    lines = [
+        f"{record['id']} ({record['version']}), {record['where']}: {record['verdict']}, controls {record['status']}"
+    ]
+    for p in record["parts"]:
+        lines.append(f"  {p['part']}: {p['verdict']} in {len(p['cells'])} cells. {p['claim']}")
+        lines.append(
+            f"    control: {p['control']['verdict']}. {p['control']['claim']}" if p["control"] else "    no control"
+        )
+    if record["counterexample"]:
+        shown = {k: v for k, v in record["counterexample"].items() if k not in ("part", "claim")}
+        lines.append(f"  counterexample ({record['counterexample']['part']}): {shown}")
+    return "\n".join(lines)
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    """Turn NumPy numbers into Python's, and numbers that JSON lacks into texts."""
+    return {name: _number(value) for name, value in values.items()}
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, (list, tuple, np.ndarray)) and np.ndim(value):
+        return [_number(entry) for entry in value]
+    if isinstance(value, (bool, str, int)) or value is None:
+        return value
+    if isinstance(value, np.integer):
+        return int(value)
+    return float(value) if math.isfinite(float(value)) else str(float(value))

@@ -1,0 +1,186 @@
+"""The results of theory checks as tables: one row per statement, one row per cell, for figures and notebooks."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from metabo.errors import DataError
+from metabo.papers.engine.theory.records import NO_POWER, Record
+from metabo.papers.engine.theory.verdicts import REFUTED
+
+
+def read(paths: list[str]) -> list[Record]:
+    """Read the results of checks, in the given order. Raises DataError if one is missing or not of a theory check."""
+    if not paths:
+        raise DataError("no theory check given; name some in the parameter 'theory'")
+    checks = []
+    for path in paths:
+        if not Path(path).is_file():
+            raise DataError(f"{path}: no such check; make it (`snakemake --cores 2 -- {path}`) or change the path")
+        try:
+            record = json.loads(Path(path).read_text())
+        except ValueError as error:
+            raise DataError(f"{path}: not readable as JSON ({error}); delete it and run again") from error
+        if not isinstance(record, dict) or not {"check", "share", "statements"} <= record.keys():
+            raise DataError(f"{path}: not the result of a theory check; delete it and run again")
+        checks.append(record)
+    return checks
+
+
+def verdicts(checks: list[Record]) -> pd.DataFrame:
+    """Return one row per statement: check, statement, version, title, where, verdict, status, controls, decided.
+
+    A statement with a part whose control is not refuted has the verdict "no power". `controls`: how many are refuted,
+    of how many parts; `decided`: the numbers that the verdict rests on.
+    """
+    rows = []
+    for check in checks:
+        for s in check["statements"]:
+            names = {"check": check["check"], "statement": s["id"], "version": s["version"], "title": s["title"]}
+            shown = s["verdict"] if s["status"] != NO_POWER else NO_POWER
+            refuted = sum(bool(p["control"]) and p["control"]["verdict"] == REFUTED for p in s["parts"])
+            names |= {"where": s["where"], "verdict": shown, "status": s["status"]}
+            rows.append(names | {"controls": f"{refuted} of {len(s['parts'])}", "decided": decided(s)})
+    return pd.DataFrame(rows)
+
+
+def parts(checks: list[Record]) -> pd.DataFrame:
+    """Return one row per part: names, kind, claim, verdict and the numbers of its worst cell; the same of its control.
+
+    `control`: what it claims, `refuted`: its verdict, `by`: the numbers of the cell that comes closest to its claim.
+    """
+    rows = []
+    for check in checks:
+        for s in check["statements"]:
+            for p in s["parts"]:
+                names = {"check": check["check"], "statement": s["id"], "version": s["version"], "part": p["part"]}
+                names |= {k: p[k] for k in ("kind", "claim", "verdict")}
+                names |= {"decided": _decided(p["kind"], p["cells"], max)}
+                against = p["control"] or {"claim": "none", "verdict": "", "cells": []}
+                names |= {"control": against["claim"], "refuted": against["verdict"]}
+                rows.append(names | {"by": _decided(p["kind"], against["cells"], min)})
+    return pd.DataFrame(rows)
+
+
+def cells(checks: list[Record]) -> pd.DataFrame:
+    """Return one row per cell of all parts and controls: names, `is_control`, `verdict`, its setting and numbers.
+
+    Settings and numbers become columns, missing where a cell has none of that name; a number hides no setting (a
+    coordinate of the worst point comes in the column `worst_...`).
+    """
+    rows = []
+    for check in checks:
+        for s in check["statements"]:
+            for p in s["parts"]:
+                names = {"check": check["check"], "statement": s["id"], "version": s["version"], "part": p["part"]}
+                names |= {"kind": p["kind"], "claim": p["claim"]}
+                rows += [names | {"is_control": False} | _row(c) for c in p["cells"]]
+                if p["control"]:
+                    names |= {"claim": p["control"]["claim"]}
+                    rows += [names | {"is_control": True} | _row(c) for c in p["control"]["cells"]]
+    return pd.DataFrame(rows)
+
+
+def _row(c: Record) -> dict[str, Any]:
+    numbers = {f"worst_{k}" if k in c["setting"] else k: v for k, v in c["numbers"].items()}
+    return {"verdict": c["verdict"], **c["setting"], **numbers}
+
+
+def decided(s: Record) -> str:
+    """Return the numbers that a statement's verdict rests on: of the part that refutes it, else of its first part.
+
+    Of the cells that count, the one that is the worst for the claim.
+    """
+    chosen = next((p for p in s["parts"] if p["verdict"] == REFUTED), s["parts"][0])
+    refuting = [c for c in chosen["cells"] if c["verdict"] == REFUTED] or chosen["cells"]
+    return _decided(chosen["kind"], refuting, max)
+
+
+def _decided(kind: str, cells: list[Record], choose: Callable[..., Record]) -> str:
+    """Return numbers and setting of the cell with the largest (`choose` is max) or least distance from the claim."""
+    if not cells:
+        return ""
+    chosen = choose(cells, key=lambda c: _severity(kind, c["numbers"]))
+    return _text(kind, chosen["numbers"]) + _setting(chosen["setting"])
+
+
+def _severity(kind: str, n: dict[str, Any]) -> float:
+    if kind == "probability":
+        return n["share"] - n["limit"]
+    if kind == "distribution":
+        return -n["p"]
+    if "least" in n:  # an estimated number, and the range it should lie in
+        return max(float(n["least"]) - n["low"], n["high"] - float(n["most"])) / n["error"]
+    return abs(float(n[{"expectation": "z", "identity": "error"}.get(kind, "violations")]))
+
+
+def _text(kind: str, n: dict[str, Any]) -> str:
+    if kind == "probability":
+        interval = f" [{n['low']:.3g}, {n['high']:.3g}]" if "low" in n else ""
+        slack = f", largest regret {n['largest_share']:.2g} of the bound" if "largest_share" in n else ""
+        return f"P = {n['share']:.3g}{interval}, limit {n['limit']:.3g}{slack}"
+    if kind == "expectation":
+        if "least" in n:
+            return f"{n['mean']:.3g} [{n['low']:.3g}, {n['high']:.3g}], allowed {_range(n)}"
+        if "correlation" in n:
+            return f"r = {n['correlation']:.2g}, z = {n['z']:.1f}"
+        return f"mean {n['mean']:.3f}, expected {n['expected']:.3f}, z = {n['z']:.1f}"
+    if kind == "distribution":
+        return f"p = {n['p']:.2g}"
+    if kind == "identity":
+        return f"error {float(n['error']):.2g} in {n['cases']} cases"
+    left_out = f", {n['left_out']} left out" if n.get("left_out") else ""
+    return f"violated {n['violations']} of {n['cases']} times{left_out}"
+
+
+def _range(n: dict[str, Any]) -> str:
+    """Name the range that an estimated number may lie in; an end may be infinite (a text in the file)."""
+    if not math.isfinite(float(n["least"])):
+        return f"<= {n['most']:.3g}"
+    return f">= {n['least']:.3g}" if not math.isfinite(float(n["most"])) else f"[{n['least']:.3g}, {n['most']:.3g}]"
+
+
+_SYMBOLS = {
+    "functions": "N", "iterations": "T", "iteration": "t", "length": "T", "delta": "δ", "noise": "σ*²", "sigma": "σ*",
+    "arms": "M", "points": "M", "noise_share": "σ̂²/λ_min", "lengthscale": "ℓ", "dim": "d",
+}  # fmt: skip
+
+
+def _setting(setting: dict[str, Any]) -> str:
+    parts = [str(v) if isinstance(v, str) else f"{_SYMBOLS.get(k, k)} {_brief(v)}" for k, v in setting.items()]
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def _brief(value: Any) -> str:
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_brief, value)) + "]"
+    return f"{value:.4g}" if isinstance(value, float) or (isinstance(value, int) and value >= 10**6) else str(value)
+
+
+def numbers(checks: list[Record]) -> dict[str, pd.DataFrame]:
+    """Return what an artefact saves: the verdict of every statement, and every number of every cell.
+
+    Words are keys: `claim` (statement, version), `parameter` (verdict), and of a cell `panel` (its part, or
+    "control of ..."), `kind`, `group` (its setting), `repetition` (its place in the part), `metric` (its name).
+    """
+    table = verdicts(checks)
+    titles = table["statement"] + ", " + table["version"] + ": " + table["title"]
+    undecided = table["status"] == NO_POWER
+    counts = pd.DataFrame({"claim": titles, "parameter": table["verdict"], "no_power": undecided.astype(float)})
+    statements = [s for check in checks for s in check["statements"]]
+    rows = []
+    for claim, s in zip(table["statement"] + ", " + table["version"], statements, strict=True):
+        for p in s["parts"]:
+            groups = [(p["part"], p["cells"])]
+            groups += [(f"control of {p['part']}", p["control"]["cells"])] if p["control"] else []
+            for name, group in groups:
+                for place, c in enumerate(group, 1):
+                    keys = {"claim": claim, "panel": name, "kind": p["kind"], "parameter": c["verdict"]}
+                    keys |= {"group": _setting(c["setting"]).strip(" ()"), "repetition": place}
+                    found = {k: v for k, v in c["numbers"].items() if isinstance(v, (int, float))}
+                    rows += [keys | {"metric": k, "value": float(v)} for k, v in found.items()]
+    return {"verdict": counts, "cell": pd.DataFrame(rows)}

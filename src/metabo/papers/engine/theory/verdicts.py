@@ -1,0 +1,128 @@
+"""Decision rules of the theory checks, shared by all papers (hyperbo sheet §8.1).
+
+A finding decides one claim at one setting: SUPPORTED, REFUTED or INCONCLUSIVE, with its numbers. Probabilities by
+Clopper-Pearson bounds, expectations by a z test, distributions by a p-value, identities and inequalities by their
+largest error. `metabo.papers.engine.theory.records` joins findings into parts, statements and their negative controls.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from metabo.errors import NumericsError
+
+SUPPORTED, REFUTED, INCONCLUSIVE = "SUPPORTED", "REFUTED", "INCONCLUSIVE"
+
+ALPHA = 1e-3
+"""Level of each one-sided Clopper-Pearson bound."""
+Z_LIMIT = 4.0
+"""|z| beyond this refutes an expectation: family-wise below 0.002 for 30 cells."""
+ENOUGH = 20_000
+"""Replicates that an expectation or a distribution needs before it counts as supported."""
+P_LIMIT = 1e-4
+"""p-values below this refute a distribution."""
+IDENTITY = 1e-8
+"""Largest |left - right| / (1 + |right|) of an identity in float64."""
+SLACK = 1e-12
+"""Rounding that an inequality may exceed by, relative to 1 + |larger side|."""
+
+
+class Finding(NamedTuple):
+    """A verdict with the numbers it rests on (JSON-ready: finite floats, integers, texts)."""
+
+    verdict: str
+    numbers: dict[str, Any]
+
+
+def _finite(**numbers: float) -> None:
+    """Refuse what is not a number: a comparison with it is False, which would read as support."""
+    for name, value in numbers.items():
+        if not math.isfinite(value):
+            raise NumericsError(f"theory check: {name} is {value}; the computation of the check is at fault, mend it")
+
+
+def clopper_pearson(bad: int, runs: int, alpha: float = ALPHA) -> tuple[float, float]:
+    """Return one-sided lower and upper confidence bounds, each at level `alpha`, of a probability: k of R runs."""
+    low = 0.0 if bad == 0 else float(stats.beta.ppf(alpha, bad, runs - bad + 1))
+    high = 1.0 if bad == runs else float(stats.beta.ppf(1.0 - alpha, bad + 1, runs - bad))
+    return low, high
+
+
+def probability(bad: int, runs: int, limit: float) -> Finding:
+    """Decide P(bad) <= limit: refuted if the lower bound exceeds it, supported if the upper bound is below it."""
+    low, high = clopper_pearson(bad, runs)
+    verdict = REFUTED if low > limit else SUPPORTED if high < limit else INCONCLUSIVE
+    return Finding(
+        verdict, {"share": bad / runs, "low": low, "high": high, "limit": limit, "bad": int(bad), "runs": runs}
+    )
+
+
+def exact_probability(share: float, limit: float) -> Finding:
+    """Decide P(bad) <= limit for a probability that is known to rounding (a formula or a quadrature).
+
+    This rule and those below raise NumericsError for what is not finite, `identity` and `inequality` count it against.
+    """
+    _finite(share=share, limit=limit)
+    return Finding(REFUTED if share > limit + SLACK else SUPPORTED, {"share": float(share), "limit": float(limit)})
+
+
+def expectation(values: np.ndarray, expected: float, unit: float = 1.0) -> Finding:
+    """Decide E[value] = expected from independent replicates, with the difference in `unit`s as the effect size."""
+    values = np.asarray(values, dtype=np.float64)
+    _finite(mean=values.mean(), expected=expected)
+    error = float(values.std(ddof=1) / math.sqrt(len(values)))
+    difference = float(values.mean() - expected)
+    z = difference / error if error > 0 else math.copysign(math.inf, difference) if difference else 0.0
+    verdict = REFUTED if abs(z) > Z_LIMIT else SUPPORTED if len(values) >= ENOUGH else INCONCLUSIVE
+    numbers = {"mean": float(values.mean()), "expected": float(expected), "error": error, "effect": difference / unit}
+    return Finding(verdict, numbers | {"z": z, "runs": len(values)})
+
+
+def correlation(value: float, runs: int) -> Finding:
+    """Decide that two quantities are uncorrelated by their sample correlation: |r| sqrt(R) is a z."""
+    _finite(correlation=value)
+    z = float(value) * math.sqrt(runs)
+    verdict = REFUTED if abs(z) > Z_LIMIT else SUPPORTED if runs >= ENOUGH else INCONCLUSIVE
+    return Finding(verdict, {"correlation": float(value), "z": z, "runs": runs})
+
+
+def distribution(values: np.ndarray, law: Any) -> Finding:
+    """Decide that independent values follow `law` (a frozen scipy distribution) by Kolmogorov and Smirnov's test."""
+    _finite(mean=np.mean(values))
+    test = stats.kstest(np.asarray(values), law.cdf)
+    enough = len(values) >= ENOUGH
+    verdict = REFUTED if test.pvalue < P_LIMIT else SUPPORTED if enough else INCONCLUSIVE
+    return Finding(verdict, {"p": float(test.pvalue), "distance": float(test.statistic), "runs": len(values)})
+
+
+def identity(left: np.ndarray, right: np.ndarray) -> Finding:
+    """Decide left = right, entry by entry, to rounding. What is not a number refutes it."""
+    left, right = np.broadcast_arrays(np.asarray(left, dtype=np.float64), np.asarray(right, dtype=np.float64))
+    error = np.abs(left - right) / (1.0 + np.abs(right))
+    error = np.where(np.isnan(error), np.inf, error).ravel()
+    worst = int(np.argmax(error))
+    numbers = {"error": error[worst], "left": left.ravel()[worst], "right": right.ravel()[worst], "cases": error.size}
+    return Finding(SUPPORTED if error[worst] <= IDENTITY else REFUTED, numbers)
+
+
+def inequality(smaller: np.ndarray, larger: np.ndarray, **point: np.ndarray) -> Finding:
+    """Decide smaller <= larger, entry by entry, up to rounding. What is not a number violates it.
+
+    `point`: arrays of the same shape, the coordinates of the entries; those of the worst entry are reported.
+    """
+    smaller, larger = np.broadcast_arrays(np.asarray(smaller, np.float64), np.asarray(larger, np.float64))
+    excess = (smaller - larger) / (1.0 + np.abs(larger))
+    excess = np.where(np.isnan(excess), np.inf, excess).ravel()
+    worst, violations = int(np.argmax(excess)), int((excess > SLACK).sum())
+    where = {name: np.broadcast_to(values, smaller.shape).ravel()[worst] for name, values in point.items()}
+    numbers = {"smaller": smaller.ravel()[worst], "larger": larger.ravel()[worst], **where}
+    return Finding(REFUTED if violations else SUPPORTED, {"violations": violations, "cases": excess.size} | numbers)
+
+
+def combine(verdicts: list[str]) -> str:
+    """Return REFUTED if any is, SUPPORTED if all are, else INCONCLUSIVE (also for none)."""
+    if REFUTED in verdicts:
+        return REFUTED
+    return SUPPORTED if verdicts and set(verdicts) == {SUPPORTED} else INCONCLUSIVE

@@ -1,0 +1,211 @@
+"""Figures of HE-GP-UCB's studies: regret on the four problems, sensitivity grid, robust queries, pre-trained priors."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from metabo.plots import look as looks
+from metabo.plots import style
+from metabo.plots.look import Look
+
+RULES = {
+    "mle": Look("MLE", "#0072b2", "s", (4, 1.5)),
+    "expected_ucb": Look("ExpectedUCB", "#e69f00", "^", (1, 1.2)),
+    "a_gp_ucb": Look("A-GP-UCB", "#009e73", "D", (6, 1.5, 1, 1.5)),
+    "he_gp_ucb": Look("HE-GP-UCB", "#d62728", "o", ()),
+    "gp_ucb": Look("GP-UCB, true candidate", "#000000", "*", (10, 2.5)),
+    "uniform": Look("random points", "#7f7f7f", "v", (2, 2)),
+    "he_stable_opt": Look("HE-StableOpt", "#d62728", "o", ()),
+    "stable_opt": Look("StableOpt, longest length-scale", "#000000", "*", (10, 2.5)),
+    "mle_stable_opt": Look("StableOpt, likeliest length-scale", "#0072b2", "s", (4, 1.5)),
+}
+"""Looks of the rules of `metabo.methods.elimination.rules`, which no benchmark registers."""
+SINGLES = {
+    "single_mean": Look("single prior, mean", "#7f7f7f", "v", (2, 2)),
+    "single_best": Look("single prior, best of the set", "#009e73", "D", (6, 1.5, 1, 1.5)),
+    "single_worst": Look("single prior, worst of the set", "#e69f00", "^", (1, 1.2)),
+}
+"""Single priors beside the methods that choose among them (`metabo.papers.hegpucb.metrics`)."""
+PROBLEMS = {
+    "lengthscale": "(a) length-scale",
+    "period": "(b) period",
+    "decomposition": "(c) decomposition",
+    "mean": "(d) mean",
+}
+PROFILES = {"plain": "our settings", "successor": "settings of the later code"}
+MEASURES = {"simple": "simple regret", "cumulative": "cumulative regret", "reported": "regret of the reported point"}
+COMPARISONS = {"lower": "#0072b2", "undecided": "0.75", "higher": "#d55e00"}
+
+
+def look(name: str) -> Look:
+    """Return the look of a rule, a summary of single priors, or a registered method. Raises ConfigError."""
+    own = RULES | SINGLES
+    return own[name] if name in own else looks.of(name)
+
+
+def _line(ax: Axes, name: str, rows: pd.DataFrame, low: str, high: str) -> None:
+    one = look(name)
+    x = rows["iteration"].to_numpy()
+    marks = list(np.unique(np.linspace(0, len(x) - 1, 6).astype(int)))
+    ax.plot(
+        x, rows["mean"], label=one.label, color=one.colour, dashes=one.dashes or (None, None), linewidth=1.5,
+        marker=one.marker, markevery=marks, markersize=4, markeredgecolor="white", markeredgewidth=0.4,
+    )  # fmt: skip
+    ax.fill_between(x, rows[low], rows[high], color=one.colour, alpha=0.15, linewidth=0)
+
+
+def _legend(figure: Figure, names: list[str], columns: int) -> None:
+    handles = [
+        Line2D([], [], color=o.colour, marker=o.marker, markersize=5, label=o.label, dashes=o.dashes or (None, None))
+        for o in map(look, names)
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, handlelength=3.2)
+
+
+def regret_panels(curves: pd.DataFrame, profile: str, title: str) -> Figure:
+    """Draw Figure 2 under one profile: simple (top) and cumulative regret (bottom) of each problem, mean ± s.e.
+
+    `curves`: problem, profile, method, iteration, measure, mean, error.
+    """
+    own = curves[curves["profile"] == profile]
+    own = own.assign(low=own["mean"] - own["error"], high=own["mean"] + own["error"])
+    problems = list(dict.fromkeys(own["problem"]))
+    with style.theme():
+        figure = Figure(figsize=(3.0 * len(problems) + 0.4, 5.4), layout="constrained")
+        axes = figure.subplots(2, len(problems), squeeze=False)
+        for row, measure in zip(axes, ("simple", "cumulative"), strict=True):
+            for ax, problem in zip(row, problems, strict=True):
+                mine = own[(own["problem"] == problem) & (own["measure"] == measure)]
+                for method, rows in mine.groupby("method", sort=False):
+                    _line(ax, str(method), rows, "low", "high")
+                # Random points would press the others together: their regret leaves the panel.
+                highest = mine.loc[mine["method"] != "uniform", "high"].max()
+                ax.set_ylim(0.0, 1.05 * highest if highest > 0 else None)
+                if measure == "simple":
+                    ax.set_title(PROBLEMS[problem])
+                else:
+                    ax.set_xlabel("iteration")
+            row[0].set_ylabel(MEASURES[measure])
+        _legend(figure, list(dict.fromkeys(own["method"])), 6)
+        figure.suptitle(f"{title}: {PROFILES[profile]}")
+    return figure
+
+
+def sensitivity_panels(orders: pd.DataFrame, means: pd.DataFrame, title: str) -> Figure:
+    """Draw, per problem, the cumulative regret of HE-GP-UCB minus that of every other method in every cell, as a share
+    of the other's mean, with 95 % intervals; the cells' settings are the labels.
+
+    `orders`: problem, cell, method, measure, difference, low, high, verdict; `means`: problem, cell, the settings,
+    method, measure, mean.
+    """
+    own = orders[orders["measure"] == "cumulative"]
+    own = own.merge(
+        means[["problem", "cell", "method", "measure", "mean"]], on=["problem", "cell", "method", "measure"]
+    )
+    # The regret of a cell depends on its variant and height: only shares of it fit on one axis.
+    own = own.assign(**{name: own[name] / own["mean"] for name in ("difference", "low", "high")})
+    problems = list(dict.fromkeys(own["problem"]))
+    counts = {p: own.loc[own["problem"] == p, "cell"].nunique() for p in problems}
+    with style.theme():
+        figure = Figure(figsize=(4.0 * len(problems) + 0.4, 1.6 + 0.27 * max(counts.values())), layout="constrained")
+        for ax, problem in zip(np.atleast_1d(figure.subplots(1, len(problems))), problems, strict=True):
+            mine = own[own["problem"] == problem]
+            methods = list(dict.fromkeys(mine["method"]))
+            for place, method in enumerate(methods):
+                rows, one = mine[mine["method"] == method], look(method)
+                y = rows["cell"] + 0.5 * (place / max(len(methods) - 1, 1) - 0.5)
+                colours = [COMPARISONS[v] for v in rows["verdict"]]
+                ax.hlines(y, rows["low"], rows["high"], colors=colours, linewidth=1.6)
+                ax.scatter(rows["difference"], y, c=colours, marker=one.marker, s=22, zorder=3)
+            ax.axvline(0.0, color="black", linewidth=0.8)
+            settings = means[means["problem"] == problem].drop_duplicates("cell").sort_values("cell")
+            ax.set_yticks(settings["cell"], [cell_label(row) for row in settings.itertuples()], fontsize=6.5)
+            ax.invert_yaxis()
+            ax.set(title=PROBLEMS[problem], xlabel="difference / the other's regret")
+            ax.locator_params(axis="x", nbins=5)
+        methods = list(dict.fromkeys(own["method"]))
+        handles = [
+            Line2D([], [], linestyle="none", color="0.3", marker=look(m).marker, label=f"against {look(m).label}")
+            for m in methods
+        ]
+        handles += [Line2D([], [], color=c, linewidth=2, label=f"HE-GP-UCB {v}") for v, c in COMPARISONS.items()]
+        figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)
+        figure.suptitle(title)
+    return figure
+
+
+def cell_label(cell: object) -> str:
+    """Return the settings of a cell in short; those that its problem does not have are left out."""
+    parts = [f"B = {cell.norm:g}"] if cell.norm else []
+    parts += [f"λ = {cell.noise:g}", "stand." if cell.standardise else "raw"]
+    parts += ["σ with noise"] if cell.predictive else []
+    parts += [f"h = {cell.height:g}", f"w = {cell.width:g}"] if cell.height else []
+    # The first variant of each problem is the default, which every other cell has.
+    return ", ".join([*([cell.variant] if cell.variant not in ("code", "whole", "hills") else []), *parts])
+
+
+def robust_panels(curves: pd.DataFrame, function: pd.DataFrame, run: pd.DataFrame, title: str) -> Figure:
+    """Draw the function with its worst case and the last queries x_t of every run, and the ε-regrets, mean ± s.e.
+
+    `curves`: method, iteration, measure, mean, error; `function`: x, value, worst; `run`: method, iteration, x.
+    """
+    methods = list(dict.fromkeys(curves["method"]))
+    own = curves.assign(low=curves["mean"] - curves["error"], high=curves["mean"] + curves["error"])
+    last = run[run["iteration"] == run["iteration"].max()]
+    with style.theme():
+        figure = Figure(figsize=(12.6, 3.5), layout="constrained")
+        axes = figure.subplots(1, 4)
+        axes[0].plot(function["x"], function["value"], color="0.6", linewidth=1.2, label="f(x)")
+        axes[0].plot(function["x"], function["worst"], color="black", linewidth=1.4, label="least f within ε")
+        for place, method in enumerate(methods):
+            one, x = look(method), last.loc[last["method"] == method, "x"]
+            axes[0].plot(
+                x, np.full(len(x), -0.05 - 0.05 * place), linestyle="none", marker=one.marker, color=one.colour,
+                markersize=4, alpha=0.5,
+            )  # fmt: skip
+        axes[0].legend(frameon=False, fontsize="small", loc="upper right")
+        highest = float(function["value"].max())
+        axes[0].set(xlabel="x", title="last query of every run", ylim=(-0.1 - 0.05 * len(methods), 1.4 * highest))
+        for ax, measure in zip(axes[1:], ("cumulative", "simple", "reported"), strict=True):
+            for method, rows in own[own["measure"] == measure].groupby("method", sort=False):
+                _line(ax, str(method), rows, "low", "high")
+            ax.set_ylim(bottom=0.0)
+            ax.set(xlabel="iteration", ylabel=f"ε-regret: {measure}")
+        _legend(figure, methods, len(methods))
+        figure.suptitle(title)
+    return figure
+
+
+def prior_panels(curves: pd.DataFrame, tasks: pd.DataFrame, labels: Mapping[str, str], title: str) -> Figure:
+    """Draw regret when choosing among priors beside the single priors, and the last regret of every task.
+
+    `curves`: method, iteration, mean, low, high (bands: least and highest set); `tasks`: task, method, mean; `labels`:
+    what a task is called.
+    """
+    methods = list(dict.fromkeys(curves["method"]))
+    names = list(dict.fromkeys(tasks["task"]))
+    with style.theme():
+        figure = Figure(figsize=(11.0, max(3.8, 1.6 + 0.2 * len(names))), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        style.regret_axis(left, curves[["mean", "high"]].to_numpy().ravel())
+        for method, rows in curves.groupby("method", sort=False):
+            _line(left, str(method), rows, "low", "high")
+        style.iteration_axis(left, int(curves["iteration"].max()))
+        left.set(ylabel="simple regret, mean over tasks", title="mean and range over sets of candidates")
+        for method, rows in tasks.groupby("method", sort=False):
+            one = look(str(method))
+            right.plot(
+                rows["mean"], [names.index(t) for t in rows["task"]], linestyle="none", marker=one.marker,
+                color=one.colour, markersize=5, alpha=0.85,
+            )  # fmt: skip
+        right.set_yticks(range(len(names)), [labels.get(name, name) for name in names], fontsize=7)
+        right.set_ylim(len(names) - 0.5, -0.5)
+        right.set_xlim(left=min(0.0, -0.02 * tasks["mean"].max()))
+        right.set(xlabel="simple regret at the last iteration", title="each task")
+        _legend(figure, methods, 3)
+        figure.suptitle(title)
+    return figure

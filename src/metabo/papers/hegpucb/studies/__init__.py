@@ -1,0 +1,1 @@
+"""Studies of HE-GP-UCB's figures."""

@@ -1,0 +1,156 @@
+"""What the studies of HE-GP-UCB share: its methods and settings on each problem, runs, and their table (hegpucb §7).
+
+Norm bound, noise, scaling of the outputs and kernels are not in the paper. Two profiles stand for them:
+
+- `plain` (ours): outputs as they are, B = 1, noise variance λ = R² = 0.01, β and ξ with R, observations without noise
+  in (a) and (b), with N(0, R²) in (c) and (d);
+- `successor`: settings of the authors' later code: outputs standardised, noise variance 1e-4, R = 1e-4 in β and ξ,
+  B = 1, δ = 0.01, deviations with the noise, observations without noise, its own length-scales in (a). Kernels have
+  scale 1 in both (that code: 1.42 in (a)), points are those of the grid.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+from jaxtyping import Array, Float, Int
+
+from metabo.compute.keys import stream
+from metabo.errors import NumericsError, unknown
+from metabo.methods.elimination.problem import check
+from metabo.methods.elimination.simulate import Problem, Settings, Trace, run_all, traced
+from metabo.papers.hegpucb import problems
+
+PROFILES = ("plain", "successor")
+COMPARED = {
+    "lengthscale": ("mle", "expected_ucb", "a_gp_ucb", "he_gp_ucb"),
+    "period": ("mle", "expected_ucb", "he_gp_ucb"),
+    "decomposition": ("mle", "expected_ucb", "he_gp_ucb"),
+    "mean": ("mle", "expected_ucb", "he_gp_ucb"),
+}
+"""Methods that the paper shows for each problem (Figure 2)."""
+BESIDE = {
+    "lengthscale": ("uniform",),
+    "period": ("gp_ucb", "uniform"),
+    "decomposition": ("gp_ucb", "uniform"),
+    "mean": ("gp_ucb", "uniform"),
+}
+"""Beside them: GP-UCB with the true candidate, and random points."""
+BAYESIAN = ("mean",)
+NOISY = ("decomposition", "mean")
+
+
+class Case(NamedTuple):
+    """A problem with its settings, and, per seed, functions (s, c) and true candidates (s,) (None: the problem's)."""
+
+    problem: Problem
+    settings: Settings
+    f: Float[Array, "s c"] | None
+    truth: Int[Array, " s"] | None
+
+
+def case(
+    name: str,
+    sizes: Mapping[str, Any],
+    seeds: int,
+    seed: int,
+    *,
+    profile: str = "plain",
+    delta: float = 0.1,
+    norm: float = 1.0,
+    noise: float = 0.01,
+    standardise: bool = False,
+    predictive: bool = False,
+    **made: Any,
+) -> Case:
+    """Return a problem of the paper under a profile, checked.
+
+    `sizes`: points, initial, iterations. delta, norm (B), noise (λ), standardise and predictive (σ includes the noise)
+    are read by `plain` only; `made`: variant, height, width (`problems.make`). Raises ConfigError for an unknown
+    profile or problem.
+    """
+    if profile not in PROFILES:
+        raise unknown("profile", profile, PROFILES)
+    later = profile == "successor"
+    level = noise**0.5
+    outputs = level if name in NOISY and not later else 0.0
+    lengthscales = "code" if later else "paper"
+    problem = _problem(name, tuple(sizes["points"]), sizes["initial"], lengthscales, tuple(sorted(made.items())))
+    problem = problem._replace(noise_std=outputs)
+    bayes = "bayes_successor" if later else "bayes_finite"
+    known = {"beta": bayes} if name in BAYESIAN else {"beta": "frequentist_printed" if later else "frequentist"}
+    if later:
+        settings = Settings(
+            sizes["iterations"], 0.01, 1.0, 1e-4, noise=1e-2, standardise=True, predictive=True, **known
+        )
+    else:
+        settings = Settings(
+            sizes["iterations"], delta, norm, level, standardise=standardise, predictive=predictive, **known
+        )
+    check(problem, settings)
+    if name != "mean":
+        return Case(problem, settings, None, None)
+    draws = jnp.stack([stream(seed, "hegpucb", "function", s) for s in range(seeds)])
+    return Case(problem, settings, *problems.draw_means(problem, draws))
+
+
+@lru_cache(maxsize=1)
+def _problem(name: str, points: tuple[int, ...], initial: int, lengthscales: str, made: tuple) -> Problem:
+    """Keep the last problem: the kernels of (c) are half a GiB and the same in all cells of the grid."""
+    return problems.make(name, points, initial, 0.0, lengthscales=lengthscales, **dict(made))
+
+
+def execute(given: Case, rules: Sequence[str], seeds: int, seed: int, where: str) -> Trace:
+    """Run all rules with all seeds, by one program; leading axes: rules, seeds.
+
+    Prints how often the test of the last candidate fired, which keeps it. Raises NumericsError for an unsound step.
+    """
+    keys = jnp.stack([stream(seed, "hegpucb", "run", s) for s in range(seeds)])
+    together = jax.default_backend() != "cpu"
+    trace = run_all(given.problem, tuple(rules), traced(given.settings), keys, given.f, given.truth, together)
+    trace = jax.tree.map(np.asarray, trace)
+    if not trace.ok.all():
+        rule, run, t = np.argwhere(~trace.ok)[0]
+        raise NumericsError(
+            f"{where}: the posterior of {rules[rule]}, seed {run}, is not finite from iteration {t + 1} on; raise the "
+            "noise (config key 'studies.hegpucb_runs.noise', or the grid of hegpucb_sensitivity)"
+        )
+    for rule, fired in zip(rules, trace.exhausted.any(axis=2).sum(axis=1), strict=True):
+        if fired:
+            print(f"{where}: {rule} would have dropped its last candidate in {fired} of {seeds} runs; it was kept")
+    return trace
+
+
+def simple_regret(trace: Trace, values: np.ndarray) -> np.ndarray:
+    """Return the best regret so far (rules, seeds, T), initial points counted; `values`: f per seed (s, c) or (c,)."""
+    values = np.broadcast_to(values, (trace.index.shape[1], values.shape[-1]))
+    first = values.max(axis=1) - np.take_along_axis(values, trace.initial[0], axis=1).max(axis=1, initial=-np.inf)
+    return np.minimum(first[:, None], np.minimum.accumulate(trace.regret, axis=2))
+
+
+def run_table(given: Case, trace: Trace, rules: Sequence[str], **keys: Any) -> pd.DataFrame:
+    """Return one row per query: the `keys`, method, seed, iteration, x (first input), regret, cumulative, simple,
+    candidate u, mle (likeliest candidate before the query), truth (-1: none), alive (candidates after it), rejected."""
+    rules_count, seeds, length = trace.index.shape
+    values = np.asarray(given.problem.f if given.f is None else given.f)
+    truth = np.broadcast_to(np.asarray(given.problem.truth if given.truth is None else given.truth), (seeds,))
+    x = np.asarray(given.problem.x)[:, 0]
+    # Rules that do not eliminate have the test's outcome too, but nothing is dropped.
+    dropped = trace.rejected & np.isin(rules, ["he_gp_ucb"])[:, None, None] & ~trace.exhausted
+    columns = {
+        "x": x[trace.index], "regret": trace.regret, "cumulative": trace.regret.cumsum(axis=2),
+        "simple": simple_regret(trace, values), "u": trace.u, "mle": trace.evidence.argmax(axis=3),
+        "truth": np.broadcast_to(truth[None, :, None], trace.u.shape), "alive": trace.alive.sum(axis=3),
+        "rejected": dropped,
+    }  # fmt: skip
+    frame = pd.DataFrame({name: values.reshape(-1) for name, values in columns.items()})
+    frame.insert(0, "method", np.repeat(rules, seeds * length))
+    frame.insert(1, "seed", np.tile(np.repeat(np.arange(seeds), length), rules_count))
+    frame.insert(2, "iteration", np.tile(np.arange(1, length + 1), rules_count * seeds))
+    for place, (name, value) in enumerate(keys.items()):
+        frame.insert(place, name, value)
+    return frame

@@ -1,0 +1,38 @@
+"""Study of HE-GP-UCB on the paper's four problems, against the methods it compares (hegpucb §7, Figure 2)."""
+
+from time import perf_counter
+from typing import Any
+
+import pandas as pd
+
+from metabo.compute import progress
+from metabo.papers.engine.studies.files import Frames
+from metabo.papers.hegpucb import problems
+from metabo.papers.hegpucb.studies.profiles import BESIDE, COMPARED, PROFILES, case, execute, run_table
+
+STUDIES = {"hegpucb_runs": {}}
+
+
+def run(spec: dict[str, Any]) -> Frames:
+    """Return every query of every run, and the candidates.
+
+    `spec`: seed, delta, norm (B), noise (λ), problems (name to points, initial, iterations), seeds (by problem). "run":
+    problem, profile and the columns of `hegpucb_profiles.run_table`; "candidate": problem, profile, u, label, truth.
+    Prints the time of a query.
+    """
+    frames, candidates = [], []
+    for name in progress.loop((name for name in problems.VARIANTS if name in spec["problems"]), "problems"):
+        sizes, rules, seeds = spec["problems"][name], (*COMPARED[name], *BESIDE[name]), spec["seeds"][name]
+        for profile in progress.loop(PROFILES, "profiles"):
+            given = {key: spec[key] for key in ("delta", "norm", "noise")}
+            one = case(name, sizes, seeds, spec["seed"], profile=profile, **given)
+            begin = perf_counter()
+            trace = execute(one, rules, seeds, spec["seed"], f"study hegpucb_runs, problem {name}, {profile}")
+            spent = (perf_counter() - begin) / trace.index.size
+            print(f"problem {name}, {profile}: {1e3 * spent:.2f} ms a query, compilation included", flush=True)
+            keys = {"problem": name, "profile": profile}
+            frames.append(run_table(one, trace, rules, **keys))
+            labels = problems.labels(name, "code" if profile == "successor" else "paper")
+            table = pd.DataFrame({"u": range(len(labels)), "label": labels})
+            candidates.append(table.assign(**keys))
+    return {"run": pd.concat(frames, ignore_index=True), "candidate": pd.concat(candidates, ignore_index=True)}

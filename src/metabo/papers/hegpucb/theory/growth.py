@@ -1,0 +1,85 @@
+"""How the regret of HE-GP-UCB grows (HE-GP-UCB §4, §6): with T on four types of hyperparameters, with |U|, with γ_T."""
+
+import jax
+import numpy as np
+from jaxtyping import Array, Key
+
+from metabo.papers.engine.theory.estimated import rate, within
+from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.replicates import generator, runs
+from metabo.papers.hegpucb.theory import instances
+from metabo.papers.hegpucb.theory.preservation import Case, play, settings_of
+from metabo.papers.hegpucb.theory.regret import gains
+
+CHECKS = {
+    "no_regret": "Theorems 4.1 and 4.2: R_T/T vanishes",
+    "dependence": "Theorems 4.1 and 4.2: dependence on |U| and on γ_T",
+}
+RUNS = {"no_regret": 100, "dependence": 200}
+LONG, SHORT = 400, 100
+TIMES = np.unique(np.geomspace(50, LONG, 10).astype(int))
+POWER = 0.9
+"""The rates are compared with T^POWER: an interval around 1 would not decide against T itself."""
+CANDIDATES = (1, 2, 5, 10, 20)
+ROUGH = (0.3, 0.15, 0.075, 0.0375)
+"""Length-scales of the second candidate; f is of the first, 0.3."""
+
+
+def types() -> dict[str, Case]:
+    """Return a case of every type of hyperparameter of §7."""
+    return {
+        "length-scale, norm": Case(instances.lengthscales((0.1, 0.15, 0.2, 0.3, 0.5), 2), False),
+        "period, GP": Case(instances.periods(3), True),
+        "decomposition, GP": Case(instances.decompositions(1), True),
+        "mean, GP": Case(instances.means(2), True),
+    }
+
+
+def no_regret(key: Key[Array, ""], share: float) -> list[Record]:
+    """Check the slope of log E R_T in log T for the four types; random queries have the slope 1."""
+    count, own, random = runs(RUNS["no_regret"], share), [], []
+    for place, (name, case) in enumerate(types().items()):
+        keys = jax.random.split(jax.random.fold_in(key, place))
+        f, trace, _ = play(case, settings_of(case, False, LONG), keys[0], count)
+        queries = generator(keys[1]).integers(0, f.shape[1], trace.index.shape)
+        chance = f.max(axis=1, keepdims=True) - np.take_along_axis(f, queries, axis=1)
+        for regret, into in ((trace.regret, own), (chance, random)):
+            total = np.cumsum(regret, axis=1)[:, TIMES - 1]
+            found = within(rate(total, TIMES), -np.inf, POWER)
+            found.numbers["average"] = (total / TIMES).mean(axis=0)
+            into.append(cell(found, case=name))
+    return [
+        statement("No regret", f"R_T grows less than T^{POWER}", "§4", [
+            part("slope", f"E R_T ∝ T^s with s <= {POWER} over T = {TIMES[0]} to {TIMES[-1]}", "expectation", own,
+                 control("the same for random queries", random))]),
+    ]  # fmt: skip
+
+
+def dependence(key: Key[Array, ""], share: float) -> list[Record]:
+    """Check how R_T grows with the number of wrong candidates, and with the gain of a rough one."""
+    count, keys = runs(RUNS["dependence"], share), jax.random.split(key)
+    many = _final([Case(instances.means(-1, instances.TALL, 20, m), True) for m in CANDIDATES], keys[0], count)
+    rough = [Case(instances.lengthscales((ROUGH[0], v), 0), True) for v in ROUGH]
+    regret, gain = _final(rough, keys[1], count), np.array([gains(case, SHORT)[-1] for case in rough])
+
+    def slopes(values: np.ndarray, sizes: np.ndarray, low: float, high: float, **where: int) -> list[Record]:
+        found = within(rate(values, sizes), low, high)
+        found.numbers["regrets"] = values.mean(axis=0)
+        return [cell(found, T=SHORT, **where)]
+
+    sizes, name = np.array(CANDIDATES), f"over |U| = {CANDIDATES[0]} to {CANDIDATES[-1]}, T = {SHORT}"
+    return [
+        statement("Dependence on |U|", "R_T is at most linear in |U|", "§4", [
+            part("slope", f"E R_T ∝ |U|^s with s <= 1 {name}, every wrong candidate to be dropped", "expectation",
+                 slopes(many, sizes, -np.inf, 1.0), control("s <= 0", slopes(many, sizes, -np.inf, 0.0)))]),
+        statement("Dependence on γ_T", "R_T grows with max_u γ_T^u, whatever u* is", "§6", [
+            part("slope", "E R_T ∝ (max_u γ_T^u)^s with s > 0: f has ℓ = 0.3, the other candidate is ever rougher",
+                 "expectation", slopes(regret, gain, 0.0, np.inf),
+                 control("s > 3", slopes(regret, gain, 3.0, np.inf)))]),
+    ]  # fmt: skip
+
+
+def _final(cases: list[Case], key: Key[Array, ""], count: int) -> np.ndarray:
+    """Return R_T at T = SHORT of every run and case (n, k); the functions of a run are the same in all cases."""
+    played = [play(case, settings_of(case, False, SHORT), key, count) for case in cases]
+    return np.stack([p.trace.regret.sum(axis=1) for p in played], axis=1)

@@ -1,0 +1,1 @@
+"""HyperBO (JMLR 2024): claims, theory, studies, metrics and figures."""

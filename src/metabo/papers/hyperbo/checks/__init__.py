@@ -1,0 +1,1 @@
+"""Checks of HyperBO's claims."""

@@ -1,0 +1,42 @@
+"""Scatter panels with their correlation (hyperbo Figure 10)."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from metabo.metrics import Pearson
+from metabo.plots import look, style
+
+
+def correlation_panels(
+    points: pd.DataFrame, panels: list[tuple[str, str]], results: list[Pearson], names: dict[str, str], title: str
+) -> Figure:
+    """Draw one scatter panel per (x column, y column): colour and marker = method, one point per repetition.
+
+    `points`: method and the columns named in `panels`; `names`: axis label of each column. Each panel's title gives
+    Pearson's r and its interval.
+    """
+    methods = list(dict.fromkeys(points["method"]))
+    with style.theme():
+        figure = Figure(figsize=(max(4.6, 0.4 + 3.0 * len(panels)), 3.5), layout="constrained")
+        axes = np.atleast_1d(figure.subplots(1, len(panels)))
+        for ax, (x, y), result in zip(axes, panels, results, strict=True):
+            for method, rows in points.groupby("method", sort=False):
+                s = look.of(str(method))
+                ax.scatter(rows[x], rows[y], color=s.colour, marker=s.marker, s=26, linewidth=0.4, edgecolor="white")
+            ax.set_xlabel(names[x])
+            ax.set_ylabel(names[y])
+            ax.ticklabel_format(style="sci", scilimits=(-3, 4), useMathText=True)
+            ax.set_title(_headline(result))
+            ax.margins(0.1)
+        style.legend(figure, methods, lines=False)
+        figure.suptitle(title)
+    return figure
+
+
+def _headline(result: Pearson) -> str:
+    if np.isnan(result.r):
+        return f"r undefined (n = {result.n})"
+    if np.isnan(result.low):
+        return f"r = {result.r:.2f} (n = {result.n})"
+    return f"r = {result.r:.2f} [{result.low:.2f}, {result.high:.2f}], n = {result.n}"

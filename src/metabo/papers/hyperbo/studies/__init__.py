@@ -1,0 +1,1 @@
+"""Studies of HyperBO's synthetic figures and tables."""

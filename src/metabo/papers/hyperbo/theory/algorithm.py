@@ -1,0 +1,93 @@
+"""Algorithm 1 of HyperBO on a finite domain, with the package's policy, beside the true posterior of the same data."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from metabo.bo.acquisition import probability_of_improvement, upper_confidence_bound
+from metabo.bo.fixed_prior import FixedPrior
+from metabo.bo.policy import Candidates
+from metabo.gp.linalg import JITTER
+from metabo.papers.hyperbo.theory.memory import MemoryGP, inputs
+
+Acquisition = Callable
+
+
+def noisy_ucb(beta: Float[Array, ""] | float) -> Acquisition:
+    """Return GP-UCB with the noise in the predicted variance (Eq. 21, 31)."""
+
+    def scores(mean, std, best, empty):
+        return upper_confidence_bound(mean, beta * std, best, empty, beta=1.0)
+
+    return scores
+
+
+def noiseless_ucb(beta: Float[Array, ""] | float, prior: MemoryGP) -> Acquisition:
+    """Return GP-UCB without the noise, μ̂ + β √k̂ (Eq. 33). The package's policy scores s² = k̂ + σ²."""
+
+    def scores(mean, std, best, empty):
+        return mean + beta * jnp.sqrt(jnp.maximum(std**2 - prior.noise, 0.0))
+
+    return scores
+
+
+def target_pi(target: Float[Array, ""]) -> Acquisition:
+    """Return PI with a given target value f̂* (Eq. 22, 32)."""
+
+    def scores(mean, std, best, empty):
+        return probability_of_improvement(mean, std, target, jnp.asarray(False), threshold=0.0)
+
+    return scores
+
+
+class Path(NamedTuple):
+    """One run of T queries: their indices and observations, and the true posterior (μ*, k*) before each, (T, M)."""
+
+    index: Int[Array, " t"]
+    y: Float[Array, " t"]
+    mean: Float[Array, "t m"]
+    variance: Float[Array, "t m"]
+
+
+def run(
+    prior: MemoryGP,
+    truth: MemoryGP,
+    acquisition: Acquisition,
+    f: Float[Array, " m"],
+    noise: Float[Array, " t"],
+    key: Array,
+    repeats: bool = True,
+) -> Path:
+    """Run Algorithm 1 on f with the observation noise `noise` (drawn anew at a repeated query, Assumption 2).
+
+    `key` orders candidates with equal scores; `repeats`: whether an input may be queried again.
+    """
+    budget, size = noise.shape[0], f.shape[0]
+    pool = Candidates(inputs(jnp.arange(size)), jnp.ones(size, bool))
+    policy, other = FixedPrior(prior, acquisition, budget), FixedPrior(truth, acquisition, budget)
+
+    def step(carry, noise):
+        state, true = carry
+        index, _ = policy.select(state, key)
+        y = f[index] + noise
+        after = policy.observe(state, index, y)
+        after = after if repeats else after._replace(mask=after.mask.at[index].set(False))
+        return (after, other.observe(true, index, y)), Path(index, y, true.mean, true.variance)
+
+    return jax.lax.scan(step, (policy.init(pool, key), other.init(pool, key)), noise)[1]
+
+
+def predictions(
+    model: MemoryGP, index: Int[Array, " t"], y: Float[Array, " t"], used: Bool[Array, " t"], at: Int[Array, ""]
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """Return μ_{t-1}(x) and k_{t-1}∘σ²(x) at the domain index `at`, given the `used` observations (Eq. 15-18)."""
+    mean, variance = model.posterior(inputs(index), y, used).predict(inputs(at[None]))
+    return mean[0], variance[0] + noise_variance(model)
+
+
+def noise_variance(model: MemoryGP) -> Float[Array, ""]:
+    """Return σ², with the jitter that the package adds in every covariance (`memory.model` counts it in)."""
+    return model.noise + JITTER

@@ -1,0 +1,1 @@
+"""MPHD (TMLR 2024): claims, theory, studies, metrics and figures."""

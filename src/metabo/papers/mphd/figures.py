@@ -1,0 +1,187 @@
+"""Figures of MPHD: regret in panels of two settings, and priors from ever more data (Figures 5 to 14)."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from metabo.plots import look as looks
+from metabo.plots import style
+from metabo.plots.curves import violin
+
+LABELS = {
+    "constant": ("constant mean", "mean c"),
+    "lengthscale": ("length-scale", "shape a"),
+    "variance": ("signal variance", "shape a"),
+    "noise": ("noise variance", "shape a"),
+}
+"""Name of each GP parameter, and of the first number of its prior."""
+OUTPUTS = {"linear": "mphd", "squashed": "mphd_squashed", "non_nn": "mphd_non_nn"}
+"""Length-scale priors of Figure 6, and the method whose label and colour each has."""
+_FEW, _MANY, _TRUTH, _ESTIMATE = "#e69f00", "#0072b2", "black", "#56b4e9"
+
+
+def drawn(name: str) -> str:
+    """Return the method of a run (``method``, perhaps ``-acquisition`` and ``@split``): panels say the rest."""
+    return name.partition("@")[0].partition("-")[0]
+
+
+def regret_panels(
+    curves: pd.DataFrame, title: str, headings: Mapping[str, str], regret: str = "normalised regret"
+) -> Figure:
+    """Draw a grid of panels (rows: acquisition, columns: setting) of mean regret ∓ one standard deviation.
+
+    `curves`: acquisition, panel, method, iteration, mean, low, high. `headings`: title of each panel, in their order.
+    The panels of a row share their vertical axis (`style.regret_axis`); a band that reaches 0 is cut at the axis.
+    """
+    acquisitions = list(dict.fromkeys(curves["acquisition"]))
+    methods = list(dict.fromkeys(map(drawn, curves["method"])))
+    with style.theme():
+        size = (0.7 + 4.1 * len(headings), 1.3 + 2.7 * len(acquisitions))
+        figure = Figure(figsize=size, layout="constrained")
+        axes = figure.subplots(len(acquisitions), len(headings), sharey="row", squeeze=False)
+        for row, acquisition in zip(axes, acquisitions, strict=True):
+            mine = curves[curves["acquisition"] == acquisition]
+            for ax, (panel, heading) in zip(row, headings.items(), strict=True):
+                style.regret_axis(ax, mine[["mean", "high"]].to_numpy().ravel())
+                _curves(ax, mine[mine["panel"] == panel])
+                ax.set_title(f"{looks.ACQUISITIONS[acquisition]}, {heading}")
+            row[0].set_ylabel(f"{regret}, mean over spaces")
+        for ax in axes[-1]:
+            ax.set_xlabel("BO iteration")
+        style.legend(figure, methods)
+        figure.suptitle(title)
+    return figure
+
+
+def _curves(ax: Axes, table: pd.DataFrame) -> None:
+    last = int(table["iteration"].max())
+    for method, rows in table.groupby("method", sort=False):
+        x, mean, low, high = rows[["iteration", "mean", "low", "high"]].to_numpy().T
+        style.line(ax, drawn(str(method)), x, mean, (np.maximum(low, 0.0), high))
+    ax.set_xlim(1 - 0.02 * last, 1.02 * last)
+
+
+def prior_panels(
+    prior: pd.DataFrame,
+    truth: pd.DataFrame,
+    density: Mapping[str, pd.DataFrame],
+    title: str,
+    nll: pd.DataFrame | None = None,
+) -> Figure:
+    """Draw, in one row per parameter of `density`, the first number of its prior against the number of training
+    domains, and the prior's density at the fewest and the most; last, the NLL of test data if given (Figures 5, 11).
+
+    `prior`: train, seed, parameter, first; `truth`: parameter, first; `density`: parameter to train (0: truth), seed,
+    x, density; `nll`: train, seed, value. Violins as in `curves.violin`, line: mean over seeds.
+    """
+    columns = 2 if nll is None else 3
+    with style.theme():
+        figure = Figure(figsize=(3.6 * columns + 0.4, 2.6 * len(density) + 0.7), layout="constrained")
+        axes = figure.subplots(len(density), columns, squeeze=False)
+        for row, (parameter, lines) in zip(axes, density.items(), strict=True):
+            name, number = LABELS[parameter]
+            own = prior[prior["parameter"] == parameter]
+            true = float(truth.loc[truth["parameter"] == parameter, "first"].iloc[0])
+            log = number.startswith("shape")
+            grow(row[0], own.rename(columns={"train": "size", "first": "value"}), true, log)
+            row[0].set(xlabel="training domains", ylabel=f"{number} of the prior", title=name)
+            _densities(row[1], lines)
+            row[1].set(xlabel=name, ylabel="density", title=f"prior of the {name}")
+        if nll is not None:
+            grow(axes[0, 2], nll.rename(columns={"train": "size"}), None, False)
+            axes[0, 2].set(xlabel="training domains", ylabel="NLL of the test data (nats)", title="test data")
+        figure.suptitle(title)
+    return figure
+
+
+def grow(ax: Axes, table: pd.DataFrame, truth: float | None, log: bool) -> None:
+    """Draw a violin of `value` at each `size`, in order and evenly spaced, the mean as a line, and the truth."""
+    sizes = sorted(table["size"].unique())
+    if log:
+        ax.set_yscale("log")
+    groups = [table.loc[table["size"] == size, "value"].to_numpy() for size in sizes]
+    for place, values in enumerate(groups):
+        violin(ax, place, values, _ESTIMATE)
+    ax.plot(range(len(sizes)), [values.mean() for values in groups], color=_MANY, linewidth=1.2, label="mean")
+    if truth is not None:
+        ax.axhline(truth, color=_TRUTH, linestyle="--", linewidth=1.1, label="truth")
+    every = max(1, -(-len(sizes) // 8))
+    ax.set_xticks(range(len(sizes))[::every], [str(size) for size in sizes[::every]])
+    ax.set_xlim(-0.7, len(sizes) - 0.3)
+    ax.grid(visible=False, axis="x")
+    ax.legend(frameon=False, fontsize="small")
+
+
+def _densities(ax: Axes, lines: pd.DataFrame) -> None:
+    """Draw the densities; the axis ends above those of the truth and of the most domains, so others may be cut off."""
+    ends = [int(train) for train in sorted(lines["train"].unique()) if train]
+    colours = dict(zip(ends, (_FEW, _MANY), strict=False))
+    for (train, seed), own in lines[lines["train"] > 0].groupby(["train", "seed"]):
+        label = f"{train} domains" if seed == lines["seed"].min() else None
+        ax.plot(own["x"], own["density"], color=colours[int(train)], linewidth=0.9, alpha=0.8, label=label)
+    true = lines[lines["train"] == 0]
+    ax.plot(true["x"], true["density"], color=_TRUTH, linestyle="--", linewidth=1.4, label="truth")
+    top = lines.loc[lines["train"].isin([0, ends[-1]]), "density"].max()
+    ax.set(ylim=(0.0, 1.15 * top), xlim=(lines["x"].min(), lines["x"].max()))
+    ax.legend(frameon=False, fontsize="small")
+
+
+def divergence_panels(
+    means: pd.DataFrame, limits: Mapping[str, float], grids: Sequence[Sequence[int]], title: str
+) -> Figure:
+    """Draw the divergence of each length-scale prior against the number of training domains, one panel per grid.
+
+    `means`: output, train, seed, kl; `limits`: output to the divergence that it cannot pass, or ends at (dotted);
+    `grids`: the numbers of domains that each panel shows. Violins over seeds, line: mean. Logarithmic axis.
+    """
+    outputs = [output for output in OUTPUTS if output in set(means["output"])]
+    wide = len(outputs) + 1
+    with style.theme():
+        figure = Figure(figsize=(0.8 + 4.1 * len(grids), 3.9), layout="constrained")
+        for ax, grid in zip(np.atleast_1d(figure.subplots(1, len(grids), sharey=True)), grids, strict=True):
+            ax.set_yscale("log")
+            for k, output in enumerate(outputs):
+                look, own = looks.of(OUTPUTS[output]), means[means["output"] == output]
+                groups = [own.loc[own["train"] == train, "kl"].to_numpy() for train in grid]
+                places = wide * np.arange(len(grid)) + k
+                for place, values in zip(places, groups, strict=True):
+                    violin(ax, place, values, look.colour)
+                ax.plot(places, [v.mean() for v in groups], color=look.colour, dashes=look.dashes or (None, None))
+                if output in limits:
+                    ax.axhline(limits[output], color=look.colour, linestyle=":", linewidth=1.2)
+            ax.set_xticks(wide * np.arange(len(grid)) + (len(outputs) - 1) / 2, [str(train) for train in grid])
+            ax.set_xlim(-0.7, wide * len(grid) - 1.3)
+            ax.grid(visible=False, axis="x")
+            ax.set_xlabel("training domains")
+        figure.axes[0].set_ylabel("mean KL(truth ‖ prior) (nats)")
+        handles = [_handle(OUTPUTS[output]) for output in outputs]
+        handles.append(Line2D([], [], color="0.3", linestyle=":", label="limit of the same colour"))
+        figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)
+        figure.suptitle(title)
+    return figure
+
+
+def _handle(method: str) -> Line2D:
+    look = looks.of(method)
+    return Line2D([], [], color=look.colour, dashes=look.dashes or (None, None), label=look.label)
+
+
+def single_panels(estimate: pd.DataFrame, truth: pd.DataFrame, title: str) -> Figure:
+    """Draw the estimates of each parameter of a single GP against the number of sub-datasets (Figure 10).
+
+    `estimate`: functions, run, parameter, value; `truth`: parameter, value. Variances have a logarithmic axis.
+    """
+    order = ("lengthscale", "constant", "variance", "noise")
+    with style.theme():
+        figure = Figure(figsize=(8.2, 5.6), layout="constrained")
+        for ax, parameter in zip(figure.subplots(2, 2).ravel(), order, strict=True):
+            own = estimate[estimate["parameter"] == parameter].rename(columns={"functions": "size"})
+            true = float(truth.loc[truth["parameter"] == parameter, "value"].iloc[0])
+            grow(ax, own, true, parameter in ("variance", "noise"))
+            ax.set(xlabel="sub-datasets", ylabel="estimate", title=LABELS[parameter][0])
+        figure.suptitle(title)
+    return figure

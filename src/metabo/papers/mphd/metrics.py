@@ -1,0 +1,174 @@
+"""Regret over several search spaces as MPHD reports it: spaces weigh equally, mean and deviation over seeds (§4.3).
+
+`parts` holds the `Runs` of each space. A space's value is the mean over its test tasks; the value of a seed is the mean
+over the spaces. A seed is a (pre-training seed, BO seed) pair: there is one prior in the paper, and the seeds are BO's.
+
+Panels. "default": every method may learn from the test space's training tasks. "ntot" ("not trained on test space"):
+those that need nothing of it. "homogeneous": these, and the methods that learn from the test space alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import t as student_t
+
+from metabo.errors import DataError, unknown
+from metabo.metrics.runs import Runs, paired
+from metabo.plan import registry
+
+PANELS = {
+    "default": "default",
+    "ntot": "φ not trained on the test space",
+    "homogeneous": "and methods trained on the test space alone",
+}
+"""Panels and their titles."""
+LEVEL = 0.95
+RESAMPLES = 10_000
+
+
+def by_setting(table: pd.DataFrame, plain: str) -> pd.DataFrame:
+    """Rename the runs of methods that learn across spaces ``method@split``, but not on the split `plain`.
+
+    The other methods are the same on both: what they learn from does not depend on it.
+    """
+    across = {name: bool(_entry(name).get("across_spaces")) for name in table["method"].unique()}
+    renamed = table["method"].map(across).astype(bool) & (table["split"] != plain)
+    return table.assign(method=table["method"].mask(renamed, table["method"] + "@" + table["split"]))
+
+
+def _entry(name: str) -> dict[str, Any]:
+    """Return the registration of the method of a run."""
+    return registry.method(name.partition("@")[0].partition("-")[0])
+
+
+def shown_in(name: str, panel: str) -> bool:
+    """Tell whether a run (``method``, perhaps ``-acquisition``, perhaps ``@split``) belongs to a panel.
+
+    A name with a split is one on which φ has not learnt from the test space. Raises ConfigError for another panel.
+    """
+    if panel not in PANELS:
+        raise unknown("panel", panel, PANELS)
+    entry, split = _entry(name), name.partition("@")[2]
+    if panel == "default":
+        return not split
+    if entry.get("across_spaces"):
+        return bool(split)
+    learns = bool(entry["pretrain"]) and not entry.get("needs_truth")
+    return not split and (panel == "homogeneous" or not learns)
+
+
+def row_of(name: str, acquisitions: Sequence[str]) -> list[str]:
+    """Return the acquisitions in whose panels a run is drawn: its own, or all if it scores nothing (random search)."""
+    own = name.partition("@")[0].partition("-")[2] or _entry(name)["acquisition"]
+    return list(acquisitions) if own == "uniform" else [a for a in acquisitions if a == own]
+
+
+def seed_curves(parts: Mapping[str, Runs], methods: Sequence[str]) -> np.ndarray:
+    """Return (methods, seeds, iterations): mean over the test tasks of each space, then over the spaces.
+
+    Raises DataError if the spaces have different numbers of seeds or iterations.
+    """
+    means = {space: paired(runs.select(methods), "run").mean(axis=2) for space, runs in parts.items()}
+    shapes = {space: mean.shape for space, mean in means.items()}
+    if len(set(shapes.values())) > 1:
+        listed = ", ".join(f"{space} {shape[1:]}" for space, shape in shapes.items())
+        raise DataError(f"spaces have different numbers of (seeds, iterations): {listed}; run them with one setting")
+    return np.mean(list(means.values()), axis=0)
+
+
+def space_curves(parts: Mapping[str, Runs], methods: Sequence[str]) -> pd.DataFrame:
+    """Return method, iteration, mean, std, low, high, seeds: regret against BO iteration.
+
+    Mean and one standard deviation (ddof 0) over seeds; low and high are mean ∓ std.
+    """
+    iterations = next(iter(parts.values())).iterations
+    frames = []
+    for method, values in zip(methods, seed_curves(parts, methods), strict=True):
+        mean, std = values.mean(axis=0), values.std(axis=0)
+        columns = {"mean": mean, "std": std, "low": mean - std, "high": mean + std, "seeds": len(values)}
+        frames.append(pd.DataFrame({"method": method, "iteration": iterations, **columns}))
+    return pd.concat(frames, ignore_index=True)
+
+
+def endings(parts: Mapping[str, Runs], methods: Sequence[str]) -> pd.DataFrame:
+    """Return method, last, std, area, place: mean and deviation of the last regret, the mean over all iterations (area
+    below the curve), and the place by the last regret (1 = lowest)."""
+    curves = seed_curves(parts, methods)
+    last = curves[..., -1]
+    table = {"last": last.mean(axis=1), "std": last.std(axis=1), "area": curves.mean(axis=(1, 2))}
+    return pd.DataFrame({"method": list(methods), **table}).assign(place=lambda t: t["last"].rank(method="min"))
+
+
+def resampled(parts: Mapping[str, Runs], method: str, reference: str, seed: int) -> np.ndarray:
+    """Return (resamples, iterations): bootstrap means of the regret of `method` minus that of `reference`.
+
+    Pairs of runs on the same test task with the same seed. Spaces are drawn with replacement, then test tasks within
+    each (some have one only), and seeds once for all spaces, since the spaces of a method share its prior.
+    """
+    rng = np.random.default_rng([seed, 0])
+    total = 0.0
+    weights: np.ndarray | None = None
+    spaces = rng.multinomial(len(parts), np.full(len(parts), 1 / len(parts)), RESAMPLES)
+    for runs, times in zip(parts.values(), spaces.T, strict=True):
+        both = paired(runs.select([method, reference]), "run")
+        gap = both[0] - both[1]
+        seeds, tasks, iterations = gap.shape
+        if weights is None:
+            weights = rng.multinomial(seeds, np.full(seeds, 1 / seeds), RESAMPLES) / seeds
+        # a space that was drawn twice has two draws of its tasks
+        drawn = rng.multinomial(times * tasks, np.full(tasks, 1 / tasks)) / tasks
+        of_tasks = (weights @ gap.reshape(seeds, -1)).reshape(RESAMPLES, tasks, iterations)
+        total = total + np.einsum("bkt,bk->bt", of_tasks, drawn) / len(parts)
+    return np.asarray(total)
+
+
+def differences(
+    parts: Mapping[str, Runs], methods: Sequence[str], reference: str, iterations: Sequence[int], seed: int
+) -> pd.DataFrame:
+    """Return method, reference, iteration, difference, low, high, overtaken, overtaken_low, overtaken_high.
+
+    `difference`: regret of the method minus the reference's at an iteration, with its 95 % interval: Student's t times
+    the deviation of the bootstrap means, as in `paired_difference`, since percentiles are too narrow for few draws.
+    NaN if there is but one space, task and seed. `overtaken`: first iteration from which on the reference's mean regret
+    stays the lower one, with its percentile interval; one beyond the last if it never does.
+    """
+    every = next(iter(parts.values())).iterations
+    rows = []
+    for method in [m for m in methods if m != reference]:
+        both = seed_curves(parts, [method, reference]).mean(axis=1)
+        gap, draws = both[0] - both[1], resampled(parts, method, reference, seed)
+        half = _half_width(draws, _units(parts, [method, reference]))
+        crossed = _lead(draws)
+        ends = np.percentile(crossed, [50 * (1 - LEVEL), 50 * (1 + LEVEL)])
+        overtaken = dict(
+            zip(("overtaken", "overtaken_low", "overtaken_high"), (_lead(gap[None])[0], *ends), strict=True)
+        )
+        for place in np.flatnonzero(np.isin(every, iterations)):
+            keys = {"method": method, "reference": reference, "iteration": int(every[place])}
+            ends = {"low": gap[place] - half[place], "high": gap[place] + half[place]}
+            rows.append({**keys, "difference": gap[place], **ends, **overtaken})
+    return pd.DataFrame(rows)
+
+
+def _units(parts: Mapping[str, Runs], methods: Sequence[str]) -> int:
+    """Return how many independent draws an interval rests on: spaces, else the tasks of the only one, else seeds."""
+    if len(parts) > 1:
+        return len(parts)
+    _, seeds, tasks, _ = paired(next(iter(parts.values())).select(methods), "run").shape
+    return tasks if tasks > 1 else seeds
+
+
+def _half_width(draws: np.ndarray, units: int) -> np.ndarray:
+    """Return half the interval's width (iterations,) of bootstrap means (b, iterations) of `units` draws."""
+    if units == 1:
+        return np.full(draws.shape[1], np.nan)
+    quantile = student_t.ppf(0.5 + LEVEL / 2, units - 1)
+    return np.asarray(quantile * draws.std(axis=0) * np.sqrt(units / (units - 1)))
+
+
+def _lead(gap: np.ndarray) -> np.ndarray:
+    """Return, for each row of (b, T), the first iteration (from 1) from which on all entries are positive, or T + 1."""
+    stays = np.logical_and.accumulate(gap[:, ::-1] > 0, axis=1)
+    return gap.shape[1] + 1.0 - stays.sum(axis=1)

@@ -1,0 +1,1 @@
+"""Studies of MPHD's synthetic figures."""

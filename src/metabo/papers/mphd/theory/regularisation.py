@@ -1,0 +1,84 @@
+"""Regularisation by noise (MPHD §3.2, after Karvonen and Oates): stability of the lengthscale of maximum likelihood."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Array, Key
+from scipy import stats
+
+from metabo.papers.engine.theory.estimated import Estimate, within
+from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.replicates import generator, runs
+from metabo.papers.engine.theory.verdicts import ALPHA
+from metabo.papers.mphd.theory.lengthscales import counts, losses, minimise, table
+
+CHECKS = {"regularisation": "Regularisation by noise"}
+FUNCTIONS = {
+    "sin 2πx": lambda x: np.sin(2.0 * np.pi * x),
+    "x²": lambda x: x**2,
+    "exp(-8(x - ½)²)": lambda x: np.exp(-8.0 * (x - 0.5) ** 2),
+    "1/(1 + 4x²)": lambda x: 1.0 / (1.0 + 4.0 * x**2),
+}
+"""Smooth functions on [0, 1], observed at INPUTS evenly spaced inputs."""
+INPUTS, PERTURBATION, RUNS = 15, 1e-3, 1000
+NUGGET, NOISE = 1e-10, 1e-4
+RATIO = 3.0
+LENGTHSCALES = np.exp(np.linspace(np.log(0.02), np.log(50.0), 401))[:, None]
+
+
+def fits(y: np.ndarray, noise: float, rng: np.random.Generator) -> np.ndarray:
+    """Return ℓ̂ (n,) of outputs y (n, INPUTS) for a Matérn 5/2 kernel of variance 1 with `noise` on its diagonal."""
+    x = np.linspace(0.0, 1.0, INPUTS)[None, :, None]
+    known = table(x, LENGTHSCALES, noise=noise)
+    values = losses(known, (y[:, :, None] * y[:, None, :])[:, None], counts(np.array([1]), 1)[0])
+    return np.exp(minimise(values, np.log(LENGTHSCALES[:, 0]), rng, 1e-9))
+
+
+class Comparison(NamedTuple):
+    """sd(ℓ̂) with one noise variance over that with another, with its error; both sds; the shares of estimates that
+    stopped at an end of the search."""
+
+    ratio: Estimate
+    deviations: np.ndarray
+    ends: np.ndarray
+
+
+def compare(y: np.ndarray, low: float, high: float, rng: np.random.Generator) -> Comparison:
+    """Compare the spread of ℓ̂ over the rows of y (n, INPUTS) with noise variances `low` and `high`."""
+    found = np.stack([fits(y, noise, rng) for noise in (low, high)], axis=1)
+    ends = (np.abs(np.log(found[..., None] / LENGTHSCALES[[0, -1], 0])).min(axis=-1) < 1e-6).mean(axis=0)
+    centred = found - found.mean(axis=0)
+    variance = np.mean(centred**2, axis=0)
+    influence = 0.5 * (centred**2 / variance) @ np.array([1.0, -1.0])
+    ratio = float(np.sqrt(variance[0] / variance[1]))
+    error = ratio * float(influence.std(ddof=1) / np.sqrt(len(y)))
+    return Comparison(Estimate(ratio, error), np.sqrt(variance), ends)
+
+
+def regularisation(key: Key[Array, ""], share: float) -> list[Record]:
+    """Check that ℓ̂ is less stable with a nugget of 1e-10 than with σ² = 1e-4, for at least one smooth function."""
+    rng, count = generator(key), runs(RUNS, share)
+    x = np.linspace(0.0, 1.0, INPUTS)
+    data = {n: f(x) + PERTURBATION * rng.standard_normal((count, INPUTS)) for n, f in FUNCTIONS.items()}
+    stable = part(
+        "ratio", f"sd(ℓ̂ | nugget 1e-10)/sd(ℓ̂ | σ² = 1e-4) > {RATIO:.0f} for at least one of four smooth functions, "
+        "outputs perturbed by 1e-3", "expectation", [_largest(data, NUGGET, rng)],
+        control("sd(ℓ̂ | σ² = 5e-5)/sd(ℓ̂ | σ² = 1e-4) is", [_largest(data, 0.5 * NOISE, rng)]),
+    )  # fmt: skip
+    return [statement("Regularisation by noise", "Noise stabilises the MLE of the lengthscale", "§3.2", [stable])]
+
+
+def _largest(data: dict[str, np.ndarray], low: float, rng: np.random.Generator) -> Record:
+    """Decide on the function with the largest ratio; its interval is one for all functions together."""
+    found = {name: compare(y, low, NOISE, rng) for name, y in data.items()}
+    name = max(found, key=lambda n: found[n].ratio.value)
+    own = found[name]
+    finding = within(own.ratio, RATIO, np.inf, float(stats.norm.isf(ALPHA / len(found))))
+    finding.numbers.update(
+        {
+            "ratios": [f.ratio.value for f in found.values()],
+            "deviations": own.deviations,
+            "ends": own.ends,
+        }
+    )
+    return cell(finding, function=name, inputs=INPUTS)

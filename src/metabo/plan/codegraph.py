@@ -1,0 +1,156 @@
+"""Which source files of this package a job runs: the import graph, read from syntax trees, nothing imported.
+
+The workflow lists the digests of these files (`metabo.plan.digests`) as inputs of a job, so a change of code re-runs exactly
+the jobs that use it, and a sidecar records their common hash. Modules that a stage loads by name (a method, a data
+source) come from the registry.
+"""
+
+import json
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from metabo.errors import MetaboError
+from metabo.plan import registry, syntax
+
+PACKAGE = "metabo"
+BOOKKEEPING = (
+    "compute/cores.py", "compute/progress.py", "errors.py", "plan/codegraph.py", "plan/digests.py", "plan/preflight.py",
+    "plan/syntax.py", "records/checksums.py", "records/provenance.py", "stages/common.py",
+)  # fmt: skip
+"""Files below the package that every stage imports and that cannot change a result: locks, cores, checked inputs,
+progress, errors, sidecars, digests."""
+PACKAGE_ROOT = Path(__file__).parents[1]
+
+
+def files(roots: Iterable[str]) -> list[Path]:
+    """Return the sorted source files of `roots` (module names) and of every package module they import, transitively.
+
+    Imports inside functions count, and so do the `__init__` files of parent packages, with the CSV tables beside them.
+    Raises MetaboError if a module cannot be parsed or imports one that is not there.
+    """
+    found: dict[str, Path] = {}
+    queue = list(roots)
+    while queue:
+        name = queue.pop()
+        if name not in found:
+            found[name] = source(name)
+            queue += imported(found[name])
+            queue += [name.rsplit(".", i)[0] for i in range(1, name.count(".") + 1)]
+    return sorted({*found.values(), *_tables(found.values())})
+
+
+def everything() -> list[Path]:
+    """Return all files of the package that a job may run: modules, and tables beside the `__init__` of a package."""
+    modules = sorted(PACKAGE_ROOT.rglob("*.py"))
+    return sorted({*modules, *_tables(modules)})
+
+
+def _tables(modules: Iterable[Path]) -> list[Path]:
+    return [table for path in modules if path.name == "__init__.py" for table in path.parent.glob("*.csv")]
+
+
+def inputs(roots: Iterable[str]) -> list[Path]:
+    """Return `files` without the bookkeeping: what a job depends on, so that a new sidecar field re-runs nothing.
+
+    The sidecar's code hash covers all `files`.
+    """
+    kept = {PACKAGE_ROOT / path for path in BOOKKEEPING}
+    return [path for path in files(roots) if path not in kept]
+
+
+def source(module: str) -> Path:
+    """Return the file of a package module. Raises MetaboError."""
+    path = _locate(module)
+    if path is None:
+        raise MetaboError(f"module '{module}' is not in {PACKAGE_ROOT}; check the name in the rule or registry")
+    return path
+
+
+def read(path: Path) -> syntax.Source:
+    """Read a module of the package. Raises MetaboError if it cannot be parsed."""
+    name = module_name(path)
+    return syntax.read(path, PACKAGE, name if path.name == "__init__.py" else name.rpartition(".")[0])
+
+
+@cache
+def imported(path: Path) -> list[str]:
+    """List the package modules that a file imports. Raises MetaboError if one is not there."""
+    found = []
+    for line, base, name in read(path).imports:
+        if base.split(".")[0] == PACKAGE:
+            if not _locate(base):
+                raise MetaboError(
+                    f"{path}:{line}: imports {base}, which is not in {PACKAGE_ROOT}; mend the import or add the module"
+                )
+            found += [base, *([f"{base}.{name}"] if name and _locate(f"{base}.{name}") else [])]
+    return found
+
+
+def resolve(base: str, name: str) -> tuple[Path, str]:
+    """Return the file that defines what `from base import name` gives, and the name there ("" for a module)."""
+    seen = set()
+    while (base, name) not in seen:
+        seen.add((base, name))
+        if not name:
+            return source(base), ""
+        if inner := _locate(f"{base}.{name}"):
+            return inner, ""
+        base, name = read(source(base)).exports.get(name, (base, name))
+    return source(base), name
+
+
+def uses(sources: Iterable[Path], package: str) -> bool:
+    """Tell whether any of the source files imports `package` (a top-level name such as "jax")."""
+    modules = [path for path in sources if path.suffix == ".py"]
+    return any(base.split(".")[0] == package for path in modules for _, base, _ in read(path).imports)
+
+
+def stage_roots(stage: str, spec: dict[str, Any]) -> list[str]:
+    """Return the modules where the code of one job starts: the stage, and what it loads by registered name."""
+    roots = [f"{PACKAGE}.stages.{stage}"]
+    if "method" in spec:
+        loops = {"bo": ("policy_module",), "online": ("online_module",)}
+        parts = ("module", *loops.get(stage, ()))
+        roots += [registry.method_module(spec["method"], part) for part in parts]
+        if stage == "pretrain" and (fits := registry.method(spec["method"]).get("fits")):
+            roots.append(registry.method_module(fits, "module"))  # it reads their priors
+    if stage == "theory":
+        roots.append(registry.check_module(spec["paper"], spec["check"]))
+    if stage == "claims":
+        roots += registry.claim_modules(spec["paper"])
+    if stage == "study":
+        roots.append(registry.study_module(spec["study"]))
+    if stage == "online":
+        roots.append(registry.evaluator(spec["benchmark"]))
+    if stage in ("data", "online"):
+        roots.append(registry.loader(spec["benchmark"]))
+    if stage in ("collect", "pack", "archive"):
+        part = "writer" if stage == "archive" else "collector"
+        roots.append(f"{PACKAGE}.{registry.benchmark(spec['benchmark'])[part]}")
+    return roots
+
+
+def notebook_roots(template: str | Path) -> list[str]:
+    """Return the package modules that the code cells of a notebook import."""
+    cells = json.loads(Path(template).read_text())["cells"]
+    source = "\n".join("".join(cell["source"]) + "\n" for cell in cells if cell["cell_type"] == "code")
+    plain = "\n".join(line for line in source.splitlines() if not line.lstrip().startswith(("%", "!")))
+    names = {n for _, base, name in syntax.read_text(plain, PACKAGE).imports for n in (base, f"{base}.{name}")}
+    return sorted(name for name in names if _locate(name))
+
+
+def _locate(name: str) -> Path | None:
+    """Return the file of a package module, or None if the name is not one."""
+    if name.split(".")[0] != PACKAGE:
+        return None
+    base = PACKAGE_ROOT.joinpath(*name.split(".")[1:])
+    candidates = (base / "__init__.py", base.with_name(f"{base.name}.py"))
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def module_name(path: Path) -> str:
+    """Return the dotted name of a file of the package."""
+    parts = path.relative_to(PACKAGE_ROOT).with_suffix("").parts
+    return ".".join((PACKAGE, *(parts[:-1] if parts[-1] == "__init__" else parts)))

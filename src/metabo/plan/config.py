@@ -1,0 +1,241 @@
+"""The configuration: load, overlay, check, and cut out the settings that each job reads (its spec).
+
+Jobs never see the whole configuration. A key that a job does not read cannot change its spec, so changing that key
+does not re-run the job.
+"""
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from metabo.errors import ConfigError, unknown
+from metabo.plan import overrides, registry, splits
+from metabo.plan.schema import read_yaml, violations
+from metabo.records.files import canonical
+
+SCHEMA = Path("workflow/schemas/config.yaml")
+ACQUISITIONS = registry.literal("bo.acquisition", "ACQUISITIONS")
+
+Config = dict[str, Any]
+
+
+def merge(base: Config, overlay: Config) -> Config:
+    """Return `base` with the values of `overlay`: mappings merge key by key, everything else is replaced."""
+    merged = copy.deepcopy(base)
+    for key, value in overlay.items():
+        both = isinstance(value, dict) and isinstance(merged.get(key), dict)
+        merged[key] = merge(merged[key], value) if both else copy.deepcopy(value)
+    return merged
+
+
+def load(root: Path = Path(), overlays: tuple[Path, ...] = ()) -> Config:
+    """Read config.yaml below the project folder `root`, apply overlays in order, and check the result."""
+    config = read_yaml(root / "config.yaml")
+    for overlay in overlays:
+        config = merge(config, read_yaml(overlay))
+    check(config, root)
+    return config
+
+
+def check(config: Config, root: Path = Path(), papers: list[str] | None = None) -> None:
+    """Raise ConfigError that lists every fault with its full key path, the allowed values and the nearest match.
+
+    `papers`: names that `run.papers` may use (from the catalogue), not checked if None.
+    """
+    schema = read_yaml(root / SCHEMA)
+    faults = violations(config, schema, "config") or [
+        *_name_faults(config, papers),
+        *_size_faults(config),
+        *overrides.faults(config["methods"], schema),
+    ]
+    if faults:
+        raise ConfigError("\n".join(faults))
+
+
+def check_scale(scale: str, used: list[str], root: Path = Path()) -> None:
+    """Raise ConfigError when a scale with an overlay is named but its overlay is not among the `used` config files.
+
+    Results would otherwise carry the name of one scale and the sizes of another.
+    """
+    overlay = f"{scale}.yaml"
+    if (root / "config" / overlay).exists() and overlay not in used:
+        raise ConfigError(
+            f"config key 'scale' is '{scale}', but its sizes are in config/{overlay}; "
+            f"say `snakemake --configfile config/{overlay}` and leave 'scale' alone"
+        )
+
+
+def data_spec(config: Config, benchmark: str) -> dict[str, Any]:
+    """Return what the job that loads a benchmark reads: the settings that its source registers, nothing else."""
+    entry = registry.benchmark(benchmark)
+    values = {"seed": config["seed"], **config["benchmarks"].get(benchmark, {})}
+    if "online" in entry["settings"]:  # the tasks that its collector can evaluate new points of
+        values["online"] = list(registry.literal(entry["collector"], "ONLINE"))
+    return {"benchmark": benchmark, "settings": {key: values[key] for key in entry["settings"]}}
+
+
+def collect_spec(config: Config, benchmark: str, unit: str) -> dict[str, Any]:
+    """Return what the job that collects one unit (a task or a data set) of an embedded benchmark reads."""
+    return pack_spec(config, benchmark) | {"unit": unit}
+
+
+def pack_spec(config: Config, benchmark: str) -> dict[str, Any]:
+    """Return what the job that joins the units of a re-collection records of their settings."""
+    return {"benchmark": benchmark, "seed": config["seed"], "sizes": config["collect"][benchmark]}
+
+
+def download_spec(config: Config, row: dict[str, str]) -> dict[str, Any]:
+    """Return what the download of one archive reads: a row of workflow/datasets.csv, the user's mirrors first."""
+    users = [b for b in registry.benchmarks() if registry.benchmark(b)["dataset"] == row["name"]]
+    mirrors = [mirror for b in users for mirror in config["benchmarks"].get(b, {}).get("mirrors", [])]
+    return {"name": row["name"], "urls": [*mirrors, *row["urls"].split()], "checksum": row["checksum"]}
+
+
+def pretrain_spec(config: Config, benchmark: str, split: str, method: str) -> dict[str, Any]:
+    """Return what one pre-training job reads: the method's registered settings with the sizes of scale, benchmark or
+    split. Only methods that train across spaces read of which spaces, and only those that start from stored `fits`
+    whose."""
+    settings = registry.method(method)
+    config = {**config, "pretrain": pretrain_sizes(config, benchmark, split)}
+    past = splits.past(split)
+    if not settings.get("across_spaces"):
+        past.pop("spaces", None)
+    model = sized(config, settings["model"])
+    if model.get("features") and not settings.get("own_features"):
+        model |= registry.benchmark(benchmark).get("model", {})
+    overrides = config["methods"].get(method, {})
+    return {
+        "benchmark": benchmark,
+        "split": split,
+        "past": past,
+        "method": method,
+        "seed": config["seed"],
+        "seeds": sized(config, {"seeds": settings.get("prior_seeds", "@pretrain.seeds")})["seeds"],
+        "model": model | overrides.get("model", {}),
+        "pretrain": sized(config, settings["pretrain"]) | overrides.get("pretrain", {}),
+    } | ({"fits": settings["fits"]} if "fits" in settings else {})
+
+
+def pretrain_sizes(config: Config, benchmark: str, split: str) -> dict[str, Any]:
+    """Return the sizes of pre-training on a split: section `pretrain`, with the benchmark's own section laid over it,
+    and the split's over both."""
+    sizes = config["pretrain"]
+    for entry in (registry.benchmark(benchmark), splits.entry(splits.prior_split(split))):
+        own = config[entry["sizes"]] if "sizes" in entry else {}
+        sizes = sizes | {key: value for key, value in own.items() if value is not None}
+    return sizes
+
+
+def trainings(config: Config, benchmark: str, split: str) -> dict[str, str]:
+    """Return the first registered method of each training on a split; key: all that decides the priors, as text.
+
+    Keys of random streams do not depend on names of methods or splits, so equal settings give equal priors.
+    """
+    found: dict[str, str] = {}
+    for method in registry.methods(ordered=True):
+        found.setdefault(_training(pretrain_spec(config, benchmark, split, method)), method)
+    return found
+
+
+def prior_of(config: Config, benchmark: str, split: str, method: str, known: Callable = trainings) -> tuple[str, str]:
+    """Return the (split, method) whose pre-training job makes the priors of a method on a split: itself, unless the
+    same settings are also those of the split that it is made of, or of a method registered before.
+
+    `known`: `trainings`, or the same with a memory.
+    """
+    wanted = _training(pretrain_spec(config, benchmark, splits.prior_split(split), method))
+    for place in (splits.base(split), splits.prior_split(split)):
+        if wanted in (found := known(config, benchmark, place)):
+            return place, found[wanted]
+    raise AssertionError("a method's training is one of those on its own split")
+
+
+def _training(spec: dict[str, Any]) -> str:
+    module = registry.method(spec["method"])["module"]
+    return canonical({key: value for key, value in spec.items() if key not in ("method", "split")} | {"module": module})
+
+
+def sized(config: Config, settings: dict[str, Any]) -> dict[str, Any]:
+    """Replace every size, written "@section.key" in a registration, by that value of the configuration."""
+
+    def value(setting: Any) -> Any:
+        if not (isinstance(setting, str) and setting.startswith("@")):
+            return setting
+        section, _, key = setting[1:].partition(".")
+        if key not in config.get(section, {}):
+            raise ConfigError(f"methods.yaml: '{setting}' names no key of config.yaml")
+        return config[section][key]
+
+    return {name: value(setting) for name, setting in settings.items()}
+
+
+def study_spec(config: Config, study: str) -> dict[str, Any]:
+    """Return what one synthetic study reads: its sizes."""
+    return {"study": study, "seed": config["seed"], **config["studies"][study]}
+
+
+def theory_spec(config: Config, paper: str, check: str) -> dict[str, Any]:
+    """Return what one theory check reads: its seed and the share of its replicates."""
+    return {"paper": paper, "check": check, "seed": config["seed"], "share": config["theory"]["share"]}
+
+
+def evaluate_spec(config: Config, benchmark: str, split: str, method: str) -> dict[str, Any]:
+    """Return what one evaluation job reads besides its input files."""
+    return {"benchmark": benchmark, "split": split, "method": method}
+
+
+def bo_spec(config: Config, benchmark: str, split: str, method: str, acquisition: str) -> dict[str, Any]:
+    """Return what one Bayesian-optimisation job reads besides its input files."""
+    policy = sized(config, registry.method(method)["policy"])
+    sizes = pretrain_sizes(config, benchmark, split)
+    return {
+        "benchmark": benchmark,
+        "split": split,
+        "method": method,
+        "acquisition": acquisition,
+        "seed": config["seed"],
+        "seeds": sizes.get("bo_seeds", config["bo"]["seeds"]),
+        "iterations": sizes.get("bo_iterations", config["bo"]["iterations"]),
+        "policy": policy | config["methods"].get(method, {}).get("policy", {}),
+        "candidates": splits.entry(split).get("candidates", "all"),
+    }
+
+
+def online_spec(config: Config, benchmark: str, split: str, method: str) -> dict[str, Any]:
+    """Return what one online-tuning job reads besides its input files; the priors bring their training settings."""
+    settings = registry.method(method)
+    return {
+        "benchmark": benchmark,
+        "split": split,
+        "method": method,
+        "acquisition": settings["acquisition"],
+        "seed": config["seed"],
+        "seeds": config["online"]["seeds"],
+        "iterations": config["online"]["iterations"],
+        "online": sized(config, settings["online"]) | config["methods"].get(method, {}).get("online", {}),
+    }
+
+
+def _name_faults(config: Config, papers: list[str] | None) -> list[str]:
+    """Check names that the schema does not know: benchmarks and papers."""
+    faults = []
+    benchmarks = registry.benchmarks()
+    for name in config["run"]["benchmarks"]:
+        if name not in benchmarks:
+            faults.append(f"config key 'run.benchmarks': {unknown('benchmark', name, benchmarks)}")
+    for paper in config["run"]["papers"] if papers is not None else []:
+        if paper not in papers:
+            faults.append(f"config key 'run.papers': {unknown('paper', paper, papers)}")
+    return faults
+
+
+def _size_faults(config: Config) -> list[str]:
+    """Check the sections of sizes that the splits and the benchmarks name."""
+    sections = [(f"splits.yaml: 'sizes' of split '{name}'", splits.entry(name)) for name in splits.names()]
+    sections += [(f"'sizes' of benchmark '{name}'", registry.benchmark(name)) for name in registry.benchmarks()]
+    return [
+        f"{where}: {unknown('section of config.yaml', entry['sizes'], config)}"
+        for where, entry in sections
+        if "sizes" in entry and not isinstance(config.get(entry["sizes"]), dict)
+    ]

@@ -1,0 +1,125 @@
+"""Digests of the code that a job runs: what in it can change a result, and nothing else.
+
+A job depends on the digests of the modules that it runs, not on their files. A comment, a docstring, another format,
+another order of imports or a move changes no digest. A changed constant does, and so does a call of another module's
+function of the same name, since a reference to another module carries that module's content.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from metabo.errors import MetaboError
+from metabo.plan import codegraph
+from metabo.plan.syntax import REFERENCE
+from metabo.records.files import digest as file_digest
+from metabo.records.files import write_text
+
+FOLDER = Path(".cache/code")
+"""Has one file per digest, which rules list as inputs, and INDEX."""
+INDEX = "modules.txt"
+"""Tells a reader which file each digest is of."""
+LENGTH = 16
+"""Hexadecimal characters of a digest: that two of 300 modules share one has probability 1e-15."""
+
+_REFERENCES = re.compile(REFERENCE.format("([^\\0]*)", "([^\\0]*)"))
+
+
+def of(path: Path) -> str | None:
+    """Return the digest of a file: of its syntax if it is a module of the package, of its bytes if not.
+
+    None for a module without code. Raises MetaboError if it cannot be parsed or imports what is not there.
+    """
+    if path.suffix != ".py":
+        return file_digest(path)[:LENGTH]
+    return _digest(path)
+
+
+def of_all(paths: Iterable[Path]) -> dict[str, list[Path]]:
+    """Return the files by digest, without those that have no code."""
+    found: dict[str, list[Path]] = {}
+    for path in paths:
+        if value := of(path):
+            found.setdefault(value, []).append(path)
+    return found
+
+
+def together(paths: Iterable[Path]) -> str:
+    """Return one hash over the digests of files; neither their order nor where they lie matters."""
+    return hashlib.sha256("".join(sorted(of_all(paths))).encode()).hexdigest()
+
+
+def record(folder: Path = FOLDER) -> None:
+    """Write one file per digest of the package, unless it is there, and the index.
+
+    A file is named by the digest, which is also all that it holds: one that was deleted comes back as it was. Modules that
+    have no digest because of a fault are left out: only a job that runs them has to stop. Raises MetaboError if the
+    folder cannot be written.
+    """
+    there = {path.name for path in folder.iterdir() if _intact(path)} if folder.is_dir() else set()
+    lines = []
+    for path in codegraph.everything():
+        with suppress(MetaboError):
+            if value := of(path):
+                lines.append(f"{value} {path.relative_to(codegraph.PACKAGE_ROOT.parent).as_posix()}\n")
+                if value not in there:
+                    write_text(folder / value, f"{value}\n")
+    index = folder / INDEX
+    if not index.is_file() or index.read_text() != "".join(lines):
+        write_text(index, "".join(lines))
+
+
+def _intact(path: Path) -> bool:
+    return path.is_file() and path.read_bytes() == f"{path.name}\n".encode()
+
+
+def files(paths: Iterable[Path], folder: Path = FOLDER) -> list[str]:
+    """Return the files of `record` for some files of the package: what a rule lists in place of them."""
+    return sorted((folder / value).as_posix() for value in of_all(paths))
+
+
+def require_planned(planned: Iterable[str], paths: Iterable[Path]) -> None:
+    """Raise MetaboError that names the files whose code is not what a job was planned with.
+
+    `planned`: what `files` returned. If the code was edited while the run went on, the result would be taken for one
+    of the older code.
+    """
+    given, now = {Path(path).name for path in planned}, of_all(paths)
+    if given == set(now):
+        return
+    edited = sorted(path.as_posix() for value in now.keys() - given for path in now[value])
+    raise MetaboError(
+        "the code of this job has changed since the run was planned"
+        + (f" ({', '.join(edited)})" if edited else "")
+        + "; run the same command again"
+    )
+
+
+@cache
+def _digest(path: Path) -> str | None:
+    return _hashed(path, _content)
+
+
+@cache
+def _content(path: Path) -> str | None:
+    """Hash a module's syntax with the names that it refers to, but not with their digests: imports may form a ring."""
+    return _hashed(path, lambda _: "")
+
+
+def _hashed(path: Path, content: Callable[[Path], str | None]) -> str | None:
+    codegraph.imported(path)  # names the line of an import that leads nowhere
+    read = codegraph.read(path)
+    if not (read.text or read.references):
+        return None
+    text, *references = (
+        _REFERENCES.sub(lambda found: _referred(found, content), part) for part in (read.text, *read.references)
+    )
+    return hashlib.sha256("\n".join([text, *sorted(set(references))]).encode()).hexdigest()[:LENGTH]
+
+
+def _referred(found: re.Match[str], content: Callable[[Path], str | None]) -> str:
+    path, name = codegraph.resolve(found[1], found[2])
+    return f"<{content(path)} {name}>"

@@ -1,0 +1,84 @@
+"""Overrides of registered method settings (config key `methods`), checked against the registrations."""
+
+from typing import Any
+
+from metabo.errors import nearest, unknown
+from metabo.plan import registry
+from metabo.plan.schema import shown, violations
+
+Settings = dict[str, Any]
+OVERRIDABLE = ("model", "pretrain", "policy", "online")
+
+
+def faults(methods: dict[str, Any], schema: dict[str, Any]) -> list[str]:
+    """Describe, one line each, what is wrong with config `methods`: unknown method, section or parameter, type, range.
+
+    `schema`: of the configuration, which has the ranges of sizes.
+    """
+    found, known = [], registry.methods()
+    for method, sections in methods.items():
+        if method not in known:
+            found.append(f"config key 'methods.{method}': {unknown('method', method, known)}")
+            continue
+        registered = registry.method(method)
+        for section, values in sections.items():
+            where = f"methods.{method}.{section}"
+            if section not in OVERRIDABLE:
+                found.append(
+                    f"config key '{where}' is unknown.{nearest(section, OVERRIDABLE)} Allowed: {', '.join(OVERRIDABLE)}"
+                )
+            elif not isinstance(values, dict):
+                found.append(f"config key '{where}' is {shown(values)}, must be a mapping")
+            else:
+                found += _parameter_faults(where, values, registered.get(section, {}), schema)
+    return found
+
+
+RANGES: dict[str, dict[str, Any]] = {
+    "batch": {"minimum": 1},
+    "nll_weight": {"minimum": 0},
+    "outputs": {"enum": registry.literal("tasks.training_set", "OUTPUTS")},
+    "learning_rate": {"exclusiveMinimum": 0},
+    "features": {"items": {"type": "integer", "minimum": 1}},
+    "mean": {"enum": registry.literal("gp.model", "MEANS")},
+    "kernel": {"enum": registry.literal("gp.model", "KERNELS")},
+    "objective": {"enum": sorted(registry.literal("methods.pretrained.train", "OBJECTIVES"))},
+    "epochs": {"minimum": 1},
+    "rule": {"enum": registry.literal("methods.elimination.policy", "CHOICES")},
+    "delta": {"exclusiveMinimum": 0, "exclusiveMaximum": 1},
+    **{key: {"minimum": 0} for key in ("value_weight", "entropy_weight")},
+    **{key: {"minimum": 0, "maximum": 1} for key in ("discount", "smoothing")},
+    **{key: {"exclusiveMinimum": 0} for key in ("clip", "min_regret", "ridge")},
+    **{key: {"minimum": 1} for key in ("members", "embedding")},
+    **{key: {"items": {"type": "integer", "minimum": 1}} for key in ("shared", "unshared")},
+}
+"""What values a method's setting may have, beyond the type of the registered one; sizes have the range of their key."""
+
+
+def _parameter_faults(
+    where: str, values: dict[str, Any], registered: dict[str, Any], schema: dict[str, Any]
+) -> list[str]:
+    faults = []
+    for key, value in values.items():
+        if key not in registered:
+            allowed = ", ".join(sorted(registered)) or "nothing: this method has no settings here"
+            faults.append(f"config key '{where}.{key}' is unknown.{nearest(key, registered)} Allowed: {allowed}")
+        else:
+            faults += violations(value, _range(key, registered[key], schema), "config", f"{where}.{key}")
+    return faults
+
+
+def _range(key: str, registered: Any, schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a setting: that of the size it is registered as, or of values like the registered one."""
+    if not (isinstance(registered, str) and registered.startswith("@")):
+        return _like(registered) | RANGES.get(key, {})
+    section, _, size = registered[1:].partition(".")
+    return schema["properties"][section]["properties"][size]
+
+
+def _like(value: Any) -> dict[str, Any]:
+    """Return the schema of values of the same type as a registered one."""
+    if isinstance(value, list):
+        return {"type": "array", "items": _like(value[0]) if value else {}}
+    names = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): ["number", "null"]}
+    return {"type": names[type(value)]} if type(value) in names else {}

@@ -1,0 +1,109 @@
+"""Checks before a workflow run starts: nobody else runs here, results can be written and are as they were made."""
+
+import contextlib
+import errno
+import fcntl
+import os
+import tempfile
+import time
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+
+from metabo.errors import DataError, MetaboError
+from metabo.records.checksums import MADE, damaged
+from metabo.records.files import unwritable
+
+RUN = Path(".cache/run.lock")
+"""Held by the run."""
+JOBS = RUN.with_name("jobs.lock")
+"""Shared by its jobs, which outlive a run that is killed alone."""
+ROOM = 2**16
+"""Bytes that must find room before a run starts."""
+
+_NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
+"""What flock says where the file system keeps no locks, as some that a cluster shares."""
+
+
+def claim_folder(run: Path = RUN) -> bool:
+    """Hold an exclusive lock until this process ends; return whether it is certain that no job is at work here. Raises
+    MetaboError if another run, or a job of one, is.
+
+    The kernel frees the locks however a process ends, so a killed run never has to be unlocked by hand (Snakemake's
+    own lock files would stay behind; the profile turns them off). Where the file system keeps no locks, a warning asks
+    the user to see to it that one run is active.
+    """
+    require_writable(run.parent)
+    run.parent.mkdir(parents=True, exist_ok=True)
+    held = _hold(run, f"another run is active in {Path.cwd()}; wait until it ends, or stop it")
+    jobs = run.with_name(JOBS.name)
+    at_work = held and _hold(
+        jobs,
+        f"jobs of a run that was killed are still at work in {Path.cwd()}; wait until they end, or stop them "
+        f"(`fuser {jobs}` shows their ids), then run the same command",
+    )
+    if at_work:
+        os.close(at_work)  # this run's own jobs share it now
+    return bool(at_work)
+
+
+def _hold(lock: Path, taken: str) -> int | None:
+    """Return the open file of a lock, held until it is closed or the process ends; None where there are no locks."""
+    handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return handle
+    except BlockingIOError as error:
+        os.close(handle)
+        raise MetaboError(taken) from error
+    except OSError as error:
+        os.close(handle)
+        if error.errno not in _NO_LOCKS:
+            raise MetaboError(f"{lock}: cannot be locked ({error.strerror}); check the file system") from error
+        warnings.warn(
+            f"{lock}: this file system keeps no locks ({error.strerror}), so a second run in {Path.cwd()} would not be"
+            " noticed; start one at a time",
+            stacklevel=3,
+        )
+        return None
+
+
+def tell_at_work(jobs: Path = JOBS) -> None:
+    """Say, until this process ends, that a job is at work here. Does nothing where no run was ever started."""
+    with contextlib.suppress(OSError):
+        fcntl.flock(os.open(jobs, os.O_RDWR), fcntl.LOCK_SH | fcntl.LOCK_NB)  # never closed
+
+
+def require_intact(paths: Iterable[str]) -> None:
+    """Raise DataError that lists every file which is not as its job wrote it.
+
+    Snakemake deletes what a job made before it starts the job again, so a damaged input must be found before that.
+    """
+    if faults := damaged(paths):
+        raise DataError("nothing was started, because results that are needed are damaged:\n  " + "\n  ".join(faults))
+
+
+def no_future(paths: Iterable[str]) -> int:
+    """Give results that are dated in the future the present time; return how many there were.
+
+    After a clock was put back, Snakemake would delete what a job made from them, since it is older. Contents decide
+    what is made again (up to the size that the profile names, beyond it times), so nothing else depends on these times.
+    """
+    now = time.time()
+    ahead = [path for path in paths if Path(path).parts[0] in MADE and os.path.getmtime(path) > now]
+    for path in ahead:
+        with contextlib.suppress(OSError):  # someone else's file
+            os.utime(path, (now, now))
+    return len(ahead)
+
+
+def require_writable(folder: Path) -> None:
+    """Try to write in the folder, or in the nearest parent that exists. Raises MetaboError if that fails."""
+    place = next(path for path in (folder, *folder.parents) if path.exists())
+    try:
+        with tempfile.TemporaryFile(dir=place) as stream:
+            stream.write(bytes(ROOM))
+    except OSError as error:
+        raise unwritable(place, error) or MetaboError(
+            f"{place}: cannot write here ({error.strerror}); check that it is a folder, its permissions and free space"
+        ) from error

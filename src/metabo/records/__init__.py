@@ -1,0 +1,1 @@
+"""What is written: files, checksums, provenance, and the tables of results."""

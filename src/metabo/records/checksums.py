@@ -1,0 +1,128 @@
+"""Whether results are still what their jobs wrote, by the checksums in the sidecars, and sidecars by their own.
+
+Neither parquet nor JSON notices a flipped bit, and a wrong number looks like any other. So a job compares its inputs
+before it reads them, and a run those of the jobs ahead before the first of them starts.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from metabo.errors import DataError, MetaboError
+from metabo.records.files import canonical, digest
+
+SEAL = "record_sha256"
+"""Key of a sidecar: checksum of all its other keys."""
+
+MADE = ("results", ".cache")
+"""Folders whose files are made by jobs."""
+
+AGAIN = "delete it and run the same command"
+
+
+def sealed(record: dict[str, Any]) -> dict[str, Any]:
+    """Return a sidecar's content with its own checksum."""
+    return record | {SEAL: _seal(record)}
+
+
+def _seal(record: dict[str, Any]) -> str:
+    plain = json.loads(json.dumps({key: value for key, value in record.items() if key != SEAL}, allow_nan=False))
+    return hashlib.sha256(canonical(plain).encode()).hexdigest()
+
+
+def read_sidecar(path: str | Path, result: str | Path = "its result") -> dict[str, Any]:
+    """Read the sidecar of a result. Raises DataError if it is missing, not a JSON object, or not as it was written.
+
+    A record of schema 1, which had no SEAL, is taken as it is; damage to one of the two keys does not make
+    a later record one of these.
+    """
+    again = f"delete it and {result}, and run the same command"  # Snakemake makes no record alone again
+    try:
+        record = json.loads(Path(path).read_text())
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: not a readable sidecar ({error}); {again}") from error
+    if not isinstance(record, dict):
+        raise DataError(f"{path}: not the sidecar of a result; {again}")
+    try:
+        intact = record[SEAL] == _seal(record) if SEAL in record else record.get("schema", 1) == 1
+    except ValueError:  # NaN, which no sidecar is written with
+        intact = False
+    if not intact:
+        raise DataError(f"{path}: damaged or edited since it was written (its '{SEAL}' differs); {again}")
+    return record
+
+
+def sidecar_of(result: str | Path) -> Path | None:
+    """Return the sidecar of a result file, None if there is none (a notebook template, a table of the package)."""
+    path = Path(result)
+    if not _made(path):
+        return None
+    plain = path.with_name(path.name.partition(".")[0])  # archives end in .tar.gz
+    own = "figure", "data", "notebook"  # an artefact's files share provenance.json
+    names = [path.with_suffix(".meta.json")] if path.suffix == ".json" else [plain.with_suffix(".json")]
+    names += [path.with_name("provenance.json")] if plain.name in own else []
+    return next((name for name in names if name.is_file() and name != path), None)
+
+
+def _made(path: str | Path) -> bool:
+    return Path(path).parts[0] in MADE
+
+
+def checksums(paths: Iterable[str | Path]) -> dict[str, str]:
+    """Return the checksum of each file (by path) after comparing it with the one in the file's sidecar.
+
+    Raises DataError naming the first file that cannot be read, or is not as its job wrote it. A file without a sidecar
+    is a source; one that is a sidecar itself is checked as such.
+    """
+    return {path: _checked(path) for path in dict.fromkeys(map(str, paths))}
+
+
+def damaged(paths: Iterable[str | Path]) -> list[str]:
+    """Return what is wrong with results, one message per file that is not as its job wrote it.
+
+    The records of all that they were made from are looked at too: figures show settings of priors, the report all jobs.
+    """
+    found: dict[Path, str] = {}
+    results = [path for path in paths if _made(path)]
+    for path in results:
+        try:
+            _checked(path)
+        except MetaboError as error:
+            found[sidecar_of(path) or Path(path)] = str(error)
+    queue, seen = [sidecar_of(path) for path in results], {None, *found}
+    while queue:
+        sidecar = queue.pop()
+        if sidecar in seen:
+            continue
+        seen.add(sidecar)
+        try:
+            queue += map(sidecar_of, read_sidecar(sidecar).get("inputs", {}))
+        except MetaboError as error:
+            found[sidecar] = str(error)
+    return list(found.values())
+
+
+def _checked(path: str | Path) -> str:
+    try:
+        found = digest(path)
+    except OSError as error:
+        raise DataError(
+            f"{path}: cannot be read ({error.strerror}); check that it is a file, its permissions and the disk"
+        ) from error
+    sidecar = sidecar_of(path)
+    if sidecar is None:
+        if _made(path) and Path(path).suffix == ".json":
+            read_sidecar(path)
+        return found
+    written = read_sidecar(sidecar, path).get("outputs", {})
+    recorded = written.get(str(path)) or {Path(name).name: value for name, value in written.items()}.get(
+        Path(path).name, found
+    )
+    if recorded != found:
+        raise DataError(
+            f"{path}: damaged or edited since it was written (sha256 {found[:12]}, {sidecar} says {recorded[:12]}); "
+            f"{AGAIN}"
+        )
+    return found

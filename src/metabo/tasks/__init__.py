@@ -1,0 +1,1 @@
+"""Tasks, search spaces and benchmarks, and what methods learn from."""

@@ -1,0 +1,46 @@
+"""One input width for all search spaces of a benchmark, so that they share one compiled program.
+
+A GP is the same function with columns of zeros after its inputs: parameters that only meet zeros have zero gradients
+and stay as they are. Methods for which this holds widen their parameters with zeros, and cut them back.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PyTree
+
+from metabo.compute.keys import stream
+
+Leaves = TypeVar("Leaves", bound=PyTree)
+
+
+def columns(x: Float[np.ndarray, "*rows d"], width: int) -> Float[np.ndarray, "*rows width"]:
+    """Return inputs with columns of zeros up to `width`; wider ones as they are."""
+    spare = max(0, width - x.shape[-1])
+    return np.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, spare)])
+
+
+def shapes(start: Callable[..., Leaves], model: dict[str, Any], width: int, tasks: int) -> Leaves:
+    """Return the shapes of the parameters that a method's `start` makes for inputs of `width` columns."""
+    return jax.eval_shape(lambda: start(model, width, tasks, stream(0)))
+
+
+def widened(params: Leaves, shapes: Leaves) -> Leaves:
+    """Return parameters with a leading axis of priors, zeros at the end of every axis up to `shapes` (without it)."""
+
+    def pad(leaf: Array, like: jax.ShapeDtypeStruct) -> Array:
+        return jnp.pad(leaf, [(0, 0), *((0, b - a) for a, b in zip(leaf.shape[1:], like.shape, strict=True))])
+
+    return jax.tree.map(pad, params, shapes)
+
+
+def narrowed(params: Leaves, shapes: Leaves) -> Leaves:
+    """Cut the parameters of wider inputs back to `shapes`: the inverse of `widened`."""
+
+    def cut(leaf: Array, like: jax.ShapeDtypeStruct) -> Array:
+        return leaf[(slice(None), *map(slice, like.shape))]
+
+    return jax.tree.map(cut, params, shapes)

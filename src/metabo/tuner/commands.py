@@ -1,0 +1,181 @@
+"""The commands for one's own data: `metabo pretrain`, `suggest`, `tell` and `compare`."""
+
+import csv
+import io
+import json
+import math
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from metabo.errors import ConfigError
+
+if TYPE_CHECKING:
+    from metabo.data.history.description import Description
+    from metabo.tuner.study import Study
+    from metabo.tuner.suggest import Suggestion
+
+FOLDER = "metabo-study"
+NAMES = ("pretrain", "suggest", "tell", "compare")
+
+
+def add(commands: Any) -> None:
+    """Add the commands to the command line."""
+    pretrain = commands.add_parser("pretrain", help="learn a prior from your past studies")
+    _histories(pretrain)
+    pretrain.add_argument("--target", type=Path, help="space.yaml of the space to tune, if not the first one")
+    pretrain.add_argument("--to", type=Path, default=Path(FOLDER), help=f"folder of the study (default: {FOLDER})")
+    pretrain.add_argument("--method", help="h_nll (default for one space), mphd (default for several), ...")
+    pretrain.add_argument("--steps", type=int, help="training steps, if not the method's own")
+    pretrain.add_argument("--seed", type=int, default=0)
+
+    suggest = commands.add_parser("suggest", help="print configurations to try next, as CSV")
+    _study(suggest)
+    suggest.add_argument("--count", type=int, default=1, help="how many to try at once")
+    suggest.add_argument("--seed", type=int, default=0)
+    suggest.add_argument("--claim", action="store_true", help="record them as running: others then avoid them")
+    suggest.add_argument("--json", action="store_true", help="print JSON, with predictions")
+
+    tell = commands.add_parser("tell", help="record what came out")
+    _study(tell)
+    tell.add_argument("results", nargs="?", type=Path, help="CSV as printed by `metabo suggest`, outcomes filled in")
+    tell.add_argument("--parameters", help="one configuration as JSON, e.g. '{\"learning_rate\": 0.01}'")
+    tell.add_argument("--outcome", type=float, help="its outcome")
+    tell.add_argument("--failed", action="store_true", help="it failed")
+    tell.add_argument("--correct", action="store_true", help="replace what was told of these configurations before")
+
+    compare = commands.add_parser("compare", help="compare all methods on your past studies, offline")
+    _histories(compare)
+    compare.add_argument("--scale", choices=("smoke", "laptop"), default="laptop", help="sizes: toy or real ones")
+    compare.add_argument("--cores", type=int, default=os.cpu_count() or 1)
+    compare.add_argument("--dry-run", action="store_true", help="say what would run")
+
+
+def _histories(parser: ArgumentParser) -> None:
+    parser.add_argument("history", nargs="+", type=Path, help="CSV of past trials")
+    parser.add_argument("--space", nargs="+", type=Path, required=True, help="space.yaml of each history, in order")
+    parser.add_argument("--skip-bad-rows", action="store_true", help="leave out rows with a fault, and say which")
+
+
+def _study(parser: ArgumentParser) -> None:
+    parser.add_argument("folder", type=Path, help="folder that `metabo pretrain` made")
+    parser.add_argument("--study", default="study", help="name of the study, if several share the prior")
+
+
+def run(args: Namespace) -> list[str]:
+    """Run one of the commands and return the lines of its standard output; remarks go to standard error.
+
+    Raises MetaboError.
+    """
+    if args.command == "compare":
+        from metabo.tuner import compare as comparison
+
+        sizes = Namespace(scale=args.scale, cores=args.cores, dry_run=args.dry_run)
+        return comparison.compare(args.history, args.space, args.skip_bad_rows, **vars(sizes))
+    _own_core()
+    return {"pretrain": _pretrain, "suggest": _suggest, "tell": _tell}[args.command](args)
+
+
+def _own_core() -> None:
+    """Pin a core before JAX is imported, and keep its compiled programs in the user's cache."""
+    from metabo.compute import cores
+
+    if "jax" not in sys.modules:  # in a notebook or a test it may be there already
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(home / "metabo" / "jax"))
+        cores.own_cores(threads=1, gpu=0)
+
+
+def _pretrain(args: Namespace) -> list[str]:
+    from metabo.tuner.study import pretrain
+
+    _say("reading the history and learning a prior; this takes about a minute ...")
+    study = pretrain(
+        args.history, args.space, args.to, target=args.target, method=args.method, seed=args.seed, steps=args.steps,
+        skip_bad_rows=args.skip_bad_rows,
+    )  # fmt: skip
+    for remark in study.record["remarks"]:
+        _say(f"note: {remark}")
+    lines = [f"{p['history']}: {p['trials']} trials of {p['studies']} past studies" for p in study.record["past"]]
+    if scale := study.record["scale"]:
+        lines.append(f"outcomes: {_outcomes(study.description, scale)}")
+    folder, method = study.folder, study.record["spec"]["method"]
+    return [*lines, f"{folder}: prior of {method} is ready; next: metabo suggest {folder} --count 3 > todo.csv"]
+
+
+def _outcomes(description: "Description", scale: dict[str, float]) -> str:
+    seen = f"log({description.outcome})" if description.log else description.outcome
+    sign = "" if description.maximise else "-"
+    return f"the model sees ({sign}{seen} - {scale['centre']:.4g}) / {scale['spread']:.4g}, to be maximised"
+
+
+def _suggest(args: Namespace) -> list[str]:
+    from metabo.tuner.study import Study
+
+    study = Study(args.folder, args.study)
+    found = study.suggest(args.count, args.seed, args.claim)
+    if args.json:
+        return [json.dumps([_as_json(one) for one in found], indent=1)]
+    for one in found:
+        if math.isfinite(one.median):
+            _say(f"predicted {study.description.outcome}: {one.median:.4g} (90 %: {one.low:.4g} to {one.high:.4g})")
+    return _csv(study.description, found)
+
+
+def _as_json(suggestion: "Suggestion") -> dict[str, Any]:
+    numbers = {name: getattr(suggestion, name) for name in ("median", "low", "high")}
+    return {
+        "parameters": suggestion.configuration,
+        "predicted": numbers if math.isfinite(suggestion.median) else None,
+    }
+
+
+def _csv(description: "Description", found: list["Suggestion"]) -> list[str]:
+    """Lay out suggestions as a CSV with an empty outcome, to be filled in."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    names = [field.name for field in description.fields]
+    writer.writerow([*names, description.outcome])
+    for one in found:
+        values = (one.configuration[name] for name in names)
+        writer.writerow([*("" if value is None else value for value in values), ""])
+    return stream.getvalue().splitlines()
+
+
+def _tell(args: Namespace) -> list[str]:
+    from metabo.tuner.study import Study
+
+    study = Study(args.folder, args.study)
+    single = args.parameters is not None
+    if single == (args.results is not None) or (single and args.failed == (args.outcome is not None)):
+        raise ConfigError("tell: give a CSV of results, or --parameters with either --outcome or --failed")
+    if args.results:
+        told = study.tell_file(args.results, args.correct)
+    else:
+        told = [study.tell(_parameters(args.parameters), args.outcome, args.correct)]
+    done = sum(trial["state"] != "running" for trial in study.trials)
+    return [
+        f"{'corrected' if args.correct else 'told'} {len(told)}; study '{study.name}' has {done} finished trials",
+        *_best(study),
+    ]
+
+
+def _best(study: "Study") -> list[str]:
+    best = study.best
+    return [f"best {study.description.outcome}: {best['outcome']:g} at {best['parameters']}"] if best else []
+
+
+def _parameters(text: str) -> dict[str, Any]:
+    try:
+        parameters = json.loads(text)
+    except ValueError as error:
+        raise ConfigError(f"--parameters: not JSON ({error}); write e.g. '{{\"learning_rate\": 0.01}}'") from error
+    if not isinstance(parameters, dict):
+        raise ConfigError("--parameters: must be a JSON object of names and values")
+    return parameters
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,147 @@
+"""From past studies to the prior of one space: the pre-training of the experiments, on all studies at once.
+
+Methods and their settings are those of `metabo/plan/methods.yaml`, at the sizes of the default scale.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from metabo.bo.priors import SpacePrior, of_training
+from metabo.compute.keys import stream
+from metabo.data.history.past import Past
+from metabo.errors import ConfigError, unknown
+from metabo.gp.model import build
+from metabo.methods.hierarchical import contexts
+from metabo.methods.hierarchical.train import Estimates, Hierarchical, learned, remarks, step1, train_networks
+from metabo.plan import config, registry
+from metabo.tasks.benchmark import stack
+from metabo.tasks.folds import Fold
+from metabo.tasks.rows import Rows
+from metabo.tasks.spaces import SearchSpace
+from metabo.tasks.training_set import TrainingSet, prior_keys
+
+METHODS = (
+    *("h_nll", "fsbo", "ablr", "base_gp", "mphd", "mphd_non_nn"),
+    *("hgp_hand", "hgp_flat", "stbo", "stboh", "rand"),
+)
+"""Methods that can suggest: those that need no matched inputs, no known truth and no past rows when they suggest."""
+LEARNS = ("h_nll", "fsbo", "ablr", "base_gp", "mphd", "mphd_non_nn")
+"""Those that learn from past studies."""
+SIZES = {
+    "pretrain": {"adam_steps": 2000, "learning_rate": 1.0e-3},
+    "mphd": {"adam_steps": 2000, "learning_rate": 1.0e-2, "network_steps": 10000, "map_steps": 10},
+    "bo": {"refit_steps": 20},
+}
+"""Sizes that the methods name: those of config.yaml."""
+ALL = "all studies"
+
+
+def specification(method: str, seed: int, steps: int | None = None) -> dict[str, Any]:
+    """Return everything that decides a prior and the suggestions from it. `steps`: of Adam, in place of the method's.
+
+    Raises ConfigError for a method that cannot suggest.
+    """
+    if method not in METHODS:
+        raise unknown("method", method, METHODS)
+    sizes = SIZES if steps is None else {**SIZES, "pretrain": {**SIZES["pretrain"], "adam_steps": steps}, "mphd": {
+        **SIZES["mphd"], "adam_steps": steps, "network_steps": min(steps, SIZES["mphd"]["network_steps"])
+    }}  # fmt: skip
+    entry = registry.method(method)
+    return {
+        "method": method,
+        "acquisition": entry["acquisition"],
+        "seed": seed,
+        "seeds": 1,
+        "past": {"base": ALL},
+        "model": config.sized(sizes, entry["model"]),
+        "pretrain": config.sized(sizes, entry["pretrain"]),
+        "policy": config.sized(sizes, entry["policy"]),
+    } | ({"fits": specification(entry["fits"], seed, steps)} if "fits" in entry else {})
+
+
+def learn(spec: dict[str, Any], target: SearchSpace, past: list[Past]) -> tuple[SpacePrior, list[str]]:
+    """Return the prior of the space `target` and remarks on its training. `past`: the studies of each space.
+
+    Raises ConfigError or DataError if there is too little to learn from.
+    """
+    here = next((one for one in past if one.description.name == target.name), None)
+    if "fits" in spec:
+        return _across(spec, target, past)
+    if spec["method"] in LEARNS:
+        if here is None:
+            raise ConfigError(
+                f"method '{spec['method']}' learns from past studies of the same space, and there is none of "
+                f"'{target.name}'; use --method mphd, which learns from other spaces"
+            )
+        require_studies(spec["method"], here)
+    return _prior(spec, training_set(target, here)), []
+
+
+def require_studies(method: str, past: Past) -> None:
+    """Raise ConfigError for one study: a prior of functions cannot be learned from one function."""
+    if len(past.tasks) < 2:
+        raise ConfigError(
+            f"space '{past.description.name}' has one usable past study, '{next(iter(past.tasks))}'; '{method}' learns "
+            "how studies differ and needs two at least: add a study (its name goes into column "
+            f"'{past.description.study}'), or use --method stboh, which learns nothing from the past"
+        )
+
+
+def training_set(space: SearchSpace, past: Past | None) -> TrainingSet:
+    """Return all past studies of a space as one training set, without a test task; `past` None: an empty one."""
+    tasks = list(past.tasks.values()) if past else []
+    xs, ys = [task.x for task in tasks], [task.y for task in tasks]
+    rows = stack(xs, ys) if tasks else (np.zeros((1, 1, space.dim)), np.zeros((1, 1)), np.zeros((1, 1), dtype=bool))
+    names = tuple(task.name for task in tasks)
+    members = np.arange(max(len(tasks), 1))[None, None]
+    nothing = (np.zeros((0, 1, space.dim)), np.zeros((0, 1)), np.zeros((0, 1), dtype=bool))
+    return TrainingSet(
+        space=space.name, dim=space.dim, width=space.dim, folds=(Fold(ALL, space.name, names, ()),), rows=Rows(*rows),
+        counts=tuple(len(y) for y in ys), members=members, present=np.full(members.shape, bool(tasks)),
+        trained=((names,),), matched=(((),),), test_rows=Rows(*nothing), tested=np.zeros((1, 0), dtype=int),
+        tested_present=np.zeros((1, 0), dtype=bool), described=space, unseen=False, truth=None,
+    )  # fmt: skip
+
+
+def _prior(spec: dict[str, Any], training: TrainingSet) -> SpacePrior:
+    keys = prior_keys(training, spec["seed"], 1)
+    accelerator = jax.default_backend() != "cpu"
+    return of_training(training, *registry.training_module(spec["method"]).pretrain(spec, training, keys, accelerator))
+
+
+def _across(spec: dict[str, Any], target: SearchSpace, past: list[Past]) -> tuple[SpacePrior, list[str]]:
+    """MPHD: a GP per space with a history (Step 1), then the prior of the target's GP (Step 2). The target's own
+    studies, if it has some, are among the past (mphd §2.5)."""
+    if len(past) < 2:
+        raise ConfigError(
+            f"method '{spec['method']}' learns how search spaces differ and needs histories of two at least; give "
+            "several histories, each with its --space, or use --method h_nll for one space"
+        )
+    sets = [training_set(one.description.space, one) for one in past]
+    fits = [_prior(spec["fits"], training) for training in sets]
+    estimates = _with_target(step1(sets, fits, 1), target)
+    spaces, network, log = tuple(range(len(sets))), None, None
+    if spec["model"]["prior"] == "network":
+        networks, log = train_networks(estimates, [spaces], spec["pretrain"], spec["seed"], accelerator=False)
+        network = jax.tree.map(lambda leaf: leaf[0], networks)
+    prior = learned(estimates, spaces, 0, network, len(sets))
+    here = next((one for one in past if one.description.name == target.name), None)
+    training = training_set(target, here)
+    gp = build(spec["model"], target.dim, stream(spec["seed"], "prior", target.name))
+    params = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], Hierarchical(gp, prior))
+    return of_training(training, params, log), remarks(sets, fits)
+
+
+def _with_target(estimates: Estimates, target: SearchSpace) -> Estimates:
+    """Add the contexts of the target's inputs as those of one more space, which no pool of spaces contains: its
+    length-scales are only places."""
+    values = estimates.values
+    places = np.ones((len(values.lengthscale), target.dim))
+    return estimates._replace(
+        values=values._replace(lengthscale=np.concatenate([values.lengthscale, places], axis=1)),
+        owner=np.append(estimates.owner, np.full(target.dim, len(estimates.spaces))),
+        context=np.concatenate([estimates.context, contexts.of_space(target)]),
+    )

@@ -1,0 +1,70 @@
+"""Candidates of a suggestion: configurations spread over the whole space, and neighbours of good ones.
+
+A finite space that is small enough is taken whole. Every candidate is a valid configuration: rounded, chosen, with the
+parameters that are not in use left out.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from metabo.bo.continuous import halton
+from metabo.data.history.description import Configuration, Description
+
+SPREAD, NEAR = 3072, 1024
+"""Candidates over the whole space, and near the centres."""
+STEPS = (0.2, 0.1, 0.05, 0.02, 0.01, 0.005)
+"""Standard deviations of the steps from a centre, of a parameter's range."""
+DIGITS = 9
+"""Encoded configurations that agree to so many digits are the same."""
+
+
+class Pool(NamedTuple):
+    """Candidates: configurations, their encoding x (n, d), and which of them may be suggested (n,)."""
+
+    configurations: list[Configuration]
+    x: Float[np.ndarray, "n d"]
+    mask: Bool[np.ndarray, " n"]
+
+
+def make(
+    description: Description, taken: list[Configuration], places: int, centres: list[Configuration], seed: list[int]
+) -> Pool:
+    """Return the `taken` configurations (not to be suggested again) in `places` rows, then the candidates.
+
+    The shape depends on `places` only, so that one compiled program serves all suggestions.
+    """
+    rng = np.random.default_rng(seed)
+    candidates = description.every(SPREAD)
+    if candidates is None:
+        candidates = description.at(halton(SPREAD, len(description.fields), rng))
+        candidates += neighbours(description, centres, rng)
+    known = description.encode(taken)
+    x = np.zeros((places + SPREAD + NEAR, description.space.dim))
+    x[: len(known)] = known
+    x[places : places + len(candidates)] = description.encode(candidates)
+    mask = np.zeros(len(x), dtype=bool)
+    mask[places : places + len(candidates)] = True
+    rows = np.flatnonzero(mask)
+    seen = np.concatenate([known, x[rows]]).round(DIGITS)
+    first = np.unique(seen, axis=0, return_index=True)[1]  # of equal rows the first: the taken ones come before
+    mask[:] = False
+    mask[rows[first[first >= len(known)] - len(known)]] = True
+    blank = [{}] * (places - len(taken)), [{}] * (SPREAD + NEAR - len(candidates))
+    return Pool([*taken, *blank[0], *candidates, *blank[1]], x, mask)
+
+
+def neighbours(description: Description, centres: list[Configuration], rng: np.random.Generator) -> list[Configuration]:
+    """Draw `NEAR` configurations around the centres, in turn (none without a centre): some parameters move, by a step
+    of one of several sizes; choices are drawn anew."""
+    if not centres:
+        return []
+    width = len(description.fields)
+    at = np.stack([description.units(centre) for centre in centres])[np.arange(NEAR) % len(centres)]
+    moves = rng.random((NEAR, width)) < max(0.3, 1.5 / width)
+    moves[np.arange(NEAR), rng.integers(width, size=NEAR)] = True
+    near = at + rng.normal(size=(NEAR, width)) * rng.choice(STEPS, size=(NEAR, 1))
+    choices = np.array([bool(field.choices) for field in description.fields])
+    moved = np.where(choices, rng.random((NEAR, width)), np.clip(near, 0.0, 1.0))
+    return description.at(np.where(moves, moved, at))

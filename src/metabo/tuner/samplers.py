@@ -1,0 +1,133 @@
+"""An Optuna sampler that suggests from a prior learned with `metabo pretrain` (extra `optuna`).
+
+    study = optuna.create_study(direction="minimize", sampler=PriorSampler("my_study"))
+    study.optimize(objective, n_trials=20)
+
+The objective asks for the parameters as usual. Those of the prior's space come from the prior, by the method's policy,
+from the first trial on; others come from Optuna's random sampler. Trials live in Optuna's storage, not in the folder.
+"""
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.trial import FrozenTrial, TrialState
+
+from metabo.data.history.description import Configuration
+from metabo.data.history.fields import Field
+from metabo.errors import ConfigError, DataError
+from metabo.tuner.study import Study
+from metabo.tuner.suggest import Told, suggest
+
+
+def distribution(field: Field) -> BaseDistribution:
+    """Return Optuna's description of a parameter. An ordinal one is categorical there."""
+    if field.choices:
+        return CategoricalDistribution(field.choices)
+    if field.kind == "int":
+        return IntDistribution(int(field.low), int(field.high), log=field.log)
+    return FloatDistribution(field.low, field.high, log=field.log)
+
+
+class PriorSampler(optuna.samplers.BaseSampler):
+    """Suggest from the prior in `folder`. `seed`: of candidates and ties.
+
+    Trials that failed or were pruned count as failed, running ones as pending; trials with values outside the space
+    (enqueued by hand, say) are left out. An outcome without a logarithm, where the scale is log, is warned of once and
+    not used: its trial counts as pending, so that it neither repels nor is suggested again. (`metabo tell` refuses such
+    an outcome; an error here would end a study whose trials nobody can remove.) Raises ConfigError for a study with
+    another direction, or several.
+    """
+
+    def __init__(self, folder: str | Path, seed: int = 0) -> None:
+        study = Study(folder)
+        self._prior, self._space, self._seed = study.prior, study.description, seed
+        self._distributions = {field.name: distribution(field) for field in self._space.fields}
+        self._others = optuna.samplers.RandomSampler(seed)
+        self._warned: set[int] = set()
+
+    def infer_relative_search_space(self, study: optuna.Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
+        """Return the prior's space, before any trial has told which parameters there are."""
+        return dict(self._distributions)
+
+    def sample_relative(
+        self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        """Return the next configuration, without the parameters that it does not use."""
+        self._check_direction(study)
+        trials = study.get_trials(deepcopy=False)
+        (found,) = suggest(self._prior, self._told(trials, trial.number), 1, self._seed)
+        chosen = {name: value for name, value in found.configuration.items() if value is not None}
+        # Other workers must see it before the objective has asked for every parameter.
+        study._storage.set_trial_system_attr(trial._trial_id, ATTRIBUTE, chosen)
+        return chosen
+
+    def sample_independent(
+        self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
+    ) -> Any:
+        """Draw a parameter that the prior does not know, or that its configuration does not use, at random."""
+        return self._others.sample_independent(study, trial, param_name, param_distribution)
+
+    def reseed_rng(self) -> None:
+        """Give each thread of Optuna its own random parameters; the prior's suggestions stay as they are."""
+        self._others.reseed_rng()
+
+    def _check_direction(self, study: optuna.Study) -> None:
+        goal = "MAXIMIZE" if self._space.maximise else "MINIMIZE"
+        if [direction.name for direction in study.directions] != [goal]:
+            shown = ", ".join(direction.name.lower() for direction in study.directions)
+            raise ConfigError(
+                f"the prior is for an outcome to {goal.lower()}, the Optuna study is to {shown}; "
+                f"say optuna.create_study(direction='{goal.lower()}')"
+            )
+
+    def _told(self, trials: Sequence[FrozenTrial], current: int) -> Told:
+        """Sort Optuna's trials into finished and running ones, the current one left out."""
+        done: list[Configuration] = []
+        outcomes: list[float] = []
+        running: list[Configuration] = []
+        for trial in trials:
+            try:
+                configuration = self._space.read({**trial.system_attrs.get(ATTRIBUTE, {}), **self._own(trial.params)})
+            except DataError:
+                continue
+            if trial.state == TrialState.COMPLETE and self._lacks_logarithm(trial):
+                running.append(configuration)
+            elif trial.state == TrialState.COMPLETE:
+                done.append(configuration)
+                outcomes.append(self._outcome(trial.value))
+            elif trial.state in (TrialState.FAIL, TrialState.PRUNED):
+                done.append(configuration)
+                outcomes.append(float("nan"))
+            elif trial.state == TrialState.RUNNING and trial.number != current:
+                running.append(configuration)
+        return Told(done, outcomes, running)
+
+    def _own(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in parameters.items() if name in self._distributions}
+
+    def _lacks_logarithm(self, trial: FrozenTrial) -> bool:
+        """Tell whether the scale is log and a trial's outcome has none; warn of it the first time."""
+        value = trial.value
+        if not self._space.log or value is None or not np.isfinite(value) or value > 0:
+            return False
+        if trial.number not in self._warned:
+            self._warned.add(trial.number)
+            warnings.warn(
+                f"trial {trial.number}: outcome {value:g} of '{self._space.outcome}' has no logarithm (its scale is "
+                "log), so it is not used; return a number above 0 from the objective, or remove 'scale: log' of the "
+                "outcome from space.yaml and make the prior again with metabo pretrain",
+                stacklevel=2,
+            )
+        return True
+
+    def _outcome(self, value: float | None) -> float:
+        return float(value) if value is not None and np.isfinite(value) else float("nan")
+
+
+ATTRIBUTE = "metabo:suggested"
+"""Where a trial's suggestion is kept in Optuna's storage."""

@@ -1,0 +1,157 @@
+"""Suggestions from a prior: the policy that the experiments run, on a pool of the user's configurations.
+
+Evaluated trials are observed one by one, as in a run of `metabo.bo.loop`. A trial that is still running, and each
+suggestion of a batch, is observed at its predicted mean until its outcome is told (Ginsbourger et al.'s Kriging
+believer), so that a batch spreads.
+"""
+
+import json
+import math
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree
+
+from metabo.bo.policy import Candidates, Info
+from metabo.compute.keys import stream
+from metabo.data.history.description import Configuration, Description
+from metabo.data.history.past import Scale, oriented, scale_of
+from metabo.errors import ConfigError
+from metabo.plan import registry
+from metabo.records.files import canonical
+from metabo.tuner import pool
+
+BLOCK = 16
+"""Room for observations grows by so many: each size compiles once."""
+CENTRES = 3
+"""Best trials whose neighbours are candidates."""
+
+
+class Prior(NamedTuple):
+    """What suggestions come from: the space, the scale of its outcomes (None: no past study tells), the specification
+    of the method, and its parameters."""
+
+    description: Description
+    scale: Scale | None
+    spec: dict[str, Any]
+    params: PyTree
+
+
+class Told(NamedTuple):
+    """Trials of the study that is tuned: finished ones with their outcomes (NaN: failed), and running ones."""
+
+    done: list[Configuration]
+    outcomes: list[float]
+    running: list[Configuration]
+
+
+class Suggestion(NamedTuple):
+    """A configuration with the predicted outcome: median and central 90 % interval; NaN if the method predicts none, or
+    no scale of outcomes is known yet."""
+
+    configuration: Configuration
+    median: float
+    low: float
+    high: float
+
+
+def suggest(prior: Prior, told: Told, count: int = 1, seed: int = 0) -> list[Suggestion]:
+    """Return `count` configurations to try next; the same for the same arguments.
+
+    Raises ConfigError if the space has fewer configurations left.
+    """
+    scale, y = scaled(prior, told)
+    taken = [*told.done, *told.running]
+    places = -(-(len(taken) + count) // BLOCK) * BLOCK
+    program = (prior.spec["method"], canonical(prior.spec["policy"]), prior.spec["acquisition"], places)
+    best = [told.done[i] for i in np.argsort(-y, kind="stable")[:CENTRES]]
+    key = stream(seed, "suggest", len(told.done), len(told.running))
+    numbers = [seed, len(told.done), len(told.running)]
+    outputs = np.zeros(places)
+    outputs[: len(y)] = y
+    centres = best
+    for turn in range(2):  # the second pool looks closer where the first one found something
+        candidates = pool.make(prior.description, taken, places, centres, [*numbers, turn])
+        if (left := int(candidates.mask.sum())) < count:
+            raise ConfigError(
+                f"space '{prior.description.name}': {left} configurations are left that are neither evaluated nor "
+                f"running, {count} are asked for; ask for fewer, or widen the space"
+            )
+        data = Candidates(jnp.asarray(candidates.x), jnp.asarray(candidates.mask))
+        counts = jnp.asarray(len(y)), jnp.asarray(len(taken)), jnp.asarray(count)
+        chosen, info = choose(prior.params, data, jnp.asarray(outputs), *counts, key, *program)
+        picks = [candidates.configurations[int(i)] for i in chosen[:count]]
+        centres = [*picks, *best]
+    moments = (np.asarray(part)[:count].tolist() for part in (info.mean, info.std))
+    predictions = zip(picks, *moments, strict=True)
+    return [_suggestion(pick, mean, std, scale, prior.description) for pick, mean, std in predictions]
+
+
+def scaled(prior: Prior, told: Told) -> tuple[Scale | None, Float[np.ndarray, " n"]]:
+    """Return the scale and the outcomes as the model sees them, all finite. Without past studies of the space the scale
+    is that of the told outcomes, once there are two different ones."""
+    values = oriented(np.array(told.outcomes, dtype=np.float64), prior.description)
+    good = values[np.isfinite(values)]
+    known = prior.scale is not None or len(np.unique(good)) > 1
+    scale = prior.scale or scale_of(good)
+    y = scale.scaled(values)
+    worst = min([scale.worst, *y[np.isfinite(y)].tolist()])
+    return scale if known else None, np.where(np.isfinite(y), y, worst)
+
+
+@eqx.filter_jit
+def choose(
+    params: PyTree,
+    candidates: Candidates,
+    outputs: Float[Array, " p"],
+    done: Int[Array, ""],
+    taken: Int[Array, ""],
+    count: Int[Array, ""],
+    key: Key[Array, ""],
+    method: str,
+    settings: str,
+    acquisition: str,
+    budget: int,
+) -> tuple[Int[Array, " b"], Info]:
+    """Observe the first `done` candidates at their outputs and those up to `taken` at their predicted mean, then select
+    `count` of the valid ones: the first `count` of the returned numbers. `settings`: of the method's policy, as JSON (a
+    constant of the compiled program)."""
+    policy = registry.policy_module(method).policy(params, json.loads(settings), acquisition, budget)
+    begin, loop = jax.random.split(key)
+    places = jnp.arange(len(candidates.mask))
+
+    def step(number, carry):
+        # One body for the three kinds of steps, so that a policy that fits in `observe` is compiled once.
+        state, mask, chosen, infos = carry
+        known = number < taken
+        among = _among(state, jnp.where(known, places == number, mask))
+        index, info = policy.select(among, jax.random.fold_in(loop, jnp.maximum(number - taken, 0)))
+        believed = jnp.where(jnp.isfinite(info.mean), info.mean, 0.0)
+        state = policy.observe(state, index, jnp.where(number < done, outputs[index], believed))
+        # Until the known ones are in, every step writes into the first place; the first selection overwrites it.
+        slot = jnp.maximum(number - taken, 0)
+        infos = jax.tree.map(lambda all_of, one: all_of.at[slot].set(one), infos, info)
+        return state, mask.at[index].set(False), chosen.at[slot].set(index), infos
+
+    nothing = Info(jnp.zeros(budget), jnp.zeros(budget), jnp.ones(budget, dtype=bool))
+    start = (policy.init(candidates, begin), candidates.mask, jnp.zeros(budget, dtype=int), nothing)
+    return jax.lax.fori_loop(0, taken + count, step, start)[2:]
+
+
+def _among(state: PyTree, mask: Bool[Array, " c"]) -> PyTree:
+    """Return a policy's state with other valid candidates."""
+    if hasattr(state, "candidates"):
+        return state._replace(candidates=state.candidates._replace(mask=mask))
+    return state._replace(mask=mask)
+
+
+def _suggestion(
+    configuration: Configuration, mean: float, std: float, scale: Scale | None, description: Description
+) -> Suggestion:
+    if scale is None or not math.isfinite(mean):
+        return Suggestion(configuration, math.nan, math.nan, math.nan)
+    middle, *ends = (scale.original(mean + step * std, description) for step in (0.0, -1.645, 1.645))
+    return Suggestion(configuration, middle, min(ends), max(ends))

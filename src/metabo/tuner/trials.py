@@ -1,0 +1,108 @@
+"""The trials of a tuned study as a list, oldest first, each with its place as number: what telling and correcting make
+of it. Nothing here reads or writes a file."""
+
+from collections.abc import Sequence
+from math import isfinite
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from metabo.data.history.description import Configuration, Description
+from metabo.errors import DataError
+
+Trial = dict[str, Any]
+
+
+class Result(NamedTuple):
+    """What came out of a configuration: the outcome (NaN: it failed). `where`: what a message about it starts with."""
+
+    configuration: Configuration
+    outcome: float
+    where: str
+
+
+def trial(number: int, configuration: Configuration, state: str, outcome: float | None) -> Trial:
+    """Return a trial as it is kept; `state`: running, done or failed."""
+    return {"number": number, "parameters": configuration, "state": state, "outcome": outcome}
+
+
+def recorded(trials: list[Trial], results: Sequence[Result], space: Description) -> tuple[list[Trial], list[Trial]]:
+    """Return the trials with the results among them, and those of the results, in order.
+
+    A running trial of the same configuration ends with its result. The same outcome again is the same trial, another
+    one a repeat.
+    """
+    trials, told = list(trials), []
+    for result in results:
+        new = _finished(len(trials), result)
+        same = [one for one in trials if _alike(space, one["parameters"], result.configuration)]
+        match = next((one for one in same if one["state"] == "running"), None)
+        match = match or next((one for one in same if _equal(one, new)), None)
+        new["number"] = match["number"] if match else len(trials)
+        trials[new["number"] : new["number"] + 1] = [new]
+        told.append(new)
+    return trials, told
+
+
+def corrected(trials: list[Trial], results: Sequence[Result], space: Description) -> tuple[list[Trial], list[Trial]]:
+    """Return the trials with the results in place of all that was told of the same configurations, and those of the
+    results, in order. Several outcomes of one configuration are its repeats. Trials are numbered anew.
+
+    Raises DataError that starts with the `where` of a result whose configuration has no outcome yet.
+    """
+    places: list[list[Trial]] = [[one] for one in trials]
+    cleared: set[int] = set()
+    told = []
+    for result in results:
+        same = [one for one in trials if _alike(space, one["parameters"], result.configuration)]
+        ended = [one["number"] for one in same if one["state"] != "running"]
+        if not ended:
+            shown = ", ".join(f"{name} {value}" for name, value in result.configuration.items() if value is not None)
+            what = "is running and has no outcome yet" if same else "was never told"
+            raise DataError(
+                f"{result.where}the configuration ({shown}) {what}, so there is nothing to correct; check its values, "
+                "or tell it without --correct (in Python: correct=True)"
+            )
+        place = places[ended[0]]
+        if ended[0] not in cleared:
+            cleared.add(ended[0])
+            for number in ended:
+                places[number].clear()
+        new = _finished(0, result)
+        match = next((one for one in place if _equal(one, new)), None)
+        if match is None:
+            place.append(new)
+        told.append(match or new)
+    kept = [one for place in places for one in place]
+    for number, one in enumerate(kept):
+        one["number"] = number
+    return kept, told
+
+
+def require_logarithms(trials: list[Trial], space: Description, where: str, described: str) -> None:
+    """Raise DataError if the outcome's scale is log and the outcome of a trial has no logarithm. `where`, `described`:
+    the files of the trials and of the space.
+
+    Such outcomes were told before the scale was changed; to the model they would be infinitely good or bad.
+    """
+    for one in trials if space.log else ():
+        if one["outcome"] is not None and one["outcome"] <= 0:
+            raise DataError(
+                f"{where}: trial {one['number']} has outcome {one['outcome']:g} of '{space.outcome}', which has no "
+                f"logarithm, and {described} key 'outcome.scale' is log; remove 'scale: log' and make the prior with "
+                "metabo pretrain, correct the outcome with metabo tell --correct, or choose another folder"
+            )
+
+
+def _finished(number: int, result: Result) -> Trial:
+    value = result.outcome if isfinite(result.outcome) else None
+    return trial(number, result.configuration, "failed" if value is None else "done", value)
+
+
+def _equal(one: Trial, other: Trial) -> bool:
+    return (one["state"], one["outcome"]) == (other["state"], other["outcome"])
+
+
+def _alike(space: Description, one: Configuration, other: Configuration) -> bool:
+    """Tell whether two configurations are the same, up to digits lost in printing."""
+    return bool(np.allclose(*space.encode([one, other]), rtol=0.0, atol=1e-9))

@@ -1,0 +1,118 @@
+"""The notebook runner refuses unknown parameters, keeps a failed notebook, publishes a good one."""
+
+import json
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat import v4
+
+from metabo.artefacts import run as notebook
+from metabo.errors import ConfigError, MetaboError
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+
+DRAW = """
+import os, pathlib, sys
+import matplotlib
+matplotlib.use("agg")
+import matplotlib.pyplot as plt
+import metabo
+figure, axes = plt.subplots()
+axes.plot(range(points))
+figure.savefig(f"{out}/figure.pdf")
+figure.savefig(f"{out}/figure.png")
+row = [str(points), sys.executable, os.getcwd(), metabo.__file__]
+pathlib.Path(out, "data.csv").write_text("points,python,folder,package\\n" + ",".join(row) + "\\n")
+"""
+
+
+@pytest.fixture
+def template(tmp_path):
+    """Return a function that writes a template with the given code after its parameters cell."""
+
+    def write(code: str = DRAW, tags: tuple[str, ...] = ("parameters",)) -> Path:
+        parameters = v4.new_code_cell("points = 2\nout = '.'", metadata={"tags": list(tags)})
+        book = v4.new_notebook(cells=[parameters, v4.new_code_cell(code)])
+        book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        path = tmp_path / "template.ipynb"
+        nbformat.write(book, path)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def run(tmp_path):
+    def call(template: Path, **parameters):
+        out = tmp_path / "out" / "notebook.ipynb"
+        parameters = {"out": str(out.parent), **parameters}
+        return notebook.run(template, tmp_path / "logs" / "n.ipynb", out, parameters)
+
+    return call
+
+
+def test_an_unknown_parameter_is_refused_before_anything_runs(template, run, tmp_path):
+    with pytest.raises(ConfigError, match=r"unknown parameter 'pionts'\. Did you mean 'points'\? Known: out, points"):
+        run(template(), pionts=3)
+    assert not (tmp_path / "out").exists() and not (tmp_path / "logs").exists()
+
+
+def test_a_template_needs_a_parameters_cell(template, run, tmp_path):
+    with pytest.raises(ConfigError, match="no cell tagged 'parameters'"):
+        run(template(tags=()))
+    (tmp_path / "template.ipynb").write_text("not json")
+    with pytest.raises(ConfigError, match="not a readable notebook"):
+        run(tmp_path / "template.ipynb")
+
+
+def test_a_failing_cell_keeps_the_executed_notebook(template, run, tmp_path):
+    with pytest.raises(MetaboError, match=r"(?s)failed with ZeroDivisionError: division by zero.*n\.ipynb") as error:
+        run(template("before = 'here'\nprint(before)\n1 / 0"))
+    assert "\x1b" not in str(error.value) and "1 / 0" in str(error.value)
+    kept = nbformat.read(tmp_path / "logs" / "n.ipynb", as_version=4)
+    outputs = [output for cell in kept.cells if cell.cell_type == "code" for output in cell.outputs]
+    assert any(output.get("ename") == "ZeroDivisionError" for output in outputs)
+    assert any("here" in output.get("text", "") for output in outputs)
+    assert not (tmp_path / "out" / "notebook.ipynb").exists()
+
+
+def test_a_notebook_that_writes_too_little_is_refused_even_if_old_files_lie_there(template, run, tmp_path):
+    for name in notebook.FIGURE_FILES:
+        (tmp_path / "out").mkdir(exist_ok=True)
+        (tmp_path / "out" / name).write_text("old")
+    with pytest.raises(MetaboError, match=r"did not write .*figure\.pdf, .*figure\.png, .*data\.csv"):
+        run(template("1 + 1"))
+    assert not (tmp_path / "out" / "notebook.ipynb").exists()
+
+
+def test_success_is_published_and_runs_this_python_here_with_this_package(template, run, tmp_path, monkeypatch):
+    kernels = tmp_path / "home" / "kernels" / "python3"  # a user's kernel of the same name must not be taken
+    kernels.mkdir(parents=True)
+    (kernels / "kernel.json").write_text(json.dumps({"argv": ["false"], "display_name": "x", "language": "python"}))
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "home"))
+    files = run(template(), points=5)
+    assert [Path(f).name for f in files] == ["figure.pdf", "figure.png", "data.csv"]
+    points, python, folder, package = (tmp_path / "out" / "data.csv").read_text().splitlines()[1].split(",")
+    assert points == "5" and folder == str(Path.cwd())
+    assert Path(python) == Path(sys.executable)
+    assert Path(package) == Path(notebook.__file__).with_name("__init__.py")
+    published = nbformat.read(tmp_path / "out" / "notebook.ipynb", as_version=4)
+    assert published.metadata.papermill.parameters["points"] == 5
+    assert published.metadata.papermill.exception is None
+
+
+def test_equal_figures_are_equal_files(template, run, tmp_path):
+    first = [Path(f).read_bytes() for f in run(template())]
+    assert [Path(f).read_bytes() for f in run(template())] == first
+
+
+def test_the_environment_is_restored(template, run, monkeypatch):
+    import os
+
+    before = dict(os.environ)
+    run(template())
+    assert {k: v for k, v in os.environ.items() if k != "PYTEST_CURRENT_TEST"} == {
+        k: v for k, v in before.items() if k != "PYTEST_CURRENT_TEST"
+    }

@@ -1,0 +1,187 @@
+"""Reading a history: what is kept, what is said, and that every fault names file, row, field and fix."""
+
+import math
+
+import numpy as np
+import pytest
+import yaml
+
+from metabo.data.history import description, past
+from metabo.data.history import read as history
+from metabo.errors import ConfigError, DataError
+from tests.tuner.conftest import HEADER, SPACE, rows, write
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Return a function that writes a table (or bytes), and reads it."""
+    (tmp_path / "space.yaml").write_text(SPACE)
+    space = description.load(tmp_path / "space.yaml")
+
+    def call(table, header=HEADER, **options):
+        path = tmp_path / "history.csv"
+        if isinstance(table, bytes):
+            path.write_bytes(table)
+        else:
+            write(path, header, table)
+        return history.read(path, space, **options)
+
+    return call
+
+
+def altered(row: int, column: str, value: str) -> list[list[str]]:
+    """The good table with one cell changed; `row` as a spreadsheet counts."""
+    table = rows()
+    table[row - 2][HEADER.index(column)] = value
+    return table
+
+
+def test_the_good_history_is_read_whole(read):
+    found = read(rows())
+    assert [trial.row for trial in found.trials] == list(range(2, 40))
+    first = rows()[0]
+    assert found.trials[0].study == "d0" and found.trials[0].configuration["learning_rate"] == float(first[1])
+    failed = [trial.row for trial in found.trials if math.isnan(trial.outcome)]
+    assert failed == [i + 2 for i, row in enumerate(rows()) if row[-1] == ""] and failed
+    assert found.remarks == [f"{found.remarks[0].split(': ')[0]}: {history.listed(failed)} without a finite outcome "
+                             "count as failed trials"]  # fmt: skip
+
+
+def test_column_order_blank_rows_and_a_byte_order_mark_do_not_matter(read):
+    order = [6, 0, 3, 1, 2, 5, 4]
+    table = [[row[i] for i in order] for row in rows()]
+    one, other = read(rows()), read([*table[:5], [""] * 7, *table[5:]], [HEADER[i] for i in order])
+    assert [t[1:3] for t in one.trials] == [t[1:3] for t in other.trials]
+    assert [t.row for t in other.trials][4:6] == [6, 8]
+    text = "\ufeff" + ",".join(HEADER) + "\n" + "\n".join(",".join(row) for row in rows())
+    assert len(read(text.encode()).trials) == len(one.trials)
+
+
+@pytest.mark.parametrize(
+    ("row", "column", "value", "parts"),
+    [
+        (3, "learning_rate", "", ["row 3, field 'learning_rate' has no value", "a number from 0.0001 to 1"]),
+        (3, "learning_rate", "NaN", ["row 3, field 'learning_rate' has no value"]),
+        (3, "learning_rate", "fast", ["row 3, field 'learning_rate': 'fast' is not a number"]),
+        (
+            9,
+            "learning_rate",
+            "2.5",
+            ["row 9, field 'learning_rate': '2.5' is outside [0.0001, 1]", "correct space.yaml"],
+        ),
+        (4, "layers", "2.5", ["row 4, field 'layers': '2.5' is not a whole number from 1 to 6"]),
+        (5, "batch", "33", ["row 5, field 'batch': '33' is not one of 16, 32, 64"]),
+        (5, "optimiser", "Adm", ["row 5, field 'optimiser': 'Adm' is not one of sgd, adam"]),
+        (6, "dataset", "", ["row 6, field 'dataset' is empty", "name the study"]),
+        (7, "error", "good", ["row 7, field 'error': 'good' is no number", "'failed' for a failed trial"]),
+        (7, "error", "-0.1", ["row 7, field 'error': '-0.1' has no logarithm", "scale: log"]),
+    ],
+)
+def test_a_bad_cell_is_told_and_can_be_left_out(read, row, column, value, parts):
+    with pytest.raises(DataError) as error:
+        read(altered(row, column, value))
+    assert "history.csv: 1 of 38 rows cannot be used" in str(error.value) and "--skip-bad-rows" in str(error.value)
+    for part in parts:
+        assert part in str(error.value)
+    kept = read(altered(row, column, value), skip_bad_rows=True)
+    assert row not in [trial.row for trial in kept.trials] and len(kept.trials) == 37
+    assert kept.remarks[0].endswith(f"left out row {row}: they have faults")
+
+
+def test_many_bad_rows_are_counted_and_the_first_ten_shown(read):
+    table = [[*row[:2], "9", *row[3:]] for row in rows()]
+    with pytest.raises(DataError, match=r"38 of 38 rows cannot(.|\n)*row 11, field(.|\n)*\.\.\. and 28 more rows"):
+        read(table)
+    with pytest.raises(DataError, match="no usable row is left, the first: row 2, field 'layers'"):
+        read(table, skip_bad_rows=True)
+
+
+@pytest.mark.parametrize(
+    ("header", "table", "parts"),
+    [
+        ([*HEADER[:-1], "err"], rows(), ["row 1, column 'error' is missing", "Did you mean 'err'?", "Columns there"]),
+        ([*HEADER, "seed"], [[*r, "1"] for r in rows()], ["row 1, column 'seed' is not in space.yaml", "'ignore'"]),
+        ([*HEADER, "error"], [[*r, "1"] for r in rows()], ["column 'error' is there 2 times"]),
+        (HEADER, [], ["no rows below the header"]),
+        (HEADER, [rows()[0], rows()[1][:-1]], ["row 3, it has 6 cells, the header has 7"]),
+    ],
+)
+def test_a_header_or_a_shape_that_does_not_fit(read, header, table, parts):
+    with pytest.raises(DataError) as error:
+        read(table, header)
+    for part in ["history.csv", *parts]:
+        assert part in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "parts"),
+    [
+        (b"", ["the file is empty", "first row must name the columns"]),
+        (",".join(HEADER).encode() + b"\nd\xe9,1\n", ["row 2 is not UTF-8 (byte 0xe9)", "CSV UTF-8"]),
+        (";".join(HEADER).encode() + b"\n1;2\n", ["'dataset' is missing", "separated by semicolons or tabs"]),
+        (b'dataset,error\n"open,1\n', ["not a CSV table"]),
+    ],
+)
+def test_a_file_that_is_no_table(read, content, parts):
+    with pytest.raises(DataError) as error:
+        read(content)
+    for part in ["history.csv", *parts]:
+        assert part in str(error.value)
+
+
+def test_a_missing_file_is_named(tmp_path, read):
+    space = description.of_mapping({"name": "s", "study": "a", "outcome": {"column": "b", "goal": "maximise"},
+                                    "parameters": {"c": {"type": "float", "low": 0, "high": 1}}}, "s")  # fmt: skip
+    with pytest.raises(DataError, match=r"none\.csv: cannot read it"):
+        history.read(tmp_path / "none.csv", space)
+
+
+def test_copies_are_left_out_and_repeats_stay(read):
+    table = rows()
+    repeat = [*table[0][:-1], repr(float(table[0][-1]) * 1.1)]
+    found = read([*table, table[0], repeat, table[3]])
+    assert [trial.row for trial in found.trials][-1] == 41 and len(found.trials) == 39
+    assert found.remarks[0].endswith("left out rows 40, 42: each repeats an earlier row, outcome included")
+
+
+class TestPast:
+    def of(self, read, table):
+        space = description.of_mapping({"name": "s", **yaml.safe_load(SPACE)}, "s")
+        return past.past_of("history.csv", read(table), space)
+
+    def test_outcomes_are_maximised_on_the_log_scale_and_failures_are_their_studys_worst(self, read):
+        found = self.of(read, rows())
+        for study, task in found.tasks.items():
+            cells = [row[-1] for row in rows() if row[0] == study]
+            good = np.array([cell != "" for cell in cells])
+            raw = -np.log(np.array([float(cell) for cell in cells if cell]))
+            expected = np.maximum((raw - found.scale.centre) / found.scale.spread, past.FLOOR)
+            np.testing.assert_allclose(task.y[good], expected)
+            assert (task.y[~good] == expected.min()).all()
+            assert (task.metric[~good] == max(float(cell) for cell in cells if cell)).all()
+        everything = np.concatenate([task.y for task in found.tasks.values()])
+        assert np.isfinite(everything).all() and everything.min() >= past.FLOOR
+        assert found.scale.original(0.0, found.description) == pytest.approx(np.exp(-found.scale.centre))
+
+    def test_studies_without_a_signal_are_left_out_by_name(self, read):
+        table = rows()
+        flat = [[*row[:-1], "0.5"] if row[0] == "d1" else row for row in table]
+        lost = [[*row[:-1], "failed"] if row[0] == "d2" else row for row in flat]
+        found = self.of(read, lost)
+        assert list(found.tasks) == ["d0", "d3"]
+        assert any("left out study 'd1' (rows 10, 11" in r and "one and the same outcome" in r for r in found.remarks)
+        assert any("left out study 'd2'" in r and "no trial that succeeded" in r for r in found.remarks)
+        with pytest.raises(DataError, match="no study is left with two different values of 'error'"):
+            self.of(read, [[*row[:-1], "0.5"] for row in table])
+
+    def test_a_hopeless_outcome_does_not_set_the_scale(self, read):
+        found = self.of(read, altered(2, "error", "1e300"))
+        assert found.tasks["d0"].y.min() == past.FLOOR and any("spreads below the median" in r for r in found.remarks)
+        assert found.scale.spread < 5
+
+
+def test_histories_and_spaces_go_together(files):
+    with pytest.raises(ConfigError, match="2 histories and 1 spaces"):
+        past.read_all([files[0]] * 2, [files[1]])
+    with pytest.raises(ConfigError, match="two spaces have the name 'space'"):
+        past.read_all([files[0]] * 2, [files[1]] * 2)

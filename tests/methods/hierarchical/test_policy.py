@@ -1,0 +1,212 @@
+"""BO with hierarchical GPs: MAP against SciPy, the edges of a support, and runs of the policy."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.stats
+from jax.flatten_util import ravel_pytree
+
+from metabo.bo import priors
+from metabo.bo.policy import Candidates
+from metabo.bo.trajectories import optimise
+from metabo.methods.hierarchical.hyperprior import Parameters, of_gp, to_gp
+from metabo.methods.hierarchical.policy import policy as policy_of
+from metabo.methods.hierarchical.train import Hierarchical, make_prior
+from metabo.plan import registry
+from metabo.records import results
+from metabo.tasks.padding import columns, widened
+from tests.methods.hierarchical import cases as domains
+from tests.methods.hierarchical.cases import HIERARCHICAL, LEARNED
+from tests.references import DenseGP
+
+DIM, BUDGET = 2, 9
+NORMAL = Parameters([0.5, 0.5], [2.0, 3.0], [2.0, 5.0], [1.5, 30.0])
+THETA_WIDE = Parameters(0.5, jnp.ones(DIM + 2), 0.69, 0.018)
+UNIFORM = Parameters([0.0, 1.0], [1e-5, 30.0], [1e-5, 1.0], [1e-5, 0.1])  # mphd App. E.2
+
+
+def observations(kind, shift=0.0, scale=1.0):
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(size=(BUDGET, DIM)), scale * rng.normal(size=BUDGET) + shift
+    if kind == "duplicated":
+        x[1:] = x[0]
+    if kind == "constant":
+        y[:] = 0.7
+    return x, y, np.arange(BUDGET) < (1 if kind == "one" else 7)
+
+
+def begin(kind):
+    gp = to_gp(Parameters(0.5, jnp.full(DIM, 1.3), 0.69, 0.018), "matern52")
+    return Hierarchical(gp, make_prior(NORMAL if kind == "gamma" else UNIFORM, DIM, kind))
+
+
+@pytest.fixture(scope="module")
+def fit():
+    """The fit of the policy, compiled once for each kind of prior."""
+    made = {
+        kind: eqx.filter_jit(policy_of(begin(kind), {"refit_steps": 100}, "pi", BUDGET).fit)
+        for kind in ("gamma", "uniform")
+    }
+    return lambda params, x, y, mask: made[params.prior.kind](params, x, y, mask)
+
+
+def vector(gp):
+    return np.concatenate([np.atleast_1d(value) for value in of_gp(gp)])
+
+
+def penalised(kind, x, y):
+    """-log likelihood - log prior as a function of the constrained parameters, by dense algebra and SciPy."""
+
+    def value(theta):
+        gp = to_gp(Parameters(theta[0], theta[1 : 1 + DIM], theta[-2], theta[-1]), "matern52")
+        pairs = [NORMAL.lengthscale] * DIM + [NORMAL.variance, NORMAL.noise]
+        terms = [scipy.stats.gamma(a, scale=1 / b).logpdf(t) for (a, b), t in zip(pairs, theta[1:], strict=True)]
+        prior = scipy.stats.norm(*NORMAL.constant).logpdf(theta[0]) + sum(terms) if kind == "gamma" else 0.0
+        return DenseGP(gp).nll(x, y) - prior
+
+    return value
+
+
+@pytest.mark.parametrize("kind", ["gamma", "uniform"])
+def test_columns_of_zeros_change_no_fit(kind, fit):
+    """Nor is the fit told of their length-scale: it has no prior."""
+    x, y, mask = observations("some")
+    params = begin(kind)
+    like = jax.eval_shape(lambda: Hierarchical(to_gp(THETA_WIDE, "matern52"), make_prior(NORMAL, DIM + 2, kind)))
+    wide = jax.tree.map(lambda leaf: leaf[0], widened(jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], params), like))
+    assert not np.asarray(wide.prior.lengthscale)[DIM:].any()
+    density = float(wide.prior.log_density(wide.gp))
+    assert density == pytest.approx(float(params.prior.log_density(params.gp)), rel=1e-12)
+    (alone, ok), (beside, sound) = fit(params, x, y, mask), fit(wide, columns(x, DIM + 2), y, mask)
+    assert bool(ok) and bool(sound)
+    padded = of_gp(beside.gp)
+    found = padded._replace(lengthscale=padded.lengthscale[:DIM])
+    for value, expected in zip(found, of_gp(alone.gp), strict=True):
+        np.testing.assert_allclose(value, expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize(("shift", "scale"), [(0.4, 0.3), (3.0, 2.0)])
+@pytest.mark.parametrize("kind", ["gamma", "uniform"])
+def test_fit_reaches_an_optimum_that_scipy_cannot_improve(kind, shift, scale, fit):
+    # With outputs of scale 2 around 3 the likelihood wants a constant and a variance beyond the uniform support.
+    # Without a prior that pulls, the likelihood has a second optimum of pure noise: SciPy starts from ours.
+    x, y, mask = observations("all", shift, scale)
+    params = begin(kind)
+    fitted, ok = fit(params, x, y, mask)
+    assert bool(ok)
+    objective, first = penalised(kind, x[mask], y[mask]), vector(params.gp)
+    bounds = [(-20, 20)] + [(1e-5, 1e3)] * (DIM + 2)
+    if kind == "uniform":
+        bounds = [UNIFORM.constant] + [UNIFORM.lengthscale] * DIM + [UNIFORM.variance, UNIFORM.noise]
+    begun = first if kind == "gamma" else vector(fitted.gp)
+    reference = scipy.optimize.minimize(objective, begun, method="L-BFGS-B", bounds=bounds)
+    ours = objective(vector(fitted.gp))
+    assert ours < objective(first)
+    assert ours <= reference.fun + 0.02
+    assert np.isfinite(float(fitted.prior.log_density(fitted.gp)))  # inside the support
+    if kind == "uniform" and shift == 3.0:
+        assert float(fitted.gp.mean.value) == pytest.approx(1.0, abs=1e-3)
+        assert 0.99 < float(fitted.gp.kernel.variance) <= 1.0
+    np.testing.assert_array_equal(ravel_pytree(fitted.prior)[0], ravel_pytree(params.prior)[0])
+
+
+@pytest.mark.parametrize("kind", ["one", "constant", "duplicated"])
+@pytest.mark.parametrize("prior", ["gamma", "uniform"])
+def test_fit_stays_finite_and_padding_takes_no_part(prior, kind, fit):
+    params = begin(prior)
+    x, y, mask = observations(kind)
+    fitted, ok = fit(params, x, y, mask)
+    assert bool(ok) and np.isfinite(vector(fitted.gp)).all()
+    objective = penalised(prior, x[mask], y[mask])
+    assert objective(vector(fitted.gp)) <= objective(vector(params.gp))
+    other, _ = fit(params, np.where(mask[:, None], x, 0.3), np.where(mask, y, -5.0), mask)
+    np.testing.assert_allclose(vector(other.gp), vector(fitted.gp), rtol=1e-6, atol=1e-6)
+
+
+def test_a_fit_gets_away_from_the_edge_of_its_support(fit):
+    # Observations far above push constant and variance to their bounds; with others, a fit from there must leave.
+    x, y, mask = observations("all", 3.0, 2.0)
+    edge, _ = fit(begin("uniform"), x, y, mask)
+    x, y, mask = observations("all", 0.4, 0.3)
+    back, ok = fit(edge, x, y, mask)
+    fresh, _ = fit(begin("uniform"), x, y, mask)
+    objective = penalised("uniform", x[mask], y[mask])
+    assert bool(ok) and objective(vector(back.gp)) <= objective(vector(fresh.gp)) + 0.02
+
+
+def test_bo_reads_the_posterior_of_the_last_fit():
+    rng = np.random.default_rng(2)
+    candidates = rng.uniform(size=(12, DIM))
+    y = np.sin(4 * candidates[:, 0]) - candidates[:, 1]
+    policy = policy_of(begin("gamma"), {"refit_steps": 5, "pi_threshold": 0.1}, "pi", 4)
+    state = policy.init(Candidates(jnp.asarray(candidates), jnp.ones(12, bool)), jax.random.key(0))
+    for index in (3, 8, 3):
+        before = state.params
+        state = policy.observe(state, jnp.asarray(index), jnp.asarray(y[index]))
+        seen = jnp.arange(4) < state.count
+        warm, _ = policy.fit(before, state.x, state.y, seen)  # from the fit before
+        np.testing.assert_allclose(vector(state.params.gp), vector(warm.gp), rtol=1e-9)
+    index, info = policy.select(state, jax.random.key(0))
+    mean, variance = DenseGP(state.params.gp).posterior(candidates[[3, 8, 3]], y[[3, 8, 3]], candidates)
+    std = np.sqrt(variance + float(state.params.gp.noise))  # with the noise variance (sheet §2.4)
+    assert int(index) == int(np.argmax((mean - y[[3, 8]].max() - 0.1) / std))
+    assert (float(info.mean), float(info.std)) == pytest.approx((mean[index], std[index]), rel=1e-6)
+
+
+POLICY = {"pi_threshold": 1.5, "refit_steps": 2}
+
+
+def test_every_setting_of_the_policies_has_a_case():
+    assert {key for name in HIERARCHICAL for key in registry.method(name)["policy"]} == set(POLICY)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return domains.benchmark()
+
+
+@pytest.fixture(scope="module")
+def runs(data):
+    """A function that runs BO on one space with a method, once for each specification."""
+    sets = domains.training_sets(data)
+    place = int(np.argmin([one.dim for one in sets]))
+    cases = {}
+
+    def run(method, acquisition=None, **policy):
+        given = domains.spec(method, acquisition=acquisition, policy=policy)
+        key = (method, given["acquisition"], *policy.items())
+        if key not in cases:
+            learned = domains.across(method, sets, domains.fits_of(sets)) if method in LEARNED else None
+            result = learned[place] if learned else (domains.known(method, sets[place]), None)
+            prior = priors.of_training(sets[place], *result)
+            cases[key] = results.check(optimise(data, prior, {**given, "seeds": 2}, 1))
+        return cases[key]
+
+    return run
+
+
+@pytest.mark.parametrize("method", ["mphd", "hgp_flat", "gp_truth"])
+def test_bo_runs_from_given_initial_points(method, runs, data):
+    table = runs(method)
+    assert table["ok"].all() and np.isfinite(table.loc[table["iteration"] > 0, ["mean", "std"]]).all(axis=None)
+    for (task, _, seed), run in table.groupby(["task", "prior_seed", "seed"]):
+        assert run["iteration"].tolist() == list(range(-4, 7))
+        assert run["candidate"].tolist()[:5] == data.initial[task][seed].tolist()
+        np.testing.assert_array_equal(run["y"], data.tasks[task].y[run["candidate"]])
+
+
+@pytest.mark.parametrize("key", POLICY)
+def test_settings_of_the_policy(key, runs):
+    base, other = runs("mphd"), runs("mphd", **{key: POLICY[key]})
+    asked = base["iteration"] > 0
+    assert (base.loc[asked, ["candidate", "std"]] != other.loc[asked, ["candidate", "std"]]).any(axis=None)
+
+
+@pytest.mark.parametrize("acquisition", ["ei"])
+def test_other_acquisitions_of_the_paper(acquisition, runs):
+    base, other = runs("mphd"), runs("mphd", acquisition)
+    assert other["ok"].all() and (other["acquisition"] == acquisition).all()
+    assert (base["candidate"] != other["candidate"]).any()

@@ -1,0 +1,150 @@
+"""The study of cm-BO's times at smoke size, and what is said of them, with numbers by hand."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+import pytest
+
+from metabo.gaussians import distances, kmeans
+from metabo.papers.cmbo.studies import summaries
+from metabo.papers.cmbo.studies import timing as study
+from metabo.papers.engine.studies import files as tables
+
+
+@pytest.fixture(scope="module")
+def frames(made):
+    return tables.read(made("cmbo_timing"))
+
+
+def test_every_time_is_measured_and_positive(frames, smoke):
+    spec, time = smoke["studies"]["cmbo_timing"], frames["time"]
+    assert (time["seconds"] > 0).all()
+    kinds = time.groupby("kind").size().to_dict()
+    clusters, numbers = len(spec["clusters"]), len(spec["tasks"])
+    assert kinds == {
+        "kmeans_iteration": 2 * (clusters + numbers - 1 + len(spec["sizes"])) - 1,
+        "query_distance": 2 * clusters, "barycenter": 1,
+        "hyperbo_training": 1, "source_fits": 1, "clustering": 2, "query": 5 * numbers,
+    }  # fmt: skip
+    assert set(time.loc[time["kind"] == "query_distance", "locations"]) == {spec["grid"]}
+    iteration = time[(time["kind"] == "kmeans_iteration") & (time["tasks"] == study.FEW_TASKS)]
+    assert set(spec["sizes"]) <= set(iteration.loc[iteration["measure"] == "jeffreys", "locations"])
+
+
+def test_iterations_and_lost_distances_are_counted(frames):
+    assert frames["iterations"].groupby("measure").size().to_dict() == {"jeffreys": 20, "wasserstein": 20}
+    assert (frames["iterations"]["iterations"] >= 1).all()
+    lost = frames["stability"].set_index(["kernel", "measure", "locations", "jitter"])
+    assert len(lost) == 3 * 2 * 2 * 2 and set(lost["of"]) == {study.RUNS} and (lost["error"] >= 0).all()
+    assert (lost.xs(1, level="jitter")["lost"] <= lost.xs(0, level="jitter")["lost"]).all()
+
+
+def test_either_distance_can_be_lost():
+    """Covariances that are singular to rounding cost Jeffreys its digits; equal Gaussians cost W2 its own, as 0 is left
+    of it, or only rounding."""
+    x = np.linspace(0, 1, 30)
+    smooth = np.exp(-((x[:, None] - x) ** 2))
+    covs, means = jnp.asarray([smooth, 2 * smooth]), jnp.zeros((2, 30))
+    other = study.perturbed(covs, jax.random.key(0))
+    np.testing.assert_array_equal(other, np.swapaxes(other, 1, 2))
+    assert 0 < float(jnp.max(jnp.abs(other / covs - 1))) < 1e-11
+    of = {d: [np.asarray(study.neighbours(means, c, d)) for c in (covs, other)] for d in distances.DISTANCES}
+    assert study.judged(*of["jeffreys"])[0].all() and not study.judged(*of["wasserstein"])[0].any()
+    same = jnp.stack([covs[0] + jnp.eye(30)] * 2)
+    other = study.perturbed(same, jax.random.key(0))
+    gaps = [np.asarray(study.neighbours(means, c, "wasserstein")) for c in (same, other)]
+    assert study.judged(*gaps)[0].all()
+
+
+def test_lost_is_not_finite_not_positive_or_changed_by_rounding():
+    gaps = np.array([1.0, 1.0, 0.0, -1.0, np.nan, 1.0])
+    lost, change = study.judged(gaps, np.array([1.001, 1.1, 0.0, -1.0, 1.0, np.inf]))
+    assert lost.tolist() == [False, True, True, True, True, True]
+    np.testing.assert_allclose(change, [0.001, 0.1, np.inf, np.inf, np.inf, np.inf])
+
+
+def test_distances_of_neighbours():
+    means, covs = study._posteriors(4, 8, 0)
+    for distance in distances.DISTANCES:
+        every = np.asarray(distances.pairwise(means, covs, distance))
+        found = study.neighbours(means, covs, distance)
+        np.testing.assert_allclose(found, [every[0, 1], every[1, 2], every[2, 3], every[3, 0]], rtol=1e-6)
+
+
+def test_one_iteration_is_that_of_k_means():
+    means, covs = study._posteriors(6, 8, 0)
+    tasks = distances.prepared(means, covs, "wasserstein")
+    assignment = jnp.asarray([0, 1, 2, 0, 1, 2])
+    centre = kmeans.centres(tasks, assignment, 3)
+    found = study.iteration(tasks, assignment, 3, "wasserstein")
+    for i in range(6):
+        gaps = [float(distances.wasserstein(means[i], covs[i], m, s)) for m, s in zip(*centre, strict=True)]
+        assert int(found[i]) == int(np.argmin(gaps))
+    gaps = study.query(tasks, means[0], covs[0], "wasserstein")
+    assert gaps.shape == (6, 1) and float(gaps[0, 0]) < float(gaps[1:].min())
+
+
+def test_sources_are_draws_of_their_gps():
+    gps, rows = study.sources(300, jax.random.key(0))
+    variance = np.asarray(rows.y).var(axis=1).mean()
+    assert rows.x.shape == (300, study.OBSERVATIONS, study.DIM) and 0.2 < variance < 1.0
+    own = study.locations(rows, 40, jax.random.key(1))
+    pooled = {tuple(x) for x in np.asarray(rows.x).reshape(-1, study.DIM).tolist()}
+    assert {tuple(x) for x in own.tolist()} <= pooled and gps.raw_variance.shape == (300,)
+
+
+def measured(rows):
+    return pd.DataFrame(rows, columns=["kind", "measure", "tasks", "clusters", "locations", "seconds"])
+
+
+MEASURED = measured([
+    ("kmeans_iteration", "jeffreys", 40, 2, 100, 0.01), ("kmeans_iteration", "jeffreys", 40, 4, 100, 0.02),
+    ("kmeans_iteration", "jeffreys", 40, 8, 100, 0.04), ("kmeans_iteration", "jeffreys", 80, 4, 100, 9.0),
+    ("kmeans_iteration", "wasserstein", 40, 4, 100, 0.07), ("query_distance", "jeffreys", 0, 4, 300, 0.002),
+    ("query_distance", "wasserstein", 0, 4, 300, 0.02), ("hyperbo_training", "any", 40, 0, 50, 120.0),
+    ("source_fits", "any", 40, 0, 50, 1.0), ("clustering", "wasserstein", 40, 4, 100, 2.0),
+])  # fmt: skip
+
+
+def test_beside_the_paper_by_hand():
+    found = summaries.beside_paper(MEASURED).set_index(["kind", "measure"])
+    assert found.loc[("kmeans_iteration", "jeffreys"), "seconds"] == 0.04  # the slowest at most tasks' number
+    assert found.loc[("kmeans_iteration", "jeffreys"), "faster"] == pytest.approx(50)
+    assert found.loc[("kmeans_iteration", "wasserstein"), "faster"] == pytest.approx(100)
+    assert found.loc[("query_distance", "wasserstein"), "faster"] == pytest.approx(20)
+    assert found.loc[("hyperbo_training", "any"), "faster"] == pytest.approx(100)
+
+
+def test_ratios_and_growth_by_hand():
+    iterations = pd.DataFrame(
+        {"measure": ["jeffreys"] * 5 + ["wasserstein"] * 5, "iterations": [3] * 4 + [12] + [10] * 5}
+    )
+    found = summaries.ratios(MEASURED, iterations).set_index("comparison")
+    assert found.loc["HyperBO's training over cm-BO's fits and clusters", "value"] == pytest.approx(40)
+    assert found.loc["iteration of k-means, W2 over Jeffreys", "value"] == pytest.approx(0.07 / 0.03)
+    assert found.loc["distances of a query, W2 over Jeffreys", "holds"] == 1.0
+    assert found.loc["share of fits with fewer than 10 iterations, jeffreys", "value"] == pytest.approx(0.8)
+    assert found.loc["share of fits with fewer than 10 iterations, wasserstein", "holds"] == 0.0
+    slope = summaries.growth(MEASURED).set_index(["kind", "measure", "parameter"])["slope"]
+    assert slope["kmeans_iteration", "jeffreys", "clusters"] == pytest.approx(1.0)
+    assert list(slope.index) == [("kmeans_iteration", "jeffreys", "clusters")]
+
+
+def test_cost_of_an_iteration_is_judged_in_every_size():
+    def cost(tasks, clusters, locations):
+        return 1e-9 * tasks * (clusters + 1) * locations**3
+
+    grid = [(40, c, 100) for c in (2, 4, 6)] + [(k, 4, 100) for k in (10, 20)] + [(4, 2, v) for v in (200, 400, 800)]
+    made = {
+        "jeffreys": [("kmeans_iteration", "jeffreys", *at, cost(*at)) for at in grid],
+        "wasserstein": [("kmeans_iteration", "wasserstein", *at, cost(*at) ** 2) for at in grid],
+    }
+    grown = summaries.growth(measured([*made["jeffreys"], *made["wasserstein"]]))
+    slope = grown.set_index(["measure", "parameter"])["slope"]
+    assert slope["jeffreys", "locations"] == pytest.approx(3.0) and slope["jeffreys", "tasks"] == pytest.approx(1.0)
+    judged = summaries.costs(grown).set_index(["measure", "parameter"])
+    assert list(judged.loc["jeffreys", "term"]) == ["straight", "straight", "slope"]
+    assert (judged.loc["jeffreys", "holds"] == 1.0).all()
+    assert judged.loc[("wasserstein", "locations"), "holds"] == 0.0  # slope 6
+    assert judged.loc[("wasserstein", "tasks"), "value"] < 0.98 and judged.loc[("wasserstein", "tasks"), "holds"] == 0.0

@@ -1,0 +1,75 @@
+"""Figures of cm-BO show what their tables hold, in panels with room for every text."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from metabo.papers.cmbo import figures as cmbo
+from metabo.plots import look
+from tests.papers.hyperbo.figures.test_sweeps import assert_readable
+
+METHODS = ["rand_once", "rm_gp_ucb", "hyperbo", "cm_jef_jef", "cm_wss_wss", "cm_jef_wss", "cm_wss_jef", "cm_wss_bary"]
+METHODS += ["cm_global", "cm_tasks", "gp32", "rgpe"]
+
+
+def lines(**keys) -> pd.DataFrame:
+    at, frames = np.arange(1, 31), []
+    for i, method in enumerate(METHODS):
+        mean = (1 + i) / at / 20
+        columns = {"method": method, "iteration": at, "mean": mean, "low": mean - 0.01, "high": mean + 0.01}
+        frames.append(pd.DataFrame({**keys, **columns}))
+    return pd.concat(frames, ignore_index=True)
+
+
+def indices() -> pd.DataFrame:
+    rows = [
+        (measure, space, split, count, float(count == 3), 1 / count)
+        for measure in ("jeffreys", "wasserstein") for space in ("a", "b") for split in (1, 2) for count in range(1, 7)
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=["measure", "space", "split", "count", "chosen", "ratio"])
+
+
+@pytest.mark.parametrize("with_indices", [False, True])
+def test_regret_panels(with_indices):
+    table = pd.concat([lines(panel=a) for a in ("ucb3", "ei")])
+    table = table[(table["panel"] == "ucb3") | (table["method"] != "rm_gp_ucb")]
+    headings = {a: look.ACQUISITIONS[a] for a in ("ucb3", "ei")}
+    figure = cmbo.regret_panels(table, "Regret (test)", headings, indices() if with_indices else None)
+    assert len(figure.axes) == (4 if with_indices else 2)
+    for ax, panel in zip(figure.axes, headings, strict=False):
+        own = table[table["panel"] == panel]
+        drawn = {line.get_label(): line for line in ax.lines}
+        for method, rows in own.groupby("method"):
+            np.testing.assert_array_equal(drawn[look.of(method).label].get_ydata(), rows["mean"])
+        assert ax.get_yscale() == "log" and ax.get_title() == headings[panel]
+    assert ("RM-GP-UCB" in {line.get_label() for line in figure.axes[1].lines}) is False
+    assert [t.get_text() for t in figure.legends[0].get_texts()] == [look.of(m).label for m in METHODS]
+    if with_indices:
+        solid = [line for line in figure.axes[2].lines if line.get_label() == "a"]
+        np.testing.assert_allclose(solid[0].get_ydata(), [1 / c for c in range(2, 7)])
+        assert figure.axes[3].get_title() == "Wasserstein clusters"
+    assert_readable(figure, METHODS)
+
+
+def test_methods_of_one_label_are_one_entry_of_the_legend():
+    table = lines(panel="x")
+    table = pd.concat([
+        table[table["method"] == "rgpe"].assign(method=f"cm_{family}_{number}", panel=family)
+        for family in ("wss", "bary") for number in (1, 2)
+    ])  # fmt: skip
+    figure = cmbo.regret_panels(table, "Clusters (test)", {"wss": "geometric", "bary": "barycenter"})
+    assert [t.get_text() for t in figure.legends[0].get_texts()] == ["1-C (no clustering)", "2-C"]
+
+
+def test_ranks_and_solved_shares():
+    groups = {"a": "(a) one", "b": "(b) others"}
+    table = pd.concat([lines(group=g, acquisition=a) for g in groups for a in ("pooled", "ucb3", "ei")])
+    figure = cmbo.rank_and_solved(table, table.assign(mean=table["mean"] / 2), "Ranks (test)", groups)
+    assert len(figure.axes) == 12
+    assert [ax.get_title() for ax in figure.axes[:4]] == ["(a) one, pooled"] * 2 + ["(b) others, pooled"] * 2
+    assert [ax.get_ylabel() for ax in figure.axes[:2]] == ["average rank", "share solved"]
+    assert figure.axes[4].get_title() == "(a) one, UCB 3"
+    own = table[(table["group"] == "b") & (table["acquisition"] == "ei") & (table["method"] == "rgpe")]
+    drawn = {line.get_label(): line for line in figure.axes[11].lines}
+    np.testing.assert_allclose(drawn["RGPE"].get_ydata(), own["mean"] / 2)
+    assert_readable(figure, METHODS)

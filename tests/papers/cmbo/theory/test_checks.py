@@ -1,0 +1,240 @@
+"""cm-BO's checks: verdicts that few replicates decide, controls, and what the paper's inconsistencies show."""
+
+import ast
+import importlib
+import json
+
+import numpy as np
+import pytest
+
+from metabo.compute import keys
+from metabo.gaussians import kmeans
+from metabo.papers.engine.theory import tables
+from metabo.plan import codegraph, registry
+
+SHARE = 0.02
+YES, NO = ("SUPPORTED", "ok"), ("REFUTED", "ok")
+
+
+def statements(name: str, share: float = SHARE) -> dict[tuple[str, str], dict]:
+    module = importlib.import_module(registry.check_module("cmbo", name))
+    made = getattr(module, name)(keys.stream(0, "theory", "cmbo", name), share)
+    found = {(s["id"], s["version"]): s for s in made}
+    assert len(found) == len(made), "two statements with one name"
+    assert all(p["cells"] and p["control"] and p["control"]["cells"] for s in made for p in s["parts"])
+    json.dumps(made, allow_nan=False)
+    record = {"paper": "cmbo", "check": name, "share": share, "statements": made}
+    assert len(tables.verdicts([record])) == len(made) and len(tables.parts([record])), "the tables can show it"
+    tables.numbers([record])
+    return found
+
+
+def decided(found: dict) -> dict[tuple[str, str], tuple[str, str]]:
+    return {name: (s["verdict"], s["status"]) for name, s in found.items()}
+
+
+def parts(statement: dict) -> dict[str, str]:
+    return {p["part"]: p["verdict"] for p in statement["parts"]}
+
+
+def controls(statement: dict) -> set[str]:
+    return {p["control"]["verdict"] for p in statement["parts"]}
+
+
+def cells(statement: dict, part: str) -> list[dict]:
+    return next(p for p in statement["parts"] if p["part"] == part)["cells"]
+
+
+DECIDED = {
+    "weights": {
+        ("Weights", "ours"): YES, ("Weights, dissimilar", "reading"): NO, ("Weights, inverse", "printed"): NO,
+        ("Weights, inverse", "repaired"): YES, ("Weights, equal", "ours"): YES, ("Task weights", "printed"): YES,
+        ("Task weights, Σζ'", "printed"): NO, ("Task weights, Σζ'", "repaired"): YES,
+    },
+    "proposition1": {
+        ("Proposition 1", "printed"): YES, ("Theorem A.3", "printed"): NO, ("Theorem A.3", "repaired"): YES,
+        ("Theorem A.3, proof", "proof step"): NO, ("Theorem A.3, proof", "repaired"): YES,
+    },
+    "lemma2": {("Lemma 2", "printed"): YES},
+    "barycenter": {
+        ("Barycenter", "printed"): YES, ("Barycenter, minimum", "repaired"): YES,
+        ("Barycenter, minimum", "printed"): NO, ("Barycenter, trace", "ours"): YES,
+    },
+    "theorem32_steps": {
+        ("Theorem 3.2, Eq. 22", "proof step"): NO, ("Theorem 3.2, Eq. 22", "repaired"): YES,
+        ("Theorem 3.2, vectors", "proof step"): NO, ("Theorem 3.2, vectors", "repaired"): YES,
+        ("Theorem 3.2, Eq. 25", "proof step"): NO, ("Theorem 3.2, Eq. 25", "repaired"): YES,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DECIDED)
+def test_deterministic_statements_are_decided_at_every_scale(name):
+    assert decided(statements(name)) == DECIDED[name]
+
+
+def test_only_one_cluster_breaks_the_sum_of_the_squared_weights():
+    found = statements("weights")["Task weights, Σζ'", "printed"]
+    assert [c["setting"]["clusters"] for c in cells(found, "Σζ'") if c["verdict"] == "REFUTED"] == [1]
+
+
+def test_the_law_of_combinations_and_of_the_centre():
+    """4,000 samples refute every control and the readings of the centre; support needs 20,000."""
+    found = statements("theorem31")
+    assert set(parts(found["Theorem 3.1", "printed"]).values()) == {"INCONCLUSIVE"}
+    assert controls(found["Theorem 3.1", "printed"]) == {"REFUTED"}
+    assert decided(found)["Corollary 2", "printed"] == decided(found)["Theorem A.2", "proof step"] == NO
+    assert decided(found)["Corollary 2", "repaired"] == decided(found)["Theorem A.2", "repaired"] == YES
+    centre = statements("geometric_centre")
+    assert decided(centre)["Centre, average", "reading"] == decided(centre)["Centre, member", "reading"] == NO
+    for name in (("Centre, average", "repaired"), ("Centre, within", "reading"), ("Centre, member", "repaired")):
+        assert "REFUTED" not in parts(centre[name]).values() and controls(centre[name]) == {"REFUTED"}
+    ratio = cells(centre["Centre, average", "reading"], "covariance")[0]["numbers"]["ratio"]
+    assert ratio == pytest.approx(4.0, rel=0.05), "the centre's covariance is |C| times that of the average"
+
+
+def test_distances():
+    found = statements("distances")
+    assert decided(found)["Eq. 6", "printed"] == decided(found)["Eq. 5, metric", "printed"] == YES
+    assert decided(found)["Eq. 4, metric", "ours"] == YES
+    both = parts(found["Eq. 4", "printed"])
+    assert both == {"samples": "SUPPORTED", "symmetric": "SUPPORTED", "sum": "SUPPORTED"}, "20,000 samples"
+    assert decided(found)["Eq. 3", "printed"] == YES
+
+
+def test_lemma4_fails_as_printed():
+    """100 replicates refute it for both priors; the corrected bound is never exceeded, which 500 decide."""
+    found = statements("lemma4")
+    assert decided(found)["Lemma 4", "printed"] == NO
+    assert set(parts(found["Lemma 4", "printed"]).values()) == {"REFUTED"}
+    for name in (("Lemma 4", "repaired"), ("Lemma 4, λ", "repaired")):
+        assert controls(found[name]) == {"REFUTED"}
+        assert [c["numbers"]["bad"] for p in found[name]["parts"] for c in p["cells"]] == [0] * len(
+            found[name]["parts"]
+        )
+    zero, meta = (cells(found["Lemma 4", "printed"], prior)[0]["numbers"] for prior in ("zero mean", "meta-prior"))
+    assert zero["norm"] == pytest.approx(1.0, abs=0.01) and meta["norm"] > 10.0
+    assert meta["share"] == 1.0 > zero["share"] > 0.5
+    own = parts(found["Lemma 4, B", "reading"])
+    assert own["zero mean"] == "REFUTED" != own["meta-prior"], "σ breaks the one, B the other"
+    assert controls(found["Lemma 4, B", "reading"]) == {"REFUTED"}
+
+
+def test_lemma5_is_loose_and_its_union_is_missing():
+    found = statements("lemma5")
+    for version in ("printed", "repaired"):
+        own = found["Lemma 5", version]
+        assert "REFUTED" not in parts(own).values() and controls(own) == {"REFUTED"}
+        assert all(c["numbers"]["largest"] < 0.01 for p in own["parts"] for c in p["cells"]), "near-vacuous"
+    assert decided(found)["Lemma 5, ingredients", "proof step"] == YES
+    assert decided(found)["Lemma 5, union", "proof step"] == NO
+    assert decided(found)["Lemma 5, union", "repaired"] == YES
+
+
+@pytest.fixture(scope="module")
+def theorem32():
+    return statements("theorem32")
+
+
+def test_theorem32_needs_a_coefficient_of_at_least_beta(theorem32):
+    printed = theorem32["Theorem 3.2", "printed"]
+    assert parts(printed) == {"ξ >= β": "SUPPORTED", "ξ < β": "REFUTED"} and controls(printed) == {"REFUTED"}
+    below = cells(printed, "ξ < β")
+    assert {c["setting"]["xi"] for c in below} == {"β/2", "3"}
+    assert all(c["numbers"]["negative"] == 1.0 for c in below), "a negative bound on a regret"
+    assert decided(theorem32)["Theorem 3.2, ξ >= β", "reading"] == YES
+    assert decided(theorem32)["Theorem 3.2, centre", "reading"] == YES, "the bound is true of either centre"
+
+
+def test_adaptive_weights_lower_one_factor_of_the_bound_and_raise_another(theorem32):
+    own = theorem32["Theorem 3.2, weights", "reading"]
+    numbers = cells(own, "bound")[0]["numbers"]
+    assert numbers["alpha"] < 0.95 and numbers["squares"] > 1.05 and controls(own) == {"REFUTED"}
+    assert abs(numbers["mean"]) < 0.03, "the product hardly moves"
+
+
+def test_coverage_of_theorem32(theorem32):
+    printed = theorem32["Theorem 3.2, coverage", "reading"]
+    verdicts = {c["setting"]["xi"]: c for c in cells(printed, "coverage")}
+    assert verdicts["β"]["verdict"] == "REFUTED", "Lemma 4 fails, and at ξ = β nothing else is added"
+    assert verdicts["2β"]["numbers"]["looseness"] > 1e6
+    assert {c["numbers"]["lemma4_fails"] for c in verdicts.values()} == {1.0}
+    for name in (("Theorem 3.2", "repaired"), ("Theorem 3.2, direct", "ours")):
+        own = theorem32[name]
+        assert controls(own) == {"REFUTED"} and "REFUTED" not in parts(own).values()
+        assert all(c["numbers"]["bad"] == c["numbers"]["lemma4_fails"] == 0 for c in cells(own, "coverage"))
+
+
+def test_remark2():
+    found = statements("remark2")
+    expected = {name: YES for name in found} | {("Remark 2, sparse", "printed"): NO}
+    assert decided(found) == expected
+    assert cells(found["Remark 2, η", "printed"], "rate")[0]["numbers"]["mean"] < -1.0
+    sparse = cells(found["Remark 2, sparse", "printed"], "weights")
+    refuted = [tuple(c["setting"].values()) for c in sparse if c["verdict"] == "REFUTED"]
+    assert refuted == [("jeffreys", 2)] and len(sparse) == 8
+
+
+def test_every_check_is_a_function_of_its_module():
+    names = registry.checks("cmbo")
+    assert len(names) == 12
+    for name in names:
+        path = codegraph.source(registry.check_module("cmbo", name))
+        functions = {n.name for n in ast.parse(path.read_text()).body if isinstance(n, ast.FunctionDef)}
+        assert name in functions and registry.check("cmbo", name)
+
+
+def test_a_check_depends_on_the_package_code_that_it_tests():
+    def listed(name):
+        roots = codegraph.stage_roots("theory", {"paper": "cmbo", "check": name})
+        return {p.relative_to(codegraph.PACKAGE_ROOT).as_posix() for p in codegraph.files(roots)}
+
+    assert "barycenter.py" in listed("barycenter") and "clustering.py" in listed("theorem32")
+    assert {"clustering.py"} <= listed("weights") & listed("distances") & listed("geometric_centre")
+    assert not [
+        n
+        for name in registry.checks("cmbo")
+        for n in listed(name)
+        if n.startswith(("plots/", "data/", "theory/hyperbo", "bo/"))
+    ]
+
+
+def test_planted_weights_are_refuted(monkeypatch):
+    """Weights with a ratio of e² break the bounds, not the sum."""
+    module = importlib.import_module("metabo.papers.cmbo.theory.weighting")
+
+    def steep(d):
+        odds = np.exp(-2.0 * d / np.maximum(d.max(axis=-1, keepdims=True), 1e-300))
+        return odds / odds.sum(axis=-1, keepdims=True)
+
+    monkeypatch.setattr(module, "_many", steep)
+    found = parts(statements("weights")["Weights", "ours"])
+    assert found["sum"] == "SUPPORTED" and found["ratio"] == found["least"] == found["largest Σw²"] == "REFUTED"
+
+
+def test_a_planted_distance_and_barycenter_are_refuted(monkeypatch):
+    """The squared metric, and the geometric centre in the place of the barycenter."""
+    distances = importlib.import_module("metabo.papers.cmbo.theory.distances")
+    honest = distances._wasserstein
+    monkeypatch.setattr(distances, "_wasserstein", lambda *laws: honest(*laws) ** 2)
+    found = statements("distances")
+    assert parts(found["Eq. 6", "printed"])["transport"] == "REFUTED"
+    assert parts(found["Eq. 5, metric", "printed"]) == {"triangle": "REFUTED"}
+    barycenters = importlib.import_module("metabo.papers.cmbo.theory.barycenters")
+    monkeypatch.setattr(barycenters, "found", lambda covs, weights: np.einsum("nj,njvw->nvw", weights, covs))
+    wrong = statements("barycenter")
+    assert "REFUTED" in parts(wrong["Barycenter", "printed"]).values()
+    assert "REFUTED" in parts(wrong["Barycenter, minimum", "repaired"]).values()
+
+
+def test_a_planted_centre_is_refuted(monkeypatch):
+    """A centre that is the law of the average would not have the members' average covariance."""
+    module = importlib.import_module("metabo.papers.cmbo.theory.combinations")
+
+    def squared(means, covs, clusters, distance, key):
+        found = kmeans.kmeans(means, covs, clusters, distance, key)
+        return found._replace(covs=found.covs / len(means))
+
+    monkeypatch.setattr(module, "kmeans", squared)
+    found = statements("geometric_centre")
+    assert parts(found["Centre, within", "reading"])["covariance"] == "REFUTED"

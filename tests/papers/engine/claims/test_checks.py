@@ -1,0 +1,205 @@
+"""Every check on a made result that must pass and one that must fail; some also on one that it cannot test."""
+
+import numpy as np
+import pytest
+
+from metabo.errors import ConfigError, DataError
+from metabo.papers.engine.claims import checks
+from metabo.papers.engine.claims.verdicts import FAILED, REPLICATED, UNTESTABLE, WEAK
+from tests.papers.engine.claims.cases_across import ACROSS, spaces
+from tests.papers.engine.claims.cases_bo import BO
+from tests.papers.engine.claims.cases_clusters import CLUSTERS
+from tests.papers.engine.claims.cases_elimination import ELIMINATION, PROBLEMS, late, recovered, study
+from tests.papers.engine.claims.cases_studies import STUDIES, infeasible, theory
+from tests.papers.engine.claims.cases_sweeps import EQUAL, SWEEPS, endings, gaps
+from tests.papers.engine.claims.cases_tables import TABLES, pearsons, speedups
+from tests.papers.engine.claims.made import bo, numbers, over
+
+CASES = BO | TABLES | SWEEPS | STUDIES | ACROSS | CLUSTERS | ELIMINATION
+
+
+def test_every_check_has_a_case():
+    assert set(CASES) == set(checks.CHECKS)
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_a_good_result_passes_and_a_bad_one_fails(name):
+    good, bad = (checks.run(name, *CASES[name](which)) for which in (True, False))
+    assert good.verdict == REPLICATED, good.said
+    assert bad.verdict == FAILED, bad.said
+    assert good.said and bad.said and good.said != bad.said
+    for found in (good, bad):
+        assert found.low is None or found.low <= found.value <= found.high
+
+
+@pytest.mark.parametrize(
+    ("name", "evidence", "arguments"),
+    [
+        # the right sign on a difference that varies more between tasks than it is large
+        ("lower_regret", bo(rand=0.5, h_nll=0.4, benchmark="tables"), {"lower": [["rand", "h_nll"]], "than": ["rand"]}),
+        (
+            "correlation",
+            numbers(pearson=[{"comparison": "a", "r": 0.5, "low": 0.1, "high": 0.7, "n": 9}]),
+            {"comparison": "a", "printed": 0.9},
+        ),
+        (
+            "trend_down",
+            numbers(trend=over("method", method=["ablr"], spearman=[-0.2], p=[0.6], points=[9])),
+            {"methods": ["ablr"]},
+        ),
+        # r = 0.5 of a few points: the interval holds the printed r, and 0
+        (
+            "correlation",
+            numbers(pearson=[{"comparison": "a", "r": 0.5, "low": -0.2, "high": 0.9, "n": 8}]),
+            {"comparison": "a", "printed": 0.8},
+        ),
+        (
+            "correlation",
+            numbers(pearson=[{"comparison": "a", "r": 0.5, "low": float("nan"), "high": float("nan"), "n": 3}]),
+            {"comparison": "a", "printed": 0.5},
+        ),
+        (
+            "trend_flat",
+            numbers(trend=over("method", method=["rfgp"], spearman=[-0.5], p=[0.3], points=[6])),
+            {"method": "rfgp"},
+        ),
+        ("about_equal", gaps(0.05, half=0.3), EQUAL),
+        ("about_equal", gaps(0.05, half=float("nan")), EQUAL),
+        ("no_difference", gaps(0.05, half=0.3), {}),
+        ("no_difference", gaps(0.25, half=0.3), {}),
+        ("no_difference", gaps(0.25, half=float("nan")), {}),
+        ("catch_up", late(0.1, half=0.5), {"others": ["mle"]}),
+        ("catch_up", late(-0.4, half=0.5), {"others": ["mle"]}),
+        ("recovers_less", recovered(mle=9, uniform=10), {"problems": PROBLEMS}),  # one run
+        ("recovers_less", recovered(mle=4, uniform=10), {"problems": PROBLEMS}),  # p = 0.031, of two problems
+        ("statements", theory(True, "INCONCLUSIVE"), {"names": ["Theorem 5, probability, printed"]}),
+        ("matches", spaces(True), {"method": "mphd", "reference": "hgp_truth", "margin": 0.01}),
+        ("by_margin", spaces(True), {"method": "mphd", "other": "mphd_non_nn", "panel": "default", "deviations": 9}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_result_between_is_weak(name, evidence, arguments):
+    if name == "lower_regret":
+        table = evidence.trajectories
+        spread = table["task"].isin(["t0", "t1"]) & (table["method"] == "h_nll")
+        table.loc[spread, "simple_regret"] *= 1.5  # above Rand's there, below it elsewhere
+    assert checks.run(name, evidence, arguments).verdict == WEAK
+
+
+@pytest.mark.parametrize(
+    ("name", "evidence", "arguments"),
+    [
+        ("lower_regret", bo(rand=0.5), {"lower": ["h_nll"]}),
+        ("not_beaten", bo(rand=0.5), {"methods": ["h_nll"], "by": ["rand"]}),
+        ("more_solved", bo(rand=0.5), {"more": ["rand"], "than": ["h_nll"], "thresholds": [0.1]}),
+        ("trend_down", numbers(trend=over("method", method=["a"], spearman=[-1.0], p=[0.0])), {"methods": ["h_nll"]}),
+        ("statements", theory(True, "SUPPORTED", no_power=1), {"names": ["Theorem 5, probability, printed"]}),
+        ("recovers_less", recovered(mle=1), {"problems": PROBLEMS}),
+        ("beats_somewhere", study(True), {"other": "expected_ucb"}),
+        ("counts_at_most", numbers(count=[{"count": "a", "stated": 1, "found": 1}]), {"ending": "tasks", "most": 1}),
+        ("place", bo(rand=0.5), {"method": "ablr", "at": 100}),
+        ("lower_in_pairs", bo(rand=0.5), {"pairs": [["fsbo@held_out_points_100", "fsbo@held_out_sweep"]]}),
+        (
+            "as_stated",
+            numbers(count=[{"count": "tasks", "stated": float("nan"), "found": 24, "differs": 0}]),
+            {"counts": ["tasks"]},
+        ),
+        (
+            "printed_cells",
+            numbers(best_metric=[{"task": "digits MLP 8", "method": "ablr", "mean": 1.0, "std": 0.1}]),
+            {"table": "best_metric", "metric": "", "printed": "hyperbo_tab05 error_percent"},
+        ),
+        ("only_infeasible", infeasible(True), {"method": "mimo_online", "tasks": ["ImageNet"]}),
+        ("negative_in", pearsons(True, rpart_6=0.3), {"spaces": ["5636"]}),
+        ("overtaken_at", spaces(True), {"method": "rand", "reference": "mphd", "at": 300}),
+        (
+            "best_are",
+            numbers(ending=endings(True)),
+            {"panel": "H-EKL", "metric": "last", "methods": ["h_ekl_linear_32"]},
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_is_not_there_is_not_testable(name, evidence, arguments):
+    found = checks.run(name, evidence, arguments)
+    assert found.verdict == UNTESTABLE and found.said and found.value is None
+
+
+def test_the_numbers_of_an_order_are_those_of_the_data():
+    found = checks.run("lower_regret", bo(h_nll=0.1, rand=0.5), {"lower": ["h_nll"], "than": ["rand"]})
+    assert found.value == pytest.approx(-0.4 * (1 + 0.025 + 0.001))
+    assert "H-NLL minus Rand at iteration 4: -0.41 [" in found.said and found.unit == "simple regret"
+
+
+@pytest.mark.parametrize(
+    ("name", "evidence", "arguments", "lost"),
+    [
+        ("lower_regret", bo(h_nll=0.1, rand=0.5), {"lower": ["h_nll"], "than": ["rand", "maf"]}, "MAF was not run"),
+        ("lower_regret", bo(h_nll=0.1, rand=0.5), {"lower": ["h_nll", "fsbo"], "than": ["rand"]}, "FSBO was not run"),
+        (
+            "more_solved",
+            bo(h_nll=0.001, rand=0.5),
+            {"more": ["h_nll", ["fsbo", "maf", "rfgp"]], "thresholds": [0.1]},
+            "and 1 more",
+        ),
+        ("not_beaten", bo(h_nll=0.1, rand=0.5), {"methods": ["h_nll"], "by": ["rand", "maf"]}, "MAF was not run"),
+        (
+            "seeds_order",
+            study(True),
+            {"problem": "mean", "lower": ["he_gp_ucb"], "than": ["mle", "gp_ucb"]},
+            "GP-UCB was",
+        ),
+        ("catch_up", late(0.0), {"others": ["mle", "expected_ucb"]}, "ExpectedUCB was not run"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_methods_that_were_not_run_are_named(name, evidence, arguments, lost):
+    found = checks.run(name, evidence, arguments)
+    assert found.verdict == REPLICATED and "; not testable: " in found.said and lost in found.said
+
+
+def test_one_problem_needs_no_correction():
+    # t = 2.9 with five degrees of freedom: clear in one problem alone, not as one of two; the sign alone is nothing
+    both = study(True, ("lengthscale", "mean"), noise=0.63)
+    assert checks.run("beats_somewhere", both, {"other": "mle"}).verdict == FAILED
+    assert checks.run("beats_somewhere", study(True, noise=0.63), {"other": "mle"}).verdict == REPLICATED
+    alone = checks.run("recovers_less", recovered(mle=4, uniform=10), {"problems": PROBLEMS[:1]})
+    assert alone.verdict == REPLICATED and "p = 0.031" in alone.said
+
+
+def test_the_margin_is_of_random_where_the_figure_has_it():
+    found = checks.run("about_equal", gaps(0.15), EQUAL)
+    assert found.verdict == FAILED and "margin 0.09" in found.said
+    found = checks.run("about_equal", gaps(0.15, rand=3.0), EQUAL)
+    assert found.verdict == REPLICATED and "margin 0.3" in found.said
+
+
+@pytest.mark.parametrize("name", ["recovers_less", "beats_somewhere"])
+def test_noise_alone_rarely_shows_something_in_some_problem(name):
+    """Both methods draw from the same; of 60 studies, the level allows one or two on the stated side."""
+    rng = np.random.default_rng(0)
+    if name == "recovers_less":
+        evidence, arguments = recovered(mle=0, uniform=0), {"problems": PROBLEMS}
+    else:
+        evidence, arguments = study(True, ("lengthscale", "period", "decomposition", "mean")), {"other": "mle"}
+    run = evidence.studies["hegpucb_runs"]["run"]
+    shown = 0
+    for _ in range(60):
+        run["mle"], run["cumulative"] = rng.integers(2, size=len(run)), rng.normal(size=len(run))
+        shown += checks.run(name, evidence, arguments).verdict == REPLICATED
+    assert shown <= 4
+
+
+def test_medians_of_speedups_have_intervals():
+    found = checks.run("speedup", speedups(True), {"methods": ["h_nll"], "factor": 3, "over": "rand", "by": "median"})
+    assert found.value == 7.5 and found.verdict == REPLICATED
+    assert (found.low, found.high) == (4.5, 7.5)  # folds with speed-ups of 8 and 7, 9 and 0: each may be drawn twice
+
+
+def test_an_unknown_statement_or_table_is_told():
+    with pytest.raises(ConfigError, match="no statement 'Theorem 6, printed' among"):
+        checks.run("statements", theory(True), {"names": ["Theorem 6, printed"]})
+    with pytest.raises(DataError, match="no table 'differ'; it holds verdict"):
+        checks.run("minima_differ", theory(True), {})
+    with pytest.raises(DataError, match="the artefact has no trajectories, only data"):
+        checks.run("place", theory(True), {"method": "ablr", "at": 1})

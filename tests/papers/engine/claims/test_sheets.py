@@ -1,0 +1,105 @@
+"""The claim sheets: complete, in step with the catalogue, and strict about names."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from metabo.errors import ConfigError
+from metabo.papers.engine.claims import checks, sheet
+from metabo.plan import catalogue
+
+ROOT = Path(__file__).parents[2]
+SHEETS = {
+    "cmbo": [f"B{n}" for n in range(1, 23)],
+    "hegpucb": [f"G{n}" for n in range(1, 21)],
+    "hyperbo": [f"C{n:02}" for n in range(1, 79)],
+    "mphd": [f"M{n}" for n in range(1, 32)],
+}
+
+
+@pytest.fixture(scope="module", params=sorted(SHEETS))
+def paper(request):
+    return request.param
+
+
+def test_every_paper_with_claims_is_known_here():
+    assert sheet.papers() == sorted(SHEETS)
+
+
+def test_every_claim_is_listed_once_and_in_order(paper):
+    ids = re.findall(r"^([A-Z]\d+):$", sheet.path(paper).read_text(), re.M)  # YAML would keep the last of two
+    assert ids == SHEETS[paper]
+    assert [claim.id for claim in sheet.load(paper, ROOT)] == ids
+
+
+def test_sheet_and_catalogue_agree(paper):
+    assert sheet.faults(sheet.load(paper, ROOT), catalogue.load(ROOT)) == []
+
+
+def test_statements_are_sentences_of_their_own(paper):
+    claims = sheet.load(paper, ROOT)
+    assert len({claim.statement for claim in claims}) == len(claims)
+    for claim in claims:
+        assert claim.statement.endswith(".") and 5 <= len(claim.statement.split()) <= 60, claim.id
+        assert bool(claim.tests) != bool(claim.untestable), claim.id
+
+
+def test_every_check_is_used_by_a_claim():
+    used = {test.check for name in SHEETS for claim in sheet.load(name, ROOT) for test in claim.tests}
+    assert set(checks.CHECKS) == used
+
+
+@pytest.fixture
+def changed(tmp_path, monkeypatch):
+    """Return a function that loads the sheet of HyperBO with a changed claim C14."""
+    entries = yaml.safe_load(sheet.path("hyperbo").read_text())
+    monkeypatch.setattr(sheet, "FOLDER", tmp_path)
+
+    def load(**changes):
+        entry = {key: value for key, value in {**entries["C14"], **changes}.items() if value is not None}
+        (tmp_path / "hyperbo.yaml").write_text(yaml.safe_dump({"C14": entry}))
+        return sheet.load("hyperbo", ROOT)
+
+    return load
+
+
+TEST = {"artefact": "hyperbo_fig03", "check": "minima_differ"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"tests": [TEST | {"check": "minima_difer"}]}, "unknown check 'minima_difer'. Did you mean 'minima_differ'?"),
+        ({"tests": [TEST | {"arguments": {"leest": 0.5}}]}, "check 'minima_differ': got an unexpected keyword"),
+        ({"tests": None}, "C14"),
+        ({"untestable": "both a test and a reason"}, "C14"),
+        ({"statment": "x"}, "'C14.statment' is unknown. Did you mean 'statement'?"),
+        ({"paper": 3}, "must be text; write it in quotes: '3'"),
+    ],
+)
+def test_faulty_claims_are_told(changed, changes, message):
+    with pytest.raises(ConfigError) as error:
+        changed(**changes)
+    assert message in str(error.value) and "hyperbo.yaml" in str(error.value)
+
+
+def test_an_unknown_paper_is_told():
+    with pytest.raises(ConfigError, match="unknown paper with claims 'hyprbo'"):
+        sheet.load("hyprbo", ROOT)
+
+
+@pytest.mark.parametrize(
+    ("test", "message"),
+    [
+        (TEST | {"artefact": "hyperbo_fig30"}, "unknown artefact 'hyperbo_fig30'. Did you mean 'hyperbo_fig"),
+        (TEST | {"artefact": "mphd_fig05"}, "mphd_fig05 is of paper 'mphd'"),
+        (TEST | {"artefact": "hyperbo_fig08"}, "hyperbo_fig08, whose 'claims' lack it"),
+        (TEST | {"artefact": "hyperbo_tab03", "benchmarks": ["hpob"]}, "unknown benchmark of hyperbo_tab03 'hpob'"),
+    ],
+)
+def test_contradictions_with_the_catalogue_are_told(changed, test, message):
+    faults = sheet.faults(changed(tests=[test]), catalogue.load(ROOT))
+    assert any(message in fault for fault in faults)
+    assert any("hyperbo_fig08: claim 'C01' is not in hyperbo.yaml" in fault for fault in faults)

@@ -1,0 +1,132 @@
+"""What is made of the checks: the stage's files, tables, the figure and the notebook."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import papermill
+import pytest
+
+from metabo.errors import ConfigError, DataError
+from metabo.papers.engine.theory import figure as drawings
+from metabo.papers.engine.theory import tables
+from metabo.plan import registry
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """Results of the stage for two checks, run once through its command."""
+    folder = tmp_path_factory.mktemp("theory")
+    for name in ("tail_bounds", "lemma15"):
+        spec = json.dumps({"paper": "hyperbo", "check": name, "seed": 0, "share": 0.05})
+        command = [sys.executable, "-m", "metabo.stages.theory", "--spec", spec, "--out", f"{folder}/{name}.json"]
+        done = subprocess.run(
+            [*command, "--sidecar", f"{folder}/{name}.meta.json"], cwd=ROOT, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        assert "counterexample" in done.stdout
+    return folder
+
+
+def test_the_stage_writes_verdicts_and_a_sidecar(results):
+    record = json.loads((results / "lemma15.json").read_text())
+    assert (record["paper"], record["check"], record["share"], record["status"]) == ("hyperbo", "lemma15", 0.05, "ok")
+    assert record["title"] == registry.check("hyperbo", "lemma15")
+    sidecar = json.loads((results / "lemma15.meta.json").read_text())
+    assert sidecar["stage"] == "theory" and sidecar["verdicts"]["Lemma 15 (printed)"] == ["REFUTED", "ok"]
+    assert list(sidecar["outputs"]) == [str(results / "lemma15.json")]
+
+
+def test_an_unknown_check_ends_with_one_message(tmp_path):
+    spec = json.dumps({"paper": "hyperbo", "check": "lemma99", "seed": 0, "share": 1.0})
+    command = [sys.executable, "-m", "metabo.stages.theory", "--spec", spec, "--out", str(tmp_path / "x.json")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1 and "unknown theory check" in done.stderr
+    assert "lemma15" in done.stderr
+
+
+def test_tables_of_results(results):
+    checks = tables.read([f"{results}/tail_bounds.json", f"{results}/lemma15.json"])
+    verdicts, cells = tables.verdicts(checks), tables.cells(checks)
+    assert verdicts["statement"].tolist()[:2] == ["Lemma 9", "Corollary 14"] and len(verdicts) == 8
+    row = verdicts[(verdicts["statement"] == "Lemma 15") & (verdicts["version"] == "printed")].iloc[0]
+    assert row["verdict"] == "REFUTED" and row["decided"].startswith("P = 0.9")
+    exact = cells[(cells["statement"] == "Lemma 15") & (cells["part"] == "exact") & (cells["version"] == "printed")]
+    assert exact["is_control"].sum() == 2 and (exact.loc[exact["is_control"], "verdict"] == "REFUTED").all()
+    exact = exact[~exact["is_control"]]
+    assert len(exact) == 50 and exact["share"].between(0, 1).all()
+    saved = tables.numbers(checks)
+    assert not saved["cell"]["value"].isna().any() and len(saved["verdict"]) == 8
+    one = saved["cell"].query("panel == 'control of upper tail' and metric == 'violations'")
+    assert one["value"].tolist() == [73.0] and one["parameter"].tolist() == ["REFUTED"]
+
+
+def test_the_table_of_parts_names_every_control(results):
+    checks = tables.read([f"{results}/tail_bounds.json", f"{results}/lemma15.json"])
+    table = tables.parts(checks)
+    assert len(table) == sum(len(s["parts"]) for check in checks for s in check["statements"])
+    assert (table["refuted"] == "REFUTED").all() and (table["by"] != "").all()
+    upper = table[table["part"] == "upper tail"].iloc[0]
+    assert upper["decided"] == "violated 0 of 233 times, 7 left out" and upper["by"] == "violated 73 of 240 times"
+    # of two cells of a control the one nearer to its claim: share less limit
+    half = table[(table["statement"] == "Lemma 15") & (table["version"] == "printed") & (table["part"] == "exact")]
+    assert half["by"].item().startswith("P = 0.601, limit 0.5") and half["decided"].item().startswith("P = 0.975")
+    assert tables.verdicts(checks)["controls"].tolist()[:2] == ["2 of 2", "1 of 1"]
+    part = checks[0]["statements"][0]["parts"][0]
+    checks[0]["statements"][0]["parts"] = [part | {"control": None}]
+    assert tables.parts(checks)[["control", "refuted", "by"]].iloc[0].tolist() == ["none", "", ""]
+    assert tables.verdicts(checks)["controls"].iloc[0] == "0 of 1"
+
+
+def test_a_powerless_check_shows_as_such(results):
+    record = json.loads((results / "tail_bounds.json").read_text())
+    record["statements"][0]["status"] = "no power"
+    assert tables.verdicts([record])["verdict"].iloc[0] == "no power"
+
+
+def test_missing_and_wrong_results_are_refused(tmp_path):
+    with pytest.raises(DataError, match="no such check; make it"):
+        tables.read([str(tmp_path / "absent.json")])
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(DataError, match="not the result of a theory check"):
+        tables.read([str(tmp_path / "other.json")])
+    with pytest.raises(DataError, match="no theory check given"):
+        tables.read([])
+
+
+def test_the_figure_has_every_statement_and_refuses_unknown_panels(results):
+    checks = tables.read([f"{results}/lemma15.json"])
+    verdicts, cells = tables.verdicts(checks), tables.cells(checks)
+    figure = drawings.verdict_figure(verdicts, cells, ["best_observation"], "Theory")
+    assert len(figure.axes) == 2
+    written = [text.get_text() for text in figure.axes[0].texts]
+    for name in verdicts["decided"]:
+        assert name in written
+    assert len(figure.axes[1].lines) > 4
+    powerless = drawings.verdict_figure(verdicts.assign(verdict="no power", status="no power"), cells, [], "Theory")
+    assert "no power" in [text.get_text() for text in powerless.axes[0].texts]
+    with pytest.raises(ConfigError, match=r"unknown panel 'bais'.*Did you mean 'bias'"):
+        drawings.verdict_figure(verdicts, cells, ["bais"], "Theory")
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # papermill and the kernel's client warn in this process
+def test_the_notebook_shows_two_checks(results, tmp_path):
+    parameters = {
+        "artefact": "hyperbo_x03", "title": "Theory", "caption": "A caption.", "out": str(tmp_path / "out"),
+        "theory": [f"{results}/tail_bounds.json", f"{results}/lemma15.json"], "panels": ["best_observation"],
+    }  # fmt: skip
+    executed = tmp_path / "executed.ipynb"
+    papermill.execute_notebook(
+        str(ROOT / "notebooks/shared/theory.ipynb"), str(executed), parameters, kernel_name="python3",
+        progress_bar=False, cwd=str(ROOT),
+    )  # fmt: skip
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["data.csv", "figure.pdf", "figure.png"]
+    saved = pd.read_csv(tmp_path / "out" / "data.csv")
+    assert set(saved["table"]) == {"verdict", "cell"} and saved["value"].notna().all()
+    text = executed.read_text()
+    assert "negative control was not refuted: none" in text and "Corollary 14 (printed): not P[x - μ" in text

@@ -1,0 +1,126 @@
+"""Figures of HE-GP-UCB: every line, band and label is there."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from metabo.errors import ConfigError
+from metabo.papers.hegpucb import figures as hegpucb
+from metabo.papers.hegpucb import schematics as hegpucb_schematics
+from metabo.papers.hegpucb.studies import bands
+from metabo.plots import look
+
+METHODS = ["mle", "he_gp_ucb", "uniform"]
+
+
+def curves(problems=("lengthscale", "mean"), measures=("simple", "cumulative")):
+    rows = [
+        {"problem": p, "profile": "plain", "method": m, "measure": q, "iteration": t, "mean": 1.0 + i / t, "error": 0.1}
+        for p in problems for i, m in enumerate(METHODS) for q in measures for t in range(1, 8)
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def test_regret_panels():
+    figure = hegpucb.regret_panels(curves(), "plain", "Title")
+    axes = figure.axes
+    assert [ax.get_title() for ax in axes] == ["(a) length-scale", "(d) mean", "", ""]
+    for ax in axes:
+        assert len(ax.lines) == 3 and len(ax.collections) == 3 and ax.get_ylim()[0] == 0
+    np.testing.assert_allclose(axes[0].lines[1].get_ydata(), 1 + 1 / np.arange(1, 8))
+    band = axes[0].collections[1].get_paths()[0].vertices[:, 1]
+    assert band.min() == pytest.approx(1 + 1 / 7 - 0.1) and band.max() == pytest.approx(2.1)
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels == ["MLE", "HE-GP-UCB", "random points"] and "our settings" in figure.get_suptitle()
+
+
+def test_looks_are_unique_and_registered_methods_have_theirs():
+    shown = [name for name in hegpucb.RULES if "stable" not in name]
+    looks = [hegpucb.look(name) for name in shown]
+    for part in ("label", "colour", "marker", "dashes"):
+        assert len({getattr(one, part) for one in looks}) == len(shown)
+    assert hegpucb.look("h_nll-ucb3") == look.of("h_nll-ucb3") and hegpucb.look("single_best").label.startswith(
+        "single"
+    )
+    with pytest.raises(ConfigError, match="unknown method 'he_gp'"):
+        hegpucb.look("he_gp")
+
+
+def test_sensitivity_panels():
+    rows = [
+        {"problem": p, "cell": c, "method": m, "measure": "cumulative", "difference": d, "low": d - 1, "high": d + 1,
+         "verdict": v}
+        for p in ("period", "mean") for m in ("mle", "expected_ucb")
+        for c, (d, v) in enumerate([(-3.0, "lower"), (0.5, "undecided"), (2.0, "higher")])
+    ]  # fmt: skip
+    settings = {
+        "variant": "whole",
+        "norm": 1.0,
+        "noise": 0.01,
+        "standardise": 0,
+        "predictive": 0,
+        "height": 0.0,
+        "width": 0.0,
+    }
+    settings |= {"measure": "cumulative", "mean": 10.0}
+    means = pd.DataFrame([
+        settings | {"problem": p, "cell": c, "method": m}
+        for p in ("period", "mean") for c in range(3) for m in ("he_gp_ucb", "mle", "expected_ucb")
+    ])  # fmt: skip
+    figure = hegpucb.sensitivity_panels(pd.DataFrame(rows), means, "Title")
+    for ax in figure.axes:
+        assert len(ax.get_yticklabels()) == 3 and ax.yaxis_inverted()
+        points = np.concatenate([c.get_offsets() for c in ax.collections if len(c.get_offsets()) == 3])
+        assert sorted(points[:, 0]) == pytest.approx([-0.3, -0.3, 0.05, 0.05, 0.2, 0.2])
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert "against ExpectedUCB" in labels and "HE-GP-UCB lower" in labels
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        (("text", 2.0, 1e-4, 1, 0, 0.0, 0.0), "text, B = 2, λ = 0.0001, stand."),
+        (("hills", 0.0, 1e-2, 0, 1, 1.0, 0.02), "λ = 0.01, raw, σ with noise, h = 1, w = 0.02"),
+    ],
+)  # fmt: skip
+def test_cells_are_named_by_their_settings(cell, text):
+    names = ["variant", "norm", "noise", "standardise", "predictive", "height", "width"]
+    assert hegpucb.cell_label(next(pd.DataFrame([cell], columns=names).itertuples())) == text
+
+
+def test_robust_panels():
+    table = pd.concat([curves(("lengthscale",), ("cumulative", "simple", "reported"))])
+    table = table.assign(method=table["method"].map(dict(zip(METHODS, list(hegpucb.RULES)[-3:], strict=True))))
+    function = pd.DataFrame({"x": [0.0, 0.5, 1.0], "value": [0.1, 0.5, 0.2], "worst": [0.0, 0.3, 0.1]})
+    run = pd.DataFrame({"method": list(hegpucb.RULES)[-3:], "iteration": 7, "x": [0.2, 0.4, 0.9]})
+    axes = hegpucb.robust_panels(table, function, run, "Title").axes
+    assert [line.get_xdata()[0] for line in axes[0].lines[2:]] == [0.2, 0.4, 0.9]
+    assert [len(ax.lines) for ax in axes[1:]] == [3, 3, 3]
+
+
+def test_prior_panels():
+    names = ["he_pretrained", "single_mean"]
+    curve = pd.DataFrame([
+        {"method": m, "iteration": t, "mean": 1 / t, "low": 0.5 / t, "high": 2 / t} for m in names for t in range(1, 6)
+    ])  # fmt: skip
+    tasks = pd.DataFrame({"task": ["a", "b"] * 2, "method": np.repeat(names, 2), "mean": [0.1, 0.2, 0.3, 0.4]})
+    left, right = hegpucb.prior_panels(curve, tasks, {"a": "task A"}, "Title").axes
+    assert len(left.lines) >= 2 and [t.get_text() for t in right.get_yticklabels()] == ["task A", "b"]
+    np.testing.assert_allclose(right.lines[1].get_xdata(), [0.3, 0.4])
+
+
+def test_drawings():
+    figure = hegpucb_schematics.elimination_figure(bands.elimination_example(), "T")
+    assert len(figure.axes[0].lines) == 5 and len(figure.axes[0].collections) == 2
+    figure = hegpucb_schematics.misfit_figure(bands.misfit_example(), "T")
+    assert len(figure.axes[0].lines) == 3
+    function = pd.DataFrame({"variant": ["a"] * 3 + ["b"] * 3, "x": [0, 1, 2] * 2, "value": [0, 0.1, 2, 0, 0.1, 0.2]})
+    axes = hegpucb_schematics.period_figure(function, {"a": "A", "b": "B"}, "T").axes
+    assert np.isnan(axes[0].lines[0].get_ydata()).tolist() == [False, False, True], "no line across a jump"
+    assert [ax.get_title() for ax in axes] == ["A", "B"]
+    grid = pd.DataFrame({"x1": [0.0, 0.0, 1.0, 1.0], "x2": [0.0, 1.0, 0.0, 1.0], "value": [1.0, 2.0, 3.0, 4.0]})
+    image = hegpucb_schematics.decomposition_figure(grid, "T").axes[0].collections[0]
+    np.testing.assert_array_equal(np.asarray(image.get_array()).ravel(), [1, 3, 2, 4])
+    mean = pd.DataFrame({"u": [0, 0, 3, 3], "x": [0, 1, 0, 1], "value": [0, 1, 2, 3]})
+    axes = hegpucb_schematics.means_figure(mean, {0: "first", 3: "last"}, "T").axes
+    np.testing.assert_array_equal(axes[1].lines[0].get_ydata(), [2, 3])

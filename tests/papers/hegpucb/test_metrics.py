@@ -1,0 +1,50 @@
+"""Choosing among priors against single priors, worked out by hand."""
+
+import numpy as np
+import pytest
+
+from metabo.errors import DataError
+from metabo.metrics.runs import Runs
+from metabo.papers.hegpucb import metrics as elimination
+
+# three priors, two tasks, two iterations
+SINGLE = np.array([[[4.0, 2.0], [1.0, 1.0]], [[3.0, 3.5], [5.0, 3.0]], [[9.0, 8.0], [2.0, 0.0]]])
+
+
+def runs(chosen):
+    values = {"h_nll-ucb3": SINGLE[:, None], "he_pretrained": np.asarray(chosen, float)[:, None]}
+    return Runs(values, {}, ("a", "b"), np.array([1, 2]), frozenset(), (0, 1))
+
+
+def test_single_priors_of_every_set():
+    """Set 0 has priors 1 and 2: task a: 1 is better (3.25 < 8.5), task b: 2 is (1 < 4)."""
+    found = elimination.singles(SINGLE)
+    np.testing.assert_allclose(found["mean"][0], [[6.0, 5.75], [3.5, 1.5]])
+    np.testing.assert_allclose(found["best"][0], [[3.0, 3.5], [2.0, 0.0]])
+    np.testing.assert_allclose(found["worst"][0], [[9.0, 8.0], [5.0, 3.0]])
+    np.testing.assert_allclose(found["best"][1], [[4.0, 2.0], [1.0, 1.0]])  # equal means in b: the first
+    np.testing.assert_allclose(found["mean"].mean(axis=0), SINGLE.mean(axis=0))
+    with pytest.raises(DataError, match="at least two, got 1"):
+        elimination.singles(SINGLE[:1])
+
+
+def test_curves_differences_and_tasks():
+    values = elimination.against_singles(runs(np.broadcast_to([[2.0, 1.0], [2.0, 1.0]], (3, 2, 2))), "h_nll-ucb3")
+    assert list(values) == ["he_pretrained", "single_mean", "single_best", "single_worst"]
+    curve = elimination.set_curves(values).set_index(["method", "iteration"])
+    assert curve.loc[("he_pretrained", 2)].tolist() == [1.0, 1.0, 1.0]
+    means = values["single_mean"].mean(axis=1)[:, 0]
+    assert curve.loc[("single_mean", 1)].tolist() == pytest.approx([means.mean(), means.min(), means.max()])
+    gaps = elimination.set_differences(values, "he_pretrained", [2], (0, 1), 0).set_index("method")
+    assert gaps.loc["single_mean", "difference"] == pytest.approx(1.0 - SINGLE[..., 1].mean())
+    assert gaps.loc["single_mean", "wins"] == 1.0 and gaps.loc["single_best", "wins"] == 0.5
+    assert gaps.loc["single_mean", "low"] < gaps.loc["single_mean", "difference"] < gaps.loc["single_mean", "high"]
+    task = elimination.set_tasks(values, ("a", "b"), 2).set_index(["method", "task"])["mean"]
+    assert task["single_mean", "a"] == pytest.approx(SINGLE[:, 0, 1].mean()) and task["he_pretrained", "b"] == 1.0
+
+
+def test_equal_runs_of_all_sets_are_stored_once_and_other_numbers_are_refused():
+    one = elimination.against_singles(runs(np.ones((1, 2, 2))), "h_nll-ucb3")
+    assert one["he_pretrained"].shape == (3, 2, 2)
+    with pytest.raises(DataError, match="'he_pretrained' has 2 sets of candidates for 3 single priors of 'h_nll-ucb3'"):
+        elimination.against_singles(runs(np.ones((2, 2, 2))), "h_nll-ucb3")

@@ -1,0 +1,242 @@
+"""The checks themselves: quickly decided verdicts, planted faults, Algorithm 1, and what a check depends on."""
+
+import ast
+import importlib
+import json
+from functools import cache
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from metabo.compute import keys
+from metabo.errors import ConfigError
+from metabo.papers.hyperbo.theory import algorithm, memory, regret
+from metabo.plan import codegraph, config, registry
+
+ROOT = Path(__file__).parents[2]
+SHARE = 0.02
+
+
+@cache
+def statements(name: str, share: float = SHARE) -> dict[tuple[str, str], dict]:
+    module = importlib.import_module(registry.check_module("hyperbo", name))
+    made = getattr(module, name)(keys.stream(0, "theory", "hyperbo", name), share)
+    found = {(s["id"], s["version"]): s for s in made}
+    assert len(found) == len(made), "two statements with one name"
+    assert all(p["cells"] and p["control"] and p["control"]["cells"] for s in made for p in s["parts"])
+    json.dumps(made, allow_nan=False)
+    return found
+
+
+def parts(statement: dict) -> dict[str, str]:
+    return {p["part"]: p["verdict"] for p in statement["parts"]}
+
+
+def decided(found: dict) -> dict[tuple[str, str], tuple[str, str]]:
+    return {name: (s["verdict"], s["status"]) for name, s in found.items()}
+
+
+YES, NO = ("SUPPORTED", "ok"), ("REFUTED", "ok")
+
+DETERMINISTIC = {
+    "identities": {
+        ("K1", "printed"): YES, ("K1 wording", "printed"): NO, ("K2", "ours"): YES, ("K3", "printed"): YES,
+        ("K3 converse", "printed"): NO,
+    },
+    "proposition4": {("Proposition 4", "printed"): YES},
+    "tail_bounds": {
+        ("Lemma 9", "printed"): YES, ("Corollary 14", "printed"): NO, ("Corollary 14", "repaired"): YES,
+        ("Corollary 14, exponent", "proof step"): NO, ("Corollary 14, exponent", "repaired"): YES,
+    },
+    "inequalities": {("Corollary 11", "printed"): YES, ("Lemma 12", "printed"): YES},
+    "lemma13": {("Lemma 13", "printed"): YES},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DETERMINISTIC)
+def test_deterministic_statements_are_decided_at_every_scale(name):
+    assert decided(statements(name)) == DETERMINISTIC[name]
+
+
+def test_lemma9_control_counts_as_an_independent_trial_did():
+    """Without 2b, 73 of 240 cells violate the bound (a trial in NumPy)."""
+    upper, lower = statements("tail_bounds")["Lemma 9", "printed"]["parts"]
+    assert upper["control"]["cells"][0]["numbers"]["violations"] == 73
+    assert lower["control"]["verdict"] == "REFUTED"
+
+
+def test_lemma9_counts_only_where_it_could_fail():
+    """1 - 2√b <= 0 from b = 1/4 on, at 14 of 40 points for each of six n; 7 upper tails are below 1e-307."""
+    upper, lower = statements("tail_bounds")["Lemma 9", "printed"]["parts"]
+    numbers = [p["cells"][0]["numbers"] for p in (upper, lower)]
+    assert [(n["cases"], n["left_out"]) for n in numbers] == [(233, 7), (240 - 6 * 14, 6 * 14)]
+    assert sum(np.geomspace(1e-3, 5.0, 40) >= 0.25) == 14
+
+
+def test_lemma8_needs_all_replicates():
+    found = statements("lemma8")["Lemma 8", "printed"]
+    assert set(parts(found).values()) == {"INCONCLUSIVE"}, "400 replicates support nothing"
+    against = {p["part"]: p["control"]["verdict"] for p in found["parts"]}
+    assert against["distance"] == against["independence"] == "REFUTED", "a gross error shows earlier"
+
+
+def test_lemma10_fails_as_stated_and_holds_as_proved():
+    found = statements("lemma10")
+    assert decided(found)["Lemma 10", "printed"][0] in ("REFUTED", "INCONCLUSIVE")
+    assert parts(found["Lemma 10", "printed"])["mean"] == "REFUTED"
+    assert parts(found["Lemma 10", "repaired"])["mean"] == "SUPPORTED"
+    small = [c for c in found["Lemma 10", "printed"]["parts"][0]["cells"] if c["setting"]["scale"] == 1e-4]
+    assert all(c["verdict"] == "REFUTED" and c["numbers"]["share"] > 0.8 for c in small)
+    (spread,) = [p for p in found["Lemma 10", "printed"]["parts"] if p["part"] == "variance range"]
+    assert spread["verdict"] != "REFUTED" and spread["control"]["verdict"] == "REFUTED"
+
+
+def test_lemma15_fails_for_long_runs_and_its_sound_version_does_not():
+    found = statements("lemma15", share=0.01)
+    assert parts(found["Lemma 15", "printed"]) == {"simulated": "REFUTED", "exact": "REFUTED"}
+    assert parts(found["Lemma 15", "repaired"])["exact"] == "SUPPORTED"
+    assert decided(found)["Lemma 15, use", "proof step"] == NO
+    cells = found["Lemma 15", "printed"]["parts"][1]["cells"]
+    refuted = {c["setting"]["length"] for c in cells if c["verdict"] == "REFUTED" and c["setting"]["delta"] == 0.1}
+    assert min(refuted) >= cells[0]["setting"]["first_failing_length"] > 300
+
+
+@pytest.mark.parametrize(
+    ("theorem", "expected"),
+    [(16, "REFUTED"), (17, "SUPPORTED"), pytest.param(18, "REFUTED", marks=pytest.mark.slow)],
+)
+def test_regret_bounds(theorem, expected):
+    """100 replicates decide coverage up to δ = 0.1, and quadrature decides the many arms of Theorems 16 and 18."""
+    found = statements(f"theorem{theorem}")
+    name = f"Theorem {theorem}"
+    assert parts(found[name, "printed"]) == {"coverage": "SUPPORTED", "many arms": expected}
+    assert set(parts(found[name, "repaired"]).values()) == {"SUPPORTED"}
+    arms = [found[name, version]["parts"][-1] for version in ("printed", "repaired")]
+    assert [(p["part"], p["control"]["verdict"]) for p in arms] == [("many arms", "REFUTED")] * 2
+    refuted = {n for n, s in found.items() if "REFUTED" in parts(s).values()}
+    steps = {
+        16: {("Theorems 16-17, h", "proof step"), ("Theorems 16-18, ρ_T", "proof step")},
+        17: {("Theorem 17, sign", "proof step")},
+        18: {("Theorem 18, last step", "proof step")},
+    }
+    assert steps[theorem] <= refuted <= steps[theorem] | {(name, "printed"), ("Theorems 16-17, h chosen", "proof step")}
+
+
+def test_theorem5_with_fixed_inputs_is_not_refuted():
+    found = statements("theorem5_fixed")
+    for name in (("Theorem 5, fixed inputs", "repaired"), ("Rescaled variance", "printed")):
+        assert "REFUTED" not in parts(found[name]).values()
+    assert parts(found["Theorem 5, fixed inputs", "repaired"])["coverage"] == "SUPPORTED"
+    assert parts(found["Theorem 5, fixed inputs", "repaired"])["monotone"] == "SUPPORTED"
+    against = {p["part"]: p["control"]["verdict"] for p in found["Theorem 5, fixed inputs", "repaired"]["parts"]}
+    assert against["monotone"] == against["coverage"] == "REFUTED"
+
+
+@pytest.mark.slow
+def test_theorem5_under_algorithm_1_is_biased():
+    found = statements("theorem5_adaptive", share=0.1)
+    assert parts(found["Theorem 5, expectations", "printed"]) == {"bias": "REFUTED", "ratio": "REFUTED"}
+    assert parts(found["Theorem 5, probability", "printed"])["coverage"] == "SUPPORTED"
+    assert "REFUTED" not in parts(found["Theorem 5, random inputs", "repaired"]).values()
+
+
+@pytest.mark.slow
+def test_theorem6_has_the_shape_but_no_constant():
+    found = statements("theorem6")
+    whole = found["Theorem 6", "reading"]
+    assert parts(whole).items() >= {("explicit", "SUPPORTED"), ("in N", "SUPPORTED")}
+    against = {p["part"]: p["control"]["verdict"] for p in whole["parts"]}
+    assert against["explicit"] == against["in N"] == "REFUTED"
+    assert not [name for name in found if name[1] == "printed"], "O(·) has no constant: all that is tested are readings"
+    assert decided(found)["Theorem 6, all δ", "reading"] == NO
+    slope = found["Theorem 6, all δ", "reading"]["parts"][0]["cells"][0]["numbers"]["slope"]
+    assert slope == pytest.approx(0.5, abs=0.01), "a grows like δ^{-1/2}"
+    assert decided(found)["Theorem 6, all domains", "reading"] == NO
+
+
+def test_algorithm_1_against_numpy():
+    """GP-UCB on tables, replayed with textbook posteriors: same queries and true posteriors."""
+    rng = np.random.default_rng(3)
+    mean, f, noise = np.zeros(6), rng.normal(size=6), 0.1 * rng.normal(size=7)
+    root = rng.normal(size=(6, 9))
+    own, true = root @ root.T / 9 + 0.1 * np.eye(6), np.exp(-0.5 * np.subtract.outer(range(6), range(6)) ** 2.0)
+    prior, truth = (
+        memory.model(jnp.array(mean), jnp.array(own), 0.05),
+        memory.model(jnp.array(mean), jnp.array(true + 0.2 * np.eye(6)), 0.2),
+    )
+    path = algorithm.run(prior, truth, algorithm.noisy_ucb(1.5), jnp.array(f), jnp.array(noise), jax.random.key(0))
+
+    def posterior(gram, sigma, index, y):
+        gain = gram[:, index] @ np.linalg.inv(gram[np.ix_(index, index)] + sigma * np.eye(len(index)))
+        return gain @ y, np.diag(gram - gain @ gram[index])
+
+    index: list[int] = []
+    for t in range(7):
+        y = np.array([f[i] + e for i, e in zip(index, noise, strict=False)])
+        moments = posterior(own - 0.05 * np.eye(6), 0.05, index, y) if index else (mean, np.diag(own) - 0.05)
+        best = int(np.argmax(moments[0] + 1.5 * np.sqrt(moments[1] + 0.05)))
+        assert best == path.index[t]
+        trues = posterior(true, 0.2, index, y) if index else (mean, np.diag(true))
+        np.testing.assert_allclose(path.mean[t], trues[0], atol=1e-6)
+        np.testing.assert_allclose(path.variance[t], trues[1], atol=1e-5)
+        index.append(best)
+    assert len(set(index)) < 7, "the run repeats no input: choose another seed"
+    distinct = algorithm.run(
+        prior, truth, algorithm.noisy_ucb(1.5), jnp.array(f), jnp.array(noise[:6]), jax.random.key(0), repeats=False
+    )
+    assert sorted(distinct.index.tolist()) == list(range(6))
+
+
+def test_acquisitions_of_the_theory():
+    prior = memory.model(jnp.zeros(2), jnp.eye(2), 0.36)
+    mean, std, empty = jnp.array([0.1, 0.2]), jnp.array([1.0, 0.8]), jnp.asarray(True)
+    scores = algorithm.noiseless_ucb(2.0, prior)(mean, std, jnp.asarray(9.0), empty)
+    np.testing.assert_allclose(scores, [0.1 + 2 * 0.8, 0.2 + 2 * np.sqrt(0.28)], rtol=1e-5)
+    scores = algorithm.target_pi(jnp.asarray(1.0))(mean, std, jnp.asarray(9.0), empty)
+    np.testing.assert_allclose(scores, [-0.9, -1.0])
+
+
+def test_regret_is_that_of_the_best_observation():
+    """Without noise the regret of ten distinct queries of ten points is zero; PI's gap is positive and finite."""
+    key = jax.random.key(1)
+    setting = {"iterations": 10, "functions": 50, "noise": 1e-8, "beta": 1.0}
+    got = regret.simulate(regret.simulation("ucb", 10, repeats=False), key, 20, **setting)
+    np.testing.assert_allclose(got["regret"], 0.0, atol=1e-9)
+    noisy = regret.simulate(regret.simulation("pi", 2), key, 50, **setting | {"iterations": 2, "noise": 1.0})
+    assert (noisy["regret"] >= 0).all() and (noisy["regret"] > 0.1).any() and np.isfinite(noisy["gap"]).all()
+
+
+def test_every_check_is_a_function_of_its_module():
+    names = registry.checks("hyperbo")
+    assert len(names) == 14 and registry.papers_with_checks() == ["cmbo", "hegpucb", "hyperbo", "mphd"]
+    for name in names:
+        path = codegraph.source(registry.check_module("hyperbo", name))
+        functions = {n.name for n in ast.parse(path.read_text()).body if isinstance(n, ast.FunctionDef)}
+        assert name in functions and registry.check("hyperbo", name)
+    with pytest.raises(ConfigError, match=r"unknown theory check of hyperbo 'lema10'.*Did you mean 'lemma10'"):
+        registry.check_module("hyperbo", "lema10")
+    with pytest.raises(ConfigError, match="unknown paper with theory checks 'hyprbo'"):
+        registry.checks("hyprbo")
+
+
+def test_a_check_depends_on_its_own_module_and_the_package_code_it_tests():
+    def listed(name):
+        roots = codegraph.stage_roots("theory", {"paper": "hyperbo", "check": name})
+        return {p.relative_to(codegraph.PACKAGE_ROOT).as_posix() for p in codegraph.files(roots)}
+
+    assert {"theory/hyperbo/theorems.py", "bo/fixed_prior.py", "acquisition.py"} <= listed("theorem16")
+    assert "gp/objectives.py" in listed("identities") and "bo/fixed_prior.py" not in listed("identities")
+    assert not [n for n in listed("theorem18") if n.startswith(("plots/", "methods/", "data/"))]
+
+
+def test_the_spec_holds_what_a_check_reads():
+    settings = config.load(ROOT)
+    spec = config.theory_spec(settings, "hyperbo", "lemma10")
+    assert spec == {"paper": "hyperbo", "check": "lemma10", "seed": 0, "share": 1.0}
+    assert config.theory_spec(config.load(ROOT, (ROOT / "config/smoke.yaml",)), "hyperbo", "lemma10")["share"] == SHARE
+    for bad in (0, -1.0, "full"):
+        with pytest.raises(ConfigError, match=r"theory\.share"):
+            config.check(settings | {"theory": {"share": bad}}, ROOT)

@@ -1,0 +1,135 @@
+"""Regret over several spaces: spaces weigh equally, runs fall into the right panels, bootstrap against plain loops."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+
+from metabo.errors import ConfigError, DataError
+from metabo.metrics import Runs
+from metabo.papers.mphd import metrics
+
+ITERATIONS = 4
+
+
+def runs(*levels: float, tasks: int = 2, seeds: int = 3, noise: float = 0.0) -> Runs:
+    """Runs of methods m0, m1, ... whose regret is `level` + task + seed / 10, divided by the iteration."""
+    rng = np.random.default_rng(tasks)
+    task, seed = np.arange(tasks)[None, None, :, None], np.arange(seeds)[None, :, None, None] / 10
+    at = np.arange(1, ITERATIONS + 1)
+    values = {
+        f"m{i}": (level + task + seed + noise * rng.random((1, seeds, tasks, 1))) / at for i, level in enumerate(levels)
+    }
+    return Runs(values, dict.fromkeys(values, (0,)), tuple(map(str, range(tasks))), at, frozenset())
+
+
+def test_spaces_weigh_equally_and_deviate_over_seeds():
+    parts = {"two tasks": runs(0.0, 1.0), "four tasks": runs(2.0, 5.0, tasks=4)}
+    # m0, space by space: mean over tasks 0.5 and 2 + 1.5; mean over spaces 2; seeds add 0, 0.1, 0.2
+    curve = metrics.space_curves(parts, ["m0"]).set_index("iteration")
+    assert curve["mean"].tolist() == pytest.approx([2.1 / t for t in (1, 2, 3, 4)])
+    assert curve["std"].tolist() == pytest.approx([np.std([0, 0.1, 0.2]) / t for t in (1, 2, 3, 4)])
+    assert (curve["high"] - curve["low"]).tolist() == pytest.approx((2 * curve["std"]).tolist())
+    assert curve["seeds"].tolist() == [3] * 4
+    ends = metrics.endings(parts, ["m0", "m1"]).set_index("method")
+    assert ends.loc["m0", "last"] == pytest.approx(2.1 / 4) and ends["place"].tolist() == [1, 2]
+    assert ends.loc["m1", "area"] == pytest.approx(4.1 * (1 + 1 / 2 + 1 / 3 + 1 / 4) / 4)
+
+
+def test_a_method_without_priors_enters_with_the_same_runs_for_each():
+    trained = Runs({"m": np.ones((2, 3, 1, 2))}, {"m": (0, 1)}, ("t",), np.arange(1, 3), frozenset())
+    both = Runs({**trained.values, "free": np.ones((1, 3, 1, 2))}, {}, ("t",), np.arange(1, 3), frozenset({"free"}))
+    assert metrics.seed_curves({"s": both}, ["m", "free"]).shape == (2, 6, 2)
+
+
+def test_spaces_with_different_seeds_are_refused():
+    with pytest.raises(DataError, match=r"a \(3, 4\), b \(2, 4\); run them with one setting"):
+        metrics.space_curves({"a": runs(0.0), "b": runs(0.0, seeds=2)}, ["m0"])
+
+
+def test_differences_are_those_of_a_bootstrap_in_plain_loops():
+    parts = {"a": runs(0.0, 0.3, noise=1.0), "b": runs(0.0, 0.3, tasks=3, noise=1.0)}
+    table = metrics.differences(parts, ["m0", "m1"], "m1", [1, 4], seed=0).set_index("iteration")
+    gaps = {space: (part.values["m0"] - part.values["m1"])[0] for space, part in parts.items()}
+    listed = list(gaps.values())
+    for iteration in (1, 4):
+        expected = np.mean([gap[..., iteration - 1].mean() for gap in gaps.values()])
+        assert table.loc[iteration, "difference"] == pytest.approx(expected)
+    rng, draws = np.random.default_rng(9), []
+    for _ in range(4000):
+        seeds = rng.integers(3, size=3)
+        each = []
+        for gap in (listed[i] for i in rng.integers(len(listed), size=len(listed))):
+            chosen = rng.integers(gap.shape[1], size=gap.shape[1])
+            each.append(gap[seeds][:, chosen, 0].mean())
+        draws.append(np.mean(each))
+    # two spaces: one degree of freedom, and a deviation of draws from two of them is √2 too small
+    half = scipy.stats.t.ppf(0.975, 1) * np.std(draws) * np.sqrt(2.0)
+    # the deviation of 4000 draws has a standard error of about 1 % (more for tails; nothing is this narrow by chance)
+    assert table.loc[1, "difference"] - table.loc[1, "low"] == pytest.approx(half, rel=0.06)
+    assert table.loc[1, "high"] - table.loc[1, "difference"] == pytest.approx(half, rel=0.06)
+
+
+def test_intervals_of_few_draws_are_honest():
+    # Four tasks of one space, three seeds: of 200 made-up panels about 95 % of the intervals hold the truth, 0.3.
+    held = 0
+    for number in range(200):
+        rng = np.random.default_rng(number)
+        gap = 0.3 + rng.normal(size=(1, 3, 4, 1)) * 0.3 + rng.normal(size=(1, 1, 4, 1))
+        values = {"a": 0.5 + gap, "b": np.full((1, 3, 4, 1), 0.5)}
+        part = Runs(values, {}, tuple("wxyz"), np.arange(1, 2), frozenset())
+        row = metrics.differences({"s": part}, ["a", "b"], "b", [1], seed=number).iloc[0]
+        held += row["low"] <= 0.3 <= row["high"]
+    assert held >= 180  # percentiles: 164
+
+
+def test_one_run_alone_has_no_interval():
+    values = {"a": np.full((1, 1, 1, 2), 0.5), "b": np.full((1, 1, 1, 2), 0.2)}
+    part = Runs(values, {}, ("t",), np.arange(1, 3), frozenset())
+    row = metrics.differences({"s": part}, ["a", "b"], "b", [2], seed=0).iloc[0]
+    assert row["difference"] == pytest.approx(0.3) and np.isnan(row["low"]) and np.isnan(row["high"])
+
+
+def test_the_reference_overtakes_where_it_stays_below():
+    values = {"m": np.array([1.0, 1, 1, 1, 1]), "r": np.array([2.0, 0.5, 1.5, 0.5, 0.5])}
+    part = Runs({k: v[None, None, None] for k, v in values.items()}, {}, ("t",), np.arange(1, 6), frozenset())
+    found = metrics.differences({"s": part}, ["m", "r"], "r", [5], seed=0)
+    assert found[["overtaken", "overtaken_low", "overtaken_high"]].iloc[0].tolist() == [4, 4, 4]
+    never = metrics.differences({"s": part}, ["m", "r"], "m", [5], seed=0)
+    assert never["overtaken"].tolist() == [6]
+    assert metrics.differences({"s": part}, ["m", "r"], "m", [2], seed=0)["difference"].item() == -0.5
+
+
+SHOWN = {
+    "rand": {"default", "ntot", "homogeneous"},
+    "hgp_hand-ei": {"default", "ntot", "homogeneous"},
+    "gp_truth": {"default", "ntot", "homogeneous"},
+    "hgp_truth": {"default", "ntot", "homogeneous"},
+    "base_gp": {"default", "homogeneous"},
+    "h_nll-ucb3": {"default", "homogeneous"},
+    "mphd": {"default"},
+    "mphd_non_nn-ei": {"default"},
+    "mphd@new_space": {"ntot", "homogeneous"},
+    "mphd_non_nn-ei@new_space": {"ntot", "homogeneous"},
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_panels_of_a_run(name):
+    assert {panel for panel in metrics.PANELS if metrics.shown_in(name, panel)} == SHOWN[name]
+    with pytest.raises(ConfigError, match=r"unknown panel 'ntott'\. Did you mean 'ntot'"):
+        metrics.shown_in(name, "ntott")
+
+
+def test_rows_of_a_run():
+    both = ["ucb3", "ei"]
+    assert metrics.row_of("rand", both) == both
+    assert metrics.row_of("mphd-ei@new_space", both) == ["ei"] and metrics.row_of("mphd", both) == []
+    assert metrics.row_of("mphd", ["pi"]) == ["pi"]
+
+
+def test_runs_of_two_settings_are_named_apart():
+    names = ["rand", "h_nll", "mphd", "mphd", "mphd_non_nn-ei", "mphd_non_nn-ei"]
+    table = pd.DataFrame({"method": names, "split": ["held_out", "new_space"] * 3})
+    found = metrics.by_setting(table, "held_out")["method"].tolist()
+    assert found == ["rand", "h_nll", "mphd", "mphd@new_space", "mphd_non_nn-ei", "mphd_non_nn-ei@new_space"]

@@ -1,0 +1,187 @@
+"""The catalogue: optional inputs, online methods, names of rules, and faults that are told with the entry."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from metabo.errors import ConfigError
+from metabo.plan import catalogue, config, registry
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def load(tmp_path):
+    """Return a function that loads the project's catalogue with changed entries."""
+    (tmp_path / "workflow" / "schemas").mkdir(parents=True)
+    shutil.copy(ROOT / catalogue.SCHEMA, tmp_path / catalogue.SCHEMA)
+    shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks")
+    entries = yaml.safe_load((ROOT / catalogue.CATALOGUE).read_text())
+
+    def change(**changes):
+        (tmp_path / catalogue.CATALOGUE).write_text(yaml.safe_dump({**entries, **changes}, sort_keys=False))
+        return catalogue.load(tmp_path)
+
+    change.entries = entries
+    return change
+
+
+def artefact(name: str) -> catalogue.Artefact:
+    found = {a.name: a for a in catalogue.artefacts(config.load(ROOT), catalogue.load(ROOT))}
+    return found[name]
+
+
+def test_an_artefact_of_online_tuning_reads_tables_of_its_split():
+    figure = artefact("hyperbo_fig14")
+    assert (figure.benchmark, figure.splits) == ("pd1_mini", ["others"])
+    assert figure.online == [(m, "others") for m in ("stboh_online", "h_nll_online", "h_ekl_online")]
+    assert figure.trajectories == [] and figure.evaluations == []
+
+
+def test_an_artefact_says_where_its_files_are():
+    figure, theory = artefact("hyperbo_fig10"), artefact("mphd_x01")
+    assert (figure.place, theory.place) == ("hyperbo/pd1_mini/hyperbo_fig10", "mphd/mphd_x01")
+    assert list(figure.files) == ["trajectories", "evaluations"] and list(theory.files) == ["theory"]
+    assert figure.files["trajectories"][0] == "bo/pd1_mini/held_out/ablr-pi.parquet"
+    assert figure.files["evaluations"][-1] == "evaluation/pd1_mini/held_out/h_ekl.parquet"
+    assert theory.files["theory"][0] == "theory/mphd/equation3.json"
+    assert artefact("hyperbo_fig14").files["online"][0] == "online/pd1_mini/others/stboh_online.parquet"
+    assert artefact("hyperbo_fig03").files == {"studies": ["studies/landscapes.parquet"]}
+
+
+def test_an_artefact_without_inputs_reads_the_benchmark_only():
+    table = artefact("hyperbo_tab03")
+    assert table.inputs == {} and table.splits == []
+    assert table.online == [] and table.trajectories == [] and table.evaluations == []
+
+
+def test_the_embedded_benchmarks_are_the_default():
+    embedded = ("pd1_mini", "hpob_mini", "super_mini", "mphd_l", "cmbo_mini")
+    for entry in catalogue.load(ROOT).values():
+        assert entry.get("benchmarks", ["pd1_mini"])[0] in embedded
+    assert artefact("hyperbo_fig08").benchmark == "pd1_mini"
+    assert artefact("hyperbo_fig08_tables").benchmark == "tables" and artefact("hyperbo_x02_hpob").benchmark == "hpob"
+    assert artefact("hyperbo_fig15").benchmark == "hpob_mini"
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ({"split": "others", "online": ["h_nll_onlin"]}, "unknown method 'h_nll_onlin'. Did you mean 'h_nll_online'?"),
+        ({"split": "others", "online": ["h_nll"]}, "online: 'h_nll' cannot run so; h_ekl_online, "),
+        ({"split": "others", "trajectories": ["h_nll_online"]}, "trajectories: 'h_nll_online' cannot run so; ablr, "),
+        (
+            {"split": "other", "online": ["rand"]},
+            "unknown split of benchmark 'pd1_mini' 'other'. Did you mean 'others'?",
+        ),
+        ({"online": ["rand"]}, "inputs: 'split' is missing"),
+        ({"split": "others"}, "inputs: 'split' is given, but no tables"),
+        ({"split": "others", "onlin": ["rand"]}, "onlin"),
+    ],
+)
+def test_faulty_inputs_are_told_with_their_entry(load, inputs, message):
+    with pytest.raises(ConfigError) as error:
+        load(hyperbo_fig14={**load.entries["hyperbo_fig14"], "inputs": inputs})
+    assert message in str(error.value) and "hyperbo_fig14" in str(error.value)
+
+
+def test_several_splits_are_crossed_with_the_methods_and_one_may_be_named(load):
+    inputs = {
+        "splits": ["held_out_points_10", "held_out_points_1000", "held_out_sweep"],
+        "trajectories": ["h_nll", "stboh@held_out_sweep", "h_nll-ei@held_out"],
+        "evaluations": ["h_nll"],
+    }
+    entry = load.entries["hyperbo_fig15"] | {"inputs": inputs}
+    load(hyperbo_fig77=entry)
+    mini, full = (catalogue.Artefact("x", "x", benchmark, entry) for benchmark in ("hpob_mini", "hpob"))
+    small, all_splits = ["held_out_points_10", "held_out_sweep"], inputs["splits"]  # hpob_mini has no 1000 points
+    for artefact_, splits in ((mini, small), (full, all_splits)):
+        assert artefact_.splits == splits
+        assert artefact_.trajectories == [
+            *(("h_nll", "pi", split) for split in splits),
+            ("stboh", "ucb18", "held_out_sweep"),
+            ("h_nll", "ei", "held_out"),
+        ]
+        assert artefact_.evaluations == [("h_nll", split) for split in splits]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"splits": ["held_out"]}, "give 'split' or 'splits', not both"),
+        ({"trajectories": ["h_nll@others_points_4"]}, "'others_points_4' is on none of the benchmarks hpob_mini, hpob"),
+        ({"trajectories": ["h_nll@held_oud"]}, "unknown split 'held_oud'. Did you mean 'held_out'?"),
+        ({"trajectories": ["h_nll", "h_nll-pi@held_out"]}, "h_nll-pi on split 'held_out' twice"),
+    ],
+)
+def test_faulty_splits_are_told(load, change, message):
+    entry = load.entries["hyperbo_fig15"]
+    with pytest.raises(ConfigError) as error:
+        load(hyperbo_fig15=entry | {"inputs": entry["inputs"] | change})
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("needs", "benchmark", "runs"),
+    [
+        ({}, "hpob_mini", True),
+        ({"needs_matched": True}, "hpob_mini", False),
+        ({"needs_matched": True}, "tables", True),
+        ({"needs_truth": True}, "tables", False),
+        ({"needs_truth": True}, "super_mini", False),
+        ({"needs_truth": True}, "mphd_l", True),
+        ({"needs_truth": True}, "mphd_s", True),
+        ({"needs_truth": True, "needs_matched": True}, "mphd_l", False),
+        ({"needs_truth": False}, "tables", True),
+    ],
+)
+def test_a_method_is_left_out_where_its_needs_are_not_met(monkeypatch, needs, benchmark, runs):
+    entry = {**registry.method("h_nll"), **needs}
+    monkeypatch.setattr(registry, "method", lambda name: entry)
+    assert catalogue.applies("any", benchmark) is runs
+
+
+def test_tables_of_a_benchmark_need_one(load):
+    entry = {key: value for key, value in load.entries["hyperbo_fig15"].items() if key != "benchmarks"}
+    with pytest.raises(ConfigError, match="lists no 'benchmarks'"):
+        load(hyperbo_fig15=entry)
+
+
+@pytest.mark.parametrize(
+    ("id", "inputs", "message"),
+    [
+        ("hyperbo_x03", {"theory": ["lema10"]}, "'lema10'. Did you mean 'lemma10'?"),
+        ("hyperbo_fig03", {"studies": ["landscape"]}, "unknown study 'landscape'. Did you mean 'landscapes'?"),
+    ],
+)
+def test_unknown_checks_and_studies_are_told(load, id, inputs, message):
+    with pytest.raises(ConfigError) as error:
+        load(**{id: load.entries[id] | {"inputs": inputs}})
+    assert message in str(error.value) and id in str(error.value)
+
+
+def test_ids_are_figures_tables_and_artefacts_beyond_the_paper(load):
+    assert "hyperbo_x77" in load(hyperbo_x77=load.entries["hyperbo_tab03"])
+    with pytest.raises(ConfigError, match="hyperbo_y01"):
+        load(hyperbo_y01=load.entries["hyperbo_tab03"])
+
+
+@pytest.mark.parametrize("overlay", [(), ("smoke",), ("paper",)])
+def test_a_papers_target_makes_each_of_its_entries_at_every_scale(overlay):
+    """Of hyperbo, at the smoke scale, those on its one small benchmark only."""
+    entries = catalogue.load(ROOT)
+    settings = config.load(ROOT, tuple(ROOT / "config" / f"{name}.yaml" for name in overlay))
+    made = catalogue.collections(settings, catalogue.artefacts(settings, entries))
+    for paper in catalogue.papers(entries) if overlay != ("smoke",) else ["mphd"]:
+        assert {a.id for a in made[paper]} == {id for id, entry in entries.items() if entry["paper"] == paper}
+
+
+def test_every_check_and_every_study_is_shown_by_some_artefact():
+    entries = catalogue.load(ROOT).values()
+    for paper in registry.papers_with_checks():
+        shown = [name for e in entries if e["paper"] == paper for name in e.get("inputs", {}).get("theory", [])]
+        assert sorted(shown) == registry.checks(paper)
+    studied = {name for entry in entries for name in entry.get("inputs", {}).get("studies", [])}
+    assert sorted(studied) == registry.studies()

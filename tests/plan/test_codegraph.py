@@ -1,0 +1,155 @@
+"""The code files of a job: complete, transitive, and free of what the job does not run."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from metabo.errors import MetaboError
+from metabo.plan import codegraph, registry
+
+ROOT = Path(__file__).parents[2]
+COMPUTE = ("pretrain", "evaluate", "bo")
+METHODS = registry.methods("policy_module")
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package with every form of import, in place of the real one."""
+    sources = {
+        "__init__.py": "",
+        "a.py": "from metabo.sub import leaf, NAME\nimport numpy as np",
+        "b.py": "def f():\n    from .sub.deep import value\n    return value",
+        "c.py": "import metabo.sub.deep as deep\nfrom metabo import a",
+        "d.py": "from . import b",
+        "alone.py": "import jax.numpy",
+        "sub/__init__.py": "NAME = 1",
+        "sub/leaf.py": "from ..e import x\nfrom . import sibling",
+        "sub/sibling.py": "",
+        "sub/deep.py": "value = 1",
+        "e.py": "x = 1",
+    }
+    for name, text in sources.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(codegraph, "PACKAGE_ROOT", tmp_path)
+    return lambda roots: {p.relative_to(tmp_path).as_posix() for p in codegraph.files(roots)}
+
+
+@pytest.mark.parametrize(
+    ("root", "expected"),
+    [
+        ("a", {"a.py", "sub/__init__.py", "sub/leaf.py", "sub/sibling.py", "e.py"}),
+        ("b", {"b.py", "sub/__init__.py", "sub/deep.py"}),
+        ("c", {"c.py", "a.py", "sub/__init__.py", "sub/deep.py", "sub/leaf.py", "sub/sibling.py", "e.py"}),
+        ("d", {"d.py", "b.py", "sub/__init__.py", "sub/deep.py"}),
+        ("alone", {"alone.py"}),
+        ("sub.deep", {"sub/__init__.py", "sub/deep.py"}),
+    ],
+)
+def test_every_form_of_import_is_followed(package, root, expected):
+    assert package([f"metabo.{root}"]) == expected | {"__init__.py"}
+
+
+def test_an_unknown_module_is_an_error(package):
+    with pytest.raises(MetaboError, match=r"metabo\.nowhere"):
+        package(["metabo.nowhere"])
+
+
+def names(stage: str, spec: dict) -> set[str]:
+    sources = codegraph.files(codegraph.stage_roots(stage, spec))
+    return {p.relative_to(codegraph.PACKAGE_ROOT).as_posix() for p in sources}
+
+
+def test_presentation_never_appears_in_a_compute_stage():
+    for stage in COMPUTE:
+        for method in METHODS:
+            listed = names(stage, {"method": method})
+            assert not [n for n in listed if n.startswith(("plots/", "metrics/", "claims/")) or "notebook" in n], stage
+            assert not listed & {"config.py", "catalogue.py", "schema.py", "cli.py", "artefacts.py"}, stage
+    assert not [n for n in names("data", {"benchmark": "tables"}) if n.startswith(("plots/", "gp/", "bo/"))]
+
+
+def test_a_job_depends_on_its_own_method_and_data_source_only():
+    listed = names("pretrain", {"method": "h_nll"})
+    assert "methods/pretrained.py" in listed
+    assert not listed & {"methods/single_task.py", "methods/random_search.py"}
+    assert not listed & {"acquisition.py", "bo/policy.py", "bo/fixed_prior.py", "bo/loop.py"}  # BO trains nothing
+    assert "methods/single_task.py" in names("bo", {"method": "stbo"})
+    assert {"bo/fixed_prior.py", "acquisition.py"} <= names("bo", {"method": "h_nll"})
+    listed = names("data", {"benchmark": "pd1"})
+    assert "data/pd1.py" in listed and not listed & {"data/hpob.py", "data/tables.py"}
+
+
+def test_a_training_that_starts_from_stored_priors_depends_on_their_module(monkeypatch):
+    entries = {
+        "first": {"module": "methods.rfgp", "policy_module": None},
+        "second": {"module": "methods.random_search", "policy_module": "bo.fixed_prior", "fits": "first"},
+    }
+    monkeypatch.setattr(registry, "_methods", lambda: entries)
+    assert {"methods/rfgp.py", "methods/random_search.py"} <= names("pretrain", {"method": "second"})
+    assert "methods/rfgp.py" not in names("bo", {"method": "second"})
+    assert "methods/random_search.py" not in names("pretrain", {"method": "first"})
+
+
+def test_a_benchmark_made_of_others_reads_their_files_not_their_loaders():
+    listed = names("data", {"benchmark": "super_mini"})
+    assert "data/combined.py" in listed and not listed & {"data/hpob.py", "data/tables.py", "data/pd1.py"}
+
+
+@pytest.mark.parametrize("stage", ["pretrain", "bo"])
+def test_the_list_holds_every_module_that_really_gets_imported(stage):
+    """Independent check: import the stage's dependencies in a fresh process and look at sys.modules."""
+    spec = {"method": "h_nll"}
+    roots = codegraph.stage_roots(stage, spec)
+    stage_file = codegraph.source(roots[0])
+    inner = [ast.unparse(n) for n in ast.walk(ast.parse(stage_file.read_text())) if isinstance(n, ast.ImportFrom)]
+    program = "\n".join(
+        [*inner, *(f"import {r}" for r in roots), "import sys", "print(*[m.__file__ for n, m in sys.modules.items()"]
+    )
+    program += " if n.split('.')[0] == 'metabo'], sep='\\n')"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    imported = {Path(line).resolve() for line in done.stdout.split()}
+    assert len(imported) > 10
+    assert imported <= {p.resolve() for p in codegraph.files(roots)}
+
+
+def test_use_of_jax_is_seen_in_compute_stages_only():
+    def uses(stage, spec):
+        return codegraph.uses(codegraph.files(codegraph.stage_roots(stage, spec)), "jax")
+
+    assert all(uses(stage, {"method": method}) for stage in COMPUTE for method in METHODS)
+    assert not uses("data", {"benchmark": "tables"})
+    assert not uses("notebook", {})
+
+
+def test_the_imports_of_a_notebook(tmp_path):
+    import nbformat.v4 as v4
+
+    cells = [
+        v4.new_markdown_cell("import metabo.gp"),
+        v4.new_code_cell("%matplotlib inline\nfrom metabo import results"),
+    ]
+    path = tmp_path / "n.ipynb"
+    path.write_text(__import__("nbformat").writes(v4.new_notebook(cells=cells)))
+    assert codegraph.notebook_roots(path) == ["metabo", "metabo.records.results"]
+
+
+def test_tables_beside_a_package_belong_to_it():
+    paper_numbers = {"hyperbo_tab05.csv", "hyperbo_tab06.csv"}
+    assert paper_numbers <= {path.name for path in codegraph.files(["metabo.papers.engine.printed"])}
+    assert not paper_numbers & {path.name for path in codegraph.files(["metabo.stages.bo"])}
+
+
+def test_reading_the_graph_is_fast_and_imports_nothing_heavy():
+    program = (
+        "import sys, time; t = time.perf_counter(); from metabo import catalogue, codegraph, config, guard;"
+        "[codegraph.files(codegraph.stage_roots(s, {'method': 'h_nll'})) for s in ('pretrain', 'evaluate', 'bo')];"
+        "print(time.perf_counter() - t, sorted({'jax', 'pandas', 'matplotlib', 'scipy'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    seconds, heavy = done.stdout.split(maxsplit=1)
+    assert heavy.strip() == "[]"
+    assert float(seconds) < 5

@@ -1,0 +1,590 @@
+"""Bad configurations stop with the key, what is allowed and the nearest match; specs hold what their job reads."""
+
+import copy
+from pathlib import Path
+
+import pytest
+import yaml
+
+from metabo.errors import ConfigError
+from metabo.plan import catalogue, config, registry, splits
+from metabo.plan.schema import violations
+
+ROOT = Path(__file__).parents[2]
+PAPERS = ["hyperbo", "mphd", "cmbo"]
+
+
+@pytest.fixture
+def good():
+    return config.load(ROOT)
+
+
+def put(settings: dict, key: str, value) -> dict:
+    """Return a copy with the value at a dotted key replaced."""
+    changed = copy.deepcopy(settings)
+    *path, last = key.split(".")
+    place = changed
+    for part in path:
+        place = place[part]
+    place[last] = value
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "parts"),
+    [
+        ("pretrain.adam_stepz", 5, ["'pretrain.adam_stepz' is unknown", "Did you mean 'adam_steps'?", "lbfgs_steps"]),
+        ("sede", 0, ["'sede' is unknown", "Did you mean 'seed'?", "benchmarks"]),
+        ("scale", "laptpo", ["'scale'", "'laptpo'", "smoke, laptop, paper", "Did you mean 'laptop'?"]),
+        ("device", "tpu", ["'device'", "'tpu'", "cpu, gpu"]),
+        ("seed", "0", ["'seed' is the text '0'", "must be an integer", "write 0"]),
+        ("seed", -1, ["'seed'", "-1 is less than the minimum of 0"]),
+        ("seed", True, ["'seed' is the boolean True", "must be an integer"]),
+        ("pretrain.adam_steps", 8000.0, ["'pretrain.adam_steps' is the number 8000.0", "must be an integer"]),
+        ("pretrain.adam_steps", "1e4", ["'pretrain.adam_steps' is the text '1e4'", "write 10000"]),
+        ("bo.iterations", 0, ["'bo.iterations'", "0 is less than the minimum of 1"]),
+        ("bo", None, ["'bo' is empty", "must be a mapping"]),
+        ("run.benchmarks", ["tabels"], ["unknown benchmark 'tabels'", "Did you mean 'tables'?", "hpob, hpob_mini"]),
+        ("run.benchmarks", [], ["'run.benchmarks'"]),
+        ("run.papers", ["hyprbo"], ["unknown paper 'hyprbo'", "Did you mean 'hyperbo'?"]),
+        ("benchmarks.tables.spaces", ["hpobnch"], ["'benchmarks.tables.spaces.0'", "Did you mean 'hpobench'?"]),
+        (
+            "benchmarks.hpob.spaces",
+            [4796],
+            ["'benchmarks.hpob.spaces.0' is the number 4796", "write it in quotes: '4796'"],
+        ),
+        ("benchmarks.pd1.inputs", "units", ["'benchmarks.pd1.inputs'", "unit, warped", "Did you mean 'unit'?"]),
+        ("benchmarks.pd1.mirrors", ["ftp://x"], ["'benchmarks.pd1.mirrors.0'", "ftp://x"]),
+        ("methods", {"hnll": {}}, ["'methods.hnll'", "unknown method 'hnll'", "Did you mean 'h_nll'?"]),
+        ("methods", {"h_nll": {"pretrian": {}}}, ["'methods.h_nll.pretrian' is unknown", "Did you mean 'pretrain'?"]),
+        ("methods", {"h_nll": {"pretrain": 3}}, ["'methods.h_nll.pretrain'", "must be a mapping"]),
+        (
+            "methods",
+            {"h_nll": {"pretrain": {"learning_rat": 0.1}}},
+            ["'methods.h_nll.pretrain.learning_rat' is unknown", "Did you mean 'learning_rate'?", "objective"],
+        ),
+        (
+            "methods",
+            {"h_nll": {"pretrain": {"learning_rate": "1e-4"}}},
+            [
+                "'methods.h_nll.pretrain.learning_rate' is the text '1e-4'",
+                "must be a number",
+                "write 1.0e-04",
+            ],
+        ),
+        (
+            "methods",
+            {"h_nll": {"pretrain": {"learning_rate": float("nan")}}},
+            ["'methods.h_nll.pretrain.learning_rate'", "must be a number"],
+        ),
+        (
+            "methods",
+            {"h_nll": {"model": {"features": [32, "a"]}}},
+            ["'methods.h_nll.model.features", "must be an integer"],
+        ),
+        ("methods", {"rand": {"pretrain": {"steps": 3}}}, ["'methods.rand.pretrain.steps'", "no settings here"]),
+    ],
+)
+def test_a_bad_value_is_named_with_what_is_allowed(good, key, value, parts):
+    with pytest.raises(ConfigError) as error:
+        config.check(put(good, key, value), ROOT, PAPERS)
+    for part in parts:
+        assert part in str(error.value)
+
+
+def test_yaml_reads_the_number_that_a_message_suggests():
+    schema = {"type": "object", "properties": {"rate": {"type": "number"}}}
+    (line,) = violations(yaml.safe_load("rate: 5e-5"), schema, "config")
+    suggested = line.split("write ")[1].split(" ")[0]
+    assert yaml.safe_load(f"rate: {suggested}") == {"rate": 5e-5}
+
+
+def test_every_fault_is_reported_at_once(good):
+    with pytest.raises(ConfigError) as error:
+        config.check(put(put(good, "seed", "x"), "bo.iterationz", 3), ROOT)
+    assert "'seed'" in str(error.value) and "'bo.iterationz'" in str(error.value)
+
+
+@pytest.mark.parametrize("key", ["seed", "pretrain.seeds", "benchmarks.tables.pool", "methods"])
+def test_a_missing_key_is_named(good, key):
+    *path, last = key.split(".")
+    place = good
+    for part in path:
+        place = place[part]
+    del place[last]
+    with pytest.raises(ConfigError, match=f"'{key}' is missing"):
+        config.check(good, ROOT)
+
+
+def test_a_file_that_is_missing_or_not_yaml(tmp_path):
+    with pytest.raises(ConfigError, match=r"config\.yaml: cannot read it"):
+        config.load(tmp_path)
+    (tmp_path / "config.yaml").write_text("a: [1")
+    with pytest.raises(ConfigError, match="not valid YAML"):
+        config.load(tmp_path)
+
+
+def leaves(settings: dict, path: str = "") -> list[str]:
+    found = []
+    for key, value in settings.items():
+        found += leaves(value, f"{path}{key}.") if isinstance(value, dict) and value else [f"{path}{key}"]
+    return found
+
+
+STUDIES = yaml.safe_load((ROOT / "config.yaml").read_text())["studies"]
+SIZES = {
+    *("benchmarks.tables.pool", "benchmarks.tables.spaces", "benchmarks.hpob.max_points", "benchmarks.hpob.spaces"),
+    *(f"pretrain.{key}" for key in ("seeds", "adam_steps", "learning_rate", "lbfgs_steps", "matched_points")),
+    *(f"{section}.{key}" for section in ("sweep", "crossing", "mphd") for key in ("seeds", "adam_steps")),
+    *("mphd.learning_rate", "mphd.network_steps", "mphd.map_steps", "mphd.bo_seeds"),
+    *("elimination.seeds", "elimination.adam_steps", "elimination.bo_seeds"),
+    *(f"benchmarks.{name}.{key}" for name in ("mphd_s", "mphd_l") for key in ("domains", "functions", "points")),
+    *("sweep.lbfgs_steps", "crossing.short_adam_steps", "crossing.short_lbfgs_steps", "crossing.bo_seeds"),
+    *("bo.iterations", "bo.seeds", "bo.refit_steps", "benchmarks.hpob_mini.max_points"),
+    *(f"maf.{key}" for key in ("iterations", "episodes", "horizon", "candidates", "minibatches", "learning_rate")),
+    *(f"maf.{key}" for key in ("hidden", "evaluate_every", "points", "gp_points", "gp_steps")),
+    *(f"{network}.{key}" for network in ("mimo", "rfgp") for key in ("learning_rate", "steps", "retrain_steps")),
+    *("mimo.warm_start", "rfgp.warm_start", "rfgp.random_features"),
+    *(f"online.{key}" for key in ("iterations", "seeds", "retrain_steps", "matched_points")),
+    *(f"online.{key}" for key in ("starts", "polish", "polish_steps")),
+    *(f"collect.pd1_mini.{key}" for key in ("pilot", "matched", "unmatched")),
+    *("collect.hpob_mini.shared", "collect.hpob_mini.own", "collect.hpob_mini.pool"),
+    *(f"cmbo.{key}" for key in ("adam_steps", "bo_seeds", "bo_iterations", "clusters", "restarts", "fit_steps")),
+    *(f"cmbo.{key}" for key in ("refit_steps", "locations", "grid", "tolerance", "samples")),
+    *("cmbo_first.bo_seeds", "benchmarks.cmbo_mini.spaces", "benchmarks.cmbo_mini.folds", "benchmarks.cmbo_hpob.folds"),
+    "theory.share",
+    *(f"studies.{path}" for path in leaves(STUDIES)),
+}
+
+
+@pytest.mark.parametrize("overlay", sorted((ROOT / "config").glob("*.yaml")), ids=lambda p: p.stem)
+def test_overlays_validate_and_set_sizes_only(overlay):
+    merged = config.load(ROOT, (overlay,))
+    config.check(merged, ROOT, catalogue.papers(catalogue.load(ROOT)))
+    assert merged["scale"] == overlay.stem
+    allowed = SIZES | {"scale", "run.benchmarks"}
+    assert set(leaves(yaml.safe_load(overlay.read_text()))) <= allowed
+
+
+def test_merge_replaces_lists_and_merges_mappings():
+    base = {"a": {"b": [1, 2], "c": 3}, "d": 4}
+    assert config.merge(base, {"a": {"b": [5]}, "e": None}) == {"a": {"b": [5], "c": 3}, "d": 4, "e": None}
+    assert base == {"a": {"b": [1, 2], "c": 3}, "d": 4}
+
+
+def all_specs(settings: dict) -> dict[str, dict]:
+    """Every spec of every job that the configuration can lead to, by a readable name."""
+    specs = {}
+    for benchmark in ("pd1_mini", "hpob_mini"):
+        specs[f"collect/{benchmark}"] = config.collect_spec(settings, benchmark, "any unit")
+    for sizes, split in (("sweep", "others_sweep"), ("crossing", "crossed")):
+        for method in ("h_nll", "h_ekl"):
+            specs[f"{sizes}/{method}"] = config.pretrain_spec(settings, "pd1_mini", split, method)
+    for method in ("h_nll_short", "h_ekl_short"):
+        specs[f"crossing/{method}"] = config.pretrain_spec(settings, "pd1_mini", "crossed", method)
+    for split in ("crossed", "crossed_candidates"):
+        specs[f"crossing/bo/{split}"] = config.bo_spec(settings, "pd1_mini", split, "h_nll_short", "ei")
+    for method in ELIMINATION:
+        specs[f"elimination/{method}"] = config.pretrain_spec(settings, "pd1_mini", "held_out_tasks_2", method)
+    specs["elimination/bo"] = config.bo_spec(settings, "pd1_mini", "held_out_tasks_2", "h_nll", "ucb3")
+    specs["cmbo/first"] = config.bo_spec(settings, "cmbo_mini", "clustered_first", "cm_wss_2", "ucb3")
+    for study in registry.studies():
+        specs[f"study/{study}"] = config.study_spec(settings, study)
+    for paper, check in CHECKS:
+        specs[f"theory/{paper}/{check}"] = config.theory_spec(settings, paper, check)
+    for split in ("held_out", "new_space"):
+        specs[f"across/{split}"] = config.pretrain_spec(settings, "super_mini", split, "mphd")
+    for method in registry.methods("online_module"):
+        specs[f"online/{method}"] = config.online_spec(settings, "pd1_mini", "others", method)
+    for benchmark in registry.benchmarks():
+        specs[f"data/{benchmark}"] = config.data_spec(settings, benchmark)
+        row = {"name": benchmark, "urls": "https://published", "checksum": "md5:0"}
+        specs[f"download/{benchmark}"] = config.download_spec(settings, row)
+        for method in [m for m in registry.methods() if "variant_of" not in registry.method(m)]:
+            where = (settings, benchmark, "held_out", method)
+            specs[f"pretrain/{benchmark}/{method}"] = config.pretrain_spec(*where)
+            specs[f"evaluate/{benchmark}/{method}"] = config.evaluate_spec(*where)
+        for method in [m for m in registry.methods("policy_module") if "variant_of" not in registry.method(m)]:
+            specs[f"bo/{benchmark}/{method}"] = config.bo_spec(settings, benchmark, "held_out", method, "pi")
+    return specs
+
+
+def changed_jobs(before: dict, after: dict) -> set[str]:
+    one, other = all_specs(before), all_specs(after)
+    return {name for name in one if one[name] != other[name]}
+
+
+HYPERBO, MPHD = (
+    ("hpob", "hpob_mini", "own", "pd1", "pd1_mini", "tables"),
+    ("mphd_l", "mphd_s", "own_spaces", "super", "super_mini"),
+)
+CMBO = ("cmbo_hpob", "cmbo_mini")
+BENCHMARKS = HYPERBO + MPHD + CMBO
+CHECKS = [(paper, check) for paper in registry.papers_with_checks() for check in registry.checks(paper)]
+ADAM, LBFGS, SINGLE = ("ablr", "fsbo", "h_nll"), ("h_ekl",), ("rand", "stbo", "stboh")
+HIERARCHICAL, ACROSS = (
+    ("mphd", "mphd_non_nn", "hgp_hand", "hgp_flat", "hgp_truth"),
+    {"across/held_out", "across/new_space"},
+)
+LEARNED_ONLINE, FITTED_ONLINE = ("h_nll_online", "h_ekl_online"), ("stbo_online", "stboh_online")
+
+
+def jobs(stage: str, methods: tuple[str, ...], benchmarks: tuple[str, ...] = BENCHMARKS) -> set[str]:
+    return {f"{stage}/{b}/{m}" for b in benchmarks for m in methods}
+
+
+def online(methods: tuple[str, ...]) -> set[str]:
+    return {f"online/{m}" for m in methods}
+
+
+def reduced(sizes: str) -> set[str]:
+    return {f"{sizes}/h_nll", f"{sizes}/h_ekl"}
+
+
+ELIMINATION = ("h_nll", "he_pretrained")
+CANDIDATES = {f"elimination/{method}" for method in ELIMINATION}
+CROSSED = reduced("crossing") | {"crossing/h_nll_short", "crossing/h_ekl_short"}
+CROSSED_BO = {"crossing/bo/crossed", "crossing/bo/crossed_candidates"}
+
+
+def another(path: str) -> object:
+    """Another value of a study's size: the schema has nothing to say here."""
+    value = STUDIES
+    for key in path.split("."):
+        value = value[key]
+    return [7, 77] if isinstance(value, list) else 7
+
+
+MAF = {
+    **{key: 7 for key in ("iterations", "episodes", "horizon", "candidates", "minibatches", "evaluate_every")},
+    **{"learning_rate": 0.5, "hidden": [7], "points": 7, "gp_points": 7, "gp_steps": 7},
+}
+NETWORKS = ("mimo", "rfgp")
+AMONG = ("he_pretrained", "max_pretrained", "mle_pretrained")
+CLUSTERED = ("cm_wss_wss", "cm_wss_bary", "cm_wss_jef", "cm_jef_jef", "cm_jef_wss", "cm_global", "cm_tasks")
+RANKED, REFITTED = ("rgpe", "rm_gp_ucb"), ("rgpe", "rm_gp_ucb", "gp32")
+EVERY = (
+    *(*ADAM, *LBFGS, *SINGLE, *NETWORKS, *HIERARCHICAL, *AMONG, "base_gp", "gp_truth", "maf"),
+    *(*CLUSTERED, *REFITTED, "rand_once"),
+)
+GP_ONLINE = (*LEARNED_ONLINE, *FITTED_ONLINE, "mimo_online", "rfgp_online")
+EVERY_ONLINE = (*GP_ONLINE, "rand")
+READ_BY = {
+    "seed": (
+        7,
+        jobs("pretrain", EVERY + GP_ONLINE)
+        | jobs("bo", EVERY)
+        | online(EVERY_ONLINE)
+        | reduced("sweep")
+        | CROSSED
+        | CROSSED_BO
+        | CANDIDATES
+        | {"elimination/bo"}
+        | {f"study/{study}" for study in registry.studies()}
+        | {f"theory/{paper}/{check}" for paper, check in CHECKS}
+        | {f"data/{name}" for name in ("tables", "hpob", "hpob_mini", "own", *MPHD, *CMBO)}
+        | {"cmbo/first"}
+        | ACROSS
+        | {"collect/pd1_mini", "collect/hpob_mini"},
+    ),
+    "benchmarks.pd1_mini.inputs": ("warped", {"data/pd1_mini"}),
+    "benchmarks.pd1_mini.divergence": ("nan", {"data/pd1_mini"}),
+    "benchmarks.hpob_mini.spaces": (["svm_8"], {"data/hpob_mini"}),
+    "benchmarks.hpob_mini.max_points": (99, {"data/hpob_mini"}),
+    "collect.pd1_mini.pilot": (7, {"collect/pd1_mini"}),
+    "collect.pd1_mini.matched": (7, {"collect/pd1_mini"}),
+    "collect.pd1_mini.unmatched": (7, {"collect/pd1_mini"}),
+    "collect.hpob_mini.shared": (7, {"collect/hpob_mini"}),
+    "collect.hpob_mini.own": (7, {"collect/hpob_mini"}),
+    "collect.hpob_mini.pool": (7, {"collect/hpob_mini"}),
+    "online.iterations": (7, online(EVERY_ONLINE)),
+    "online.seeds": (7, online(EVERY_ONLINE) | jobs("pretrain", GP_ONLINE)),
+    "online.retrain_steps": (7, online(LEARNED_ONLINE)),
+    "online.matched_points": (7, jobs("pretrain", ("h_ekl_online",))),
+    "online.starts": (7, online(GP_ONLINE)),
+    "online.polish": (7, online(GP_ONLINE)),
+    "online.polish_steps": (7, online(GP_ONLINE)),
+    "benchmarks.tables.spaces": (["nasbench201"], {"data/tables"}),
+    "benchmarks.tables.pool": (77, {"data/tables"}),
+    "benchmarks.tables.error_floor": (1.0e-3, {"data/tables"}),
+    "benchmarks.pd1.inputs": ("warped", {"data/pd1"}),
+    "benchmarks.pd1.divergence": ("status", {"data/pd1"}),
+    "benchmarks.pd1.mirrors": (["https://mirror"], {"download/pd1"}),
+    "benchmarks.hpob.spaces": (["4796"], {"data/hpob"}),
+    "benchmarks.hpob.mirrors": (["https://mirror"], {"download/hpob"}),
+    "benchmarks.hpob.max_points": (99, {"data/hpob"}),
+    **{
+        f"benchmarks.{b}.{k}": (77, {f"data/{b}"})
+        for b in ("mphd_l", "mphd_s")
+        for k in ("domains", "functions", "points")
+    },
+    **{f"benchmarks.{b}.{k}": (["a.csv"], {f"data/{b}"}) for b in ("own", "own_spaces") for k in ("history", "space")},
+    **{f"benchmarks.{b}.skip_bad_rows": (True, {f"data/{b}"}) for b in ("own", "own_spaces")},
+    "benchmarks.own.folds": (7, {"data/own"}),
+    "pretrain.seeds": (7, jobs("pretrain", EVERY, HYPERBO) | reduced("sweep")),
+    "pretrain.adam_steps": (77, jobs("pretrain", (*ADAM, "h_nll_online"), HYPERBO)),
+    "pretrain.learning_rate": (
+        0.5,
+        jobs("pretrain", ADAM, (*HYPERBO, *CMBO))
+        | {"sweep/h_nll", "crossing/h_nll", "crossing/h_nll_short", "elimination/h_nll"},
+    ),
+    "pretrain.lbfgs_steps": (77, jobs("pretrain", (*LBFGS, "h_ekl_online")) | {"crossing/h_ekl"}),
+    "pretrain.matched_points": (
+        77,
+        jobs("pretrain", LBFGS) | {"sweep/h_ekl", "crossing/h_ekl", "crossing/h_ekl_short"},
+    ),
+    "sweep.adam_steps": (7, {"sweep/h_nll"}),
+    "sweep.lbfgs_steps": (7, {"sweep/h_ekl"}),
+    "crossing.seeds": (7, CROSSED),
+    "crossing.short_adam_steps": (7, {"crossing/h_nll_short"}),
+    "crossing.short_lbfgs_steps": (7, {"crossing/h_ekl_short"}),
+    "crossing.bo_seeds": (7, CROSSED_BO),
+    "crossing.adam_steps": (7, {"crossing/h_nll"}),
+    "elimination.seeds": (7, CANDIDATES),
+    "elimination.adam_steps": (7, {"elimination/h_nll"}),
+    "elimination.bo_seeds": (7, {"elimination/bo"}),
+    "mphd.seeds": (7, jobs("pretrain", EVERY, MPHD) | ACROSS),
+    "mphd.adam_steps": (77, jobs("pretrain", (*ADAM, "h_nll_online"), MPHD) | jobs("pretrain", ("base_gp",))),
+    "mphd.learning_rate": (0.5, jobs("pretrain", ADAM, MPHD) | jobs("pretrain", ("base_gp",))),
+    "mphd.network_steps": (77, jobs("pretrain", ("mphd",)) | ACROSS),
+    "mphd.map_steps": (77, jobs("bo", HIERARCHICAL)),
+    "mphd.bo_seeds": (7, jobs("bo", EVERY, MPHD)),
+    **{f"benchmarks.{b}.spaces": (["svm"], {f"data/{b}"}) for b in CMBO},
+    **{f"benchmarks.{b}.folds": (2, {f"data/{b}"}) for b in CMBO},
+    "cmbo.seeds": (7, jobs("pretrain", EVERY, CMBO)),
+    "cmbo.adam_steps": (77, jobs("pretrain", (*ADAM, "h_nll_online"), CMBO)),
+    "cmbo.bo_seeds": (7, jobs("bo", EVERY, CMBO)),
+    "cmbo.bo_iterations": (7, jobs("bo", EVERY, CMBO) | {"cmbo/first"}),
+    **{f"cmbo.{key}": (77, jobs("pretrain", CLUSTERED)) for key in ("clusters", "restarts", "locations")},
+    "cmbo.fit_steps": (77, jobs("pretrain", (*CLUSTERED, *RANKED))),
+    "cmbo.refit_steps": (77, jobs("bo", REFITTED)),
+    "cmbo.grid": (77, jobs("bo", CLUSTERED) | {"cmbo/first"}),
+    "cmbo.tolerance": (0.5, jobs("bo", CLUSTERED) | {"cmbo/first"}),
+    "cmbo.samples": (77, jobs("bo", ("rgpe",))),
+    "cmbo_first.bo_seeds": (7, {"cmbo/first"}),
+    **{f"maf.{key}": (value, jobs("pretrain", ("maf",))) for key, value in MAF.items()},
+    **{f"{m}.steps": (77, jobs("pretrain", (m, f"{m}_online"))) for m in NETWORKS},
+    **{f"{m}.retrain_steps": (77, jobs("bo", (m,)) | online((f"{m}_online",))) for m in NETWORKS},
+    **{f"{m}.warm_start": (False, jobs("bo", (m,)) | online((f"{m}_online",))) for m in NETWORKS},
+    **{
+        f"{m}.learning_rate": (0.5, jobs("pretrain", (m, f"{m}_online")) | jobs("bo", (m,)) | online((f"{m}_online",)))
+        for m in NETWORKS
+    },
+    "rfgp.random_features": (77, jobs("pretrain", ("rfgp", "rfgp_online"))),
+    "theory.share": (0.5, {f"theory/{paper}/{check}" for paper, check in CHECKS}),
+    **{f"studies.{path}": (another(path), {f"study/{path.partition('.')[0]}"}) for path in leaves(STUDIES)},
+    "bo.iterations": (77, jobs("bo", EVERY, HYPERBO + MPHD) | CROSSED_BO | {"elimination/bo"}),
+    "bo.seeds": (77, jobs("bo", EVERY, HYPERBO)),
+    "bo.refit_steps": (77, jobs("bo", ("stbo", "stboh")) | online(FITTED_ONLINE)),
+    "methods": (
+        {"h_nll": {"pretrain": {"learning_rate": 0.5}}},
+        jobs("pretrain", ("h_nll",)) | {"sweep/h_nll", "crossing/h_nll", "elimination/h_nll"},
+    ),
+}
+NOT_IN_SPECS = {
+    *("scale", "device", "run.papers", "run.benchmarks"),
+    *("benchmarks.pd1_mini.source", "benchmarks.hpob_mini.source"),
+}
+"""Read by the rules: result path, gpu resource, targets, which table is packed (test_plans.py, test_collect.py)."""
+
+
+@pytest.mark.parametrize("key", READ_BY)
+def test_a_changed_key_changes_exactly_the_specs_that_read_it(good, key):
+    value, expected = READ_BY[key]
+    assert changed_jobs(good, put(good, key, value)) == expected
+
+
+def test_every_key_is_read(good):
+    assert set(leaves(good)) == set(READ_BY) | NOT_IN_SPECS
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        (
+            {"h_ekl": {"model": {"kernel": "matern32"}}},
+            jobs("pretrain", ("h_ekl",)) | {"sweep/h_ekl", "crossing/h_ekl"},
+        ),
+        ({"stbo": {"policy": {"refit_steps": 3}}}, jobs("bo", ("stbo",))),
+        ({"ablr": {"policy": {"pi_threshold": 0.2}}}, jobs("bo", ("ablr",))),
+        ({"fsbo": {"pretrain": {"steps": 11}}}, jobs("pretrain", ("fsbo",))),
+    ],
+)
+def test_an_override_reaches_its_method_alone(good, override, expected):
+    changed = put(good, "methods", override)
+    config.check(changed, ROOT)
+    assert changed_jobs(good, changed) == expected
+
+
+def test_specs_hold_the_registered_settings_with_the_sizes_of_the_scale(good):
+    registered = registry.method("h_nll")
+    spec = config.pretrain_spec(good, "tables", "held_out", "h_nll")
+    assert spec["pretrain"] == registered["pretrain"] | {"steps": 2000, "learning_rate": 1e-3}
+    assert spec["model"] == registered["model"]
+    ekl = config.pretrain_spec(good, "tables", "held_out", "h_ekl")["pretrain"]
+    assert (ekl["steps"], ekl["matched_points"]) == (100, 242)
+    assert config.pretrain_spec(good, "tables", "held_out", "rand")["pretrain"] == {}
+    assert (
+        config.bo_spec(good, "tables", "held_out", "stbo", "pi")["policy"]["refit_steps"] == good["bo"]["refit_steps"]
+    )
+    assert registry.method("h_nll")["pretrain"]["steps"] == "@pretrain.adam_steps"
+
+
+def test_a_section_of_a_split_is_laid_over_the_sizes_of_pre_training(good):
+    whole = put(good, "pretrain", {"seeds": 2, "adam_steps": 20, "lbfgs_steps": 3, "matched_points": 4})
+    over = put(whole, "sweep", {"adam_steps": 7, "lbfgs_steps": None})
+    assert config.pretrain_sizes(over, "tables", "held_out") == whole["pretrain"]
+    assert config.pretrain_sizes(over, "tables", "held_out_sweep") == whole["pretrain"] | {"adam_steps": 7}
+    crossed = put(over, "crossing.bo_seeds", None)
+    assert config.bo_spec(crossed, "tables", "crossed", "h_nll", "pi")["seeds"] == good["bo"]["seeds"]
+    assert config.bo_spec(over, "tables", "crossed", "h_nll", "pi")["seeds"] == good["crossing"]["bo_seeds"]
+
+
+def test_priors_of_equal_settings_are_made_by_one_job(good):
+    def place(method, split, settings=good, benchmark="pd1_mini"):
+        return config.prior_of(settings, benchmark, split, method)
+
+    assert place("h_nll", "held_out") == ("held_out", "h_nll")
+    assert place("h_nll_linear_32", "held_out_sweep") == ("held_out_sweep", "h_nll")
+    assert place("h_nll_zero_32", "held_out_sweep") == ("held_out_sweep", "fsbo")
+    assert place("h_ekl_linear_32", "held_out_sweep") == ("held_out_sweep", "h_ekl")
+    assert place("mimo", "held_out_sweep") == ("held_out", "mimo")
+    assert place("h_nll", "held_out_points_10", benchmark="hpob_mini") == ("held_out_points_10", "h_nll")
+    assert place("h_nll", "crossed_candidates") == ("crossed", "h_nll")
+    wider = put(good, "methods", {"h_nll": {"model": {"features": [64]}}})
+    assert place("h_nll_linear_32", "held_out_sweep", wider) == ("held_out_sweep", "h_nll_linear_32")
+    assert place("h_nll", "held_out_sweep", put(good, "sweep", {})) == ("held_out", "h_nll")
+
+
+def test_a_section_of_a_benchmark_lies_under_that_of_a_split(good):
+    changed = put(put(good, "mphd", {"seeds": 4, "adam_steps": 9, "bo_seeds": 2}), "sweep", {"adam_steps": 7})
+    for benchmark in MPHD:
+        assert config.pretrain_spec(changed, benchmark, "held_out", "h_nll")["pretrain"]["steps"] == 9
+        assert config.pretrain_spec(changed, benchmark, "held_out", "h_nll")["seeds"] == 4
+        assert config.pretrain_spec(changed, benchmark, "held_out_sweep", "h_nll")["pretrain"]["steps"] == 7
+        assert config.bo_spec(changed, benchmark, "new_space", "h_nll", "pi")["seeds"] == 2
+    assert config.pretrain_sizes(changed, "tables", "held_out") == good["pretrain"]
+    assert config.bo_spec(changed, "tables", "held_out", "h_nll", "pi")["seeds"] == good["bo"]["seeds"]
+
+
+def test_only_methods_that_train_across_spaces_read_which_ones(good):
+    def spec(split, method):
+        return config.pretrain_spec(good, "super_mini", split, method)
+
+    assert spec("new_space", "mphd")["past"] == {"base": "held_out", "spaces": "others"}
+    assert spec("held_out", "mphd")["past"] == spec("new_space", "h_nll")["past"] == {"base": "held_out"}
+    assert spec("new_space", "mphd")["fits"] == "base_gp" and "fits" not in spec("held_out", "h_nll")
+    assert registry.method("mphd")["across_spaces"] is True
+
+
+@pytest.mark.parametrize(
+    ("method", "split"),
+    [
+        *((m, "new_space") for m in ("mphd", "mphd_squashed", "mphd_non_nn")),
+        *((m, "held_out") for m in ("h_nll", "base_gp", "rand", "hgp_hand", "hgp_flat", "hgp_truth", "gp_truth")),
+    ],
+)
+def test_a_new_space_trains_again_only_what_learns_from_other_spaces(good, method, split):
+    for benchmark in ("mphd_l", "super_mini"):
+        assert config.prior_of(good, benchmark, "new_space", method) == (split, method)
+        assert config.prior_of(good, benchmark, "held_out", method) == ("held_out", method)
+
+
+def test_a_benchmark_with_sizes_that_are_no_section_is_told(good):
+    del good["mphd"]
+    with pytest.raises(ConfigError, match="'mphd' is missing"):
+        config.check(good, ROOT)
+    assert [fault for fault in config._size_faults(good) if "'sizes' of benchmark 'mphd_l': unknown section" in fault]
+
+
+def test_a_split_with_sizes_that_are_no_section_is_told(good, monkeypatch):
+    monkeypatch.setattr(splits, "entry", lambda name: {"sizes": "sweeps"} if name == "others_sweep" else {})
+    with pytest.raises(ConfigError, match=r"'sizes' of split 'others_sweep': unknown section .*'sweeps'.*sweep"):
+        config.check(good, ROOT)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("a: {point: 3}", r"key 'a.point' is unknown.*points"),
+        ("a: {points: 0}", r"key 'a.points'"),
+        ("a: {rows: match}", r"key 'a.rows' is the text 'match', must be one of: all, matched"),
+        ("a: {base: b}", r"'base' of split 'a': unknown split 'b'"),
+        ("a: {benchmarks: [pd2]}", r"'benchmarks' of split 'a': unknown benchmark 'pd2'.*pd1"),
+    ],
+)
+def test_a_faulty_table_of_splits_is_told(tmp_path, monkeypatch, entry, message):
+    (tmp_path / "splits.yaml").write_text(entry)
+    monkeypatch.setattr(splits, "SPLITS", tmp_path / "splits.yaml")
+    with pytest.raises(ConfigError, match=message):
+        splits._splits.__wrapped__()
+
+
+def test_a_size_that_names_no_key_is_refused(good):
+    with pytest.raises(ConfigError, match=r"methods.yaml: '@pretrain.adam_stepz' names no key"):
+        config.sized(good, {"steps": "@pretrain.adam_stepz"})
+
+
+@pytest.mark.parametrize(
+    ("method", "section", "key", "value"),
+    [
+        ("h_nll", "pretrain", "batch", 0),
+        ("h_nll", "pretrain", "steps", 0),
+        ("h_nll", "pretrain", "learning_rate", -1.0),
+        ("h_nll", "pretrain", "objective", "nlll"),
+        ("h_ekl", "pretrain", "matched_points", -1),
+        ("mimo", "pretrain", "steps", -1),
+        ("maf", "model", "hidden", []),
+        ("h_nll", "model", "features", [0]),
+        ("h_nll", "model", "kernel", "matern99"),
+        ("h_nll", "model", "mean", "zer0"),
+    ],
+)
+def test_an_override_out_of_range_is_refused(good, method, section, key, value):
+    with pytest.raises(ConfigError, match=rf"methods\.{method}\.{section}\.{key}"):
+        config.check(put(good, "methods", {method: {section: {key: value}}}), ROOT)
+
+
+def test_an_override_has_the_range_of_the_size_that_it_replaces(good):
+    config.check(put(good, "methods", {"mimo": {"pretrain": {"steps": 0}}}), ROOT)  # 0: all epochs
+    with pytest.raises(ConfigError, match=r"methods\.h_nll\.pretrain\.steps"):
+        config.check(put(good, "methods", {"h_nll": {"pretrain": {"steps": 0}}}), ROOT)
+
+
+def test_a_scale_needs_its_overlay():
+    config.check_scale("smoke", ["config.yaml", "smoke.yaml"], ROOT)
+    config.check_scale("laptop", ["config.yaml"], ROOT)
+    with pytest.raises(ConfigError, match=r"'scale' is 'paper'.*--configfile config/paper.yaml"):
+        config.check_scale("paper", ["config.yaml"], ROOT)
+
+
+def test_a_benchmark_may_widen_the_networks_but_gives_none_to_methods_without(good):
+    assert config.pretrain_spec(good, "hpob", "held_out", "h_nll")["model"]["features"] == [128, 128]
+    assert config.pretrain_spec(good, "hpob", "held_out", "stboh")["model"]["features"] == []
+
+
+def test_a_structure_that_a_variant_names_is_not_widened(good):
+    for method, sizes in (("h_nll_linear_32", [32, 32]), ("h_nll_zero_8", [8]), ("h_nll_linear_128", [128, 128])):
+        for benchmark in ("hpob", "hpob_mini"):
+            spec = config.pretrain_spec(good, benchmark, "held_out_sweep", method)
+            assert (spec["model"]["features"], spec["method"]) == (sizes, method)
+            assert spec["pretrain"]["steps"] == good["sweep"]["adam_steps"]
+
+
+def test_schema_and_loaders_agree_on_the_search_spaces():
+    from metabo.data import tables
+
+    schema = yaml.safe_load((ROOT / "workflow/schemas/config.yaml").read_text())
+    benchmarks = schema["properties"]["benchmarks"]["properties"]
+    assert benchmarks["tables"]["properties"]["spaces"]["items"]["enum"] == sorted(tables.SPACES)
+    assert (
+        benchmarks["hpob"]["properties"]["spaces"]["items"]["enum"] == config.load(ROOT)["benchmarks"]["hpob"]["spaces"]
+    )
+    own = [b for b in registry.benchmarks() if set(registry.benchmark(b)["settings"]) - {"seed"}]
+    assert sorted(benchmarks) == own and sorted(set(registry.benchmarks()) - set(own)) == ["super", "super_mini"]
+
+
+def test_acquisition_names_are_those_of_the_code():
+    from metabo.bo import acquisition
+
+    assert config.ACQUISITIONS == acquisition.ACQUISITIONS

@@ -1,0 +1,178 @@
+"""Search spaces (encode and decode), benchmark files (save and load) and the stage that makes them."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metabo.data import pd1, tables
+from metabo.errors import DataError
+from metabo.tasks.benchmark import Benchmark, MatchedBlock, restrict
+from metabo.tasks.spaces import Parameter, SearchSpace
+from tests.data.archives_fixture import HPOB_SPACES, write_hpob, write_pd1
+
+names = st.text("abcdefgh_", min_size=1, max_size=6)
+
+
+@st.composite
+def parameters(draw, name="p"):
+    kind = draw(st.sampled_from(["linear", "log", "ordinal", "categorical"]))
+    if kind in ("ordinal", "categorical"):
+        levels = draw(st.lists(st.one_of(names, st.integers(-9, 9)), min_size=2, max_size=6, unique=True))
+        return Parameter(name, kind, levels=tuple(levels))
+    low = draw(st.floats(1e-6, 1e3))
+    return Parameter(name, kind, low=low, high=low * draw(st.floats(1.5, 1e6)))
+
+
+@st.composite
+def spaces_with_values(draw):
+    chosen = draw(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=4, unique=True))
+    space = SearchSpace("s", tuple(draw(parameters(name)) for name in chosen))
+    n = draw(st.integers(1, 5))
+    columns = {}
+    for p in space.parameters:
+        if p.levels:
+            values = draw(st.lists(st.sampled_from(p.levels), min_size=n, max_size=n))
+            columns[p.name] = np.array(values, dtype=object)
+        else:
+            shares = draw(st.lists(st.floats(0, 1), min_size=n, max_size=n))
+            columns[p.name] = np.array([p.low + s * (p.high - p.low) for s in shares])
+    return space, columns
+
+
+@given(spaces_with_values())
+def test_decode_inverts_encode(case):
+    space, columns = case
+    unit = space.encode(columns)
+    assert unit.shape == (len(next(iter(columns.values()))), space.dim) and unit.min() >= 0 and unit.max() <= 1
+    back = space.decode(unit)
+    for p in space.parameters:
+        if p.levels:
+            assert list(back[p.name]) == list(columns[p.name])
+        else:
+            np.testing.assert_allclose(back[p.name], columns[p.name], rtol=1e-7)
+    np.testing.assert_allclose(space.encode(back), unit, atol=1e-9)
+    assert SearchSpace.from_json(json.loads(json.dumps(space.to_json()))) == space
+
+
+@pytest.mark.parametrize("field", ["name", "kind"])
+def test_a_parameter_that_nothing_describes_is_told(field):
+    described = SearchSpace("svm", (Parameter("cost", "log", 1e-3, 1.0), Parameter("degree", "linear", 2, 5))).to_json()
+    del described["parameters"][1][field]
+    with pytest.raises(
+        DataError, match=rf"space 'svm', parameter {'1' if field == 'name' else 'degree'}: no field '{field}'"
+    ):
+        SearchSpace.from_json(described)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_encode_inverts_decode_in_the_pd1_box(seed):
+    unit = np.random.default_rng(seed).uniform(size=(4, 4))
+    np.testing.assert_allclose(pd1.SPACE.encode(pd1.SPACE.decode(unit)), unit, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["hpobench", "hpolib", "nasbench201"])
+def test_whole_tables_survive_the_round_trip(name):
+    space = tables.search_space(name)
+    rows = tables.table_digits(space)[::97]
+    levels = tables._properties(name).search_space
+    columns = {p: np.array(levels[p], dtype=object)[rows[:, i]] for i, p in enumerate(levels)}
+    back = space.decode(space.encode(columns))
+    for p, values in columns.items():
+        if isinstance(values[0], str):
+            assert list(back[p]) == list(values)
+        else:
+            np.testing.assert_allclose(back[p].astype(float), values.astype(float), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [(11.0, "row 1: value .*11.0.* outside"), (float("nan"), "row 1"), (0.0, "row 1"), (-1.0, "row 1")],
+)
+def test_values_outside_the_box_are_refused(value, message):
+    with pytest.raises(DataError, match=message):
+        Parameter("rate", "log", 1e-5, 10.0).encode(np.array([1.0, value]))
+
+
+def make(tmp_path):
+    return pd1.load("pd1", {}, write_pd1(tmp_path / "pd1.tar.gz"))
+
+
+def test_saving_and_loading_gives_the_same_benchmark(tmp_path):
+    benchmark = make(tmp_path)
+    benchmark.save(tmp_path / "b.npz")
+    again = Benchmark.load(tmp_path / "b.npz")
+    assert (again.name, again.spaces, again.splits) == (benchmark.name, benchmark.spaces, benchmark.splits)
+    assert again.notes == benchmark.notes and list(again.tasks) == list(benchmark.tasks)
+    for name, task in benchmark.tasks.items():
+        assert (again.tasks[name].group, again.tasks[name].space) == (task.group, task.space)
+        for key in ("x", "y", "metric", "rows", "diverged"):
+            np.testing.assert_array_equal(getattr(again.tasks[name], key), getattr(task, key))
+    for ours, theirs in zip(again.matched, benchmark.matched, strict=True):
+        assert (ours.name, ours.tasks) == (theirs.name, theirs.tasks)
+        np.testing.assert_array_equal(ours.x, theirs.x)
+        np.testing.assert_array_equal(ours.y, theirs.y)
+
+
+def test_saving_twice_gives_the_same_bytes(tmp_path):
+    make(tmp_path).save(tmp_path / "a.npz")
+    make(tmp_path).save(tmp_path / "b.npz")
+    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
+
+
+@pytest.mark.parametrize("damage", ["truncated", "empty", "flipped", "foreign"])
+def test_corrupted_benchmark_file_is_a_clear_error(tmp_path, damage):
+    path = tmp_path / "b.npz"
+    make(tmp_path).save(path)
+    content = bytearray(path.read_bytes())
+    if damage == "flipped":
+        for i in range(100, len(content), 500):
+            content[i] ^= 255
+    written = {"truncated": content[: len(content) // 2], "empty": b"", "flipped": content, "foreign": b"not a file"}
+    path.write_bytes(bytes(written[damage]))
+    with pytest.raises(DataError, match=r"b\.npz: not a readable benchmark file .*delete it and run again"):
+        Benchmark.load(path)
+
+
+def test_restrict_joins_pieces_and_limits_gaps():
+    x, y = np.arange(3.0)[:, None], np.arange(12.0).reshape(3, 4)
+    whole = MatchedBlock("m", "s", ("a", "b", "c", "d"), x, y)
+    piece = MatchedBlock("m", "s", ("a", "b"), x + 10, y[:, :2] + 100)
+    assert [(b.name, b.tasks, len(b.x)) for b in restrict((whole, piece), ("a", "b", "c", "d"))] == [
+        ("m", ("a", "b", "c", "d"), 3),
+        ("m without c; d", ("a", "b"), 3),
+    ]
+    (joined,) = restrict((whole, piece), ("a", "b"))
+    np.testing.assert_array_equal(joined.x, np.concatenate([x, x + 10]))
+    np.testing.assert_array_equal(joined.y, np.concatenate([y[:, :2], y[:, :2] + 100]))
+    assert [b.name for b in restrict((whole, piece), ("a", "b", "c", "d"), gaps=1)] == ["m"]
+    assert restrict((whole, piece), ("a",)) == ()
+
+
+def run_stage(spec, out, *more):
+    command = [sys.executable, "-m", "metabo.stages.data", "--spec", json.dumps(spec), "--out", str(out), *more]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_stage_loads_each_source_and_reports_the_counts(tmp_path):
+    archives = {"pd1": write_pd1(tmp_path / "pd1.tar.gz"), "hpob": write_hpob(tmp_path / "hpob-data.zip")}
+    settings = {"pd1": {"inputs": "warped"}, "hpob": {"spaces": list(HPOB_SPACES)}}
+    for name, archive in archives.items():
+        out = tmp_path / f"{name}.npz"
+        spec = {"benchmark": name, "settings": settings[name]}
+        done = run_stage(spec, out, "--in-archive", str(archive))
+        assert done.returncode == 0, done.stderr
+        assert "DIFFERS" in done.stdout and "counts differ" in done.stdout
+        assert Benchmark.load(out).name == name and out.with_suffix(".json").exists()
+
+
+def test_stage_failure_is_one_clean_message(tmp_path):
+    done = run_stage({"benchmark": "tables", "settings": {"pool": 10**6}}, tmp_path / "t.npz")
+    assert done.returncode == 1 and "Traceback" not in done.stderr and "larger than the 30000" in done.stderr
+    assert not (tmp_path / "t.npz").exists()
+    done = run_stage({"benchmark": "tabels", "settings": {}}, tmp_path / "t.npz")
+    assert done.returncode == 1 and "Did you mean 'tables'" in done.stderr

@@ -1,0 +1,70 @@
+"""A small history with log, whole, ordinal and conditional parameters, failed trials and ragged studies."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+SPACE = """\
+study: dataset
+outcome: {column: error, goal: minimise, scale: log}
+parameters:
+  learning_rate: {type: float, low: 1.0e-4, high: 1.0, scale: log}
+  layers: {type: int, low: 1, high: 6}
+  batch: {type: ordinal, choices: [16, 32, 64]}
+  optimiser: {type: categorical, choices: [sgd, adam]}
+  momentum: {type: float, low: 0.0, high: 0.9, when: {optimiser: sgd}}
+"""
+HEADER = ["dataset", "learning_rate", "layers", "batch", "optimiser", "momentum", "error"]
+
+
+def error(learning_rate: float, layers: int, centre: float) -> float:
+    return 0.1 * float(np.exp((np.log10(learning_rate) - centre) ** 2 + 0.1 * abs(layers - 3)))
+
+
+def rows(studies: int = 4, fewest: int = 8, seed: int = 0) -> list[list[str]]:
+    """Trials of several studies whose best learning rates are near 0.01; the largest rates fail."""
+    rng, out = np.random.default_rng(seed), []
+    for study in range(studies):
+        centre = -2.0 + 0.2 * rng.normal()
+        for _ in range(fewest + study):
+            rate, layers = float(10 ** rng.uniform(-4, 0)), int(rng.integers(1, 7))
+            sgd = bool(rng.random() < 0.5)
+            value = "" if rate > 0.6 else repr(error(rate, layers, centre) * float(np.exp(0.02 * rng.normal())))
+            momentum = repr(float(rng.uniform(0.0, 0.9))) if sgd else ""
+            choice = [str(rng.choice([16, 32, 64])), "sgd" if sgd else "adam", momentum]
+            out.append([f"d{study}", repr(rate), str(layers), *choice, value])
+    return out
+
+
+def write(path: Path, header: list[str], table: list[list[str]]) -> Path:
+    with path.open("w", newline="") as stream:
+        csv.writer(stream).writerows([header, *table])
+    return path
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Return (history, space) of the small history."""
+    (tmp_path / "space.yaml").write_text(SPACE)
+    return write(tmp_path / "history.csv", HEADER, rows()), tmp_path / "space.yaml"
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory):
+    """A folder with a prior of H-NLL after some steps. Copy it before telling anything."""
+    from metabo.tuner.study import pretrain
+
+    place = tmp_path_factory.mktemp("own")
+    (place / "space.yaml").write_text(SPACE)
+    history = write(place / "history.csv", HEADER, rows())
+    return pretrain([history], [place / "space.yaml"], place / "prior", steps=600).folder
+
+
+@pytest.fixture
+def folder(trained, tmp_path):
+    """A copy of the trained folder of one's own."""
+    import shutil
+
+    return Path(shutil.copytree(trained, tmp_path / "study"))

@@ -1,0 +1,183 @@
+"""The command line, as a reader of docs/own-data.md types it."""
+
+import csv
+import io
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from metabo import cli
+from metabo.tuner import compare as comparison
+from metabo.tuner.study import Study
+from tests.tuner.conftest import HEADER, rows, write
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def metabo(capsys):
+    """Return a function that runs a command and returns (standard output, standard error)."""
+
+    def call(*arguments):
+        cli.main([str(argument) for argument in arguments])
+        return capsys.readouterr()
+
+    return call
+
+
+def test_from_a_history_to_suggestions_and_back(metabo, files, tmp_path):
+    to = tmp_path / "tuning"
+    out, err = metabo("pretrain", files[0], "--space", files[1], "--to", to, "--steps", 20)
+    assert "38 trials of 4 past studies" in out and "the model sees (-log(error) - " in out
+    assert f"metabo suggest {to} --count 3 > todo.csv" in out and "count as failed trials" in err
+    out, err = metabo("suggest", to, "--count", 3)
+    table = list(csv.reader(io.StringIO(out)))
+    assert table[0] == [*HEADER[1:-1], "error"] and [row[-1] for row in table[1:]] == ["", "", ""]
+    assert err.count("predicted error: ") == 3
+    filled = [[*row[:-1], outcome] for row, outcome in zip(table[1:], ("0.12", "failed", "0.3"), strict=True)]
+    todo = write(tmp_path / "todo.csv", table[0], filled)
+    out, _ = metabo("tell", to, todo)
+    assert "told 3; study 'study' has 3 finished trials" in out and "best error: 0.12" in out
+    assert metabo("tell", to, todo)[0] == out  # telling a file twice changes nothing
+    one = json.loads(metabo("suggest", to, "--json")[0])
+    assert one[0]["predicted"]["low"] < one[0]["predicted"]["median"]
+    assert one[0]["parameters"] not in [t["parameters"] for t in Study(to).trials]
+    out, _ = metabo("tell", to, "--parameters", json.dumps(one[0]["parameters"]), "--outcome", 0.05)
+    assert "best error: 0.05" in out
+    metabo("tell", to, "--study", "other", "--parameters", json.dumps(one[0]["parameters"]), "--failed")
+    assert len(Study(to).trials) == 4 and Study(to, "other").trials[0]["state"] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("learning_rate,layers,batch,optimiser,momentum,error\n0.01,3,32,adam,,\n",
+         ["row 2, field 'error' is empty", "'failed'"]),
+        ("learning_rate,layers,batch,optimiser,momentum,error\n0.01,9,32,adam,,0.1\n",
+         ["row 2, field 'layers': '9' is outside [1, 6]"]),
+        ("learning_rate,layers,batch,optimiser,momentum,error\n", ["no rows below the header"]),
+        ("learning_rate,layers,batch,optimiser,error\n0.1,3,32,adam,0.1\n", ["column 'momentum' is missing"]),
+        ("learning_rate,layers,batch,optimiser,momentum,error\n0.01,3,32,adam,0.1\n", ["row 2 has 5 cells"]),
+    ],
+)  # fmt: skip
+def test_results_with_a_fault_are_not_told(folder, tmp_path, capsys, text, parts):
+    (tmp_path / "todo.csv").write_text(text)
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["tell", str(folder), str(tmp_path / "todo.csv")])
+    assert stop.value.code == 1
+    shown = capsys.readouterr().err
+    for part in ["metabo: ", "todo.csv", *parts]:
+        assert part in shown
+    assert Study(folder).trials == []
+
+
+def test_tell_corrects(metabo, folder, tmp_path, capsys):
+    header = HEADER[1:]
+    row = ["0.01", "3", "32", "adam", ""]
+    metabo("tell", folder, write(tmp_path / "a.csv", header, [[*row, "0.012"]]))
+    out, _ = metabo("tell", folder, "--correct", write(tmp_path / "b.csv", header, [[*row, "0.12"]]))
+    assert "corrected 1; study 'study' has 1 finished trials" in out and "best error: 0.12 " in out
+    parameters = json.dumps({"learning_rate": 0.01, "layers": 3, "batch": 32, "optimiser": "adam"})
+    assert "best error: 0.2 " in metabo("tell", folder, "--parameters", parameters, "--outcome", 0.2, "--correct")[0]
+    never = write(tmp_path / "c.csv", header, [[*row, "0.1"], [], ["0.01", "4", "32", "adam", "", "0.1"]])
+    with pytest.raises(SystemExit):
+        cli.main(["tell", str(folder), str(never), "--correct"])
+    assert f"{never}: row 4, the configuration (learning_rate 0.01, layers 4, " in capsys.readouterr().err
+    assert [trial["outcome"] for trial in Study(folder).trials] == [0.2]
+
+
+@pytest.mark.parametrize("extra", [["a.csv", "b.csv"], ["--wrong"], ["a.csv", "b.csv", "c.csv"]])
+def test_arguments_that_are_too_many_are_refused(folder, capsys, extra):
+    with pytest.raises(SystemExit):
+        cli.main(["tell", str(folder), "--study", "s", *extra])
+    assert f"unrecognized arguments: {' '.join(extra)}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["--parameters", "{}"], ["--parameters", "{}", "--outcome", "1", "--failed"], ["x.csv", "--parameters", "{}"]],
+)
+def test_tell_says_what_it_needs(folder, capsys, arguments):
+    with pytest.raises(SystemExit):
+        cli.main(["tell", str(folder), *arguments])
+    assert "give a CSV of results, or --parameters with either --outcome or --failed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("text", "fault"), [("{", "not JSON"), ("[1]", "must be a JSON object")])
+def test_parameters_that_are_no_object(folder, capsys, text, fault):
+    with pytest.raises(SystemExit):
+        cli.main(["tell", str(folder), "--parameters", text, "--outcome", "1"])
+    assert fault in capsys.readouterr().err
+
+
+def test_no_suggestion_is_refused(folder, capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["suggest", str(folder), "--count", "0"])
+    assert "ask for one suggestion at least" in capsys.readouterr().err
+
+
+def test_looking_at_help_imports_no_jax():
+    program = "import sys; from metabo import cli\ntry: cli.main(['--help'])\nfinally: assert 'jax' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    for command in ("pretrain", "suggest", "tell", "compare"):
+        assert command in done.stdout
+
+
+def test_the_example_of_the_readme_can_be_read():
+    from metabo.data.history.past import read_all
+
+    folder = ROOT / "examples" / "own_data"
+    (found,) = read_all([folder / "history.csv"], [folder / "space.yaml"])
+    assert len(found.tasks) == 7 and sum(len(task.y) for task in found.tasks.values()) == 268
+
+
+class TestCompare:
+    def test_it_runs_the_workflow_on_the_histories(self, files, tmp_path, monkeypatch):
+        (tmp_path / "p" / "workflow" / "deep").mkdir(parents=True)
+        (tmp_path / "p" / "workflow" / "catalogue.yaml").write_text("")
+        monkeypatch.chdir(tmp_path / "p" / "workflow" / "deep")
+        called = []
+
+        class Done:
+            returncode = 0
+
+        monkeypatch.setattr(comparison.subprocess, "run", lambda command, cwd: called.append((command, cwd)) or Done)
+        assert comparison.compare([files[0]], [files[1]], False, "smoke", 3, dry_run=True) == []
+        ((command, cwd),) = called
+        assert cwd == tmp_path / "p"
+        overlays = ["--configfile", "config/smoke.yaml", ".cache/own.yaml"]
+        assert command[1:] == ["-m", "snakemake", "--cores", "3", *overlays, "--dry-run", "--", "own"]
+        Done.returncode = 1
+        with pytest.raises(Exception, match="the same command goes on where it stopped"):
+            comparison.compare([files[0]], [files[1]], False, "laptop", 1)
+
+    def test_it_needs_the_project(self, files, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(Exception, match="call it in a clone of the project"):
+            comparison.compare([files[0]], [files[1]], False, "smoke", 1)
+
+    def test_a_fault_is_told_before_anything_runs(self, files, capsys):
+        shutil.copy(write(files[0].parent / "bad.csv", HEADER, [[*rows()[0][:-1], "x"]]), files[0])
+        with pytest.raises(SystemExit):
+            cli.main(["compare", str(files[0]), "--space", str(files[1])])
+        assert "row 2, field 'error': 'x' is no number" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(("benchmark", "place"), [("own", "hyperbo/own/hyperbo_fig09"),
+                                                      ("own_spaces", "mphd/own_spaces/mphd_fig08")])  # fmt: skip
+    def test_the_summary_orders_the_methods(self, tmp_path, benchmark, place):
+        (tmp_path / place).mkdir(parents=True)
+        (tmp_path / place / "figure.png").write_text("")
+        lines = ["table,method,panel,iteration,quantity,value"]
+        for method, value in (("rand", 3.0), ("h_nll", 1.0)):
+            lines += [f"curve,{method},default,{i},mean,{value if i == 5 else 9}" for i in (1, 5)]
+            lines += [f"curve,{method},default,5,std,0"]
+        (tmp_path / place / "data.csv").write_text("\n".join(lines) + "\n")
+        shown = comparison.summary(tmp_path, benchmark)
+        assert shown[0].startswith("after 5 iterations, mean ")
+        assert [line.split() for line in shown[1:3]] == [["h_nll", "1"], ["rand", "3"]]
+        assert shown[-1].strip() == str(tmp_path / place)

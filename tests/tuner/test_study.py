@@ -1,0 +1,275 @@
+"""The folder of a study: ask and tell, several at once, what a kill leaves, and files that are not what they were."""
+
+import json
+import shutil
+import threading
+from math import nan
+
+import pytest
+
+from metabo.errors import ConfigError, DataError
+from metabo.tuner import store, study
+from metabo.tuner.study import Study, pretrain
+from tests.tuner.conftest import HEADER, SPACE, rows, write
+
+GOOD = {"learning_rate": 0.01, "layers": 3, "batch": 32, "optimiser": "adam"}
+
+
+def test_suggest_changes_nothing_and_claim_does(folder):
+    before = sorted(p.name for p in folder.rglob("*"))
+    one = Study(folder).suggest(2)
+    assert one == Study(folder).suggest(2)
+    assert sorted(p.name for p in folder.rglob("*")) == before
+    claimed = Study(folder).suggest(2, claim=True)
+    assert claimed == one
+    assert [t["state"] for t in Study(folder).trials] == ["running", "running"]
+    other = Study(folder).suggest(1)[0]
+    assert other.configuration not in [c.configuration for c in claimed]
+
+
+def test_a_running_trial_ends_with_its_outcome(folder):
+    tuned = Study(folder)
+    (claimed,) = tuned.suggest(claim=True)
+    # as a table shows it, with fewer digits
+    told = tuned.tell(
+        {**claimed.configuration, "learning_rate": claimed.configuration["learning_rate"] * (1 + 1e-11)}, 0.2
+    )
+    assert (told["number"], told["state"], told["outcome"]) == (0, "done", 0.2)
+    assert len(tuned.trials) == 1
+    tuned.tell(GOOD, 0.1)
+    tuned.tell(GOOD | {"layers": 4}, None)
+    assert tuned.best["outcome"] == 0.1 and [t["state"] for t in tuned.trials] == ["done", "done", "failed"]
+    assert tuned.best["parameters"] == GOOD | {"momentum": None}
+
+
+def test_the_same_outcome_twice_is_one_trial_and_another_outcome_a_repeat(folder):
+    tuned = Study(folder)
+    for outcome in (0.1, 0.1, 0.2, None, None):
+        tuned.tell(GOOD, outcome)
+    assert [t["outcome"] for t in tuned.trials] == [0.1, 0.2, None]
+
+
+def test_studies_share_the_prior_and_nothing_else(folder):
+    Study(folder, "a").tell(GOOD, 0.1)
+    assert Study(folder, "b").trials == [] and len(Study(folder, "a").trials) == 1
+    with pytest.raises(ConfigError, match=r"study '../x': write letters"):
+        Study(folder, "../x")
+
+
+def test_concurrent_tells_lose_nothing(folder):
+    faults = []
+
+    def work(number):
+        try:
+            for layers in range(1, 7):
+                Study(folder).tell(GOOD | {"layers": layers, "learning_rate": 0.001 * (number + 1)}, 0.1)
+        except Exception as error:
+            faults.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    trials = Study(folder).trials
+    assert not faults and len(trials) == 36
+    assert [t["number"] for t in trials] == list(range(36))
+    assert len({(t["parameters"]["layers"], t["parameters"]["learning_rate"]) for t in trials}) == 36
+
+
+def test_tell_all_records_all_or_none(folder):
+    with pytest.raises(DataError, match=r"parameter 'layers': 9 is outside \[1, 6\]"):
+        Study(folder).tell_all([(GOOD, 0.1), (GOOD | {"layers": 9}, 0.1)])
+    with pytest.raises(DataError, match="outcome -1 of 'error' has no logarithm"):
+        Study(folder).tell_all([(GOOD, 0.1), (GOOD, -1.0)])
+    assert Study(folder).trials == []
+
+
+@pytest.mark.parametrize("step", ["save", "publish", "write_text"])
+def test_a_killed_pretrain_leaves_the_old_prior_whole(folder, files, monkeypatch, step):
+    """Killed while the parameters are written, before they get their name, and before the record names them."""
+    before = Study(folder).suggest(1)
+    Study(folder).tell(GOOD, 0.1)
+    owner = {"save": study.priors, "publish": store, "write_text": store}[step]
+
+    def kill(*_arguments, **_options):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, step, kill)
+        with pytest.raises(KeyboardInterrupt):
+            pretrain([files[0]], [files[1]], folder, steps=2, seed=7)
+    assert len(Study(folder).trials) == 1
+    store.trials_path(folder, "study").unlink()
+    assert Study(folder).suggest(1) == before
+    (folder / ".prior-left-by-a-kill").mkdir()
+    pretrain([files[0]], [files[1]], folder, steps=2, seed=7)
+    assert Study(folder).suggest(1) != before
+    assert len(list(folder.glob("prior-*.npz"))) == 1 and not list(folder.glob(".prior-*"))
+
+
+def test_a_new_prior_keeps_the_trials_unless_they_are_of_another_space(folder, files, tmp_path):
+    Study(folder).tell(GOOD, 0.1)
+    pretrain([files[0]], [files[1]], folder, method="stboh")
+    assert len(Study(folder).trials) == 1 and Study(folder).record["spec"]["method"] == "stboh"
+    other = tmp_path / "other.yaml"
+    other.write_text(SPACE.replace("high: 6", "high: 7"))
+    with pytest.raises(ConfigError, match=r"has trials of another space \(study\); choose another folder"):
+        pretrain([files[0]], [other], folder, method="stboh")
+
+
+class TestScaleLog:
+    """The scale of the outcome becomes log when outcomes have been told on the linear scale."""
+
+    @pytest.fixture
+    def linear(self, files, tmp_path):
+        """Return (folder with the outcomes 0, -1 and 0.5, history, linear space, log space)."""
+        space = tmp_path / "linear" / "space.yaml"
+        space.parent.mkdir()
+        space.write_text(SPACE.replace(", scale: log}\nparameters", "}\nparameters"))
+        tuned = pretrain([files[0]], [space], tmp_path / "to", method="stboh")
+        assert not tuned.description.log
+        tuned.tell_all([(GOOD | {"layers": layers}, outcome) for layers, outcome in ((1, 0.0), (2, -1.0), (3, 0.5))])
+        return tuned.folder, files[0], space, files[1]
+
+    def test_outcomes_without_a_logarithm_refuse_it_until_they_are_corrected(self, linear):
+        folder, history, _, log = linear
+        with pytest.raises(DataError, match=r"trials/study\.json: trial 0 has outcome 0 of 'error'") as error:
+            pretrain([history], [log], folder, method="stboh")
+        for part in (f"{log} key 'outcome.scale' is log", "remove 'scale: log'", "tell --correct", "another folder"):
+            assert part in str(error.value)
+        assert not Study(folder).description.log
+        Study(folder).tell_all([(GOOD | {"layers": 1}, 0.1), (GOOD | {"layers": 2}, nan)], correct=True)
+        assert pretrain([history], [log], folder, method="stboh").description.log
+
+    def test_outcomes_told_while_the_prior_was_learned_count_too(self, linear, monkeypatch):
+        folder, history, _, log = linear
+        store.trials_path(folder, "study").unlink()
+        learn = study.learning.learn
+
+        def slow(*arguments):
+            Study(folder, "late").tell(GOOD, -1.0)
+            return learn(*arguments)
+
+        monkeypatch.setattr(study.learning, "learn", slow)
+        with pytest.raises(DataError, match=r"trials/late\.json: trial 0 has outcome -1"):
+            pretrain([history], [log], folder, method="stboh")
+        assert not Study(folder).description.log
+
+    def test_a_folder_in_which_it_has_happened_is_told(self, linear):
+        """An older version let it happen."""
+        folder, *_ = linear
+        record = json.loads((folder / store.RECORD).read_text())
+        record["space"]["outcome"]["scale"] = "log"
+        (folder / store.RECORD).write_text(json.dumps(record))
+        for claim in (False, True):
+            with pytest.raises(DataError, match=r"study\.json: trial 0 has outcome 0 .*to.study\.json key 'outcome"):
+                Study(folder).suggest(claim=claim)
+
+
+class TestCorrect:
+    def test_a_mistyped_outcome_is_replaced(self, folder):
+        tuned = Study(folder)
+        tuned.tell_all([(GOOD, 0.012), (GOOD | {"layers": 4}, 0.1), (GOOD | {"layers": 5}, nan)])
+        assert tuned.tell(GOOD, 0.12, correct=True) == tuned.trials[0]
+        assert [t["outcome"] for t in tuned.trials] == [0.12, 0.1, None] and tuned.best["number"] == 1
+        before = tuned.trials
+        tuned.tell(GOOD, 0.12, correct=True)  # a second time changes nothing
+        assert tuned.trials == before
+        tuned.tell(GOOD | {"layers": 5}, 0.3, correct=True)
+        tuned.tell(GOOD, None, correct=True)
+        assert [(t["state"], t["outcome"]) for t in tuned.trials] == [("failed", None), ("done", 0.1), ("done", 0.3)]
+
+    def test_it_takes_the_place_of_all_repeats(self, folder):
+        """The outcome told again in the belief that this corrects it, and real repeats, of which one was mistyped."""
+        tuned = Study(folder)
+        tuned.tell_all([(GOOD, 0.012), (GOOD | {"layers": 4}, 0.1), (GOOD, 0.12), (GOOD | {"layers": 5}, 0.2)])
+        tuned.tell(GOOD, 0.12, correct=True)
+        assert [(t["number"], t["outcome"]) for t in tuned.trials] == [(0, 0.12), (1, 0.1), (2, 0.2)]
+        told = tuned.tell_all([(GOOD, 0.12), (GOOD | {"layers": 4}, 0.4), (GOOD, 0.13), (GOOD, 0.12)], correct=True)
+        assert [(t["number"], t["outcome"]) for t in tuned.trials] == [(0, 0.12), (1, 0.13), (2, 0.4), (3, 0.2)]
+        assert [t["number"] for t in told] == [0, 2, 1, 0]
+
+    def test_what_was_never_told_is_refused_and_nothing_changes(self, folder):
+        tuned = Study(folder)
+        tuned.tell(GOOD, 0.012)
+        (claimed,) = tuned.suggest(claim=True)
+        before = tuned.trials
+        with pytest.raises(DataError, match=r"result 2: the configuration \(.*layers 4, .*was never told.*--correct"):
+            tuned.tell_all([(GOOD, 0.12), (GOOD | {"layers": 4}, 0.1)], correct=True)
+        with pytest.raises(DataError, match=r"^the configuration .* is running and has no outcome yet"):
+            tuned.tell(claimed.configuration, 0.1, correct=True)
+        with pytest.raises(DataError, match="outcome 0 of 'error' has no logarithm"):
+            tuned.tell(GOOD, 0.0, correct=True)
+        assert tuned.trials == before
+
+
+def test_what_a_killed_tell_left_is_no_study_and_goes_with_the_next(folder, files, tmp_path):
+    (folder / "trials").mkdir()
+    mine = folder / "trials" / ".metabo-notes"
+    mine.touch()
+    left = [folder / "trials" / ".metabo-study.json.abcd_123.json", folder / ".metabo-study.json.abcd_123.json"]
+    for path in left:
+        path.write_text("[")
+    assert store.told_studies(folder) == []
+    other = tmp_path / "other.yaml"
+    other.write_text(SPACE.replace("high: 6", "high: 7"))
+    pretrain([files[0]], [other], folder, method="stboh")
+    Study(folder, "a.b").tell(GOOD, 0.1)
+    assert store.told_studies(folder) == ["a.b"]
+    assert not any(path.exists() for path in left) and mine.exists()
+
+
+def test_the_record_says_what_was_learned_from(folder):
+    record = json.loads((folder / store.RECORD).read_text())
+    assert record["spec"]["method"] == "h_nll" and record["spec"]["pretrain"]["steps"] == 600
+    (source,) = record["past"]
+    assert source["history"].endswith("history.csv") and (source["studies"], source["trials"]) == (4, 38)
+    assert any("count as failed trials" in remark for remark in record["remarks"])
+
+
+def test_a_target_must_not_have_two_descriptions(files, tmp_path):
+    target = tmp_path / "again" / "space.yaml"
+    target.parent.mkdir()
+    target.write_text(SPACE.replace("high: 6", "high: 7"))
+    with pytest.raises(ConfigError, match="space 'space' has another description in --space"):
+        pretrain([files[0]], [files[1]], tmp_path / "to", target=target)
+
+
+def test_one_study_only_is_refused(files, tmp_path):
+    write(files[0], HEADER, [row for row in rows() if row[0] == "d3"])
+    with pytest.raises(ConfigError, match=r"one usable past study, 'd3'(.|\n)*column 'dataset'"):
+        pretrain([files[0]], [files[1]], tmp_path / "to")
+    assert not (tmp_path / "to").exists()
+
+
+def test_files_that_are_missing_or_changed_are_named(folder):
+    with pytest.raises(DataError, match=r"nowhere: no prior here .*metabo pretrain"):
+        Study(folder / "nowhere")
+    (prior,) = folder.glob("prior-*.npz")
+    good = prior.read_bytes()
+    prior.write_bytes(good[:-1])
+    with pytest.raises(DataError, match="missing or changed since it was written"):
+        Study(folder).suggest()
+    prior.write_bytes(good)
+    Study(folder).tell(GOOD, 0.1)
+    path = store.trials_path(folder, "study")
+    for broken in ("[{", '{"a": 1}', '[{"number": 0}]'):
+        path.write_text(broken)
+        with pytest.raises(DataError, match=r"trials/study\.json: "):
+            Study(folder).suggest()
+    path.unlink()
+    (folder / store.RECORD).write_text("{}")
+    with pytest.raises(DataError, match=r"study\.json: not a record of format 1"):
+        Study(folder)
+
+
+def test_a_folder_that_cannot_be_written_is_named(files, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match="file: cannot write here"):
+        pretrain([files[0]], [files[1]], tmp_path / "file", method="stboh")
+
+
+def test_a_folder_can_be_moved(folder, tmp_path):
+    before = Study(folder).suggest(1)
+    assert Study(shutil.move(folder, tmp_path / "elsewhere")).suggest(1) == before

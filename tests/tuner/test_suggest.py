@@ -1,0 +1,132 @@
+"""Suggestions come from the experiments' policy; batches spread, running trials are avoided, failures repel."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from metabo.bo import loop
+from metabo.bo.policy import Candidates
+from metabo.data.history import description
+from metabo.data.history.past import Scale
+from metabo.errors import ConfigError
+from metabo.plan import registry
+from metabo.records.files import canonical
+from metabo.tuner import learning, pool
+from metabo.tuner import suggest as suggestion
+from metabo.tuner.study import Study
+from metabo.tuner.suggest import Prior, Told, suggest
+
+NOTHING = Told([], [], [])
+
+
+@pytest.fixture(scope="module")
+def prior(trained):
+    return Study(trained).prior
+
+
+def key(configuration):
+    return tuple(configuration.items())
+
+
+@pytest.mark.parametrize("seen", [0, 3])
+def test_the_choice_is_that_of_the_experiments_loop(prior, seen):
+    """The same pool, the same observations: `choose` selects what `metabo.bo.loop.run` selects next."""
+    rng = np.random.default_rng(0)
+    x = jnp.asarray(rng.random((40, prior.description.space.dim)))
+    outputs = jnp.asarray(rng.normal(size=40))
+    everything = Candidates(x, jnp.ones(40, dtype=bool))
+    program = (prior.spec["method"], canonical(prior.spec["policy"]), prior.spec["acquisition"])
+    policy = registry.policy_module("h_nll").policy(prior.params, prior.spec["policy"], "pi", seen + 1)
+    steps = loop.run(policy, everything, outputs, jnp.arange(seen), jax.random.key(0), 1)
+    counts = jnp.asarray(seen), jnp.asarray(seen), jnp.asarray(1)
+    index, info = suggestion.choose(prior.params, everything, outputs, *counts, jax.random.key(0), *program, 16)
+    assert int(index[0]) == int(steps.index[seen])
+    np.testing.assert_allclose(info.mean[0], steps.info.mean[seen], rtol=1e-9)
+
+
+def test_equal_calls_give_equal_answers_and_another_seed_another_pool(prior):
+    first = suggest(prior, NOTHING, 2)
+    assert first == suggest(prior, NOTHING, 2)
+    assert first != suggest(prior, NOTHING, 2, seed=1)
+
+
+def test_suggestions_are_valid_distinct_and_new(prior):
+    space = prior.description
+    told = suggest(prior, NOTHING, 3)
+    done = [one.configuration for one in told]
+    found = suggest(prior, Told(done[:2], [0.3, float("nan")], done[2:]), 4)
+    shown = [key(one.configuration) for one in found]
+    assert len(set(shown)) == 4 and not set(shown) & {key(one) for one in done}
+    for one in found:
+        assert space.read(one.configuration) == one.configuration
+        assert one.low < one.median < one.high
+
+
+def test_the_prior_knows_where_past_studies_were_good(prior):
+    """The best learning rates of all past studies are near 0.01, and the largest failed."""
+    for one in suggest(prior, NOTHING, 3):
+        assert 1e-3 < one.configuration["learning_rate"] < 1e-1
+
+
+def test_observations_move_the_prediction(prior):
+    (one,) = suggest(prior, NOTHING)
+    (bad,) = suggest(prior, Told([one.configuration], [10.0 * one.median], []))
+    (good,) = suggest(prior, Told([one.configuration], [0.5 * one.median], []))
+    assert bad.median > good.median
+    (failed,) = suggest(prior, Told([one.configuration], [float("nan")], []))
+    assert failed.configuration != one.configuration
+
+
+def finite(most: int = 4):
+    parameters = {"a": {"type": "categorical", "choices": ["x", "y"]}, "b": {"type": "int", "low": 1, "high": most}}
+    outcome = {"column": "e", "goal": "maximise"}
+    return description.of_mapping({"name": "f", "study": "s", "outcome": outcome, "parameters": parameters}, "f")
+
+
+@pytest.mark.parametrize("method", ["rand", "stboh", "hgp_hand"])
+def test_a_finite_space_is_searched_to_its_end_without_a_past(method):
+    space = finite()
+    spec = learning.specification(method, 0)
+    spec["policy"] = spec["policy"] | ({"refit_steps": 3} if "refit_steps" in spec["policy"] else {})
+    stored, _ = learning.learn(spec, space.space, [])
+    own = Prior(space, None, spec, stored.of(0, 0))
+    done = [one.configuration for one in suggest(own, NOTHING, 6)]
+    rest = suggest(own, Told(done[:5], [float(one["b"]) for one in done[:5]], done[5:]), 2)
+    assert len({key(c) for c in [*done, *(one.configuration for one in rest)]}) == 8
+    with pytest.raises(ConfigError, match=r"2 configurations are left .*, 3 are asked for"):
+        suggest(own, Told(done, [float(one["b"]) for one in done], []), 3)
+
+
+def test_without_past_studies_the_scale_is_that_of_the_told_outcomes():
+    own = Prior(finite(), None, {}, None)
+    for outcomes, known in (([], False), ([5.0], False), ([5.0, 5.0], False), ([5.0, 7.0], True)):
+        scale, y = suggestion.scaled(own, Told([], outcomes, []))
+        assert (scale is not None) == known and np.isfinite(y).all()
+    _, y = suggestion.scaled(own, Told([], [1e9, 2e9, float("nan")], []))
+    assert y[0] < y[1] and y[2] <= y[0] and np.abs(y).max() < 5
+    fixed = own._replace(scale=Scale(1.0, 2.0, -3.0))
+    _, y = suggestion.scaled(fixed, Told([], [5.0, float("nan")], []))
+    assert y.tolist() == [2.0, -3.0]
+
+
+def test_an_outcome_without_a_logarithm_never_reaches_the_model_as_infinite():
+    space = finite()
+    outcome = {"column": "e", "goal": "minimise", "scale": "log"}
+    space = description.of_mapping(space.source | {"outcome": outcome}, "f")
+    _, y = suggestion.scaled(Prior(space, Scale(0.0, 1.0, -3.0), {}, None), Told([], [0.0, -1.0, 1.0], []))
+    assert y.tolist() == [-3.0, -3.0, 0.0]
+
+
+def test_the_pool_has_one_shape_no_repeats_and_neighbours():
+    space = description.of_mapping({"name": "f", "study": "s", "outcome": {"column": "e", "goal": "maximise"},
+                                    "parameters": {"a": {"type": "float", "low": 0, "high": 1},
+                                                   "b": {"type": "int", "low": 1, "high": 2}}}, "f")  # fmt: skip
+    centre = {"a": 0.3, "b": 2}
+    one = pool.make(space, [centre], 16, [centre], [0])
+    assert one.x.shape == (16 + pool.SPREAD + pool.NEAR, 2) and not one.mask[:16].any()
+    valid = one.x[one.mask].round(pool.DIGITS)
+    assert len(np.unique(valid, axis=0)) == len(valid)
+    near = np.abs(valid[:, 0] - 0.3) < 0.02
+    assert near.sum() > 200 and not (valid == space.encode([centre]).round(pool.DIGITS)).all(axis=1).any()
+    assert pool.make(finite(), [], 16, [], [0]).mask.sum() == 8
