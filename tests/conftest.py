@@ -31,8 +31,9 @@ import jax  # noqa: E402
 
 @pytest.fixture
 def getkey(request):
-    """Return a function that gives a new random key at each call: other keys in every test, the same in every run."""
-    keys = jax.random.key(zlib.crc32(request.node.nodeid.encode()))
+    """Return a function that gives a new random key at each call: other keys in every test, the same in every run,
+    wherever the file of the test lies."""
+    keys = jax.random.key(zlib.crc32(request.node.nodeid.partition("::")[2].encode()))
     count = iter(range(1_000_000))
     return lambda: jax.random.fold_in(keys, next(count))
 
@@ -50,7 +51,7 @@ def room_for_programs():
         jax.clear_caches()
 
 
-LONGEST = ("workflow/test_runs.py", "notebooks/test_templates.py", "workflow/", "methods/", "studies/", "theory/")
+LONGEST = ("workflow/test_runs.py", "artefacts/test_templates.py", "workflow/", "methods/", "studies/", "theory/")
 
 
 def pytest_collection_modifyitems(items):

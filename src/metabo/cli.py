@@ -50,7 +50,8 @@ def _parsed(parser: argparse.ArgumentParser, argv: list[str] | None) -> argparse
 def _list(what: str) -> list[str]:
     if what == "artefacts":
         return [
-            f"{id:16} {', '.join(entry['benchmarks']):20} {entry['title']}" for id, entry in catalogue.load().items()
+            f"{id:16} {', '.join(entry.get('benchmarks', ['-'])):40} {entry['title']}"
+            for id, entry in catalogue.load().items()
         ]
     if what == "benchmarks":
         return [f"{name:16} {_source(name)}" for name in registry.benchmarks()]

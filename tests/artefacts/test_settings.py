@@ -9,7 +9,7 @@ from metabo.artefacts import settings as sidecars
 from metabo.plan import config, registry
 from metabo.records import sidecars as records
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 NLL = {"objective": "nll", "learning_rate": 1.0e-3, "batch": 50, "steps": 600}
 EKL = {"objective": "ekl", "steps": 100, "matched_points": 242}
 SCHEDULE = {"learning_rate": 8.0e-3, "batch": 64, "epochs": 1000.0, "steps": 5000}

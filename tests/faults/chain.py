@@ -56,7 +56,7 @@ def new(project: Path) -> Path:
     inputs = {"split": "held_out", "evaluations": ["h_nll"], "trajectories": ["h_nll"]}
     entry |= {"inputs": inputs, "benchmarks": ["tables"], "claims": [CLAIM]}
     catalogue.write_text(yaml.safe_dump({ARTEFACT: entry}))
-    for sheet in (project / "src/metabo/claims").glob("*.yaml"):
+    for sheet in (project / "src/metabo/papers").glob("*/claims.yaml"):
         claims = yaml.safe_load(sheet.read_text())
         sheet.write_text(yaml.safe_dump({CLAIM: claims[CLAIM]} if CLAIM in claims else {}))
     (project / "few.yaml").write_text("run: {papers: [hyperbo], benchmarks: [tables]}\n")

@@ -66,11 +66,11 @@ def test_a_job_depends_on_its_own_method_and_benchmark_only():
         sources = codegraph.files(codegraph.stage_roots("online", spec))
         return {path.relative_to(codegraph.PACKAGE_ROOT).as_posix() for path in sources}
 
-    shared = {"bo/online.py", "bo/online_runs.py", "rescale.py", "collect/pd1_mini.py", "data/pd1.py"}
+    shared = {"bo/ask_tell.py", "bo/online_runs.py", "tasks/outputs.py", "collect/pd1_mini.py", "data/pd1.py"}
     learned, single, random = names("h_nll_online"), names("stboh_online"), names("rand")
     assert all(shared <= listed for listed in (learned, single, random))
-    assert {"methods/online.py", "methods/pretrained.py"} <= learned - single - random
-    assert {"methods/online_single.py", "methods/single_task.py"} <= single - learned - random
+    assert {"methods/pretrained/online.py", "methods/pretrained/train.py"} <= learned - single - random
+    assert {"methods/single_task/online.py", "methods/single_task/policy.py"} <= single - learned - random
     assert not {"bo/loop.py", "bo/fixed_prior.py", "bo/trajectories.py"} & (learned | random)
     with pytest.raises(ConfigError, match=r"benchmark 'tables' is a table: it cannot evaluate new points.*pd1_mini"):
         codegraph.stage_roots("online", {"method": "rand", "benchmark": "tables"})

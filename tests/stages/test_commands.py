@@ -35,7 +35,10 @@ def work(args, spec):
     open(args.out, "w").write(str(spec["value"]))
     return {"seeds": [0, 1], **({"wall_s": 1} if spec.get("clash") else {})}
 
-main("trial", add_arguments, work, lambda args, spec: ["metabo.compute.keys" if spec.get("jax") else "metabo.records.files"])
+def roots(args, spec):
+    return ["metabo.compute.keys" if spec.get("jax") else "metabo.records.files"]
+
+main("trial", add_arguments, work, roots)
 """
 
 

@@ -1,4 +1,5 @@
-"""What the sidecars of result tables say about the settings they were made with (written by `metabo.records.provenance`).
+"""What the sidecars of result tables say about the settings they were made with (written by
+`metabo.records.provenance`).
 
 A table of BO runs or losses has a sidecar with the settings of its own job and, under `inputs`, the path and checksum
 of the priors it read; those priors have a sidecar with the settings of their training. The path is not guessed from

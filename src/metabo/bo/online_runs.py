@@ -1,4 +1,5 @@
-"""Online tuning of a benchmark's tasks: which runs there are, and the table of what they did (`metabo.records.results`)."""
+"""Online tuning of a benchmark's tasks: which runs there are, and the table of what they did
+(`metabo.records.results`)."""
 
 import json
 import time

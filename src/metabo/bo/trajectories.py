@@ -1,4 +1,5 @@
-"""Offline BO on a benchmark: which runs there are, and the table of what they did (schema: `metabo.records.results`)."""
+"""Offline BO on a benchmark: which runs there are, and the table of what they did (schema:
+`metabo.records.results`)."""
 
 import json
 from collections.abc import Callable

@@ -227,9 +227,9 @@ def _tasks(trials: Trials, x: np.ndarray, kept: np.ndarray) -> dict[str, Task]:
 def matched_blocks(trials: Trials, x: np.ndarray, kept: np.ndarray) -> tuple[MatchedBlock, ...]:
     """Cut each phase's matched points by the set of tasks that have a value there (the authors' pivot table).
 
-    All pieces of a phase share its name; `metabo.tasks.benchmark.restrict` joins them for a given set of training tasks and
-    keeps the points that all share, plus those that exactly one or two lack. A point repeated within a task and phase
-    counts once, with its first value.
+    All pieces of a phase share its name; `metabo.tasks.benchmark.restrict` joins them for a given set of training tasks
+    and keeps the points that all share, plus those that exactly one or two lack. A point repeated within a task and
+    phase counts once, with its first value.
     """
     blocks = []
     for phase in (0, 1):

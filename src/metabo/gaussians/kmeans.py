@@ -1,4 +1,5 @@
-"""Clusters of Gaussians on a finite index set: k-means, and the weights of prototypes (cm-BO §3.1 and §3.2, Algorithm 1;
+"""Clusters of Gaussians on a finite index set: k-means, and the weights of prototypes (cm-BO §3.1 and §3.2, Algorithm
+1;
 sheet §2.1, §2.2 and §2.4). A Gaussian is a mean (v,) and a covariance (v, v).
 """
 

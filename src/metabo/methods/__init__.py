@@ -1,1 +1,2 @@
-"""Methods: one module per family; `methods.yaml` registers every method with its settings (see `metabo.plan.registry`)."""
+"""Methods: one module per family; `methods.yaml` registers every method with its settings (see
+`metabo.plan.registry`)."""

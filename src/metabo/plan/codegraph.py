@@ -1,8 +1,8 @@
 """Which source files of this package a job runs: the import graph, read from syntax trees, nothing imported.
 
-The workflow lists the digests of these files (`metabo.plan.digests`) as inputs of a job, so a change of code re-runs exactly
-the jobs that use it, and a sidecar records their common hash. Modules that a stage loads by name (a method, a data
-source) come from the registry.
+The workflow lists the digests of these files (`metabo.plan.digests`) as inputs of a job, so a change of code re-runs
+exactly the jobs that use it, and a sidecar records their common hash. Modules that a stage loads by name (a method, a
+data source) come from the registry.
 """
 
 import json

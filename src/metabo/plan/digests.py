@@ -55,9 +55,9 @@ def together(paths: Iterable[Path]) -> str:
 def record(folder: Path = FOLDER) -> None:
     """Write one file per digest of the package, unless it is there, and the index.
 
-    A file is named by the digest, which is also all that it holds: one that was deleted comes back as it was. Modules that
-    have no digest because of a fault are left out: only a job that runs them has to stop. Raises MetaboError if the
-    folder cannot be written.
+    A file is named by the digest, which is also all that it holds: one that was deleted comes back as it was. Modules
+    that have no digest because of a fault are left out: only a job that runs them has to stop. Raises MetaboError if
+    the folder cannot be written.
     """
     there = {path.name for path in folder.iterdir() if _intact(path)} if folder.is_dir() else set()
     lines = []

@@ -69,7 +69,8 @@ def index(
     theory: list[dict[str, Any]],
     made: Mapping[str, Job],
 ) -> str:
-    """Return the page. `theory`: rows of `metabo.papers.engine.theory.tables.verdicts` with their paper; `made`: jobs behind it."""
+    """Return the page. `theory`: rows of `metabo.papers.engine.theory.tables.verdicts` with their paper; `made`: jobs
+    behind it."""
     names = {(a["id"], a["benchmark"]): a["name"] for a in artefacts}
     first = {a["id"]: a["name"] for a in reversed(artefacts)}  # where a claim names no benchmark of the page
     shown = {

@@ -12,7 +12,8 @@ from metabo.report.jobs import Job
 
 
 def verdicts(made: Mapping[str, Job], page: Path) -> list[dict[str, Any]]:
-    """Return one row per statement (`metabo.papers.engine.theory.tables.verdicts`), with its `paper` and the `link` to its numbers.
+    """Return one row per statement (`metabo.papers.engine.theory.tables.verdicts`), with its `paper` and the `link` to
+    its numbers.
 
     `made`: the jobs behind the artefacts; those of the stage `theory` name the results that are read. `page`: the file
     that links to them. Raises DataError if a result is missing or damaged.

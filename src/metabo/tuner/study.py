@@ -1,6 +1,6 @@
 """Tune with one's own past studies: learn a prior once, then ask and tell.
 
-    from metabo.own.study import Study, pretrain
+    from metabo.tuner.study import Study, pretrain
 
     study = pretrain(["history.csv"], ["space.yaml"], "my_study")
     for suggestion in study.suggest(3):

@@ -14,7 +14,7 @@ from metabo.methods.elimination.problem import Problem, Settings, check
 from metabo.methods.elimination.rules import RULES, nearest_scale, without
 from metabo.methods.elimination.simulate import beta_of, run, run_all, traced
 from metabo.papers.hegpucb import problems
-from tests import elimination_reference as reference
+from tests.methods.elimination import reference
 
 SCALES = (0.1, 0.3, 0.9)
 

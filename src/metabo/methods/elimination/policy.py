@@ -1,8 +1,8 @@
 """BO with several GPs as candidates: HE-GP-UCB among pre-trained priors, or the likeliest one (hegpucb Algorithm 1).
 
-As `metabo.methods.elimination.simulate`, on the pools of a benchmark, with what differs for pre-trained priors: every candidate has its
-own noise variance, which is R² of its ξ; kernels are not scaled to k(x, x) <= 1; β is the coefficient of the
-acquisition (UCB), deviations include the noise as in every acquisition of this project. Ties by random priority
+As `metabo.methods.elimination.simulate`, on the pools of a benchmark, with what differs for pre-trained priors: every
+candidate has its own noise variance, which is R² of its ξ; kernels are not scaled to k(x, x) <= 1; β is the coefficient
+of the acquisition (UCB), deviations include the noise as in every acquisition of this project. Ties by random priority
 (`bo.policy`).
 """
 

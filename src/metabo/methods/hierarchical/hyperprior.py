@@ -83,8 +83,8 @@ class Hyperprior(eqx.Module):
     """Priors Θ(α) of all parameters of a GP with d inputs: two numbers each, by `kind` (one of `KINDS`).
 
     "gamma": (mean, standard deviation) of a Normal for the constant, (shape, rate) of a Gamma for the others.
-    "uniform": (low, high) for all. Two zeros: no prior, that of a column of zeros (`metabo.tasks.padding`), which no density
-    counts.
+    "uniform": (low, high) for all. Two zeros: no prior, that of a column of zeros (`metabo.tasks.padding`), which no
+    density counts.
     """
 
     constant: Float[Array, "2"]

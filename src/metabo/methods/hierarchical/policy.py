@@ -16,7 +16,8 @@ from metabo.methods.hierarchical.train import Hierarchical
 from metabo.tasks.rows import Rows
 
 WIDENS = True
-"""Columns of zeros after the inputs change nothing (`metabo.tasks.padding`): such a length-scale has no prior either."""
+"""Columns of zeros after the inputs change nothing (`metabo.tasks.padding`): such a length-scale has no prior
+either."""
 
 
 def gp_of(params: Hierarchical) -> GP:

@@ -23,7 +23,7 @@ METHODS = {"single": "stbo", "meta": ["h_nll", "ablr"]}
     ],
 )
 def test_noise_alone_is_no_negative_transfer(evidence, verdict, said):
-    found = checks.run("negative_transfer", evidence, METHODS)
+    found = checks.run("cmbo", "negative_transfer", evidence, METHODS)
     assert found.verdict == verdict and said in found.said
 
 
@@ -34,21 +34,21 @@ def test_bonferroni_counts_methods_and_targets():
 
 
 def test_methods_are_compared_under_acquisitions_that_both_have():
-    found = checks.run("negative_transfer", harm(0.4), {"single": "stbo", "meta": ["rand"]})
+    found = checks.run("cmbo", "negative_transfer", harm(0.4), {"single": "stbo", "meta": ["rand"]})
     assert found.verdict == UNTESTABLE
 
 
 def test_a_tie_of_lost_distances_is_no_advantage():
     arguments = {"kernels": ["plain", "product"]}
-    assert checks.run("more_stable", lost(True, w2=5), arguments).verdict == FAILED
-    found = checks.run("more_stable", lost(True), arguments)
+    assert checks.run("cmbo", "more_stable", lost(True, w2=5), arguments).verdict == FAILED
+    found = checks.run("cmbo", "more_stable", lost(True), arguments)
     assert "Jeffreys 10 of 40 (largest change 0.5), W2 0 of 40" in found.said
-    assert checks.run("more_stable", lost(True), {"kernels": ["plain", "other"]}).verdict == UNTESTABLE
+    assert checks.run("cmbo", "more_stable", lost(True), {"kernels": ["plain", "other"]}).verdict == UNTESTABLE
 
 
 def test_growth_is_from_the_fewest_to_the_most_clusters():
-    found = checks.run("weak_growth", times(False), {"kind": "query_distance", "most": {"wasserstein": 1.25}})
+    found = checks.run("cmbo", "weak_growth", times(False), {"kind": "query_distance", "most": {"wasserstein": 1.25}})
     assert found.value == pytest.approx(2.0)
     assert found.said == "wasserstein: time with 6 clusters over that with 2 2.00, at most 1.25"
-    missing = checks.run("weak_growth", times(True), {"kind": "query", "most": {"jeffreys": 2.5}})
+    missing = checks.run("cmbo", "weak_growth", times(True), {"kind": "query", "most": {"jeffreys": 2.5}})
     assert missing.verdict == UNTESTABLE

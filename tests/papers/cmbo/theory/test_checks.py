@@ -189,8 +189,8 @@ def test_a_check_depends_on_the_package_code_that_it_tests():
         roots = codegraph.stage_roots("theory", {"paper": "cmbo", "check": name})
         return {p.relative_to(codegraph.PACKAGE_ROOT).as_posix() for p in codegraph.files(roots)}
 
-    assert "barycenter.py" in listed("barycenter") and "clustering.py" in listed("theorem32")
-    assert {"clustering.py"} <= listed("weights") & listed("distances") & listed("geometric_centre")
+    assert "gaussians/barycenter.py" in listed("barycenter") and "gaussians/kmeans.py" in listed("theorem32")
+    assert {"gaussians/kmeans.py"} <= listed("weights") & listed("distances") & listed("geometric_centre")
     assert not [
         n
         for name in registry.checks("cmbo")

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from metabo.artefacts import api as artefacts
+from metabo.papers.engine.claims import checks, sheet
 from metabo.papers.engine.claims.evidence import Evidence
 
 
@@ -59,3 +60,12 @@ def either(good, yes, no):
 
 HALVES = ["a", "b", "c", "d"]
 """Tasks."""
+
+
+CHECKS = {name: paper for paper in sheet.papers() for name in checks.of(paper)}
+"""A paper that has the check, by the check's name."""
+
+
+def run(name: str, evidence: Evidence, arguments: dict):
+    """Run a check, of whatever paper."""
+    return checks.run(CHECKS[name], name, evidence, arguments)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from metabo.errors import ConfigError, DataError
-from metabo.papers.engine.claims import checks
 from metabo.papers.engine.claims.verdicts import FAILED, REPLICATED, UNTESTABLE, WEAK
 from tests.papers.engine.claims.cases_across import ACROSS, spaces
 from tests.papers.engine.claims.cases_bo import BO
@@ -13,18 +12,18 @@ from tests.papers.engine.claims.cases_elimination import ELIMINATION, PROBLEMS, 
 from tests.papers.engine.claims.cases_studies import STUDIES, infeasible, theory
 from tests.papers.engine.claims.cases_sweeps import EQUAL, SWEEPS, endings, gaps
 from tests.papers.engine.claims.cases_tables import TABLES, pearsons, speedups
-from tests.papers.engine.claims.made import bo, numbers, over
+from tests.papers.engine.claims.made import CHECKS, bo, numbers, over, run
 
 CASES = BO | TABLES | SWEEPS | STUDIES | ACROSS | CLUSTERS | ELIMINATION
 
 
 def test_every_check_has_a_case():
-    assert set(CASES) == set(checks.CHECKS)
+    assert set(CASES) == set(CHECKS)
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_a_good_result_passes_and_a_bad_one_fails(name):
-    good, bad = (checks.run(name, *CASES[name](which)) for which in (True, False))
+    good, bad = (run(name, *CASES[name](which)) for which in (True, False))
     assert good.verdict == REPLICATED, good.said
     assert bad.verdict == FAILED, bad.said
     assert good.said and bad.said and good.said != bad.said
@@ -83,7 +82,7 @@ def test_a_result_between_is_weak(name, evidence, arguments):
         table = evidence.trajectories
         spread = table["task"].isin(["t0", "t1"]) & (table["method"] == "h_nll")
         table.loc[spread, "simple_regret"] *= 1.5  # above Rand's there, below it elsewhere
-    assert checks.run(name, evidence, arguments).verdict == WEAK
+    assert run(name, evidence, arguments).verdict == WEAK
 
 
 @pytest.mark.parametrize(
@@ -121,12 +120,12 @@ def test_a_result_between_is_weak(name, evidence, arguments):
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_is_not_there_is_not_testable(name, evidence, arguments):
-    found = checks.run(name, evidence, arguments)
+    found = run(name, evidence, arguments)
     assert found.verdict == UNTESTABLE and found.said and found.value is None
 
 
 def test_the_numbers_of_an_order_are_those_of_the_data():
-    found = checks.run("lower_regret", bo(h_nll=0.1, rand=0.5), {"lower": ["h_nll"], "than": ["rand"]})
+    found = run("lower_regret", bo(h_nll=0.1, rand=0.5), {"lower": ["h_nll"], "than": ["rand"]})
     assert found.value == pytest.approx(-0.4 * (1 + 0.025 + 0.001))
     assert "H-NLL minus Rand at iteration 4: -0.41 [" in found.said and found.unit == "simple regret"
 
@@ -154,23 +153,23 @@ def test_the_numbers_of_an_order_are_those_of_the_data():
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_methods_that_were_not_run_are_named(name, evidence, arguments, lost):
-    found = checks.run(name, evidence, arguments)
+    found = run(name, evidence, arguments)
     assert found.verdict == REPLICATED and "; not testable: " in found.said and lost in found.said
 
 
 def test_one_problem_needs_no_correction():
     # t = 2.9 with five degrees of freedom: clear in one problem alone, not as one of two; the sign alone is nothing
     both = study(True, ("lengthscale", "mean"), noise=0.63)
-    assert checks.run("beats_somewhere", both, {"other": "mle"}).verdict == FAILED
-    assert checks.run("beats_somewhere", study(True, noise=0.63), {"other": "mle"}).verdict == REPLICATED
-    alone = checks.run("recovers_less", recovered(mle=4, uniform=10), {"problems": PROBLEMS[:1]})
+    assert run("beats_somewhere", both, {"other": "mle"}).verdict == FAILED
+    assert run("beats_somewhere", study(True, noise=0.63), {"other": "mle"}).verdict == REPLICATED
+    alone = run("recovers_less", recovered(mle=4, uniform=10), {"problems": PROBLEMS[:1]})
     assert alone.verdict == REPLICATED and "p = 0.031" in alone.said
 
 
 def test_the_margin_is_of_random_where_the_figure_has_it():
-    found = checks.run("about_equal", gaps(0.15), EQUAL)
+    found = run("about_equal", gaps(0.15), EQUAL)
     assert found.verdict == FAILED and "margin 0.09" in found.said
-    found = checks.run("about_equal", gaps(0.15, rand=3.0), EQUAL)
+    found = run("about_equal", gaps(0.15, rand=3.0), EQUAL)
     assert found.verdict == REPLICATED and "margin 0.3" in found.said
 
 
@@ -186,20 +185,20 @@ def test_noise_alone_rarely_shows_something_in_some_problem(name):
     shown = 0
     for _ in range(60):
         run["mle"], run["cumulative"] = rng.integers(2, size=len(run)), rng.normal(size=len(run))
-        shown += checks.run(name, evidence, arguments).verdict == REPLICATED
+        shown += run(name, evidence, arguments).verdict == REPLICATED
     assert shown <= 4
 
 
 def test_medians_of_speedups_have_intervals():
-    found = checks.run("speedup", speedups(True), {"methods": ["h_nll"], "factor": 3, "over": "rand", "by": "median"})
+    found = run("speedup", speedups(True), {"methods": ["h_nll"], "factor": 3, "over": "rand", "by": "median"})
     assert found.value == 7.5 and found.verdict == REPLICATED
     assert (found.low, found.high) == (4.5, 7.5)  # folds with speed-ups of 8 and 7, 9 and 0: each may be drawn twice
 
 
 def test_an_unknown_statement_or_table_is_told():
     with pytest.raises(ConfigError, match="no statement 'Theorem 6, printed' among"):
-        checks.run("statements", theory(True), {"names": ["Theorem 6, printed"]})
+        run("statements", theory(True), {"names": ["Theorem 6, printed"]})
     with pytest.raises(DataError, match="no table 'differ'; it holds verdict"):
-        checks.run("minima_differ", theory(True), {})
+        run("minima_differ", theory(True), {})
     with pytest.raises(DataError, match="the artefact has no trajectories, only data"):
-        checks.run("place", theory(True), {"method": "ablr", "at": 1})
+        run("place", theory(True), {"method": "ablr", "at": 1})

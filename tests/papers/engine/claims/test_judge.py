@@ -17,7 +17,7 @@ from tests import stage_runs
 from tests.papers.engine.claims.cases_studies import STUDIES
 from tests.papers.engine.claims.cases_tables import TABLES
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 ENTRIES = catalogue.load(ROOT)
 PLACES = [("hyperbo_fig03", ""), ("hyperbo_tab03", "pd1_mini"), ("hyperbo_tab04", "pd1_mini")]
 MADE = [catalogue.Artefact(id, id, benchmark, ENTRIES[id]) for id, benchmark in PLACES]

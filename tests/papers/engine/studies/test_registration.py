@@ -7,7 +7,7 @@ import pytest
 from metabo.errors import ConfigError
 from metabo.plan import codegraph, config, registry
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 
 
 def test_every_study_has_sizes_at_every_scale_and_a_module_with_run():

@@ -14,7 +14,7 @@ from metabo.papers.engine.theory import figure as drawings
 from metabo.papers.engine.theory import tables
 from metabo.plan import registry
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 
 
 @pytest.fixture(scope="module")

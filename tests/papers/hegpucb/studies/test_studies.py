@@ -15,7 +15,7 @@ from metabo.papers.hegpucb.studies.profiles import BESIDE, COMPARED, case, execu
 from metabo.plan import config
 from tests import stage_runs
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 SMOKE = stage_runs.smoke()["studies"]["hegpucb_runs"]
 SIZES, SEEDS = SMOKE["problems"]["lengthscale"], SMOKE["seeds"]["lengthscale"]
 """Those of the smoke run everywhere, so that one compiled program serves all tests of a problem."""

@@ -341,7 +341,7 @@ def test_the_default_catalogue_entry_is_balanced():
 
     from metabo.plan import catalogue
 
-    entry = catalogue.load(Path(__file__).parents[1])["hyperbo_x01"]
+    entry = catalogue.load(Path(__file__).parents[4])["hyperbo_x01"]
     runs = catalogue.Artefact("x", "x", "pd1_mini", entry).trajectories
     cells = pd.DataFrame([crossing.factors(split, method, acq) for method, acq, split in runs])
     assert len(cells) == 60 == len(cells.drop_duplicates())

@@ -151,7 +151,7 @@ def test_a_check_depends_on_the_package_code_that_it_tests():
         roots = codegraph.stage_roots("theory", {"paper": "mphd", "check": name})
         return {p.relative_to(codegraph.PACKAGE_ROOT).as_posix() for p in codegraph.files(roots)}
 
-    assert {"hyperprior.py", "gp/model.py"} <= listed("equation6")
+    assert {"methods/hierarchical/hyperprior.py", "gp/model.py"} <= listed("equation6")
     assert "gp/kernels.py" in listed("theorem2") and "gp/model.py" in listed("lemma2_1")
     assert not [
         n

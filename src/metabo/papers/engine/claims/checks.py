@@ -1,7 +1,8 @@
 """The checks that claims name: pure functions from the evidence of one artefact to a finding.
 
 A check is a public function of a module of checks, of the claim's paper (`papers/{paper}/checks`) or of all papers
-(`shared`): `check(evidence, **arguments) -> Finding`. The modules are found by name (`metabo.plan.registry.claim_modules`).
+(`shared`): `check(evidence, **arguments) -> Finding`. The modules are found by name
+(`metabo.plan.registry.claim_modules`).
 """
 
 import importlib
@@ -18,7 +19,8 @@ from metabo.plan import registry
 
 @cache
 def of(paper: str) -> dict[str, Callable[..., Finding]]:
-    """Return the checks that claims of a paper may name. Raises ConfigError if two modules have one of the same name."""
+    """Return the checks that claims of a paper may name. Raises ConfigError if two modules have one of the same
+    name."""
     found: dict[str, Callable[..., Finding]] = {}
     for module in map(importlib.import_module, registry.claim_modules(paper)):
         for name, check in vars(module).items():

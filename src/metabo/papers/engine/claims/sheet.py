@@ -1,4 +1,5 @@
-"""The claim sheets: every claim of a paper, in our words, with the tests that decide it (`papers/{paper}/claims.yaml`)."""
+"""The claim sheets: every claim of a paper, in our words, with the tests that decide it
+(`papers/{paper}/claims.yaml`)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -67,7 +68,7 @@ def load(paper: str, root: Path = Path()) -> list[Claim]:
             for fault in checks.faults(paper, test["check"], test.get("arguments", {}))
         ]
     if found:
-        raise ConfigError(f"claims of {paper}:\n  " + "\n  ".join(found))
+        raise ConfigError(f"{paper}/claims.yaml:\n  " + "\n  ".join(found))
     return [_claim(id, paper, entry) for id, entry in entries.items()]
 
 
@@ -108,5 +109,5 @@ def faults(claims: Iterable[Claim], catalogue: Mapping[str, dict[str, Any]]) -> 
         for id, entry in catalogue.items():
             if entry["paper"] == paper:
                 strangers = [name for name in entry.get("claims", []) if name not in known]
-                found += [f"{id}: claim '{name}' is not in the claims of {paper}" for name in strangers]
+                found += [f"{id}: claim '{name}' is not in {paper}/claims.yaml" for name in strangers]
     return found

@@ -1,4 +1,5 @@
-"""What the instances need beside the kernels of `metabo.papers.hegpucb.problems`: RBF between two sets, hills of any number."""
+"""What the instances need beside the kernels of `metabo.papers.hegpucb.problems`: RBF between two sets, hills of any
+number."""
 
 import numpy as np
 from jaxtyping import Float

@@ -1,7 +1,7 @@
 """Runs of the algorithms on many functions, and the posteriors before every query, factorised anew from the data.
 
-`metabo.methods.elimination.simulate` updates its posteriors one observation at a time. What a theorem says of all x and t is judged
-here on posteriors from one Cholesky factor a run, which share no code with it.
+`metabo.methods.elimination.simulate` updates its posteriors one observation at a time. What a theorem says of all x and
+t is judged here on posteriors from one Cholesky factor a run, which share no code with it.
 """
 
 from functools import partial

@@ -63,7 +63,8 @@ def printed_cells(
     scale: float = 1.0,
     least: float = 0.95,
 ) -> Finding:
-    """NUM: at least a share of the printed cells agrees with ours within 3 √(s₁² + s₂²)/√5 (`metabo.papers.engine.printed.compare`).
+    """NUM: at least a share of the printed cells agrees with ours within 3 √(s₁² + s₂²)/√5
+    (`metabo.papers.hyperbo.printed.compare`).
 
     `table` and `metric` name our cells in data.csv ("" where a table has one metric), `printed` is "table metric" of
     the printed ones; our numbers times `scale` have the printed unit.

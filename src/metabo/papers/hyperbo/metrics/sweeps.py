@@ -1,8 +1,8 @@
 """Regret against the amount of training data, points or tasks (hyperbo §7.4.3, 7.4.4, 7.6.2).
 
-Runs of priors on several splits are named ``method@split`` (`metabo.artefacts.api.by_split`); methods without pre-training
-keep their names and serve as references. `training_sizes` says how much data each of those priors was trained on. The
-rest reads `Runs` at one iteration.
+Runs of priors on several splits are named ``method@split`` (`metabo.artefacts.api.by_split`); methods without
+pre-training keep their names and serve as references. `training_sizes` says how much data each of those priors was
+trained on. The rest reads `Runs` at one iteration.
 """
 
 from collections.abc import Collection

@@ -1,7 +1,8 @@
 """Study CPLX: measured cost of EKL and NLL against points M, functions N, steps K and batch size B (hyperbo Table 1).
 
 Times are CPU times, the lowest of several repeats on one core (waiting for a core does not count). Memory is what the
-compiled program reserves for intermediate results: exact, without a clock. `metabo.papers.hyperbo.studies.scaling` fits the exponents.
+compiled program reserves for intermediate results: exact, without a clock. `metabo.papers.hyperbo.studies.scaling` fits
+the exponents.
 """
 
 from collections.abc import Callable, Iterator

@@ -2,5 +2,6 @@
 
 Setting: a finite domain, indexed 0..M-1, and the memory-based model of Proposition 4. Every module holds the statements
 as functions of arrays and, in a literal table CHECKS, the checks that it makes of them: name -> title. A check is the
-function of that name, `(key, share) -> list of statements` (`metabo.papers.engine.theory.records`); `share` scales its replicates.
+function of that name, `(key, share) -> list of statements` (`metabo.papers.engine.theory.records`); `share` scales its
+replicates.
 """
