@@ -242,28 +242,28 @@ def test_notebooks_opened_in_their_folder_find_the_project(monkeypatch, tmp_path
 
 def test_printed_tables_agree_with_counts_made_from_the_paper():
     """Column means, and how often each method is lowest, as counted independently from the printed tables."""
-    five = printed.table("hyperbo_tab05").pivot(index="task", columns="method", values="mean")
+    five = printed.table("tab05").pivot(index="task", columns="method", values="mean")
     assert five.shape == (23, 6)
     means = {"ablr": 14.152, "stboh": 13.992, "mimo": 14.026, "fsbo": 13.976, "h_nll": 13.967, "h_ekl": 13.907}
     assert five.mean().round(3).to_dict() == pytest.approx(means, abs=6e-4)
     lowest = five.eq(five.min(axis=1), axis=0).sum().to_dict()
     assert lowest == {"h_ekl": 12, "h_nll": 6, "fsbo": 5, "mimo": 3, "ablr": 1, "stboh": 1}
-    six = printed.table("hyperbo_tab06").pivot(index="task", columns=["metric", "method"], values="mean")
+    six = printed.table("tab06").pivot(index="task", columns=["metric", "method"], values="mean")
     assert six.shape == (23, 8)
     columns = {"ablr": (134.3, 5.62), "fsbo": (84.7, 4.31), "h_nll": (79.8, 3.05), "h_ekl": (45.0, 3.53)}
     for method, (nll, ekl) in columns.items():
         assert six["test_nll_hundreds", method].mean() == pytest.approx(nll, abs=0.06)
         assert six["ekl", method].mean() == pytest.approx(ekl, abs=0.006)
-    assert printed.table("hyperbo_fig10")["r"].tolist() == [0.77, 0.93, 0.80]
+    assert printed.table("fig10")["r"].tolist() == [0.77, 0.93, 0.80]
     with pytest.raises(ConfigError, match="unknown printed table 'hyperbo_tab50'"):
-        printed.table("hyperbo_tab50")
+        printed.table("tab50")
 
 
 def test_paper_names_cover_the_printed_tasks():
     task = "cifar10_wrn,cifar10,wide_resnet,wrn,2048"
     assert claims.short_name(task) == "CIFAR10 WRN 2048" and claims.short_name("other") == "other"
     names = pd.read_csv(Path(claims.__file__).parent / "pd1_tasks.csv", comment="#")
-    assert len(names) == 24 and set(printed.table("hyperbo_tab05")["task"]) == set(names["paper_name"]) - {
+    assert len(names) == 24 and set(printed.table("tab05")["task"]) == set(names["paper_name"]) - {
         "ImageNet ResNet50 1024"
     }
 
@@ -277,8 +277,8 @@ def test_comparison_with_the_paper_by_hand():
         (33.99, 0.05, 0.07225, False),
     ):  # fmt: skip
         ours = pd.DataFrame({"task": [task], "method": ["h_nll"], "mean": [mean], "std": [std]})
-        row = printed.compare(ours, "hyperbo_tab05", "error_percent").iloc[0]
+        row = printed.compare(ours, "tab05", "error_percent").iloc[0]
         assert row["tolerance"] == pytest.approx(tolerance, abs=1e-4) and row["within"] == within
         assert (row["mean_ours"], row["mean_paper"], row["std_paper"]) == (mean, 33.91, 0.02)
     nothing = pd.DataFrame({"task": ["none"], "method": ["h_nll"], "mean": [1.0], "std": [0.0]})
-    assert printed.compare(nothing, "hyperbo_tab05", "error_percent").empty
+    assert printed.compare(nothing, "tab05", "error_percent").empty

@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-from metabo.compute import cores as runtime
 from metabo.errors import MetaboError
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this platform cannot pin cores")
@@ -15,10 +14,10 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="th
 PROGRAM = """
 import json, os, sys
 from pathlib import Path
-from metabo import runtime
+from metabo.compute import cores
 os.sched_setaffinity(0, range(os.cpu_count()))  # undo the pinning of the test process
 available = len(os.sched_getaffinity(0))
-seen = runtime.own_cores(int(sys.argv[1]), 0, Path(sys.argv[2]))
+seen = cores.own_cores(int(sys.argv[1]), 0, Path(sys.argv[2]))
 seen |= {"affinity": sorted(os.sched_getaffinity(0)), "platform": os.environ["JAX_PLATFORMS"], "available": available}
 print(json.dumps(seen), flush=True)
 sys.stdin.read()
@@ -93,7 +92,7 @@ def test_own_cores_after_jax_is_refused():
     import jax  # noqa: F401
 
     with pytest.raises(MetaboError, match="JAX is already imported"):
-        runtime.own_cores(1, 0)
+        cores.own_cores(1, 0)
 
 
 FACTORISATIONS = """

@@ -100,7 +100,7 @@ def test_a_closed_terminal_does_not_stop_the_job(clock):
 
 
 JOB = """
-from metabo import progress
+from metabo.compute import progress
 import os
 progress.LOG_EVERY = progress.TERMINAL_EVERY = 0.0
 progress.connect("the/job")

@@ -67,31 +67,32 @@ def test_presentation_never_appears_in_a_compute_stage():
     for stage in COMPUTE:
         for method in METHODS:
             listed = names(stage, {"method": method})
-            assert not [n for n in listed if n.startswith(("plots/", "metrics/", "claims/")) or "notebook" in n], stage
-            assert not listed & {"config.py", "catalogue.py", "schema.py", "cli.py", "artefacts.py"}, stage
+            shown = ("plots/", "metrics/", "papers/", "artefacts/", "report/", "tuner/")
+            assert not [n for n in listed if n.startswith(shown) or "notebook" in n], stage
+            assert not listed & {"plan/config.py", "plan/catalogue.py", "plan/schema.py", "cli.py"}, stage
     assert not [n for n in names("data", {"benchmark": "tables"}) if n.startswith(("plots/", "gp/", "bo/"))]
 
 
 def test_a_job_depends_on_its_own_method_and_data_source_only():
     listed = names("pretrain", {"method": "h_nll"})
-    assert "methods/pretrained.py" in listed
-    assert not listed & {"methods/single_task.py", "methods/random_search.py"}
-    assert not listed & {"acquisition.py", "bo/policy.py", "bo/fixed_prior.py", "bo/loop.py"}  # BO trains nothing
-    assert "methods/single_task.py" in names("bo", {"method": "stbo"})
-    assert {"bo/fixed_prior.py", "acquisition.py"} <= names("bo", {"method": "h_nll"})
+    assert "methods/pretrained/train.py" in listed
+    assert not listed & {"methods/single_task/policy.py", "methods/random/policy.py"}
+    assert not listed & {"bo/acquisition.py", "bo/policy.py", "bo/fixed_prior.py", "bo/loop.py"}  # BO trains nothing
+    assert "methods/single_task/policy.py" in names("bo", {"method": "stbo"})
+    assert {"bo/fixed_prior.py", "bo/acquisition.py"} <= names("bo", {"method": "h_nll"})
     listed = names("data", {"benchmark": "pd1"})
     assert "data/pd1.py" in listed and not listed & {"data/hpob.py", "data/tables.py"}
 
 
 def test_a_training_that_starts_from_stored_priors_depends_on_their_module(monkeypatch):
     entries = {
-        "first": {"module": "methods.rfgp", "policy_module": None},
-        "second": {"module": "methods.random_search", "policy_module": "bo.fixed_prior", "fits": "first"},
+        "first": {"module": "methods.embedding.rfgp", "policy_module": None},
+        "second": {"module": "methods.random.policy", "policy_module": "bo.fixed_prior", "fits": "first"},
     }
     monkeypatch.setattr(registry, "_methods", lambda: entries)
-    assert {"methods/rfgp.py", "methods/random_search.py"} <= names("pretrain", {"method": "second"})
-    assert "methods/rfgp.py" not in names("bo", {"method": "second"})
-    assert "methods/random_search.py" not in names("pretrain", {"method": "first"})
+    assert {"methods/embedding/rfgp.py", "methods/random/policy.py"} <= names("pretrain", {"method": "second"})
+    assert "methods/embedding/rfgp.py" not in names("bo", {"method": "second"})
+    assert "methods/random/policy.py" not in names("pretrain", {"method": "first"})
 
 
 def test_a_benchmark_made_of_others_reads_their_files_not_their_loaders():
@@ -130,22 +131,24 @@ def test_the_imports_of_a_notebook(tmp_path):
 
     cells = [
         v4.new_markdown_cell("import metabo.gp"),
-        v4.new_code_cell("%matplotlib inline\nfrom metabo import results"),
+        v4.new_code_cell("%matplotlib inline\nfrom metabo.records import results"),
     ]
     path = tmp_path / "n.ipynb"
     path.write_text(__import__("nbformat").writes(v4.new_notebook(cells=cells)))
-    assert codegraph.notebook_roots(path) == ["metabo", "metabo.records.results"]
+    assert codegraph.notebook_roots(path) == ["metabo.records", "metabo.records.results"]
 
 
 def test_tables_beside_a_package_belong_to_it():
-    paper_numbers = {"hyperbo_tab05.csv", "hyperbo_tab06.csv"}
-    assert paper_numbers <= {path.name for path in codegraph.files(["metabo.papers.engine.printed"])}
+    paper_numbers = {"tab05.csv", "tab06.csv"}
+    assert paper_numbers <= {path.name for path in codegraph.files(["metabo.papers.hyperbo.printed"])}
+    assert "timing.csv" in {path.name for path in codegraph.files(["metabo.papers.cmbo.printed"])}
+    assert "pd1_tasks.csv" in {path.name for path in codegraph.files(["metabo.papers.engine.printed.tasknames"])}
     assert not paper_numbers & {path.name for path in codegraph.files(["metabo.stages.bo"])}
 
 
 def test_reading_the_graph_is_fast_and_imports_nothing_heavy():
     program = (
-        "import sys, time; t = time.perf_counter(); from metabo import catalogue, codegraph, config, guard;"
+        "import sys, time; t = time.perf_counter(); from metabo.plan import catalogue, codegraph, config, preflight;"
         "[codegraph.files(codegraph.stage_roots(s, {'method': 'h_nll'})) for s in ('pretrain', 'evaluate', 'bo')];"
         "print(time.perf_counter() - t, sorted({'jax', 'pandas', 'matplotlib', 'scipy'} & set(sys.modules)))"
     )

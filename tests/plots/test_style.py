@@ -87,10 +87,10 @@ def test_labels_come_from_the_registry_and_name_another_acquisition():
 
 
 def test_methods_of_one_label_look_the_same():
-    looks = {}
+    seen = {}
     for name in registry.methods():
-        assert looks.setdefault(looks.of(name).label, looks.of(name)) == looks.of(name), name
-    assert len({looks[looks.of(name).label] for name in PLAIN}) == len(METHODS) < len(PLAIN)
+        assert seen.setdefault(looks.of(name).label, looks.of(name)) == looks.of(name), name
+    assert len({seen[looks.of(name).label] for name in PLAIN}) == len(METHODS) < len(PLAIN)
 
 
 def test_unknown_method_is_named_with_the_nearest():

@@ -12,7 +12,6 @@ import pytest
 
 from metabo.errors import MetaboError
 from metabo.plan import preflight
-from metabo.records import provenance
 from metabo.records.files import canonical
 
 ROOT = Path(__file__).parents[2]
@@ -143,19 +142,11 @@ def test_asking_for_an_accelerator_that_is_not_there(run):
     assert done.returncode == 1 and "config key 'device' is gpu" in done.stderr
 
 
-def test_the_code_hash_follows_content_only(tmp_path):
-    (tmp_path / "a.py").write_text("x")
-    (tmp_path / "b.py").write_text("y")
-    before = provenance.code_hash([tmp_path / "a.py", tmp_path / "b.py"])
-    assert provenance.code_hash([tmp_path / "b.py", tmp_path / "a.py"]) == before
-    (tmp_path / "b.py").write_text("z")
-    assert provenance.code_hash([tmp_path / "a.py", tmp_path / "b.py"]) != before
-
-
 def test_a_folder_is_claimed_once_and_free_again_after_kill(tmp_path):
     lock = tmp_path / "deep" / "run.lock"
-    program = "import sys; from pathlib import Path; from metabo import guard; guard.claim_folder(Path(sys.argv[1]));"
-    command = [sys.executable, "-c", f"{program} print('held', flush=True); input()", str(lock)]
+    program = "import sys; from pathlib import Path; from metabo.plan.preflight import claim_folder as claim;"
+    program += " claim(Path(sys.argv[1])); print('held', flush=True); input()"
+    command = [sys.executable, "-c", program, str(lock)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "held\n"
     with pytest.raises(MetaboError, match="another run is active"):

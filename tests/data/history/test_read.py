@@ -180,7 +180,9 @@ class TestPast:
         assert found.scale.spread < 5
 
 
-def test_histories_and_spaces_go_together(files):
+def test_histories_and_spaces_go_together(tmp_path):
+    (tmp_path / "space.yaml").write_text(SPACE)
+    files = write(tmp_path / "history.csv", HEADER, rows()), tmp_path / "space.yaml"
     with pytest.raises(ConfigError, match="2 histories and 1 spaces"):
         past.read_all([files[0]] * 2, [files[1]])
     with pytest.raises(ConfigError, match="two spaces have the name 'space'"):

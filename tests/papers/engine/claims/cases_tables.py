@@ -69,7 +69,7 @@ TABLES = {
     "lowest_more_often": lambda good: (losses(good), {"metric": "test_nll", "method": "h_ekl", "other": "h_nll"}),
     "printed_cells": lambda good: (
         printed(good),
-        {"table": "best_metric", "metric": "", "printed": "hyperbo_tab05 error_percent"},
+        {"table": "best_metric", "metric": "", "printed": "tab05 error_percent"},
     ),
     "correlation": lambda good: (
         numbers(

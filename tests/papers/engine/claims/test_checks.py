@@ -106,7 +106,7 @@ def test_a_result_between_is_weak(name, evidence, arguments):
         (
             "printed_cells",
             numbers(best_metric=[{"task": "digits MLP 8", "method": "ablr", "mean": 1.0, "std": 0.1}]),
-            {"table": "best_metric", "metric": "", "printed": "hyperbo_tab05 error_percent"},
+            {"table": "best_metric", "metric": "", "printed": "tab05 error_percent"},
         ),
         ("only_infeasible", infeasible(True), {"method": "mimo_online", "tasks": ["ImageNet"]}),
         ("negative_in", pearsons(True, rpart_6=0.3), {"spaces": ["5636"]}),
@@ -181,10 +181,10 @@ def test_noise_alone_rarely_shows_something_in_some_problem(name):
         evidence, arguments = recovered(mle=0, uniform=0), {"problems": PROBLEMS}
     else:
         evidence, arguments = study(True, ("lengthscale", "period", "decomposition", "mean")), {"other": "mle"}
-    run = evidence.studies["hegpucb_runs"]["run"]
+    runs = evidence.studies["hegpucb_runs"]["run"]
     shown = 0
     for _ in range(60):
-        run["mle"], run["cumulative"] = rng.integers(2, size=len(run)), rng.normal(size=len(run))
+        runs["mle"], runs["cumulative"] = rng.integers(2, size=len(runs)), rng.normal(size=len(runs))
         shown += run(name, evidence, arguments).verdict == REPLICATED
     assert shown <= 4
 

@@ -108,4 +108,4 @@ def test_an_unknown_paper_is_told():
 def test_contradictions_with_the_catalogue_are_told(changed, test, message):
     faults = sheet.faults(changed(tests=[test]), catalogue.load(ROOT))
     assert any(message in fault for fault in faults)
-    assert any("hyperbo_fig08: claim 'C01' is not in hyperbo.yaml" in fault for fault in faults)
+    assert any("hyperbo_fig08: claim 'C01' is not in hyperbo/claims.yaml" in fault for fault in faults)

@@ -17,9 +17,9 @@ def test_every_study_has_sizes_at_every_scale_and_a_module_with_run():
     for study in registry.studies():
         spec = config.study_spec(settings, study)
         assert spec == {"study": study, "seed": settings["seed"], **settings["studies"][study]}
-        names = {path.stem for path in codegraph.inputs(codegraph.stage_roots("study", spec))}
-        others = {registry.study_module(s).split(".")[-1] for s in registry.studies() if s != study}
-        assert registry.study_module(study).split(".")[-1] in names and not names & others
+        run = set(map(codegraph.module_name, codegraph.inputs(codegraph.stage_roots("study", spec))))
+        others = {registry.study_module(s) for s in registry.studies() if s != study}
+        assert registry.study_module(study) in run and not run & others
 
 
 def test_an_unknown_study_lists_the_names():
