@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from metabo.compute import cores
 from metabo.errors import MetaboError
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this platform cannot pin cores")

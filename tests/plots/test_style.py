@@ -83,7 +83,7 @@ def test_labels_come_from_the_registry_and_name_another_acquisition():
     assert looks.of("h_nll-ei").label == "H-NLL (EI)"
     seen = [looks.of(f"h_nll-{a}") for a in ("ei", "ucb3")] + [looks.of("h_nll")]
     assert len({look.colour for look in seen}) == 1
-    assert len({(look.marker, look.dashes) for look in looks}) == 3
+    assert len({(look.marker, look.dashes) for look in seen}) == 3
 
 
 def test_methods_of_one_label_look_the_same():
