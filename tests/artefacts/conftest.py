@@ -220,7 +220,7 @@ def inputs(tmp_path_factory, common):
             kind, lambda: config.theory_spec(stage_runs.smoke(), paper, name)
         )()
         stage, suffix = {"studies": ("study", "parquet"), "theory": ("theory", "json")}[kind]
-        made = common / f"{name if kind == 'studies' else f'theory-{paper}-{name}'}.{suffix}"  # as tests/studies has it
+        made = common / f"{name if kind == 'studies' else f'theory-{paper}-{name}'}.{suffix}"  # as tests/papers has it
         sidecar = () if kind == "studies" else ("--sidecar", str(made.with_suffix(".meta.json")))
         return str(shutil.copy(stage_runs.run(stage, spec, made, *sidecar), folder / kind / f"{name}.{suffix}"))
 

@@ -221,7 +221,7 @@ HYPERBO, MPHD = (
 CMBO = ("cmbo_hpob", "cmbo_mini")
 BENCHMARKS = HYPERBO + MPHD + CMBO
 CHECKS = [(paper, check) for paper in registry.papers_with_checks() for check in registry.checks(paper)]
-ADAM, LBFGS, SINGLE = ("ablr", "fsbo", "h_nll"), ("h_ekl",), ("rand", "stbo", "stboh")
+ADAM, LBFGS = ("ablr", "fsbo", "h_nll"), ("h_ekl",)
 HIERARCHICAL, ACROSS = (
     ("mphd", "mphd_non_nn", "hgp_hand", "hgp_flat", "hgp_truth"),
     {"across/held_out", "across/new_space"},
@@ -260,15 +260,11 @@ MAF = {
     **{"learning_rate": 0.5, "hidden": [7], "points": 7, "gp_points": 7, "gp_steps": 7},
 }
 NETWORKS = ("mimo", "rfgp")
-AMONG = ("he_pretrained", "max_pretrained", "mle_pretrained")
 CLUSTERED = ("cm_wss_wss", "cm_wss_bary", "cm_wss_jef", "cm_jef_jef", "cm_jef_wss", "cm_global", "cm_tasks")
 RANKED, REFITTED = ("rgpe", "rm_gp_ucb"), ("rgpe", "rm_gp_ucb", "gp32")
-EVERY = (
-    *(*ADAM, *LBFGS, *SINGLE, *NETWORKS, *HIERARCHICAL, *AMONG, "base_gp", "gp_truth", "maf"),
-    *(*CLUSTERED, *REFITTED, "rand_once"),
-)
+EVERY = tuple(m for m in registry.methods("policy_module") if "variant_of" not in registry.method(m))
 GP_ONLINE = (*LEARNED_ONLINE, *FITTED_ONLINE, "mimo_online", "rfgp_online")
-EVERY_ONLINE = (*GP_ONLINE, "rand")
+EVERY_ONLINE = tuple(registry.methods("online_module"))
 READ_BY = {
     "seed": (
         7,

@@ -10,6 +10,7 @@ from metabo.plan import registry
 
 SMOKE = ("--configfile", "config/smoke.yaml")
 UNIT = "digits-simple_cnn-16"
+COLLECTED = [benchmark for benchmark in registry.benchmarks() if "collector" in registry.benchmark(benchmark)]
 TABLE = f"results/smoke/collect/pd1_mini/{UNIT}.parquet"
 
 
@@ -18,10 +19,10 @@ def counts(output: str) -> dict[str, int]:
 
 
 def test_a_re_collection_is_one_job_per_unit_and_one_that_joins_them(project, snakemake):
-    rules = {f"collect_{benchmark}": 1 for benchmark in ("pd1_mini", "hpob_mini")}
+    rules = {f"collect_{benchmark}": 1 for benchmark in COLLECTED}
     status, output = snakemake(project, "-n", *rules)
     assert status == 0, output
-    units = len(registry.units("pd1_mini")) + len(registry.units("hpob_mini"))
+    units = sum(len(registry.units(benchmark)) for benchmark in COLLECTED)
     assert counts(output) == {"collect": units, **rules}
 
 

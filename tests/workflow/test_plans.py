@@ -8,62 +8,12 @@ from pathlib import Path
 
 import pytest
 
-OFFLINE = tuple(
-    f"hyperbo_{n}" for n in ("fig07", "fig08", "fig09", "fig10", "fig11", "fig12", "fig13", "fig23", "fig25")
-) + tuple(f"hyperbo_{n}" for n in ("tab05", "tab06", "x01"))
-ONLINE = ("hyperbo_fig14", "hyperbo_fig22")
-DESCRIBED = ("hyperbo_tab03", "hyperbo_tab04", "hyperbo_x02")
-WIDE = tuple(f"hyperbo_{n}" for n in (*(f"fig{n}" for n in (15, 16, 17, 18, 19, 20, 24, 26, 27, 28, 29)), "tab07"))
-FREE = tuple(f"hyperbo_{n}" for n in (*(f"fig{n:02}" for n in (1, 2, 3, 4, 5, 6, 21)), "tab01", "tab02", "x03", "x04"))
-MPHD_L = tuple(f"mphd_{n}" for n in ("fig07", "fig12", "x02"))
-SUPER = tuple(f"mphd_{n}" for n in ("fig03", "fig08", "fig09", "fig13", "fig14"))
-MPHD_FREE = tuple(f"mphd_{n}" for n in ("tab01", *(f"fig{n:02}" for n in (1, 2, 4, 5, 6, 10, 11)), "x01"))
-CMBO_MINI = tuple(f"cmbo_{n}" for n in ("tab01", "fig01", "fig02", "fig03", "x03"))
-CMBO_FREE = ("cmbo_x01", "cmbo_x02")
-HEGPUCB_FREE = tuple(f"hegpucb_fig0{n}" for n in (1, 2, "2b", 3, 4, 5, 6)) + tuple(
-    f"hegpucb_{n}" for n in ("tab01", "x01", "x02", "x03")
-)
-AMONG_PRIORS = ("hegpucb_x04",)
-# What the artefacts of a benchmark read; pd1 has more splits of the sweeps than pd1_mini, tables fewer.
-TABLES = {"load": 1, "pretrain": 78, "evaluate": 4, "run_bo": 136}
-PD1 = {"load": 1, "pretrain": 106, "evaluate": 4, "run_bo": 164}
-MINI = {"load": 1, "archive_pd1_mini": 1, "pretrain": 82, "evaluate": 4, "run_bo": 136, "run_online": 7}
-HPOB = {"load": 1, "pretrain": 32, "evaluate": 3, "run_bo": 41}
-HPOB_MINI = {"load": 1, "archive_hpob_mini": 1, "pretrain": 26, "evaluate": 3, "run_bo": 36}
-SYNTHETIC = {"run_study": 5, "check_theory": 14}
-ON_MPHD_L = {"load": 1, "pretrain": 15, "run_bo": 39}
-ON_SUPER = {"load": 1, "pretrain": 13, "run_bo": 33}  # and its members
-MPHD_SYNTHETIC = {"run_study": 4, "check_theory": 12}
-ON_CMBO = {"load": 1, "pretrain": 7, "run_bo": 51}
-CMBO_SYNTHETIC = {"run_study": 1, "check_theory": 12}
-ELIMINATION = {"pretrain": 2, "run_bo": 4}
-HEGPUCB_SYNTHETIC = {"run_study": 4, "check_theory": 18}
-ARCHIVES = {"archive_pd1_mini": 1, "archive_hpob_mini": 1}
-PAPERS = ("hyperbo", "mphd", "cmbo", "hegpucb")
-REPORT = {"judge_claims": 4, **{f"pages_{paper}": 1 for paper in PAPERS}, "report": 1}
-WHOLE = REPORT | {"all": 1}
-"""A whole run also judges the claims, of each paper in a job, and shows all on a page."""
+from tests import counts
+from tests.slurm import run as slurm
 
-
-def once(names: tuple[str, ...], benchmark: str = "") -> dict[str, int]:
-    """One job for each artefact; on another benchmark than the first its name ends in the benchmark's."""
-    return {f"{name}_{benchmark}" if benchmark else name: 1 for name in names}
-
-
-def total(*plans: dict[str, int]) -> dict[str, int]:
-    whole = Counter()
-    for plan in plans:
-        whole.update(plan)
-    return {name: count for name, count in whole.items() if count}
-
-
-HYPERBO = total(
-    *(MINI, HPOB_MINI, SYNTHETIC),
-    *(once((*OFFLINE, *ONLINE, *DESCRIBED, *WIDE, *FREE)), once(("hyperbo_x02",), "hpob_mini")),
-)
-MPHD = total(ON_MPHD_L, ON_SUPER, MPHD_SYNTHETIC, once((*MPHD_L, *SUPER, *MPHD_FREE)))
-CMBO = total(ON_CMBO, CMBO_SYNTHETIC, once((*CMBO_MINI, *CMBO_FREE)))
-HEGPUCB = total(ELIMINATION, HEGPUCB_SYNTHETIC, once((*HEGPUCB_FREE, *AMONG_PRIORS)))
+DEFAULT = counts.settings()
+TARGETS = ("all", "report", "priors", "trajectories", *sorted(counts.papers()), *sorted(counts.benchmarks()))
+"""What can be made under config.yaml alone; each artefact is behind one of these."""
 
 
 def plan(output: str) -> dict[str, int]:
@@ -72,39 +22,6 @@ def plan(output: str) -> dict[str, int]:
         return {}
     table = output.rsplit("Job stats:", 1)[1].split("total", 1)[0]
     return {name: int(count) for name, count in re.findall(r"^(\w+) +(\d+) *$", table, re.M)}
-
-
-# What each target makes under config.yaml alone.
-TARGETS = {
-    "all": total(HYPERBO, MPHD, CMBO, HEGPUCB, WHOLE, {"load": 1}),  # and `tables` as a member
-    "report": total(HYPERBO, MPHD, CMBO, HEGPUCB, REPORT, {"load": 1}),
-    "hyperbo": HYPERBO | {"hyperbo": 1},
-    "mphd": total(MPHD, ARCHIVES, {"load": 3, "mphd": 1}),
-    "cmbo": total(CMBO, {"archive_hpob_mini": 1, "cmbo": 1}),
-    "hegpucb": total(HEGPUCB, {"archive_pd1_mini": 1, "load": 1, "hegpucb": 1}),
-    "cmbo_hpob": {**ON_CMBO, **once(CMBO_MINI, "cmbo_hpob"), "download_hpob": 1, "cmbo_hpob": 1},
-    "super": {**ON_SUPER, "load": 3, **once(SUPER, "super"), "download_pd1": 1, "download_hpob": 1, "super": 1},
-    "mphd_fig07": {"load": 1, "pretrain": 15, "run_bo": 15, "mphd_fig07": 1},
-    "pd1_mini": {**total(MINI, ELIMINATION), **once((*OFFLINE, *ONLINE, *DESCRIBED, *AMONG_PRIORS)), "pd1_mini": 1},
-    "hpob_mini": {**HPOB_MINI, **once(WIDE), "hyperbo_x02_hpob_mini": 1, "hpob_mini": 1},
-    "tables": {**total(TABLES, ELIMINATION), **once((*OFFLINE, "hyperbo_x02", *AMONG_PRIORS), "tables"), "tables": 1},
-    "pd1": {
-        **total(PD1, ELIMINATION),
-        **once((*OFFLINE, *DESCRIBED, *AMONG_PRIORS), "pd1"),
-        "download_pd1": 1,
-        "pd1": 1,
-    },
-    "hpob": {**HPOB, **once((*WIDE, "hyperbo_x02"), "hpob"), "download_hpob": 1, "hpob": 1},
-    "hyperbo_fig08": {"archive_pd1_mini": 1, "load": 1, "pretrain": 10, "run_bo": 10, "hyperbo_fig08": 1},
-    "hyperbo_fig14": {"archive_pd1_mini": 1, "load": 1, "pretrain": 3, "run_online": 3, "hyperbo_fig14": 1},
-    "hyperbo_tab03": {"archive_pd1_mini": 1, "load": 1, "hyperbo_tab03": 1},
-    "hyperbo_tab06": {"archive_pd1_mini": 1, "load": 1, "pretrain": 4, "evaluate": 4, "hyperbo_tab06": 1},
-    "priors": {**ARCHIVES, "load": 6, "pretrain": 145, "priors": 1},
-    "trajectories": total(
-        *(MINI, HPOB_MINI, ON_MPHD_L, ON_SUPER, ON_CMBO, ELIMINATION),
-        {"load": 1, "trajectories": 1, "evaluate": -7},
-    ),
-}
 
 
 @pytest.fixture(scope="module")
@@ -133,33 +50,27 @@ def jobs(copy_project, snakemake, tmp_path_factory):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_target_makes_what_it_needs_and_no_more(jobs, target):
-    assert jobs(target) == TARGETS[target]
+    assert jobs(target) == counts.behind(DEFAULT, target)
+
+
+def test_an_artefact_makes_what_it_needs_and_no_more(jobs):
+    names = [counts.rule(DEFAULT, made) for made in counts.everything() if made.benchmark in {"", *counts.benchmarks()}]
+    assert {name: jobs(name) for name in names} == {name: counts.behind(DEFAULT, name) for name in names}
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["--configfile", "config/smoke.yaml"],
-         total(TABLES, SYNTHETIC, once((*OFFLINE, *FREE, "hyperbo_x02")), MPHD, CMBO, HEGPUCB, ARCHIVES,
-               WHOLE, {"load": 2, "pretrain": -2})),
-        (["--config", "run={papers: [hyperbo], benchmarks: [tables]}"],
-         {**TABLES, **SYNTHETIC, **once((*OFFLINE, *FREE, "hyperbo_x02")),
-          "judge_claims": 1, "pages_hyperbo": 1, "report": 1, "all": 1}),
+        (["--configfile", "config/smoke.yaml"], counts.behind(counts.settings("smoke"), "all")),
+        (["--configfile", "config/paper.yaml"], counts.behind(counts.settings("paper"), "all")),
         (
-            ["--configfile", "config/paper.yaml"],
-            total(
-                MINI, PD1, HPOB, SYNTHETIC, MPHD, CMBO_SYNTHETIC, HEGPUCB_SYNTHETIC,
-                once((*OFFLINE, *ONLINE, *DESCRIBED, *WIDE, *FREE)),
-                once((*OFFLINE, *DESCRIBED), "pd1"),
-                *(ON_CMBO, once(CMBO_MINI), once((*CMBO_FREE, *HEGPUCB_FREE))),
-                *(ELIMINATION, once(AMONG_PRIORS), ELIMINATION, once(AMONG_PRIORS, "pd1")),
-                *(WHOLE, {"hyperbo_x02_hpob": 1, "download_pd1": 1, "download_hpob": 1}),
-                {"pretrain": -15},  # a sweep has the sizes of the main figures there
-            ),
+            ["--config", "run={papers: [hyperbo], benchmarks: [tables]}"],
+            counts.behind(counts.settings(run={"papers": ["hyperbo"], "benchmarks": ["tables"]}), "all"),
         ),
+        ([*slurm.SMOKE, "--", *slurm.TARGETS], slurm.expected() + Counter(slurm.LOCAL)),
     ],
-    ids=lambda value: " ".join(value) or "default" if isinstance(value, list) else "",
-)  # fmt: skip
+    ids=["smoke", "paper", "run", "slurm"],
+)
 def test_a_plan_is_complete(project, snakemake, arguments, expected):
     status, output = snakemake(project, "-q", "rules", "-n", *arguments)
     assert status == 0, output

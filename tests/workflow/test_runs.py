@@ -17,12 +17,17 @@ import pytest
 import yaml
 
 from metabo.plan import registry
+from tests import counts
 
 SMOKE = ("--configfile", "config/smoke.yaml")
 ARTEFACTS = tuple(f"hyperbo_{name}" for name in ("fig07", "fig08", "fig09", "tab06", "x02"))
 SYNTHETIC = ("hyperbo_fig02", "hyperbo_fig03")
 RUN = (*ARTEFACTS, *SYNTHETIC, *SMOKE)
 """A run of some artefacts of each kind; the whole smoke run takes ten minutes."""
+GIVEN = counts.settings("smoke")
+JOBS = counts.artefacts(
+    GIVEN, [*(counts.Made(id, "tables") for id in ARTEFACTS), *(counts.Made(id, "") for id in SYNTHETIC)]
+).total()
 FIGURE = Path("results/smoke/hyperbo/tables/hyperbo_fig08")
 FILES = {"notebook.ipynb", "figure.pdf", "figure.png", "data.csv", "provenance.json"}
 
@@ -71,7 +76,7 @@ class TestSmokeRun:
         incomplete = len(before) - done  # written, but killed before Snakemake noted the end: at most one per core
         assert incomplete <= 2
         assert sum(after[path] == written for path, written in before.items()) >= done
-        assert started(output) == 33 - done
+        assert started(output) == JOBS - done
 
     def test_every_artefact_is_there(self, killed_and_resumed):
         project = killed_and_resumed[0]
@@ -143,7 +148,7 @@ class TestSmokeRun:
         project = killed_and_resumed[0]
         made: dict[str, str] = {}
         records = [json.loads(p.read_text()) for p in project.glob("results/smoke/**/*.json") if "logs" not in p.parts]
-        assert len(records) == 33
+        assert len(records) == JOBS, "each job leaves one"
         for record in records:
             assert record["status"] == "ok" and record["threads"] == 1 and len(record["cores"]) == 1
             made |= record["outputs"]
@@ -234,21 +239,21 @@ class TestOnline:
         # Of the nine tasks one of each kind of network: each is compiled in every job, which takes most of the time.
         collector = project / "src/metabo/collect/pd1_mini.py"
         tuned = registry.literal("collect.pd1_mini", "ONLINE")
-        dropped = [
-            task for task in tuned if task.partition(",")[0] not in ("digits_maxp_relu", "mnist1d_mlp", "descr_trfmr")
-        ]
+        chosen = ("digits_maxp_relu", "mnist1d_mlp", "descr_trfmr")
+        dropped = [task for task in tuned if task.partition(",")[0] not in chosen]
         lines = collector.read_text().splitlines(keepends=True)
         kept = [line for line in lines if not any(line.startswith(f'    "{task}":') for task in dropped)]
-        assert len(lines) - len(kept) == len(dropped) == 6
+        assert len(lines) - len(kept) == len(dropped) == len(tuned) - len(chosen)
         collector.write_text("".join(kept))
         status, output = snakemake(project, *targets, *SMOKE)
         assert status == 0, output
         for name in targets:
             assert {p.name for p in (project / "results/smoke/hyperbo/pd1_mini" / name).iterdir()} == FILES
         tables = [pd.read_parquet(p) for p in sorted(project.glob("results/smoke/online/pd1_mini/others/*.parquet"))]
-        assert len(tables) == 3
+        assert len(tables) == len(counts.runs([counts.Made("hyperbo_fig14", "pd1_mini")], "online"))
         for table in tables:
-            assert len(table) == 3 * 2 * 3 and table["task"].nunique() == 3
+            rows = len(chosen) * GIVEN["online"]["seeds"] * GIVEN["online"]["iterations"]
+            assert len(table) == rows and table["task"].nunique() == len(chosen)
             found = table[table["feasible"]]
             assert (
                 len(found) > 0 and found["metric"].between(0, 20).all() and table[~table["feasible"]]["y"].isna().all()
@@ -309,7 +314,7 @@ class TestPd1:
 
     def test_the_archive_runs_from_the_download_to_the_figures(self, make, archives):
         """With a method that reads matched inputs and one that reads rows; all methods: smoke run, and the figures of
-        this benchmark that compare them: tests/notebooks."""
+        this benchmark that compare them: tests/artefacts."""
         tables = ("evaluation/{}/held_out/h_ekl", "bo/{}/held_out/h_ekl-pi", "bo/{}/held_out/h_nll-pi")
         made = make("pd1", ("tab03", "tab04", "x02"), tables, archives.write_pd1, {})
         assert len(made) == 3 and all(files == FILES for files in made.values()), made

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from metabo.errors import MetaboError
+from tests.slurm import run
 
 ROOT = Path(__file__).parents[2]
 PROFILES = {name: yaml.safe_load((ROOT / f"profiles/{name}/config.yaml").read_text()) for name in ("default", "slurm")}
@@ -180,6 +181,12 @@ def test_the_rules_that_use_a_gpu_are_those_that_the_profile_names():
     } == ON_GPU
     commented = (ROOT / "profiles/slurm/config.yaml").read_text().split("set-resources:")[1].split("\n\n")[0]
     assert set(re.findall(r"^#   (\w+):", commented, re.M)) == ON_GPU
+
+
+def test_the_part_that_runs_through_slurm_has_every_kind_of_rule():
+    text = "\n".join(path.read_text() for path in RULES)
+    kinds = {name for name, body in re.findall(r"^rule (\w+):\n((?: .*\n|\n)+)", text, re.M) if "shell:" in body}
+    assert kinds - run.expected().keys() == {"collect"}
 
 
 def test_downloads_run_where_the_network_is():

@@ -15,8 +15,10 @@ from metabo.compute import keys
 from metabo.errors import ConfigError
 from metabo.papers.hyperbo.theory import algorithm, memory, regret
 from metabo.plan import codegraph, config, registry
+from tests import counts
 
 ROOT = Path(__file__).parents[4]
+CHECKED = [paper for paper in sorted(counts.papers()) if counts.shown("theory", paper)]
 SHARE = 0.02
 
 
@@ -209,13 +211,18 @@ def test_regret_is_that_of_the_best_observation():
     assert (noisy["regret"] >= 0).all() and (noisy["regret"] > 0.1).any() and np.isfinite(noisy["gap"]).all()
 
 
-def test_every_check_is_a_function_of_its_module():
-    names = registry.checks("hyperbo")
-    assert len(names) == 14 and registry.papers_with_checks() == ["cmbo", "hegpucb", "hyperbo", "mphd"]
+@pytest.mark.parametrize("paper", CHECKED)
+def test_every_check_is_a_function_of_its_module(paper):
+    names = registry.checks(paper)
+    assert names == counts.shown("theory", paper)
     for name in names:
-        path = codegraph.source(registry.check_module("hyperbo", name))
+        path = codegraph.source(registry.check_module(paper, name))
         functions = {n.name for n in ast.parse(path.read_text()).body if isinstance(n, ast.FunctionDef)}
-        assert name in functions and registry.check("hyperbo", name)
+        assert name in functions and registry.check(paper, name)
+
+
+def test_an_unknown_check_or_paper_lists_the_names():
+    assert registry.papers_with_checks() == CHECKED
     with pytest.raises(ConfigError, match=r"unknown theory check of hyperbo 'lema10'.*Did you mean 'lemma10'"):
         registry.check_module("hyperbo", "lema10")
     with pytest.raises(ConfigError, match="unknown paper with theory checks 'hyprbo'"):
