@@ -92,19 +92,20 @@ class TestSmokeRun:
         assert status == 0 and "Nothing to be done" in output and started(output) == 0
         assert time.monotonic() - begun < 20
 
-    def test_touching_every_source_and_editing_one_that_is_not_read_re_runs_nothing(
-        self, killed_and_resumed, snakemake
-    ):
+    def test_touched_sources_comments_and_edits_of_what_is_not_read_re_run_nothing(self, killed_and_resumed, snakemake):
         project = killed_and_resumed[0]
-        for path in [*project.glob("src/metabo/**/*.py"), *project.glob("notebooks/**/*.ipynb"), project / "Snakefile"]:
+        modules = {path: path.read_text() for path in project.glob("src/metabo/**/*.py")}
+        for path in [*project.glob("notebooks/**/*.ipynb"), project / "Snakefile"]:
             path.touch()
-        other = project / "src/metabo/data/pd1.py"
-        original = other.read_text()
         try:
-            other.write_text(original + "# edited\n")
+            for path, text in modules.items():
+                path.write_text(f'{text}\n# a comment\n"""And a string."""\n')
+            other = project / "src/metabo/data/pd1.py"
+            other.write_text(modules[other] + "EDITED = 1\n")
             assert "Nothing to be done" in snakemake(project, "-n", *RUN)[1]
         finally:
-            other.write_text(original)
+            for path, text in modules.items():
+                path.write_text(text)
 
     def test_a_deleted_figure_is_one_job(self, killed_and_resumed, snakemake):
         project = killed_and_resumed[0]
@@ -126,7 +127,7 @@ class TestSmokeRun:
         project = killed_and_resumed[0]
         original = (project / path).read_text()
         try:
-            (project / path).write_text(original + "\n" if path.endswith("ipynb") else original + "# edited\n")
+            (project / path).write_text(original + ("\n" if path.endswith("ipynb") else "EDITED = 1\n"))
             _, output = snakemake(project, "-n", *RUN)
         finally:
             (project / path).write_text(original)

@@ -76,7 +76,7 @@ for artefact in ARTEFACTS:
             template=artefact.template,
             tables=[path for paths in input_files(artefact).values() for path in paths],
             data=data_file(artefact),
-            code=artefact_code(artefact),
+            code=lambda w, artefact=artefact: artefact_code(artefact),
         output:
             **reported(artefact),
         log:

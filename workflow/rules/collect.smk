@@ -52,7 +52,7 @@ for benchmark in COLLECTED:
             f"collect_{benchmark}"
         input:
             tables=[f"{OUT}/collect/{benchmark}/{unit}.parquet" for unit in COLLECTED[benchmark]],
-            code=code("pack", {"benchmark": benchmark}),
+            code=lambda w, benchmark=benchmark: code("pack", {"benchmark": benchmark}),
         output:
             table=f"{OUT}/collect/{benchmark}.parquet",
             meta=f"{OUT}/collect/{benchmark}.json",
@@ -75,7 +75,7 @@ for benchmark in COLLECTED:
             f"archive_{benchmark}"
         input:
             table=archive_source(benchmark),
-            code=code("archive", {"benchmark": benchmark}),
+            code=lambda w, benchmark=benchmark: code("archive", {"benchmark": benchmark}),
         output:
             archive=collected_archive(benchmark),
             meta=f"{OUT}/archives/{benchmark}.json",

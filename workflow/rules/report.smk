@@ -22,7 +22,7 @@ for paper, shown in SHOWN.items():
         input:
             notebooks=made(shown, "notebook.ipynb"),
             templates=OF_NOTEBOOKS,
-            code=code("pages", {}),
+            code=lambda w: code("pages", {}),
         output:
             pages=made(shown, "notebook.html"),
             meta=f"{OUT}/{paper}/pages.json",
@@ -51,7 +51,7 @@ rule report:
         catalogue="workflow/catalogue.yaml",
         papers=os.path.relpath(Path(SOURCE, "metabo/report/papers.yaml")),
         templates=TEMPLATES,
-        code=code("report", {}),
+        code=lambda w: code("report", {}),
     output:
         page=f"{OUT}/index.html",
         scorecard=f"{OUT}/scorecard.csv",
