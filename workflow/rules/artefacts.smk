@@ -97,6 +97,7 @@ for artefact in ARTEFACTS:
         message:
             f"make {artefact.name}: {OUT}/{artefact.place}"
         shell:
-            "python -m metabo.stages.notebook --spec {params.spec:q} --code {input.code} --in-template {input.template}"
+            "python -m metabo.stages.notebook --spec {params.spec:q} --code {input.code}"
+            " --in-template {input.template}"
             " --in-tables {input.tables} {params.data} --out {output.notebook} --sidecar {output.meta}"
             " --scratch {log.notebook} --threads {threads} > {log.text} 2>&1"

@@ -24,5 +24,6 @@ rule run_bo:
     message:
         "run BO with {wildcards.method}, {wildcards.acquisition}, on {wildcards.benchmark}, {wildcards.split}"
     shell:
-        "python -m metabo.stages.bo --spec {params.spec:q} --code {input.code} --in-data {input.data} --in-prior {input.prior}"
+        "python -m metabo.stages.bo --spec {params.spec:q} --code {input.code}"
+        " --in-data {input.data} --in-prior {input.prior}"
         " --out {output.table} --threads {threads} --gpu {resources.gpu} > {log} 2>&1"

@@ -36,7 +36,8 @@ rule judge_claims:
     message:
         "judge the claims of {wildcards.paper}"
     shell:
-        "python -m metabo.stages.claims --spec {params.spec:q} --code {input.code} --in-sheet {input.sheet} --in-catalogue {input.catalogue}"
+        "python -m metabo.stages.claims --spec {params.spec:q} --code {input.code}"
+        " --in-sheet {input.sheet} --in-catalogue {input.catalogue}"
         " --in-data {input.data} --out {output.table} --threads {threads} > {log} 2>&1"
 
 

@@ -41,7 +41,8 @@ rule collect:
     message:
         "collect {wildcards.benchmark}: {wildcards.unit} (progress: {log})"
     shell:
-        "python -m metabo.stages.collect --spec {params.spec:q} --code {input.code} --journal {params.journal} --out {output.table}"
+        "python -m metabo.stages.collect --spec {params.spec:q} --code {input.code}"
+        " --journal {params.journal} --out {output.table}"
         " --threads {threads} > {log} 2>&1"
 
 
@@ -67,7 +68,8 @@ for benchmark in COLLECTED:
         message:
             f"join the units of {benchmark} and compare them with the shipped table: {OUT}/collect/{benchmark}.json"
         shell:
-            "python -m metabo.stages.pack --spec {params.spec:q} --code {input.code} --in-tables {input.tables} --out {output.table}"
+            "python -m metabo.stages.pack --spec {params.spec:q} --code {input.code}"
+            " --in-tables {input.tables} --out {output.table}"
             " > {log} 2>&1"
 
     rule:
@@ -90,5 +92,6 @@ for benchmark in COLLECTED:
         message:
             f"write {registry.benchmark(benchmark)['archive']} from the {config['benchmarks'][benchmark]['source']} table"
         shell:
-            "python -m metabo.stages.archive --spec {params.spec:q} --code {input.code} --in-table {input.table} --out {output.archive}"
+            "python -m metabo.stages.archive --spec {params.spec:q} --code {input.code}"
+            " --in-table {input.table} --out {output.archive}"
             " --sidecar {output.meta} > {log} 2>&1"

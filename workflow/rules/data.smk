@@ -63,7 +63,7 @@ for row in DATASETS.values():
         message:
             f"download {row['file']}"
         shell:
-            "python -m metabo.stages.download --spec {params.spec:q} --code {input.code} --in-datasets {input.datasets}"
+            "python -m metabo.stages.download --spec {params.spec:q} --in-datasets {input.datasets}"
             " --out {output.archive} --sidecar {output.meta} > {log} 2>&1"
 
 
@@ -95,5 +95,6 @@ rule load:
     message:
         "load {wildcards.benchmark}"
     shell:
-        "python -m metabo.stages.data --spec {params.spec:q} --code {input.code} {params.archive} {params.members} {params.files} --out {output.data}"
+        "python -m metabo.stages.data --spec {params.spec:q} --code {input.code}"
+        " {params.archive} {params.members} {params.files} --out {output.data}"
         " --threads {threads} > {log} 2>&1"

@@ -23,5 +23,6 @@ rule run_online:
     message:
         "tune online with {wildcards.method} on {wildcards.benchmark}, {wildcards.split} (progress: {log})"
     shell:
-        "python -m metabo.stages.online --spec {params.spec:q} --code {input.code} --in-data {input.data} --in-prior {input.prior}"
+        "python -m metabo.stages.online --spec {params.spec:q} --code {input.code}"
+        " --in-data {input.data} --in-prior {input.prior}"
         " --out {output.table} --threads {threads} --gpu {resources.gpu} > {log} 2>&1"

@@ -24,7 +24,8 @@ rule pretrain:
     message:
         "pre-train {wildcards.method} on {wildcards.benchmark}, {wildcards.split}"
     shell:
-        "python -m metabo.stages.pretrain --spec {params.spec:q} --code {input.code} --in-data {input.data} {params.fits}"
+        "python -m metabo.stages.pretrain --spec {params.spec:q} --code {input.code}"
+        " --in-data {input.data} {params.fits}"
         " --out {output.prior} --threads {threads} --gpu {resources.gpu} > {log} 2>&1"
 
 
@@ -49,5 +50,6 @@ rule evaluate:
     message:
         "evaluate the priors of {wildcards.method} on {wildcards.benchmark}, {wildcards.split}"
     shell:
-        "python -m metabo.stages.evaluate --spec {params.spec:q} --code {input.code} --in-data {input.data} --in-prior {input.prior}"
+        "python -m metabo.stages.evaluate --spec {params.spec:q} --code {input.code}"
+        " --in-data {input.data} --in-prior {input.prior}"
         " --out {output.table} --threads {threads} --gpu {resources.gpu} > {log} 2>&1"

@@ -39,7 +39,8 @@ for paper, shown in SHOWN.items():
         message:
             f"notebooks of {paper} as HTML"
         shell:
-            "python -m metabo.stages.pages --spec {params.spec:q} --code {input.code} --in-notebooks {input.notebooks}"
+            "python -m metabo.stages.pages --spec {params.spec:q} --code {input.code}"
+            " --in-notebooks {input.notebooks}"
             " --out {output.pages} --sidecar {output.meta} --threads {threads} > {log} 2>&1"
 
 
@@ -68,6 +69,7 @@ rule report:
     message:
         f"write {OUT}/index.html and say where the time went, rule by rule"
     shell:
-        "python -m metabo.stages.report --spec {params.spec:q} --code {input.code} --in-artefacts {input.artefacts} --in-pages {input.pages}"
+        "python -m metabo.stages.report --spec {params.spec:q} --code {input.code}"
+        " --in-artefacts {input.artefacts} --in-pages {input.pages}"
         " {params.claims} --in-catalogue {input.catalogue} --out {output.page} --out-scorecard {output.scorecard}"
         " --threads {threads} 2>&1 | tee {log}"

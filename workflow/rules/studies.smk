@@ -26,4 +26,5 @@ rule run_study:
     message:
         "run study {wildcards.study}"
     shell:
-        "python -m metabo.stages.study --spec {params.spec:q} --code {input.code} --out {output.table} --threads 1 > {log} 2>&1"
+        "python -m metabo.stages.study --spec {params.spec:q} --code {input.code}"
+        " --out {output.table} --threads 1 > {log} 2>&1"

@@ -24,5 +24,6 @@ rule check_theory:
     message:
         "check {wildcards.check} of {wildcards.paper}"
     shell:
-        "python -m metabo.stages.theory --spec {params.spec:q} --code {input.code} --out {output.verdicts} --sidecar {output.meta}"
+        "python -m metabo.stages.theory --spec {params.spec:q} --code {input.code}"
+        " --out {output.verdicts} --sidecar {output.meta}"
         " --threads {threads} > {log} 2>&1"

@@ -1,0 +1,24 @@
+"""The command `metabo`: what it lists."""
+
+from pathlib import Path
+
+import pytest
+
+from metabo import cli
+from metabo.plan import catalogue, registry
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize(
+    ("what", "names"),
+    [
+        ("methods", registry.methods()),
+        ("benchmarks", registry.benchmarks()),
+        ("artefacts", list(catalogue.load(ROOT))),  # also those that are made on no benchmark
+    ],
+)
+def test_everything_that_is_registered_is_listed(what, names, capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    cli.main(["list", what])
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == names
