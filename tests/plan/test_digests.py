@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from metabo.errors import MetaboError
-from metabo.plan import codegraph, digests
+from metabo.plan import codegraph, digests, snapshot, syntax
 
 PACKAGE = codegraph.PACKAGE_ROOT
 
@@ -160,7 +160,7 @@ class TestFiles:
         build({"a.py": KERNELS, "b.py": USER.replace("kernels", "a"), "empty.py": ""})
         folder = tmp_path / "code"
         digests.record(folder)
-        contents = {path.name: path.read_bytes() for path in folder.iterdir() if path.name != digests.INDEX}
+        contents = {path.name: path.read_bytes() for path in folder.iterdir() if not path.suffix}
         assert all(content == f"{name}\n".encode() for name, content in contents.items())
         assert digests.files(codegraph.everything(), folder) == sorted(str(folder / name) for name in contents)
         index = {name: value for value, name in map(str.split, (folder / digests.INDEX).read_text().splitlines())}
@@ -202,6 +202,60 @@ class TestFiles:
         first = digests.of(codegraph.PACKAGE_ROOT / "t.csv")
         build({"a.py": "", "t.csv": "x\n2\n"})
         assert first != digests.of(codegraph.PACKAGE_ROOT / "t.csv")
+
+
+SOURCES = {"a.py": KERNELS, "b.py": "import jax.numpy\n" + USER.replace("kernels", "a")}
+
+
+class TestRecord:
+    """What an earlier process read."""
+
+    def read(self):
+        """Return what a process that finds a record says: imports, packages and digests, and whether it parsed."""
+        codegraph._recorded.cache_clear()
+        codegraph.imported.cache_clear()
+        syntax.read.cache_clear()
+        digests._digest.cache_clear()
+        paths = codegraph.everything()
+        said = [(codegraph.imported(path), codegraph.packages(path), digests.of(path)) for path in paths]
+        return said, syntax.read.cache_info().misses > 0
+
+    def test_a_second_process_parses_nothing_and_says_the_same(self, build, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        build(SOURCES)
+        first, parsed = self.read()
+        assert parsed and (["metabo"], ["jax"], None) not in first
+        digests.record()
+        assert self.read() == (first, False)
+
+    def test_an_edit_makes_the_record_useless(self, build, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        build(SOURCES)
+        digests.record()
+        path = codegraph.PACKAGE_ROOT / "a.py"
+        path.write_text(KERNELS.replace("2.0", "3.0"))
+        said, parsed = self.read()
+        assert parsed
+        digests.record()
+        assert self.read() == (said, False)
+
+    def test_a_damaged_record_is_not_believed(self, build, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        build(SOURCES)
+        digests.record()
+        said = self.read()[0]
+        whole = snapshot.FILE.read_text()
+        for text in (whole.replace(said[1][2], "0" * 16), whole[:-9], "", "[]", "null"):
+            snapshot.FILE.write_text(text)
+            assert self.read() == (said, True)
+
+    def test_a_file_that_changes_while_it_is_read_is_not_recorded(self, build, tmp_path):
+        build(SOURCES)
+        root = codegraph.PACKAGE_ROOT
+        before = snapshot.state(root)
+        (root / "a.py").write_text("")
+        snapshot.save({}, before, root, tmp_path / "read.json")
+        assert not (tmp_path / "read.json").exists()
 
 
 class TestBadCode:

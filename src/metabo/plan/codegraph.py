@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from metabo.errors import MetaboError
-from metabo.plan import registry, syntax
+from metabo.plan import registry, snapshot, syntax
 
 PACKAGE = "metabo"
 BOOKKEEPING = (
     "compute/cores.py", "compute/progress.py", "errors.py", "plan/codegraph.py", "plan/digests.py", "plan/preflight.py",
-    "plan/syntax.py", "records/checksums.py", "records/provenance.py", "stages/common.py",
+    "plan/snapshot.py", "plan/syntax.py", "records/checksums.py", "records/provenance.py", "stages/common.py",
 )  # fmt: skip
 """Files below the package that every stage imports and that cannot change a result: locks, cores, checked inputs,
 progress, errors, sidecars, digests."""
@@ -75,8 +75,20 @@ def read(path: Path) -> syntax.Source:
 
 
 @cache
+def _recorded(root: Path) -> dict[str, snapshot.Module]:
+    return snapshot.load(root)
+
+
+def recorded(path: Path) -> snapshot.Module | None:
+    """Return what an earlier process read in a module, if the package is as it was then."""
+    return _recorded(PACKAGE_ROOT).get(path.relative_to(PACKAGE_ROOT).as_posix())
+
+
+@cache
 def imported(path: Path) -> list[str]:
     """List the package modules that a file imports. Raises MetaboError if one is not there."""
+    if known := recorded(path):
+        return known.imports
     found = []
     for line, base, name in read(path).imports:
         if base.split(".")[0] == PACKAGE:
@@ -103,8 +115,14 @@ def resolve(base: str, name: str) -> tuple[Path, str]:
 
 def uses(sources: Iterable[Path], package: str) -> bool:
     """Tell whether any of the source files imports `package` (a top-level name such as "jax")."""
-    modules = [path for path in sources if path.suffix == ".py"]
-    return any(base.split(".")[0] == package for path in modules for _, base, _ in read(path).imports)
+    return any(package in packages(path) for path in sources if path.suffix == ".py")
+
+
+def packages(path: Path) -> list[str]:
+    """List the other packages that a file imports, by their top-level names."""
+    if known := recorded(path):
+        return known.packages
+    return sorted({base.split(".")[0] for _, base, _ in read(path).imports} - {PACKAGE})
 
 
 def stage_roots(stage: str, spec: dict[str, Any]) -> list[str]:

@@ -13,13 +13,13 @@ from functools import cache
 from pathlib import Path
 
 from metabo.errors import MetaboError
-from metabo.plan import codegraph
+from metabo.plan import codegraph, snapshot
 from metabo.plan.syntax import REFERENCE
 from metabo.records.files import digest as file_digest
 from metabo.records.files import write_text
 
 FOLDER = Path(".cache/code")
-"""Has one file per digest, which rules list as inputs, and INDEX."""
+"""Has one file per digest, which rules list as inputs, INDEX, and the record of `snapshot`."""
 INDEX = "modules.txt"
 """Tells a reader which file each digest is of."""
 LENGTH = 16
@@ -35,6 +35,8 @@ def of(path: Path) -> str | None:
     """
     if path.suffix != ".py":
         return file_digest(path)[:LENGTH]
+    if known := codegraph.recorded(path):
+        return known.digest
     return _digest(path)
 
 
@@ -53,23 +55,31 @@ def together(paths: Iterable[Path]) -> str:
 
 
 def record(folder: Path = FOLDER) -> None:
-    """Write one file per digest of the package, unless it is there, and the index.
+    """Write one file per digest of the package, unless it is there, an index, and what was read (`snapshot`).
 
     A file is named by the digest, which is also all that it holds: one that was deleted comes back as it was. Modules
-    that have no digest because of a fault are left out: only a job that runs them has to stop. Raises MetaboError if
-    the folder cannot be written.
+    that have no digest because of a fault are left out: only a job that runs them must stop. Raises MetaboError if the
+    folder cannot be written.
     """
+    root = codegraph.PACKAGE_ROOT
+    before, known = snapshot.state(root), snapshot.load(root, folder / snapshot.FILE.name)
     there = {path.name for path in folder.iterdir() if _intact(path)} if folder.is_dir() else set()
-    lines = []
+    lines, modules = [], {}
     for path in codegraph.everything():
+        name = path.relative_to(root).as_posix()
         with suppress(MetaboError):
-            if value := of(path):
-                lines.append(f"{value} {path.relative_to(codegraph.PACKAGE_ROOT.parent).as_posix()}\n")
-                if value not in there:
-                    write_text(folder / value, f"{value}\n")
+            value = of(path)
+            if path.suffix == ".py":
+                modules[name] = snapshot.Module(value, codegraph.imported(path), codegraph.packages(path))
+            if value:
+                lines.append(f"{value} {root.name}/{name}\n")
+            if value and value not in there:
+                write_text(folder / value, f"{value}\n")
     index = folder / INDEX
     if not index.is_file() or index.read_text() != "".join(lines):
         write_text(index, "".join(lines))
+    if modules != known:
+        snapshot.save(modules, before, root, folder / snapshot.FILE.name)
 
 
 def _intact(path: Path) -> bool:

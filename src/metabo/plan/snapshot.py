@@ -1,0 +1,52 @@
+"""What was read in the modules of the package, kept for processes that find the same files.
+
+Parsing all modules takes longer than the rest of most plans, and every job would repeat it. The record is of one state
+of the files, named by a hash of their contents, so an edit makes it useless and never wrong.
+"""
+
+import hashlib
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from metabo.records.files import canonical, write_text
+
+FILE = Path(".cache/code/read.json")
+
+
+class Module(NamedTuple):
+    """`digest` of a module (None: it has no code), the package modules that it imports, and the other packages."""
+
+    digest: str | None
+    imports: list[str]
+    packages: list[str]
+
+
+def state(root: Path) -> str:
+    """Return a hash of the paths and contents of all modules below a folder."""
+    whole = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        content = path.read_bytes()
+        whole.update(f"{path.relative_to(root).as_posix()}\0{len(content)}\0".encode())
+        whole.update(content)
+    return whole.hexdigest()
+
+
+def load(root: Path, file: Path = FILE) -> dict[str, Module]:
+    """Return what is recorded of the modules below `root`, by path; nothing if it is of other files or damaged."""
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        record = json.loads(file.read_text())
+        if record["seal"] == _seal(record["modules"], record["state"]) and record["state"] == state(root):
+            return {path: Module(*entry) for path, entry in record["modules"].items()}
+    return {}
+
+
+def save(modules: dict[str, Module], before: str, root: Path, file: Path = FILE) -> None:
+    """Record what was read since the state was `before`, unless a file has changed meanwhile."""
+    if state(root) == before:
+        write_text(file, json.dumps({"state": before, "seal": _seal(modules, before), "modules": modules}) + "\n")
+
+
+def _seal(modules: dict[str, Any], of: str) -> str:
+    return hashlib.sha256(f"{of}\n{canonical(modules)}".encode()).hexdigest()
