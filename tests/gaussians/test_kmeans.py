@@ -87,7 +87,7 @@ def test_jitter_is_relative_and_repairs_a_singular_covariance():
 @pytest.mark.parametrize("distance", distances.DISTANCES)
 def test_batched_distances_are_those_of_each_pair(distance):
     means, covs = map(jnp.asarray, gaussians(7, 4))
-    one = getattr(kmeans, distance)
+    one = getattr(distances, distance)
     a, b = (distances.prepared(means[p], covs[p], distance) for p in (slice(0, 4), slice(4, 7)))
     found = np.asarray(distances.distances(a, b, distance))
     for i, j in itertools.product(range(4), range(3)):
@@ -126,7 +126,7 @@ def test_k_means_finds_separated_groups(distance):
         own = np.asarray(found.assignment) == cluster
         np.testing.assert_allclose(found.means[cluster], np.asarray(means)[own].mean(0), rtol=1e-10)
         np.testing.assert_allclose(found.covs[cluster], np.asarray(covs)[own].mean(0), rtol=1e-10)
-    one = getattr(kmeans, distance)
+    one = getattr(distances, distance)
     own = [
         float(one(m, s, found.means[c], found.covs[c])) for m, s, c in zip(means, covs, found.assignment, strict=True)
     ]

@@ -89,6 +89,7 @@ for artefact in ARTEFACTS:
             gpu=0,
             mem_mb=artefact_memory(artefact),
         params:
+            code=planned,
             spec=constant(canonical(notebook_parameters(artefact))),
             methods=constant(canonical(artefact_methods(artefact))),
             data=lambda w, input: f"--in-data {input.data}" if input.data else "",
@@ -97,7 +98,7 @@ for artefact in ARTEFACTS:
         message:
             f"make {artefact.name}: {OUT}/{artefact.place}"
         shell:
-            "python -m metabo.stages.notebook --spec {params.spec:q} --code {input.code}"
+            "python -m metabo.stages.notebook --spec {params.spec:q} --code {params.code}"
             " --in-template {input.template}"
             " --in-tables {input.tables} {params.data} --out {output.notebook} --sidecar {output.meta}"
             " --scratch {log.notebook} --threads {threads} > {log.text} 2>&1"

@@ -20,10 +20,11 @@ rule run_bo:
         gpu=GPU,
         mem_mb=memory,
     params:
+        code=planned,
         spec=lambda w: canonical(settings.bo_spec(config, w.benchmark, w.split, w.method, w.acquisition)),
     message:
         "run BO with {wildcards.method}, {wildcards.acquisition}, on {wildcards.benchmark}, {wildcards.split}"
     shell:
-        "python -m metabo.stages.bo --spec {params.spec:q} --code {input.code}"
+        "python -m metabo.stages.bo --spec {params.spec:q} --code {params.code}"
         " --in-data {input.data} --in-prior {input.prior}"
         " --out {output.table} --threads {threads} --gpu {resources.gpu} > {log} 2>&1"

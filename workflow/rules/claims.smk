@@ -30,13 +30,14 @@ rule judge_claims:
         gpu=0,
         mem_mb=4000,
     params:
+        code=planned,
         spec=lambda w: canonical(
             {"paper": w.paper, "results": OUT, "artefacts": [[a.id, a.benchmark] for a in judged(w.paper)]}
         ),
     message:
         "judge the claims of {wildcards.paper}"
     shell:
-        "python -m metabo.stages.claims --spec {params.spec:q} --code {input.code}"
+        "python -m metabo.stages.claims --spec {params.spec:q} --code {params.code}"
         " --in-sheet {input.sheet} --in-catalogue {input.catalogue}"
         " --in-data {input.data} --out {output.table} --threads {threads} > {log} 2>&1"
 

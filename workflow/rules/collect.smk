@@ -35,13 +35,14 @@ rule collect:
         gpu=0,
         mem_mb=3000,
     params:
+        code=planned,
         spec=lambda w: canonical(settings.collect_spec(config, w.benchmark, w.unit)),
         # not an output: Snakemake would delete it when the job is killed
         journal=lambda w: f".cache/collect/{config['scale']}/{w.benchmark}/{w.unit}.jsonl",
     message:
         "collect {wildcards.benchmark}: {wildcards.unit} (progress: {log})"
     shell:
-        "python -m metabo.stages.collect --spec {params.spec:q} --code {input.code}"
+        "python -m metabo.stages.collect --spec {params.spec:q} --code {params.code}"
         " --journal {params.journal} --out {output.table}"
         " --threads {threads} > {log} 2>&1"
 
@@ -64,11 +65,12 @@ for benchmark in COLLECTED:
             gpu=0,
             mem_mb=3000,
         params:
+            code=planned,
             spec=constant(canonical(settings.pack_spec(config, benchmark))),
         message:
             f"join the units of {benchmark} and compare them with the shipped table: {OUT}/collect/{benchmark}.json"
         shell:
-            "python -m metabo.stages.pack --spec {params.spec:q} --code {input.code}"
+            "python -m metabo.stages.pack --spec {params.spec:q} --code {params.code}"
             " --in-tables {input.tables} --out {output.table}"
             " > {log} 2>&1"
 
@@ -88,10 +90,11 @@ for benchmark in COLLECTED:
             gpu=0,
             mem_mb=3000,
         params:
+            code=planned,
             spec=constant(canonical({"benchmark": benchmark, "source": config["benchmarks"][benchmark]["source"]})),
         message:
             f"write {registry.benchmark(benchmark)['archive']} from the {config['benchmarks'][benchmark]['source']} table"
         shell:
-            "python -m metabo.stages.archive --spec {params.spec:q} --code {input.code}"
+            "python -m metabo.stages.archive --spec {params.spec:q} --code {params.code}"
             " --in-table {input.table} --out {output.archive}"
             " --sidecar {output.meta} > {log} 2>&1"

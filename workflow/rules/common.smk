@@ -45,6 +45,11 @@ def digests_of(roots):
     return digests.files(codegraph.inputs(roots))
 
 
+def planned(wildcards, input):
+    """Return one digest of the code that a job is planned with: the job stops if it finds other code."""
+    return digests.joined(input.code)
+
+
 def relative(paths):
     return [os.path.relpath(path) for path in paths]
 

@@ -87,6 +87,7 @@ rule load:
         gpu=0,
         mem_mb=memory,
     params:
+        code=planned,
         spec=lambda w: canonical(settings.data_spec(config, w.benchmark)),
         checksum=lambda w: (dataset(w.benchmark) or {"checksum": "none"})["checksum"],
         archive=lambda w, input: f"--in-archive {path}" if (path := input.archive or input.collected) else "",
@@ -95,6 +96,6 @@ rule load:
     message:
         "load {wildcards.benchmark}"
     shell:
-        "python -m metabo.stages.data --spec {params.spec:q} --code {input.code}"
+        "python -m metabo.stages.data --spec {params.spec:q} --code {params.code}"
         " {params.archive} {params.members} {params.files} --out {output.data}"
         " --threads {threads} > {log} 2>&1"

@@ -19,10 +19,11 @@ rule run_online:
         gpu=GPU,
         mem_mb=memory,
     params:
+        code=planned,
         spec=lambda w: canonical(settings.online_spec(config, w.benchmark, w.split, w.method)),
     message:
         "tune online with {wildcards.method} on {wildcards.benchmark}, {wildcards.split} (progress: {log})"
     shell:
-        "python -m metabo.stages.online --spec {params.spec:q} --code {input.code}"
+        "python -m metabo.stages.online --spec {params.spec:q} --code {params.code}"
         " --in-data {input.data} --in-prior {input.prior}"
         " --out {output.table} --threads {threads} --gpu {resources.gpu} > {log} 2>&1"

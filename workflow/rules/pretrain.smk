@@ -19,12 +19,13 @@ rule pretrain:
         gpu=GPU,
         mem_mb=memory,
     params:
+        code=planned,
         spec=lambda w: canonical(settings.pretrain_spec(config, w.benchmark, w.split, w.method)),
         fits=lambda w, input: f"--in-fits {input.fits}" if input.fits else "",
     message:
         "pre-train {wildcards.method} on {wildcards.benchmark}, {wildcards.split}"
     shell:
-        "python -m metabo.stages.pretrain --spec {params.spec:q} --code {input.code}"
+        "python -m metabo.stages.pretrain --spec {params.spec:q} --code {params.code}"
         " --in-data {input.data} {params.fits}"
         " --out {output.prior} --threads {threads} --gpu {resources.gpu} > {log} 2>&1"
 
@@ -46,10 +47,11 @@ rule evaluate:
         gpu=GPU,
         mem_mb=memory,
     params:
+        code=planned,
         spec=lambda w: canonical(settings.evaluate_spec(config, w.benchmark, w.split, w.method)),
     message:
         "evaluate the priors of {wildcards.method} on {wildcards.benchmark}, {wildcards.split}"
     shell:
-        "python -m metabo.stages.evaluate --spec {params.spec:q} --code {input.code}"
+        "python -m metabo.stages.evaluate --spec {params.spec:q} --code {params.code}"
         " --in-data {input.data} --in-prior {input.prior}"
         " --out {output.table} --threads {threads} --gpu {resources.gpu} > {log} 2>&1"

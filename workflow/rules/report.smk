@@ -35,11 +35,12 @@ for paper, shown in SHOWN.items():
             gpu=0,
             mem_mb=1000,
         params:
+            code=planned,
             spec=constant(canonical({"names": names(shown), "index": f"{OUT}/index.html"})),
         message:
             f"notebooks of {paper} as HTML"
         shell:
-            "python -m metabo.stages.pages --spec {params.spec:q} --code {input.code}"
+            "python -m metabo.stages.pages --spec {params.spec:q} --code {params.code}"
             " --in-notebooks {input.notebooks}"
             " --out {output.pages} --sidecar {output.meta} --threads {threads} > {log} 2>&1"
 
@@ -64,12 +65,13 @@ rule report:
         gpu=0,
         mem_mb=1000,
     params:
+        code=planned,
         spec=constant(canonical({"scale": config["scale"], "papers": list(SHOWN), "names": names(ENABLED)})),
         claims=lambda w, input: f"--in-claims {input.claims}" if input.claims else "",
     message:
         f"write {OUT}/index.html and say where the time went, rule by rule"
     shell:
-        "python -m metabo.stages.report --spec {params.spec:q} --code {input.code}"
+        "python -m metabo.stages.report --spec {params.spec:q} --code {params.code}"
         " --in-artefacts {input.artefacts} --in-pages {input.pages}"
         " {params.claims} --in-catalogue {input.catalogue} --out {output.page} --out-scorecard {output.scorecard}"
         " --threads {threads} 2>&1 | tee {log}"

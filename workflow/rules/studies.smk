@@ -22,9 +22,10 @@ rule run_study:
         mem_mb=5000,
         slurm_extra=lambda w: "--exclusive" if alone(w) else "",
     params:
+        code=planned,
         spec=lambda w: canonical(settings.study_spec(config, w.study)),
     message:
         "run study {wildcards.study}"
     shell:
-        "python -m metabo.stages.study --spec {params.spec:q} --code {input.code}"
+        "python -m metabo.stages.study --spec {params.spec:q} --code {params.code}"
         " --out {output.table} --threads 1 > {log} 2>&1"

@@ -20,10 +20,11 @@ rule check_theory:
         gpu=0,
         mem_mb=3000,
     params:
+        code=planned,
         spec=lambda w: canonical(settings.theory_spec(config, w.paper, w.check)),
     message:
         "check {wildcards.check} of {wildcards.paper}"
     shell:
-        "python -m metabo.stages.theory --spec {params.spec:q} --code {input.code}"
+        "python -m metabo.stages.theory --spec {params.spec:q} --code {params.code}"
         " --out {output.verdicts} --sidecar {output.meta}"
         " --threads {threads} > {log} 2>&1"

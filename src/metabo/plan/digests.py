@@ -51,7 +51,12 @@ def of_all(paths: Iterable[Path]) -> dict[str, list[Path]]:
 
 def together(paths: Iterable[Path]) -> str:
     """Return one hash over the digests of files; neither their order nor where they lie matters."""
-    return hashlib.sha256("".join(sorted(of_all(paths))).encode()).hexdigest()
+    return joined(of_all(paths))
+
+
+def joined(digests: Iterable[str]) -> str:
+    """Return one hash over digests, or over the files of `record` that stand for them, in any order."""
+    return hashlib.sha256("".join(sorted(Path(value).name for value in digests)).encode()).hexdigest()
 
 
 def record(folder: Path = FOLDER) -> None:
@@ -91,16 +96,18 @@ def files(paths: Iterable[Path], folder: Path = FOLDER) -> list[str]:
     return sorted((folder / value).as_posix() for value in of_all(paths))
 
 
-def require_planned(planned: Iterable[str], paths: Iterable[Path]) -> None:
+def require_planned(planned: str, paths: Iterable[Path], folder: Path = FOLDER) -> None:
     """Raise MetaboError that names the files whose code is not what a job was planned with.
 
-    `planned`: what `files` returned. If the code was edited while the run went on, the result would be taken for one
-    of the older code.
+    `planned`: `joined` of what `files` returned. If the code was edited while the run went on, the result would pass
+    for one of the older code. The names come from the index of `folder`, which the plan wrote.
     """
-    given, now = {Path(path).name for path in planned}, of_all(paths)
-    if given == set(now):
+    now = of_all(paths)
+    if planned == joined(now):
         return
-    edited = sorted(path.as_posix() for value in now.keys() - given for path in now[value])
+    index = folder / INDEX
+    known = {line.split()[0] for line in index.read_text().splitlines()} if index.is_file() else set()
+    edited = sorted(path.as_posix() for value, found in now.items() if value not in known for path in found)
     raise MetaboError(
         "the code of this job has changed since the run was planned"
         + (f" ({', '.join(edited)})" if edited else "")

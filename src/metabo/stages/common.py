@@ -31,7 +31,7 @@ def main(
 ) -> None:
     """Run one stage: parse, pin the cores, check the inputs, work, write the sidecar.
 
-    Every stage has --spec JSON, --out PATH, --threads N, --gpu 0|1, --code DIGEST... and --sidecar PATH (default: --out
+    Every stage has --spec JSON, --out PATH, --threads N, --gpu 0|1, --code DIGEST and --sidecar PATH (default: --out
     with .json).
     `add_arguments` (None: it reads no file) adds the inputs, named --in-*; options named --in-* and --out* enter the
     sidecar with checksums.
@@ -44,7 +44,7 @@ def main(
     parser.add_argument("--out", required=True, help="result file")
     parser.add_argument("--threads", type=int, default=1, help="cores to pin")
     parser.add_argument("--gpu", type=int, choices=(0, 1), default=0, help="1: JAX may use an accelerator")
-    parser.add_argument("--code", nargs="*", help="digests of the code that the job was planned with (default: any)")
+    parser.add_argument("--code", help="digest of the code that the job was planned with (default: any)")
     parser.add_argument("--sidecar", help="provenance file (default: --out with the suffix .json)")
     if add_arguments:
         add_arguments(parser)

@@ -103,7 +103,7 @@ def test_space_panels(kind, count):
             np.testing.assert_array_equal(drawn.get_ydata(), mine.loc[mine["method"] == method, column])
             assert drawn.get_color() == look.of(method).colour
     assert [t.get_text() for t in figure.legends[0].get_texts()] == [look.of(m).label for m in SIX]
-    assert figure.get_supylabel() == plots.spaces.KINDS[kind].format(regret="simple regret")
+    assert figure.get_supylabel() == spaces_figures.KINDS[kind].format(regret="simple regret")
     assert_readable(figure, SIX)
 
 

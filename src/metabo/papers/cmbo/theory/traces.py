@@ -7,7 +7,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from metabo.gaussians import kmeans
+from metabo.gaussians import distances, kmeans
 from metabo.papers.cmbo.theory.tasks import (
     NOISE,
     Function,
@@ -143,7 +143,7 @@ def constant(xi: float) -> Rule:
 @lru_cache
 def adapted(name: str) -> Callable[..., jax.Array]:
     """Return the package's weights (r, C) of centres (r, C, v) by their distance `name` from one law each (r, v)."""
-    every = jax.vmap(getattr(kmeans, name), in_axes=(0, 0, None, None))
+    every = jax.vmap(getattr(distances, name), in_axes=(0, 0, None, None))
     return jax.jit(jax.vmap(lambda *laws: kmeans.weights(every(*laws))))
 
 
