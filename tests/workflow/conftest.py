@@ -12,15 +12,20 @@ from pathlib import Path
 
 import pytest
 
+from metabo.plan import digests
+
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "config.yaml", "config", "workflow", "profiles", "src", "notebooks", "pyproject.toml")
 
 
 @pytest.fixture(scope="session")
-def copy_project():
+def copy_project(tmp_path_factory):
     """Return a function that copies what a run needs (no results, no state) into a folder."""
+    code = tmp_path_factory.mktemp("code")
+    digests.record(code)  # read once here, not in the first run of every copy
 
     def copy(to: Path) -> Path:
+        shutil.copytree(code, to / digests.FOLDER)
         for part in PARTS:
             source = ROOT / part
             if source.is_dir():

@@ -16,7 +16,7 @@ from metabo.errors import MetaboError
 from metabo.plan import codegraph, snapshot
 from metabo.plan.syntax import REFERENCE
 from metabo.records.files import digest as file_digest
-from metabo.records.files import write_text
+from metabo.records.files import unwritable, write_text
 
 FOLDER = Path(".cache/code")
 """Has one file per digest, which rules list as inputs, INDEX, and the record of `snapshot`."""
@@ -69,7 +69,7 @@ def record(folder: Path = FOLDER) -> None:
     root = codegraph.PACKAGE_ROOT
     before, known = snapshot.state(root), snapshot.load(root, folder / snapshot.FILE.name)
     there = {path.name for path in folder.iterdir() if _intact(path)} if folder.is_dir() else set()
-    lines, modules = [], {}
+    lines, missing, modules = [], [], {}
     for path in codegraph.everything():
         name = path.relative_to(root).as_posix()
         with suppress(MetaboError):
@@ -79,12 +79,25 @@ def record(folder: Path = FOLDER) -> None:
             if value:
                 lines.append(f"{value} {root.name}/{name}\n")
             if value and value not in there:
-                write_text(folder / value, f"{value}\n")
+                missing.append(value)
+    _write(folder, missing)
     index = folder / INDEX
     if not index.is_file() or index.read_text() != "".join(lines):
         write_text(index, "".join(lines))
     if modules != known:
         snapshot.save(modules, before, root, folder / snapshot.FILE.name)
+
+
+def _write(folder: Path, digests: Iterable[str]) -> None:
+    """Write the files of digests in place, hundreds in a moment: one that a kill leaves unfinished is written again."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for value in digests:
+            (folder / value).write_text(f"{value}\n")
+    except OSError as error:
+        raise unwritable(folder, error) or MetaboError(
+            f"{folder}: cannot write here ({error.strerror}); check its permissions and free space"
+        ) from error
 
 
 def _intact(path: Path) -> bool:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_rgba
 
-from metabo import metrics, plots
+from metabo import metrics
 from metabo.errors import ConfigError
 from metabo.metrics import Runs
 from metabo.papers.hyperbo.figures import crossing as crossing_figures
