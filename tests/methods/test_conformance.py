@@ -19,8 +19,10 @@ EVERY = tiny.METHODS  # variants of a method differ from it in settings only
 # Methods that learn from several spaces, or from the truth, have none here: test_hierarchical.py.
 METHODS = [m for m in EVERY if not {"across_spaces", "needs_truth"} & set(registry.method(m))]
 LEARNERS = [method for method in METHODS if registry.method(method)["pretrain"]]
-CLUSTERED = [m for m in METHODS if registry.method(m)["module"] == "methods.cluster"]
-FITTED = [m for m in METHODS if registry.method(m)["module"] == "methods.rgpe"]  # GPs of the sources, without weights
+CLUSTERED = [m for m in METHODS if registry.method(m)["module"] == "methods.source_gps.clusters"]
+FITTED = [
+    m for m in METHODS if registry.method(m)["module"] == "methods.source_gps.rgpe"
+]  # GPs of the sources, without weights
 # These begin where their prior is best; what is random is the start of k-means, which two tasks do not need.
 WITHOUT_CHANCE = [*CLUSTERED, "rm_gp_ucb"]
 PAPER = ["rand", "stbo", "stboh", "ablr", "fsbo", "h_nll", "h_ekl"]  # hyperbo §7.2

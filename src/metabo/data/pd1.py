@@ -16,14 +16,8 @@ import numpy as np
 
 from metabo.data import counts
 from metabo.data.archives import read_members
-from metabo.data.pd1_columns import (
-    FILES,
-    INPUTS,
-    METRIC,
-    SPACE,
-    STATUS,
-    TASK,  # for tuning online
-)
+from metabo.data.pd1_columns import FILES, INPUTS, METRIC, SPACE, STATUS, TASK
+from metabo.data.pd1_columns import raw_inputs as raw_inputs  # for tuning online
 from metabo.data.pd1_counts import report
 from metabo.errors import DataError, nearest
 from metabo.tasks.benchmark import Benchmark, MatchedBlock, Task
