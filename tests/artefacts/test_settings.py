@@ -154,7 +154,7 @@ def test_a_result_that_is_json_has_its_sidecar_beside_it(tmp_path):
 
 
 def test_every_objective_with_a_learning_rate_is_one_of_adam():
-    objectives = registry.literal("methods.pretrained", "OBJECTIVES")
+    objectives = registry.literal("methods.pretrained.train", "OBJECTIVES")
     assert {name for name, keys in objectives.items() if "learning_rate" in keys} == {"nll"}
     # Every other one that trains by its own module uses Adam, but for those that fit GPs to single tasks.
     by_lbfgs = ("methods.pretrained", "methods.cluster", "methods.rgpe")
