@@ -92,6 +92,18 @@ def test_another_modules_function_of_the_same_name_changes_the_caller(build):
     assert first["user.py"] != second["user.py"]
 
 
+def test_an_edit_of_the_bookkeeping_changes_no_module_that_imports_it(build):
+    """Every stage imports `stages.common`, half the package `errors`: a new field of the sidecar re-ran everything."""
+    user = "from metabo.errors import MetaboError as E\nfrom metabo.stages import common\nx = common.f(E)\n"
+
+    def digest(errors, common):
+        return build({"errors.py": errors, "stages/__init__.py": "", "stages/common.py": common, "user.py": user})
+
+    first, second = digest("class MetaboError: ...\n", "def f(x): ...\n"), digest("MetaboError = 1\n", "f = 2\n")
+    assert first["user.py"] == second["user.py"]
+    assert first["errors.py"] != second["errors.py"], "the sidecar's hash tells them apart"
+
+
 def test_an_alias_that_others_use_counts(build):
     def user(text):
         return build({"kernels.py": KERNELS, "user.py": text})["user.py"]

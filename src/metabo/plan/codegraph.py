@@ -56,8 +56,12 @@ def inputs(roots: Iterable[str]) -> list[Path]:
 
     The sidecar's code hash covers all `files`.
     """
-    kept = {PACKAGE_ROOT / path for path in BOOKKEEPING}
-    return [path for path in files(roots) if path not in kept]
+    return [path for path in files(roots) if not keeps_books(path)]
+
+
+def keeps_books(path: Path) -> bool:
+    """Tell whether a file of the package is one of BOOKKEEPING."""
+    return path.relative_to(PACKAGE_ROOT).as_posix() in BOOKKEEPING
 
 
 def source(module: str) -> Path:

@@ -2,7 +2,8 @@
 
 A job depends on the digests of the modules that it runs, not on their files. A comment, a docstring, another format,
 another order of imports or a move changes no digest. A changed constant does, and so does a call of another module's
-function of the same name, since a reference to another module carries that module's content.
+function of the same name, since a reference to another module carries that module's content. A reference to the
+bookkeeping carries none, because that cannot change a result.
 """
 
 import hashlib
@@ -132,4 +133,5 @@ def _hashed(path: Path, content: Callable[[Path], str | None]) -> str | None:
 
 def _referred(found: re.Match[str], content: Callable[[Path], str | None]) -> str:
     path, name = codegraph.resolve(found[1], found[2])
-    return f"<{content(path)} {name}>"
+    # What cannot change a result must not come back into the digests of all who import it.
+    return f"<{'' if codegraph.keeps_books(path) else content(path)} {name}>"
