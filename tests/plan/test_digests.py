@@ -209,11 +209,12 @@ class TestFiles:
         with pytest.raises(MetaboError, match=r"changed since the run was planned \(.*a\.py\); run the same command"):
             digests.require_planned(planned, codegraph.everything())
 
-    def test_a_table_is_compared_by_its_bytes(self, build):
-        build({"a.py": "", "t.csv": "x\n1\n"})
-        first = digests.of(codegraph.PACKAGE_ROOT / "t.csv")
-        build({"a.py": "", "t.csv": "x\n2\n"})
-        assert first != digests.of(codegraph.PACKAGE_ROOT / "t.csv")
+    def test_a_table_is_compared_by_its_name_and_bytes(self, build):
+        """Code asks for a table by name: two that swap their names are another input."""
+        first = build({"t.csv": "x\n1\n", "u.csv": "x\n2\n"})
+        swapped = build({"t.csv": "x\n2\n", "u.csv": "x\n1\n"})
+        assert len({*first.values(), *swapped.values()}) == 4
+        assert build({"sub/t.csv": "x\n1\n"})["sub/t.csv"] == first["t.csv"], "a moved folder changes nothing"
 
 
 SOURCES = {"a.py": KERNELS, "b.py": "import jax.numpy\n" + USER.replace("kernels", "a")}

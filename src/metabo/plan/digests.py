@@ -30,12 +30,13 @@ _REFERENCES = re.compile(REFERENCE.format("([^\\0]*)", "([^\\0]*)"))
 
 
 def of(path: Path) -> str | None:
-    """Return the digest of a file: of its syntax if it is a module of the package, of its bytes if not.
+    """Return the digest of a file: of its syntax if it is a module of the package, of its name and bytes if not (code
+    asks for a table by its name).
 
     None for a module without code. Raises MetaboError if it cannot be parsed or imports what is not there.
     """
     if path.suffix != ".py":
-        return file_digest(path)[:LENGTH]
+        return hashlib.sha256(f"{path.name}\n{file_digest(path)}".encode()).hexdigest()[:LENGTH]
     if known := codegraph.recorded(path):
         return known.digest
     return _digest(path)
