@@ -225,6 +225,7 @@ class TestRecord:
 
     def read(self):
         """Return what a process that finds a record says: imports, packages and digests, and whether it parsed."""
+        codegraph.first_state.cache_clear()
         codegraph._recorded.cache_clear()
         codegraph.imported.cache_clear()
         syntax.read.cache_clear()
@@ -251,6 +252,18 @@ class TestRecord:
         assert parsed
         digests.record()
         assert self.read() == (said, False)
+
+    def test_a_process_that_read_the_code_before_an_edit_records_nothing(self, build, tmp_path, monkeypatch):
+        """It has the old digests in memory: with the new state they would be believed by everyone after it."""
+        monkeypatch.chdir(tmp_path)
+        build(SOURCES)
+        digests.record()
+        path = codegraph.PACKAGE_ROOT / "a.py"
+        old = digests.of(path)
+        path.write_text(KERNELS.replace("2.0", "3.0"))
+        digests.record()
+        said, parsed = self.read()
+        assert parsed and said[1][2] not in (None, old)
 
     def test_a_damaged_record_is_not_believed(self, build, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)

@@ -79,8 +79,14 @@ def read(path: Path) -> syntax.Source:
 
 
 @cache
+def first_state(root: Path) -> str:
+    """Return the state of the package when this process began to read it: what it keeps in memory is no newer."""
+    return snapshot.state(root)
+
+
+@cache
 def _recorded(root: Path) -> dict[str, snapshot.Module]:
-    return snapshot.load(root)
+    return snapshot.load(first_state(root))
 
 
 def recorded(path: Path) -> snapshot.Module | None:

@@ -64,7 +64,8 @@ def record(folder: Path = FOLDER) -> None:
     folder cannot be written.
     """
     root = codegraph.PACKAGE_ROOT
-    before, known = snapshot.state(root), snapshot.load(root, folder / snapshot.FILE.name)
+    before = codegraph.first_state(root)
+    known = snapshot.load(before, folder / snapshot.FILE.name)
     there = {path.name for path in folder.iterdir() if _intact(path)} if folder.is_dir() else set()
     lines, modules = [], {}
     for path in codegraph.everything():
