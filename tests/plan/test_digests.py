@@ -118,6 +118,26 @@ def test_a_name_with_a_second_meaning_is_compared_as_it_is_written(build):
     assert values[0] != values[1]
 
 
+def test_the_reach_of_an_import_counts_for_the_name_of_a_builtin(build):
+    """In `h` it is Python's `sum`, until the import stands at the top."""
+    line, uses = "from metabo.kernels import f as sum\n", "    return sum(x)\n\ndef h(x):\n    return sum(x)\n"
+    texts = [f"def g(x):\n    {line}{uses}", f"{line}def g(x):\n{uses}"]
+    inner, outer = (build({"kernels.py": KERNELS, "user.py": text})["user.py"] for text in texts)
+    assert inner != outer
+
+
+def test_the_place_of_a_star_import_counts(build):
+    star, own = "from metabo.kernels import *\n", "SCALE = 3.0\n"
+    before, after = (build({"kernels.py": KERNELS, "user.py": text})["user.py"] for text in (star + own, own + star))
+    assert before != after
+
+
+def test_no_module_of_ours_reads_documentation():
+    """Digests leave docstrings out, so no result may depend on one."""
+    readers = [path for path in PACKAGE.rglob("*.py") if re.search(r"__doc__|getdoc", path.read_text())]
+    assert readers == []
+
+
 def test_modules_that_import_each_other_have_digests(build):
     first = build({"a.py": "from metabo import b\nx = 1\ny = b.z\n", "b.py": "def z():\n    from metabo import a\n"})
     second = build({"a.py": "from metabo import b\nx = 2\ny = b.z\n", "b.py": "def z():\n    from metabo import a\n"})
@@ -289,9 +309,19 @@ class TestBadCode:
         with pytest.raises(MetaboError, match=re.escape("a.py:2: cannot be parsed")):
             build({"a.py": "x = 1\ny = = 2\n"})
 
-    def test_null_bytes_and_other_encodings_too(self, build, tmp_path):
-        with pytest.raises(MetaboError, match=r"a\.py:1: cannot be parsed"):
-            build({"a.py": "x = 1\0\n"})
+    @pytest.mark.parametrize("content", [b"x = 1\0\n", b"x = '\xe9'\n"])
+    def test_null_bytes_and_wrong_encodings_too(self, build, content):
+        build({"a.py": ""})
+        path = codegraph.PACKAGE_ROOT / "b.py"
+        path.write_bytes(content)
+        with pytest.raises(MetaboError, match=r"b\.py:1: cannot be parsed"):
+            digests.of(path)
+
+    def test_a_file_is_read_in_its_own_encoding(self, build):
+        first = build({"a.py": "x = 'é'\n"})["a.py"]
+        path = codegraph.PACKAGE_ROOT / "b.py"
+        path.write_bytes("# -*- coding: latin-1 -*-\nx = 'é'\n".encode("latin-1"))
+        assert digests.of(path) == first
 
     def test_an_import_of_a_missing_module_names_file_and_line(self, build):
         with pytest.raises(MetaboError, match=r"a\.py:2: imports metabo\.nowhere, which is not in"):
