@@ -114,6 +114,14 @@ def test_the_bookkeeping_is_there_and_alone_is_no_input():
     assert left_out == {codegraph.PACKAGE_ROOT / path for path in codegraph.BOOKKEEPING}
 
 
+def test_another_file_of_a_bookkeeping_files_name_is_an_input(package, tmp_path):
+    for name in ("stages/__init__.py", "stages/common.py", "sub/common.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x = 1")
+    assert tmp_path / "stages/common.py" not in codegraph.inputs(["metabo.stages.common"])
+    assert tmp_path / "sub/common.py" in codegraph.inputs(["metabo.sub.common"])
+
+
 def test_a_benchmark_made_of_others_reads_their_files_not_their_loaders():
     listed = names("data", {"benchmark": "super_mini"})
     assert "data/combined.py" in listed and not listed & {"data/hpob.py", "data/tables.py", "data/pd1.py"}
