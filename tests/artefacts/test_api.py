@@ -255,7 +255,7 @@ def test_printed_tables_agree_with_counts_made_from_the_paper():
         assert six["test_nll_hundreds", method].mean() == pytest.approx(nll, abs=0.06)
         assert six["ekl", method].mean() == pytest.approx(ekl, abs=0.006)
     assert printed.table("fig10")["r"].tolist() == [0.77, 0.93, 0.80]
-    with pytest.raises(ConfigError, match="unknown printed table 'hyperbo_tab50'"):
+    with pytest.raises(ConfigError, match="unknown printed table 'tab50'"):
         printed.table("tab50")
 
 

@@ -157,7 +157,7 @@ def test_every_objective_with_a_learning_rate_is_one_of_adam():
     objectives = registry.literal("methods.pretrained.train", "OBJECTIVES")
     assert {name for name, keys in objectives.items() if "learning_rate" in keys} == {"nll"}
     # Every other one that trains by its own module uses Adam, but for those that fit GPs to single tasks.
-    by_lbfgs = ("methods.pretrained", "methods.cluster", "methods.rgpe")
+    by_lbfgs = ("methods.pretrained.train", "methods.source_gps.clusters", "methods.source_gps.rgpe")
     for method in registry.methods():
         settings = registry.method(method)
         if settings["pretrain"] and settings["module"] not in by_lbfgs:
