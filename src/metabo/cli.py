@@ -7,7 +7,7 @@ from pathlib import Path
 
 from metabo.errors import MetaboError
 from metabo.plan import catalogue, config, registry
-from metabo.tuner import commands as own
+from metabo.tuner import commands as tuning
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -22,11 +22,11 @@ def main(argv: list[str] | None = None) -> None:
     collected = [name for name in registry.benchmarks() if "collector" in registry.benchmark(name)]
     shipping.add_argument("benchmark", choices=collected)
     shipping.add_argument("table", type=Path, help="e.g. results/laptop/collect/pd1_mini.parquet")
-    own.add(commands)
+    tuning.add(commands)
     args = _parsed(parser, argv)
     try:
-        if args.command in own.NAMES:
-            lines = own.run(args)
+        if args.command in tuning.NAMES:
+            lines = tuning.run(args)
         elif args.command == "list":
             lines = _list(args.what)
         else:

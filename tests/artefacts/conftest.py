@@ -16,7 +16,7 @@ from jupyter_client.manager import AsyncKernelManager
 from jupyter_core.utils import run_sync
 
 from metabo.data.pd1 import SPACE
-from metabo.papers.engine import printed as claims
+from metabo.papers.engine import printed
 from metabo.plan import catalogue, config
 from metabo.records import files, results
 from metabo.tasks.benchmark import Benchmark, MatchedBlock, Task
@@ -115,7 +115,7 @@ def names(benchmark: str) -> list[str]:
     if benchmark.startswith("cmbo"):
         return [f"{space}/{i}" for space in CMBO for i in range(2)]
     if benchmark == "pd1":
-        return list(pd.read_csv(Path(claims.__file__).parent / "pd1_tasks.csv", comment="#")["task"])
+        return list(pd.read_csv(Path(printed.__file__).parent / "pd1_tasks.csv", comment="#")["task"])
     if benchmark == "pd1_mini":
         return [f"{d}_{m},{d},family,{m},{b}" for d in ("digits", "mnist", "text") for m in MODELS for b in (32, 256)]
     return [f"s/data set {i}" if benchmark.startswith("hpob") else f"task {i}" for i in range(5)]

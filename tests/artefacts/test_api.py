@@ -12,7 +12,7 @@ from PIL import Image
 
 from metabo.artefacts import api as artefacts
 from metabo.errors import ConfigError, DataError
-from metabo.papers.engine import printed as claims
+from metabo.papers.engine import printed as shared
 from metabo.papers.hyperbo import printed
 from metabo.papers.hyperbo.metrics import online as online_metrics
 from metabo.records import files, provenance, results
@@ -255,14 +255,14 @@ def test_printed_tables_agree_with_counts_made_from_the_paper():
         assert six["test_nll_hundreds", method].mean() == pytest.approx(nll, abs=0.06)
         assert six["ekl", method].mean() == pytest.approx(ekl, abs=0.006)
     assert printed.table("fig10")["r"].tolist() == [0.77, 0.93, 0.80]
-    with pytest.raises(ConfigError, match="unknown printed table 'hyperbo_tab50'"):
+    with pytest.raises(ConfigError, match="unknown printed table 'tab50'"):
         printed.table("tab50")
 
 
 def test_paper_names_cover_the_printed_tasks():
     task = "cifar10_wrn,cifar10,wide_resnet,wrn,2048"
-    assert claims.short_name(task) == "CIFAR10 WRN 2048" and claims.short_name("other") == "other"
-    names = pd.read_csv(Path(claims.__file__).parent / "pd1_tasks.csv", comment="#")
+    assert shared.short_name(task) == "CIFAR10 WRN 2048" and shared.short_name("other") == "other"
+    names = pd.read_csv(Path(shared.__file__).parent / "pd1_tasks.csv", comment="#")
     assert len(names) == 24 and set(printed.table("tab05")["task"]) == set(names["paper_name"]) - {
         "ImageNet ResNet50 1024"
     }

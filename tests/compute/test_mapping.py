@@ -7,8 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from metabo.compute import mapping as stretches
-from metabo.compute import progress
+from metabo.compute import mapping, progress
 from metabo.compute.mapping import one_by_one
 
 KEYS = jax.random.split(jax.random.key(0), 13)
@@ -34,7 +33,7 @@ def scale():
 
 @pytest.mark.parametrize("seconds", [0.0, 1e-3, 100.0])
 def test_stretches_of_any_length_give_what_one_program_gives(monkeypatch, scale, seconds):
-    monkeypatch.setattr(stretches, "SECONDS", seconds)
+    monkeypatch.setattr(mapping, "SECONDS", seconds)
     whole = jax.jit(lambda entries: jax.lax.map(lambda e: walk(e, scale, 30, 3), entries))((KEYS, FACTORS))
     found = one_by_one(walk, (KEYS, FACTORS), (scale, 30, 3), "walks")
     assert jax.tree.structure(found) == jax.tree.structure(whole)
@@ -56,7 +55,7 @@ def test_no_entries_give_empty_results(scale):
 
 
 def test_one_program_traced_once_serves_all_stretches_and_calls(monkeypatch, scale, caplog):
-    monkeypatch.setattr(stretches, "SECONDS", 0.0)  # a stretch for every entry
+    monkeypatch.setattr(mapping, "SECONDS", 0.0)  # a stretch for every entry
     traced = []
 
     def run(entry, scale, steps):
@@ -80,7 +79,7 @@ def test_inside_a_program_it_is_a_map(scale):
 
 
 def test_every_stretch_is_reported(monkeypatch, scale):
-    monkeypatch.setattr(stretches, "SECONDS", 0.0)
+    monkeypatch.setattr(mapping, "SECONDS", 0.0)
     seen = []
     monkeypatch.setattr(
         progress, "_report", lambda: seen.append([(x.what, x.done, x.total) for x in progress._job.levels])

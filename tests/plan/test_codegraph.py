@@ -95,6 +95,33 @@ def test_a_training_that_starts_from_stored_priors_depends_on_their_module(monke
     assert "methods/random/policy.py" not in names("pretrain", {"method": "first"})
 
 
+@pytest.mark.parametrize(
+    "paper", sorted(path.parent.name for path in codegraph.PACKAGE_ROOT.glob("papers/*/claims.yaml"))
+)
+def test_claims_depend_on_the_checks_that_their_paper_names_and_on_no_other_papers(paper):
+    """Nothing imports these modules: if the stage did not list them, an edited check would judge nothing again."""
+    papers = codegraph.PACKAGE_ROOT / "papers"
+    listed = set(codegraph.inputs(codegraph.stage_roots("claims", {"paper": paper})))
+    own = {*papers.glob(f"{paper}/checks.py"), *papers.glob(f"{paper}/checks/*.py")}
+    others = {*papers.glob("*/checks.py"), *papers.glob("*/checks/*.py")} - own
+    assert own and {*own, papers / "engine/claims/shared.py"} <= listed and not others & listed
+
+
+def test_the_bookkeeping_is_there_and_alone_is_no_input():
+    """By path: one of a file that moved would be an input of every job, and its base name would leave others out."""
+    roots = [codegraph.module_name(path) for path in codegraph.everything() if path.suffix == ".py"]
+    left_out = set(codegraph.files(roots)) - set(codegraph.inputs(roots))
+    assert left_out == {codegraph.PACKAGE_ROOT / path for path in codegraph.BOOKKEEPING}
+
+
+def test_another_file_of_a_bookkeeping_files_name_is_an_input(package, tmp_path):
+    for name in ("stages/__init__.py", "stages/common.py", "sub/common.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x = 1")
+    assert tmp_path / "stages/common.py" not in codegraph.inputs(["metabo.stages.common"])
+    assert tmp_path / "sub/common.py" in codegraph.inputs(["metabo.sub.common"])
+
+
 def test_a_benchmark_made_of_others_reads_their_files_not_their_loaders():
     listed = names("data", {"benchmark": "super_mini"})
     assert "data/combined.py" in listed and not listed & {"data/hpob.py", "data/tables.py", "data/pd1.py"}
@@ -144,6 +171,12 @@ def test_tables_beside_a_package_belong_to_it():
     assert "timing.csv" in {path.name for path in codegraph.files(["metabo.papers.cmbo.printed"])}
     assert "pd1_tasks.csv" in {path.name for path in codegraph.files(["metabo.papers.engine.printed.tasknames"])}
     assert not paper_numbers & {path.name for path in codegraph.files(["metabo.stages.bo"])}
+
+
+def test_every_table_of_the_package_belongs_to_some_module():
+    """One in a folder without `__init__` would be read by jobs that do not depend on it."""
+    tables = sorted(codegraph.PACKAGE_ROOT.rglob("*.csv"))
+    assert tables and set(tables) <= set(codegraph.everything())
 
 
 def test_reading_the_graph_is_fast_and_imports_nothing_heavy():

@@ -92,6 +92,18 @@ def test_another_modules_function_of_the_same_name_changes_the_caller(build):
     assert first["user.py"] != second["user.py"]
 
 
+def test_an_edit_of_the_bookkeeping_changes_no_module_that_imports_it(build):
+    """Every stage imports `stages.common`, half the package `errors`: a new field of the sidecar re-ran everything."""
+    user = "from metabo.errors import MetaboError as E\nfrom metabo.stages import common\nx = common.f(E)\n"
+
+    def digest(errors, common):
+        return build({"errors.py": errors, "stages/__init__.py": "", "stages/common.py": common, "user.py": user})
+
+    first, second = digest("class MetaboError: ...\n", "def f(x): ...\n"), digest("MetaboError = 1\n", "f = 2\n")
+    assert first["user.py"] == second["user.py"]
+    assert first["errors.py"] != second["errors.py"], "the sidecar's hash tells them apart"
+
+
 def test_an_alias_that_others_use_counts(build):
     def user(text):
         return build({"kernels.py": KERNELS, "user.py": text})["user.py"]
@@ -104,6 +116,26 @@ def test_a_name_with_a_second_meaning_is_compared_as_it_is_written(build):
     text = USER + "\ndef k(kernels):\n    return {}\n"
     values = [build({"kernels.py": KERNELS, "user.py": text.format(body)})["user.py"] for body in ("kernels", "None")]
     assert values[0] != values[1]
+
+
+def test_the_reach_of_an_import_counts_for_the_name_of_a_builtin(build):
+    """In `h` it is Python's `sum`, until the import stands at the top."""
+    line, uses = "from metabo.kernels import f as sum\n", "    return sum(x)\n\ndef h(x):\n    return sum(x)\n"
+    texts = [f"def g(x):\n    {line}{uses}", f"{line}def g(x):\n{uses}"]
+    inner, outer = (build({"kernels.py": KERNELS, "user.py": text})["user.py"] for text in texts)
+    assert inner != outer
+
+
+def test_the_place_of_a_star_import_counts(build):
+    star, own = "from metabo.kernels import *\n", "SCALE = 3.0\n"
+    before, after = (build({"kernels.py": KERNELS, "user.py": text})["user.py"] for text in (star + own, own + star))
+    assert before != after
+
+
+def test_no_module_of_ours_reads_documentation():
+    """Digests leave docstrings out, so no result may depend on one."""
+    readers = [path for path in PACKAGE.rglob("*.py") if re.search(r"__doc__|getdoc", path.read_text())]
+    assert readers == []
 
 
 def test_modules_that_import_each_other_have_digests(build):
@@ -199,11 +231,12 @@ class TestFiles:
         with pytest.raises(MetaboError, match=message):
             digests.require_planned(planned, codegraph.everything(), tmp_path)
 
-    def test_a_table_is_compared_by_its_bytes(self, build):
-        build({"a.py": "", "t.csv": "x\n1\n"})
-        first = digests.of(codegraph.PACKAGE_ROOT / "t.csv")
-        build({"a.py": "", "t.csv": "x\n2\n"})
-        assert first != digests.of(codegraph.PACKAGE_ROOT / "t.csv")
+    def test_a_table_is_compared_by_its_name_and_bytes(self, build):
+        """Code asks for a table by name: two that swap their names are another input."""
+        first = build({"t.csv": "x\n1\n", "u.csv": "x\n2\n"})
+        swapped = build({"t.csv": "x\n2\n", "u.csv": "x\n1\n"})
+        assert len({*first.values(), *swapped.values()}) == 4
+        assert build({"sub/t.csv": "x\n1\n"})["sub/t.csv"] == first["t.csv"], "a moved folder changes nothing"
 
 
 SOURCES = {"a.py": KERNELS, "b.py": "import jax.numpy\n" + USER.replace("kernels", "a")}
@@ -214,6 +247,7 @@ class TestRecord:
 
     def read(self):
         """Return what a process that finds a record says: imports, packages and digests, and whether it parsed."""
+        codegraph.first_state.cache_clear()
         codegraph._recorded.cache_clear()
         codegraph.imported.cache_clear()
         syntax.read.cache_clear()
@@ -241,6 +275,18 @@ class TestRecord:
         digests.record()
         assert self.read() == (said, False)
 
+    def test_a_process_that_read_the_code_before_an_edit_records_nothing(self, build, tmp_path, monkeypatch):
+        """It has the old digests in memory: with the new state they would be believed by everyone after it."""
+        monkeypatch.chdir(tmp_path)
+        build(SOURCES)
+        digests.record()
+        path = codegraph.PACKAGE_ROOT / "a.py"
+        old = digests.of(path)
+        path.write_text(KERNELS.replace("2.0", "3.0"))
+        digests.record()
+        said, parsed = self.read()
+        assert parsed and said[1][2] not in (None, old)
+
     def test_a_damaged_record_is_not_believed(self, build, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         build(SOURCES)
@@ -265,9 +311,19 @@ class TestBadCode:
         with pytest.raises(MetaboError, match=re.escape("a.py:2: cannot be parsed")):
             build({"a.py": "x = 1\ny = = 2\n"})
 
-    def test_null_bytes_and_other_encodings_too(self, build, tmp_path):
-        with pytest.raises(MetaboError, match=r"a\.py:1: cannot be parsed"):
-            build({"a.py": "x = 1\0\n"})
+    @pytest.mark.parametrize("content", [b"x = 1\0\n", b"x = '\xe9'\n"])
+    def test_null_bytes_and_wrong_encodings_too(self, build, content):
+        build({"a.py": ""})
+        path = codegraph.PACKAGE_ROOT / "b.py"
+        path.write_bytes(content)
+        with pytest.raises(MetaboError, match=r"b\.py:1: cannot be parsed"):
+            digests.of(path)
+
+    def test_a_file_is_read_in_its_own_encoding(self, build):
+        first = build({"a.py": "x = 'é'\n"})["a.py"]
+        path = codegraph.PACKAGE_ROOT / "b.py"
+        path.write_bytes("# -*- coding: latin-1 -*-\nx = 'é'\n".encode("latin-1"))
+        assert digests.of(path) == first
 
     def test_an_import_of_a_missing_module_names_file_and_line(self, build):
         with pytest.raises(MetaboError, match=r"a\.py:2: imports metabo\.nowhere, which is not in"):

@@ -48,7 +48,7 @@ for row in DATASETS.values():
         output:
             # update: what is on disk stays, so an interrupted download resumes and a right archive is only checked
             archive=update(f".cache/archives/{row['file']}"),
-            # named after the file, as `integrity.sidecar_of` looks for it
+            # named after the file, as `checksums.sidecar_of` looks for it
             meta=f".cache/archives/{row['file'].partition('.')[0]}.json",
         log:
             f".cache/logs/{row['name']}.log",

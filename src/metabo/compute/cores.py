@@ -25,7 +25,7 @@ def own_cores(threads: int, gpu: int, locks: Path | None = None) -> dict[str, An
     When more jobs run than there are cores, the rest share. Raises MetaboError if JAX is already imported.
     """
     if "jax" in sys.modules:
-        raise MetaboError("runtime.own_cores: JAX is already imported, its threads are set; call own_cores first")
+        raise MetaboError("cores.own_cores: JAX is already imported, its threads are set; call own_cores first")
     if not gpu:
         os.environ["JAX_PLATFORMS"] = "cpu"
         # The user's own come last and win.

@@ -56,8 +56,12 @@ def inputs(roots: Iterable[str]) -> list[Path]:
 
     The sidecar's code hash covers all `files`.
     """
-    kept = {PACKAGE_ROOT / path for path in BOOKKEEPING}
-    return [path for path in files(roots) if path not in kept]
+    return [path for path in files(roots) if not keeps_books(path)]
+
+
+def keeps_books(path: Path) -> bool:
+    """Tell whether a file of the package is one of BOOKKEEPING."""
+    return path.relative_to(PACKAGE_ROOT).as_posix() in BOOKKEEPING
 
 
 def source(module: str) -> Path:
@@ -75,8 +79,14 @@ def read(path: Path) -> syntax.Source:
 
 
 @cache
+def first_state(root: Path) -> str:
+    """Return the state of the package when this process began to read it: what it keeps in memory is no newer."""
+    return snapshot.state(root)
+
+
+@cache
 def _recorded(root: Path) -> dict[str, snapshot.Module]:
-    return snapshot.load(root)
+    return snapshot.load(first_state(root))
 
 
 def recorded(path: Path) -> snapshot.Module | None:

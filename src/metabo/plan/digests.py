@@ -2,7 +2,8 @@
 
 A job depends on the digests of the modules that it runs, not on their files. A comment, a docstring, another format,
 another order of imports or a move changes no digest. A changed constant does, and so does a call of another module's
-function of the same name, since a reference to another module carries that module's content.
+function of the same name, since a reference to another module carries that module's content. A reference to the
+bookkeeping carries none, because that cannot change a result.
 """
 
 import hashlib
@@ -29,12 +30,13 @@ _REFERENCES = re.compile(REFERENCE.format("([^\\0]*)", "([^\\0]*)"))
 
 
 def of(path: Path) -> str | None:
-    """Return the digest of a file: of its syntax if it is a module of the package, of its bytes if not.
+    """Return the digest of a file: of its syntax if it is a module of the package, of its name and bytes if not (code
+    asks for a table by its name).
 
     None for a module without code. Raises MetaboError if it cannot be parsed or imports what is not there.
     """
     if path.suffix != ".py":
-        return file_digest(path)[:LENGTH]
+        return hashlib.sha256(f"{path.name}\n{file_digest(path)}".encode()).hexdigest()[:LENGTH]
     if known := codegraph.recorded(path):
         return known.digest
     return _digest(path)
@@ -67,7 +69,8 @@ def record(folder: Path = FOLDER) -> None:
     folder cannot be written.
     """
     root = codegraph.PACKAGE_ROOT
-    before, known = snapshot.state(root), snapshot.load(root, folder / snapshot.FILE.name)
+    before = codegraph.first_state(root)
+    known = snapshot.load(before, folder / snapshot.FILE.name)
     there = {path.name for path in folder.iterdir() if _intact(path)} if folder.is_dir() else set()
     lines, missing, modules = [], [], {}
     for path in codegraph.everything():
@@ -152,4 +155,5 @@ def _hashed(path: Path, content: Callable[[Path], str | None]) -> str | None:
 
 def _referred(found: re.Match[str], content: Callable[[Path], str | None]) -> str:
     path, name = codegraph.resolve(found[1], found[2])
-    return f"<{content(path)} {name}>"
+    # What cannot change a result must not come back into the digests of all who import it.
+    return f"<{'' if codegraph.keeps_books(path) else content(path)} {name}>"

@@ -33,11 +33,12 @@ def state(root: Path) -> str:
     return whole.hexdigest()
 
 
-def load(root: Path, file: Path = FILE) -> dict[str, Module]:
-    """Return what is recorded of the modules below `root`, by path; nothing if it is of other files or damaged."""
+def load(now: str, file: Path = FILE) -> dict[str, Module]:
+    """Return what is recorded of the modules in the state `now`, by path; nothing if it is of another state or
+    damaged."""
     with suppress(OSError, ValueError, TypeError, KeyError):
         record = json.loads(file.read_text())
-        if record["seal"] == _seal(record["modules"], record["state"]) and record["state"] == state(root):
+        if record["seal"] == _seal(record["modules"], record["state"]) and record["state"] == now:
             return {path: Module(*entry) for path, entry in record["modules"].items()}
     return {}
 

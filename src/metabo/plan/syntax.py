@@ -5,6 +5,7 @@ import statement is left out. So neither the order of imports nor the path of a 
 """
 
 import ast
+import builtins
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -40,7 +41,7 @@ def read(path: Path, package: str, inside: str) -> Source:
     Raises MetaboError that names file and line if it cannot be parsed.
     """
     try:
-        tree = ast.parse(path.read_text())
+        tree = ast.parse(path.read_bytes())  # as Python reads it, whatever the locale
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None) or 1
         raise MetaboError(
@@ -61,8 +62,14 @@ def _source(tree: ast.Module, package: str, inside: str) -> Source:
     targets: dict[str, set[Target]] = {}
     for _, base, name, alias in own:
         targets.setdefault(alias, set()).add((base, name))
-    # A name that also means something else in this module stays as it is written, with its import.
-    bound = {*_bound(nodes), *(alias for _, base, _, alias in imports if base.split(".")[0] != package)}
+    # A name that also means something else in this module stays as it is written, with its import; so does one of a
+    # builtin, which it may mean where the import does not reach, and `*`, which may bind any name.
+    bound = {
+        "*",
+        *dir(builtins),
+        *_bound(nodes),
+        *(alias for _, base, _, alias in imports if base.split(".")[0] != package),
+    }
     plain = {alias: min(found) for alias, found in targets.items() if len(found) == 1 and alias not in bound}
     written = {id(node) for node, *_, alias in own if alias not in plain}
     parts: list[str] = []

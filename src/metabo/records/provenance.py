@@ -42,7 +42,7 @@ def start() -> Start:
 
 
 def measure_compilation() -> None:
-    """Start adding up JAX compile times for the sidecar. Imports JAX, so call it after `runtime.own_cores`."""
+    """Start adding up JAX compile times for the sidecar. Imports JAX, so call it after `cores.own_cores`."""
     # by name: every stage uses this module, and only those that compute shall count as users of JAX (codegraph.uses)
     importlib.import_module("jax.monitoring").register_event_duration_secs_listener(_on_duration)
 
@@ -61,9 +61,9 @@ def write_sidecar(
 ) -> None:
     """Write the sidecar atomically, with a checksum of itself.
 
-    `inputs`: checksum by path, taken before the work (`integrity.checksums`). `code`: one hash over the digests of the
+    `inputs`: checksum by path, taken before the work (`checksums.checksums`). `code`: one hash over the digests of the
     modules that ran (`digests.together`).
-    `granted` is what `runtime.own_cores` returned, `extra` what the stage adds (seeds, last losses, counts). Keys of
+    `granted` is what `cores.own_cores` returned, `extra` what the stage adds (seeds, last losses, counts). Keys of
     `extra` must not repeat the standard ones (ValueError).
     """
     wall = round(time.monotonic() - started.seconds, 3)

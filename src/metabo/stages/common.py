@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 from metabo.compute import cores, progress
 from metabo.errors import ConfigError, MetaboError
 from metabo.plan import codegraph, digests, preflight
-from metabo.records import checksums as integrity
 from metabo.records import files, provenance
+from metabo.records.checksums import checksums
 
 Outcome = dict[str, Any]
 """Extra fields of the sidecar, e.g. {"seeds": [0, 1], "loss_last": [...]}.
@@ -80,13 +80,13 @@ def _run(stage: str, args: Namespace, work: Callable[[Namespace, dict[str, Any]]
     for path in inputs:
         if not Path(path).exists():
             raise MetaboError(f"{path}: input file does not exist; make it first")
-    checksums = integrity.checksums(inputs)
+    before = checksums(inputs)
     outcome = dict(work(args, args.spec))
     provenance.write_sidecar(
         args.sidecar or Path(args.out).with_suffix(".json"),
         stage=stage,
         spec=args.spec,
-        inputs=checksums,
+        inputs=before,
         outputs=sorted({*_paths(args, "out"), *map(str, outcome.pop("outputs", []))}),
         code=digests.together(code),
         started=started,

@@ -8,7 +8,7 @@ import pytest
 from metabo.bo.loop import run
 from metabo.bo.policy import Candidates
 from metabo.errors import ConfigError
-from metabo.methods.random import once as cluster_random
+from metabo.methods.random import once
 from metabo.methods.random.policy import Nothing
 from metabo.methods.source_gps import rgpe, rgpe_policy, rm_gp_ucb, target
 from metabo.methods.source_gps.rgpe import Sources
@@ -235,7 +235,7 @@ def test_the_standard_gp_is_fitted_to_the_target_alone():
 
 def test_random_search_takes_every_candidate_once():
     _, _, pool, outputs = world()
-    policy = cluster_random.policy(Nothing(jnp.zeros(())), {}, "uniform", POOL + 4)
+    policy = once.policy(Nothing(jnp.zeros(())), {}, "uniform", POOL + 4)
     runs = [run(policy, pool, outputs, jnp.asarray([3, 5]), jax.random.key(k), POOL + 2).index for k in range(30)]
     for index in runs:
         assert sorted(index[:POOL].tolist()) == list(range(POOL)) and max(index.tolist()) < POOL

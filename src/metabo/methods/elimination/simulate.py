@@ -107,7 +107,7 @@ def run(problem: Problem, rule: str, settings: Settings, key: Key[Array, ""]) ->
     """Run one rule for `settings.T` iterations; a pure function to be jitted and mapped over keys, f or truth.
 
     The key draws initial points (uniform, with replacement), noise and random queries, the same for every rule.
-    Checks names only; `elimination_problem.check` refuses numbers that make no sense. Raises ConfigError.
+    Checks names only; `problem.check` refuses numbers that make no sense. Raises ConfigError.
     """
     if rule not in RULES:
         raise unknown("rule", rule, RULES)

@@ -6,7 +6,7 @@ format. Other benchmarks' names are their own labels.
 
 from typing import NamedTuple
 
-from metabo.papers.engine import printed as claims
+from metabo.papers.engine import printed
 
 MODELS = {
     "wrn": ("WRN", "Wide ResNet"),
@@ -39,9 +39,9 @@ def label(task: str) -> str:
     """Return the paper's name of a PD1 task, the same style for another PD1 identifier ("digits CNNPoolReLU 32"), or
     the task's own name."""
     dataset, model, batch = parts(task)
-    printed = claims.short_name(task)
-    if printed != task or not dataset:
-        return printed
+    name = printed.short_name(task)
+    if name != task or not dataset:
+        return name
     return f"{dataset} {MODELS.get(model, (model,))[0]} {batch}"
 
 

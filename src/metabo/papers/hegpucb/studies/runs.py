@@ -17,7 +17,7 @@ def run(spec: dict[str, Any]) -> Frames:
     """Return every query of every run, and the candidates.
 
     `spec`: seed, delta, norm (B), noise (λ), problems (name to points, initial, iterations), seeds (by problem). "run":
-    problem, profile and the columns of `hegpucb_profiles.run_table`; "candidate": problem, profile, u, label, truth.
+    problem, profile and the columns of `profiles.run_table`; "candidate": problem, profile, u, label, truth.
     Prints the time of a query.
     """
     frames, candidates = [], []

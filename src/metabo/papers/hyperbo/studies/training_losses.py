@@ -73,7 +73,7 @@ def rows(blocks: list[tuple[np.ndarray, np.ndarray]]) -> tuple[Array, Array, Arr
 def train(start: GP, block: Moments, steps: int) -> GP:
     """Minimise the EKL training loss by full-batch Adam; return the GPs of all steps along a leading axis.
 
-    `pretrain.adam` and `pretrain.lbfgs` keep the last parameters only.
+    `fit.adam` and `fit.lbfgs` keep the last parameters only.
     """
     optimiser = optax.adam(LEARNING_RATE)
 
