@@ -17,7 +17,6 @@ from metabo.errors import MetaboError
 from metabo.plan import codegraph, snapshot
 from metabo.plan.syntax import REFERENCE
 from metabo.records.files import digest as file_digest
-from metabo.records.files import unwritable, write_text
 
 FOLDER = Path(".cache/code")
 """Has one file per digest, which rules list as inputs, INDEX, and the record of `snapshot`."""
@@ -71,36 +70,23 @@ def record(folder: Path = FOLDER) -> None:
     root = codegraph.PACKAGE_ROOT
     before = codegraph.first_state(root)
     known = snapshot.load(before, folder / snapshot.FILE.name)
-    there = {path.name for path in folder.iterdir() if _intact(path)} if folder.is_dir() else set()
-    lines, missing, modules = [], [], {}
+    lines, modules = [], {}
     for path in codegraph.everything():
         name = path.relative_to(root).as_posix()
+        value = None
         with suppress(MetaboError):
             value = of(path)
             if path.suffix == ".py":
                 modules[name] = snapshot.Module(value, codegraph.imported(path), codegraph.packages(path))
-            if value:
-                lines.append(f"{value} {root.name}/{name}\n")
-            if value and value not in there:
-                missing.append(value)
-    _write(folder, missing)
+        if value:
+            lines.append(f"{value} {root.name}/{name}\n")
+            if not _intact(folder / value):
+                snapshot.write(folder / value, f"{value}\n")
     index = folder / INDEX
     if not index.is_file() or index.read_text() != "".join(lines):
-        write_text(index, "".join(lines))
+        snapshot.write(index, "".join(lines))
     if modules != known:
         snapshot.save(modules, before, root, folder / snapshot.FILE.name)
-
-
-def _write(folder: Path, digests: Iterable[str]) -> None:
-    """Write the files of digests in place, hundreds in a moment: one that a kill leaves unfinished is written again."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for value in digests:
-            (folder / value).write_text(f"{value}\n")
-    except OSError as error:
-        raise unwritable(folder, error) or MetaboError(
-            f"{folder}: cannot write here ({error.strerror}); check its permissions and free space"
-        ) from error
 
 
 def _intact(path: Path) -> bool:

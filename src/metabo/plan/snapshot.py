@@ -10,7 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from metabo.records.files import canonical, write_text
+from metabo.errors import MetaboError
+from metabo.records.files import canonical, unwritable
 
 FILE = Path(".cache/code/read.json")
 
@@ -46,7 +47,21 @@ def load(now: str, file: Path = FILE) -> dict[str, Module]:
 def save(modules: dict[str, Module], before: str, root: Path, file: Path = FILE) -> None:
     """Record what was read since the state was `before`, unless a file has changed meanwhile."""
     if state(root) == before:
-        write_text(file, json.dumps({"state": before, "seal": _seal(modules, before), "modules": modules}) + "\n")
+        write(file, json.dumps({"state": before, "seal": _seal(modules, before), "modules": modules}) + "\n")
+
+
+def write(file: Path, text: str) -> None:
+    """Write a file that the next plan would write again: in place, since a half-written one is noticed when it is read.
+
+    Raises MetaboError if the folder cannot be written.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    except OSError as error:
+        raise unwritable(file, error) or MetaboError(
+            f"{file}: cannot be written ({error.strerror}); check its permissions and free space"
+        ) from error
 
 
 def _seal(modules: dict[str, Any], of: str) -> str:
