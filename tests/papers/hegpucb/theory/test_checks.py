@@ -203,7 +203,7 @@ def test_a_check_depends_on_the_package_code_that_it_tests():
         n
         for name in registry.checks("hegpucb")
         for n in listed(name)
-        if n.startswith(("plots/", "data/", "studies/", "theory/hyperbo"))
+        if n.startswith(("plots/", "data/", "papers/hegpucb/studies/", "papers/hyperbo"))
     ]
 
 

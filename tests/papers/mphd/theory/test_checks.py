@@ -147,7 +147,7 @@ def test_a_check_depends_on_the_package_code_that_it_tests():
         n
         for name in registry.checks("mphd")
         for n in listed(name)
-        if n.startswith(("plots/", "data/", "theory/hyperbo"))
+        if n.startswith(("plots/", "data/", "papers/hyperbo"))
     ]
 
 
