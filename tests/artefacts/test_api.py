@@ -192,7 +192,8 @@ def test_saved_files_carry_id_and_commit_and_are_reproducible(tmp_path):
     for out in ("one", "two"):
         figure = Figure()
         figure.subplots().plot([1, 2], [3, 4])
-        artefacts.save(figure, {"curve": table}, str(tmp_path / out), "hyperbo_fig99", "A title", "A caption", "pd1")
+        named = ("hyperbo_fig99", "A title", "A caption", "pd1")
+        artefacts.save(figure, {"curve": table}, str(tmp_path / out), *named, keys=["method", "iteration"])
     for name in ("figure.pdf", "figure.png", "data.csv"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
     commit = artefacts.commit()
@@ -210,12 +211,77 @@ def test_saved_files_carry_id_and_commit_and_are_reproducible(tmp_path):
 def test_numbers_keep_every_value_and_key():
     a = pd.DataFrame({"method": ["x", "y"], "iteration": [1, 2], "median": [0.1, 1 / 3], "within": [True, False]})
     b = pd.DataFrame({"task": ["t"], "method": ["x"], "speedup": [np.inf]})
-    joined = artefacts.numbers({"a": a, "b": b})
+    joined = artefacts.numbers({"a": a, "b": b}, ["task", "method", "iteration"])
     assert joined.columns.tolist() == ["table", "task", "method", "iteration", "quantity", "value"]
     assert len(joined) == 2 * 2 + 1
     assert joined.loc[(joined["method"] == "y") & (joined["quantity"] == "median"), "value"].item() == 1 / 3
     assert joined.loc[joined["quantity"] == "within", "value"].tolist() == [1, 0]
     assert joined.loc[joined["table"] == "b", "value"].tolist() == [np.inf]
+
+
+def test_keys_are_named_by_the_caller_and_keep_their_names_order_and_type():
+    """Numbers among them: a whole number stays one where another table lacks it, a quantity of whole numbers does not
+    become a key, and no column needs another name."""
+    prior = pd.DataFrame({"train": [2, 16], "seed": [0, 0], "noise": [1e-4, 0.5], "first": [4, 5]})
+    truth = pd.DataFrame({"parameter": ["a", "b"], "first": [10.0, 2.0]})
+    joined = artefacts.numbers({"prior": prior, "truth": truth}, ["noise", "parameter", "train", "seed"])
+    assert joined.columns.tolist() == ["table", "noise", "parameter", "train", "seed", "quantity", "value"]
+    lines = joined.to_csv(index=False).splitlines()
+    assert lines[1:] == [
+        "prior,0.0001,,2,0,first,4.0", "prior,0.5,,16,0,first,5.0", "truth,,a,,,first,10.0", "truth,,b,,,first,2.0"
+    ]  # fmt: skip
+
+
+def test_a_key_with_a_fraction_in_one_table_keeps_it():
+    tables = {"a": pd.DataFrame({"x": [1, 2], "y": [0.0, 1.0]}), "b": pd.DataFrame({"x": [0.5], "y": [2.0]})}
+    assert artefacts.numbers(tables, ["x"])["x"].tolist() == [1.0, 2.0, 0.5]
+
+
+def test_tables_without_rows_or_without_keys():
+    none = pd.DataFrame(columns=["measure", "ratio"])
+    one = pd.DataFrame({"mean": [0.5]})
+    joined = artefacts.numbers({"one": one, "none": none}, ["measure"])
+    assert joined["table"].tolist() == ["one"] and joined["measure"].isna().all()
+    assert artefacts.numbers({"none": none}, ["measure"]).empty
+
+
+@pytest.mark.parametrize(
+    ("columns", "keys", "message"),
+    [
+        (
+            {"task": ["a"], "mean": [1.0]}, ["task", "tsak"],
+            "fig99: key 'tsak' is a column of none of its tables, loss; correct it in `keys` or leave it out",
+        ),
+        (
+            {"task": ["a"], "mean": [1.0]}, [],
+            "fig99, table 'loss', column 'task': neither numeric nor a key; add it to `keys` or leave the column out",
+        ),
+        (
+            {"task": ["a"], "said": ["1.5"]}, ["task"],
+            "fig99, table 'loss', column 'said': neither numeric nor a key; add it to `keys` or leave the column out",
+        ),
+        (
+            {"quantity": ["time"], "value": [1.0]}, ["quantity"],
+            "fig99, table 'loss', column 'quantity': a heading of every data.csv is no key; give the column another "
+            "name",
+        ),
+        (
+            {"task": ["a", "a"], "seed": [0, 1], "mean": [1.0, 2.0]}, ["task"],
+            "fig99, table 'loss', columns task: two rows agree in them (task a); add the column in which they "
+            "differ to `keys`",
+        ),
+        (
+            {"mean": [1.0, 2.0]}, [],
+            "fig99, table 'loss': several rows, no key; add the column in which they differ to `keys`",
+        ),
+    ],
+    ids=["no column", "words", "digits as words", "reserved", "rows alike", "no key"],
+)  # fmt: skip
+def test_wrong_keys_are_refused_in_one_line(columns, keys, message, tmp_path):
+    with pytest.raises(ConfigError) as refused:
+        artefacts.save(Figure(), {"loss": pd.DataFrame(columns)}, str(tmp_path), "fig99", "T", "C", keys=keys)
+    assert str(refused.value) == message
+    assert not list(tmp_path.iterdir())
 
 
 def test_iterations_beyond_the_runs_become_the_last():

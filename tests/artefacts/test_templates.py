@@ -52,6 +52,24 @@ def test_no_template_says_what_the_project_lacks(path):
     assert "not part of this project" not in path.read_text()
 
 
+RENAMED = {
+    "divergence": {'{"output": "method"}'},  # an output of the network stands for a method
+    "task_correlations": {'{"task": "other", "other": "task"}'},  # a display: both tasks of a pair are its first
+    "variants": {'{"share": "bands_meet"}'},  # one share beside others
+}
+"""Columns that a notebook may rename, each to what it then holds."""
+
+
+@each_template
+def test_a_template_names_the_keys_of_what_it_saves_and_renames_no_column_for_them(path):
+    code = "\n".join("".join(c["source"]) for c in json.loads(path.read_text())["cells"] if c["cell_type"] == "code")
+    calls = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
+    named = [(getattr(call.func, "attr", ""), {k.arg: ast.unparse(k.value) for k in call.keywords}) for call in calls]
+    assert ["keys" in given for name, given in named if name == "save"] == [True]
+    renamed = {given["columns"].replace("'", '"') for name, given in named if name == "rename" and "columns" in given}
+    assert renamed == RENAMED.get(path.stem, set())
+
+
 @each_template
 def test_parameters_point_at_the_smoke_run_and_papermill_sees_them_all(path):
     given = parameters_cell(path)

@@ -100,7 +100,8 @@ def artefact(id: str, benchmark: str, inputs: list[str], entry: dict) -> None:
     figure = Figure(figsize=(4, 2))
     figure.subplots().plot([1, 2], [2, 1])
     numbers = pd.DataFrame({"method": ["rand", "h_nll"], "mean": [0.5, 0.25]})
-    artefacts.save(figure, {"curve": numbers}, folder, id, entry["title"], entry["caption"], benchmark)
+    named = (entry["title"], entry["caption"], benchmark)
+    artefacts.save(figure, {"curve": numbers}, folder, id, *named, keys=["method"])
     given = {"artefact": id, "title": entry["title"], "caption": entry["caption"], "out": folder}
     given |= {"benchmark": benchmark} if benchmark else {}
     files.write_text(f"{folder}/notebook.ipynb", executed(given))

@@ -3,7 +3,7 @@
 import os
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +13,17 @@ from matplotlib.figure import Figure
 
 from metabo import __version__, metrics
 from metabo.artefacts import settings as sidecars
-from metabo.errors import DataError
+from metabo.errors import ConfigError, DataError
 from metabo.plan import registry, splits
 from metabo.plots import look, style
 from metabo.records import files, provenance, results
 from metabo.records import sidecars as records
 from metabo.tasks.benchmark import Benchmark
 
-_WHOLE = ("size", "iteration", "prior_seed", "repetition")
-_KEYS = (
-    *("comparison", "count", "kind", "window", "split", "space", "parameter", "scale"),
-    *("metric", "threshold", "claim", "panel", "x"),
-    *("task", "group", "dataset", "model", "role", "other", "other_group", "method", "reference", "alternative"),
-    *("learner", "rows", "candidates", "steps", "acquisition", "measure", "component", "term", "level"),
-    *_WHOLE,
-)
+RESERVED = ("artefact", "benchmark", "table", "quantity", "value")
+"""Headings of every data.csv, whatever the keys of its tables."""
+_NUMERIC = ("integer", "floating", "boolean", "mixed-integer-float", "integer-na", "empty")
+"""What `pandas.api.types.infer_dtype` calls a column of numbers; it also looks into columns of objects."""
 
 
 def enter_project() -> None:
@@ -189,19 +185,49 @@ def pivot(table: pd.DataFrame, rows: str, columns: str, values: str) -> pd.DataF
     return wide.reindex(index=dict.fromkeys(t[rows]), columns=dict.fromkeys(t[columns])).rename_axis(columns=None)
 
 
-def numbers(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Join tables into one tidy table, one number per row: table, the keys that any of them uses, quantity, value."""
-    parts = []
-    for name, table in tables.items():
-        keys = [key for key in _KEYS if key in table]
-        values = table.drop(columns=keys).astype(np.float64)
-        for quantity in values:
-            parts.append(table[keys].assign(table=name, quantity=quantity, value=values[quantity]))
-    joined = pd.concat(parts, ignore_index=True)
-    for key in _WHOLE:
-        if key in joined:
-            joined[key] = joined[key].astype("Int64")
-    return joined[["table", *(key for key in _KEYS if key in joined), "quantity", "value"]]
+def numbers(tables: Mapping[str, pd.DataFrame], keys: Sequence[str], artefact: str = "figure") -> pd.DataFrame:
+    """Join tables into one tidy table, one number per row: table, `keys`, quantity, value.
+
+    A table's keys are those of `keys` that it has; its other columns are quantities. Raises ConfigError for a key that
+    no table has or that is a heading of every data.csv, for another column without numbers, and for rows of a table
+    that its keys do not tell apart.
+    """
+    for key in keys:
+        if key not in {column for table in tables.values() for column in table}:
+            raise ConfigError(
+                f"{artefact}: key '{key}' is a column of none of its tables, {', '.join(tables)}; correct it in "
+                "`keys` or leave it out"
+            )
+    parts = [part for name, table in tables.items() for part in _long(table, keys, f"{artefact}, table '{name}'", name)]
+    joined = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+    for key in keys:
+        held = [part[key] for part in parts if key in part]
+        if held and all(map(pd.api.types.is_integer_dtype, held)):
+            joined[key] = joined[key].astype("Int64")  # else tables without it would make 3.0 of a 3
+    return joined.reindex(columns=["table", *keys, "quantity", "value"])
+
+
+def _long(table: pd.DataFrame, keys: Sequence[str], where: str, name: str) -> Iterator[pd.DataFrame]:
+    """Give one table's numbers, one frame per quantity; none for a table without rows."""
+    own = [key for key in keys if key in table]
+    for key in own:
+        if key in RESERVED:
+            raise ConfigError(
+                f"{where}, column '{key}': a heading of every data.csv is no key; give the column another name"
+            )
+    quantities = [column for column in table if column not in own]
+    for column in quantities:
+        if pd.api.types.infer_dtype(table[column]) not in _NUMERIC:
+            raise ConfigError(
+                f"{where}, column '{column}': neither numeric nor a key; add it to `keys` or leave the column out"
+            )
+    repeated = table.duplicated(own) if own else pd.Series(np.arange(len(table)) > 0, table.index)
+    if repeated.any():
+        shown = ", ".join(f"{key} {value}" for key, value in table.loc[repeated, own].iloc[0].items())
+        alike = f", columns {', '.join(own)}: two rows agree in them ({shown})" if own else ": several rows, no key"
+        raise ConfigError(f"{where}{alike}; add the column in which they differ to `keys`")
+    for quantity in quantities if len(table) else []:
+        yield table[own].assign(table=name, quantity=quantity, value=table[quantity].astype(np.float64))
 
 
 def save(
@@ -212,14 +238,17 @@ def save(
     title: str,
     caption: str,
     benchmark: str = "",
+    *,
+    keys: Sequence[str],
 ) -> None:
     """Write figure.pdf, figure.png and data.csv to the folder `out`, each atomically.
 
     All three name the artefact and the benchmark ("": none): in small print above the figure, in the metadata of the
     images, in every row of the table. The images also carry title, caption and commit, and no clock, so that the same
-    numbers drawn by the same commit give the same bytes.
+    numbers drawn by the same commit give the same bytes. `keys`: the columns that tell the rows of the tables apart
+    (`numbers`); data.csv has them under their own names.
     """
-    data = numbers(tables)
+    data = numbers(tables, keys, artefact)
     data.insert(0, "artefact", artefact)
     data.insert(1, "benchmark", benchmark)
     on = f"benchmark {benchmark}" if benchmark else "synthetic"

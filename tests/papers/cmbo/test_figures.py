@@ -26,7 +26,7 @@ def indices() -> pd.DataFrame:
         (measure, space, split, count, float(count == 3), 1 / count)
         for measure in ("jeffreys", "wasserstein") for space in ("a", "b") for split in (1, 2) for count in range(1, 7)
     ]  # fmt: skip
-    return pd.DataFrame(rows, columns=["measure", "space", "split", "count", "chosen", "ratio"])
+    return pd.DataFrame(rows, columns=["distance", "space", "fold", "clusters", "chosen", "ratio"])
 
 
 @pytest.mark.parametrize("with_indices", [False, True])

@@ -143,10 +143,10 @@ def test_repeated_queries_count_those_before_them_only():
 def test_numbers_of_clusters_and_their_indices():
     methods = ["cm_wss_2", "cm_wss_1", "cm_wss_3", "cm_wss_4"]
     numbers = cmbo.cluster_numbers(runs(flat([0.2, 0.3, 0.4, 0.1]), methods))
-    assert numbers["count"].tolist() == [1, 2, 3, 4] and numbers["better"].tolist() == [0.0, 1.0, 0.0, 1.0]
-    indices = pd.DataFrame({"measure": "wasserstein", "count": [1, 2, 3, 4], "ratio": [np.inf, 0.5, 0.6, 0.4]})
+    assert numbers["clusters"].tolist() == [1, 2, 3, 4] and numbers["better"].tolist() == [0.0, 1.0, 0.0, 1.0]
+    indices = pd.DataFrame({"distance": "wasserstein", "clusters": [1, 2, 3, 4], "ratio": [np.inf, 0.5, 0.6, 0.4]})
     found = cmbo.index_correlation(numbers, indices)
-    assert found["spearman"].tolist() == [pytest.approx(1.0)] and found["size"].tolist() == [3]
+    assert found["spearman"].tolist() == [pytest.approx(1.0)] and found["points"].tolist() == [3]
     assert cmbo.index_correlation(numbers, indices[:3]).empty
     with pytest.raises(DataError, match="no run with one cluster"):
         cmbo.cluster_numbers(runs(flat([0.2]), ["cm_wss_2"]))
@@ -160,7 +160,7 @@ def test_clusters_are_read_from_the_sidecars_of_the_priors(tmp_path):
     prior.with_suffix(".json").write_text(json.dumps(record))
     table.with_suffix(".json").write_text(json.dumps({"inputs": {str(prior): "x", str(tmp_path / "data.npz"): "y"}}))
     found = cmbo.clusters_of([str(table), str(table)])
-    assert found["count"].tolist() == [1, 2] and found["chosen"].tolist() == [0.0, 1.0]
+    assert found["clusters"].tolist() == [1, 2] and found["chosen"].tolist() == [0.0, 1.0]
     assert found["ratio"].tolist() == [np.inf, 0.25] and found["largest"].tolist() == [3.0, 2.0]
-    assert set(found["measure"]) == {"jeffreys"} and found["iterations"].tolist() == [1.0, 4.0]
+    assert set(found["distance"]) == {"jeffreys"} and found["iterations"].tolist() == [1.0, 4.0]
     assert cmbo.clusters_of([str(tmp_path / "none.parquet")]).empty

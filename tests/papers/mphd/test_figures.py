@@ -160,12 +160,12 @@ def test_single_panels():
 
 def test_the_graphical_model_has_the_arrows_and_plates_of_the_paper():
     tables = mphd_schematics.graphical_model()
-    parents = tables["edge"].groupby("other")["kind"].agg(set).to_dict()
+    parents = tables["edge"].groupby("end")["start"].agg(set).to_dict()
     assert parents == {
         "alpha": {"context", "phi"}, "theta": {"alpha"}, "mean": {"theta"}, "kernel": {"theta"}, "noise": {"theta"},
         "f": {"mean", "kernel"}, "y": {"f", "x", "noise"},
     }  # fmt: skip
-    nodes, plates = tables["node"].set_index("kind"), tables["plate"].set_index("kind")
+    nodes, plates = tables["node"].set_index("name"), tables["plate"].set_index("name")
     inside = {
         "parameters": {"context", "alpha", "theta"}, "points": {"x", "y"}, "functions": {"f", "x", "y"},
         "domains": set(nodes.index) - {"phi"},

@@ -21,7 +21,7 @@ def regret_panels(
     """
     names = list(dict.fromkeys(map(drawn, curves["method"])))
     methods = list({look.of(name).label: name for name in reversed(names)}.values())[::-1]
-    distances = [] if indices is None else list(dict.fromkeys(indices["measure"]))
+    distances = [] if indices is None else list(dict.fromkeys(indices["distance"]))
     with style.theme():
         number = len(headings) + len(distances)
         figure = Figure(figsize=(0.8 + 4.0 * number, 4.3), layout="constrained")
@@ -32,7 +32,7 @@ def regret_panels(
             ax.set_title(heading)
         axes[0].set_ylabel("mean normalised simple regret")
         for ax, distance in zip(axes[len(headings) :], distances, strict=True):
-            _indices(ax, indices[indices["measure"] == distance])
+            _indices(ax, indices[indices["distance"] == distance])
             ax.set_title(f"{distance.capitalize()} clusters")
         style.legend(figure, methods)
         figure.suptitle(title)
@@ -40,18 +40,18 @@ def regret_panels(
 
 
 def _indices(ax: Axes, own: pd.DataFrame) -> None:
-    """Draw intraCE/interCS against the number of clusters: a line for each space, mean over its splits, and a cross for
-    the number that each split chose."""
-    for place, (space, rows) in enumerate(own[own["count"] > 1].groupby("space", sort=False)):
-        means = rows.groupby("count")["ratio"].mean()
+    """Draw intraCE/interCS against the number of clusters: a line for each space, mean over its folds, and a cross for
+    the number that each fold chose."""
+    for place, (space, rows) in enumerate(own[own["clusters"] > 1].groupby("space", sort=False)):
+        means = rows.groupby("clusters")["ratio"].mean()
         ax.plot(means.index, means, color=f"C{place}", marker="o", markersize=3, label=str(space))
         best = rows[rows["chosen"] == 1]
-        ax.plot(best["count"], best["ratio"], color=f"C{place}", marker="x", linestyle="none", markersize=6)
+        ax.plot(best["clusters"], best["ratio"], color=f"C{place}", marker="x", linestyle="none", markersize=6)
     ax.plot([], [], color="0.3", marker="x", linestyle="none", markersize=6, label="chosen in a split")
     ax.set(
         xlabel="number of clusters",
         ylabel="intraCE / interCS",
-        xticks=sorted(own.loc[own["count"] > 1, "count"].unique()),
+        xticks=sorted(own.loc[own["clusters"] > 1, "clusters"].unique()),
     )
     ax.set_ylim(top=ax.get_ylim()[0] + 1.3 * np.ptp(ax.get_ylim()))  # room for the legend
     ax.legend(frameon=False, fontsize="small", loc="upper center", ncols=3)

@@ -114,7 +114,8 @@ def differences(runs: Runs, references: Sequence[str], seed: int = 0) -> pd.Data
             row = {"difference": both[:, 0].mean(), "low": low[0], "high": high[0], "area": both[:, 1].mean()}
             row |= {"area_low": low[1], "area_high": high[1], "better": better}
             rows.append({"method": method, "reference": reference, **row})
-    return pd.DataFrame(rows)
+    numbers = ["difference", "low", "high", "area", "area_low", "area_high", "better"]
+    return pd.DataFrame(rows, columns=["method", "reference", *numbers])
 
 
 def overtaken(runs: Runs, method: str, reference: str) -> float:
@@ -219,7 +220,7 @@ def repeats(table: pd.DataFrame) -> pd.DataFrame:
 
 def clusters_of(paths: Iterable[str]) -> pd.DataFrame:
     """Return what the sidecars of the priors tell of the clusters behind tables of runs, each file of priors once: one
-    row per distance (`measure`), space, split and number of clusters (`count`).
+    row per distance, space, fold and number of clusters.
 
     `chosen`: 1 for the number that the indices choose; intra, inter and their ratio (infinite where inter is 0);
     `iterations` of k-means; `largest`: tasks of the largest cluster. Empty where there are no sidecars.
@@ -234,16 +235,16 @@ def clusters_of(paths: Iterable[str]) -> pd.DataFrame:
             for space in record["training"]:
                 for fold in space.get("clusters", []):
                     rows += _rows_of(record["spec"]["pretrain"]["distance"], space["space"], fold)
-    columns = ["measure", "space", "split", "count", "chosen", "intra", "inter", "ratio", "iterations", "largest"]
+    columns = ["distance", "space", "fold", "clusters", "chosen", "intra", "inter", "ratio", "iterations", "largest"]
     return pd.DataFrame(rows, columns=columns)
 
 
 def _rows_of(distance: str, space: str, fold: dict[str, Any]) -> list[dict[str, Any]]:
-    keys = {"measure": distance, "space": space, "split": fold["fold"]}
+    keys = {"distance": distance, "space": space, "fold": fold["fold"]}
     parts = zip(fold["intra"], fold["inter"], fold["iterations"], fold["sizes"], strict=True)
     return [
         {
-            **keys, "count": i, "chosen": float(i == fold["chosen"]), "intra": intra, "inter": inter,
+            **keys, "clusters": i, "chosen": float(i == fold["chosen"]), "intra": intra, "inter": inter,
             "ratio": intra / inter if inter > 0 else np.inf, "iterations": float(iterations),
             "largest": float(max(sizes)),
         }
@@ -258,30 +259,30 @@ def endings(runs: Runs) -> pd.DataFrame:
 
 
 def cluster_numbers(runs: Runs) -> pd.DataFrame:
-    """Return method, count (of clusters), last, better: last regret by the number of clusters that the registration of
-    each variant fixes; `better`: 1 if it is below that of one cluster (B17)."""
+    """Return method, clusters (their number), last, better: last regret by the number of clusters that the registration
+    of each variant fixes; `better`: 1 if it is below that of one cluster (B17)."""
     table = endings(runs)
     counts = [registry.method(drawn(name))["policy"]["clusters"] for name in table["method"]]
-    table = table.assign(count=counts)
-    alone = table.loc[table["count"] == 1, "last"]
+    table = table.assign(clusters=counts)
+    alone = table.loc[table["clusters"] == 1, "last"]
     if alone.empty:
         raise DataError("no run with one cluster to compare with; give its trajectories")
     better = (table["last"] < float(alone.iloc[0])).astype(np.float64)
-    return table.assign(better=better).sort_values("count", ignore_index=True)
+    return table.assign(better=better).sort_values("clusters", ignore_index=True)
 
 
 def index_correlation(numbers: pd.DataFrame, indices: pd.DataFrame) -> pd.DataFrame:
-    """Return measure, spearman, size: Spearman's correlation of intraCE/interCS (mean over splits) with the last
+    """Return distance, spearman, points: Spearman's correlation of intraCE/interCS (mean over folds) with the last
     regret, over the numbers of clusters of at least 2 (B18); no row without indices or with fewer than three numbers.
 
     `numbers`: as `cluster_numbers`; `indices`: as `clusters_of` of the same runs.
     """
     rows = []
-    for measure, own in indices.groupby("measure", sort=False):
-        ratio = own.groupby("count")["ratio"].mean().rename("ratio").reset_index()
-        both = numbers.merge(ratio, on="count")
-        both = both[both["count"] > 1]
+    for distance, own in indices.groupby("distance", sort=False):
+        ratio = own.groupby("clusters")["ratio"].mean().rename("ratio").reset_index()
+        both = numbers.merge(ratio, on="clusters")
+        both = both[both["clusters"] > 1]
         if len(both) >= 3:
             value = float(spearmanr(both["ratio"], both["last"]).statistic)
-            rows.append({"measure": measure, "spearman": value, "size": len(both)})
-    return pd.DataFrame(rows, columns=["measure", "spearman", "size"])
+            rows.append({"distance": distance, "spearman": value, "points": len(both)})
+    return pd.DataFrame(rows, columns=["distance", "spearman", "points"])

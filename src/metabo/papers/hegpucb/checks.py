@@ -150,7 +150,7 @@ def fewer_wrong(evidence: Evidence, problem: str, than: str) -> Finding:
 
 def _wrong(evidence: Evidence, problem: str) -> pd.DataFrame:
     rows = evidence.table("wrong")
-    return rows[rows["panel"] == problem].set_index("method")
+    return rows[rows["problem"] == problem].set_index("method")
 
 
 def settles_sooner(evidence: Evidence, problem: str, than: Sequence[str]) -> Finding:
@@ -175,11 +175,11 @@ def catch_up(evidence: Evidence, others: Sequence[str], measure: str = "simple")
     rows = evidence.table("phase")
     rows = rows[(rows["iteration"] == rows["iteration"].max()) & (rows["measure"] == measure)]
     rows = rows[(rows["reference"] == OURS) & rows["method"].isin(others)]
-    ends = evidence.table("ending").set_index(["panel", "measure", "method"])["mean"]
+    ends = evidence.table("ending").set_index(["problem", "measure", "method"])["mean"]
     found = [untestable(f"{WORDS[name]} was not run") for name in others if name not in set(rows["method"])]
     for row in rows.itertuples():
         gap = (float(row.difference), float(row.low), float(row.high))
-        limit = MARGIN * float(ends.get((row.panel, measure, POINTS), 0.0))
+        limit = MARGIN * float(ends.get((row.problem, measure, POINTS), 0.0))
         clear = gap[1] > 0 or equivalent(*gap, limit) == REPLICATED
         verdict = REPLICATED if clear else FAILED if gap[2] < 0 else WEAK
         said = f"HE-GP-UCB minus {WORDS[row.method]} at iteration {row.iteration}: {interval(*gap)}, margin {limit:.3g}"
@@ -190,7 +190,7 @@ def catch_up(evidence: Evidence, others: Sequence[str], measure: str = "simple")
 def fitted_periods(evidence: Evidence, pieces: Sequence[float], whole: float, tolerance: float = 0.05) -> Finding:
     """NUM: the median fitted period of each piece is the stated one, that of the whole function is `whole`, and no fit
     of a piece finds `whole`."""
-    rows = evidence.table("fit").sort_values("component").reset_index(drop=True)
+    rows = evidence.table("fit").sort_values("piece").reset_index(drop=True)
     stated = [*pieces, whole]
     if len(rows) != len(stated):
         return untestable(f"{len(rows)} fits for {len(stated)} stated periods")
@@ -217,8 +217,8 @@ def kept(evidence: Evidence, delta: float) -> Finding:
     """CNT: where a candidate is true, HE-GP-UCB drops it in at most a share `delta` of the runs."""
     found = []
     for row in evidence.table("drop").itertuples():
-        if row.panel != "lengthscale":  # no candidate is true there
-            label = f"runs that drop the true candidate, {row.panel}"
+        if row.problem != "lengthscale":  # no candidate is true there
+            label = f"runs that drop the true candidate, {row.problem}"
             count, of = int(row.true), int(row.runs)
             found.append(share(count, of, label, count <= delta * of, "share of runs", independent=True))
     return together(found, "problems", 1)
@@ -257,14 +257,14 @@ def _fewer_right(problem: str, ours: np.ndarray, other: np.ndarray, level: float
 def likeliest_dropped(evidence: Evidence) -> Finding:
     """CNT: in at least one run a wrong candidate is dropped while it is the likeliest."""
     rows = evidence.table("drop")
-    listed = "; ".join(f"{row.panel}: {row.likeliest:.0f} of {row.dropped:.0f}" for row in rows.itertuples())
+    listed = "; ".join(f"{row.problem}: {row.likeliest:.0f} of {row.dropped:.0f}" for row in rows.itertuples())
     count = int(rows["likeliest"].sum())
     return Finding(counted(count > 0), f"dropped while likeliest, of all dropped: {listed}", count, unit="candidates")
 
 
 def protocol(evidence: Evidence, runs: dict[str, int], iterations: dict[str, int]) -> Finding:
     """CNT: numbers of seeds and of iterations are the stated ones in every problem."""
-    rows = evidence.table("ending").drop_duplicates("panel").set_index("panel")
+    rows = evidence.table("ending").drop_duplicates("problem").set_index("problem")
     found = []
     for problem in runs:
         if problem not in rows.index:

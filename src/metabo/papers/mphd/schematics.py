@@ -44,12 +44,13 @@ MODEL: dict[str, dict[str, Any]] = {
 
 
 def graphical_model() -> dict[str, pd.DataFrame]:
-    """Return the tables of the graphical model: node (kind, role, x, y), edge (kind, other), plate (kind and box)."""
-    nodes = [{"kind": n, "role": role, "x": x, "y": y} for n, (_, role, x, y) in MODEL["nodes"].items()]
+    """Return the tables of the graphical model: node (name, role, x, y), edge (start, end and their places),
+    plate (name and box)."""
+    nodes = [{"name": n, "role": role, "x": x, "y": y} for n, (_, role, x, y) in MODEL["nodes"].items()]
     place = {n: (x, y) for n, (_, _, x, y) in MODEL["nodes"].items()}
     ends = ("x0", "y0", "x1", "y1")
-    edges = [{"kind": a, "other": b, **dict(zip(ends, place[a] + place[b], strict=True))} for a, b in MODEL["edges"]]
-    plates = [{"kind": n, **dict(zip(ends, box, strict=True))} for n, (_, *box) in MODEL["plates"].items()]
+    edges = [{"start": a, "end": b, **dict(zip(ends, place[a] + place[b], strict=True))} for a, b in MODEL["edges"]]
+    plates = [{"name": n, **dict(zip(ends, box, strict=True))} for n, (_, *box) in MODEL["plates"].items()]
     return {"node": pd.DataFrame(nodes), "edge": pd.DataFrame(edges), "plate": pd.DataFrame(plates)}
 
 
@@ -60,7 +61,7 @@ def model_figure(title: str) -> Figure:
         figure, ax = _canvas(-0.7, -2.2, 10.0, 4.7, title)
         for plate in tables["plate"].itertuples():
             _box(ax, plate.x0, plate.y0, plate.x1, plate.y1, "none")
-            label = MODEL["plates"][plate.kind][0]
+            label = MODEL["plates"][plate.name][0]
             ax.text(plate.x1 - 0.08, plate.y0 + 0.06, label, ha="right", va="bottom", fontsize=9)
         for edge in tables["edge"].itertuples():
             start, end = np.array([edge.x0, edge.y0]), np.array([edge.x1, edge.y1])
@@ -73,7 +74,7 @@ def model_figure(title: str) -> Figure:
                 ax.add_patch(Rectangle(corner, 2 * _RADIUS, 2 * _RADIUS, **drawn))
             else:
                 ax.add_patch(Circle((node.x, node.y), _RADIUS, **drawn))
-            ax.text(node.x, node.y, MODEL["nodes"][node.kind][0], ha="center", va="center", fontsize=12, zorder=4)
+            ax.text(node.x, node.y, MODEL["nodes"][node.name][0], ha="center", va="center", fontsize=12, zorder=4)
     return figure
 
 

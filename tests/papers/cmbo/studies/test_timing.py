@@ -126,7 +126,7 @@ def test_ratios_and_growth_by_hand():
     assert found.loc["distances of a query, W2 over Jeffreys", "holds"] == 1.0
     assert found.loc["share of fits with fewer than 10 iterations, jeffreys", "value"] == pytest.approx(0.8)
     assert found.loc["share of fits with fewer than 10 iterations, wasserstein", "holds"] == 0.0
-    slope = summaries.growth(MEASURED).set_index(["kind", "measure", "parameter"])["slope"]
+    slope = summaries.growth(MEASURED).set_index(["kind", "measure", "axis"])["slope"]
     assert slope["kmeans_iteration", "jeffreys", "clusters"] == pytest.approx(1.0)
     assert list(slope.index) == [("kmeans_iteration", "jeffreys", "clusters")]
 
@@ -141,10 +141,10 @@ def test_cost_of_an_iteration_is_judged_in_every_size():
         "wasserstein": [("kmeans_iteration", "wasserstein", *at, cost(*at) ** 2) for at in grid],
     }
     grown = summaries.growth(measured([*made["jeffreys"], *made["wasserstein"]]))
-    slope = grown.set_index(["measure", "parameter"])["slope"]
+    slope = grown.set_index(["measure", "axis"])["slope"]
     assert slope["jeffreys", "locations"] == pytest.approx(3.0) and slope["jeffreys", "tasks"] == pytest.approx(1.0)
-    judged = summaries.costs(grown).set_index(["measure", "parameter"])
-    assert list(judged.loc["jeffreys", "term"]) == ["straight", "straight", "slope"]
+    judged = summaries.costs(grown).set_index(["measure", "axis"])
+    assert list(judged.loc["jeffreys", "statistic"]) == ["straight", "straight", "slope"]
     assert (judged.loc["jeffreys", "holds"] == 1.0).all()
     assert judged.loc[("wasserstein", "locations"), "holds"] == 0.0  # slope 6
     assert judged.loc[("wasserstein", "tasks"), "value"] < 0.98 and judged.loc[("wasserstein", "tasks"), "holds"] == 0.0

@@ -7,9 +7,9 @@ def priors(good, noise=False):
     level = [50.0, either(good, 11.0, 60.0)] if not noise else [9.0, either(good, 0.1, 9.0)]
     parameter = "noise" if noise else "lengthscale"
     table = over(
-        "size",
+        "train",
         parameter=[parameter] * 2,
-        size=[2, 16],
+        train=[2, 16],
         mean=level,
         std=[20.0, either(good, 1.0, 30.0)],
         error=[40, 1],
@@ -17,10 +17,11 @@ def priors(good, noise=False):
         spread=[1.0, 0.1],
     )
     return numbers(
+        keys=["train"],
         convergence=table,
         levene=[{"parameter": parameter, "fewest": 2, "most": 16, "statistic": 5, "p": 0.01}],
         truth=[{"parameter": parameter, "first": 10.0, "second": 30.0}],
-        noise_mass=[{"size": n, "mean": either(good, 0.9, 0.6), "low": 0.5, "high": 1.0} for n in (2, 16)],
+        noise_mass=[{"train": n, "mean": either(good, 0.9, 0.6), "low": 0.5, "high": 1.0} for n in (2, 16)],
     )
 
 
@@ -41,7 +42,7 @@ def spaces(good, method="mphd", acquisition="pi", suffix=""):
         {**end, "std": 0.01, "area": 1.0, "place": 1, "panel": "default", "acquisition": acquisition} for end in ends
     ]
     costs = [{**end, "panel": "ntot", "last": end["last"] + either(good, 0.005, 0.1)} for end in ends]
-    return numbers("mphd_l", difference=rows, ending=ends + costs)
+    return numbers("mphd_l", keys=["iteration"], difference=rows, ending=ends + costs)
 
 
 def early(good):
@@ -50,7 +51,7 @@ def early(good):
     rows = over(
         "iteration", iteration=[3, 15, 100], difference=gap, low=[g - 0.05 for g in gap], high=[g + 0.05 for g in gap]
     )
-    return numbers("mphd_l", difference=[{**keys, **row} for row in rows])
+    return numbers("mphd_l", keys=["iteration"], difference=[{**keys, **row} for row in rows])
 
 
 def acquisitions(good):
@@ -63,6 +64,7 @@ def acquisitions(good):
     )
     return numbers(
         "mphd_l",
+        keys=["iteration"],
         difference=[
             {**r, "reference": "gp_truth", "iteration": 100, "panel": "default", "acquisition": "pi"} for r in rows
         ],
@@ -83,25 +85,27 @@ ACROSS = {
     ),
     "divergence_falls": lambda good: (
         numbers(
+            keys=["train", "seed"],
             divergence=[
-                {"method": "mphd", "size": n, "repetition": r, "kl": either(good, 1 / n, n) + 0.001 * r}
+                {"method": "mphd", "train": n, "seed": r, "kl": either(good, 1 / n, n) + 0.001 * r}
                 for n in (1, 2, 4, 8)
                 for r in range(3)
-            ]
+            ],
         ),
         {"methods": ["mphd", "mphd_non_nn"]},
     ),
     "lower_divergence": lambda good: (
         numbers(
+            keys=["train"],
             difference=over(
-                "size",
+                "train",
                 method=["mphd"] * 2,
-                size=[1, 2],
+                train=[1, 2],
                 difference=[-0.2, either(good, -0.2, 0.2)],
                 low=[-0.3, either(good, -0.3, 0.1)],
                 high=[-0.1, either(good, -0.1, 0.3)],
                 wins=[5, 5],
-            )
+            ),
         ),
         {"method": "mphd"},
     ),

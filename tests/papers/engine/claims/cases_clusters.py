@@ -18,32 +18,33 @@ def panels(good, **last):
 def banded(good, table, levels):
     keys = {"group": "a", "acquisition": "pooled"}
     return numbers(
+        keys=["iteration"],
         **{
             table: [
                 {**keys, "method": method, "iteration": t, "mean": v, "low": v - 0.05, "high": v + 0.05}
                 for method, v in levels.items()
                 for t in (30, 40, 50)
             ]
-        }
+        },
     )
 
 
 def growth(slope, tasks):
     return numbers(
         growth=[
-            {"kind": "query", "measure": "cm_jef_jef", "parameter": "tasks", "slope": slope},
-            {"kind": "query", "measure": "rgpe", "parameter": "tasks", "slope": tasks},
+            {"kind": "query", "measure": "cm_jef_jef", "axis": "tasks", "slope": slope},
+            {"kind": "query", "measure": "rgpe", "axis": "tasks", "slope": tasks},
         ]
     )
 
 
 def times(good):
     """Times of 2 and 6 clusters: W2 grows to the limit or beyond it, Jeffreys is noisy in between."""
-    row = {"kind": "query_distance", "size": 0, "x": 300}
+    row = {"kind": "query_distance", "tasks": 0, "locations": 300}
     seconds = {("wasserstein", 6): either(good, 0.125, 0.2), ("wasserstein", 2): 0.1, ("wasserstein", 4): 9.0}
     seconds |= {("jeffreys", 2): 0.02, ("jeffreys", 6): 0.04}
-    rows = [{**row, "measure": m, "count": c, "seconds": s} for (m, c), s in seconds.items()]
-    return numbers(time=[*rows, {**rows[0], "kind": "query", "seconds": 99.0}])
+    rows = [{**row, "measure": m, "clusters": c, "seconds": s} for (m, c), s in seconds.items()]
+    return numbers(keys=["tasks", "clusters", "locations"], time=[*rows, {**rows[0], "kind": "query", "seconds": 99.0}])
 
 
 def lost(good, w2=None):
@@ -52,7 +53,7 @@ def lost(good, w2=None):
     rows = []
     for kernel, jitter, turned in (("plain", 0, False), ("product", 0, False), ("smooth", 0, True), ("plain", 1, True)):
         for measure, count in counts.items():
-            row = {"kind": kernel, "measure": measure, "x": 100, "term": jitter, "of": 20, "error": 0.5}
+            row = {"kernel": kernel, "measure": measure, "locations": 100, "jitter": jitter, "of": 20, "error": 0.5}
             rows.append({**row, "lost": 9 - count if turned else count})
     ratios = {
         "claim": "B12",
@@ -61,7 +62,7 @@ def lost(good, w2=None):
         "high": 5.0,
         "holds": 1.0,
     }
-    return numbers(stability=rows, claim=[{**ratios, "value": 2.0}])
+    return numbers(keys=["locations", "jitter"], stability=rows, claim=[{**ratios, "value": 2.0}])
 
 
 def harm(level, repetitions=4, noise=0.01):
@@ -83,8 +84,9 @@ def areas(good):
 
 
 def cluster_numbers(good):
-    rows = over("count", count=[1, 2, 3, 4, 5, 6], better=[0, 1, 1, 1, either(good, 1, 0), 0])
-    return numbers(number=[{**row, "panel": "h_nll", "method": f"v{row['count']}", "last": 0.1} for row in rows])
+    rows = over("clusters", clusters=[1, 2, 3, 4, 5, 6], better=[0, 1, 1, 1, either(good, 1, 0), 0])
+    rows = [{**row, "panel": "h_nll", "method": f"v{row['clusters']}", "last": 0.1} for row in rows]
+    return numbers(keys=["clusters"], number=rows)
 
 
 def spaces(good):
@@ -116,15 +118,15 @@ CLUSTERS = {
     ),
     "larger_area": lambda good: (areas(good), {"method": "rand", "than": ["h_nll"]}),
     "small_gain": lambda good: (
-        numbers(curve=panels(good, h_nll=either(good, 0.95, 0.5), ablr=0.1, fsbo=0.2)),
+        numbers(keys=["iteration"], curve=panels(good, h_nll=either(good, 0.95, 0.5), ablr=0.1, fsbo=0.2)),
         {"method": "h_nll", "variants": ["ablr", "fsbo"], "start": 20, "most": 0.1},
     ),
     "best_areas": lambda good: (
-        numbers(curve=panels(good, h_nll=0.1, ablr=either(good, 0.2, 0.5), fsbo=0.4)),
+        numbers(keys=["iteration"], curve=panels(good, h_nll=0.1, ablr=either(good, 0.2, 0.5), fsbo=0.4)),
         {"methods": ["ablr", "h_nll"], "among": ["h_nll", "ablr", "fsbo"]},
     ),
     "falls_every_decade": lambda good: (
-        numbers(curve=panels(good, h_nll=either(good, 0.5, 1.0))),
+        numbers(keys=["iteration"], curve=panels(good, h_nll=either(good, 0.5, 1.0))),
         {"methods": ["h_nll", "ablr"]},
     ),
     "best_in_band": lambda good: (
@@ -138,7 +140,7 @@ CLUSTERS = {
     "more_clusters_help": lambda good: (cluster_numbers(good), {"least": 4}),
     "index_agrees": lambda good: (
         numbers(
-            correlation=[{"panel": "h_nll", "measure": "jeffreys", "spearman": either(good, 0.99, -0.3), "size": 5}]
+            correlation=[{"panel": "h_nll", "distance": "jeffreys", "spearman": either(good, 0.99, -0.3), "points": 5}]
         ),
         {},
     ),

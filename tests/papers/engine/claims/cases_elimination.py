@@ -42,16 +42,22 @@ def recovered(**right):
 
 def late(gap, half=0.2):
     """The difference of MLE at the later iteration of panel (c), where random points have a regret of 3."""
-    row = {"panel": "decomposition", "kind": "plain", "reference": "he_gp_ucb", "method": "mle", "measure": "simple"}
+    row = {
+        "problem": "decomposition",
+        "profile": "plain",
+        "reference": "he_gp_ucb",
+        "method": "mle",
+        "measure": "simple",
+    }
     rows = [
         {**row, "iteration": t, "difference": g, "low": g - half, "high": g + half} for t, g in ((15, -9), (50, gap))
     ]
-    ends = [{"panel": "decomposition", "measure": "simple", "method": "uniform", "iteration": 50, "mean": 3.0}]
-    return numbers(phase=rows, ending=ends)
+    ends = [{"problem": "decomposition", "measure": "simple", "method": "uniform", "iteration": 50, "mean": 3.0}]
+    return numbers(keys=["iteration"], phase=rows, ending=ends)
 
 
 def wrong(good):
-    row = {"panel": "period", "kind": "plain"}
+    row = {"problem": "period", "profile": "plain"}
     settled = {"he_gp_ucb": 5.0, "mle": either(good, 20.0, 2.0), "uniform": 9.0}
     return [
         {
@@ -65,12 +71,12 @@ def wrong(good):
 
 
 def fits(good):
-    rows = over("component", component=[0, 1], period=[either(good, 0.25, 0.5), 1.0], one=[0.0, 1.0])
-    return numbers(fit=[{**row, "scale": 0.1 * (2 - row["component"])} for row in rows])
+    rows = over("piece", piece=[0, 1], period=[either(good, 0.25, 0.5), 1.0], one=[0.0, 1.0])
+    return numbers(keys=["piece"], fit=[{**row, "scale": 0.1 * (2 - row["piece"])} for row in rows])
 
 
 def drops(good):
-    row = {"panel": "mean", "kind": "plain", "dropped": 50, "likeliest": either(good, 2, 0), "runs": 50}
+    row = {"problem": "mean", "profile": "plain", "dropped": 50, "likeliest": either(good, 2, 0), "runs": 50}
     return numbers(drop=[{**row, "true": either(good, 5, 6)}])
 
 
@@ -91,12 +97,13 @@ ELIMINATION = {
     ),
     "chosen_lengthscales": lambda good: (
         numbers(
+            keys=["iteration"],
             scale=over(
                 "method",
                 method=["mle", "he_gp_ucb", "he_gp_ucb"],
                 iteration=[1, 1, 40],
                 median=[0.7, either(good, 0.3, 0.5), 1.0],
-            )
+            ),
         ),
         {"until": 10, "mle": 0.5, "ours": 0.4},
     ),
@@ -110,16 +117,17 @@ ELIMINATION = {
     "catch_up": lambda good: (late(either(good, 0.0, -0.4)), {"others": ["mle"]}),
     "fitted_periods": lambda good: (fits(good), {"pieces": [0.25], "whole": 1.0}),
     "not_additive": lambda good: (
-        numbers(fact=[{"kind": "mode", "value": 1.0, "mixed": 3.0, "third": either(good, 0.0, 0.1)}]),
+        numbers(fact=[{"place": "mode", "value": 1.0, "mixed": 3.0, "third": either(good, 0.0, 0.1)}]),
         {},
     ),
     "kept": lambda good: (drops(good), {"delta": 0.1}),
     "likeliest_dropped": lambda good: (drops(good), {}),
     "protocol": lambda good: (
         numbers(
+            keys=["iteration"],
             ending=[
-                {"panel": "mean", "method": "mle", "measure": "simple", "iteration": 100, "runs": either(good, 50, 5)}
-            ]
+                {"problem": "mean", "method": "mle", "measure": "simple", "iteration": 100, "runs": either(good, 50, 5)}
+            ],
         ),
         {"runs": {"mean": 50}, "iterations": {"mean": 100}},
     ),

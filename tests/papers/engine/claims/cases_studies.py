@@ -33,16 +33,18 @@ def infeasible(good):
 def theory(good, verdict=None, no_power=0):
     names = ["Theorem 5, printed: bounds", "Theorem 5, probability, printed: bounds"]
     verdicts = ["SUPPORTED", verdict or either(good, "SUPPORTED", "REFUTED")]
-    return numbers(verdict=over("claim", claim=names, parameter=verdicts, no_power=[0, no_power]))
+    return numbers(verdict=over("statement", statement=names, verdict=verdicts, no_power=[0, no_power]))
 
 
 def kl(good):
     rows = []
     for model, level in (("mle", 0.4), ("unbiased", either(good, 0.2, 0.4)), ("pretrained", 0.01)):
         for t in range(5):
-            rows.append({"model": model, "size": 10, "iteration": t, "median": level + either(good, 0.1, -0.05) * t})
-            rows.append({"model": model, "size": 50, "iteration": t, "median": either(good, 0.005, 0.5)})
-    return numbers(kl=rows)
+            rows.append(
+                {"model": model, "functions": 10, "observations": t, "median": level + either(good, 0.1, -0.05) * t}
+            )
+            rows.append({"model": model, "functions": 50, "observations": t, "median": either(good, 0.005, 0.5)})
+    return numbers(keys=["functions", "observations"], kl=rows)
 
 
 STUDIES = {
@@ -65,33 +67,41 @@ STUDIES = {
     "more_functions_help": lambda good: (kl(good), {"few": 10, "many": 50}),
     "variance_ratios": lambda good: (
         numbers(
+            keys=["functions", "observations"],
             variance=over(
                 "model",
                 model=["mle", "unbiased"],
-                size=[10, 10],
-                iteration=[1, 1],
+                functions=[10, 10],
+                observations=[1, 1],
                 ratio=[0.9, 1.0],
                 error=[0.01, 0.01],
                 expected=[0.9, 1.0],
                 z=[0.5, either(good, -2.0, -5.0)],
-            )
+            ),
         ),
         {},
     ),
     "nearest_share": lambda good: (
         numbers(
-            wins=over("size", size=[10, 50], iteration=[0, 4], share=[0.95, either(good, 0.9, 0.85)], of=[400, 400])
+            keys=["functions", "observations"],
+            wins=over(
+                "functions",
+                functions=[10, 50],
+                observations=[0, 4],
+                share=[0.95, either(good, 0.9, 0.85)],
+                of=[400, 400],
+            ),
         ),
         {"least": 0.9},
     ),
     "exponents": lambda good: (
         numbers(
             exponent=over(
-                "kind",
-                kind=["loss", "GD"],
-                parameter=["M", "K"],
-                metric=["time", "time"],
-                model=["ekl", "nll"],
+                "row",
+                row=["loss", "GD"],
+                axis=["M", "K"],
+                resource=["time", "time"],
+                objective=["ekl", "nll"],
                 slope=[either(good, 2.7, 3.4), 1.0],
                 low=[2.2, 0.9],
                 high=[3.5, 1.1],

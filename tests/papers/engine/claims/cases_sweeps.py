@@ -7,14 +7,15 @@ def beside(good):
     gap = either(good, -0.2, 0.1)
     rows = over("size", size=[100, 196], difference=[0.3, gap], low=[0.1, gap - 0.1], high=[0.5, gap + 0.1])
     return numbers(
-        difference=[{**r, "method": "h_ekl", "reference": "stboh", "ratio": 0.5, "split": "s"} for r in rows]
+        keys=["size"],
+        difference=[{**r, "method": "h_ekl", "reference": "stboh", "ratio": 0.5, "split": "s"} for r in rows],
     )
 
 
 def sweep(good):
     narrow, wide = either(good, (0.1, 0.4), (0.4, 0.1))
     rows = over("size", size=[4, 100, 200], low=[0.1, 0.1, 0.1], high=[0.1 + narrow, 0.1 + narrow, 0.1 + wide])
-    return numbers(curve=[{**row, "method": "fsbo", "split": "s"} for row in rows])
+    return numbers(keys=["size"], curve=[{**row, "method": "fsbo", "split": "s"} for row in rows])
 
 
 def endings(good, panel="H-NLL"):

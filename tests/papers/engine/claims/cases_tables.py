@@ -5,7 +5,8 @@ from tests.papers.engine.claims.made import HALVES, either, numbers, over, runs
 
 def ranks(good):
     rows = over("rank", method=["h_nll", "rand", "fsbo"], mean=[either(good, 2.0, 3.0), 2.5, 1.0])
-    return numbers(rank=[{**row, "panel": panel, "iteration": t} for row in rows for panel in "AB" for t in (1, 2)])
+    rows = [{**row, "panel": panel, "iteration": t} for row in rows for panel in "AB" for t in (1, 2)]
+    return numbers(keys=["iteration"], rank=rows)
 
 
 def best_metrics(good):
@@ -144,6 +145,7 @@ TABLES = {
     "super_dataset": lambda good: (
         numbers(
             "super",
+            keys=["index"],
             space=over(
                 "space",
                 space=["a", "b", "new"],
@@ -153,7 +155,7 @@ TABLES = {
                 unseen=[0, 0, 1],
             ),
             context=[
-                {"space": s, "x": x, "discrete": 0} for s, d in (("a", 2), ("b", 3), ("new", 4)) for x in range(d)
+                {"space": s, "index": i, "discrete": 0} for s, d in (("a", 2), ("b", 3), ("new", 4)) for i in range(d)
             ],
         ),
         {"seen": 2, "unseen": 1, "train": 19, "test": 4, "dims": [2, 3]},

@@ -8,10 +8,14 @@ from metabo.papers.engine.claims import checks, sheet
 from metabo.papers.engine.claims.evidence import Evidence
 
 
-def numbers(benchmark="pd1_mini", parameters=None, trajectories=None, **tables) -> Evidence:
-    """Return evidence whose data.csv holds the tables (lists of rows), written as the notebooks write them."""
+def numbers(benchmark="pd1_mini", parameters=None, trajectories=None, keys=(), **tables) -> Evidence:
+    """Return evidence whose data.csv holds the tables (lists of rows), written as the notebooks write them.
+
+    Columns of words are keys, and the columns of numbers in `keys`.
+    """
     frames = {name: pd.DataFrame(rows) for name, rows in tables.items()}
-    data = artefacts.numbers(frames) if frames else pd.DataFrame()
+    words = [column for frame in frames.values() for column in frame if frame[column].dtype == object]
+    data = artefacts.numbers(frames, list(dict.fromkeys([*words, *keys]))) if frames else pd.DataFrame()
     sources = {"data": lambda: data}
     if trajectories is not None:
         sources["trajectories"] = lambda: trajectories

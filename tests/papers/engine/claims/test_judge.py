@@ -109,7 +109,7 @@ def test_keys_that_other_tables_lack_keep_their_type():
         "a": pd.DataFrame({"size": [4, 100], "mean": [1.0, 2.0]}),
         "b": pd.DataFrame({"task": ["1"], "mean": [0.0]}),
     }
-    data = artefacts.numbers(frames)
+    data = artefacts.numbers(frames, ["size", "task"])
     evidence = Evidence("tables", {"data": lambda: data})
     assert evidence.table("a")["size"].tolist() == [4, 100] and evidence.table("a")["size"].dtype == "int64"
     assert evidence.table("b")["task"].tolist() == ["1"] and list(evidence.table("b")) == ["task", "mean"]

@@ -63,8 +63,8 @@ def test_tables_of_results(results):
     assert len(exact) == 50 and exact["share"].between(0, 1).all()
     saved = tables.numbers(checks)
     assert not saved["cell"]["value"].isna().any() and len(saved["verdict"]) == statements
-    one = saved["cell"].query("panel == 'control of upper tail' and metric == 'violations'")
-    assert one["value"].tolist() == [73.0] and one["parameter"].tolist() == ["REFUTED"]
+    one = saved["cell"].query("part == 'control of upper tail' and number == 'violations'")
+    assert one["value"].tolist() == [73.0] and one["verdict"].tolist() == ["REFUTED"]
 
 
 def test_the_table_of_parts_names_every_control(results):

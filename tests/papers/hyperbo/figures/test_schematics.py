@@ -19,9 +19,9 @@ PARENTS = {
 @pytest.mark.parametrize("name", list(PARENTS))
 def test_nodes_and_arrows(name):
     tables = schematics.schematic(name)
-    parents = tables["edge"].groupby("other")["kind"].agg(set).to_dict()
+    parents = tables["edge"].groupby("end")["start"].agg(set).to_dict()
     assert parents == PARENTS[name]
-    roles = tables["node"].set_index("kind")["role"]
+    roles = tables["node"].set_index("name")["role"]
     assert set(roles[roles == "observed"].index) == {"x", "y"}
     assert set(roles.index) == {n for child, above in PARENTS[name].items() for n in (child, *above)}
 
@@ -29,7 +29,7 @@ def test_nodes_and_arrows(name):
 @pytest.mark.parametrize("name", list(PARENTS))
 def test_plates_hold_what_is_repeated_and_nothing_overlaps(name):
     tables = schematics.schematic(name)
-    nodes, plates = tables["node"].set_index("kind"), tables["plate"].set_index("kind")
+    nodes, plates = tables["node"].set_index("name"), tables["plate"].set_index("name")
     for plate, inside in (("functions", {"f", "x", "y"}), ("points", {"x", "y"})):
         box = plates.loc[plate]
         held = nodes[nodes["x"].between(box.x0, box.x1) & nodes["y"].between(box.y0, box.y1)]

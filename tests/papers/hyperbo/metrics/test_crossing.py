@@ -249,7 +249,7 @@ def test_what_priors_were_trained_with_is_read_from_the_sidecars(tmp_path):
         assert found.loc[key, columns].tolist() == values
     unknown = found.loc[("h_nll, all points", "more")]
     assert pd.isna(unknown["number"]) and (unknown["least"], unknown["most"]) == (19, 25)
-    numbers = artefacts.numbers({"training": found.reset_index().drop(columns="optimiser")})
+    numbers = artefacts.numbers({"training": found.reset_index().drop(columns="optimiser")}, crossing_priors.KEYS)
     assert numbers.loc[numbers["quantity"] == "number", "value"].isna().sum() == 1
     text = described(found.reset_index())
     assert (

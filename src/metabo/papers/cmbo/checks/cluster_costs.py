@@ -10,8 +10,8 @@ def more_stable(evidence: Evidence, kernels: Sequence[str]) -> Finding:
     """CNT: before jitter, with these kernels, fewer W2 distances than Jeffreys divergences are lost (the study's rule,
     the same for both); W2 costs more."""
     rows = evidence.table("stability")
-    rows = rows[(rows["term"].astype(float) == 0) & rows["kind"].isin(kernels)]
-    if set(kernels) - set(rows["kind"]):
+    rows = rows[(rows["jitter"] == 0) & rows["kernel"].isin(kernels)]
+    if set(kernels) - set(rows["kernel"]):
         return untestable(f"no distances with the kernels {', '.join(kernels)}")
     lost = rows.groupby("measure")[["lost", "of"]].sum()
     change = rows.groupby("measure")["error"].max()
@@ -33,7 +33,7 @@ def grows_with_tasks(evidence: Evidence, flat: Sequence[str], linear: Sequence[s
     """NUM: the time of a query has a log-log slope in the number of source tasks of -0.1 to 0.2 for the methods in
     `flat`, and of 0.8 to 1.2 for those in `linear` (the ranges of HyperBO's Table 1)."""
     rows = evidence.table("growth")
-    slopes = rows[(rows["kind"] == "query") & (rows["parameter"] == "tasks")].set_index("measure")["slope"]
+    slopes = rows[(rows["kind"] == "query") & (rows["axis"] == "tasks")].set_index("measure")["slope"]
     found = []
     for methods, low, high in ((flat, -0.1, 0.2), (linear, 0.8, 1.2)):
         for method in methods:
@@ -51,15 +51,16 @@ def grows_with_tasks(evidence: Evidence, flat: Sequence[str], linear: Sequence[s
 def weak_growth(evidence: Evidence, kind: str, most: Mapping[str, float]) -> Finding:
     """NUM: the time of `kind` with the most clusters is at most so many times that with the fewest, by distance."""
     rows = evidence.table("time")
-    rows = rows[rows["kind"] == kind].sort_values("count")
+    rows = rows[rows["kind"] == kind].sort_values("clusters")
     found = []
     for measure, limit in most.items():
         own = rows[rows["measure"] == measure]
-        if own["count"].nunique() < 2:
+        if own["clusters"].nunique() < 2:
             found.append(untestable(f"{measure}: no times for several numbers of clusters"))
             continue
         first, last = own.iloc[0], own.iloc[-1]
         ratio = float(last["seconds"] / first["seconds"])
-        said = f"{measure}: time with {last['count']:.0f} clusters over that with {first['count']:.0f} {ratio:.2f}"
+        many, few = last["clusters"], first["clusters"]
+        said = f"{measure}: time with {many:.0f} clusters over that with {few:.0f} {ratio:.2f}"
         found.append(Finding(counted(ratio <= limit), f"{said}, at most {limit:g}", ratio, unit="times"))
     return together(found, "distances", 1)

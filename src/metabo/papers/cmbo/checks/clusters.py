@@ -192,7 +192,7 @@ def more_clusters_help(evidence: Evidence, least: int) -> Finding:
     """CNT: for each variant, at least `least` of the numbers of clusters above one end lower than one cluster."""
     found = []
     for panel, own in evidence.table("number").groupby("panel", sort=False):
-        several = own[own["count"] > 1]
+        several = own[own["clusters"] > 1]
         better, of = int(several["better"].sum()), len(several)
         found.append(share(better, of, f"{name(panel)}: numbers of clusters better than one", better >= least))
     return together(found, "variants")
@@ -204,10 +204,10 @@ def index_agrees(evidence: Evidence) -> Finding:
         return untestable("the figure has no correlation of the indices with regret")
     found = []
     for row in evidence.table("correlation").itertuples():
-        n, rho = int(row.size), float(row.spearman)
+        n, rho = int(row.points), float(row.spearman)
         with np.errstate(divide="ignore"):
             p = 2 * t_distribution.sf(abs(rho) * np.sqrt((n - 2) / (1 - rho**2)), n - 2) if n > 2 else np.nan
-        found.append(trend(f"{name(row.panel)}, {row.measure}, {n} numbers of clusters", rho, float(p), rises=True))
+        found.append(trend(f"{name(row.panel)}, {row.distance}, {n} numbers of clusters", rho, float(p), rises=True))
     return together(found, "correlations", -1)
 
 

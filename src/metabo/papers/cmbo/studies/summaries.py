@@ -10,9 +10,9 @@ from metabo.papers.cmbo.printed import table
 
 
 def beside_paper(measure: pd.DataFrame) -> pd.DataFrame:
-    """Return kind, measure, count (of clusters), seconds, low, high (of the paper), faster: how many times less time
-    than the paper's least. Ours is the slowest over the numbers of clusters, at the number of tasks that most of the
-    measurements have."""
+    """Return kind, measure, clusters (their number), seconds, low, high (of the paper), faster: how many times less
+    time than the paper's least. Ours is the slowest over the numbers of clusters, at the number of tasks that most of
+    the measurements have."""
     printed = table("timing")
     rows = []
     for line in printed.itertuples():
@@ -21,7 +21,7 @@ def beside_paper(measure: pd.DataFrame) -> pd.DataFrame:
         slowest = own.loc[own["seconds"].idxmax()]
         rows.append(
             {
-                "kind": line.kind, "measure": line.measure, "count": int(slowest["clusters"]),
+                "kind": line.kind, "measure": line.measure, "clusters": int(slowest["clusters"]),
                 "seconds": slowest["seconds"], "low": line.low, "high": line.high,
                 "faster": line.low / slowest["seconds"],
             }
@@ -63,7 +63,7 @@ AXES = ("tasks", "clusters", "locations")
 
 
 def growth(measure: pd.DataFrame) -> pd.DataFrame:
-    """Return kind, measure, parameter, slope, straight of how times grow with the numbers of tasks, of clusters and of
+    """Return kind, measure, axis, slope, straight of how times grow with the numbers of tasks, of clusters and of
     locations, the other two as in most measurements of at least three sizes.
 
     `slope`: of the logarithm of the time over that of the number, least squares: about 1 is linear, about 0 constant;
@@ -79,9 +79,9 @@ def growth(measure: pd.DataFrame) -> pd.DataFrame:
                 size, cost = own[axis].astype(float), own["seconds"]
                 slope = float(stats.linregress(np.log(size), np.log(cost)).slope)
                 straight = float(stats.linregress(size, cost).rvalue ** 2)
-                found = {"kind": quantity, "measure": distance, "parameter": axis, "slope": slope, "straight": straight}
+                found = {"kind": quantity, "measure": distance, "axis": axis, "slope": slope, "straight": straight}
                 rows.append(found)
-    return pd.DataFrame(rows, columns=["kind", "measure", "parameter", "slope", "straight"])
+    return pd.DataFrame(rows, columns=["kind", "measure", "axis", "slope", "straight"])
 
 
 EXPECTED = {("kmeans_iteration", "locations"): ("slope", 2.5, 3.2)} | {
@@ -91,13 +91,13 @@ EXPECTED = {("kmeans_iteration", "locations"): ("slope", 2.5, 3.2)} | {
 
 
 def costs(grown: pd.DataFrame) -> pd.DataFrame:
-    """Return kind, measure, parameter, term, value, low, high, holds: what `growth` (its column `term`) says of cm-BO's
-    complexity."""
+    """Return kind, measure, axis, statistic, value, low, high, holds: what `growth` (its column `slope` or `straight`)
+    says of cm-BO's complexity."""
     rows = []
     for line in grown.itertuples():
-        if (line.kind, line.parameter) in EXPECTED:
-            term, low, high = EXPECTED[line.kind, line.parameter]
-            rows.append((line.kind, line.measure, line.parameter, term, getattr(line, term), low, high))
-    columns = ["kind", "measure", "parameter", "term", "value", "low", "high"]
+        if (line.kind, line.axis) in EXPECTED:
+            statistic, low, high = EXPECTED[line.kind, line.axis]
+            rows.append((line.kind, line.measure, line.axis, statistic, getattr(line, statistic), low, high))
+    columns = ["kind", "measure", "axis", "statistic", "value", "low", "high"]
     table = pd.DataFrame(rows, columns=columns)
     return table.assign(holds=table["value"].between(table["low"], table["high"]).astype(np.float64))

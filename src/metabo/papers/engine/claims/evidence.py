@@ -16,7 +16,6 @@ from metabo.plan.catalogue import Artefact
 from metabo.records import results
 
 KINDS = ("data", "trajectories", "evaluations", "online", "studies", "theory")
-_NOT_KEYS = {"artefact", "benchmark", "table", "quantity", "value"}
 SYNTHETIC = "synthetic"
 """What an artefact without a benchmark is on."""
 
@@ -99,7 +98,7 @@ class Evidence:
         if rows.empty:
             held = ", ".join(dict.fromkeys(self.data["table"]))
             raise NoTable(f"data.csv of benchmark '{self.benchmark}': no table '{name}'; it holds {held}")
-        keys = [column for column in rows if column not in _NOT_KEYS and rows[column].notna().any()]
+        keys = [column for column in rows if column not in artefacts.RESERVED and rows[column].notna().any()]
         filled = rows.assign(**{key: _filled(rows[key]) for key in keys})
         quantities = list(dict.fromkeys(rows["quantity"]))
         wide = filled.set_index([*keys, "quantity"])["value"].unstack("quantity")

@@ -21,13 +21,13 @@ def statements(evidence: Evidence, names: Sequence[str]) -> Finding:
     rows = evidence.table("verdict")
     found = []
     for wanted in names:
-        named = rows[rows["claim"].str.startswith(f"{wanted}: ")]
+        named = rows[rows["statement"].str.startswith(f"{wanted}: ")]
         if named.empty:
-            held = "; ".join(rows["claim"].str.partition(": ")[0])
+            held = "; ".join(rows["statement"].str.partition(": ")[0])
             raise ConfigError(f"no statement '{wanted}' among the theory checks; there are {held}")
         row = named.iloc[0]
-        verdict = UNTESTABLE if row["no_power"] else _VERDICTS[row["parameter"]]
-        found.append(Finding(verdict, f"{row['claim']}: {row['parameter'].lower()}", unit="verdict"))
+        verdict = UNTESTABLE if row["no_power"] else _VERDICTS[row["verdict"]]
+        found.append(Finding(verdict, f"{row['statement']}: {row['verdict'].lower()}", unit="verdict"))
     return together(found, "statements")
 
 

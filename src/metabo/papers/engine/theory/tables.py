@@ -164,23 +164,23 @@ def _brief(value: Any) -> str:
 def numbers(checks: list[Record]) -> dict[str, pd.DataFrame]:
     """Return what an artefact saves: the verdict of every statement, and every number of every cell.
 
-    Words are keys: `claim` (statement, version), `parameter` (verdict), and of a cell `panel` (its part, or
-    "control of ..."), `kind`, `group` (its setting), `repetition` (its place in the part), `metric` (its name).
+    Keys: `statement` (with its version and, of a verdict, its title), `verdict`; of a cell `part` (or "control of
+    ..."), `kind`, `setting`, `place` (in the part) and `number` (its name).
     """
     table = verdicts(checks)
     titles = table["statement"] + ", " + table["version"] + ": " + table["title"]
     undecided = table["status"] == NO_POWER
-    counts = pd.DataFrame({"claim": titles, "parameter": table["verdict"], "no_power": undecided.astype(float)})
+    counts = pd.DataFrame({"statement": titles, "verdict": table["verdict"], "no_power": undecided.astype(float)})
     statements = [s for check in checks for s in check["statements"]]
     rows = []
-    for claim, s in zip(table["statement"] + ", " + table["version"], statements, strict=True):
+    for named, s in zip(table["statement"] + ", " + table["version"], statements, strict=True):
         for p in s["parts"]:
             groups = [(p["part"], p["cells"])]
             groups += [(f"control of {p['part']}", p["control"]["cells"])] if p["control"] else []
             for name, group in groups:
                 for place, c in enumerate(group, 1):
-                    keys = {"claim": claim, "panel": name, "kind": p["kind"], "parameter": c["verdict"]}
-                    keys |= {"group": _setting(c["setting"]).strip(" ()"), "repetition": place}
+                    keys = {"statement": named, "part": name, "kind": p["kind"], "verdict": c["verdict"]}
+                    keys |= {"setting": _setting(c["setting"]).strip(" ()"), "place": place}
                     found = {k: v for k, v in c["numbers"].items() if isinstance(v, (int, float))}
-                    rows += [keys | {"metric": k, "value": float(v)} for k, v in found.items()]
+                    rows += [keys | {"number": k, "value": float(v)} for k, v in found.items()]
     return {"verdict": counts, "cell": pd.DataFrame(rows)}

@@ -9,11 +9,6 @@ import pandas as pd
 from metabo.metrics.inference import paired_difference
 from metabo.papers.hegpucb.problems import lengthscale_function
 
-KEYED = {
-    "problem": "panel", "profile": "kind", "seed": "repetition", "cell": "size", "u": "level", "piece": "component",
-    "variant": "model", "verdict": "comparison",
-}  # fmt: skip
-"""Columns of these tables, and what they are called among the keys of data.csv."""
 QUANTITIES = ("simple", "cumulative")
 PANEL = ["problem", "profile"]
 EDGE, LAST = 0.95, 20

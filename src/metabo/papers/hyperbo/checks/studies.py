@@ -26,11 +26,11 @@ def drifts(evidence: Evidence, models: Sequence[str], functions: int) -> Finding
     rows = evidence.table("kl")
     found = []
     for model in models:
-        own = rows[(rows["model"] == model) & (rows["size"] == functions)].sort_values("iteration")
+        own = rows[(rows["model"] == model) & (rows["functions"] == functions)].sort_values("observations")
         values = own["median"].to_numpy()
         listed = ", ".join(f"{v:.3g}" for v in values)
         label = f"{WORDS[model]}, N = {functions}: median divergence {listed} after 0 to {len(values) - 1} observations"
-        found.append(trend(label, *spearmanr(own["iteration"], values), rises=True))
+        found.append(trend(label, *spearmanr(own["observations"], values), rises=True))
     return together(found, "models")
 
 
@@ -39,7 +39,7 @@ def variance_ratios(evidence: Evidence, most: float = 4.0) -> Finding:
     rows = evidence.table("variance")
     furthest = rows.loc[rows["z"].abs().idxmax()]
     said = f"{len(rows)} cells: largest |z| {abs(furthest['z']):.2f} (ratio {furthest['ratio']:.3f}, expected "
-    said += f"{furthest['expected']:.3f}, {WORDS[furthest['model']]}, N = {furthest['size']:.0f})"
+    said += f"{furthest['expected']:.3f}, {WORDS[furthest['model']]}, N = {furthest['functions']:.0f})"
     lowest = rows[rows["model"] == "mle"].sort_values("expected").iloc[0]
     said += f"; MLE as low as {lowest['ratio']:.3f}"
     return Finding(counted(bool((rows["z"].abs() <= most).all())), said, float(furthest["z"]), unit="z")
@@ -48,7 +48,7 @@ def variance_ratios(evidence: Evidence, most: float = 4.0) -> Finding:
 def more_functions_help(evidence: Evidence, few: int, many: int) -> Finding:
     """CNT: with `many` functions every model's median divergence is lower, after any number of observations, and
     rescaling changes it less."""
-    wide = evidence.table("kl").pivot(index=["model", "iteration"], columns="size", values="median")
+    wide = evidence.table("kl").pivot(index=["model", "observations"], columns="functions", values="median")
     lower = wide[many] < wide[few]
     label = f"(model, observations) with a lower divergence at N = {many} than at {few}"
     counts = share(int(lower.sum()), len(lower), label, bool(lower.all()), "share of cells")
@@ -61,7 +61,8 @@ def nearest_share(evidence: Evidence, least: float) -> Finding:
     """CNT: the pre-trained GP is nearer to the truth than both estimates in at least a share of the draws of a cell."""
     found = []
     for row in evidence.table("wins").sort_values("share").itertuples():
-        label = f"draws in which the pre-trained GP is nearest, N = {row.size:.0f}, {row.iteration:.0f} observations"
+        label = "draws in which the pre-trained GP is nearest, "
+        label += f"N = {row.functions:.0f}, {row.observations:.0f} observations"
         count, of = round(row.share * row.of), int(row.of)
         found.append(share(count, of, label, row.share >= least, "share of draws", independent=True))
     return together(found, "cells")
@@ -72,7 +73,7 @@ def exponents(evidence: Evidence) -> Finding:
     rows = evidence.table("exponent").dropna(subset=["lowest", "highest"])
     found = []
     for row in rows.itertuples():
-        said = f"{row.model.upper()} {row.kind}, {row.metric} against {row.parameter}: exponent "
+        said = f"{row.objective.upper()} {row.row}, {row.resource} against {row.axis}: exponent "
         said += f"{interval(row.slope, row.low, row.high)}, accepted {row.lowest:g} to {row.highest:g}"
         inside = row.lowest <= row.slope <= row.highest
         found.append(Finding(counted(inside), said, row.slope, row.low, row.high, "exponent"))

@@ -55,18 +55,18 @@ label, left, bottom, right, top. "generative": the training data (Figure 2); "hi
 
 
 def schematic(name: str) -> dict[str, pd.DataFrame]:
-    """Return the tables of a graphical model: nodes (kind, role, x, y), edges (kind, other, x0, y0, x1, y1), plates.
+    """Return the tables of a graphical model: nodes (name, role, x, y), edges (start, end, x0, y0, x1, y1), plates.
 
-    `kind` is the name of the node, the edge's start or the plate. Raises ConfigError that lists the names.
+    Raises ConfigError that lists the names.
     """
     if name not in SCHEMATICS:
         raise unknown("schematic", name, SCHEMATICS)
     model = SCHEMATICS[name]
-    nodes = [{"kind": n, "role": role, "x": x, "y": y} for n, (_, role, x, y) in model["nodes"].items()]
+    nodes = [{"name": n, "role": role, "x": x, "y": y} for n, (_, role, x, y) in model["nodes"].items()]
     place = {n: (x, y) for n, (_, _, x, y) in model["nodes"].items()}
     ends = ("x0", "y0", "x1", "y1")
-    edges = [{"kind": a, "other": b, **dict(zip(ends, place[a] + place[b], strict=True))} for a, b in model["edges"]]
-    plates = [{"kind": n, **dict(zip(ends, box, strict=True))} for n, (_, *box) in model["plates"].items()]
+    edges = [{"start": a, "end": b, **dict(zip(ends, place[a] + place[b], strict=True))} for a, b in model["edges"]]
+    plates = [{"name": n, **dict(zip(ends, box, strict=True))} for n, (_, *box) in model["plates"].items()]
     return {"node": pd.DataFrame(nodes), "edge": pd.DataFrame(edges), "plate": pd.DataFrame(plates)}
 
 
@@ -86,7 +86,7 @@ def schematic_figure(name: str, title: str) -> Figure:
             ax.add_patch(
                 FancyBboxPatch((plate.x0, plate.y0), *size, boxstyle=style_of_box, fill=False, edgecolor="0.3")
             )
-            label = model["plates"][plate.kind][0]
+            label = model["plates"][plate.name][0]
             ax.text(plate.x1 - 0.08, plate.y0 + 0.06, label, ha="right", va="bottom", fontsize=9)
         for edge in tables["edge"].itertuples():
             start, end = _between((edge.x0, edge.y0), (edge.x1, edge.y1))
@@ -100,7 +100,7 @@ def schematic_figure(name: str, title: str) -> Figure:
                     (node.x, node.y), _RADIUS, facecolor=_FILL[node.role], edgecolor="black", linewidth=line, zorder=3
                 )
             )
-            ax.text(node.x, node.y, model["nodes"][node.kind][0], ha="center", va="center", fontsize=13, zorder=4)
+            ax.text(node.x, node.y, model["nodes"][node.name][0], ha="center", va="center", fontsize=13, zorder=4)
         figure.suptitle(title)
     return figure
 

@@ -164,7 +164,7 @@ def twin_differences(runs: Runs, pairs: list[tuple[str, str]], seed: int, unit: 
             found = paired_difference(*values, np.random.default_rng([seed, place, i]), folds=runs.folds or None)
             keys = {"method": variant, "reference": twin, "metric": metric}
             rows.append({**keys, "difference": found.estimate, "low": found.low, "high": found.high})
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=["method", "reference", "metric", "difference", "low", "high"])
 
 
 def window_means(table: pd.DataFrame, column: str, ends: list[int]) -> pd.DataFrame:

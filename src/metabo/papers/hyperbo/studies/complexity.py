@@ -155,7 +155,7 @@ def _descent_data(objective: str, points: int, functions: int, seed: int) -> tup
 
 
 def run(spec: dict[str, Any]) -> Frames:
-    """Return "measure": objective, row, quantity (time: CPU seconds, memory: bytes), axis, size, value.
+    """Return "measure": objective, row, resource (time: CPU seconds, memory: bytes), axis, size, value.
 
     `spec`: seed, repeats, points (grid of M), functions (grid of N; the first one is used where M varies), small (M
     where N varies), multiples (N of the overhead, times `small`; the last one is used where M varies), steps (grid of
@@ -164,4 +164,4 @@ def run(spec: dict[str, Any]) -> Frames:
     gp = build(MODEL, 1, jax.random.key(0))
     with threadpool_limits(1):  # NumPy's threads would share the one core and count as work
         rows = [*timed_losses(gp, spec), *timed_descent(gp, spec)]
-    return {"measure": pd.DataFrame(rows, columns=["objective", "row", "quantity", "axis", "size", "value"])}
+    return {"measure": pd.DataFrame(rows, columns=["objective", "row", "resource", "axis", "size", "value"])}

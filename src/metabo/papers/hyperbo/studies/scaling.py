@@ -5,7 +5,7 @@ import pandas as pd
 from scipy import stats
 
 CONFIDENCE = 0.95
-CASE = ["objective", "row", "quantity", "axis"]
+CASE = ["objective", "row", "resource", "axis"]
 """What identifies one series of measurements: ekl | nll, row of Table 1, time | memory, and the size that varies."""
 
 STATED = {
@@ -45,7 +45,7 @@ def exponents(measured: pd.DataFrame) -> pd.DataFrame:
     """Return one row per series, in the order of STATED: slope, low, high, sizes, from, to, stated, lowest, highest,
     agrees.
 
-    `measured`: objective, row, quantity, axis, size, value. `stated` to `highest` are NaN for a series that is not in
+    `measured`: objective, row, resource, axis, size, value. `stated` to `highest` are NaN for a series that is not in
     STATED; `agrees` (slope within the range) is 1, 0, or NaN without a range.
     """
     rows = []

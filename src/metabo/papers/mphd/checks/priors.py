@@ -32,15 +32,15 @@ def _settles(evidence: Evidence, parameter: str) -> Finding:
     nearer = abs(many["mean"] - truth) < abs(few["mean"] - truth)
     steadier = many["std"] < few["std"]
     verdict = FAILED if not (nearer and steadier) else REPLICATED if p < LEVEL else WEAK
-    said = f"{parameter}: {few['mean']:.3g} ± {few['std']:.2g} with {few['size']:.0f} domains, "
-    said += f"{many['mean']:.3g} ± {many['std']:.2g} with {many['size']:.0f}; truth {truth:g}, Levene p = {p:.2g}"
+    said = f"{parameter}: {few['mean']:.3g} ± {few['std']:.2g} with {few['train']:.0f} domains, "
+    said += f"{many['mean']:.3g} ± {many['std']:.2g} with {many['train']:.0f}; truth {truth:g}, Levene p = {p:.2g}"
     return Finding(verdict, said, float(many["mean"]), unit="first number of the prior")
 
 
 def _ends(evidence: Evidence, parameter: str):
     """Return the rows of `convergence` with the fewest and the most domains."""
     rows = evidence.table("convergence")
-    rows = rows[rows["parameter"] == parameter].sort_values("size")
+    rows = rows[rows["parameter"] == parameter].sort_values("train")
     return rows.iloc[0], rows.iloc[-1]
 
 
@@ -49,7 +49,8 @@ def steadier(evidence: Evidence, parameter: str) -> Finding:
     fewest."""
     few, many = _ends(evidence, parameter)
     said = f"{parameter}: variance of the density over seeds {few['spread']:.3g} to {many['spread']:.3g}, divergence "
-    said += f"from the truth {few['kl']:.3g} to {many['kl']:.3g} nats, {few['size']:.0f} to {many['size']:.0f} domains"
+    said += f"from the truth {few['kl']:.3g} to {many['kl']:.3g} nats, "
+    said += f"{few['train']:.0f} to {many['train']:.0f} domains"
     holds = bool(many["spread"] < few["spread"] and many["kl"] < few["kl"])
     return Finding(counted(holds), said, float(many["kl"]), unit="nats")
 
@@ -65,16 +66,16 @@ def divergence_falls(evidence: Evidence, methods: Sequence[str]) -> Finding:
     """The divergence from the true length-scale prior falls with the number of domains, for each method, over seeds."""
     rows = evidence.table("divergence")
     parts = [(m, rows[rows["method"] == m]) for m in methods]
-    return together((trend(name(m), *spearmanr(own["size"], own["kl"])) for m, own in parts if len(own)), "methods")
+    return together((trend(name(m), *spearmanr(own["train"], own["kl"])) for m, own in parts if len(own)), "methods")
 
 
 def lower_divergence(evidence: Evidence, method: str, than: str = "mphd_non_nn") -> Finding:
     """ORD: at every number of domains, the divergence is below that of the prior without a network, paired by seed."""
     rows = evidence.table("difference")
-    own = rows[rows["method"] == method].sort_values("size")
+    own = rows[rows["method"] == method].sort_values("train")
     label = f"{name(method)} minus {name(than)} with {{:.0f}} domains:"
-    gaps = own[["size", "difference", "low", "high"]].to_numpy()
-    found = [order(label.format(size), estimate, unit="nats") for size, *estimate in gaps]
+    gaps = own[["train", "difference", "low", "high"]].to_numpy()
+    found = [order(label.format(train), estimate, unit="nats") for train, *estimate in gaps]
     return together(found, "numbers of domains", 1)
 
 
@@ -89,7 +90,7 @@ def noise_stays_away(evidence: Evidence, least: float) -> Finding:
     truth, and a mean mass of at least `least` lies where the paper sees most of it."""
     few, many = _ends(evidence, "noise")
     truth = float(evidence.table("truth").set_index("parameter").at["noise", "first"])
-    mass = evidence.table("noise_mass").sort_values("size").iloc[-1]
+    mass = evidence.table("noise_mass").sort_values("train").iloc[-1]
     away = abs(many["mean"] - truth) > 2 * many["std"]
     said = f"shape {many['mean']:.3g} ± {many['std']:.2g}, truth {truth:g}; ± {few['std']:.2g} with the fewest domains"
     shape = Finding(counted(bool(away and many["std"] < few["std"])), said, float(many["mean"]), unit="shape")
