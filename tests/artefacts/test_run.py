@@ -97,7 +97,7 @@ def test_success_is_published_and_runs_this_python_here_with_this_package(templa
     points, python, folder, package = (tmp_path / "out" / "data.csv").read_text().splitlines()[1].split(",")
     assert points == "5" and folder == str(Path.cwd())
     assert Path(python) == Path(sys.executable)
-    assert Path(package) == Path(notebook.__file__).with_name("__init__.py")
+    assert Path(package) == Path(notebook.__file__).parents[1] / "__init__.py"
     published = nbformat.read(tmp_path / "out" / "notebook.ipynb", as_version=4)
     assert published.metadata.papermill.parameters["points"] == 5
     assert published.metadata.papermill.exception is None
