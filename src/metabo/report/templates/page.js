@@ -48,7 +48,8 @@
       apply(form);
     }
     if (target.tabIndex < 0) target.tabIndex = -1;
-    target.focus({preventScroll: true});
+    // Whoever pressed Tab before this event came is inside already, and stays there.
+    if (!target.contains(document.activeElement)) target.focus({preventScroll: true});
     target.scrollIntoView();
   };
   addEventListener("hashchange", arrive);
