@@ -165,6 +165,22 @@ def test_the_imports_of_a_notebook(tmp_path):
     assert codegraph.notebook_roots(path) == ["metabo.records", "metabo.records.results"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"cells": [{"cell_type": "code", "source": ["x = = 1"]}]}',
+        '{"cells": [{"cell_type": "code"',
+        '{"nbformat": 4}',
+        "[]",
+    ],
+)
+def test_a_notebook_that_cannot_be_read_is_named(tmp_path, text):
+    path = tmp_path / "n.ipynb"
+    path.write_text(text)
+    with pytest.raises(MetaboError, match=r"n\.ipynb: its code cells cannot be read \(.+\); mend the notebook"):
+        codegraph.notebook_roots(path)
+
+
 def test_tables_beside_a_package_belong_to_it():
     paper_numbers = {"tab05.csv", "tab06.csv"}
     assert paper_numbers <= {path.name for path in codegraph.files(["metabo.papers.hyperbo.printed"])}

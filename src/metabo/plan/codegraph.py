@@ -161,11 +161,15 @@ def stage_roots(stage: str, spec: dict[str, Any]) -> list[str]:
 
 
 def notebook_roots(template: str | Path) -> list[str]:
-    """Return the package modules that the code cells of a notebook import."""
-    cells = json.loads(Path(template).read_text())["cells"]
-    source = "\n".join("".join(cell["source"]) + "\n" for cell in cells if cell["cell_type"] == "code")
-    plain = "\n".join(line for line in source.splitlines() if not line.lstrip().startswith(("%", "!")))
-    names = {n for _, base, name in syntax.read_text(plain, PACKAGE).imports for n in (base, f"{base}.{name}")}
+    """Return the package modules that the code cells of a notebook import. Raises MetaboError if it cannot be read."""
+    try:
+        cells = json.loads(Path(template).read_text())["cells"]
+        code = "\n".join("".join(cell["source"]) + "\n" for cell in cells if cell["cell_type"] == "code")
+        plain = "\n".join(line for line in code.splitlines() if not line.lstrip().startswith(("%", "!")))
+        found = syntax.read_text(plain, PACKAGE).imports
+    except (SyntaxError, ValueError, KeyError, TypeError) as error:
+        raise MetaboError(f"{template}: its code cells cannot be read ({error}); mend the notebook") from error
+    names = {name for _, base, inner in found for name in (base, f"{base}.{inner}")}
     return sorted(name for name in names if _locate(name))
 
 
