@@ -6,7 +6,7 @@ READY := .venv/.installed
 # The checks of `make lint`, one target each. .pre-commit-config.yaml has a hook for each (a test compares them).
 CHECKS := lint-ruff lint-format lint-snakefmt lint-notebooks lint-config lint-imports
 
-.PHONY: reproduce smoke paper test test-fast test-slurm browser lint $(CHECKS) benchmark clean install lock
+.PHONY: reproduce smoke paper test test-fast test-slurm browser lint $(CHECKS) benchmark clean install reference lock
 
 reproduce: install  ## every artefact of config.yaml, into results/laptop
 	$(BIN)/snakemake --cores $(CORES)
@@ -67,6 +67,9 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	touch $@
+
+reference: install  ## re-make workflow/schemas/config.yaml and the keys of config/README.md from src/metabo/plan/sections
+	$(BIN)/python -m metabo.plan.reference
 
 lock:  ## re-make requirements.lock after a change of dependencies in pyproject.toml
 	test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet uv

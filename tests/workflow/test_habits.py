@@ -93,9 +93,9 @@ def test_the_workflow_catalogue_gets_its_standard_keys():
 def test_the_configuration_is_described_for_users():
     text = (ROOT / "config" / "README.md").read_text()
     sections = yaml.safe_load((ROOT / "config.yaml").read_text())
-    rows = re.findall(r"^\| `(\w+)` \|", text, re.M)
+    found = set(re.findall(r"^(?:### |\| )`(\w+)`", text, re.M))
     scales = yaml.safe_load((ROOT / "workflow" / "schemas" / "config.yaml").read_text())["properties"]["scale"]["enum"]
-    assert sorted(rows) == sorted([*sections, *scales]), "a row for each section of config.yaml and for each scale"
+    assert found >= {*sections, *scales}, "a row or a heading for each section of config.yaml and for each scale"
     for overlay in (ROOT / "config").glob("*.yaml"):
         assert f"config/{overlay.name}" in text
 

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from metabo.errors import ConfigError, unknown
-from metabo.plan import overrides, registry, splits
+from metabo.plan import overrides, reference, registry, splits
 from metabo.plan.schema import read_yaml, violations
 from metabo.records.files import canonical
 
-SCHEMA = Path("workflow/schemas/config.yaml")
 ACQUISITIONS = registry.literal("bo.acquisition", "ACQUISITIONS")
 
 Config = dict[str, Any]
@@ -43,7 +42,7 @@ def check(config: Config, root: Path = Path(), papers: list[str] | None = None) 
 
     `papers`: names that `run.papers` may use (from the catalogue), not checked if None.
     """
-    schema = read_yaml(root / SCHEMA)
+    schema = reference.schema()
     faults = violations(config, schema, "config") or [
         *_name_faults(config, papers),
         *_size_faults(config),

@@ -1,0 +1,54 @@
+"""The whole of config.yaml as one type."""
+
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from metabo.plan.sections import sizes
+from metabo.plan.sections.base import Natural, Section, Some
+from metabo.plan.sections.benchmarks import BenchmarkSections
+from metabo.plan.sections.studies import StudySections
+
+
+class RunSection(Section):
+    """What the default target makes."""
+
+    papers: Some[str] = Field(description="Papers whose tables and figures are made.")
+    benchmarks: Some[str] = Field(
+        description="Benchmarks that they are made for. The first one gives artefacts their short names."
+    )
+
+
+class Config(Section):
+    """Every knob of the workflow. `metabo.plan.config` reads it."""
+
+    scale: Literal["smoke", "laptop", "paper"] = Field(
+        description="Name of the size setting; part of every result path (results/{scale}/...)."
+    )
+    seed: Natural = Field(description="Root of every random stream; another seed gives another, independent run.")
+    device: Literal["cpu", "gpu"] = Field(
+        description='Where JAX computes. "gpu" lets one job at a time use the accelerator.'
+    )
+    run: RunSection
+    benchmarks: BenchmarkSections
+    pretrain: sizes.PretrainSizes
+    sweep: sizes.SweepSizes
+    crossing: sizes.CrossingSizes
+    mphd: sizes.MPHDSizes
+    elimination: sizes.EliminationSizes
+    cmbo: sizes.CMBOSizes
+    cmbo_first: sizes.CMBOFirstSizes
+    bo: sizes.BOSizes
+    online: sizes.OnlineSizes
+    mimo: sizes.MIMOSizes
+    rfgp: sizes.RFGPSizes
+    maf: sizes.MAFSizes
+    theory: sizes.TheorySizes
+    studies: StudySections
+    collect: sizes.CollectSizes
+    methods: dict[str, dict[str, JsonValue]] = Field(
+        description=(
+            "Overrides of registered method settings, e.g. {h_nll: {pretrain: {learning_rate: 5.0e-4}}}; names and "
+            "types are checked against src/metabo/plan/methods.yaml."
+        )
+    )

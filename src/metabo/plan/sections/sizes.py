@@ -1,0 +1,172 @@
+"""Sections that set how large pre-training and the runs of BO are."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from metabo.plan.sections.base import Count, Natural, Positive, Section, Several
+
+Seeds = Annotated[Count, Field(description="Priors per method and fold.")]
+AdamSteps = Annotated[Count, Field(description="Steps of every method trained by Adam.")]
+LBFGSSteps = Annotated[Count, Field(description="Steps of every method trained by L-BFGS.")]
+MatchedPoints = Annotated[Natural, Field(description="Matched inputs per block that EKL reads, at most; 0: all.")]
+BOSeeds = Annotated[Count, Field(description="Runs per task and prior, in place of bo.seeds.")]
+Targets = Annotated[int, Field(ge=1, le=8, description="Runs per target, in place of bo.seeds.")]
+
+
+class PretrainSizes(Section):
+    """How large pre-training is: what holds for every prior unless a section below says otherwise."""
+
+    seeds: Seeds
+    adam_steps: AdamSteps
+    learning_rate: Positive = Field(
+        description="Of Adam in H-NLL and the methods like it; MIMO and RFGP have their own."
+    )
+    lbfgs_steps: LBFGSSteps
+    matched_points: MatchedPoints
+
+
+class SweepSizes(Section):
+    """Laid over `pretrain` where the data or the structure is varied (`sizes` in src/metabo/plan/splits.yaml); what is
+    null or left out is as there."""
+
+    seeds: Seeds | None = None
+    adam_steps: AdamSteps | None = None
+    lbfgs_steps: LBFGSSteps | None = None
+    matched_points: MatchedPoints | None = None
+
+
+class CrossingSizes(SweepSizes):
+    """Likewise in hyperbo_x01, which crosses methods, points, steps and acquisitions."""
+
+    short_adam_steps: Count = Field(description="The smaller of the two numbers of Adam steps.")
+    short_lbfgs_steps: Count = Field(description="The smaller of the two numbers of L-BFGS steps.")
+    bo_seeds: BOSeeds | None = None
+
+
+class EliminationSizes(Section):
+    """Likewise in hegpucb_x04, where the priors of all seeds are the candidates of one run."""
+
+    seeds: Several = Field(description="Candidate priors of each fold.")
+    adam_steps: AdamSteps | None = None
+    lbfgs_steps: LBFGSSteps | None = None
+    matched_points: MatchedPoints | None = None
+    bo_seeds: BOSeeds | None = None
+
+
+class MPHDSizes(Section):
+    """Likewise on the benchmarks of MPHD, with the sizes of its own methods."""
+
+    seeds: Count = Field(description="Priors per method and space.")
+    adam_steps: AdamSteps
+    learning_rate: Positive = Field(description="Of Adam in Step 1 of MPHD, H-NLL, FSBO and ABLR.")
+    network_steps: Count = Field(description="Steps of Adam of the network of the hyperprior.")
+    map_steps: Count = Field(description="Steps of L-BFGS of each MAP fit of a GP in BO.")
+    bo_seeds: BOSeeds
+
+
+class CMBOSizes(Section):
+    """Likewise on the benchmarks of cm-BO, with the sizes of its own methods."""
+
+    seeds: Seeds
+    adam_steps: AdamSteps
+    bo_seeds: Targets
+    bo_iterations: Count = Field(description="Queries per run, in place of bo.iterations.")
+    clusters: Count = Field(description="Most clusters of source tasks that are tried.")
+    restarts: Count = Field(description="Restarts of k-means, of which the best is kept.")
+    fit_steps: Count = Field(description="Steps of L-BFGS of each source task's GP, at most.")
+    refit_steps: Count = Field(description="Steps of L-BFGS at each query of the target's GP, at most.")
+    locations: Several = Field(description="Configurations at which source posteriors are compared.")
+    grid: Several = Field(description="Candidates at which a distance in BO is taken, at most.")
+    tolerance: Positive = Field(description="Relative residual of a Wasserstein barycenter.")
+    samples: Count = Field(description="Samples of each GP in RGPE.")
+
+
+class CMBOFirstSizes(Section):
+    """Laid over `cmbo` on the split of one space that Figure 3 of cm-BO is made on."""
+
+    bo_seeds: Targets
+
+
+class BOSizes(Section):
+    """How large the runs of BO on tables are."""
+
+    iterations: Count = Field(description="Queries per run.")
+    seeds: Count = Field(description="Runs per task and prior.")
+    refit_steps: Count = Field(description="Optimiser steps per refit, for methods that refit at each iteration.")
+
+
+class OnlineSizes(Section):
+    """How large online tuning is, where every evaluation trains a network."""
+
+    iterations: Count = Field(description="Evaluations per run.")
+    seeds: Count = Field(description="Runs per task; also the priors trained for them.")
+    retrain_steps: Count = Field(description="Optimiser steps of the re-training after each evaluation.")
+    matched_points: Natural = Field(description="Matched points per block of the EKL term; 0: all.")
+    starts: Several = Field(description="Halton points at which the acquisition is evaluated.")
+    polish: Count = Field(description="Best starts that L-BFGS polishes.")
+    polish_steps: Count = Field(description="L-BFGS steps per polished start.")
+
+
+class MIMOSizes(Section):
+    """The training of MIMO, an ensemble of networks."""
+
+    learning_rate: Positive = Field(description="Of Adam.")
+    steps: Natural = Field(description="Mini-batches of the pre-training, at most; 0: all of its epochs.")
+    retrain_steps: Natural = Field(description="Mini-batches at each BO iteration, likewise.")
+    warm_start: bool = Field(description="Whether a training at a BO iteration goes on from the one before.")
+
+
+class RFGPSizes(MIMOSizes):
+    """RFGP, a GP of random Fourier features, and its training."""
+
+    random_features: Count = Field(description="Random Fourier features.")
+
+
+class MAFSizes(Section):
+    """The neural acquisition function MAF and its training by reinforcement learning."""
+
+    iterations: Count = Field(description="Training iterations.")
+    episodes: Count = Field(description="Episodes of BO per iteration.")
+    horizon: Count = Field(description="Queries per episode; later ones of a longer run see this time step.")
+    candidates: Natural = Field(description="Candidates of an episode, drawn from a task's points; 0: all.")
+    minibatches: Count = Field(description="Mini-batches that an iteration's queries are split into.")
+    learning_rate: Positive = Field(description="Of Adam.")
+    hidden: Annotated[tuple[Count, ...], Field(min_length=1)] = Field(
+        description="Hidden layers of the policy network and of the value network."
+    )
+    evaluate_every: Count = Field(description="Iterations between evaluations that choose the best one.")
+    points: Natural = Field(description="Distinct points kept of each task, the best among them; 0: all.")
+    gp_points: Natural = Field(description="Points that each task's GP is fitted to; 0: all.")
+    gp_steps: Count = Field(description="Steps of that fit by L-BFGS.")
+
+
+class TheorySizes(Section):
+    """The theory checks."""
+
+    share: Positive = Field(
+        description="Share of each check's replicates; below 1 claims, and negative controls, may stay undecided."
+    )
+
+
+class PD1MiniTrainings(Section):
+    """Trainings per task."""
+
+    pilot: Count = Field(description="Phase 0, run twice: matched and unmatched.")
+    matched: Count = Field(description="Phase 1, configurations that all tasks share.")
+    unmatched: Count = Field(description="Phase 1, configurations of the task's own.")
+
+
+class HPOBMiniTrainings(Section):
+    """Configurations per data set and space."""
+
+    shared: Count = Field(description="Shared by all data sets.")
+    own: Annotated[int, Field(ge=4)] = Field(description="The data set's own.")
+    pool: Annotated[int, Field(ge=4)] = Field(description="Own of the tasks that BO runs on.")
+
+
+class CollectSizes(Section):
+    """A re-collection of the embedded benchmarks; the shipped tables have the sizes of config.yaml."""
+
+    pd1_mini: PD1MiniTrainings
+    hpob_mini: HPOBMiniTrainings
