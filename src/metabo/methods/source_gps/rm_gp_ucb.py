@@ -18,9 +18,9 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from metabo.bo.policy import Candidates, Info, argmax
 from metabo.errors import ConfigError
+from metabo.gp.model import Posterior
 from metabo.methods.source_gps.rgpe import Sources
 from metabo.methods.source_gps.rgpe_policy import source_moments
-from metabo.methods.source_gps.sources import SourcePosterior
 from metabo.methods.source_gps.target import Target, begin, told
 from metabo.tasks.rows import Rows
 
@@ -91,11 +91,11 @@ class Bounded(eqx.Module):
             nu=jnp.where(begun, state.nu * factor, state.nu),
         )
 
-    def weights(self, state: BoundedState, posterior: SourcePosterior) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
+    def weights(self, state: BoundedState, posterior: Posterior) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
         """Return ω_t of the sources and their gaps d_t, with the target's bounds of this iteration."""
         past = self.past
         tasks, rows, dim = past.x.shape
-        x = jnp.pad(past.x.reshape(tasks * rows, dim), [(0, 0), (0, max(0, posterior.x.shape[1] - dim))])
+        x = jnp.pad(past.x.reshape(tasks * rows, dim), [(0, 0), (0, max(0, state.target.x.shape[1] - dim))])
         mean, variance = posterior.predict(x)
         reach = self.constants.beta * jnp.sqrt(variance)
         y = past.y.reshape(-1)

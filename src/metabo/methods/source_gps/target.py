@@ -12,7 +12,8 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from metabo.bo.acquisition import Acquisition
 from metabo.bo.acquisition import make as chosen
 from metabo.bo.policy import Candidates, Info, argmax, tie_breakers
-from metabo.methods.source_gps.sources import SourceGP, SourcePosterior, fit, make, repeated
+from metabo.gp.model import GP, Posterior
+from metabo.methods.source_gps.sources import fit, make, repeated
 from metabo.tasks.rows import Rows
 from metabo.tasks.training_set import TrainingSet
 
@@ -25,7 +26,7 @@ class Target(NamedTuple):
 
     candidates: Candidates
     priority: Float[Array, " c"]
-    gp: SourceGP
+    gp: GP
     index: Int[Array, " b"]
     y: Float[Array, " b"]
     count: Int[Array, ""]
@@ -54,12 +55,12 @@ class Target(NamedTuple):
         left = mask & ~jnp.zeros(mask.shape, bool).at[places].set(True, mode="drop")
         return jnp.where(left.any(), left, mask)
 
-    def posterior(self) -> SourcePosterior:
+    def posterior(self) -> Posterior:
         """Condition the GP on the observations."""
         return self.gp.posterior(self.x, self.y, self.seen)
 
 
-def begin(gp: SourceGP, candidates: Candidates, budget: int, key: Key[Array, ""]) -> Target:
+def begin(gp: GP, candidates: Candidates, budget: int, key: Key[Array, ""]) -> Target:
     """Return the target before any observation."""
     priority = tie_breakers(key, candidates.x.shape[0])
     index, y = jnp.zeros(budget, jnp.int64), jnp.zeros(budget)
@@ -78,7 +79,7 @@ def told(target: Target, index: Int[Array, ""], y: Float[Array, ""], steps: int)
 class Alone(eqx.Module):
     """BO with the target's own GP, fitted after every observation; a candidate is queried once, as in cm-BO."""
 
-    gp: SourceGP
+    gp: GP
     acquisition: Acquisition = eqx.field(static=True)
     refit_steps: int = eqx.field(static=True)
     budget: int = eqx.field(static=True)
@@ -100,20 +101,18 @@ class Alone(eqx.Module):
         return told(state, index, y, self.refit_steps)
 
 
-def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> SourceGP:
+def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> GP:
     """Return the unfitted GP of the target."""
     return make([model["kernel"]], dim)
 
 
 def pretrain(
     spec: dict[str, Any], training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
-) -> tuple[SourceGP, None]:
+) -> tuple[GP, None]:
     """Return the unfitted GP, once per (fold, seed): nothing is learned from past tasks."""
     return repeated(make([spec["model"]["kernel"]], training.dim), keys.size), None
 
 
-def policy(
-    params: SourceGP, settings: dict[str, Any], acquisition: str, budget: int, past: Rows | None = None
-) -> Alone:
+def policy(params: GP, settings: dict[str, Any], acquisition: str, budget: int, past: Rows | None = None) -> Alone:
     """Return BO with a GP fitted to the target by maximum likelihood, `refit_steps` of L-BFGS from the last fit."""
     return Alone(params, chosen(acquisition, settings), settings["refit_steps"], budget)

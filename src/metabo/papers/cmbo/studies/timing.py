@@ -31,11 +31,11 @@ from metabo.gaussians.distances import (
 )
 from metabo.gaussians.kmeans import centres, kmeans
 from metabo.gp.fit import adam
-from metabo.gp.model import build
+from metabo.gp.model import GP, build
 from metabo.methods.source_gps import clusters_policy, rgpe_policy, rm_gp_ucb
 from metabo.methods.source_gps.clusters import Clustered, Odd
 from metabo.methods.source_gps.rgpe import Sources
-from metabo.methods.source_gps.sources import SourceGP, fit, make, posteriors_at, repeated
+from metabo.methods.source_gps.sources import fit, make, posteriors_at, repeated
 from metabo.papers.engine.studies.clock import seconds
 from metabo.papers.engine.studies.files import Frames
 from metabo.tasks.rows import Rows
@@ -65,16 +65,16 @@ Measured = tuple[str, str, int, int, int, float]
 
 
 @partial(jax.jit, static_argnames=("count", "factors"))
-def sources(count: int, key: Key[Array, ""], factors: tuple[str, ...] = FACTORS) -> tuple[SourceGP, Rows]:
+def sources(count: int, key: Key[Array, ""], factors: tuple[str, ...] = FACTORS) -> tuple[GP, Rows]:
     """Return GPs of `count` source tasks with random lengthscales, and observations drawn from each."""
     where, scale, noise = jax.random.split(key, 3)
     x = jax.random.uniform(where, (count, OBSERVATIONS, DIM))
     gps = repeated(make(factors, DIM), count)
-    raw = gps.raw_lengthscale + 0.5 * jax.random.normal(scale, gps.raw_lengthscale.shape)
-    gps = eqx.tree_at(lambda g: g.raw_lengthscale, gps, raw)
+    raw = gps.kernel.raw_lengthscale + 0.5 * jax.random.normal(scale, gps.kernel.raw_lengthscale.shape)
+    gps = eqx.tree_at(lambda g: g.kernel.raw_lengthscale, gps, raw)
 
     def drawn(gp, x, z):
-        factor = jnp.linalg.cholesky(gp.gram(x) + 1e-6 * jnp.eye(len(x)))
+        factor = jnp.linalg.cholesky(gp.kernel.gram(x) + 1e-6 * jnp.eye(len(x)))
         return factor @ z
 
     y = jax.vmap(drawn)(gps, x, jax.random.normal(noise, (count, OBSERVATIONS)))
