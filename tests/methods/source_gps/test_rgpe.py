@@ -101,7 +101,7 @@ def test_rgpe_is_the_weighted_sum_and_begins_with_equal_sources():
     mean = share[:-1] @ np.asarray(state.means) + share[-1] * np.asarray(own_mean)
     variance = share[:-1] ** 2 @ np.asarray(state.variances) + share[-1] ** 2 * np.asarray(own_variance)
     scores = np.where(np.isin(np.arange(POOL + 2), [1, 2, 3, 4, 5, 10, 11]), -np.inf, mean + 3 * np.sqrt(variance))
-    index, info = policy.select(state, key)
+    index, info = policy.select(state, pool.mask.at[jnp.arange(1, 6)].set(False), key)
     assert int(index) == int(np.argmax(scores)) and bool(info.ok)
     np.testing.assert_allclose(info.mean, mean[int(index)], rtol=1e-9)
 
@@ -137,7 +137,7 @@ def test_rm_gp_ucb_follows_its_rule():
     found, d = policy.weights(state, posterior)
     np.testing.assert_allclose(found, share, rtol=1e-9)
     np.testing.assert_allclose(d, gaps, rtol=1e-9)
-    index, _ = policy.select(state, jax.random.key(0))
+    index, _ = policy.select(state, pool.mask.at[jnp.asarray([1, 2])].set(False), jax.random.key(0))
     scores = share @ np.asarray(state.bounds)  # ν = 1
     scores[[1, 2, 10, 11]] = -np.inf
     assert int(index) == int(np.argmax(scores))
@@ -223,7 +223,7 @@ def test_the_standard_gp_is_fitted_to_the_target_alone():
     x, y = np.asarray(pool.x)[[1, 2, 3]], np.asarray(outputs)[[1, 2, 3]]
     before, after = (float(g.log_prob(*map(jnp.asarray, (x, y, np.ones(3, bool))))) for g in (gp, state.gp))
     assert after > before + 0.1 and state.gp.kernel.shapes == ("matern32",)
-    index, _ = policy.select(state, jax.random.key(0))
+    index, _ = policy.select(state, pool.mask.at[jnp.arange(1, 4)].set(False), jax.random.key(0))
     mean, variance = state.gp.posterior(*map(jnp.asarray, (x, y, np.ones(3, bool)))).predict(pool.x)
     bound = np.array(mean + 3 * jnp.sqrt(variance))[:POOL]
     bound[[1, 2, 3]] = -np.inf  # queried before

@@ -55,6 +55,7 @@ class Ranked(eqx.Module):
     samples: int = eqx.field(static=True)
     refit_steps: int = eqx.field(static=True)
     budget: int = eqx.field(static=True)
+    repeats: bool = eqx.field(static=True, default=False)
 
     def init(self, candidates: Candidates, key: Key[Array, ""]) -> RankedState:
         """Evaluate the source posteriors on the candidates."""
@@ -62,17 +63,17 @@ class Ranked(eqx.Module):
         target = begin(self.params.target, candidates, self.budget, key)
         return RankedState(target, means, variances, rows, self.past.mask.any(axis=1))
 
-    def select(self, state: RankedState, key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
+    def select(self, state: RankedState, mask: Bool[Array, " c"], key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
         """Maximise the acquisition of the ensemble."""
         target = state.target
         posterior = target.posterior()
-        own_mean, own_variance = posterior.predict(target.candidates.x)
+        own_mean, own_variance = posterior.predict(target.candidates)
         share = self.weights(state, key)
         mean = share[:-1] @ state.means + share[-1] * own_mean
         variance = share[:-1] ** 2 @ state.variances + share[-1] ** 2 * own_variance
         std = jnp.sqrt(variance)
         scores = self.acquisition(mean, std, target.best, target.count == 0)
-        index = argmax(scores, target.free, target.priority)
+        index = argmax(scores, mask, target.priority)
         sound = target.ok & posterior.ok & jnp.isfinite(mean).all()
         return index, Info(mean[index], jnp.sqrt(variance[index] + target.gp.noise), sound)
 

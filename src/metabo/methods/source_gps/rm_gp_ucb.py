@@ -57,6 +57,7 @@ class Bounded(eqx.Module):
     constants: Constants = eqx.field(static=True)
     refit_steps: int = eqx.field(static=True)
     budget: int = eqx.field(static=True)
+    repeats: bool = eqx.field(static=True, default=False)
 
     def init(self, candidates: Candidates, key: Key[Array, ""]) -> BoundedState:
         """Evaluate the sources' bounds on the candidates; ν = 1."""
@@ -66,16 +67,16 @@ class Bounded(eqx.Module):
         bounds = means + self.constants.tau * jnp.sqrt(variances)
         return BoundedState(target, bounds, present, jnp.zeros(len(present)), jnp.asarray(1.0))
 
-    def select(self, state: BoundedState, key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
+    def select(self, state: BoundedState, mask: Bool[Array, " c"], key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
         """Maximise the mixture of the bounds."""
         target = state.target
         posterior = target.posterior()
-        mean, variance = posterior.predict(target.candidates.x)
+        mean, variance = posterior.predict(target.candidates)
         std = jnp.sqrt(variance)
         share, _ = self.weights(state, posterior)
         own = mean + self.constants.beta * std
         scores = state.nu * (share @ state.bounds) + (1.0 - state.nu) * own
-        index = argmax(scores, target.free, target.priority)
+        index = argmax(scores, mask, target.priority)
         sound = target.ok & posterior.ok & jnp.isfinite(scores).all()
         return index, Info(mean[index], jnp.sqrt(variance[index] + target.gp.noise), sound)
 

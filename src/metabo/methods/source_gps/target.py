@@ -24,7 +24,7 @@ WIDENS = True
 class Target(NamedTuple):
     """The observations of the target so far, padded to the budget b, and the GP fitted to them."""
 
-    candidates: Candidates
+    candidates: Float[Array, "c d"]
     priority: Float[Array, " c"]
     gp: GP
     index: Int[Array, " b"]
@@ -40,20 +40,12 @@ class Target(NamedTuple):
     @property
     def x(self) -> Float[Array, "b d"]:
         """Inputs of the observations."""
-        return self.candidates.x[self.index]
+        return self.candidates[self.index]
 
     @property
     def best(self) -> Float[Array, ""]:
         """The largest observation, -inf without one."""
         return jnp.max(jnp.where(self.seen, self.y, -jnp.inf))
-
-    @property
-    def free(self) -> Bool[Array, " c"]:
-        """Valid candidates that are not observed yet; all valid ones if none is left."""
-        places = jnp.where(self.seen, self.index, len(self.priority))  # beyond the last: dropped
-        mask = self.candidates.mask
-        left = mask & ~jnp.zeros(mask.shape, bool).at[places].set(True, mode="drop")
-        return jnp.where(left.any(), left, mask)
 
     def posterior(self) -> Posterior:
         """Condition the GP on the observations."""
@@ -64,7 +56,7 @@ def begin(gp: GP, candidates: Candidates, budget: int, key: Key[Array, ""]) -> T
     """Return the target before any observation."""
     priority = tie_breakers(key, candidates.x.shape[0])
     index, y = jnp.zeros(budget, jnp.int64), jnp.zeros(budget)
-    return Target(candidates, priority, gp, index, y, jnp.asarray(0), jnp.asarray(True))
+    return Target(candidates.x, priority, gp, index, y, jnp.asarray(0), jnp.asarray(True))
 
 
 def told(target: Target, index: Int[Array, ""], y: Float[Array, ""], steps: int) -> Target:
@@ -83,17 +75,18 @@ class Alone(eqx.Module):
     acquisition: Acquisition = eqx.field(static=True)
     refit_steps: int = eqx.field(static=True)
     budget: int = eqx.field(static=True)
+    repeats: bool = eqx.field(static=True, default=False)
 
     def init(self, candidates: Candidates, key: Key[Array, ""]) -> Target:
         """Start from the unfitted GP."""
         return begin(self.gp, candidates, self.budget, key)
 
-    def select(self, state: Target, key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
-        """Maximise the acquisition under the fitted GP among the candidates that are not observed yet."""
+    def select(self, state: Target, mask: Bool[Array, " c"], key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
+        """Maximise the acquisition under the fitted GP over what may be queried."""
         posterior = state.posterior()
-        mean, variance = posterior.predict(state.candidates.x)
+        mean, variance = posterior.predict(state.candidates)
         scores = self.acquisition(mean, jnp.sqrt(variance), state.best, state.count == 0)
-        index = argmax(scores, state.free, state.priority)
+        index = argmax(scores, mask, state.priority)
         return index, Info(mean[index], jnp.sqrt(variance[index] + state.gp.noise), state.ok & posterior.ok)
 
     def observe(self, state: Target, index: Int[Array, ""], y: Float[Array, ""]) -> Target:

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Array, Key
 
-from metabo.bo.policy import Candidates, Policy
+from metabo.bo.policy import Candidates, Policy, remaining
 from metabo.compute import progress
 from metabo.compute.keys import stream
 from metabo.gaussians.barycenter import barycenter
@@ -185,16 +185,17 @@ def timed_queries(spec: dict[str, Any]) -> Iterator[Measured]:
     key = stream(spec["seed"], "cmbo_timing", "pool")
     pool = Candidates(jax.random.uniform(key, (spec["grid"], DIM)), jnp.ones(spec["grid"], bool))
 
-    def step(policy, state, key):
-        index, _ = policy.select(state, key)
-        return policy.observe(state, index, jnp.sin(index.astype(float)))
+    def step(policy, state, mask, key):
+        index, _ = policy.select(state, mask, key)
+        after = policy.observe(state, index, jnp.sin(index.astype(float)))
+        return after, remaining(mask, pool.mask, index, policy.repeats)
 
     for count in spec["tasks"]:
         for method, policy in policies(count, few, spec["grid"], spec["seed"]).items():
-            state, once = eqx.filter_jit(policy.init)(pool, key), eqx.filter_jit(step)
+            now, once = (eqx.filter_jit(policy.init)(pool, key), pool.mask), eqx.filter_jit(step)
             for number in range(5):
-                state = once(policy, state, jax.random.fold_in(key, number))
-            cost = seconds(lambda s=state, p=policy, once=once: jax.tree.leaves(once(p, s, key))[0], spec["repeats"])
+                now = once(policy, *now, jax.random.fold_in(key, number))
+            cost = seconds(lambda s=now, p=policy, once=once: jax.tree.leaves(once(p, *s, key))[0], spec["repeats"])
             yield "query", method, count, few, spec["grid"], cost
 
 
