@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -118,6 +120,24 @@ def test_budget_may_exceed_the_pool():
     assert np.isfinite(steps.info.mean).all() and (steps.info.std > 0).all()
 
 
+@pytest.mark.parametrize("kind", ["fixed", "refit"])
+def test_a_policy_without_repeats_queries_every_candidate_once_and_then_all_again(world, kind):
+    gp, x, y, mask = tiny.random_gp(np.random.default_rng(5), DIM, "constant", "matern32", ()), *world[1:]
+    budget, given = 11 + 4, jnp.asarray([[3, 7]])
+    policy = (
+        FixedPrior(gp, make("pi", {"pi_threshold": 0.1}), budget, repeats=False)
+        if kind == "fixed"
+        else Refit(gp, tiny.same, tiny.shift_constant, make("pi", {"pi_threshold": 0.1}), budget, repeats=False)
+    )
+    entries = runs(jax.random.split(jax.random.key(0), 1), task=[1], initial=given)
+    found = run_all(policy, *map(jnp.asarray, (x, y, mask)), entries, budget - 2, 1, lambda one, _: one)
+    index = np.asarray(found.index)[0].tolist()
+    assert index[:2] == [3, 7] and sorted(index[:11]) == list(range(11))
+    assert len(set(index[11:])) == 4  # the pool is begun again, without its padding
+    again = run_all(replace(policy, repeats=True), *map(jnp.asarray, (x, y, mask)), entries, 9, 1, lambda one, _: one)
+    assert len(set(np.asarray(again.index)[0].tolist())) < 11
+
+
 def random_search(number, iterations, values, padding=3, key=0, chunk=50):
     count = len(values)
     x = np.zeros((1, count + padding, 1))
@@ -153,12 +173,13 @@ class Counting(eqx.Module):
 
     params: Nothing
     traced: tuple = eqx.field(static=True)
+    repeats: bool = eqx.field(static=True, default=True)
 
     def init(self, candidates, key):
         self.traced[0].append("init")
         return candidates.mask
 
-    def select(self, state, key):
+    def select(self, state, mask, key):
         self.traced[0].append("select")
         nan = jnp.asarray(jnp.nan)
         return jax.random.randint(key, (), 0, 3), Info(nan, nan, jnp.asarray(True))
@@ -210,4 +231,6 @@ def test_many_runs_and_iterations_are_traced_once():
     for key in (0, 1):
         steps = run_all(policies, *arrays, runs(jax.random.split(jax.random.key(key), 6)), 30, 1)
         assert steps.index.shape == (6, 30)
-    assert log.count("init") == 1 and log.count("select") <= 2  # the scan looks at its body once more for the carry
+    assert (
+        log.count("init") == 1 and log.count("select") <= 3
+    )  # once for the shape of its record, and the loop looks at its body once more

@@ -32,8 +32,8 @@ def observe(policy, state, index, y):
 
 
 @eqx.filter_jit
-def select(policy, state, key):
-    return policy.select(state, key)
+def select(policy, state, mask, key):
+    return policy.select(state, mask, key)
 
 
 @pytest.mark.parametrize("noise", [-3.0, -12.0])
@@ -57,7 +57,7 @@ def test_incremental_posterior_is_the_dense_one_after_every_observation(mean, ke
         np.testing.assert_allclose(state.variance, expected_variance, rtol=1e-5, atol=1e-8)
         assert int(state.count) == t and bool(state.ok)
         assert float(state.best) == (ys[:t].max() if t else -np.inf)
-        index, info = select(policy, state, jax.random.key(1))
+        index, info = select(policy, state, candidates.mask, jax.random.key(1))
         std = np.sqrt(np.maximum(expected_variance, 0) + dense.noise)
         values = score("pi", expected_mean, std, ys[:t].max() if t else None)
         assert values[int(index)] == pytest.approx(values.max(), rel=1e-6, abs=1e-6)
@@ -88,7 +88,7 @@ def test_a_pivot_that_is_not_positive_is_flagged_and_stays_flagged():
     policy = FixedPrior(gp, make("ucb3", {}), 2)
     state = observe(policy, begin(policy, candidates, jax.random.key(0)), jnp.asarray(0), jnp.asarray(1.0))
     assert not bool(state.ok)
-    assert not bool(select(policy, state, jax.random.key(0))[1].ok)
+    assert not bool(select(policy, state, candidates.mask, jax.random.key(0))[1].ok)
 
 
 def test_refit_posterior_against_dense():
@@ -102,7 +102,7 @@ def test_refit_posterior_against_dense():
         expected_mean, expected_variance = dense.posterior(x[CHOSEN[:t]], ys[:t], x)
         std = np.sqrt(np.maximum(expected_variance, 0) + dense.noise)
         values = score("ucb18", expected_mean, std, None)
-        index, info = select(policy, state, jax.random.key(1))
+        index, info = select(policy, state, candidates.mask, jax.random.key(1))
         assert values[int(index)] == pytest.approx(values.max(), rel=1e-7)
         assert float(info.mean) == pytest.approx(expected_mean[int(index)], rel=1e-6)
         assert float(info.std) == pytest.approx(std[int(index)], rel=1e-6)
@@ -112,7 +112,7 @@ def test_refit_posterior_against_dense():
     np.testing.assert_array_equal(state.x, x[CHOSEN])
     np.testing.assert_array_equal(state.y, ys)
     state = observe(policy, state._replace(count=jnp.asarray(0)), jnp.asarray(0), jnp.asarray(99.0))
-    assert not bool(select(policy, state, jax.random.key(0))[1].ok)  # the fit reported failure
+    assert not bool(select(policy, state, candidates.mask, jax.random.key(0))[1].ok)  # the fit reported failure
 
 
 def test_argmax_ignores_padding_and_breaks_ties_by_priority():

@@ -40,9 +40,9 @@ def test_the_choice_is_that_of_the_experiments_loop(prior, seen):
     policy = registry.policy_module("h_nll").policy(prior.params, prior.spec["policy"], "pi", seen + 1)
     steps = loop.run(policy, everything, outputs, jnp.arange(seen), jax.random.key(0), 1)
     counts = jnp.asarray(seen), jnp.asarray(seen), jnp.asarray(1)
-    index, info = suggestion.choose(prior.params, everything, outputs, *counts, jax.random.key(0), *program, 16)
-    assert int(index[0]) == int(steps.index[seen])
-    np.testing.assert_allclose(info.mean[0], steps.info.mean[seen], rtol=1e-9)
+    found = suggestion.choose(prior.params, everything, outputs, *counts, jax.random.key(0), *program, 16)
+    assert int(found.index[seen]) == int(steps.index[seen])
+    np.testing.assert_allclose(found.info.mean[seen], steps.info.mean[seen], rtol=1e-9)
 
 
 def test_equal_calls_give_equal_answers_and_another_seed_another_pool(prior):

@@ -26,7 +26,6 @@ class FixedState(NamedTuple):
     """
 
     pool: Pool
-    mask: Bool[Array, " c"]
     priority: Float[Array, " c"]
     mean: Float[Array, " c"]
     variance: Float[Array, " c"]
@@ -46,6 +45,7 @@ class FixedPrior(eqx.Module):
     gp: GP
     acquisition: Acquisition = eqx.field(static=True)
     budget: int = eqx.field(static=True)
+    repeats: bool = eqx.field(static=True, default=True)
 
     def init(self, candidates: Candidates, key: Key[Array, ""]) -> FixedState:
         """Evaluate the prior on the pool."""
@@ -53,7 +53,6 @@ class FixedPrior(eqx.Module):
         count = phi.shape[0]
         return FixedState(
             pool=self.gp.kernel.prepare(phi),
-            mask=candidates.mask,
             priority=tie_breakers(key, count),
             mean=self.gp.mean(phi),
             variance=self.gp.kernel.diagonal(phi),
@@ -63,11 +62,11 @@ class FixedPrior(eqx.Module):
             ok=jnp.asarray(True),
         )
 
-    def select(self, state: FixedState, key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
-        """Maximise the acquisition over the pool; candidates may be selected again."""
+    def select(self, state: FixedState, mask: Bool[Array, " c"], key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
+        """Maximise the acquisition over what may be queried."""
         std = jnp.sqrt(jnp.maximum(state.variance, 0.0) + self.gp.noise)
         scores = self.acquisition(state.mean, std, state.best, state.count == 0)
-        index = argmax(scores, state.mask, state.priority)
+        index = argmax(scores, mask, state.priority)
         return index, Info(state.mean[index], std[index], state.ok)
 
     def observe(self, state: FixedState, index: Int[Array, ""], y: Float[Array, ""]) -> FixedState:

@@ -1,4 +1,4 @@
-"""The one BO loop for finite pools: `scan` over iterations, one compiled program for all priors, tasks and seeds."""
+"""The one BO loop for finite pools: offline runs, HE-GP-UCB's problems and suggestions to a user are all `play`."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -9,20 +9,99 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from metabo.bo.policy import Candidates, Growing, Info, Policy
+from metabo.bo.policy import Candidates, Growing, Policy, remaining
 from metabo.compute.mapping import one_by_one
 
 LONG = 48
 """From so many observations on a growing policy runs with room for half of them first. Compiling two sizes of its step
 costs a few seconds, which shorter runs do not earn back."""
 
+Answer = Callable[[Int[Array, ""], Int[Array, ""], PyTree], Float[Array, ""]]
+"""The output of a step, from its number, the candidate, and what the policy says of the step."""
+
 
 class Steps(NamedTuple):
-    """One run: selected candidate, its output, and `Info`, each of length `initial + iterations`."""
+    """One run: selected candidate, its output, and what the policy says of each step (`Info`, or a record of its own),
+    each of length `initial + iterations`."""
 
     index: Int[Array, " t"]
     y: Float[Array, " t"]
-    info: Info
+    info: PyTree
+
+
+class RunState(NamedTuple):
+    """A run under way: the policy's state, what may be queried, and the steps so far (zeros in those to come)."""
+
+    state: PyTree
+    mask: Bool[Array, " c"]
+    steps: Steps
+
+
+class Given(NamedTuple):
+    """Candidates that the policy does not choose: those at `index` in the first `known` steps. The first `told` of them
+    need no prediction; what is predicted of the others may stand for their outcomes (`play`)."""
+
+    index: Int[Array, " k"]
+    told: int | Int[Array, ""]
+    known: int | Int[Array, ""]
+
+
+def begin(policy: Policy, candidates: Candidates, length: int, key: Key[Array, ""]) -> RunState:
+    """Return a run of `length` steps before the first one."""
+    state = policy.init(candidates, key)
+    info = jax.eval_shape(lambda k: policy.select(state, candidates.mask, k)[1], key)
+    room = unasked(info, lambda shape: (length, *shape))
+    return RunState(state, candidates.mask, Steps(jnp.zeros(length, jnp.int64), jnp.zeros(length), room))
+
+
+def unasked(info: PyTree, shape: Callable[[tuple[int, ...]], tuple[int, ...]]) -> PyTree:
+    """Return what stands for predictions that were not asked for: NaN, 0, or True (a sound step), like `info`."""
+    kinds = {"f": jnp.nan, "b": True}
+    return jax.tree.map(lambda leaf: jnp.full(shape(leaf.shape), kinds.get(leaf.dtype.kind, 0), leaf.dtype), info)
+
+
+def play(
+    policy: Policy,
+    now: RunState,
+    valid: Bool[Array, " c"],
+    given: Given,
+    first: int | Int[Array, ""],
+    last: int | Int[Array, ""],
+    answer: Answer,
+    key: Key[Array, ""],
+    repeats: bool,
+) -> RunState:
+    """Make the steps `first` to `last` (exclusive): select, answer, observe.
+
+    In the first `given.known` steps the candidate is given. The policy still predicts those that are not told (with the
+    key of its first own step), since the answer may be that prediction. The random numbers of a step depend on how many
+    steps of the policy's own came before it, on nothing else.
+    """
+    nothing = unasked(now.steps.info, lambda shape: shape[1:])
+    room = jnp.arange(len(valid))
+
+    def choose(number, state, mask):
+        own = number - given.known
+        if isinstance(given.known, int):  # all are told: the policy is asked for its own choices only
+            return policy.select(state, mask, jax.random.fold_in(key, own))
+        among = jnp.where(own < 0, room == given.index[jnp.minimum(number, len(given.index) - 1)], mask)
+        return policy.select(state, among, jax.random.fold_in(key, jnp.maximum(own, 0)))
+
+    def step(number, now):
+        def ask(_):
+            return choose(number, now.state, now.mask)
+
+        def skip(_):
+            return given.index[number], nothing
+
+        index, info = jax.lax.cond(number < given.told, skip, ask, None) if len(given.index) else ask(None)
+        y = answer(number, index, info)
+        state = policy.observe(now.state, index, y)
+        mask = remaining(now.mask, valid, index, repeats)
+        steps = jax.tree.map(lambda all_of, one: all_of.at[number].set(one), now.steps, Steps(index, y, info))
+        return RunState(state, mask, steps)
+
+    return jax.lax.fori_loop(first, last, step, now)
 
 
 def run(
@@ -35,27 +114,16 @@ def run(
 ) -> Steps:
     """Observe the `initial` candidates, then run BO for `iterations` steps (hyperbo Algorithm 1 on a finite pool)."""
     init_key, loop_key = jax.random.split(key)
-    nothing = Info(jnp.asarray(jnp.nan), jnp.asarray(jnp.nan), jnp.asarray(True))
-
-    def given(state, index):
-        y = outputs[index]
-        return policy.observe(state, index, y), Steps(index, y, nothing)
-
-    def step(state, number):
-        index, info = policy.select(state, jax.random.fold_in(loop_key, number))
-        y = outputs[index]
-        return policy.observe(state, index, y), Steps(index, y, info)
-
-    def with_room(state, last):
-        return policy.resized(state, len(initial) + last) if isinstance(policy, Growing) else state
-
-    ends = sizes(policy, len(initial), iterations)
-    state, before = jax.lax.scan(given, with_room(policy.init(candidates, init_key), ends[0]), initial)
-    parts = [before]
-    for first, last in pairwise([0, *ends]):
-        state, after = jax.lax.scan(step, with_room(state, last), jnp.arange(first, last))
-        parts.append(after)
-    return jax.tree.map(lambda *arrays: jnp.concatenate(arrays), *parts)
+    count = len(initial)
+    now = begin(policy, candidates, count + iterations, init_key)
+    given = Given(initial, count, count)
+    for first, last in pairwise([0, *(count + end for end in sizes(policy, count, iterations))]):
+        if isinstance(policy, Growing):
+            now = now._replace(state=policy.resized(now.state, last))
+        now = play(
+            policy, now, candidates.mask, given, first, last, lambda t, i, info: outputs[i], loop_key, policy.repeats
+        )
+    return now.steps
 
 
 def sizes(policy: Policy, given: int, iterations: int) -> list[int]:

@@ -10,8 +10,8 @@ State = TypeVar("State")
 
 
 class Candidates(NamedTuple):
-    """A finite pool: inputs x (c, d) and a mask (c,) of the valid rows (padding is never selected). `task` is the
-    position of the test task in its fold, for methods that know something of it beforehand (MAF, hyperbo D.5)."""
+    """A finite pool: inputs x (c, d) and a mask (c,) of the valid rows (the others are padding). `task` is the position
+    of the test task in its fold, for methods that know something of it beforehand (MAF, hyperbo D.5)."""
 
     x: Float[Array, "c d"]
     mask: Bool[Array, " c"]
@@ -29,13 +29,20 @@ class Info(NamedTuple):
 
 @runtime_checkable
 class Policy(Protocol[State]):
-    """A BO method on a finite pool. `State` has fixed shapes: the budget is known beforehand."""
+    """A BO method on a finite pool. `State` has fixed shapes: the budget is known beforehand.
+
+    The loop says which candidates may be queried; `repeats`, whether a candidate stays one after its query.
+    """
+
+    @property
+    def repeats(self) -> bool:
+        """Whether a candidate may be queried again."""
 
     def init(self, candidates: Candidates, key: Key[Array, ""]) -> State:
         """Return the state before any observation."""
 
-    def select(self, state: State, key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
-        """Return the index of the candidate to evaluate next."""
+    def select(self, state: State, mask: Bool[Array, " c"], key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
+        """Return the index of the candidate to evaluate next: one where `mask` is True."""
 
     def observe(self, state: State, index: Int[Array, ""], y: Float[Array, ""]) -> State:
         """Return the state after candidate `index` gave the output y."""
@@ -47,6 +54,17 @@ class Growing(Protocol[State]):
 
     def resized(self, state: State, budget: int) -> State:
         """Return the state with room for `budget` observations, at least as many as it holds."""
+
+
+def remaining(
+    mask: Bool[Array, " c"], valid: Bool[Array, " c"], index: Int[Array, ""], repeats: bool
+) -> Bool[Array, " c"]:
+    """Return what may be queried after candidate `index`: with `repeats` the same as before, otherwise what is left, or
+    all `valid` candidates again if nothing is."""
+    if repeats:
+        return mask
+    left = mask.at[index].set(False)
+    return jnp.where(left.any(), left, valid)
 
 
 def argmax(scores: Float[Array, " c"], mask: Bool[Array, " c"], priority: Float[Array, " c"]) -> Int[Array, ""]:

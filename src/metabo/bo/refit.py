@@ -16,7 +16,7 @@ from metabo.gp.model import GP
 class RefitState(NamedTuple):
     """Observations so far, padded to the budget, and the parameters fitted to them. `ok`: the last fit was finite."""
 
-    candidates: Candidates
+    pool: Float[Array, "c d"]
     priority: Float[Array, " c"]
     params: PyTree
     x: Float[Array, "b d"]
@@ -36,28 +36,29 @@ class Refit(eqx.Module):
     fit: Fit = eqx.field(static=True)
     acquisition: Acquisition = eqx.field(static=True)
     budget: int = eqx.field(static=True)
+    repeats: bool = eqx.field(static=True, default=True)
 
     def init(self, candidates: Candidates, key: Key[Array, ""]) -> RefitState:
         """Start from the unfitted parameters."""
         count, dim = candidates.x.shape
         x, y = jnp.zeros((self.budget, dim)), jnp.zeros(self.budget)
-        return RefitState(candidates, tie_breakers(key, count), self.params, x, y, jnp.asarray(0), jnp.asarray(True))
+        return RefitState(candidates.x, tie_breakers(key, count), self.params, x, y, jnp.asarray(0), jnp.asarray(True))
 
-    def select(self, state: RefitState, key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
-        """Maximise the acquisition under the fitted GP's posterior."""
+    def select(self, state: RefitState, mask: Bool[Array, " c"], key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
+        """Maximise the acquisition under the fitted GP's posterior over what may be queried."""
         seen = jnp.arange(len(state.y)) < state.count
         gp = self.to_gp(state.params)
         posterior = gp.posterior(state.x, state.y, seen)
-        mean, variance = posterior.predict(state.candidates.x)
+        mean, variance = posterior.predict(state.pool)
         std = jnp.sqrt(variance + gp.noise)
         best = jnp.max(jnp.where(seen, state.y, -jnp.inf))
         scores = self.acquisition(mean, std, best, state.count == 0)
-        index = argmax(scores, state.candidates.mask, state.priority)
+        index = argmax(scores, mask, state.priority)
         return index, Info(mean[index], std[index], state.ok & posterior.ok)
 
     def observe(self, state: RefitState, index: Int[Array, ""], y: Float[Array, ""]) -> RefitState:
         """Append the observation and fit again."""
-        x = jax.lax.dynamic_update_index_in_dim(state.x, state.candidates.x[index], state.count, 0)
+        x = jax.lax.dynamic_update_index_in_dim(state.x, state.pool[index], state.count, 0)
         ys = jax.lax.dynamic_update_index_in_dim(state.y, y, state.count, 0)
         count = state.count + 1
         params, ok = self.fit(state.params, x, ys, jnp.arange(len(ys)) < count)

@@ -75,6 +75,13 @@ class Posterior(NamedTuple):
         whitened = solve_triangular(self.factor, cross, lower=True)
         return mean, jnp.maximum(self.gp.kernel.diagonal(phi) - jnp.sum(whitened**2, 0), 0.0)
 
+    def joint(self, x: Float[Array, "m d"]) -> tuple[Float[Array, " m"], Float[Array, "m m"]]:
+        """Posterior mean and covariance of f (without noise) at m inputs. Cost O(n² m + n m²)."""
+        phi = self.gp.features(x)
+        cross = jnp.where(self.mask[:, None], self.gp.kernel(self.phi, phi), 0.0)
+        whitened = solve_triangular(self.factor, cross, lower=True)
+        return self.gp.mean(phi) + cross.T @ self.weights, self.gp.kernel.gram(phi) - whitened.T @ whitened
+
 
 def check_model(model: dict[str, Any]) -> None:
     """Raise ConfigError when a model description names an unknown mean or kernel, lacks the features it needs, or gives

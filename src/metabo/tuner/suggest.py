@@ -13,9 +13,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Key, PyTree
+from jaxtyping import Array, Float, Int, Key, PyTree
 
-from metabo.bo.policy import Candidates, Info
+from metabo.bo.loop import Given, Steps, begin, play
+from metabo.bo.policy import Candidates
 from metabo.compute.keys import stream
 from metabo.data.history.description import Configuration, Description
 from metabo.data.history.past import Scale, oriented, scale_of
@@ -82,10 +83,10 @@ def suggest(prior: Prior, told: Told, count: int = 1, seed: int = 0) -> list[Sug
             )
         data = Candidates(jnp.asarray(candidates.x), jnp.asarray(candidates.mask))
         counts = jnp.asarray(len(y)), jnp.asarray(len(taken)), jnp.asarray(count)
-        chosen, info = choose(prior.params, data, jnp.asarray(outputs), *counts, key, *program)
-        picks = [candidates.configurations[int(i)] for i in chosen[:count]]
+        steps = choose(prior.params, data, jnp.asarray(outputs), *counts, key, *program)
+        picks = [candidates.configurations[int(i)] for i in steps.index[len(taken) : len(taken) + count]]
         centres = [*picks, *best]
-    moments = (np.asarray(part)[:count].tolist() for part in (info.mean, info.std))
+    moments = (np.asarray(part)[len(taken) :][:count].tolist() for part in (steps.info.mean, steps.info.std))
     predictions = zip(picks, *moments, strict=True)
     return [_suggestion(pick, mean, std, scale, prior.description) for pick, mean, std in predictions]
 
@@ -115,37 +116,20 @@ def choose(
     settings: str,
     acquisition: str,
     budget: int,
-) -> tuple[Int[Array, " b"], Info]:
+) -> Steps:
     """Observe the first `done` candidates at their outputs and those up to `taken` at their predicted mean, then select
-    `count` of the valid ones: the first `count` of the returned numbers. `settings`: of the method's policy, as JSON (a
+    `count` of the valid ones: the steps from `taken` on. `settings`: of the method's policy, as JSON (a
     constant of the compiled program)."""
     policy = registry.policy_module(method).policy(params, json.loads(settings), acquisition, budget)
-    begin, loop = jax.random.split(key)
-    places = jnp.arange(len(candidates.mask))
+    before, during = jax.random.split(key)
 
-    def step(number, carry):
-        # One body for the three kinds of steps, so that a policy that fits in `observe` is compiled once.
-        state, mask, chosen, infos = carry
-        known = number < taken
-        among = _among(state, jnp.where(known, places == number, mask))
-        index, info = policy.select(among, jax.random.fold_in(loop, jnp.maximum(number - taken, 0)))
+    def answer(number, index, info):
         believed = jnp.where(jnp.isfinite(info.mean), info.mean, 0.0)
-        state = policy.observe(state, index, jnp.where(number < done, outputs[index], believed))
-        # Until the known ones are in, every step writes into the first place; the first selection overwrites it.
-        slot = jnp.maximum(number - taken, 0)
-        infos = jax.tree.map(lambda all_of, one: all_of.at[slot].set(one), infos, info)
-        return state, mask.at[index].set(False), chosen.at[slot].set(index), infos
+        return jnp.where(number < done, outputs[index], believed)
 
-    nothing = Info(jnp.zeros(budget), jnp.zeros(budget), jnp.ones(budget, dtype=bool))
-    start = (policy.init(candidates, begin), candidates.mask, jnp.zeros(budget, dtype=int), nothing)
-    return jax.lax.fori_loop(0, taken + count, step, start)[2:]
-
-
-def _among(state: PyTree, mask: Bool[Array, " c"]) -> PyTree:
-    """Return a policy's state with other valid candidates."""
-    if hasattr(state, "candidates"):
-        return state._replace(candidates=state.candidates._replace(mask=mask))
-    return state._replace(mask=mask)
+    given = Given(jnp.arange(budget), done, taken)
+    now = begin(policy, candidates, budget, before)
+    return play(policy, now, candidates.mask, given, 0, taken + count, answer, during, repeats=False).steps
 
 
 def _suggestion(

@@ -100,7 +100,7 @@ def test_runs_agree_with_the_textbook(rule, scale):
     state = policy.init(pool, jax.random.split(jax.random.key(1))[0])
     points, survivors = textbook(many, np.asarray(y), rule, 0.1, 8, np.asarray(state.priority))
     for index, left in zip(points, survivors, strict=True):
-        chosen, _ = policy.select(state, jax.random.key(0))
+        chosen, _ = policy.select(state, pool.mask, jax.random.key(0))
         assert int(chosen) == index
         state = policy.observe(state, chosen, y[chosen])
         np.testing.assert_array_equal(state.alive, left)
@@ -115,7 +115,7 @@ def test_delta_and_coefficient_decide_the_test():
         for delta in (1e-6, 0.5):
             policy = elimination_policy.policy(many, SETTINGS | {"delta": delta}, acquisition, 2)
             state = policy.init(pool, jax.random.key(1))
-            index, info = policy.select(state, jax.random.key(0))
+            index, info = policy.select(state, pool.mask, jax.random.key(0))
             u = int(policy.chosen(state, policy.bounds(state)[2], index))
             noise = float(jax.tree.map(lambda leaf, u=u: leaf[u], many).noise)
             edge = np.sqrt(2 * noise * np.log(3 * np.pi**2 / (3 * delta))) + coefficient * float(info.std)

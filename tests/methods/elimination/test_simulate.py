@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from metabo.errors import ConfigError, DataError
+from metabo.methods.elimination.competing import beta_of
 from metabo.methods.elimination.confidence import beta_bayes_infinite
 from metabo.methods.elimination.problem import Problem, Settings, check
 from metabo.methods.elimination.rules import RULES, nearest_scale, without
-from metabo.methods.elimination.simulate import beta_of, run, run_all, traced
+from metabo.methods.elimination.simulate import run, run_all, traced
 from metabo.papers.hegpucb import problems
 from tests.methods.elimination import reference
 

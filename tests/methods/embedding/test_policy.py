@@ -55,7 +55,7 @@ def learned(state):
 
 @eqx.filter_jit
 def selection(policy, state):
-    return policy.select(state, jax.random.key(0))
+    return policy.select(state, candidates().mask, jax.random.key(0))
 
 
 @pytest.mark.parametrize("name", BOTH)

@@ -149,7 +149,7 @@ def test_bo_reads_the_posterior_of_the_last_fit():
         seen = jnp.arange(4) < state.count
         warm, _ = policy.fit(before, state.x, state.y, seen)  # from the fit before
         np.testing.assert_allclose(vector(state.params.gp), vector(warm.gp), rtol=1e-9)
-    index, info = policy.select(state, jax.random.key(0))
+    index, info = policy.select(state, jnp.ones(12, bool), jax.random.key(0))
     mean, variance = DenseGP(state.params.gp).posterior(candidates[[3, 8, 3]], y[[3, 8, 3]], candidates)
     std = np.sqrt(variance + float(state.params.gp.noise))  # with the noise variance (sheet §2.4)
     assert int(index) == int(np.argmax((mean - y[[3, 8]].max() - 0.1) / std))

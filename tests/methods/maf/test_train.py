@@ -393,7 +393,7 @@ def test_bo_is_a_greedy_episode_in_the_units_of_the_task():
     prior, gps = learned(rng)
     x, y = jnp.asarray(rng.uniform(size=(9, 2))), jnp.asarray(rng.normal(size=9))
     mask = jnp.arange(9) < 7
-    select = eqx.filter_jit(lambda policy, state: policy.select(state, jax.random.key(1)))
+    select = eqx.filter_jit(lambda policy, state: policy.select(state, mask, jax.random.key(1)))
     observe = eqx.filter_jit(lambda policy, state, index, y: policy.observe(state, index, y))
     for task in range(2):
         policy = maf_policy.policy(prior, {}, "learned", 4, None)
@@ -423,7 +423,7 @@ def test_equal_logits_are_broken_by_the_run():
     pool = Candidates(jnp.asarray(rng.uniform(size=(30, 2))), jnp.ones(30, dtype=bool), jnp.asarray(0))
     policy = maf_policy.policy(constant, {}, "learned", 3)
     keys = jax.random.split(jax.random.key(0), 5)
-    first = [int(policy.select(policy.init(pool, key), key)[0]) for key in keys]
+    first = [int(policy.select(policy.init(pool, key), pool.mask, key)[0]) for key in keys]
     assert len(set(first)) > 1
     assert first[0] == int(argmax(jnp.zeros(30), pool.mask, policy.init(pool, keys[0]).priority))
 

@@ -61,13 +61,20 @@ def test_clusters_cover_the_tasks_of_every_fold_and_seed(training, usual):
             assert set(row[present].tolist()) == set(range(min(number, present.sum())))
         assert 1 <= int(params.chosen[pair]) + 1 <= present.sum()
         np.testing.assert_array_equal(params.indices[pair, 0, 1], 0.0)  # one cluster: nothing is apart
-    assert params.sources.raw_lengthscale.shape == (4, 3, 1, 2) and params.rough.raw_lengthscale.shape == (4, 3, 2, 2)
+    assert params.sources.kernel.raw_lengthscale.shape == (
+        4,
+        3,
+        1,
+        2,
+    ) and params.rough.kernel.raw_lengthscale.shape == (4, 3, 2, 2)
 
 
 def test_source_gps_do_not_depend_on_the_fold(training, usual):
     """Task `b` is a source in both folds; its fit is one."""
     places = [training.trained[f][0].index("b") for f in range(2)]
-    first, second = (usual[0].sources.raw_lengthscale[2 * f, place] for f, place in zip(range(2), places, strict=True))
+    first, second = (
+        usual[0].sources.kernel.raw_lengthscale[2 * f, place] for f, place in zip(range(2), places, strict=True)
+    )
     np.testing.assert_array_equal(first, second)
 
 
@@ -176,9 +183,9 @@ def test_settings_of_the_fits_are_alive(training, usual, monkeypatch, section):
         if key == "most":
             assert other.assignment.shape == (4, 2, 3)
         elif key == "cluster_kernel":
-            assert other.rough.raw_lengthscale.shape == (4, 3, 1, 2)
+            assert other.rough.kernel.raw_lengthscale.shape == (4, 3, 1, 2)
         else:
-            assert (other.sources.raw_lengthscale != usual[0].sources.raw_lengthscale).any()
+            assert (other.sources.kernel.raw_lengthscale != usual[0].sources.kernel.raw_lengthscale).any()
 
 
 def test_settings_of_the_clusters_are_alive(capsys, monkeypatch):

@@ -101,7 +101,7 @@ def test_rgpe_is_the_weighted_sum_and_begins_with_equal_sources():
     mean = share[:-1] @ np.asarray(state.means) + share[-1] * np.asarray(own_mean)
     variance = share[:-1] ** 2 @ np.asarray(state.variances) + share[-1] ** 2 * np.asarray(own_variance)
     scores = np.where(np.isin(np.arange(POOL + 2), [1, 2, 3, 4, 5, 10, 11]), -np.inf, mean + 3 * np.sqrt(variance))
-    index, info = policy.select(state, key)
+    index, info = policy.select(state, pool.mask.at[jnp.arange(1, 6)].set(False), key)
     assert int(index) == int(np.argmax(scores)) and bool(info.ok)
     np.testing.assert_allclose(info.mean, mean[int(index)], rtol=1e-9)
 
@@ -115,7 +115,7 @@ def test_source_moments_are_those_of_a_dense_gp():
     np.testing.assert_allclose(means[1], gain @ y, rtol=1e-8, atol=1e-10)
     cov = dense(gp, new, new) - gain @ dense(gp, x, new)
     np.testing.assert_allclose(variances[1], np.diag(cov), rtol=1e-7, atol=1e-10)
-    np.testing.assert_allclose(gp.gram(pool.x) - rows[1].T @ rows[1], cov, atol=1e-9)
+    np.testing.assert_allclose(gp.kernel.gram(pool.x) - rows[1].T @ rows[1], cov, atol=1e-9)
 
 
 def test_rm_gp_ucb_follows_its_rule():
@@ -137,7 +137,7 @@ def test_rm_gp_ucb_follows_its_rule():
     found, d = policy.weights(state, posterior)
     np.testing.assert_allclose(found, share, rtol=1e-9)
     np.testing.assert_allclose(d, gaps, rtol=1e-9)
-    index, _ = policy.select(state, jax.random.key(0))
+    index, _ = policy.select(state, pool.mask.at[jnp.asarray([1, 2])].set(False), jax.random.key(0))
     scores = share @ np.asarray(state.bounds)  # ν = 1
     scores[[1, 2, 10, 11]] = -np.inf
     assert int(index) == int(np.argmax(scores))
@@ -195,15 +195,20 @@ def test_source_gps_are_fitted_once_and_their_settings_are_alive():
         return rgpe.pretrain(own, training, prior_keys(training, 0, 2), False)
 
     params, log = trained()
-    assert params.sources.raw_lengthscale.shape == (4, 3, 1, 2) and params.target.raw_lengthscale.shape == (4, 1, 2)
+    assert params.sources.kernel.raw_lengthscale.shape == (
+        4,
+        3,
+        1,
+        2,
+    ) and params.target.kernel.raw_lengthscale.shape == (4, 1, 2)
     assert log.loss.shape == (4, 12) and (np.asarray(log.stopped) == -1).all()
     places = [training.trained[f][0].index("b") for f in range(2)]
     np.testing.assert_array_equal(
-        params.sources.raw_variance[0, places[0]], params.sources.raw_variance[2, places[1]]
+        params.sources.kernel.raw_variance[0, places[0]], params.sources.kernel.raw_variance[2, places[1]]
     )  # fmt: skip
     for overrides in ({"pretrain": {"steps": 3}}, {"model": {"kernel": "matern12"}}):
         other = trained(**overrides)[0]
-        assert (other.sources.raw_variance != params.sources.raw_variance).any()
+        assert (other.sources.kernel.raw_variance != params.sources.kernel.raw_variance).any()
     assert set(registry.method("rgpe")["model"]) == {"kernel"} and set(registry.method("rgpe")["pretrain"]) == {"steps"}
 
 
@@ -217,8 +222,8 @@ def test_the_standard_gp_is_fitted_to_the_target_alone():
     state = observed(policy, pool, outputs, [1, 2, 3])
     x, y = np.asarray(pool.x)[[1, 2, 3]], np.asarray(outputs)[[1, 2, 3]]
     before, after = (float(g.log_prob(*map(jnp.asarray, (x, y, np.ones(3, bool))))) for g in (gp, state.gp))
-    assert after > before + 0.1 and state.gp.shapes == ("matern32",)
-    index, _ = policy.select(state, jax.random.key(0))
+    assert after > before + 0.1 and state.gp.kernel.shapes == ("matern32",)
+    index, _ = policy.select(state, pool.mask.at[jnp.arange(1, 4)].set(False), jax.random.key(0))
     mean, variance = state.gp.posterior(*map(jnp.asarray, (x, y, np.ones(3, bool)))).predict(pool.x)
     bound = np.array(mean + 3 * jnp.sqrt(variance))[:POOL]
     bound[[1, 2, 3]] = -np.inf  # queried before

@@ -33,7 +33,6 @@ class EliminationState(NamedTuple):
     """Pools (leading axis U), prior means (U, c), their belief, survivors (U,) and the sums of their tests."""
 
     pool: Pool
-    mask: Bool[Array, " c"]
     priority: Float[Array, " c"]
     means: Float[Array, "u c"]
     belief: Belief
@@ -51,6 +50,7 @@ class Elimination(eqx.Module):
     rule: str = eqx.field(static=True)
     delta: float = eqx.field(static=True)
     budget: int = eqx.field(static=True)
+    repeats: bool = eqx.field(static=True, default=True)
 
     def init(self, candidates: Candidates, key: Key[Array, ""]) -> EliminationState:
         """Evaluate every prior on the pool."""
@@ -63,7 +63,6 @@ class Elimination(eqx.Module):
         many, count = means.shape
         return EliminationState(
             pool=pool,
-            mask=candidates.mask,
             priority=tie_breakers(key, count),
             means=means,
             belief=beliefs.start(variance, self.budget),
@@ -92,11 +91,13 @@ class Elimination(eqx.Module):
         """Return u_t, the allowed candidate whose bound at the query is highest."""
         return jnp.argmax(jnp.where(self.allowed(state), upper[:, index], -jnp.inf))
 
-    def select(self, state: EliminationState, key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
-        """Maximise the largest bound of the allowed candidates; points may be selected again."""
+    def select(
+        self, state: EliminationState, mask: Bool[Array, " c"], key: Key[Array, ""]
+    ) -> tuple[Int[Array, ""], Info]:
+        """Maximise the largest bound of the allowed candidates over what may be queried."""
         mean, std, upper = self.bounds(state)
         score = jnp.max(jnp.where(self.allowed(state)[:, None], upper, -jnp.inf), axis=0)
-        index = argmax(score, state.mask, state.priority)
+        index = argmax(score, mask, state.priority)
         u = self.chosen(state, upper, index)
         return index, Info(mean[u, index], std[u, index], state.belief.ok)
 

@@ -39,7 +39,7 @@ class Training(NamedTuple):
 class RetrainedState(NamedTuple):
     """The candidates, the network under training, and what predictions need of the past rows."""
 
-    candidates: Candidates
+    candidates: Float[Array, "c d"]
     priority: Float[Array, " c"]
     training: Training
     prepared: PyTree
@@ -74,29 +74,32 @@ class Retrained(eqx.Module):
     schedule: Schedule = eqx.field(static=True)
     warm_start: bool = eqx.field(static=True)
     budget: int = eqx.field(static=True)
+    repeats: bool = eqx.field(static=True, default=True)
 
     def init(self, candidates: Candidates, key: Key[Array, ""]) -> RetrainedState:
         """Start from the pre-trained network, with the embedding of the test task untrained."""
         ties, fit = jax.random.split(key)
         training = begin(self.network, self.past, self.budget, fit)
         priority = tie_breakers(ties, candidates.x.shape[0])
-        return RetrainedState(candidates, priority, training, self.network.prepare(self.past))
+        return RetrainedState(candidates.x, priority, training, self.network.prepare(self.past))
 
-    def select(self, state: RetrainedState, key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
-        """Maximise the acquisition of the network's prediction over the pool."""
+    def select(
+        self, state: RetrainedState, mask: Bool[Array, " c"], key: Key[Array, ""]
+    ) -> tuple[Int[Array, ""], Info]:
+        """Maximise the acquisition of the network's prediction over what may be queried."""
         network, pool = state.training.network, state.training.pool
         x, y, seen = own(pool, self.budget)
         posterior = network.posterior(state.prepared, x, y, seen)
-        mean, variance = posterior.predict(state.candidates.x)
+        mean, variance = posterior.predict(state.candidates)
         std = jnp.sqrt(variance)
         best = jnp.max(jnp.where(seen, y, -jnp.inf))
         scores = self.acquisition(mean, std, best, pool.counts[-1] == 0)
-        index = argmax(scores, state.candidates.mask, state.priority)
+        index = argmax(scores, mask, state.priority)
         return index, Info(mean[index], std[index], state.training.ok & posterior.ok)
 
     def observe(self, state: RetrainedState, index: Int[Array, ""], y: Float[Array, ""]) -> RetrainedState:
         """Append the observation and train again, unless nobody will ask for another prediction."""
-        pool = tell(state.training.pool, state.candidates.x[index], y)
+        pool = tell(state.training.pool, state.candidates[index], y)
         wanted = pool.counts[-1] < self.budget
         training = retrain(state.training._replace(pool=pool), self.schedule, self.warm_start, wanted)
         return state._replace(training=training)

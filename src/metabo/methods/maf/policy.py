@@ -22,7 +22,6 @@ class LearnedState(NamedTuple):
     standard: Standard
     belief: Belief
     x: Float[Array, "c d"]
-    mask: Bool[Array, " c"]
     priority: Float[Array, " c"]
 
 
@@ -31,18 +30,19 @@ class Learned(eqx.Module):
 
     prior: Prior
     budget: int = eqx.field(static=True)
+    repeats: bool = eqx.field(static=True, default=True)
 
     def init(self, candidates: Candidates, key: Key[Array, ""]) -> LearnedState:
         """Take the GP and the standardisation of this task."""
         gp, standard = jax.tree.map(lambda leaf: leaf[candidates.task], (self.prior.gps, self.prior.standard))
         belief = maf_network.prior_belief(gp, candidates.x, self.budget)
         priority = tie_breakers(key, candidates.x.shape[0])
-        return LearnedState(gp, standard, belief, candidates.x, candidates.mask, priority)
+        return LearnedState(gp, standard, belief, candidates.x, priority)
 
-    def select(self, state: LearnedState, key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
-        """Maximise the learned acquisition over the pool; candidates may be selected again."""
+    def select(self, state: LearnedState, mask: Bool[Array, " c"], key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
+        """Maximise the learned acquisition over what may be queried."""
         logits = self.prior.network(maf_network.features(state.belief, state.x, self.prior.horizon))
-        index = argmax(logits, state.mask, state.priority)
+        index = argmax(logits, mask, state.priority)
         mean, std = (moment[index] for moment in maf_network.moments(state.belief))
         offset, scale = state.standard
         ok = state.belief.ok & jnp.isfinite(logits[index])

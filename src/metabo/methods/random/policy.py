@@ -18,29 +18,22 @@ class Nothing(NamedTuple):
     pair: Float[Array, ""]
 
 
-class RandomState(NamedTuple):
-    """The valid candidates."""
-
-    mask: Bool[Array, " c"]
-
-
 class Uniform(eqx.Module):
-    """Select every valid candidate with the same probability, whatever was observed."""
+    """Select every candidate with the same probability, whatever was observed."""
 
     params: Nothing
+    repeats: bool = eqx.field(static=True, default=True)
 
-    def init(self, candidates: Candidates, key: Key[Array, ""]) -> RandomState:
-        """Remember the valid candidates."""
-        return RandomState(candidates.mask)
+    def init(self, candidates: Candidates, key: Key[Array, ""]) -> None:
+        """Remember nothing."""
 
-    def select(self, state: RandomState, key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
-        """Draw one valid candidate."""
-        index = jax.random.categorical(key, jnp.where(state.mask, 0.0, -jnp.inf))
+    def select(self, state: None, mask: Bool[Array, " c"], key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
+        """Draw one of the candidates that may be queried."""
+        index = jax.random.categorical(key, jnp.where(mask, 0.0, -jnp.inf))
         return index, Info(jnp.asarray(jnp.nan), jnp.asarray(jnp.nan), jnp.asarray(True))
 
-    def observe(self, state: RandomState, index: Int[Array, ""], y: Float[Array, ""]) -> RandomState:
+    def observe(self, state: None, index: Int[Array, ""], y: Float[Array, ""]) -> None:
         """Ignore the observation."""
-        return state
 
 
 def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> Nothing:

@@ -24,8 +24,9 @@ from metabo.errors import ConfigError, NumericsError, unknown
 from metabo.gaussians.distances import DISTANCES, RELATIVE_JITTER, pairwise, regularised
 from metabo.gaussians.kmeans import kmeans
 from metabo.gp.fit import Log
+from metabo.gp.model import GP
 from metabo.methods.source_gps.clusters_indices import choose, compactness, separation
-from metabo.methods.source_gps.sources import SourceGP, fit_all, make, posteriors_at, repeated, taken
+from metabo.methods.source_gps.sources import fit_all, make, posteriors_at, repeated, taken
 from metabo.tasks.rows import Rows
 from metabo.tasks.training_set import TrainingSet
 
@@ -53,8 +54,8 @@ class Clustered(NamedTuple):
     of k-means (n,). `chosen`: position of the number that the indices choose. `odd`: what was repaired.
     """
 
-    sources: SourceGP
-    rough: SourceGP
+    sources: GP
+    rough: GP
     assignment: Int[Array, "n m"]
     indices: Float[Array, "n 2"]
     objective: Float[Array, " n"]
@@ -133,7 +134,7 @@ class Clusters(NamedTuple):
 
 
 def cluster(
-    gps: SourceGP, rows: Rows, names: tuple[str, ...], spec: dict[str, Any], key: Key[Array, ""], where: str
+    gps: GP, rows: Rows, names: tuple[str, ...], spec: dict[str, Any], key: Key[Array, ""], where: str
 ) -> Clusters:
     """Cluster the posteriors of source tasks for every number of clusters and choose one of at least 2.
 
@@ -207,7 +208,7 @@ def locations(rows: Rows, count: int, key: Key[Array, ""]) -> Float[Array, "v d"
 
 
 def discretised(
-    gps: SourceGP, rows: Rows, x: Float[Array, "v d"], names: tuple[str, ...], where: str
+    gps: GP, rows: Rows, x: Float[Array, "v d"], names: tuple[str, ...], where: str
 ) -> tuple[Float[Array, "m v"], Float[Array, "m v v"], int]:
     """Return posterior means and covariances at the locations `x`, jitter added (sheet §2.1), and how many covariances
     are singular without it.
@@ -229,7 +230,7 @@ def discretised(
     return means, covs, int(singular.sum())
 
 
-def _padded(smooth: SourceGP, rough: SourceGP, found: Clusters, tasks: int) -> Clustered:
+def _padded(smooth: GP, rough: GP, found: Clusters, tasks: int) -> Clustered:
     spare = tasks - found.assignment.shape[1]
 
     def wide(gps):

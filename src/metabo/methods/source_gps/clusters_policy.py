@@ -87,7 +87,7 @@ class ClusterState(NamedTuple):
     their distances need: `near` (p, g), `near_covs`, `part` (p, g, g). The observed candidates and outputs, padded to
     the budget; the weights (p,); `now`: the target's posterior under these, which the next query reads."""
 
-    mask: Bool[Array, " c"]
+    valid: Bool[Array, " c"]
     priority: Float[Array, " c"]
     means: Float[Array, "p c"]
     covs: Float[Array, "p c c"]
@@ -112,6 +112,7 @@ class ClusterBO(eqx.Module):
     acquisition: Acquisition = eqx.field(static=True)
     settings: Settings = eqx.field(static=True)
     budget: int = eqx.field(static=True)
+    repeats: bool = eqx.field(static=True, default=False)
 
     def init(self, candidates: Candidates, key: Key[Array, ""]) -> ClusterState:
         """Evaluate the prototypes on the candidates; equal weights."""
@@ -173,15 +174,14 @@ class ClusterBO(eqx.Module):
         row = self.params.chosen if wanted == 0 else wanted - 1
         return jnp.where(there, made[row], -1), wanted or len(made)
 
-    def select(self, state: ClusterState, key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
-        """Maximise the acquisition under the target's posterior among the candidates that are not observed yet."""
+    def select(self, state: ClusterState, mask: Bool[Array, " c"], key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
+        """Maximise the acquisition under the target's posterior over what may be queried."""
         now = state.now
         std = jnp.sqrt(now.variance)
         seen = jnp.arange(self.budget) < state.count
         best = jnp.max(jnp.where(seen, state.y, -jnp.inf))
         scores = self.acquisition(now.mean, std, best, state.count == 0)
-        free = state.mask & ~_observed(state)
-        index = argmax(scores, jnp.where(free.any(), free, state.mask), state.priority)
+        index = argmax(scores, mask, state.priority)
         return index, Info(now.mean[index], jnp.sqrt(now.variance[index] + now.noise), state.ok & now.ok)
 
     def observe(self, state: ClusterState, index: Int[Array, ""], y: Float[Array, ""]) -> ClusterState:
@@ -198,7 +198,7 @@ class ClusterBO(eqx.Module):
     def moved(self, state: ClusterState) -> tuple[Float[Array, " p"], Bool[Array, ""]]:
         """Return the weights after the query (lines 18 to 21), and whether their distances were finite."""
         now = state.now
-        valid = state.mask[state.grid]
+        valid = state.valid[state.grid]
         mean = jnp.where(valid, now.mean[state.grid], 0.0)
         cov = blank(regularised(now.covariance), valid)
         if self.settings.weights == "jeffreys":
@@ -230,12 +230,6 @@ def _grid(mask: Bool[Array, " c"], size: int, key: Key[Array, ""]) -> Int[Array,
     """Draw `size` different candidates, padding only when there are no others."""
     order = jnp.argsort(jnp.where(mask, jax.random.uniform(key, mask.shape), 2.0))
     return jnp.sort(order[:size])
-
-
-def _observed(state: ClusterState) -> Bool[Array, " c"]:
-    seen = jnp.arange(len(state.index)) < state.count
-    # Padding points behind the last candidate and is dropped there.
-    return jnp.zeros(state.mask.shape, bool).at[jnp.where(seen, state.index, len(state.mask))].set(True, mode="drop")
 
 
 def condition(state: ClusterState) -> Conditioned:

@@ -11,15 +11,16 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from metabo.gp.fit import Log
-from metabo.methods.source_gps.sources import SourceGP, fit_all, make, repeated, taken
+from metabo.gp.model import GP
+from metabo.methods.source_gps.sources import fit_all, make, repeated, taken
 from metabo.tasks.training_set import TrainingSet
 
 
 class Sources(NamedTuple):
     """GPs of the source tasks (leading axis m), and the untrained one that the target's fits start from."""
 
-    sources: SourceGP
-    target: SourceGP
+    sources: GP
+    target: GP
 
 
 def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> Sources:

@@ -22,8 +22,8 @@ from metabo.bo.policy import Candidates, Info, argmax
 from metabo.errors import ConfigError
 from metabo.gaussians.distances import RELATIVE_JITTER
 from metabo.gp.linalg import cholesky
+from metabo.gp.model import GP
 from metabo.methods.source_gps.rgpe import Sources
-from metabo.methods.source_gps.sources import SourceGP
 from metabo.methods.source_gps.target import Target, begin, told
 from metabo.tasks.rows import Rows
 
@@ -55,6 +55,7 @@ class Ranked(eqx.Module):
     samples: int = eqx.field(static=True)
     refit_steps: int = eqx.field(static=True)
     budget: int = eqx.field(static=True)
+    repeats: bool = eqx.field(static=True, default=False)
 
     def init(self, candidates: Candidates, key: Key[Array, ""]) -> RankedState:
         """Evaluate the source posteriors on the candidates."""
@@ -62,17 +63,17 @@ class Ranked(eqx.Module):
         target = begin(self.params.target, candidates, self.budget, key)
         return RankedState(target, means, variances, rows, self.past.mask.any(axis=1))
 
-    def select(self, state: RankedState, key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
+    def select(self, state: RankedState, mask: Bool[Array, " c"], key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
         """Maximise the acquisition of the ensemble."""
         target = state.target
         posterior = target.posterior()
-        own_mean, own_variance = posterior.predict(target.candidates.x)
+        own_mean, own_variance = posterior.predict(target.candidates)
         share = self.weights(state, key)
         mean = share[:-1] @ state.means + share[-1] * own_mean
         variance = share[:-1] ** 2 @ state.variances + share[-1] ** 2 * own_variance
         std = jnp.sqrt(variance)
         scores = self.acquisition(mean, std, target.best, target.count == 0)
-        index = argmax(scores, target.free, target.priority)
+        index = argmax(scores, mask, target.priority)
         sound = target.ok & posterior.ok & jnp.isfinite(mean).all()
         return index, Info(mean[index], jnp.sqrt(variance[index] + target.gp.noise), sound)
 
@@ -98,12 +99,12 @@ class Ranked(eqx.Module):
         """Return the joint moments of every source posterior at the observed inputs."""
         index, x = state.target.index, state.target.x
         rows = state.rows[:, :, index]
-        covs = jax.vmap(lambda gp, r: gp.gram(x) - r.T @ r)(self.params.sources, rows)
+        covs = jax.vmap(lambda gp, r: gp.kernel.gram(x) - r.T @ r)(self.params.sources, rows)
         return state.means[:, index], covs
 
 
 def source_moments(
-    gps: SourceGP, past: Rows, x: Float[Array, "c d"]
+    gps: GP, past: Rows, x: Float[Array, "c d"]
 ) -> tuple[Float[Array, "m c"], Float[Array, "m c"], Float[Array, "m n c"]]:
     """Return means and variances (m, c) of the source posteriors at x, and their rows L⁻¹ K(X, x) (m, n, c).
 
@@ -115,7 +116,7 @@ def source_moments(
         posterior = gp.posterior(x_own, y, mask)
         cross = jnp.where(mask[:, None], gp.kernel(x_own, x), 0.0)
         rows = solve_triangular(posterior.factor, cross, lower=True)
-        return cross.T @ posterior.weights, jnp.maximum(gp.variance - jnp.sum(rows**2, 0), 0.0), rows
+        return cross.T @ posterior.weights, jnp.maximum(gp.kernel.variance - jnp.sum(rows**2, 0), 0.0), rows
 
     return jax.vmap(one)(gps, own, past.y, past.mask)
 
@@ -143,7 +144,7 @@ def ranking_loss(f: Float[Array, "s b"], y: Float[Array, " b"], seen: Bool[Array
 
 
 def leave_one_out_loss(
-    gp: SourceGP,
+    gp: GP,
     x: Float[Array, "b d"],
     y: Float[Array, " b"],
     seen: Bool[Array, " b"],
@@ -169,12 +170,12 @@ def leave_one_out_loss(
 
 
 def leave_one_out(
-    gp: SourceGP, x: Float[Array, "b d"], y: Float[Array, " b"], seen: Bool[Array, " b"]
+    gp: GP, x: Float[Array, "b d"], y: Float[Array, " b"], seen: Bool[Array, " b"]
 ) -> tuple[Float[Array, "b b"], Float[Array, "b b"], Float[Array, "b b"]]:
     """Return for every observation j left out the means (b, b) at all inputs, a root R (b, b) and r_j (b, b), such that
     R Rᵀ + r_j r_jᵀ is the covariance."""
     both = seen[:, None] & seen[None, :]
-    gram = jnp.where(both, gp.gram(x), 0.0)
+    gram = jnp.where(both, gp.kernel.gram(x), 0.0)
     posterior = gp.posterior(x, y, seen)
     inverse = jax.scipy.linalg.cho_solve((posterior.factor, True), jnp.eye(len(y)))
     smoothed = gram @ inverse

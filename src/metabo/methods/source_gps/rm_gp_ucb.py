@@ -18,9 +18,9 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from metabo.bo.policy import Candidates, Info, argmax
 from metabo.errors import ConfigError
+from metabo.gp.model import Posterior
 from metabo.methods.source_gps.rgpe import Sources
 from metabo.methods.source_gps.rgpe_policy import source_moments
-from metabo.methods.source_gps.sources import SourcePosterior
 from metabo.methods.source_gps.target import Target, begin, told
 from metabo.tasks.rows import Rows
 
@@ -57,6 +57,7 @@ class Bounded(eqx.Module):
     constants: Constants = eqx.field(static=True)
     refit_steps: int = eqx.field(static=True)
     budget: int = eqx.field(static=True)
+    repeats: bool = eqx.field(static=True, default=False)
 
     def init(self, candidates: Candidates, key: Key[Array, ""]) -> BoundedState:
         """Evaluate the sources' bounds on the candidates; ν = 1."""
@@ -66,16 +67,16 @@ class Bounded(eqx.Module):
         bounds = means + self.constants.tau * jnp.sqrt(variances)
         return BoundedState(target, bounds, present, jnp.zeros(len(present)), jnp.asarray(1.0))
 
-    def select(self, state: BoundedState, key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
+    def select(self, state: BoundedState, mask: Bool[Array, " c"], key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
         """Maximise the mixture of the bounds."""
         target = state.target
         posterior = target.posterior()
-        mean, variance = posterior.predict(target.candidates.x)
+        mean, variance = posterior.predict(target.candidates)
         std = jnp.sqrt(variance)
         share, _ = self.weights(state, posterior)
         own = mean + self.constants.beta * std
         scores = state.nu * (share @ state.bounds) + (1.0 - state.nu) * own
-        index = argmax(scores, target.free, target.priority)
+        index = argmax(scores, mask, target.priority)
         sound = target.ok & posterior.ok & jnp.isfinite(scores).all()
         return index, Info(mean[index], jnp.sqrt(variance[index] + target.gp.noise), sound)
 
@@ -91,11 +92,11 @@ class Bounded(eqx.Module):
             nu=jnp.where(begun, state.nu * factor, state.nu),
         )
 
-    def weights(self, state: BoundedState, posterior: SourcePosterior) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
+    def weights(self, state: BoundedState, posterior: Posterior) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
         """Return ω_t of the sources and their gaps d_t, with the target's bounds of this iteration."""
         past = self.past
         tasks, rows, dim = past.x.shape
-        x = jnp.pad(past.x.reshape(tasks * rows, dim), [(0, 0), (0, max(0, posterior.x.shape[1] - dim))])
+        x = jnp.pad(past.x.reshape(tasks * rows, dim), [(0, 0), (0, max(0, state.target.x.shape[1] - dim))])
         mean, variance = posterior.predict(x)
         reach = self.constants.beta * jnp.sqrt(variance)
         y = past.y.reshape(-1)

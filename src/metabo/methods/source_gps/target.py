@@ -12,7 +12,8 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from metabo.bo.acquisition import Acquisition
 from metabo.bo.acquisition import make as chosen
 from metabo.bo.policy import Candidates, Info, argmax, tie_breakers
-from metabo.methods.source_gps.sources import SourceGP, SourcePosterior, fit, make, repeated
+from metabo.gp.model import GP, Posterior
+from metabo.methods.source_gps.sources import fit, make, repeated
 from metabo.tasks.rows import Rows
 from metabo.tasks.training_set import TrainingSet
 
@@ -23,9 +24,9 @@ WIDENS = True
 class Target(NamedTuple):
     """The observations of the target so far, padded to the budget b, and the GP fitted to them."""
 
-    candidates: Candidates
+    candidates: Float[Array, "c d"]
     priority: Float[Array, " c"]
-    gp: SourceGP
+    gp: GP
     index: Int[Array, " b"]
     y: Float[Array, " b"]
     count: Int[Array, ""]
@@ -39,31 +40,23 @@ class Target(NamedTuple):
     @property
     def x(self) -> Float[Array, "b d"]:
         """Inputs of the observations."""
-        return self.candidates.x[self.index]
+        return self.candidates[self.index]
 
     @property
     def best(self) -> Float[Array, ""]:
         """The largest observation, -inf without one."""
         return jnp.max(jnp.where(self.seen, self.y, -jnp.inf))
 
-    @property
-    def free(self) -> Bool[Array, " c"]:
-        """Valid candidates that are not observed yet; all valid ones if none is left."""
-        places = jnp.where(self.seen, self.index, len(self.priority))  # beyond the last: dropped
-        mask = self.candidates.mask
-        left = mask & ~jnp.zeros(mask.shape, bool).at[places].set(True, mode="drop")
-        return jnp.where(left.any(), left, mask)
-
-    def posterior(self) -> SourcePosterior:
+    def posterior(self) -> Posterior:
         """Condition the GP on the observations."""
         return self.gp.posterior(self.x, self.y, self.seen)
 
 
-def begin(gp: SourceGP, candidates: Candidates, budget: int, key: Key[Array, ""]) -> Target:
+def begin(gp: GP, candidates: Candidates, budget: int, key: Key[Array, ""]) -> Target:
     """Return the target before any observation."""
     priority = tie_breakers(key, candidates.x.shape[0])
     index, y = jnp.zeros(budget, jnp.int64), jnp.zeros(budget)
-    return Target(candidates, priority, gp, index, y, jnp.asarray(0), jnp.asarray(True))
+    return Target(candidates.x, priority, gp, index, y, jnp.asarray(0), jnp.asarray(True))
 
 
 def told(target: Target, index: Int[Array, ""], y: Float[Array, ""], steps: int) -> Target:
@@ -78,21 +71,22 @@ def told(target: Target, index: Int[Array, ""], y: Float[Array, ""], steps: int)
 class Alone(eqx.Module):
     """BO with the target's own GP, fitted after every observation; a candidate is queried once, as in cm-BO."""
 
-    gp: SourceGP
+    gp: GP
     acquisition: Acquisition = eqx.field(static=True)
     refit_steps: int = eqx.field(static=True)
     budget: int = eqx.field(static=True)
+    repeats: bool = eqx.field(static=True, default=False)
 
     def init(self, candidates: Candidates, key: Key[Array, ""]) -> Target:
         """Start from the unfitted GP."""
         return begin(self.gp, candidates, self.budget, key)
 
-    def select(self, state: Target, key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
-        """Maximise the acquisition under the fitted GP among the candidates that are not observed yet."""
+    def select(self, state: Target, mask: Bool[Array, " c"], key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
+        """Maximise the acquisition under the fitted GP over what may be queried."""
         posterior = state.posterior()
-        mean, variance = posterior.predict(state.candidates.x)
+        mean, variance = posterior.predict(state.candidates)
         scores = self.acquisition(mean, jnp.sqrt(variance), state.best, state.count == 0)
-        index = argmax(scores, state.free, state.priority)
+        index = argmax(scores, mask, state.priority)
         return index, Info(mean[index], jnp.sqrt(variance[index] + state.gp.noise), state.ok & posterior.ok)
 
     def observe(self, state: Target, index: Int[Array, ""], y: Float[Array, ""]) -> Target:
@@ -100,20 +94,18 @@ class Alone(eqx.Module):
         return told(state, index, y, self.refit_steps)
 
 
-def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> SourceGP:
+def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> GP:
     """Return the unfitted GP of the target."""
     return make([model["kernel"]], dim)
 
 
 def pretrain(
     spec: dict[str, Any], training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
-) -> tuple[SourceGP, None]:
+) -> tuple[GP, None]:
     """Return the unfitted GP, once per (fold, seed): nothing is learned from past tasks."""
     return repeated(make([spec["model"]["kernel"]], training.dim), keys.size), None
 
 
-def policy(
-    params: SourceGP, settings: dict[str, Any], acquisition: str, budget: int, past: Rows | None = None
-) -> Alone:
+def policy(params: GP, settings: dict[str, Any], acquisition: str, budget: int, past: Rows | None = None) -> Alone:
     """Return BO with a GP fitted to the target by maximum likelihood, `refit_steps` of L-BFGS from the last fit."""
     return Alone(params, chosen(acquisition, settings), settings["refit_steps"], budget)

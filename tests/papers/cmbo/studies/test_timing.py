@@ -91,7 +91,7 @@ def test_sources_are_draws_of_their_gps():
     assert rows.x.shape == (300, study.OBSERVATIONS, study.DIM) and 0.2 < variance < 1.0
     own = study.locations(rows, 40, jax.random.key(1))
     pooled = {tuple(x) for x in np.asarray(rows.x).reshape(-1, study.DIM).tolist()}
-    assert {tuple(x) for x in own.tolist()} <= pooled and gps.raw_variance.shape == (300,)
+    assert {tuple(x) for x in own.tolist()} <= pooled and gps.kernel.raw_variance.shape == (300,)
 
 
 def measured(rows):

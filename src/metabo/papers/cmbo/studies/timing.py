@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Array, Key
 
-from metabo.bo.policy import Candidates, Policy
+from metabo.bo.policy import Candidates, Policy, remaining
 from metabo.compute import progress
 from metabo.compute.keys import stream
 from metabo.gaussians.barycenter import barycenter
@@ -31,11 +31,11 @@ from metabo.gaussians.distances import (
 )
 from metabo.gaussians.kmeans import centres, kmeans
 from metabo.gp.fit import adam
-from metabo.gp.model import build
+from metabo.gp.model import GP, build
 from metabo.methods.source_gps import clusters_policy, rgpe_policy, rm_gp_ucb
 from metabo.methods.source_gps.clusters import Clustered, Odd
 from metabo.methods.source_gps.rgpe import Sources
-from metabo.methods.source_gps.sources import SourceGP, fit, make, posteriors_at, repeated
+from metabo.methods.source_gps.sources import fit, make, posteriors_at, repeated
 from metabo.papers.engine.studies.clock import seconds
 from metabo.papers.engine.studies.files import Frames
 from metabo.tasks.rows import Rows
@@ -65,16 +65,16 @@ Measured = tuple[str, str, int, int, int, float]
 
 
 @partial(jax.jit, static_argnames=("count", "factors"))
-def sources(count: int, key: Key[Array, ""], factors: tuple[str, ...] = FACTORS) -> tuple[SourceGP, Rows]:
+def sources(count: int, key: Key[Array, ""], factors: tuple[str, ...] = FACTORS) -> tuple[GP, Rows]:
     """Return GPs of `count` source tasks with random lengthscales, and observations drawn from each."""
     where, scale, noise = jax.random.split(key, 3)
     x = jax.random.uniform(where, (count, OBSERVATIONS, DIM))
     gps = repeated(make(factors, DIM), count)
-    raw = gps.raw_lengthscale + 0.5 * jax.random.normal(scale, gps.raw_lengthscale.shape)
-    gps = eqx.tree_at(lambda g: g.raw_lengthscale, gps, raw)
+    raw = gps.kernel.raw_lengthscale + 0.5 * jax.random.normal(scale, gps.kernel.raw_lengthscale.shape)
+    gps = eqx.tree_at(lambda g: g.kernel.raw_lengthscale, gps, raw)
 
     def drawn(gp, x, z):
-        factor = jnp.linalg.cholesky(gp.gram(x) + 1e-6 * jnp.eye(len(x)))
+        factor = jnp.linalg.cholesky(gp.kernel.gram(x) + 1e-6 * jnp.eye(len(x)))
         return factor @ z
 
     y = jax.vmap(drawn)(gps, x, jax.random.normal(noise, (count, OBSERVATIONS)))
@@ -185,16 +185,17 @@ def timed_queries(spec: dict[str, Any]) -> Iterator[Measured]:
     key = stream(spec["seed"], "cmbo_timing", "pool")
     pool = Candidates(jax.random.uniform(key, (spec["grid"], DIM)), jnp.ones(spec["grid"], bool))
 
-    def step(policy, state, key):
-        index, _ = policy.select(state, key)
-        return policy.observe(state, index, jnp.sin(index.astype(float)))
+    def step(policy, state, mask, key):
+        index, _ = policy.select(state, mask, key)
+        after = policy.observe(state, index, jnp.sin(index.astype(float)))
+        return after, remaining(mask, pool.mask, index, policy.repeats)
 
     for count in spec["tasks"]:
         for method, policy in policies(count, few, spec["grid"], spec["seed"]).items():
-            state, once = eqx.filter_jit(policy.init)(pool, key), eqx.filter_jit(step)
+            now, once = (eqx.filter_jit(policy.init)(pool, key), pool.mask), eqx.filter_jit(step)
             for number in range(5):
-                state = once(policy, state, jax.random.fold_in(key, number))
-            cost = seconds(lambda s=state, p=policy, once=once: jax.tree.leaves(once(p, s, key))[0], spec["repeats"])
+                now = once(policy, *now, jax.random.fold_in(key, number))
+            cost = seconds(lambda s=now, p=policy, once=once: jax.tree.leaves(once(p, *s, key))[0], spec["repeats"])
             yield "query", method, count, few, spec["grid"], cost
 
 

@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-import jax
+import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from metabo.bo.acquisition import probability_of_improvement, upper_confidence_bound
-from metabo.bo.fixed_prior import FixedPrior
+from metabo.bo.fixed_prior import FixedPrior, FixedState
+from metabo.bo.loop import Given, begin, play
 from metabo.bo.policy import Candidates
 from metabo.gp.linalg import JITTER
 from metabo.papers.hyperbo.theory.memory import MemoryGP, inputs
@@ -52,6 +53,32 @@ class Path(NamedTuple):
     variance: Float[Array, "t m"]
 
 
+class Watched(eqx.Module):
+    """The package's policy, which chooses, beside the true posterior of the same observations, which is watched."""
+
+    policy: FixedPrior
+    true: FixedPrior
+    repeats: bool = eqx.field(static=True)
+
+    def init(self, candidates: Candidates, key: Array) -> tuple[FixedState, FixedState]:
+        """Begin with both priors."""
+        return self.policy.init(candidates, key), self.true.init(candidates, key)
+
+    def select(
+        self, state: tuple[FixedState, FixedState], mask: Bool[Array, " m"], key: Array
+    ) -> tuple[Int[Array, ""], tuple[Float[Array, " m"], Float[Array, " m"]]]:
+        """Choose by the policy; the record is the true mean and variance of the whole domain."""
+        own, true = state
+        return self.policy.select(own, mask, key)[0], (true.mean, true.variance)
+
+    def observe(
+        self, state: tuple[FixedState, FixedState], index: Int[Array, ""], y: Float[Array, ""]
+    ) -> tuple[FixedState, FixedState]:
+        """Condition both on the observation."""
+        own, true = state
+        return self.policy.observe(own, index, y), self.true.observe(true, index, y)
+
+
 def run(
     prior: MemoryGP,
     truth: MemoryGP,
@@ -67,17 +94,11 @@ def run(
     """
     budget, size = noise.shape[0], f.shape[0]
     pool = Candidates(inputs(jnp.arange(size)), jnp.ones(size, bool))
-    policy, other = FixedPrior(prior, acquisition, budget), FixedPrior(truth, acquisition, budget)
-
-    def step(carry, noise):
-        state, true = carry
-        index, _ = policy.select(state, key)
-        y = f[index] + noise
-        after = policy.observe(state, index, y)
-        after = after if repeats else after._replace(mask=after.mask.at[index].set(False))
-        return (after, other.observe(true, index, y)), Path(index, y, true.mean, true.variance)
-
-    return jax.lax.scan(step, (policy.init(pool, key), other.init(pool, key)), noise)[1]
+    both = Watched(FixedPrior(prior, acquisition, budget), FixedPrior(truth, acquisition, budget), repeats)
+    now = begin(both, pool, budget, key)
+    nothing = Given(jnp.zeros(0, jnp.int64), 0, 0)
+    steps = play(both, now, pool.mask, nothing, 0, budget, lambda t, i, _: f[i] + noise[t], key, repeats).steps
+    return Path(steps.index, steps.y, *steps.info)
 
 
 def predictions(
