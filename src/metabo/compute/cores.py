@@ -14,6 +14,30 @@ from typing import Any
 from metabo.compute.compiler import CPU_FLAGS
 from metabo.errors import MetaboError
 
+POOL = "PJRT_NPROC"
+"""Environment variable with the number of threads in XLA's pool, read when JAX begins to compute."""
+_own_process = False
+
+
+def own_process() -> None:
+    """Make this process ours: 64-bit floats throughout, and one thread in XLA's pool, unless the environment says
+    otherwise. Jobs, the command line, notebooks and tests say so before JAX computes anything; a library must not.
+
+    One thread, since runs are spread over processes, and since jaxlib 0.10 waits forever for batched factorisations
+    that meet in a pool (`metabo.compute.precision`). JAX itself is not imported: cores can still be pinned.
+    """
+    global _own_process
+    _own_process = True
+    os.environ.setdefault("JAX_ENABLE_X64", "true")
+    os.environ.setdefault(POOL, "1")
+    if "jax" in sys.modules:
+        sys.modules["jax"].config.update("jax_enable_x64", True)
+
+
+def is_own_process() -> bool:
+    """Tell whether `own_process` was called here."""
+    return _own_process
+
 
 def own_cores(threads: int, gpu: int, locks: Path | None = None) -> dict[str, Any]:
     """Pin this process to `threads` free cores and choose the device; call it before JAX is imported.

@@ -20,6 +20,8 @@ from typing import Any, NamedTuple
 from metabo.records.checksums import sealed
 from metabo.records.files import canonical, digest, write_text
 
+VERSION = "0.1.0"
+"""Version of the package, as in pyproject.toml."""
 SCHEMA = 2
 """1 had no checksum of the record itself."""
 PACKAGES = (

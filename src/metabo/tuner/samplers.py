@@ -1,8 +1,5 @@
 """An Optuna sampler that suggests from a prior learned with `metabo pretrain` (extra `optuna`).
 
-    study = optuna.create_study(direction="minimize", sampler=PriorSampler("my_study"))
-    study.optimize(objective, n_trials=20)
-
 The objective asks for the parameters as usual. Those of the prior's space come from the prior, by the method's policy,
 from the first trial on; others come from Optuna's random sampler. Trials live in Optuna's storage, not in the folder.
 """
@@ -13,7 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import optuna
+
+try:
+    import optuna
+except ModuleNotFoundError as error:
+    if error.name != "optuna":
+        raise
+    raise ModuleNotFoundError(
+        "metabo.PriorSampler needs Optuna, which is not installed; install the extra: pip install 'metabo[optuna]'",
+        name="optuna",
+    ) from error
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial, TrialState
 
@@ -35,6 +41,17 @@ def distribution(field: Field) -> BaseDistribution:
 
 class PriorSampler(optuna.samplers.BaseSampler):
     """Suggest from the prior in `folder`. `seed`: of candidates and ties.
+
+        import metabo
+        import optuna
+
+        def objective(trial):
+            rate = trial.suggest_float("learning_rate", 1e-5, 10.0, log=True)  # ... and the other parameters
+            return 0.1 + abs(rate - 0.01)
+
+        study = optuna.create_study(direction="minimize", sampler=metabo.PriorSampler("my_study"))
+        study.optimize(objective, n_trials=3)
+        print(study.best_params)
 
     Trials that failed or were pruned count as failed, running ones as pending; trials with values outside the space
     (enqueued by hand, say) are left out. An outcome without a logarithm, where the scale is log, is warned of once and

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from metabo.bo import priors
+from metabo.compute.precision import float64
 from metabo.data.history import description as descriptions
 from metabo.data.history import read as history
 from metabo.data.history.description import Description
@@ -29,6 +30,7 @@ DEFAULT = "study"
 """Name of the tuned study unless another one is given."""
 
 
+@float64
 def pretrain(
     histories: Sequence[str | Path],
     spaces: Sequence[str | Path],
@@ -41,6 +43,13 @@ def pretrain(
     skip_bad_rows: bool = False,
 ) -> "Study":
     """Learn a prior from past studies and put it into the folder `to`, in place of the one there.
+
+        import metabo
+
+        study = metabo.pretrain(["history.csv"], ["space.yaml"], "my_study", steps=200)
+        (first,) = study.suggest()
+        print(first.configuration)
+        print(f"predicted: {first.median:.3g} (90 %: {first.low:.3g} to {first.high:.3g})")
 
     Each history (CSV) goes with the space (``space.yaml``) at the same position. `target`: the space to tune, the first
     one unless given; it needs no history. `method`: h_nll for one space, mphd for several, unless given. `steps`: of
@@ -78,7 +87,19 @@ def pretrain(
 
 
 class Study:
-    """A study that is tuned, in a folder that `pretrain` made. `name` tells apart studies that share the prior."""
+    """A study that is tuned, in a folder that `pretrain` made. `name` tells apart studies that share the prior.
+
+        import metabo
+
+        study = metabo.Study("my_study")
+        for suggestion in study.suggest(3, claim=True):
+            chosen = suggestion.configuration
+            outcome = 0.1 + abs(chosen["learning_rate"] - 0.01)  # train with it; None if that fails
+            study.tell(chosen, outcome)
+        print(study.best)
+
+    Another process, or `metabo suggest` in a shell, can go on with it.
+    """
 
     def __init__(self, folder: str | Path, name: str = DEFAULT) -> None:
         self.folder, self.name = Path(folder), name
@@ -86,6 +107,7 @@ class Study:
         store.trials_path(self.folder, name)  # refuses a bad name
 
     @cached_property
+    @float64
     def prior(self) -> Prior:
         """The prior with its space."""
         spec, (stored,) = priors.load(store.prior_path(self.folder, self.record))

@@ -17,6 +17,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from metabo.bo.policy import Candidates, Info
 from metabo.compute.keys import stream
+from metabo.compute.precision import float64
 from metabo.data.history.description import Configuration, Description
 from metabo.data.history.past import Scale, oriented, scale_of
 from metabo.errors import ConfigError
@@ -58,6 +59,7 @@ class Suggestion(NamedTuple):
     high: float
 
 
+@float64
 def suggest(prior: Prior, told: Told, count: int = 1, seed: int = 0) -> list[Suggestion]:
     """Return `count` configurations to try next; the same for the same arguments.
 
