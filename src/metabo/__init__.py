@@ -15,17 +15,27 @@ import importlib
 import importlib.util
 
 __all__ = [
+    "GP",
+    "Benchmark",
     "PriorSampler",
     "Study",
     "__version__",
+    "list_methods",
+    "load_benchmark",
     "pretrain",
+    "run_bo",
 ]
 
 _PLACES = {
+    "GP": "metabo.public.GaussianProcess",
+    "Benchmark": "metabo.tasks.benchmark.Benchmark",
     "PriorSampler": "metabo.tuner.samplers.PriorSampler",
     "Study": "metabo.tuner.study.Study",
     "__version__": "metabo.records.provenance.VERSION",
+    "list_methods": "metabo.public.list_methods",
+    "load_benchmark": "metabo.public.load_benchmark",
     "pretrain": "metabo.tuner.study.pretrain",
+    "run_bo": "metabo.public.run_bo",
 }
 
 

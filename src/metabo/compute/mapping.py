@@ -10,6 +10,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 from jaxtyping import Array, Int, PyTree
 
 from metabo.compute import progress
@@ -25,7 +26,7 @@ def one_by_one(run: Callable[..., PyTree], entries: PyTree, shared: tuple[Any, .
     arrays. `what` names the entries in the plural. Inside a compiled program this is `jax.lax.map`.
     """
     count = len(jax.tree.leaves(entries)[0])
-    traced = any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((entries, shared)))
+    traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((entries, shared)))
     if traced or not count:
         return jax.lax.map(lambda entry: run(entry, *shared), entries)
     first_entry = jax.tree.map(lambda leaf: leaf[0], entries)

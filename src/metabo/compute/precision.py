@@ -67,14 +67,14 @@ def accelerated() -> bool:
 _making = Lock()
 
 
-def _device() -> jax.Device:
+def _device():
     """Return the device of `scope`: that of a CPU client with one thread, which JAX's list of devices does not have."""
     with _making:  # the arrays of all threads are to lie on one and the same
         return _made_device()
 
 
 @cache
-def _made_device() -> jax.Device:
+def _made_device():
     before = os.environ.get(cores.POOL)
     # Not os.environ, which others read: XLA looks at the C environment, once, while it makes the client.
     os.putenv(cores.POOL, "1")

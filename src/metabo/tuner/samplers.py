@@ -45,9 +45,11 @@ class PriorSampler(optuna.samplers.BaseSampler):
         import metabo
         import optuna
 
+
         def objective(trial):
             rate = trial.suggest_float("learning_rate", 1e-5, 10.0, log=True)  # ... and the other parameters
             return 0.1 + abs(rate - 0.01)
+
 
         study = optuna.create_study(direction="minimize", sampler=metabo.PriorSampler("my_study"))
         study.optimize(objective, n_trials=3)

@@ -1,10 +1,4 @@
-"""Tune with one's own past studies: learn a prior once, then ask and tell.
-
-    from metabo.tuner.study import Study, pretrain
-
-    study = pretrain(["history.csv"], ["space.yaml"], "my_study")
-    for suggestion in study.suggest(3):
-        study.tell(suggestion.configuration, train(**suggestion.configuration))
+"""Tune with one's own past studies: learn a prior once (`pretrain`), then ask and tell (`Study`).
 
 A study lives in a folder, so that another process, or `metabo suggest` in a shell, goes on with it.
 """
