@@ -12,7 +12,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 from numpy.typing import ArrayLike
 
 from metabo.bo import priors, trajectories
@@ -26,7 +26,6 @@ from metabo.gp.model import GP, Posterior, build
 from metabo.gp.objectives import nll
 from metabo.plan import config, registry
 from metabo.tasks.benchmark import Benchmark, stack
-from metabo.tasks.rows import Rows
 from metabo.tasks.training_set import prior_keys, training_sets_of
 from metabo.tuner import learning
 
@@ -75,7 +74,7 @@ class GaussianProcess:
         else:
             tasks = [self._task(x, y)]
         batch = stack([points for points, _ in tasks], [values for _, values in tasks])
-        gp, log = _fitted(self._gp, Rows(*map(jnp.asarray, batch)), steps)
+        gp, log = _fitted(self._gp, jnp.asarray(batch.x), jnp.asarray(batch.y), jnp.asarray(batch.mask), steps)
         if int(log.stopped) == 0:
             raise NumericsError("fit: the likelihood of the data is not finite; scale y to unit order")
         return self._with(gp)
@@ -134,9 +133,11 @@ class Predictor:
 
 
 @eqx.filter_jit
-def _fitted(gp: GP, rows: Rows, steps: int) -> tuple[GP, Log]:
+def _fitted(
+    gp: GP, x: Float[Array, "tasks n d"], y: Float[Array, "tasks n"], mask: Bool[Array, "tasks n"], steps: int
+) -> tuple[GP, Log]:
     def loss(candidate: GP) -> Float[Array, ""]:
-        return nll(candidate, *rows)
+        return nll(candidate, x, y, mask)
 
     return lbfgs(loss, gp, steps=steps)
 

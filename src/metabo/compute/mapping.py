@@ -5,7 +5,6 @@ Between two stretches the job can say how far it is.
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -19,7 +18,7 @@ SECONDS = 5.0
 """How long a stretch should take: long beside a call of the program, short for who waits."""
 
 
-def one_by_one(run: Callable[..., PyTree], entries: PyTree, shared: tuple[Any, ...], what: str) -> PyTree:
+def one_by_one(run: Callable[..., PyTree], entries: PyTree, shared: tuple[PyTree, ...], what: str) -> PyTree:
     """Return `run(entry, *shared)` for every entry of the leading axis of `entries`, stacked, and report the progress.
 
     One program serves all stretches, and all calls with the same function, sizes and `shared` values that are no
@@ -45,7 +44,7 @@ def one_by_one(run: Callable[..., PyTree], entries: PyTree, shared: tuple[Any, .
 
 
 @eqx.filter_jit
-def _one(run: Callable[..., PyTree], entry: PyTree, shared: tuple[Any, ...]) -> PyTree:
+def _one(run: Callable[..., PyTree], entry: PyTree, shared: tuple[PyTree, ...]) -> PyTree:
     return run(entry, *shared)
 
 
@@ -53,7 +52,7 @@ def _one(run: Callable[..., PyTree], entry: PyTree, shared: tuple[Any, ...]) -> 
 def _stretch(
     run: Callable[..., PyTree],
     entries: PyTree,
-    shared: tuple[Any, ...],
+    shared: tuple[PyTree, ...],
     done: PyTree,
     first: Int[Array, ""],
     last: Int[Array, ""],

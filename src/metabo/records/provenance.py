@@ -58,7 +58,7 @@ def write_sidecar(
     outputs: Iterable[str | Path],
     code: str,
     started: Start,
-    granted: dict[str, Any],
+    granted: Mapping[str, object],
     extra: dict[str, Any],
 ) -> None:
     """Write the sidecar atomically, with a checksum of itself.

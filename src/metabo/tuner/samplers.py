@@ -5,9 +5,8 @@ from the first trial on; others come from Optuna's random sampler. Trials live i
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -75,19 +74,19 @@ class PriorSampler(optuna.samplers.BaseSampler):
 
     def sample_relative(
         self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
-    ) -> dict[str, Any]:
+    ) -> Configuration:
         """Return the next configuration, without the parameters that it does not use."""
         self._check_direction(study)
         trials = study.get_trials(deepcopy=False)
         (found,) = suggest(self._prior, self._told(trials, trial.number), 1, self._seed)
-        chosen = {name: value for name, value in found.configuration.items() if value is not None}
+        chosen: Configuration = {name: value for name, value in found.configuration.items() if value is not None}
         # Other workers must see it before the objective has asked for every parameter.
         study._storage.set_trial_system_attr(trial._trial_id, ATTRIBUTE, chosen)
         return chosen
 
     def sample_independent(
         self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
-    ) -> Any:
+    ) -> object:
         """Draw a parameter that the prior does not know, or that its configuration does not use, at random."""
         return self._others.sample_independent(study, trial, param_name, param_distribution)
 
@@ -126,7 +125,7 @@ class PriorSampler(optuna.samplers.BaseSampler):
                 running.append(configuration)
         return Told(done, outcomes, running)
 
-    def _own(self, parameters: dict[str, Any]) -> dict[str, Any]:
+    def _own(self, parameters: Mapping[str, object]) -> dict[str, object]:
         return {name: value for name, value in parameters.items() if name in self._distributions}
 
     def _lacks_logarithm(self, trial: FrozenTrial) -> bool:

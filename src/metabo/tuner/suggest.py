@@ -74,7 +74,7 @@ def suggest(prior: Prior, told: Told, count: int = 1, seed: int = 0) -> list[Sug
     numbers = [seed, len(told.done), len(told.running)]
     outputs = np.zeros(places)
     outputs[: len(y)] = y
-    centres = best
+    centres, found = best, []
     for turn in range(2):  # the second pool looks closer where the first one found something
         candidates = pool.make(prior.description, taken, places, centres, [*numbers, turn])
         if (left := int(candidates.mask.sum())) < count:
@@ -87,9 +87,10 @@ def suggest(prior: Prior, told: Told, count: int = 1, seed: int = 0) -> list[Sug
         chosen, info = choose(prior.params, data, jnp.asarray(outputs), *counts, key, *program)
         picks = [candidates.configurations[int(i)] for i in chosen[:count]]
         centres = [*picks, *best]
-    moments = (np.asarray(part)[:count].tolist() for part in (info.mean, info.std))
-    predictions = zip(picks, *moments, strict=True)
-    return [_suggestion(pick, mean, std, scale, prior.description) for pick, mean, std in predictions]
+        moments = (np.asarray(part)[:count].tolist() for part in (info.mean, info.std))
+        predictions = zip(picks, *moments, strict=True)
+        found = [_suggestion(pick, mean, std, scale, prior.description) for pick, mean, std in predictions]
+    return found
 
 
 def scaled(prior: Prior, told: Told) -> tuple[Scale | None, Float[np.ndarray, " n"]]:
