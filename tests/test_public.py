@@ -84,7 +84,7 @@ def test_without_optuna_only_the_sampler_is_missing(tmp_path):
 
 def dense(gp, x, y, new):
     """Posterior moments by plain inversion, from the GP's own kernel and mean."""
-    model, x, y, new = gp._gp, *map(jnp.asarray, (x, y, new))
+    model, x, y, new = gp._model, *map(jnp.asarray, (x, y, new))
     phi, psi = model.features(x), model.features(new)
     k = np.asarray(model.kernel(phi, phi)) + (float(model.noise) + 1e-6) * np.eye(len(x))
     cross = np.asarray(model.kernel(psi, phi))
@@ -120,6 +120,30 @@ def test_one_task_may_be_given_as_lists():
     x, y = [[0.1], [0.5], [0.8]], [0.3, -0.2, 0.1]
     one, many = metabo.GP(1).fit(x, y, steps=5), metabo.GP(1).fit([np.array(x)], [np.array(y)], steps=5)
     assert one.log_likelihood(x, y) == many.log_likelihood(x, y)
+
+
+PICKLED = """
+import copy, pickle
+import jax, metabo
+gp = metabo.GP(2, mean="linear_mlp", features=(3,))
+posterior = gp.posterior([[0.1, 0.2], [0.3, 0.9]], [1.0, -1.0])
+for one in (gp, posterior):
+    for other in (pickle.loads(pickle.dumps(one)), copy.deepcopy(one)):
+        for ours, theirs in zip(one.predict([[0.5, 0.5]]), other.predict([[0.5, 0.5]])):
+            assert ours == theirs and ours.dtype == "float64"
+study = metabo.pretrain("history.csv", "space.yaml", "to", method="stboh")
+first = study.suggest()
+assert pickle.loads(pickle.dumps(study)).suggest() == first
+sampler = metabo.PriorSampler("to")
+again = pickle.loads(pickle.dumps(sampler))
+assert {leaf.dtype.name for leaf in jax.tree.leaves(again._study.prior.params)} == {"float64"}
+"""
+
+
+def test_what_is_pickled_keeps_its_digits_in_a_float32_process(tmp_path):
+    for name in ("history.csv", "space.yaml"):
+        shutil.copy(ROOT / "examples" / "own_data" / name, tmp_path)
+    run(PICKLED, tmp_path)
 
 
 @pytest.mark.parametrize(

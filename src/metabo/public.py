@@ -7,12 +7,14 @@ import importlib
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, PyTree
 from numpy.typing import ArrayLike
 
 from metabo.bo import priors, trajectories
@@ -31,6 +33,7 @@ from metabo.tuner import learning
 
 Points = Float[np.ndarray, "n d"]
 Values = Float[np.ndarray, " n"]
+Kind = TypeVar("Kind", "GaussianProcess", "Predictor")
 
 
 class GaussianProcess:
@@ -59,7 +62,7 @@ class GaussianProcess:
     ) -> None:
         _require_whole("dim", dim)
         model = {"mean": mean, "kernel": kernel, "features": [_require_whole("features", size) for size in features]}
-        self.dim, self._gp = dim, build(model, dim, stream(seed, "gp"))
+        self.dim, self._model = dim, build(model, dim, stream(seed, "gp"))
 
     @float64
     def fit(self, x: ArrayLike, y: ArrayLike, steps: int = 100) -> "GaussianProcess":
@@ -74,42 +77,40 @@ class GaussianProcess:
         else:
             tasks = [self._task(x, y)]
         batch = stack([points for points, _ in tasks], [values for _, values in tasks])
-        gp, log = _fitted(self._gp, jnp.asarray(batch.x), jnp.asarray(batch.y), jnp.asarray(batch.mask), steps)
+        gp, log = _fitted(self._model, jnp.asarray(batch.x), jnp.asarray(batch.y), jnp.asarray(batch.mask), steps)
         if int(log.stopped) == 0:
             raise NumericsError("fit: the likelihood of the data is not finite; scale y to unit order")
-        return self._with(gp)
+        return _made(GaussianProcess, dim=self.dim, model=gp)
 
     @float64
     def posterior(self, x: ArrayLike, y: ArrayLike) -> "Predictor":
         """Condition on observations `x` (n, dim), `y` (n,). Raises DataError for other shapes or what is not finite."""
         points, values = self._task(x, y)
-        posterior = self._gp.posterior(jnp.asarray(points), jnp.asarray(values), jnp.ones(len(values), dtype=bool))
+        posterior = self._model.posterior(jnp.asarray(points), jnp.asarray(values), jnp.ones(len(values), dtype=bool))
         if not bool(posterior.ok):
             raise NumericsError("posterior: the covariance of x cannot be factorised; fit the GP, or scale x to [0, 1]")
-        return Predictor(posterior, self.dim)
+        return _made(Predictor, dim=self.dim, model=posterior)
 
     @float64
     def predict(self, x: ArrayLike) -> tuple[Values, Values]:
         """Return mean and standard deviation of the function at `x` (n, dim) before any observation."""
-        phi = self._gp.features(jnp.asarray(_points("x", x, self.dim)))
-        return np.asarray(self._gp.mean(phi)), np.sqrt(np.asarray(self._gp.kernel.diagonal(phi)))
+        phi = self._model.features(jnp.asarray(_points("x", x, self.dim)))
+        return np.asarray(self._model.mean(phi)), np.sqrt(np.asarray(self._model.kernel.diagonal(phi)))
 
     @float64
     def log_likelihood(self, x: ArrayLike, y: ArrayLike) -> float:
         """Return the log marginal likelihood of one task, `x` (n, dim) and `y` (n,)."""
         points, values = self._task(x, y)
-        return float(self._gp.log_prob(jnp.asarray(points), jnp.asarray(values), jnp.ones(len(values), dtype=bool)))
+        return float(self._model.log_prob(jnp.asarray(points), jnp.asarray(values), jnp.ones(len(values), dtype=bool)))
 
     @property
     @float64
     def noise(self) -> float:
         """Variance of the observation noise."""
-        return float(self._gp.noise)
+        return float(self._model.noise)
 
-    def _with(self, gp: GP) -> "GaussianProcess":
-        other = object.__new__(GaussianProcess)
-        other.dim, other._gp = self.dim, gp
-        return other
+    def __reduce__(self) -> tuple[object, ...]:
+        return _restored, (GaussianProcess, self.dim, _as_numpy(self._model))
 
     def _task(self, x: ArrayLike, y: ArrayLike, which: str = "") -> tuple[Points, Values]:
         points, values = _points(f"x{which}", x, self.dim), _numbers(f"y{which}", y)
@@ -120,16 +121,35 @@ class GaussianProcess:
 
 
 class Predictor:
-    """A Gaussian process after observations (`GaussianProcess.posterior`)."""
+    """A Gaussian process after observations: what `GaussianProcess.posterior` returns."""
 
-    def __init__(self, posterior: Posterior, dim: int) -> None:
-        self._posterior, self.dim = posterior, dim
+    dim: int
+    _model: Posterior
 
     @float64
     def predict(self, x: ArrayLike) -> tuple[Values, Values]:
         """Return mean and standard deviation of the function, without noise, at `x` (n, dim)."""
-        mean, variance = self._posterior.predict(jnp.asarray(_points("x", x, self.dim)))
+        mean, variance = self._model.predict(jnp.asarray(_points("x", x, self.dim)))
         return np.asarray(mean), np.sqrt(np.asarray(variance))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _restored, (Predictor, self.dim, _as_numpy(self._model))
+
+
+def _made(kind: type[Kind], dim: int, model: GP | Posterior) -> Kind:
+    made = object.__new__(kind)
+    made.__dict__.update(dim=dim, _model=model)
+    return made
+
+
+def _as_numpy(model: PyTree) -> PyTree:
+    """Return the arrays of a model as NumPy's: unpickled as they are, JAX's would be float32."""
+    return jax.tree.map(np.asarray, model)
+
+
+@float64
+def _restored(kind: type[Kind], dim: int, model: PyTree) -> Kind:
+    return _made(kind, dim, jax.tree.map(jnp.asarray, model))
 
 
 @eqx.filter_jit

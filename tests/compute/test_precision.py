@@ -121,14 +121,18 @@ def test_a_float32_program_runs_before_after_between_and_beside_our_calls():
 
 
 STRICT = """
+import sys
 import jax, jax.numpy as jnp, numpy as np
+from metabo.compute import cores
 from metabo.compute.precision import float64
 from metabo.gp.model import build
 for name, value in {"jax_debug_nans": True, "jax_debug_infs": True, "jax_numpy_dtype_promotion": "strict",
                     "jax_numpy_rank_promotion": "raise", "jax_default_prng_impl": "rbg",
                     "jax_default_matmul_precision": "bfloat16"}.items():
-    if "strict" in __import__("sys").argv:
+    if "strict" in sys.argv:
         jax.config.update(name, value)
+if "own" in sys.argv:
+    cores.own_process()
 
 @float64
 def number():
@@ -142,8 +146,9 @@ print(mean.tolist())
 """
 
 
-def test_settings_of_the_process_change_no_result_and_refuse_no_program():
-    assert foreign(STRICT, "strict") == foreign(STRICT)
+@pytest.mark.parametrize("process", ["strict", "own"])
+def test_settings_of_the_process_change_no_result_and_refuse_no_program(process):
+    assert foreign(STRICT, process) == foreign(STRICT)
 
 
 FACTORISATIONS = """
@@ -172,6 +177,20 @@ def test_independent_batches_of_factorisations_do_not_wait_for_each_other(proces
     # 60 - i factors of 4 (i + 1) I, of 40 rows, for i = 0 to 11
     assert float(total) == pytest.approx(sum((60 - i) * 40 * 2 * (i + 1) ** 0.5 for i in range(12)))
     assert dtype == "float64"
+
+
+OURS = {
+    "the command line": "from metabo import cli; cli.main(['list', 'methods'])",
+    "a notebook": "from metabo.artefacts import api; api.enter_project()",
+    "a notebook that has JAX": "import jax; from metabo.artefacts import api; api.enter_project()",
+    "a job": "from metabo.stages import data\ntry: data.main('data', None, lambda *_: 1 / 0, argv=['--spec', "
+    '\'{"benchmark": "mphd_s"}\', "--out", "x"])\nexcept ZeroDivisionError: pass',
+}
+
+
+@pytest.mark.parametrize("process", OURS)
+def test_processes_of_ours_compute_in_float64_throughout(process):
+    foreign(f"{OURS[process]}\nimport jax.numpy as jnp\nassert jnp.ones(1).dtype == 'float64'")
 
 
 def test_in_a_process_of_ours_the_scope_changes_nothing():

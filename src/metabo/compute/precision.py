@@ -2,10 +2,9 @@
 
 GP algebra needs float64. A process of ours (a job, the command line, a test) has it throughout (`cores.own_process`).
 In anyone else's, the public functions compute inside `scope`, which only the calling thread sees and which ends with
-the call. Inside it JAX computes on a CPU device of our own, for two reasons. Its pool has one thread: jaxlib 0.10 waits
-forever when as many batched factorisations as the pool has threads run side by side, since each holds a thread and
-waits for parts of its batch that are queued in the same pool (from 0.11.1 on it does not split batches). And results
-are those of the command line, to the last digit.
+the call. Inside it JAX computes on a CPU device of our own, whose pool has one thread: jaxlib 0.10 waits forever when
+as many batched factorisations as a pool has threads run side by side, since each holds a thread and waits for parts of
+its batch that are queued in the same pool (from 0.11.1 on it does not split batches).
 """
 
 import os

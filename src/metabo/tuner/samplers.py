@@ -62,8 +62,8 @@ class PriorSampler(optuna.samplers.BaseSampler):
     """
 
     def __init__(self, folder: str | Path, seed: int = 0) -> None:
-        study = Study(folder)
-        self._prior, self._space, self._seed = study.prior, study.description, seed
+        self._study, self._seed = Study(folder), seed
+        self._space = self._study.description
         self._distributions = {field.name: distribution(field) for field in self._space.fields}
         self._others = optuna.samplers.RandomSampler(seed)
         self._warned: set[int] = set()
@@ -78,7 +78,7 @@ class PriorSampler(optuna.samplers.BaseSampler):
         """Return the next configuration, without the parameters that it does not use."""
         self._check_direction(study)
         trials = study.get_trials(deepcopy=False)
-        (found,) = suggest(self._prior, self._told(trials, trial.number), 1, self._seed)
+        (found,) = suggest(self._study.prior, self._told(trials, trial.number), 1, self._seed)
         chosen: Configuration = {name: value for name, value in found.configuration.items() if value is not None}
         # Other workers must see it before the objective has asked for every parameter.
         study._storage.set_trial_system_attr(trial._trial_id, ATTRIBUTE, chosen)

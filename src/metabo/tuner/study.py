@@ -25,8 +25,8 @@ DEFAULT = "study"
 
 @float64
 def pretrain(
-    histories: Sequence[str | Path],
-    spaces: Sequence[str | Path],
+    histories: str | Path | Sequence[str | Path],
+    spaces: str | Path | Sequence[str | Path],
     to: str | Path,
     *,
     target: str | Path | None = None,
@@ -44,10 +44,12 @@ def pretrain(
         print(first.configuration)
         print(f"predicted: {first.median:.3g} (90 %: {first.low:.3g} to {first.high:.3g})")
 
-    Each history (CSV) goes with the space (``space.yaml``) at the same position. `target`: the space to tune, the first
-    one unless given; it needs no history. `method`: h_nll for one space, mphd for several, unless given. `steps`: of
-    the training. Raises DataError and ConfigError that name file, row, field and fix.
+    Each history (CSV) goes with the space (``space.yaml``) at the same position; one may be given without a list.
+    `target`: the space to tune, the first one unless given; it needs no history. `method`: h_nll for one space, mphd
+    for several, unless given. `steps`: of the training. Raises DataError and ConfigError that name file, row, field and
+    fix.
     """
+    histories, spaces = ([given] if isinstance(given, str | Path) else given for given in (histories, spaces))
     past = read_all(histories, spaces, skip_bad_rows)
     goal = descriptions.load(target) if target else past[0].description
     here = next((one for one in past if one.description.name == goal.name), None)
@@ -98,6 +100,10 @@ class Study:
         self.folder, self.name = Path(folder), name
         self.record = store.require(self.folder)
         store.trials_path(self.folder, name)  # refuses a bad name
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out the prior: unpickled elsewhere its arrays would be float32, and it is in the folder anyway."""
+        return {name: value for name, value in vars(self).items() if name != "prior"}
 
     @cached_property
     @float64
