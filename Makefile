@@ -4,7 +4,7 @@ CORES ?= $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
 BIN := .venv/bin
 READY := .venv/.installed
 # The checks of `make lint`, one target each. .pre-commit-config.yaml has a hook for each (a test compares them).
-CHECKS := lint-ruff lint-format lint-snakefmt lint-notebooks lint-config lint-imports
+CHECKS := lint-ruff lint-format lint-snakefmt lint-notebooks lint-config lint-imports lint-types
 
 .PHONY: reproduce smoke paper test test-fast test-slurm browser lint $(CHECKS) benchmark clean install reference lock
 
@@ -50,6 +50,9 @@ lint-config: install  ## config.yaml, its overlays and the catalogue
 
 lint-imports: install  ## a room imports only rooms above it: the contracts of import-linter in pyproject.toml
 	$(BIN)/lint-imports
+
+lint-types: install  ## types of the rooms that pyproject.toml names
+	$(BIN)/basedpyright
 
 benchmark: install  ## speed against a textbook implementation and BoTorch, as ratios
 	$(BIN)/python -m pip install --quiet -r requirements-bench.lock

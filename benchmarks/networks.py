@@ -11,9 +11,10 @@ from functools import partial
 from itertools import product
 from statistics import median
 
-from metabo.compute.cores import own_cores
+from metabo.compute.cores import own_cores, own_process
 
 if __name__ == "__main__":
+    own_process()
     own_cores(1, 0)
 
 import jax

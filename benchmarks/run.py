@@ -16,7 +16,7 @@ from typing import Any
 import report
 from problem import QUICK, Sizes
 
-from metabo.compute.cores import own_cores
+from metabo.compute.cores import own_cores, own_process
 from metabo.records.files import write_text
 
 HERE = Path(__file__).resolve().parent
@@ -189,6 +189,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     sizes = QUICK if given.quick else Sizes()
     sizes = sizes if given.rounds is None else replace(sizes, rounds=given.rounds)
+    own_process()
     gpu = find_gpu()
     cases = chosen(given.only, gpu)
     record = report.environment(gpu) | {"quick": given.quick, "sizes": asdict(sizes)}

@@ -53,6 +53,7 @@ def main(section: str, name: str, sizes: Sizes) -> None:
 
     with tempfile.TemporaryDirectory() as scratch:
         os.environ["JAX_COMPILATION_CACHE_DIR"] = scratch  # empty: compile times are cold
+        cores.own_process()
         cores.own_cores(1, int(name.endswith("_gpu")), Path(scratch))
         try:
             module = importlib.import_module(module_of(section, name))

@@ -19,6 +19,7 @@ install_import_hook(SHAPED, "beartype.beartype(conf=beartype.BeartypeConf(is_pep
 
 from metabo.compute import cores  # noqa: E402 (the hook must be in place before the package is imported)
 
+cores.own_process()
 os.environ["JAX_PLATFORMS"] = "cpu"
 # Two thirds of a test's time would be compilation: programs of tests are small, so they are optimised little (1.2 s to
 # compile a fit inside BO instead of 4.5 s). Stages that a test starts inherit the flags.
@@ -69,7 +70,7 @@ def common(tmp_path_factory):
 
 
 def pytest_sessionstart():
-    assert jax.config.jax_enable_x64, "importing metabo must switch JAX to 64-bit floats"
+    assert jax.config.jax_enable_x64, "a process of ours computes in 64-bit floats throughout"
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -1,18 +1,53 @@
 """metabo: Bayesian optimisation with learned Gaussian-process priors.
 
-Importing the package only asks JAX for 64-bit floats (GP algebra is float64 throughout) and for one thread per process
-on a CPU; it does not import JAX itself, so that a stage can still choose its device and pin its cores first
-(`metabo.compute.cores`). Import it before JAX computes anything.
+    import metabo
+
+    study = metabo.pretrain(["history.csv"], ["space.yaml"], "my_study")     # a prior of your past tuning runs
+    for suggestion in study.suggest(3):
+        study.tell(suggestion.configuration, train(**suggestion.configuration))
+
+The public names are those of `__all__` (docs/python.md); each is imported when it is first asked for. Importing the
+package, or any of them, changes no environment variable and no setting of JAX: calls compute in float64 and leave the
+rest of the process as it is (`metabo.compute.precision`). Types are in the stub beside this file.
 """
 
-import os
-import sys
+import importlib
+import importlib.util
 
-__version__ = "0.1.0"
+__all__ = [
+    "GP",
+    "Benchmark",
+    "PriorSampler",
+    "Study",
+    "__version__",
+    "list_methods",
+    "load_benchmark",
+    "pretrain",
+    "run_bo",
+]
 
-os.environ.setdefault("JAX_ENABLE_X64", "true")
-# jaxlib 0.10 waits forever when independent batched factorisations of one program meet in a pool of several threads:
-# each holds a thread and waits for others of the same pool. Runs are spread over processes here, not over threads.
-os.environ.setdefault("PJRT_NPROC", "1")
-if "jax" in sys.modules:
-    sys.modules["jax"].config.update("jax_enable_x64", True)
+_PLACES = {
+    "GP": "metabo.public.GaussianProcess",
+    "Benchmark": "metabo.tasks.benchmark.Benchmark",
+    "PriorSampler": "metabo.tuner.samplers.PriorSampler",
+    "Study": "metabo.tuner.study.Study",
+    "__version__": "metabo.records.provenance.VERSION",
+    "list_methods": "metabo.public.list_methods",
+    "load_benchmark": "metabo.public.load_benchmark",
+    "pretrain": "metabo.tuner.study.pretrain",
+    "run_bo": "metabo.public.run_bo",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'metabo' has no attribute '{name}'; it has {', '.join(__all__)}")
+    module, _, attribute = _PLACES[name].rpartition(".")
+    value = getattr(importlib.import_module(module), attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    lacking = set() if importlib.util.find_spec("optuna") else {"PriorSampler"}  # help(metabo) works without Optuna
+    return sorted({*globals(), *__all__} - lacking)

@@ -5,6 +5,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from metabo.compute import cores
 from metabo.errors import MetaboError
 from metabo.plan import catalogue, config, registry
 from metabo.tuner import commands as tuning
@@ -12,6 +13,7 @@ from metabo.tuner import commands as tuning
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line. A MetaboError ends it with one clear message and exit status 1."""
+    cores.own_process()
     parser = argparse.ArgumentParser(prog="metabo", description="Bayesian optimisation with learned GP priors")
     commands = parser.add_subparsers(dest="command", required=True)
     listing = commands.add_parser("list", help="list what is registered")

@@ -94,28 +94,3 @@ def test_own_cores_after_jax_is_refused():
 
     with pytest.raises(MetaboError, match="JAX is already imported"):
         cores.own_cores(1, 0)
-
-
-FACTORISATIONS = """
-import os
-os.sched_setaffinity(0, range(os.cpu_count()))  # undo the pinning of the test process
-import metabo
-import jax
-import jax.numpy as jnp
-
-batch = 4.0 * jnp.eye(40) + jnp.zeros((60, 1, 1))
-many = jax.jit(lambda x: sum(jnp.linalg.cholesky(x[i:] * (i + 1.0)).sum() for i in range(12)))
-for _ in range(400):
-    total = many(batch).block_until_ready()
-print(float(total))
-"""
-
-
-def test_independent_batches_of_factorisations_do_not_wait_for_each_other():
-    # Neither pinned nor with the settings of this process: what a person has who imports the package.
-    inherited = ("PJRT_NPROC", "NPROC", "XLA_FLAGS", "JAX_COMPILATION_CACHE_DIR")
-    env = {name: value for name, value in os.environ.items() if name not in inherited}
-    command = [sys.executable, "-c", FACTORISATIONS]
-    done = subprocess.run(command, env=env, check=True, timeout=120, capture_output=True, text=True)
-    # 60 - i factors of 4 (i + 1) I, of 40 rows, for i = 0 to 11: a program that waits for itself is stopped above.
-    assert float(done.stdout) == pytest.approx(sum((60 - i) * 40 * 2 * (i + 1) ** 0.5 for i in range(12)))

@@ -1,6 +1,5 @@
 import os
 
-import jax
 import pytest
 
 from metabo.compute import memory
@@ -26,8 +25,8 @@ class Device:
     ],
 )
 def test_the_memory_is_that_of_the_device_that_computes(monkeypatch, backend, stats, expected):
-    monkeypatch.setattr(jax, "default_backend", lambda: backend)
-    monkeypatch.setattr(jax, "local_devices", lambda: [Device(stats)])
+    monkeypatch.setattr(memory, "accelerated", lambda: backend != "cpu")
+    monkeypatch.setattr(memory, "get_default_device", lambda: Device(stats))
     assert memory.available() == expected
 
 

@@ -110,7 +110,7 @@ def test_a_killed_pretrain_leaves_the_old_prior_whole(folder, files, monkeypatch
 
 def test_a_new_prior_keeps_the_trials_unless_they_are_of_another_space(folder, files, tmp_path):
     Study(folder).tell(GOOD, 0.1)
-    pretrain([files[0]], [files[1]], folder, method="stboh")
+    pretrain(files[0], files[1], folder, method="stboh")
     assert len(Study(folder).trials) == 1 and Study(folder).record["spec"]["method"] == "stboh"
     other = tmp_path / "other.yaml"
     other.write_text(SPACE.replace("high: 6", "high: 7"))

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from metabo import __version__, metrics
+from metabo import metrics
 from metabo.artefacts import settings as sidecars
+from metabo.compute import cores
 from metabo.errors import ConfigError, DataError
 from metabo.plan import registry, splits
 from metabo.plots import look, style
@@ -27,7 +28,9 @@ _NUMERIC = ("integer", "floating", "boolean", "mixed-integer-float", "integer-na
 
 
 def enter_project() -> None:
-    """Change to the project folder when a notebook is opened in its own folder; paths are relative to the project."""
+    """Change to the project folder when a notebook is opened in its own folder; paths are relative to the project.
+    The notebook's process computes in float64 from here on, as that of a job."""
+    cores.own_process()
     for folder in (Path.cwd(), *Path.cwd().parents):
         if (folder / "workflow" / "catalogue.yaml").is_file():
             os.chdir(folder)
@@ -253,7 +256,7 @@ def save(
     data.insert(1, "benchmark", benchmark)
     on = f"benchmark {benchmark}" if benchmark else "synthetic"
     style.imprint(figure, f"{artefact}, {on}")
-    version = f"metabo {__version__}, commit {commit()}"
+    version = f"metabo {provenance.VERSION}, commit {commit()}"
     keywords = f"{on}, {version}"
     pdf = {"Title": f"{artefact}: {title}", "Subject": caption, "Keywords": keywords, "CreationDate": None}
     png = {"Title": f"{artefact}: {title}", "Description": caption, "Benchmark": benchmark, "Source": version}

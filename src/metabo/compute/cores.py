@@ -9,19 +9,52 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from metabo.compute.compiler import CPU_FLAGS
 from metabo.errors import MetaboError
 
+POOL = "PJRT_NPROC"
+"""Environment variable with the number of threads in XLA's pool, read when JAX begins to compute."""
+_own_process = False
 
-def own_cores(threads: int, gpu: int, locks: Path | None = None) -> dict[str, Any]:
+
+def own_process() -> None:
+    """Make this process ours: 64-bit floats throughout, and one thread in XLA's pool, unless the environment says
+    otherwise. Jobs, the command line, notebooks and tests say so before JAX computes anything; a library must not.
+
+    One thread, since runs are spread over processes, and since jaxlib 0.10 waits forever for batched factorisations
+    that meet in a pool (`metabo.compute.precision`). JAX itself is not imported: cores can still be pinned.
+    """
+    global _own_process
+    _own_process = True
+    os.environ.setdefault("JAX_ENABLE_X64", "true")
+    os.environ.setdefault(POOL, "1")
+    if "jax" in sys.modules:
+        sys.modules["jax"].config.update("jax_enable_x64", True)
+
+
+def is_own_process() -> bool:
+    """Tell whether `own_process` was called here."""
+    return _own_process
+
+
+class Granted(TypedDict):
+    """What a job was given: `threads`, the `cores` that it is pinned to (none if the platform cannot pin), how many of
+    them nobody else has (`exclusive`), `gpu` as it asked for, and the flags of XLA."""
+
+    threads: int
+    cores: list[int]
+    exclusive: int
+    gpu: int
+    xla_flags: str
+
+
+def own_cores(threads: int, gpu: int, locks: Path | None = None) -> Granted:
     """Pin this process to `threads` free cores and choose the device; call it before JAX is imported.
 
     `gpu`: 1 lets JAX use an accelerator, 0 keeps it on the CPU. `locks`: folder of the core locks (default: one per
     user and machine, because cores belong to the machine and not to a checkout).
-    Returns {"threads", "cores" (empty if the platform cannot pin), "exclusive" (how many nobody else has), "gpu",
-    "xla_flags"}.
     When more jobs run than there are cores, the rest share. Raises MetaboError if JAX is already imported.
     """
     if "jax" in sys.modules:
@@ -33,8 +66,8 @@ def own_cores(threads: int, gpu: int, locks: Path | None = None) -> dict[str, An
     os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(".cache/jax").resolve()))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
-    granted: dict[str, Any] = {"threads": threads, "cores": [], "exclusive": 0, "gpu": gpu}
-    granted["xla_flags"] = os.environ.get("XLA_FLAGS", "")
+    flags = os.environ.get("XLA_FLAGS", "")
+    granted: Granted = {"threads": threads, "cores": [], "exclusive": 0, "gpu": gpu, "xla_flags": flags}
     if not hasattr(os, "sched_setaffinity"):
         return granted
     cores = sorted(os.sched_getaffinity(0))
@@ -43,7 +76,7 @@ def own_cores(threads: int, gpu: int, locks: Path | None = None) -> dict[str, An
     turn = os.getpid() % max(len(shared), 1)  # spread the jobs that found no free core
     mine = sorted([*exclusive, *(shared[turn:] + shared[:turn])[: threads - len(exclusive)]])
     os.sched_setaffinity(0, mine)
-    return granted | {"cores": mine, "exclusive": len(exclusive)}
+    return {**granted, "cores": mine, "exclusive": len(exclusive)}
 
 
 def _take(cores: list[int], number: int, locks: Path) -> list[int]:

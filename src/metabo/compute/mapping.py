@@ -5,11 +5,11 @@ Between two stretches the job can say how far it is.
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 from jaxtyping import Array, Int, PyTree
 
 from metabo.compute import progress
@@ -18,14 +18,14 @@ SECONDS = 5.0
 """How long a stretch should take: long beside a call of the program, short for who waits."""
 
 
-def one_by_one(run: Callable[..., PyTree], entries: PyTree, shared: tuple[Any, ...], what: str) -> PyTree:
+def one_by_one(run: Callable[..., PyTree], entries: PyTree, shared: tuple[PyTree, ...], what: str) -> PyTree:
     """Return `run(entry, *shared)` for every entry of the leading axis of `entries`, stacked, and report the progress.
 
     One program serves all stretches, and all calls with the same function, sizes and `shared` values that are no
     arrays. `what` names the entries in the plural. Inside a compiled program this is `jax.lax.map`.
     """
     count = len(jax.tree.leaves(entries)[0])
-    traced = any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((entries, shared)))
+    traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((entries, shared)))
     if traced or not count:
         return jax.lax.map(lambda entry: run(entry, *shared), entries)
     first_entry = jax.tree.map(lambda leaf: leaf[0], entries)
@@ -44,7 +44,7 @@ def one_by_one(run: Callable[..., PyTree], entries: PyTree, shared: tuple[Any, .
 
 
 @eqx.filter_jit
-def _one(run: Callable[..., PyTree], entry: PyTree, shared: tuple[Any, ...]) -> PyTree:
+def _one(run: Callable[..., PyTree], entry: PyTree, shared: tuple[PyTree, ...]) -> PyTree:
     return run(entry, *shared)
 
 
@@ -52,7 +52,7 @@ def _one(run: Callable[..., PyTree], entry: PyTree, shared: tuple[Any, ...]) -> 
 def _stretch(
     run: Callable[..., PyTree],
     entries: PyTree,
-    shared: tuple[Any, ...],
+    shared: tuple[PyTree, ...],
     done: PyTree,
     first: Int[Array, ""],
     last: Int[Array, ""],

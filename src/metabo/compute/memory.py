@@ -2,8 +2,9 @@
 
 import os
 
-import jax
+from jax.extend.backend import get_default_device
 
+from metabo.compute.precision import accelerated
 from metabo.errors import ConfigError
 
 SHARE = 0.8
@@ -12,8 +13,8 @@ SHARE = 0.8
 
 def available() -> tuple[int, str]:
     """Return the bytes of the memory that JAX computes in, and whose they are: the accelerator's or the machine's."""
-    if jax.default_backend() != "cpu":
-        limit = (jax.local_devices()[0].memory_stats() or {}).get("bytes_limit")
+    if accelerated():
+        limit = (get_default_device().memory_stats() or {}).get("bytes_limit")
         if limit:
             return int(limit), "the accelerator"
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), "the machine"

@@ -16,11 +16,12 @@ from metabo.plan import registry, snapshot, syntax
 
 PACKAGE = "metabo"
 BOOKKEEPING = (
-    "compute/cores.py", "compute/progress.py", "errors.py", "plan/codegraph.py", "plan/digests.py", "plan/preflight.py",
-    "plan/snapshot.py", "plan/syntax.py", "records/checksums.py", "records/provenance.py", "stages/common.py",
+    "__init__.py", "compute/cores.py", "compute/progress.py", "errors.py", "plan/codegraph.py", "plan/digests.py",
+    "plan/preflight.py", "plan/snapshot.py", "plan/syntax.py", "records/checksums.py", "records/provenance.py",
+    "stages/common.py",
 )  # fmt: skip
 """Files below the package that every stage imports and that cannot change a result: locks, cores, checked inputs,
-progress, errors, sidecars, digests."""
+progress, errors, sidecars, digests; and the names of the package, which jobs do not use."""
 PACKAGE_ROOT = Path(__file__).parents[1]
 
 

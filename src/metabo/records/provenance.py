@@ -20,6 +20,8 @@ from typing import Any, NamedTuple
 from metabo.records.checksums import sealed
 from metabo.records.files import canonical, digest, write_text
 
+VERSION = "0.1.0"
+"""Version of the package, as in pyproject.toml."""
 SCHEMA = 2
 """1 had no checksum of the record itself."""
 PACKAGES = (
@@ -56,7 +58,7 @@ def write_sidecar(
     outputs: Iterable[str | Path],
     code: str,
     started: Start,
-    granted: dict[str, Any],
+    granted: Mapping[str, object],
     extra: dict[str, Any],
 ) -> None:
     """Write the sidecar atomically, with a checksum of itself.

@@ -68,6 +68,7 @@ def _run(stage: str, args: Namespace, work: Callable[[Namespace, dict[str, Any]]
     started = provenance.start()
     progress.connect(args.out if isinstance(args.out, str) else stage)
     preflight.tell_at_work()
+    cores.own_process()
     granted = cores.own_cores(args.threads, args.gpu)
     code = codegraph.files(roots)
     if args.code:

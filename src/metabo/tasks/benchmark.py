@@ -79,6 +79,15 @@ class MatchedBlock:
 class Benchmark:
     """Tasks of one or more search spaces with matched blocks and named splits.
 
+        import metabo
+
+        benchmark = metabo.load_benchmark("mphd_s", domains=2, functions=5, points=40)
+        for task in benchmark.tasks.values():
+            print(task.name, "in space", task.space, task.x.shape, "best:", task.y.max())
+        benchmark.save("toy.npz")
+        again = metabo.Benchmark.load("toy.npz")
+        print(again.spaces.keys() == benchmark.spaces.keys(), again.splits == benchmark.splits)
+
     `initial` maps a task to (seeds, k) candidate indices evaluated before BO starts; tasks without an entry start
     empty. `notes` holds the counts and flags that the loader reports. Raises DataError if the parts do not fit
     together (`metabo.tasks.checks`).

@@ -5,13 +5,16 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+AnyArray = Array | np.ndarray
+"""JAX reads NumPy arrays too: rows stay on the NumPy side until a program takes them."""
+
 
 class Rows(NamedTuple):
     """Padded training rows of the tasks of one space: x (tasks, n, d), y (tasks, n), mask (tasks, n)."""
 
-    x: Float[Array, "tasks n d"]
-    y: Float[Array, "tasks n"]
-    mask: Bool[Array, "tasks n"]
+    x: Float[AnyArray, "tasks n d"]
+    y: Float[AnyArray, "tasks n"]
+    mask: Bool[AnyArray, "tasks n"]
 
 
 class Moments(NamedTuple):

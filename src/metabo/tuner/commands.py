@@ -6,14 +6,14 @@ import json
 import math
 import os
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, Namespace, _SubParsersAction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from metabo.errors import ConfigError
 
 if TYPE_CHECKING:
-    from metabo.data.history.description import Description
+    from metabo.data.history.description import Configuration, Description
     from metabo.tuner.study import Study
     from metabo.tuner.suggest import Suggestion
 
@@ -21,7 +21,7 @@ FOLDER = "metabo-study"
 NAMES = ("pretrain", "suggest", "tell", "compare")
 
 
-def add(commands: Any) -> None:
+def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     """Add the commands to the command line."""
     pretrain = commands.add_parser("pretrain", help="learn a prior from your past studies")
     _histories(pretrain)
@@ -124,7 +124,7 @@ def _suggest(args: Namespace) -> list[str]:
     return _csv(study.description, found)
 
 
-def _as_json(suggestion: "Suggestion") -> dict[str, Any]:
+def _as_json(suggestion: "Suggestion") -> dict[str, object]:
     numbers = {name: getattr(suggestion, name) for name in ("median", "low", "high")}
     return {
         "parameters": suggestion.configuration,
@@ -167,7 +167,7 @@ def _best(study: "Study") -> list[str]:
     return [f"best {study.description.outcome}: {best['outcome']:g} at {best['parameters']}"] if best else []
 
 
-def _parameters(text: str) -> dict[str, Any]:
+def _parameters(text: str) -> "Configuration":
     try:
         parameters = json.loads(text)
     except ValueError as error:

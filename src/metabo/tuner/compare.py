@@ -59,16 +59,15 @@ def project() -> Path:
 def summary(results: Path, benchmark: str) -> list[str]:
     """Say how the methods did, best first, and where figures and numbers are."""
     if benchmark == "own":
-        table = pd.read_csv(results / "hyperbo" / benchmark / "hyperbo_fig09" / "data.csv")
-        table = table[table["quantity"] == "mean"]
+        table = pd.read_csv(results / "hyperbo" / benchmark / "hyperbo_fig09" / "data.csv").query("quantity == 'mean'")
         kind = "mean rank by simple regret (1 is best)"
     else:
         table = pd.read_csv(results / "mphd" / benchmark / "mphd_fig08" / "data.csv")
-        table = table[(table["table"] == "curve") & (table["quantity"] == "mean") & (table["panel"] == "default")]
+        table = table.query("table == 'curve' and quantity == 'mean' and panel == 'default'")
         kind = "mean normalised regret (0 is best)"
     last = table["iteration"].max()
-    ends = table[table["iteration"] == last].groupby("method")["value"].mean().sort_values()
+    ends = table.query("iteration == @last").pivot_table("value", "method").sort_values("value")  # means
     lines = [f"after {last:.0f} iterations, {kind}:"]
-    lines += [f"  {method:16} {value:.3g}" for method, value in ends.items()]
+    lines += [f"  {method:16} {value:.3g}" for method, value in zip(ends.index, ends["value"], strict=True)]
     folders = sorted(path.parent for path in results.glob(f"*/{benchmark}/*/figure.png"))
     return [*lines, "figures, numbers and notebooks:", *(f"  {folder}" for folder in folders)]

@@ -11,6 +11,7 @@ import numpy as np
 
 from metabo.bo.priors import SpacePrior, of_training
 from metabo.compute.keys import stream
+from metabo.compute.precision import accelerated
 from metabo.data.history.past import Past
 from metabo.errors import ConfigError, unknown
 from metabo.gp.model import build
@@ -31,10 +32,23 @@ METHODS = (
 LEARNS = ("h_nll", "fsbo", "ablr", "base_gp", "mphd", "mphd_non_nn")
 """Those that learn from past studies."""
 SIZES = {
-    "pretrain": {"adam_steps": 2000, "learning_rate": 1.0e-3},
+    "pretrain": {"adam_steps": 2000, "learning_rate": 1.0e-3, "lbfgs_steps": 100, "matched_points": 242},
+    "crossing": {"short_adam_steps": 40, "short_lbfgs_steps": 10},
     "mphd": {"adam_steps": 2000, "learning_rate": 1.0e-2, "network_steps": 10000, "map_steps": 10},
+    "cmbo": {
+        "clusters": 6, "restarts": 3, "fit_steps": 50, "refit_steps": 10, "locations": 100, "grid": 100,
+        "tolerance": 1.0e-3, "samples": 64,
+    },
     "bo": {"refit_steps": 20},
-}
+    "mimo": {"learning_rate": 8.0e-3, "steps": 3000, "retrain_steps": 10, "warm_start": True},
+    "rfgp": {
+        "random_features": 64, "learning_rate": 3.0e-2, "steps": 2000, "retrain_steps": 5, "warm_start": True,
+    },
+    "maf": {
+        "iterations": 100, "episodes": 8, "horizon": 15, "candidates": 64, "minibatches": 4, "learning_rate": 1.0e-3,
+        "hidden": [32, 32], "evaluate_every": 10, "points": 1559, "gp_points": 100, "gp_steps": 50,
+    },
+}  # fmt: skip
 """Sizes that the methods name: those of config.yaml."""
 ALL = "all studies"
 
@@ -108,8 +122,8 @@ def training_set(space: SearchSpace, past: Past | None) -> TrainingSet:
 
 def _prior(spec: dict[str, Any], training: TrainingSet) -> SpacePrior:
     keys = prior_keys(training, spec["seed"], 1)
-    accelerator = jax.default_backend() != "cpu"
-    return of_training(training, *registry.training_module(spec["method"]).pretrain(spec, training, keys, accelerator))
+    pretrain = registry.training_module(spec["method"]).pretrain
+    return of_training(training, *pretrain(spec, training, keys, accelerated()))
 
 
 def _across(spec: dict[str, Any], target: SearchSpace, past: list[Past]) -> tuple[SpacePrior, list[str]]:

@@ -1,19 +1,24 @@
 """An Optuna sampler that suggests from a prior learned with `metabo pretrain` (extra `optuna`).
 
-    study = optuna.create_study(direction="minimize", sampler=PriorSampler("my_study"))
-    study.optimize(objective, n_trials=20)
-
 The objective asks for the parameters as usual. Those of the prior's space come from the prior, by the method's policy,
 from the first trial on; others come from Optuna's random sampler. Trials live in Optuna's storage, not in the folder.
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import optuna
+
+try:
+    import optuna
+except ModuleNotFoundError as error:
+    if error.name != "optuna":
+        raise
+    raise ModuleNotFoundError(
+        "metabo.PriorSampler needs Optuna, which is not installed; install the extra: pip install 'metabo[optuna]'",
+        name="optuna",
+    ) from error
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial, TrialState
 
@@ -36,6 +41,19 @@ def distribution(field: Field) -> BaseDistribution:
 class PriorSampler(optuna.samplers.BaseSampler):
     """Suggest from the prior in `folder`. `seed`: of candidates and ties.
 
+        import metabo
+        import optuna
+
+
+        def objective(trial):
+            rate = trial.suggest_float("learning_rate", 1e-5, 10.0, log=True)  # ... and the other parameters
+            return 0.1 + abs(rate - 0.01)
+
+
+        study = optuna.create_study(direction="minimize", sampler=metabo.PriorSampler("my_study"))
+        study.optimize(objective, n_trials=3)
+        print(study.best_params)
+
     Trials that failed or were pruned count as failed, running ones as pending; trials with values outside the space
     (enqueued by hand, say) are left out. An outcome without a logarithm, where the scale is log, is warned of once and
     not used: its trial counts as pending, so that it neither repels nor is suggested again. (`metabo tell` refuses such
@@ -44,8 +62,8 @@ class PriorSampler(optuna.samplers.BaseSampler):
     """
 
     def __init__(self, folder: str | Path, seed: int = 0) -> None:
-        study = Study(folder)
-        self._prior, self._space, self._seed = study.prior, study.description, seed
+        self._study, self._seed = Study(folder), seed
+        self._space = self._study.description
         self._distributions = {field.name: distribution(field) for field in self._space.fields}
         self._others = optuna.samplers.RandomSampler(seed)
         self._warned: set[int] = set()
@@ -56,19 +74,19 @@ class PriorSampler(optuna.samplers.BaseSampler):
 
     def sample_relative(
         self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
-    ) -> dict[str, Any]:
+    ) -> Configuration:
         """Return the next configuration, without the parameters that it does not use."""
         self._check_direction(study)
         trials = study.get_trials(deepcopy=False)
-        (found,) = suggest(self._prior, self._told(trials, trial.number), 1, self._seed)
-        chosen = {name: value for name, value in found.configuration.items() if value is not None}
+        (found,) = suggest(self._study.prior, self._told(trials, trial.number), 1, self._seed)
+        chosen: Configuration = {name: value for name, value in found.configuration.items() if value is not None}
         # Other workers must see it before the objective has asked for every parameter.
         study._storage.set_trial_system_attr(trial._trial_id, ATTRIBUTE, chosen)
         return chosen
 
     def sample_independent(
         self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
-    ) -> Any:
+    ) -> object:
         """Draw a parameter that the prior does not know, or that its configuration does not use, at random."""
         return self._others.sample_independent(study, trial, param_name, param_distribution)
 
@@ -107,7 +125,7 @@ class PriorSampler(optuna.samplers.BaseSampler):
                 running.append(configuration)
         return Told(done, outcomes, running)
 
-    def _own(self, parameters: dict[str, Any]) -> dict[str, Any]:
+    def _own(self, parameters: Mapping[str, object]) -> dict[str, object]:
         return {name: value for name, value in parameters.items() if name in self._distributions}
 
     def _lacks_logarithm(self, trial: FrozenTrial) -> bool:

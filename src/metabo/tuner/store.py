@@ -11,18 +11,47 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, cast
 
 from metabo.errors import ConfigError, DataError
 from metabo.records.files import canonical, digest, remove_scratch, write_text
+from metabo.tuner.trials import StudyTrial
 
 FORMAT = 1
 RECORD = "study.json"
 SCRATCH = ".prior-"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+class PastSummary(TypedDict):
+    """What a prior was learned from: a history, its space, and how many studies and trials of it were usable."""
+
+    history: str
+    space: str
+    studies: int
+    trials: int
+
+
+class StudyRecord(TypedDict):
+    """What ``study.json`` says of a prior: the space as ``space.yaml`` described it, the scale of its outcomes (None:
+    no past study tells), the specification of the method, the histories, and remarks on them and on the training."""
+
+    space: Mapping[str, object]
+    scale: dict[str, float] | None
+    spec: Mapping[str, object]
+    past: list[PastSummary]
+    remarks: list[str]
+
+
+class StoredRecord(StudyRecord):
+    """The same as it is stored: with its format, and the name and checksum of the file of the parameters."""
+
+    format: int
+    prior: str
+    checksum: str
 
 
 @contextmanager
@@ -61,7 +90,7 @@ def scratch(folder: Path) -> Iterator[Path]:
         yield Path(place)
 
 
-def require(folder: Path) -> dict[str, Any]:
+def require(folder: Path) -> StoredRecord:
     """Return the record of a folder. Raises DataError if it has none, or one that cannot be read."""
     path = folder / RECORD
     if not path.is_file():
@@ -69,10 +98,10 @@ def require(folder: Path) -> dict[str, Any]:
     record = _json(path)
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise DataError(f"{path}: not a record of format {FORMAT}; make it again with metabo pretrain")
-    return record
+    return cast(StoredRecord, record)
 
 
-def prior_path(folder: Path, record: dict[str, Any]) -> Path:
+def prior_path(folder: Path, record: StoredRecord) -> Path:
     """Return the file of the parameters. Raises DataError if it is not the one that was written."""
     path = folder / record["prior"]
     if not path.is_file() or digest(path) != record["checksum"]:
@@ -80,7 +109,7 @@ def prior_path(folder: Path, record: dict[str, Any]) -> Path:
     return path
 
 
-def publish(folder: Path, record: dict[str, Any], prior: Path) -> None:
+def publish(folder: Path, record: StudyRecord, prior: Path) -> None:
     """Take the parameters, written by the caller at `prior` in the folder, and make them the folder's prior; then the
     parameters of former priors go. Call it with the lock held."""
     checksum = digest(prior)
@@ -100,8 +129,8 @@ def trials_path(folder: Path, study: str) -> Path:
     return folder / "trials" / f"{study}.json"
 
 
-def read_trials(folder: Path, study: str) -> list[dict[str, Any]]:
-    """Return what was told of a study, oldest first: number, parameters, state (running, done, failed), outcome.
+def read_trials(folder: Path, study: str) -> list[StudyTrial]:
+    """Return what was told of a study, oldest first.
 
     Raises DataError for a file that cannot be read."""
     path = trials_path(folder, study)
@@ -111,10 +140,10 @@ def read_trials(folder: Path, study: str) -> list[dict[str, Any]]:
     keys = {"number", "parameters", "state", "outcome"}
     if not isinstance(content, list) or any(not isinstance(t, dict) or t.keys() != keys for t in content):
         raise DataError(f"{path}: not a list of trials with {', '.join(sorted(keys))}; restore it, or move it away")
-    return content
+    return cast(list[StudyTrial], content)
 
 
-def write_trials(folder: Path, study: str, trials: list[dict[str, Any]]) -> None:
+def write_trials(folder: Path, study: str, trials: list[StudyTrial]) -> None:
     """Replace the trials of a study. Call it with the lock held, from reading to writing."""
     lines = ",\n ".join(canonical(trial) for trial in trials)
     write_text(trials_path(folder, study), f"[{lines}]\n")
@@ -126,7 +155,7 @@ def told_studies(folder: Path) -> list[str]:
     return sorted(path.stem for path in (folder / "trials").glob("*.json") if NAME.fullmatch(path.stem))
 
 
-def _json(path: Path) -> Any:
+def _json(path: Path) -> object:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -1,10 +1,4 @@
-"""Tune with one's own past studies: learn a prior once, then ask and tell.
-
-    from metabo.tuner.study import Study, pretrain
-
-    study = pretrain(["history.csv"], ["space.yaml"], "my_study")
-    for suggestion in study.suggest(3):
-        study.tell(suggestion.configuration, train(**suggestion.configuration))
+"""Tune with one's own past studies: learn a prior once (`pretrain`), then ask and tell (`Study`).
 
 A study lives in a folder, so that another process, or `metabo suggest` in a shell, goes on with it.
 """
@@ -13,25 +7,26 @@ from collections.abc import Sequence
 from functools import cached_property
 from math import isfinite, nan
 from pathlib import Path
-from typing import Any
 
 from metabo.bo import priors
+from metabo.compute.precision import float64
 from metabo.data.history import description as descriptions
 from metabo.data.history import read as history
-from metabo.data.history.description import Description
+from metabo.data.history.description import Configuration, Description
 from metabo.data.history.past import Past, Scale, read_all
 from metabo.errors import ConfigError, DataError
 from metabo.tuner import learning, store
 from metabo.tuner.suggest import Prior, Suggestion, Told, suggest
-from metabo.tuner.trials import Result, corrected, recorded, require_logarithms, trial
+from metabo.tuner.trials import Result, StudyTrial, corrected, recorded, require_logarithms, trial
 
 DEFAULT = "study"
 """Name of the tuned study unless another one is given."""
 
 
+@float64
 def pretrain(
-    histories: Sequence[str | Path],
-    spaces: Sequence[str | Path],
+    histories: str | Path | Sequence[str | Path],
+    spaces: str | Path | Sequence[str | Path],
     to: str | Path,
     *,
     target: str | Path | None = None,
@@ -42,10 +37,19 @@ def pretrain(
 ) -> "Study":
     """Learn a prior from past studies and put it into the folder `to`, in place of the one there.
 
-    Each history (CSV) goes with the space (``space.yaml``) at the same position. `target`: the space to tune, the first
-    one unless given; it needs no history. `method`: h_nll for one space, mphd for several, unless given. `steps`: of
-    the training. Raises DataError and ConfigError that name file, row, field and fix.
+        import metabo
+
+        study = metabo.pretrain(["history.csv"], ["space.yaml"], "my_study", steps=200)
+        (first,) = study.suggest()
+        print(first.configuration)
+        print(f"predicted: {first.median:.3g} (90 %: {first.low:.3g} to {first.high:.3g})")
+
+    Each history (CSV) goes with the space (``space.yaml``) at the same position; one may be given without a list.
+    `target`: the space to tune, the first one unless given; it needs no history. `method`: h_nll for one space, mphd
+    for several, unless given. `steps`: of the training. Raises DataError and ConfigError that name file, row, field and
+    fix.
     """
+    histories, spaces = ([given] if isinstance(given, str | Path) else given for given in (histories, spaces))
     past = read_all(histories, spaces, skip_bad_rows)
     goal = descriptions.load(target) if target else past[0].description
     here = next((one for one in past if one.description.name == goal.name), None)
@@ -59,7 +63,7 @@ def pretrain(
     prior, remarks = learning.learn(spec, goal.space, past)
     if (prior.stopped >= 0).any():
         remarks = [*remarks, f"training stopped at step {int(prior.stopped.max())}, which was not finite"]
-    record = {
+    record: store.StudyRecord = {
         "space": goal.source,
         "scale": here.scale._asdict() if here else None,
         "spec": spec,
@@ -78,14 +82,31 @@ def pretrain(
 
 
 class Study:
-    """A study that is tuned, in a folder that `pretrain` made. `name` tells apart studies that share the prior."""
+    """A study that is tuned, in a folder that `pretrain` made. `name` tells apart studies that share the prior.
+
+        import metabo
+
+        study = metabo.Study("my_study")
+        for suggestion in study.suggest(3, claim=True):
+            chosen = suggestion.configuration
+            outcome = 0.1 + abs(chosen["learning_rate"] - 0.01)  # train with it; None if that fails
+            study.tell(chosen, outcome)
+        print(study.best)
+
+    Another process, or `metabo suggest` in a shell, can go on with it.
+    """
 
     def __init__(self, folder: str | Path, name: str = DEFAULT) -> None:
         self.folder, self.name = Path(folder), name
         self.record = store.require(self.folder)
         store.trials_path(self.folder, name)  # refuses a bad name
 
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out the prior: unpickled elsewhere its arrays would be float32, and it is in the folder anyway."""
+        return {name: value for name, value in vars(self).items() if name != "prior"}
+
     @cached_property
+    @float64
     def prior(self) -> Prior:
         """The prior with its space."""
         spec, (stored,) = priors.load(store.prior_path(self.folder, self.record))
@@ -95,19 +116,19 @@ class Study:
     @cached_property
     def description(self) -> Description:
         """The space, as ``space.yaml`` described it."""
-        return descriptions.of_mapping(self.record["space"], str(self.folder / store.RECORD))
+        return descriptions.of_mapping(dict(self.record["space"]), str(self.folder / store.RECORD))
 
     @property
-    def trials(self) -> list[dict[str, Any]]:
+    def trials(self) -> list[StudyTrial]:
         """What was told, oldest first: number, parameters, state (running, done, failed), outcome."""
         return store.read_trials(self.folder, self.name)
 
     @property
-    def best(self) -> dict[str, Any] | None:
+    def best(self) -> StudyTrial | None:
         """The best trial so far."""
-        done = [trial for trial in self.trials if trial["state"] == "done"]
         sign = 1.0 if self.description.maximise else -1.0
-        return max(done, key=lambda trial: sign * trial["outcome"], default=None)
+        done = [(sign * one["outcome"], one) for one in self.trials if one["outcome"] is not None]
+        return max(done, key=lambda pair: pair[0], default=(0.0, None))[1]
 
     def suggest(self, count: int = 1, seed: int = 0, claim: bool = False) -> list[Suggestion]:
         """Return `count` configurations to try next. Nothing changes, so the same call gives the same answer.
@@ -125,13 +146,13 @@ class Study:
             store.write_trials(self.folder, self.name, [*trials, *new])
         return found
 
-    def tell(self, configuration: dict[str, Any], outcome: float | None, correct: bool = False) -> dict[str, Any]:
+    def tell(self, configuration: Configuration, outcome: float | None, correct: bool = False) -> StudyTrial:
         """Record the outcome of a configuration (None, or not finite: it failed), and return the trial. `correct`: see
         `tell_all`."""
         (told,) = self.tell_all([(configuration, nan if outcome is None else float(outcome))], correct)
         return told
 
-    def tell_all(self, results: Sequence[tuple[dict[str, Any], float]], correct: bool = False) -> list[dict[str, Any]]:
+    def tell_all(self, results: Sequence[tuple[Configuration, float]], correct: bool = False) -> list[StudyTrial]:
         """Record several outcomes (NaN: failed), all or none, and return their trials.
 
         A running trial of the same configuration ends with it. A configuration that was told before with the same
@@ -151,23 +172,24 @@ class Study:
             correct,
         )
 
-    def tell_file(self, path: str | Path, correct: bool = False) -> list[dict[str, Any]]:
+    def tell_file(self, path: str | Path, correct: bool = False) -> list[StudyTrial]:
         """Record the rows of a CSV such as `metabo suggest` prints, its outcomes filled in ("failed": it failed).
         `correct`: see `tell_all`.
 
         Raises DataError that names row and field; nothing is recorded then.
         """
         rows = history.read_told(path, self.description)
-        return self._record([Result(*result, f"{path}: row {number}, ") for number, *result in rows], correct)
+        results = [Result(trial, outcome, f"{path}: row {number}, ") for number, trial, outcome in rows]
+        return self._record(results, correct)
 
-    def _record(self, results: list[Result], correct: bool) -> list[dict[str, Any]]:
+    def _record(self, results: list[Result], correct: bool) -> list[StudyTrial]:
         with store.locked(self.folder):
             change = corrected if correct else recorded
             trials, told = change(self.trials, results, self.description)
             store.write_trials(self.folder, self.name, trials)
         return told
 
-    def _told(self, trials: list[dict[str, Any]]) -> Told:
+    def _told(self, trials: list[StudyTrial]) -> Told:
         """Sort trials for the model. Raises DataError for an outcome that its scale does not allow."""
         path, record = store.trials_path(self.folder, self.name), self.folder / store.RECORD
         require_logarithms(trials, self.description, str(path), str(record))
@@ -186,7 +208,7 @@ def _checked(outcome: float, space: Description) -> float:
     return outcome
 
 
-def _summary(path: str, past: Past) -> dict[str, Any]:
+def _summary(path: str, past: Past) -> store.PastSummary:
     return {
         "history": path,
         "space": past.description.name,
@@ -200,7 +222,7 @@ def _refuse_other_space(folder: Path, goal: Description, described: str) -> None
     that their outcomes do not have. `described`: the file that describes the goal."""
     if not (folder / store.RECORD).exists() or not (studies := store.told_studies(folder)):
         return
-    before = descriptions.of_mapping(store.require(folder)["space"], str(folder / store.RECORD))
+    before = descriptions.of_mapping(dict(store.require(folder)["space"]), str(folder / store.RECORD))
     if (before.fields, before.outcome, before.maximise) != (goal.fields, goal.outcome, goal.maximise):
         raise ConfigError(f"{folder}: has trials of another space ({', '.join(studies)}); choose another folder")
     for name in studies if goal.log else ():

@@ -18,6 +18,7 @@ from jaxtyping import Array, Float, Int, Key, PyTree
 from metabo.bo.loop import Given, Steps, begin, play
 from metabo.bo.policy import Candidates
 from metabo.compute.keys import stream
+from metabo.compute.precision import float64
 from metabo.data.history.description import Configuration, Description
 from metabo.data.history.past import Scale, oriented, scale_of
 from metabo.errors import ConfigError
@@ -59,6 +60,7 @@ class Suggestion(NamedTuple):
     high: float
 
 
+@float64
 def suggest(prior: Prior, told: Told, count: int = 1, seed: int = 0) -> list[Suggestion]:
     """Return `count` configurations to try next; the same for the same arguments.
 
@@ -73,7 +75,7 @@ def suggest(prior: Prior, told: Told, count: int = 1, seed: int = 0) -> list[Sug
     numbers = [seed, len(told.done), len(told.running)]
     outputs = np.zeros(places)
     outputs[: len(y)] = y
-    centres = best
+    centres, found = best, []
     for turn in range(2):  # the second pool looks closer where the first one found something
         candidates = pool.make(prior.description, taken, places, centres, [*numbers, turn])
         if (left := int(candidates.mask.sum())) < count:
@@ -86,9 +88,10 @@ def suggest(prior: Prior, told: Told, count: int = 1, seed: int = 0) -> list[Sug
         steps = choose(prior.params, data, jnp.asarray(outputs), *counts, key, *program)
         picks = [candidates.configurations[int(i)] for i in steps.index[len(taken) : len(taken) + count]]
         centres = [*picks, *best]
-    moments = (np.asarray(part)[len(taken) :][:count].tolist() for part in (steps.info.mean, steps.info.std))
-    predictions = zip(picks, *moments, strict=True)
-    return [_suggestion(pick, mean, std, scale, prior.description) for pick, mean, std in predictions]
+        moments = (np.asarray(part)[len(taken) :][:count].tolist() for part in (steps.info.mean, steps.info.std))
+        predictions = zip(picks, *moments, strict=True)
+        found = [_suggestion(pick, mean, std, scale, prior.description) for pick, mean, std in predictions]
+    return found
 
 
 def scaled(prior: Prior, told: Told) -> tuple[Scale | None, Float[np.ndarray, " n"]]:

@@ -3,14 +3,23 @@ of it. Nothing here reads or writes a file."""
 
 from collections.abc import Sequence
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple, TypedDict
 
 import numpy as np
 
 from metabo.data.history.description import Configuration, Description
 from metabo.errors import DataError
 
-Trial = dict[str, Any]
+State = Literal["running", "done", "failed"]
+
+
+class StudyTrial(TypedDict):
+    """A trial as it is kept; `outcome` is None unless it is done."""
+
+    number: int
+    parameters: Configuration
+    state: State
+    outcome: float | None
 
 
 class Result(NamedTuple):
@@ -21,12 +30,14 @@ class Result(NamedTuple):
     where: str
 
 
-def trial(number: int, configuration: Configuration, state: str, outcome: float | None) -> Trial:
-    """Return a trial as it is kept; `state`: running, done or failed."""
+def trial(number: int, configuration: Configuration, state: State, outcome: float | None) -> StudyTrial:
+    """Return a trial as it is kept."""
     return {"number": number, "parameters": configuration, "state": state, "outcome": outcome}
 
 
-def recorded(trials: list[Trial], results: Sequence[Result], space: Description) -> tuple[list[Trial], list[Trial]]:
+def recorded(
+    trials: list[StudyTrial], results: Sequence[Result], space: Description
+) -> tuple[list[StudyTrial], list[StudyTrial]]:
     """Return the trials with the results among them, and those of the results, in order.
 
     A running trial of the same configuration ends with its result. The same outcome again is the same trial, another
@@ -44,13 +55,15 @@ def recorded(trials: list[Trial], results: Sequence[Result], space: Description)
     return trials, told
 
 
-def corrected(trials: list[Trial], results: Sequence[Result], space: Description) -> tuple[list[Trial], list[Trial]]:
+def corrected(
+    trials: list[StudyTrial], results: Sequence[Result], space: Description
+) -> tuple[list[StudyTrial], list[StudyTrial]]:
     """Return the trials with the results in place of all that was told of the same configurations, and those of the
     results, in order. Several outcomes of one configuration are its repeats. Trials are numbered anew.
 
     Raises DataError that starts with the `where` of a result whose configuration has no outcome yet.
     """
-    places: list[list[Trial]] = [[one] for one in trials]
+    places: list[list[StudyTrial]] = [[one] for one in trials]
     cleared: set[int] = set()
     told = []
     for result in results:
@@ -79,7 +92,7 @@ def corrected(trials: list[Trial], results: Sequence[Result], space: Description
     return kept, told
 
 
-def require_logarithms(trials: list[Trial], space: Description, where: str, described: str) -> None:
+def require_logarithms(trials: list[StudyTrial], space: Description, where: str, described: str) -> None:
     """Raise DataError if the outcome's scale is log and the outcome of a trial has no logarithm. `where`, `described`:
     the files of the trials and of the space.
 
@@ -94,12 +107,12 @@ def require_logarithms(trials: list[Trial], space: Description, where: str, desc
             )
 
 
-def _finished(number: int, result: Result) -> Trial:
+def _finished(number: int, result: Result) -> StudyTrial:
     value = result.outcome if isfinite(result.outcome) else None
     return trial(number, result.configuration, "failed" if value is None else "done", value)
 
 
-def _equal(one: Trial, other: Trial) -> bool:
+def _equal(one: StudyTrial, other: StudyTrial) -> bool:
     return (one["state"], one["outcome"]) == (other["state"], other["outcome"])
 
 
