@@ -12,9 +12,10 @@ from metabo.gp.kernels import RADIAL, DotProduct, Stationary
 from metabo.gp.means import Constant, Linear, Zero
 from metabo.gp.model import GP
 from metabo.plan import registry
-from metabo.tasks.benchmark import Benchmark, MatchedBlock, Task
+from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.folds import Fold
 from metabo.tasks.spaces import Parameter, SearchSpace
+from metabo.tasks.task import MatchedBlock, Task
 
 METHODS = [m for m in registry.methods("policy_module") if "variant_of" not in registry.method(m)]
 SHARED = 6  # matched inputs

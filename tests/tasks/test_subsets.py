@@ -9,9 +9,10 @@ from metabo.bo import priors
 from metabo.bo.trajectories import optimise
 from metabo.errors import ConfigError, DataError
 from metabo.plan import registry, splits
-from metabo.tasks.benchmark import Benchmark, MatchedBlock
+from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.folds import Fold
 from metabo.tasks.subsets import Past, candidates
+from metabo.tasks.task import MatchedBlock
 from metabo.tasks.training_set import moments, prior_keys, training_sets, training_sets_of
 from tests import tiny
 

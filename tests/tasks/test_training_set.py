@@ -7,10 +7,12 @@ import pytest
 
 from metabo.compute import memory
 from metabo.errors import ConfigError, DataError
-from metabo.tasks.benchmark import Benchmark, MatchedBlock, Task
+from metabo.tasks.benchmark import Benchmark
+from metabo.tasks.facts import Facts
 from metabo.tasks.folds import Fold
 from metabo.tasks.spaces import Parameter, SearchSpace
 from metabo.tasks.subsets import Past
+from metabo.tasks.task import MatchedBlock, Task
 from metabo.tasks.training_set import mapped_blocks, moments, pair_indices, training_sets
 from tests import tiny
 from tests.references import maximum_likelihood
@@ -61,7 +63,7 @@ def test_a_training_set_tells_of_its_space():
     (plain,) = training_sets(base, "held_out")
     assert plain.described is base.spaces["plane"] and plain.unseen is False and plain.truth is None
     truth = {"plane": {"parameters": {"lengthscale": [0.1, 0.2]}}}
-    told = replace(base, notes={"unseen": ["plane"], "truth": truth})
+    told = replace(base, facts=Facts(unseen=("plane",), truth=truth))
     (known,) = training_sets(told, "held_out")
     assert known.unseen is True and known.truth == truth["plane"]
 

@@ -7,9 +7,10 @@ import pytest
 from metabo.data.history import past
 from metabo.errors import ConfigError
 from metabo.plan import config, registry
-from metabo.tasks.benchmark import Benchmark, Task
+from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.folds import Fold
 from metabo.tasks.spaces import Parameter, SearchSpace
+from metabo.tasks.task import Task
 from metabo.tasks.training_set import prior_keys, training_sets
 from metabo.tuner import learning
 from tests.tuner.conftest import HEADER, SPACE, rows, write

@@ -23,9 +23,9 @@ from metabo.errors import ConfigError, NumericsError
 from metabo.plan import registry
 from metabo.records import results
 from metabo.records.files import canonical
-from metabo.tasks.benchmark import Benchmark, stack
+from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.padding import columns
-from metabo.tasks.rows import Rows
+from metabo.tasks.rows import Rows, stack
 from metabo.tasks.subsets import candidates
 from metabo.tasks.training_set import TrainingSet
 

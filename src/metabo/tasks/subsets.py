@@ -10,8 +10,9 @@ import numpy as np
 
 from metabo.compute.keys import stream
 from metabo.errors import ConfigError, DataError
-from metabo.tasks.benchmark import Benchmark, MatchedBlock, Task
+from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.folds import Fold
+from metabo.tasks.task import MatchedBlock, Task
 
 ROWS = ("all", "matched")
 SPACES = ("all", "others")

@@ -17,9 +17,8 @@ from metabo.gp.model import build
 from metabo.methods.hierarchical import contexts
 from metabo.methods.hierarchical.train import Estimates, Hierarchical, learned, remarks, step1, train_networks
 from metabo.plan import config, registry
-from metabo.tasks.benchmark import stack
 from metabo.tasks.folds import Fold
-from metabo.tasks.rows import Rows
+from metabo.tasks.rows import Rows, stack
 from metabo.tasks.spaces import SearchSpace
 from metabo.tasks.training_set import TrainingSet, prior_keys
 
@@ -94,14 +93,14 @@ def training_set(space: SearchSpace, past: Past | None) -> TrainingSet:
     """Return all past studies of a space as one training set, without a test task; `past` None: an empty one."""
     tasks = list(past.tasks.values()) if past else []
     xs, ys = [task.x for task in tasks], [task.y for task in tasks]
-    rows = stack(xs, ys) if tasks else (np.zeros((1, 1, space.dim)), np.zeros((1, 1)), np.zeros((1, 1), dtype=bool))
+    nothing = Rows(np.zeros((1, 1, space.dim)), np.zeros((1, 1)), np.zeros((1, 1), dtype=bool))
     names = tuple(task.name for task in tasks)
     members = np.arange(max(len(tasks), 1))[None, None]
-    nothing = (np.zeros((0, 1, space.dim)), np.zeros((0, 1)), np.zeros((0, 1), dtype=bool))
     return TrainingSet(
-        space=space.name, dim=space.dim, width=space.dim, folds=(Fold(ALL, space.name, names, ()),), rows=Rows(*rows),
-        counts=tuple(len(y) for y in ys), members=members, present=np.full(members.shape, bool(tasks)),
-        trained=((names,),), matched=(((),),), test_rows=Rows(*nothing), tested=np.zeros((1, 0), dtype=int),
+        space=space.name, dim=space.dim, width=space.dim, folds=(Fold(ALL, space.name, names, ()),),
+        rows=stack(xs, ys) if tasks else nothing, counts=tuple(len(y) for y in ys), members=members,
+        present=np.full(members.shape, bool(tasks)), trained=((names,),), matched=(((),),),
+        test_rows=Rows(*(part[:0] for part in nothing)), tested=np.zeros((1, 0), dtype=int),
         tested_present=np.zeros((1, 0), dtype=bool), described=space, unseen=False, truth=None,
     )  # fmt: skip
 

@@ -15,6 +15,7 @@ from metabo.data.history.past import Past, read_all
 from metabo.data.initial import POINTS, fifth, initial_points
 from metabo.errors import ConfigError, DataError
 from metabo.tasks.benchmark import Benchmark
+from metabo.tasks.facts import Count, Facts
 from metabo.tasks.folds import Fold
 
 BENCHMARKS = {
@@ -61,9 +62,9 @@ def load(name: str, settings: dict[str, Any], archive: Path | None = None) -> Be
     flags = [remark for one in past for remark in one.remarks]
     flags += [f"space '{one.description.name}': outcomes are scaled by all of its studies, the tested ones too"
               for one in past]  # fmt: skip
-    notes = {"counts": _counts(past, len(tested)), "flags": flags, "inputs": "unit"}
+    facts = Facts(counts=tuple(_counts(past, len(tested))), flags=tuple(flags))
     spaces = {one.description.name: one.description.space for one in past}
-    return Benchmark(name, spaces, tasks, (), {"held_out": tuple(dealt)}, initial, notes)
+    return Benchmark(name, spaces, tasks, (), {"held_out": tuple(dealt)}, initial, facts)
 
 
 def _drawn(past: Past, seed: int) -> list[str]:
@@ -97,7 +98,7 @@ def _one(past: Past, seed: int) -> Fold:
     return Fold(space, space, tuple(name for name in past.tasks if name not in test), test)
 
 
-def _counts(past: list[Past], tested: int) -> list[dict[str, Any]]:
+def _counts(past: list[Past], tested: int) -> list[Count]:
     lines = [counts.count("search spaces", len(past)), counts.count("tested studies", tested)]
     for one in past:
         name, sizes = one.description.name, [len(task.y) for task in one.tasks.values()]

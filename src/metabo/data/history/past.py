@@ -12,7 +12,7 @@ from jaxtyping import Float
 from metabo.data.history.description import Description, load
 from metabo.data.history.read import History, Trial, listed, read
 from metabo.errors import ConfigError, DataError
-from metabo.tasks.benchmark import Task
+from metabo.tasks.task import Task
 
 FLOOR = -5.0
 """Scaled outcomes below this count as this: how hopeless a trial was must not decide what a model learns."""

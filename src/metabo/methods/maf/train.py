@@ -22,8 +22,7 @@ from metabo.gp.fit import Log, lbfgs, over_pairs
 from metabo.gp.model import GP, build
 from metabo.methods.maf.network import CLOCK, EXTRA, Network, Prior, Standard, make_network
 from metabo.methods.maf.ppo import Agent, Game, collect, greedy, improve, learner, play
-from metabo.tasks.benchmark import pad, stack
-from metabo.tasks.rows import Rows
+from metabo.tasks.rows import Rows, pad, stack
 from metabo.tasks.training_set import TrainingSet, pair_indices
 
 VALIDATED = 3

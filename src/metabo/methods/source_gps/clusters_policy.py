@@ -150,7 +150,7 @@ class ClusterBO(eqx.Module):
         all are sound."""
         gps = self.params.sources if self.settings.proto_kernel == "plain" else self.params.rough
         means, covs, sound = posteriors_at(gps, self.past, candidates.x)
-        there = self.past.mask.any(axis=1)
+        there = jnp.any(self.past.mask, axis=1)
         covs = jax.vmap(lambda cov: blank(cov, candidates.mask))(covs)
         return jnp.where(candidates.mask, means, 0.0), covs, there, (sound | ~there).all()
 

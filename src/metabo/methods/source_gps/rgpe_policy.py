@@ -60,7 +60,7 @@ class Ranked(eqx.Module):
         """Evaluate the source posteriors on the candidates."""
         means, variances, rows = source_moments(self.params.sources, self.past, candidates.x)
         target = begin(self.params.target, candidates, self.budget, key)
-        return RankedState(target, means, variances, rows, self.past.mask.any(axis=1))
+        return RankedState(target, means, variances, rows, jnp.any(self.past.mask, axis=1))
 
     def select(self, state: RankedState, key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
         """Maximise the acquisition of the ensemble."""

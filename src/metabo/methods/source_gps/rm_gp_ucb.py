@@ -61,7 +61,7 @@ class Bounded(eqx.Module):
     def init(self, candidates: Candidates, key: Key[Array, ""]) -> BoundedState:
         """Evaluate the sources' bounds on the candidates; ν = 1."""
         means, variances, _ = source_moments(self.params.sources, self.past, candidates.x)
-        present = self.past.mask.any(axis=1)
+        present = jnp.any(self.past.mask, axis=1)
         target = begin(self.params.target, candidates, self.budget, key)
         bounds = means + self.constants.tau * jnp.sqrt(variances)
         return BoundedState(target, bounds, present, jnp.zeros(len(present)), jnp.asarray(1.0))
