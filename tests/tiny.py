@@ -44,9 +44,10 @@ def stacked(gps):
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *gps)
 
 
-def shift_constant(params, x, y, mask):
+def shift_constant(params, data):
     """A fit that can be written by hand: the prior's constant moves to the mean of the observations."""
-    return eqx.tree_at(lambda g: g.mean.value, params, jnp.sum(jnp.where(mask, y, 0)) / jnp.sum(mask)), y[0] < 50
+    level = jnp.sum(jnp.where(data.mask, data.y, 0)) / jnp.sum(data.mask)
+    return eqx.tree_at(lambda g: g.mean.value, params, level), data.y[0] < 50
 
 
 def same(params):

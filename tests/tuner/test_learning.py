@@ -39,8 +39,8 @@ class Described:
         self.name, self.space, self.study = name, space_of(name, dim), "study"
 
 
-def past_of(name: str, dim: int, **sizes) -> past.Past:
-    return past.Past(Described(name, dim), tasks_of(name, dim, **sizes), past.Scale(0.0, 1.0, -2.0), [])
+def past_of(name: str, dim: int, **sizes) -> past.PastStudies:
+    return past.PastStudies(Described(name, dim), tasks_of(name, dim, **sizes), past.OutcomeScale(0.0, 1.0, -2.0), [])
 
 
 def test_sizes_are_those_of_the_default_scale():

@@ -19,7 +19,7 @@ def nll(
 ) -> Float[Array, ""]:
     """Mean negative log marginal likelihood over the tasks that have at least one valid row (Eq. 13)."""
     present = jnp.any(mask, axis=1)
-    losses = -jax.vmap(gp.log_prob)(*map(jnp.asarray, (x, y, mask)))
+    losses = -jax.vmap(gp.log_prob)(x, y, mask)
     return jnp.sum(jnp.where(present, losses, 0.0)) / jnp.sum(present)
 
 

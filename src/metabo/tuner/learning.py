@@ -11,7 +11,7 @@ import numpy as np
 
 from metabo.bo.priors import SpacePrior, of_training
 from metabo.compute.keys import stream
-from metabo.data.history.past import Past
+from metabo.data.history.past import PastStudies
 from metabo.errors import ConfigError, unknown
 from metabo.gp.model import build
 from metabo.methods.hierarchical import contexts
@@ -61,7 +61,7 @@ def specification(method: str, seed: int, steps: int | None = None) -> dict[str,
     } | ({"fits": specification(entry["fits"], seed, steps)} if "fits" in entry else {})
 
 
-def learn(spec: dict[str, Any], target: SearchSpace, past: list[Past]) -> tuple[SpacePrior, list[str]]:
+def learn(spec: dict[str, Any], target: SearchSpace, past: list[PastStudies]) -> tuple[SpacePrior, list[str]]:
     """Return the prior of the space `target` and remarks on its training. `past`: the studies of each space.
 
     Raises ConfigError or DataError if there is too little to learn from.
@@ -79,7 +79,7 @@ def learn(spec: dict[str, Any], target: SearchSpace, past: list[Past]) -> tuple[
     return _prior(spec, training_set(target, here)), []
 
 
-def require_studies(method: str, past: Past) -> None:
+def require_studies(method: str, past: PastStudies) -> None:
     """Raise ConfigError for one study: a prior of functions cannot be learned from one function."""
     if len(past.tasks) < 2:
         raise ConfigError(
@@ -89,7 +89,7 @@ def require_studies(method: str, past: Past) -> None:
         )
 
 
-def training_set(space: SearchSpace, past: Past | None) -> TrainingSet:
+def training_set(space: SearchSpace, past: PastStudies | None) -> TrainingSet:
     """Return all past studies of a space as one training set, without a test task; `past` None: an empty one."""
     tasks = list(past.tasks.values()) if past else []
     xs, ys = [task.x for task in tasks], [task.y for task in tasks]
@@ -111,7 +111,7 @@ def _prior(spec: dict[str, Any], training: TrainingSet) -> SpacePrior:
     return of_training(training, *registry.training_module(spec["method"]).pretrain(spec, training, keys, accelerator))
 
 
-def _across(spec: dict[str, Any], target: SearchSpace, past: list[Past]) -> tuple[SpacePrior, list[str]]:
+def _across(spec: dict[str, Any], target: SearchSpace, past: list[PastStudies]) -> tuple[SpacePrior, list[str]]:
     """MPHD: a GP per space with a history (Step 1), then the prior of the target's GP (Step 2). The target's own
     studies, if it has some, are among the past (mphd §2.5)."""
     if len(past) < 2:

@@ -23,7 +23,7 @@ from metabo.errors import unknown
 from metabo.gp import many as beliefs
 from metabo.gp.many import Belief
 from metabo.methods.elimination import confidence
-from metabo.methods.elimination.problem import BETAS, SIGMAS, Problem, Settings
+from metabo.methods.elimination.problem import BETAS, SIGMAS, EliminationSettings, Problem
 from metabo.methods.elimination.rules import ROBUST, RULES, Tally, View, empty_tally, require_scales, switch, without
 
 
@@ -61,7 +61,9 @@ class Trace(NamedTuple):
     initial: Int[Array, " k"]
 
 
-def beta_of(problem: Problem, settings: Settings, t: Int[Array, ""], gain: Float[Array, " u"]) -> Float[Array, " u"]:
+def beta_of(
+    problem: Problem, settings: EliminationSettings, t: Int[Array, ""], gain: Float[Array, " u"]
+) -> Float[Array, " u"]:
     """Return β_t of every candidate (U,); `gain` (U,): its information gain. Raises ConfigError for another form."""
     forms = {
         "frequentist": confidence.beta_frequentist(settings.B, settings.R, gain, settings.delta),
@@ -84,7 +86,7 @@ def _form(beta: str | Int[Array, ""]) -> int | Int[Array, ""]:
     return BETAS.index(beta)
 
 
-class _State(NamedTuple):
+class _SimulationState(NamedTuple):
     belief: Belief
     alive: Bool[Array, " u"]
     chosen: Tally
@@ -103,7 +105,7 @@ class _Plan(NamedTuple):
     number: Int[Array, ""]
 
 
-def run(problem: Problem, rule: str, settings: Settings, key: Key[Array, ""]) -> Trace:
+def run(problem: Problem, rule: str, settings: EliminationSettings, key: Key[Array, ""]) -> Trace:
     """Run one rule for `settings.T` iterations; a pure function to be jitted and mapped over keys, f or truth.
 
     The key draws initial points (uniform, with replacement), noise and random queries, the same for every rule.
@@ -117,7 +119,7 @@ def run(problem: Problem, rule: str, settings: Settings, key: Key[Array, ""]) ->
 def run_all(
     problem: Problem,
     rules: tuple[str, ...],
-    settings: Settings,
+    settings: EliminationSettings,
     keys: Key[Array, " s"],
     f: Float[Array, "s c"] | None = None,
     truth: Int[Array, " s"] | None = None,
@@ -149,7 +151,7 @@ def _possible(problem: Problem) -> tuple[str, ...]:
 def _run_rule(
     problem: Problem,
     number: Int[Array, ""],
-    settings: Settings,
+    settings: EliminationSettings,
     keys: Key[Array, " s"],
     values: Float[Array, "s c"],
     truths: Int[Array, " s"],
@@ -163,7 +165,7 @@ def _run_rule(
     return jax.vmap(one)(entries) if together else jax.lax.map(one, entries)
 
 
-def traced(settings: Settings) -> Settings:
+def traced(settings: EliminationSettings) -> EliminationSettings:
     """Return the settings with arrays in place of numbers and of the form of β: others then need no new compilation."""
     numbers = ("delta", "B", "R", "noise", "standardise", "predictive", "beta")
     values = settings._replace(
@@ -173,7 +175,7 @@ def traced(settings: Settings) -> Settings:
 
 
 def _simulate(
-    problem: Problem, rules: tuple[str, ...], number: Int[Array, ""], settings: Settings, key: Key[Array, ""]
+    problem: Problem, rules: tuple[str, ...], number: Int[Array, ""], settings: EliminationSettings, key: Key[Array, ""]
 ) -> Trace:
     if settings.sigma not in SIGMAS:
         raise unknown("deviation in the test", settings.sigma, SIGMAS)
@@ -193,13 +195,13 @@ def _simulate(
 
     prior = jnp.diagonal(problem.kernels, axis1=1, axis2=2)
     belief, _ = jax.lax.scan(given, beliefs.start(prior, total), (start, errors[: problem.initial]))
-    state = _State(belief, jnp.ones(many, bool), empty_tally(many), empty_tally(many))
+    state = _SimulationState(belief, jnp.ones(many, bool), empty_tally(many), empty_tally(many))
     inputs = (jnp.arange(1, settings.T + 1), errors[problem.initial :], random)
     _, trace = jax.lax.scan(step, state, inputs)
     return trace._replace(initial=start)
 
 
-def _plan(problem: Problem, rules: tuple[str, ...], number: Int[Array, ""], settings: Settings) -> _Plan:
+def _plan(problem: Problem, rules: tuple[str, ...], number: Int[Array, ""], settings: EliminationSettings) -> _Plan:
     many, points = problem.kernels.shape[:2]
     level = settings.R if settings.noise is None else settings.noise
     near = jnp.arange(points)[:, None] if problem.neighbours is None else problem.neighbours
@@ -227,12 +229,12 @@ def _step(
     problem: Problem,
     plan: _Plan,
     rules: tuple[str, ...],
-    settings: Settings,
-    state: _State,
+    settings: EliminationSettings,
+    state: _SimulationState,
     t: Int[Array, ""],
     error: Float[Array, ""],
     point: Int[Array, ""],
-) -> tuple[_State, Trace]:
+) -> tuple[_SimulationState, Trace]:
     """One iteration of Algorithm 1 or 2: bounds, choice, query, tests, eliminations."""
     before, many = state.belief, len(plan.noise)
     on = beliefs.scale(before, settings.standardise, ~jnp.any(problem.means != 0))
@@ -265,4 +267,4 @@ def _step(
         evidence=evidence, gain=gain, score=choice.score, regret=jnp.max(plan.goal) - plan.goal[choice.centre],
         ok=after.ok & jnp.isfinite(mean[u, index]), initial=jnp.zeros(0, jnp.int64),
     )  # fmt: skip
-    return _State(after, alive, chosen, rivals), record
+    return _SimulationState(after, alive, chosen, rivals), record

@@ -24,7 +24,7 @@ from metabo.gaussians.distances import RELATIVE_JITTER
 from metabo.gp.linalg import cholesky
 from metabo.methods.source_gps.rgpe import Sources
 from metabo.methods.source_gps.sources import SourceGP
-from metabo.methods.source_gps.target import Target, begin, told
+from metabo.methods.source_gps.target import TargetGP, begin, told
 from metabo.tasks.rows import Rows
 
 WIDENS = True
@@ -39,7 +39,7 @@ class RankedState(NamedTuple):
     """The target, and of the m source posteriors mean and variance at the candidates (m, c) and the rows of
     L⁻¹ K(X, candidates) (m, n, c), from which covariances at the observations come."""
 
-    target: Target
+    target: TargetGP
     means: Float[Array, "m c"]
     variances: Float[Array, "m c"]
     rows: Float[Array, "m n c"]

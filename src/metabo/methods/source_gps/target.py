@@ -20,7 +20,7 @@ WIDENS = True
 """Columns of zeros after the inputs change nothing (`metabo.tasks.padding`)."""
 
 
-class Target(NamedTuple):
+class TargetGP(NamedTuple):
     """The observations of the target so far, padded to the budget b, and the GP fitted to them."""
 
     candidates: Candidates
@@ -59,14 +59,14 @@ class Target(NamedTuple):
         return self.gp.posterior(self.x, self.y, self.seen)
 
 
-def begin(gp: SourceGP, candidates: Candidates, budget: int, key: Key[Array, ""]) -> Target:
+def begin(gp: SourceGP, candidates: Candidates, budget: int, key: Key[Array, ""]) -> TargetGP:
     """Return the target before any observation."""
     priority = tie_breakers(key, candidates.x.shape[0])
     index, y = jnp.zeros(budget, jnp.int64), jnp.zeros(budget)
-    return Target(candidates, priority, gp, index, y, jnp.asarray(0), jnp.asarray(True))
+    return TargetGP(candidates, priority, gp, index, y, jnp.asarray(0), jnp.asarray(True))
 
 
-def told(target: Target, index: Int[Array, ""], y: Float[Array, ""], steps: int) -> Target:
+def told(target: TargetGP, index: Int[Array, ""], y: Float[Array, ""], steps: int) -> TargetGP:
     """Append an observation and fit the GP again, from its last fit."""
     at = jax.lax.dynamic_update_index_in_dim(target.index, index.astype(jnp.int64), target.count, 0)
     ys = jax.lax.dynamic_update_index_in_dim(target.y, y, target.count, 0)
@@ -83,11 +83,11 @@ class Alone(eqx.Module):
     refit_steps: int = eqx.field(static=True)
     budget: int = eqx.field(static=True)
 
-    def init(self, candidates: Candidates, key: Key[Array, ""]) -> Target:
+    def init(self, candidates: Candidates, key: Key[Array, ""]) -> TargetGP:
         """Start from the unfitted GP."""
         return begin(self.gp, candidates, self.budget, key)
 
-    def select(self, state: Target, key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
+    def select(self, state: TargetGP, key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
         """Maximise the acquisition under the fitted GP among the candidates that are not observed yet."""
         posterior = state.posterior()
         mean, variance = posterior.predict(state.candidates.x)
@@ -95,7 +95,7 @@ class Alone(eqx.Module):
         index = argmax(scores, state.free, state.priority)
         return index, Info(mean[index], jnp.sqrt(variance[index] + state.gp.noise), state.ok & posterior.ok)
 
-    def observe(self, state: Target, index: Int[Array, ""], y: Float[Array, ""]) -> Target:
+    def observe(self, state: TargetGP, index: Int[Array, ""], y: Float[Array, ""]) -> TargetGP:
         """Append the observation and fit again."""
         return told(state, index, y, self.refit_steps)
 
