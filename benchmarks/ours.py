@@ -15,7 +15,7 @@ from problem import Parameters, Sizes, candidates, matched_rows, observed, param
 import metabo.gp.model
 from metabo.bo.acquisition import make
 from metabo.bo.fixed_prior import FixedPrior
-from metabo.bo.loop import Runs, Steps, run_all
+from metabo.bo.loop import RunBatch, Steps, run_all
 from metabo.gp.features import MLP
 from metabo.gp.fit import Log, batches_per_shuffle, over_pairs
 from metabo.gp.fit import adam as train_adam
@@ -134,7 +134,7 @@ def run_arguments(sizes: Sizes, policy: Any, runs: int, chunk: int) -> tuple:
     policies = jax.tree.map(lambda leaf: leaf[None] if eqx.is_array(leaf) else leaf, policy)
     zeros = jnp.zeros(runs, int)
     initial = jnp.tile(jnp.asarray(observed(sizes, 1)), (runs, 1))
-    listed = Runs(zeros, zeros, initial, jax.random.split(jax.random.key(0), runs))
+    listed = RunBatch(zeros, zeros, initial, jax.random.split(jax.random.key(0), runs))
     pool = (jnp.asarray(x)[None], jnp.asarray(y)[None], jnp.ones((1, sizes.pool), bool))
     return policies, *pool, listed, sizes.budget, chunk
 

@@ -11,7 +11,7 @@ from case import Case
 from ours import compiled_case
 from problem import HYPERPRIOR, THETA, Sizes, domain_pool, domain_rows, estimates, observed
 
-from metabo.bo.loop import Runs, run_all
+from metabo.bo.loop import RunBatch, run_all
 from metabo.gp.features import Identity
 from metabo.gp.fit import adam, batches_per_shuffle
 from metabo.gp.kernels import Stationary
@@ -73,7 +73,7 @@ def mapped(sizes: Sizes, runs: int) -> Case:
     policies = jax.tree.map(lambda leaf: leaf[None] if isinstance(leaf, jax.Array) else leaf, policy)
     zeros = jnp.zeros(runs, int)
     first = jnp.asarray(observed(replace(sizes, pool=sizes.points), 1))
-    listed = Runs(zeros, zeros, jnp.tile(first, (runs, 1)), jax.random.split(jax.random.key(0), runs))
+    listed = RunBatch(zeros, zeros, jnp.tile(first, (runs, 1)), jax.random.split(jax.random.key(0), runs))
     pool = (jnp.asarray(x)[None], jnp.asarray(y)[None], jnp.ones((1, sizes.points), bool))
     return compiled_case(eqx.filter_jit(run_all), (policies, *pool, listed, sizes.budget, runs), runs * sizes.budget)
 

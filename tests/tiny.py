@@ -12,9 +12,10 @@ from metabo.gp.kernels import RADIAL, DotProduct, Stationary
 from metabo.gp.means import Constant, Linear, Zero
 from metabo.gp.model import GP
 from metabo.plan import registry
-from metabo.tasks.benchmark import Benchmark, MatchedBlock, Task
+from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.folds import Fold
 from metabo.tasks.spaces import Parameter, SearchSpace
+from metabo.tasks.task import MatchedBlock, Task
 
 METHODS = [m for m in registry.methods("policy_module") if "variant_of" not in registry.method(m)]
 SHARED = 6  # matched inputs
@@ -43,9 +44,10 @@ def stacked(gps):
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *gps)
 
 
-def shift_constant(params, x, y, mask):
+def shift_constant(params, data):
     """A fit that can be written by hand: the prior's constant moves to the mean of the observations."""
-    return eqx.tree_at(lambda g: g.mean.value, params, jnp.sum(jnp.where(mask, y, 0)) / jnp.sum(mask)), y[0] < 50
+    level = jnp.sum(jnp.where(data.mask, data.y, 0)) / jnp.sum(data.mask)
+    return eqx.tree_at(lambda g: g.mean.value, params, level), data.y[0] < 50
 
 
 def same(params):

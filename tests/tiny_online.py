@@ -5,9 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 
 from metabo.plan import registry
-from metabo.tasks.benchmark import Benchmark, MatchedBlock, Task
+from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.folds import Fold
 from metabo.tasks.spaces import Parameter, SearchSpace
+from metabo.tasks.task import MatchedBlock, Task
 
 METHODS = registry.methods("online_module")
 GP_METHODS = [name for name in METHODS if name not in ("rand", "mimo_online", "rfgp_online")]

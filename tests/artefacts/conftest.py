@@ -15,13 +15,16 @@ import pytest
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_core.utils import run_sync
 
+from metabo.data.counts import count
 from metabo.data.pd1 import SPACE
 from metabo.papers.engine import printed
 from metabo.plan import catalogue, config
 from metabo.records import files, results
-from metabo.tasks.benchmark import Benchmark, MatchedBlock, Task
+from metabo.tasks.benchmark import Benchmark
+from metabo.tasks.facts import Facts
 from metabo.tasks.folds import Fold, leave_group_out, leave_one_out
 from metabo.tasks.spaces import Parameter, SearchSpace
+from metabo.tasks.task import MatchedBlock, Task
 from tests import stage_runs
 
 STRENGTH = {"rand": 1, "stbo": 2, "stboh": 3, "ablr": 4, "fsbo": 6, "h_nll": 12, "h_ekl": 9, "mphd": 10, "hgp_hand": 5}
@@ -138,9 +141,9 @@ def data_file(path: Path, benchmark: str) -> None:
     y = np.stack([task.y[np.isin(task.rows, shared)] for task in tasks.values()], axis=1)
     matched = (MatchedBlock("m", space.name, tuple(tasks), common[shared], y),) if kept.any() else ()
     splits = {"held_out": leave_group_out(tasks), "others": leave_one_out(tasks, names(benchmark)[:4])}
-    lines = [{"name": "tasks", "expected": len(tasks), "found": len(tasks), "differs": False}]
-    notes = {"inputs": "unit", "counts": lines, "flags": ["power: 1 of 60 points a hair outside [0.1, 2.0]"]}
-    Benchmark(benchmark, {space.name: space}, tasks, matched, splits, notes=notes).save(path)
+    flag = "power: 1 of 60 points a hair outside [0.1, 2.0]"
+    facts = Facts(counts=(count("tasks", len(tasks), len(tasks)),), flags=(flag,))
+    Benchmark(benchmark, {space.name: space}, tasks, matched, splits, facts=facts).save(path)
 
 
 def file_of_spaces(path: Path, benchmark: str) -> None:
@@ -154,9 +157,9 @@ def file_of_spaces(path: Path, benchmark: str) -> None:
         y = x @ rng.normal(size=dim)
         tasks[name] = Task(name, space_of(name), name, x, y, y, np.arange(30), np.zeros((0, dim)))
     folds = tuple(Fold(space, space, (f"{space}/0",), (f"{space}/1",)) for space in spaces)
-    notes = {"counts": [], "flags": [], "inputs": "unit", "unseen": [space_of(names(benchmark)[-1])]}
-    notes |= {"labels": CMBO} if benchmark.startswith("cmbo") else {}
-    Benchmark(benchmark, spaces, tasks, (), {"held_out": folds}, notes=notes).save(path)
+    labels = CMBO if benchmark.startswith("cmbo") else {}
+    facts = Facts(counts=(), unseen=(space_of(names(benchmark)[-1]),), labels=labels)
+    Benchmark(benchmark, spaces, tasks, (), {"held_out": folds}, facts=facts).save(path)
 
 
 class Kernel(AsyncKernelManager):

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -20,6 +21,7 @@ from metabo.data.pd1 import WARPS, warp_error
 from metabo.errors import ConfigError, DataError, NumericsError
 from metabo.plan import registry
 from metabo.records import results
+from metabo.tasks.facts import Facts
 from metabo.tasks.outputs import rescale_all
 from metabo.tasks.spaces import Parameter, SearchSpace
 from tests import tiny, tiny_online
@@ -411,11 +413,9 @@ def test_too_many_unsound_steps_fail_with_the_first_one_named(table):
 
 
 def test_rows_that_count_diverged_evaluations_as_successes_are_refused():
-    benchmark = tiny_online.benchmark()
-    for rule in ({}, {"divergence": "status"}):
-        benchmark.notes.update(rule)
-        require_failures_apart(benchmark)
-    benchmark.notes["divergence"] = "nan"
+    for rule in (None, "status"):
+        require_failures_apart(replace(tiny_online.benchmark(), facts=Facts(divergence=rule)))
+    benchmark = replace(tiny_online.benchmark(), facts=Facts(divergence="nan"))
     _, spec = tiny_online.specs("rand")
     with pytest.raises(ConfigError, match=r"rule 'nan'.*set config key 'benchmarks.square.divergence' to status"):
         tune(benchmark, prior(benchmark), Walk(), spec | {"data": "0" * 12}, pytest.fail, tiny_online.raw_inputs)
@@ -424,9 +424,9 @@ def test_rows_that_count_diverged_evaluations_as_successes_are_refused():
 def test_only_a_unit_cube_of_numbers_is_searched():
     benchmark = tiny_online.benchmark()
     require_unit_cube(benchmark, "square")
-    benchmark.notes["inputs"] = "warped"
+    warped = replace(benchmark, facts=Facts(inputs="warped"))
     with pytest.raises(ConfigError, match=r"inputs are 'warped'; set config key 'benchmarks.square.inputs' to unit"):
-        require_unit_cube(benchmark, "square")
+        require_unit_cube(warped, "square")
     kinds = SearchSpace("mixed", (Parameter("k", "ordinal", levels=(1, 2)), Parameter("u", "log", 0.1, 1.0)))
     benchmark.spaces["mixed"] = kinds
     with pytest.raises(ConfigError, match=r"\['k'\] are not numeric"):

@@ -10,7 +10,7 @@ from metabo.bo.priors import SpacePrior
 from metabo.compute import memory
 from metabo.errors import ConfigError, NumericsError
 from metabo.records import results
-from metabo.tasks.benchmark import MatchedBlock
+from metabo.tasks.task import MatchedBlock
 from tests import references, tiny
 from tests.references import DenseGP
 

@@ -10,7 +10,7 @@ from scipy.stats import chi2
 from metabo.bo import loop
 from metabo.bo.acquisition import make
 from metabo.bo.fixed_prior import FixedPrior
-from metabo.bo.loop import Runs, run_all
+from metabo.bo.loop import RunBatch, run_all
 from metabo.bo.policy import Info, tie_breakers
 from metabo.bo.refit import Refit
 from metabo.methods.random.policy import Nothing, Uniform
@@ -29,7 +29,7 @@ def runs(keys, policy=0, task=0, initial=()):
         if np.ndim(initial) == 2
         else jnp.zeros((count, len(initial)), int) + fill(initial)
     )
-    return Runs(policy, task, given, keys)
+    return RunBatch(policy, task, given, keys)
 
 
 @pytest.fixture(scope="module")

@@ -236,8 +236,8 @@ def test_the_hpob_loader_reads_the_archive_unchanged(tmp_path):
         np.testing.assert_array_equal(read.y, finite["y"])
         np.testing.assert_array_equal(read.rows, finite["row"])
         assert len(loaded.spaces[space].parameters) == int(space.split("_")[1])
-    assert [f for f in loaded.notes["flags"] if "titanic" in f]
-    lost = {line["name"]: line["found"] for line in loaded.notes["counts"]}
+    assert [f for f in loaded.facts.flags if "titanic" in f]
+    lost = {line.name: line.found for line in loaded.counts}
     assert lost["svm_8: rows without a finite value, dropped"] == 1
     for name, initial in loaded.initial.items():
         assert name.split("/")[1] in ("german", "vowel") and initial.shape == (5, 5)

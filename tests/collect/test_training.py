@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from metabo.collect import networks, training
-from metabo.collect.training import CHUNK, POINTS, Data, trainer
+from metabo.collect.training import CHUNK, POINTS, Examples, trainer
 from metabo.errors import ConfigError
 
 OPERATIONS = networks.Operations(networks.halved, networks.pooled)
@@ -19,7 +19,7 @@ def blobs(seed=0, train=60, valid=40, dim=3, classes=3):
     rng = np.random.default_rng(seed)
     y = rng.integers(0, classes, train + valid).astype(np.int32)
     x = (1.5 * rng.normal(size=(classes, dim))[y] + rng.normal(size=(len(y), dim))).astype(np.float32)
-    return Data(x[:train], y[:train], x[train:], y[train:], classes)
+    return Examples(x[:train], y[:train], x[train:], y[train:], classes)
 
 
 def eq25(step, rate, power, share, steps):

@@ -62,7 +62,7 @@ def test_tasks_of_all_parts_are_pooled_and_standardised(benchmark):
                 np.testing.assert_array_equal(task.x, table["X"])
                 np.testing.assert_array_equal(task.metric, raw)
                 np.testing.assert_allclose(task.y, (raw - raw.mean()) / raw.std(), rtol=1e-12)
-    assert benchmark.notes["labels"] == dict(zip(DIMS, cmbo.STATED, strict=True))
+    assert benchmark.facts.labels == dict(zip(DIMS, cmbo.STATED, strict=True))
 
 
 def test_targets_are_fifteen_percent_and_never_the_same(benchmark):
@@ -97,10 +97,10 @@ def test_constant_tasks_are_counted_named_and_left_out(tmp_path):
     members["meta-train-dataset.json"]["rpart_3"]["train0"]["y"] = [0.5] * 40
     made = load(tmp_path, members)
     assert "rpart_3/train0" not in made.tasks and len(made.tasks) == 13
-    assert "space rpart_3: constant outputs, left out: rpart_3/train0" in made.notes["flags"]
-    found = {line["name"]: line["found"] for line in made.notes["counts"]}
+    assert "space rpart_3: constant outputs, left out: rpart_3/train0" in made.facts.flags
+    found = {line.name: line.found for line in made.counts}
     assert found["rpart.preproc: tasks"] == 14 and found["rpart.preproc: tasks with constant outputs"] == 1
-    assert any("fewer than 100 evaluations" in flag for flag in made.notes["flags"])
+    assert any("fewer than 100 evaluations" in flag for flag in made.facts.flags)
 
 
 def test_the_id_with_the_stated_number_of_tasks_is_taken(tmp_path):
@@ -108,11 +108,11 @@ def test_the_id_with_the_stated_number_of_tasks_is_taken(tmp_path):
     members = content({"5859": 6, "5636": 6}, {"train": 60, "validation": 4, "test": 6}, points=6)
     del members["meta-train-dataset.json"]["5636"]["train0"]
     made = load(tmp_path, members, "cmbo_hpob", spaces=["rpart"])
-    assert list(made.spaces) == ["5636"] and not any(line["differs"] for line in made.notes["counts"])
+    assert list(made.spaces) == ["5636"] and not any(line.differs for line in made.counts)
     members["meta-test-dataset.json"]["5636"].pop("test0")
     other = load(tmp_path, members, "cmbo_hpob", spaces=["rpart"])
     assert list(other.spaces) == ["5859"]
-    assert [line["name"] for line in other.notes["counts"] if line["differs"]] == ["rpart: tasks"]
+    assert [line.name for line in other.counts if line.differs] == ["rpart: tasks"]
 
 
 FAULTS = {

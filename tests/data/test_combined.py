@@ -8,12 +8,14 @@ import pytest
 
 from metabo.data import combined
 from metabo.errors import ConfigError, DataError
-from metabo.tasks.benchmark import Benchmark, Task
+from metabo.tasks.benchmark import Benchmark
+from metabo.tasks.facts import Count, Facts
 from metabo.tasks.folds import Fold, leave_group_out
 from metabo.tasks.spaces import Parameter, SearchSpace
+from metabo.tasks.task import Task
 from tests import stage_runs
 
-NOTES = {"counts": [{"name": "tasks", "expected": 3, "found": 3, "differs": False}], "flags": ["odd"], "inputs": "unit"}
+FACTS = Facts(counts=(Count("tasks", 3, 3, False),), flags=("odd",))
 IMAGENET = "imagenet_resnet50,imagenet,resnet,resnet50,1024"
 
 
@@ -37,7 +39,7 @@ def published(name="hpob_mini", spaces=(("svm_8", 3), ("ranger_10", 2))):
         folds.append(Fold(label, label, names[:3], names[3:]))
         initial |= {n: np.arange(25).reshape(5, 5) % 9 for n in names[3:]}
     described = {label: space(label, dim) for label, dim in spaces}
-    return Benchmark(name, described, tasks, (), {"held_out": tuple(folds)}, initial, dict(NOTES))
+    return Benchmark(name, described, tasks, (), {"held_out": tuple(folds)}, initial, FACTS)
 
 
 def table(name="tables", label="hpobench", count=11):
@@ -48,7 +50,7 @@ def table(name="tables", label="hpobench", count=11):
         made = task(f"{label}-{i}", label, 3)
         x = np.column_stack([made.x[:, 0], np.eye(2)[np.arange(9) % 2]])
         tasks[made.name] = replace(made, x=x)
-    return Benchmark(name, {label: mixed}, tasks, (), {"held_out": leave_group_out(tasks)}, notes=dict(NOTES))
+    return Benchmark(name, {label: mixed}, tasks, (), {"held_out": leave_group_out(tasks)}, facts=FACTS)
 
 
 def trainings(name="pd1_mini", count=24, names=None):
@@ -59,7 +61,7 @@ def trainings(name="pd1_mini", count=24, names=None):
         tasks[label] = task(label, "pd1", 4, group=label.split(",")[1])
     never = frozenset({IMAGENET}) & frozenset(tasks)
     splits = {"held_out": leave_group_out(tasks, never)}
-    return Benchmark(name, {"pd1": space("pd1", 4)}, tasks, (), splits, notes=dict(NOTES))
+    return Benchmark(name, {"pd1": space("pd1", 4)}, tasks, (), splits, facts=FACTS)
 
 
 def mini(**changes):
@@ -88,7 +90,7 @@ def test_all_spaces_with_one_fold_each_and_the_unseen_one_is_told(build):
     made = build(mini())
     assert list(made.spaces) == ["svm_8", "ranger_10", "hpobench", "pd1"]
     assert [fold.space for fold in made.split("held_out")] == list(made.spaces) and set(made.splits) == {"held_out"}
-    assert made.notes["unseen"] == ["pd1"] and made.notes["inputs"] == "unit" and not made.matched
+    assert made.facts.unseen == ("pd1",) and made.facts.inputs == "unit" and not made.matched
     for fold in made.split("held_out"):
         assert fold.name == fold.space and not set(fold.train) & set(fold.test)
     assert len(made.tasks) == sum(len(f.train) + len(f.test) for f in made.split("held_out")) == 10 + 11 + 24
@@ -163,7 +165,7 @@ def test_constant_tasks_are_left_out_and_named(build):
     lost = {"svm_8/b", "svm_8/e", "t3,set1,mlp,mlp,3"}
     assert not lost & set(made.tasks) and not lost & set(made.initial)
     assert folds(made)["svm_8"] == Fold("svm_8", "svm_8", ("svm_8/a", "svm_8/c"), ("svm_8/d",))
-    flags = "\n".join(made.notes["flags"])
+    flags = "\n".join(made.facts.flags)
     assert "hpob_mini: left out here, constant outputs: svm_8/b; svm_8/e" in flags
     assert "pd1_mini: left out here, constant outputs: t3,set1,mlp,mlp,3" in flags
 
@@ -174,13 +176,13 @@ def test_super_is_the_papers_and_drops_its_task(build):
     made = build({"hpob": published("hpob"), "pd1": trainings("pd1", names=[*names, IMAGENET])}, "super")
     fold = folds(made)["pd1"]
     assert (len(fold.train), len(fold.test)) == (19, 4) and IMAGENET not in made.tasks
-    assert any("as the paper does" in flag and IMAGENET in flag for flag in made.notes["flags"])
-    found = {line["name"]: line for line in made.notes["counts"]}
-    assert not any(found[f"{k} of the unseen spaces"]["differs"] for k in ("inputs", "training tasks", "test tasks"))
-    assert (found["search spaces"]["expected"], found["search spaces"]["found"]) == (17, 3)
-    assert found["search spaces"]["differs"] and found["test tasks of the seen spaces"]["expected"] == 86
-    assert found["pd1: tasks"]["found"] == 3 and "hpob: odd" in made.notes["flags"]
-    assert not any(line["differs"] for line in build(mini()).notes["counts"])
+    assert any("as the paper does" in flag and IMAGENET in flag for flag in made.facts.flags)
+    found = {line.name: line for line in made.counts}
+    assert not any(found[f"{k} of the unseen spaces"].differs for k in ("inputs", "training tasks", "test tasks"))
+    assert (found["search spaces"].expected, found["search spaces"].found) == (17, 3)
+    assert found["search spaces"].differs and found["test tasks of the seen spaces"].expected == 86
+    assert found["pd1: tasks"].found == 3 and "hpob: odd" in made.facts.flags
+    assert not any(line.differs for line in build(mini()).counts)
 
 
 def test_inputs_with_two_values_are_described_as_discrete(build):
@@ -210,11 +212,11 @@ def test_a_space_with_one_training_task_is_told(build):
     member = published(spaces=(("svm_8", 3),))
     made = build(mini(hpob_mini=flatten(member, "svm_8/a", "svm_8/b")))
     assert folds(made)["svm_8"].train == ("svm_8/c",)
-    assert any("space 'svm_8' has one training task, svm_8/c" in flag for flag in made.notes["flags"])
+    assert any("space 'svm_8' has one training task, svm_8/c" in flag for flag in made.facts.flags)
 
 
 def warped(member):
-    return replace(member, notes=member.notes | {"inputs": "warped"})
+    return replace(member, facts=replace(member.facts, inputs="warped"))
 
 
 def moved(member, name, value):
@@ -248,9 +250,7 @@ FAULTS = {
         lambda: mini(pd1_mini=warped(trainings())),
         r"benchmark 'pd1_mini': its inputs are 'warped'.*'benchmarks.pd1_mini.inputs' to unit",
     ),
-    "inputs that the member says nothing of": (
-        lambda: mini(tables=replace(table(), notes={})), "benchmark 'tables': its inputs are 'None'",
-    ),
+    "no counts": (lambda: mini(tables=replace(table(), facts=Facts())), "'tables': its facts have no field 'counts'"),
     "an input outside the cube": (
         lambda: mini(hpob_mini=moved(published(), "svm_8/c", 1.5)),
         r"benchmark 'hpob_mini', task 'svm_8/c', row 2: input 1 is 1.5, outside \[0, 1\]",

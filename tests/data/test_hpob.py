@@ -26,7 +26,7 @@ def benchmark(tmp_path_factory):
 
 
 def found(benchmark, name):
-    return next(line for line in benchmark.notes["counts"] if line["name"] == name)
+    return next(line for line in benchmark.counts if line.name == name)
 
 
 def test_arrays_agree_with_the_archive(benchmark):
@@ -100,7 +100,7 @@ def test_nan_rows_are_dropped_and_initial_points_still_point_at_the_same_rows(tm
     np.testing.assert_array_equal(task.diverged, whole.x[[free]])
     positions = edited.initial["4796/3549"]
     np.testing.assert_array_equal(task.y[positions], whole.y[benchmark.initial["4796/3549"]])
-    assert found(edited, "4796: rows without a finite value, dropped")["found"] == 2
+    assert found(edited, "4796: rows without a finite value, dropped").found == 2
 
     first = int(benchmark.initial["4796/3549"][0, 0])
 
@@ -126,7 +126,7 @@ def test_flat_training_task_is_kept_and_flagged(tmp_path):
     benchmark = load(tmp_path, edit)
     assert benchmark.tasks["5860/1002"].flat and "5860/1002" in benchmark.split("held_out")[1].train
     line = found(benchmark, "5860: flat training tasks")
-    assert line["found"] == 1 and line["differs"]
+    assert line.found == 1 and line.differs
     assert "constant outputs in 1 task(s), kept: 5860/1002" in counts(benchmark)
 
 
@@ -138,8 +138,8 @@ def test_inputs_outside_the_cube_and_repeated_are_reported_not_changed(tmp_path)
     benchmark = load(tmp_path, edit)
     assert benchmark.tasks["5860/1000"].x[0, 0] == 1.25
     line = found(benchmark, "5860: rows with an input outside [0, 1], kept as published")
-    assert (line["found"], line["differs"]) == (1, True)
-    assert found(benchmark, "repeated inputs (loaded tasks)")["found"] == 1
+    assert (line.found, line.differs) == (1, True)
+    assert found(benchmark, "repeated inputs (loaded tasks)").found == 1
 
 
 def test_wrong_dimension_is_flagged_and_a_mixed_one_refused(tmp_path):
@@ -149,7 +149,7 @@ def test_wrong_dimension_is_flagged_and_a_mixed_one_refused(tmp_path):
                 task["X"] = [row[:2] for row in task["X"]]
 
     line = found(load(tmp_path, narrow), "4796: inputs")
-    assert (line["expected"], line["found"], line["differs"]) == (3, 2, True)
+    assert (line.expected, line.found, line.differs) == (3, 2, True)
 
     def mix(content):
         content[TEST]["4796"]["3549"]["X"] = [row[:2] for row in content[TEST]["4796"]["3549"]["X"]]
@@ -241,12 +241,12 @@ def test_bad_settings(tmp_path, settings, message):
 
 def test_counts_are_those_of_the_whole_archive(tmp_path):
     benchmark = load(tmp_path, settings={"spaces": ["5860"]})
-    lines = {line["name"]: line for line in benchmark.notes["counts"]}
-    assert {n: lines[n]["expected"] for n in ("train tasks", "validation tasks", "test tasks")} == {
+    lines = {line.name: line for line in benchmark.counts}
+    assert {n: lines[n].expected for n in ("train tasks", "validation tasks", "test tasks")} == {
         "train tasks": 758, "validation tasks": 91, "test tasks": 86,
     }  # fmt: skip
-    assert [lines[f"{s} evaluations"]["found"] for s in ("train", "validation", "test")] == [480, 120, 240]
-    assert lines["train evaluations"]["expected"] == 3_279_050 and lines["train evaluations"]["differs"]
+    assert [lines[f"{s} evaluations"].found for s in ("train", "validation", "test")] == [480, 120, 240]
+    assert lines["train evaluations"].expected == 3_279_050 and lines["train evaluations"].differs
     assert "test tasks differ from the published list in 3493" in counts(benchmark)
     assert not any("4796" in name for name in lines)
 

@@ -11,7 +11,7 @@ import pytest
 from metabo.data import pd1
 from metabo.data.counts import counts
 from metabo.errors import ConfigError, DataError
-from metabo.tasks.benchmark import restrict
+from metabo.tasks.task import restrict
 from tests.data.archives_fixture import (
     DECAY,
     ERROR,
@@ -44,7 +44,7 @@ def frame(files):
 
 
 def found(benchmark, name):
-    return next(line for line in benchmark.notes["counts"] if line["name"] == name)
+    return next(line for line in benchmark.counts if line.name == name)
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def test_warped_inputs_are_those_of_the_authors_code(tmp_path, benchmark):
         expected = np.stack([rows[DECAY], np.log(rows[RATE]), rows[POWER], np.log(1 - rows[MOMENTUM])], axis=1)
         np.testing.assert_allclose(task.x, expected, rtol=1e-14)
         np.testing.assert_array_equal(task.y, benchmark.tasks[name].y)
-    assert warped.notes["inputs"] == "warped"
+    assert warped.facts.inputs == "warped"
 
 
 def test_groups_are_the_exact_second_field(benchmark):
@@ -99,7 +99,7 @@ def test_imagenet_1024_is_for_training_only(benchmark):
     folds = benchmark.split("held_out")
     assert all(IMAGENET_1024 not in fold.test for fold in folds)
     assert all(IMAGENET_1024 in fold.train for fold in folds)
-    assert found(benchmark, "test tasks")["found"] == 5
+    assert found(benchmark, "test tasks").found == 5
 
 
 def reference_blocks(files, names):
@@ -155,7 +155,7 @@ def test_matched_rule_by_hand(tmp_path):
     }  # the last point lacks three tasks, and one task is no block
     assert pieces(*"abd") == {"abd": 3, "ad": 1}  # without c the first, second and fourth points are shared by all
     assert pieces(*"ab") == {"ab": 3}
-    assert found(benchmark, "matched points finite in all tasks, rule 'nan', phase 0")["found"] == 2
+    assert found(benchmark, "matched points finite in all tasks, rule 'nan', phase 0").found == 2
 
 
 def diverge_with_a_value(files):
@@ -173,7 +173,7 @@ def test_divergence_rules_differ_on_diverged_runs_with_a_value(tmp_path):
     for name in PD1_TASKS[1:]:
         np.testing.assert_array_equal(by_value.tasks[name].x, by_status.tasks[name].x)
     for benchmark in (by_value, by_status):
-        dropped = [found(benchmark, f"rows dropped by divergence rule '{r}'")["found"] for r in ("nan", "status")]
+        dropped = [found(benchmark, f"rows dropped by divergence rule '{r}'").found for r in ("nan", "status")]
         assert dropped[1] == dropped[0] + 3
 
 
@@ -205,14 +205,14 @@ def test_repeated_inputs_are_kept_and_counted(tmp_path, benchmark):
     repeated = load(tmp_path, edit)
     name = PD1_TASKS[0]
     assert len(repeated.tasks[name].y) == len(benchmark.tasks[name].y) + 4
-    assert found(repeated, "repeated inputs")["found"] == 4 and found(benchmark, "repeated inputs")["found"] == 0
+    assert found(repeated, "repeated inputs").found == 4 and found(benchmark, "repeated inputs").found == 0
 
 
 def test_pairs_in_both_phases_are_counted(tmp_path):
     def edit(files):
         files["pd1_matched_phase1_results.jsonl"] += [dict(row) for row in files[MATCHED0][:7]]
 
-    assert found(load(tmp_path, edit), "(task, configuration) pairs in both phases")["found"] == 7
+    assert found(load(tmp_path, edit), "(task, configuration) pairs in both phases").found == 7
 
 
 def test_constant_task_is_kept_and_flagged(tmp_path):
@@ -344,15 +344,15 @@ def test_bad_settings(tmp_path, settings, message):
 
 
 def test_counts_name_what_the_paper_states(benchmark):
-    lines = {line["name"]: line for line in benchmark.notes["counts"]}
+    lines = {line.name: line for line in benchmark.counts}
     stated = {"tasks": 24, "test tasks": 23, "matched rows that diverged without a value": 1348}
     stated |= {"(task, configuration) pairs in both phases": 2277, "distinct inputs of the smallest test task": 1559}
     for name, expected in stated.items():
-        assert lines[name]["expected"] == expected and lines[name]["differs"]
+        assert lines[name].expected == expected and lines[name].differs
     table = frame(pd1_rows())
-    assert lines["evaluations (rows)"]["found"] == len(table) == 370
+    assert lines["evaluations (rows)"].found == len(table) == 370
     without = table["matched"] & (table["status"] == "diverged") & table[ERROR].isna()
-    assert lines["matched rows that diverged without a value"]["found"] == without.sum()
-    assert lines["matched rows per test task (median)"]["found"] == 40
-    assert lines["unmatched rows per test task (median)"]["found"] == 30
-    assert lines["points of ImageNet ResNet50 1024 (training only)"]["found"] == 20
+    assert lines["matched rows that diverged without a value"].found == without.sum()
+    assert lines["matched rows per test task (median)"].found == 40
+    assert lines["unmatched rows per test task (median)"].found == 30
+    assert lines["points of ImageNet ResNet50 1024 (training only)"].found == 20

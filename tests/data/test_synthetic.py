@@ -167,7 +167,7 @@ def test_a_fifth_rounded_down_is_tested(count, test):
 
 def test_the_truth_is_told_per_space():
     made = small()
-    for number, (name, truth) in enumerate(made.notes["truth"].items(), start=1):
+    for number, (name, truth) in enumerate(made.facts.truth.items(), start=1):
         place = synthetic.domain("mphd_l", 0, number)
         assert truth["parameters"] == {
             "constant": place.constant, "lengthscale": place.lengthscale.tolist(), "variance": place.variance,
@@ -196,20 +196,20 @@ def test_a_function_depends_on_seed_domain_and_number_alone():
     few, many = small(domains=2, functions=2), small(functions=9)
     assert same(few, many) and set(few.tasks) < set(many.tasks)
     shared = few.split("held_out")[0].test[0]
-    assert few.notes["truth"].items() <= many.notes["truth"].items()
+    assert few.facts.truth.items() <= many.facts.truth.items()
     again, other = small(), small(seed=1)
     assert same(again, small())
     assert not (set(again.spaces) == set(other.spaces) and same(again, other))
     points = {s: synthetic.initial_points(few.tasks[shared], s).tobytes() for s in (0, 1)}
     assert points[0] != points[1]
-    assert small("mphd_s").notes["truth"] != again.notes["truth"]
+    assert small("mphd_s").facts.truth != again.facts.truth
 
 
 def test_a_file_keeps_everything(tmp_path):
     made = small()
     made.save(tmp_path / "mphd_l.npz")
     read = Benchmark.load(tmp_path / "mphd_l.npz")
-    assert read.notes == made.notes and read.splits == made.splits and same(made, read)
+    assert read.facts == made.facts and read.splits == made.splits and same(made, read)
     assert read.spaces == made.spaces
 
 

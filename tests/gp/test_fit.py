@@ -14,8 +14,7 @@ from metabo.gp.kernels import Stationary
 from metabo.gp.means import Constant
 from metabo.gp.model import GP
 from metabo.gp.objectives import ekl_training
-from metabo.tasks.benchmark import stack
-from metabo.tasks.rows import Moments, Rows, sample_moments
+from metabo.tasks.rows import Moments, Rows, sample_moments, stack
 from tests import tiny
 from tests.references import DenseGP, maximum_likelihood
 

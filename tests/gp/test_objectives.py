@@ -7,8 +7,7 @@ from jax.flatten_util import ravel_pytree
 from scipy.stats import multivariate_normal, ortho_group
 
 from metabo.gp.objectives import degenerate_ekl, ekl_training, gaussian_kl, nll
-from metabo.tasks.benchmark import pad
-from metabo.tasks.rows import Moments, sample_moments
+from metabo.tasks.rows import Moments, pad, sample_moments
 from tests import references, tiny
 from tests.references import DenseGP, central_difference
 

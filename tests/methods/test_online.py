@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from metabo.bo import priors
-from metabo.bo.ask_tell import Data, ask, begin, tell
+from metabo.bo.ask_tell import ask, begin, tell
 from metabo.bo.evaluation import evaluate
 from metabo.collect import pd1_mini
 from metabo.data.pd1 import WARPS
@@ -174,8 +174,8 @@ def test_the_joint_loss_is_the_sum_of_its_dense_parts(training):
     data, drawn = joint_data(training, prior_keys(training, 0, 2), spec["pretrain"])
     rng = np.random.default_rng(0)
     x, y, mask = rng.uniform(size=(BUDGET, 2)), rng.normal(size=BUDGET), np.arange(BUDGET) < 4
-    own = tuple(map(jnp.asarray, (x, y, mask)))
-    nothing = (own[0], own[1], jnp.zeros(BUDGET, dtype=bool))
+    own = Rows(*map(jnp.asarray, (x, y, mask)))
+    nothing = own._replace(mask=jnp.zeros(BUDGET, dtype=bool))
     alone = jax.jit(lambda pair, weight: joint_loss(gp, *pair, weight))
     loss = jax.jit(lambda pair, weight, own: joint_loss(gp, *pair, weight, own))
     for pair, weight in ((0, 0.1), (3, 0.1), (3, 2.0)):
@@ -234,7 +234,7 @@ def observations(count=5, seed=0, budget=BUDGET):
     rng = np.random.default_rng(seed)
     x, y = rng.uniform(size=(budget, 2)), np.zeros(budget)
     y[:count] = rescale(rng.normal(size=count))
-    return Data(*map(jnp.asarray, (x, y, np.arange(budget) < count)))
+    return Rows(*map(jnp.asarray, (x, y, np.arange(budget) < count)))
 
 
 def vector(params):

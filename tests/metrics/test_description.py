@@ -7,14 +7,16 @@ from metabo import metrics
 from metabo.data.pd1 import SPACE
 from metabo.errors import DataError
 from metabo.papers.engine.printed import tasknames
-from metabo.tasks.benchmark import Benchmark, Task
+from metabo.tasks.benchmark import Benchmark
+from metabo.tasks.facts import Count, Facts, Inputs
 from metabo.tasks.folds import Fold
 from metabo.tasks.spaces import Parameter, SearchSpace
+from metabo.tasks.task import Task
 
 RAW = np.array([[0.01, 1e-5, 0.1, 1e-3], [0.99, 10.0, 2.0, 1.0], [0.5, 1e-2, 1.05, 0.1]])
 
 
-def pd1(x: np.ndarray, inputs: str, **notes) -> Benchmark:
+def pd1(x: np.ndarray, inputs: Inputs, counts: tuple[Count, ...] | None = None) -> Benchmark:
     """Three tasks: "a" has the first two rows and lost the third, "b" all three, "c" (training only) the last one."""
     none, y = np.zeros((0, 4)), np.array([1.0, 2.0, 3.0])
     tasks = {
@@ -23,7 +25,7 @@ def pd1(x: np.ndarray, inputs: str, **notes) -> Benchmark:
         "c": Task("c", "pd1", "h", x[2:], y[2:], y[2:], np.arange(1), none),
     }
     splits = {"held_out": (Fold("f", "pd1", ("c",), ("a", "b")),), "others": (Fold("o", "pd1", ("a", "c"), ("b",)),)}
-    return Benchmark("pd1", {"pd1": SPACE}, tasks, (), splits, notes={"inputs": inputs, **notes})
+    return Benchmark("pd1", {"pd1": SPACE}, tasks, (), splits, facts=Facts(inputs=inputs, counts=counts))
 
 
 def unit() -> np.ndarray:
@@ -76,14 +78,13 @@ def test_a_space_with_levels_has_no_ranges():
 
 
 def test_loader_counts():
-    lines = [
-        {"name": "tasks", "expected": 24, "found": 23, "differs": True},
-        {"name": "rows", "expected": None, "found": 7, "differs": False},
-    ]
+    lines = (Count("tasks", 24, 23, True), Count("rows", None, 7, False))
     table = metrics.loader_counts(pd1(unit(), "unit", counts=lines))
     assert table["count"].tolist() == ["tasks", "rows"] and table["differs"].tolist() == [True, False]
     assert table["stated"].tolist() == pytest.approx([24, np.nan], nan_ok=True) and table["found"].tolist() == [23, 7]
-    assert metrics.loader_counts(pd1(unit(), "unit")).empty
+    assert metrics.loader_counts(pd1(unit(), "unit", counts=())).empty
+    with pytest.raises(DataError, match=r"benchmark 'pd1': its facts have no field 'counts'; have its loader give"):
+        metrics.loader_counts(pd1(unit(), "unit"))
 
 
 @pytest.mark.parametrize(

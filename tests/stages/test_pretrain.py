@@ -15,6 +15,7 @@ from metabo.gp.fit import Log
 from metabo.plan import registry
 from metabo.stages import pretrain as stage
 from metabo.tasks.benchmark import Benchmark
+from metabo.tasks.facts import Facts
 from metabo.tasks.folds import Fold
 from metabo.tasks.spaces import Parameter, SearchSpace
 from metabo.tasks.training_set import prior_keys, training_sets
@@ -33,7 +34,7 @@ def benchmark():
         wide[name] = replace(made, space="wide")
     spaces = base.spaces | {"wide": SearchSpace("wide", tuple(Parameter(n, "linear", 0.0, 1.0) for n in "xyz"))}
     folds = (*base.split("held_out"), Fold("wide", "wide", ("p",), ("q",)))
-    return Benchmark("two", spaces, base.tasks | wide, (), {"held_out": folds}, notes={"unseen": ["wide"]})
+    return Benchmark("two", spaces, base.tasks | wide, (), {"held_out": folds}, facts=Facts(unseen=("wide",)))
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 from metabo.errors import ConfigError, DataError
-from metabo.tasks.benchmark import Benchmark, MatchedBlock, Task, pad, restrict, stack
+from metabo.tasks.benchmark import Benchmark
+from metabo.tasks.facts import Facts
 from metabo.tasks.folds import Fold, leave_group_out
+from metabo.tasks.rows import pad, stack
 from metabo.tasks.spaces import Parameter, SearchSpace
+from metabo.tasks.task import MatchedBlock, Task, restrict
 from tests import tiny
 
 
@@ -121,16 +124,30 @@ INCONSISTENT = {
         "split 'held_out', space 'plane': test task 'flat' has 0 initial points, 'a' has 3; give all .*, or none",
     ),
     "an unseen space that is unknown": (
-        lambda b: {"notes": {"unseen": ["plain"]}}, r"notes 'unseen': unknown space 'plain'; add it .*\(plane\)",
+        lambda b: {"facts": Facts(unseen=("plain",))}, r"fact 'unseen': unknown space 'plain'; add it .*\(plane\)",
     ),
     "a space without truth": (
-        lambda b: {"notes": {"truth": {}}}, "notes 'truth': 0 length-scales of space 'plane', which has 2 .*; describe",
+        lambda b: {"facts": Facts(truth={"line": {"parameters": {"lengthscale": [1.0]}}})},
+        "fact 'truth': 0 length-scales of space 'plane', which has 2 .*; describe",
     ),
     "truth of another space": (
-        lambda b: {"notes": {"truth": {"plane": {"parameters": {"lengthscale": [1.0, 2.0, 3.0]}}}}},
-        "notes 'truth': 3 length-scales of space 'plane', which has 2 inputs",
+        lambda b: {"facts": Facts(truth={"plane": {"parameters": {"lengthscale": [1.0, 2.0, 3.0]}}})},
+        "fact 'truth': 3 length-scales of space 'plane', which has 2 inputs",
+    ),
+    "an unknown scale of inputs": (
+        lambda b: {"facts": Facts(inputs="cube")}, "fact 'inputs': unknown scale 'cube'; take one of unit, warped",
+    ),
+    "an unknown rule for failures": (
+        lambda b: {"facts": Facts(divergence="none")},
+        "fact 'divergence': unknown rule 'none'; take one of nan, status, or none",
     ),
 }  # fmt: skip
+
+
+def test_counts_that_a_loader_forgot_are_asked_for():
+    assert replace(tiny.benchmark(), facts=Facts(counts=())).counts == ()
+    with pytest.raises(DataError, match=r"'tiny': its facts have no field 'counts'; .*loader.*make its file again"):
+        _ = tiny.benchmark().counts
 
 
 @pytest.mark.parametrize("case", INCONSISTENT)

@@ -8,10 +8,11 @@ import pytest
 from metabo.bo import priors
 from metabo.bo.trajectories import optimise
 from metabo.plan import registry
-from metabo.tasks.benchmark import Benchmark, MatchedBlock
+from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.folds import Fold
 from metabo.tasks.padding import columns, narrowed, widened
 from metabo.tasks.rows import Rows
+from metabo.tasks.task import MatchedBlock
 from metabo.tasks.training_set import prior_keys, training_sets
 from tests import tiny
 

@@ -3,16 +3,22 @@
 import json
 import subprocess
 import sys
+from argparse import Namespace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metabo.data import pd1, tables
+from metabo.data import pd1, synthetic, tables
 from metabo.errors import DataError
-from metabo.tasks.benchmark import Benchmark, MatchedBlock, restrict
+from metabo.records.files import save_npz
+from metabo.stages import data as data_stage
+from metabo.tasks.benchmark import Benchmark
+from metabo.tasks.facts import Facts
 from metabo.tasks.spaces import Parameter, SearchSpace
+from metabo.tasks.task import MatchedBlock, restrict
+from tests import tiny
 from tests.data.archives_fixture import HPOB_SPACES, write_hpob, write_pd1
 
 names = st.text("abcdefgh_", min_size=1, max_size=6)
@@ -107,7 +113,7 @@ def test_saving_and_loading_gives_the_same_benchmark(tmp_path):
     benchmark.save(tmp_path / "b.npz")
     again = Benchmark.load(tmp_path / "b.npz")
     assert (again.name, again.spaces, again.splits) == (benchmark.name, benchmark.spaces, benchmark.splits)
-    assert again.notes == benchmark.notes and list(again.tasks) == list(benchmark.tasks)
+    assert again.facts == benchmark.facts and list(again.tasks) == list(benchmark.tasks)
     for name, task in benchmark.tasks.items():
         assert (again.tasks[name].group, again.tasks[name].space) == (task.group, task.space)
         for key in ("x", "y", "metric", "rows", "diverged"):
@@ -116,6 +122,39 @@ def test_saving_and_loading_gives_the_same_benchmark(tmp_path):
         assert (ours.name, ours.tasks) == (theirs.name, theirs.tasks)
         np.testing.assert_array_equal(ours.x, theirs.x)
         np.testing.assert_array_equal(ours.y, theirs.y)
+
+
+def with_header(path, edit):
+    """Save a benchmark, then change its header."""
+    tiny.benchmark().save(path)
+    with np.load(path) as data:
+        arrays = dict(data)
+    header = json.loads(str(arrays["header"]))
+    edit(header)
+    save_npz(path, arrays | {"header": np.array(json.dumps(header))})
+    return path
+
+
+def test_facts_in_a_header_are_those_that_there_are(tmp_path):
+    """Files without counts can be read; who shows counts says so (`Benchmark.counts`)."""
+    path = with_header(tmp_path / "b.npz", lambda header: header.update(notes={}))
+    assert Benchmark.load(path).facts == Facts(counts=None, flags=(), inputs="unit", divergence=None)
+    with pytest.raises(DataError, match="'tiny': its facts have no field 'counts'"):
+        _ = Benchmark.load(path).counts
+    path = with_header(path, lambda header: header["notes"].update(flag="odd"))
+    with pytest.raises(DataError, match=r"b\.npz: header, field 'notes': unknown fact 'flag'\. Did you mean 'flags'\?"):
+        Benchmark.load(path)
+    path = with_header(path, lambda header: header.pop("notes"))
+    with pytest.raises(DataError, match=r"b\.npz: not a readable benchmark file \(KeyError\('notes'\)\); delete"):
+        Benchmark.load(path)
+
+
+def test_the_data_stage_stores_no_benchmark_without_counts(tmp_path, monkeypatch):
+    monkeypatch.setattr(synthetic, "load", lambda *_: tiny.benchmark())
+    arguments = Namespace(in_archive=None, in_members=[], out=str(tmp_path / "b.npz"))
+    with pytest.raises(DataError, match="'tiny': its facts have no field 'counts'; have its loader give Facts"):
+        data_stage.work(arguments, {"benchmark": "mphd_s", "settings": {}})
+    assert not list(tmp_path.iterdir())
 
 
 def test_saving_twice_gives_the_same_bytes(tmp_path):

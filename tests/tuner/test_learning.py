@@ -7,9 +7,10 @@ import pytest
 from metabo.data.history import past
 from metabo.errors import ConfigError
 from metabo.plan import config, registry
-from metabo.tasks.benchmark import Benchmark, Task
+from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.folds import Fold
 from metabo.tasks.spaces import Parameter, SearchSpace
+from metabo.tasks.task import Task
 from metabo.tasks.training_set import prior_keys, training_sets
 from metabo.tuner import learning
 from tests.tuner.conftest import HEADER, SPACE, rows, write
@@ -38,8 +39,8 @@ class Described:
         self.name, self.space, self.study = name, space_of(name, dim), "study"
 
 
-def past_of(name: str, dim: int, **sizes) -> past.Past:
-    return past.Past(Described(name, dim), tasks_of(name, dim, **sizes), past.Scale(0.0, 1.0, -2.0), [])
+def past_of(name: str, dim: int, **sizes) -> past.PastStudies:
+    return past.PastStudies(Described(name, dim), tasks_of(name, dim, **sizes), past.OutcomeScale(0.0, 1.0, -2.0), [])
 
 
 def test_sizes_are_those_of_the_default_scale():

@@ -20,14 +20,7 @@ from metabo.bo.policy import tie_breakers
 from metabo.errors import ConfigError, MetaboError
 from metabo.gp.model import GP
 from metabo.tasks.outputs import rescale_all
-
-
-class Data(NamedTuple):
-    """Observations padded to the budget b: unit-cube inputs, outputs mapped to [-2, 2], and which rows there are."""
-
-    x: Float[Array, "b d"]
-    y: Float[Array, " b"]
-    mask: Bool[Array, " b"]
+from metabo.tasks.rows import Rows
 
 
 class Suggestion(NamedTuple):
@@ -51,8 +44,9 @@ class Method(Protocol):
     def begin(self, fold: int, prior_seed: int) -> tuple[PyTree, PyTree]:
         """Return the parameters that a run starts from, and what re-training reads (the same at every iteration)."""
 
-    def suggest(self, params: PyTree, context: PyTree, data: Data, key: Key[Array, ""]) -> Suggestion:
-        """Re-train to the data, if there are any, and choose the next point."""
+    def suggest(self, params: PyTree, context: PyTree, data: Rows, key: Key[Array, ""]) -> Suggestion:
+        """Re-train to the observations, if there are any, and choose the next point. `data`: padded to the budget,
+        unit-cube inputs and outputs mapped to [-2, 2]."""
 
 
 class State(NamedTuple):
@@ -79,7 +73,7 @@ def ask(method: Method, state: State, key: Key[Array, ""]) -> tuple[State, Sugge
         raise ConfigError(f"online tuning: all {method.budget} evaluations are made; build the method with more")
     x = np.concatenate([state.x, np.zeros((spare, method.dim))])
     y = np.concatenate([rescale_all(state.y), np.zeros(spare)])
-    data = Data(jnp.asarray(x), jnp.asarray(y), jnp.arange(method.budget) < count)
+    data = Rows(jnp.asarray(x), jnp.asarray(y), jnp.arange(method.budget) < count)
     suggestion = method.suggest(state.params, state.context, data, key)
     return state._replace(params=suggestion.params), suggestion
 
@@ -113,7 +107,7 @@ class Tuner(eqx.Module):
         # Arrays without a weak type, as training returns them: the first step's program then serves all others.
         return jax.tree.map(lambda leaf: jnp.asarray(leaf, leaf.dtype), params), context
 
-    def suggest(self, params: PyTree, context: PyTree, data: Data, key: Key[Array, ""]) -> Suggestion:
+    def suggest(self, params: PyTree, context: PyTree, data: Rows, key: Key[Array, ""]) -> Suggestion:
         """Re-train and maximise the acquisition from fresh Halton starts."""
         search, ties, fit = jax.random.split(key, 3)
         starts = halton(self.starts, self.dim, np.random.default_rng(np.asarray(jax.random.key_data(search))))
@@ -122,11 +116,11 @@ class Tuner(eqx.Module):
 
     @eqx.filter_jit
     def step(
-        self, params: PyTree, context: PyTree, data: Data, starts: Float[Array, "n d"], ties: Key[Array, ""],
+        self, params: PyTree, context: PyTree, data: Rows, starts: Float[Array, "n d"], ties: Key[Array, ""],
         fit: Key[Array, ""],
     ) -> tuple[PyTree, Float[Array, " d"], Float[Array, ""], Float[Array, ""], Bool[Array, ""]]:  # fmt: skip
         """Return (params, x, mean, std, sound): the compiled part of `suggest`."""
-        empty = ~data.mask.any()
+        empty = ~jnp.any(data.mask)
         params, trained = jax.lax.cond(
             empty, lambda: (params, jnp.asarray(True)), lambda: self.refit(params, context, data, fit)
         )

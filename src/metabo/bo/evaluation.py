@@ -17,8 +17,9 @@ from metabo.compute.memory import check_memory
 from metabo.errors import ConfigError, NumericsError
 from metabo.gp.model import GP
 from metabo.gp.objectives import degenerate_ekl
-from metabo.tasks.benchmark import Benchmark, MatchedBlock, restrict
+from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.rows import sample_moments
+from metabo.tasks.task import MatchedBlock, restrict
 from metabo.tasks.training_set import TrainingSet, training_sets_of
 
 MISSING_SHARE = 0.05

@@ -133,7 +133,7 @@ def sizes(policy: Policy, given: int, iterations: int) -> list[int]:
     return [half, iterations] if isinstance(policy, Growing) and total >= LONG and half > 0 else [iterations]
 
 
-class Runs(NamedTuple):
+class RunBatch(NamedTuple):
     """A list of runs: which policy, which task, which initial candidates (k may be 0), which key; `place`: the position
     of the task in its fold (None: 0)."""
 
@@ -154,7 +154,7 @@ def run_all(
     x: Float[Array, "tasks c d"],
     outputs: Float[Array, "tasks c"],
     mask: Bool[Array, "tasks c"],
-    runs: Runs,
+    runs: RunBatch,
     iterations: int,
     chunk: int,
     policy_of: Callable[[PyTree, Int[Array, ""]], Policy] = stacked,
@@ -170,12 +170,12 @@ def run_all(
 
 
 @eqx.filter_jit
-def _in_chunks(runs: Runs, shared: tuple, chunk: int) -> Steps:
+def _in_chunks(runs: RunBatch, shared: tuple, chunk: int) -> Steps:
     return jax.lax.map(lambda entry: one_of_all(entry, *shared), runs, batch_size=chunk)
 
 
 def one_of_all(
-    entry: Runs,
+    entry: RunBatch,
     policies: PyTree,
     x: Float[Array, "tasks c d"],
     outputs: Float[Array, "tasks c"],

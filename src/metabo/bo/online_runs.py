@@ -63,17 +63,17 @@ def require_unit_cube(benchmark: Benchmark, space: str) -> None:
     other = [p.name for p in benchmark.spaces[space].parameters if p.kind not in ("linear", "log")]
     if other:
         raise ConfigError(f"space '{space}': online tuning searches a continuous box, but {other} are not numeric")
-    if benchmark.notes.get("inputs", "unit") != "unit":
+    if benchmark.facts.inputs != "unit":
         raise ConfigError(
             f"benchmark '{benchmark.name}': online tuning searches the unit cube, but its inputs are "
-            f"'{benchmark.notes['inputs']}'; set config key 'benchmarks.{benchmark.name}.inputs' to unit"
+            f"'{benchmark.facts.inputs}'; set config key 'benchmarks.{benchmark.name}.inputs' to unit"
         )
 
 
 def require_failures_apart(benchmark: Benchmark) -> None:
     """Raise ConfigError if the benchmark was loaded with diverged evaluations among the successful ones."""
-    rule = benchmark.notes.get("divergence", "status")
-    if rule != "status":
+    rule = benchmark.facts.divergence
+    if rule not in (None, "status"):
         raise ConfigError(
             f"benchmark '{benchmark.name}': online, a diverged evaluation is infeasible, but the training rows count "
             f"those with a value as successes (rule '{rule}'); set config key "

@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 from metabo.bo.acquisition import Acquisition
 from metabo.bo.policy import Candidates, Info, argmax, tie_breakers
 from metabo.gp.model import GP
+from metabo.tasks.rows import Rows
 
 
 class RefitState(NamedTuple):
@@ -25,7 +26,7 @@ class RefitState(NamedTuple):
     ok: Bool[Array, ""]
 
 
-Fit = Callable[[PyTree, Float[Array, "b d"], Float[Array, " b"], Bool[Array, " b"]], tuple[PyTree, Bool[Array, ""]]]
+Fit = Callable[[PyTree, Rows], tuple[PyTree, Bool[Array, ""]]]
 
 
 class Refit(eqx.Module):
@@ -61,7 +62,7 @@ class Refit(eqx.Module):
         x = jax.lax.dynamic_update_index_in_dim(state.x, state.pool[index], state.count, 0)
         ys = jax.lax.dynamic_update_index_in_dim(state.y, y, state.count, 0)
         count = state.count + 1
-        params, ok = self.fit(state.params, x, ys, jnp.arange(len(ys)) < count)
+        params, ok = self.fit(state.params, Rows(x, ys, jnp.arange(len(ys)) < count))
         return state._replace(params=params, x=x, y=ys, count=count, ok=ok)
 
     def resized(self, state: RefitState, budget: int) -> RefitState:

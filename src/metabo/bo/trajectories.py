@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Array, Bool, Int, PyTree
 
-from metabo.bo.loop import Runs, Steps, run_all
+from metabo.bo.loop import RunBatch, Steps, run_all
 from metabo.bo.policy import Candidates, Policy
 from metabo.bo.priors import SpacePrior
 from metabo.compute.keys import stream
@@ -23,9 +23,9 @@ from metabo.errors import ConfigError, NumericsError
 from metabo.plan import registry
 from metabo.records import results
 from metabo.records.files import canonical
-from metabo.tasks.benchmark import Benchmark, stack
+from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.padding import columns
-from metabo.tasks.rows import Rows
+from metabo.tasks.rows import Rows, stack
 from metabo.tasks.subsets import candidates
 from metabo.tasks.training_set import TrainingSet
 
@@ -123,7 +123,7 @@ def optimise(
     given = [benchmark.initial[e.task][e.seed] if e.task in benchmark.initial else none for e in listed]
     # Rows of a task are not positions in its pool where the pool is a part of them.
     starts = [np.searchsorted(pools[e.task], rows) for e, rows in zip(listed, given, strict=True)]
-    runs = Runs(
+    runs = RunBatch(
         policy=jnp.asarray([prior.pair(e.fold, e.prior_seed) for e in listed]),
         task=jnp.asarray([names.index(e.task) for e in listed]),
         initial=jnp.asarray(np.stack(starts)),

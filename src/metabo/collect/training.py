@@ -24,7 +24,7 @@ CHUNK = 32
 """Configurations of one call of the program; spare places stay empty and cost nothing."""
 
 
-class Data(NamedTuple):
+class Examples(NamedTuple):
     """A classification data set, first axis examples: inputs (float32, tokens int32) and int32 labels.
 
     Labels have one entry per example, or one per token. `classes` counts the labels.
@@ -37,7 +37,7 @@ class Data(NamedTuple):
     classes: int
 
 
-class Result(NamedTuple):
+class TrainingResult(NamedTuple):
     """What one configuration gave: curves as in `pd1_archive.CURVES` (NaN from divergence on), if it diverged, steps.
 
     Inside the program the error curves count errors; `trainer` makes them rates.
@@ -48,7 +48,7 @@ class Result(NamedTuple):
     steps: Int32[Array, "*m"]
 
 
-class _State(NamedTuple):
+class _TrainingState(NamedTuple):
     """Parameters, momentum, steps done, and whether the cost of every step so far was finite."""
 
     parameters: PyTree
@@ -95,7 +95,7 @@ def train(
     probe: int,
     key: Key[Array, ""],
     point: Float[Array, "4"],
-) -> Result:
+) -> TrainingResult:
     """Train one configuration. `data`: (x_train, y_train) and what to evaluate, (x, y) whose first `probe` examples are
     of training, the others of validation; `point`: λ, η, p, β; `steps`: a multiple of `POINTS`."""
     x, y, inputs, labels = data
@@ -107,13 +107,13 @@ def train(
     def cost(parameters: PyTree, x: Array, y: Array) -> Float[Array, ""]:
         return cross_entropy(network.apply(parameters, x), y)
 
-    def step(state: _State) -> _State:
+    def step(state: _TrainingState) -> _TrainingState:
         rows = chosen[state.step]
         value, gradient = jax.value_and_grad(cost)(state.parameters, x[rows], y[rows])
         update, trace = nesterov.update(gradient, optax.TraceState(state.trace))
         now = schedule(state.step, rate, power, share, steps)
         parameters = jax.tree.map(lambda p, u: p - now * u, state.parameters, update)
-        return _State(parameters, trace.trace, state.step + jnp.int32(1), jnp.isfinite(value))
+        return _TrainingState(parameters, trace.trace, state.step + jnp.int32(1), jnp.isfinite(value))
 
     def evaluate(parameters: PyTree) -> Float[Array, "4"]:
         logits = network.apply(parameters, inputs)
@@ -124,7 +124,7 @@ def train(
         values = jnp.stack(numbers)
         return jnp.where(jnp.isfinite(values[0]), values, jnp.float32(jnp.nan))
 
-    def segment(carry: tuple[_State, Array]) -> tuple[_State, Array]:
+    def segment(carry: tuple[_TrainingState, Array]) -> tuple[_TrainingState, Array]:
         state, curves = carry
         place = state.step // jnp.int32(steps // POINTS)
         end = (place + 1) * jnp.int32(steps // POINTS)
@@ -135,15 +135,15 @@ def train(
         return state._replace(sound=state.sound & jnp.isfinite(values[0])), curves
 
     parameters = network.init(start)
-    state = _State(parameters, jax.tree.map(jnp.zeros_like, parameters), jnp.int32(0), jnp.bool_(True))
+    state = _TrainingState(parameters, jax.tree.map(jnp.zeros_like, parameters), jnp.int32(0), jnp.bool_(True))
     curves = jnp.full((4, POINTS), jnp.nan, jnp.float32)
     state, curves = jax.lax.while_loop(lambda c: c[0].sound & (c[0].step < steps), segment, (state, curves))
-    return Result(curves, ~state.sound, state.step)
+    return TrainingResult(curves, ~state.sound, state.step)
 
 
 def trainer(
-    network: Network, data: Data, batch: int, steps: int, probe: int
-) -> Callable[[Key[Array, " m"], np.ndarray], Result]:
+    network: Network, data: Examples, batch: int, steps: int, probe: int
+) -> Callable[[Key[Array, " m"], np.ndarray], TrainingResult]:
     """Return `run(keys, points)`, which trains any number m of configurations (m, 4) and gives NumPy results.
 
     `probe`: how many training examples the training curve is evaluated on (the first ones). Compiled at the first call.
@@ -159,7 +159,7 @@ def trainer(
     program = compiled(network, batch, steps, min(probe, len(x)))
     labels = np.array([1, y[:probe].size, 1, data.y_valid.size], np.float32)[:, None]  # rates: correctly rounded here
 
-    def run(keys: Key[Array, " m"], points: np.ndarray) -> Result:
+    def run(keys: Key[Array, " m"], points: np.ndarray) -> TrainingResult:
         parts = []
         for first in range(0, len(points), CHUNK):
             number = min(CHUNK, len(points) - first)
@@ -167,22 +167,24 @@ def trainer(
             numbers = jnp.asarray(points[place], jnp.float32)
             result = program((x, y, *shown), keys[place], numbers, jnp.int32(number))
             curves, diverged, done = (np.asarray(part)[:number] for part in result)
-            parts.append(Result(curves / labels, diverged, done))
+            parts.append(TrainingResult(curves / labels, diverged, done))
         return jax.tree.map(lambda *a: np.concatenate(a), *parts)
 
     return run
 
 
-def compiled(network: Network, batch: int, steps: int, probe: int) -> Callable[..., Result]:
-    """Return the jitted program: (data, keys (CHUNK,), points (CHUNK, 4), m) -> Result whose first m are trained."""
+def compiled(network: Network, batch: int, steps: int, probe: int) -> Callable[..., TrainingResult]:
+    """Return the jitted program: (data, keys (CHUNK,), points (CHUNK, 4), m) -> result whose first m are trained."""
 
     @jax.jit
-    def program(data: PyTree, keys: Key[Array, " m"], points: Float[Array, "m 4"], number: Int32[Array, ""]) -> Result:
-        def one(i: Int32[Array, ""], results: Result) -> Result:
+    def program(
+        data: PyTree, keys: Key[Array, " m"], points: Float[Array, "m 4"], number: Int32[Array, ""]
+    ) -> TrainingResult:
+        def one(i: Int32[Array, ""], results: TrainingResult) -> TrainingResult:
             found = train(network, data, batch, steps, probe, keys[i], points[i])
             return jax.tree.map(lambda all_, mine: all_.at[i].set(mine), results, found)
 
-        empty = Result(
+        empty = TrainingResult(
             jnp.full((CHUNK, 4, POINTS), jnp.nan, jnp.float32), jnp.zeros(CHUNK, bool), jnp.zeros(CHUNK, jnp.int32)
         )
         return jax.lax.fori_loop(jnp.int32(0), number, one, empty)

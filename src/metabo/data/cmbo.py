@@ -3,7 +3,7 @@ validation and test tasks of v3 (`cmbo_hpob`), or this project's collection over
 
 A space of the paper is named there by its learner and number of inputs; where two ids of HPO-B fit, the one with the
 stated number of tasks is taken. Outputs are standardised over all evaluations of a task; `metric` stays. Tasks with
-constant outputs have no normalised regret: they are counted, named in the notes and left out.
+constant outputs have no normalised regret: they are counted, named in the flags and left out.
 
 Split `held_out`: 15 % of the tasks of a space are targets, the others sources, in `folds` draws. Open in the paper and
 chosen here: the draws have no target in common (five of them hold three quarters of the tasks), so that every run is on
@@ -24,9 +24,11 @@ from metabo.data import counts
 from metabo.data.archives import read_members
 from metabo.data.hpob import FILES, Table, as_task, parse
 from metabo.errors import ConfigError, DataError
-from metabo.tasks.benchmark import Benchmark, Task
+from metabo.tasks.benchmark import Benchmark
+from metabo.tasks.facts import Count, Facts
 from metabo.tasks.folds import Fold
 from metabo.tasks.spaces import Parameter, SearchSpace
+from metabo.tasks.task import Task
 
 BENCHMARKS = {
     "cmbo_hpob": {
@@ -83,7 +85,7 @@ FEWEST = 100
 def load(name: str, settings: dict[str, Any], archive: Path | None) -> Benchmark:
     """Read the four spaces. Settings: `spaces` (names of Table 1), `folds` (draws of targets), `seed` of all draws.
 
-    Note `labels`: name of each space in the paper. Raises ConfigError for an unknown space, DataError for a missing
+    Fact `labels`: name of each space in the paper. Raises ConfigError for an unknown space, DataError for a missing
     archive or space, a task in two of its parts or with too few evaluations to start from, and a space with too few
     tasks for so many draws.
     """
@@ -108,9 +110,9 @@ def load(name: str, settings: dict[str, Any], archive: Path | None) -> Benchmark
         held_out += draws(space, list(usable), folds, seed)
         tasks |= usable
     initial = {task: initial_points(one, seed) for task, one in tasks.items()}
-    notes = {"counts": lines, "flags": flags, "inputs": "unit", "labels": labels}
+    facts = Facts(counts=tuple(lines), flags=tuple(flags), labels=labels)
     splits = {"held_out": tuple(held_out), "first": tuple(held_out[:1])}
-    return Benchmark(name, spaces, tasks, (), splits, initial, notes)
+    return Benchmark(name, spaces, tasks, (), splits, initial, facts)
 
 
 def pooled(archive: Path, parts: dict[str, Any], ids: tuple[str, ...], tasks: int) -> tuple[str, dict[str, Table]]:
@@ -169,7 +171,7 @@ def _space(name: str, tasks: dict[str, Task]) -> SearchSpace:
     return SearchSpace(name, tuple(Parameter(f"x{i}", "linear", 0.0, 1.0) for i in range(dim)))
 
 
-def _counts(label: str, space: SearchSpace, tasks: dict[str, Task], published: bool) -> list[dict[str, Any]]:
+def _counts(label: str, space: SearchSpace, tasks: dict[str, Task], published: bool) -> list[Count]:
     """Compare with Table 1; of another collection it states nothing but the numbers of inputs it was made like."""
     inputs, stated = STATED[label]
     fewest = min(len(task.y) for task in tasks.values())

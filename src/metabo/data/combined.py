@@ -1,7 +1,7 @@
 """Super-datasets of tables (mphd §4.1, App. E.2): the spaces of several benchmarks as one, read from their own files.
 
 Inputs are the members' in the unit cube. Outputs are scaled to [0, 1] for each task by its own least and greatest value
-(mphd §4.1); `metric` stays. A task with constant outputs has no such scale: it is left out and named in the notes (the
+(mphd §4.1); `metric` stays. A task with constant outputs has no such scale: it is left out and named in the flags (the
 authors' code keeps it as zeros, which would teach a GP that functions do not vary). One fold per space: the split that
 the member publishes (HPO-B, and collections in its format), else a fifth of the tasks, drawn by key, is tested.
 
@@ -21,9 +21,11 @@ from metabo.compute.keys import stream
 from metabo.data import counts
 from metabo.data.initial import POINTS, SEEDS, fifth, initial_points
 from metabo.errors import DataError
-from metabo.tasks.benchmark import Benchmark, Task
+from metabo.tasks.benchmark import Benchmark
+from metabo.tasks.facts import Count, Facts
 from metabo.tasks.folds import Fold
 from metabo.tasks.spaces import Parameter, SearchSpace
+from metabo.tasks.task import Task
 
 BENCHMARKS = {
     "super": {
@@ -54,13 +56,13 @@ BENCHMARKS = {
 
 
 class Part(NamedTuple):
-    """What one member gives: its spaces, the tasks that can be used, one fold per space, initial points, notes."""
+    """What one member gives: spaces, usable tasks, a fold for each space, initial points, counts and flags."""
 
     spaces: dict[str, SearchSpace]
     tasks: dict[str, Task]
     folds: list[Fold]
     initial: dict[str, np.ndarray]
-    counts: list[dict[str, Any]]
+    counts: list[Count]
     flags: list[str]
 
 
@@ -90,15 +92,14 @@ def load(name: str, settings: dict[str, Any], members: list[Path] | None) -> Ben
         _refuse_twins(name, kind, {member: getattr(part, kind) for member, part in parts.items()})
     unseen = [space for member in entry["unseen"] for space in parts[member].spaces]
     folds = tuple(fold for part in parts.values() for fold in part.folds)
-    notes = {
-        "counts": [*_counts(name, folds, parts, unseen), *(line for part in parts.values() for line in part.counts)],
-        "flags": [flag for part in parts.values() for flag in part.flags],
-        "inputs": "unit",
-        "unseen": unseen,
-    }
+    facts = Facts(
+        counts=(*_counts(name, folds, parts, unseen), *(line for part in parts.values() for line in part.counts)),
+        flags=tuple(flag for part in parts.values() for flag in part.flags),
+        unseen=tuple(unseen),
+    )
     spaces, tasks = (_joined(getattr(part, kind) for part in parts.values()) for kind in ("spaces", "tasks"))
     initial = _joined(part.initial for part in parts.values())
-    return Benchmark(name, spaces, tasks, (), {"held_out": folds}, initial, notes)
+    return Benchmark(name, spaces, tasks, (), {"held_out": folds}, initial, facts)
 
 
 def unit_outputs(y: np.ndarray) -> np.ndarray:
@@ -114,7 +115,7 @@ def _joined(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
 def _part(member: Benchmark, dropped: list[str], seed: int) -> Part:
     """Make a member's folds, and scale the outputs of the tasks in them."""
     _require_unit_cube(member)
-    flags = [f"{member.name}: {flag}" for flag in member.notes.get("flags", [])]
+    flags = [f"{member.name}: {flag}" for flag in member.facts.flags]
     flat = [task.name for task in member.tasks.values() if task.flat]
     absent = [task for task in dropped if task in member.tasks]
     flags += [f"{member.name}: left out here, constant outputs: {'; '.join(flat)}"] if flat else []
@@ -128,7 +129,7 @@ def _part(member: Benchmark, dropped: list[str], seed: int) -> Part:
     used = [member.tasks[name] for fold in folds for name in (*fold.train, *fold.test)]
     tasks = {task.name: replace(task, y=unit_outputs(task.y)) for task in used}
     initial = {name: _initial(member, tasks[name], seed) for fold in folds for name in fold.test}
-    lines = [line | {"name": f"{member.name}: {line['name']}"} for line in member.notes.get("counts", [])]
+    lines = [line._replace(name=f"{member.name}: {line.name}") for line in member.counts]
     spaces = {f.space: described(member.spaces[f.space], [tasks[name].x for name in f.train]) for f in folds}
     return Part(spaces, tasks, folds, initial, lines, flags)
 
@@ -151,7 +152,7 @@ def described(space: SearchSpace, inputs: list[np.ndarray]) -> SearchSpace:
 
 
 def _require_unit_cube(member: Benchmark) -> None:
-    inputs = member.notes.get("inputs")
+    inputs = member.facts.inputs
     if inputs != "unit":
         raise DataError(
             f"benchmark '{member.name}': its inputs are '{inputs}', but length-scales of several spaces are compared "
@@ -214,12 +215,12 @@ def _refuse_twins(name: str, kind: str, owned: dict[str, dict[str, Any]]) -> Non
             seen[thing] = member
 
 
-def _counts(name: str, folds: tuple[Fold, ...], parts: dict[str, Part], unseen: list[str]) -> list[dict[str, Any]]:
+def _counts(name: str, folds: tuple[Fold, ...], parts: dict[str, Part], unseen: list[str]) -> list[Count]:
     """Compare with what mphd §4.1 and App. E.2 state of HPO-B and PD1, if these are the members."""
     dims = {space.name: space.dim for part in parts.values() for space in part.spaces.values()}
     seen = [dim for space, dim in dims.items() if space not in unseen]
     new = [fold for fold in folds if fold.space in unseen]
-    facts = [
+    lines = [
         ("search spaces", len(dims), 17),
         ("fewest inputs of the seen spaces", min(seen), 2),
         ("most inputs of the seen spaces", max(seen), 18),
@@ -228,4 +229,4 @@ def _counts(name: str, folds: tuple[Fold, ...], parts: dict[str, Part], unseen: 
         ("training tasks of the unseen spaces", sum(len(fold.train) for fold in new), 19),
         ("test tasks of the unseen spaces", sum(len(fold.test) for fold in new), 4),
     ]
-    return [counts.count(label, found, stated if name == "super" else None) for label, found, stated in facts]
+    return [counts.count(label, found, stated if name == "super" else None) for label, found, stated in lines]

@@ -20,9 +20,11 @@ from metabo.data import counts
 from metabo.data.archives import read_members
 from metabo.data.hpob_counts import STATED, report
 from metabo.errors import ConfigError, DataError
-from metabo.tasks.benchmark import Benchmark, Task
+from metabo.tasks.benchmark import Benchmark
+from metabo.tasks.facts import Facts
 from metabo.tasks.folds import Fold
 from metabo.tasks.spaces import Parameter, SearchSpace
+from metabo.tasks.task import Task
 
 BENCHMARKS = {
     "hpob": {
@@ -96,8 +98,8 @@ def load(name: str, settings: dict[str, Any], archive: Path | None) -> Benchmark
         folds.append(Fold(space, space, tuple(train), tuple(test)))
     lines, flags = report(meta, ids, published=name == "hpob")
     lines.append(counts.count("repeated inputs (loaded tasks)", counts.repeated_inputs(tasks)))
-    notes = {"counts": lines, "flags": flags + counts.flat_tasks(tasks), "inputs": "unit"}
-    return Benchmark(name, spaces, tasks, (), {"held_out": tuple(folds)}, initial, notes)
+    facts = Facts(counts=tuple(lines), flags=(*flags, *counts.flat_tasks(tasks)))
+    return Benchmark(name, spaces, tasks, (), {"held_out": tuple(folds)}, initial, facts)
 
 
 def parse(archive: Path, member: str, stream: BufferedIOBase) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from metabo.data.counts import count
+from metabo.tasks.facts import Count
 
 # Per space: inputs, family, flat training tasks (hyperbo §7.6.3), test tasks (HPO-B meta-test-tasks-per-space.json).
 STATED = {
@@ -31,16 +32,16 @@ FLAT_OF = {"5636": 54, "5859": 56}  # training tasks of the two spaces with flat
 SUSPECT = ("5859", "5970")  # spaces whose variable bounds were wrong in past releases
 
 
-def report(meta: dict[str, Any], spaces: list[str], published: bool = True) -> tuple[list[dict], list[str]]:
+def report(meta: dict[str, Any], spaces: list[str], published: bool = True) -> tuple[list[Count], list[str]]:
     """Return the counts and flags. Totals are over the whole archive, the rest over the loaded `spaces`.
 
     Not `published`: another archive in HPO-B's format, of which nothing is stated.
     """
     lines, flags = _report(meta, spaces)
-    return (lines if published else [count(line["name"], line["found"]) for line in lines]), flags
+    return (lines if published else [count(line.name, line.found) for line in lines]), flags
 
 
-def _report(meta: dict[str, Any], spaces: list[str]) -> tuple[list[dict], list[str]]:
+def _report(meta: dict[str, Any], spaces: list[str]) -> tuple[list[Count], list[str]]:
     lines = [count("search spaces with test tasks", len(meta["test"]), 16)]
     for split, tables in meta.items():
         sizes = [len(table.y) for tasks in tables.values() for table in tasks.values()]
@@ -57,7 +58,7 @@ def _report(meta: dict[str, Any], spaces: list[str]) -> tuple[list[dict], list[s
     return lines, flags
 
 
-def _space(meta: dict[str, Any], space: str) -> tuple[list[dict], list[str]]:
+def _space(meta: dict[str, Any], space: str) -> tuple[list[Count], list[str]]:
     dim, _, flat, published = STATED.get(space, (None, None, None, None))
     train, test = meta["train"][space], meta["test"][space]
     tables = [*train.values(), *test.values()]

@@ -5,7 +5,7 @@ import numpy as np
 
 from metabo.compute.keys import stream
 from metabo.errors import DataError
-from metabo.tasks.benchmark import Task
+from metabo.tasks.task import Task
 
 SEEDS, POINTS = 5, 5
 """Sets of initial points of each test task (one per BO seed) and points in each: those of HPO-B (mphd §4, E.3)."""

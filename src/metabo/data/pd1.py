@@ -20,8 +20,10 @@ from metabo.data.pd1_columns import FILES, INPUTS, METRIC, SPACE, STATUS, TASK
 from metabo.data.pd1_columns import raw_inputs as raw_inputs  # for tuning online
 from metabo.data.pd1_counts import report
 from metabo.errors import DataError, nearest
-from metabo.tasks.benchmark import Benchmark, MatchedBlock, Task
+from metabo.tasks.benchmark import Benchmark
+from metabo.tasks.facts import RULES, SCALES, Divergence, Facts
 from metabo.tasks.folds import leave_group_out, leave_one_out
+from metabo.tasks.task import MatchedBlock, Task
 
 BENCHMARKS = {
     "pd1": {
@@ -76,14 +78,14 @@ def load(name: str, settings: dict[str, Any], archive: Path | None) -> Benchmark
     or a task without any finite row.
     """
     chosen = counts.take(name, settings, {"inputs": "unit", "divergence": "nan", "online": []})
-    counts.one_of(name, "inputs", chosen["inputs"], ("unit", "warped"))
-    counts.one_of(name, "divergence", chosen["divergence"], ("nan", "status"))
+    inputs = counts.one_of(name, "inputs", chosen["inputs"], SCALES)
+    divergence = counts.one_of(name, "divergence", chosen["divergence"], RULES)
     if archive is None:
         raise DataError(f"benchmark '{name}' needs its archive in PD1's format; run its download or collection first")
     trials = read(archive)
     unit, outside = unit_inputs(trials)
-    x = unit if chosen["inputs"] == "unit" else warped_inputs(trials)
-    kept = keep(trials, chosen["divergence"])
+    x = unit if inputs == "unit" else warped_inputs(trials)
+    kept = keep(trials, divergence)
     tasks = _tasks(trials, x, kept)
     never = frozenset({TRAINING_ONLY}) & frozenset(tasks)
     splits = {"held_out": leave_group_out(tasks, never_test=never)}
@@ -91,11 +93,11 @@ def load(name: str, settings: dict[str, Any], archive: Path | None) -> Benchmark
     if one_by_one := [t for t in chosen["online"] if t in tasks] if "online" in settings else tested:
         splits["others"] = leave_one_out(tasks, one_by_one)
     matched = matched_blocks(trials, x, kept)
-    rules = {rule: keep(trials, rule) for rule in ("nan", "status")}
+    rules = {rule: keep(trials, rule) for rule in RULES}
     lines = report(trials, tasks, rules, never, published=name == "pd1")
     flags = [*outside, *counts.flat_tasks(tasks)]
-    notes = {"counts": lines, "flags": flags, "inputs": chosen["inputs"], "divergence": chosen["divergence"]}
-    return Benchmark(name, {"pd1": SPACE}, tasks, matched, splits, notes=notes)
+    facts = Facts(counts=tuple(lines), flags=tuple(flags), inputs=inputs, divergence=divergence)
+    return Benchmark(name, {"pd1": SPACE}, tasks, matched, splits, facts=facts)
 
 
 def read(archive: Path) -> Trials:
@@ -153,7 +155,7 @@ def _number(value: Any) -> float:
     return float("nan") if value is None else float(value)
 
 
-def keep(trials: Trials, rule: str) -> np.ndarray:
+def keep(trials: Trials, rule: Divergence) -> np.ndarray:
     """Return (n,) True for the rows to use: finite inputs and value; by the rule "status" also status "done"."""
     finite = np.isfinite(trials.raw).all(axis=1) & np.isfinite(trials.error)
     return finite & (trials.status == "done") if rule == "status" else finite
@@ -170,21 +172,22 @@ def unit_inputs(trials: Trials) -> tuple[np.ndarray, list[str]]:
     flags = []
     for i, p in enumerate(SPACE.parameters):
         warp = np.log if p.kind == "log" else np.asarray
+        least, most = p.bounds
         with np.errstate(divide="ignore", invalid="ignore"):
-            share = (warp(raw[:, i]) - warp(p.low)) / (warp(p.high) - warp(p.low))
+            share = (warp(raw[:, i]) - warp(least)) / (warp(most) - warp(least))
         present = np.isfinite(raw[:, i])
         bad = present & ~((share >= -HAIR) & (share <= 1 + HAIR))
         if bad.any():
             row = int(np.argmax(bad))
             where = f"{trials.file[row]}, row {trials.line[row]}"
-            raise DataError(f"{where}: {p.name} {raw[row, i]} is far outside [{p.low}, {p.high}] (hyperbo Table 4)")
+            raise DataError(f"{where}: {p.name} {raw[row, i]} is far outside [{least}, {most}] (hyperbo Table 4)")
         out = present & ((share < -1e-9) | (share > 1 + 1e-9))
         if out.any():
             low, high = np.nanmin(raw[:, i]), np.nanmax(raw[:, i])
             flags.append(
-                f"{p.name}: {int(out.sum())} of {len(out)} points a hair outside [{p.low}, {p.high}]: {low}..{high}"
+                f"{p.name}: {int(out.sum())} of {len(out)} points a hair outside [{least}, {most}]: {low}..{high}"
             )
-        unit[present, i] = p.encode(np.clip(raw[present, i], p.low, p.high))[:, 0]
+        unit[present, i] = p.encode(np.clip(raw[present, i], least, most))[:, 0]
     return unit, flags
 
 
@@ -221,7 +224,7 @@ def _tasks(trials: Trials, x: np.ndarray, kept: np.ndarray) -> dict[str, Task]:
 def matched_blocks(trials: Trials, x: np.ndarray, kept: np.ndarray) -> tuple[MatchedBlock, ...]:
     """Cut each phase's matched points by the set of tasks that have a value there (the authors' pivot table).
 
-    All pieces of a phase share its name; `metabo.tasks.benchmark.restrict` joins them for a given set of training tasks
+    All pieces of a phase share its name; `metabo.tasks.task.restrict` joins them for a given set of training tasks
     and keeps the points that all share, plus those that exactly one or two lack. A point repeated within a task and
     phase counts once, with its first value.
     """

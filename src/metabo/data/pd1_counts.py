@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from metabo.data.counts import count, repeated_inputs
-from metabo.tasks.benchmark import Task
+from metabo.tasks.facts import Count
+from metabo.tasks.task import Task
 
 ABOUT = 0.2  # tolerance of the numbers that the paper gives as rough
 
@@ -16,16 +17,18 @@ def report(
     kept: dict[str, np.ndarray],
     never_test: frozenset[str],
     published: bool = True,
-) -> list[dict]:
+) -> list[Count]:
     """Count, and compare with what is stated. `trials`: metabo.data.pd1.Trials; `kept`: rows by divergence rule.
 
     Not `published`: another archive in PD1's format, of which nothing is stated.
     """
     lines = _report(trials, tasks, kept, never_test)
-    return lines if published else [count(line["name"], line["found"]) for line in lines]
+    return lines if published else [count(line.name, line.found) for line in lines]
 
 
-def _report(trials: Any, tasks: dict[str, Task], kept: dict[str, np.ndarray], never_test: frozenset[str]) -> list[dict]:
+def _report(
+    trials: Any, tasks: dict[str, Task], kept: dict[str, np.ndarray], never_test: frozenset[str]
+) -> list[Count]:
     names = list(tasks)
     tested = [name for name in names if name not in never_test]
     per_task = {name: trials.task == name for name in names}
@@ -66,7 +69,7 @@ def _in_both_phases(trials: Any) -> int:
     return len(pairs[0] & pairs[1])
 
 
-def _shared(trials: Any, kept: dict[str, np.ndarray], names: list[str], tested: list[str]) -> list[dict]:
+def _shared(trials: Any, kept: dict[str, np.ndarray], names: list[str], tested: list[str]) -> list[Count]:
     """Count matched points with a value in every task: 242 by the paper, for one of these rules, phases, task sets."""
     lines = []
     for rule, mask in kept.items():

@@ -22,9 +22,11 @@ from metabo.data.initial import POINTS, fifth, initial_points
 from metabo.errors import NumericsError
 from metabo.gp.kernels import RADIAL, self_squared_distances
 from metabo.gp.linalg import JITTER, cholesky
-from metabo.tasks.benchmark import Benchmark, Task
+from metabo.tasks.benchmark import Benchmark
+from metabo.tasks.facts import Count, Facts, TruePriors, Truth
 from metabo.tasks.folds import Fold
 from metabo.tasks.spaces import Parameter, SearchSpace
+from metabo.tasks.task import Task
 
 BENCHMARKS = {
     "mphd_s": {
@@ -62,7 +64,7 @@ class Design(NamedTuple):
     variance: Pair
     noise: Pair
 
-    def prior(self, dim: int) -> dict[str, list[float]]:
+    def prior(self, dim: int) -> TruePriors:
         """Return the priors of a domain of `dim` inputs: [mean, std] of the constant, [a, b] of the others."""
         shape, rate = (slope * dim + intercept for slope, intercept in self.lengthscale)
         return {
@@ -89,7 +91,7 @@ class Domain(NamedTuple):
     """A domain with its GP: `prior` as `Design.prior` gives it, and the parameters drawn from it."""
 
     name: str
-    prior: dict[str, list[float]]
+    prior: TruePriors
     constant: float
     lengthscale: Float[np.ndarray, " d"]
     variance: float
@@ -100,11 +102,15 @@ class Domain(NamedTuple):
         """Number of inputs d."""
         return len(self.lengthscale)
 
-    def truth(self) -> dict[str, Any]:
-        """Return what `Benchmark.notes["truth"]` says of the domain: its parameters and their priors."""
-        parameters = {"constant": self.constant, "lengthscale": self.lengthscale.tolist()}
-        parameters |= {"variance": self.variance, "noise": self.noise}
-        return {"parameters": parameters, "prior": self.prior}
+    def truth(self) -> Truth:
+        """Return what the benchmark's facts say of the domain: its parameters and their priors."""
+        lengthscale = self.lengthscale.tolist()
+        return {
+            "parameters": {
+                "constant": self.constant, "lengthscale": lengthscale, "variance": self.variance, "noise": self.noise,
+            },
+            "prior": self.prior,
+        }  # fmt: skip
 
 
 def domain(dataset: str, seed: int, number: int) -> Domain:
@@ -211,8 +217,8 @@ def load(name: str, settings: dict[str, Any], archive: Path | None = None) -> Be
         cut = functions - fifth(functions)
         folds.append(Fold(place.name, place.name, names[:cut], names[cut:]))
     initial = {test: initial_points(tasks[test], seed) for fold in folds for test in fold.test}
-    notes = {"counts": _counts(spaces, functions, points), "flags": [], "inputs": "unit", "truth": truth}
-    return Benchmark(name, spaces, tasks, (), {"held_out": tuple(folds)}, initial, notes)
+    facts = Facts(counts=_counts(spaces, functions, points), truth=truth)
+    return Benchmark(name, spaces, tasks, (), {"held_out": tuple(folds)}, initial, facts)
 
 
 def _space(place: Domain) -> SearchSpace:
@@ -224,8 +230,8 @@ def _task(place: Domain, number: int, x: np.ndarray, y: np.ndarray) -> Task:
     return Task(name, place.name, name, x, y, y, np.arange(len(y)), np.zeros((0, place.dim)))
 
 
-def _counts(spaces: dict[str, SearchSpace], functions: int, points: int) -> list[dict[str, Any]]:
+def _counts(spaces: dict[str, SearchSpace], functions: int, points: int) -> tuple[Count, ...]:
     dims = [space.dim for space in spaces.values()]
     found = {"domains": len(spaces), "functions of each": functions, "of these tested": fifth(functions)}
     found |= {"points of each function": points, "fewest inputs": min(dims), "most inputs": max(dims)}
-    return [counts.count(label, number) for label, number in found.items()]
+    return tuple(counts.count(label, number) for label, number in found.items())

@@ -18,9 +18,11 @@ import numpy as np
 
 from metabo.data import counts
 from metabo.errors import ConfigError, DataError
-from metabo.tasks.benchmark import Benchmark, MatchedBlock, Task
+from metabo.tasks.benchmark import Benchmark
+from metabo.tasks.facts import Facts
 from metabo.tasks.folds import leave_group_out, leave_one_out
 from metabo.tasks.spaces import Parameter, SearchSpace
+from metabo.tasks.task import MatchedBlock, Task
 
 BENCHMARKS = {
     "tables": {
@@ -112,9 +114,9 @@ def load(name: str, settings: dict[str, Any], archive: Path | None = None) -> Be
     zero = [f"{t.name} ({int((t.metric <= 0).sum())})" for t in tasks.values() if (t.metric <= 0).any()]
     top = f"error exactly 0, so y = -log({floor:g}) = {-np.log(floor):.2f}, above the rest: {', '.join(zero)}"
     flags = [top] if zero else []
-    notes = {"counts": lines, "flags": flags + counts.flat_tasks(tasks), "inputs": "unit"}
+    facts = Facts(counts=tuple(lines), flags=(*flags, *counts.flat_tasks(tasks)))
     splits = {"held_out": leave_group_out(tasks), "others": leave_one_out(tasks, list(tasks))}
-    return Benchmark(name, spaces, tasks, tuple(matched), splits, notes=notes)
+    return Benchmark(name, spaces, tasks, tuple(matched), splits, facts=facts)
 
 
 def search_space(name: str) -> SearchSpace:

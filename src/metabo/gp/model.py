@@ -17,6 +17,7 @@ from metabo.gp.features import Features, Identity, make_mlp
 from metabo.gp.kernels import DotProduct, Kernel, Stationary
 from metabo.gp.linalg import cholesky, half_quadratic_logdet, masked_covariance
 from metabo.gp.means import Constant, Linear, Mean, Zero
+from metabo.tasks.rows import AnyArray
 
 MEANS = ["zero", "constant", "linear_mlp"]
 KERNELS = ["matern12", "matern32", "matern52", "squared_exponential", "dot_product"]
@@ -42,15 +43,19 @@ class GP(eqx.Module):
         """k∘σ²(φ): the Gram matrix plus noise, with unit rows where `mask` is False."""
         return masked_covariance(self.kernel.gram(phi), self.noise, mask)
 
-    def log_prob(self, x: Float[Array, "n d"], y: Float[Array, " n"], mask: Bool[Array, " n"]) -> Float[Array, ""]:
+    def log_prob(
+        self, x: Float[AnyArray, "n d"], y: Float[AnyArray, " n"], mask: Bool[AnyArray, " n"]
+    ) -> Float[Array, ""]:
         """Log marginal likelihood of the valid rows (hyperbo Eq. 14). Cost O(n³)."""
+        x, y, mask = map(jnp.asarray, (x, y, mask))
         phi = self.features(x)
         residual = jnp.where(mask, y - self.mean(phi), 0.0)
         core = half_quadratic_logdet(self.covariance(phi, mask), residual[:, None])
         return -core - 0.5 * jnp.sum(mask) * jnp.log(2.0 * jnp.pi)
 
-    def posterior(self, x: Float[Array, "n d"], y: Float[Array, " n"], mask: Bool[Array, " n"]) -> "Posterior":
+    def posterior(self, x: Float[AnyArray, "n d"], y: Float[AnyArray, " n"], mask: Bool[AnyArray, " n"]) -> "Posterior":
         """Condition on the valid rows (hyperbo Eq. 17-18)."""
+        x, y, mask = map(jnp.asarray, (x, y, mask))
         phi = self.features(x)
         factor, ok = cholesky(self.covariance(phi, mask))
         weights = cho_solve((factor, True), jnp.where(mask, y - self.mean(phi), 0.0))

@@ -8,17 +8,17 @@ from jaxtyping import Array, Bool, Float
 
 from metabo.gp.linalg import cholesky, half_quadratic_logdet
 from metabo.gp.model import GP
-from metabo.tasks.rows import Moments
+from metabo.tasks.rows import AnyArray, Moments
 
 
 def nll(
     gp: GP,
-    x: Float[Array, "tasks n d"],
-    y: Float[Array, "tasks n"],
-    mask: Bool[Array, "tasks n"],
+    x: Float[AnyArray, "tasks n d"],
+    y: Float[AnyArray, "tasks n"],
+    mask: Bool[AnyArray, "tasks n"],
 ) -> Float[Array, ""]:
     """Mean negative log marginal likelihood over the tasks that have at least one valid row (Eq. 13)."""
-    present = mask.any(axis=1)
+    present = jnp.any(mask, axis=1)
     losses = -jax.vmap(gp.log_prob)(x, y, mask)
     return jnp.sum(jnp.where(present, losses, 0.0)) / jnp.sum(present)
 

@@ -1,12 +1,11 @@
 """What a benchmark holds: its tasks (hyperbo Table 3), its search space (Table 4), and the counts of its loader."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
 from metabo.errors import DataError
 from metabo.tasks.benchmark import Benchmark
+from metabo.tasks.facts import Inputs
 from metabo.tasks.spaces import Parameter, SearchSpace
 
 
@@ -33,24 +32,25 @@ def space_table(benchmark: Benchmark) -> pd.DataFrame:
 
     `found_low`, `found_high`: least and greatest value of all evaluations, also those without an output, in the
     parameter's own unit; `outside`: how many of them lie outside [low, high] (claim C08). A loader that maps inputs to
-    the unit cube has clipped points a hair outside and says so in its notes. Raises DataError for a space with
+    the unit cube has clipped points a hair outside and says so in its flags. Raises DataError for a space with
     discrete parameters, which has no ranges.
     """
     rows = []
     for space in benchmark.spaces.values():
         tasks = [task for task in benchmark.tasks.values() if task.space == space.name]
-        raw = _raw(space, np.concatenate([a for t in tasks for a in (t.x, t.diverged)]), benchmark.notes.get("inputs"))
+        raw = _raw(space, np.concatenate([a for t in tasks for a in (t.x, t.diverged)]), benchmark.facts.inputs)
         for parameter, values in zip(space.parameters, raw.T, strict=True):
-            slack = 1e-9 * (parameter.high - parameter.low)
-            outside = int(((values < parameter.low - slack) | (values > parameter.high + slack)).sum())
+            low, high = parameter.bounds
+            slack = 1e-9 * (high - low)
+            outside = int(((values < low - slack) | (values > high + slack)).sum())
             row = {"space": space.name, "parameter": parameter.name, "scale": parameter.kind}
-            row |= {"low": parameter.low, "high": parameter.high}
+            row |= {"low": low, "high": high}
             row |= {"found_low": values.min(), "found_high": values.max(), "points": len(values), "outside": outside}
             rows.append(row)
     return pd.DataFrame(rows)
 
 
-def _raw(space: SearchSpace, x: np.ndarray, inputs: str | None) -> np.ndarray:
+def _raw(space: SearchSpace, x: np.ndarray, inputs: Inputs) -> np.ndarray:
     """Return (n, parameters) values in the parameters' own units, from unit-cube or warped (log, unscaled) inputs."""
     discrete = [p.name for p in space.parameters if p.kind not in ("linear", "log")]
     if discrete:
@@ -67,8 +67,10 @@ def _unwarp(parameter: Parameter, column: np.ndarray, warped: bool) -> np.ndarra
 
 
 def loader_counts(benchmark: Benchmark) -> pd.DataFrame:
-    """Return what the loader counted beside what is stated: count, stated (NaN if nothing is), found, differs."""
-    lines: list[dict[str, Any]] = benchmark.notes.get("counts", [])
+    """Return what the loader counted beside what is stated: count, stated (NaN if nothing is), found, differs.
+
+    Raises DataError for a benchmark without counts.
+    """
     columns = {"name": "count", "expected": "stated", "found": "found", "differs": "differs"}
-    table = pd.DataFrame(lines, columns=list(columns)).rename(columns=columns)
+    table = pd.DataFrame(list(benchmark.counts), columns=list(columns)).rename(columns=columns)
     return table.astype({"stated": np.float64, "found": np.float64, "differs": bool})

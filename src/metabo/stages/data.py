@@ -28,7 +28,7 @@ def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
     print(counts(benchmark), flush=True)
     benchmark.save(args.out)
     points = sum(len(task.y) for task in benchmark.tasks.values())
-    return {"tasks": len(benchmark.tasks), "points": points, "counts": benchmark.notes["counts"]}
+    return {"tasks": len(benchmark.tasks), "points": points, "counts": [count._asdict() for count in benchmark.counts]}
 
 
 if __name__ == "__main__":

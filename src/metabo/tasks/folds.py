@@ -1,23 +1,9 @@
 """Folds: which tasks a prior is trained on, and which it is tried on."""
 
 from collections.abc import Mapping
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-
-class Grouped(Protocol):
-    """What a split needs of a task (`metabo.tasks.benchmark.Task`)."""
-
-    @property
-    def name(self) -> str:
-        """Name, unique in the benchmark."""
-
-    @property
-    def space(self) -> str:
-        """Name of its search space."""
-
-    @property
-    def group(self) -> str:
-        """Name of its data set."""
+from metabo.tasks.task import Task
 
 
 class Fold(NamedTuple):
@@ -29,7 +15,7 @@ class Fold(NamedTuple):
     test: tuple[str, ...]
 
 
-def leave_group_out(tasks: Mapping[str, Grouped], never_test: frozenset[str] = frozenset()) -> tuple[Fold, ...]:
+def leave_group_out(tasks: Mapping[str, Task], never_test: frozenset[str] = frozenset()) -> tuple[Fold, ...]:
     """Build one fold per test task: train on the tasks of the same space whose group differs (exact match).
 
     Tasks in `never_test` are used for training only. hyperbo §7.4.1; the group is compared as a whole field, never
@@ -46,7 +32,7 @@ def leave_group_out(tasks: Mapping[str, Grouped], never_test: frozenset[str] = f
     )
 
 
-def leave_one_out(tasks: Mapping[str, Grouped], tested: list[str]) -> tuple[Fold, ...]:
+def leave_one_out(tasks: Mapping[str, Task], tested: list[str]) -> tuple[Fold, ...]:
     """Build one fold per task of `tested`: train on every other task of the same space (hyperbo §7.5)."""
     return tuple(
         Fold(

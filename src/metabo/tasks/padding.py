@@ -13,11 +13,12 @@ import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from metabo.compute.keys import stream
+from metabo.tasks.rows import AnyArray
 
 Leaves = TypeVar("Leaves", bound=PyTree)
 
 
-def columns(x: Float[np.ndarray, "*rows d"], width: int) -> Float[np.ndarray, "*rows width"]:
+def columns(x: Float[AnyArray, "*rows d"], width: int) -> Float[np.ndarray, "*rows width"]:
     """Return inputs with columns of zeros up to `width`; wider ones as they are."""
     spare = max(0, width - x.shape[-1])
     return np.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, spare)])

@@ -1,5 +1,6 @@
-"""Rows of tasks as arrays, padded to one shape: what training reads."""
+"""Evaluations as arrays, padded to one shape: what fits and posteriors read."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,11 +11,27 @@ AnyArray = Array | np.ndarray
 
 
 class Rows(NamedTuple):
-    """Padded training rows of the tasks of one space: x (tasks, n, d), y (tasks, n), mask (tasks, n)."""
+    """Evaluations of one task, or of several padded to one length n: inputs `x` (*tasks, n, d), outputs `y` (*tasks, n)
+    and `mask` (*tasks, n), False where there is none; padding is finite.
+    """
 
-    x: Float[AnyArray, "tasks n d"]
-    y: Float[AnyArray, "tasks n"]
-    mask: Bool[AnyArray, "tasks n"]
+    x: Float[AnyArray, "*tasks n d"]
+    y: Float[AnyArray, "*tasks n"]
+    mask: Bool[AnyArray, "*tasks n"]
+
+
+def pad(arrays: Sequence[np.ndarray], length: int | None = None) -> np.ndarray:
+    """Stack arrays of different first dimension into one, padded with zeros."""
+    length = length or max(len(a) for a in arrays)
+    out = np.zeros((len(arrays), length, *arrays[0].shape[1:]), dtype=arrays[0].dtype)
+    for i, a in enumerate(arrays):
+        out[i, : len(a)] = a
+    return out
+
+
+def stack(xs: list[np.ndarray], ys: list[np.ndarray], length: int | None = None) -> Rows:
+    """Pad inputs and outputs of several tasks to one length (the longest unless given)."""
+    return Rows(pad(xs, length), pad(ys, length), pad([np.ones(len(y), dtype=bool) for y in ys], length))
 
 
 class Moments(NamedTuple):

@@ -5,12 +5,32 @@ Numeric parameters are warped (linear or log) and scaled to [0, 1]; ordinal ones
 the parameters' own domain.
 """
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import NotRequired, TypedDict
 
 import numpy as np
 
 from metabo.errors import DataError
+
+Level = str | int | float | bool
+"""A value of an ordinal or categorical parameter."""
+
+
+class ParameterJson(TypedDict):
+    """`Parameter` as files have it."""
+
+    name: str
+    kind: str
+    low: NotRequired[float | None]
+    high: NotRequired[float | None]
+    levels: NotRequired[list[Level]]
+
+
+class SpaceJson(TypedDict):
+    """`SearchSpace` as files have it."""
+
+    name: str
+    parameters: list[ParameterJson]
 
 
 @dataclass(frozen=True)
@@ -21,7 +41,7 @@ class Parameter:
     kind: str
     low: float | None = None
     high: float | None = None
-    levels: tuple = ()
+    levels: tuple[Level, ...] = ()
 
     def __post_init__(self) -> None:
         if self.kind in ("linear", "log"):
@@ -40,14 +60,22 @@ class Parameter:
         """Number of encoded columns."""
         return len(self.levels) if self.kind == "categorical" else 1
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Least and greatest value. Raises DataError for a parameter with levels."""
+        if self.low is None or self.high is None:
+            raise DataError(f"parameter '{self.name}': of kind {self.kind}, it has levels and no bounds")
+        return self.low, self.high
+
     def encode(self, values: np.ndarray) -> np.ndarray:
         """Map n raw values to an (n, width) float64 array in [0, 1]. Raises DataError that names the first bad row."""
         if self.kind in ("linear", "log"):
+            low, high = self.bounds
             raw = np.asarray(values, dtype=np.float64)
-            warp = np.log if self.kind == "log" else (lambda v: v)
+            warp = np.log if self.kind == "log" else np.asarray
             with np.errstate(divide="ignore", invalid="ignore"):
-                unit = (warp(raw) - warp(self.low)) / (warp(self.high) - warp(self.low))
-            self._refuse(~((unit >= -1e-9) & (unit <= 1 + 1e-9)), values, f"outside [{self.low}, {self.high}]")
+                unit = (warp(raw) - warp(low)) / (warp(high) - warp(low))
+            self._refuse(~((unit >= -1e-9) & (unit <= 1 + 1e-9)), values, f"outside [{low}, {high}]")
             return np.clip(unit, 0.0, 1.0)[:, None]
         rank = {level: i for i, level in enumerate(self.levels)}
         ranks = np.array([rank.get(v, -1) for v in np.asarray(values, dtype=object)])
@@ -59,9 +87,11 @@ class Parameter:
     def decode(self, unit: np.ndarray) -> np.ndarray:
         """Map an (n, width) array in the unit cube back to n raw values (nearest level for discrete kinds)."""
         if self.kind == "linear":
-            return self.low + unit[:, 0] * (self.high - self.low)
+            low, high = self.bounds
+            return low + unit[:, 0] * (high - low)
         if self.kind == "log":
-            return np.exp(np.log(self.low) + unit[:, 0] * (np.log(self.high) - np.log(self.low)))
+            low, high = (np.log(bound) for bound in self.bounds)
+            return np.exp(low + unit[:, 0] * (high - low))
         if self.kind == "ordinal":
             ranks = np.rint(unit[:, 0] * (len(self.levels) - 1)).astype(int)
         else:
@@ -101,12 +131,18 @@ class SearchSpace:
             start += p.width
         return columns
 
-    def to_json(self) -> dict[str, Any]:
-        """Return a JSON-ready description."""
-        return {"name": self.name, "parameters": [asdict(p) for p in self.parameters]}
+    def to_json(self) -> SpaceJson:
+        """Return the space as files have it."""
+        return {
+            "name": self.name,
+            "parameters": [
+                {"name": p.name, "kind": p.kind, "low": p.low, "high": p.high, "levels": list(p.levels)}
+                for p in self.parameters
+            ],
+        }
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> "SearchSpace":
+    def from_json(cls, data: SpaceJson) -> "SearchSpace":
         """Inverse of `to_json`. Raises DataError for a parameter without name or kind: nothing says what it is."""
         for number, parameter in enumerate(data["parameters"]):
             if lacking := [field for field in ("name", "kind") if field not in parameter]:
@@ -114,5 +150,8 @@ class SearchSpace:
                     f"space '{data['name']}', parameter {parameter.get('name', number)}: no field '{lacking[0]}'; "
                     "describe it in the loader (kind: linear, log, ordinal, categorical)"
                 )
-        parameters = (Parameter(**{**p, "levels": tuple(p.get("levels", ()))}) for p in data["parameters"])
-        return cls(data["name"], tuple(parameters))
+        parameters = tuple(
+            Parameter(p["name"], p["kind"], p.get("low"), p.get("high"), tuple(p.get("levels", ())))
+            for p in data["parameters"]
+        )
+        return cls(data["name"], parameters)

@@ -10,14 +10,15 @@ import numpy as np
 
 from metabo.compute.keys import stream
 from metabo.errors import ConfigError, DataError
-from metabo.tasks.benchmark import Benchmark, MatchedBlock, Task
+from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.folds import Fold
+from metabo.tasks.task import MatchedBlock, Task
 
 ROWS = ("all", "matched")
 SPACES = ("all", "others")
 
 
-class Past(NamedTuple):
+class Subset(NamedTuple):
     """What of a benchmark a prior is trained on: the folds of the split `base`, at most `points` points of each of at
     most `tasks` tasks (None: all), of all `rows` or only those of the matched blocks that H-EKL trains on.
 
@@ -46,7 +47,7 @@ class Past(NamedTuple):
         return fold if self.rows == "matched" else 0, number if self.drawn else 0, name
 
 
-def training_tasks(benchmark: Benchmark, fold: Fold, past: Past, seed: int, number: int) -> tuple[str, ...]:
+def training_tasks(benchmark: Benchmark, fold: Fold, past: Subset, seed: int, number: int) -> tuple[str, ...]:
     """Return the training tasks of a fold for pre-training seed `number`, in the fold's order.
 
     Of more than `past.tasks`, those that share the data set (group) of a test task are dropped first, then random ones
@@ -61,7 +62,7 @@ def training_tasks(benchmark: Benchmark, fold: Fold, past: Past, seed: int, numb
 
 
 def training_points(
-    task: Task, data: tuple[np.ndarray, np.ndarray], past: Past, seed: int, number: int
+    task: Task, data: tuple[np.ndarray, np.ndarray], past: Subset, seed: int, number: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the inputs and outputs of a task that pre-training seed `number` sees, of its `data` (x, y)."""
     x, y = data
@@ -99,7 +100,7 @@ def matched_rows(benchmark: Benchmark, task: Task, x: np.ndarray) -> np.ndarray:
 
 
 def fewer_matched(
-    blocks: tuple[MatchedBlock, ...], fold: Fold, past: Past, seed: int, number: int
+    blocks: tuple[MatchedBlock, ...], fold: Fold, past: Subset, seed: int, number: int
 ) -> tuple[MatchedBlock, ...]:
     """Keep `past.points` random inputs of all matched blocks together (None: all), so that no task has more."""
     total = sum(len(block.x) for block in blocks)

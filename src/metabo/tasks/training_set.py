@@ -11,13 +11,15 @@ from jaxtyping import Array, Int, Key
 from metabo.compute.keys import stream
 from metabo.compute.memory import check_memory
 from metabo.errors import DataError, unknown
-from metabo.tasks.benchmark import Benchmark, MatchedBlock, Task, pad, restrict, stack
+from metabo.tasks.benchmark import Benchmark
+from metabo.tasks.facts import Truth
 from metabo.tasks.folds import Fold
 from metabo.tasks.outputs import INFEASIBLE, rescale
 from metabo.tasks.padding import columns
-from metabo.tasks.rows import Moments, Rows, sample_moments
+from metabo.tasks.rows import Moments, Rows, pad, sample_moments, stack
 from metabo.tasks.spaces import SearchSpace
-from metabo.tasks.subsets import SPACES, Past, block_points, fewer_matched, training_points, training_tasks
+from metabo.tasks.subsets import SPACES, Subset, block_points, fewer_matched, training_points, training_tasks
+from metabo.tasks.task import MatchedBlock, Task, restrict
 
 OUTPUTS = ["raw", "mapped"]
 """What a method trains on: outputs as they are, or mapped to [-2, 2] with the diverged inputs at -2 (online tuning)."""
@@ -35,7 +37,7 @@ class TrainingSet:
 
     `described` is the space itself. `unseen`: what is learned across spaces never uses these tasks (mphd §4.2, PD1).
     `truth`: the parameters of the GP that the tasks were drawn from and their priors, if they were
-    (`metabo.data.synthetic.Domain.truth`).
+    (`metabo.tasks.facts.Truth`).
     """
 
     space: str
@@ -53,7 +55,7 @@ class TrainingSet:
     tested_present: np.ndarray
     described: SearchSpace
     unseen: bool
-    truth: dict[str, Any] | None
+    truth: Truth | None
 
     @property
     def tasks(self) -> int:
@@ -78,14 +80,14 @@ class TrainingSet:
 
 def training_sets_of(benchmark: Benchmark, spec: dict[str, Any]) -> list[TrainingSet]:
     """Return what the priors of a pre-training specification are (or were) trained on."""
-    past, outputs = Past(**spec["past"]), spec["pretrain"].get("outputs", "raw")
+    past, outputs = Subset(**spec["past"]), spec["pretrain"].get("outputs", "raw")
     return training_sets(benchmark, past, outputs, spec["seed"], spec["seeds"])
 
 
 def training_sets(
-    benchmark: Benchmark, past: Past | str, outputs: str = "raw", seed: int = 0, seeds: int = 1
+    benchmark: Benchmark, past: Subset | str, outputs: str = "raw", seed: int = 0, seeds: int = 1
 ) -> list[TrainingSet]:
-    """Group the folds of a split (or of what `Past` says of it) by search space and pad their training tasks.
+    """Group the folds of a split (or of what `Subset` says of it) by search space and pad their training tasks.
 
     `outputs`: one of `OUTPUTS`; "mapped" applies `metabo.tasks.outputs` to every task and matched block, each task with
     its own median and maximum, and adds the inputs that diverged at -2, to both. `seed`, `seeds`: of the draws that
@@ -94,7 +96,7 @@ def training_sets(
     """
     if outputs not in OUTPUTS:
         raise unknown("outputs", outputs, OUTPUTS)
-    past = Past(past) if isinstance(past, str) else past
+    past = Subset(past) if isinstance(past, str) else past
     if past.spaces not in SPACES:
         raise unknown("split spaces", past.spaces, SPACES)
     folds = benchmark.split(past.base)
@@ -108,7 +110,7 @@ def training_sets(
 def _of_space(
     benchmark: Benchmark,
     folds: tuple[Fold, ...],
-    past: Past,
+    past: Subset,
     mapped: bool,
     blocks: tuple[MatchedBlock, ...],
     seed: int,
@@ -141,18 +143,18 @@ def _of_space(
         dim=reduced[0][0].shape[1],
         width=benchmark.width,
         folds=folds,
-        rows=Rows(*stack([x for x, _ in reduced], [y for _, y in reduced])),
+        rows=stack([x for x, _ in reduced], [y for _, y in reduced]),
         counts=tuple(len(y) for _, y in reduced),
         members=members.reshape(len(folds), seeds, -1),
         present=present.reshape(len(folds), seeds, -1),
         trained=trained,
         matched=matched,
-        test_rows=Rows(*stack([data(name)[0] for name in tests], [data(name)[1] for name in tests])),
+        test_rows=stack([data(name)[0] for name in tests], [data(name)[1] for name in tests]),
         tested=pad(tested),
         tested_present=pad([np.ones(len(i), dtype=bool) for i in tested]),
         described=benchmark.spaces[folds[0].space],
-        unseen=folds[0].space in benchmark.notes.get("unseen", []),
-        truth=benchmark.notes.get("truth", {}).get(folds[0].space),
+        unseen=folds[0].space in benchmark.facts.unseen,
+        truth=benchmark.facts.truth.get(folds[0].space),
     )
 
 

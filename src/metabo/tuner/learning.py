@@ -12,15 +12,14 @@ import numpy as np
 from metabo.bo.priors import SpacePrior, of_training
 from metabo.compute.keys import stream
 from metabo.compute.precision import accelerated
-from metabo.data.history.past import Past
+from metabo.data.history.past import PastStudies
 from metabo.errors import ConfigError, unknown
 from metabo.gp.model import build
 from metabo.methods.hierarchical import contexts
 from metabo.methods.hierarchical.train import Estimates, Hierarchical, learned, remarks, step1, train_networks
 from metabo.plan import config, registry
-from metabo.tasks.benchmark import stack
 from metabo.tasks.folds import Fold
-from metabo.tasks.rows import Rows
+from metabo.tasks.rows import Rows, stack
 from metabo.tasks.spaces import SearchSpace
 from metabo.tasks.training_set import TrainingSet, prior_keys
 
@@ -76,7 +75,7 @@ def specification(method: str, seed: int, steps: int | None = None) -> dict[str,
     } | ({"fits": specification(entry["fits"], seed, steps)} if "fits" in entry else {})
 
 
-def learn(spec: dict[str, Any], target: SearchSpace, past: list[Past]) -> tuple[SpacePrior, list[str]]:
+def learn(spec: dict[str, Any], target: SearchSpace, past: list[PastStudies]) -> tuple[SpacePrior, list[str]]:
     """Return the prior of the space `target` and remarks on its training. `past`: the studies of each space.
 
     Raises ConfigError or DataError if there is too little to learn from.
@@ -94,7 +93,7 @@ def learn(spec: dict[str, Any], target: SearchSpace, past: list[Past]) -> tuple[
     return _prior(spec, training_set(target, here)), []
 
 
-def require_studies(method: str, past: Past) -> None:
+def require_studies(method: str, past: PastStudies) -> None:
     """Raise ConfigError for one study: a prior of functions cannot be learned from one function."""
     if len(past.tasks) < 2:
         raise ConfigError(
@@ -104,18 +103,18 @@ def require_studies(method: str, past: Past) -> None:
         )
 
 
-def training_set(space: SearchSpace, past: Past | None) -> TrainingSet:
+def training_set(space: SearchSpace, past: PastStudies | None) -> TrainingSet:
     """Return all past studies of a space as one training set, without a test task; `past` None: an empty one."""
     tasks = list(past.tasks.values()) if past else []
     xs, ys = [task.x for task in tasks], [task.y for task in tasks]
-    rows = stack(xs, ys) if tasks else (np.zeros((1, 1, space.dim)), np.zeros((1, 1)), np.zeros((1, 1), dtype=bool))
+    nothing = Rows(np.zeros((1, 1, space.dim)), np.zeros((1, 1)), np.zeros((1, 1), dtype=bool))
     names = tuple(task.name for task in tasks)
     members = np.arange(max(len(tasks), 1))[None, None]
-    nothing = (np.zeros((0, 1, space.dim)), np.zeros((0, 1)), np.zeros((0, 1), dtype=bool))
     return TrainingSet(
-        space=space.name, dim=space.dim, width=space.dim, folds=(Fold(ALL, space.name, names, ()),), rows=Rows(*rows),
-        counts=tuple(len(y) for y in ys), members=members, present=np.full(members.shape, bool(tasks)),
-        trained=((names,),), matched=(((),),), test_rows=Rows(*nothing), tested=np.zeros((1, 0), dtype=int),
+        space=space.name, dim=space.dim, width=space.dim, folds=(Fold(ALL, space.name, names, ()),),
+        rows=stack(xs, ys) if tasks else nothing, counts=tuple(len(y) for y in ys), members=members,
+        present=np.full(members.shape, bool(tasks)), trained=((names,),), matched=(((),),),
+        test_rows=Rows(*(part[:0] for part in nothing)), tested=np.zeros((1, 0), dtype=int),
         tested_present=np.zeros((1, 0), dtype=bool), described=space, unseen=False, truth=None,
     )  # fmt: skip
 
@@ -126,7 +125,7 @@ def _prior(spec: dict[str, Any], training: TrainingSet) -> SpacePrior:
     return of_training(training, *pretrain(spec, training, keys, accelerated()))
 
 
-def _across(spec: dict[str, Any], target: SearchSpace, past: list[Past]) -> tuple[SpacePrior, list[str]]:
+def _across(spec: dict[str, Any], target: SearchSpace, past: list[PastStudies]) -> tuple[SpacePrior, list[str]]:
     """MPHD: a GP per space with a history (Step 1), then the prior of the target's GP (Step 2). The target's own
     studies, if it has some, are among the past (mphd §2.5)."""
     if len(past) < 2:

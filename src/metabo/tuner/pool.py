@@ -20,7 +20,7 @@ DIGITS = 9
 """Encoded configurations that agree to so many digits are the same."""
 
 
-class Pool(NamedTuple):
+class CandidatePool(NamedTuple):
     """Candidates: configurations, their encoding x (n, d), and which of them may be suggested (n,)."""
 
     configurations: list[Configuration]
@@ -30,7 +30,7 @@ class Pool(NamedTuple):
 
 def make(
     description: Description, taken: list[Configuration], places: int, centres: list[Configuration], seed: list[int]
-) -> Pool:
+) -> CandidatePool:
     """Return the `taken` configurations (not to be suggested again) in `places` rows, then the candidates.
 
     The shape depends on `places` only, so that one compiled program serves all suggestions.
@@ -52,7 +52,7 @@ def make(
     mask[:] = False
     mask[rows[first[first >= len(known)] - len(known)]] = True
     blank = [{}] * (places - len(taken)), [{}] * (SPREAD + NEAR - len(candidates))
-    return Pool([*taken, *blank[0], *candidates, *blank[1]], x, mask)
+    return CandidatePool([*taken, *blank[0], *candidates, *blank[1]], x, mask)
 
 
 def neighbours(description: Description, centres: list[Configuration], rng: np.random.Generator) -> list[Configuration]:

@@ -11,7 +11,7 @@ import pytest
 from metabo.errors import ConfigError, DataError
 from metabo.methods.elimination.competing import beta_of
 from metabo.methods.elimination.confidence import beta_bayes_infinite
-from metabo.methods.elimination.problem import Problem, Settings, check
+from metabo.methods.elimination.problem import EliminationSettings, Problem, check
 from metabo.methods.elimination.rules import RULES, nearest_scale, without
 from metabo.methods.elimination.simulate import run, run_all, traced
 from metabo.papers.hegpucb import problems
@@ -32,7 +32,7 @@ def problem(seed=0, with_means=False, noise_std=0.1, initial=2, **changes):
     return Problem(*arrays, initial, noise_std, 0, jnp.asarray(SCALES), near)._replace(**changes)
 
 
-SETTINGS = Settings(8, delta=0.2, B=0.3, R=0.05)
+SETTINGS = EliminationSettings(8, delta=0.2, B=0.3, R=0.05)
 
 
 def same(trace, records):
@@ -153,7 +153,7 @@ def test_the_last_candidate_stays_and_the_run_says_so():
     """Outputs with errors of 50 against candidates that believe in errors of 0.01: their tests fire at once."""
     x = jnp.linspace(0, 1, 10)[:, None]
     own = Problem(x, jnp.ones((2, 10, 10)), jnp.zeros((2, 10)), jnp.zeros(10), 1, 50.0)
-    trace = one_run(own, "he_gp_ucb", Settings(5, R=0.01), jax.random.key(0))
+    trace = one_run(own, "he_gp_ucb", EliminationSettings(5, R=0.01), jax.random.key(0))
     np.testing.assert_array_equal(trace.alive, [[False, True]] * 5)
     np.testing.assert_array_equal(trace.rejected, True)
     np.testing.assert_array_equal(trace.exhausted, [False, True, True, True, True])

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from metabo.methods.embedding import mimo
-from metabo.methods.embedding.networks import Batch
+from metabo.methods.embedding.networks import MiniBatch
 from metabo.plan import registry
 from tests.methods.embedding import cases as networks
 from tests.methods.embedding.cases import DIM, TASKS
@@ -45,7 +45,7 @@ def test_loss_is_the_negative_log_density_of_every_members_own_row():
     for example in range(len(x)):
         mean, std = reference(net, x[example], task[example])
         densities += list(norm(mean, std).logpdf((y[example] - 1.5) / 2.0))
-    loss = net.loss(Batch(*map(jnp.asarray, (x, y, task)), jnp.asarray(9)))
+    loss = net.loss(MiniBatch(*map(jnp.asarray, (x, y, task)), jnp.asarray(9)))
     assert float(loss) == pytest.approx(-np.mean(densities), rel=1e-12)
 
 

@@ -46,7 +46,7 @@ def test_pool_lines_up_the_valid_rows_and_the_observations():
     x, y, mask = own(pool, BUDGET)
     assert y.tolist() == [7.0, 8.0, 9.0, 0.0] and mask.tolist() == [True, True, True, False]
     np.testing.assert_allclose(x[:3, 0], [0.0, 0.1, 0.2])
-    again = with_own(pooled(past, BUDGET), x, y, mask)
+    again = with_own(pooled(past, BUDGET), Rows(x, y, mask))
     for a, b in zip(again, pool, strict=True):
         np.testing.assert_array_equal(a, b)
 

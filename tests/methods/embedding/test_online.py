@@ -7,11 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from metabo.bo.ask_tell import Data, ask, begin, tell
+from metabo.bo.ask_tell import ask, begin, tell
 from metabo.bo.priors import of_training
 from metabo.errors import ConfigError
 from metabo.methods.embedding import online as online_networks
 from metabo.plan import registry
+from metabo.tasks.rows import Rows
 from metabo.tasks.training_set import prior_keys, training_sets
 from tests import tiny_online
 from tests.methods.embedding import cases as networks
@@ -41,7 +42,7 @@ def method(name, **change):
 def observations(count=3):
     rng = np.random.default_rng(1)
     x, y = rng.uniform(size=(BUDGET, 2)), rng.uniform(-2, 2, size=BUDGET)
-    return Data(jnp.asarray(x), jnp.asarray(y), jnp.arange(BUDGET) < count)
+    return Rows(jnp.asarray(x), jnp.asarray(y), jnp.arange(BUDGET) < count)
 
 
 @cache
@@ -86,7 +87,7 @@ def test_the_surrogate_is_the_networks_prediction(name):
     tuner, data = method(name), observations()
     run, past = tuner.begin(1, 0)
     posterior, x = tuner.to_gp(run).posterior(*data), data.x[3:]
-    expected = run.network.posterior(run.network.prepare(past), *data).predict(x)
+    expected = run.network.posterior(run.network.prepare(past), data).predict(x)
     for a, b in zip(posterior.predict(x), expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9)
     assert tuner.to_gp(run).noise == 0.0 and bool(posterior.ok)

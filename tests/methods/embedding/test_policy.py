@@ -14,6 +14,7 @@ from metabo.errors import ConfigError
 from metabo.methods.embedding import policy as retrained
 from metabo.methods.embedding.networks import Schedule, train
 from metabo.plan import registry
+from metabo.tasks.rows import Rows
 from tests.methods.embedding import cases as networks
 from tests.methods.embedding.cases import DIM
 
@@ -65,7 +66,7 @@ def test_selection_maximises_the_acquisition_of_the_prediction(name):
     _, after, _ = states(policy)
     net, pool = after.training.network, candidates()
     x, y, mask = pool.x[:1], jnp.asarray([1.0]), jnp.asarray([True])
-    mean, variance = net.posterior(net.prepare(networks.past()), x, y, mask).predict(pool.x)
+    mean, variance = net.posterior(net.prepare(networks.past()), Rows(x, y, mask)).predict(pool.x)
     scores = np.where(pool.mask, mean + 1.8 * jnp.sqrt(variance), -np.inf)
     index, info = selection(policy, after)
     assert int(index) == int(np.argmax(scores)) and bool(info.ok)
@@ -114,7 +115,7 @@ def test_retraining_fits_the_observations(name):
     errors = []
     for state in (before, after):
         net = state.training.network
-        mean, _ = net.posterior(state.prepared, x, jnp.zeros(2), jnp.ones(2, bool)).predict(x)
+        mean, _ = net.posterior(state.prepared, Rows(x, jnp.zeros(2), jnp.ones(2, bool))).predict(x)
         errors.append(np.abs(np.asarray(mean) - 6.0).mean())
     assert errors[1] < 0.7 * errors[0]
 

@@ -8,7 +8,8 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from metabo.methods.embedding import rfgp
-from metabo.methods.embedding.networks import Batch
+from metabo.methods.embedding.networks import MiniBatch
+from metabo.tasks.rows import Rows
 from tests.methods.embedding import cases as networks
 from tests.methods.embedding.cases import DIM, TASKS
 
@@ -37,7 +38,7 @@ def rows_of(past, x, mask):
 def test_mean_and_variance_are_those_of_the_dense_posterior():
     net, past = networks.network("rfgp"), networks.past()
     x, y, mask = observations()
-    posterior = net.posterior(net.prepare(past), jnp.asarray(x), jnp.asarray(y), jnp.asarray(mask))
+    posterior = net.posterior(net.prepare(past), Rows(x, y, mask))
     assert bool(posterior.ok)
     at = np.random.default_rng(6).uniform(size=(5, DIM))
     mean, variance = posterior.predict(jnp.asarray(at))
@@ -70,7 +71,7 @@ def test_loss_over_all_rows_is_least_at_the_posterior_mean():
     outputs = np.concatenate([np.asarray(past.y)[np.asarray(past.mask)], y[mask]])
     phi, standard = features(net, inputs, task), (outputs - 1.5) / 2.0
     best = np.linalg.solve(phi.T @ phi + RIDGE * np.eye(12), phi.T @ standard)
-    everything = Batch(*(jnp.asarray(part)[:, None] for part in (inputs, outputs, task)), jnp.asarray(len(task)))
+    everything = MiniBatch(*(jnp.asarray(part)[:, None] for part in (inputs, outputs, task)), jnp.asarray(len(task)))
 
     def loss(weights):
         return eqx.tree_at(lambda n: n.learned.weights, net, weights).loss(everything)
@@ -106,7 +107,7 @@ def test_a_fresh_start_keeps_the_random_features_and_predicts_the_prior_mean():
     assert (fresh.learned.weights == 0).all() and (fresh.learned.embedding != net.learned.embedding).all()
     nothing = net.prepare(networks.past(counts=(0, 0, 0)))
     x, y, mask = observations(0)
-    mean, variance = fresh.posterior(nothing, jnp.asarray(x), jnp.asarray(y), jnp.asarray(mask)).predict(jnp.asarray(x))
+    mean, variance = fresh.posterior(nothing, Rows(x, y, mask)).predict(jnp.asarray(x))
     np.testing.assert_allclose(mean, 1.5)
     np.testing.assert_allclose(variance, 4.0 * np.sum(features(fresh, x, np.full(6, TASKS)) ** 2, axis=1), rtol=1e-10)
 
@@ -115,5 +116,5 @@ def test_a_fresh_start_keeps_the_random_features_and_predicts_the_prior_mean():
 def test_model_settings_change_the_prediction(key, value):
     past, (x, y, mask) = networks.past(), map(jnp.asarray, observations())
     base, other = networks.network("rfgp"), networks.network("rfgp", **{key: value})
-    (_, one), (_, two) = (net.posterior(net.prepare(past), x, y, mask).predict(x) for net in (base, other))
+    (_, one), (_, two) = (net.posterior(net.prepare(past), Rows(x, y, mask)).predict(x) for net in (base, other))
     assert np.abs(one - two).max() > 1e-3

@@ -18,6 +18,7 @@ from metabo.methods.hierarchical.train import Hierarchical, make_prior
 from metabo.plan import registry
 from metabo.records import results
 from metabo.tasks.padding import columns, widened
+from metabo.tasks.rows import Rows
 from tests.methods.hierarchical import cases as domains
 from tests.methods.hierarchical.cases import HIERARCHICAL, LEARNED
 from tests.references import DenseGP
@@ -50,7 +51,7 @@ def fit():
         kind: eqx.filter_jit(policy_of(begin(kind), {"refit_steps": 100}, "pi", BUDGET).fit)
         for kind in ("gamma", "uniform")
     }
-    return lambda params, x, y, mask: made[params.prior.kind](params, x, y, mask)
+    return lambda params, data: made[params.prior.kind](params, data)
 
 
 def vector(gp):
@@ -80,7 +81,7 @@ def test_columns_of_zeros_change_no_fit(kind, fit):
     assert not np.asarray(wide.prior.lengthscale)[DIM:].any()
     density = float(wide.prior.log_density(wide.gp))
     assert density == pytest.approx(float(params.prior.log_density(params.gp)), rel=1e-12)
-    (alone, ok), (beside, sound) = fit(params, x, y, mask), fit(wide, columns(x, DIM + 2), y, mask)
+    (alone, ok), (beside, sound) = fit(params, Rows(x, y, mask)), fit(wide, Rows(columns(x, DIM + 2), y, mask))
     assert bool(ok) and bool(sound)
     padded = of_gp(beside.gp)
     found = padded._replace(lengthscale=padded.lengthscale[:DIM])
@@ -95,7 +96,7 @@ def test_fit_reaches_an_optimum_that_scipy_cannot_improve(kind, shift, scale, fi
     # Without a prior that pulls, the likelihood has a second optimum of pure noise: SciPy starts from ours.
     x, y, mask = observations("all", shift, scale)
     params = begin(kind)
-    fitted, ok = fit(params, x, y, mask)
+    fitted, ok = fit(params, Rows(x, y, mask))
     assert bool(ok)
     objective, first = penalised(kind, x[mask], y[mask]), vector(params.gp)
     bounds = [(-20, 20)] + [(1e-5, 1e3)] * (DIM + 2)
@@ -118,21 +119,21 @@ def test_fit_reaches_an_optimum_that_scipy_cannot_improve(kind, shift, scale, fi
 def test_fit_stays_finite_and_padding_takes_no_part(prior, kind, fit):
     params = begin(prior)
     x, y, mask = observations(kind)
-    fitted, ok = fit(params, x, y, mask)
+    fitted, ok = fit(params, Rows(x, y, mask))
     assert bool(ok) and np.isfinite(vector(fitted.gp)).all()
     objective = penalised(prior, x[mask], y[mask])
     assert objective(vector(fitted.gp)) <= objective(vector(params.gp))
-    other, _ = fit(params, np.where(mask[:, None], x, 0.3), np.where(mask, y, -5.0), mask)
+    other, _ = fit(params, Rows(np.where(mask[:, None], x, 0.3), np.where(mask, y, -5.0), mask))
     np.testing.assert_allclose(vector(other.gp), vector(fitted.gp), rtol=1e-6, atol=1e-6)
 
 
 def test_a_fit_gets_away_from_the_edge_of_its_support(fit):
     # Observations far above push constant and variance to their bounds; with others, a fit from there must leave.
     x, y, mask = observations("all", 3.0, 2.0)
-    edge, _ = fit(begin("uniform"), x, y, mask)
+    edge, _ = fit(begin("uniform"), Rows(x, y, mask))
     x, y, mask = observations("all", 0.4, 0.3)
-    back, ok = fit(edge, x, y, mask)
-    fresh, _ = fit(begin("uniform"), x, y, mask)
+    back, ok = fit(edge, Rows(x, y, mask))
+    fresh, _ = fit(begin("uniform"), Rows(x, y, mask))
     objective = penalised("uniform", x[mask], y[mask])
     assert bool(ok) and objective(vector(back.gp)) <= objective(vector(fresh.gp)) + 0.02
 
@@ -147,7 +148,7 @@ def test_bo_reads_the_posterior_of_the_last_fit():
         before = state.params
         state = policy.observe(state, jnp.asarray(index), jnp.asarray(y[index]))
         seen = jnp.arange(4) < state.count
-        warm, _ = policy.fit(before, state.x, state.y, seen)  # from the fit before
+        warm, _ = policy.fit(before, Rows(state.x, state.y, seen))  # from the fit before
         np.testing.assert_allclose(vector(state.params.gp), vector(warm.gp), rtol=1e-9)
     index, info = policy.select(state, jnp.ones(12, bool), jax.random.key(0))
     mean, variance = DenseGP(state.params.gp).posterior(candidates[[3, 8, 3]], y[[3, 8, 3]], candidates)

@@ -288,7 +288,7 @@ def test_hand_specified_and_flat_priors_are_the_papers(sets):
 
 def test_the_truth_is_the_benchmarks(sets, data):
     for one in sets:
-        truth = data.notes["truth"][one.space]
+        truth = data.facts.truth[one.space]
         constant, lengthscale, variance, noise = numbers(known("hgp_truth", one), 1)
         assert constant.tolist() == truth["prior"]["constant"] and noise.tolist() == truth["prior"]["noise"]
         assert variance.tolist() == truth["prior"]["variance"]

@@ -11,7 +11,7 @@ from jax.flatten_util import ravel_pytree
 
 from metabo.methods.maf import network as maf_network
 from metabo.methods.maf import ppo
-from metabo.methods.maf.network import Network
+from metabo.methods.maf.network import AcquisitionNetwork
 from tests import tiny
 from tests.references import DenseGP
 
@@ -29,7 +29,7 @@ def random_network(rng, inputs, hidden=(5, 3)):
     widths = (inputs, *hidden, 1)
     pairs = list(itertools.pairwise(widths))
     weights = tuple(jnp.asarray(rng.normal(size=pair) * pair[0] ** -0.5) for pair in pairs)
-    return Network(weights, tuple(jnp.asarray(0.3 * rng.normal(size=out)) for _, out in pairs))
+    return AcquisitionNetwork(weights, tuple(jnp.asarray(0.3 * rng.normal(size=out)) for _, out in pairs))
 
 
 def agent(rng, dim=2):
@@ -102,7 +102,7 @@ def test_log_softmax_leaves_masked_candidates_out():
 def batch(rng, count=8, candidates=5):
     mask = np.ones((count, candidates), dtype=bool)
     mask[::2, -1] = False
-    return ppo.Batch(
+    return ppo.Rollout(
         *map(jnp.asarray, (
             rng.normal(size=(count, candidates, 6)), mask, rng.integers(0, candidates - 1, count),
             np.log(rng.uniform(0.1, 0.4, count)), rng.uniform(0, 4, size=(count, 2)), rng.normal(size=count),

@@ -368,7 +368,7 @@ def test_networks_start_near_zero_and_are_relu_layers():
     assert [weight.shape for weight in network.weights] == [(6, 200), (200, 150), (150, 1)]
     assert float(jnp.std(network.weights[1])) == pytest.approx(0.01, rel=0.02)
     assert all((bias == 0).all() for bias in network.biases)
-    by_hand = maf_network.Network(
+    by_hand = maf_network.AcquisitionNetwork(
         (jnp.asarray([[1.0, -1.0], [2.0, 0.5]]), jnp.asarray([[3.0], [4.0]])),
         (jnp.asarray([0.0, -1.0]), jnp.asarray([0.5])),
     )
@@ -385,7 +385,7 @@ def learned(rng, tasks=2, dim=2):
     network = maf_network.make_network(dim + maf_network.EXTRA, (8,), jax.random.key(1))
     network = jax.tree.map(lambda leaf: 100.0 * leaf, network)
     standard = maf_network.Standard(jnp.asarray([2.0, -1.0]), jnp.asarray([0.5, 3.0]))
-    return maf_network.Prior(network, jnp.asarray(4.0), tiny.stacked(gps), standard), gps
+    return maf_network.MafPrior(network, jnp.asarray(4.0), tiny.stacked(gps), standard), gps
 
 
 def test_bo_is_a_greedy_episode_in_the_units_of_the_task():

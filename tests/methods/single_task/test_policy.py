@@ -18,6 +18,7 @@ from metabo.gp.means import Constant
 from metabo.gp.model import GP
 from metabo.methods.single_task import policy as single_task
 from metabo.methods.single_task.policy import HandTuned, hand_tuned_gp, hand_tuned_log_prior, start, stbo_log_prior
+from metabo.tasks.rows import Rows
 from tests import tiny
 from tests.references import DenseGP, softplus
 
@@ -168,7 +169,7 @@ def penalised(name, unravel, x, y):
 def test_fit_reaches_scipys_optimum_from_the_same_start(name, fits):
     begin, fit = fits[name]
     x, y, mask = observations("all")
-    fitted, ok = fit(begin, x, y, mask)
+    fitted, ok = fit(begin, Rows(x, y, mask))
     assert bool(ok)
     vector, unravel = ravel_pytree(begin)
     objective = penalised(name, unravel, x, y)
@@ -184,7 +185,7 @@ def test_fit_reaches_scipys_optimum_from_the_same_start(name, fits):
 def test_fit_stays_finite(name, kind, fits):
     begin, fit = fits[name]
     x, y, mask = observations(kind)
-    fitted, ok = fit(begin, x, y, mask)
+    fitted, ok = fit(begin, Rows(x, y, mask))
     assert bool(ok)
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(fitted))
     valid = x[mask], y[mask]
@@ -192,6 +193,6 @@ def test_fit_stays_finite(name, kind, fits):
     objective = penalised(name, unravel, *valid)
     assert objective(ravel_pytree(fitted)[0]) <= objective(ravel_pytree(begin)[0])
     # Padding takes no part, whatever stands in it.
-    other, _ = fit(begin, np.where(mask[:, None], x, 0.3), np.where(mask, y, -5.0), mask)
+    other, _ = fit(begin, Rows(np.where(mask[:, None], x, 0.3), np.where(mask, y, -5.0), mask))
     for a, b in zip(jax.tree.leaves(fitted), jax.tree.leaves(other), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-6)

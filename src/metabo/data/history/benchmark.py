@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from metabo.data import counts
-from metabo.data.history.past import Past, read_all
+from metabo.data.history.past import PastStudies, read_all
 from metabo.data.initial import POINTS, fifth, initial_points
 from metabo.errors import ConfigError, DataError
 from metabo.tasks.benchmark import Benchmark
+from metabo.tasks.facts import Count, Facts
 from metabo.tasks.folds import Fold
 
 BENCHMARKS = {
@@ -61,12 +62,12 @@ def load(name: str, settings: dict[str, Any], archive: Path | None = None) -> Be
     flags = [remark for one in past for remark in one.remarks]
     flags += [f"space '{one.description.name}': outcomes are scaled by all of its studies, the tested ones too"
               for one in past]  # fmt: skip
-    notes = {"counts": _counts(past, len(tested)), "flags": flags, "inputs": "unit"}
+    facts = Facts(counts=tuple(_counts(past, len(tested))), flags=tuple(flags))
     spaces = {one.description.name: one.description.space for one in past}
-    return Benchmark(name, spaces, tasks, (), {"held_out": tuple(dealt)}, initial, notes)
+    return Benchmark(name, spaces, tasks, (), {"held_out": tuple(dealt)}, initial, facts)
 
 
-def _drawn(past: Past, seed: int) -> list[str]:
+def _drawn(past: PastStudies, seed: int) -> list[str]:
     """Return the studies that can be tested, in random order. Raises DataError if a hold-out leaves nothing."""
     space = past.description.name
     large = [name for name, task in past.tasks.items() if len(task.y) >= POINTS]
@@ -79,7 +80,7 @@ def _drawn(past: Past, seed: int) -> list[str]:
     return [large[i] for i in order]
 
 
-def _folds(past: Past, most: int, seed: int) -> list[Fold]:
+def _folds(past: PastStudies, most: int, seed: int) -> list[Fold]:
     """Deal the studies of a space into at most `most` folds of nearly equal size."""
     space, drawn = past.description.name, _drawn(past, seed)
     number = min(most, len(drawn))
@@ -90,14 +91,14 @@ def _folds(past: Past, most: int, seed: int) -> list[Fold]:
     ]
 
 
-def _one(past: Past, seed: int) -> Fold:
+def _one(past: PastStudies, seed: int) -> Fold:
     """Test a fifth of the studies of a space, at least one (mphd App. E.2)."""
     space, drawn = past.description.name, _drawn(past, seed)
     test = tuple(drawn[: fifth(len(past.tasks))])
     return Fold(space, space, tuple(name for name in past.tasks if name not in test), test)
 
 
-def _counts(past: list[Past], tested: int) -> list[dict[str, Any]]:
+def _counts(past: list[PastStudies], tested: int) -> list[Count]:
     lines = [counts.count("search spaces", len(past)), counts.count("tested studies", tested)]
     for one in past:
         name, sizes = one.description.name, [len(task.y) for task in one.tasks.values()]

@@ -12,13 +12,13 @@ from jaxtyping import Float
 from metabo.data.history.description import Description, load
 from metabo.data.history.read import History, Trial, listed, read
 from metabo.errors import ConfigError, DataError
-from metabo.tasks.benchmark import Task
+from metabo.tasks.task import Task
 
 FLOOR = -5.0
 """Scaled outcomes below this count as this: how hopeless a trial was must not decide what a model learns."""
 
 
-class Scale(NamedTuple):
+class OutcomeScale(NamedTuple):
     """Outcomes as the model sees them: (oriented outcome - centre) / spread, not below `FLOOR`. Oriented: its logarithm
     if the outcome's scale is log, and negative if it is minimised. `worst`: what a failed trial counts as, at best."""
 
@@ -36,12 +36,12 @@ class Scale(NamedTuple):
         return math.exp(min(value, 700.0)) if description.log else value
 
 
-class Past(NamedTuple):
+class PastStudies(NamedTuple):
     """The usable past studies of one space, as tasks with the names of the studies, their scale, and remarks."""
 
     description: Description
     tasks: dict[str, Task]
-    scale: Scale
+    scale: OutcomeScale
     remarks: list[str]
 
 
@@ -52,7 +52,7 @@ def oriented(outcomes: Float[np.ndarray, " n"], description: Description) -> Flo
     return values if description.maximise else -values
 
 
-def scale_of(outcomes: Float[np.ndarray, " n"], worst: Float[np.ndarray, " s"] | None = None) -> Scale:
+def scale_of(outcomes: Float[np.ndarray, " n"], worst: Float[np.ndarray, " s"] | None = None) -> OutcomeScale:
     """Return the scale of n finite oriented outcomes: median 0, interquartile range that of a standard Normal.
 
     `worst`: the lowest outcome of each study; a failed trial counts as their median, or as -2 if there is none.
@@ -62,11 +62,13 @@ def scale_of(outcomes: Float[np.ndarray, " n"], worst: Float[np.ndarray, " s"] |
     if spread <= 0 and len(outcomes):  # half of the outcomes are equal
         spread = float(np.std(outcomes))
     spread = spread if np.isfinite(spread) and spread > 0 else 1.0
-    scale = Scale(centre, spread, -2.0)
+    scale = OutcomeScale(centre, spread, -2.0)
     return scale if worst is None else scale._replace(worst=min(-2.0, float(np.median(scale.scaled(worst)))))
 
 
-def read_all(histories: Sequence[str | Path], spaces: Sequence[str | Path], skip_bad_rows: bool = False) -> list[Past]:
+def read_all(
+    histories: Sequence[str | Path], spaces: Sequence[str | Path], skip_bad_rows: bool = False
+) -> list[PastStudies]:
     """Read histories with their spaces. Raises ConfigError if they do not go together, DataError for their content."""
     if not histories or len(histories) != len(spaces):
         raise ConfigError(f"{len(histories)} histories and {len(spaces)} spaces; give each history its space")
@@ -81,7 +83,7 @@ def read_all(histories: Sequence[str | Path], spaces: Sequence[str | Path], skip
     ]
 
 
-def past_of(path: str, history: History, description: Description, prefix: str = "") -> Past:
+def past_of(path: str, history: History, description: Description, prefix: str = "") -> PastStudies:
     """Turn a history into tasks named `prefix` + study. A failed trial counts as its study's worst outcome.
 
     Studies without two different outcomes are left out. Raises DataError if none is left.
@@ -110,10 +112,10 @@ def past_of(path: str, history: History, description: Description, prefix: str =
     low = sum(int((task.y == FLOOR).sum()) for task in tasks.values())
     if low:
         remarks.append(f"{path}: {low} outcomes are more than {-FLOOR:g} spreads below the median and count as that")
-    return Past(description, tasks, scale, remarks)
+    return PastStudies(description, tasks, scale, remarks)
 
 
-def _task(name: str, trials: list[Trial], values: np.ndarray, scale: Scale, description: Description) -> Task:
+def _task(name: str, trials: list[Trial], values: np.ndarray, scale: OutcomeScale, description: Description) -> Task:
     lost = np.isnan(values)
     y = scale.scaled(np.where(lost, np.nanmin(values), values))
     metric = np.array([trial.outcome for trial in trials])

@@ -16,11 +16,13 @@ from metabo.errors import unknown
 from metabo.gp import many as beliefs
 from metabo.gp.many import Belief, Scale
 from metabo.methods.elimination import confidence
-from metabo.methods.elimination.problem import BETAS, Problem, Settings
-from metabo.methods.elimination.rules import ROBUST, Choice, Tally, View, empty_tally, switch, without
+from metabo.methods.elimination.problem import BETAS, EliminationSettings, Problem
+from metabo.methods.elimination.rules import ROBUST, Query, Tally, View, empty_tally, switch, without
 
 
-def beta_of(problem: Problem, settings: Settings, t: Int[Array, ""], gain: Float[Array, " u"]) -> Float[Array, " u"]:
+def beta_of(
+    problem: Problem, settings: EliminationSettings, t: Int[Array, ""], gain: Float[Array, " u"]
+) -> Float[Array, " u"]:
     """Return β_t of every candidate (U,); `gain` (U,): its information gain. Raises ConfigError for another form."""
     forms = {
         "frequentist": confidence.beta_frequentist(settings.B, settings.R, gain, settings.delta),
@@ -44,11 +46,11 @@ def form_of(beta: str | Int[Array, ""]) -> int | Int[Array, ""]:
     return BETAS.index(beta)
 
 
-class Query(NamedTuple):
+class Decision(NamedTuple):
     """The next query and what chose it: the scale of the GPs, and of every candidate (U,) mean and deviation there, β,
     evidence and information gain."""
 
-    choice: Choice
+    query: Query
     scale: Scale
     mean: Float[Array, " u"]
     sigma: Float[Array, " u"]
@@ -77,7 +79,7 @@ class CompetingState(NamedTuple):
     alive: Bool[Array, " u"]
     chosen: Tally
     rivals: Tally
-    query: Query
+    decision: Decision
     verdict: Verdict
 
 
@@ -93,7 +95,7 @@ class Plan(NamedTuple):
     number: Int[Array, ""]
 
 
-def plan_of(problem: Problem, rules: tuple[str, ...], number: Int[Array, ""], settings: Settings) -> Plan:
+def plan_of(problem: Problem, rules: tuple[str, ...], number: Int[Array, ""], settings: EliminationSettings) -> Plan:
     """Return the plan of rule `number` of `rules`."""
     many, points = problem.kernels.shape[:2]
     level = settings.R if settings.noise is None else settings.noise
@@ -118,7 +120,7 @@ class Competing(eqx.Module):
 
     problem: Problem
     plan: Plan
-    settings: Settings
+    settings: EliminationSettings
     random: Int[Array, " t"]
     rules: tuple[str, ...] = eqx.field(static=True)
     repeats: bool = eqx.field(static=True, default=True)
@@ -129,11 +131,11 @@ class Competing(eqx.Module):
         belief = beliefs.start(jnp.diagonal(self.problem.kernels, axis1=1, axis2=2), budget)
         alive, zero, no = jnp.ones(many, bool), jnp.zeros(()), jnp.asarray(False)
         return CompetingState(
-            belief, alive, empty_tally(many), empty_tally(many), self.query(belief, alive),
+            belief, alive, empty_tally(many), empty_tally(many), self.decision(belief, alive),
             Verdict(zero, zero, no, no, alive, no, jnp.asarray(True)),
         )  # fmt: skip
 
-    def query(self, belief: Belief, alive: Bool[Array, " u"]) -> Query:
+    def decision(self, belief: Belief, alive: Bool[Array, " u"]) -> Decision:
         """Choose the next point: lines 2 to 6 of Algorithm 1, 2 to 4 of Algorithm 2."""
         problem, plan, settings = self.problem, self.plan, self.settings
         t = jnp.maximum(belief.count - problem.initial + 1, 1)  # the choice before an initial point is not made
@@ -144,8 +146,8 @@ class Competing(eqx.Module):
         evidence, width = beliefs.log_evidence(belief, scale), beta[:, None] * sigma
         point = self.random[jnp.minimum(t, settings.T) - 1]
         seen = (alive, evidence, t, point, plan.near, jnp.asarray(problem.truth), problem.scales)
-        choice = switch(self.rules, plan.number, View(mean + width, mean - width, *seen))
-        return Query(choice, scale, mean[:, choice.index], sigma[:, choice.index], beta, evidence, gain)
+        query = switch(self.rules, plan.number, View(mean + width, mean - width, *seen))
+        return Decision(query, scale, mean[:, query.index], sigma[:, query.index], beta, evidence, gain)
 
     def added(self) -> Float[Array, " u"]:
         """Return the noise variance that deviations include."""
@@ -153,9 +155,9 @@ class Competing(eqx.Module):
 
     def select(
         self, state: CompetingState, mask: Bool[Array, " c"], key: Key[Array, ""]
-    ) -> tuple[Int[Array, ""], tuple[Query, Verdict]]:
+    ) -> tuple[Int[Array, ""], tuple[Decision, Verdict]]:
         """Return the point of the query."""
-        return state.query.choice.index, (state.query, state.verdict)
+        return state.decision.query.index, (state.decision, state.verdict)
 
     def observe(self, state: CompetingState, index: Int[Array, ""], y: Float[Array, ""]) -> CompetingState:
         """Condition on the output and test the candidates that chose the point; initial points are not tested."""
@@ -167,24 +169,24 @@ class Competing(eqx.Module):
             lambda new, old: jnp.where(begun, new, old),
             tested, (state.chosen, state.rivals, state.alive, state.verdict),
         )  # fmt: skip
-        return CompetingState(after, alive, chosen, rivals, self.query(after, alive), verdict)
+        return CompetingState(after, alive, chosen, rivals, self.decision(after, alive), verdict)
 
     def tested(
         self, state: CompetingState, after: Belief, index: Int[Array, ""], y: Float[Array, ""]
     ) -> tuple[Tally, Tally, Bool[Array, " u"], Verdict]:
         """Return the sums, the survivors and the verdict (lines 8 to 13 of Algorithm 1)."""
-        query, settings, plan = state.query, self.settings, self.plan
-        u, v, many = query.choice.u, query.choice.v, len(plan.noise)
-        sigma = query.sigma
+        decision, settings, plan = state.decision, self.settings, self.plan
+        u, v, many = decision.query.u, decision.query.v, len(plan.noise)
+        sigma = decision.sigma
         if settings.sigma == "after":
-            sigma = beliefs.moments(after, self.problem.means, query.scale, self.added())[1][:, index]
+            sigma = beliefs.moments(after, self.problem.means, decision.scale, self.added())[1][:, index]
         t = jnp.maximum(state.belief.count - self.problem.initial + 1, 1)
         level = confidence.xi(t, settings.R, many, settings.delta, settings.xi)
 
         def test(tally: Tally, u: Array) -> tuple[Tally, Array, Array, Array]:
             # On the scale of the GPs at this time: outputs that are standardised have another one at every iteration.
-            spread = query.scale.spread
-            tally = tally.added(u, (y - query.mean[u]) / spread, query.beta[u] * sigma[u] / spread)
+            spread = decision.scale.spread
+            tally = tally.added(u, (y - decision.mean[u]) / spread, decision.beta[u] * sigma[u] / spread)
             return tally, *tally.test(u, level)
 
         chosen, error, threshold, fired = test(state.chosen, u)

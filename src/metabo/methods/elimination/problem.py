@@ -37,7 +37,7 @@ class Problem(NamedTuple):
     gains: Float[Array, "u n"] | None = None
 
 
-class Settings(NamedTuple):
+class EliminationSettings(NamedTuple):
     """Of a run of `T` iterations. `R`: noise level in ξ and β, and standard deviation of the GPs' noise unless `noise`
     gives another. `beta`, `xi`: forms (`BETAS`, by name or place; `confidence.XI`). `sigma`: "before" or "after", the
     deviation in the test. `standardise`: the GPs see outputs with mean 0 and deviation 1 (those so far). `predictive`:
@@ -59,7 +59,7 @@ class Settings(NamedTuple):
     r: float = 1.0
 
 
-def check(problem: Problem, settings: Settings) -> None:
+def check(problem: Problem, settings: EliminationSettings) -> None:
     """Raise DataError for a problem, ConfigError for settings that the algorithms make no sense with.
 
     Reads values, so it cannot run inside a compiled program; whoever makes a problem calls it once.

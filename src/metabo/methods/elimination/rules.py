@@ -55,7 +55,7 @@ class View(NamedTuple):
     scales: Float[Array, " u"] | None
 
 
-class Choice(NamedTuple):
+class Query(NamedTuple):
     """Point x_t, queried point, candidate u_t, adversary's candidate v_t, and its bound there (`Trace.score`)."""
 
     centre: Int[Array, ""]
@@ -93,20 +93,20 @@ def nearest_scale(scales: Float[Array, " u"], chosen: Int[Array, ""], t: Int[Arr
     return jnp.argmin((scales - scales[chosen] / jnp.maximum(1.0, t**POWER)) ** 2)
 
 
-def _choice(centre: Array, index: Array, u: Array, v: Array, score: Array) -> Choice:
+def _choice(centre: Array, index: Array, u: Array, v: Array, score: Array) -> Query:
     """All rules return the same types, or no program could switch between them."""
-    return Choice(*(jnp.asarray(number, jnp.int64) for number in (centre, index, u, v)), score)
+    return Query(*(jnp.asarray(number, jnp.int64) for number in (centre, index, u, v)), score)
 
 
-def _plain(u: Int[Array, ""], point: Int[Array, ""], view: View) -> Choice:
+def _plain(u: Int[Array, ""], point: Int[Array, ""], view: View) -> Query:
     return _choice(point, point, u, u, view.lower[u, point])
 
 
-def _alone(u: Int[Array, ""], view: View) -> Choice:
+def _alone(u: Int[Array, ""], view: View) -> Query:
     return _plain(u, jnp.argmax(view.upper[u]), view)
 
 
-def _robust(allowed: Bool[Array, " u"], view: View) -> Choice:
+def _robust(allowed: Bool[Array, " u"], view: View) -> Query:
     """Lines 2 and 3 of Algorithm 2 with the candidates `allowed`: x_t and u_t, then δ_t and v_t."""
     u, centre = highest(jnp.min(view.upper[:, view.near], axis=2), allowed)
     around = jnp.where(allowed[:, None], view.lower[:, view.near[centre]], jnp.inf)
@@ -115,7 +115,7 @@ def _robust(allowed: Bool[Array, " u"], view: View) -> Choice:
     return _choice(centre, view.near[centre, place], u, v, around[v, place])
 
 
-def choose(rule: str, view: View) -> Choice:
+def choose(rule: str, view: View) -> Query:
     """Return the choice of one of `RULES`. Raises ConfigError for another, or if there is no scale for A-GP-UCB."""
     many = view.alive.shape[0]
     likeliest = jnp.argmax(view.evidence)
@@ -142,7 +142,7 @@ def choose(rule: str, view: View) -> Choice:
     raise unknown("rule", rule, RULES)
 
 
-def switch(rules: tuple[str, ...], number: Int[Array, ""], view: View) -> Choice:
+def switch(rules: tuple[str, ...], number: Int[Array, ""], view: View) -> Query:
     """Return the choice of rule `number` of several, of which one is computed (not under `vmap` of the number)."""
     if len(rules) == 1:
         return choose(rules[0], view)

@@ -24,7 +24,7 @@ from metabo.bo.policy import Candidates
 from metabo.compute import progress
 from metabo.errors import unknown
 from metabo.methods.elimination.competing import Competing, Plan, form_of, plan_of
-from metabo.methods.elimination.problem import SIGMAS, Problem, Settings
+from metabo.methods.elimination.problem import SIGMAS, EliminationSettings, Problem
 from metabo.methods.elimination.rules import (
     RULES,
     require_scales,
@@ -65,7 +65,7 @@ class Trace(NamedTuple):
     initial: Int[Array, " k"]
 
 
-def run(problem: Problem, rule: str, settings: Settings, key: Key[Array, ""]) -> Trace:
+def run(problem: Problem, rule: str, settings: EliminationSettings, key: Key[Array, ""]) -> Trace:
     """Run one rule for `settings.T` iterations; a pure function to be jitted and mapped over keys, f or truth.
 
     The key draws initial points (uniform, with replacement), noise and random queries, the same for every rule.
@@ -79,7 +79,7 @@ def run(problem: Problem, rule: str, settings: Settings, key: Key[Array, ""]) ->
 def run_all(
     problem: Problem,
     rules: tuple[str, ...],
-    settings: Settings,
+    settings: EliminationSettings,
     keys: Key[Array, " s"],
     f: Float[Array, "s c"] | None = None,
     truth: Int[Array, " s"] | None = None,
@@ -111,7 +111,7 @@ def _possible(problem: Problem) -> tuple[str, ...]:
 def _run_rule(
     problem: Problem,
     number: Int[Array, ""],
-    settings: Settings,
+    settings: EliminationSettings,
     keys: Key[Array, " s"],
     values: Float[Array, "s c"],
     truths: Int[Array, " s"],
@@ -125,7 +125,7 @@ def _run_rule(
     return jax.vmap(one)(entries) if together else jax.lax.map(one, entries)
 
 
-def traced(settings: Settings) -> Settings:
+def traced(settings: EliminationSettings) -> EliminationSettings:
     """Return the settings with arrays in place of numbers and of the form of β: others then need no new compilation."""
     numbers = ("delta", "B", "R", "noise", "standardise", "predictive", "beta")
     values = settings._replace(
@@ -135,7 +135,7 @@ def traced(settings: Settings) -> Settings:
 
 
 def _simulate(
-    problem: Problem, rules: tuple[str, ...], number: Int[Array, ""], settings: Settings, key: Key[Array, ""]
+    problem: Problem, rules: tuple[str, ...], number: Int[Array, ""], settings: EliminationSettings, key: Key[Array, ""]
 ) -> Trace:
     if settings.sigma not in SIGMAS:
         raise unknown("deviation in the test", settings.sigma, SIGMAS)
@@ -155,16 +155,16 @@ def _simulate(
 
 def _trace(problem: Problem, plan: Plan, now: RunState, start: Int[Array, " k"]) -> Trace:
     """Lay out a run. What an observation did is seen by the next selection, and after the last one in the state."""
-    index, y, (query, before) = jax.tree.map(lambda leaf: leaf[problem.initial :], now.steps)
+    index, y, (decision, before) = jax.tree.map(lambda leaf: leaf[problem.initial :], now.steps)
     verdict = jax.tree.map(lambda seen, last: jnp.concatenate([seen[1:], last[None]]), before, now.state.verdict)
-    u, v, centre = query.choice.u, query.choice.v, query.choice.centre
+    u, v, centre = decision.query.u, decision.query.v, decision.query.centre
     of_chosen = lambda values: jnp.take_along_axis(values, u[:, None], axis=1)[:, 0]  # noqa: E731
-    mean = of_chosen(query.mean)
+    mean = of_chosen(decision.mean)
     return Trace(
         index=index, centre=centre, u=u, v=v, y=y, f_at=problem.f[index],
-        mean=mean, sigma=of_chosen(query.sigma), beta=of_chosen(query.beta),
+        mean=mean, sigma=of_chosen(decision.sigma), beta=of_chosen(decision.beta),
         error=verdict.error, threshold=verdict.threshold, rejected=verdict.rejected, rejected_v=verdict.rejected_v,
-        alive=verdict.alive, exhausted=verdict.exhausted, evidence=query.evidence, gain=query.gain,
-        score=query.choice.score, regret=jnp.max(plan.goal) - plan.goal[centre],
+        alive=verdict.alive, exhausted=verdict.exhausted, evidence=decision.evidence, gain=decision.gain,
+        score=decision.query.score, regret=jnp.max(plan.goal) - plan.goal[centre],
         ok=verdict.ok & jnp.isfinite(mean), initial=start,
     )  # fmt: skip

@@ -15,7 +15,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Key
 
 from metabo.gp.fit import Log
-from metabo.methods.embedding.networks import Batch, Network, Outputs, new_embedding, pretrain_networks, schedule_of
+from metabo.methods.embedding.networks import (
+    EmbeddingNetwork,
+    MiniBatch,
+    Outputs,
+    new_embedding,
+    pretrain_networks,
+    schedule_of,
+)
 from metabo.tasks.rows import Rows
 from metabo.tasks.training_set import TrainingSet
 
@@ -57,7 +64,7 @@ class Ensemble(eqx.Module):
         mean, raw = jnp.moveaxis(hidden @ weight + bias[:, None], 2, 0)
         return mean.T, STD_FLOOR + jax.nn.softplus(STD_SCALE * raw.T)
 
-    def loss(self, batch: Batch) -> Float[Array, ""]:
+    def loss(self, batch: MiniBatch) -> Float[Array, ""]:
         """Mean negative log density of the rows, over examples and members."""
         mean, std = self.members(jnp.concatenate([batch.x, self.learned.embedding[batch.task]], axis=2))
         residual = (self.outputs.standard(batch.y) - mean) / std
@@ -96,9 +103,7 @@ class Ensemble(eqx.Module):
         """Return nothing: predictions need the weights only."""
         return ()
 
-    def posterior(
-        self, prepared: tuple[()], x: Float[Array, "b d"], y: Float[Array, " b"], mask: Bool[Array, " b"]
-    ) -> "Prediction":
+    def posterior(self, prepared: tuple[()], data: Rows) -> "Prediction":
         """Return the prediction for the test task; its observations are in the weights already."""
         return Prediction(self, jnp.asarray(True))
 
@@ -129,7 +134,7 @@ def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> E
 
 def pretrain(
     spec: dict[str, Any], training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
-) -> tuple[Network, Log]:
+) -> tuple[EmbeddingNetwork, Log]:
     """Train one ensemble per (fold, seed) on the past tasks (`metabo.methods.embedding.networks.pretrain_networks`)."""
 
     def begin(key: Key[Array, ""]) -> Ensemble:

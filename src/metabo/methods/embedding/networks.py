@@ -25,7 +25,7 @@ EMBEDDING_RANGE = 0.05
 """Embeddings start uniform in ± this (the usual default of such layers): a new task is close to an average one."""
 
 
-class Pool(NamedTuple):
+class TrainingPool(NamedTuple):
     """The rows of all tasks in one list: x (r, d), y (r,). Task t's `counts[t]` valid rows begin at row `first[t]`.
 
     The last task is the test task, with room for all its observations.
@@ -37,7 +37,7 @@ class Pool(NamedTuple):
     counts: Int[Array, " tasks"]
 
 
-class Batch(NamedTuple):
+class MiniBatch(NamedTuple):
     """Drawn rows: inputs, outputs and the tasks they come from, b examples of m independent rows; `rows`: how many rows
     all tasks have together."""
 
@@ -65,7 +65,7 @@ class Outputs(NamedTuple):
 
 
 @runtime_checkable
-class Posterior(Protocol):
+class Predictive(Protocol):
     """A prediction; `ok`: whether it is numerically sound."""
 
     ok: Bool[Array, ""]
@@ -75,26 +75,24 @@ class Posterior(Protocol):
 
 
 @runtime_checkable
-class Network(Protocol):
+class EmbeddingNetwork(Protocol):
     """A network for all tasks. `learned`: what training changes; `draws`: independent rows of one training example."""
 
     outputs: Outputs
     learned: PyTree
     draws: int
 
-    def loss(self, batch: Batch) -> Float[Array, ""]:
+    def loss(self, batch: MiniBatch) -> Float[Array, ""]:
         """Return the training loss of one mini-batch."""
 
-    def fresh(self, key: Key[Array, ""]) -> "Network":
+    def fresh(self, key: Key[Array, ""]) -> "EmbeddingNetwork":
         """Return the same network with untrained `learned`."""
 
     def prepare(self, past: Rows) -> PyTree:
         """Return what predictions need of the training tasks' rows, however `learned` changes."""
 
-    def posterior(
-        self, prepared: PyTree, x: Float[Array, "b d"], y: Float[Array, " b"], mask: Bool[Array, " b"]
-    ) -> Posterior:
-        """Return the prediction for the test task, whose observations are given."""
+    def posterior(self, prepared: PyTree, data: Rows) -> Predictive:
+        """Return the prediction for the test task from its observations."""
 
 
 class Schedule(NamedTuple):
@@ -116,13 +114,13 @@ def new_embedding(tasks: int, size: int, key: Key[Array, ""]) -> Float[Array, "t
     return jax.random.uniform(key, (tasks + 1, size), jnp.float64, -EMBEDDING_RANGE, EMBEDDING_RANGE)
 
 
-def pooled(past: Rows, budget: int) -> Pool:
+def pooled(past: Rows, budget: int) -> TrainingPool:
     """Line up the rows of past tasks, with room for `budget` observations of the test task."""
     tasks, length, dim = past.x.shape
     order = jnp.argsort(~past.mask, axis=1, stable=True)  # valid rows first, in their order
     x = jnp.take_along_axis(past.x, order[..., None], axis=1).reshape(-1, dim)
     y = jnp.take_along_axis(past.y, order, axis=1).reshape(-1)
-    return Pool(
+    return TrainingPool(
         x=jnp.concatenate([x, jnp.zeros((budget, dim))]),
         y=jnp.concatenate([y, jnp.zeros(budget)]),
         first=jnp.arange(tasks + 1) * length,
@@ -130,22 +128,22 @@ def pooled(past: Rows, budget: int) -> Pool:
     )
 
 
-def tell(pool: Pool, x: Float[Array, " d"], y: Float[Array, ""]) -> Pool:
+def tell(pool: TrainingPool, x: Float[Array, " d"], y: Float[Array, ""]) -> TrainingPool:
     """Append one observation of the test task."""
     row = pool.first[-1] + pool.counts[-1]
     return pool._replace(x=pool.x.at[row].set(x), y=pool.y.at[row].set(y), counts=pool.counts.at[-1].add(1))
 
 
-def with_own(pool: Pool, x: Float[Array, "b d"], y: Float[Array, " b"], mask: Bool[Array, " b"]) -> Pool:
+def with_own(pool: TrainingPool, data: Rows) -> TrainingPool:
     """Replace all observations of the test task, padded to the budget; the valid ones come first."""
-    size = len(y)
-    counts = pool.counts.at[-1].set(mask.sum())
-    return pool._replace(x=pool.x.at[-size:].set(x), y=pool.y.at[-size:].set(y), counts=counts)
+    size = len(data.y)
+    counts = pool.counts.at[-1].set(data.mask.sum())
+    return pool._replace(x=pool.x.at[-size:].set(data.x), y=pool.y.at[-size:].set(data.y), counts=counts)
 
 
-def own(pool: Pool, budget: int) -> tuple[Float[Array, "b d"], Float[Array, " b"], Bool[Array, " b"]]:
-    """Return the observations of the test task, padded to the budget: x, y, mask."""
-    return pool.x[-budget:], pool.y[-budget:], jnp.arange(budget) < pool.counts[-1]
+def own(pool: TrainingPool, budget: int) -> Rows:
+    """Return the observations of the test task, padded to the budget."""
+    return Rows(pool.x[-budget:], pool.y[-budget:], jnp.arange(budget) < pool.counts[-1])
 
 
 def standard_outputs(past: Rows) -> Outputs:
@@ -158,7 +156,7 @@ def standard_outputs(past: Rows) -> Outputs:
     return Outputs(location, jnp.where(scale > 0, scale, 1.0))
 
 
-def draw(pool: Pool, key: Key[Array, ""], batch: int, draws: int) -> Batch:
+def draw(pool: TrainingPool, key: Key[Array, ""], batch: int, draws: int) -> MiniBatch:
     """Draw `batch` examples of `draws` independent rows: a uniform task among those with rows, a uniform row of it."""
     bits = jax.random.bits(key, (2, batch, draws), "uint32").astype("uint64")
 
@@ -168,7 +166,7 @@ def draw(pool: Pool, key: Key[Array, ""], batch: int, draws: int) -> Batch:
     there = pool.counts > 0
     task = jnp.argsort(~there, stable=True)[below(bits[0], there.sum())]
     row = pool.first[task] + below(bits[1], pool.counts[task])
-    return Batch(pool.x[row], pool.y[row], task, pool.counts.sum())
+    return MiniBatch(pool.x[row], pool.y[row], task, pool.counts.sum())
 
 
 def batches(schedule: Schedule, rows: Int[Array, ""]) -> Int[Array, ""]:
@@ -181,21 +179,21 @@ class Trained(NamedTuple):
     """A trained network, the moments of Adam, the mean loss of each of equally many stretches of steps, and the first
     step that was not finite (-1: none), before which training stopped."""
 
-    network: Network
+    network: EmbeddingNetwork
     moments: PyTree
     loss: Float[Array, " points"]
     stopped: Int[Array, ""]
 
 
-def no_moments(network: Network) -> PyTree:
+def no_moments(network: EmbeddingNetwork) -> PyTree:
     """Return Adam's moments before the first step."""
     return optax.adam(0.0).init(ravel_pytree(network.learned)[0])
 
 
 def train(
-    network: Network,
+    network: EmbeddingNetwork,
     moments: PyTree,
-    pool: Pool,
+    pool: TrainingPool,
     key: Key[Array, ""],
     count: Int[Array, ""],
     schedule: Schedule,
@@ -209,7 +207,7 @@ def train(
     flat, unravel = ravel_pytree(network.learned)
     optimiser = optax.adam(schedule.learning_rate)
 
-    def with_learned(vector: Float[Array, " p"]) -> Network:
+    def with_learned(vector: Float[Array, " p"]) -> EmbeddingNetwork:
         return eqx.tree_at(lambda n: n.learned, network, unravel(vector))
 
     def step(number, carry):
@@ -242,12 +240,12 @@ TRACE_POINTS = 500
 
 
 def pretrain_networks(
-    start: Callable[[Key[Array, ""]], Network],
+    start: Callable[[Key[Array, ""]], EmbeddingNetwork],
     schedule: Schedule,
     training: TrainingSet,
     keys: Key[Array, "folds seeds"],
     accelerator: bool,
-) -> tuple[Network, Log]:
+) -> tuple[EmbeddingNetwork, Log]:
     """Train one network per (fold, seed) on the past tasks: pytrees with a leading axis of folds x seeds, fold-major.
 
     `start(key)` makes the untrained network. The test task's embedding stays untrained.

@@ -11,19 +11,19 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Key, PyTree
 
 from metabo.bo.acquisition import make
-from metabo.bo.ask_tell import Data, Tuner
+from metabo.bo.ask_tell import Tuner
 from metabo.bo.priors import SpacePrior
 from metabo.errors import ConfigError
-from metabo.methods.embedding.networks import Network, Posterior, no_moments, pooled, schedule_of, with_own
+from metabo.methods.embedding.networks import EmbeddingNetwork, Predictive, no_moments, pooled, schedule_of, with_own
 from metabo.methods.embedding.policy import Training, retrain
 from metabo.tasks.rows import Rows
 from metabo.tasks.training_set import TrainingSet
 
 
-class Run(NamedTuple):
+class EmbeddingRun(NamedTuple):
     """What one run carries: the network, Adam's moments, and what predictions need of the past rows."""
 
-    network: Network
+    network: EmbeddingNetwork
     moments: PyTree
     prepared: PyTree
 
@@ -31,12 +31,12 @@ class Run(NamedTuple):
 class Surrogate(eqx.Module):
     """A network as `Tuner` reads a GP: its predictions hold what noise there is."""
 
-    run: Run
+    run: EmbeddingRun
     noise: float = 0.0
 
-    def posterior(self, x: Float[Array, "b d"], y: Float[Array, " b"], mask: Bool[Array, " b"]) -> Posterior:
+    def posterior(self, x: Float[Array, "b d"], y: Float[Array, " b"], mask: Bool[Array, " b"]) -> Predictive:
         """Return the prediction for the test task, whose observations are given."""
-        return self.run.network.posterior(self.run.prepared, x, y, mask)
+        return self.run.network.posterior(self.run.prepared, Rows(x, y, mask))
 
 
 def online(
@@ -59,15 +59,15 @@ def online(
     schedule = schedule_of(settings)
     prepare = jax.jit(lambda network, past: network.prepare(past))
 
-    def priors(fold: int, prior_seed: int) -> tuple[Run, Rows]:
+    def priors(fold: int, prior_seed: int) -> tuple[EmbeddingRun, Rows]:
         network, past = prior.of(fold, prior_seed), training.past(fold, prior_seed)
-        return Run(network, no_moments(network), prepare(network, past)), past
+        return EmbeddingRun(network, no_moments(network), prepare(network, past)), past
 
-    def refit(run: Run, past: Rows, data: Data, key: Key[Array, ""]) -> tuple[Run, Bool[Array, ""]]:
-        pool = with_own(pooled(past, budget), *data)
+    def refit(run: EmbeddingRun, past: Rows, data: Rows, key: Key[Array, ""]) -> tuple[EmbeddingRun, Bool[Array, ""]]:
+        pool = with_own(pooled(past, budget), data)
         state = Training(run.network, run.moments, pool, key, jnp.asarray(True))
         state = retrain(state, schedule, settings["warm_start"], jnp.asarray(True))
-        return Run(state.network, state.moments, run.prepared), state.ok
+        return EmbeddingRun(state.network, state.moments, run.prepared), state.ok
 
     search = {key: settings[key] for key in ("starts", "polish", "polish_steps")}
     return Tuner(Surrogate, refit, priors, make(acquisition, {}), prior.dim, budget, **search)

@@ -11,9 +11,9 @@ from metabo.bo.acquisition import Acquisition, make
 from metabo.bo.policy import Candidates, Info, argmax, tie_breakers
 from metabo.errors import ConfigError
 from metabo.methods.embedding.networks import (
-    Network,
-    Pool,
+    EmbeddingNetwork,
     Schedule,
+    TrainingPool,
     batches,
     no_moments,
     own,
@@ -29,9 +29,9 @@ class Training(NamedTuple):
     """A network under training: Adam's moments, all rows, the key of the next training, and whether the last one was
     finite."""
 
-    network: Network
+    network: EmbeddingNetwork
     moments: PyTree
-    pool: Pool
+    pool: TrainingPool
     key: Key[Array, ""]
     ok: Bool[Array, ""]
 
@@ -45,7 +45,7 @@ class RetrainedState(NamedTuple):
     prepared: PyTree
 
 
-def begin(network: Network, past: Rows, budget: int, key: Key[Array, ""]) -> Training:
+def begin(network: EmbeddingNetwork, past: Rows, budget: int, key: Key[Array, ""]) -> Training:
     """Return the pre-trained network before any observation."""
     return Training(network, no_moments(network), pooled(past, budget), key, jnp.asarray(True))
 
@@ -68,7 +68,7 @@ class Retrained(eqx.Module):
     `past`: rows of the training tasks. A non-finite step ends a training; `Info.ok` says so until the next one.
     """
 
-    network: Network
+    network: EmbeddingNetwork
     past: Rows
     acquisition: Acquisition = eqx.field(static=True)
     schedule: Schedule = eqx.field(static=True)
@@ -88,11 +88,11 @@ class Retrained(eqx.Module):
     ) -> tuple[Int[Array, ""], Info]:
         """Maximise the acquisition of the network's prediction over what may be queried."""
         network, pool = state.training.network, state.training.pool
-        x, y, seen = own(pool, self.budget)
-        posterior = network.posterior(state.prepared, x, y, seen)
+        seen = own(pool, self.budget)
+        posterior = network.posterior(state.prepared, seen)
         mean, variance = posterior.predict(state.candidates)
         std = jnp.sqrt(variance)
-        best = jnp.max(jnp.where(seen, y, -jnp.inf))
+        best = jnp.max(jnp.where(seen.mask, seen.y, -jnp.inf))
         scores = self.acquisition(mean, std, best, pool.counts[-1] == 0)
         index = argmax(scores, mask, state.priority)
         return index, Info(mean[index], std[index], state.training.ok & posterior.ok)
@@ -106,7 +106,7 @@ class Retrained(eqx.Module):
 
 
 def policy(
-    params: Network, settings: dict[str, Any], acquisition: str, budget: int, past: Rows | None = None
+    params: EmbeddingNetwork, settings: dict[str, Any], acquisition: str, budget: int, past: Rows | None = None
 ) -> Retrained:
     """Return the policy of a pre-trained network. `settings`: those of `Schedule`, and `warm_start`.
 

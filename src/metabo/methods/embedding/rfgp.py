@@ -20,12 +20,19 @@ from jaxtyping import Array, Bool, Float, Key
 
 from metabo.gp.fit import Log
 from metabo.gp.linalg import cholesky
-from metabo.methods.embedding.networks import Batch, Network, Outputs, new_embedding, pretrain_networks, schedule_of
+from metabo.methods.embedding.networks import (
+    EmbeddingNetwork,
+    MiniBatch,
+    Outputs,
+    new_embedding,
+    pretrain_networks,
+    schedule_of,
+)
 from metabo.tasks.rows import Rows
 from metabo.tasks.training_set import TrainingSet
 
 
-class Learned(NamedTuple):
+class LearnedWeights(NamedTuple):
     """Embedding of the training tasks and, last, the test task; output weights."""
 
     embedding: Float[Array, "t e"]
@@ -48,7 +55,7 @@ class RandomFeatures(eqx.Module):
     """
 
     outputs: Outputs
-    learned: Learned
+    learned: LearnedWeights
     frequencies: Float[Array, "d k"]
     shifts: Float[Array, "e k"]
     phases: Float[Array, " k"]
@@ -61,7 +68,7 @@ class RandomFeatures(eqx.Module):
         phase = x @ self.frequencies + embedding @ self.shifts + self.phases
         return jnp.sqrt(2.0 / len(self.phases)) * jnp.cos(phase)
 
-    def loss(self, batch: Batch) -> Float[Array, ""]:
+    def loss(self, batch: MiniBatch) -> Float[Array, ""]:
         """Half the mean squared error plus ridge/(2 rows) |β|²: over all rows with the same weight, its minimiser in β
         is the posterior mean."""
         x, y, task = (part[:, 0] for part in batch[:3])
@@ -72,7 +79,7 @@ class RandomFeatures(eqx.Module):
     def fresh(self, key: Key[Array, ""]) -> "RandomFeatures":
         """Return the network with new embeddings and weights 0 (the prior mean); the random features stay."""
         tasks, size = self.learned.embedding.shape
-        untrained = Learned(new_embedding(tasks - 1, size, key), jnp.zeros_like(self.learned.weights))
+        untrained = LearnedWeights(new_embedding(tasks - 1, size, key), jnp.zeros_like(self.learned.weights))
         return eqx.tree_at(lambda network: network.learned, self, untrained)
 
     def prepare(self, past: Rows) -> Products:
@@ -105,15 +112,13 @@ class RandomFeatures(eqx.Module):
         embedding = self.learned.embedding[-1]
         return self.features(x, jnp.broadcast_to(embedding, (len(x), len(embedding))))
 
-    def posterior(
-        self, prepared: Products, x: Float[Array, "b d"], y: Float[Array, " b"], mask: Bool[Array, " b"]
-    ) -> "Posterior":
+    def posterior(self, prepared: Products, data: Rows) -> "RFGPPosterior":
         """Return the prediction for the test task: learned mean, variance from the precision of all rows."""
-        factor, ok = cholesky(self.precision(prepared, x, mask))
-        return Posterior(self, factor, ok)
+        factor, ok = cholesky(self.precision(prepared, jnp.asarray(data.x), jnp.asarray(data.mask)))
+        return RFGPPosterior(self, factor, ok)
 
 
-class Posterior(NamedTuple):
+class RFGPPosterior(NamedTuple):
     """What the random features predict for the test task: `factor` is the lower Cholesky factor of the precision."""
 
     network: RandomFeatures
@@ -132,7 +137,7 @@ def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> R
     """Return the untrained network. `model`: `random_features` (k), `embedding` (size), `ridge`."""
     count, size = model["random_features"], model["embedding"]
     frequencies, shifts, phases, learned = jax.random.split(key, 4)
-    empty = Learned(jnp.zeros((tasks + 1, size)), jnp.zeros(count))
+    empty = LearnedWeights(jnp.zeros((tasks + 1, size)), jnp.zeros(count))
     return RandomFeatures(
         outputs=Outputs(jnp.zeros(()), jnp.ones(())),
         learned=empty,
@@ -145,7 +150,7 @@ def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> R
 
 def pretrain(
     spec: dict[str, Any], training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
-) -> tuple[Network, Log]:
+) -> tuple[EmbeddingNetwork, Log]:
     """Train one network per (fold, seed) on the past tasks (`metabo.methods.embedding.networks.pretrain_networks`)."""
 
     def begin(key: Key[Array, ""]) -> RandomFeatures:

@@ -35,7 +35,7 @@ def policy(
     cannot leave the support (`metabo.methods.hierarchical.hyperprior.Support`).
     """
 
-    def fit(last, x, y, mask):
+    def fit(last, data):
         prior, kernel = last.prior, last.gp.kernel.shape
         support = Support(prior)
         bounded = prior.kind == "uniform"
@@ -44,7 +44,7 @@ def policy(
         def made(raw):
             return support.to_gp(raw, kernel) if bounded else raw
 
-        fitted, log = lbfgs(lambda raw: map_loss(made(raw), prior, x, y, mask), begin, steps=settings["refit_steps"])
+        fitted, log = lbfgs(lambda raw: map_loss(made(raw), prior, *data), begin, steps=settings["refit_steps"])
         return last._replace(gp=made(fitted)), log.stopped < 0
 
     return Refit(params, gp_of, fit, make(acquisition, settings), budget)

@@ -26,7 +26,7 @@ EXTRA = 4
 """Features that tell the time (step and horizon), and all besides x (those, posterior mean and standard deviation)."""
 
 
-class Network(eqx.Module):
+class AcquisitionNetwork(eqx.Module):
     """Dense ReLU layers and one linear output."""
 
     weights: tuple[Float[Array, "_ _"], ...]
@@ -39,13 +39,13 @@ class Network(eqx.Module):
         return (x @ self.weights[-1] + self.biases[-1])[..., 0]
 
 
-def make_network(inputs: int, hidden: tuple[int, ...], key: Key[Array, ""]) -> Network:
+def make_network(inputs: int, hidden: tuple[int, ...], key: Key[Array, ""]) -> AcquisitionNetwork:
     """Draw all weights from N(0, SPREAD²); biases are zero."""
     widths = (inputs, *hidden, 1)
     keys = jax.random.split(key, len(widths) - 1)
     shapes = itertools.pairwise(widths)
     weights = tuple(SPREAD * jax.random.normal(k, shape) for k, shape in zip(keys, shapes, strict=True))
-    return Network(weights, tuple(jnp.zeros(width) for width in widths[1:]))
+    return AcquisitionNetwork(weights, tuple(jnp.zeros(width) for width in widths[1:]))
 
 
 class Standard(NamedTuple):
@@ -55,17 +55,17 @@ class Standard(NamedTuple):
     scale: Float[Array, "*t"]
 
 
-class Prior(NamedTuple):
+class MafPrior(NamedTuple):
     """What is trained: the policy network, the `horizon` of its episodes, and, for each test task of the fold (padded
     to t), the GP fitted to it and its standardisation (hyperbo D.5 grants MAF both)."""
 
-    network: Network
+    network: AcquisitionNetwork
     horizon: Float[Array, "*p"]
     gps: GP
     standard: Standard
 
 
-class Belief(NamedTuple):
+class PoolBelief(NamedTuple):
     """Posterior of f on a pool of c candidates under a zero-mean GP, after `count` of at most b observations.
 
     `response` and `unit` (c,) are k(·, X) Σ⁻¹ y and k(·, X) Σ⁻¹ 1, so that the posterior mean with any constant mean m
@@ -83,14 +83,14 @@ class Belief(NamedTuple):
     ok: Bool[Array, ""]
 
 
-def prior_belief(gp: GP, x: Float[Array, "c d"], budget: int) -> Belief:
+def prior_belief(gp: GP, x: Float[Array, "c d"], budget: int) -> PoolBelief:
     """Return the belief before any of at most `budget` observations."""
     zeros = jnp.zeros(x.shape[0])
     rows, pool = jnp.zeros((budget, x.shape[0])), gp.kernel.prepare(x)
-    return Belief(pool, gp.kernel.diagonal(x), zeros, zeros, rows, jnp.zeros(()), jnp.asarray(0), jnp.asarray(True))
+    return PoolBelief(pool, gp.kernel.diagonal(x), zeros, zeros, rows, jnp.zeros(()), jnp.asarray(0), jnp.asarray(True))
 
 
-def observe(gp: GP, belief: Belief, index: Int[Array, ""], y: Float[Array, ""]) -> Belief:
+def observe(gp: GP, belief: PoolBelief, index: Int[Array, ""], y: Float[Array, ""]) -> PoolBelief:
     """Add the output y of candidate `index` by one new Cholesky row. Cost O(b c)."""
     row, pivot = new_row(gp, belief.pool, belief.rows, belief.variance, index)
     return belief._replace(
@@ -104,7 +104,7 @@ def observe(gp: GP, belief: Belief, index: Int[Array, ""], y: Float[Array, ""]) 
     )
 
 
-def moments(belief: Belief) -> tuple[Float[Array, " c"], Float[Array, " c"]]:
+def moments(belief: PoolBelief) -> tuple[Float[Array, " c"], Float[Array, " c"]]:
     """Return posterior mean and standard deviation of f; the GP's mean is that of the observations (0 before any)."""
     mean = belief.total / jnp.maximum(belief.count, 1)
     return belief.response + mean * (1.0 - belief.unit), jnp.sqrt(jnp.maximum(belief.variance, 0.0))
@@ -116,7 +116,7 @@ def clock(count: Int[Array, "*n"], horizon: Float[Array, ""] | int) -> Float[Arr
     return jnp.stack([jnp.minimum(1.0 * count, horizon), jnp.broadcast_to(1.0 * horizon, count.shape)], axis=-1)
 
 
-def features(belief: Belief, x: Float[Array, "c d"], horizon: Float[Array, ""] | int) -> Float[Array, "c p"]:
+def features(belief: PoolBelief, x: Float[Array, "c d"], horizon: Float[Array, ""] | int) -> Float[Array, "c p"]:
     """Return (posterior mean, posterior standard deviation, x, time step, horizon) of each candidate, p = d + 4."""
     both = jnp.stack(moments(belief), axis=1)
     return jnp.concatenate([both, x, jnp.broadcast_to(clock(belief.count, horizon), (x.shape[0], CLOCK))], axis=1)

@@ -11,7 +11,7 @@ from metabo.bo.policy import Candidates, Info, argmax, tie_breakers
 from metabo.errors import ConfigError
 from metabo.gp.model import GP
 from metabo.methods.maf import network as maf_network
-from metabo.methods.maf.network import Belief, Prior, Standard
+from metabo.methods.maf.network import MafPrior, PoolBelief, Standard
 from metabo.tasks.rows import Rows
 
 
@@ -20,15 +20,15 @@ class LearnedState(NamedTuple):
 
     gp: GP
     standard: Standard
-    belief: Belief
+    belief: PoolBelief
     x: Float[Array, "c d"]
     priority: Float[Array, " c"]
 
 
-class Learned(eqx.Module):
+class LearnedAcquisition(eqx.Module):
     """Query the candidate with the largest logit, as the authors do at test time."""
 
-    prior: Prior
+    prior: MafPrior
     budget: int = eqx.field(static=True)
     repeats: bool = eqx.field(static=True, default=True)
 
@@ -54,8 +54,10 @@ class Learned(eqx.Module):
         return state._replace(belief=maf_network.observe(state.gp, state.belief, index, (y - offset) / scale))
 
 
-def policy(params: Prior, settings: dict[str, Any], acquisition: str, budget: int, past: Rows | None = None) -> Learned:
+def policy(
+    params: MafPrior, settings: dict[str, Any], acquisition: str, budget: int, past: Rows | None = None
+) -> LearnedAcquisition:
     """Return the policy of a trained acquisition function. Raises ConfigError for any acquisition but `learned`."""
     if acquisition != "learned":
         raise ConfigError(f"MAF learns its acquisition function ('learned') and has no other; got '{acquisition}'")
-    return Learned(params, budget)
+    return LearnedAcquisition(params, budget)

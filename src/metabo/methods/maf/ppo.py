@@ -16,7 +16,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from metabo.gp.model import GP
-from metabo.methods.maf.network import Network, clock, features, observe, prior_belief
+from metabo.methods.maf.network import AcquisitionNetwork, clock, features, observe, prior_belief
 
 Number = float | Float[Array, ""]
 """A setting: a plain number, or traced."""
@@ -25,8 +25,8 @@ Number = float | Float[Array, ""]
 class Agent(eqx.Module):
     """The policy network (features of a candidate to its logit) and the value network (clock to value)."""
 
-    policy: Network
-    value: Network
+    policy: AcquisitionNetwork
+    value: AcquisitionNetwork
 
 
 class Game(NamedTuple):
@@ -61,7 +61,7 @@ def greedy(logits: Float[Array, " c"], key: Key[Array, ""]) -> Int[Array, ""]:
     return jnp.argmax(logits)
 
 
-def play(policy: Network, game: Game, horizon: int, choose: Choose, key: Key[Array, ""]) -> Moves:
+def play(policy: AcquisitionNetwork, game: Game, horizon: int, choose: Choose, key: Key[Array, ""]) -> Moves:
     """Run one episode of BO on a pool. Candidates may be queried again."""
     top = jnp.max(jnp.where(game.mask, game.y, -jnp.inf))
 
@@ -107,7 +107,7 @@ def clipped_objective(ratio: Float[Array, " n"], advantage: Float[Array, " n"], 
     return jnp.mean(jnp.minimum(ratio * advantage, jnp.clip(ratio, 1.0 - clip, 1.0 + clip) * advantage))
 
 
-class Batch(NamedTuple):
+class Rollout(NamedTuple):
     """n transitions: features, mask, action, its log probability when it was taken, clock, advantage, return."""
 
     features: Float[Array, "n c p"]
@@ -125,7 +125,7 @@ def log_softmax(logits: Float[Array, "*n c"], mask: Bool[Array, "*n c"]) -> Floa
     return jnp.where(mask, jnp.where(mask, logits, 0.0) - jax.nn.logsumexp(safe, axis=-1, keepdims=True), 0.0)
 
 
-def loss(agent: Agent, batch: Batch, settings: dict[str, Any]) -> Float[Array, ""]:
+def loss(agent: Agent, batch: Rollout, settings: dict[str, Any]) -> Float[Array, ""]:
     """-clipped objective + `value_weight` x squared error of the values - `entropy_weight` x entropy of the policy."""
     log_prob = log_softmax(agent.policy(batch.features), batch.mask)
     taken = jnp.take_along_axis(log_prob, batch.action[:, None], axis=1)[:, 0]
@@ -135,7 +135,9 @@ def loss(agent: Agent, batch: Batch, settings: dict[str, Any]) -> Float[Array, "
     return -objective + settings["value_weight"] * error - settings["entropy_weight"] * jnp.mean(entropy)
 
 
-def collect(agent: Agent, games: Game, settings: dict[str, Any], key: Key[Array, ""]) -> tuple[Batch, Float[Array, ""]]:
+def collect(
+    agent: Agent, games: Game, settings: dict[str, Any], key: Key[Array, ""]
+) -> tuple[Rollout, Float[Array, ""]]:
     """Play one episode on each of e games; return their e x horizon transitions and the mean reward."""
     episodes, horizon = games.y.shape[0], settings["horizon"]
     keys = jax.random.split(key, episodes)
@@ -147,7 +149,7 @@ def collect(agent: Agent, games: Game, settings: dict[str, Any], key: Key[Array,
     log_prob = jnp.take_along_axis(log_softmax(moves.logits, mask), moves.action[..., None], axis=2)[..., 0]
     clocks = jnp.broadcast_to(times, (episodes, *times.shape))
     parts = (moves.features, mask, moves.action, log_prob, clocks, advantage, advantage + value)
-    return Batch(*(part.reshape(-1, *part.shape[2:]) for part in parts)), jnp.mean(reward)
+    return Rollout(*(part.reshape(-1, *part.shape[2:]) for part in parts)), jnp.mean(reward)
 
 
 class Learner(NamedTuple):
@@ -166,7 +168,7 @@ def learner(agent: Agent, learning_rate: Number) -> tuple[Learner, Callable[[Flo
 def improve(
     state: Learner,
     unravel: Callable[[Float[Array, " w"]], Agent],
-    batch: Batch,
+    batch: Rollout,
     settings: dict[str, Any],
     key: Key[Array, ""],
 ) -> Learner:

@@ -20,21 +20,20 @@ from metabo.errors import ConfigError, DataError
 from metabo.gp.constraints import inverse_positive
 from metabo.gp.fit import Log, lbfgs, over_pairs
 from metabo.gp.model import GP, build
-from metabo.methods.maf.network import CLOCK, EXTRA, Network, Prior, Standard, make_network
+from metabo.methods.maf.network import CLOCK, EXTRA, AcquisitionNetwork, MafPrior, Standard, make_network
 from metabo.methods.maf.ppo import Agent, Game, collect, greedy, improve, learner, play
-from metabo.tasks.benchmark import pad, stack
-from metabo.tasks.rows import Rows
+from metabo.tasks.rows import Rows, pad, stack
 from metabo.tasks.training_set import TrainingSet, pair_indices
 
 VALIDATED = 3
 """Tasks on which the best iteration is chosen (D.5)."""
 
 
-def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> Prior:
+def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> MafPrior:
     """Return an untrained policy network and unfitted GPs, one per test task, padded to `tasks`."""
     network = make_network(dim + EXTRA, tuple(model["hidden"]), key)
     gps = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (tasks, *leaf.shape)), unfitted(dim))
-    return Prior(network, jnp.ones(()), gps, Standard(jnp.zeros(tasks), jnp.ones(tasks)))
+    return MafPrior(network, jnp.ones(()), gps, Standard(jnp.zeros(tasks), jnp.ones(tasks)))
 
 
 def unfitted(dim: int) -> GP:
@@ -142,7 +141,7 @@ def deal(gps: GP, rows: Rows, role: Roles, episodes: int, candidates: int, key: 
 
 def train(
     agent: Agent, gps: GP, rows: Rows, role: Roles, settings: dict[str, Any], key: Key[Array, ""]
-) -> tuple[Network, Log]:
+) -> tuple[AcquisitionNetwork, Log]:
     """Train one agent for `steps` iterations; return the policy with the lowest validation regret, and the negative
     mean reward of each iteration.
 
@@ -219,7 +218,7 @@ def fitted_tasks(
 
 def pretrain(
     spec: dict[str, Any], training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
-) -> tuple[Prior, Log]:
+) -> tuple[MafPrior, Log]:
     """Train one acquisition function per (fold, seed): pytrees with a leading axis of folds x seeds, fold-major.
 
     Raises ConfigError for mini-batches without queries, DataError for a fold with too many test tasks.

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Key, PyTree
 
 from metabo.bo.acquisition import make
-from metabo.bo.ask_tell import Data, Tuner
+from metabo.bo.ask_tell import Tuner
 from metabo.bo.priors import SpacePrior
 from metabo.errors import ConfigError
 from metabo.gp.fit import adam, batches_per_shuffle, lbfgs
@@ -70,7 +70,7 @@ def _nll(training: TrainingSet, pretrain: dict[str, Any], steps: int, budget: in
         members, present = (np.append(array, last) for array, last in zip(of_pair, (own, True), strict=True))
         return rows, jnp.asarray(members), jnp.asarray(present)
 
-    def refit(gp: GP, context: PyTree, data: Data, key: Key[Array, ""]) -> tuple[GP, Bool[Array, ""]]:
+    def refit(gp: GP, context: PyTree, data: Rows, key: Key[Array, ""]) -> tuple[GP, Bool[Array, ""]]:
         rows, members, present = context
         rows = Rows(*(all_rows.at[own, :budget].set(new) for all_rows, new in zip(rows, data, strict=True)))
         trained, log = adam(
@@ -91,11 +91,11 @@ def _joint(trained_from: dict[str, Any], training: TrainingSet, steps: int):
     def context(fold: int, pair: int) -> PyTree:
         return jax.tree.map(lambda leaf: leaf[pair], joint)
 
-    def refit(gp: GP, context: PyTree, data: Data, key: Key[Array, ""]) -> tuple[GP, Bool[Array, ""]]:
+    def refit(gp: GP, context: PyTree, data: Rows, key: Key[Array, ""]) -> tuple[GP, Bool[Array, ""]]:
         matched, rows = context
 
         def loss(candidate: GP) -> Float[Array, ""]:
-            return joint_loss(candidate, matched, rows, pretrain["nll_weight"], tuple(data))
+            return joint_loss(candidate, matched, rows, pretrain["nll_weight"], data)
 
         trained, log = lbfgs(loss, gp, steps=steps)
         return trained, log.stopped < 0

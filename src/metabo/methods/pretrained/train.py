@@ -10,7 +10,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Key
+from jaxtyping import Array, Float, Key
 
 from metabo.errors import ConfigError, unknown
 from metabo.gp.fit import Log, adam, batches_per_shuffle, lbfgs, over_pairs
@@ -120,12 +120,12 @@ def joint_loss(
     matched: Moments,
     rows: Rows,
     weight: float | Float[Array, ""],
-    own: tuple[Float[Array, "b d"], Float[Array, " b"], Bool[Array, " b"]] | None = None,
+    own: Rows | None = None,
 ) -> Float[Array, ""]:
     """EKL + weight x NLL (hyperbo §7.5, weight 0.1). The NLL is the mean over the training tasks and, if `own`, the
-    test task's observations (x, y, mask), has a row, over that task as one more."""
+    test task's observations, has a row, over that task as one more."""
     likelihood = nll(gp, *rows)
     if own is not None:
-        tasks, more = jnp.sum(rows.mask.any(axis=1)), own[2].any()
+        tasks, more = jnp.sum(jnp.any(rows.mask, axis=1)), jnp.any(own.mask)
         likelihood = (tasks * likelihood - jnp.where(more, gp.log_prob(*own), 0.0)) / (tasks + more)
     return ekl_training(gp, matched) + weight * likelihood

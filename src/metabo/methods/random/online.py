@@ -6,8 +6,9 @@ import jax
 import numpy as np
 from jaxtyping import Array, Key, PyTree
 
-from metabo.bo.ask_tell import Data, Suggestion
+from metabo.bo.ask_tell import Suggestion
 from metabo.bo.priors import SpacePrior
+from metabo.tasks.rows import Rows
 from metabo.tasks.training_set import TrainingSet
 
 
@@ -21,7 +22,7 @@ class Random:
         """Return nothing: random search has no parameters."""
         return (), ()
 
-    def suggest(self, params: PyTree, context: PyTree, data: Data, key: Key[Array, ""]) -> Suggestion:
+    def suggest(self, params: PyTree, context: PyTree, data: Rows, key: Key[Array, ""]) -> Suggestion:
         """Draw one point."""
         return Suggestion((), np.asarray(jax.random.uniform(key, (self.dim,))), float("nan"), float("nan"), True)
 

@@ -8,9 +8,10 @@ from typing import Any
 
 from jaxtyping import Array, Bool, Key, PyTree
 
-from metabo.bo.ask_tell import Data, Tuner
+from metabo.bo.ask_tell import Tuner
 from metabo.bo.priors import SpacePrior
 from metabo.methods.single_task import policy as single_task
+from metabo.tasks.rows import Rows
 from metabo.tasks.training_set import TrainingSet
 
 
@@ -28,8 +29,8 @@ def online(
     def priors(fold: int, prior_seed: int) -> tuple[PyTree, PyTree]:
         return prior.of(fold, prior_seed), ()
 
-    def refit(params: PyTree, context: PyTree, data: Data, key: Key[Array, ""]) -> tuple[PyTree, Bool[Array, ""]]:
-        return policy.fit(params, *data)
+    def refit(params: PyTree, context: PyTree, data: Rows, key: Key[Array, ""]) -> tuple[PyTree, Bool[Array, ""]]:
+        return policy.fit(params, data)
 
     search = {key: settings[key] for key in ("starts", "polish", "polish_steps")}
     return Tuner(policy.to_gp, refit, priors, policy.acquisition, prior.dim, budget, **search)

@@ -117,9 +117,9 @@ def policy(
     to_gp, log_prior = (hand_tuned_gp, hand_tuned_log_prior) if hand_tuned else (_same, stbo_log_prior)
     weight = 1.0 if settings.get("use_prior", True) else 0.0
 
-    def fit(raw, x, y, mask):
+    def fit(raw, data):
         def loss(candidate):
-            return -to_gp(candidate).log_prob(x, y, mask) - weight * log_prior(candidate)
+            return -to_gp(candidate).log_prob(*data) - weight * log_prior(candidate)
 
         fitted, log = lbfgs(loss, raw, steps=settings["refit_steps"])
         return fitted, log.stopped < 0

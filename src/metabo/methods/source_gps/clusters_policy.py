@@ -57,7 +57,7 @@ NOISES = 41
 """Noise variances that the fit tries: evenly on the log scale, 0.12 of a decade apart; the likelihood is flat there."""
 
 
-class Settings(NamedTuple):
+class ClusterSettings(NamedTuple):
     """What tells the variants apart. `prototypes`: one for each cluster, or for each task; `clusters`: how many (0: as
     the indices choose); `weights`: distance; `centre` and `proto_kernel` of a prototype; `grid`: locations of a
     distance; `initial`: observations before the weights move; `tolerance` of the barycenter."""
@@ -110,7 +110,7 @@ class ClusterBO(eqx.Module):
     params: Clustered
     past: Rows
     acquisition: Acquisition = eqx.field(static=True)
-    settings: Settings = eqx.field(static=True)
+    settings: ClusterSettings = eqx.field(static=True)
     budget: int = eqx.field(static=True)
     repeats: bool = eqx.field(static=True, default=False)
 
@@ -151,7 +151,7 @@ class ClusterBO(eqx.Module):
         all are sound."""
         gps = self.params.sources if self.settings.proto_kernel == "plain" else self.params.rough
         means, covs, sound = posteriors_at(gps, self.past, candidates.x)
-        there = self.past.mask.any(axis=1)
+        there = jnp.any(self.past.mask, axis=1)
         covs = jax.vmap(lambda cov: blank(cov, candidates.mask))(covs)
         return jnp.where(candidates.mask, means, 0.0), covs, there, (sound | ~there).all()
 
@@ -271,14 +271,14 @@ def fitted_noise(inner: Float[Array, "b b"], residual: Float[Array, " b"], seen:
 def policy(
     params: Clustered, settings: dict[str, Any], acquisition: str, budget: int, past: Rows | None = None
 ) -> ClusterBO:
-    """Return the policy of clustered source tasks; `settings`: those of `Settings`, and what the acquisition reads.
+    """Return the policy of clustered source tasks; `settings`: `ClusterSettings`, and what the acquisition reads.
 
     Raises ConfigError without the rows of the source tasks, for an unknown setting, for more clusters than there are
     tasks, and for a number of them that was not made.
     """
     if past is None:
         raise ConfigError("cm-BO evaluates posteriors of past tasks; say `uses_past: true` in methods.yaml")
-    chosen = Settings(**{name: settings[name] for name in Settings._fields})
+    chosen = ClusterSettings(**{name: settings[name] for name in ClusterSettings._fields})
     valid = {"prototypes": PROTOTYPES, "weights": DISTANCES, "centre": CENTRES, "proto_kernel": KERNELS}
     for name, values in valid.items():
         if getattr(chosen, name) not in values:

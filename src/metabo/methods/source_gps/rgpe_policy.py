@@ -24,7 +24,7 @@ from metabo.gaussians.distances import RELATIVE_JITTER
 from metabo.gp.linalg import cholesky
 from metabo.gp.model import GP
 from metabo.methods.source_gps.rgpe import Sources
-from metabo.methods.source_gps.target import Target, begin, told
+from metabo.methods.source_gps.target import TargetGP, begin, told
 from metabo.tasks.rows import Rows
 
 WIDENS = True
@@ -39,7 +39,7 @@ class RankedState(NamedTuple):
     """The target, and of the m source posteriors mean and variance at the candidates (m, c) and the rows of
     L⁻¹ K(X, candidates) (m, n, c), from which covariances at the observations come."""
 
-    target: Target
+    target: TargetGP
     means: Float[Array, "m c"]
     variances: Float[Array, "m c"]
     rows: Float[Array, "m n c"]
@@ -61,7 +61,7 @@ class Ranked(eqx.Module):
         """Evaluate the source posteriors on the candidates."""
         means, variances, rows = source_moments(self.params.sources, self.past, candidates.x)
         target = begin(self.params.target, candidates, self.budget, key)
-        return RankedState(target, means, variances, rows, self.past.mask.any(axis=1))
+        return RankedState(target, means, variances, rows, jnp.any(self.past.mask, axis=1))
 
     def select(self, state: RankedState, mask: Bool[Array, " c"], key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
         """Maximise the acquisition of the ensemble."""

@@ -21,14 +21,14 @@ from metabo.errors import ConfigError
 from metabo.gp.model import Posterior
 from metabo.methods.source_gps.rgpe import Sources
 from metabo.methods.source_gps.rgpe_policy import source_moments
-from metabo.methods.source_gps.target import Target, begin, told
+from metabo.methods.source_gps.target import TargetGP, begin, told
 from metabo.tasks.rows import Rows
 
 WIDENS = True
 """Columns of zeros after the inputs change nothing (`metabo.tasks.padding`)."""
 
 
-class Constants(NamedTuple):
+class WeightConstants(NamedTuple):
     """β and τ of the two bounds, η of the weights, ε and r of ν, and the observations before these move."""
 
     beta: float
@@ -42,7 +42,7 @@ class Constants(NamedTuple):
 class BoundedState(NamedTuple):
     """The target; the upper bounds of the m sources at the candidates (m, c); the sums of their gaps (m,); ν."""
 
-    target: Target
+    target: TargetGP
     bounds: Float[Array, "m c"]
     present: Bool[Array, " m"]
     gaps: Float[Array, " m"]
@@ -54,7 +54,7 @@ class Bounded(eqx.Module):
 
     params: Sources
     past: Rows
-    constants: Constants = eqx.field(static=True)
+    constants: WeightConstants = eqx.field(static=True)
     refit_steps: int = eqx.field(static=True)
     budget: int = eqx.field(static=True)
     repeats: bool = eqx.field(static=True, default=False)
@@ -62,7 +62,7 @@ class Bounded(eqx.Module):
     def init(self, candidates: Candidates, key: Key[Array, ""]) -> BoundedState:
         """Evaluate the sources' bounds on the candidates; ν = 1."""
         means, variances, _ = source_moments(self.params.sources, self.past, candidates.x)
-        present = self.past.mask.any(axis=1)
+        present = jnp.any(self.past.mask, axis=1)
         target = begin(self.params.target, candidates, self.budget, key)
         bounds = means + self.constants.tau * jnp.sqrt(variances)
         return BoundedState(target, bounds, present, jnp.zeros(len(present)), jnp.asarray(1.0))
@@ -110,7 +110,7 @@ class Bounded(eqx.Module):
 def policy(
     params: Sources, settings: dict[str, Any], acquisition: str, budget: int, past: Rows | None = None
 ) -> Bounded:
-    """Return the policy of RM-GP-UCB; `settings`: those of `Constants`, and `refit_steps`.
+    """Return the policy of RM-GP-UCB; `settings`: those of `WeightConstants`, and `refit_steps`.
 
     Raises ConfigError without the rows of the source tasks, or for another acquisition than UCB: it has none other.
     """
@@ -118,5 +118,5 @@ def policy(
         raise ConfigError("RM-GP-UCB evaluates GPs of past tasks; say `uses_past: true` in methods.yaml")
     if acquisition != "ucb3":
         raise ConfigError(f"RM-GP-UCB sums upper confidence bounds: its acquisition is 'ucb3', not '{acquisition}'")
-    constants = Constants(**{name: settings[name] for name in Constants._fields})
+    constants = WeightConstants(**{name: settings[name] for name in WeightConstants._fields})
     return Bounded(params, past, constants, settings["refit_steps"], budget)

@@ -21,7 +21,7 @@ WIDENS = True
 """Columns of zeros after the inputs change nothing (`metabo.tasks.padding`)."""
 
 
-class Target(NamedTuple):
+class TargetGP(NamedTuple):
     """The observations of the target so far, padded to the budget b, and the GP fitted to them."""
 
     candidates: Float[Array, "c d"]
@@ -52,14 +52,14 @@ class Target(NamedTuple):
         return self.gp.posterior(self.x, self.y, self.seen)
 
 
-def begin(gp: GP, candidates: Candidates, budget: int, key: Key[Array, ""]) -> Target:
+def begin(gp: GP, candidates: Candidates, budget: int, key: Key[Array, ""]) -> TargetGP:
     """Return the target before any observation."""
     priority = tie_breakers(key, candidates.x.shape[0])
     index, y = jnp.zeros(budget, jnp.int64), jnp.zeros(budget)
-    return Target(candidates.x, priority, gp, index, y, jnp.asarray(0), jnp.asarray(True))
+    return TargetGP(candidates.x, priority, gp, index, y, jnp.asarray(0), jnp.asarray(True))
 
 
-def told(target: Target, index: Int[Array, ""], y: Float[Array, ""], steps: int) -> Target:
+def told(target: TargetGP, index: Int[Array, ""], y: Float[Array, ""], steps: int) -> TargetGP:
     """Append an observation and fit the GP again, from its last fit."""
     at = jax.lax.dynamic_update_index_in_dim(target.index, index.astype(jnp.int64), target.count, 0)
     ys = jax.lax.dynamic_update_index_in_dim(target.y, y, target.count, 0)
@@ -77,11 +77,11 @@ class Alone(eqx.Module):
     budget: int = eqx.field(static=True)
     repeats: bool = eqx.field(static=True, default=False)
 
-    def init(self, candidates: Candidates, key: Key[Array, ""]) -> Target:
+    def init(self, candidates: Candidates, key: Key[Array, ""]) -> TargetGP:
         """Start from the unfitted GP."""
         return begin(self.gp, candidates, self.budget, key)
 
-    def select(self, state: Target, mask: Bool[Array, " c"], key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
+    def select(self, state: TargetGP, mask: Bool[Array, " c"], key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
         """Maximise the acquisition under the fitted GP over what may be queried."""
         posterior = state.posterior()
         mean, variance = posterior.predict(state.candidates)
@@ -89,7 +89,7 @@ class Alone(eqx.Module):
         index = argmax(scores, mask, state.priority)
         return index, Info(mean[index], jnp.sqrt(variance[index] + state.gp.noise), state.ok & posterior.ok)
 
-    def observe(self, state: Target, index: Int[Array, ""], y: Float[Array, ""]) -> Target:
+    def observe(self, state: TargetGP, index: Int[Array, ""], y: Float[Array, ""]) -> TargetGP:
         """Append the observation and fit again."""
         return told(state, index, y, self.refit_steps)
 

@@ -8,8 +8,9 @@ from scipy.stats import spearmanr
 from metabo.errors import DataError
 from metabo.papers.hyperbo.metrics import relatedness
 from metabo.papers.hyperbo.metrics.relatedness import shared_outputs, spearman
-from metabo.tasks.benchmark import Benchmark, Task
+from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.spaces import Parameter, SearchSpace
+from metabo.tasks.task import Task
 
 
 def task(name: str, x: np.ndarray, y: np.ndarray, group: str = "", space: str = "s") -> Task:

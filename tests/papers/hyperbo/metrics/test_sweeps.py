@@ -8,9 +8,10 @@ from scipy.stats import rankdata
 from metabo.errors import ConfigError, DataError
 from metabo.metrics import Runs
 from metabo.papers.hyperbo.metrics import sweeps
-from metabo.tasks.benchmark import Benchmark, MatchedBlock, Task
+from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.folds import leave_one_out
 from metabo.tasks.spaces import Parameter, SearchSpace
+from metabo.tasks.task import MatchedBlock, Task
 
 
 def benchmark(points=(30, 6, 8, 5), shared=4, matched=True) -> Benchmark:

@@ -9,7 +9,8 @@ from metabo.errors import ConfigError, DataError
 from metabo.papers.hyperbo.metrics.crossing import factors
 from metabo.plan import registry, splits
 from metabo.records import sidecars as records
-from metabo.tasks.benchmark import Benchmark, restrict
+from metabo.tasks.benchmark import Benchmark
+from metabo.tasks.task import restrict
 
 KEYS = ["learner", "method", "rows", "steps"]
 COUNTS = ["number", "priors", "least", "most"]

@@ -10,7 +10,8 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from metabo.errors import DataError
-from metabo.tasks.benchmark import Benchmark, Task
+from metabo.tasks.benchmark import Benchmark
+from metabo.tasks.task import Task
 
 LEAST = 10
 """Pairs with fewer shared inputs get no correlation."""

@@ -17,8 +17,9 @@ from metabo.metrics.inference import differences, paired_difference, pearson
 from metabo.metrics.runs import Runs, paired, repetitions
 from metabo.papers.hyperbo.metrics.losses import loss_runs, means_per_repeat
 from metabo.plan import splits
-from metabo.tasks.benchmark import Benchmark, restrict
+from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.folds import Fold
+from metabo.tasks.task import restrict
 
 VARIED = ("points", "tasks")
 """What a sweep varies: the most points of a training task, or the number of training tasks."""

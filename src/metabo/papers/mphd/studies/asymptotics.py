@@ -164,7 +164,7 @@ def run(spec: dict[str, Any]) -> Frames:
         keyed.assign(parameter=name, first=part[:, 0], second=part[:, 1])
         for name, part in zip(Parameters._fields, map(np.stack, zip(*priors, strict=True)), strict=True)
     ]
-    truth = next(iter(benchmark.notes["truth"].values()))["prior"]
+    truth = next(iter(benchmark.facts.truth.values()))["prior"]
     return {
         "estimate": _estimate_table(found, train, benchmark),
         "prior": pd.concat(frames, ignore_index=True),
@@ -176,7 +176,7 @@ def run(spec: dict[str, Any]) -> Frames:
 def _estimate_table(found: Parameters, train: Domains, benchmark: Benchmark) -> pd.DataFrame:
     rows = []
     for i, (space, dim) in enumerate(zip(train.names, train.dims, strict=True)):
-        true = benchmark.notes["truth"][space]["parameters"]
+        true = benchmark.facts.truth[space]["parameters"]
         for parameter, part in zip(Parameters._fields, found, strict=True):
             values = part[:, i, :dim] if parameter == "lengthscale" else part[:, i, None]
             expected = np.atleast_1d(true[parameter])

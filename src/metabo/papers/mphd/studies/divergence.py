@@ -178,6 +178,6 @@ def _case_table(output: str, train: int, seed: int, found: np.ndarray, stopped: 
 def _estimate_table(known: Domains, lengthscale: np.ndarray, benchmark: Benchmark) -> pd.DataFrame:
     rows = []
     for space, dim, values in zip(known.names, known.dims, lengthscale, strict=True):
-        true = benchmark.notes["truth"][space]["parameters"]["lengthscale"]
+        true = benchmark.facts.truth[space]["parameters"]["lengthscale"]
         rows += [(space, int(dim), i, float(values[i]), float(true[i])) for i in range(dim)]
     return pd.DataFrame(rows, columns=["space", "dim", "index", "value", "truth"])

@@ -16,8 +16,8 @@ from metabo.data import synthetic
 from metabo.gp.fit import adam, batches_per_shuffle, lbfgs
 from metabo.gp.model import GP, build
 from metabo.methods.hierarchical.hyperprior import Parameters, of_gp
-from metabo.tasks.benchmark import Benchmark, stack
-from metabo.tasks.rows import Rows
+from metabo.tasks.benchmark import Benchmark
+from metabo.tasks.rows import Rows, stack
 
 INITIAL = {"constant": 1.0, "lengthscale": 1.0}
 """Unwarped initial values of Step 1 (authors' code); signal variance 0 and noise variance -4 are those of `build`."""

@@ -1,0 +1,92 @@
+"""Tasks and matched blocks: the NumPy side of the data. Outputs are maximised everywhere; the original metric is kept
+beside them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from metabo.errors import DataError
+
+
+@dataclass(frozen=True)
+class Task:
+    """One tuning task: n evaluated points of one search space.
+
+    `x` (n, d) inputs (unit cube unless the benchmark says otherwise), `y` (n,) outputs to maximise, `metric` (n,) the
+    original metric, `rows` (n,) row numbers in the source, `group` the task's data set (what a hold-out removes
+    together), `diverged` (k, d) inputs whose evaluation had no value.
+    """
+
+    name: str
+    space: str
+    group: str
+    x: np.ndarray
+    y: np.ndarray
+    metric: np.ndarray
+    rows: np.ndarray
+    diverged: np.ndarray
+
+    def __post_init__(self) -> None:
+        n = len(self.y)
+        if n == 0:
+            raise DataError(f"task '{self.name}': no finite evaluation; drop the task or repair its source")
+        if self.x.ndim != 2 or len(self.x) != n or len(self.metric) != n or len(self.rows) != n:
+            raise DataError(
+                f"task '{self.name}': x {self.x.shape}, y {self.y.shape}, metric {self.metric.shape} differ in length"
+            )
+        for label, values in (("x", self.x), ("y", self.y), ("diverged", self.diverged)):
+            if not np.isfinite(values).all():
+                row = int(np.argwhere(~np.isfinite(values))[0][0])
+                raise DataError(f"task '{self.name}': {label} is not finite in row {row}; filter it in the loader")
+
+    @property
+    def flat(self) -> bool:
+        """True when all outputs are equal (such a task carries no signal)."""
+        return bool(np.ptp(self.y) == 0)
+
+
+@dataclass(frozen=True)
+class MatchedBlock:
+    """The same m inputs evaluated in several tasks (what EKL needs): `x` (m, d), `y` (m, len(tasks)).
+
+    Blocks that share a name are pieces of one table (see `restrict`); their tasks are in one common order.
+    """
+
+    name: str
+    space: str
+    tasks: tuple[str, ...]
+    x: np.ndarray
+    y: np.ndarray
+
+    def __post_init__(self) -> None:
+        if self.y.shape != (len(self.x), len(self.tasks)) or not np.isfinite(self.y).all():
+            raise DataError(
+                f"matched block '{self.name}': y {self.y.shape} must be finite and ({len(self.x)}, {len(self.tasks)})"
+            )
+
+
+def restrict(blocks: tuple[MatchedBlock, ...], names: tuple[str, ...], gaps: int = 2) -> tuple[MatchedBlock, ...]:
+    """Matched data of the tasks `names` (hyperbo §5.2.4 and the authors' rule for PD1).
+
+    Blocks of one name are one table of shared inputs, cut by which tasks have a value. Only after the columns of the
+    other tasks are dropped is it known which inputs all of `names` share, so pieces that now have the same tasks are
+    joined first; then those that lack at most `gaps` of the table's tasks, and keep at least two, are returned.
+    """
+    tables: dict[tuple[str, str], dict[tuple[str, ...], list[MatchedBlock]]] = {}
+    for block in blocks:
+        columns = [i for i, task in enumerate(block.tasks) if task in names]
+        if columns:
+            tasks = tuple(block.tasks[i] for i in columns)
+            piece = MatchedBlock(block.name, block.space, tasks, block.x, block.y[:, columns])
+            tables.setdefault((block.space, block.name), {}).setdefault(tasks, []).append(piece)
+    kept = []
+    for (space, name), pieces in tables.items():
+        present = list(dict.fromkeys(task for tasks in pieces for task in tasks))
+        for tasks, parts in sorted(pieces.items(), key=lambda item: (-len(item[0]), item[0])):
+            missing = [task for task in present if task not in tasks]
+            if len(missing) > gaps or len(tasks) < 2:
+                continue
+            label = f"{name} without {'; '.join(missing)}" if missing else name
+            x, y = np.concatenate([p.x for p in parts]), np.concatenate([p.y for p in parts])
+            kept.append(MatchedBlock(label, space, tasks, x, y))
+    return tuple(kept)
