@@ -24,7 +24,10 @@ def about(papers: list[str]) -> dict[str, dict[str, str]]:
 
 
 def summary(
-    papers: list[str], claims: list[scorecard.Claim], artefacts: list[dict[str, Any]], theory: list[dict[str, Any]]
+    papers: list[str],
+    claims: list[scorecard.JudgedClaim],
+    artefacts: list[dict[str, Any]],
+    theory: list[dict[str, Any]],
 ) -> list[dict[str, Any]]:
     """Count, per paper: claims by verdict (none if its claims are not checked), artefacts, statements of theory."""
     cards = []
@@ -44,7 +47,7 @@ def summary(
     return cards
 
 
-def summary_lines(papers: list[str], claims: list[scorecard.Claim], made: Mapping[str, Job]) -> list[str]:
+def summary_lines(papers: list[str], claims: list[scorecard.JudgedClaim], made: Mapping[str, Job]) -> list[str]:
     """Say in plain text how many claims of each paper got which verdict, and where the time went, rule by rule."""
     lines = []
     for paper in papers:
@@ -64,7 +67,7 @@ def summary_lines(papers: list[str], claims: list[scorecard.Claim], made: Mappin
 def index(
     scale: str,
     papers: list[str],
-    claims: list[scorecard.Claim],
+    claims: list[scorecard.JudgedClaim],
     artefacts: list[dict[str, Any]],
     theory: list[dict[str, Any]],
     made: Mapping[str, Job],

@@ -22,7 +22,7 @@ WHOLE = "all"
 
 
 @dataclass(frozen=True)
-class Claim:
+class JudgedClaim:
     """A claim: its own row of the table (`whole`) and, if there are several, those of its tests."""
 
     whole: dict[str, Any]
@@ -64,7 +64,7 @@ def _read(path: str | Path) -> pd.DataFrame:
     return table[list(COLUMNS)]
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
+def claims(table: pd.DataFrame) -> list[JudgedClaim]:
     """Group the rows by claim, in their order. Raises DataError for a claim of several tests that nothing sums up."""
     grouped = []
     for (paper, name), rows in table.groupby(["paper", "claim"], sort=False):
@@ -76,11 +76,11 @@ def claims(table: pd.DataFrame) -> list[Claim]:
                 "a claim of several tests has one such row"
             )
         tests = [row for row in records if row["benchmark"] != WHOLE]
-        grouped.append(Claim(whole[0] if whole else records[0], tests))
+        grouped.append(JudgedClaim(whole[0] if whole else records[0], tests))
     return grouped
 
 
-def counts(chosen: Iterable[Claim]) -> dict[str, int]:
+def counts(chosen: Iterable[JudgedClaim]) -> dict[str, int]:
     """Count the claims of each verdict, in the order of VERDICTS."""
     found = Counter(claim.whole["verdict"] for claim in chosen)
     return {verdict: found[verdict] for verdict in VERDICTS}

@@ -17,7 +17,7 @@ from metabo.papers.engine.theory.verdicts import (
     INCONCLUSIVE,
     REFUTED,
     SUPPORTED,
-    Finding,
+    Decision,
     distribution,
     identity,
 )
@@ -62,7 +62,7 @@ def roots(covs: np.ndarray) -> np.ndarray:
     return q * np.sqrt(np.maximum(w, 0.0))[..., None, :]
 
 
-class Moments(NamedTuple):
+class ReplicateMeans(NamedTuple):
     """Averages of several quantities (e,) over `runs` independent replicates, and their standard errors (e,)."""
 
     average: np.ndarray
@@ -70,19 +70,19 @@ class Moments(NamedTuple):
     runs: int
 
 
-def means(draws: np.ndarray) -> Moments:
+def means(draws: np.ndarray) -> ReplicateMeans:
     """Return the average of every entry of draws (R, v)."""
-    return Moments(draws.mean(axis=0), draws.std(axis=0, ddof=1) / np.sqrt(len(draws)), len(draws))
+    return ReplicateMeans(draws.mean(axis=0), draws.std(axis=0, ddof=1) / np.sqrt(len(draws)), len(draws))
 
 
-def products(draws: np.ndarray, centre: np.ndarray) -> Moments:
+def products(draws: np.ndarray, centre: np.ndarray) -> ReplicateMeans:
     """Return the averages of the products of all pairs of entries of draws (R, v) about `centre` (v,) or (R, v).
 
     By two matrix products: E x_i x_j, and E x_i²x_j² for the errors; pairs in the order of `upper`.
     """
     runs_, centred = len(draws), draws - centre
     average, square = upper(centred.T @ centred) / runs_, upper((centred**2).T @ centred**2) / runs_
-    return Moments(average, np.sqrt((square - average**2) / (runs_ - 1)), runs_)
+    return ReplicateMeans(average, np.sqrt((square - average**2) / (runs_ - 1)), runs_)
 
 
 def upper(matrix: np.ndarray) -> np.ndarray:
@@ -90,14 +90,14 @@ def upper(matrix: np.ndarray) -> np.ndarray:
     return matrix[np.triu_indices(len(matrix))]
 
 
-def entries(found: Moments, expected: np.ndarray) -> Finding:
+def entries(found: ReplicateMeans, expected: np.ndarray) -> Decision:
     """Decide E[every entry] = expected (e,) by the worst entry: |z| <= ENTRY_LIMIT."""
     z = (found.average - expected) / found.error
     worst = int(np.argmax(np.abs(z)))
     far = not abs(z[worst]) <= ENTRY_LIMIT
     verdict = REFUTED if far else SUPPORTED if found.runs >= ENOUGH else INCONCLUSIVE
     numbers = {"mean": found.average[worst], "expected": expected[worst], "error": found.error[worst], "z": z[worst]}
-    return Finding(verdict, numbers | {"runs": found.runs, "entries": len(z)})
+    return Decision(verdict, numbers | {"runs": found.runs, "entries": len(z)})
 
 
 def theorem31(key: Key[Array, ""], share: float) -> list[Record]:
@@ -197,7 +197,7 @@ def geometric_centre(key: Key[Array, ""], share: float) -> list[Record]:
     between = (laws.mean - mean).T @ (laws.mean - mean) / MEMBERS
     of_average, within, total = products(average, mean), products(member, laws.mean[which]), products(member, mean)
 
-    def made(seen: Moments, claim: str, expected: np.ndarray, wrong: str, other: np.ndarray) -> Record:
+    def made(seen: ReplicateMeans, claim: str, expected: np.ndarray, wrong: str, other: np.ndarray) -> Record:
         decided = [cell(entries(seen, upper(e)), members=MEMBERS) for e in (expected, other)]
         return part("covariance", claim, "expectation", decided[:1], control(wrong, decided[1:]))
 

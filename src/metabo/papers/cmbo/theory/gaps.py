@@ -7,7 +7,7 @@ from jaxtyping import Array, Key
 from scipy import stats
 
 from metabo.papers.cmbo.theory.tasks import NOISE, Function, draw_functions, matern32, posterior, smoother, values
-from metabo.papers.cmbo.theory.traces import OWNERS, Sources, draw_sources, equal_grid, task_weights
+from metabo.papers.cmbo.theory.traces import OWNERS, SourceTasks, draw_sources, equal_grid, task_weights
 from metabo.papers.engine.theory.records import Record, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
 from metabo.papers.engine.theory.verdicts import exact_probability, inequality, probability
@@ -49,7 +49,7 @@ class Sides(NamedTuple):
     repaired: np.ndarray
 
 
-def sides(rng: np.random.Generator, sources: Sources, delta: float) -> Sides:
+def sides(rng: np.random.Generator, sources: SourceTasks, delta: float) -> Sides:
     """Return both sides of the lemma for weights of clusters drawn anew in every replicate (Dirichlet)."""
     weights = rng.dirichlet(np.ones(sources.owners.max() + 1), len(sources.x))
     zeta, _ = task_weights(weights, sources.owners)
@@ -98,13 +98,13 @@ def _coverage(found: dict[float, Sides], which: str) -> list[Record]:
     ]  # fmt: skip
 
 
-def _same_function(rng: np.random.Generator, count: int) -> Sources:
+def _same_function(rng: np.random.Generator, count: int) -> SourceTasks:
     """K = C tasks with one observation each of the target's own function: all D_i = 0."""
     grid, target = equal_grid(POINTS), draw_functions(rng, count)
     x = rng.random((count, SINGLE, 1))
     noise = np.sqrt(NOISE) * rng.standard_normal(x.shape)
     functions = Function(*(np.repeat(p[:, None], SINGLE, axis=1) for p in target))
-    return Sources(functions, target, x, noise, *smoother(x, grid, NOISE), grid, np.arange(SINGLE))
+    return SourceTasks(functions, target, x, noise, *smoother(x, grid, NOISE), grid, np.arange(SINGLE))
 
 
 def _ingredients(rng: np.random.Generator) -> list[Record]:

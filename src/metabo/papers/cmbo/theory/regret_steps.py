@@ -7,7 +7,7 @@ from metabo.papers.cmbo.theory.gaps import alpha
 from metabo.papers.cmbo.theory.tasks import NOISE, smoother
 from metabo.papers.cmbo.theory.traces import (
     OWNERS,
-    Step,
+    QueryStep,
     constant,
     draw_sources,
     equal_grid,
@@ -98,7 +98,7 @@ def _traced(rng: np.random.Generator, count: int, observed: int, queries: int) -
     truth = sources.truth
     steps = run(rng, prototypes(sources.mean, sources.cov, OWNERS), truth, queries, constant(3.0))
 
-    def sides(step: Step) -> list[np.ndarray]:
+    def sides(step: QueryStep) -> list[np.ndarray]:
         _, squared = task_weights(step.weights, OWNERS)
         total, size = 2.0 * squared.sum(axis=1), step.index.shape[1]
         left = covariance_step(step.prior.cov, step.index, truth.argmax(axis=1), step.chosen)

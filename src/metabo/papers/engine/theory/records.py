@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from metabo.papers.engine.theory.verdicts import INCONCLUSIVE, REFUTED, SUPPORTED, Finding, combine
+from metabo.papers.engine.theory.verdicts import INCONCLUSIVE, REFUTED, SUPPORTED, Decision, combine
 
 Record = dict[str, Any]
 VERSIONS = ("printed", "repaired", "proof step", "reading", "ours")
@@ -25,9 +25,9 @@ _DECIDED_BY = {
 KINDS = tuple(_DECIDED_BY)
 
 
-def cell(finding: Finding, **setting: Any) -> Record:
+def cell(found: Decision, **setting: Any) -> Record:
     """Return one setting of a part with its verdict and numbers."""
-    return {"setting": _plain(setting), "verdict": finding.verdict, "numbers": _plain(finding.numbers)}
+    return {"setting": _plain(setting), "verdict": found.verdict, "numbers": _plain(found.numbers)}
 
 
 def control(claim: str, cells: Iterable[Record]) -> Record:

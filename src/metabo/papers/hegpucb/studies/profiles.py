@@ -44,7 +44,7 @@ BAYESIAN = ("mean",)
 NOISY = ("decomposition", "mean")
 
 
-class Case(NamedTuple):
+class StudyProblem(NamedTuple):
     """A problem with its settings, and, per seed, functions (s, c) and true candidates (s,) (None: the problem's)."""
 
     problem: Problem
@@ -66,7 +66,7 @@ def case(
     standardise: bool = False,
     predictive: bool = False,
     **made: Any,
-) -> Case:
+) -> StudyProblem:
     """Return a problem of the paper under a profile, checked.
 
     `sizes`: points, initial, iterations. delta, norm (B), noise (λ), standardise and predictive (σ includes the noise)
@@ -93,9 +93,9 @@ def case(
         )
     check(problem, settings)
     if name != "mean":
-        return Case(problem, settings, None, None)
+        return StudyProblem(problem, settings, None, None)
     draws = jnp.stack([stream(seed, "hegpucb", "function", s) for s in range(seeds)])
-    return Case(problem, settings, *problems.draw_means(problem, draws))
+    return StudyProblem(problem, settings, *problems.draw_means(problem, draws))
 
 
 @lru_cache(maxsize=1)
@@ -104,7 +104,7 @@ def _problem(name: str, points: tuple[int, ...], initial: int, lengthscales: str
     return problems.make(name, points, initial, 0.0, lengthscales=lengthscales, **dict(made))
 
 
-def execute(given: Case, rules: Sequence[str], seeds: int, seed: int, where: str) -> Trace:
+def execute(given: StudyProblem, rules: Sequence[str], seeds: int, seed: int, where: str) -> Trace:
     """Run all rules with all seeds, by one program; leading axes: rules, seeds.
 
     Prints how often the test of the last candidate fired, which keeps it. Raises NumericsError for an unsound step.
@@ -132,7 +132,7 @@ def simple_regret(trace: Trace, values: np.ndarray) -> np.ndarray:
     return np.minimum(first[:, None], np.minimum.accumulate(trace.regret, axis=2))
 
 
-def run_table(given: Case, trace: Trace, rules: Sequence[str], **keys: Any) -> pd.DataFrame:
+def run_table(given: StudyProblem, trace: Trace, rules: Sequence[str], **keys: Any) -> pd.DataFrame:
     """Return one row per query: the `keys`, method, seed, iteration, x (first input), regret, cumulative, simple,
     candidate u, mle (likeliest candidate before the query), truth (-1: none), alive (candidates after it), rejected."""
     rules_count, seeds, length = trace.index.shape

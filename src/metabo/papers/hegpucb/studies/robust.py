@@ -14,14 +14,14 @@ from metabo.methods.elimination.problem import check
 from metabo.methods.elimination.simulate import Trace
 from metabo.papers.engine.studies.files import Frames
 from metabo.papers.hegpucb.problems import labels, lengthscale_function, within
-from metabo.papers.hegpucb.studies.profiles import Case, case, execute
+from metabo.papers.hegpucb.studies.profiles import StudyProblem, case, execute
 
 STUDIES = {"hegpucb_robust": {}}
 
 RULES = ("he_stable_opt", "stable_opt", "mle_stable_opt")
 
 
-def robust_case(spec: dict[str, Any]) -> Case:
+def robust_case(spec: dict[str, Any]) -> StudyProblem:
     """Return panel (a) with Δ_ε(x) = the points within `epsilon`; StableOpt has the longest length-scale."""
     sizes = {name: spec[name] for name in ("points", "initial", "iterations")}
     given = {name: spec[name] for name in ("delta", "norm", "noise")}

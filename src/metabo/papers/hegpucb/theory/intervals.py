@@ -14,7 +14,7 @@ from metabo.papers.engine.theory.records import Record, cell, control, part, sta
 from metabo.papers.engine.theory.replicates import generator, runs
 from metabo.papers.engine.theory.verdicts import probability
 from metabo.papers.hegpucb.theory import instances
-from metabo.papers.hegpucb.theory.posteriors import Posterior, greedy, posterior, simulate
+from metabo.papers.hegpucb.theory.posteriors import PosteriorTrace, greedy, posterior, simulate
 
 CHECKS = {
     "theorem31_bayes": "Theorem 3.1: intervals of a GP sample",
@@ -31,7 +31,7 @@ UNSURE = 1.0 / (1.0 - np.exp(-1.0))
 """γ <= UNSURE times the greedy gain."""
 
 
-def missed(found: Posterior, beta: Float[np.ndarray, "..."]) -> int:
+def missed(found: PosteriorTrace, beta: Float[np.ndarray, "..."]) -> int:
     """Count the runs in which |f(x) - μ_{t-1}(x)| > β_t σ_{t-1}(x) for some x and t; β (t,) or (n, t)."""
     return int((~(found.distance <= beta)).any(axis=1).sum())
 

@@ -31,7 +31,7 @@ SCALES = (0.1, 0.15, 0.2, 0.3, 0.5)
 """Length-scales; f is of the shortest, which is chosen most often."""
 
 
-class Case(NamedTuple):
+class Regime(NamedTuple):
     """An instance, and whether f is a GP sample (Bayesian) or has the norm NORM (frequentist)."""
 
     instance: Instance
@@ -46,18 +46,18 @@ class Played(NamedTuple):
     settings: Settings
 
 
-def cases() -> dict[str, Case]:
+def cases() -> dict[str, Regime]:
     """Return the settings of the checks by name."""
     short = instances.lengthscales(SCALES, 0)
     return {
-        "length-scales, GP": Case(short, True),
-        "means, GP": Case(instances.means(2), True),
-        "length-scales, norm": Case(short, False),
-        "one candidate, GP": Case(instances.lengthscales((0.2,), 0), True),
+        "length-scales, GP": Regime(short, True),
+        "means, GP": Regime(instances.means(2), True),
+        "length-scales, norm": Regime(short, False),
+        "one candidate, GP": Regime(instances.lengthscales((0.2,), 0), True),
     }
 
 
-def settings_of(case: Case, printed: bool, iterations: int = ITERATIONS) -> Settings:
+def settings_of(case: Regime, printed: bool, iterations: int = ITERATIONS) -> Settings:
     """Return Algorithm 1 as printed with the constants of its theorem, or repaired: σ_{i-1}, ξ_t, factor 1 in β."""
     form = "bayes_finite" if case.bayes else ("frequentist_printed" if printed else "frequentist")
     xi = ("pi2" if case.bayes else "printed") if printed else "corrected"
@@ -66,7 +66,7 @@ def settings_of(case: Case, printed: bool, iterations: int = ITERATIONS) -> Sett
     )
 
 
-def play(case: Case, settings: Settings, key: Key[Array, ""], count: int, rule: str = "he_gp_ucb") -> Played:
+def play(case: Regime, settings: Settings, key: Key[Array, ""], count: int, rule: str = "he_gp_ucb") -> Played:
     """Draw functions and run a rule on them."""
     keys = jax.random.split(key)
     draw = generator(keys[0])
@@ -145,7 +145,7 @@ def elimination(key: Key[Array, ""], share: float) -> list[Record]:
     return [*_equations(played), *_critical(jax.random.fold_in(key, len(played)), count)]
 
 
-def _equations(played: dict[str, tuple[Case, Played]]) -> list[Record]:
+def _equations(played: dict[str, tuple[Regime, Played]]) -> list[Record]:
     cells: dict[str, list[Record]] = {}
     for name, (case, own) in played.items():
         trace = own.trace
@@ -182,7 +182,7 @@ def _equations(played: dict[str, tuple[Case, Played]]) -> list[Record]:
     ]  # fmt: skip
 
 
-def sound(case: Case, played: Played) -> Bool[np.ndarray, " n"]:
+def sound(case: Regime, played: Played) -> Bool[np.ndarray, " n"]:
     """Tell in which runs the true intervals hold at all x and t (Theorem 3.1) and u* is never dropped."""
     one, trace = case.instance, played.trace
     found = posterior(one.kernels[one.truth], one.means[one.truth], instances.R**2, played.f, trace.index, trace.y)
@@ -203,10 +203,10 @@ def criticals(trace: Trace) -> Bool[np.ndarray, "n t"]:
 
 def _critical(key: Key[Array, ""], count: int) -> list[Record]:
     """Hills that are not there are soon known; σ_i in the test drops the true candidate too."""
-    case = Case(instances.means(-1, instances.TALL), True)
+    case = Regime(instances.means(-1, instances.TALL), True)
     keys = jax.random.split(key)
     kept = play(case, settings_of(case, False), keys[0], count)
-    alone = Case(instances.lengthscales((0.2,), 0), True)
+    alone = Regime(instances.lengthscales((0.2,), 0), True)
     others = {
         "means": (case, play(case, settings_of(case, True), keys[1], count)),
         "one candidate": (alone, play(alone, settings_of(alone, True), keys[1], count)),

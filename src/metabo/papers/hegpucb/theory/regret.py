@@ -13,11 +13,11 @@ from jaxtyping import Array, Float, Key
 from metabo.methods.elimination.simulate import Settings, Trace
 from metabo.papers.engine.theory.records import Record, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import runs
-from metabo.papers.engine.theory.verdicts import Finding, identity, inequality, probability
+from metabo.papers.engine.theory.verdicts import Decision, identity, inequality, probability
 from metabo.papers.hegpucb.theory import bounds, instances
 from metabo.papers.hegpucb.theory.intervals import UNSURE, rice
 from metabo.papers.hegpucb.theory.posteriors import greedy
-from metabo.papers.hegpucb.theory.preservation import DELTA, NORM, SCALES, Case, criticals, play, settings_of, xis
+from metabo.papers.hegpucb.theory.preservation import DELTA, NORM, SCALES, Regime, criticals, play, settings_of, xis
 
 CHECKS = {
     "theorem41": "Theorem 4.1: regret for functions with a bounded norm",
@@ -30,7 +30,7 @@ SHRINK = 200.0
 """The controls divide the bound by this."""
 
 
-def gains(case: Case, iterations: int) -> Float[np.ndarray, " t"]:
+def gains(case: Regime, iterations: int) -> Float[np.ndarray, " t"]:
     """Return max_u of the greedy gain of 1..T points: γ_T is at least this, and at most UNSURE times this."""
     found = [
         np.asarray(greedy(k, instances.R**2, iterations + 1))[1:] for k in np.unique(case.instance.kernels, axis=0)
@@ -38,15 +38,15 @@ def gains(case: Case, iterations: int) -> Float[np.ndarray, " t"]:
     return np.max(found, axis=0)
 
 
-def covered(regret: Float[np.ndarray, "n t"], bound: Float[np.ndarray, "n t"], delta: float) -> Finding:
+def covered(regret: Float[np.ndarray, "n t"], bound: Float[np.ndarray, "n t"], delta: float) -> Decision:
     """Decide P(R_T > bound for some T) <= δ, and report the slack: the largest share of the bound that is used."""
     total = np.cumsum(regret, axis=1)
     found = probability(int((~(total <= bound)).any(axis=1).sum()), len(total), delta)
     slack = {"regret": float(np.quantile(total[:, -1], 1.0 - delta)), "bound": float(np.median(bound[:, -1]))}
-    return Finding(found.verdict, found.numbers | slack | {"largest_share": float((total / bound).max())})
+    return Decision(found.verdict, found.numbers | slack | {"largest_share": float((total / bound).max())})
 
 
-def bound_of(case: Case, settings: Settings, trace: Trace, gain: Float[np.ndarray, " t"]) -> Float[np.ndarray, "n t"]:
+def bound_of(case: Regime, settings: Settings, trace: Trace, gain: Float[np.ndarray, " t"]) -> Float[np.ndarray, "n t"]:
     """Return the bound on R_T for T = 1..T of every run."""
     one, t = case.instance, np.arange(1, settings.T + 1)
     beta = np.maximum.accumulate(trace.beta, axis=1)
@@ -59,8 +59,8 @@ def bound_of(case: Case, settings: Settings, trace: Trace, gain: Float[np.ndarra
 
 def theorem41(key: Key[Array, ""], share: float) -> list[Record]:
     """Check the frequentist bound, of the algorithm as printed and repaired."""
-    case = Case(instances.lengthscales(SCALES, 0), False)
-    smooth = Case(instances.lengthscales(SCALES, len(SCALES) - 1), False)
+    case = Regime(instances.lengthscales(SCALES, 0), False)
+    smooth = Regime(instances.lengthscales(SCALES, len(SCALES) - 1), False)
     named = {"shortest length-scale": case, "longest length-scale": smooth}
     return _versions("Theorem 4.1", "Regret for ||f|| <= B", "§4, App. C", named, key, share)
 
@@ -68,8 +68,8 @@ def theorem41(key: Key[Array, ""], share: float) -> list[Record]:
 def theorem42(key: Key[Array, ""], share: float) -> list[Record]:
     """Check the Bayesian bounds: finite domains (A), and a grid of an infinite one (B)."""
     finite = {
-        "length-scales": Case(instances.lengthscales(SCALES, 0), True),
-        "means": Case(instances.means(-1, instances.TALL), True),
+        "length-scales": Regime(instances.lengthscales(SCALES, 0), True),
+        "means": Regime(instances.means(-1, instances.TALL), True),
     }
     keys = jax.random.split(key)
     a, b = rice(SCALES[0])
@@ -82,7 +82,7 @@ def theorem42(key: Key[Array, ""], share: float) -> list[Record]:
 
 
 def _versions(
-    id: str, title: str, where: str, named: dict[str, Case], key: Key[Array, ""], share: float, form: object = None
+    id: str, title: str, where: str, named: dict[str, Regime], key: Key[Array, ""], share: float, form: object = None
 ) -> list[Record]:
     """Return the statement for Algorithm 1 as printed and repaired. `form`: changes of the settings."""
     made, count = [], runs(RUNS["regret"], share)
@@ -109,9 +109,9 @@ def lemma53(key: Key[Array, ""], share: float) -> list[Record]:
     """Check Σ β⁺σ⁺ against its bound with C = 2/log(1 + R^-2), with half of it, and two steps of the proof."""
     count, own, half, least = runs(RUNS["lemma53"], share), [], [], []
     named = {
-        "length-scales, GP": Case(instances.lengthscales(SCALES, 0), True),
-        "means, GP": Case(instances.means(-1, instances.TALL), True),
-        "length-scales, norm": Case(instances.lengthscales(SCALES, 0), False),
+        "length-scales, GP": Regime(instances.lengthscales(SCALES, 0), True),
+        "means, GP": Regime(instances.means(-1, instances.TALL), True),
+        "length-scales, norm": Regime(instances.lengthscales(SCALES, 0), False),
     }
     constant = bounds.width_constant(instances.R)
     before = after = None
@@ -124,7 +124,7 @@ def lemma53(key: Key[Array, ""], share: float) -> list[Record]:
         where, points = {"case": name}, np.broadcast_to(t, total.shape)
         found = inequality(total, bounds.width_sum(beta, gain, many, t, constant), T=points)
         largest = total / bounds.width_sum(beta, gain, many, t, constant)
-        own.append(cell(Finding(found.verdict, found.numbers | {"largest_share": largest.max()}), **where))
+        own.append(cell(Decision(found.verdict, found.numbers | {"largest_share": largest.max()}), **where))
         # the first iteration of one candidate: σ_0 = 1 and γ_1 = ½ log(1 + R^-2)
         first = bounds.width_sum(beta[:, 0], gain[0], 1, 1.0, 0.5 * constant)
         half.append(cell(inequality(trace.beta[:, 0] * trace.sigma[:, 0], first), **where, candidates=1, T=1))

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Key
 
 from metabo.papers.engine.theory.records import Record, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import replicate, runs
-from metabo.papers.engine.theory.verdicts import ENOUGH, Finding, expectation, inequality, probability
+from metabo.papers.engine.theory.verdicts import ENOUGH, Decision, expectation, inequality, probability
 from metabo.papers.hyperbo.theory.algorithm import noisy_ucb, predictions, run, target_pi
 from metabo.papers.hyperbo.theory.memory import MemoryGP, estimate, kernel_matrix, model, pretrained
 
@@ -56,7 +56,7 @@ def misses(
     return ~((bias**2 < a**2 / shrink) & inside)
 
 
-class Setting:
+class TrueGP:
     """The true GP of the checks on 15 points one lengthscale apart, and Cholesky factors of its covariances.
 
     `height`: μ*(x) = height sin x.
@@ -118,7 +118,7 @@ def theorem5_fixed(key: Key[Array, ""], share: float) -> list[Record]:
 
 
 def _compare(
-    cells: dict[str, list[Record]], bias: np.ndarray, ratio: np.ndarray, t: int, where: dict[str, Any], tilted: Finding
+    cells: dict[str, list[Record]], bias: np.ndarray, ratio: np.ndarray, t: int, where: dict[str, Any], tilted: Decision
 ) -> None:
     """Add the cells of Theorem 5's three claims at iteration t, and of their controls; `tilted`: that of the bias."""
     _add(cells, "bias", expectation(bias, 0.0), where)
@@ -133,8 +133,8 @@ def _compare(
             _add(cells, "narrowed", probability(bad, len(bias), delta), own | {"constant": constant})
 
 
-def _add(cells: dict[str, list[Record]], name: str, finding: Finding, where: dict[str, Any]) -> None:
-    cells.setdefault(name, []).append(cell(finding, **where))
+def _add(cells: dict[str, list[Record]], name: str, decision: Decision, where: dict[str, Any]) -> None:
+    cells.setdefault(name, []).append(cell(decision, **where))
 
 
 def _parts(cells: dict[str, list[Record]], tilt: str) -> list[Record]:
@@ -151,7 +151,7 @@ def _parts(cells: dict[str, list[Record]], tilt: str) -> list[Record]:
 
 def _fixed(key: Key[Array, ""], count: int) -> dict[str, np.ndarray]:
     """Simulate bias, variance ratio and true mean in units of √κ*, (count, iterations), at QUERY for inputs ORDER."""
-    setting, number = Setting(height=1.0), len(ORDER)
+    setting, number = TrueGP(height=1.0), len(ORDER)
 
     def compute(d: dict[str, Array]) -> dict[str, Array]:
         prior, f = setting.prior(d["training"]), setting.function(d["test"])
@@ -217,7 +217,7 @@ def _repeated(key: Key[Array, ""], count: int) -> Record:
 def theorem5_adaptive(key: Key[Array, ""], share: float) -> list[Record]:
     """Check (b): Theorem 5 at iteration 5 of Algorithm 1, at a random input not queried yet, for four rules."""
     count, t = runs(ENOUGH, share), 5
-    setting = Setting(height=0.0)
+    setting = TrueGP(height=0.0)
     rules: dict[str, Callable[[Any], Any] | None] = {
         "GP-UCB": lambda _f: noisy_ucb(BETA),
         "PI": lambda f: target_pi(f.max() + 0.1),
@@ -246,7 +246,7 @@ def theorem5_adaptive(key: Key[Array, ""], share: float) -> list[Record]:
 
 
 def _adaptive(
-    key: Key[Array, ""], setting: Setting, acquisition: Callable[[Any], Any] | None, t: int, count: int
+    key: Key[Array, ""], setting: TrueGP, acquisition: Callable[[Any], Any] | None, t: int, count: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Simulate bias and ratio (count,) after t-1 distinct queries; `acquisition` None: random queries."""
     ties = jax.random.key(0)

@@ -12,7 +12,7 @@ from metabo.papers.engine.theory.records import Record, cell, control, part, sta
 from metabo.papers.engine.theory.replicates import generator, runs
 from metabo.papers.engine.theory.verdicts import exact_probability, inequality, probability
 from metabo.papers.hyperbo.theory import bounds
-from metabo.papers.hyperbo.theory.bounds import Constants
+from metabo.papers.hyperbo.theory.bounds import TheoremConstants
 from metabo.papers.hyperbo.theory.estimates import variance_slack
 from metabo.papers.hyperbo.theory.inequalities import information
 from metabo.papers.hyperbo.theory.regret import MARGIN
@@ -37,7 +37,7 @@ class ManyArms(NamedTuple):
     cause: Record
 
 
-def arm_bound(theorem: int, k: Constants) -> float:
+def arm_bound(theorem: int, k: TheoremConstants) -> float:
     """Return the bound of Theorem 16, or the largest that Theorem 18 can have (k̂ <= c), on the instance."""
     if theorem == 16:
         return float(bounds.theorem16(k, 1.0, 0.5 * np.log1p(1.0 / NOISE), 1, NOISE))
@@ -55,7 +55,7 @@ def many_arms(key: Key[Array, ""], theorem: int, share: float) -> ManyArms:
     # the printed constants but for ζ, which holds at all arms
     union = {d: k._replace(zeta=float(np.sqrt(2.0 * np.log(3.0 * ARMS / d)))) for d, k in printed.items()}
 
-    def exact(chosen: dict[float, Constants], shrink: float = 1.0) -> list[Record]:
+    def exact(chosen: dict[float, TheoremConstants], shrink: float = 1.0) -> list[Record]:
         cells = []
         for delta, k in chosen.items() if theorem != 17 else ():
             bound = arm_bound(theorem, k) / shrink
@@ -78,7 +78,7 @@ def many_arms(key: Key[Array, ""], theorem: int, share: float) -> ManyArms:
 
 
 def _direct(
-    key: Key[Array, ""], theorem: int, versions: dict[str, dict[float, Constants]], count: int
+    key: Key[Array, ""], theorem: int, versions: dict[str, dict[float, TheoremConstants]], count: int
 ) -> tuple[dict[str, list[Record]], dict[str, list[Record]]]:
     """Draw û, the diagonal of V̂ and f of all arms, query the arm that the rule chooses, and count violations.
 
@@ -104,7 +104,7 @@ def _direct(
     return whole, shrunk
 
 
-def _query(theorem: int, k: Constants, mean: np.ndarray, variance: np.ndarray, top: float) -> tuple[int, float]:
+def _query(theorem: int, k: TheoremConstants, mean: np.ndarray, variance: np.ndarray, top: float) -> tuple[int, float]:
     """Return the arm that the theorem's rule queries first and its bound; `top` is max f."""
     if theorem == 17:
         target = top + MARGIN

@@ -17,7 +17,7 @@ from metabo.papers.mphd.theory.lengthscales import (
     HIGH,
     LOW,
     POINTS,
-    Table,
+    LengthscaleTable,
     counts,
     covariances,
     estimate,
@@ -160,7 +160,7 @@ class Quadrature(NamedTuple):
 
     logs: np.ndarray
     weights: np.ndarray
-    known: Table
+    known: LengthscaleTable
 
 
 def quadrature(x: np.ndarray, nodes: int = QUADRATURE) -> Quadrature:

@@ -29,7 +29,7 @@ class Cases(NamedTuple):
     theta: Parameters
 
 
-class Terms(NamedTuple):
+class DensityTerms(NamedTuple):
     """Of one density: yᵀK⁻¹y and ln|K|, y less its mean, and the number of rows."""
 
     quadratic: float
@@ -91,12 +91,14 @@ def covariances(drawn: Cases, noise: float = 1.0) -> list[np.ndarray]:
     return found
 
 
-def terms(drawn: Cases, noise: float = 1.0) -> list[Terms]:
+def terms(drawn: Cases, noise: float = 1.0) -> list[DensityTerms]:
     """Return the terms of Eq. 3 of every case; `noise`: share of σ² in K."""
     found = []
     for y, mask, constant, k in zip(drawn.y, drawn.mask, drawn.theta.constant, covariances(drawn, noise), strict=True):
         residual = y[mask] - constant
-        found.append(Terms(float(residual @ np.linalg.solve(k, residual)), float(np.linalg.slogdet(k)[1]), len(k)))
+        found.append(
+            DensityTerms(float(residual @ np.linalg.solve(k, residual)), float(np.linalg.slogdet(k)[1]), len(k))
+        )
     return found
 
 
@@ -110,7 +112,7 @@ def densities(drawn: Cases) -> np.ndarray:
     )
 
 
-def best_scale(own: Terms, quadratic: float) -> float:
+def best_scale(own: DensityTerms, quadratic: float) -> float:
     """Return the c that maximises -(`quadratic` · yᵀ(cK)⁻¹y + ½ ln|cK|): a root of its derivative in ln c."""
     return float(
         np.exp(optimize.brentq(lambda s: quadratic * own.quadratic * np.exp(-s) - own.rows / 2.0, -30.0, 30.0))

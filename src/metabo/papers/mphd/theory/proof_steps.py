@@ -36,7 +36,7 @@ POSITIVE = 1e-9
 """A and B above this are positive: beyond the rounding that an inequality may have."""
 
 
-class Terms(NamedTuple):
+class DesignTerms(NamedTuple):
     """Of every sub-dataset (M) and lengthscale (g): K_θ⁻¹, the traces of its product with K* and of the square of that
     product, ln det of the product, and ‖K_θ - K*‖²; `root` is that of K*."""
 
@@ -48,13 +48,13 @@ class Terms(NamedTuple):
     root: np.ndarray
 
 
-def terms(x: np.ndarray, nodes: np.ndarray) -> Terms:
+def terms(x: np.ndarray, nodes: np.ndarray) -> DesignTerms:
     """Return the terms of designs x (M, l, 1) at lengthscales (g, 1), K* that of ℓ* = TRUTH."""
     own, true = covariances(x, nodes), covariances(x, np.array([[TRUTH]]))[0]
     precision = np.linalg.inv(own)
     product = precision @ true
     logdet = np.linalg.slogdet(true)[1] - np.linalg.slogdet(own)[1]
-    return Terms(
+    return DesignTerms(
         precision,
         np.trace(product, axis1=-2, axis2=-1),
         np.trace(product @ product, axis1=-2, axis2=-1),
@@ -74,7 +74,7 @@ def variance(square: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return 2.0 * first(square, sizes) / (POINTS * sizes) ** 2
 
 
-def expected_gap(found: Terms, sizes: np.ndarray) -> np.ndarray:
+def expected_gap(found: DesignTerms, sizes: np.ndarray) -> np.ndarray:
     """Return Eℒ_T(θ) - Eℒ_T(θ*) = (1/T)[tr(K_θ⁻¹K*) - T - ln det(K_θ⁻¹K*)], (g, k)."""
     return first(found.trace - POINTS - found.logdet, sizes) / (POINTS * sizes)
 
@@ -96,7 +96,7 @@ def lemma2_1(key: Key[Array, ""], share: float) -> list[Record]:
     return [statement("Lemma 2.1", "var(ℒ_T(θ)) = o(1), here O(1/T)", "App. C", [bounded, simulated])]
 
 
-def _bounded(found: Terms, nodes: np.ndarray) -> Record:
+def _bounded(found: DesignTerms, nodes: np.ndarray) -> Record:
     """T times the variance stays within a factor 2 over M, at every θ."""
 
     def cells(values: np.ndarray) -> list[Record]:
@@ -153,7 +153,7 @@ def theorem2_steps(key: Key[Array, ""], share: float) -> list[Record]:
     ]  # fmt: skip
 
 
-def _uniform(rng: np.random.Generator, found: Terms, replicates: int) -> Record:
+def _uniform(rng: np.random.Generator, found: DesignTerms, replicates: int) -> Record:
     """(8): the mean over the replicates of the supremum over C falls like M^(-1/2)."""
     shape = (replicates, SIZES[-1], POINTS)
     independent = np.einsum("mab,rmb->rma", found.root, rng.standard_normal(shape))
@@ -183,7 +183,7 @@ def _suprema(y: np.ndarray, precision: np.ndarray, trace: np.ndarray) -> np.ndar
     return np.stack(result, axis=1)
 
 
-def _separated(found: Terms, nodes: np.ndarray) -> list[Record]:
+def _separated(found: DesignTerms, nodes: np.ndarray) -> list[Record]:
     """(9): the least ratio of both sides over C is positive and does not fall below half of its value at M = 4."""
     away = np.abs(nodes[:, 0] - TRUTH) > 1e-3
     scale = POINTS * SIZES
@@ -207,7 +207,7 @@ def _separated(found: Terms, nodes: np.ndarray) -> list[Record]:
     ]  # fmt: skip
 
 
-def _positive(found: Terms, far: Terms, nodes: np.ndarray) -> Record:
+def _positive(found: DesignTerms, far: DesignTerms, nodes: np.ndarray) -> Record:
     """(10): the least gap outside (θ* - ε, θ* + ε) at every M is at least half of that at M = 4, which is positive."""
     away = np.abs(nodes[:, 0] - TRUTH) >= APART - 1e-12
     least, diagonal = (expected_gap(t, SIZES)[away].min(axis=0) for t in (found, far))
