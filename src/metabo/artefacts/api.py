@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from metabo import __version__, metrics
 from metabo.artefacts import settings as sidecars
-from metabo.errors import ConfigError, DataError
+from metabo.errors import ConfigError, DataError, nearest
 from metabo.plan import registry, splits
 from metabo.plots import look, style
 from metabo.records import files, provenance, results
@@ -192,11 +192,12 @@ def numbers(tables: Mapping[str, pd.DataFrame], keys: Sequence[str], artefact: s
     no table has or that is a heading of every data.csv, for another column without numbers, and for rows of a table
     that its keys do not tell apart.
     """
+    columns = {column for table in tables.values() for column in table}
     for key in keys:
-        if key not in {column for table in tables.values() for column in table}:
+        if key not in columns:
             raise ConfigError(
                 f"{artefact}: key '{key}' is a column of none of its tables, {', '.join(tables)}; correct it in "
-                "`keys` or leave it out"
+                f"`keys` or leave it out.{nearest(key, columns)}"
             )
     parts = [part for name, table in tables.items() for part in _long(table, keys, f"{artefact}, table '{name}'", name)]
     joined = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
