@@ -10,7 +10,7 @@ from scipy import stats
 from metabo.gaussians.kmeans import kmeans
 from metabo.papers.cmbo.theory.tasks import NOISE, Gaussian, draw_functions, posterior, values
 from metabo.papers.cmbo.theory.traces import equal_grid
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
 from metabo.papers.engine.theory.verdicts import (
     ENOUGH,
@@ -18,6 +18,7 @@ from metabo.papers.engine.theory.verdicts import (
     REFUTED,
     SUPPORTED,
     Decision,
+    Numbers,
     distribution,
     identity,
 )
@@ -96,11 +97,11 @@ def entries(found: ReplicateMeans, expected: np.ndarray) -> Decision:
     worst = int(np.argmax(np.abs(z)))
     far = not abs(z[worst]) <= ENTRY_LIMIT
     verdict = REFUTED if far else SUPPORTED if found.runs >= ENOUGH else INCONCLUSIVE
-    numbers = {"mean": found.average[worst], "expected": expected[worst], "error": found.error[worst], "z": z[worst]}
-    return Decision(verdict, numbers | {"runs": found.runs, "entries": len(z)})
+    numbers: Numbers = {"mean": found.average[worst], "expected": expected[worst], "error": found.error[worst]}
+    return Decision(verdict, numbers | {"z": z[worst], "runs": found.runs, "entries": len(z)})
 
 
-def theorem31(key: Key[Array, ""], share: float) -> list[Record]:
+def theorem31(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check mean, covariance and normality of Σ a_i GP^(i) by joint samples; Corollary 2 and Theorem A.2 exactly."""
     rng, count = generator(key), runs(SAMPLES, share)
     laws, a = posteriors(rng), COEFFICIENTS
@@ -130,7 +131,7 @@ def theorem31(key: Key[Array, ""], share: float) -> list[Record]:
 
 def _projections(
     rng: np.random.Generator, draws: np.ndarray, mean: np.ndarray, cov: np.ndarray, scale: float
-) -> list[Record]:
+) -> list[Cell]:
     cells = []
     for place in range(PROJECTIONS):
         u = rng.standard_normal(len(mean))
@@ -139,7 +140,7 @@ def _projections(
     return cells
 
 
-def _corollary2(laws: Gaussian) -> list[Record]:
+def _corollary2(laws: Gaussian) -> list[Statement]:
     """The covariance of Σa_kX_k from the joint one of independent X_k, against Σa_kΣ_k (printed) and Σa_k²Σ_k."""
     a, tasks = COEFFICIENTS, len(COEFFICIENTS)
     whole = np.concatenate([coefficient * np.eye(POINTS) for coefficient in a], axis=1)
@@ -147,7 +148,7 @@ def _corollary2(laws: Gaussian) -> list[Record]:
     blocks[np.arange(tasks), :, np.arange(tasks)] = laws.cov
     exact = whole @ blocks.reshape(tasks * POINTS, -1) @ whole.T
 
-    def made(power: int, name: str) -> Record:
+    def made(power: int, name: str) -> StatementPart:
         against = control("ΣΣ_k", [cell(identity(laws.cov.sum(axis=0), exact))])
         own = np.einsum("k,kvw->vw", a**power, laws.cov)
         return part("covariance", f"covariance of Σa_kX_k = {name}", "identity", [cell(identity(own, exact))], against)
@@ -160,13 +161,13 @@ def _corollary2(laws: Gaussian) -> list[Record]:
     ]  # fmt: skip
 
 
-def _theorem_a2(rng: np.random.Generator) -> list[Record]:
+def _theorem_a2(rng: np.random.Generator) -> list[Statement]:
     """Bienaymé's identity for correlated variables: its sum over i <= j (printed) and over i < j."""
     a, joint = COEFFICIENTS, np.cov(rng.standard_normal((len(COEFFICIENTS), 50)))
     pairs = np.outer(a, a) * joint
     variances = np.trace(pairs)
 
-    def made(first: int, over: str) -> Record:
+    def made(first: int, over: str) -> StatementPart:
         total = variances + 2.0 * np.triu(pairs, first).sum()
         against = control("Σa_i²V(X_i) alone", [cell(identity(variances, a @ joint @ a))])
         claim = f"V(Σa_iX_i) = Σa_i²V(X_i) + 2 Σ over {over}"
@@ -180,7 +181,7 @@ def _theorem_a2(rng: np.random.Generator) -> list[Record]:
     ]  # fmt: skip
 
 
-def geometric_centre(key: Key[Array, ""], share: float) -> list[Record]:
+def geometric_centre(key: Key[Array, ""], share: float) -> list[Statement]:
     """Test what the package's centre, N(Σμ/|C|, Σk/|C|), is the law of: the average process, or a member.
 
     The paper calls it an unbiased estimation of the linear sum of the members; by Theorem 3.1 with a = 1/|C| the
@@ -197,7 +198,7 @@ def geometric_centre(key: Key[Array, ""], share: float) -> list[Record]:
     between = (laws.mean - mean).T @ (laws.mean - mean) / MEMBERS
     of_average, within, total = products(average, mean), products(member, laws.mean[which]), products(member, mean)
 
-    def made(seen: ReplicateMeans, claim: str, expected: np.ndarray, wrong: str, other: np.ndarray) -> Record:
+    def made(seen: ReplicateMeans, claim: str, expected: np.ndarray, wrong: str, other: np.ndarray) -> StatementPart:
         decided = [cell(entries(seen, upper(e)), members=MEMBERS) for e in (expected, other)]
         return part("covariance", claim, "expectation", decided[:1], control(wrong, decided[1:]))
 
@@ -221,6 +222,6 @@ def geometric_centre(key: Key[Array, ""], share: float) -> list[Record]:
     ]  # fmt: skip
 
 
-def _mean(draws: np.ndarray, mean: np.ndarray) -> Record:
+def _mean(draws: np.ndarray, mean: np.ndarray) -> StatementPart:
     return part("mean", "mean Σμ/|C|", "expectation", [cell(entries(means(draws), mean))],
                 control("half of it", [cell(entries(means(draws), 0.5 * mean))]))  # fmt: skip

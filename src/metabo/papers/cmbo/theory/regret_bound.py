@@ -9,7 +9,7 @@ from metabo.papers.cmbo.theory import bounds
 from metabo.papers.cmbo.theory.bounds import DELTA, RegretTerms, printed
 from metabo.papers.cmbo.theory.traces import SourceTasks, draw_sources, equal_grid, prototypes, run
 from metabo.papers.engine.theory.estimated import mean, within
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
 from metabo.papers.engine.theory.verdicts import Decision, inequality, probability
 
@@ -90,7 +90,7 @@ def moved(t: RegretTerms, equal: RegretTerms) -> Decision:
     return Decision(found.verdict, found.numbers | {name: float(np.median(v)) for name, v in factors.items()})
 
 
-def theorem32(key: Key[Array, ""], share: float) -> list[Record]:
+def theorem32(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check the bound given the lemmas, its coverage with either β, its repaired version, and the direct bound; the
     same for the other reading of the centre; and how the weights move the bound."""
     rng = generator(key)
@@ -98,17 +98,17 @@ def theorem32(key: Key[Array, ""], share: float) -> list[Record]:
     found = {which: simulated(rng, sources, which, *COEFFICIENTS) for which in ("printed", "corrected")}
     found["average"] = simulated(rng, sources, "corrected", "β", "2β", power=2)
 
-    def cells(decide: Callable[[RegretTerms, Bound], Decision], which: str, bound: Bound, *names: str) -> list[Record]:
+    def cells(decide: Callable[[RegretTerms, Bound], Decision], which: str, bound: Bound, *names: str) -> list[Cell]:
         beta = "printed" if which == "printed" else "corrected"
         return [cell(decide(found[which][name], bound), xi=name, beta_is=beta) for name in names]
 
-    def given(name: str, *names: str, which: str = "corrected") -> Record:
+    def given(name: str, *names: str, which: str = "corrected") -> StatementPart:
         return part(name, f"r_τ <= bound wherever Lemmas 4 and 5 hold, {name}", "inequality",
                     cells(holds, which, printed, *names),
                     control("the same with a hundredth of the last term alone",
                             cells(holds, which, last_term, *names)))  # fmt: skip
 
-    def covered(which: str, bound: Bound, *names: str) -> Record:
+    def covered(which: str, bound: Bound, *names: str) -> StatementPart:
         return part("coverage", "P[r_τ > bound at some τ <= 20] <= δ/2", "probability",
                     cells(covers, which, bound, *names),
                     control("the same with a hundredth of the last term alone",
@@ -133,7 +133,7 @@ def theorem32(key: Key[Array, ""], share: float) -> list[Record]:
     ]  # fmt: skip
 
 
-def _weights(rng: np.random.Generator, sources: SourceTasks, adaptive: RegretTerms) -> Record:
+def _weights(rng: np.random.Generator, sources: SourceTasks, adaptive: RegretTerms) -> StatementPart:
     """The bound at the last query, ξ = 2β: adaptive and opposite weights against equal ones, the same sources."""
     equal, against = (
         simulated(rng, sources, "corrected", "2β", **how)["2β"] for how in ({"distance": "none"}, {"turned": True})

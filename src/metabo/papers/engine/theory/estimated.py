@@ -11,7 +11,7 @@ import numpy as np
 from scipy import stats
 
 from metabo.errors import NumericsError
-from metabo.papers.engine.theory.verdicts import ALPHA, INCONCLUSIVE, REFUTED, SUPPORTED, Decision
+from metabo.papers.engine.theory.verdicts import ALPHA, INCONCLUSIVE, REFUTED, SUPPORTED, Decision, Numbers
 
 QUANTILE = float(stats.norm.isf(ALPHA))
 """Standard errors on each side of an interval: both of its bounds are one-sided, at the level ALPHA."""
@@ -38,7 +38,7 @@ def within(found: Estimate, low: float, high: float, quantile: float = QUANTILE)
     ends = [end for end in (low, high) if math.isfinite(end)]
     expected = sum(ends) / len(ends)
     verdict = SUPPORTED if inside else REFUTED if outside else INCONCLUSIVE
-    numbers = {"mean": value, "expected": expected, "error": error, "z": (value - expected) / error}
+    numbers: Numbers = {"mean": value, "expected": expected, "error": error, "z": (value - expected) / error}
     return Decision(verdict, numbers | {"low": below, "high": above, "least": low, "most": high})
 
 

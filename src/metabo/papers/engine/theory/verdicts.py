@@ -6,9 +6,11 @@ largest error. `metabo.papers.engine.theory.records` joins decisions into parts,
 """
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from metabo.errors import NumericsError
@@ -29,11 +31,24 @@ SLACK = 1e-12
 """Rounding that an inequality may exceed by, relative to 1 + |larger side|."""
 
 
+Numbers = dict[str, ArrayLike]
+"""What a decision rests on, arrays among it; `records.cell` makes it JSON-ready."""
+
+
 class Decision(NamedTuple):
-    """A verdict with the numbers it rests on (JSON-ready: finite floats, integers, texts)."""
+    """A verdict with the numbers it rests on."""
 
     verdict: str
-    numbers: dict[str, Any]
+    numbers: Numbers
+
+
+class Law(Protocol):
+    """A distribution, such as a frozen one of scipy."""
+
+    @property
+    def cdf(self) -> Callable[[np.ndarray], np.ndarray]:
+        """The cumulative distribution function."""
+        ...
 
 
 def _finite(**numbers: float) -> None:
@@ -76,8 +91,8 @@ def expectation(values: np.ndarray, expected: float, unit: float = 1.0) -> Decis
     difference = float(values.mean() - expected)
     z = difference / error if error > 0 else math.copysign(math.inf, difference) if difference else 0.0
     verdict = REFUTED if abs(z) > Z_LIMIT else SUPPORTED if len(values) >= ENOUGH else INCONCLUSIVE
-    numbers = {"mean": float(values.mean()), "expected": float(expected), "error": error, "effect": difference / unit}
-    return Decision(verdict, numbers | {"z": z, "runs": len(values)})
+    numbers: Numbers = {"mean": float(values.mean()), "expected": float(expected), "error": error}
+    return Decision(verdict, numbers | {"effect": difference / unit, "z": z, "runs": len(values)})
 
 
 def correlation(value: float, runs: int) -> Decision:
@@ -88,9 +103,9 @@ def correlation(value: float, runs: int) -> Decision:
     return Decision(verdict, {"correlation": float(value), "z": z, "runs": runs})
 
 
-def distribution(values: np.ndarray, law: Any) -> Decision:
-    """Decide that independent values follow `law` (a frozen scipy distribution) by Kolmogorov and Smirnov's test."""
-    _finite(mean=np.mean(values))
+def distribution(values: np.ndarray, law: Law) -> Decision:
+    """Decide that independent values follow `law` by Kolmogorov and Smirnov's test."""
+    _finite(mean=float(np.mean(values)))
     test = stats.kstest(np.asarray(values), law.cdf)
     enough = len(values) >= ENOUGH
     verdict = REFUTED if test.pvalue < P_LIMIT else SUPPORTED if enough else INCONCLUSIVE
@@ -117,8 +132,9 @@ def inequality(smaller: np.ndarray, larger: np.ndarray, **point: np.ndarray) -> 
     excess = np.where(np.isnan(excess), np.inf, excess).ravel()
     worst, violations = int(np.argmax(excess)), int((excess > SLACK).sum())
     where = {name: np.broadcast_to(values, smaller.shape).ravel()[worst] for name, values in point.items()}
-    numbers = {"smaller": smaller.ravel()[worst], "larger": larger.ravel()[worst], **where}
-    return Decision(REFUTED if violations else SUPPORTED, {"violations": violations, "cases": excess.size} | numbers)
+    numbers: Numbers = {"violations": violations, "cases": excess.size}
+    numbers |= {"smaller": smaller.ravel()[worst], "larger": larger.ravel()[worst], **where}
+    return Decision(REFUTED if violations else SUPPORTED, numbers)
 
 
 def combine(verdicts: list[str]) -> str:

@@ -9,9 +9,9 @@ Norm bound, noise, scaling of the outputs and kernels are not in the paper. Two 
   scale 1 in both (that code: 1.42 in (a)), points are those of the grid.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 import jax
 import jax.numpy as jnp
@@ -53,9 +53,17 @@ class StudyProblem(NamedTuple):
     truth: Int[Array, " s"] | None
 
 
+class ProblemGrid(TypedDict):
+    """Points of the grid along each axis, initial points, and queries."""
+
+    points: list[int]
+    initial: int
+    iterations: int
+
+
 def case(
     name: str,
-    sizes: Mapping[str, Any],
+    sizes: ProblemGrid,
     seeds: int,
     seed: int,
     *,
@@ -65,13 +73,12 @@ def case(
     noise: float = 0.01,
     standardise: bool = False,
     predictive: bool = False,
-    **made: Any,
+    **made: str | float,
 ) -> StudyProblem:
     """Return a problem of the paper under a profile, checked.
 
-    `sizes`: points, initial, iterations. delta, norm (B), noise (λ), standardise and predictive (σ includes the noise)
-    are read by `plain` only; `made`: variant, height, width (`problems.make`). Raises ConfigError for an unknown
-    profile or problem.
+    delta, norm (B), noise (λ), standardise and predictive (σ includes the noise) are read by `plain` only; `made`:
+    variant, height, width (`problems.make`). Raises ConfigError for an unknown profile or problem.
     """
     if profile not in PROFILES:
         raise unknown("profile", profile, PROFILES)
@@ -132,7 +139,7 @@ def simple_regret(trace: Trace, values: np.ndarray) -> np.ndarray:
     return np.minimum(first[:, None], np.minimum.accumulate(trace.regret, axis=2))
 
 
-def run_table(given: StudyProblem, trace: Trace, rules: Sequence[str], **keys: Any) -> pd.DataFrame:
+def run_table(given: StudyProblem, trace: Trace, rules: Sequence[str], **keys: str | int) -> pd.DataFrame:
     """Return one row per query: the `keys`, method, seed, iteration, x (first input), regret, cumulative, simple,
     candidate u, mle (likeliest candidate before the query), truth (-1: none), alive (candidates after it), rejected."""
     rules_count, seeds, length = trace.index.shape

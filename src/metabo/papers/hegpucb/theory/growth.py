@@ -5,7 +5,7 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from metabo.papers.engine.theory.estimated import rate, within
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
 from metabo.papers.hegpucb.theory import instances
 from metabo.papers.hegpucb.theory.preservation import Regime, play, settings_of
@@ -35,7 +35,7 @@ def types() -> dict[str, Regime]:
     }
 
 
-def no_regret(key: Key[Array, ""], share: float) -> list[Record]:
+def no_regret(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check the slope of log E R_T in log T for the four types; random queries have the slope 1."""
     count, own, random = runs(RUNS["no_regret"], share), [], []
     for place, (name, case) in enumerate(types().items()):
@@ -55,14 +55,14 @@ def no_regret(key: Key[Array, ""], share: float) -> list[Record]:
     ]  # fmt: skip
 
 
-def dependence(key: Key[Array, ""], share: float) -> list[Record]:
+def dependence(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check how R_T grows with the number of wrong candidates, and with the gain of a rough one."""
     count, keys = runs(RUNS["dependence"], share), jax.random.split(key)
     many = _final([Regime(instances.means(-1, instances.TALL, 20, m), True) for m in CANDIDATES], keys[0], count)
     rough = [Regime(instances.lengthscales((ROUGH[0], v), 0), True) for v in ROUGH]
     regret, gain = _final(rough, keys[1], count), np.array([gains(case, SHORT)[-1] for case in rough])
 
-    def slopes(values: np.ndarray, sizes: np.ndarray, low: float, high: float, **where: int) -> list[Record]:
+    def slopes(values: np.ndarray, sizes: np.ndarray, low: float, high: float, **where: int) -> list[Cell]:
         found = within(rate(values, sizes), low, high)
         found.numbers["regrets"] = values.mean(axis=0)
         return [cell(found, T=SHORT, **where)]

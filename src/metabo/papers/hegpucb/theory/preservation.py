@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Key
 
 from metabo.methods.elimination import confidence
 from metabo.methods.elimination.simulate import Settings, Trace
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
 from metabo.papers.engine.theory.verdicts import identity, inequality, probability
 from metabo.papers.hegpucb.theory import instances
@@ -96,10 +96,10 @@ def xis(settings: Settings, many: int, kind: str) -> Float[np.ndarray, " t"]:
 # --- preservation
 
 
-def preservation(key: Key[Array, ""], share: float) -> list[Record]:
+def preservation(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check P[u* is dropped] <= δ for the printed test, the repaired one, and ξ_t with π."""
     count = runs(RUNS["preservation"], share)
-    found: dict[str, list[Record]] = {name: [] for name in ("printed", "repaired", "pi", "bare printed", "bare")}
+    found: dict[str, list[Cell]] = {name: [] for name in ("printed", "repaired", "pi", "bare printed", "bare")}
     for place, (name, case) in enumerate(cases().items()):
         keys = jax.random.split(jax.random.fold_in(key, place))
         many, own = case.instance.many, case.instance.truth
@@ -115,7 +115,7 @@ def preservation(key: Key[Array, ""], share: float) -> list[Record]:
             if not printed:
                 add("pi", fired(trace, own, xis(played.settings, many, "printed")))
 
-    def made(cells: str, bare: str, claim: str) -> list[Record]:
+    def made(cells: str, bare: str, claim: str) -> list[StatementPart]:
         against = control("threshold √(ξ_t |S|) alone", found[bare])
         return [
             part("kept", f"P[u* is dropped by t = {ITERATIONS}] <= δ, {claim}", "probability", found[cells], against)
@@ -135,7 +135,7 @@ def preservation(key: Key[Array, ""], share: float) -> list[Record]:
 # --- equations and critical iterations
 
 
-def elimination(key: Key[Array, ""], share: float) -> list[Record]:
+def elimination(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check the equations at every step, and count critical iterations where wrong candidates are dropped."""
     count = runs(RUNS["elimination"], share)
     played = {
@@ -145,8 +145,8 @@ def elimination(key: Key[Array, ""], share: float) -> list[Record]:
     return [*_equations(played), *_critical(jax.random.fold_in(key, len(played)), count)]
 
 
-def _equations(played: dict[str, tuple[Regime, Played]]) -> list[Record]:
-    cells: dict[str, list[Record]] = {}
+def _equations(played: dict[str, tuple[Regime, Played]]) -> list[Statement]:
+    cells: dict[str, list[Cell]] = {}
     for name, (case, own) in played.items():
         trace = own.trace
         eta, eps, width = trace.y - trace.mean, trace.y - trace.f_at, trace.beta * trace.sigma
@@ -201,7 +201,7 @@ def criticals(trace: Trace) -> Bool[np.ndarray, "n t"]:
     return dropped | first
 
 
-def _critical(key: Key[Array, ""], count: int) -> list[Record]:
+def _critical(key: Key[Array, ""], count: int) -> list[Statement]:
     """Hills that are not there are soon known; σ_i in the test drops the true candidate too."""
     case = Regime(instances.means(-1, instances.TALL), True)
     keys = jax.random.split(key)
@@ -217,7 +217,7 @@ def _critical(key: Key[Array, ""], count: int) -> list[Record]:
                       for t in np.flatnonzero(c)])  # fmt: skip
     after = ITERATIONS - 1 - np.nonzero(critical)[1]
 
-    def always(less: int, chosen: tuple[str, ...]) -> list[Record]:
+    def always(less: int, chosen: tuple[str, ...]) -> list[Cell]:
         return [
             cell(inequality(criticals(p.trace).sum(axis=1), c.instance.many - less), case=n, candidates=c.instance.many)
             for n, (c, p) in others.items()

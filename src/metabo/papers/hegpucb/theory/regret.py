@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from metabo.methods.elimination.simulate import Settings, Trace
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import runs
 from metabo.papers.engine.theory.verdicts import Decision, identity, inequality, probability
 from metabo.papers.hegpucb.theory import bounds, instances
@@ -57,7 +57,7 @@ def bound_of(case: Regime, settings: Settings, trace: Trace, gain: Float[np.ndar
     return bounds.regret_bound(norm, beta, xi, gain, one.many, t, instances.R, infinite=infinite)
 
 
-def theorem41(key: Key[Array, ""], share: float) -> list[Record]:
+def theorem41(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check the frequentist bound, of the algorithm as printed and repaired."""
     case = Regime(instances.lengthscales(SCALES, 0), False)
     smooth = Regime(instances.lengthscales(SCALES, len(SCALES) - 1), False)
@@ -65,7 +65,7 @@ def theorem41(key: Key[Array, ""], share: float) -> list[Record]:
     return _versions("Theorem 4.1", "Regret for ||f|| <= B", "§4, App. C", named, key, share)
 
 
-def theorem42(key: Key[Array, ""], share: float) -> list[Record]:
+def theorem42(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check the Bayesian bounds: finite domains (A), and a grid of an infinite one (B)."""
     finite = {
         "length-scales": Regime(instances.lengthscales(SCALES, 0), True),
@@ -83,7 +83,7 @@ def theorem42(key: Key[Array, ""], share: float) -> list[Record]:
 
 def _versions(
     id: str, title: str, where: str, named: dict[str, Regime], key: Key[Array, ""], share: float, form: object = None
-) -> list[Record]:
+) -> list[Statement]:
     """Return the statement for Algorithm 1 as printed and repaired. `form`: changes of the settings."""
     made, count = [], runs(RUNS["regret"], share)
     for version in ("printed", "repaired"):
@@ -105,7 +105,7 @@ def _versions(
 # --- Lemma 5.3
 
 
-def lemma53(key: Key[Array, ""], share: float) -> list[Record]:
+def lemma53(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check Σ β⁺σ⁺ against its bound with C = 2/log(1 + R^-2), with half of it, and two steps of the proof."""
     count, own, half, least = runs(RUNS["lemma53"], share), [], [], []
     named = {
@@ -153,7 +153,7 @@ def lemma53(key: Key[Array, ""], share: float) -> list[Record]:
     ]  # fmt: skip
 
 
-def _concave(constant: float) -> Record:
+def _concave(constant: float) -> Cell:
     variance = np.geomspace(1e-6, 1.0, 200)
     right = 0.5 * constant * np.log1p(variance / instances.R**2)
     return cell(inequality(variance, right, variance=variance), constant=constant)

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Key
 
 from metabo.methods.elimination.simulate import Settings, Trace
 from metabo.papers.engine.theory.estimated import rate, within
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
 from metabo.papers.engine.theory.verdicts import Decision, probability
 from metabo.papers.hegpucb import problems
@@ -60,13 +60,13 @@ def bound_of(one: Instance, settings: Settings, trace: Trace, gain: np.ndarray, 
     return bounds.regret_bound(norm, beta, xi, gain, one.many, t, instances.R, robust=True, infinite=infinite)
 
 
-def theorem61(key: Key[Array, ""], share: float) -> list[Record]:
+def theorem61(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check coverage of the explicit bound, preservation of u*, and the rates of R_T^ε and of the best ε-regret."""
     a, b = rice(SCALES[0])
     base = Settings(ITERATIONS, delta=DELTA, B=NORM, R=instances.R, xi="corrected")
     forms = {"norm": base._replace(beta="frequentist"), "GP": base._replace(beta="bayes_infinite", a=a, b=b)}
     names = ("whole", "shrunk", "kept", "lost", "total", "random", "average", "chance", "best", "fast")
-    found: dict[str, list[Record]] = {name: [] for name in names}
+    found: dict[str, list[Cell]] = {name: [] for name in names}
     for place, (name, settings) in enumerate(forms.items()):
         decided = _decided(name == "GP", settings, jax.random.fold_in(key, place), runs(RUNS, share))
         for kind, decision in decided.items():

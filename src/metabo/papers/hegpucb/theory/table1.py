@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from metabo.methods.elimination import confidence
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.verdicts import Decision, inequality
 from metabo.papers.hegpucb.theory import bounds, instances
 
@@ -67,7 +67,7 @@ def expressions(own: BoundFactors, many: int) -> dict[str, list[float]]:
     return {"others": others.tolist(), "HE-GP-UCB": row(own, many).tolist()}
 
 
-def table1(_key: Key[Array, ""], _share: float) -> list[Record]:
+def table1(_key: Key[Array, ""], _share: float) -> list[Statement]:
     """Check the theorems' bounds against Table 1 over |U|, their growth with |U|, and R_T/T in both limits."""
     own = setting(TIMES)
     return [
@@ -82,11 +82,11 @@ def table1(_key: Key[Array, ""], _share: float) -> list[Record]:
     ]  # fmt: skip
 
 
-def _within_row(own: BoundFactors, bayes: bool, per_root: bool) -> Record:
+def _within_row(own: BoundFactors, bayes: bool, per_root: bool) -> StatementPart:
     """Õ hides logarithms, of |U| too: a factor 1 + ln|U| is allowed over the ratio for one candidate."""
     one = theorem(own, 1, bayes) / row(own, 1, bayes)
 
-    def cells(scale: float, chosen: np.ndarray) -> list[Record]:
+    def cells(scale: float, chosen: np.ndarray) -> list[Cell]:
         made = []
         for many in chosen:
             ratio = theorem(own, int(many), bayes) / row(own, int(many), bayes, per_root) / one
@@ -100,11 +100,11 @@ def _within_row(own: BoundFactors, bayes: bool, per_root: bool) -> Record:
                 cells(1.0, MANY), control("at most 0.1 times that", cells(0.1, MANY)))  # fmt: skip
 
 
-def _root(own: BoundFactors) -> Record:
+def _root(own: BoundFactors) -> StatementPart:
     ratio = np.array([theorem(own, int(m))[-1] for m in MANY]) / theorem(own, 1)[-1]
     printed = np.array([row(own, int(m))[-1] for m in MANY]) / row(own, 1)[-1]
 
-    def cells(values: np.ndarray) -> list[Record]:
+    def cells(values: np.ndarray) -> list[Cell]:
         slope = np.polyfit(np.log(MANY), np.log(values), 1)[0]
         return [cell(inequality(abs(slope - 0.5), 0.1), slope=float(slope), T=float(TIMES[-1]))]
 
@@ -112,14 +112,14 @@ def _root(own: BoundFactors) -> Record:
                 control("also that of Table 1's row", cells(printed)))  # fmt: skip
 
 
-def _limit(large: bool) -> Record:
+def _limit(large: bool) -> StatementPart:
     """R_T/T over falling T (as printed, down to T = 1), or over growing T."""
     times = np.geomspace(1.0, 1e6, 25)
     rate = theorem(setting(times), 5) / times
     falls = (rate[1:], rate[:-1]) if large else (rate[:-1], rate[1:])
     halves = (2.0 * falls[0], falls[1])
 
-    def cells(pair: tuple[np.ndarray, np.ndarray]) -> list[Record]:
+    def cells(pair: tuple[np.ndarray, np.ndarray]) -> list[Cell]:
         return [cell(inequality(*pair, T=times[1:]), candidates=5, first=float(rate[0]), last=float(rate[-1]))]
 
     towards = "grows to 10^6" if large else "falls to 1"

@@ -6,7 +6,7 @@ maximum likelihood on three observations of the test function.
 """
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -21,8 +21,9 @@ from metabo.gp.features import MLP, Identity, make_mlp
 from metabo.gp.fit import lbfgs, over_pairs
 from metabo.gp.kernels import Stationary
 from metabo.gp.means import Linear
-from metabo.gp.model import GP, build
+from metabo.gp.model import GP, Posterior, build
 from metabo.gp.objectives import degenerate_ekl, ekl_training, nll
+from metabo.papers.engine.studies import StudySpec
 from metabo.papers.engine.studies.files import Frames
 from metabo.tasks.rows import Moments, sample_moments
 
@@ -139,7 +140,7 @@ def posterior_samples(gp: GP, data: TransferSample, key: Key[Array, ""]) -> Floa
     return prior + jax.vmap(shift, 1, 1)(error)
 
 
-def _conditioned(gp: GP, data: TransferSample, y: Float[Array, " n"]) -> Any:
+def _conditioned(gp: GP, data: TransferSample, y: Float[Array, " n"]) -> Posterior:
     return gp.posterior(data.x[data.observed], y, jnp.ones(OBSERVED, bool))
 
 
@@ -160,7 +161,7 @@ def losses(gp: GP, data: TransferSample) -> dict[str, Array]:
 @partial(jax.jit, static_argnames=("points", "steps", "single_steps"))
 def _all_seeds(
     keys: Key[Array, " n"], points: int, steps: int, single_steps: int
-) -> tuple[TransferSample, Any, Any, Any]:
+) -> tuple[TransferSample, dict[str, GP], dict[str, dict[str, Array]], dict[str, tuple[Array, Array]]]:
     def one(key):
         truth_key, data_key, start_key = jax.random.split(key, 3)
         true = truth(truth_key)
@@ -174,10 +175,19 @@ def _all_seeds(
     return over_pairs(one, keys, accelerator=False)
 
 
-def run(spec: dict[str, Any]) -> Frames:
+class TransferSpec(StudySpec):
+    """Seeds, points of a function, steps of pre-training and of the single-task fit, and those that Figure 1 shows."""
+
+    seeds: int
+    points: int
+    steps: int
+    single_steps: int
+    snapshots: list[int]
+
+
+def run(spec: TransferSpec) -> Frames:
     """Return the losses of every seed (seed, model, metric, value), and what the figures draw of the first one.
 
-    `spec`: seed, seeds, points, steps (of pre-training), single_steps, snapshots (steps shown in Figure 1).
     "function": kind (training, test, observed), function, x, y; "band": kind (prior, posterior), model, step, x, mean,
     std; "sample": the same with draw and y. `step` is the training step, the last one for finished models.
     """
@@ -196,7 +206,7 @@ def run(spec: dict[str, Any]) -> Frames:
     return {"loss": pd.DataFrame(rows), **_drawings(first, shown, keys[0], spec)}
 
 
-def _drawings(data: TransferSample, gps: dict[str, GP], key: Key[Array, ""], spec: dict[str, Any]) -> Frames:
+def _drawings(data: TransferSample, gps: dict[str, GP], key: Key[Array, ""], spec: TransferSpec) -> Frames:
     x, start_key = np.asarray(data.x[:, 0]), jax.random.split(key, 3)[2]
     sample_key = jax.random.fold_in(key, 1)
     bands, samples = [], []

@@ -1,7 +1,6 @@
 """Proposition 4 (HyperBO §6.2): the sample moments minimise EKL and NLL over all means and covariances."""
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +9,7 @@ from jaxtyping import Array, Float, Key
 from scipy.optimize import minimize
 
 from metabo.gp.objectives import gaussian_kl
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator
 from metabo.papers.engine.theory.verdicts import inequality
 from metabo.papers.hyperbo.theory.identities import model_nll, random_outputs
@@ -21,11 +20,11 @@ POINTS, FUNCTIONS = 5, 12
 WALL = 1e6
 """Loss of covariances that are singular in float64. L-BFGS needs it: a line search that meets NaN goes astray."""
 
-Loss = Any
+Loss = Callable[[Array, Array], Array]
 """A function of (mean (m,), covariance (m, m))."""
 
 
-def proposition4(key: Key[Array, ""], _share: float) -> list[Record]:
+def proposition4(key: Key[Array, ""], _share: float) -> list[Statement]:
     """Check Proposition 4 at the optimum, around it, from other starts and by gradients; below, with N > M functions.
 
     The controls claim the same of the covariance with the divisor N - 1; the last one, of N <= M functions.
@@ -42,16 +41,16 @@ def proposition4(key: Key[Array, ""], _share: float) -> list[Record]:
     others = {name: jax.jit(jax.vmap(loss))(*models) for name, loss in losses.items()}
     found = _searched(rng, y, 20)
 
-    def value(at: PriorEstimate) -> list[Record]:
+    def value(at: PriorEstimate) -> list[Cell]:
         return [cell(inequality(abs(jax.jit(losses["EKL"])(*at)), 1e-10), loss="EKL")]
 
-    def minimum(at: PriorEstimate) -> list[Record]:
+    def minimum(at: PriorEstimate) -> list[Cell]:
         return [cell(inequality(jax.jit(loss)(*at), others[name]), loss=name) for name, loss in losses.items()]
 
-    def search(at: PriorEstimate) -> list[Record]:
+    def search(at: PriorEstimate) -> list[Cell]:
         return [cell(inequality([_relative_error(end, at) for end in found], 1e-4), loss="NLL")]
 
-    def gradient(at: PriorEstimate) -> list[Record]:
+    def gradient(at: PriorEstimate) -> list[Cell]:
         return [cell(inequality(_gradient_norm(loss, at), 1e-8), loss=name) for name, loss in losses.items()]
 
     checked = [
@@ -84,7 +83,7 @@ def _perturbed(rng: np.random.Generator, fitted: PriorEstimate, number: int) -> 
 
 
 def walled(
-    value_and_gradient: Callable[[np.ndarray], tuple[Any, Any]],
+    value_and_gradient: Callable[[np.ndarray], tuple[Array, Array]],
 ) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
     """Return the same function with (WALL, zeros) where value or gradient are not finite."""
 
@@ -125,7 +124,7 @@ def _gradient_norm(loss: Loss, fitted: PriorEstimate) -> Float[Array, ""]:
     return jnp.sqrt(sum(jnp.sum(g**2) for g in gradients))
 
 
-def _bounded_below(rng: np.random.Generator, points: int, functions: int) -> Record:
+def _bounded_below(rng: np.random.Generator, points: int, functions: int) -> Cell:
     """Is NLL(Σ̃ + εI) >= NLL(Σ̃ + I) - 50? With N <= M it falls by (M - r)/2 ln 10 per decade of ε, r the rank of Σ̃."""
     y = jnp.asarray(rng.standard_normal((points, functions)))
     fitted = estimate(y)

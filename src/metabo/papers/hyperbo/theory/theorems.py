@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Key
 
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import runs
 from metabo.papers.engine.theory.verdicts import Decision, inequality, probability
 from metabo.papers.hyperbo.theory import bounds, instances
@@ -86,7 +86,7 @@ def covered(regret: np.ndarray, bound: np.ndarray, delta: float) -> Decision:
 def _cells(
     rule: str, bound: Bound, cases: Iterable[TheoremSetting], key: Key[Array, ""], share: float, *,
     fixed: bool = False, repeats: bool = True, shrink: float = 1.0,
-) -> list[Record]:  # fmt: skip
+) -> list[Cell]:  # fmt: skip
     """Simulate every case. `fixed`: repaired constants, and ρ_T over multisets where inputs may repeat."""
     cells = []
     for place, case in enumerate(cases):
@@ -102,7 +102,7 @@ def _cells(
     return cells
 
 
-def _coverage(rule: str, bound: Bound, key: Key[Array, ""], share: float) -> tuple[Record, list[Record]]:
+def _coverage(rule: str, bound: Bound, key: Key[Array, ""], share: float) -> tuple[StatementPart, list[StatementPart]]:
     """Return the part of the printed theorem, with its control, and those of the repaired one."""
     keys = jax.random.split(key, 5)
     printed = part(
@@ -111,7 +111,7 @@ def _coverage(rule: str, bound: Bound, key: Key[Array, ""], share: float) -> tup
         control(f"bound/{SHRINK:.0f}", _cells(rule, bound, CONTROL, keys[0], share, shrink=SHRINK)),
     )  # fmt: skip
 
-    def repaired(name: str, claim: str, place: int, repeats: bool) -> Record:
+    def repaired(name: str, claim: str, place: int, repeats: bool) -> StatementPart:
         same = {"fixed": True, "repeats": repeats}
         shrunk = _cells(rule, bound, CONTROL, keys[4], share, **same, shrink=4 * SHRINK)
         return part(
@@ -125,7 +125,7 @@ def _coverage(rule: str, bound: Bound, key: Key[Array, ""], share: float) -> tup
     ]
 
 
-def theorem16(key: Key[Array, ""], share: float) -> list[Record]:
+def theorem16(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check Theorem 16, its repaired version, and the steps of its proof that fail (I6, I13)."""
     keys = jax.random.split(key, 3)
     printed, repaired = _coverage("ucb", _bound16, keys[0], share)
@@ -141,7 +141,7 @@ def theorem16(key: Key[Array, ""], share: float) -> list[Record]:
     ]
 
 
-def theorem17(key: Key[Array, ""], share: float) -> list[Record]:
+def theorem17(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check Theorem 17, its repaired version, and the sign that its proof assumes (I14)."""
     keys = jax.random.split(key, 3)
     printed, repaired = _coverage("pi", _bound17, keys[0], share)
@@ -167,7 +167,7 @@ def theorem17(key: Key[Array, ""], share: float) -> list[Record]:
     ]
 
 
-def theorem18(key: Key[Array, ""], share: float) -> list[Record]:
+def theorem18(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check Theorem 18, its repaired version, and the last step of its proof (I10)."""
     keys = jax.random.split(key, 2)
     printed, repaired = _coverage("noiseless", _bound18, keys[0], share)

@@ -10,7 +10,7 @@ from scipy import optimize, stats
 
 from metabo.gp.linalg import JITTER
 from metabo.methods.hierarchical.hyperprior import Parameters, to_gp
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator
 from metabo.papers.engine.theory.verdicts import identity
 
@@ -119,7 +119,7 @@ def best_scale(own: DensityTerms, quadratic: float) -> float:
     )
 
 
-def equation3(key: Key[Array, ""], _share: float) -> list[Record]:
+def equation3(key: Key[Array, ""], _share: float) -> list[Statement]:
     """Check Eq. 3 as printed and corrected, the size of the difference, what it does to the estimates, and that the
     likelihood knows no order of the evaluations (§5)."""
     rng = generator(key)
@@ -131,7 +131,7 @@ def equation3(key: Key[Array, ""], _share: float) -> list[Record]:
     quadratic, logdet = (np.array([getattr(t, name) for t in found]) for name in ("quadratic", "logdet"))
     scales = np.array([[best_scale(t, 1.0), best_scale(t, 0.5)] for t in found])
 
-    def same(left: np.ndarray, right: np.ndarray) -> list[Record]:
+    def same(left: np.ndarray, right: np.ndarray) -> list[Cell]:
         return [cell(identity(left, right))]
 
     return [
