@@ -5,7 +5,6 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -150,7 +149,7 @@ def origins(paths: list[str]) -> pd.DataFrame:
     rows, names = [], [Path(path).name for path in paths]
     for path, name in zip(paths, names, strict=True):
         shown = name if names.count(name) == 1 else f"{Path(path).parent.name}/{name}"
-        record: dict[str, Any] = records.of(path)
+        record = records.of(path)
         git = record.get("git") or {}
         commit = (git.get("commit") or "")[:10] + (" + changes" if git.get("dirty") else "")
         checksums = {Path(p).name: value for p, value in record.get("outputs", {}).items()}

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from metabo.errors import DataError
 
@@ -28,9 +29,17 @@ class Fields:
     def number(self, name: str) -> float:
         """Return a number."""
         value = self._value(name)
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if not _is_number(value):
             raise self._fault(name, value, "a number")
         return value
+
+    def numbers(self, name: str) -> list[float]:
+        """Return a list of numbers."""
+        value = self._value(name)
+        found = [one for one in value if _is_number(one)] if isinstance(value, list) else []
+        if not isinstance(value, list) or len(found) < len(value):
+            raise self._fault(name, value, "a list of numbers")
+        return found
 
     def object(self, name: str) -> "Fields":
         """Return an object's fields."""
@@ -50,6 +59,14 @@ class Fields:
                 raise self._fault(f"{name}.{index}", entry, "an object")
             found.append(Fields(entry, self.file, self.remedy, self._place(f"{name}.{index}")))
         return found
+
+    def lists(self, name: str) -> list[list[float]]:
+        """Return a list of lists of numbers."""
+        value = self._value(name)
+        if not isinstance(value, list):
+            raise self._fault(name, value, "a list of lists")
+        rows = Fields({f"{name}.{i}": row for i, row in enumerate(value)}, self.file, self.remedy, self.at)
+        return [rows.numbers(row) for row in rows.values]
 
     def texts(self, name: str) -> dict[str, str]:
         """Return an object of texts."""
@@ -71,3 +88,7 @@ class Fields:
 
     def _place(self, name: str) -> str:
         return f"{self.at}.{name}" if self.at else name
+
+
+def _is_number(value: Json) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
