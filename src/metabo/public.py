@@ -27,7 +27,8 @@ from metabo.gp.fit import Log, lbfgs
 from metabo.gp.model import GP, Posterior, build
 from metabo.gp.objectives import nll
 from metabo.plan import config, registry
-from metabo.tasks.benchmark import Benchmark, stack
+from metabo.tasks.benchmark import Benchmark
+from metabo.tasks.rows import stack
 from metabo.tasks.training_set import prior_keys, training_sets_of
 from metabo.tuner import learning
 

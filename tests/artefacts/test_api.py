@@ -250,7 +250,8 @@ def test_tables_without_rows_or_without_keys():
     [
         (
             {"task": ["a"], "mean": [1.0]}, ["task", "tsak"],
-            "fig99: key 'tsak' is a column of none of its tables, loss; correct it in `keys` or leave it out",
+            "fig99: key 'tsak' is a column of none of its tables, loss; correct it in `keys` or leave it out. "
+            "Did you mean 'task'?",
         ),
         (
             {"task": ["a"], "mean": [1.0]}, [],

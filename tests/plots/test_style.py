@@ -7,7 +7,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from metabo.errors import ConfigError
-from metabo.plan import registry
+from metabo.plan import registry, splits
 from metabo.plots import look as looks
 
 ENTRIES = {name: registry.method(name) for name in registry.methods()}
@@ -84,6 +84,42 @@ def test_labels_come_from_the_registry_and_name_another_acquisition():
     seen = [looks.of(f"h_nll-{a}") for a in ("ei", "ucb3")] + [looks.of("h_nll")]
     assert len({look.colour for look in seen}) == 1
     assert len({(look.marker, look.dashes) for look in seen}) == 3
+
+
+LOOKS_OF_SPLITS = {
+    "h_nll@held_out": ("H-NLL", ()),
+    "h_nll@held_out_points_10": ("H-NLL-10", (2.5, 2.5, 2.5, 6)),
+    "h_nll@held_out_points_100": ("H-NLL-100", (1.5, 3.5)),
+    "h_nll@held_out_points_1000": ("H-NLL-1000", (4, 4)),
+    "h_ekl@others_points_20": ("H-EKL-20", (8, 3.5)),
+    "h_ekl@others_points_200": ("H-EKL-200", (5, 3, 1.5, 3)),
+    "h_ekl-ei@crossed_candidates": ("H-EKL (EI), matched candidates", (2.5, 2.5, 2.5, 6)),
+}
+
+
+def test_another_split_changes_no_look(monkeypatch):
+    """A figure is not drawn again when a split is added that it does not show."""
+    before = {f"h_nll@{split}": looks.of(f"h_nll@{split}") for split in splits.names()}
+    assert {name: looks.of(name)[::3] for name in LOOKS_OF_SPLITS} == LOOKS_OF_SPLITS
+    names = splits.names()
+    monkeypatch.setattr(splits, "names", lambda: ["a", *names, "held_out_points_50"])
+    assert {name: looks.of(name) for name in before} == before
+
+
+def test_a_new_split_gets_a_pattern_by_its_name(monkeypatch):
+    entry, past = {"base": "held_out", "points": 50}, {"base": "held_out", "points": 50}
+    monkeypatch.setattr(splits, "entry", lambda name: entry)
+    monkeypatch.setattr(splits, "past", lambda name: past)
+    seen = [looks.of(f"h_nll@{name}") for name in ("held_out_points_50", "another", "a_third", "held_out_points_50")]
+    assert seen[0] == seen[3] and seen[0].label == "H-NLL-50"
+    assert all(look.dashes in looks.REDUCED for look in seen)
+    assert len({look.dashes for look in seen}) > 1
+
+
+def test_a_split_has_one_pattern():
+    dealt = [split for group in looks.DEALT for split in group]
+    assert len(set(dealt)) == len(dealt) and len(looks.DEALT) == len(looks.REDUCED)
+    assert set(dealt) <= set(splits.names())
 
 
 def test_methods_of_one_label_look_the_same():

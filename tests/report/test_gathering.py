@@ -25,11 +25,11 @@ def test_the_jobs_behind_an_artefact_are_those_it_was_made_from(copied):
         "hyperbo/tables/hyperbo_fig08": 10.0,
     }  # fmt: skip
     rows = jobs.by_rule(made.values())
-    assert [(row["rule"], row["jobs"], row["seconds"]) for row in rows] == [
+    assert [(row.rule, row.jobs, row.seconds) for row in rows] == [
         ("pretrain", 1, 100.0), ("run_bo", 1, 50.0), ("artefacts", 1, 10.0), ("load", 1, 2.0)
     ]  # fmt: skip
-    assert sum(row["share"] for row in rows) == pytest.approx(1.0)
-    assert rows[0]["longest"] == "priors/tables/held_out/h_nll" and rows[0]["memory"] > 2**20
+    assert sum(row.share for row in rows) == pytest.approx(1.0)
+    assert rows[0].longest == "priors/tables/held_out/h_nll" and rows[0].memory > 2**20
 
 
 def test_a_job_without_a_benchmark_file_counts_with_its_wall_time(copied):
@@ -71,10 +71,10 @@ def test_several_environments_are_all_named(copied):
     changed = {"versions": record["versions"] | {"numpy": "0.1"}, "git": {"commit": "f" * 40, "dirty": True}}
     sidecar.write_text(json.dumps(sealed(record | changed | {"started": "2020-01-01T00:00:00+00:00"})))
     found = jobs.environment(jobs.behind([FIGURE]).values())
-    assert found["versions"]["numpy"] == sorted({"0.1", record["versions"]["numpy"]})
-    assert len(found["versions"]["scipy"]) == 1
-    assert ("f" * 10 + " with changes", 1) in found["commits"] and sum(n for _, n in found["commits"]) == 4
-    assert found["started"] == "2020-01-01T00:00:00+00:00" < found["finished"]
+    assert found.versions["numpy"] == sorted({"0.1", record["versions"]["numpy"]})
+    assert len(found.versions["scipy"]) == 1
+    assert ("f" * 10 + " with changes", 1) in found.commits and sum(n for _, n in found.commits) == 4
+    assert found.started == "2020-01-01T00:00:00+00:00" < found.finished
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"stage": "bo"}'])
@@ -84,11 +84,29 @@ def test_a_broken_sidecar_is_named(copied, content):
         jobs.behind([FIGURE])
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"wall_s": "7"}, "field 'wall_s' is '7', must be a number"),
+        ({"inputs": []}, "field 'inputs' is [], must be an object"),
+        ({"outputs": {"a.npz": None}}, "field 'outputs.a.npz' is None, must be text"),
+        ({"device": {"kind": "cpu"}}, "field 'device.count' is missing"),
+    ],
+    ids=["number", "object", "text", "missing"],
+)
+def test_a_sidecar_with_a_wrong_field_is_told(copied, change, message):
+    sidecar = Path(OUT, "data/tables.json")
+    sidecar.write_text(json.dumps(sealed(json.loads(sidecar.read_text()) | change)))
+    with pytest.raises(DataError) as refused:
+        jobs.behind([FIGURE])
+    assert str(refused.value) == f"{sidecar}: {message}; delete it and its result and run again"
+
+
 def test_an_artefact_without_one_of_its_files_is_told(copied):
     made = jobs.behind([FIGURE])
     entries = {"hyperbo_fig08": {"paper": "hyperbo"}}
     shown = gallery.entry(FIGURE, "hyperbo_fig08", entries, made, Path(OUT, "index.html"))
-    assert shown["links"]["data.csv"] == "hyperbo/tables/hyperbo_fig08/data.csv" and shown["jobs"] == 4
+    assert shown.links["data.csv"] == "hyperbo/tables/hyperbo_fig08/data.csv" and shown.jobs == 4
     Path(FIGURE).with_name("figure.png").write_bytes(b"GIF89a")
     with pytest.raises(DataError, match=r"figure[.]png: not a PNG"):
         gallery.entry(FIGURE, "hyperbo_fig08", entries, made, Path(OUT, "index.html"))
@@ -108,7 +126,7 @@ def test_claims_are_grouped_and_counted(tmp_path):
     first = written(tmp_path / "a.csv", ROW, other, whole)
     second = written(tmp_path / "b.csv", ROW | {"paper": "mphd", "verdict": "not testable"})
     found = scorecard.claims(scorecard.read([first, second]))
-    assert [(c.anchor, c.whole["verdict"], len(c.tests)) for c in found] == [
+    assert [(c.anchor, c.whole.verdict, len(c.tests)) for c in found] == [
         ("claim-hyperbo-C01", "weak", 1),
         ("claim-hyperbo-C02", "not replicated", 1),
         ("claim-mphd-C01", "not testable", 1),
@@ -132,10 +150,10 @@ def test_a_faulty_table_of_claims_is_told(tmp_path, rows, message):
 
 
 def test_numbers_are_written_with_interval_and_unit():
-    row = {"value": 0.13333, "low": 0.0691, "high": 0.1934, "unit": "nats"}
+    row = scorecard.ClaimRow(**ROW)._replace(value=0.13333, low=0.0691, high=0.1934)
     assert scorecard.ours(row) == "0.133 [0.0691, 0.193] nats"
-    assert scorecard.ours(row | {"low": float("nan"), "unit": ""}) == "0.133"
-    assert scorecard.ours(row | {"value": float("nan")}) == ""
+    assert scorecard.ours(row._replace(low=float("nan"), unit="")) == "0.133"
+    assert scorecard.ours(row._replace(value=float("nan"))) == ""
     times = [html.duration(s) for s in (0.84, 34.4, 59.7, 723, 3900)]
     assert times == ["0.8 s", "34 s", "1 min 0 s", "12 min 3 s", "1 h 5 min"]
 

@@ -5,7 +5,6 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,7 @@ from matplotlib.figure import Figure
 from metabo import metrics
 from metabo.artefacts import settings as sidecars
 from metabo.compute import cores
-from metabo.errors import ConfigError, DataError
+from metabo.errors import ConfigError, DataError, nearest
 from metabo.plan import registry, splits
 from metabo.plots import look, style
 from metabo.records import files, provenance, results
@@ -153,7 +152,7 @@ def origins(paths: list[str]) -> pd.DataFrame:
     rows, names = [], [Path(path).name for path in paths]
     for path, name in zip(paths, names, strict=True):
         shown = name if names.count(name) == 1 else f"{Path(path).parent.name}/{name}"
-        record: dict[str, Any] = records.of(path)
+        record = records.of(path)
         git = record.get("git") or {}
         commit = (git.get("commit") or "")[:10] + (" + changes" if git.get("dirty") else "")
         checksums = {Path(p).name: value for p, value in record.get("outputs", {}).items()}
@@ -195,11 +194,12 @@ def numbers(tables: Mapping[str, pd.DataFrame], keys: Sequence[str], artefact: s
     no table has or that is a heading of every data.csv, for another column without numbers, and for rows of a table
     that its keys do not tell apart.
     """
+    columns = {column for table in tables.values() for column in table}
     for key in keys:
-        if key not in {column for table in tables.values() for column in table}:
+        if key not in columns:
             raise ConfigError(
                 f"{artefact}: key '{key}' is a column of none of its tables, {', '.join(tables)}; correct it in "
-                "`keys` or leave it out"
+                f"`keys` or leave it out.{nearest(key, columns)}"
             )
     parts = [part for name, table in tables.items() for part in _long(table, keys, f"{artefact}, table '{name}'", name)]
     joined = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()

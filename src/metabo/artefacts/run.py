@@ -6,13 +6,13 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import nbformat
 import papermill
 from papermill.exceptions import PapermillException, PapermillExecutionError
 
 from metabo.errors import ConfigError, MetaboError, nearest
+from metabo.records.fields import Json
 from metabo.records.files import write_text
 
 FIGURE_FILES = ("figure.pdf", "figure.png", "data.csv")
@@ -26,7 +26,7 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 EPOCH = "1704067200"  # 2024-01-01: a fixed clock in PDF metadata, so equal figures are equal files
 
 
-def run(template: Path, scratch: Path, out: Path, parameters: dict[str, Any]) -> list[str]:
+def run(template: Path, scratch: Path, out: Path, parameters: dict[str, Json]) -> list[str]:
     """Execute `template` into `scratch`, then publish the executed copy as `out`; return the figure files.
 
     The kernel is this process's Python, its working folder the present one. Raises ConfigError for a parameter that the
@@ -61,7 +61,7 @@ def run(template: Path, scratch: Path, out: Path, parameters: dict[str, Any]) ->
     return [str(file) for file in files]
 
 
-def check_parameters(template: Path, parameters: dict[str, Any]) -> None:
+def check_parameters(template: Path, parameters: dict[str, Json]) -> None:
     """Raise ConfigError unless the `parameters` cell of the template has every given parameter.
 
     papermill itself only warns, and the notebook would run with its default.

@@ -9,14 +9,14 @@ their clock fields would re-draw figures for nothing. The tables are declared, a
 priors; every job writes its sidecar together with its result, so both are there when the notebook runs.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from metabo.plots import look
 from metabo.records import sidecars
+from metabo.records.fields import Fields, Json
 
 COLUMNS: dict[str, str] = {
     "split": "str", "method": "str", "acquisition": "str", "objective": "str", "optimiser": "str",
@@ -78,13 +78,15 @@ def settings_used(paths: list[str]) -> pd.DataFrame:
         "method": table["method"].where(~known, table.loc[known, "method"].map(lambda name: look.of(name).label)),
         "acquisition": table["acquisition"].replace(look.ACQUISITIONS),
         "model": table["model"],
-        "pre-training": [_training(row) for row in table.to_dict("records")],
-        "pre-training steps": [_steps(*pair) for pair in zip(table["steps"], table["epochs"], strict=True)],
+        "pre-training": [_training(*row) for row in _rows(table, "objective", "optimiser", "record")],
+        "pre-training steps": [_steps(*row) for row in _rows(table, "steps", "epochs")],
         "learning rate": _plain(table["learning_rate"]),
         "batch": _plain(table["batch"]),
         "more of pre-training": table["training"],
         "priors": _plain(table["prior_seeds"]),
-        "steps at each BO iteration": [_again(row) for row in table.to_dict("records")],
+        "steps at each BO iteration": [
+            _again(*row) for row in _rows(table, "refit_steps", "refit_epochs", "warm_start")
+        ],
         "more of BO": table["bo"],
         "BO seeds": _plain(table["seeds"]),
         "BO iterations": _plain(table["iterations"]),
@@ -96,14 +98,14 @@ def settings_used(paths: list[str]) -> pd.DataFrame:
     return joined[[*filled, "splits"]]
 
 
-def _row(path: Path, record: dict[str, Any]) -> dict[str, Any]:
+def _row(path: Path, record: Mapping[str, Json]) -> dict[str, Json]:
     """Return one row of `settings` for the table at `path` with this sidecar."""
     if not record:
         return {"split": path.parent.name, "method": path.stem, "record": _NOTHING}
-    job = record["spec"]
-    place, trained = _prior(record)
-    own = trained.get("spec", {})
-    training, again = own.get("pretrain", {}), job.get("policy") or job.get("online") or {}
+    job = Fields(record, str(path)).object("spec").values
+    place, trained = _prior(path, record)
+    own = _section(trained, "spec")
+    training, again = _section(own, "pretrain"), _section(job, "policy") or _section(job, "online")
     refit = next((name for name in _REFITS if name in again), "")
     # a network that is trained again has its schedule in both places; what is the same is said once
     kept = {k: v for k, v in again.items() if k not in (refit, "epochs", "warm_start") and training.get(k) != v}
@@ -116,39 +118,51 @@ def _row(path: Path, record: dict[str, Any]) -> dict[str, Any]:
         "prior_seeds": own.get("seeds"),
         "refit_steps": again.get(refit), "refit_epochs": again.get("epochs"), "warm_start": again.get("warm_start"),
         "bo": _text(kept),
-        "model": _text(own.get("model", {})),
+        "model": _text(_section(own, "model")),
         "prior": place,
         "record": "complete" if trained else f"pre-training unknown: {place or 'no sidecar of the priors'}",
     }  # fmt: skip
 
 
-def _prior(record: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def _prior(table: Path, record: Mapping[str, Json]) -> tuple[str, Mapping[str, Json]]:
     """Return (path, sidecar) of the priors that a job read; {} unless they are still those that it read."""
-    for path, checksum in record["inputs"].items():
+    for path, checksum in Fields(record, str(table)).texts("inputs").items():
         found = sidecars.of(path)
         if found.get("stage") == "pretrain":  # the other input is the benchmark
-            return (path, found) if checksum in found["outputs"].values() else (f"{path} has changed", {})
+            same = checksum in Fields(found, path).texts("outputs").values()
+            return (path, found) if same else (f"{path} has changed", {})
     return "", {}
 
 
-def _text(values: Mapping[str, Any]) -> str:
+def _section(values: Mapping[str, Json], name: str) -> Mapping[str, Json]:
+    """Return the settings under a name; {} if there are none."""
+    found = values.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _text(values: Mapping[str, Json]) -> str:
     return ", ".join(f"{name} {value}" for name, value in values.items())
 
 
-def _training(row: Mapping[str, Any]) -> str:
-    objective = " + ".join(row["objective"].upper().split("_"))
-    return ", ".join(filter(None, [objective, row["optimiser"]])) or ("none" if row["record"] == "complete" else "")
+def _rows(table: pd.DataFrame, *columns: str) -> Iterator[tuple]:
+    """Give the values of some columns row by row, None for a missing one."""
+    return zip(*([None if pd.isna(value) else value for value in table[column]] for column in columns), strict=True)
 
 
-def _steps(steps: Any, epochs: Any) -> str:
-    if pd.isna(epochs) or pd.isna(steps):
-        return "" if pd.isna(steps) else str(steps)
+def _training(objective: str, optimiser: str, record: str) -> str:
+    named = " + ".join(objective.upper().split("_"))
+    return ", ".join(filter(None, [named, optimiser])) or ("none" if record == "complete" else "")
+
+
+def _steps(steps: int | None, epochs: float | None) -> str:
+    if epochs is None or steps is None:
+        return "" if steps is None else str(steps)
     return f"{epochs:g} epochs" + (f", at most {steps} mini-batches" if steps else "")
 
 
-def _again(row: Mapping[str, Any]) -> str:
-    start = {True: "warm start", False: "from scratch"}.get(row["warm_start"], "")
-    return ", ".join(filter(None, [_steps(row["refit_steps"], row["refit_epochs"]), start]))
+def _again(steps: int | None, epochs: float | None, warm: bool | None) -> str:
+    start = "" if warm is None else "warm start" if warm else "from scratch"
+    return ", ".join(filter(None, [_steps(steps, epochs), start]))
 
 
 def _plain(values: pd.Series) -> list[str]:

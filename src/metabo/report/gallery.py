@@ -2,18 +2,48 @@
 
 import os
 import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from metabo.errors import DataError
+from metabo.plan.registry import Entry
 from metabo.report import jobs
 from metabo.report.jobs import Job
 
 FILES = ("notebook.html", "notebook.ipynb", "figure.png", "figure.pdf", "data.csv", "provenance.json")
 
 
-def entry(sidecar: str, name: str, catalogue: dict[str, Any], made: dict[str, Job], page: Path) -> dict[str, Any]:
+@dataclass(frozen=True)
+class ShownArtefact:
+    """One artefact: what it is, links to its files, pixels of its figure, and the jobs behind it.
+
+    `commit`, `code`, `settings`, `finished`: of the job that made it; `outdated`: inputs that were made anew since.
+    """
+
+    name: str
+    id: str
+    paper: str
+    title: str
+    caption: str
+    benchmark: str
+    claims: Sequence[str]
+    links: Mapping[str, str]
+    width: int
+    height: int
+    commit: str
+    code: str
+    settings: str
+    finished: str
+    jobs: int
+    seconds: float
+    outdated: Sequence[str]
+
+
+def entry(
+    sidecar: str, name: str, catalogue: Mapping[str, Entry], made: Mapping[str, Job], page: Path
+) -> ShownArtefact:
     """Return what the page shows of one artefact.
 
     `sidecar`: its provenance.json; `name`: of its rule; `made`: the jobs of all artefacts (`jobs.behind`); `page`: the
@@ -22,28 +52,29 @@ def entry(sidecar: str, name: str, catalogue: dict[str, Any], made: dict[str, Jo
     record, folder = made[sidecar].record, Path(sidecar).parent
     if absent := [file for file in FILES if not (folder / file).is_file()]:
         raise DataError(f"{folder}: no {', '.join(absent)}; make the artefact again (`snakemake --cores 2 -f {name}`)")
-    spec, upstream = record["spec"], jobs.behind([sidecar], made)
+    spec, upstream = record.spec, jobs.behind([sidecar], made)
+    listed = catalogue[spec.text("artefact")]
     width, height = png_size(folder / "figure.png")
     place = quote(Path(os.path.relpath(folder, page.parent)).as_posix())
-    return {
-        "name": name,
-        "id": spec["artefact"],
-        "paper": catalogue[spec["artefact"]]["paper"],
-        "title": spec["title"],
-        "caption": spec["caption"],
-        "benchmark": spec.get("benchmark", ""),
-        "claims": catalogue[spec["artefact"]].get("claims", []),
-        "links": {file: f"{place}/{file}" for file in FILES},
-        "width": width,
-        "height": height,
-        "commit": (record["git"]["commit"] or "unknown")[:10] + (" with changes" if record["git"]["dirty"] else ""),
-        "code": record["code_sha256"][:10],
-        "settings": record["spec_sha256"][:10],
-        "finished": record["finished"],
-        "jobs": len(upstream),
-        "seconds": sum(job.seconds for job in upstream.values()),
-        "outdated": jobs.outdated(record, made),
-    }
+    return ShownArtefact(
+        name=name,
+        id=spec.text("artefact"),
+        paper=listed["paper"],
+        title=spec.text("title"),
+        caption=spec.text("caption"),
+        benchmark=spec.text("benchmark") if spec.maybe("benchmark") else "",
+        claims=listed.get("claims", []),
+        links={file: f"{place}/{file}" for file in FILES},
+        width=width,
+        height=height,
+        commit=record.commit,
+        code=record.code[:10],
+        settings=record.settings[:10],
+        finished=record.finished,
+        jobs=len(upstream),
+        seconds=sum(job.seconds for job in upstream.values()),
+        outdated=jobs.outdated(record, made),
+    )
 
 
 def png_size(path: Path) -> tuple[int, int]:

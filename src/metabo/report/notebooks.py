@@ -1,7 +1,6 @@
 """Executed notebooks as pages that need no network: nbconvert's bare fragment in a frame of ours."""
 
 from pathlib import Path
-from typing import Any
 
 import nbformat
 from nbconvert import HTMLExporter
@@ -29,7 +28,7 @@ def render(notebook: Path, name: str, index: str, export: HTMLExporter) -> str:
     except (OSError, ValueError) as error:
         raise DataError(f"{notebook}: not a readable notebook ({error}); make the artefact again") from error
     given = node.metadata.get("papermill", {}).get("parameters", {})
-    _describe_images(node, given)
+    _describe_images(node, ": ".join(filter(None, [given.get("title", "Figure"), given.get("caption", "")])))
     body, _ = export.from_notebook_node(node)
     return templates().get_template("notebook.html.j2").render(
         name=name,
@@ -43,9 +42,8 @@ def render(notebook: Path, name: str, index: str, export: HTMLExporter) -> str:
     )  # fmt: skip
 
 
-def _describe_images(node: Any, given: dict[str, Any]) -> None:
+def _describe_images(node: nbformat.NotebookNode, text: str) -> None:
     """Give the notebook's images a text: nbconvert takes it from the metadata of the output."""
-    text = ": ".join(filter(None, [given.get("title", "Figure"), given.get("caption", "")]))
     for cell in node.cells:
         for output in cell.get("outputs", []):
             if "image/png" in output.get("data", {}):

@@ -2,14 +2,17 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from metabo.errors import unknown
 from metabo.plan.schema import read_yaml
 from metabo.report import jobs, scorecard
+from metabo.report.gallery import ShownArtefact
 from metabo.report.html import duration, templates
 from metabo.report.jobs import Job
+from metabo.report.scorecard import JudgedClaim
+from metabo.report.theory import ShownStatement
 
 PAPERS = Path(__file__).with_name("papers.yaml")
 
@@ -23,58 +26,75 @@ def about(papers: list[str]) -> dict[str, dict[str, str]]:
     return {paper: entry for paper, entry in known.items() if paper in papers}
 
 
+@dataclass(frozen=True)
+class PaperCard:
+    """A paper (papers.yaml) with what the run has of it.
+
+    `counts`: claims by verdict, none if its claims are not checked; `theory`: statements by verdict; `claims` and
+    `artefacts`: their numbers.
+    """
+
+    id: str
+    name: str
+    title: str
+    authors: str
+    where: str
+    about: str
+    counts: Mapping[str, int]
+    claims: int
+    artefacts: int
+    theory: Mapping[str, int]
+
+
 def summary(
-    papers: list[str], claims: list[scorecard.Claim], artefacts: list[dict[str, Any]], theory: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
+    papers: list[str], claims: list[JudgedClaim], artefacts: list[ShownArtefact], theory: list[ShownStatement]
+) -> list[PaperCard]:
     """Count, per paper: claims by verdict (none if its claims are not checked), artefacts, statements of theory."""
     cards = []
     for paper, entry in about(papers).items():
-        own = [claim for claim in claims if claim.whole["paper"] == paper]
-        verdicts = Counter(row["verdict"] for row in theory if row["paper"] == paper)
+        own = [claim for claim in claims if claim.whole.paper == paper]
+        verdicts = Counter(row.verdict for row in theory if row.paper == paper)
         cards.append(
-            entry
-            | {
-                "id": paper,
-                "counts": scorecard.counts(own) if own else {},
-                "claims": len(own),
-                "artefacts": sum(a["paper"] == paper for a in artefacts),
-                "theory": dict(sorted(verdicts.items())),
-            }
+            PaperCard(
+                **entry,
+                id=paper,
+                counts=scorecard.counts(own) if own else {},
+                claims=len(own),
+                artefacts=sum(a.paper == paper for a in artefacts),
+                theory=dict(sorted(verdicts.items())),
+            )
         )
     return cards
 
 
-def summary_lines(papers: list[str], claims: list[scorecard.Claim], made: Mapping[str, Job]) -> list[str]:
+def summary_lines(papers: list[str], claims: list[JudgedClaim], made: Mapping[str, Job]) -> list[str]:
     """Say in plain text how many claims of each paper got which verdict, and where the time went, rule by rule."""
     lines = []
     for paper in papers:
-        own = scorecard.counts(claim for claim in claims if claim.whole["paper"] == paper)
+        own = scorecard.counts(claim for claim in claims if claim.whole.paper == paper)
         verdicts = ", ".join(f"{count} {verdict}" for verdict, count in own.items())
         lines.append(f"{paper}: " + (verdicts if sum(own.values()) else "claims are not checked"))
     rows = jobs.by_rule(made.values())
-    lines.append(f"{len(made)} jobs took {duration(sum(row['seconds'] for row in rows))} in all:")
+    lines.append(f"{len(made)} jobs took {duration(sum(row.seconds for row in rows))} in all:")
     for row in rows:
-        longest = f"longest {duration(row['longest_s'])}: {row['longest']}"
-        lines.append(
-            f"{row['share']:7.1%}  {duration(row['seconds']):>14}  {row['rule']} ({row['jobs']} jobs, {longest})"
-        )
+        longest = f"longest {duration(row.longest_s)}: {row.longest}"
+        lines.append(f"{row.share:7.1%}  {duration(row.seconds):>14}  {row.rule} ({row.jobs} jobs, {longest})")
     return lines
 
 
 def index(
     scale: str,
     papers: list[str],
-    claims: list[scorecard.Claim],
-    artefacts: list[dict[str, Any]],
-    theory: list[dict[str, Any]],
+    claims: list[JudgedClaim],
+    artefacts: list[ShownArtefact],
+    theory: list[ShownStatement],
     made: Mapping[str, Job],
 ) -> str:
-    """Return the page. `theory`: rows of `metabo.papers.engine.theory.tables.verdicts` with their paper; `made`: jobs
-    behind it."""
-    names = {(a["id"], a["benchmark"]): a["name"] for a in artefacts}
-    first = {a["id"]: a["name"] for a in reversed(artefacts)}  # where a claim names no benchmark of the page
+    """Return the page; `made`: the jobs behind it."""
+    names = {(a.id, a.benchmark): a.name for a in artefacts}
+    first = {a.id: a.name for a in reversed(artefacts)}  # where a claim names no benchmark of the page
     shown = {
-        (row["artefact"], row["benchmark"]): names.get((row["artefact"], row["benchmark"]), first.get(row["artefact"]))
+        (row.artefact, row.benchmark): names.get((row.artefact, row.benchmark), first.get(row.artefact))
         for claim in claims
         for row in (claim.whole, *claim.tests)
     }
@@ -84,11 +104,11 @@ def index(
         titles={paper: entry["name"] for paper, entry in about(papers).items()},
         verdicts=scorecard.VERDICTS,
         claims=claims,
-        verdict_of={claim.anchor: claim.whole["verdict"] for claim in claims},
+        verdict_of={claim.anchor: claim.whole.verdict for claim in claims},
         shown=shown,
         ours=scorecard.ours,
         artefacts=artefacts,
-        benchmarks=list(dict.fromkeys(a["benchmark"] for a in artefacts if a["benchmark"])),
+        benchmarks=list(dict.fromkeys(a.benchmark for a in artefacts if a.benchmark)),
         theory=theory,
         rules=jobs.by_rule(made.values()),
         longest=sorted(made.values(), key=lambda job: -job.seconds)[:10],

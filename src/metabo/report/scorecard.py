@@ -1,37 +1,54 @@
 """The claims of the papers with their verdicts: read, checked and grouped for the scorecard."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import pandas as pd
 
 from metabo.errors import DataError
 
-COLUMNS = (
-    *("claim", "paper", "section", "statement", "paper_value", "benchmark", "artefact", "verdict"),
-    *("value", "low", "high", "unit", "said"),
-)
-"""Columns of results/{scale}/claims/{paper}.csv; `value`, `low` and `high` are numbers or empty."""
 NUMBERS = ("value", "low", "high")
 VERDICTS = ("replicated", "weak", "not replicated", "not testable")
 WHOLE = "all"
 """Benchmark of the row that sums up a claim of several tests."""
 
 
+class ClaimRow(NamedTuple):
+    """A row of results/{scale}/claims/{paper}.csv; `value`, `low` and `high` are NaN where the file has nothing."""
+
+    claim: str
+    paper: str
+    section: str
+    statement: str
+    paper_value: str
+    benchmark: str
+    artefact: str
+    verdict: str
+    value: float
+    low: float
+    high: float
+    unit: str
+    said: str
+
+
+COLUMNS = ClaimRow._fields
+
+
 @dataclass(frozen=True)
-class Claim:
+class JudgedClaim:
     """A claim: its own row of the table (`whole`) and, if there are several, those of its tests."""
 
-    whole: dict[str, Any]
-    tests: list[dict[str, Any]]
+    whole: ClaimRow
+    tests: list[ClaimRow]
 
     @property
     def anchor(self) -> str:
         """Identifier of the claim on the page."""
-        return f"claim-{self.whole['paper']}-{self.whole['claim']}"
+        return f"claim-{self.whole.paper}-{self.whole.claim}"
 
 
 def read(paths: Iterable[str | Path]) -> pd.DataFrame:
@@ -64,32 +81,31 @@ def _read(path: str | Path) -> pd.DataFrame:
     return table[list(COLUMNS)]
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
+def claims(table: pd.DataFrame) -> list[JudgedClaim]:
     """Group the rows by claim, in their order. Raises DataError for a claim of several tests that nothing sums up."""
     grouped = []
     for (paper, name), rows in table.groupby(["paper", "claim"], sort=False):
-        records = rows.to_dict("records")
-        whole = [row for row in records if row["benchmark"] == WHOLE]
-        if len(whole) > 1 or (not whole and len(records) > 1):
+        every = [ClaimRow(*row) for row in rows[list(COLUMNS)].itertuples(index=False, name=None)]
+        whole = [row for row in every if row.benchmark == WHOLE]
+        if len(whole) > 1 or (not whole and len(every) > 1):
             raise DataError(
-                f"claims of {paper}: {name} has {len(whole)} rows with benchmark '{WHOLE}' and {len(records)} in all; "
+                f"claims of {paper}: {name} has {len(whole)} rows with benchmark '{WHOLE}' and {len(every)} in all; "
                 "a claim of several tests has one such row"
             )
-        tests = [row for row in records if row["benchmark"] != WHOLE]
-        grouped.append(Claim(whole[0] if whole else records[0], tests))
+        tests = [row for row in every if row.benchmark != WHOLE]
+        grouped.append(JudgedClaim(whole[0] if whole else every[0], tests))
     return grouped
 
 
-def counts(chosen: Iterable[Claim]) -> dict[str, int]:
+def counts(chosen: Iterable[JudgedClaim]) -> dict[str, int]:
     """Count the claims of each verdict, in the order of VERDICTS."""
-    found = Counter(claim.whole["verdict"] for claim in chosen)
+    found = Counter(claim.whole.verdict for claim in chosen)
     return {verdict: found[verdict] for verdict in VERDICTS}
 
 
-def ours(row: dict[str, Any]) -> str:
+def ours(row: ClaimRow) -> str:
     """Write our number with its interval and unit, e.g. "0.133 [0.069, 0.193] nats"; "" without one."""
-    if pd.isna(row["value"]):
+    if math.isnan(row.value):
         return ""
-    known = not (pd.isna(row["low"]) or pd.isna(row["high"]))
-    interval = f" [{row['low']:.3g}, {row['high']:.3g}]" if known else ""
-    return f"{row['value']:.3g}{interval} {row['unit']}".strip()
+    interval = "" if math.isnan(row.low) or math.isnan(row.high) else f" [{row.low:.3g}, {row.high:.3g}]"
+    return f"{row.value:.3g}{interval} {row.unit}".strip()

@@ -6,7 +6,7 @@ tasks (the runs of one target are not independent). `names` are runs as `artefac
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from metabo.errors import DataError
 from metabo.metrics.runs import Runs, paired
 from metabo.plan import registry
 from metabo.records import sidecars as records
+from metabo.records.fields import Fields
 
 LEVEL, RESAMPLES = 0.95, 4000
 SOLVED = 0.005
@@ -232,19 +233,24 @@ def clusters_of(paths: Iterable[str]) -> pd.DataFrame:
             if record.get("stage") != "pretrain" or prior in seen:
                 continue
             seen.add(prior)
-            for space in record["training"]:
-                for fold in space.get("clusters", []):
-                    rows += _rows_of(record["spec"]["pretrain"]["distance"], space["space"], fold)
+            fields = Fields(record, prior)
+            for space in fields.objects("training"):
+                for fold in space.objects("clusters") if space.maybe("clusters") else []:
+                    distance = fields.object("spec").object("pretrain").text("distance")
+                    rows += _rows_of(distance, space.text("space"), fold)
     columns = ["distance", "space", "fold", "clusters", "chosen", "intra", "inter", "ratio", "iterations", "largest"]
     return pd.DataFrame(rows, columns=columns)
 
 
-def _rows_of(distance: str, space: str, fold: dict[str, Any]) -> list[dict[str, Any]]:
-    keys = {"distance": distance, "space": space, "fold": fold["fold"]}
-    parts = zip(fold["intra"], fold["inter"], fold["iterations"], fold["sizes"], strict=True)
+def _rows_of(distance: str, space: str, fold: Fields) -> list[dict[str, str | float]]:
+    keys = {"distance": distance, "space": space, "fold": fold.text("fold")}
+    chosen = fold.number("chosen")
+    parts = zip(
+        fold.numbers("intra"), fold.numbers("inter"), fold.numbers("iterations"), fold.lists("sizes"), strict=True
+    )
     return [
         {
-            **keys, "clusters": i, "chosen": float(i == fold["chosen"]), "intra": intra, "inter": inter,
+            **keys, "clusters": i, "chosen": float(i == chosen), "intra": intra, "inter": inter,
             "ratio": intra / inter if inter > 0 else np.inf, "iterations": float(iterations),
             "largest": float(max(sizes)),
         }

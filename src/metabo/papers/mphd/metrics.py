@@ -8,7 +8,6 @@ those that need nothing of it. "homogeneous": these, and the methods that learn 
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -38,7 +37,7 @@ def by_setting(table: pd.DataFrame, plain: str) -> pd.DataFrame:
     return table.assign(method=table["method"].mask(renamed, table["method"] + "@" + table["split"]))
 
 
-def _entry(name: str) -> dict[str, Any]:
+def _entry(name: str) -> registry.Entry:
     """Return the registration of the method of a run."""
     return registry.method(name.partition("@")[0].partition("-")[0])
 

@@ -1,7 +1,5 @@
 """Schematic figures of MPHD: learned priors in use, graphical model, a super-dataset, Lemma 1 (Figures 1 to 4)."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -9,14 +7,17 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch, Rectangle
 from scipy.stats import gamma
 
-from metabo.plots import style
+from metabo.plots import diagrams, style
+from metabo.plots.diagrams import GraphicalModel
 
+Place = tuple[float, float] | np.ndarray
+"""x and y."""
 _RADIUS = 0.36
 _FILL = {"latent": "white", "observed": "0.82", "function": "#dce9f5"}
 _DISCRETE, _CONTINUOUS = "#e69f00", "#56b4e9"
 _FUNCTIONS = ("#0072b2", "#d55e00", "#009e73")
 
-MODEL: dict[str, dict[str, Any]] = {
+MODEL: GraphicalModel = {
     "nodes": {
         "context": (r"$s_{ih}$", "observed", 0.6, 1.5),
         "phi": (r"$\phi$", "function", 1.9, 4.1),
@@ -40,18 +41,12 @@ MODEL: dict[str, dict[str, Any]] = {
         "domains": (r"$i \in [N]$", -0.25, -1.8, 9.5, 3.25),
     },
 }  # fmt: skip
-"""Nodes: label, kind, x, y. Edges: from, to. Plates: label, left, bottom, right, top (Figure 2)."""
+"""Figure 2."""
 
 
 def graphical_model() -> dict[str, pd.DataFrame]:
-    """Return the tables of the graphical model: node (name, role, x, y), edge (start, end and their places),
-    plate (name and box)."""
-    nodes = [{"name": n, "role": role, "x": x, "y": y} for n, (_, role, x, y) in MODEL["nodes"].items()]
-    place = {n: (x, y) for n, (_, _, x, y) in MODEL["nodes"].items()}
-    ends = ("x0", "y0", "x1", "y1")
-    edges = [{"start": a, "end": b, **dict(zip(ends, place[a] + place[b], strict=True))} for a, b in MODEL["edges"]]
-    plates = [{"name": n, **dict(zip(ends, box, strict=True))} for n, (_, *box) in MODEL["plates"].items()]
-    return {"node": pd.DataFrame(nodes), "edge": pd.DataFrame(edges), "plate": pd.DataFrame(plates)}
+    """Return the tables of the graphical model (`diagrams.tables`)."""
+    return diagrams.tables(MODEL)
 
 
 def model_figure(title: str) -> Figure:
@@ -87,7 +82,7 @@ def prior_scheme(priors: pd.DataFrame, title: str) -> Figure:
         figure, ax = _canvas(0.0, 0.0, 13.6, 6.2, title)
         _box(ax, 3.0, 1.0, 4.4, 5.2, _FILL["function"])
         ax.text(3.7, 3.1, "$\\phi$\n\nGP parameter's\ncontext to\nits prior", ha="center", va="center", fontsize=9)
-        top = 1.15 * max(_pdf(row)[1].max() for row in priors.itertuples())
+        top = 1.15 * max(_pdf(*prior)[1].max() for prior in zip(priors["shape"], priors["rate"], strict=True))
         words = {
             "A": ("domain A, for training", "Step 2: fit $\\phi$ to the length-scales that\nStep 1 estimates (Eq. 4)"),
             "T": (
@@ -102,9 +97,10 @@ def prior_scheme(priors: pd.DataFrame, title: str) -> Figure:
             ax.text(1.35, middle, label, ha="center", va="center", fontsize=8.5)
             _arrow(ax, (2.6, middle), (3.0, middle))
             _arrow(ax, (4.4, middle), (4.8, middle))
-            for k, row in enumerate(own.itertuples()):
+            for k, (index, shape, rate) in enumerate(zip(own["index"], own["shape"], own["rate"], strict=True)):
                 inset = ax.inset_axes((4.95 + 1.75 * k, middle - 0.7, 1.5, 1.35), transform=ax.transData)
-                _density(inset, row, top)
+                _density(inset, shape, rate, top)
+                inset.set_title(f"$\\ell_{index}$: $\\Gamma$({shape:.2f}, {rate:.2f})", fontsize=7, pad=2)
             end = 4.95 + 1.75 * len(own)
             _arrow(ax, (end, middle), (10.35, middle))
             _box(ax, 10.4, middle - 0.6, 13.5, middle + 0.6, "white")
@@ -112,19 +108,18 @@ def prior_scheme(priors: pd.DataFrame, title: str) -> Figure:
     return figure
 
 
-def _pdf(row: Any) -> tuple[np.ndarray, np.ndarray]:
+def _pdf(shape: float, rate: float) -> tuple[np.ndarray, np.ndarray]:
     x = np.linspace(0.0, 2.0, 201)[1:]
-    return x, gamma.pdf(x, row.shape, scale=1.0 / row.rate)
+    return x, gamma.pdf(x, shape, scale=1.0 / rate)
 
 
-def _density(ax: Axes, row: Any, top: float) -> None:
-    x, height = _pdf(row)
+def _density(ax: Axes, shape: float, rate: float, top: float) -> None:
+    x, height = _pdf(shape, rate)
     ax.fill_between(x, height, color=_CONTINUOUS, alpha=0.4, linewidth=0)
     ax.plot(x, height, color=_FUNCTIONS[0], linewidth=1.2)
     ax.set(xlim=(0, 2), ylim=(0, top), yticks=[], xticks=[0, 1, 2])
     ax.tick_params(labelsize=6)
     ax.grid(visible=False)
-    ax.set_title(f"$\\ell_{row.index}$: $\\Gamma$({row.shape:.2f}, {row.rate:.2f})", fontsize=7, pad=2)
 
 
 def super_dataset_figure(dimension: pd.DataFrame, size: pd.DataFrame, title: str) -> Figure:
@@ -198,5 +193,8 @@ def _box(ax: Axes, left: float, bottom: float, right: float, top: float, fill: s
     )
 
 
-def _arrow(ax: Axes, start: Any, end: Any) -> None:
-    ax.add_patch(FancyArrowPatch(start, end, arrowstyle="-|>", mutation_scale=12, color="black", shrinkA=0, shrinkB=0))
+def _arrow(ax: Axes, start: Place, end: Place) -> None:
+    (x0, y0), (x1, y1) = start, end
+    ax.add_patch(
+        FancyArrowPatch((x0, y0), (x1, y1), arrowstyle="-|>", mutation_scale=12, color="black", shrinkA=0, shrinkB=0)
+    )

@@ -100,6 +100,42 @@ def test_missing_and_wrong_results_are_refused(tmp_path):
         tables.read([])
 
 
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda s: s.pop("title"), "field 'statements.0.title' is missing"),
+        (lambda s: s.update(parts={}), "field 'statements.0.parts' is {}, must be a list of objects"),
+        (lambda s: s["parts"][0].update(kind=3), "field 'statements.0.parts.0.kind' is 3, must be text"),
+        (
+            lambda s: s["parts"][0]["control"].update(cells=[1]),
+            "field 'statements.0.parts.0.control.cells.0' is 1, must be an object",
+        ),
+    ],
+    ids=["missing", "list", "text", "cell"],
+)
+def test_a_damaged_result_is_refused_with_its_field(results, tmp_path, damage, message):
+    record = json.loads((results / "lemma15.json").read_text())
+    damage(record["statements"][0])
+    path = tmp_path / "lemma15.json"
+    path.write_text(json.dumps(record))
+    with pytest.raises(DataError) as refused:
+        tables.read([str(path)])
+    assert str(refused.value) == f"{path}: {message}; delete it and run again"
+
+
+def test_a_cell_without_its_number_is_refused(results):
+    checks = tables.read([f"{results}/tail_bounds.json"])
+    del checks[0]["statements"][0]["parts"][0]["cells"][0]["numbers"]["violations"]
+    with pytest.raises(DataError, match="a cell has no number 'violations', only cases"):
+        tables.verdicts(checks)
+
+
+def test_results_are_read_as_they_were_written(results):
+    path = results / "tail_bounds.json"
+    (read,), written = tables.read([str(path)]), json.loads(path.read_text())
+    assert read == {key: written[key] for key in read} and set(read) == {"check", "share", "statements"}
+
+
 def test_the_figure_has_every_statement_and_refuses_unknown_panels(results):
     checks = tables.read([f"{results}/lemma15.json"])
     verdicts, cells = tables.verdicts(checks), tables.cells(checks)

@@ -189,7 +189,7 @@ def test_confidence_constants_by_hand():
 
 
 def test_missed_counts_runs():
-    found = posteriors.Posterior(np.array([[1.0, 2.0], [1.0, 4.0], [np.nan, 0.0]]), np.zeros((3, 2)))
+    found = posteriors.PosteriorTrace(np.array([[1.0, 2.0], [1.0, 4.0], [np.nan, 0.0]]), np.zeros((3, 2)))
     assert intervals.missed(found, np.array([2.0, 3.0])) == 2
 
 
@@ -251,7 +251,7 @@ def test_moments_at_the_nearest_points(rng):
 
 @pytest.fixture(scope="module")
 def played():
-    case = preservation.Case(instances.means(-1, instances.TALL), True)
+    case = preservation.Regime(instances.means(-1, instances.TALL), True)
     settings = preservation.settings_of(case, False, 30)
     return case, preservation.play(case, settings, keys.stream(1, "played"), 6)
 
@@ -310,7 +310,7 @@ def test_covered_counts_any_time():
 
 
 def test_gains_are_those_of_the_roughest_candidate():
-    case = preservation.Case(instances.lengthscales((0.1, 0.5), 1), True)
+    case = preservation.Regime(instances.lengthscales((0.1, 0.5), 1), True)
     found = regret.gains(case, 10)
     rough = confidence.greedy_gain(jax.numpy.asarray(case.instance.kernels[0]), 0.01, 10)
     np.testing.assert_allclose(found, rough)
@@ -327,7 +327,7 @@ def test_even_designs():
 
 
 def test_robust_regret():
-    case = preservation.Case(instances.lengthscales((0.1, 0.2), 0), True)
+    case = preservation.Regime(instances.lengthscales((0.1, 0.2), 0), True)
     settings = Settings(5, beta="bayes_finite", xi="corrected")
     f, trace, worst = robust.play(case, settings, "he_stable_opt", keys.stream(0, "robust"), 3)
     assert worst[0, 50] == f[0, 45:56].min() and worst[0, 2] == f[0, :8].min()

@@ -210,7 +210,7 @@ def test_the_search_ends_at_the_moments(rng):
     fitted = memory.estimate(y)
     for end in optimum._searched(rng, y, 5):
         assert optimum._relative_error(end, fitted) < 1e-4
-    far = memory.Estimate(fitted.mean, fitted.covariance.at[0, 0].mul(3.0))
+    far = memory.PriorEstimate(fitted.mean, fitted.covariance.at[0, 0].mul(3.0))
     assert optimum._relative_error(far, fitted) == pytest.approx(
         2.0 * fitted.covariance[0, 0] / fitted.covariance.max()
     )

@@ -404,7 +404,7 @@ def test_objectives_of_eq2(rng):
 
 
 def test_terms_of_eq3_by_hand():
-    own = likelihood.Terms(quadratic=4.0, logdet=2.0, rows=3)
+    own = likelihood.DensityTerms(quadratic=4.0, logdet=2.0, rows=3)
     assert own.printed == pytest.approx(-(4.0 + 1.0 + 1.5 * np.log(2 * np.pi)))
     assert own.corrected == pytest.approx(-(2.0 + 1.0 + 1.5 * np.log(2 * np.pi)))
     assert likelihood.best_scale(own, 0.5) == pytest.approx(4.0 / 3.0)

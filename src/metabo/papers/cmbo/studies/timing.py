@@ -8,7 +8,6 @@ three inputs with outputs drawn from them; times depend on their number and on t
 from collections.abc import Iterator
 from functools import partial
 from itertools import product
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -36,6 +35,7 @@ from metabo.methods.source_gps import clusters_policy, rgpe_policy, rm_gp_ucb
 from metabo.methods.source_gps.clusters import Clustered, Odd
 from metabo.methods.source_gps.rgpe import Sources
 from metabo.methods.source_gps.sources import fit, make, posteriors_at, repeated
+from metabo.papers.engine.studies import StudySpec
 from metabo.papers.engine.studies.clock import seconds
 from metabo.papers.engine.studies.files import Frames
 from metabo.tasks.rows import Rows
@@ -102,7 +102,23 @@ def query(prototypes, mean, cov, distance: str):
     return distances(prototypes, target, distance)
 
 
-def timed_distances(spec: dict[str, Any]) -> Iterator[Measured]:
+class TimingSpec(StudySpec):
+    """Repeats of each timing, and the grids.
+
+    `tasks`, `clusters`: numbers of them, the third number of tasks where other sizes vary; `locations` of a posterior,
+    `sizes`: other numbers of them; `grid`: locations of a query; `steps` of Adam and of L-BFGS that are timed.
+    """
+
+    repeats: int
+    tasks: list[int]
+    clusters: list[int]
+    locations: int
+    sizes: list[int]
+    grid: int
+    steps: int
+
+
+def timed_distances(spec: TimingSpec) -> Iterator[Measured]:
     """Time an iteration of k-means, in numbers of tasks, clusters and locations, and the distances of a query."""
     seed, middle = spec["seed"], spec["tasks"][2]
     few = spec["clusters"][len(spec["clusters"]) // 2]
@@ -135,7 +151,7 @@ def _posteriors(count: int, size: int, seed: int) -> tuple[Array, Array]:
     return means, regularised(covs)
 
 
-def timed_training(spec: dict[str, Any]) -> Iterator[Measured]:
+def timed_training(spec: TimingSpec) -> Iterator[Measured]:
     """Time the work before BO: HyperBO's training, from the time of a step, and cm-BO's fits and clusters."""
     seed, count = spec["seed"], spec["tasks"][2]
     _, rows = sources(count, stream(seed, "cmbo_timing", count))
@@ -179,7 +195,7 @@ def policies(count: int, clusters: int, grid: int, seed: int) -> dict[str, Polic
     }
 
 
-def timed_queries(spec: dict[str, Any]) -> Iterator[Measured]:
+def timed_queries(spec: TimingSpec) -> Iterator[Measured]:
     """Time a whole query, choice and update, of every method against the number of source tasks."""
     few = min(4, spec["tasks"][0])
     key = stream(spec["seed"], "cmbo_timing", "pool")
@@ -199,7 +215,7 @@ def timed_queries(spec: dict[str, Any]) -> Iterator[Measured]:
             yield "query", method, count, few, spec["grid"], cost
 
 
-def iterations(spec: dict[str, Any]) -> pd.DataFrame:
+def iterations(spec: TimingSpec) -> pd.DataFrame:
     """Count the iterations of k-means until the assignments repeat, one start at a time (B12)."""
     count = spec["tasks"][2]
     few = spec["clusters"][len(spec["clusters"]) // 2]
@@ -212,7 +228,7 @@ def iterations(spec: dict[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def stability(spec: dict[str, Any]) -> pd.DataFrame:
+def stability(spec: TimingSpec) -> pd.DataFrame:
     """Count lost distances between neighbouring posteriors, on locations that contain the observed inputs, before and
     after jitter (B14), with the method's two kernels and with the smoother squared exponential one.
 
@@ -262,13 +278,10 @@ def judged(gaps: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return change > LOST, change
 
 
-def run(spec: dict[str, Any]) -> Frames:
+def run(spec: TimingSpec) -> Frames:
     """Return "time" (kind, measure, tasks, clusters, locations, seconds), "iterations" (measure, repetition,
     iterations) and "stability" (kernel, measure, locations, jitter, lost, of, error). `measure`: the distance; of a
     query: its method.
-
-    `spec`: seed, repeats, tasks and clusters (numbers of them; the third number of tasks is used where other sizes
-    vary), locations, sizes (other numbers of them), grid, steps (of Adam and of L-BFGS that are timed).
     """
     parts = (timed_distances(spec), timed_training(spec), timed_queries(spec))
     columns = ["kind", "measure", "tasks", "clusters", "locations", "seconds"]

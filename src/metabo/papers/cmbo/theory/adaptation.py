@@ -9,7 +9,7 @@ from metabo.papers.cmbo.theory.gaps import alpha
 from metabo.papers.cmbo.theory.tasks import NOISE, Gaussian, draw_functions, posterior, values
 from metabo.papers.cmbo.theory.traces import constant, draw_sources, equal_grid, opposite, prototypes, run, task_weights
 from metabo.papers.engine.theory.estimated import mean, rate, within
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
 from metabo.papers.engine.theory.verdicts import inequality
 
@@ -81,7 +81,7 @@ def sparse_weights(rng: np.random.Generator, count: int, distance: str) -> np.nd
     return np.stack([step.weights[:, 0] - step.weights[:, 1] for step in steps])
 
 
-def remark2(key: Key[Array, ""], share: float) -> list[Record]:
+def remark2(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check the signs that the remark claims, the limit of η, the weights of sparse sources, and α in n_i."""
     rng, count = generator(key), runs(RUNS, share)
     found = {name: paths(rng, count, name) for name in METRICS}
@@ -99,8 +99,8 @@ def remark2(key: Key[Array, ""], share: float) -> list[Record]:
     ]  # fmt: skip
 
 
-def _signs(found: dict[str, Paths]) -> Record:
-    def cells(which: str) -> list[Record]:
+def _signs(found: dict[str, Paths]) -> StatementPart:
+    def cells(which: str) -> list[Cell]:
         return [
             cell(within(mean(correlations(p.gap, getattr(p, which)[-1])), -np.inf, 0.0), distance=name, query=QUERIES)
             for name, p in found.items()
@@ -110,15 +110,15 @@ def _signs(found: dict[str, Paths]) -> Record:
                 cells("zeta"), control("the same with the opposite weights, w ∝ 1/w", cells("opposite")))  # fmt: skip
 
 
-def _falls(found: dict[str, Paths]) -> list[Record]:
+def _falls(found: dict[str, Paths]) -> list[StatementPart]:
     def logs(p: Paths, which: str) -> np.ndarray:
         return np.log(alpha(getattr(p, which), p.gap, OBSERVED, DELTA))
 
-    def change(which: str) -> list[Record]:
+    def change(which: str) -> list[Cell]:
         ends = {name: logs(p, which) for name, p in found.items()}
         return [cell(within(mean(v[-1] - v[0]), -np.inf, 0.0), distance=name) for name, v in ends.items()]
 
-    def trend(direction: int) -> list[Record]:
+    def trend(direction: int) -> list[Cell]:
         late = {name: slopes(logs(p, "zeta")[LATE - 1 :][::direction]) for name, p in found.items()}
         return [cell(within(mean(v), -np.inf, 0.0), distance=name) for name, v in late.items()]
 
@@ -130,10 +130,10 @@ def _falls(found: dict[str, Paths]) -> list[Record]:
     ]  # fmt: skip
 
 
-def _limit(rng: np.random.Generator, share: float) -> Record:
+def _limit(rng: np.random.Generator, share: float) -> StatementPart:
     ideal, own = suprema(rng, max(LIMIT_LEAST, round(LIMIT_RUNS * share)))
 
-    def cells(suprema_: np.ndarray) -> list[Record]:
+    def cells(suprema_: np.ndarray) -> list[Cell]:
         decided = within(rate(suprema_, SIZES), *VANISHES)
         decided.numbers["suprema"] = suprema_.mean(axis=0)
         return [cell(decided, sizes=SIZES.tolist())]
@@ -142,8 +142,8 @@ def _limit(rng: np.random.Generator, share: float) -> Record:
                 control("the same for the source's own outputs, μ", cells(own)))  # fmt: skip
 
 
-def _sparse(apart: dict[str, np.ndarray], queries: tuple[int, ...]) -> Record:
-    def cells(added: float) -> list[Record]:
+def _sparse(apart: dict[str, np.ndarray], queries: tuple[int, ...]) -> StatementPart:
+    def cells(added: float) -> list[Cell]:
         return [
             cell(within(mean(difference[query - 1] + added), -np.inf, 0.0), distance=name, query=query)
             for name, difference in apart.items()
@@ -154,7 +154,7 @@ def _sparse(apart: dict[str, np.ndarray], queries: tuple[int, ...]) -> Record:
     return part("weights", claim, "expectation", cells(0.0), control("by more than 0.9", cells(0.9)))
 
 
-def _growth(found: dict[str, Paths]) -> Record:
+def _growth(found: dict[str, Paths]) -> StatementPart:
     p = found[METRICS[0]]
     levels = np.stack([alpha(p.zeta[-1], p.gap, int(n), DELTA) for n in SIZES], axis=1)
     where = {"n": SIZES[1:]}

@@ -8,7 +8,7 @@ from jaxtyping import Array, Key
 from metabo.gaussians import barycenter as package
 from metabo.papers.cmbo.theory.distances import half
 from metabo.papers.cmbo.theory.tasks import symmetric
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
 from metabo.papers.engine.theory.verdicts import identity, inequality
 
@@ -58,7 +58,7 @@ def found(covs: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.asarray(_many(jnp.asarray(covs), jnp.asarray(weights)).cov)
 
 
-def barycenter(key: Key[Array, ""], share: float) -> list[Record]:
+def barycenter(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check the package's barycenter: equation, uniqueness, minimiser, trace; and the definition without the square."""
     rng, count = generator(key), runs(SETS, share)
     covs, weights = draw(rng, count)
@@ -75,7 +75,7 @@ def barycenter(key: Key[Array, ""], share: float) -> list[Record]:
     ]  # fmt: skip
 
 
-def _equation(own: np.ndarray, centre: np.ndarray, covs: np.ndarray, weights: np.ndarray) -> Record:
+def _equation(own: np.ndarray, centre: np.ndarray, covs: np.ndarray, weights: np.ndarray) -> StatementPart:
     return part("equation", "Σ_jξ_j(S^½Σ_jS^½)^½ = S", "identity", [cell(identity(image(own, covs, weights), own))],
                 control("for the weighted mean of the covariances",
                         [cell(identity(image(centre, covs, weights), centre))]))  # fmt: skip
@@ -83,7 +83,7 @@ def _equation(own: np.ndarray, centre: np.ndarray, covs: np.ndarray, weights: np
 
 def _unique(
     rng: np.random.Generator, own: np.ndarray, centre: np.ndarray, covs: np.ndarray, weights: np.ndarray
-) -> Record:
+) -> StatementPart:
     """The package's iteration and a simpler one end at the same place from STARTS starts: first COMPARED clusters."""
     own, centre, covs, weights = (values[:COMPARED] for values in (own, centre, covs, weights))
     scale = np.abs(own).max(axis=(1, 2))
@@ -104,7 +104,7 @@ def _unique(
 
 def _minimum(
     rng: np.random.Generator, own: np.ndarray, centre: np.ndarray, covs: np.ndarray, weights: np.ndarray
-) -> Record:
+) -> StatementPart:
     """Σξ W_2² at S against PERTURBED covariances around it, the geometric centre, and the members."""
     least, at_centre = spread(own, covs, weights), spread(centre, covs, weights)
     members = [spread(covs[:, j], covs, weights) for j in range(MEMBERS)]
@@ -121,7 +121,7 @@ def _minimum(
                 control("the same for the geometric centre", wrong))  # fmt: skip
 
 
-def _line(power: int) -> Record:
+def _line(power: int) -> StatementPart:
     """Laws N(0, σ²) on the line: W_2 = |σ - σ'|; the barycenter has the weighted mean of the σ."""
     sigma, weights = (np.array(values) for values in LINE)
     own = float(np.sqrt(found((sigma**2)[None, :, None, None], weights[None])[0, 0, 0]))
@@ -137,7 +137,7 @@ def _line(power: int) -> Record:
                 control("the largest σ does", largest))  # fmt: skip
 
 
-def _trace(own: np.ndarray, centre: np.ndarray, covs: np.ndarray) -> Record:
+def _trace(own: np.ndarray, centre: np.ndarray, covs: np.ndarray) -> StatementPart:
     traces, members = np.trace(own, axis1=1, axis2=2), np.trace(covs, axis1=2, axis2=3)
     at_centre = np.trace(centre, axis1=1, axis2=2)
     shares = cell(inequality(traces, at_centre))

@@ -7,14 +7,14 @@ import numpy as np
 from metabo.papers.cmbo.theory.coverage import GREEDY, corrected_beta, grid_norm, printed_beta
 from metabo.papers.cmbo.theory.gaps import alpha
 from metabo.papers.cmbo.theory.tasks import NOISE, Gaussian, greedy_information, information
-from metabo.papers.cmbo.theory.traces import Rule, Sources, Step, task_weights
+from metabo.papers.cmbo.theory.traces import QueryStep, Rule, SourceTasks, task_weights
 
 NORM = 1.0
 """B of the printed β: the norm of every drawn target."""
 DELTA = 0.1
 
 
-class Terms(NamedTuple):
+class RegretTerms(NamedTuple):
     """What the bounds of one query are made of, (r,) each.
 
     `regret` r_τ, `beta`, `xi`, `alpha` α_τ, `printed_omega` and `omega` (2Σζ'√n/σ², 2Σζ'√|X_τ|/σ²), `eta_best` and
@@ -61,7 +61,9 @@ def rule(truth: np.ndarray, which: str, factor: float | None, fixed: float) -> R
     return xi
 
 
-def terms(step: Step, sources: Sources, which: str, ideal: np.ndarray, truth: np.ndarray, power: int = 1) -> Terms:
+def terms(
+    step: QueryStep, sources: SourceTasks, which: str, ideal: np.ndarray, truth: np.ndarray, power: int = 1
+) -> RegretTerms:
     """Return the terms of one query. `ideal`, `truth`: those of the sources, computed once; `power` of |C| in the
     centres' covariance (see `traces.task_weights`)."""
     rows, best = np.arange(len(truth)), truth.argmax(axis=1)
@@ -73,7 +75,7 @@ def terms(step: Step, sources: Sources, which: str, ideal: np.ndarray, truth: np
     bound = alpha(zeta, sources.gap, points, DELTA)
     total = 2.0 * squared.sum(axis=1) / NOISE
     noise = np.sqrt(2.0 * NOISE * observed * np.log(8.0 * max(observed, 1) / DELTA))
-    return Terms(
+    return RegretTerms(
         regret=truth[rows, best] - truth[rows, step.chosen],
         beta=beta,
         xi=step.xi,
@@ -93,21 +95,21 @@ def terms(step: Step, sources: Sources, which: str, ideal: np.ndarray, truth: np
     )
 
 
-def printed(t: Terms) -> np.ndarray:
+def printed(t: RegretTerms) -> np.ndarray:
     """Return Eq. 9: δ_τ(ι_τα_τ + η(x*) - η(x_τ) + ω_τ‖η(X_τ)‖) + (ξ/β)(ξ + β)√k_τ(x_τ)."""
     iota = 2.0 + t.printed_omega * np.sqrt(t.steps)
     first = iota * t.alpha + t.eta_best - t.eta_chosen + t.printed_omega * t.eta
     return (t.xi / t.beta - 1.0) * first + t.xi / t.beta * (t.xi + t.beta) * t.spread_chosen
 
 
-def repaired(t: Terms) -> np.ndarray:
+def repaired(t: RegretTerms) -> np.ndarray:
     """Return the same for ξ >= β with |X_τ| in the place of n_i and τ-1, the noise of y_τ, and 2ξ√k_τ(x_τ) (Eq. 22)."""
     iota = 2.0 + t.omega * np.sqrt(t.observed)
     first = iota * t.alpha + t.eta_best - t.eta_chosen + t.omega * (t.eta + t.noise)
     return (t.xi / t.beta - 1.0) * first + 2.0 * t.xi * t.spread_chosen
 
 
-def direct(t: Terms) -> np.ndarray:
+def direct(t: RegretTerms) -> np.ndarray:
     """Return (ξ + β)√k_τ(x_τ) + max(β - ξ, 0)√k_τ(x*), which needs no ξ >= β, no source task and no Lemma 5.
 
     r_τ <= μ(x*) + β√k(x*) - μ(x_τ) + β√k(x_τ), and μ(x*) + ξ√k(x*) <= μ(x_τ) + ξ√k(x_τ).

@@ -10,14 +10,15 @@ from scipy import stats
 from metabo.gaussians.kmeans import kmeans
 from metabo.papers.cmbo.theory.tasks import NOISE, Gaussian, draw_functions, posterior, values
 from metabo.papers.cmbo.theory.traces import equal_grid
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
 from metabo.papers.engine.theory.verdicts import (
     ENOUGH,
     INCONCLUSIVE,
     REFUTED,
     SUPPORTED,
-    Finding,
+    Decision,
+    Numbers,
     distribution,
     identity,
 )
@@ -62,7 +63,7 @@ def roots(covs: np.ndarray) -> np.ndarray:
     return q * np.sqrt(np.maximum(w, 0.0))[..., None, :]
 
 
-class Moments(NamedTuple):
+class ReplicateMeans(NamedTuple):
     """Averages of several quantities (e,) over `runs` independent replicates, and their standard errors (e,)."""
 
     average: np.ndarray
@@ -70,19 +71,19 @@ class Moments(NamedTuple):
     runs: int
 
 
-def means(draws: np.ndarray) -> Moments:
+def means(draws: np.ndarray) -> ReplicateMeans:
     """Return the average of every entry of draws (R, v)."""
-    return Moments(draws.mean(axis=0), draws.std(axis=0, ddof=1) / np.sqrt(len(draws)), len(draws))
+    return ReplicateMeans(draws.mean(axis=0), draws.std(axis=0, ddof=1) / np.sqrt(len(draws)), len(draws))
 
 
-def products(draws: np.ndarray, centre: np.ndarray) -> Moments:
+def products(draws: np.ndarray, centre: np.ndarray) -> ReplicateMeans:
     """Return the averages of the products of all pairs of entries of draws (R, v) about `centre` (v,) or (R, v).
 
     By two matrix products: E x_i x_j, and E x_i²x_j² for the errors; pairs in the order of `upper`.
     """
     runs_, centred = len(draws), draws - centre
     average, square = upper(centred.T @ centred) / runs_, upper((centred**2).T @ centred**2) / runs_
-    return Moments(average, np.sqrt((square - average**2) / (runs_ - 1)), runs_)
+    return ReplicateMeans(average, np.sqrt((square - average**2) / (runs_ - 1)), runs_)
 
 
 def upper(matrix: np.ndarray) -> np.ndarray:
@@ -90,17 +91,17 @@ def upper(matrix: np.ndarray) -> np.ndarray:
     return matrix[np.triu_indices(len(matrix))]
 
 
-def entries(found: Moments, expected: np.ndarray) -> Finding:
+def entries(found: ReplicateMeans, expected: np.ndarray) -> Decision:
     """Decide E[every entry] = expected (e,) by the worst entry: |z| <= ENTRY_LIMIT."""
     z = (found.average - expected) / found.error
     worst = int(np.argmax(np.abs(z)))
     far = not abs(z[worst]) <= ENTRY_LIMIT
     verdict = REFUTED if far else SUPPORTED if found.runs >= ENOUGH else INCONCLUSIVE
-    numbers = {"mean": found.average[worst], "expected": expected[worst], "error": found.error[worst], "z": z[worst]}
-    return Finding(verdict, numbers | {"runs": found.runs, "entries": len(z)})
+    numbers: Numbers = {"mean": found.average[worst], "expected": expected[worst], "error": found.error[worst]}
+    return Decision(verdict, numbers | {"z": z[worst], "runs": found.runs, "entries": len(z)})
 
 
-def theorem31(key: Key[Array, ""], share: float) -> list[Record]:
+def theorem31(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check mean, covariance and normality of Σ a_i GP^(i) by joint samples; Corollary 2 and Theorem A.2 exactly."""
     rng, count = generator(key), runs(SAMPLES, share)
     laws, a = posteriors(rng), COEFFICIENTS
@@ -130,7 +131,7 @@ def theorem31(key: Key[Array, ""], share: float) -> list[Record]:
 
 def _projections(
     rng: np.random.Generator, draws: np.ndarray, mean: np.ndarray, cov: np.ndarray, scale: float
-) -> list[Record]:
+) -> list[Cell]:
     cells = []
     for place in range(PROJECTIONS):
         u = rng.standard_normal(len(mean))
@@ -139,7 +140,7 @@ def _projections(
     return cells
 
 
-def _corollary2(laws: Gaussian) -> list[Record]:
+def _corollary2(laws: Gaussian) -> list[Statement]:
     """The covariance of Σa_kX_k from the joint one of independent X_k, against Σa_kΣ_k (printed) and Σa_k²Σ_k."""
     a, tasks = COEFFICIENTS, len(COEFFICIENTS)
     whole = np.concatenate([coefficient * np.eye(POINTS) for coefficient in a], axis=1)
@@ -147,7 +148,7 @@ def _corollary2(laws: Gaussian) -> list[Record]:
     blocks[np.arange(tasks), :, np.arange(tasks)] = laws.cov
     exact = whole @ blocks.reshape(tasks * POINTS, -1) @ whole.T
 
-    def made(power: int, name: str) -> Record:
+    def made(power: int, name: str) -> StatementPart:
         against = control("ΣΣ_k", [cell(identity(laws.cov.sum(axis=0), exact))])
         own = np.einsum("k,kvw->vw", a**power, laws.cov)
         return part("covariance", f"covariance of Σa_kX_k = {name}", "identity", [cell(identity(own, exact))], against)
@@ -160,13 +161,13 @@ def _corollary2(laws: Gaussian) -> list[Record]:
     ]  # fmt: skip
 
 
-def _theorem_a2(rng: np.random.Generator) -> list[Record]:
+def _theorem_a2(rng: np.random.Generator) -> list[Statement]:
     """Bienaymé's identity for correlated variables: its sum over i <= j (printed) and over i < j."""
     a, joint = COEFFICIENTS, np.cov(rng.standard_normal((len(COEFFICIENTS), 50)))
     pairs = np.outer(a, a) * joint
     variances = np.trace(pairs)
 
-    def made(first: int, over: str) -> Record:
+    def made(first: int, over: str) -> StatementPart:
         total = variances + 2.0 * np.triu(pairs, first).sum()
         against = control("Σa_i²V(X_i) alone", [cell(identity(variances, a @ joint @ a))])
         claim = f"V(Σa_iX_i) = Σa_i²V(X_i) + 2 Σ over {over}"
@@ -180,7 +181,7 @@ def _theorem_a2(rng: np.random.Generator) -> list[Record]:
     ]  # fmt: skip
 
 
-def geometric_centre(key: Key[Array, ""], share: float) -> list[Record]:
+def geometric_centre(key: Key[Array, ""], share: float) -> list[Statement]:
     """Test what the package's centre, N(Σμ/|C|, Σk/|C|), is the law of: the average process, or a member.
 
     The paper calls it an unbiased estimation of the linear sum of the members; by Theorem 3.1 with a = 1/|C| the
@@ -197,7 +198,7 @@ def geometric_centre(key: Key[Array, ""], share: float) -> list[Record]:
     between = (laws.mean - mean).T @ (laws.mean - mean) / MEMBERS
     of_average, within, total = products(average, mean), products(member, laws.mean[which]), products(member, mean)
 
-    def made(seen: Moments, claim: str, expected: np.ndarray, wrong: str, other: np.ndarray) -> Record:
+    def made(seen: ReplicateMeans, claim: str, expected: np.ndarray, wrong: str, other: np.ndarray) -> StatementPart:
         decided = [cell(entries(seen, upper(e)), members=MEMBERS) for e in (expected, other)]
         return part("covariance", claim, "expectation", decided[:1], control(wrong, decided[1:]))
 
@@ -221,6 +222,6 @@ def geometric_centre(key: Key[Array, ""], share: float) -> list[Record]:
     ]  # fmt: skip
 
 
-def _mean(draws: np.ndarray, mean: np.ndarray) -> Record:
+def _mean(draws: np.ndarray, mean: np.ndarray) -> StatementPart:
     return part("mean", "mean Σμ/|C|", "expectation", [cell(entries(means(draws), mean))],
                 control("half of it", [cell(entries(means(draws), 0.5 * mean))]))  # fmt: skip

@@ -20,9 +20,9 @@ from metabo.papers.cmbo.theory.tasks import (
     values,
 )
 from metabo.papers.cmbo.theory.traces import constant, draw_sources, equal_grid, prior_of, prototypes, run
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
-from metabo.papers.engine.theory.verdicts import Finding, probability
+from metabo.papers.engine.theory.verdicts import Decision, probability
 
 CHECKS = {"lemma4": "Lemma 4: confidence bounds of the posterior"}
 BOUND = 1.0
@@ -95,7 +95,7 @@ def drawn(rng: np.random.Generator, count: int, meta: bool) -> Excess:
     return excess(last.prior, truth, np.column_stack([last.index, last.chosen]), y)
 
 
-def regularised(rng: np.random.Generator, count: int, factor: float) -> Finding:
+def regularised(rng: np.random.Generator, count: int, factor: float) -> Decision:
     """Decide the printed bound, β scaled by `factor`, for a zero-mean prior and the regulariser λ = 1 + 2/T."""
     regulariser = 1.0 + 2.0 / QUERIES
     grid = equal_grid(POINTS)
@@ -114,7 +114,7 @@ def regularised(rng: np.random.Generator, count: int, factor: float) -> Finding:
     return probability(int(bad.sum()), count, DELTA / 4.0)
 
 
-def covered(found: Excess, beta: np.ndarray) -> Finding:
+def covered(found: Excess, beta: np.ndarray) -> Decision:
     """Decide P[ratio > β at some query] <= δ/4; of the numbers, medians of the last β, the largest ratio, the norm."""
     bad = ~(found.ratio <= beta).all(axis=1)
     decided = probability(int(bad.sum()), len(bad), DELTA / 4.0)
@@ -123,12 +123,12 @@ def covered(found: Excess, beta: np.ndarray) -> Finding:
     return decided
 
 
-def lemma4(key: Key[Array, ""], share: float) -> list[Record]:
+def lemma4(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check three β for a zero-mean prior and a meta-prior with fixed weights, and the printed one with its λ."""
     rng, count = generator(key), runs(RUNS, share)
     found = {name: drawn(rng, count, name == "meta-prior") for name in ("zero mean", "meta-prior")}
 
-    def cells(name: str, which: str, factor: float = 1.0) -> list[Record]:
+    def cells(name: str, which: str, factor: float = 1.0) -> list[Cell]:
         own = found[name]
         return [cell(covered(own, factor * getattr(own, which)), prior=name, delta=DELTA)]
 
@@ -139,7 +139,7 @@ def lemma4(key: Key[Array, ""], share: float) -> list[Record]:
         for name in found
     ]  # fmt: skip
 
-    def normed(which: str, beta: str) -> list[Record]:
+    def normed(which: str, beta: str) -> list[StatementPart]:
         return [
             part(name, f"{claim}, β = {beta}, {name}", "probability", cells(name, which),
                  control("the same without ‖f - μ_0‖ and with the factor σ",

@@ -9,7 +9,7 @@ from jaxtyping import Array, Key
 from scipy.spatial.distance import cdist
 
 from metabo.papers.cmbo.theory.tasks import symmetric
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
 from metabo.papers.engine.theory.verdicts import identity, inequality
 
@@ -69,24 +69,24 @@ def noise_free(rng: np.random.Generator, meet: bool, noise: float = 0.0, repeate
     return float(least(schur(x, test, float(np.exp(rng.uniform(np.log(0.1), 0.0))), noise)))
 
 
-def above(values: list[float]) -> Record:
+def above(values: list[float]) -> Cell:
     """Decide that every least eigenvalue is above FLOOR."""
     found = np.array(values)
     decided = inequality(1.0, found / FLOOR)
     return cell(decided, inputs=POINTS, least=float(found.min()))
 
 
-def proposition1(key: Key[Array, ""], share: float) -> list[Record]:
+def proposition1(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check the meta-prior, Theorem A.3 with and without test inputs among the training inputs, and its proof."""
     rng, count = generator(key), runs(RUNS, share)
 
-    def many(**how: bool | float) -> Record:
+    def many(**how: bool | float) -> Cell:
         return above([noise_free(rng, **how) for _ in range(count)])
 
-    def prior(repeated: bool) -> list[Record]:
+    def prior(repeated: bool) -> list[Cell]:
         return [above([meta_prior(rng, repeated) for _ in range(count)])]
 
-    def theorem(name: str, how: str, **setting: bool | float) -> Record:
+    def theorem(name: str, how: str, **setting: bool | float) -> StatementPart:
         against = control("with two equal test inputs", [many(repeated=True, **setting)])
         return part(name, f"{claim}, {how}", "inequality", [many(**setting)], against)
 
@@ -106,7 +106,7 @@ def proposition1(key: Key[Array, ""], share: float) -> list[Record]:
     ]  # fmt: skip
 
 
-def _eigenvalues(rng: np.random.Generator) -> list[Record]:
+def _eigenvalues(rng: np.random.Generator) -> list[Statement]:
     """The proof: eigenvalues of the joint matrix M = D P Dᵀ are not those of P, but as many are positive."""
     x, test = rng.random((OBSERVED, 2)), rng.random((POINTS, 2))
     both = np.concatenate([test, x])
@@ -129,7 +129,7 @@ def _eigenvalues(rng: np.random.Generator) -> list[Record]:
     ]  # fmt: skip
 
 
-def lemma2(key: Key[Array, ""], share: float) -> list[Record]:
+def lemma2(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check Lemma 2 on random triples of positive-definite matrices, and that the a_i must be positive."""
     rng, count = generator(key), runs(TRIPLES, share)
     size = 8
@@ -137,7 +137,7 @@ def lemma2(key: Key[Array, ""], share: float) -> list[Record]:
     matrices = root @ root.swapaxes(-2, -1) / size + 1e-3 * np.eye(size)
     a = np.exp(rng.uniform(-3.0, 3.0, (count, 3)))
 
-    def combined(weights: np.ndarray) -> Record:
+    def combined(weights: np.ndarray) -> Cell:
         values = least(np.einsum("rk,rkij->rij", weights, matrices))
         return cell(inequality(1.0, values / FLOOR), triples=count, least=float(values.min()))
 

@@ -8,7 +8,7 @@ from jaxtyping import Array, Key
 from scipy import optimize, stats
 
 from metabo.gaussians import distances as between
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
 from metabo.papers.engine.theory.verdicts import expectation, identity, inequality
 
@@ -70,7 +70,7 @@ def best_turn(p: Laws, q: Laws) -> np.ndarray:
     return u @ v
 
 
-def distances(key: Key[Array, ""], share: float) -> list[Record]:
+def distances(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check Eqs. 3 and 4 by samples, Eq. 6 by transport, couplings and commuting covariances, and the triangles."""
     rng, count = generator(key), runs(SAMPLES, share)
     p, q, r = (draw(rng, runs(TRIPLES, share)) for _ in range(3))
@@ -88,7 +88,7 @@ def distances(key: Key[Array, ""], share: float) -> list[Record]:
     ]  # fmt: skip
 
 
-def _samples(rng: np.random.Generator, p: Laws, q: Laws, count: int, both: bool) -> Record:
+def _samples(rng: np.random.Generator, p: Laws, q: Laws, count: int, both: bool) -> StatementPart:
     """The divergence of one pair against the average log ratio."""
     forward = log_ratio(rng, p, q, count)
     values = forward + log_ratio(rng, q, p, count) if both else forward
@@ -101,7 +101,7 @@ def _samples(rng: np.random.Generator, p: Laws, q: Laws, count: int, both: bool)
                 control(f"the same with {claim}", [cell(expectation(values, wrong), dim=DIM)]))  # fmt: skip
 
 
-def _symmetry(p: Laws, q: Laws) -> list[Record]:
+def _symmetry(p: Laws, q: Laws) -> list[StatementPart]:
     j, back = np.asarray(_jeffreys(*p, *q)), np.asarray(_jeffreys(*q, *p))
     kl, kl_back = np.asarray(_kl(*p, *q)), np.asarray(_kl(*q, *p))
     one_sided = [cell(identity(kl, kl_back))]
@@ -113,7 +113,7 @@ def _symmetry(p: Laws, q: Laws) -> list[Record]:
     ]  # fmt: skip
 
 
-def _line(rng: np.random.Generator) -> Record:
+def _line(rng: np.random.Generator) -> StatementPart:
     """On the line: the package's W_2² against a linear programme."""
     m, s = rng.standard_normal((2, 20)), rng.uniform(0.1, 3.0, (2, 20))
     laws = [(m[i][:, None], (s[i] ** 2)[:, None, None]) for i in (0, 1)]
@@ -125,7 +125,7 @@ def _line(rng: np.random.Generator) -> Record:
                 control("that of the independent coupling", [cell(identity(squared, apart), dim=1)]))  # fmt: skip
 
 
-def _commuting(rng: np.random.Generator) -> Record:
+def _commuting(rng: np.random.Generator) -> StatementPart:
     """Covariances with the same eigenvectors: W_2² = ‖Δm‖² + Σ(√λ - √λ')²."""
     q, _ = np.linalg.qr(rng.standard_normal((PAIRS, DIM, DIM)))
     values = rng.uniform(0.01, 4.0, (2, PAIRS, DIM))
@@ -140,7 +140,7 @@ def _commuting(rng: np.random.Generator) -> Record:
                 control("with λ in the place of √λ", [cell(identity(squared, shift + plain), dim=DIM)]))  # fmt: skip
 
 
-def _couplings(rng: np.random.Generator, p: Laws, q: Laws) -> list[Record]:
+def _couplings(rng: np.random.Generator, p: Laws, q: Laws) -> list[StatementPart]:
     """No coupling of two normal laws costs less, and the best one costs as much."""
     squared = np.asarray(_wasserstein(*p, *q)) ** 2
     turns, _ = np.linalg.qr(rng.standard_normal((len(squared), DIM, DIM)))
@@ -160,17 +160,17 @@ def _sides(f: Distance, p: Laws, q: Laws, r: Laws) -> tuple[np.ndarray, np.ndarr
     return np.asarray(f(*p, *r)), np.asarray(f(*p, *q)) + np.asarray(f(*q, *r))
 
 
-def _triangle(p: Laws, q: Laws, r: Laws) -> Record:
+def _triangle(p: Laws, q: Laws, r: Laws) -> StatementPart:
     direct, around = _sides(_wasserstein, p, q, r)
     legs = np.asarray(_wasserstein(*p, *q)) ** 2 + np.asarray(_wasserstein(*q, *r)) ** 2
     return part("triangle", "W_2(P, R) <= W_2(P, Q) + W_2(Q, R)", "inequality", [cell(inequality(direct, around))],
                 control("the same for W_2²", [cell(inequality(direct**2, legs))]))  # fmt: skip
 
 
-def _no_triangle(p: Laws, q: Laws, r: Laws) -> Record:
+def _no_triangle(p: Laws, q: Laws, r: Laws) -> StatementPart:
     """The largest J(P, R) - J(P, Q) - J(Q, R) over the triples."""
 
-    def worst(f: Distance) -> list[Record]:
+    def worst(f: Distance) -> list[Cell]:
         direct, around = _sides(f, p, q, r)
         return [cell(inequality(EXCESS, float(np.max(direct - around))), triples=len(direct))]
 

@@ -7,8 +7,8 @@ from jaxtyping import Array, Key
 from scipy import stats
 
 from metabo.papers.cmbo.theory.tasks import NOISE, Function, draw_functions, matern32, posterior, smoother, values
-from metabo.papers.cmbo.theory.traces import OWNERS, Sources, draw_sources, equal_grid, task_weights
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.cmbo.theory.traces import OWNERS, SourceTasks, draw_sources, equal_grid, task_weights
+from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
 from metabo.papers.engine.theory.verdicts import exact_probability, inequality, probability
 
@@ -49,7 +49,7 @@ class Sides(NamedTuple):
     repaired: np.ndarray
 
 
-def sides(rng: np.random.Generator, sources: Sources, delta: float) -> Sides:
+def sides(rng: np.random.Generator, sources: SourceTasks, delta: float) -> Sides:
     """Return both sides of the lemma for weights of clusters drawn anew in every replicate (Dirichlet)."""
     weights = rng.dirichlet(np.ones(sources.owners.max() + 1), len(sources.x))
     zeta, _ = task_weights(weights, sources.owners)
@@ -58,7 +58,7 @@ def sides(rng: np.random.Generator, sources: Sources, delta: float) -> Sides:
     return Sides(largest, alpha(zeta, sources.gap, points, delta), alpha(zeta, sources.gap, points, delta, tasks, 1.0))
 
 
-def lemma5(key: Key[Array, ""], share: float) -> list[Record]:
+def lemma5(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check the lemma by simulation, its ingredients exactly, and the union over tasks that its proof leaves out."""
     rng, count = generator(key), runs(RUNS, share)
     drawn = {
@@ -80,10 +80,10 @@ def lemma5(key: Key[Array, ""], share: float) -> list[Record]:
     ]  # fmt: skip
 
 
-def _coverage(found: dict[float, Sides], which: str) -> list[Record]:
+def _coverage(found: dict[float, Sides], which: str) -> list[StatementPart]:
     """Six tasks of 50 observations, and the case without gaps. Reported: the difference as a share of α."""
 
-    def cells(delta: float, factor: float) -> list[Record]:
+    def cells(delta: float, factor: float) -> list[Cell]:
         ratio = found[delta].largest / (factor * getattr(found[delta], which))
         decided = probability(int((~(ratio <= 1.0)).sum()), len(ratio), delta / 4.0)
         decided.numbers.update({"median": np.median(ratio), "largest": ratio.max()})
@@ -98,16 +98,16 @@ def _coverage(found: dict[float, Sides], which: str) -> list[Record]:
     ]  # fmt: skip
 
 
-def _same_function(rng: np.random.Generator, count: int) -> Sources:
+def _same_function(rng: np.random.Generator, count: int) -> SourceTasks:
     """K = C tasks with one observation each of the target's own function: all D_i = 0."""
     grid, target = equal_grid(POINTS), draw_functions(rng, count)
     x = rng.random((count, SINGLE, 1))
     noise = np.sqrt(NOISE) * rng.standard_normal(x.shape)
     functions = Function(*(np.repeat(p[:, None], SINGLE, axis=1) for p in target))
-    return Sources(functions, target, x, noise, *smoother(x, grid, NOISE), grid, np.arange(SINGLE))
+    return SourceTasks(functions, target, x, noise, *smoother(x, grid, NOISE), grid, np.arange(SINGLE))
 
 
-def _ingredients(rng: np.random.Generator) -> list[Record]:
+def _ingredients(rng: np.random.Generator) -> list[StatementPart]:
     x, grid = rng.random((100, OBSERVED)), equal_grid(POINTS)
     spectral = np.linalg.norm(np.linalg.inv(matern32(x, x) + NOISE * np.eye(OBSERVED)), 2, axis=(1, 2))
     cross = np.linalg.norm(matern32(np.broadcast_to(grid, (100, POINTS)), x), axis=2)
@@ -125,7 +125,7 @@ def _ingredients(rng: np.random.Generator) -> list[Record]:
     ]  # fmt: skip
 
 
-def _union(repaired: bool) -> Record:
+def _union(repaired: bool) -> StatementPart:
     """The event that the proof needs, for all K tasks at once; the control leaves the bound without its logarithm."""
     cells, bare = [], []
     for tasks, points, delta in UNION:

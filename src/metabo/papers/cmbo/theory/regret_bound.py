@@ -6,12 +6,12 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from metabo.papers.cmbo.theory import bounds
-from metabo.papers.cmbo.theory.bounds import DELTA, Terms, printed
-from metabo.papers.cmbo.theory.traces import Sources, draw_sources, equal_grid, prototypes, run
+from metabo.papers.cmbo.theory.bounds import DELTA, RegretTerms, printed
+from metabo.papers.cmbo.theory.traces import SourceTasks, draw_sources, equal_grid, prototypes, run
 from metabo.papers.engine.theory.estimated import mean, within
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
-from metabo.papers.engine.theory.verdicts import Finding, inequality, probability
+from metabo.papers.engine.theory.verdicts import Decision, inequality, probability
 
 CHECKS = {"theorem32": "Theorem 3.2: bound on the instantaneous regret"}
 POINTS, OBSERVED, QUERIES, RUNS = 40, 50, 20, 300
@@ -21,13 +21,13 @@ COEFFICIENTS = {"β/2": 0.5, "β": 1.0, "2β": 2.0, "3": None}
 SHRINK = 100.0
 """The controls divide the last term of the bound by this and leave out the others."""
 
-Found = dict[str, Terms]
-Bound = Callable[[Terms], np.ndarray]
+Found = dict[str, RegretTerms]
+Bound = Callable[[RegretTerms], np.ndarray]
 
 
 def simulated(
     rng: np.random.Generator,
-    sources: Sources,
+    sources: SourceTasks,
     which: str,
     *names: str,
     distance: str = "jeffreys",
@@ -44,31 +44,31 @@ def simulated(
         rule = bounds.rule(truth, which, COEFFICIENTS[name], PAPER_XI)
         steps = run(rng, centres, truth, QUERIES, rule, distance, turned)
         own = [bounds.terms(step, sources, which, ideal, truth, power) for step in steps]
-        found[name] = Terms(*(np.stack(values) for values in zip(*own, strict=True)))
+        found[name] = RegretTerms(*(np.stack(values) for values in zip(*own, strict=True)))
     return found
 
 
-def last_term(t: Terms) -> np.ndarray:
+def last_term(t: RegretTerms) -> np.ndarray:
     """Return the last term of Eq. 9 divided by SHRINK."""
     return t.xi / t.beta * (t.xi + t.beta) * t.spread_chosen / SHRINK
 
 
-def holds(t: Terms, bound: Bound) -> Finding:
+def holds(t: RegretTerms, bound: Bound) -> Decision:
     """Decide r_τ <= bound at the queries at which Lemmas 4 and 5 hold; with how often the bound is negative."""
     chosen, value = t.within & t.close, bound(t)
     found = inequality(t.regret[chosen], value[chosen], query=t.steps[chosen] + 1)
-    return Finding(found.verdict, found.numbers | {"left_out": int((~chosen).sum())} | _size(t, value))
+    return Decision(found.verdict, found.numbers | {"left_out": int((~chosen).sum())} | _size(t, value))
 
 
-def covers(t: Terms, bound: Bound) -> Finding:
+def covers(t: RegretTerms, bound: Bound) -> Decision:
     """Decide P[r_τ > bound at some query] <= δ/2, the probability that Lemmas 4 and 5 leave."""
     value = bound(t)
     bad = ~(t.regret <= value).all(axis=0)
     found = probability(int(bad.sum()), len(bad), DELTA / 2.0)
-    return Finding(found.verdict, found.numbers | {"largest_share": _share(t, value)} | _size(t, value))
+    return Decision(found.verdict, found.numbers | {"largest_share": _share(t, value)} | _size(t, value))
 
 
-def _size(t: Terms, value: np.ndarray) -> dict[str, float]:
+def _size(t: RegretTerms, value: np.ndarray) -> dict[str, float]:
     """Return the median of bound/regret where there is regret, the share of negative bounds, the median β, and the
     share of the runs in which Lemma 4 fails at some query, weights that follow the data included."""
     some = t.regret > 0
@@ -78,19 +78,19 @@ def _size(t: Terms, value: np.ndarray) -> dict[str, float]:
     return {"looseness": ratio, "negative": negative, "beta": beta, "lemma4_fails": failed}
 
 
-def _share(t: Terms, value: np.ndarray) -> float:
+def _share(t: RegretTerms, value: np.ndarray) -> float:
     """Return the largest regret as a share of its bound, where that is positive (0 if it never is)."""
     return float(np.max(np.where(value > 0, t.regret / np.where(value > 0, value, 1.0), 0.0)))
 
 
-def moved(t: Terms, equal: Terms) -> Finding:
+def moved(t: RegretTerms, equal: RegretTerms) -> Decision:
     """Decide E ln(bound/bound with equal weights) <= 0 at the last query; of the numbers, factors of α_τ and Σζ'_i."""
     found = within(mean(np.log(printed(t)[-1] / printed(equal)[-1])), -np.inf, 0.0)
     factors = {"alpha": t.alpha[-1] / equal.alpha[-1], "squares": t.printed_omega[-1] / equal.printed_omega[-1]}
-    return Finding(found.verdict, found.numbers | {name: float(np.median(v)) for name, v in factors.items()})
+    return Decision(found.verdict, found.numbers | {name: float(np.median(v)) for name, v in factors.items()})
 
 
-def theorem32(key: Key[Array, ""], share: float) -> list[Record]:
+def theorem32(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check the bound given the lemmas, its coverage with either β, its repaired version, and the direct bound; the
     same for the other reading of the centre; and how the weights move the bound."""
     rng = generator(key)
@@ -98,17 +98,17 @@ def theorem32(key: Key[Array, ""], share: float) -> list[Record]:
     found = {which: simulated(rng, sources, which, *COEFFICIENTS) for which in ("printed", "corrected")}
     found["average"] = simulated(rng, sources, "corrected", "β", "2β", power=2)
 
-    def cells(decide: Callable[[Terms, Bound], Finding], which: str, bound: Bound, *names: str) -> list[Record]:
+    def cells(decide: Callable[[RegretTerms, Bound], Decision], which: str, bound: Bound, *names: str) -> list[Cell]:
         beta = "printed" if which == "printed" else "corrected"
         return [cell(decide(found[which][name], bound), xi=name, beta_is=beta) for name in names]
 
-    def given(name: str, *names: str, which: str = "corrected") -> Record:
+    def given(name: str, *names: str, which: str = "corrected") -> StatementPart:
         return part(name, f"r_τ <= bound wherever Lemmas 4 and 5 hold, {name}", "inequality",
                     cells(holds, which, printed, *names),
                     control("the same with a hundredth of the last term alone",
                             cells(holds, which, last_term, *names)))  # fmt: skip
 
-    def covered(which: str, bound: Bound, *names: str) -> Record:
+    def covered(which: str, bound: Bound, *names: str) -> StatementPart:
         return part("coverage", "P[r_τ > bound at some τ <= 20] <= δ/2", "probability",
                     cells(covers, which, bound, *names),
                     control("the same with a hundredth of the last term alone",
@@ -133,7 +133,7 @@ def theorem32(key: Key[Array, ""], share: float) -> list[Record]:
     ]  # fmt: skip
 
 
-def _weights(rng: np.random.Generator, sources: Sources, adaptive: Terms) -> Record:
+def _weights(rng: np.random.Generator, sources: SourceTasks, adaptive: RegretTerms) -> StatementPart:
     """The bound at the last query, ξ = 2β: adaptive and opposite weights against equal ones, the same sources."""
     equal, against = (
         simulated(rng, sources, "corrected", "2β", **how)["2β"] for how in ({"distance": "none"}, {"turned": True})

@@ -7,7 +7,7 @@ from metabo.papers.cmbo.theory.gaps import alpha
 from metabo.papers.cmbo.theory.tasks import NOISE, smoother
 from metabo.papers.cmbo.theory.traces import (
     OWNERS,
-    Step,
+    QueryStep,
     constant,
     draw_sources,
     equal_grid,
@@ -15,7 +15,7 @@ from metabo.papers.cmbo.theory.traces import (
     run,
     task_weights,
 )
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
 from metabo.papers.engine.theory.verdicts import identity, inequality
 
@@ -45,7 +45,7 @@ def counterexample() -> tuple[float, float]:
     return float(left[0]), 2.0
 
 
-def theorem32_steps(key: Key[Array, ""], share: float) -> list[Record]:
+def theorem32_steps(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check Eq. 22 exactly, the covariance step by its counterexample and on runs, Eq. 25 at the first query."""
     rng, count = generator(key), runs(RUNS, share)
     traced = {n: _traced(rng, count, n, queries) for n, queries in QUERIES.items()}
@@ -66,7 +66,7 @@ def theorem32_steps(key: Key[Array, ""], share: float) -> list[Record]:
     ]  # fmt: skip
 
 
-def _equation22(rng: np.random.Generator, repaired: bool) -> Record:
+def _equation22(rng: np.random.Generator, repaired: bool) -> StatementPart:
     """The last equality of Eq. 22: both sides at random μ, k, β and ξ."""
     best, chosen = rng.standard_normal((2, 1000))
     spread, beta = rng.uniform(0.01, 1.0, 1000), rng.uniform(0.1, 10.0, 1000)
@@ -80,7 +80,7 @@ def _equation22(rng: np.random.Generator, repaired: bool) -> Record:
                 control("the same with β√k(x_τ)", [cell(identity(left, main + beta * spread))]))  # fmt: skip
 
 
-def _counterexample(points: int) -> Record:
+def _counterexample(points: int) -> StatementPart:
     left, right = counterexample()
     bound = right * np.sqrt(points)
     where = {"lengthscale": SHORT, "near": NEAR, "observed": 10, "n_i": 1}
@@ -98,7 +98,7 @@ def _traced(rng: np.random.Generator, count: int, observed: int, queries: int) -
     truth = sources.truth
     steps = run(rng, prototypes(sources.mean, sources.cov, OWNERS), truth, queries, constant(3.0))
 
-    def sides(step: Step) -> list[np.ndarray]:
+    def sides(step: QueryStep) -> list[np.ndarray]:
         _, squared = task_weights(step.weights, OWNERS)
         total, size = 2.0 * squared.sum(axis=1), step.index.shape[1]
         left = covariance_step(step.prior.cov, step.index, truth.argmax(axis=1), step.chosen)
@@ -108,10 +108,10 @@ def _traced(rng: np.random.Generator, count: int, observed: int, queries: int) -
     return dict(zip(("left", "n_i", "|X_τ|", "size"), map(np.concatenate, found), strict=True))
 
 
-def _on_runs(traced: dict[int, Sides], which: str) -> Record:
+def _on_runs(traced: dict[int, Sides], which: str) -> StatementPart:
     """The step on runs of Algorithm 1; reported: the largest left side as a share of the bound."""
 
-    def cells(factor: float) -> list[Record]:
+    def cells(factor: float) -> list[Cell]:
         return [
             cell(inequality(s["left"], s[which] / factor, observed=s["size"]), n_i=n,
                  largest_share=float(np.max(s["left"] / s[which])))
@@ -144,7 +144,7 @@ def _first_query(rng: np.random.Generator, count: int) -> Sides:
     }
 
 
-def _equation25(s: Sides, repaired: bool) -> Record:
+def _equation25(s: Sides, repaired: bool) -> StatementPart:
     whole = s["eta"] + np.sqrt(INITIAL) * s["alpha"] + s["noise"] if repaired else s["eta"]
     bare = s["eta"] + s["noise"] if repaired else 0.1 * s["eta"]
     claim = "‖η(X)‖ + √5 α + ‖y - f(X)‖" if repaired else "‖η(X)‖ + √0 α"

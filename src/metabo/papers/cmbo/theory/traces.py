@@ -26,8 +26,8 @@ SPREAD = 0.2
 """Norm of what a source has of its own beside its cluster's function."""
 
 
-class Sources(NamedTuple):
-    """Sources of r replicates on a grid of v points, and what was observed of them.
+class SourceTasks(NamedTuple):
+    """Source tasks of r replicates on a grid of v points, and what was observed of them.
 
     `functions`, `target`: f_i (r, K) and f (r,); `x`, `noise` (r, K, n): inputs and their noise; `gain` (r, K, v, n)
     maps observations to posterior means, `cov` (r, K, v, v) are the posterior covariances; `grid` (v,), `owners` (K,).
@@ -75,7 +75,7 @@ def draw_sources(
     noise: float = NOISE,
     owners: np.ndarray = OWNERS,
     offset: float = 1.0,
-) -> Sources:
+) -> SourceTasks:
     """Draw a target f of norm 1 and sources: f plus a shift of its cluster plus SPREAD times a function of their own.
 
     The shift of cluster c is a drawn function of norm `offset` · c, so that cluster 0 is that of the target.
@@ -90,7 +90,7 @@ def draw_sources(
     x = rng.random((replicates, len(owners), points))
     errors = np.sqrt(noise) * rng.standard_normal(x.shape)
     gain, cov = smoother(x, grid, noise)
-    return Sources(functions, target, x, errors, gain, cov, grid, owners)
+    return SourceTasks(functions, target, x, errors, gain, cov, grid, owners)
 
 
 def prototypes(means: np.ndarray, covs: np.ndarray, owners: np.ndarray, power: int = 1) -> Gaussian:
@@ -118,7 +118,7 @@ def meta_prior(centres: Gaussian, weights: np.ndarray) -> Gaussian:
     return Gaussian(mean, np.einsum("rc,rcvw->rvw", weights**2, centres.cov))
 
 
-class Step(NamedTuple):
+class QueryStep(NamedTuple):
     """One query: weights (r, C) that its prior uses, prior and posterior on the grid, the points observed before
     (r, τ-1), their observations, the coefficient ξ (r,), and the point chosen (r,)."""
 
@@ -161,7 +161,7 @@ def run(
     rule: Rule,
     distance: str = "jeffreys",
     turned: bool = False,
-) -> list[Step]:
+) -> list[QueryStep]:
     """Run lines 13 to 22 of Algorithm 1 with GP-UCB from prototypes (r, C, v) for a target `truth` (r, v).
 
     `distance`: "jeffreys", "wasserstein", or "none" for equal weights throughout; `turned`: the opposite weights. σ²
@@ -178,7 +178,7 @@ def run(
         xi = rule(prior, found, index)
         spread = np.sqrt(np.maximum(np.diagonal(found.cov, axis1=1, axis2=2), 0.0))
         chosen = np.argmax(found.mean + xi[:, None] * spread, axis=1)
-        steps.append(Step(weights, prior, found, index, y, xi, chosen))
+        steps.append(QueryStep(weights, prior, found, index, y, xi, chosen))
         new = truth[rows, chosen] + np.sqrt(NOISE) * rng.standard_normal(replicates)
         index, y = np.column_stack([index, chosen]), np.column_stack([y, new])
         if distance != "none":

@@ -8,7 +8,7 @@ from jaxtyping import Array, Key
 
 from metabo.gaussians import kmeans
 from metabo.papers.cmbo.theory.traces import task_weights
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
 from metabo.papers.engine.theory.verdicts import identity, inequality
 
@@ -48,7 +48,7 @@ def largest_square_sum(number: int) -> float:
     return (np.e**2 + number - 1) / (np.e + number - 1) ** 2
 
 
-def weights(key: Key[Array, ""], share: float) -> list[Record]:
+def weights(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check the package's weights: their sums and bounds, the paper's words for them, and Σζ, Σζ'."""
     rng, count = generator(key), runs(DRAWS, share)
     d = {number: distances(rng, number, count) for number in NUMBERS}
@@ -68,8 +68,8 @@ def weights(key: Key[Array, ""], share: float) -> list[Record]:
     ]  # fmt: skip
 
 
-def _bounds(w: dict[int, np.ndarray]) -> list[Record]:
-    def cells(sides: Sides) -> list[Record]:
+def _bounds(w: dict[int, np.ndarray]) -> list[StatementPart]:
+    def cells(sides: Sides) -> list[Cell]:
         return [cell(inequality(*sides(number, own)), clusters=number) for number, own in w.items()]
 
     def squares(own: np.ndarray) -> np.ndarray:
@@ -93,7 +93,7 @@ def _bounds(w: dict[int, np.ndarray]) -> list[Record]:
     ]  # fmt: skip
 
 
-def _vanishing() -> Record:
+def _vanishing() -> StatementPart:
     """One cluster at a distance FAR from the target, the others near: its weight against zero."""
     cells, floor = [], []
     for number in NUMBERS:
@@ -106,7 +106,7 @@ def _vanishing() -> Record:
                 control("w <= 0.9/(1 + (C-1)e)", floor))  # fmt: skip
 
 
-def _law(d: dict[int, np.ndarray], w: dict[int, np.ndarray], which: str) -> Record:
+def _law(d: dict[int, np.ndarray], w: dict[int, np.ndarray], which: str) -> StatementPart:
     """Ratios of the first two weights against the law's, at distances above 0."""
 
     def ratio(values: np.ndarray, law: str) -> np.ndarray:
@@ -115,7 +115,7 @@ def _law(d: dict[int, np.ndarray], w: dict[int, np.ndarray], which: str) -> Reco
         power = 2.0 if law == "twice" else 1.0
         return np.exp(power * (values[:, 1] - values[:, 0]) / values.max(axis=1))
 
-    def cells(law: str) -> list[Record]:
+    def cells(law: str) -> list[Cell]:
         kept = {n: (values > 0).all(axis=1) for n, values in d.items()}
         return [
             cell(identity(w[n][kept[n], 0] / w[n][kept[n], 1], ratio(values[kept[n]], law)), clusters=n)
@@ -126,7 +126,7 @@ def _law(d: dict[int, np.ndarray], w: dict[int, np.ndarray], which: str) -> Reco
     return part("ratio", claim, "identity", cells(which), control("= exp(2(d_2 - d_1)/d_max)", cells("twice")))
 
 
-def _equal() -> Record:
+def _equal() -> StatementPart:
     zero = {n: np.asarray(_many(np.zeros((1, n)))) for n in NUMBERS}
     near = {n: np.asarray(_many(np.arange(float(n))[None])) for n in NUMBERS}
     return part("zero", "w = 1/C", "identity", [cell(identity(own, 1.0 / n), clusters=n) for n, own in zero.items()],
@@ -134,7 +134,7 @@ def _equal() -> Record:
                         [cell(identity(own, 1.0 / n), clusters=n) for n, own in near.items()]))  # fmt: skip
 
 
-def _sums(rng: np.random.Generator, w: dict[int, np.ndarray]) -> list[Record]:
+def _sums(rng: np.random.Generator, w: dict[int, np.ndarray]) -> list[Statement]:
     """Σζ_i = 1; Σζ'_i = Σw² < 1, which fails for one cluster (GlobalCen)."""
     owners = {n: np.concatenate([np.arange(n), rng.integers(n, size=10)]) for n in (1, *NUMBERS)}
     own = {1: np.asarray(_many(np.ones((1, 1))))} | w
@@ -142,7 +142,7 @@ def _sums(rng: np.random.Generator, w: dict[int, np.ndarray]) -> list[Record]:
 
     sums = {n: (first.sum(axis=1), second.sum(axis=1)) for n, (first, second) in zeta.items()}
 
-    def strict(*numbers: int) -> Record:
+    def strict(*numbers: int) -> StatementPart:
         below = [cell(inequality(sums[n][1], 1.0 - STRICT), clusters=n) for n in numbers]
         lower = [cell(inequality(sums[n][1], 0.9 / n), clusters=n) for n in numbers]
         return part("Σζ'", "Σζ'_i < 1", "inequality", below, control("Σζ'_i < 0.9/C", lower))

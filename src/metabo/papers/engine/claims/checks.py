@@ -7,21 +7,25 @@ A check is a public function of a module of checks, of the claim's paper (`paper
 
 import importlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
+from typing import Concatenate
 
 from metabo.errors import ConfigError, unknown
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.verdicts import Finding
 from metabo.plan import registry
+from metabo.records.fields import Json
+
+Check = Callable[Concatenate[Evidence, ...], Finding]
+"""(evidence, arguments of the claim's test by name) -> finding."""
 
 
 @cache
-def of(paper: str) -> dict[str, Callable[..., Finding]]:
+def of(paper: str) -> dict[str, Check]:
     """Return the checks that claims of a paper may name. Raises ConfigError if two modules have one of the same
     name."""
-    found: dict[str, Callable[..., Finding]] = {}
+    found: dict[str, Check] = {}
     for module in map(importlib.import_module, registry.claim_modules(paper)):
         for name, check in vars(module).items():
             if inspect.isfunction(check) and check.__module__ == module.__name__ and not name.startswith("_"):
@@ -31,12 +35,12 @@ def of(paper: str) -> dict[str, Callable[..., Finding]]:
     return found
 
 
-def run(paper: str, name: str, evidence: Evidence, arguments: dict[str, Any]) -> Finding:
+def run(paper: str, name: str, evidence: Evidence, arguments: Mapping[str, Json]) -> Finding:
     """Run a check of a paper by its name. Raises ConfigError for one that does not exist."""
     return _check(paper, name)(evidence, **arguments)
 
 
-def faults(paper: str, name: str, arguments: dict[str, Any]) -> list[str]:
+def faults(paper: str, name: str, arguments: Mapping[str, Json]) -> list[str]:
     """Say what is wrong with a check's name or arguments; nothing is run."""
     try:
         inspect.signature(_check(paper, name)).bind(None, **arguments)
@@ -47,7 +51,7 @@ def faults(paper: str, name: str, arguments: dict[str, Any]) -> list[str]:
     return []
 
 
-def _check(paper: str, name: str) -> Callable[..., Finding]:
+def _check(paper: str, name: str) -> Check:
     if name not in of(paper):
         raise unknown(f"check of {paper}", name, of(paper))
     return of(paper)[name]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, TypeVar
 
 import pandas as pd
 
@@ -11,13 +11,29 @@ from metabo.artefacts import api as artefacts
 from metabo.errors import DataError
 from metabo.metrics import Runs
 from metabo.papers.engine.studies import files as studies
+from metabo.papers.engine.studies.files import Frames
 from metabo.papers.engine.theory import tables as theory
+from metabo.papers.engine.theory.tables import CheckResult
 from metabo.plan.catalogue import Artefact
 from metabo.records import results
+from metabo.records.fields import Json
 
-KINDS = ("data", "trajectories", "evaluations", "online", "studies", "theory")
 SYNTHETIC = "synthetic"
 """What an artefact without a benchmark is on."""
+
+
+Loaded = TypeVar("Loaded")
+
+
+class EvidenceSources(TypedDict, total=False):
+    """What reads the tables, for each kind that the artefact has."""
+
+    data: Callable[[], pd.DataFrame]
+    trajectories: Callable[[], pd.DataFrame]
+    evaluations: Callable[[], pd.DataFrame]
+    online: Callable[[], pd.DataFrame]
+    studies: Callable[[], dict[str, Frames]]
+    theory: Callable[[], list[CheckResult]]
 
 
 class NoTable(DataError):
@@ -27,52 +43,50 @@ class NoTable(DataError):
 class Evidence:
     """The tables of one artefact on one benchmark (`benchmark`; SYNTHETIC for none).
 
-    `sources` gives a function without arguments for each of KINDS that there is; `parameters` are the artefact's own
-    (catalogue), such as the regret that it shows (papers after HyperBO: the normalised one).
+    `parameters` are the artefact's own (catalogue), such as the regret that it shows (papers after HyperBO: the
+    normalised one).
     """
 
-    def __init__(
-        self, benchmark: str, sources: Mapping[str, Callable[[], Any]], parameters: Mapping[str, Any] | None = None
-    ):
+    def __init__(self, benchmark: str, sources: EvidenceSources, parameters: Mapping[str, Json] | None = None):
         self.benchmark = benchmark
         self.parameters = dict(parameters or {})
-        self._sources = dict(sources)
+        self._sources = sources
         self._tables: dict[str, pd.DataFrame] = {}
 
-    def _read(self, kind: str) -> Any:
-        if kind not in self._sources:
+    def _read(self, kind: str, source: Callable[[], Loaded] | None) -> Loaded:
+        if source is None:
             raise DataError(f"the artefact has no {kind}, only {', '.join(self._sources)}; name another in the claim")
-        return self._sources[kind]()
+        return source()
 
     @cached_property
     def data(self) -> pd.DataFrame:
         """The artefact's data.csv: one number per row."""
-        return self._read("data")
+        return self._read("data", self._sources.get("data"))
 
     @cached_property
     def trajectories(self) -> pd.DataFrame:
         """The trajectory table, methods named as in the figure (``method-acquisition``, ``method@split``)."""
-        return self._read("trajectories")
+        return self._read("trajectories", self._sources.get("trajectories"))
 
     @cached_property
     def evaluations(self) -> pd.DataFrame:
         """The table of the priors' losses."""
-        return self._read("evaluations")
+        return self._read("evaluations", self._sources.get("evaluations"))
 
     @cached_property
     def online(self) -> pd.DataFrame:
         """The table of online tuning."""
-        return self._read("online")
+        return self._read("online", self._sources.get("online"))
 
     @cached_property
-    def studies(self) -> dict[str, studies.Frames]:
+    def studies(self) -> dict[str, Frames]:
         """The tables of each study, by its name."""
-        return self._read("studies")
+        return self._read("studies", self._sources.get("studies"))
 
     @cached_property
-    def theory(self) -> list[dict[str, Any]]:
+    def theory(self) -> list[CheckResult]:
         """The records of the theory checks."""
-        return self._read("theory")
+        return self._read("theory", self._sources.get("theory"))
 
     @property
     def regret(self) -> str:
@@ -122,15 +136,17 @@ def gather(artefact: Artefact, root: Path) -> tuple[Evidence, dict[str, list[Pat
     files |= {kind: [root / path for path in paths] for kind, paths in artefact.files.items()}
     chosen = ("splits" in artefact.inputs, *artefact.splits)
     texts = {kind: [str(path) for path in paths] for kind, paths in files.items()}
-    load = {
-        "data": lambda: _csv(files["data"][0]),
-        "trajectories": lambda: _trajectories(tuple(texts["trajectories"]), artefact.benchmark, *chosen),
-        "evaluations": lambda: results.read_evaluations(texts["evaluations"]),
-        "online": lambda: results.read_online(texts["online"]),
-        "studies": lambda: {path.stem: studies.read(path) for path in files["studies"]},
-        "theory": lambda: theory.read(texts["theory"]),
-    }
-    sources = {kind: load[kind] for kind in files}
+    sources: EvidenceSources = {"data": lambda: _csv(files["data"][0])}
+    if "trajectories" in files:
+        sources["trajectories"] = lambda: _trajectories(tuple(texts["trajectories"]), artefact.benchmark, *chosen)
+    if "evaluations" in files:
+        sources["evaluations"] = lambda: results.read_evaluations(texts["evaluations"])
+    if "online" in files:
+        sources["online"] = lambda: results.read_online(texts["online"])
+    if "studies" in files:
+        sources["studies"] = lambda: {path.stem: studies.read(path) for path in files["studies"]}
+    if "theory" in files:
+        sources["theory"] = lambda: theory.read(texts["theory"])
     shown = {} if artefact.entry["paper"] == "hyperbo" else {"regret": "normalised_regret"}
     return Evidence(artefact.benchmark or SYNTHETIC, sources, shown | artefact.entry.get("parameters", {})), files
 

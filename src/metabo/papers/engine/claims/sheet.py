@@ -4,11 +4,13 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from metabo.errors import ConfigError, unknown
 from metabo.papers.engine.claims import checks
+from metabo.plan.registry import Entry
 from metabo.plan.schema import read_yaml, violations
+from metabo.records.fields import Json
 
 FOLDER = Path(__file__).parents[2]
 SCHEMA = Path("workflow/schemas/claims.yaml")
@@ -20,7 +22,7 @@ class ClaimTest:
 
     artefact: str
     check: str
-    arguments: dict[str, Any] = field(default_factory=dict)
+    arguments: Mapping[str, Json] = field(default_factory=dict)
     benchmarks: tuple[str, ...] = ()
 
 
@@ -41,6 +43,26 @@ class Claim:
     pooled: float | None = None
 
 
+class TestEntry(TypedDict):
+    """A test as the sheet has it."""
+
+    artefact: str
+    check: str
+    arguments: NotRequired[dict[str, Json]]
+    benchmarks: NotRequired[list[str]]
+
+
+class ClaimEntry(TypedDict):
+    """A claim as the sheet has it (`SCHEMA`)."""
+
+    statement: str
+    section: str
+    paper: str
+    pooled: NotRequired[float]
+    untestable: NotRequired[str]
+    tests: NotRequired[list[TestEntry]]
+
+
 def papers() -> list[str]:
     """List the papers that have a claim sheet."""
     return sorted(path.parent.name for path in FOLDER.glob("*/claims.yaml"))
@@ -58,7 +80,7 @@ def load(paper: str, root: Path = Path()) -> list[Claim]:
 
     Raises ConfigError that lists every fault: of the schema, and checks or arguments that do not exist.
     """
-    entries = read_yaml(path(paper))
+    entries: dict[str, ClaimEntry] = read_yaml(path(paper))
     found = violations(entries, read_yaml(root / SCHEMA), "claim")
     if not found:
         found = [
@@ -72,7 +94,7 @@ def load(paper: str, root: Path = Path()) -> list[Claim]:
     return [_claim(id, paper, entry) for id, entry in entries.items()]
 
 
-def _claim(id: str, paper: str, entry: dict[str, Any]) -> Claim:
+def _claim(id: str, paper: str, entry: ClaimEntry) -> Claim:
     tests = tuple(
         ClaimTest(t["artefact"], t["check"], t.get("arguments", {}), tuple(t.get("benchmarks", [])))
         for t in entry.get("tests", [])
@@ -83,7 +105,7 @@ def _claim(id: str, paper: str, entry: dict[str, Any]) -> Claim:
     )  # fmt: skip
 
 
-def faults(claims: Iterable[Claim], catalogue: Mapping[str, dict[str, Any]]) -> list[str]:
+def faults(claims: Iterable[Claim], catalogue: Mapping[str, Entry]) -> list[str]:
     """Say where sheet and catalogue contradict each other: artefacts or benchmarks that do not exist, claims that an
     entry names but the sheet lacks, tests that the entry does not name."""
     claims = list(claims)

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 import jax
 
@@ -10,7 +9,7 @@ SHORTEST = 0.02
 """Seconds that one repeat lasts at least: shorter work is called several times."""
 
 
-def seconds(work: Callable[[], Any], repeats: int, shortest: float = SHORTEST) -> float:
+def seconds(work: Callable[[], object], repeats: int, shortest: float = SHORTEST) -> float:
     """Return the lowest CPU time of one call of `work`, after one call that is not timed."""
     jax.block_until_ready(work())
     started = time.process_time()

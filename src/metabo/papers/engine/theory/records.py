@@ -7,14 +7,56 @@ one part lacks such a control has the status "no power".
 """
 
 import math
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TypedDict
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from metabo.papers.engine.theory.verdicts import INCONCLUSIVE, REFUTED, SUPPORTED, Finding, combine
+from metabo.papers.engine.theory.verdicts import INCONCLUSIVE, REFUTED, SUPPORTED, Decision, combine
+from metabo.records.fields import Json
 
-Record = dict[str, Any]
+
+class Cell(TypedDict):
+    """One setting of a part, the verdict there, and the numbers that it rests on (texts if not finite)."""
+
+    setting: dict[str, Json]
+    verdict: str
+    numbers: dict[str, Json]
+
+
+class NegativeControl(TypedDict):
+    """A deliberately false variant of a part."""
+
+    claim: str
+    verdict: str
+    cells: list[Cell]
+
+
+class StatementPart(TypedDict):
+    """One thing that a statement says."""
+
+    part: str
+    claim: str
+    kind: str
+    verdict: str
+    cells: list[Cell]
+    control: NegativeControl | None
+
+
+class Statement(TypedDict):
+    """A claim of a paper with its verdict; `counterexample`: setting and numbers of the first cell that refutes it."""
+
+    id: str
+    title: str
+    where: str
+    version: str
+    verdict: str
+    status: str
+    counterexample: dict[str, Json] | None
+    parts: list[StatementPart]
+
+
 VERSIONS = ("printed", "repaired", "proof step", "reading", "ours")
 """Of a statement: as printed, repaired by us, a step of the printed proof, a reading of it (of O(·)), or our own."""
 OK, NO_POWER = "ok", "no power"
@@ -25,12 +67,12 @@ _DECIDED_BY = {
 KINDS = tuple(_DECIDED_BY)
 
 
-def cell(finding: Finding, **setting: Any) -> Record:
+def cell(found: Decision, **setting: ArrayLike | None) -> Cell:
     """Return one setting of a part with its verdict and numbers."""
-    return {"setting": _plain(setting), "verdict": finding.verdict, "numbers": _plain(finding.numbers)}
+    return {"setting": _plain(setting), "verdict": found.verdict, "numbers": _plain(found.numbers)}
 
 
-def control(claim: str, cells: Iterable[Record]) -> Record:
+def control(claim: str, cells: Iterable[Cell]) -> NegativeControl:
     """Return a deliberately false variant of a part. Refuted only if every cell refutes it."""
     cells = list(cells)
     verdicts = {c["verdict"] for c in cells}
@@ -38,7 +80,9 @@ def control(claim: str, cells: Iterable[Record]) -> Record:
     return {"claim": claim, "verdict": whole, "cells": cells}
 
 
-def part(name: str, claim: str, kind: str, cells: Iterable[Record], against: Record | None = None) -> Record:
+def part(
+    name: str, claim: str, kind: str, cells: Iterable[Cell], against: NegativeControl | None = None
+) -> StatementPart:
     """Return one part of a statement. `claim`: what is expected, in words; `against`: its negative control.
 
     `kind`: one of KINDS. Raises ValueError for another, and for cells, also of the control, that another rule decided.
@@ -53,7 +97,7 @@ def part(name: str, claim: str, kind: str, cells: Iterable[Record], against: Rec
     return {"part": name, "claim": claim, "kind": kind, "verdict": verdict, "cells": cells, "control": against}
 
 
-def statement(id: str, title: str, where: str, parts: Iterable[Record], version: str = "printed") -> Record:
+def statement(id: str, title: str, where: str, parts: Iterable[StatementPart], version: str = "printed") -> Statement:
     """Return a statement with its verdict, the status of its controls, and the first cell that refutes it.
 
     `where`: section of the paper; `version`: one of VERSIONS. A statement with a part whose control is not refuted,
@@ -81,7 +125,7 @@ def statement(id: str, title: str, where: str, parts: Iterable[Record], version:
     }
 
 
-def describe(record: Record) -> str:
+def describe(record: Statement) -> str:
     """Return a statement as lines of text: verdict, parts, the numbers of the first cell that decides each."""
     lines = [
         f"{record['id']} ({record['version']}), {record['where']}: {record['verdict']}, controls {record['status']}"
@@ -97,16 +141,17 @@ def describe(record: Record) -> str:
     return "\n".join(lines)
 
 
-def _plain(values: dict[str, Any]) -> dict[str, Any]:
+def _plain(values: Mapping[str, ArrayLike | None]) -> dict[str, Json]:
     """Turn NumPy numbers into Python's, and numbers that JSON lacks into texts."""
     return {name: _number(value) for name, value in values.items()}
 
 
-def _number(value: Any) -> Any:
+def _number(value: ArrayLike | None) -> Json:
     if isinstance(value, (list, tuple, np.ndarray)) and np.ndim(value):
         return [_number(entry) for entry in value]
     if isinstance(value, (bool, str, int)) or value is None:
         return value
     if isinstance(value, np.integer):
         return int(value)
-    return float(value) if math.isfinite(float(value)) else str(float(value))
+    number = float(np.asarray(value))
+    return number if math.isfinite(number) else str(number)

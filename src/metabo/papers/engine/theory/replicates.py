@@ -5,7 +5,6 @@ Compiling JAX's normal generator for every shape takes longer than most of the s
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
 
 import jax
 import numpy as np
@@ -28,8 +27,8 @@ def generator(key: Key[Array, ""]) -> np.random.Generator:
 
 
 def replicate(
-    compute: Callable[[Any], PyTree],
-    draw: Callable[[np.random.Generator, int], Any],
+    compute: Callable[[PyTree], PyTree],
+    draw: Callable[[np.random.Generator, int], PyTree],
     key: Key[Array, ""],
     number: int,
     chunk: int = 2000,
@@ -49,5 +48,5 @@ def replicate(
 
 
 @lru_cache(maxsize=8)
-def _batched(compute: Callable[[Any], PyTree]) -> Callable[[Any], PyTree]:
+def _batched(compute: Callable[[PyTree], PyTree]) -> Callable[[PyTree], PyTree]:
     return jax.jit(jax.vmap(compute))

@@ -2,18 +2,27 @@
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import pandas as pd
 
 from metabo.errors import DataError
-from metabo.papers.engine.theory.records import NO_POWER, Record
+from metabo.papers.engine.theory.records import NO_POWER, Cell, NegativeControl, Statement, StatementPart
 from metabo.papers.engine.theory.verdicts import REFUTED
+from metabo.records.fields import Fields, Json
 
 
-def read(paths: list[str]) -> list[Record]:
+class CheckResult(TypedDict):
+    """What one theory check found, with the `share` of its replicates that were run."""
+
+    check: str
+    share: float
+    statements: list[Statement]
+
+
+def read(paths: list[str]) -> list[CheckResult]:
     """Read the results of checks, in the given order. Raises DataError if one is missing or not of a theory check."""
     if not paths:
         raise DataError("no theory check given; name some in the parameter 'theory'")
@@ -27,11 +36,44 @@ def read(paths: list[str]) -> list[Record]:
             raise DataError(f"{path}: not readable as JSON ({error}); delete it and run again") from error
         if not isinstance(record, dict) or not {"check", "share", "statements"} <= record.keys():
             raise DataError(f"{path}: not the result of a theory check; delete it and run again")
-        checks.append(record)
+        fields = Fields(record, path)
+        statements = [_statement(one) for one in fields.objects("statements")]
+        checks.append(CheckResult(check=fields.text("check"), share=fields.number("share"), statements=statements))
     return checks
 
 
-def verdicts(checks: list[Record]) -> pd.DataFrame:
+def _statement(fields: Fields) -> Statement:
+    return Statement(
+        id=fields.text("id"), title=fields.text("title"), where=fields.text("where"), version=fields.text("version"),
+        verdict=fields.text("verdict"), status=fields.text("status"),
+        counterexample=dict(fields.object("counterexample").values) if fields.maybe("counterexample") else None,
+        parts=[_part(one) for one in fields.objects("parts")],
+    )  # fmt: skip
+
+
+def _part(fields: Fields) -> StatementPart:
+    return StatementPart(
+        part=fields.text("part"), claim=fields.text("claim"), kind=fields.text("kind"), verdict=fields.text("verdict"),
+        cells=_cells(fields), control=_control(fields.object("control")) if fields.maybe("control") else None,
+    )  # fmt: skip
+
+
+def _control(fields: Fields) -> NegativeControl:
+    return NegativeControl(claim=fields.text("claim"), verdict=fields.text("verdict"), cells=_cells(fields))
+
+
+def _cells(fields: Fields) -> list[Cell]:
+    return [
+        Cell(
+            setting=dict(c.object("setting").values),
+            verdict=c.text("verdict"),
+            numbers=dict(c.object("numbers").values),
+        )
+        for c in fields.objects("cells")
+    ]
+
+
+def verdicts(checks: list[CheckResult]) -> pd.DataFrame:
     """Return one row per statement: check, statement, version, title, where, verdict, status, controls, decided.
 
     A statement with a part whose control is not refuted has the verdict "no power". `controls`: how many are refuted,
@@ -42,13 +84,13 @@ def verdicts(checks: list[Record]) -> pd.DataFrame:
         for s in check["statements"]:
             names = {"check": check["check"], "statement": s["id"], "version": s["version"], "title": s["title"]}
             shown = s["verdict"] if s["status"] != NO_POWER else NO_POWER
-            refuted = sum(bool(p["control"]) and p["control"]["verdict"] == REFUTED for p in s["parts"])
+            refuted = sum(p["control"]["verdict"] == REFUTED for p in s["parts"] if p["control"])
             names |= {"where": s["where"], "verdict": shown, "status": s["status"]}
             rows.append(names | {"controls": f"{refuted} of {len(s['parts'])}", "decided": decided(s)})
     return pd.DataFrame(rows)
 
 
-def parts(checks: list[Record]) -> pd.DataFrame:
+def parts(checks: list[CheckResult]) -> pd.DataFrame:
     """Return one row per part: names, kind, claim, verdict and the numbers of its worst cell; the same of its control.
 
     `control`: what it claims, `refuted`: its verdict, `by`: the numbers of the cell that comes closest to its claim.
@@ -58,15 +100,15 @@ def parts(checks: list[Record]) -> pd.DataFrame:
         for s in check["statements"]:
             for p in s["parts"]:
                 names = {"check": check["check"], "statement": s["id"], "version": s["version"], "part": p["part"]}
-                names |= {k: p[k] for k in ("kind", "claim", "verdict")}
+                names |= {"kind": p["kind"], "claim": p["claim"], "verdict": p["verdict"]}
                 names |= {"decided": _decided(p["kind"], p["cells"], max)}
-                against = p["control"] or {"claim": "none", "verdict": "", "cells": []}
+                against = p["control"] or NegativeControl(claim="none", verdict="", cells=[])
                 names |= {"control": against["claim"], "refuted": against["verdict"]}
                 rows.append(names | {"by": _decided(p["kind"], against["cells"], min)})
     return pd.DataFrame(rows)
 
 
-def cells(checks: list[Record]) -> pd.DataFrame:
+def cells(checks: list[CheckResult]) -> pd.DataFrame:
     """Return one row per cell of all parts and controls: names, `is_control`, `verdict`, its setting and numbers.
 
     Settings and numbers become columns, missing where a cell has none of that name; a number hides no setting (a
@@ -85,12 +127,12 @@ def cells(checks: list[Record]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _row(c: Record) -> dict[str, Any]:
+def _row(c: Cell) -> dict[str, Json]:
     numbers = {f"worst_{k}" if k in c["setting"] else k: v for k, v in c["numbers"].items()}
     return {"verdict": c["verdict"], **c["setting"], **numbers}
 
 
-def decided(s: Record) -> str:
+def decided(s: Statement) -> str:
     """Return the numbers that a statement's verdict rests on: of the part that refutes it, else of its first part.
 
     Of the cells that count, the one that is the worst for the claim.
@@ -100,7 +142,7 @@ def decided(s: Record) -> str:
     return _decided(chosen["kind"], refuting, max)
 
 
-def _decided(kind: str, cells: list[Record], choose: Callable[..., Record]) -> str:
+def _decided(kind: str, cells: list[Cell], choose: Callable[..., Cell]) -> str:
     """Return numbers and setting of the cell with the largest (`choose` is max) or least distance from the claim."""
     if not cells:
         return ""
@@ -108,40 +150,50 @@ def _decided(kind: str, cells: list[Record], choose: Callable[..., Record]) -> s
     return _text(kind, chosen["numbers"]) + _setting(chosen["setting"])
 
 
-def _severity(kind: str, n: dict[str, Any]) -> float:
+def _real(n: Mapping[str, Json], name: str) -> float:
+    """Return a number of a cell, also one that is not finite: a text in the file."""
+    value = n.get(name)
+    if not isinstance(value, int | float | str):
+        raise DataError(f"theory check: a cell has no number '{name}', only {', '.join(n)}; run the check again")
+    return float(value)
+
+
+def _severity(kind: str, n: Mapping[str, Json]) -> float:
     if kind == "probability":
-        return n["share"] - n["limit"]
+        return _real(n, "share") - _real(n, "limit")
     if kind == "distribution":
-        return -n["p"]
+        return -_real(n, "p")
     if "least" in n:  # an estimated number, and the range it should lie in
-        return max(float(n["least"]) - n["low"], n["high"] - float(n["most"])) / n["error"]
-    return abs(float(n[{"expectation": "z", "identity": "error"}.get(kind, "violations")]))
+        outside = _real(n, "least") - _real(n, "low"), _real(n, "high") - _real(n, "most")
+        return max(outside) / _real(n, "error")
+    return abs(_real(n, {"expectation": "z", "identity": "error"}.get(kind, "violations")))
 
 
-def _text(kind: str, n: dict[str, Any]) -> str:
+def _text(kind: str, n: Mapping[str, Json]) -> str:
     if kind == "probability":
-        interval = f" [{n['low']:.3g}, {n['high']:.3g}]" if "low" in n else ""
-        slack = f", largest regret {n['largest_share']:.2g} of the bound" if "largest_share" in n else ""
-        return f"P = {n['share']:.3g}{interval}, limit {n['limit']:.3g}{slack}"
+        interval = f" [{_real(n, 'low'):.3g}, {_real(n, 'high'):.3g}]" if "low" in n else ""
+        used = f", largest regret {_real(n, 'largest_share'):.2g} of the bound" if "largest_share" in n else ""
+        return f"P = {_real(n, 'share'):.3g}{interval}, limit {_real(n, 'limit'):.3g}{used}"
     if kind == "expectation":
         if "least" in n:
-            return f"{n['mean']:.3g} [{n['low']:.3g}, {n['high']:.3g}], allowed {_range(n)}"
+            interval = f"[{_real(n, 'low'):.3g}, {_real(n, 'high'):.3g}]"
+            return f"{_real(n, 'mean'):.3g} {interval}, allowed {_range(_real(n, 'least'), _real(n, 'most'))}"
         if "correlation" in n:
-            return f"r = {n['correlation']:.2g}, z = {n['z']:.1f}"
-        return f"mean {n['mean']:.3f}, expected {n['expected']:.3f}, z = {n['z']:.1f}"
+            return f"r = {_real(n, 'correlation'):.2g}, z = {_real(n, 'z'):.1f}"
+        return f"mean {_real(n, 'mean'):.3f}, expected {_real(n, 'expected'):.3f}, z = {_real(n, 'z'):.1f}"
     if kind == "distribution":
-        return f"p = {n['p']:.2g}"
+        return f"p = {_real(n, 'p'):.2g}"
     if kind == "identity":
-        return f"error {float(n['error']):.2g} in {n['cases']} cases"
+        return f"error {_real(n, 'error'):.2g} in {n['cases']} cases"
     left_out = f", {n['left_out']} left out" if n.get("left_out") else ""
     return f"violated {n['violations']} of {n['cases']} times{left_out}"
 
 
-def _range(n: dict[str, Any]) -> str:
-    """Name the range that an estimated number may lie in; an end may be infinite (a text in the file)."""
-    if not math.isfinite(float(n["least"])):
-        return f"<= {n['most']:.3g}"
-    return f">= {n['least']:.3g}" if not math.isfinite(float(n["most"])) else f"[{n['least']:.3g}, {n['most']:.3g}]"
+def _range(least: float, most: float) -> str:
+    """Name the range that an estimated number may lie in; an end may be infinite."""
+    if not math.isfinite(least):
+        return f"<= {most:.3g}"
+    return f">= {least:.3g}" if not math.isfinite(most) else f"[{least:.3g}, {most:.3g}]"
 
 
 _SYMBOLS = {
@@ -150,18 +202,18 @@ _SYMBOLS = {
 }  # fmt: skip
 
 
-def _setting(setting: dict[str, Any]) -> str:
+def _setting(setting: Mapping[str, Json]) -> str:
     parts = [str(v) if isinstance(v, str) else f"{_SYMBOLS.get(k, k)} {_brief(v)}" for k, v in setting.items()]
     return f" ({', '.join(parts)})" if parts else ""
 
 
-def _brief(value: Any) -> str:
+def _brief(value: Json) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(_brief, value)) + "]"
     return f"{value:.4g}" if isinstance(value, float) or (isinstance(value, int) and value >= 10**6) else str(value)
 
 
-def numbers(checks: list[Record]) -> dict[str, pd.DataFrame]:
+def numbers(checks: list[CheckResult]) -> dict[str, pd.DataFrame]:
     """Return what an artefact saves: the verdict of every statement, and every number of every cell.
 
     Keys: `statement` (with its version and, of a verdict, its title), `verdict`; of a cell `part` (or "control of

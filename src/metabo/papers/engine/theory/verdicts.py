@@ -1,14 +1,16 @@
 """Decision rules of the theory checks, shared by all papers (hyperbo sheet §8.1).
 
-A finding decides one claim at one setting: SUPPORTED, REFUTED or INCONCLUSIVE, with its numbers. Probabilities by
+A decision is about one claim at one setting: SUPPORTED, REFUTED or INCONCLUSIVE, with its numbers. Probabilities by
 Clopper-Pearson bounds, expectations by a z test, distributions by a p-value, identities and inequalities by their
-largest error. `metabo.papers.engine.theory.records` joins findings into parts, statements and their negative controls.
+largest error. `metabo.papers.engine.theory.records` joins decisions into parts, statements and their negative controls.
 """
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from metabo.errors import NumericsError
@@ -29,11 +31,24 @@ SLACK = 1e-12
 """Rounding that an inequality may exceed by, relative to 1 + |larger side|."""
 
 
-class Finding(NamedTuple):
-    """A verdict with the numbers it rests on (JSON-ready: finite floats, integers, texts)."""
+Numbers = dict[str, ArrayLike]
+"""What a decision rests on, arrays among it; `records.cell` makes it JSON-ready."""
+
+
+class Decision(NamedTuple):
+    """A verdict with the numbers it rests on."""
 
     verdict: str
-    numbers: dict[str, Any]
+    numbers: Numbers
+
+
+class Law(Protocol):
+    """A distribution, such as a frozen one of scipy."""
+
+    @property
+    def cdf(self) -> Callable[[np.ndarray], np.ndarray]:
+        """The cumulative distribution function."""
+        ...
 
 
 def _finite(**numbers: float) -> None:
@@ -50,25 +65,25 @@ def clopper_pearson(bad: int, runs: int, alpha: float = ALPHA) -> tuple[float, f
     return low, high
 
 
-def probability(bad: int, runs: int, limit: float) -> Finding:
+def probability(bad: int, runs: int, limit: float) -> Decision:
     """Decide P(bad) <= limit: refuted if the lower bound exceeds it, supported if the upper bound is below it."""
     low, high = clopper_pearson(bad, runs)
     verdict = REFUTED if low > limit else SUPPORTED if high < limit else INCONCLUSIVE
-    return Finding(
+    return Decision(
         verdict, {"share": bad / runs, "low": low, "high": high, "limit": limit, "bad": int(bad), "runs": runs}
     )
 
 
-def exact_probability(share: float, limit: float) -> Finding:
+def exact_probability(share: float, limit: float) -> Decision:
     """Decide P(bad) <= limit for a probability that is known to rounding (a formula or a quadrature).
 
     This rule and those below raise NumericsError for what is not finite, `identity` and `inequality` count it against.
     """
     _finite(share=share, limit=limit)
-    return Finding(REFUTED if share > limit + SLACK else SUPPORTED, {"share": float(share), "limit": float(limit)})
+    return Decision(REFUTED if share > limit + SLACK else SUPPORTED, {"share": float(share), "limit": float(limit)})
 
 
-def expectation(values: np.ndarray, expected: float, unit: float = 1.0) -> Finding:
+def expectation(values: np.ndarray, expected: float, unit: float = 1.0) -> Decision:
     """Decide E[value] = expected from independent replicates, with the difference in `unit`s as the effect size."""
     values = np.asarray(values, dtype=np.float64)
     _finite(mean=values.mean(), expected=expected)
@@ -76,38 +91,38 @@ def expectation(values: np.ndarray, expected: float, unit: float = 1.0) -> Findi
     difference = float(values.mean() - expected)
     z = difference / error if error > 0 else math.copysign(math.inf, difference) if difference else 0.0
     verdict = REFUTED if abs(z) > Z_LIMIT else SUPPORTED if len(values) >= ENOUGH else INCONCLUSIVE
-    numbers = {"mean": float(values.mean()), "expected": float(expected), "error": error, "effect": difference / unit}
-    return Finding(verdict, numbers | {"z": z, "runs": len(values)})
+    numbers: Numbers = {"mean": float(values.mean()), "expected": float(expected), "error": error}
+    return Decision(verdict, numbers | {"effect": difference / unit, "z": z, "runs": len(values)})
 
 
-def correlation(value: float, runs: int) -> Finding:
+def correlation(value: float, runs: int) -> Decision:
     """Decide that two quantities are uncorrelated by their sample correlation: |r| sqrt(R) is a z."""
     _finite(correlation=value)
     z = float(value) * math.sqrt(runs)
     verdict = REFUTED if abs(z) > Z_LIMIT else SUPPORTED if runs >= ENOUGH else INCONCLUSIVE
-    return Finding(verdict, {"correlation": float(value), "z": z, "runs": runs})
+    return Decision(verdict, {"correlation": float(value), "z": z, "runs": runs})
 
 
-def distribution(values: np.ndarray, law: Any) -> Finding:
-    """Decide that independent values follow `law` (a frozen scipy distribution) by Kolmogorov and Smirnov's test."""
-    _finite(mean=np.mean(values))
+def distribution(values: np.ndarray, law: Law) -> Decision:
+    """Decide that independent values follow `law` by Kolmogorov and Smirnov's test."""
+    _finite(mean=float(np.mean(values)))
     test = stats.kstest(np.asarray(values), law.cdf)
     enough = len(values) >= ENOUGH
     verdict = REFUTED if test.pvalue < P_LIMIT else SUPPORTED if enough else INCONCLUSIVE
-    return Finding(verdict, {"p": float(test.pvalue), "distance": float(test.statistic), "runs": len(values)})
+    return Decision(verdict, {"p": float(test.pvalue), "distance": float(test.statistic), "runs": len(values)})
 
 
-def identity(left: np.ndarray, right: np.ndarray) -> Finding:
+def identity(left: np.ndarray, right: np.ndarray) -> Decision:
     """Decide left = right, entry by entry, to rounding. What is not a number refutes it."""
     left, right = np.broadcast_arrays(np.asarray(left, dtype=np.float64), np.asarray(right, dtype=np.float64))
     error = np.abs(left - right) / (1.0 + np.abs(right))
     error = np.where(np.isnan(error), np.inf, error).ravel()
     worst = int(np.argmax(error))
     numbers = {"error": error[worst], "left": left.ravel()[worst], "right": right.ravel()[worst], "cases": error.size}
-    return Finding(SUPPORTED if error[worst] <= IDENTITY else REFUTED, numbers)
+    return Decision(SUPPORTED if error[worst] <= IDENTITY else REFUTED, numbers)
 
 
-def inequality(smaller: np.ndarray, larger: np.ndarray, **point: np.ndarray) -> Finding:
+def inequality(smaller: np.ndarray, larger: np.ndarray, **point: np.ndarray) -> Decision:
     """Decide smaller <= larger, entry by entry, up to rounding. What is not a number violates it.
 
     `point`: arrays of the same shape, the coordinates of the entries; those of the worst entry are reported.
@@ -117,8 +132,9 @@ def inequality(smaller: np.ndarray, larger: np.ndarray, **point: np.ndarray) -> 
     excess = np.where(np.isnan(excess), np.inf, excess).ravel()
     worst, violations = int(np.argmax(excess)), int((excess > SLACK).sum())
     where = {name: np.broadcast_to(values, smaller.shape).ravel()[worst] for name, values in point.items()}
-    numbers = {"smaller": smaller.ravel()[worst], "larger": larger.ravel()[worst], **where}
-    return Finding(REFUTED if violations else SUPPORTED, {"violations": violations, "cases": excess.size} | numbers)
+    numbers: Numbers = {"violations": violations, "cases": excess.size}
+    numbers |= {"smaller": smaller.ravel()[worst], "larger": larger.ravel()[worst], **where}
+    return Decision(REFUTED if violations else SUPPORTED, numbers)
 
 
 def combine(verdicts: list[str]) -> str:

@@ -5,7 +5,6 @@ maximises the likelihood over period and length-scale, at the best signal varian
 """
 
 from itertools import pairwise
-from typing import Any
 
 import jax
 import numpy as np
@@ -13,6 +12,7 @@ import pandas as pd
 from scipy.optimize import minimize, minimize_scalar
 
 from metabo.compute.keys import stream
+from metabo.papers.engine.studies import StudySpec
 from metabo.papers.engine.studies.files import Frames
 from metabo.papers.hegpucb.problems import PIECES, period_function
 
@@ -67,11 +67,18 @@ def fit(x: np.ndarray, y: np.ndarray, periods: int, lengthscales: int) -> dict[s
     return {name: float(value) for name, value in named.items()} | {"margin": float(one.fun - found.fun)}
 
 
-def run(spec: dict[str, Any]) -> Frames:
-    """Return the fits: piece (0 to 3; 4: the whole), seed, low, high (where its points are), and the keys of `fit`.
+class PieceFitSpec(StudySpec):
+    """Draws of points, points of a piece and of the whole, and sizes of the grid of periods and length-scales."""
 
-    `spec`: seed, seeds (draws of points), points (of a piece), whole_points, periods, lengthscales (grid).
-    """
+    seeds: int
+    points: int
+    whole_points: int
+    periods: int
+    lengthscales: int
+
+
+def run(spec: PieceFitSpec) -> Frames:
+    """Return the fits: piece (0 to 3; 4: the whole), seed, low, high (where its points are), and the keys of `fit`."""
     ends = [*pairwise(PIECES), (0.0, 2.0)]
     rows = []
     for piece, (low, high) in enumerate(ends):

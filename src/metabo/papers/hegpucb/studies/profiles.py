@@ -9,9 +9,9 @@ Norm bound, noise, scaling of the outputs and kernels are not in the paper. Two 
   scale 1 in both (that code: 1.42 in (a)), points are those of the grid.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 import jax
 import jax.numpy as jnp
@@ -21,8 +21,8 @@ from jaxtyping import Array, Float, Int
 
 from metabo.compute.keys import stream
 from metabo.errors import NumericsError, unknown
-from metabo.methods.elimination.problem import check
-from metabo.methods.elimination.simulate import Problem, Settings, Trace, run_all, traced
+from metabo.methods.elimination.problem import EliminationSettings, Problem, check
+from metabo.methods.elimination.simulate import Trace, run_all, traced
 from metabo.papers.hegpucb import problems
 
 PROFILES = ("plain", "successor")
@@ -44,18 +44,26 @@ BAYESIAN = ("mean",)
 NOISY = ("decomposition", "mean")
 
 
-class Case(NamedTuple):
+class StudyProblem(NamedTuple):
     """A problem with its settings, and, per seed, functions (s, c) and true candidates (s,) (None: the problem's)."""
 
     problem: Problem
-    settings: Settings
+    settings: EliminationSettings
     f: Float[Array, "s c"] | None
     truth: Int[Array, " s"] | None
 
 
+class ProblemGrid(TypedDict):
+    """Points of the grid along each axis, initial points, and queries."""
+
+    points: list[int]
+    initial: int
+    iterations: int
+
+
 def case(
     name: str,
-    sizes: Mapping[str, Any],
+    sizes: ProblemGrid,
     seeds: int,
     seed: int,
     *,
@@ -65,13 +73,12 @@ def case(
     noise: float = 0.01,
     standardise: bool = False,
     predictive: bool = False,
-    **made: Any,
-) -> Case:
+    **made: str | float,
+) -> StudyProblem:
     """Return a problem of the paper under a profile, checked.
 
-    `sizes`: points, initial, iterations. delta, norm (B), noise (λ), standardise and predictive (σ includes the noise)
-    are read by `plain` only; `made`: variant, height, width (`problems.make`). Raises ConfigError for an unknown
-    profile or problem.
+    delta, norm (B), noise (λ), standardise and predictive (σ includes the noise) are read by `plain` only; `made`:
+    variant, height, width (`problems.make`). Raises ConfigError for an unknown profile or problem.
     """
     if profile not in PROFILES:
         raise unknown("profile", profile, PROFILES)
@@ -84,18 +91,18 @@ def case(
     bayes = "bayes_successor" if later else "bayes_finite"
     known = {"beta": bayes} if name in BAYESIAN else {"beta": "frequentist_printed" if later else "frequentist"}
     if later:
-        settings = Settings(
+        settings = EliminationSettings(
             sizes["iterations"], 0.01, 1.0, 1e-4, noise=1e-2, standardise=True, predictive=True, **known
         )
     else:
-        settings = Settings(
+        settings = EliminationSettings(
             sizes["iterations"], delta, norm, level, standardise=standardise, predictive=predictive, **known
         )
     check(problem, settings)
     if name != "mean":
-        return Case(problem, settings, None, None)
+        return StudyProblem(problem, settings, None, None)
     draws = jnp.stack([stream(seed, "hegpucb", "function", s) for s in range(seeds)])
-    return Case(problem, settings, *problems.draw_means(problem, draws))
+    return StudyProblem(problem, settings, *problems.draw_means(problem, draws))
 
 
 @lru_cache(maxsize=1)
@@ -104,7 +111,7 @@ def _problem(name: str, points: tuple[int, ...], initial: int, lengthscales: str
     return problems.make(name, points, initial, 0.0, lengthscales=lengthscales, **dict(made))
 
 
-def execute(given: Case, rules: Sequence[str], seeds: int, seed: int, where: str) -> Trace:
+def execute(given: StudyProblem, rules: Sequence[str], seeds: int, seed: int, where: str) -> Trace:
     """Run all rules with all seeds, by one program; leading axes: rules, seeds.
 
     Prints how often the test of the last candidate fired, which keeps it. Raises NumericsError for an unsound step.
@@ -132,7 +139,7 @@ def simple_regret(trace: Trace, values: np.ndarray) -> np.ndarray:
     return np.minimum(first[:, None], np.minimum.accumulate(trace.regret, axis=2))
 
 
-def run_table(given: Case, trace: Trace, rules: Sequence[str], **keys: Any) -> pd.DataFrame:
+def run_table(given: StudyProblem, trace: Trace, rules: Sequence[str], **keys: str | int) -> pd.DataFrame:
     """Return one row per query: the `keys`, method, seed, iteration, x (first input), regret, cumulative, simple,
     candidate u, mle (likeliest candidate before the query), truth (-1: none), alive (candidates after it), rejected."""
     rules_count, seeds, length = trace.index.shape

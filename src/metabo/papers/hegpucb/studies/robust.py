@@ -4,28 +4,37 @@ The paper has no experiment of it. Compared: HE-StableOpt, StableOpt with the lo
 likeliest one.
 """
 
-from typing import Any
-
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
 from metabo.methods.elimination.problem import check
 from metabo.methods.elimination.simulate import Trace
+from metabo.papers.engine.studies import StudySpec
 from metabo.papers.engine.studies.files import Frames
 from metabo.papers.hegpucb.problems import labels, lengthscale_function, within
-from metabo.papers.hegpucb.studies.profiles import Case, case, execute
+from metabo.papers.hegpucb.studies.profiles import ProblemGrid, StudyProblem, case, execute
 
 STUDIES = {"hegpucb_robust": {}}
 
 RULES = ("he_stable_opt", "stable_opt", "mle_stable_opt")
 
 
-def robust_case(spec: dict[str, Any]) -> Case:
+class RobustSpec(StudySpec, ProblemGrid):
+    """The sizes of panel (a), δ, `norm` B, `noise` λ, and ε, how far the adversary moves a query."""
+
+    delta: float
+    norm: float
+    noise: float
+    seeds: int
+    epsilon: float
+
+
+def robust_case(spec: RobustSpec) -> StudyProblem:
     """Return panel (a) with Δ_ε(x) = the points within `epsilon`; StableOpt has the longest length-scale."""
-    sizes = {name: spec[name] for name in ("points", "initial", "iterations")}
-    given = {name: spec[name] for name in ("delta", "norm", "noise")}
-    one = case("lengthscale", sizes, spec["seeds"], spec["seed"], **given)
+    one = case(
+        "lengthscale", spec, spec["seeds"], spec["seed"], delta=spec["delta"], norm=spec["norm"], noise=spec["noise"]
+    )
     near = jnp.asarray(within(np.asarray(one.problem.x), spec["epsilon"]))
     problem = one.problem._replace(neighbours=near, truth=len(one.problem.kernels) - 1)
     check(problem, one.settings)
@@ -41,12 +50,12 @@ def reported(trace: Trace) -> np.ndarray:
     return np.take_along_axis(trace.regret, np.maximum.accumulate(new, axis=2), axis=2)
 
 
-def run(spec: dict[str, Any]) -> Frames:
+def run(spec: RobustSpec) -> Frames:
     """Return every query of every run, and the function with its worst case within ε.
 
-    `spec`: seed, delta, norm (B), noise (λ), points, initial, iterations, seeds, epsilon. "run": method, seed,
-    iteration, x (x_t), moved (x_t + δ_t), regret (ε-regret), cumulative, simple (least so far), reported, u, v, alive,
-    rejected (candidates dropped at this query); "function": x, value, worst; "candidate": u, label.
+    "run": method, seed, iteration, x (x_t), moved (x_t + δ_t), regret (ε-regret), cumulative, simple (least so far),
+    reported, u, v, alive, rejected (candidates dropped at this query); "function": x, value, worst; "candidate": u,
+    label.
     """
     one = robust_case(spec)
     trace = execute(one, RULES, spec["seeds"], spec["seed"], "study hegpucb_robust")

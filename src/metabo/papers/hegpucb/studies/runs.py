@@ -1,31 +1,42 @@
 """Study of HE-GP-UCB on the paper's four problems, against the methods it compares (hegpucb §7, Figure 2)."""
 
 from time import perf_counter
-from typing import Any
 
 import pandas as pd
 
 from metabo.compute import progress
+from metabo.papers.engine.studies import StudySpec
 from metabo.papers.engine.studies.files import Frames
 from metabo.papers.hegpucb import problems
-from metabo.papers.hegpucb.studies.profiles import BESIDE, COMPARED, PROFILES, case, execute, run_table
+from metabo.papers.hegpucb.studies.profiles import BESIDE, COMPARED, PROFILES, ProblemGrid, case, execute, run_table
 
 STUDIES = {"hegpucb_runs": {}}
 
 
-def run(spec: dict[str, Any]) -> Frames:
+class EliminationSpec(StudySpec):
+    """δ, `norm` B and `noise` λ of all problems; sizes and seeds of each."""
+
+    delta: float
+    norm: float
+    noise: float
+    problems: dict[str, ProblemGrid]
+    seeds: dict[str, int]
+
+
+def run(spec: EliminationSpec) -> Frames:
     """Return every query of every run, and the candidates.
 
-    `spec`: seed, delta, norm (B), noise (λ), problems (name to points, initial, iterations), seeds (by problem). "run":
-    problem, profile and the columns of `profiles.run_table`; "candidate": problem, profile, u, label, truth.
+    "run": problem, profile and the columns of `profiles.run_table`; "candidate": problem, profile, u, label, truth.
     Prints the time of a query.
     """
     frames, candidates = [], []
     for name in progress.loop((name for name in problems.VARIANTS if name in spec["problems"]), "problems"):
         sizes, rules, seeds = spec["problems"][name], (*COMPARED[name], *BESIDE[name]), spec["seeds"][name]
         for profile in progress.loop(PROFILES, "profiles"):
-            given = {key: spec[key] for key in ("delta", "norm", "noise")}
-            one = case(name, sizes, seeds, spec["seed"], profile=profile, **given)
+            one = case(
+                name, sizes, seeds, spec["seed"], profile=profile, delta=spec["delta"], norm=spec["norm"],
+                noise=spec["noise"],
+            )  # fmt: skip
             begin = perf_counter()
             trace = execute(one, rules, seeds, spec["seed"], f"study hegpucb_runs, problem {name}, {profile}")
             spent = (perf_counter() - begin) / trace.index.size

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator
 from metabo.papers.engine.theory.verdicts import inequality
 from metabo.papers.hegpucb import problems
@@ -48,7 +48,7 @@ def _triples(count: int) -> Int[np.ndarray, "3 n"]:
     return np.array(list(combinations_with_replacement(range(count), 3))).T
 
 
-def decompositions(key: Key[Array, ""], _share: float) -> list[Record]:
+def decompositions(key: Key[Array, ""], _share: float) -> list[Statement]:
     """Compare, for every number of pairs, the average gain over all sets of so many pairs with that of all pairs."""
     rng = generator(key)
     few, many = (_averages([rng.random((n, DIM)) for _ in range(DOMAINS)], f) for n, f in ((FEW, exact), (MANY, gains)))
@@ -73,7 +73,7 @@ def _averages(domains: list[np.ndarray], gain: object) -> dict[int, Float[np.nda
     }
 
 
-def _compared(name: str, claim: str, found: dict[int, np.ndarray], lengths: np.ndarray) -> Record:
+def _compared(name: str, claim: str, found: dict[int, np.ndarray], lengths: np.ndarray) -> StatementPart:
     whole, less, more = found[max(found)], [], []
     for m in sorted(found)[:-1]:
         at = np.broadcast_to(lengths, whole.shape)

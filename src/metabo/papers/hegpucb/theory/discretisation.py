@@ -14,8 +14,8 @@ from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float, Int, Key
 
 from metabo.methods.elimination import confidence
-from metabo.methods.elimination.simulate import Settings
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.methods.elimination.problem import EliminationSettings
+from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
 from metabo.papers.engine.theory.verdicts import identity, inequality, probability
 from metabo.papers.hegpucb.theory import instances
@@ -71,7 +71,7 @@ def nearest(x: Float[np.ndarray, " n"], tau: Float[np.ndarray, " t"]) -> Float[n
     return (np.minimum(np.floor(x * number), number - 1.0) + 0.5) / number
 
 
-def theorem32(key: Key[Array, ""], share: float) -> list[Record]:
+def theorem32(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check Assumption B.1, both halves of the theorem, its discretisation, and β_t of Theorem 4.2(B)."""
     keys, count = jax.random.split(key, 3), runs(RUNS["intervals"], share)
     samples = {n: _sample(jax.random.fold_in(keys[1], i), v, count) for i, (n, v) in enumerate(LENGTHSCALES.items())}
@@ -96,12 +96,12 @@ def _sample(key: Key[Array, ""], lengthscale: float, count: int) -> Sample:
     root, _ = factor(lengthscale)
     f = generator(keys[0]).standard_normal((count, root.shape[1])) @ root.T
     true = instances.lengthscales((lengthscale,), 0, COARSE)
-    settings = Settings(ITERATIONS, delta=2.0 * DELTA, R=instances.R, beta="bayes_finite")
+    settings = EliminationSettings(ITERATIONS, delta=2.0 * DELTA, R=instances.R, beta="bayes_finite")
     trace = simulate(true.problem(), "gp_ucb", settings, keys[1], f[:, ::step])
     return Sample(f, trace.index * step, trace.y, lengthscale)
 
 
-def _tails(key: Key[Array, ""], count: int) -> Record:
+def _tails(key: Key[Array, ""], count: int) -> StatementPart:
     rng, cells, less = generator(key), [], []
     for lengthscale in LENGTHSCALES.values():
         a, b = rice(lengthscale)
@@ -119,7 +119,7 @@ def _tails(key: Key[Array, ""], count: int) -> Record:
                 control("an eighth of b", less))  # fmt: skip
 
 
-def _halves(samples: dict[str, Sample], printed: bool) -> list[Record]:
+def _halves(samples: dict[str, Sample], printed: bool) -> list[StatementPart]:
     every, queried, less, less_queried = [], [], [], []
     t = np.arange(1.0, ITERATIONS + 1.0)
     for name, sample in samples.items():
@@ -177,7 +177,7 @@ def _all_runs(near, f, queries, y, lengthscale):
     return jax.lax.map(one, (queries, y), batch_size=BATCH)
 
 
-def _step(samples: dict[str, Sample], printed: bool) -> Record:
+def _step(samples: dict[str, Sample], printed: bool) -> StatementPart:
     """The slope exceeds √(b log(2da/δ_A)) with at most δ_A/2."""
     t, x = np.arange(1.0, ITERATIONS + 1.0), instances.line(FINE)
     cells, less = [], []
@@ -210,18 +210,18 @@ def _betas() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     return b[real], t[real], here[real], there[real]
 
 
-def _substituted() -> Record:
+def _substituted() -> StatementPart:
     b, _, here, there = _betas()
     return part("substitution", "β of Theorem 4.2(B) is that of Theorem 3.2 with δ_A = δ/2", "identity",
                 [cell(identity(here, there), least_b=float(b.min()))],
                 control("it is half of that", [cell(identity(here, 0.5 * there), least_b=float(b.min()))]))  # fmt: skip
 
 
-def _larger(everywhere: bool) -> Record:
+def _larger(everywhere: bool) -> StatementPart:
     b, t, here, there = _betas()
     kept = np.full(len(b), True) if everywhere else b * np.sqrt(np.log(4.0 * 2.0 / DELTA)) >= 1.0
 
-    def cells(factor: float) -> list[Record]:
+    def cells(factor: float) -> list[Cell]:
         return [cell(inequality(factor * there[kept], here[kept], b=b[kept], t=t[kept]), a=2.0)]
 
     where = "for b from 0.02 to 50" if everywhere else "where b √(log(4a/δ)) >= 1"

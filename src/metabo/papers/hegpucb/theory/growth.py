@@ -5,10 +5,10 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from metabo.papers.engine.theory.estimated import rate, within
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
 from metabo.papers.hegpucb.theory import instances
-from metabo.papers.hegpucb.theory.preservation import Case, play, settings_of
+from metabo.papers.hegpucb.theory.preservation import Regime, play, settings_of
 from metabo.papers.hegpucb.theory.regret import gains
 
 CHECKS = {
@@ -25,17 +25,17 @@ ROUGH = (0.3, 0.15, 0.075, 0.0375)
 """Length-scales of the second candidate; f is of the first, 0.3."""
 
 
-def types() -> dict[str, Case]:
+def types() -> dict[str, Regime]:
     """Return a case of every type of hyperparameter of §7."""
     return {
-        "length-scale, norm": Case(instances.lengthscales((0.1, 0.15, 0.2, 0.3, 0.5), 2), False),
-        "period, GP": Case(instances.periods(3), True),
-        "decomposition, GP": Case(instances.decompositions(1), True),
-        "mean, GP": Case(instances.means(2), True),
+        "length-scale, norm": Regime(instances.lengthscales((0.1, 0.15, 0.2, 0.3, 0.5), 2), False),
+        "period, GP": Regime(instances.periods(3), True),
+        "decomposition, GP": Regime(instances.decompositions(1), True),
+        "mean, GP": Regime(instances.means(2), True),
     }
 
 
-def no_regret(key: Key[Array, ""], share: float) -> list[Record]:
+def no_regret(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check the slope of log E R_T in log T for the four types; random queries have the slope 1."""
     count, own, random = runs(RUNS["no_regret"], share), [], []
     for place, (name, case) in enumerate(types().items()):
@@ -55,14 +55,14 @@ def no_regret(key: Key[Array, ""], share: float) -> list[Record]:
     ]  # fmt: skip
 
 
-def dependence(key: Key[Array, ""], share: float) -> list[Record]:
+def dependence(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check how R_T grows with the number of wrong candidates, and with the gain of a rough one."""
     count, keys = runs(RUNS["dependence"], share), jax.random.split(key)
-    many = _final([Case(instances.means(-1, instances.TALL, 20, m), True) for m in CANDIDATES], keys[0], count)
-    rough = [Case(instances.lengthscales((ROUGH[0], v), 0), True) for v in ROUGH]
+    many = _final([Regime(instances.means(-1, instances.TALL, 20, m), True) for m in CANDIDATES], keys[0], count)
+    rough = [Regime(instances.lengthscales((ROUGH[0], v), 0), True) for v in ROUGH]
     regret, gain = _final(rough, keys[1], count), np.array([gains(case, SHORT)[-1] for case in rough])
 
-    def slopes(values: np.ndarray, sizes: np.ndarray, low: float, high: float, **where: int) -> list[Record]:
+    def slopes(values: np.ndarray, sizes: np.ndarray, low: float, high: float, **where: int) -> list[Cell]:
         found = within(rate(values, sizes), low, high)
         found.numbers["regrets"] = values.mean(axis=0)
         return [cell(found, T=SHORT, **where)]
@@ -79,7 +79,7 @@ def dependence(key: Key[Array, ""], share: float) -> list[Record]:
     ]  # fmt: skip
 
 
-def _final(cases: list[Case], key: Key[Array, ""], count: int) -> np.ndarray:
+def _final(cases: list[Regime], key: Key[Array, ""], count: int) -> np.ndarray:
     """Return R_T at T = SHORT of every run and case (n, k); the functions of a run are the same in all cases."""
     played = [play(case, settings_of(case, False, SHORT), key, count) for case in cases]
     return np.stack([p.trace.regret.sum(axis=1) for p in played], axis=1)

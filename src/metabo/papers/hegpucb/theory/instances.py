@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from metabo.methods.elimination.simulate import Problem
+from metabo.methods.elimination.problem import Problem
 from metabo.papers.hegpucb import problems
 from metabo.papers.hegpucb.theory.kernels import hills
 

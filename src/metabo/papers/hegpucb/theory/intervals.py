@@ -9,12 +9,12 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from metabo.methods.elimination import confidence
-from metabo.methods.elimination.simulate import Settings
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.methods.elimination.problem import EliminationSettings
+from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
 from metabo.papers.engine.theory.verdicts import probability
 from metabo.papers.hegpucb.theory import instances
-from metabo.papers.hegpucb.theory.posteriors import Posterior, greedy, posterior, simulate
+from metabo.papers.hegpucb.theory.posteriors import PosteriorTrace, greedy, posterior, simulate
 
 CHECKS = {
     "theorem31_bayes": "Theorem 3.1: intervals of a GP sample",
@@ -31,7 +31,7 @@ UNSURE = 1.0 / (1.0 - np.exp(-1.0))
 """γ <= UNSURE times the greedy gain."""
 
 
-def missed(found: Posterior, beta: Float[np.ndarray, "..."]) -> int:
+def missed(found: PosteriorTrace, beta: Float[np.ndarray, "..."]) -> int:
     """Count the runs in which |f(x) - μ_{t-1}(x)| > β_t σ_{t-1}(x) for some x and t; β (t,) or (n, t)."""
     return int((~(found.distance <= beta)).any(axis=1).sum())
 
@@ -49,16 +49,16 @@ def frequentist_beta(norm: float, noise: float, gain: Float[np.ndarray, "..."], 
 # --- a GP sample
 
 
-def theorem31_bayes(key: Key[Array, ""], share: float) -> list[Record]:
+def theorem31_bayes(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check the Bayesian half, and the remark of §6 that no other prior will do, for a shorter length-scale."""
     keys, count, length = jax.random.split(key, 4), runs(RUNS["bayes"], share), ITERATIONS["bayes"]
     true = instances.lengthscales((LENGTHSCALE,), 0, POINTS)
     f = instances.gp_draws(generator(keys[0]), true, count)
-    settings = Settings(length, delta=2.0 * DELTA, R=instances.R, beta="bayes_finite")
+    settings = EliminationSettings(length, delta=2.0 * DELTA, R=instances.R, beta="bayes_finite")
     trace = simulate(true.problem(), "gp_ucb", settings, keys[1], f)
     beta = bayes_beta(length)
 
-    def coverage(gram: np.ndarray, factor: float, **where: float) -> Record:
+    def coverage(gram: np.ndarray, factor: float, **where: float) -> Cell:
         found = posterior(gram, true.means[0], instances.R**2, f, trace.index, trace.y)
         return cell(probability(missed(found, factor * beta), count, DELTA), **where)
 
@@ -85,16 +85,16 @@ def theorem31_bayes(key: Key[Array, ""], share: float) -> list[Record]:
 # --- a function with a bounded norm
 
 
-def theorem31_frequentist(key: Key[Array, ""], share: float) -> list[Record]:
+def theorem31_frequentist(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check the frequentist half: factor R as printed, factor 1, and factor R with the regulariser of IGP-UCB."""
     count, length = runs(RUNS["frequentist"], share), ITERATIONS["frequentist"]
     true = instances.lengthscales((LENGTHSCALE,), 0)
-    found: dict[str, list[Record]] = {name: [] for name in ("printed", "repaired", "igp", "norm alone")}
+    found: dict[str, list[Cell]] = {name: [] for name in ("printed", "repaired", "igp", "norm alone")}
     for place, (norm, noise) in enumerate([(b, r) for b in NORMS for r in NOISES]):
         keys = jax.random.split(jax.random.fold_in(key, place), 3)
         f = instances.rkhs_draws(generator(keys[0]), true, count, norm)
         most = UNSURE * np.asarray(greedy(true.kernels[0], noise**2, length))
-        settings = Settings(length, delta=2.0 * DELTA, B=norm, R=noise)
+        settings = EliminationSettings(length, delta=2.0 * DELTA, B=norm, R=noise)
         printed = simulate(true.problem(noise), "gp_ucb", settings._replace(beta="frequentist_printed"), keys[1], f)
         sound = simulate(true.problem(noise), "gp_ucb", settings, keys[2], f)
         own, repaired, igp = (
@@ -111,7 +111,7 @@ def theorem31_frequentist(key: Key[Array, ""], share: float) -> list[Record]:
         for name, (at, beta) in judged.items():
             found[name].append(cell(probability(missed(at, beta), count, DELTA), B=norm, R=noise))
 
-    def made(name: str, claim: str) -> list[Record]:
+    def made(name: str, claim: str) -> list[StatementPart]:
         return [part("coverage", claim, "probability", found[name], control("β = B", found["norm alone"]))]
 
     bad = f"P[|f - μ_{{t-1}}| > β_t σ_{{t-1}} for some x, t <= {length}] <= δ_A"
@@ -129,7 +129,7 @@ def theorem31_frequentist(key: Key[Array, ""], share: float) -> list[Record]:
 # --- the largest value
 
 
-def lemma54(key: Key[Array, ""], share: float) -> list[Record]:
+def lemma54(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check max |f| <= β_1 + max |μ_0| on a finite domain, and with one more on a fine grid of an infinite one."""
     count, rng = runs(RUNS["sup"], share), generator(key)
     zero = instances.lengthscales((LENGTHSCALE,), 0)

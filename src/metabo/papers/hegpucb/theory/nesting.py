@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 from scipy import special
 
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator
 from metabo.papers.engine.theory.verdicts import identity, inequality
 from metabo.papers.hegpucb.problems import periodic
@@ -59,7 +59,7 @@ def growing_norms(
     return sizes, np.stack(norms, axis=1), squared
 
 
-def nesting(key: Key[Array, ""], _share: float) -> list[Record]:
+def nesting(key: Key[Array, ""], _share: float) -> list[Statement]:
     """Check both directions for length-scales; incommensurate and commensurate periods."""
     rng = generator(key)
     centres, weights = rng.random((FUNCTIONS, CENTRES)), rng.standard_normal((FUNCTIONS, CENTRES))
@@ -75,8 +75,8 @@ def nesting(key: Key[Array, ""], _share: float) -> list[Record]:
     ]  # fmt: skip
 
 
-def _lengthscales(centres: np.ndarray, weights: np.ndarray) -> Record:
-    def cells(model: float, truth: float) -> list[Record]:
+def _lengthscales(centres: np.ndarray, weights: np.ndarray) -> StatementPart:
+    def cells(model: float, truth: float) -> list[Cell]:
         sizes, norms, squared = growing_norms(model, truth, centres, weights)
         bound = LONG / SHORT * squared[:, None]
         found = inequality(norms, np.broadcast_to(bound, norms.shape), points=np.broadcast_to(sizes, norms.shape))
@@ -89,11 +89,11 @@ def _lengthscales(centres: np.ndarray, weights: np.ndarray) -> Record:
     )  # fmt: skip
 
 
-def _different() -> Record:
+def _different() -> StatementPart:
     """A function of H(k_p) has the period p: one that has not is not in it, whatever its norm."""
     x = np.linspace(0.0, 1.0, 401)
 
-    def cells(pairs: tuple[tuple[float, float], ...]) -> list[Record]:
+    def cells(pairs: tuple[tuple[float, float], ...]) -> list[Cell]:
         found = []
         for own, other in pairs:
             wave = np.sin(2.0 * np.pi * np.add.outer([0.0, other], x) / own)
@@ -107,13 +107,13 @@ def _different() -> Record:
     )  # fmt: skip
 
 
-def _section() -> Record:
+def _section() -> StatementPart:
     """k_{1/2}(·, 0) has the coefficients w_k at frequency 2k: its squared norm under period 1 is Σ w_k²/w_2k."""
     logs = log_weights(np.arange(1, 2 * ORDERS[-1] + 1), PERIODIC_LENGTHSCALE)
     terms = 2.0 * logs[ORDERS - 1] - logs[2 * ORDERS - 1]
     own = logs[ORDERS - 1]
 
-    def cells(values: np.ndarray, slack: float) -> list[Record]:
+    def cells(values: np.ndarray, slack: float) -> list[Cell]:
         found = inequality(np.exp(np.diff(values)), slack, order=ORDERS[1:])
         found.numbers["last_ratio"] = float(np.exp(values[-1] - values[-2]))
         return [cell(found, period=0.5, other=1.0, lengthscale=PERIODIC_LENGTHSCALE)]
@@ -127,7 +127,7 @@ def _section() -> Record:
     )  # fmt: skip
 
 
-def _sine() -> Record:
+def _sine() -> StatementPart:
     """On n equal steps of one period, yᵀK⁻¹y of sin(4πx) is 1/w_2 up to w_{n-2}/w_2."""
     cells, wrong = [], []
     logs = log_weights(np.arange(1, 3), PERIODIC_LENGTHSCALE)

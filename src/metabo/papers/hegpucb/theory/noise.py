@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
 from metabo.methods.elimination.confidence import xi
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
 from metabo.papers.engine.theory.verdicts import exact_probability, identity, probability
 
@@ -68,14 +68,14 @@ def union_sum(candidates: int, share: float, kind: str) -> float:
     return float(terms.sum() + terms[0] / (TERMS + 0.5))
 
 
-def lemma51(key: Key[Array, ""], share: float) -> list[Record]:
+def lemma51(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check Lemma 5.1 as printed, with 3δ_B, and with the ξ_t of Theorem 4.1; and the sum of its proof."""
     count, rng = runs(RUNS, share), generator(key)
     sums = {
         (law, *a): noises(rng, law, (count, LENGTH)) for law in LAWS for a in ASSIGNMENTS
     }  # one set of runs for all versions: their thresholds differ only
 
-    def both(kind: str, deltas: tuple[float, ...]) -> list[Record]:
+    def both(kind: str, deltas: tuple[float, ...]) -> list[StatementPart]:
         return [_simulated(sums, kind, deltas), _first(kind, deltas)]
 
     return [
@@ -88,7 +88,7 @@ def lemma51(key: Key[Array, ""], share: float) -> list[Record]:
     ]  # fmt: skip
 
 
-def _simulated(sums: dict[tuple[str, int, str], np.ndarray], kind: str, deltas: tuple[float, ...]) -> Record:
+def _simulated(sums: dict[tuple[str, int, str], np.ndarray], kind: str, deltas: tuple[float, ...]) -> StatementPart:
     cells, less = [], []
     for (law, candidates, rule), noise in sums.items():
         limits = np.stack([thresholds(LENGTH, candidates, d, kind) for d in deltas])
@@ -101,10 +101,10 @@ def _simulated(sums: dict[tuple[str, int, str], np.ndarray], kind: str, deltas: 
     return part("simulated", claim, "probability", cells, control("half of the threshold", less))
 
 
-def _first(kind: str, deltas: tuple[float, ...]) -> Record:
+def _first(kind: str, deltas: tuple[float, ...]) -> StatementPart:
     """The first iteration, |U| = 1 and signs: |ε_1| = 1 exceeds √ξ_1 surely or never."""
 
-    def cells(shrink: float, chosen: tuple[float, ...]) -> list[Record]:
+    def cells(shrink: float, chosen: tuple[float, ...]) -> list[Cell]:
         first = {d: shrink**2 * float(thresholds(1, 1, d, kind)[0]) for d in chosen}
         return [cell(exact_probability(float(x < 1.0), d), noise="signs", delta=d, xi=x) for d, x in first.items()]
 
@@ -112,8 +112,8 @@ def _first(kind: str, deltas: tuple[float, ...]) -> Record:
     return part("first", claim, "probability", cells(1.0, deltas), control("a third of √ξ_1", cells(1 / 3, deltas[:1])))
 
 
-def _union(kind: str) -> Record:
-    def cells(factor: float) -> list[Record]:
+def _union(kind: str) -> StatementPart:
+    def cells(factor: float) -> list[Cell]:
         return [
             cell(identity(union_sum(candidates, d, kind), factor * d / candidates), candidates=candidates, delta=d)
             for candidates in (1, 5)

@@ -15,13 +15,14 @@ from jaxtyping import Array, Float, Int, Key
 
 from metabo.errors import NumericsError
 from metabo.methods.elimination.confidence import greedy_gain
-from metabo.methods.elimination.simulate import Problem, Settings, Trace, run_all, traced
+from metabo.methods.elimination.problem import EliminationSettings, Problem
+from metabo.methods.elimination.simulate import Trace, run_all, traced
 
 BATCH = 50
 """Runs that are factorised side by side."""
 
 
-class Posterior(NamedTuple):
+class PosteriorTrace(NamedTuple):
     """Before each of T queries of N runs: how far f is from the mean, max_x |f - μ_{t-1}|/σ_{t-1}; the gain (N, T).
 
     `gain`: ½ log|I + K_{X_{t-1}}/R²| (nats).
@@ -34,7 +35,7 @@ class Posterior(NamedTuple):
 def simulate(
     problem: Problem,
     rule: str,
-    settings: Settings,
+    settings: EliminationSettings,
     key: Key[Array, ""],
     f: Float[np.ndarray, "n c"],
     truth: Int[np.ndarray, " n"] | None = None,
@@ -56,10 +57,10 @@ def posterior(
     f: Float[np.ndarray, "n c"],
     index: Int[np.ndarray, "n t"],
     y: Float[np.ndarray, "n t"],
-) -> Posterior:
+) -> PosteriorTrace:
     """Return the posteriors of the prior (mean, gram) with noise variance `noise` before each query of every run."""
     found = _all_runs(jnp.asarray(gram), jnp.asarray(mean), noise, jnp.asarray(f), jnp.asarray(index), jnp.asarray(y))
-    return Posterior(*(np.asarray(values) for values in found))
+    return PosteriorTrace(*(np.asarray(values) for values in found))
 
 
 @jax.jit

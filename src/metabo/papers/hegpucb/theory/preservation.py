@@ -11,8 +11,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
 from metabo.methods.elimination import confidence
-from metabo.methods.elimination.simulate import Settings, Trace
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.methods.elimination.problem import EliminationSettings
+from metabo.methods.elimination.simulate import Trace
+from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
 from metabo.papers.engine.theory.verdicts import identity, inequality, probability
 from metabo.papers.hegpucb.theory import instances
@@ -31,7 +32,7 @@ SCALES = (0.1, 0.15, 0.2, 0.3, 0.5)
 """Length-scales; f is of the shortest, which is chosen most often."""
 
 
-class Case(NamedTuple):
+class Regime(NamedTuple):
     """An instance, and whether f is a GP sample (Bayesian) or has the norm NORM (frequentist)."""
 
     instance: Instance
@@ -43,30 +44,32 @@ class Played(NamedTuple):
 
     f: Float[np.ndarray, "n c"]
     trace: Trace
-    settings: Settings
+    settings: EliminationSettings
 
 
-def cases() -> dict[str, Case]:
+def cases() -> dict[str, Regime]:
     """Return the settings of the checks by name."""
     short = instances.lengthscales(SCALES, 0)
     return {
-        "length-scales, GP": Case(short, True),
-        "means, GP": Case(instances.means(2), True),
-        "length-scales, norm": Case(short, False),
-        "one candidate, GP": Case(instances.lengthscales((0.2,), 0), True),
+        "length-scales, GP": Regime(short, True),
+        "means, GP": Regime(instances.means(2), True),
+        "length-scales, norm": Regime(short, False),
+        "one candidate, GP": Regime(instances.lengthscales((0.2,), 0), True),
     }
 
 
-def settings_of(case: Case, printed: bool, iterations: int = ITERATIONS) -> Settings:
+def settings_of(case: Regime, printed: bool, iterations: int = ITERATIONS) -> EliminationSettings:
     """Return Algorithm 1 as printed with the constants of its theorem, or repaired: σ_{i-1}, ξ_t, factor 1 in β."""
     form = "bayes_finite" if case.bayes else ("frequentist_printed" if printed else "frequentist")
     xi = ("pi2" if case.bayes else "printed") if printed else "corrected"
-    return Settings(
+    return EliminationSettings(
         iterations, delta=DELTA, B=NORM, R=instances.R, beta=form, xi=xi, sigma="after" if printed else "before"
     )
 
 
-def play(case: Case, settings: Settings, key: Key[Array, ""], count: int, rule: str = "he_gp_ucb") -> Played:
+def play(
+    case: Regime, settings: EliminationSettings, key: Key[Array, ""], count: int, rule: str = "he_gp_ucb"
+) -> Played:
     """Draw functions and run a rule on them."""
     keys = jax.random.split(key)
     draw = generator(keys[0])
@@ -88,7 +91,7 @@ def fired(trace: Trace, candidate: int, xi: Float[np.ndarray, " t"], widths: flo
     return own & (error > np.sqrt(xi * np.cumsum(own, axis=1)) + widths * width)
 
 
-def xis(settings: Settings, many: int, kind: str) -> Float[np.ndarray, " t"]:
+def xis(settings: EliminationSettings, many: int, kind: str) -> Float[np.ndarray, " t"]:
     """Return ξ_t of t = 1..T."""
     return np.asarray(confidence.xi(np.arange(1, settings.T + 1), settings.R, many, settings.delta, kind))
 
@@ -96,10 +99,10 @@ def xis(settings: Settings, many: int, kind: str) -> Float[np.ndarray, " t"]:
 # --- preservation
 
 
-def preservation(key: Key[Array, ""], share: float) -> list[Record]:
+def preservation(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check P[u* is dropped] <= δ for the printed test, the repaired one, and ξ_t with π."""
     count = runs(RUNS["preservation"], share)
-    found: dict[str, list[Record]] = {name: [] for name in ("printed", "repaired", "pi", "bare printed", "bare")}
+    found: dict[str, list[Cell]] = {name: [] for name in ("printed", "repaired", "pi", "bare printed", "bare")}
     for place, (name, case) in enumerate(cases().items()):
         keys = jax.random.split(jax.random.fold_in(key, place))
         many, own = case.instance.many, case.instance.truth
@@ -115,7 +118,7 @@ def preservation(key: Key[Array, ""], share: float) -> list[Record]:
             if not printed:
                 add("pi", fired(trace, own, xis(played.settings, many, "printed")))
 
-    def made(cells: str, bare: str, claim: str) -> list[Record]:
+    def made(cells: str, bare: str, claim: str) -> list[StatementPart]:
         against = control("threshold √(ξ_t |S|) alone", found[bare])
         return [
             part("kept", f"P[u* is dropped by t = {ITERATIONS}] <= δ, {claim}", "probability", found[cells], against)
@@ -135,7 +138,7 @@ def preservation(key: Key[Array, ""], share: float) -> list[Record]:
 # --- equations and critical iterations
 
 
-def elimination(key: Key[Array, ""], share: float) -> list[Record]:
+def elimination(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check the equations at every step, and count critical iterations where wrong candidates are dropped."""
     count = runs(RUNS["elimination"], share)
     played = {
@@ -145,8 +148,8 @@ def elimination(key: Key[Array, ""], share: float) -> list[Record]:
     return [*_equations(played), *_critical(jax.random.fold_in(key, len(played)), count)]
 
 
-def _equations(played: dict[str, tuple[Case, Played]]) -> list[Record]:
-    cells: dict[str, list[Record]] = {}
+def _equations(played: dict[str, tuple[Regime, Played]]) -> list[Statement]:
+    cells: dict[str, list[Cell]] = {}
     for name, (case, own) in played.items():
         trace = own.trace
         eta, eps, width = trace.y - trace.mean, trace.y - trace.f_at, trace.beta * trace.sigma
@@ -182,7 +185,7 @@ def _equations(played: dict[str, tuple[Case, Played]]) -> list[Record]:
     ]  # fmt: skip
 
 
-def sound(case: Case, played: Played) -> Bool[np.ndarray, " n"]:
+def sound(case: Regime, played: Played) -> Bool[np.ndarray, " n"]:
     """Tell in which runs the true intervals hold at all x and t (Theorem 3.1) and u* is never dropped."""
     one, trace = case.instance, played.trace
     found = posterior(one.kernels[one.truth], one.means[one.truth], instances.R**2, played.f, trace.index, trace.y)
@@ -201,12 +204,12 @@ def criticals(trace: Trace) -> Bool[np.ndarray, "n t"]:
     return dropped | first
 
 
-def _critical(key: Key[Array, ""], count: int) -> list[Record]:
+def _critical(key: Key[Array, ""], count: int) -> list[Statement]:
     """Hills that are not there are soon known; σ_i in the test drops the true candidate too."""
-    case = Case(instances.means(-1, instances.TALL), True)
+    case = Regime(instances.means(-1, instances.TALL), True)
     keys = jax.random.split(key)
     kept = play(case, settings_of(case, False), keys[0], count)
-    alone = Case(instances.lengthscales((0.2,), 0), True)
+    alone = Regime(instances.lengthscales((0.2,), 0), True)
     others = {
         "means": (case, play(case, settings_of(case, True), keys[1], count)),
         "one candidate": (alone, play(alone, settings_of(alone, True), keys[1], count)),
@@ -217,7 +220,7 @@ def _critical(key: Key[Array, ""], count: int) -> list[Record]:
                       for t in np.flatnonzero(c)])  # fmt: skip
     after = ITERATIONS - 1 - np.nonzero(critical)[1]
 
-    def always(less: int, chosen: tuple[str, ...]) -> list[Record]:
+    def always(less: int, chosen: tuple[str, ...]) -> list[Cell]:
         return [
             cell(inequality(criticals(p.trace).sum(axis=1), c.instance.many - less), case=n, candidates=c.instance.many)
             for n, (c, p) in others.items()

@@ -10,14 +10,15 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from metabo.methods.elimination.simulate import Settings, Trace
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.methods.elimination.problem import EliminationSettings
+from metabo.methods.elimination.simulate import Trace
+from metabo.papers.engine.theory.records import Cell, Statement, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import runs
-from metabo.papers.engine.theory.verdicts import Finding, identity, inequality, probability
+from metabo.papers.engine.theory.verdicts import Decision, identity, inequality, probability
 from metabo.papers.hegpucb.theory import bounds, instances
 from metabo.papers.hegpucb.theory.intervals import UNSURE, rice
 from metabo.papers.hegpucb.theory.posteriors import greedy
-from metabo.papers.hegpucb.theory.preservation import DELTA, NORM, SCALES, Case, criticals, play, settings_of, xis
+from metabo.papers.hegpucb.theory.preservation import DELTA, NORM, SCALES, Regime, criticals, play, settings_of, xis
 
 CHECKS = {
     "theorem41": "Theorem 4.1: regret for functions with a bounded norm",
@@ -30,7 +31,7 @@ SHRINK = 200.0
 """The controls divide the bound by this."""
 
 
-def gains(case: Case, iterations: int) -> Float[np.ndarray, " t"]:
+def gains(case: Regime, iterations: int) -> Float[np.ndarray, " t"]:
     """Return max_u of the greedy gain of 1..T points: γ_T is at least this, and at most UNSURE times this."""
     found = [
         np.asarray(greedy(k, instances.R**2, iterations + 1))[1:] for k in np.unique(case.instance.kernels, axis=0)
@@ -38,15 +39,17 @@ def gains(case: Case, iterations: int) -> Float[np.ndarray, " t"]:
     return np.max(found, axis=0)
 
 
-def covered(regret: Float[np.ndarray, "n t"], bound: Float[np.ndarray, "n t"], delta: float) -> Finding:
+def covered(regret: Float[np.ndarray, "n t"], bound: Float[np.ndarray, "n t"], delta: float) -> Decision:
     """Decide P(R_T > bound for some T) <= δ, and report the slack: the largest share of the bound that is used."""
     total = np.cumsum(regret, axis=1)
     found = probability(int((~(total <= bound)).any(axis=1).sum()), len(total), delta)
     slack = {"regret": float(np.quantile(total[:, -1], 1.0 - delta)), "bound": float(np.median(bound[:, -1]))}
-    return Finding(found.verdict, found.numbers | slack | {"largest_share": float((total / bound).max())})
+    return Decision(found.verdict, found.numbers | slack | {"largest_share": float((total / bound).max())})
 
 
-def bound_of(case: Case, settings: Settings, trace: Trace, gain: Float[np.ndarray, " t"]) -> Float[np.ndarray, "n t"]:
+def bound_of(
+    case: Regime, settings: EliminationSettings, trace: Trace, gain: Float[np.ndarray, " t"]
+) -> Float[np.ndarray, "n t"]:
     """Return the bound on R_T for T = 1..T of every run."""
     one, t = case.instance, np.arange(1, settings.T + 1)
     beta = np.maximum.accumulate(trace.beta, axis=1)
@@ -57,23 +60,23 @@ def bound_of(case: Case, settings: Settings, trace: Trace, gain: Float[np.ndarra
     return bounds.regret_bound(norm, beta, xi, gain, one.many, t, instances.R, infinite=infinite)
 
 
-def theorem41(key: Key[Array, ""], share: float) -> list[Record]:
+def theorem41(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check the frequentist bound, of the algorithm as printed and repaired."""
-    case = Case(instances.lengthscales(SCALES, 0), False)
-    smooth = Case(instances.lengthscales(SCALES, len(SCALES) - 1), False)
+    case = Regime(instances.lengthscales(SCALES, 0), False)
+    smooth = Regime(instances.lengthscales(SCALES, len(SCALES) - 1), False)
     named = {"shortest length-scale": case, "longest length-scale": smooth}
     return _versions("Theorem 4.1", "Regret for ||f|| <= B", "§4, App. C", named, key, share)
 
 
-def theorem42(key: Key[Array, ""], share: float) -> list[Record]:
+def theorem42(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check the Bayesian bounds: finite domains (A), and a grid of an infinite one (B)."""
     finite = {
-        "length-scales": Case(instances.lengthscales(SCALES, 0), True),
-        "means": Case(instances.means(-1, instances.TALL), True),
+        "length-scales": Regime(instances.lengthscales(SCALES, 0), True),
+        "means": Regime(instances.means(-1, instances.TALL), True),
     }
     keys = jax.random.split(key)
     a, b = rice(SCALES[0])
-    form = partial(Settings._replace, beta="bayes_infinite", a=a, b=b)
+    form = partial(EliminationSettings._replace, beta="bayes_infinite", a=a, b=b)
     infinite = {"length-scales": finite["length-scales"]}
     return [
         *_versions("Theorem 4.2(A)", "Regret for GP samples, |X| finite", "§4, App. D", finite, keys[0], share),
@@ -82,8 +85,8 @@ def theorem42(key: Key[Array, ""], share: float) -> list[Record]:
 
 
 def _versions(
-    id: str, title: str, where: str, named: dict[str, Case], key: Key[Array, ""], share: float, form: object = None
-) -> list[Record]:
+    id: str, title: str, where: str, named: dict[str, Regime], key: Key[Array, ""], share: float, form: object = None
+) -> list[Statement]:
     """Return the statement for Algorithm 1 as printed and repaired. `form`: changes of the settings."""
     made, count = [], runs(RUNS["regret"], share)
     for version in ("printed", "repaired"):
@@ -105,13 +108,13 @@ def _versions(
 # --- Lemma 5.3
 
 
-def lemma53(key: Key[Array, ""], share: float) -> list[Record]:
+def lemma53(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check Σ β⁺σ⁺ against its bound with C = 2/log(1 + R^-2), with half of it, and two steps of the proof."""
     count, own, half, least = runs(RUNS["lemma53"], share), [], [], []
     named = {
-        "length-scales, GP": Case(instances.lengthscales(SCALES, 0), True),
-        "means, GP": Case(instances.means(-1, instances.TALL), True),
-        "length-scales, norm": Case(instances.lengthscales(SCALES, 0), False),
+        "length-scales, GP": Regime(instances.lengthscales(SCALES, 0), True),
+        "means, GP": Regime(instances.means(-1, instances.TALL), True),
+        "length-scales, norm": Regime(instances.lengthscales(SCALES, 0), False),
     }
     constant = bounds.width_constant(instances.R)
     before = after = None
@@ -124,7 +127,7 @@ def lemma53(key: Key[Array, ""], share: float) -> list[Record]:
         where, points = {"case": name}, np.broadcast_to(t, total.shape)
         found = inequality(total, bounds.width_sum(beta, gain, many, t, constant), T=points)
         largest = total / bounds.width_sum(beta, gain, many, t, constant)
-        own.append(cell(Finding(found.verdict, found.numbers | {"largest_share": largest.max()}), **where))
+        own.append(cell(Decision(found.verdict, found.numbers | {"largest_share": largest.max()}), **where))
         # the first iteration of one candidate: σ_0 = 1 and γ_1 = ½ log(1 + R^-2)
         first = bounds.width_sum(beta[:, 0], gain[0], 1, 1.0, 0.5 * constant)
         half.append(cell(inequality(trace.beta[:, 0] * trace.sigma[:, 0], first), **where, candidates=1, T=1))
@@ -153,7 +156,7 @@ def lemma53(key: Key[Array, ""], share: float) -> list[Record]:
     ]  # fmt: skip
 
 
-def _concave(constant: float) -> Record:
+def _concave(constant: float) -> Cell:
     variance = np.geomspace(1e-6, 1.0, 200)
     right = 0.5 * constant * np.log1p(variance / instances.R**2)
     return cell(inequality(variance, right, variance=variance), constant=constant)

@@ -10,18 +10,19 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from metabo.methods.elimination.simulate import Settings, Trace
+from metabo.methods.elimination.problem import EliminationSettings
+from metabo.methods.elimination.simulate import Trace
 from metabo.papers.engine.theory.estimated import rate, within
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
-from metabo.papers.engine.theory.verdicts import Finding, probability
+from metabo.papers.engine.theory.verdicts import Decision, probability
 from metabo.papers.hegpucb import problems
 from metabo.papers.hegpucb.theory import bounds, instances
 from metabo.papers.hegpucb.theory.growth import POWER
 from metabo.papers.hegpucb.theory.instances import Instance
 from metabo.papers.hegpucb.theory.intervals import rice
 from metabo.papers.hegpucb.theory.posteriors import simulate
-from metabo.papers.hegpucb.theory.preservation import DELTA, NORM, SCALES, Case, fired, xis
+from metabo.papers.hegpucb.theory.preservation import DELTA, NORM, SCALES, Regime, fired, xis
 from metabo.papers.hegpucb.theory.regret import SHRINK, covered, gains
 
 CHECKS = {"theorem61": "Theorem 6.1: ε-regret of HE-StableOpt"}
@@ -42,7 +43,7 @@ class Robust(NamedTuple):
     worst: Float[np.ndarray, "n c"]
 
 
-def play(case: Case, settings: Settings, rule: str, key: Key[Array, ""], count: int) -> Robust:
+def play(case: Regime, settings: EliminationSettings, rule: str, key: Key[Array, ""], count: int) -> Robust:
     """Run a robust rule on functions of the case."""
     keys, one = jax.random.split(key), case.instance
     rng = generator(keys[0])
@@ -52,7 +53,7 @@ def play(case: Case, settings: Settings, rule: str, key: Key[Array, ""], count: 
     return Robust(f, trace, f[:, near].min(axis=2))
 
 
-def bound_of(one: Instance, settings: Settings, trace: Trace, gain: np.ndarray, norm: float) -> np.ndarray:
+def bound_of(one: Instance, settings: EliminationSettings, trace: Trace, gain: np.ndarray, norm: float) -> np.ndarray:
     """Return the bound on R_T^ε for every T and run; β of the run, the greedy gain for γ_T."""
     beta, t = np.maximum.accumulate(trace.beta, axis=1), np.arange(1, settings.T + 1)
     infinite = settings.beta == "bayes_infinite"
@@ -60,17 +61,17 @@ def bound_of(one: Instance, settings: Settings, trace: Trace, gain: np.ndarray, 
     return bounds.regret_bound(norm, beta, xi, gain, one.many, t, instances.R, robust=True, infinite=infinite)
 
 
-def theorem61(key: Key[Array, ""], share: float) -> list[Record]:
+def theorem61(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check coverage of the explicit bound, preservation of u*, and the rates of R_T^ε and of the best ε-regret."""
     a, b = rice(SCALES[0])
-    base = Settings(ITERATIONS, delta=DELTA, B=NORM, R=instances.R, xi="corrected")
+    base = EliminationSettings(ITERATIONS, delta=DELTA, B=NORM, R=instances.R, xi="corrected")
     forms = {"norm": base._replace(beta="frequentist"), "GP": base._replace(beta="bayes_infinite", a=a, b=b)}
     names = ("whole", "shrunk", "kept", "lost", "total", "random", "average", "chance", "best", "fast")
-    found: dict[str, list[Record]] = {name: [] for name in names}
+    found: dict[str, list[Cell]] = {name: [] for name in names}
     for place, (name, settings) in enumerate(forms.items()):
         decided = _decided(name == "GP", settings, jax.random.fold_in(key, place), runs(RUNS, share))
-        for kind, finding in decided.items():
-            found[kind].append(cell(finding, case=name))
+        for kind, decision in decided.items():
+            found[kind].append(cell(decision, case=name))
     over = f"over T = {TIMES[0]} to {TIMES[-1]}"
     return [
         statement("Theorem 6.1", "ε-regret, with 4β_T √(CT|U|γ_T) for its O(·)", "§6, App. I", [
@@ -88,9 +89,9 @@ def theorem61(key: Key[Array, ""], share: float) -> list[Record]:
     ]  # fmt: skip
 
 
-def _decided(bayes: bool, settings: Settings, key: Key[Array, ""], count: int) -> dict[str, Finding]:
+def _decided(bayes: bool, settings: EliminationSettings, key: Key[Array, ""], count: int) -> dict[str, Decision]:
     """Run HE-StableOpt in one setting and return what each part and each control finds."""
-    keys, case = jax.random.split(key), Case(instances.lengthscales(SCALES, 0), bayes)
+    keys, case = jax.random.split(key), Regime(instances.lengthscales(SCALES, 0), bayes)
     one = case.instance
     _, trace, worst = play(case, settings, "he_stable_opt", keys[0], count)
     norm = float(trace.beta[0, 0]) + 1.0 if bayes else NORM

@@ -4,8 +4,9 @@ import jax
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
-from metabo.methods.elimination.simulate import Settings, run_all, traced
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.methods.elimination.problem import EliminationSettings
+from metabo.methods.elimination.simulate import run_all, traced
+from metabo.papers.engine.theory.records import Cell, Statement, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import runs
 from metabo.papers.engine.theory.verdicts import inequality, probability
 from metabo.papers.hegpucb import problems
@@ -28,7 +29,7 @@ def slopes(regret: Float[np.ndarray, "n t"]) -> Float[np.ndarray, " n"]:
     return regret[:, EARLY:].mean(axis=1)
 
 
-def stuck(key: Key[Array, ""], share: float) -> list[Record]:
+def stuck(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check that regret grows linearly in the runs of MLE that miss the peak, and how many HE-GP-UCB and MLE miss.
 
     The paper does not say whether the deviations in UCB are those of f or of an observation (with the noise): both.
@@ -36,15 +37,15 @@ def stuck(key: Key[Array, ""], share: float) -> list[Record]:
     count, problem = runs(RUNS, share), problems.make("lengthscale", (POINTS,), INITIAL, 0.0)
     keys, f = jax.random.split(key, count), np.asarray(problem.f)
     gap = float(f.max() - f[-1])
-    cells: dict[str, list[Record]] = {name: [] for name in ("linear", "not linear", "found", "not found")}
+    cells: dict[str, list[Cell]] = {name: [] for name in ("linear", "not linear", "found", "not found")}
     for predictive, name in ((False, "deviations of f"), (True, "deviations with the noise")):
-        settings = traced(Settings(ITERATIONS, xi="corrected", predictive=predictive))
+        settings = traced(EliminationSettings(ITERATIONS, xi="corrected", predictive=predictive))
         trace = run_all(problem, ("mle", "he_gp_ucb"), settings, keys)
         late = [slopes(regret) for regret in np.asarray(trace.regret)]
         visited = np.concatenate([np.asarray(trace.initial), np.asarray(trace.index)], axis=2)
         mle, own = missed(f, visited[0]), missed(f, visited[1])
 
-        def linear(into: str, values: np.ndarray, name: str = name, **where: object) -> None:
+        def linear(into: str, values: np.ndarray, name: str = name, **where: str) -> None:
             found = inequality(LINEAR * gap, values)
             numbers = found.numbers | {"average": float(values.mean()), "gap": gap, "runs": len(values)}
             cells[into].append(cell(found._replace(numbers=numbers), case=name, **where))

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
 from metabo.papers.engine.theory.verdicts import identity, inequality
 
@@ -26,20 +26,20 @@ def root_sum(sizes: Int[np.ndarray, "... u"]) -> Float[np.ndarray, "..."] | floa
     return np.sqrt(sizes).sum(axis=-1)
 
 
-def lemma52(key: Key[Array, ""], share: float) -> list[Record]:
+def lemma52(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check the inequality on random compositions, its equality case, the printed box, and the sum of 1/t²."""
     rng, count = generator(key), runs(DRAWS, share)
     settings = [(total, parts) for total in ITERATIONS for parts in CANDIDATES]
     drawn = {(total, parts): root_sum(compositions(rng, total, parts, count)) for total, parts in settings}
 
-    def below(power: float) -> list[Record]:
+    def below(power: float) -> list[Cell]:
         """Σ√|S^u| <= |U|^power √T."""
         return [
             cell(inequality(found, parts**power * np.sqrt(total)), T=total, candidates=parts)
             for (total, parts), found in drawn.items()
         ]
 
-    def equal(shift: int) -> list[Record]:
+    def equal(shift: int) -> list[Cell]:
         cells = []
         for total, parts in settings:
             sizes = np.full(parts, total // parts)
@@ -47,7 +47,7 @@ def lemma52(key: Key[Array, ""], share: float) -> list[Record]:
             cells.append(cell(identity(root_sum(sizes), np.sqrt(parts * total)), T=total, candidates=parts))
         return cells
 
-    def box(top: int) -> list[Record]:
+    def box(top: int) -> list[Cell]:
         """The sizes can sum to T if none exceeds `top`: T <= |U| top, for U of two."""
         return [cell(inequality(float(total), 2.0 * top), T=total, candidates=2) for total in ITERATIONS]
 
@@ -75,7 +75,7 @@ def lemma52(key: Key[Array, ""], share: float) -> list[Record]:
     ]  # fmt: skip
 
 
-def _series(limit: float, name: str) -> Record:
+def _series(limit: float, name: str) -> StatementPart:
     sums = np.cumsum(1.0 / np.arange(1, TERMS[-1] + 1.0) ** 2)[TERMS - 1]
     return part(
         "series", f"Σ_{{t <= T}} 1/t² <= {name} for T up to 10^6", "inequality",

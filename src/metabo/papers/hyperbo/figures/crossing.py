@@ -1,6 +1,6 @@
 """The crossed study of H-EKL, H-NLL and ABLR: regret of every cell, and where its variance comes from (hyperbo_x01)."""
 
-from typing import Any
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -45,7 +45,7 @@ def described(trained: pd.DataFrame) -> str:
     return "\n".join([*lines, f"- Do all learners on matched points see equally many task-rows? {equal}."])
 
 
-def _whole(value: Any) -> str:
+def _whole(value: float) -> str:
     return "unknown" if pd.isna(value) else str(int(value))
 
 
@@ -111,11 +111,11 @@ def _learner_axis(row: np.ndarray, learners: list[str]) -> None:
 
 def _point_handles(cells: pd.DataFrame) -> list[Line2D]:
     """Marker: training rows; filled or hollow: steps. Colours are named by the axis."""
-    plain: dict[str, Any] = {"linestyle": "none", "color": "0.3", "markersize": 5}
+    point = partial(Line2D, [], [], linestyle="none", color="0.3", markersize=5)
     rows = [r for r in MARKERS if r in set(cells["rows"])]
-    handles = [Line2D([], [], marker=MARKERS[r], label=f"trained on {r} points", **plain) for r in rows]
-    handles.append(Line2D([], [], marker="D", label="more steps", **plain))
-    return [*handles, Line2D([], [], marker="D", label="fewer steps", markerfacecolor="white", **plain)]
+    handles = [point(marker=MARKERS[r], label=f"trained on {r} points") for r in rows]
+    steps = [point(marker="D", label="more steps"), point(marker="D", label="fewer steps", markerfacecolor="white")]
+    return [*handles, *steps]
 
 
 def _bars(ax: Axes, shares: pd.DataFrame, learners: list[str]) -> None:

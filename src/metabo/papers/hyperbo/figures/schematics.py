@@ -1,14 +1,13 @@
 """Graphical models with plates, drawn from tables of nodes, edges and plates (hyperbo Figures 2 and 21)."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch
 
 from metabo.errors import unknown
-from metabo.plots import style
+from metabo.plots import diagrams, style
+from metabo.plots.diagrams import GraphicalModel
 
 _RADIUS = 0.36
 _FILL = {"latent": "white", "observed": "0.82", "constant": "white"}
@@ -23,7 +22,7 @@ _DATA_PLATES = {
     "points": (r"$j \in [M_i]$", 3.35, -0.4, 4.7, 2.05),
 }
 
-SCHEMATICS: dict[str, dict[str, Any]] = {
+SCHEMATICS: dict[str, GraphicalModel] = {
     "generative": {
         "nodes": {
             "mean": (r"$\mu^*$", "latent", 0.6, 2.0),
@@ -50,8 +49,8 @@ SCHEMATICS: dict[str, dict[str, Any]] = {
         "plates": _DATA_PLATES,
     },
 }  # fmt: skip
-"""Nodes: label, kind (latent: open circle, observed: grey circle, constant: no circle), x, y. Edges: from, to. Plates:
-label, left, bottom, right, top. "generative": the training data (Figure 2); "hierarchical": §8.1 (Figure 21)."""
+"""Kinds of nodes: latent (open circle), observed (grey circle), constant (no circle). "generative": the training data
+(Figure 2); "hierarchical": §8.1 (Figure 21)."""
 
 
 def schematic(name: str) -> dict[str, pd.DataFrame]:
@@ -61,13 +60,7 @@ def schematic(name: str) -> dict[str, pd.DataFrame]:
     """
     if name not in SCHEMATICS:
         raise unknown("schematic", name, SCHEMATICS)
-    model = SCHEMATICS[name]
-    nodes = [{"name": n, "role": role, "x": x, "y": y} for n, (_, role, x, y) in model["nodes"].items()]
-    place = {n: (x, y) for n, (_, _, x, y) in model["nodes"].items()}
-    ends = ("x0", "y0", "x1", "y1")
-    edges = [{"start": a, "end": b, **dict(zip(ends, place[a] + place[b], strict=True))} for a, b in model["edges"]]
-    plates = [{"name": n, **dict(zip(ends, box, strict=True))} for n, (_, *box) in model["plates"].items()]
-    return {"node": pd.DataFrame(nodes), "edge": pd.DataFrame(edges), "plate": pd.DataFrame(plates)}
+    return diagrams.tables(SCHEMATICS[name])
 
 
 def schematic_figure(name: str, title: str) -> Figure:

@@ -7,20 +7,20 @@ the exponents.
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-from jaxtyping import Array
+from jaxtyping import Array, PyTree
 from threadpoolctl import threadpool_limits
 
 from metabo.compute import progress
 from metabo.compute.keys import stream
 from metabo.gp.model import GP, build
 from metabo.gp.objectives import ekl_training, nll
+from metabo.papers.engine.studies import StudySpec
 from metabo.papers.engine.studies.clock import seconds
 from metabo.papers.engine.studies.files import Frames
 from metabo.tasks.rows import Moments, sample_moments
@@ -99,12 +99,29 @@ def epoch(loss: Callable, gp: GP, batches: tuple) -> GP:
     return jax.lax.scan(step, gp, batches)[0]
 
 
-def memory(function: Callable, *arguments: Any) -> float:
+def memory(function: Callable, *arguments: PyTree) -> float:
     """Return the bytes that the compiled function reserves besides arguments and result."""
     return float(jax.jit(function).lower(*arguments).compile().memory_analysis().temp_size_in_bytes)
 
 
-def timed_losses(gp: GP, spec: dict[str, Any]) -> Iterator[tuple[str, str, str, str, int, float]]:
+class ComplexitySpec(StudySpec):
+    """Repeats of each timing, and the grids.
+
+    `points`: M; `functions`: N, the first one where M varies; `small`: M where N varies; `multiples`: N of the
+    overhead, times `small`, the last one where M varies; `steps`: K; `batches`: B, the last one is the number of points
+    of an epoch, which each size must divide.
+    """
+
+    repeats: int
+    points: list[int]
+    functions: list[int]
+    small: int
+    multiples: list[int]
+    steps: list[int]
+    batches: list[int]
+
+
+def timed_losses(gp: GP, spec: ComplexitySpec) -> Iterator[tuple[str, str, str, str, int, float]]:
     """Time and memory of the overhead and of the losses, in M and in N."""
     seed, repeats, few = spec["seed"], spec["repeats"], spec["functions"][0]
     grid = [("M", m, m, few) for m in spec["points"]] + [("N", n, spec["small"], n) for n in spec["functions"]]
@@ -127,7 +144,7 @@ def _shapes(m: int, n: int) -> tuple[Array, Array, Array]:
     return jnp.zeros((n, m, 1)), jnp.zeros((n, m)), jnp.zeros((n, m), bool)
 
 
-def timed_descent(gp: GP, spec: dict[str, Any]) -> Iterator[tuple[str, str, str, str, int, float]]:
+def timed_descent(gp: GP, spec: ComplexitySpec) -> Iterator[tuple[str, str, str, str, int, float]]:
     """Time of gradient descent in K, time and memory of one epoch of mini-batches in B."""
     seed, repeats, n = spec["seed"], spec["repeats"], spec["functions"][0]
     for objective, loss in (("ekl", ekl), ("nll", sequential)):
@@ -154,13 +171,8 @@ def _descent_data(objective: str, points: int, functions: int, seed: int) -> tup
     return (block(points, functions, seed),) if objective == "ekl" else tasks(points, functions, seed)
 
 
-def run(spec: dict[str, Any]) -> Frames:
-    """Return "measure": objective, row, resource (time: CPU seconds, memory: bytes), axis, size, value.
-
-    `spec`: seed, repeats, points (grid of M), functions (grid of N; the first one is used where M varies), small (M
-    where N varies), multiples (N of the overhead, times `small`; the last one is used where M varies), steps (grid of
-    K), batches (grid of B; the last one is the number of points of an epoch, each size must divide it).
-    """
+def run(spec: ComplexitySpec) -> Frames:
+    """Return "measure": objective, row, resource (time: CPU seconds, memory: bytes), axis, size, value."""
     gp = build(MODEL, 1, jax.random.key(0))
     with threadpool_limits(1):  # NumPy's threads would share the one core and count as work
         rows = [*timed_losses(gp, spec), *timed_descent(gp, spec)]

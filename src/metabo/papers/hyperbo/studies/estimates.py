@@ -6,7 +6,6 @@ N/(N - t), and a squared exponential pre-trained by EKL (Eq. 7) in its lengthsca
 """
 
 from functools import partial
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -26,6 +25,7 @@ from metabo.gp.linalg import cholesky
 from metabo.gp.means import Zero
 from metabo.gp.model import GP
 from metabo.gp.objectives import ekl_training, gaussian_kl
+from metabo.papers.engine.studies import StudySpec
 from metabo.papers.engine.studies.files import Frames
 from metabo.tasks.rows import Moments
 
@@ -119,7 +119,9 @@ def _marginal_kl(mean0: Array, variance0: Array, mean1: Array, variance1: Array)
 
 
 @eqx.filter_jit
-def _draws(keys: Key[Array, " n"], functions: int, steps: int) -> tuple[Any, Any]:
+def _draws(
+    keys: Key[Array, " n"], functions: int, steps: int
+) -> tuple[tuple[Array, Array, Array], dict[tuple[int, str], Array]]:
     def one(key):
         order, y, test = sample(key, functions)
         x = jnp.asarray(DOMAIN)[order][:, None]
@@ -128,10 +130,17 @@ def _draws(keys: Key[Array, " n"], functions: int, steps: int) -> tuple[Any, Any
     return over_pairs(one, keys, accelerator=False)
 
 
-def run(spec: dict[str, Any]) -> Frames:
+class EstimatesSpec(StudySpec):
+    """Draws of training and test functions, and steps of L-BFGS."""
+
+    draws: int
+    steps: int
+
+
+def run(spec: EstimatesSpec) -> Frames:
     """Return the marginals of all draws, and the training and test functions of the first one.
 
-    `spec`: seed, draws, steps (of L-BFGS). "marginal": draw, functions, observations, model, x, mean, variance, kl;
+    "marginal": draw, functions, observations, model, x, mean, variance, kl;
     "training": functions, function, x, y; "test": functions, x, y, observed_from (observations that include it).
     """
     frames: dict[str, list[pd.DataFrame]] = {"marginal": [], "training": [], "test": []}

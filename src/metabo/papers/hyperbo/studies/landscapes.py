@@ -4,8 +4,6 @@ Truth: zero mean, Matérn 5/2, amplitude 1, lengthscale 1, in one dimension; 3 f
 Model: constant mean, squared exponential. One parameter varies, the two others stay at the truth's values.
 """
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -20,6 +18,7 @@ from metabo.gp.kernels import Stationary
 from metabo.gp.means import Constant
 from metabo.gp.model import GP
 from metabo.gp.objectives import degenerate_ekl, nll
+from metabo.papers.engine.studies import StudySpec
 from metabo.papers.engine.studies.files import Frames
 from metabo.tasks.rows import sample_moments
 
@@ -80,10 +79,17 @@ def landscape(x: np.ndarray, y: np.ndarray, parameter: str, points: int) -> pd.D
     return pd.DataFrame({"x": values[parameter], "ekl": ekl, "nll": losses})
 
 
-def run(spec: dict[str, Any]) -> Frames:
+class LandscapeSpec(StudySpec):
+    """Training sets drawn, and points per parameter."""
+
+    draws: int
+    grid: int
+
+
+def run(spec: LandscapeSpec) -> Frames:
     """Return "argmin" (draw, parameter, metric, x, loss) and "curve" of one draw (draw, parameter, x, ekl, nll).
 
-    `spec`: seed, draws (training sets), grid (points per parameter). The drawn set is the first whose minima are all
+    The drawn set is the first whose minima are all
     positive, since the figure scales NLL by min EKL / min NLL; the first one if there is none.
     """
     argmins, curves = [], {}

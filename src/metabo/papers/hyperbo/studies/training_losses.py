@@ -5,8 +5,6 @@ range of the singular Σ̃, and two blocks with different numbers of functions, 
 by function (Eq. 13).
 """
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -18,6 +16,7 @@ from jaxtyping import Array, Float, Key
 from metabo.compute.keys import stream
 from metabo.gp.model import GP, build
 from metabo.gp.objectives import degenerate_ekl, ekl_training, nll
+from metabo.papers.engine.studies import StudySpec
 from metabo.papers.engine.studies.files import Frames
 from metabo.tasks.rows import Moments, sample_moments
 
@@ -87,21 +86,30 @@ def train(start: GP, block: Moments, steps: int) -> GP:
 
 
 @eqx.filter_jit
-def losses(gp: GP, data: dict[str, Moments], tasks: dict[str, Any]) -> dict[str, Float[Array, ""]]:
+def losses(
+    gp: GP, data: dict[str, Moments], tasks: dict[str, tuple[Array, Array, Array]]
+) -> dict[str, Float[Array, ""]]:
     """Return EKL training loss and NLL of one GP on each set of blocks."""
     ekls = {f"ekl_{name}": ekl_training(gp, blocks) for name, blocks in data.items()}
     return ekls | {f"nll_{name}": nll(gp, *task) for name, task in tasks.items()}
 
 
-def run(spec: dict[str, Any]) -> Frames:
+class TrainingLossSpec(StudySpec):
+    """Steps of Adam."""
+
+    steps: int
+
+
+def run(spec: TrainingLossSpec) -> Frames:
     """Return "loss" (step, metric, value) and "difference" (step, kind, value, expected) along one run.
 
-    `spec`: seed, steps (of Adam). `expected` is the constant of `one_block`, and the controls' value at step 0.
+    `expected` is the constant of `one_block`, and the controls' value at step 0.
     """
     key = stream(spec["seed"], "training_losses")
     blocks = sample(key)
     sets = {"one_block": blocks[:1], "two_blocks": blocks}
-    data, tasks = ({name: prepare(chosen) for name, chosen in sets.items()} for prepare in (moments, rows))
+    data = {name: moments(chosen) for name, chosen in sets.items()}
+    tasks = {name: rows(chosen) for name, chosen in sets.items()}
     path = train(build(MODEL, DIM, jax.random.fold_in(key, 2)), data["one_block"], spec["steps"])
     values = {name: np.asarray(v) for name, v in jax.lax.map(lambda gp: losses(gp, data, tasks), path).items()}
     values["ekl_eq6"] = _projected(path, blocks[0])

@@ -6,7 +6,7 @@ maximum likelihood on three observations of the test function.
 """
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -21,8 +21,9 @@ from metabo.gp.features import MLP, Identity, make_mlp
 from metabo.gp.fit import lbfgs, over_pairs
 from metabo.gp.kernels import Stationary
 from metabo.gp.means import Linear
-from metabo.gp.model import GP, build
+from metabo.gp.model import GP, Posterior, build
 from metabo.gp.objectives import degenerate_ekl, ekl_training, nll
+from metabo.papers.engine.studies import StudySpec
 from metabo.papers.engine.studies.files import Frames
 from metabo.tasks.rows import Moments, sample_moments
 
@@ -51,7 +52,7 @@ class NetworkMean(Linear):
         return super().__call__(self.features(features))
 
 
-class Data(NamedTuple):
+class TransferSample(NamedTuple):
     """One draw: inputs x (m, 1), training functions y (m, n), test function (m,), indices of its observed points."""
 
     x: Float[Array, "m 1"]
@@ -79,13 +80,13 @@ def truth(key: Key[Array, ""]) -> GP:
     return GP(Identity(), mean, Stationary(one[None], one, "matern52"), inverse_positive(jnp.asarray(NOISE)))
 
 
-def sample(gp: GP, points: int, key: Key[Array, ""]) -> Data:
+def sample(gp: GP, points: int, key: Key[Array, ""]) -> TransferSample:
     """Draw noisy training functions and a test function on a grid of the domain, and its three observed points."""
     x = jnp.linspace(*DOMAIN, points)[:, None]
     value_key, observed_key = jax.random.split(key)
     values = draw(gp, x, FUNCTIONS + 1, value_key)
     observed = jax.random.choice(observed_key, points, (OBSERVED,), replace=False)
-    return Data(x, values[:, :FUNCTIONS], values[:, FUNCTIONS], observed)
+    return TransferSample(x, values[:, :FUNCTIONS], values[:, FUNCTIONS], observed)
 
 
 def draw(gp: GP, x: Float[Array, "m 1"], number: int, key: Key[Array, ""]) -> Float[Array, "m k"]:
@@ -94,7 +95,7 @@ def draw(gp: GP, x: Float[Array, "m 1"], number: int, key: Key[Array, ""]) -> Fl
     return gp.mean(x)[:, None] + factor @ jax.random.normal(key, (len(x), number))
 
 
-def pretrain(data: Data, steps: int, key: Key[Array, ""]) -> GP:
+def pretrain(data: TransferSample, steps: int, key: Key[Array, ""]) -> GP:
     """Minimise EKL on the training functions by L-BFGS.
 
     They share their inputs, so this is NLL up to a constant (sheet §2.6) for one Cholesky factor instead of three.
@@ -120,13 +121,13 @@ def fit_single(x: Float[Array, "n 1"], y: Float[Array, " n"], steps: int) -> GP:
     return jax.tree.map(lambda leaf: leaf[best], fits)
 
 
-def posterior_moments(gp: GP, data: Data) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
+def posterior_moments(gp: GP, data: TransferSample) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
     """Return mean and standard deviation, noise included, of the test function's outputs given its observations."""
     mean, variance = _conditioned(gp, data, data.test[data.observed]).predict(data.x)
     return mean, jnp.sqrt(variance + gp.noise)
 
 
-def posterior_samples(gp: GP, data: Data, key: Key[Array, ""]) -> Float[Array, "m k"]:
+def posterior_samples(gp: GP, data: TransferSample, key: Key[Array, ""]) -> Float[Array, "m k"]:
     """Draw functions from the posterior by Matheron's rule: a prior draw plus the posterior mean of its error."""
     prior = draw(gp, data.x, SAMPLES, key)
     error = data.test[data.observed, None] - prior[data.observed]
@@ -139,11 +140,11 @@ def posterior_samples(gp: GP, data: Data, key: Key[Array, ""]) -> Float[Array, "
     return prior + jax.vmap(shift, 1, 1)(error)
 
 
-def _conditioned(gp: GP, data: Data, y: Float[Array, " n"]) -> Any:
+def _conditioned(gp: GP, data: TransferSample, y: Float[Array, " n"]) -> Posterior:
     return gp.posterior(data.x[data.observed], y, jnp.ones(OBSERVED, bool))
 
 
-def losses(gp: GP, data: Data) -> dict[str, Array]:
+def losses(gp: GP, data: TransferSample) -> dict[str, Array]:
     """Return nll (Eq. 13), nll_f and nll_df of Table 2, and the coverage of the posterior's intervals."""
     tasks = jnp.broadcast_to(data.x, (FUNCTIONS, *data.x.shape)), data.y.T, jnp.ones(data.y.T.shape, bool)
     every, chosen = jnp.ones(len(data.x), bool), data.observed
@@ -158,7 +159,9 @@ def losses(gp: GP, data: Data) -> dict[str, Array]:
 
 
 @partial(jax.jit, static_argnames=("points", "steps", "single_steps"))
-def _all_seeds(keys: Key[Array, " n"], points: int, steps: int, single_steps: int) -> tuple[Data, Any, Any, Any]:
+def _all_seeds(
+    keys: Key[Array, " n"], points: int, steps: int, single_steps: int
+) -> tuple[TransferSample, dict[str, GP], dict[str, dict[str, Array]], dict[str, tuple[Array, Array]]]:
     def one(key):
         truth_key, data_key, start_key = jax.random.split(key, 3)
         true = truth(truth_key)
@@ -172,10 +175,19 @@ def _all_seeds(keys: Key[Array, " n"], points: int, steps: int, single_steps: in
     return over_pairs(one, keys, accelerator=False)
 
 
-def run(spec: dict[str, Any]) -> Frames:
+class TransferSpec(StudySpec):
+    """Seeds, points of a function, steps of pre-training and of the single-task fit, and those that Figure 1 shows."""
+
+    seeds: int
+    points: int
+    steps: int
+    single_steps: int
+    snapshots: list[int]
+
+
+def run(spec: TransferSpec) -> Frames:
     """Return the losses of every seed (seed, model, metric, value), and what the figures draw of the first one.
 
-    `spec`: seed, seeds, points, steps (of pre-training), single_steps, snapshots (steps shown in Figure 1).
     "function": kind (training, test, observed), function, x, y; "band": kind (prior, posterior), model, step, x, mean,
     std; "sample": the same with draw and y. `step` is the training step, the last one for finished models.
     """
@@ -194,7 +206,7 @@ def run(spec: dict[str, Any]) -> Frames:
     return {"loss": pd.DataFrame(rows), **_drawings(first, shown, keys[0], spec)}
 
 
-def _drawings(data: Data, gps: dict[str, GP], key: Key[Array, ""], spec: dict[str, Any]) -> Frames:
+def _drawings(data: TransferSample, gps: dict[str, GP], key: Key[Array, ""], spec: TransferSpec) -> Frames:
     x, start_key = np.asarray(data.x[:, 0]), jax.random.split(key, 3)[2]
     sample_key = jax.random.fold_in(key, 1)
     bands, samples = [], []

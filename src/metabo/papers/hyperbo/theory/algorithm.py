@@ -1,20 +1,17 @@
 """Algorithm 1 of HyperBO on a finite domain, with the package's policy, beside the true posterior of the same data."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from metabo.bo.acquisition import probability_of_improvement, upper_confidence_bound
+from metabo.bo.acquisition import Acquisition, probability_of_improvement, upper_confidence_bound
 from metabo.bo.fixed_prior import FixedPrior, FixedState
 from metabo.bo.loop import Given, begin, play
 from metabo.bo.policy import Candidates
 from metabo.gp.linalg import JITTER
 from metabo.papers.hyperbo.theory.memory import MemoryGP, inputs
-
-Acquisition = Callable
 
 
 def noisy_ucb(beta: Float[Array, ""] | float) -> Acquisition:

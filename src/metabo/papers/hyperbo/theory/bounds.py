@@ -24,7 +24,7 @@ Number = Float[Array, "..."] | Float[np.ndarray, "..."] | float
 """One value, or one per replicate."""
 
 
-class Constants(NamedTuple):
+class TheoremConstants(NamedTuple):
     """Constants of Theorems 16 to 18, printed or repaired.
 
     `a`, `b`: Theorem 5's; `zeta`: of f around the posterior mean; `selection`: units of σ* lost by choosing the best
@@ -47,13 +47,13 @@ def required_functions(iterations: int, delta: float) -> float:
     return iterations + 4.0 * math.log(12.0 / delta)
 
 
-def printed(iterations: int, functions: int, delta: float) -> Constants:
+def printed(iterations: int, functions: int, delta: float) -> TheoremConstants:
     """Return the constants of Theorems 16 to 18 as printed, for T, N and δ."""
     zeta = math.sqrt(2.0 * math.log(3.0 / delta))
     return _constants(iterations, functions, delta / 3.0, zeta, zeta, 1.0, 1.0, -math.inf)
 
 
-def repaired(iterations: int, functions: int, delta: float, points: int) -> Constants:
+def repaired(iterations: int, functions: int, delta: float, points: int) -> TheoremConstants:
     """Return the constants of the repaired theorems for T, N, δ and M. NaN if N <= T + 4 ln(4/δ'')."""
     sets = sum(math.comb(points, t - 1) for t in range(1, iterations + 1)) * points
     zeta = math.sqrt(2.0 * math.log(3.0 * points * iterations / delta))
@@ -71,17 +71,17 @@ def _constants(
     ratio: float,
     last: float,
     floor: float,
-) -> Constants:
+) -> TheoremConstants:
     a = float(mean_factor(iterations, functions, share))
     b = float(variance_slack(iterations, functions, share))
     low, high = 1.0 - 2.0 * math.sqrt(b), 1.0 + 2.0 * math.sqrt(b) + 2.0 * b
     if low <= 0:
-        return Constants(*(math.nan,) * 8)
+        return TheoremConstants(*(math.nan,) * 8)
     inflate = math.sqrt(functions / ((functions - iterations) * low))
-    return Constants(a, b, zeta, selection, inflate, math.sqrt(high / low * ratio), last, floor)
+    return TheoremConstants(a, b, zeta, selection, inflate, math.sqrt(high / low * ratio), last, floor)
 
 
-def ucb_beta(k: Constants) -> float:
+def ucb_beta(k: TheoremConstants) -> float:
     """Return β = (a + ζ)h' of GP-UCB in Theorems 16 and 18."""
     return (k.a + k.zeta) * k.inflate
 
@@ -91,23 +91,23 @@ def reach(c: Number, rho: Number, iterations: int, noise: Number) -> Number:
     return 2.0 * c * rho / (iterations * jnp.log1p(c / noise))
 
 
-def _selection(k: Constants, c: Number, noise: Number, share: float) -> Number:
+def _selection(k: TheoremConstants, c: Number, noise: Number, share: float) -> Number:
     return k.selection * jnp.sqrt(noise) - share * k.zeta * noise / jnp.sqrt(c + noise)
 
 
-def theorem16(k: Constants, c: Number, rho: Number, iterations: int, noise: Number) -> Number:
+def theorem16(k: TheoremConstants, c: Number, rho: Number, iterations: int, noise: Number) -> Number:
     """Return the bound of Theorem 16 (GP-UCB, Eq. 31); `noise` is σ*², `rho` is ρ_T of k*, σ*."""
     lead = (k.a + k.zeta) * (1.0 + k.s) * jnp.sqrt(reach(c, rho, iterations, noise) + noise)
     return lead + _selection(k, c, noise, 1.0)
 
 
-def theorem17(k: Constants, c: Number, rho: Number, iterations: int, noise: Number, gap: Number) -> Number:
+def theorem17(k: TheoremConstants, c: Number, rho: Number, iterations: int, noise: Number, gap: Number) -> Number:
     """Return the bound of Theorem 17 (PI, Eq. 32); `gap` is (f̂* - μ*_{τ-1}(x*))/√(k*_{τ-1}(x*) + σ*²)."""
     eta = k.s * jnp.maximum(gap + k.a, k.floor) + k.a + k.zeta
     return eta * jnp.sqrt(reach(c, rho, iterations, noise) + noise) + _selection(k, c, noise, 0.5)
 
 
-def theorem18(k: Constants, c: Number, rho: Number, iterations: int, noise: Number, own_noise: Number) -> Number:
+def theorem18(k: TheoremConstants, c: Number, rho: Number, iterations: int, noise: Number, own_noise: Number) -> Number:
     """Return the bound of Theorem 18 (GP-UCB, Eq. 33); `own_noise` is σ̂², `rho` is ρ_T of k̂, σ̂."""
     beta = ucb_beta(k)
     lead = 2.0 * beta * jnp.sqrt(reach(c, rho, iterations, own_noise)) + k.last * beta * jnp.sqrt(own_noise)

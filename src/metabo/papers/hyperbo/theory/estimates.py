@@ -1,16 +1,16 @@
 """Theorem 5 (HyperBO §6.2.1): pre-trained posterior against true posterior, inputs fixed or chosen by Algorithm 1."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.bo.acquisition import Acquisition
+from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import replicate, runs
-from metabo.papers.engine.theory.verdicts import ENOUGH, Finding, expectation, inequality, probability
+from metabo.papers.engine.theory.verdicts import ENOUGH, Decision, expectation, inequality, probability
 from metabo.papers.hyperbo.theory.algorithm import noisy_ucb, predictions, run, target_pi
 from metabo.papers.hyperbo.theory.memory import MemoryGP, estimate, kernel_matrix, model, pretrained
 
@@ -29,6 +29,8 @@ ORDER = np.array([2, 12, 7, 4, 10, 0, 14])
 QUERY = 5
 
 Values = np.ndarray | float
+Where = Mapping[str, str | float]
+"""The setting of a cell."""
 
 
 def mean_factor(t: Values, number: int, delta: float) -> Values:
@@ -56,7 +58,7 @@ def misses(
     return ~((bias**2 < a**2 / shrink) & inside)
 
 
-class Setting:
+class TrueGP:
     """The true GP of the checks on 15 points one lengthscale apart, and Cholesky factors of its covariances.
 
     `height`: μ*(x) = height sin x.
@@ -89,11 +91,11 @@ def draws(rng: np.random.Generator, count: int, queries: int) -> dict[str, np.nd
     }
 
 
-def theorem5_fixed(key: Key[Array, ""], share: float) -> list[Record]:
+def theorem5_fixed(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check (a) expectations and coverage for fixed distinct inputs, (c) monotonicity, (d) rescaling, (e) a repeat."""
     keys, count = jax.random.split(key, 2), runs(ENOUGH, share)
     got = _fixed(keys[0], count)
-    cells: dict[str, list[Record]] = {}
+    cells: dict[str, list[Cell]] = {}
     for place, t in enumerate(ITERATIONS):
         bias, ratio, where = got["bias"][:, place], got["ratio"][:, place], {"iteration": t}
         # E[μ̂] = (N-t)/N μ*, in the same units
@@ -118,7 +120,7 @@ def theorem5_fixed(key: Key[Array, ""], share: float) -> list[Record]:
 
 
 def _compare(
-    cells: dict[str, list[Record]], bias: np.ndarray, ratio: np.ndarray, t: int, where: dict[str, Any], tilted: Finding
+    cells: dict[str, list[Cell]], bias: np.ndarray, ratio: np.ndarray, t: int, where: Where, tilted: Decision
 ) -> None:
     """Add the cells of Theorem 5's three claims at iteration t, and of their controls; `tilted`: that of the bias."""
     _add(cells, "bias", expectation(bias, 0.0), where)
@@ -126,18 +128,18 @@ def _compare(
     _add(cells, "ratio", expectation(ratio, (FUNCTIONS - t) / FUNCTIONS), where)
     _add(cells, "off by one", expectation(ratio, (FUNCTIONS - t + 1) / FUNCTIONS), where)
     for delta in DELTAS:
-        own = where | {"delta": delta}
+        own = {**where, "delta": delta}
         _add(cells, "coverage", probability(int(misses(bias, ratio, t, delta).sum()), len(bias), delta), own)
         for constant, shrink, narrow in (("a²/400", 400.0, 1.0), ("b/16", 1.0, 16.0)):
             bad = int(misses(bias, ratio, t, delta, shrink, narrow).sum())
-            _add(cells, "narrowed", probability(bad, len(bias), delta), own | {"constant": constant})
+            _add(cells, "narrowed", probability(bad, len(bias), delta), {**own, "constant": constant})
 
 
-def _add(cells: dict[str, list[Record]], name: str, finding: Finding, where: dict[str, Any]) -> None:
-    cells.setdefault(name, []).append(cell(finding, **where))
+def _add(cells: dict[str, list[Cell]], name: str, decision: Decision, where: Where) -> None:
+    cells.setdefault(name, []).append(cell(decision, **where))
 
 
-def _parts(cells: dict[str, list[Record]], tilt: str) -> list[Record]:
+def _parts(cells: dict[str, list[Cell]], tilt: str) -> list[StatementPart]:
     """Return the three claims with their controls; `tilt`: what that of the bias claims."""
     return [
         part("bias", "E[μ̂_{t-1}(x)] = μ*_{t-1}(x), in predictive standard deviations", "expectation", cells["bias"],
@@ -151,7 +153,7 @@ def _parts(cells: dict[str, list[Record]], tilt: str) -> list[Record]:
 
 def _fixed(key: Key[Array, ""], count: int) -> dict[str, np.ndarray]:
     """Simulate bias, variance ratio and true mean in units of √κ*, (count, iterations), at QUERY for inputs ORDER."""
-    setting, number = Setting(height=1.0), len(ORDER)
+    setting, number = TrueGP(height=1.0), len(ORDER)
 
     def compute(d: dict[str, Array]) -> dict[str, Array]:
         prior, f = setting.prior(d["training"]), setting.function(d["test"])
@@ -169,11 +171,11 @@ def _fixed(key: Key[Array, ""], count: int) -> dict[str, np.ndarray]:
     return replicate(compute, lambda rng, n: draws(rng, n, number), key, count)
 
 
-def _monotone() -> Record:
+def _monotone() -> StatementPart:
     """(c): a² and b increase with t, (N-t)/N decreases."""
     t = np.arange(1, FUNCTIONS - 2)
 
-    def cells(power: int) -> list[Record]:
+    def cells(power: int) -> list[Cell]:
         """Compare a t^-power, b t^-power and t^power (N-t)/N at successive t."""
         found = []
         for delta in DELTAS:
@@ -189,7 +191,7 @@ def _monotone() -> Record:
     )  # fmt: skip
 
 
-def _repeated(key: Key[Array, ""], count: int) -> Record:
+def _repeated(key: Key[Array, ""], count: int) -> Statement:
     """(e): the ratio at iteration 3 when input 2 repeats input 1, for three splits of k̂∘σ̂² on a domain of two."""
     total = jnp.array([[1.0 + NOISE, 0.6], [0.6, 1.0 + NOISE]])
     root, truth = jnp.linalg.cholesky(total), model(jnp.zeros(2), total, NOISE)
@@ -214,17 +216,17 @@ def _repeated(key: Key[Array, ""], count: int) -> Record:
     return statement("Theorem 5, repeated input", "Not covered by the proof (I3)", "§6.2.1", [repeats])
 
 
-def theorem5_adaptive(key: Key[Array, ""], share: float) -> list[Record]:
+def theorem5_adaptive(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check (b): Theorem 5 at iteration 5 of Algorithm 1, at a random input not queried yet, for four rules."""
     count, t = runs(ENOUGH, share), 5
-    setting = Setting(height=0.0)
-    rules: dict[str, Callable[[Any], Any] | None] = {
+    setting = TrueGP(height=0.0)
+    rules: dict[str, Callable[[Array], Acquisition] | None] = {
         "GP-UCB": lambda _f: noisy_ucb(BETA),
         "PI": lambda f: target_pi(f.max() + 0.1),
         "greedy mean": lambda _f: noisy_ucb(0.0),
         "random": None,
     }
-    cells: dict[str, dict[str, list[Record]]] = {}
+    cells: dict[str, dict[str, list[Cell]]] = {}
     for place, (rule, acquisition) in enumerate(rules.items()):
         bias, ratio = _adaptive(jax.random.fold_in(key, place), setting, acquisition, t, count)
         own = cells.setdefault("chosen" if acquisition else "random", {})
@@ -246,7 +248,7 @@ def theorem5_adaptive(key: Key[Array, ""], share: float) -> list[Record]:
 
 
 def _adaptive(
-    key: Key[Array, ""], setting: Setting, acquisition: Callable[[Any], Any] | None, t: int, count: int
+    key: Key[Array, ""], setting: TrueGP, acquisition: Callable[[Array], Acquisition] | None, t: int, count: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Simulate bias and ratio (count,) after t-1 distinct queries; `acquisition` None: random queries."""
     ties = jax.random.key(0)

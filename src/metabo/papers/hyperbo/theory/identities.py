@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from metabo.gp.objectives import degenerate_ekl, ekl_training, gaussian_kl, nll
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator
 from metabo.papers.engine.theory.verdicts import IDENTITY, identity, inequality
 from metabo.papers.hyperbo.theory.memory import estimate, inputs, model
@@ -55,7 +55,7 @@ def projected_ekl(
     return 0.5 * (jnp.trace(both[:, :-1]) + shift @ both[:, -1] + jnp.linalg.slogdet(projected)[1] - a.shape[1])
 
 
-def identities(key: Key[Array, ""], _share: float) -> list[Record]:
+def identities(key: Key[Array, ""], _share: float) -> list[Statement]:
     """Check K1, K2 and K3, and the two remarks of §5.5 that the same numbers contradict."""
     rng = generator(key)
     return [*_nondegenerate(rng), _training_loss(rng), *_projected(rng)]
@@ -80,7 +80,7 @@ def _degenerate(means: np.ndarray, covariances: np.ndarray, y: np.ndarray) -> np
     return np.array([degenerate_ekl(m, c, mean, root) for m, c in zip(means, covariances, strict=True)])
 
 
-def _nondegenerate(rng: np.random.Generator) -> list[Record]:
+def _nondegenerate(rng: np.random.Generator) -> list[Statement]:
     """K1: EKL is NLL less the NLL of the sample moments, for every model; and the wording of §5.5.1 (I16)."""
     y, few = random_outputs(rng, 6, 20), random_outputs(rng, 6, 4)
     means, covariances = random_models(rng, 6, 200)
@@ -112,7 +112,7 @@ def _nondegenerate(rng: np.random.Generator) -> list[Record]:
     ]
 
 
-def _training_loss(rng: np.random.Generator) -> Record:
+def _training_loss(rng: np.random.Generator) -> Statement:
     """K2: the H-EKL training loss is NLL plus a constant, whatever the rank of the sample covariance (I21)."""
     y = random_outputs(rng, 10, 3)
     means, covariances = random_models(rng, 10, 200)
@@ -138,7 +138,7 @@ def _training_loss(rng: np.random.Generator) -> Record:
     )
 
 
-def _projected(rng: np.random.Generator) -> list[Record]:
+def _projected(rng: np.random.Generator) -> list[Statement]:
     """K3: Eq. 6 does not depend on the factor A, reduces to Eq. 7 and is not negative; and §5.5.2's converse (I15)."""
     size, number = 10, 5
     y = random_outputs(rng, size, number)
@@ -178,7 +178,7 @@ def _projected(rng: np.random.Generator) -> list[Record]:
     ]  # fmt: skip
 
 
-def _reduction(rng: np.random.Generator) -> Record:
+def _reduction(rng: np.random.Generator) -> StatementPart:
     """Eq. 6 is Eq. 7 when the sample covariance has full rank."""
     y, models = random_outputs(rng, 6, 20), random_models(rng, 6, 200)
     ours, setting = _degenerate(*models, y), {"functions": 20, "points": 6}
@@ -190,7 +190,7 @@ def _reduction(rng: np.random.Generator) -> Record:
     )  # fmt: skip
 
 
-def _sign(rng: np.random.Generator, y: np.ndarray, a: np.ndarray, far: np.ndarray) -> Record:
+def _sign(rng: np.random.Generator, y: np.ndarray, a: np.ndarray, far: np.ndarray) -> StatementPart:
     """Eq. 6 is not negative: at random models, where it is `far`, and around a model where it is zero."""
     size, rank = a.shape
     mean, root = sample_moments(y)
@@ -210,10 +210,10 @@ def _sign(rng: np.random.Generator, y: np.ndarray, a: np.ndarray, far: np.ndarra
     )  # fmt: skip
 
 
-def _converse(sample: np.ndarray, null: np.ndarray, ekl: float, setting: dict[str, int]) -> Record:
+def _converse(sample: np.ndarray, null: np.ndarray, ekl: float, setting: dict[str, int]) -> StatementPart:
     """A model with EKL = 0 has the sample's covariance: `sample` + `null` has not, if its `ekl` is 0 to rounding."""
 
-    def has(covariance: np.ndarray) -> list[Record]:
+    def has(covariance: np.ndarray) -> list[Cell]:
         found = identity(sample + null, covariance)
         found.numbers["ekl"] = ekl
         return [cell(found, **setting)] if abs(ekl) <= IDENTITY else []

@@ -10,9 +10,9 @@ from jaxtyping import Array, Float, Int, Key
 from scipy import stats
 
 from metabo.gp.linalg import JITTER
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator
-from metabo.papers.engine.theory.verdicts import Finding, identity, inequality
+from metabo.papers.engine.theory.verdicts import Decision, identity, inequality
 from metabo.papers.hyperbo.theory.memory import inputs, kernel_matrix, model
 
 Values = np.ndarray | float
@@ -72,20 +72,20 @@ def sequential_information(
     return 0.5 * jnp.sum(jnp.log1p((variances + added) / noise))
 
 
-def tail_bounds(_key: Key[Array, ""], _share: float) -> list[Record]:
+def tail_bounds(_key: Key[Array, ""], _share: float) -> list[Statement]:
     """Check Lemma 9 by exact χ² tails, Corollary 14 by exact normal tails, and a step of the latter's proof (I11)."""
     return [_lemma9(), *_corollary14()]
 
 
-def _lemma9() -> Record:
+def _lemma9() -> Statement:
     n, b = np.meshgrid([1, 2, 5, 20, 100, 500], np.geomspace(1e-3, 5.0, 40), indexing="ij")
     law = stats.chi2(n)
 
-    def below(log_tail: np.ndarray) -> Record:
+    def below(log_tail: np.ndarray) -> Cell:
         # where the tail is zero (1-2√b <= 0), or so far out that it is in float64, the bound could not have failed
         counts = ~np.isneginf(log_tail)
         found = inequality(log_tail[counts], (-b * n)[counts], n=n[counts], b=b[counts])
-        return cell(Finding(found.verdict, found.numbers | {"left_out": int((~counts).sum())}))
+        return cell(Decision(found.verdict, found.numbers | {"left_out": int((~counts).sum())}))
 
     upper = part(
         "upper tail", "P[v̂/(vn) >= 1+2√b+2b] <= exp(-bn), exact tails", "inequality",
@@ -100,8 +100,8 @@ def _lemma9() -> Record:
     return statement("Lemma 9", "Tails of a χ² variable", "C.1", [upper, lower])
 
 
-def _corollary14() -> list[Record]:
-    def tail(delta: np.ndarray, share: float = 1.0) -> Record:
+def _corollary14() -> list[Statement]:
+    def tail(delta: np.ndarray, share: float = 1.0) -> Cell:
         zeta = gaussian_quantile_bound(delta) * share
         return cell(
             inequality(1.0 - delta, stats.norm.cdf(zeta), delta=delta), delta=f"({delta[0]:.3g}, {delta[-1]:.3g})"
@@ -132,7 +132,7 @@ def _corollary14() -> list[Record]:
     ]  # fmt: skip
 
 
-def inequalities(key: Key[Array, ""], _share: float) -> list[Record]:
+def inequalities(key: Key[Array, ""], _share: float) -> list[Statement]:
     """Check Corollary 11 and Lemma 12 on a grid and at 1e5 random points."""
     rng = generator(key)
     share = np.concatenate([np.tile(np.linspace(0.0, 1.0, 201), 121), rng.random(100_000)])
@@ -155,7 +155,7 @@ def inequalities(key: Key[Array, ""], _share: float) -> list[Record]:
     ]
 
 
-def lemma13(key: Key[Array, ""], _share: float) -> list[Record]:
+def lemma13(key: Key[Array, ""], _share: float) -> list[Statement]:
     """Check Lemma 13 on 100 random sequences of 8 queries among 6 inputs, so that every sequence repeats some."""
     rng = generator(key)
     gram = kernel_matrix(jnp.arange(6.0)[:, None], 2.0)

@@ -8,11 +8,11 @@ import numpy as np
 from jaxtyping import Array, Key
 from scipy import stats
 
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
 from metabo.papers.engine.theory.verdicts import exact_probability, inequality, probability
 from metabo.papers.hyperbo.theory import bounds
-from metabo.papers.hyperbo.theory.bounds import Constants
+from metabo.papers.hyperbo.theory.bounds import TheoremConstants
 from metabo.papers.hyperbo.theory.estimates import variance_slack
 from metabo.papers.hyperbo.theory.inequalities import information
 from metabo.papers.hyperbo.theory.regret import MARGIN
@@ -32,12 +32,12 @@ SHRINK = {"printed": 2.0, "repaired": 20.0}
 class ManyArms(NamedTuple):
     """What the instance says: parts of the printed and the repaired theorem, and one on the cause (I7)."""
 
-    printed: Record
-    repaired: Record
-    cause: Record
+    printed: StatementPart
+    repaired: StatementPart
+    cause: StatementPart
 
 
-def arm_bound(theorem: int, k: Constants) -> float:
+def arm_bound(theorem: int, k: TheoremConstants) -> float:
     """Return the bound of Theorem 16, or the largest that Theorem 18 can have (k̂ <= c), on the instance."""
     if theorem == 16:
         return float(bounds.theorem16(k, 1.0, 0.5 * np.log1p(1.0 / NOISE), 1, NOISE))
@@ -55,7 +55,7 @@ def many_arms(key: Key[Array, ""], theorem: int, share: float) -> ManyArms:
     # the printed constants but for ζ, which holds at all arms
     union = {d: k._replace(zeta=float(np.sqrt(2.0 * np.log(3.0 * ARMS / d)))) for d, k in printed.items()}
 
-    def exact(chosen: dict[float, Constants], shrink: float = 1.0) -> list[Record]:
+    def exact(chosen: dict[float, TheoremConstants], shrink: float = 1.0) -> list[Cell]:
         cells = []
         for delta, k in chosen.items() if theorem != 17 else ():
             bound = arm_bound(theorem, k) / shrink
@@ -67,7 +67,7 @@ def many_arms(key: Key[Array, ""], theorem: int, share: float) -> ManyArms:
     versions = {"printed": printed, "repaired": fixed}
     cells, shrunk = _direct(key, theorem, versions, runs(DIRECT, share))
 
-    def whole(name: str) -> Record:
+    def whole(name: str) -> StatementPart:
         chosen, by = versions[name], SHRINK[name]
         against = control(f"bound/{by:.0f}", [*exact(chosen, by), *shrunk[name]])
         return part("many arms", claim, "probability", [*exact(chosen), *cells[name]], against)
@@ -78,8 +78,8 @@ def many_arms(key: Key[Array, ""], theorem: int, share: float) -> ManyArms:
 
 
 def _direct(
-    key: Key[Array, ""], theorem: int, versions: dict[str, dict[float, Constants]], count: int
-) -> tuple[dict[str, list[Record]], dict[str, list[Record]]]:
+    key: Key[Array, ""], theorem: int, versions: dict[str, dict[float, TheoremConstants]], count: int
+) -> tuple[dict[str, list[Cell]], dict[str, list[Cell]]]:
     """Draw û, the diagonal of V̂ and f of all arms, query the arm that the rule chooses, and count violations.
 
     Returns the cells of every version, of its bound and of its bound divided by SHRINK.
@@ -104,7 +104,7 @@ def _direct(
     return whole, shrunk
 
 
-def _query(theorem: int, k: Constants, mean: np.ndarray, variance: np.ndarray, top: float) -> tuple[int, float]:
+def _query(theorem: int, k: TheoremConstants, mean: np.ndarray, variance: np.ndarray, top: float) -> tuple[int, float]:
     """Return the arm that the theorem's rule queries first and its bound; `top` is max f."""
     if theorem == 17:
         target = top + MARGIN
@@ -124,7 +124,7 @@ STEPS = ((200, 100, 0.5), (200, 100, 0.1), (150, 50, 0.1), (1000, 100, 0.1), (60
 """(N, T, δ) of the variance-ratio step."""
 
 
-def variance_ratio(key: Key[Array, ""], share: float) -> list[Record]:
+def variance_ratio(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check λ̂(x_τ) < hλ(x_τ) at τ = 1 (I6, I8): at a fixed input, exactly, and at GP-UCB's choice of independent arms.
 
     τ = 1 happens: all k*_{t-1}(x_t) tie if arms are independent and none is queried twice. λ̂²/λ² is χ²_{N-1}/N there.
@@ -149,7 +149,7 @@ def variance_ratio(key: Key[Array, ""], share: float) -> list[Record]:
                     decided = probability(int((~(ratio * functions < scaled)).sum()), len(ratio), limit)
                 found[name].append(cell(decided, **where))
 
-    def step(id: str, title: str, version: str, *chosen: str) -> Record:
+    def step(id: str, title: str, version: str, *chosen: str) -> Statement:
         parts = []
         for name in chosen:
             at = "fixed input" if name.endswith("fixed") else "GP-UCB's input"
@@ -181,7 +181,7 @@ def _chosen_ratio(
     return variance[np.arange(count), chosen]
 
 
-def information_of_sequences() -> Record:
+def information_of_sequences() -> Statement:
     """Check that no sequence of T inputs has more information than ρ_T over sets (I13): k* = diag(1, 1e-9), T = 2."""
     gram = jnp.diag(jnp.array([1.0, 1e-9]))
     sets, multisets = (float(bounds.max_information(gram, 1.0, bounds.subsets(2, 2, r))) for r in (False, True))
@@ -197,13 +197,13 @@ def information_of_sequences() -> Record:
     )
 
 
-def last_step() -> list[Record]:
+def last_step() -> list[Statement]:
     """Check the last step of Theorem 18 (I10): Σ√(k̂ + σ̂²) - Σ√k̂ over x*, x_τ is at most σ̂, or 2σ̂."""
     claim = "√(k̂(x*)+σ̂²) - √k̂(x*) + √(k̂(x_τ)+σ̂²) - √k̂(x_τ) <= "
     first, second = np.meshgrid(np.linspace(0.0, 4.0, 401), np.linspace(0.0, 4.0, 401), indexing="ij")
     lost = sum(np.sqrt(k + 1.0) - np.sqrt(k) for k in (first, second))
 
-    def at_most(limit: float, least: float = 0.0) -> list[Record]:
+    def at_most(limit: float, least: float = 0.0) -> list[Cell]:
         kept = (first >= least) & (second >= least)
         return [cell(inequality(lost[kept], limit, k_best=first[kept], k_chosen=second[kept]))]
 

@@ -88,29 +88,29 @@ def kernel_matrix(points: Float[Array, "m d"], lengthscale: float) -> Float[Arra
     return Stationary(raw, inverse_positive(jnp.asarray(1.0)), "squared_exponential").gram(points)
 
 
-class Estimate(NamedTuple):
+class PriorEstimate(NamedTuple):
     """û (m,) and V̂ (m, m): maximum-likelihood moments of N functions observed once at every input (Eq. 4, 23)."""
 
     mean: Float[Array, " m"]
     covariance: Float[Array, "m m"]
 
 
-def estimate(y: Float[Array, "m n"]) -> Estimate:
+def estimate(y: Float[Array, "m n"]) -> PriorEstimate:
     """Return û = Y1/N and V̂ = (Y - û1ᵀ)(Y - û1ᵀ)ᵀ/N (Proposition 4, Eq. 23; Assumption 7)."""
     mean = y.mean(axis=1)
     centred = y - mean[:, None]
-    return Estimate(mean, centred @ centred.T / y.shape[1])
+    return PriorEstimate(mean, centred @ centred.T / y.shape[1])
 
 
 def from_law(
     mean: Float[Array, " m"], root: Float[Array, "m m"], number: Float[Array, ""] | float, draws: "LawDraws"
-) -> Estimate:
+) -> PriorEstimate:
     """Return (û, V̂) of `number` functions by their law, Lemma 8: û ~ N(u, V/N) and V̂ ~ W(V/N, N-1), Bartlett's factor.
 
     `root rootᵀ` is V. Equals `estimate` of N observed functions in law, at a cost that does not depend on N (> m).
     """
     factor = root @ (jnp.tril(draws.normals, -1) + jnp.diag(jnp.sqrt(draws.squares)))
-    return Estimate(mean + root @ draws.shift / jnp.sqrt(number), factor @ factor.T / number)
+    return PriorEstimate(mean + root @ draws.shift / jnp.sqrt(number), factor @ factor.T / number)
 
 
 class LawDraws(NamedTuple):
@@ -127,7 +127,7 @@ def law_draws(rng: np.random.Generator, runs: int, size: int, number: int) -> La
     return LawDraws(rng.standard_normal((runs, size, size)), squares, rng.standard_normal((runs, size)))
 
 
-def pretrained(fitted: Estimate, share: Float[Array, ""] | float = 0.5) -> MemoryGP:
+def pretrained(fitted: PriorEstimate, share: Float[Array, ""] | float = 0.5) -> MemoryGP:
     """Return the pre-trained model of Proposition 4 with the noise variance `share` x the smallest eigenvalue of V̂.
 
     Every split of k̂∘σ̂² into k̂ and σ̂² minimises the losses alike (sheet §8).

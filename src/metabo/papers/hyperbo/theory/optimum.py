@@ -1,7 +1,6 @@
 """Proposition 4 (HyperBO §6.2): the sample moments minimise EKL and NLL over all means and covariances."""
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,22 +9,22 @@ from jaxtyping import Array, Float, Key
 from scipy.optimize import minimize
 
 from metabo.gp.objectives import gaussian_kl
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator
 from metabo.papers.engine.theory.verdicts import inequality
 from metabo.papers.hyperbo.theory.identities import model_nll, random_outputs
-from metabo.papers.hyperbo.theory.memory import Estimate, estimate
+from metabo.papers.hyperbo.theory.memory import PriorEstimate, estimate
 
 CHECKS = {"proposition4": "Proposition 4: the sample moments minimise both losses"}
 POINTS, FUNCTIONS = 5, 12
 WALL = 1e6
 """Loss of covariances that are singular in float64. L-BFGS needs it: a line search that meets NaN goes astray."""
 
-Loss = Any
+Loss = Callable[[Array, Array], Array]
 """A function of (mean (m,), covariance (m, m))."""
 
 
-def proposition4(key: Key[Array, ""], _share: float) -> list[Record]:
+def proposition4(key: Key[Array, ""], _share: float) -> list[Statement]:
     """Check Proposition 4 at the optimum, around it, from other starts and by gradients; below, with N > M functions.
 
     The controls claim the same of the covariance with the divisor N - 1; the last one, of N <= M functions.
@@ -37,21 +36,21 @@ def proposition4(key: Key[Array, ""], _share: float) -> list[Record]:
         "EKL": lambda m, c: gaussian_kl(fitted.mean, fitted.covariance, m, c),
         "NLL": lambda m, c: model_nll(m, c, y),
     }
-    unbiased = Estimate(fitted.mean, fitted.covariance * FUNCTIONS / (FUNCTIONS - 1.0))
+    unbiased = PriorEstimate(fitted.mean, fitted.covariance * FUNCTIONS / (FUNCTIONS - 1.0))
     models = _perturbed(rng, fitted, 1000)
     others = {name: jax.jit(jax.vmap(loss))(*models) for name, loss in losses.items()}
     found = _searched(rng, y, 20)
 
-    def value(at: Estimate) -> list[Record]:
+    def value(at: PriorEstimate) -> list[Cell]:
         return [cell(inequality(abs(jax.jit(losses["EKL"])(*at)), 1e-10), loss="EKL")]
 
-    def minimum(at: Estimate) -> list[Record]:
+    def minimum(at: PriorEstimate) -> list[Cell]:
         return [cell(inequality(jax.jit(loss)(*at), others[name]), loss=name) for name, loss in losses.items()]
 
-    def search(at: Estimate) -> list[Record]:
+    def search(at: PriorEstimate) -> list[Cell]:
         return [cell(inequality([_relative_error(end, at) for end in found], 1e-4), loss="NLL")]
 
-    def gradient(at: Estimate) -> list[Record]:
+    def gradient(at: PriorEstimate) -> list[Cell]:
         return [cell(inequality(_gradient_norm(loss, at), 1e-8), loss=name) for name, loss in losses.items()]
 
     checked = [
@@ -72,7 +71,7 @@ def proposition4(key: Key[Array, ""], _share: float) -> list[Record]:
     return [statement("Proposition 4", title, "§6.2", [*checked, bounded])]
 
 
-def _perturbed(rng: np.random.Generator, fitted: Estimate, number: int) -> Estimate:
+def _perturbed(rng: np.random.Generator, fitted: PriorEstimate, number: int) -> PriorEstimate:
     """Draw models at log-uniform distances 1e-3 to 1 from the optimum, positive definite by construction."""
     size = 10.0 ** rng.uniform(-3.0, 0.0, (number, 1, 1))
     points = len(fitted.mean)
@@ -80,11 +79,11 @@ def _perturbed(rng: np.random.Generator, fitted: Estimate, number: int) -> Estim
         np.eye(points) + size * rng.standard_normal((number, points, points))
     )
     mean = fitted.mean + size[:, 0] * rng.standard_normal((number, points))
-    return Estimate(mean, jnp.asarray(factor @ factor.transpose(0, 2, 1)))
+    return PriorEstimate(mean, jnp.asarray(factor @ factor.transpose(0, 2, 1)))
 
 
 def walled(
-    value_and_gradient: Callable[[np.ndarray], tuple[Any, Any]],
+    value_and_gradient: Callable[[np.ndarray], tuple[Array, Array]],
 ) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
     """Return the same function with (WALL, zeros) where value or gradient are not finite."""
 
@@ -97,7 +96,7 @@ def walled(
     return loss
 
 
-def _searched(rng: np.random.Generator, y: Float[Array, "m n"], starts: int) -> list[Estimate]:
+def _searched(rng: np.random.Generator, y: Float[Array, "m n"], starts: int) -> list[PriorEstimate]:
     """Return the mean and covariance that SciPy's L-BFGS finds from each start."""
     points = y.shape[0]
     below = jnp.tril_indices(points, -1)
@@ -111,21 +110,21 @@ def _searched(rng: np.random.Generator, y: Float[Array, "m n"], starts: int) -> 
     for start in 0.5 * rng.standard_normal((starts, 2 * points + len(below[0]))):
         limits = {"maxiter": 2000, "ftol": 1e-14, "gtol": 1e-7}
         found = minimize(loss, start, jac=True, method="L-BFGS-B", options=limits)
-        ends.append(Estimate(*jax.jit(moments)(jnp.asarray(found.x))))
+        ends.append(PriorEstimate(*jax.jit(moments)(jnp.asarray(found.x))))
     return ends
 
 
-def _relative_error(end: Estimate, at: Estimate) -> float:
+def _relative_error(end: PriorEstimate, at: PriorEstimate) -> float:
     """Return the larger relative error of mean and covariance."""
     return float(np.max([np.abs(a - b).max() / np.abs(b).max() for a, b in zip(end, at, strict=True)]))
 
 
-def _gradient_norm(loss: Loss, fitted: Estimate) -> Float[Array, ""]:
+def _gradient_norm(loss: Loss, fitted: PriorEstimate) -> Float[Array, ""]:
     gradients = jax.jit(jax.grad(loss, argnums=(0, 1)))(*fitted)
     return jnp.sqrt(sum(jnp.sum(g**2) for g in gradients))
 
 
-def _bounded_below(rng: np.random.Generator, points: int, functions: int) -> Record:
+def _bounded_below(rng: np.random.Generator, points: int, functions: int) -> Cell:
     """Is NLL(Σ̃ + εI) >= NLL(Σ̃ + I) - 50? With N <= M it falls by (M - r)/2 ln 10 per decade of ε, r the rank of Σ̃."""
     y = jnp.asarray(rng.standard_normal((points, functions)))
     fitted = estimate(y)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Key
 from metabo.papers.engine.theory.replicates import replicate
 from metabo.papers.hyperbo.theory import bounds
 from metabo.papers.hyperbo.theory.algorithm import Path, noise_variance, noiseless_ucb, noisy_ucb, run, target_pi
-from metabo.papers.hyperbo.theory.memory import from_law, kernel_matrix, law_draws, model, pretrained
+from metabo.papers.hyperbo.theory.memory import LawDraws, from_law, kernel_matrix, law_draws, model, pretrained
 
 POINTS, LENGTHSCALE = 10, 2.0
 """The domain 0..9 with a squared-exponential kernel of unit variance: c = k*(x) = 1; μ* = 0."""
@@ -20,7 +20,20 @@ MARGIN = 0.1
 """PI's target is max f + MARGIN."""
 
 Outcome = dict[str, np.ndarray]
-Compute = Callable[[dict[str, Any]], dict[str, Array]]
+
+
+class RegretDraws(NamedTuple):
+    """Random numbers of one replicate (or of n, with a leading axis n), and its N, σ*² and β."""
+
+    law: LawDraws
+    test: Array
+    errors: Array
+    functions: Array
+    noise: Array
+    beta: Array
+
+
+Compute = Callable[[RegretDraws], dict[str, Array]]
 
 
 def true_gram() -> Float[Array, "m m"]:
@@ -42,19 +55,19 @@ def simulation(rule: str, iterations: int, repeats: bool = True, multisets: bool
     sets = bounds.subsets(POINTS, iterations, multisets)
     ties = jax.random.key(0)
 
-    def compute(d: dict[str, Any]) -> dict[str, Array]:
-        zero, total = jnp.zeros(POINTS), gram + d["noise"] * jnp.eye(POINTS)
-        fitted = from_law(zero, jnp.linalg.cholesky(total), d["functions"], d["law"])
-        prior, truth, f = pretrained(fitted), model(zero, total, d["noise"]), values @ d["test"]
+    def compute(d: RegretDraws) -> dict[str, Array]:
+        zero, total = jnp.zeros(POINTS), gram + d.noise * jnp.eye(POINTS)
+        fitted = from_law(zero, jnp.linalg.cholesky(total), d.functions, d.law)
+        prior, truth, f = pretrained(fitted), model(zero, total, d.noise), values @ d.test
         rules = {
-            "ucb": lambda: noisy_ucb(d["beta"]),
+            "ucb": lambda: noisy_ucb(d.beta),
             "pi": lambda: target_pi(f.max() + MARGIN),
-            "noiseless": lambda: noiseless_ucb(d["beta"], prior),
+            "noiseless": lambda: noiseless_ucb(d.beta, prior),
         }
-        path = run(prior, truth, rules[rule](), f, jnp.sqrt(d["noise"]) * d["errors"], ties, repeats)
+        path = run(prior, truth, rules[rule](), f, jnp.sqrt(d.noise) * d.errors, ties, repeats)
         result = {"regret": f.max() - f[path.index[jnp.argmax(path.y)]]}
         if rule == "pi":
-            result["gap"] = _gap(path, f, d["noise"])
+            result["gap"] = _gap(path, f, d.noise)
         if rule == "noiseless":
             own = noise_variance(prior)
             result |= {"noise": own, "c": jnp.maximum(1.0, prior.kernel.table.max())}
@@ -76,14 +89,14 @@ def simulate(
 ) -> Outcome:
     """Run `count` replicates with N = `functions`, σ*² = `noise` and GP-UCB's β (ignored by PI)."""
 
-    def draw(rng: np.random.Generator, n: int) -> dict[str, Any]:
-        return {
-            "law": law_draws(rng, n, POINTS, functions),
-            "test": rng.standard_normal((n, POINTS)),
-            "errors": rng.standard_normal((n, iterations)),
-            "functions": np.full(n, float(functions)),
-            "noise": np.full(n, noise),
-            "beta": np.full(n, beta),
-        }
+    def draw(rng: np.random.Generator, n: int) -> RegretDraws:
+        return RegretDraws(
+            law=law_draws(rng, n, POINTS, functions),
+            test=jnp.asarray(rng.standard_normal((n, POINTS))),
+            errors=jnp.asarray(rng.standard_normal((n, iterations))),
+            functions=jnp.asarray(np.full(n, float(functions))),
+            noise=jnp.asarray(np.full(n, noise)),
+            beta=jnp.asarray(np.full(n, beta)),
+        )
 
     return replicate(compute, draw, key, count)

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 from scipy import stats
 
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import replicate, runs
 from metabo.papers.engine.theory.verdicts import ENOUGH, correlation, distribution, expectation, probability
 from metabo.papers.hyperbo.theory.memory import estimate, kernel_matrix
@@ -51,7 +51,7 @@ def covariance(t: int) -> Float[Array, "t t"]:
     return kernel_matrix(jnp.arange(float(t))[:, None], 1.0) + 0.1 * jnp.eye(t)
 
 
-def lemma8(key: Key[Array, ""], share: float) -> list[Record]:
+def lemma8(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check Lemma 8 for t = 4, N = 10 on observed vectors."""
     t, number, count = 4, 10, runs(ENOUGH, share)
     u, v = jnp.arange(4.0), covariance(t)
@@ -100,7 +100,7 @@ def lemma8(key: Key[Array, ""], share: float) -> list[Record]:
     return [statement("Lemma 8", "û ~ N(u, V/N), V̂ ~ W(V/N, N-1), independent", "C.1", parts)]
 
 
-def _largest_correlation(mean: np.ndarray, matrix: np.ndarray) -> Record:
+def _largest_correlation(mean: np.ndarray, matrix: np.ndarray) -> Cell:
     """Decide on the largest correlation of an entry of the vectors (r, t) with one of the matrices (r, t, t)."""
     upper = matrix[:, *np.triu_indices(matrix.shape[1])]
     related = np.corrcoef(mean, upper, rowvar=False)[: mean.shape[1], mean.shape[1] :].ravel()
@@ -114,9 +114,9 @@ SCALES = (1.0, 1e-2, 1e-4)
 DELTA = 0.2
 
 
-def lemma10(key: Key[Array, ""], share: float) -> list[Record]:
+def lemma10(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check Lemma 10: coverage of the statement (aκ) and of the proof (a√κ) at three scales of V, and its moments."""
-    tables: dict[str, list[Record]] = {
+    tables: dict[str, list[Cell]] = {
         n: [] for n in ("aκ", "aκ/10", "a√κ", "a√κ/10", "range", "b/16", "ω", "ω/N", "κ", "κ/N", "variance", "spread/N")
     }
     for place, (number, t) in enumerate(SETTINGS):
@@ -126,7 +126,7 @@ def lemma10(key: Key[Array, ""], share: float) -> list[Record]:
     return _lemma10_statements(tables)
 
 
-def _coverage(key: Key[Array, ""], number: int, t: int, count: int, tables: dict[str, list[Record]]) -> None:
+def _coverage(key: Key[Array, ""], number: int, t: int, count: int, tables: dict[str, list[Cell]]) -> None:
     """Add the cells of Eq. 29 (both forms) and Eq. 30, at every scale, for new vectors y."""
     a = mean_factor(t, number, DELTA)
     got = _draw(key, t, number, SCALES, count)
@@ -144,7 +144,7 @@ def _coverage(key: Key[Array, ""], number: int, t: int, count: int, tables: dict
             tables[name].append(cell(probability(bad, count, DELTA), **setting))
 
 
-def _moments(key: Key[Array, ""], number: int, t: int, count: int, tables: dict[str, list[Record]]) -> None:
+def _moments(key: Key[Array, ""], number: int, t: int, count: int, tables: dict[str, list[Cell]]) -> None:
     """Add the cells of Eq. 28 and of the variance of ω̂, given one vector y."""
     got = {name: values[:, 0] for name, values in _draw(key, t, number, (1.0,), count, fixed=True).items()}
     setting, standard = {"functions": number, "t": t}, got["error"] / np.sqrt(got["kappa"])
@@ -185,7 +185,7 @@ def _draw(
     return replicate(lambda z: every(z, values), lambda rng, n: rng.standard_normal((n, *shape)), key, count, chunk=500)
 
 
-def _lemma10_statements(tables: dict[str, list[Record]]) -> list[Record]:
+def _lemma10_statements(tables: dict[str, list[Cell]]) -> list[Statement]:
     printed, proved = (
         part("mean", f"P[|ω̂ - ω| >= {bound}] <= δ1", "probability", tables[bound],
              control(f"the same with {bound}/10", tables[f"{bound}/10"]))

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Array, Key
 from scipy import stats
 
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
 from metabo.papers.engine.theory.verdicts import ENOUGH, exact_probability, expectation, probability
 
@@ -62,7 +62,7 @@ def first_failure(bound: Bound, delta: float, limit: float, top: int = 10**9) ->
     return high
 
 
-def lemma15(key: Key[Array, ""], share: float) -> list[Record]:
+def lemma15(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check Lemma 15 in its worst case, by simulation and exactly; the sound version; the use in the theorems."""
     extremes = _extremes(key, runs(ENOUGH, share))
     printed = "P[f(x_τ') - f(x_τ) > 2√(2 ln(1/δ)) σ] <= δ in the worst case"
@@ -78,7 +78,7 @@ def lemma15(key: Key[Array, ""], share: float) -> list[Record]:
 
 def _both(
     extremes: dict[int, tuple[np.ndarray, np.ndarray]], bound: Bound, claim: str, small: tuple[int, ...]
-) -> list[Record]:
+) -> list[StatementPart]:
     """Return the parts by simulation and by quadrature; the control halves the bound at the T in `small`."""
 
     def half(length: int, delta: float) -> float:
@@ -92,8 +92,8 @@ def _both(
     ]  # fmt: skip
 
 
-def _use() -> Record:
-    def exact(length: int, delta: float, shrink: float) -> Record:
+def _use() -> StatementPart:
+    def exact(length: int, delta: float, shrink: float) -> Cell:
         gap = BEYOND * shrink * used_bound(length, delta / 3)
         return cell(exact_probability(failure_probability(length, gap), delta / 3), length=length, delta=delta)
 
@@ -119,7 +119,7 @@ def _extremes(key: Key[Array, ""], count: int) -> dict[int, tuple[np.ndarray, np
 
 def _simulated(
     extremes: dict[int, tuple[np.ndarray, np.ndarray]], bound: Bound, lengths: tuple[int, ...] = LENGTHS
-) -> list[Record]:
+) -> list[Cell]:
     cells = []
     for length in lengths:
         own, others = extremes[length]
@@ -129,7 +129,7 @@ def _simulated(
     return cells
 
 
-def _agreement(extremes: dict[int, tuple[np.ndarray, np.ndarray]]) -> Record:
+def _agreement(extremes: dict[int, tuple[np.ndarray, np.ndarray]]) -> StatementPart:
     agree, alone = [], []
     for length, (own, others) in extremes.items():
         for delta in DELTAS:
@@ -148,7 +148,7 @@ GRID = tuple(int(length) for length in np.unique(np.geomspace(2, 1e5, 25).round(
 """T of the exact probabilities."""
 
 
-def _exact(bound: Bound, lengths: tuple[int, ...] = GRID) -> list[Record]:
+def _exact(bound: Bound, lengths: tuple[int, ...] = GRID) -> list[Cell]:
     """One cell per T; the numbers of each δ name the smallest T that fails."""
     cells = []
     for delta in DELTAS:

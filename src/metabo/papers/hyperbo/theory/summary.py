@@ -8,9 +8,9 @@ import jax
 import numpy as np
 from jaxtyping import Array, Key
 
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import runs
-from metabo.papers.engine.theory.verdicts import Finding, exact_probability, inequality, probability
+from metabo.papers.engine.theory.verdicts import Decision, exact_probability, inequality, probability
 from metabo.papers.hyperbo.theory import bounds
 from metabo.papers.hyperbo.theory.regret import POINTS, simulate, simulation, true_gram
 from metabo.papers.hyperbo.theory.selection import failure_probability
@@ -23,7 +23,7 @@ CONSTANT = 25.0
 T + 4 ln(12/δ) no constant holds, since s grows without limit."""
 
 
-def theorem6(key: Key[Array, ""], share: float) -> list[Record]:
+def theorem6(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check (i) simulated regrets, (ii) the explicit bound, (iii) that it falls with N, and two readings of O(·)."""
     cells, without = _simulated(key, share)
     simulated = part(
@@ -47,7 +47,7 @@ def theorem6(key: Key[Array, ""], share: float) -> list[Record]:
     ]
 
 
-def _simulated(key: Key[Array, ""], share: float) -> tuple[list[Record], list[Record]]:
+def _simulated(key: Key[Array, ""], share: float) -> tuple[list[Cell], list[Cell]]:
     cells, without, place = [], [], 0
     for iterations in ITERATIONS:
         sets = bounds.subsets(POINTS, iterations, False)
@@ -71,10 +71,10 @@ def _simulated(key: Key[Array, ""], share: float) -> tuple[list[Record], list[Re
     return cells, without
 
 
-def _above(regret: np.ndarray, right: float) -> Finding:
+def _above(regret: np.ndarray, right: float) -> Decision:
     found = probability(int((~(regret <= right)).sum()), len(regret), DELTA)  # what is not a number is above
     quantile = float(np.quantile(regret, 1.0 - DELTA))
-    return Finding(found.verdict, found.numbers | {"regret": quantile, "right": right, "ratio": quantile / right})
+    return Decision(found.verdict, found.numbers | {"regret": quantile, "right": right, "ratio": quantile / right})
 
 
 def _least_functions(iterations: int) -> int:
@@ -82,7 +82,7 @@ def _least_functions(iterations: int) -> int:
     return int(bounds.required_functions(iterations, DELTA)) + 1
 
 
-def _explicit(among: tuple[int, ...] | None) -> Record:
+def _explicit(among: tuple[int, ...] | None) -> Cell:
     """Compare both sides for independent arms, k* = I, where ρ_T = T/2 ln(1 + 1/σ*²); N in `among`, None: the least."""
     deviations = (*DEVIATIONS, 10.0)
     grid = [(n, t, s) for t in ITERATIONS for n in among or (_least_functions(t),) for s in deviations]
@@ -98,7 +98,7 @@ def _sides(iterations: int, functions: int, delta: float, sigma: float) -> tuple
     return float(explicit), float(bounds.theorem6(iterations, functions, delta, rho, sigma**2))
 
 
-def _falling(power: float) -> list[Record]:
+def _falling(power: float) -> list[Cell]:
     """Compare the bound times N^power at successive N."""
     cells = []
     for iterations in ITERATIONS:
@@ -108,7 +108,7 @@ def _falling(power: float) -> list[Record]:
     return cells
 
 
-def _in_delta() -> Record:
+def _in_delta() -> Statement:
     """I12: at fixed N the explicit bound over the right side grows like δ^{-1/2}."""
     deltas = 10.0 ** -np.arange(1.0, 15.0)
     sides = np.array([_sides(4, 10**6, d, 0.1) for d in deltas])
@@ -126,7 +126,7 @@ def _in_delta() -> Record:
     )
 
 
-def _in_domain() -> Record:
+def _in_domain() -> Statement:
     """One constant for all domains: with one query of M independent arms the regret grows like √(2 ln M)."""
     sigma, cells = 0.01, []
     for exponent in (1, 2, 3, 5, 8, 20):

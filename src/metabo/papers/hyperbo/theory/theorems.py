@@ -10,11 +10,11 @@ import jax
 import numpy as np
 from jaxtyping import Array, Key
 
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import runs
-from metabo.papers.engine.theory.verdicts import Finding, inequality, probability
+from metabo.papers.engine.theory.verdicts import Decision, inequality, probability
 from metabo.papers.hyperbo.theory import bounds, instances
-from metabo.papers.hyperbo.theory.bounds import Constants
+from metabo.papers.hyperbo.theory.bounds import TheoremConstants
 from metabo.papers.hyperbo.theory.regret import POINTS, Outcome, simulate, simulation, true_gram
 
 CHECKS = {
@@ -30,7 +30,7 @@ The bounds are that loose.
 """
 
 
-class Case(NamedTuple):
+class TheoremSetting(NamedTuple):
     """One setting: T, N, σ*² and δ."""
 
     iterations: int
@@ -40,37 +40,39 @@ class Case(NamedTuple):
 
 
 PRINTED = (
-    *(Case(4, n, noise, delta) for n in (40, 400, 10_000) for noise in (0.1, 1.0) for delta in (0.1, 0.5)),
-    Case(2, 10_000, 0.01, 0.9),
+    *(TheoremSetting(4, n, noise, delta) for n in (40, 400, 10_000) for noise in (0.1, 1.0) for delta in (0.1, 0.5)),
+    TheoremSetting(2, 10_000, 0.01, 0.9),
 )
-REPAIRED = tuple(Case(4, n, noise, delta) for n in (400, 10_000) for noise in (0.1, 1.0) for delta in (0.1, 0.5))
+REPAIRED = tuple(
+    TheoremSetting(4, n, noise, delta) for n in (400, 10_000) for noise in (0.1, 1.0) for delta in (0.1, 0.5)
+)
 """The repaired theorems need more functions: N > T + 4 ln(4/δ'')."""
-CONTROL = tuple(Case(4, 10_000, noise, 0.1) for noise in (0.1, 1.0))
+CONTROL = tuple(TheoremSetting(4, 10_000, noise, 0.1) for noise in (0.1, 1.0))
 
-Bound = Callable[[Constants, Case, Outcome, bool], np.ndarray]
+Bound = Callable[[TheoremConstants, TheoremSetting, Outcome, bool], np.ndarray]
 """(constants, case, simulated outcome, multisets) -> bound per replicate."""
 
 
-def _information(case: Case, repeats: bool) -> float:
+def _information(case: TheoremSetting, repeats: bool) -> float:
     return float(bounds.max_information(true_gram(), case.noise, bounds.subsets(POINTS, case.iterations, repeats)))
 
 
-def _bound16(k: Constants, case: Case, got: Outcome, multisets: bool) -> np.ndarray:
+def _bound16(k: TheoremConstants, case: TheoremSetting, got: Outcome, multisets: bool) -> np.ndarray:
     rho = _information(case, multisets)
     bound = bounds.theorem16(k, 1.0, rho, case.iterations, case.noise)
     return np.full(len(got["regret"]), float(bound))
 
 
-def _bound17(k: Constants, case: Case, got: Outcome, multisets: bool) -> np.ndarray:
+def _bound17(k: TheoremConstants, case: TheoremSetting, got: Outcome, multisets: bool) -> np.ndarray:
     rho = _information(case, multisets)
     return np.asarray(bounds.theorem17(k, 1.0, rho, case.iterations, case.noise, got["gap"]))
 
 
-def _bound18(k: Constants, case: Case, got: Outcome, _multisets: bool) -> np.ndarray:
+def _bound18(k: TheoremConstants, case: TheoremSetting, got: Outcome, _multisets: bool) -> np.ndarray:
     return np.asarray(bounds.theorem18(k, got["c"], got["rho"], case.iterations, case.noise, got["noise"]))
 
 
-def covered(regret: np.ndarray, bound: np.ndarray, delta: float) -> Finding:
+def covered(regret: np.ndarray, bound: np.ndarray, delta: float) -> Decision:
     """Decide P(regret > bound) <= δ, and report the slack: quantile and largest share of the bound that is used."""
     found = probability(int((~(regret <= bound)).sum()), len(regret), delta)
     slack = {
@@ -78,13 +80,13 @@ def covered(regret: np.ndarray, bound: np.ndarray, delta: float) -> Finding:
         "bound": float(np.median(bound)),
         "largest_share": float((regret / bound).max()),
     }
-    return Finding(found.verdict, found.numbers | slack)
+    return Decision(found.verdict, found.numbers | slack)
 
 
 def _cells(
-    rule: str, bound: Bound, cases: Iterable[Case], key: Key[Array, ""], share: float, *,
+    rule: str, bound: Bound, cases: Iterable[TheoremSetting], key: Key[Array, ""], share: float, *,
     fixed: bool = False, repeats: bool = True, shrink: float = 1.0,
-) -> list[Record]:  # fmt: skip
+) -> list[Cell]:  # fmt: skip
     """Simulate every case. `fixed`: repaired constants, and ρ_T over multisets where inputs may repeat."""
     cells = []
     for place, case in enumerate(cases):
@@ -100,7 +102,7 @@ def _cells(
     return cells
 
 
-def _coverage(rule: str, bound: Bound, key: Key[Array, ""], share: float) -> tuple[Record, list[Record]]:
+def _coverage(rule: str, bound: Bound, key: Key[Array, ""], share: float) -> tuple[StatementPart, list[StatementPart]]:
     """Return the part of the printed theorem, with its control, and those of the repaired one."""
     keys = jax.random.split(key, 5)
     printed = part(
@@ -109,7 +111,7 @@ def _coverage(rule: str, bound: Bound, key: Key[Array, ""], share: float) -> tup
         control(f"bound/{SHRINK:.0f}", _cells(rule, bound, CONTROL, keys[0], share, shrink=SHRINK)),
     )  # fmt: skip
 
-    def repaired(name: str, claim: str, place: int, repeats: bool) -> Record:
+    def repaired(name: str, claim: str, place: int, repeats: bool) -> StatementPart:
         same = {"fixed": True, "repeats": repeats}
         shrunk = _cells(rule, bound, CONTROL, keys[4], share, **same, shrink=4 * SHRINK)
         return part(
@@ -123,7 +125,7 @@ def _coverage(rule: str, bound: Bound, key: Key[Array, ""], share: float) -> tup
     ]
 
 
-def theorem16(key: Key[Array, ""], share: float) -> list[Record]:
+def theorem16(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check Theorem 16, its repaired version, and the steps of its proof that fail (I6, I13)."""
     keys = jax.random.split(key, 3)
     printed, repaired = _coverage("ucb", _bound16, keys[0], share)
@@ -139,7 +141,7 @@ def theorem16(key: Key[Array, ""], share: float) -> list[Record]:
     ]
 
 
-def theorem17(key: Key[Array, ""], share: float) -> list[Record]:
+def theorem17(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check Theorem 17, its repaired version, and the sign that its proof assumes (I14)."""
     keys = jax.random.split(key, 3)
     printed, repaired = _coverage("pi", _bound17, keys[0], share)
@@ -165,7 +167,7 @@ def theorem17(key: Key[Array, ""], share: float) -> list[Record]:
     ]
 
 
-def theorem18(key: Key[Array, ""], share: float) -> list[Record]:
+def theorem18(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check Theorem 18, its repaired version, and the last step of its proof (I10)."""
     keys = jax.random.split(key, 2)
     printed, repaired = _coverage("noiseless", _bound18, keys[0], share)

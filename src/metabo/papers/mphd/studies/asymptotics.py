@@ -6,7 +6,6 @@ domains' data under GPs that are drawn from them.
 """
 
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +20,16 @@ from metabo.gp.constraints import FLOOR
 from metabo.gp.fit import over_pairs
 from metabo.methods.hierarchical.hyperprior import NAMES, Hyperprior, Parameters, fit_gamma, fit_normal, to_gp
 from metabo.papers.engine.studies.files import Frames
-from metabo.papers.mphd.studies.fits import POINTS, Domains, by_lbfgs, domains, pool, subsample, super_dataset
+from metabo.papers.mphd.studies.fits import (
+    POINTS,
+    Domains,
+    SuperDatasetSpec,
+    by_lbfgs,
+    domains,
+    pool,
+    subsample,
+    super_dataset,
+)
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.rows import Rows
 
@@ -140,11 +148,20 @@ def held_out_nll(
     return value, failed
 
 
-def run(spec: dict[str, Any]) -> Frames:
+class AsymptoticsSpec(SuperDatasetSpec):
+    """Numbers of training domains, steps of L-BFGS, draws of θ, and subsamples of each test sub-dataset."""
+
+    seeds: int
+    train: list[int]
+    steps: int
+    samples: int
+    subsamples: int
+
+
+def run(spec: AsymptoticsSpec) -> Frames:
     """Return the estimates of Step 1, the fitted priors, the truth, and the test data's NLL.
 
-    `spec`: seed, domains, functions, points (of the super-dataset), seeds, train (numbers of training domains), steps
-    (of L-BFGS), samples (draws of θ), subsamples (of each test sub-dataset). "estimate": seed, space, parameter,
+    "estimate": seed, space, parameter,
     index (of the input; 0 for others), value, truth; "prior": train, seed, parameter, first, second (Normal: mean and
     standard deviation of the constant; Gamma: shape and rate of the others); "truth": parameter, first, second; "nll":
     train, seed, value (nats), failed (share of the draws of θ).

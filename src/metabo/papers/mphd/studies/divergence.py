@@ -7,7 +7,6 @@ truth, nor can one Gamma: both have a least divergence, which is computed here w
 """
 
 from functools import partial
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -27,7 +26,7 @@ from metabo.methods.hierarchical import contexts
 from metabo.methods.hierarchical.hyperprior import fit_gamma, kl_gamma
 from metabo.methods.hierarchical.network import OUTPUTS, make, train
 from metabo.papers.engine.studies.files import Frames
-from metabo.papers.mphd.studies.fits import Domains, by_adam, domains, pool, super_dataset
+from metabo.papers.mphd.studies.fits import Domains, SuperDatasetSpec, by_adam, domains, pool, super_dataset
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.rows import Rows
 
@@ -134,11 +133,20 @@ def one_prior(known: Domains, lengthscale: np.ndarray, chosen: np.ndarray) -> Fl
     return np.tile(fit_gamma(pooled, spaces=owners), (len(DIMS), 1))
 
 
-def run(spec: dict[str, Any]) -> Frames:
+class DivergenceSpec(SuperDatasetSpec):
+    """Numbers of training domains, steps and learning rate of Step 1, and steps of Step 2."""
+
+    seeds: int
+    train: list[int]
+    adam_steps: int
+    learning_rate: float
+    network_steps: int
+
+
+def run(spec: DivergenceSpec) -> Frames:
     """Return the divergence of every prior, its limits, the truth, and the estimates of Step 1.
 
-    `spec`: seed, domains, functions, points (of the super-dataset), seeds, train (numbers of training domains),
-    adam_steps and learning_rate (Step 1), network_steps (Step 2). "divergence": output (linear, squashed, non_nn),
+    "divergence": output (linear, squashed, non_nn),
     train, seed, dim, shape, rate, kl (nats), stopped (step at which the training of the network ended early, -1: none);
     "limit": output, dim, kl (squashed: least possible; non_nn: with ever more domains); "truth": dim, shape, rate;
     "estimate": space, dim, index, value, truth.

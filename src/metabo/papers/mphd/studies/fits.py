@@ -5,7 +5,7 @@ adds nothing to a distance: its lengthscale has gradient zero and stays where it
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +16,7 @@ from metabo.data import synthetic
 from metabo.gp.fit import adam, batches_per_shuffle, lbfgs
 from metabo.gp.model import GP, build
 from metabo.methods.hierarchical.hyperprior import Parameters, of_gp
+from metabo.papers.engine.studies import StudySpec
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.rows import Rows, stack
 
@@ -36,9 +37,18 @@ class Domains(NamedTuple):
     names: tuple[str, ...]
 
 
-def super_dataset(name: str, spec: Mapping[str, Any]) -> Benchmark:
-    """Draw the synthetic super-dataset `name` with the seed and the sizes (domains, functions, points) of a study."""
-    return synthetic.load(name, {key: spec[key] for key in ("seed", "domains", "functions", "points")})
+class SuperDatasetSpec(StudySpec):
+    """The sizes of a super-dataset: domains, sub-datasets of each, and their points."""
+
+    domains: int
+    functions: int
+    points: int
+
+
+def super_dataset(name: str, spec: SuperDatasetSpec) -> Benchmark:
+    """Draw the synthetic super-dataset `name` with the seed and the sizes of a study."""
+    sizes = {"domains": spec["domains"], "functions": spec["functions"], "points": spec["points"]}
+    return synthetic.load(name, {"seed": spec["seed"], **sizes})
 
 
 def pool(benchmark: Benchmark) -> list[str]:

@@ -5,8 +5,6 @@ sub-datasets are more than Q apart. The negative log likelihood of the whole the
 sub-datasets as Q grows; `gap` says how far it is from it.
 """
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,6 +17,7 @@ from metabo.gp.features import Identity
 from metabo.gp.kernels import Stationary
 from metabo.gp.means import Zero
 from metabo.gp.model import GP
+from metabo.papers.engine.studies import StudySpec
 from metabo.papers.engine.studies.files import Frames
 
 STUDIES = {"mphd_lemma1": {}}
@@ -79,10 +78,16 @@ def gap(gp: GP, x: Float[Array, "j n"], y: Float[Array, "j n"], distance: float 
     return jnp.abs(-gp.log_prob(moved, y.ravel(), jnp.ones(y.size, bool)) - apart.sum())
 
 
-def run(spec: dict[str, Any]) -> Frames:
+class ShiftSpec(StudySpec):
+    """Points of a drawn function."""
+
+    grid: int
+
+
+def run(spec: ShiftSpec) -> Frames:
     """Return "point" (kind, function, x, y), "path" (kind, function, x, y) and "gap" (x, gap).
 
-    `spec`: seed, grid (points of a drawn function). `kind`: "sub-dataset" where it was observed, "pseudo" where the
+    `kind`: "sub-dataset" where it was observed, "pseudo" where the
     lemma moves it; "path": the functions without noise. x of "gap": Q in lengthscales.
     """
     gp = truth()

@@ -3,8 +3,6 @@
 A GP on [0, 1], Matérn 3/2; every sub-dataset has 25 observations at inputs of its own. Every run draws its own data.
 """
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,6 +13,7 @@ from metabo.compute.keys import stream
 from metabo.data.synthetic import outputs
 from metabo.gp.fit import over_pairs
 from metabo.methods.hierarchical.hyperprior import Parameters
+from metabo.papers.engine.studies import StudySpec
 from metabo.papers.engine.studies.files import Frames
 from metabo.papers.mphd.studies.fits import by_lbfgs
 from metabo.tasks.rows import Rows
@@ -48,11 +47,16 @@ def fit(key: Key[Array, ""], present: Int[Array, ""], most: int, steps: int) -> 
     return by_lbfgs(rows._replace(mask=kept), KERNEL, steps)
 
 
-def run(spec: dict[str, Any]) -> Frames:
-    """Return "estimate" (functions, run, parameter, value) and "truth" (parameter, value).
+class OneDomainSpec(StudySpec):
+    """Numbers of sub-datasets, runs of each, and steps of L-BFGS."""
 
-    `spec`: seed, functions (numbers of sub-datasets), runs (of each), steps (of L-BFGS).
-    """
+    functions: list[int]
+    runs: int
+    steps: int
+
+
+def run(spec: OneDomainSpec) -> Frames:
+    """Return "estimate" (functions, run, parameter, value) and "truth" (parameter, value)."""
     cases = [(number, run) for number in spec["functions"] for run in range(spec["runs"])]
     keys = jnp.stack([stream(spec["seed"], "mphd_single", *case) for case in cases])
     present, most = jnp.asarray([number for number, _ in cases]), max(spec["functions"])

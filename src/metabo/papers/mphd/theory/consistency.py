@@ -1,13 +1,13 @@
 """Theorem 2 (MPHD §3.1): lengthscales of maximum likelihood are consistent as the sub-datasets of a domain grow."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Array, Key
 from scipy.spatial.distance import pdist
 
 from metabo.papers.engine.theory.estimated import rate, spread, within
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
 from metabo.papers.engine.theory.verdicts import inequality, probability
 from metabo.papers.mphd.theory import lengthscales, scoring
@@ -76,7 +76,7 @@ def fits(rng: np.random.Generator, kind: str, dim: int, replicates: int) -> Fits
     return Fits(truth, found, scoring.information(x, truth, np.ones(DESIGNS) / DESIGNS))
 
 
-def theorem2(key: Key[Array, ""], share: float) -> list[Record]:
+def theorem2(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check Theorem 2 in one dimension, with designs as it assumes and with uniform ones (assumption 1 fails)."""
     rng, count = generator(key), runs(RUNS[1], share)
     far = fits(rng, "far", 1, count)
@@ -90,7 +90,7 @@ def theorem2(key: Key[Array, ""], share: float) -> list[Record]:
     ]  # fmt: skip
 
 
-def theorem2_ard(key: Key[Array, ""], share: float) -> list[Record]:
+def theorem2_ard(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check Theorem 2 in three dimensions, one lengthscale each."""
     rng, count = generator(key), runs(RUNS[3], share)
     far = fits(rng, "far", 3, count)
@@ -98,7 +98,7 @@ def theorem2_ard(key: Key[Array, ""], share: float) -> list[Record]:
     return [statement("Theorem 2, d = 3", "ℓ̂ → ℓ* in probability as M → ∞, d = 3", "§3.1", parts)]
 
 
-def _parts(own: Fits, far: Fits) -> list[Record]:
+def _parts(own: Fits, far: Fits) -> list[StatementPart]:
     radius = np.array([RADIUS]) if len(own.truth) == 1 else DEVIATIONS * own.deviation
     shrinking = 15.0 * radius / SIZES[:, None]
     return [
@@ -114,11 +114,11 @@ def _parts(own: Fits, far: Fits) -> list[Record]:
     ]  # fmt: skip
 
 
-def _setting(own: Fits, place: int) -> dict[str, Any]:
+def _setting(own: Fits, place: int) -> dict[str, float]:
     return {"lengthscale": float(own.truth[place])}
 
 
-def _outside(own: Fits, radius: np.ndarray) -> list[Record]:
+def _outside(own: Fits, radius: np.ndarray) -> list[Cell]:
     cells = []
     for place, r in enumerate(radius):
         bad = ~(np.abs(own.error[:, -1, place]) <= r)
@@ -127,7 +127,7 @@ def _outside(own: Fits, radius: np.ndarray) -> list[Record]:
     return cells
 
 
-def _monotone(own: Fits, radius: np.ndarray) -> list[Record]:
+def _monotone(own: Fits, radius: np.ndarray) -> list[Cell]:
     """Compare the probabilities of successive M; `radius` (sizes, p)."""
     share = (np.abs(own.error) > radius).mean(axis=0)
     variance = share * (1.0 - share) / len(own.error)
@@ -140,7 +140,7 @@ def _monotone(own: Fits, radius: np.ndarray) -> list[Record]:
     return cells
 
 
-def _rates(own: Fits) -> list[Record]:
+def _rates(own: Fits) -> list[Cell]:
     squared = own.error[:, LATE] ** 2
     cells = []
     for place in range(len(own.truth)):
@@ -150,7 +150,7 @@ def _rates(own: Fits) -> list[Record]:
     return cells
 
 
-def _efficiency(own: Fits, factor: float) -> list[Record]:
+def _efficiency(own: Fits, factor: float) -> list[Cell]:
     """`factor` multiplies the information."""
     cells = []
     for place, deviation in enumerate(own.deviation):
@@ -161,7 +161,7 @@ def _efficiency(own: Fits, factor: float) -> list[Record]:
     return cells
 
 
-def _spacing(rng: np.random.Generator) -> Record:
+def _spacing(rng: np.random.Generator) -> StatementPart:
     """The least distance between two of 300 uniform inputs (Super-dataset S), over ever more sub-datasets."""
     cells, half = [], []
     for dim in (2, 3):

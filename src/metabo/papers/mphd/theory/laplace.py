@@ -1,23 +1,24 @@
 """Eq. 1 (Laplace's method, MPHD §2.2 and appendix B) against exact evidence."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from metabo.methods.hierarchical.hyperprior import gamma_log_density
 from metabo.papers.engine.theory.estimated import mean, rate, within
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
 from metabo.papers.engine.theory.verdicts import identity
 from metabo.papers.mphd.theory.lengthscales import (
     HIGH,
     LOW,
     POINTS,
-    Table,
+    LengthscaleTable,
     counts,
     covariances,
     estimate,
@@ -59,7 +60,7 @@ def laplace_log_evidence(
     return root + log_prior + log_likelihood
 
 
-def laplace(key: Key[Array, ""], share: float) -> list[Record]:
+def laplace(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check Eq. 1 for a constant mean, where the evidence is a Gaussian density, and for a lengthscale."""
     first, second = jax.random.split(key)
     count = runs(RUNS, share)
@@ -71,7 +72,7 @@ def laplace(key: Key[Array, ""], share: float) -> list[Record]:
     ]  # fmt: skip
 
 
-def _constant(rng: np.random.Generator, count: int) -> list[Record]:
+def _constant(rng: np.random.Generator, count: int) -> list[StatementPart]:
     k = covariances(spaced(rng, 1, POINTS, 1), np.array([[TRUTH]]))[0, 0]
     v = float(1.0 / np.linalg.inv(k).sum())
 
@@ -85,7 +86,7 @@ def _constant(rng: np.random.Generator, count: int) -> list[Record]:
         for cells, variance in ((exact, v / m), (wrong, v)):
             cells.append(cell(identity(difference, error(best_constant(y, k), variance)), M=m))
 
-    def rates(power: float) -> list[Record]:
+    def rates(power: float) -> list[Cell]:
         """Fit the rate of |error| as if the variance of θ̂ were v/M^power."""
         variances = v / SIZES.astype(float) ** power
         drawn = CONSTANT + np.sqrt(variances) * rng.standard_normal((count, len(SIZES)))
@@ -160,7 +161,7 @@ class Quadrature(NamedTuple):
 
     logs: np.ndarray
     weights: np.ndarray
-    known: Table
+    known: LengthscaleTable
 
 
 def quadrature(x: np.ndarray, nodes: int = QUADRATURE) -> Quadrature:
@@ -177,19 +178,19 @@ def fitted(x: np.ndarray, scatter: np.ndarray, have: np.ndarray, rule: Quadratur
     return Fitted(*polish(rough, x, scatter, have), losses(rule.known, scatter, have))
 
 
-def log_prior(logs: np.ndarray, a: Any = PRIOR[0], b: Any = PRIOR[1]) -> np.ndarray:
+def log_prior(logs: np.ndarray, a: ArrayLike = PRIOR[0], b: ArrayLike = PRIOR[1]) -> np.ndarray:
     """Return the log density of ln ℓ when ℓ ~ Γ(a, b): that of ℓ plus ln ℓ, the Jacobian."""
     numbers = map(jnp.asarray, (np.exp(logs), a, b))
     return np.asarray(gamma_log_density(*numbers)) + logs
 
 
-def exact_log_evidence(found: Fitted, rule: Quadrature, a: Any = PRIOR[0], b: Any = PRIOR[1]) -> np.ndarray:
+def exact_log_evidence(found: Fitted, rule: Quadrature, a: ArrayLike = PRIOR[0], b: ArrayLike = PRIOR[1]) -> np.ndarray:
     """Return ln ∫_C p(D|ℓ) p(ln ℓ) d ln ℓ (n,), without the constant of the NLL."""
     inside = np.exp(found.least[:, None] - found.values + log_prior(rule.logs, a, b))
     return np.log(inside @ rule.weights) - found.least
 
 
-def _lengthscale(rng: np.random.Generator, count: int) -> list[Record]:
+def _lengthscale(rng: np.random.Generator, count: int) -> list[StatementPart]:
     x = spaced(rng, DESIGNS, POINTS, 1)
     rule, roots = quadrature(x), np.linalg.cholesky(covariances(x, np.array([[TRUTH]]))[0])
     scatter, have = scatters(rng, roots, SETS, count), counts(SETS, DESIGNS)
@@ -203,7 +204,7 @@ def _lengthscale(rng: np.random.Generator, count: int) -> list[Record]:
     right, wrong = (np.stack(values, axis=1)[kept] for values in (errors, without))
     at = int(np.flatnonzero(SETS == AT)[0])
 
-    def cells(values: np.ndarray) -> tuple[list[Record], list[Record]]:
+    def cells(values: np.ndarray) -> tuple[list[Cell], list[Cell]]:
         small, falls = within(mean(values[:, at]), -np.inf, SMALL), within(rate(values, SETS), *FALLS)
         falls.numbers.update({"errors": values.mean(axis=0), "left_out": int((~kept).sum())})
         return [cell(small, M=AT)], [cell(falls)]

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
 from metabo.papers.engine.theory.verdicts import identity, inequality
 from metabo.papers.mphd.theory.lengthscales import NOISE, POINTS, SPACING, gram, nearest, spaced, squares
@@ -62,10 +62,10 @@ def differences(x: np.ndarray, y: np.ndarray, shape: str, shift: float) -> tuple
     return together, nll(covariance(x, shape), y).sum(axis=-1)
 
 
-def lemma1(key: Key[Array, ""], share: float) -> list[Record]:
+def lemma1(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check the identity as printed, its limit (L1a), the distances of D̄ (L1b), and where D̄ lies."""
     rng, count = generator(key), runs(DATA, share)
-    same: dict[str, list[Record]] = {"shifted": [], "not shifted": []}
+    same: dict[str, list[Cell]] = {"shifted": [], "not shifted": []}
     gaps: dict[tuple[int, str], np.ndarray] = {}
     for dim in DIMS:
         for shape in SHAPES:
@@ -91,25 +91,25 @@ def lemma1(key: Key[Array, ""], share: float) -> list[Record]:
     ]
 
 
-def _limit(gaps: dict[tuple[int, str], np.ndarray]) -> list[Record]:
+def _limit(gaps: dict[tuple[int, str], np.ndarray]) -> list[StatementPart]:
     """L1a: the root mean square gap over the data sets falls with Q and vanishes; it does not at Q = 0.1 ℓ."""
     total = SETS * POINTS
     q = np.array(GAPS)
 
-    def falling(power: float, upto: int) -> list[Record]:
+    def falling(power: float, upto: int) -> list[Cell]:
         return [
             cell(inequality((g * np.exp(power * q))[1:upto], (g * np.exp(power * q))[: upto - 1], Q=q[1:upto]), **at)
             for at, g in _settings(gaps)
         ]
 
-    def below(chosen: tuple[float, ...]) -> list[Record]:
+    def below(chosen: tuple[float, ...]) -> list[Cell]:
         return [
             cell(inequality(g[GAPS.index(gap)], TOLERANCE * total), **at, Q=gap)
             for at, g in _settings(gaps)
             for gap in chosen
         ]
 
-    def above(gap: float) -> list[Record]:
+    def above(gap: float) -> list[Cell]:
         return [cell(inequality(DIFFERENT, g[GAPS.index(gap)]), **at, Q=gap) for at, g in _settings(gaps)]
 
     return [
@@ -126,10 +126,10 @@ def _settings(gaps: dict[tuple[int, str], np.ndarray]) -> list[tuple[dict[str, i
     return [({"dim": dim, "kernel": shape}, found) for (dim, shape), found in gaps.items()]
 
 
-def _distances(rng: np.random.Generator, count: int) -> list[Record]:
+def _distances(rng: np.random.Generator, count: int) -> list[StatementPart]:
     """L1b: the least distance in D̄ is that within the sub-datasets, hence >= δ; between them it is more than Q."""
     least, between, wide = ([] for _ in range(3))
-    plain: dict[str, list[Record]] = {"least": [], "between": [], "wide": []}
+    plain: dict[str, list[Cell]] = {"least": [], "between": [], "wide": []}
     for dim in DIMS:
         x = spaced(rng, count * SETS, POINTS, dim).reshape(count, SETS, POINTS, dim)
         within = nearest(x).min(axis=-1)
@@ -161,7 +161,7 @@ def _between(x: np.ndarray) -> np.ndarray:
     return np.sqrt(np.where(owner[:, None] == owner, np.inf, squared).min(axis=(-2, -1)))
 
 
-def _domain(rng: np.random.Generator, count: int) -> Record:
+def _domain(rng: np.random.Generator, count: int) -> StatementPart:
     """The inputs of D̄ leave [0, 1]^d, the domain of every function that the lemma speaks of."""
     cells, wider = [], []
     for dim in DIMS:

@@ -71,7 +71,7 @@ def covariances(x: np.ndarray, nodes: np.ndarray, shape: str = "matern52", noise
     return np.asarray(_grid_grams(jnp.asarray(squares(x)), jnp.asarray(nodes), shape)) + noise * np.eye(x.shape[1])
 
 
-class Table(NamedTuple):
+class LengthscaleTable(NamedTuple):
     """K⁻¹ (g, D, l, l) and ln|K| (g, D) of D designs at the lengthscale vectors `nodes` (g, p)."""
 
     nodes: np.ndarray
@@ -85,10 +85,10 @@ def grid(count: int = NODES, dim: int = 1) -> np.ndarray:
     return np.stack(np.meshgrid(*[one] * dim, indexing="ij"), axis=-1).reshape(-1, dim)
 
 
-def table(x: np.ndarray, nodes: np.ndarray, shape: str = "matern52", noise: float = NOISE) -> Table:
+def table(x: np.ndarray, nodes: np.ndarray, shape: str = "matern52", noise: float = NOISE) -> LengthscaleTable:
     """Return precisions and log determinants of the designs x (D, l, p) at the lengthscales `nodes` (g, p)."""
     k = covariances(x, nodes, shape, noise)
-    return Table(nodes, np.linalg.inv(k), np.linalg.slogdet(k)[1])
+    return LengthscaleTable(nodes, np.linalg.inv(k), np.linalg.slogdet(k)[1])
 
 
 def counts(sizes: np.ndarray, designs: int) -> np.ndarray:
@@ -114,7 +114,7 @@ def scatters(rng: np.random.Generator, roots: np.ndarray, sizes: np.ndarray, rep
     return result
 
 
-def losses(known: Table, scatter: np.ndarray, have: np.ndarray) -> np.ndarray:
+def losses(known: LengthscaleTable, scatter: np.ndarray, have: np.ndarray) -> np.ndarray:
     """Return the NLL (n, g) of n data sets at the nodes, without its constant: `scatter` (n, D, l, l), `have` (D,)."""
     quadratic = scatter.reshape(len(scatter), -1) @ known.precision.reshape(len(known.nodes), -1).T
     return 0.5 * (quadratic + known.logdet @ have)
@@ -140,7 +140,7 @@ def minimise(values: np.ndarray, logs: np.ndarray, rng: np.random.Generator, sca
     return logs[0] + (first + 2 + at) * (logs[1] - logs[0])
 
 
-def estimate(known: Table, scatter: np.ndarray, have: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def estimate(known: LengthscaleTable, scatter: np.ndarray, have: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return the lengthscales ℓ̂ (n,) of maximum likelihood in C of n data sets with one input dimension.
 
     `known`: the table of `grid(count)`. Where the likelihood is flat, ℓ̂ is a random maximiser.

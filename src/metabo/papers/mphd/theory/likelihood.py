@@ -10,7 +10,7 @@ from scipy import optimize, stats
 
 from metabo.gp.linalg import JITTER
 from metabo.methods.hierarchical.hyperprior import Parameters, to_gp
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator
 from metabo.papers.engine.theory.verdicts import identity
 
@@ -29,7 +29,7 @@ class Cases(NamedTuple):
     theta: Parameters
 
 
-class Terms(NamedTuple):
+class DensityTerms(NamedTuple):
     """Of one density: yᵀK⁻¹y and ln|K|, y less its mean, and the number of rows."""
 
     quadratic: float
@@ -91,12 +91,14 @@ def covariances(drawn: Cases, noise: float = 1.0) -> list[np.ndarray]:
     return found
 
 
-def terms(drawn: Cases, noise: float = 1.0) -> list[Terms]:
+def terms(drawn: Cases, noise: float = 1.0) -> list[DensityTerms]:
     """Return the terms of Eq. 3 of every case; `noise`: share of σ² in K."""
     found = []
     for y, mask, constant, k in zip(drawn.y, drawn.mask, drawn.theta.constant, covariances(drawn, noise), strict=True):
         residual = y[mask] - constant
-        found.append(Terms(float(residual @ np.linalg.solve(k, residual)), float(np.linalg.slogdet(k)[1]), len(k)))
+        found.append(
+            DensityTerms(float(residual @ np.linalg.solve(k, residual)), float(np.linalg.slogdet(k)[1]), len(k))
+        )
     return found
 
 
@@ -110,14 +112,14 @@ def densities(drawn: Cases) -> np.ndarray:
     )
 
 
-def best_scale(own: Terms, quadratic: float) -> float:
+def best_scale(own: DensityTerms, quadratic: float) -> float:
     """Return the c that maximises -(`quadratic` · yᵀ(cK)⁻¹y + ½ ln|cK|): a root of its derivative in ln c."""
     return float(
         np.exp(optimize.brentq(lambda s: quadratic * own.quadratic * np.exp(-s) - own.rows / 2.0, -30.0, 30.0))
     )
 
 
-def equation3(key: Key[Array, ""], _share: float) -> list[Record]:
+def equation3(key: Key[Array, ""], _share: float) -> list[Statement]:
     """Check Eq. 3 as printed and corrected, the size of the difference, what it does to the estimates, and that the
     likelihood knows no order of the evaluations (§5)."""
     rng = generator(key)
@@ -129,7 +131,7 @@ def equation3(key: Key[Array, ""], _share: float) -> list[Record]:
     quadratic, logdet = (np.array([getattr(t, name) for t in found]) for name in ("quadratic", "logdet"))
     scales = np.array([[best_scale(t, 1.0), best_scale(t, 0.5)] for t in found])
 
-    def same(left: np.ndarray, right: np.ndarray) -> list[Record]:
+    def same(left: np.ndarray, right: np.ndarray) -> list[Cell]:
         return [cell(identity(left, right))]
 
     return [

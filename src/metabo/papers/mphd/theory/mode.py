@@ -9,9 +9,9 @@ from scipy import stats
 
 from metabo.methods.hierarchical.hyperprior import Hyperprior, Parameters, gamma_log_density, map_loss, to_gp
 from metabo.papers.engine.theory.estimated import rate, within
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
-from metabo.papers.engine.theory.verdicts import Finding, identity, inequality
+from metabo.papers.engine.theory.verdicts import Decision, identity, inequality
 from metabo.papers.mphd.theory import likelihood
 from metabo.papers.mphd.theory.lengthscales import (
     POINTS,
@@ -59,7 +59,7 @@ def log_priors(theta: Parameters, prior: Hyperprior) -> np.ndarray:
     return normal + gammas[0].sum(axis=-1) + gammas[1] + gammas[2]
 
 
-def equation6(key: Key[Array, ""], share: float) -> list[Record]:
+def equation6(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check the loss against SciPy, its gradient against finite differences, and that the prior's weight vanishes."""
     rng = generator(key)
     return [
@@ -69,7 +69,7 @@ def equation6(key: Key[Array, ""], share: float) -> list[Record]:
     ]  # fmt: skip
 
 
-def _loss(rng: np.random.Generator) -> list[Record]:
+def _loss(rng: np.random.Generator) -> list[StatementPart]:
     drawn = likelihood.cases(rng)
     prior = priors(rng, likelihood.CASES)
     theta = jax.tree.map(jnp.asarray, drawn.theta)
@@ -103,12 +103,12 @@ def _loss(rng: np.random.Generator) -> list[Record]:
     ]  # fmt: skip
 
 
-def _close(left: Array | np.ndarray, right: Array | np.ndarray) -> Finding:
+def _close(left: Array | np.ndarray, right: Array | np.ndarray) -> Decision:
     left, right = np.asarray(left), np.asarray(right)
     return inequality(np.abs(left - right) / (1.0 + np.abs(right)), GRADIENT)
 
 
-def _limit(rng: np.random.Generator, count: int) -> Record:
+def _limit(rng: np.random.Generator, count: int) -> StatementPart:
     """Mean |ℓ_MAP - ℓ_MLE| against the number of observations, in one dimension."""
     x = spaced(rng, DESIGNS, POINTS, 1)
     known, have = table(x, grid()), counts(SIZES, DESIGNS)
@@ -122,7 +122,7 @@ def _limit(rng: np.random.Generator, count: int) -> Record:
         for found, weight in ((once, 1.0), (growing, float(m))):
             found.append(np.abs(np.exp(minimise(values + weight * penalty, logs, rng, scale)) - best))
 
-    def cells(found: list[np.ndarray]) -> list[Record]:
+    def cells(found: list[np.ndarray]) -> list[Cell]:
         absolute = np.stack(found, axis=1)
         slope = within(rate(absolute, SIZES * POINTS), *RATE)
         slope.numbers["distances"] = absolute.mean(axis=0)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Array, Key
 
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator
 from metabo.papers.engine.theory.verdicts import identity
 from metabo.papers.mphd.theory.laplace import (
@@ -53,15 +53,15 @@ def objectives(rng: np.random.Generator) -> Objectives:
     return Objectives(ours.sum(axis=-1), prior.sum(axis=-1), exact, a, b)
 
 
-def equation2(key: Key[Array, ""], _share: float) -> list[Record]:
+def equation2(key: Key[Array, ""], _share: float) -> list[Statement]:
     """Check that Eqs. 1 and 2 differ by a constant in φ, hence have one maximiser, and the ∝ between them."""
     found = objectives(generator(key))
     where = {"N": DOMAINS, "M": SETS}
 
-    def constant(values: np.ndarray) -> list[Record]:
+    def constant(values: np.ndarray) -> list[Cell]:
         return [cell(identity(values, values.mean()), **where)]
 
-    def same(values: np.ndarray) -> list[Record]:
+    def same(values: np.ndarray) -> list[Cell]:
         (i, j), (k, m) = (np.unravel_index(np.argmax(v), v.shape) for v in (values, found.terms))
         return [cell(identity(np.array([found.a[i], found.b[j]]), np.array([found.a[k], found.b[m]])), **where)]
 

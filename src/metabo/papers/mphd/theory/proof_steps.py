@@ -14,7 +14,7 @@ from metabo.gp.linalg import JITTER
 from metabo.gp.means import Zero
 from metabo.gp.model import GP
 from metabo.papers.engine.theory.estimated import rate, within
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, replicate, runs
 from metabo.papers.engine.theory.verdicts import ENOUGH, expectation, inequality
 from metabo.papers.mphd.theory.lengthscales import NOISE, POINTS, covariances, grid, spaced
@@ -36,7 +36,7 @@ POSITIVE = 1e-9
 """A and B above this are positive: beyond the rounding that an inequality may have."""
 
 
-class Terms(NamedTuple):
+class DesignTerms(NamedTuple):
     """Of every sub-dataset (M) and lengthscale (g): K_θ⁻¹, the traces of its product with K* and of the square of that
     product, ln det of the product, and ‖K_θ - K*‖²; `root` is that of K*."""
 
@@ -48,13 +48,13 @@ class Terms(NamedTuple):
     root: np.ndarray
 
 
-def terms(x: np.ndarray, nodes: np.ndarray) -> Terms:
+def terms(x: np.ndarray, nodes: np.ndarray) -> DesignTerms:
     """Return the terms of designs x (M, l, 1) at lengthscales (g, 1), K* that of ℓ* = TRUTH."""
     own, true = covariances(x, nodes), covariances(x, np.array([[TRUTH]]))[0]
     precision = np.linalg.inv(own)
     product = precision @ true
     logdet = np.linalg.slogdet(true)[1] - np.linalg.slogdet(own)[1]
-    return Terms(
+    return DesignTerms(
         precision,
         np.trace(product, axis1=-2, axis2=-1),
         np.trace(product @ product, axis1=-2, axis2=-1),
@@ -74,7 +74,7 @@ def variance(square: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return 2.0 * first(square, sizes) / (POINTS * sizes) ** 2
 
 
-def expected_gap(found: Terms, sizes: np.ndarray) -> np.ndarray:
+def expected_gap(found: DesignTerms, sizes: np.ndarray) -> np.ndarray:
     """Return Eℒ_T(θ) - Eℒ_T(θ*) = (1/T)[tr(K_θ⁻¹K*) - T - ln det(K_θ⁻¹K*)], (g, k)."""
     return first(found.trace - POINTS - found.logdet, sizes) / (POINTS * sizes)
 
@@ -88,7 +88,7 @@ def likelihood(lengthscale: float, x: Float[Array, "m l 1"], y: Float[Array, "m 
     return -2.0 * jnp.mean(logs) / x.shape[1] - jnp.log(2.0 * jnp.pi)
 
 
-def lemma2_1(key: Key[Array, ""], share: float) -> list[Record]:
+def lemma2_1(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check Lemma 2.1: the exact variance of the likelihood, its rate, and its formula against simulation."""
     rng, nodes = generator(key), grid(25)
     bounded = _bounded(terms(spaced(rng, int(SIZES[-1]), POINTS, 1), nodes), nodes)
@@ -96,10 +96,10 @@ def lemma2_1(key: Key[Array, ""], share: float) -> list[Record]:
     return [statement("Lemma 2.1", "var(ℒ_T(θ)) = o(1), here O(1/T)", "App. C", [bounded, simulated])]
 
 
-def _bounded(found: Terms, nodes: np.ndarray) -> Record:
+def _bounded(found: DesignTerms, nodes: np.ndarray) -> StatementPart:
     """T times the variance stays within a factor 2 over M, at every θ."""
 
-    def cells(values: np.ndarray) -> list[Record]:
+    def cells(values: np.ndarray) -> list[Cell]:
         scaled = values * POINTS * SIZES
         return [cell(inequality(scaled.max(axis=1), 2.0 * scaled.min(axis=1), lengthscale=nodes[:, 0]))]
 
@@ -110,7 +110,7 @@ def _bounded(found: Terms, nodes: np.ndarray) -> Record:
                 control("the same for M copies of one sub-dataset, outputs included", cells(copies)))  # fmt: skip
 
 
-def _simulated(key: Key[Array, ""], x: np.ndarray, replicates: int) -> Record:
+def _simulated(key: Key[Array, ""], x: np.ndarray, replicates: int) -> StatementPart:
     """The variance over drawn data, by the package's likelihood, against (2/T²) tr[(K_θ⁻¹K*)²]."""
     sets, tested = len(x), np.array([0.1, TRUTH, 1.0])
     own = terms(x, tested[:, None])
@@ -125,7 +125,7 @@ def _simulated(key: Key[Array, ""], x: np.ndarray, replicates: int) -> Record:
 
     drawn = replicate(compute, lambda g, n: g.standard_normal((n, sets, POINTS)), key, replicates)
 
-    def cells(factor: float) -> list[Record]:
+    def cells(factor: float) -> list[Cell]:
         squared = (drawn - centre) ** 2
         return [
             cell(expectation(squared[:, i], factor * v, v), lengthscale=float(tested[i]), M=sets)
@@ -136,7 +136,7 @@ def _simulated(key: Key[Array, ""], x: np.ndarray, replicates: int) -> Record:
                 control("without the 2", cells(0.5)))  # fmt: skip
 
 
-def theorem2_steps(key: Key[Array, ""], share: float) -> list[Record]:
+def theorem2_steps(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check (8) by simulation, (9) and (10) exactly, on a grid over C."""
     rng = generator(key)
     nodes = np.sort(np.append(grid(NODES), [[TRUTH - APART], [TRUTH + APART]], axis=0), axis=0)
@@ -153,7 +153,7 @@ def theorem2_steps(key: Key[Array, ""], share: float) -> list[Record]:
     ]  # fmt: skip
 
 
-def _uniform(rng: np.random.Generator, found: Terms, replicates: int) -> Record:
+def _uniform(rng: np.random.Generator, found: DesignTerms, replicates: int) -> StatementPart:
     """(8): the mean over the replicates of the supremum over C falls like M^(-1/2)."""
     shape = (replicates, SIZES[-1], POINTS)
     independent = np.einsum("mab,rmb->rma", found.root, rng.standard_normal(shape))
@@ -161,7 +161,7 @@ def _uniform(rng: np.random.Generator, found: Terms, replicates: int) -> Record:
     function = rng.standard_normal((replicates, 1, POINTS)) @ np.linalg.cholesky(truth + 1e-9 * np.eye(POINTS)).T
     shared = function + np.sqrt(NOISE) * rng.standard_normal(shape)
 
-    def cells(y: np.ndarray, precision: np.ndarray, trace: np.ndarray) -> list[Record]:
+    def cells(y: np.ndarray, precision: np.ndarray, trace: np.ndarray) -> list[Cell]:
         return [cell(within(rate(_suprema(y, precision, trace), SIZES), *RATE))]
 
     one = found.precision[:, :1], found.trace[:, :1]
@@ -183,7 +183,7 @@ def _suprema(y: np.ndarray, precision: np.ndarray, trace: np.ndarray) -> np.ndar
     return np.stack(result, axis=1)
 
 
-def _separated(found: Terms, nodes: np.ndarray) -> list[Record]:
+def _separated(found: DesignTerms, nodes: np.ndarray) -> list[StatementPart]:
     """(9): the least ratio of both sides over C is positive and does not fall below half of its value at M = 4."""
     away = np.abs(nodes[:, 0] - TRUTH) > 1e-3
     scale = POINTS * SIZES
@@ -191,10 +191,10 @@ def _separated(found: Terms, nodes: np.ndarray) -> list[Record]:
     least = (gap / average).min(axis=0)
     a = 0.5 * float(least[0])
 
-    def falling(values: np.ndarray) -> list[Record]:
+    def falling(values: np.ndarray) -> list[Cell]:
         return [cell(inequality(0.5 * values[0], values, M=SIZES), A=a)]
 
-    def below(factor: float) -> list[Record]:
+    def below(factor: float) -> list[Cell]:
         return [cell(inequality(factor * average, gap, lengthscale=nodes[away]), A=factor)]
 
     return [
@@ -207,13 +207,13 @@ def _separated(found: Terms, nodes: np.ndarray) -> list[Record]:
     ]  # fmt: skip
 
 
-def _positive(found: Terms, far: Terms, nodes: np.ndarray) -> Record:
+def _positive(found: DesignTerms, far: DesignTerms, nodes: np.ndarray) -> StatementPart:
     """(10): the least gap outside (θ* - ε, θ* + ε) at every M is at least half of that at M = 4, which is positive."""
     away = np.abs(nodes[:, 0] - TRUTH) >= APART - 1e-12
     least, diagonal = (expected_gap(t, SIZES)[away].min(axis=0) for t in (found, far))
     bound = 0.5 * least[0]
 
-    def above(values: np.ndarray) -> list[Record]:
+    def above(values: np.ndarray) -> list[Cell]:
         return [cell(inequality(bound, values, M=SIZES), bound=float(bound), apart=APART)]
 
     return part("B", "B = half of the infimum at M = 4, ε = 0.02, is positive and a lower bound for M up to 256",

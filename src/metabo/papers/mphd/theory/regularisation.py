@@ -7,7 +7,7 @@ from jaxtyping import Array, Key
 from scipy import stats
 
 from metabo.papers.engine.theory.estimated import Estimate, within
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
 from metabo.papers.engine.theory.verdicts import ALPHA
 from metabo.papers.mphd.theory.lengthscales import counts, losses, minimise, table
@@ -55,7 +55,7 @@ def compare(y: np.ndarray, low: float, high: float, rng: np.random.Generator) ->
     return Comparison(Estimate(ratio, error), np.sqrt(variance), ends)
 
 
-def regularisation(key: Key[Array, ""], share: float) -> list[Record]:
+def regularisation(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check that ℓ̂ is less stable with a nugget of 1e-10 than with σ² = 1e-4, for at least one smooth function."""
     rng, count = generator(key), runs(RUNS, share)
     x = np.linspace(0.0, 1.0, INPUTS)
@@ -68,17 +68,17 @@ def regularisation(key: Key[Array, ""], share: float) -> list[Record]:
     return [statement("Regularisation by noise", "Noise stabilises the MLE of the lengthscale", "§3.2", [stable])]
 
 
-def _largest(data: dict[str, np.ndarray], low: float, rng: np.random.Generator) -> Record:
+def _largest(data: dict[str, np.ndarray], low: float, rng: np.random.Generator) -> Cell:
     """Decide on the function with the largest ratio; its interval is one for all functions together."""
     found = {name: compare(y, low, NOISE, rng) for name, y in data.items()}
     name = max(found, key=lambda n: found[n].ratio.value)
     own = found[name]
-    finding = within(own.ratio, RATIO, np.inf, float(stats.norm.isf(ALPHA / len(found))))
-    finding.numbers.update(
+    decision = within(own.ratio, RATIO, np.inf, float(stats.norm.isf(ALPHA / len(found))))
+    decision.numbers.update(
         {
             "ratios": [f.ratio.value for f in found.values()],
             "deviations": own.deviations,
             "ends": own.ends,
         }
     )
-    return cell(finding, function=name, inputs=INPUTS)
+    return cell(decision, function=name, inputs=INPUTS)

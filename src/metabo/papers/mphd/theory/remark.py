@@ -1,7 +1,7 @@
 """The remark after Theorem 3 (MPHD §3.1): maximum likelihood of Gamma and Normal priors from n samples."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from jaxtyping import Array, Key
@@ -9,9 +9,9 @@ from scipy import special, stats
 
 from metabo.methods.hierarchical.hyperprior import fit_gamma, fit_normal
 from metabo.papers.engine.theory.estimated import QUANTILE, Estimate, product, rate, within
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
-from metabo.papers.engine.theory.verdicts import ALPHA, ENOUGH, identity
+from metabo.papers.engine.theory.verdicts import ALPHA, ENOUGH, Law, identity
 
 CHECKS = {"remark": "Remark after Theorem 3: estimates of Gamma and Normal priors"}
 GAMMAS = ((10.0, 30.0), (1.0, 1.0), (15.0, 100.0))
@@ -26,7 +26,15 @@ DISTURBED = 0.3
 CHUNK = 2_000_000
 """Samples drawn at a time."""
 
-Fit = Callable[[np.ndarray], tuple[Any, Any]]
+Fit = Callable[[np.ndarray], tuple[np.ndarray | np.floating, np.ndarray | np.floating]]
+
+
+class SampledLaw(Law, Protocol):
+    """A law that samples can be drawn from."""
+
+    def rvs(self, size: tuple[int, ...], random_state: np.random.Generator) -> np.ndarray:
+        """Draw an array of samples."""
+        ...
 
 
 class Family(NamedTuple):
@@ -34,7 +42,7 @@ class Family(NamedTuple):
 
     name: str
     truth: tuple[float, float]
-    law: Any
+    law: SampledLaw
     fit: Fit
     covariance: np.ndarray
 
@@ -80,10 +88,10 @@ def estimates(rng: np.random.Generator, family: Family, size: int, count: int, d
     return np.concatenate(done)
 
 
-def remark(key: Key[Array, ""], share: float) -> list[Record]:
+def remark(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check rate, asymptotic covariance and normality of the fits, and that they solve the likelihood equations."""
     rng, count = generator(key), runs(ENOUGH, share)
-    cells: dict[str, dict[str, list[Record]]] = {"gamma": {}, "normal": {}}
+    cells: dict[str, dict[str, list[Cell]]] = {"gamma": {}, "normal": {}}
     for family in families():
         own = cells["normal" if family.name == "normal" else "gamma"]
         found = np.stack([estimates(rng, family, int(n), count) for n in SIZES], axis=1)
@@ -103,7 +111,7 @@ def remark(key: Key[Array, ""], share: float) -> list[Record]:
     ]  # fmt: skip
 
 
-def _parts(cells: dict[str, list[Record]], name: str) -> list[Record]:
+def _parts(cells: dict[str, list[Cell]], name: str) -> list[StatementPart]:
     known = "known" if name == "gamma" else "exchanged"
     return [
         part("rate", f"root mean square error ∝ n^s, s in {list(RATE)}, n = 100 to 2000", "expectation", cells["rate"],
@@ -116,7 +124,7 @@ def _parts(cells: dict[str, list[Record]], name: str) -> list[Record]:
     ]  # fmt: skip
 
 
-def _rates(family: Family, found: np.ndarray) -> list[Record]:
+def _rates(family: Family, found: np.ndarray) -> list[Cell]:
     late = SIZES >= 100
     squared = (found[:, late] - np.array(family.truth)) ** 2
     return [
@@ -125,7 +133,7 @@ def _rates(family: Family, found: np.ndarray) -> list[Record]:
     ]
 
 
-def _variances(family: Family, found: np.ndarray, separate: bool) -> list[Record]:
+def _variances(family: Family, found: np.ndarray, separate: bool) -> list[Cell]:
     unit = (family.separate if separate else np.diagonal(family.covariance)) / SIZES[-1]
     return [
         cell(within(product(found[:, i], found[:, i], unit[i]), *COVARIANCE), law=family.name, parameter=letter)
@@ -133,12 +141,12 @@ def _variances(family: Family, found: np.ndarray, separate: bool) -> list[Record
     ]
 
 
-def _correlation(family: Family, found: np.ndarray, letter: str) -> Record:
+def _correlation(family: Family, found: np.ndarray, letter: str) -> Cell:
     ratio = product(found[:, 0], found[:, 1], family.covariance[0, 1] / SIZES[-1])
     return cell(within(ratio, *COVARIANCE), law=family.name, parameter=letter)
 
 
-def _normality(family: Family, found: np.ndarray, separate: bool) -> list[Record]:
+def _normality(family: Family, found: np.ndarray, separate: bool) -> list[Cell]:
     """The distance with the interval of Dvoretzky, Kiefer, Wolfowitz and Massart, each side at level ALPHA."""
     unit = np.sqrt((family.separate if separate else np.diagonal(family.covariance)) / SIZES[-1])
     half = np.sqrt(np.log(2.0 / ALPHA) / (2.0 * len(found))) / QUANTILE
@@ -150,7 +158,7 @@ def _normality(family: Family, found: np.ndarray, separate: bool) -> list[Record
     return cells
 
 
-def _equations(rng: np.random.Generator) -> Record:
+def _equations(rng: np.random.Generator) -> StatementPart:
     """The package's fit solves log a - ψ(a) = log(mean) - mean(log), b = a/mean; the moments' does not."""
     right, wrong = [], []
     for family in families()[:-1]:

@@ -9,7 +9,7 @@ from jaxtyping import Array, Key
 
 from metabo.methods.hierarchical.hyperprior import fit_gamma
 from metabo.papers.engine.theory.estimated import mean, rate, within
-from metabo.papers.engine.theory.records import Record, cell, control, part, statement
+from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator
 from metabo.papers.mphd.theory.lengthscales import (
     NOISE,
@@ -81,7 +81,7 @@ def shapes(truth: np.ndarray, found: np.ndarray, domains: int) -> Shapes:
     return Shapes(np.stack([logs(found[..., k]) for k in range(len(SETS))], axis=-1), logs(truth))
 
 
-def theorem3(key: Key[Array, ""], share: float) -> list[Record]:
+def theorem3(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check the two steps together: bias in M, rate in N with M = 64, and that N alone does not suffice."""
     replicates = max(LEAST, round(RUNS * share))
     truth, found = lengthscale_fits(generator(key), replicates)
@@ -94,8 +94,8 @@ def theorem3(key: Key[Array, ""], share: float) -> list[Record]:
     ]  # fmt: skip
 
 
-def _rate(learned: dict[int, Shapes], sets: int, fewer: int) -> Record:
-    def cells(m: int) -> list[Record]:
+def _rate(learned: dict[int, Shapes], sets: int, fewer: int) -> StatementPart:
+    def cells(m: int) -> list[Cell]:
         place = SETS.tolist().index(m)
         squared = np.stack([np.mean(s.learned[..., place] ** 2, axis=1) for s in learned.values()], axis=1)
         found = within(rate(squared, DOMAINS, 0.5), *RATE)
@@ -106,8 +106,8 @@ def _rate(learned: dict[int, Shapes], sets: int, fewer: int) -> Record:
                 "expectation", cells(sets), control(f"the same with M = {fewer}", cells(fewer)))  # fmt: skip
 
 
-def _limit(learned: dict[int, Shapes], sets: int, fewer: int) -> Record:
-    def cells(m: int) -> list[Record]:
+def _limit(learned: dict[int, Shapes], sets: int, fewer: int) -> StatementPart:
+    def cells(m: int) -> list[Cell]:
         place = SETS.tolist().index(m)
         many = learned[int(DOMAINS[-1])].learned[:, 0, place]
         found = within(mean(many), *LIMIT)
@@ -118,7 +118,7 @@ def _limit(learned: dict[int, Shapes], sets: int, fewer: int) -> Record:
                 control(f"the same with M = {fewer}", cells(fewer)))  # fmt: skip
 
 
-def _bias(learned: dict[int, Shapes]) -> Record:
+def _bias(learned: dict[int, Shapes]) -> StatementPart:
     """The bias of step 1: ln â less that from the true lengthscales of the same domains, which has the bias of step 2.
 
     Reported beside it: E â itself, which also has step 2's bias, about 3a/N.
