@@ -18,6 +18,7 @@ from jupyter_core.utils import run_sync
 from metabo.data.pd1 import SPACE
 from metabo.papers.engine import printed
 from metabo.plan import catalogue, config
+from metabo.plan.runs import RunId, acquisition_of
 from metabo.records import files, results
 from metabo.tasks.benchmark import Benchmark, MatchedBlock, Task
 from metabo.tasks.folds import Fold, leave_group_out, leave_one_out
@@ -32,7 +33,7 @@ PRIORS, SEEDS, ITERATIONS, POOL = 3, 2, 25, 150
 MODELS = ("simple_cnn", "max_pool_relu", "mlp")
 
 
-def trajectories(tmp: Path, benchmark: str, tasks: list[str], run: tuple[str, str, str], data: str) -> str:
+def trajectories(tmp: Path, benchmark: str, tasks: list[str], run: RunId, data: str) -> str:
     """Write the table of a run (method, acquisition, split): each query is the best of some random candidates."""
     (method, acquisition, split), rows = run, []
     strength = STRENGTH.get(method, OTHER)
@@ -60,8 +61,8 @@ def trajectories(tmp: Path, benchmark: str, tasks: list[str], run: tuple[str, st
     return str(path)
 
 
-def evaluation(tmp: Path, benchmark: str, tasks: list[str], run: tuple[str, str]) -> str:
-    (method, split), rows = run, []
+def evaluation(tmp: Path, benchmark: str, tasks: list[str], run: RunId) -> str:
+    method, split, rows = run.method, run.split, []
     strength = STRENGTH.get(method, OTHER)
     for k, task in enumerate(tasks):
         for prior in range(PRIORS):
@@ -80,9 +81,9 @@ def evaluation(tmp: Path, benchmark: str, tasks: list[str], run: tuple[str, str]
     return str(path)
 
 
-def online_table(tmp: Path, benchmark: str, tasks: list[str], run: tuple[str, str], data: str) -> str:
+def online_table(tmp: Path, benchmark: str, tasks: list[str], run: RunId, data: str) -> str:
     """Write one method's table of online tuning; a quarter of its queries diverge, all of one task's for one method."""
-    (method, split), frames = run, []
+    method, split, frames = run.method, run.split, []
     for k, task in enumerate(tasks):
         for seed in range(PRIORS):
             rng = np.random.default_rng([4, k, seed, ONLINE.get(method, OTHER)])
@@ -92,7 +93,7 @@ def online_table(tmp: Path, benchmark: str, tasks: list[str], run: tuple[str, st
             points = [json.dumps(list(x)) for x in rng.random((ITERATIONS, 4))]
             shared = {
                 "benchmark": benchmark, "split": split, "task": task, "method": method,
-                "acquisition": catalogue.trajectory(method)[1], "prior_seed": 0, "seed": seed,
+                "acquisition": acquisition_of(method), "prior_seed": 0, "seed": seed,
                 "iteration": np.arange(1, ITERATIONS + 1), "x": points,
                 "y": -np.log(metric), "metric": metric, "best_metric": np.fmin.accumulate(metric),
                 "metric_name": "ce_loss" if k == 0 else "error_rate", "feasible": feasible,

@@ -8,6 +8,7 @@ import yaml
 
 from metabo.errors import ConfigError
 from metabo.plan import catalogue, config, registry
+from metabo.plan.runs import RunId
 from tests import counts
 
 ROOT = Path(__file__).parents[2]
@@ -53,7 +54,7 @@ def test_every_figure_and_table_that_a_paper_prints_is_in_the_catalogue():
 def test_an_artefact_of_online_tuning_reads_tables_of_its_split():
     figure = artefact("hyperbo_fig14")
     assert (figure.benchmark, figure.splits) == ("pd1_mini", ["others"])
-    assert figure.online == [(m, "others") for m in ("stboh_online", "h_nll_online", "h_ekl_online")]
+    assert figure.online == [RunId(m, split="others") for m in ("stboh_online", "h_nll_online", "h_ekl_online")]
     assert figure.trajectories == [] and figure.evaluations == []
 
 
@@ -122,7 +123,7 @@ def test_several_splits_are_crossed_with_the_methods_and_one_may_be_named(load):
             ("stboh", "ucb18", "held_out_sweep"),
             ("h_nll", "ei", "held_out"),
         ]
-        assert artefact_.evaluations == [("h_nll", split) for split in splits]
+        assert artefact_.evaluations == [RunId("h_nll", split=split) for split in splits]
 
 
 @pytest.mark.parametrize(

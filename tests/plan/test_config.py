@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from metabo.errors import ConfigError
-from metabo.plan import catalogue, config, registry, splits
+from metabo.plan import catalogue, config, registry, runs, splits
 from metabo.plan.schema import violations
 
 ROOT = Path(__file__).parents[2]
@@ -583,4 +583,4 @@ def test_schema_and_loaders_agree_on_the_search_spaces():
 def test_acquisition_names_are_those_of_the_code():
     from metabo.bo import acquisition
 
-    assert config.ACQUISITIONS == acquisition.ACQUISITIONS
+    assert runs.ACQUISITIONS == acquisition.ACQUISITIONS

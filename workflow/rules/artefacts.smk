@@ -41,7 +41,7 @@ def artefact_code(artefact):
 
 def artefact_methods(artefact):
     """How its methods are registered (label, colour, ...): a change re-draws the artefacts that show the method."""
-    methods = {run[0] for run in (*artefact.trajectories, *artefact.evaluations, *artefact.online)}
+    methods = {run.method for run in (*artefact.trajectories, *artefact.evaluations, *artefact.online)}
     return {method: registry.method(method) for method in sorted(methods)}
 
 

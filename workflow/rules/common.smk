@@ -4,6 +4,7 @@ from functools import cache
 from metabo.errors import MetaboError, unknown
 from metabo.plan import catalogue, codegraph, digests, preflight, registry, splits
 from metabo.plan import config as settings
+from metabo.plan.runs import ACQUISITIONS
 from metabo.records.files import canonical, remove_scratch
 
 
@@ -33,7 +34,7 @@ wildcard_constraints:
     benchmark="|".join(BENCHMARKS),
     split="|".join(splits.names()),
     method="|".join(METHODS),
-    acquisition="|".join(settings.ACQUISITIONS),
+    acquisition="|".join(ACQUISITIONS),
 
 
 def code(stage, spec):
@@ -89,8 +90,8 @@ def fits_file(benchmark, split, method):
 
 
 def prior_files(artefact):
-    pairs = {*((m, s) for m, _, s in artefact.trajectories), *artefact.evaluations, *artefact.online}
-    return sorted({prior_file(artefact.benchmark, split, method) for method, split in pairs})
+    runs = (*artefact.trajectories, *artefact.evaluations, *artefact.online)
+    return sorted({prior_file(artefact.benchmark, run.split, run.method) for run in runs})
 
 
 def table_files(artefact, *kinds):

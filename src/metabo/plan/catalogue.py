@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from metabo.errors import ConfigError, unknown
 from metabo.plan import registry, splits
-from metabo.plan.config import ACQUISITIONS
+from metabo.plan.runs import RunId, resolved
 from metabo.plan.schema import read_yaml, violations
 
 CATALOGUE = Path("workflow/catalogue.yaml")
@@ -41,19 +41,19 @@ class Artefact:
         return (NOTEBOOKS / self.entry["notebook"]).as_posix()
 
     @property
-    def trajectories(self) -> list[tuple[str, str, str]]:
-        """(method, acquisition, split) of the trajectory tables it reads, on this benchmark."""
-        return [(*trajectory(run.text), run.split) for run in self._runs("trajectories")]
+    def trajectories(self) -> list[RunId]:
+        """The runs whose trajectories it reads, on this benchmark, each with its acquisition and split."""
+        return [resolved(run) for run in self._runs("trajectories")]
 
     @property
-    def evaluations(self) -> list[tuple[str, str]]:
-        """(method, split) of the evaluation tables it reads, on this benchmark."""
-        return [(run.text, run.split) for run in self._runs("evaluations")]
+    def evaluations(self) -> list[RunId]:
+        """The methods whose evaluations it reads, on this benchmark, each with its split."""
+        return self._runs("evaluations")
 
     @property
-    def online(self) -> list[tuple[str, str]]:
-        """(method, split) of the tables of online tuning it reads, on this benchmark."""
-        return [(run.text, run.split) for run in self._runs("online")]
+    def online(self) -> list[RunId]:
+        """The methods whose online tuning it reads, on this benchmark, each with its split."""
+        return self._runs("online")
 
     @property
     def place(self) -> str:
@@ -65,43 +65,20 @@ class Artefact:
         """Tables that it reads, as paths below results/{scale}, by the parameter of the notebook that names them."""
         inputs, paper, on = self.inputs, self.entry["paper"], self.benchmark
         paths = {
-            "trajectories": [f"bo/{on}/{split}/{method}-{acq}.parquet" for method, acq, split in self.trajectories],
-            "evaluations": [f"evaluation/{on}/{split}/{method}.parquet" for method, split in self.evaluations],
-            "online": [f"online/{on}/{split}/{method}.parquet" for method, split in self.online],
+            "trajectories": [f"bo/{on}/{run.split}/{run.on('')}.parquet" for run in self.trajectories],
+            "evaluations": [f"evaluation/{on}/{run.split}/{run.method}.parquet" for run in self.evaluations],
+            "online": [f"online/{on}/{run.split}/{run.method}.parquet" for run in self.online],
             "theory": [f"theory/{paper}/{check}.json" for check in inputs.get("theory", [])],
             "studies": [f"studies/{study}.parquet" for study in inputs.get("studies", [])],
         }
         return {kind: found for kind, found in paths.items() if kind in inputs}
 
-    def _runs(self, kind: str) -> list["Run"]:
-        """Expand "text" over the artefact's splits and "text@split" to that one; drop what the benchmark has not."""
-        runs = []
-        for text in self.inputs.get(kind, []):
-            name, _, split = text.partition("@")
-            runs += [Run(name, s) for s in ([split] if split else self.splits)]
+    def _runs(self, kind: str) -> list[RunId]:
+        """Expand a run without a split over the artefact's splits; drop what the benchmark has not."""
+        listed = [RunId.parse(name) for name in self.inputs.get(kind, [])]
+        runs = [run.on(split) for run in listed for split in ([run.split] if run.split else self.splits)]
         have = splits.of(self.benchmark) if self.benchmark else []
-        return [r for r in runs if r.split in have and applies(r.text.partition("-")[0], self.benchmark)]
-
-
-class Run(NamedTuple):
-    """A method, perhaps with an acquisition, on a split."""
-
-    text: str
-    split: str
-
-
-def trajectory(text: str) -> tuple[str, str]:
-    """Split "method" or "method-acquisition" (the method's own acquisition unless given). Raises ConfigError."""
-    method, _, acquisition = text.partition("-")
-    own = registry.method(method)["acquisition"]
-    acquisition = acquisition or own
-    if acquisition not in ACQUISITIONS:
-        raise unknown("acquisition", acquisition, ACQUISITIONS)
-    if acquisition != own and {"uniform", "learned"} & {acquisition, own}:
-        raise ConfigError(
-            f"'{text}': 'uniform' (random search) and 'learned' (MAF) are acquisitions of no other method"
-        )
-    return method, acquisition
+        return [run for run in runs if run.split in have and applies(run.method, self.benchmark)]
 
 
 def applies(method: str, benchmark: str) -> bool:
@@ -178,18 +155,18 @@ def _faults(entry: dict[str, Any], root: Path) -> list[str]:
     inputs = entry.get("inputs", {})
     benchmarks = entry.get("benchmarks", [])
 
-    def named(kind: str) -> list[tuple[str, str]]:
-        return [(text.partition("@")[0], text.partition("@")[2]) for text in inputs.get(kind, [])]
+    def named(kind: str) -> list[RunId]:
+        return [RunId.parse(name) for name in inputs.get(kind, [])]
 
     for check in (
         lambda: [registry.benchmark(b) for b in benchmarks],
         lambda: _require_benchmark(inputs, benchmarks),
-        lambda: [_require_module(trajectory(text)[0], "policy_module") for text, _ in named("trajectories")],
-        lambda: [_require_prior(method) for method, _ in named("evaluations")],
-        lambda: [_require_module(method, "online_module") for method, _ in named("online")],
+        lambda: [_require_module(resolved(run).method, "policy_module") for run in named("trajectories")],
+        lambda: [_require_prior(str(run.on(""))) for run in named("evaluations")],
+        lambda: [_require_module(str(run.on("")), "online_module") for run in named("online")],
         lambda: [_require_split(b, inputs["split"]) for b in benchmarks if "split" in inputs],
         lambda: [_require_some_split(split, benchmarks) for split in inputs.get("splits", [])],
-        lambda: [_require_some_split(s, benchmarks) for kind in KINDS for _, s in named(kind) if s],
+        lambda: [_require_some_split(run.split, benchmarks) for kind in KINDS for run in named(kind) if run.split],
         lambda: [registry.study(name) for name in inputs.get("studies", [])],
         lambda: [registry.check(entry["paper"], name) for name in inputs.get("theory", [])],
         lambda: [_refuse_repeats(Artefact(b, b, b, entry).trajectories) for b in benchmarks],
@@ -205,22 +182,22 @@ KINDS = ("trajectories", "evaluations", "online")
 """Inputs that are made per benchmark, split and method."""
 
 
-def _refuse_repeats(runs: list[tuple[str, str, str]]) -> None:
-    for method, acquisition, split in {run for run in runs if runs.count(run) > 1}:
+def _refuse_repeats(runs: list[RunId]) -> None:
+    for run in {run for run in runs if runs.count(run) > 1}:
         raise ConfigError(
-            f"trajectories name {method}-{acquisition} on split '{split}' twice ('{method}' means its own acquisition)"
+            f"trajectories name {run.on('')} on split '{run.split}' twice ('{run.method}' means its own acquisition)"
         )
 
 
 def _require_benchmark(inputs: dict[str, Any], benchmarks: list[str]) -> None:
     """Refuse tables of a benchmark without a benchmark or without a split, and a split of no tables."""
     chosen = [key for key in ("split", "splits") if key in inputs]
-    tables = [text for kind in KINDS for text in inputs.get(kind, [])]
+    tables = [name for kind in KINDS for name in inputs.get(kind, [])]
     if not benchmarks and (chosen or tables):
         raise ConfigError("it reads tables of a benchmark but lists no 'benchmarks'; name those it is made for")
     if len(chosen) > 1:
         raise ConfigError("inputs: give 'split' or 'splits', not both")
-    if not chosen and any("@" not in text for text in tables):
+    if not chosen and not all(RunId.parse(name).split for name in tables):
         raise ConfigError("inputs: 'split' is missing (or 'splits', or '@split' after each method)")
     if chosen and not tables:
         raise ConfigError(f"inputs: '{chosen[0]}' is given, but no tables of it: {', '.join(KINDS)}")

@@ -15,7 +15,6 @@ from metabo.plan.schema import read_yaml, violations
 from metabo.records.files import canonical
 
 SCHEMA = Path("workflow/schemas/config.yaml")
-ACQUISITIONS = registry.literal("bo.acquisition", "ACQUISITIONS")
 
 Config = dict[str, Any]
 

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from metabo.errors import unknown
 from metabo.plan import registry, splits
+from metabo.plan.runs import ACQUISITIONS, RunId
 
 MARKERS = ("<", ">", "p", "h", "*", "H")
 DASHES: tuple[tuple[float, ...], ...] = ((5, 1, 1, 1), (2, 2), (8, 1.5), (1, 2.5), (4, 1, 4, 3), (6, 2.5))
 REDUCED: tuple[tuple[float, ...], ...] = ((1.5, 3.5), (4, 4), (8, 3.5), (5, 3, 1.5, 3), (2.5, 2.5, 2.5, 6))
 """Dash patterns of priors on less data: sparser than a method's own, with its marker."""
-ACQUISITIONS: dict[str, str] = registry.literal("bo.acquisition", "ACQUISITIONS")
 
 
 class Look(NamedTuple):
@@ -40,11 +40,10 @@ def of(name: str) -> Look:
     """
     if name in COMPARED:
         return COMPARED[name]
-    name, _, split = name.partition("@")
-    if split:
-        return _on(of(name), split)
-    method, _, acquisition = name.partition("-")
-    entry = registry.method(method)
+    run = RunId.parse(name)
+    if run.split:
+        return _on(of(str(run.on(""))), run.split)
+    entry, acquisition = registry.method(run.method), run.acquisition
     if not acquisition:
         return Look(entry["label"], entry["colour"], entry["marker"], tuple(entry["dashes"]))
     # A second acquisition of the same method keeps its colour and takes marker and dashes by its place in the list.

@@ -17,6 +17,7 @@ from scipy.stats import t as student_t
 from metabo.errors import DataError, unknown
 from metabo.metrics.runs import Runs, paired
 from metabo.plan import registry
+from metabo.plan.runs import RunId, acquisition_of, method_of, on_splits
 
 PANELS = {
     "default": "default",
@@ -35,12 +36,12 @@ def by_setting(table: pd.DataFrame, plain: str) -> pd.DataFrame:
     """
     across = {name: bool(_entry(name).get("across_spaces")) for name in table["method"].unique()}
     renamed = table["method"].map(across).astype(bool) & (table["split"] != plain)
-    return table.assign(method=table["method"].mask(renamed, table["method"] + "@" + table["split"]))
+    return table.assign(method=table["method"].mask(renamed, on_splits(table["method"], table["split"])))
 
 
 def _entry(name: str) -> dict[str, Any]:
     """Return the registration of the method of a run."""
-    return registry.method(name.partition("@")[0].partition("-")[0])
+    return registry.method(method_of(name))
 
 
 def shown_in(name: str, panel: str) -> bool:
@@ -50,7 +51,7 @@ def shown_in(name: str, panel: str) -> bool:
     """
     if panel not in PANELS:
         raise unknown("panel", panel, PANELS)
-    entry, split = _entry(name), name.partition("@")[2]
+    entry, split = _entry(name), RunId.parse(name).split
     if panel == "default":
         return not split
     if entry.get("across_spaces"):
@@ -61,7 +62,7 @@ def shown_in(name: str, panel: str) -> bool:
 
 def row_of(name: str, acquisitions: Sequence[str]) -> list[str]:
     """Return the acquisitions in whose panels a run is drawn: its own, or all if it scores nothing (random search)."""
-    own = name.partition("@")[0].partition("-")[2] or _entry(name)["acquisition"]
+    own = acquisition_of(name)
     return list(acquisitions) if own == "uniform" else [a for a in acquisitions if a == own]
 
 

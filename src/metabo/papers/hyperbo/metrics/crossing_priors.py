@@ -8,6 +8,7 @@ from metabo.artefacts import settings as sidecars
 from metabo.errors import ConfigError, DataError
 from metabo.papers.hyperbo.metrics.crossing import factors
 from metabo.plan import registry, splits
+from metabo.plan.runs import method_of
 from metabo.records import sidecars as records
 from metabo.tasks.benchmark import Benchmark, restrict
 
@@ -25,7 +26,7 @@ def trained(paths: Iterable[str], benchmark: Benchmark) -> pd.DataFrame:
     """
     rows = []
     for run in sidecars.settings(paths).to_dict("records"):
-        levels = factors(run["split"], run["method"].partition("-")[0], run["acquisition"])
+        levels = factors(run["split"], method_of(run["method"]), run["acquisition"])
         row = {key: levels[key] for key in KEYS} | {"optimiser": run["optimiser"] or None}
         row |= {"number": run["steps"], "priors": run["prior_seeds"], "least": pd.NA, "most": pd.NA}
         known = run["record"] == "complete"
