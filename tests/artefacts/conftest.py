@@ -18,7 +18,9 @@ from jupyter_core.utils import run_sync
 from metabo.data.pd1 import SPACE
 from metabo.papers.engine import printed
 from metabo.plan import catalogue, config
+from metabo.plan.entries import CatalogueEntry
 from metabo.plan.runs import RunId, acquisition_of
+from metabo.plan.typed import plain, read
 from metabo.records import files, results
 from metabo.tasks.benchmark import Benchmark, MatchedBlock, Task
 from metabo.tasks.folds import Fold, leave_group_out, leave_one_out
@@ -225,12 +227,13 @@ def inputs(tmp_path_factory, common):
         sidecar = () if kind == "studies" else ("--sidecar", str(made.with_suffix(".meta.json")))
         return str(shutil.copy(stage_runs.run(stage, spec, made, *sidecar), folder / kind / f"{name}.{suffix}"))
 
-    def parameters(id: str, entry: dict, benchmark: str, out: Path) -> dict:
+    def parameters(id: str, written: dict, benchmark: str, out: Path) -> dict:
+        entry = read(CatalogueEntry, {"paper": "", "notebook": ""} | written, "catalogue", id)
         if not benchmark:
-            wanted = entry.get("inputs", {})
-            read = {kind: [computed(kind, name, entry["paper"]) for name in names] for kind, names in wanted.items()}
-            shown = {"artefact": id, "title": entry["title"], "caption": entry["caption"], "out": str(out)}
-            return shown | read | entry.get("parameters", {})
+            wanted = entry.inputs.kinds
+            made = {kind: [computed(kind, name, entry.paper) for name in names] for kind, names in wanted.items()}
+            shown = {"artefact": id, "title": entry.title, "caption": entry.caption, "out": str(out)}
+            return shown | made | plain(entry.parameters)
         made, artefact = build(benchmark), catalogue.Artefact(id, id, benchmark, entry)
         wanted, of = artefact.inputs, (made["tmp"], benchmark, made["tasks"])
         makers = {
@@ -239,14 +242,16 @@ def inputs(tmp_path_factory, common):
             "online": lambda run: online_table(*of, run, made["digest"]),
         }
         tables = {
-            kind: [make(run) for run in getattr(artefact, kind)] for kind, make in makers.items() if kind in wanted
+            kind: [make(run) for run in getattr(artefact, kind)]
+            for kind, make in makers.items()
+            if kind in wanted.kinds
         }
-        chosen = {"split": wanted["split"]} if "split" in wanted else {}
-        chosen |= {"splits": artefact.splits} if "splits" in wanted else {}
+        chosen = {"split": wanted.split} if wanted.split else {}
+        chosen |= {"splits": artefact.splits} if wanted.splits else {}
         return {
-            "artefact": id, "title": entry["title"], "caption": entry["caption"], "benchmark": benchmark,
+            "artefact": id, "title": entry.title, "caption": entry.caption, "benchmark": benchmark,
             "data": made["data"], "out": str(out), **chosen, **tables,
-            **entry.get("parameters", {}),
+            **plain(entry.parameters),
         }  # fmt: skip
 
     return parameters

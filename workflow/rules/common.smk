@@ -5,6 +5,7 @@ from metabo.errors import MetaboError, unknown
 from metabo.plan import catalogue, codegraph, digests, preflight, registry, splits
 from metabo.plan import config as settings
 from metabo.plan.runs import ACQUISITIONS
+from metabo.plan.typed import plain
 from metabo.records.files import canonical, remove_scratch
 
 
@@ -57,7 +58,7 @@ def relative(paths):
 
 def memory(wildcards):
     """Return MiB for a job on this benchmark."""
-    return registry.benchmark(wildcards.benchmark).get("memory_mb", 3000)
+    return registry.benchmark(wildcards.benchmark).memory_mb
 
 
 def every_core():
@@ -85,7 +86,7 @@ def prior_file(benchmark, split, method):
 
 def fits_file(benchmark, split, method):
     """Return the priors that the training of a method starts from, those of another method on the same split."""
-    fits = registry.method(method).get("fits")
+    fits = registry.method(method).fits
     return prior_file(benchmark, split, fits) if fits else []
 
 

@@ -51,7 +51,7 @@ def load_trajectories(paths: list[str], benchmark: str, split: str | list[str], 
     _same_origin(table.assign(split=table["split"].mask(free, given[0])), benchmark, given, "trajectories")
     _same_data(table, data, "trajectories", "bo")
     pairs = table[["method", "acquisition"]].drop_duplicates().itertuples(index=False)
-    default = {m: registry.method(m)["acquisition"] for m in table["method"].unique()}
+    default = {m: registry.method(m).acquisition for m in table["method"].unique()}
     for method, acquisition in [(m, a) for m, a in pairs if a != default[m]]:
         chosen = (table["method"] == method) & (table["acquisition"] == acquisition)
         table.loc[chosen, "method"] = str(RunId(method, acquisition))
@@ -97,7 +97,7 @@ def runs(table: pd.DataFrame, column: str = "simple_regret") -> metrics.Runs:
 
 
 def _pretrained(name: str) -> bool:
-    return bool(registry.method(method_of(name))["pretrain"])
+    return bool(registry.method(method_of(name)).pretrain)
 
 
 def _existing(path: str) -> str:
@@ -115,7 +115,7 @@ def _trained(table: pd.DataFrame) -> pd.Series:
 
 def _alike(given: list[str]) -> list[str]:
     """Return the splits on which BO without a prior runs as on one of those given."""
-    runs = {s: (splits.base(s), splits.entry(s).get("candidates")) for s in splits.names()}
+    runs = {s: (splits.base(s), splits.entry(s).candidates) for s in splits.names()}
     return [s for s, run in runs.items() if run in [runs.get(g) for g in given]]
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from metabo.errors import ConfigError, unknown
 from metabo.plan import registry
 
-ACQUISITIONS: dict[str, str] = registry.literal("bo.acquisition", "ACQUISITIONS")
+ACQUISITIONS = {name: str(label) for name, label in registry.literal("bo.acquisition", "ACQUISITIONS").items()}
 """Labels of the acquisition functions by name."""
 
 
@@ -44,13 +44,13 @@ def acquisition_of(name: str) -> str:
     """Return the acquisition of a run, its method's own unless the name has one. Raises ConfigError for an unknown
     method."""
     run = RunId.parse(name)
-    return run.acquisition or registry.method(run.method)["acquisition"]
+    return run.acquisition or registry.method(run.method).acquisition
 
 
 def resolved(run: RunId) -> RunId:
     """Return the run with its acquisition. Raises ConfigError for an unknown method or acquisition, or one that is not
     the method's to use."""
-    own = registry.method(run.method)["acquisition"]
+    own = registry.method(run.method).acquisition
     acquisition = run.acquisition or own
     if acquisition not in ACQUISITIONS:
         raise unknown("acquisition", acquisition, ACQUISITIONS)

@@ -11,13 +11,14 @@ from jaxtyping import Array, Int, Key
 from metabo.compute.keys import stream
 from metabo.compute.memory import check_memory
 from metabo.errors import DataError, unknown
+from metabo.plan.past import SPACES, Past
 from metabo.tasks.benchmark import Benchmark, MatchedBlock, Task, pad, restrict, stack
 from metabo.tasks.folds import Fold
 from metabo.tasks.outputs import INFEASIBLE, rescale
 from metabo.tasks.padding import columns
 from metabo.tasks.rows import Moments, Rows, sample_moments
 from metabo.tasks.spaces import SearchSpace
-from metabo.tasks.subsets import SPACES, Past, block_points, fewer_matched, training_points, training_tasks
+from metabo.tasks.subsets import block_points, fewer_matched, training_points, training_tasks
 
 OUTPUTS = ["raw", "mapped"]
 """What a method trains on: outputs as they are, or mapped to [-2, 2] with the diverged inputs at -2 (online tuning)."""

@@ -253,7 +253,7 @@ def cluster_numbers(runs: Runs) -> pd.DataFrame:
     """Return method, clusters (their number), last, better: last regret by the number of clusters that the registration
     of each variant fixes; `better`: 1 if it is below that of one cluster (B17)."""
     table = endings(runs)
-    counts = [registry.method(method_of(name))["policy"]["clusters"] for name in table["method"]]
+    counts = [registry.method(method_of(name)).policy["clusters"] for name in table["method"]]
     table = table.assign(clusters=counts)
     alone = table.loc[table["clusters"] == 1, "last"]
     if alone.empty:

@@ -8,7 +8,6 @@ those that need nothing of it. "homogeneous": these, and the methods that learn 
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +16,7 @@ from scipy.stats import t as student_t
 from metabo.errors import DataError, unknown
 from metabo.metrics.runs import Runs, paired
 from metabo.plan import registry
+from metabo.plan.entries import MethodEntry
 from metabo.plan.runs import RunId, acquisition_of, method_of, on_splits
 
 PANELS = {
@@ -34,12 +34,12 @@ def by_setting(table: pd.DataFrame, plain: str) -> pd.DataFrame:
 
     The other methods are the same on both: what they learn from does not depend on it.
     """
-    across = {name: bool(_entry(name).get("across_spaces")) for name in table["method"].unique()}
+    across = {name: _entry(name).across_spaces for name in table["method"].unique()}
     renamed = table["method"].map(across).astype(bool) & (table["split"] != plain)
     return table.assign(method=table["method"].mask(renamed, on_splits(table["method"], table["split"])))
 
 
-def _entry(name: str) -> dict[str, Any]:
+def _entry(name: str) -> MethodEntry:
     """Return the registration of the method of a run."""
     return registry.method(method_of(name))
 
@@ -54,9 +54,9 @@ def shown_in(name: str, panel: str) -> bool:
     entry, split = _entry(name), RunId.parse(name).split
     if panel == "default":
         return not split
-    if entry.get("across_spaces"):
+    if entry.across_spaces:
         return bool(split)
-    learns = bool(entry["pretrain"]) and not entry.get("needs_truth")
+    learns = bool(entry.pretrain) and not entry.needs_truth
     return not split and (panel == "homogeneous" or not learns)
 
 

@@ -13,6 +13,7 @@ from metabo.metrics import Runs
 from metabo.papers.engine.studies import files as studies
 from metabo.papers.engine.theory import tables as theory
 from metabo.plan.catalogue import Artefact
+from metabo.plan.typed import plain
 from metabo.records import results
 
 KINDS = ("data", "trajectories", "evaluations", "online", "studies", "theory")
@@ -120,7 +121,7 @@ def gather(artefact: Artefact, root: Path) -> tuple[Evidence, dict[str, list[Pat
     """
     files = {"data": [root / artefact.place / "data.csv"]}
     files |= {kind: [root / path for path in paths] for kind, paths in artefact.files.items()}
-    chosen = ("splits" in artefact.inputs, *artefact.splits)
+    chosen = (artefact.inputs.splits is not None, *artefact.splits)
     texts = {kind: [str(path) for path in paths] for kind, paths in files.items()}
     load = {
         "data": lambda: _csv(files["data"][0]),
@@ -131,8 +132,9 @@ def gather(artefact: Artefact, root: Path) -> tuple[Evidence, dict[str, list[Pat
         "theory": lambda: theory.read(texts["theory"]),
     }
     sources = {kind: load[kind] for kind in files}
-    shown = {} if artefact.entry["paper"] == "hyperbo" else {"regret": "normalised_regret"}
-    return Evidence(artefact.benchmark or SYNTHETIC, sources, shown | artefact.entry.get("parameters", {})), files
+    shown = {} if artefact.entry.paper == "hyperbo" else {"regret": "normalised_regret"}
+    parameters = {key: plain(value) for key, value in artefact.entry.parameters.items()}
+    return Evidence(artefact.benchmark or SYNTHETIC, sources, shown | parameters), files
 
 
 def _csv(path: Path) -> pd.DataFrame:

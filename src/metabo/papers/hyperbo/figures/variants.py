@@ -12,7 +12,7 @@ VARIED = ("acquisition", "structure")
 def base(name: str) -> str:
     """Return the method that ``method`` or ``method-acquisition`` is a variant of (itself, unless it says so)."""
     method = method_of(name)
-    return registry.method(method).get("variant_of", method)
+    return registry.method(method).variant_of or method
 
 
 def panel(name: str) -> str:
@@ -31,4 +31,4 @@ def line(name: str, varied: str) -> str:
     if varied == "acquisition":
         return acquisition_of(name)
     label = look.of(method_of(name)).label
-    return next(m for m in registry.methods() if registry.method(m)["label"] == label)
+    return next(m for m in registry.methods() if registry.method(m).label == label)

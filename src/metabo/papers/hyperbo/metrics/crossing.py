@@ -59,11 +59,11 @@ class Crossing:
 def factors(split: str, method: str, acquisition: str) -> dict[str, str]:
     """Return the levels of FACTORS of a run: what its split and its method's registration say."""
     entry = registry.method(method)
-    base = entry.get("variant_of", method)
-    rows = "matched" if entry["needs_matched"] else splits.past(split).get("rows", "all")
+    base = entry.variant_of or method
+    rows = "matched" if entry.needs_matched else splits.past(split).rows
     return {
         "learner": f"{base}, {rows} points", "method": base, "rows": rows,
-        "candidates": splits.entry(split).get("candidates", "all"),
+        "candidates": str(splits.entry(split).candidates),
         "steps": "more" if base == method else "fewer", "acquisition": acquisition,
     }  # fmt: skip
 

@@ -53,7 +53,7 @@ def training_sizes(
 
 
 def _size(benchmark: Benchmark, split: str, varied: str, matched: bool) -> int:
-    limit = splits.past(split).get(varied)
+    limit = {"points": splits.past(split).points, "tasks": splits.past(split).tasks}[varied]
     folds = benchmark.split(splits.base(split))
     if varied == "tasks":
         most = max(len(fold.train) for fold in folds)
