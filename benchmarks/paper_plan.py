@@ -93,7 +93,7 @@ def jobs(settings: dict[str, Any]) -> set[Job]:
         b = artefact.benchmark
         for method, acquisition, split in artefact.trajectories:
             found |= {Job("run_bo", b, split, method, acquisition), trained := prior(b, split, method)}
-            if fits := registry.method(method).get("fits"):
+            if fits := registry.method(method).fits:
                 found.add(prior(b, trained.split, fits))
         for method, split in artefact.evaluations:
             found |= {Job("evaluate", b, split, method, ""), prior(b, split, method)}
@@ -111,8 +111,8 @@ def work(job: Job, settings: dict[str, Any], benchmark: str, split: str) -> floa
     """Count the innermost steps of a job, weighted by what one step is proportional to."""
     shape, base, entry = shape_of(benchmark, settings), splits.base(split), splits.entry(splits.prior_split(split))
     spec = config.pretrain_spec(settings, benchmark, splits.prior_split(split), job.method)
-    train = min(shape.train[base], entry.get("tasks") or shape.train[base])
-    points = min(shape.points, entry.get("points") or shape.points)
+    train = min(shape.train[base], entry.tasks or shape.train[base])
+    points = min(shape.points, entry.points or shape.points)
     pairs = shape.folds[base] * spec["seeds"]
     own = spec["pretrain"]
     epochs = EPOCHS * train * points / BATCH  # as mini-batches
@@ -156,7 +156,7 @@ def measured(job: Job, folder: Path, laptop: dict[str, Any]) -> tuple[float, flo
     benchmark = MEASURED_ON.get(job.benchmark, job.benchmark)
     base = splits.base(job.split)
     for split in dict.fromkeys([job.split, f"{base}_sweep", "held_out", "others"]):
-        for method in dict.fromkeys([job.method, registry.method(job.method).get("variant_of", job.method)]):
+        for method in dict.fromkeys([job.method, registry.method(job.method).variant_of or job.method]):
             twin = job._replace(method=method)
             path = folder / twin.file(benchmark, split)
             if path.is_file():
@@ -179,7 +179,7 @@ def estimate(folder: Path) -> Iterator[tuple[Job, float | None]]:
 def main() -> None:
     hours: dict[tuple[str, str, str], list[float | None]] = defaultdict(list)
     for job, value in estimate(Path(sys.argv[1])):
-        hours[job.rule, job.benchmark, registry.method(job.method).get("variant_of", job.method)].append(value)
+        hours[job.rule, job.benchmark, registry.method(job.method).variant_of or job.method].append(value)
     print(Path(__file__).with_name("paper_plan.md").read_text())
     print("| rule | benchmark | method | jobs | core hours | GPU hours |\n|---|---|---|---:|---:|---:|")
     total: dict[str, float] = defaultdict(float)

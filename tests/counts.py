@@ -43,13 +43,13 @@ def settings(*overlays: str, **changes: Any) -> config.Config:
 
 def everything() -> list[Made]:
     """List every entry on every benchmark."""
-    return [Made(id, benchmark) for id, entry in ENTRIES.items() for benchmark in entry.get("benchmarks", [""])]
+    return [Made(id, benchmark) for id, entry in ENTRIES.items() for benchmark in entry.benchmarks or ("",)]
 
 
 def of_paper(given: config.Config, paper: str) -> list[Made]:
     """List a paper's entries on the benchmarks that the configuration runs, and those on none."""
     run = {"", *given["run"]["benchmarks"]}
-    return [made for made in everything() if ENTRIES[made.id]["paper"] == paper and made.benchmark in run]
+    return [made for made in everything() if ENTRIES[made.id].paper == paper and made.benchmark in run]
 
 
 def enabled(given: config.Config) -> list[Made]:
@@ -59,7 +59,7 @@ def enabled(given: config.Config) -> list[Made]:
 
 def papers(having: str = "paper") -> set[str]:
     """List the papers with an entry that has a key, such as claims."""
-    return {entry["paper"] for entry in ENTRIES.values() if entry.get(having)}
+    return {entry.paper for entry in ENTRIES.values() if getattr(entry, having)}
 
 
 def benchmarks() -> set[str]:
@@ -69,17 +69,17 @@ def benchmarks() -> set[str]:
 
 def own_files(benchmark: str) -> bool:
     """Whether a benchmark is read from the user's files."""
-    return "files" in registry.benchmark(benchmark)
+    return bool(registry.benchmark(benchmark).files)
 
 
 def shown(kind: str, paper: str) -> list[str]:
     """List the checks ("theory") or studies that the entries of a paper show."""
-    return sorted(name for e in ENTRIES.values() if e["paper"] == paper for name in e.get("inputs", {}).get(kind, []))
+    return sorted(name for e in ENTRIES.values() if e.paper == paper for name in e.inputs.kinds.get(kind, ()))
 
 
 def rule(given: config.Config, made: Made) -> str:
     """Return the name of the rule of an artefact: its id where it is made first, else the benchmark's behind it."""
-    on = ENTRIES[made.id].get("benchmarks", [""])
+    on = ENTRIES[made.id].benchmarks or ("",)
     first = [benchmark for benchmark in given["run"]["benchmarks"] if benchmark in on] or on
     return made.id if made.benchmark == first[0] else f"{made.id}_{made.benchmark}"
 
@@ -88,16 +88,16 @@ def runs(made: Iterable[Made], *kinds: str) -> set[Run]:
     """Return the distinct runs of some kinds (`RUNS`) that artefacts read."""
     found = set()
     for id, benchmark in made:
-        inputs = ENTRIES[id].get("inputs", {})
-        everywhere = inputs.get("splits", [inputs.get("split")])
-        for name, _, split in (text.partition("@") for kind in kinds for text in inputs.get(kind, [])):
+        inputs = ENTRIES[id].inputs
+        everywhere = inputs.splits or [inputs.split]
+        for name, _, split in (text.partition("@") for kind in kinds for text in inputs.kinds.get(kind, ())):
             method, _, acquisition = name.partition("-")
             entry, has = registry.method(method), registry.benchmark(benchmark)
-            if any(entry.get(f"needs_{what}") and not has.get(what) for what in ("matched", "truth")):
+            if (entry.needs_matched and not has.matched) or (entry.needs_truth and not has.truth):
                 continue
             places = {split} if split else {*everywhere}
             for place in places & {*splits.of(benchmark)}:
-                found.add(Run(benchmark, place, method, acquisition or entry["acquisition"]))
+                found.add(Run(benchmark, place, method, acquisition or entry.acquisition))
     return found
 
 
@@ -105,7 +105,7 @@ def training(given: config.Config, benchmark: str, split: str, method: str) -> s
     """Return all that decides the priors of a method on a split: neither its name nor the split's does."""
     spec = config.pretrain_spec(given, benchmark, split, method)
     decides = {key: value for key, value in spec.items() if key not in ("split", "method")}
-    return canonical(decides | {"module": registry.method(method)["module"]})
+    return canonical(decides | {"module": registry.method(method).module})
 
 
 def trainings(given: config.Config, ran: Iterable[Run]) -> set[tuple[str, str, str]]:
@@ -123,7 +123,7 @@ def trainings(given: config.Config, ran: Iterable[Run]) -> set[tuple[str, str, s
         own = training(given, benchmark, split, method)
         place = base if own in on_base[base] else (benchmark, split)
         found.add((*place, own))
-        if learns_from := registry.method(method).get("fits"):
+        if learns_from := registry.method(method).fits:
             ahead.add((*place, learns_from))
     return found
 
@@ -134,10 +134,10 @@ def data(names: Iterable[str]) -> Counter[str]:
     while ahead:
         loaded.add(name := ahead.pop())
         entry = registry.benchmark(name)
-        ahead |= {*entry.get("members", [])} - loaded
-        packed = name if "collector" in entry else entry.get("archive_of")
+        ahead |= {*entry.members} - loaded
+        packed = name if entry.collector else entry.archive_of
         sources |= {f"archive_{packed}"} if packed else set()
-        sources |= {f"download_{entry['dataset']}"} if entry["dataset"] else set()
+        sources |= {f"download_{entry.dataset}"} if entry.dataset else set()
     return Counter({"load": len(loaded), **dict.fromkeys(sources, 1)})
 
 
@@ -151,9 +151,9 @@ def computed(given: config.Config, tables: Mapping[str, set[Run]]) -> Counter[st
 def artefacts(given: config.Config, made: Iterable[Made]) -> Counter[str]:
     """Count the jobs behind artefacts, their own included."""
     made = set(made)
-    inputs = [(ENTRIES[id]["paper"], ENTRIES[id].get("inputs", {})) for id, _ in made]
-    checks = {(paper, name) for paper, read in inputs for name in read.get("theory", [])}
-    studies = {name for _, read in inputs for name in read.get("studies", [])}
+    inputs = [(ENTRIES[id].paper, ENTRIES[id].inputs) for id, _ in made]
+    checks = {(paper, name) for paper, read in inputs for name in read.theory or ()}
+    studies = {name for _, read in inputs for name in read.studies or ()}
     jobs = computed(given, {kind: runs(made, kind) for kind in RUNS})
     jobs |= data(benchmark for _, benchmark in made if benchmark)  # some artefacts read the benchmark alone
     jobs += Counter({"run_study": len(studies), "check_theory": len(checks)})
@@ -163,7 +163,7 @@ def artefacts(given: config.Config, made: Iterable[Made]) -> Counter[str]:
 def report(given: config.Config) -> Counter[str]:
     """Count the jobs of the report on what the configuration makes, the artefacts left out."""
     judged = papers("claims") & {*given["run"]["papers"]}
-    pages = {f"pages_{ENTRIES[id]['paper']}" for id, _ in enabled(given)}
+    pages = {f"pages_{ENTRIES[id].paper}" for id, _ in enabled(given)}
     return Counter({"judge_claims": len(judged), "report": 1, **dict.fromkeys(pages, 1)})
 
 

@@ -12,12 +12,13 @@ from metabo.gp.kernels import RADIAL, DotProduct, Stationary
 from metabo.gp.means import Constant, Linear, Zero
 from metabo.gp.model import GP
 from metabo.plan import registry
+from metabo.plan.typed import plain
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.folds import Fold
 from metabo.tasks.spaces import Parameter, SearchSpace
 from metabo.tasks.task import MatchedBlock, Task
 
-METHODS = [m for m in registry.methods("policy_module") if "variant_of" not in registry.method(m)]
+METHODS = [m for m in registry.methods("policy_module") if not registry.method(m).variant_of]
 SHARED = 6  # matched inputs
 KERNELS = (*RADIAL, "dot_product")
 MEANS = ("zero", "constant", "linear")
@@ -88,7 +89,8 @@ def benchmark(initial=False, seed=0):
 
 def spec(method, seed=0, seeds=2, acquisition=None, iterations=6, **overrides):
     """Settings of one method as its jobs read them, at test size; overrides such as pretrain={"steps": 5}."""
-    settings = registry.method(method)
+    entry = registry.method(method)
+    settings = {"model": plain(entry.model), "pretrain": plain(entry.pretrain), "policy": plain(entry.policy)}
     if settings["model"].get("features"):
         settings["model"]["features"] = [4, 3]
     small = {"steps": 12 if method != "h_ekl" else 6, "batch": 5, "refit_steps": 4, "matched_points": 0}
@@ -102,6 +104,6 @@ def spec(method, seed=0, seeds=2, acquisition=None, iterations=6, **overrides):
     return {
         "benchmark": "tiny", "split": "held_out", "past": {"base": "held_out"}, "method": method, "seed": seed,
         "seeds": seeds, "data": "0" * 12,
-        "acquisition": acquisition or settings["acquisition"], "iterations": iterations,
-        **{section: settings[section] for section in ("model", "pretrain", "policy")},
+        "acquisition": acquisition or entry.acquisition, "iterations": iterations,
+        **settings,
     }  # fmt: skip

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from metabo.plan import registry
+from metabo.plan.typed import plain
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.folds import Fold
 from metabo.tasks.spaces import Parameter, SearchSpace
@@ -69,13 +70,14 @@ def specs(method, seeds=2, iterations=4, seed=0, **overrides):
     sizes = {"steps": 40, "batch": 5, "matched_points": 0, "retrain_steps": 6, "refit_steps": 4}
     sizes |= {"starts": 16, "polish": 2, "polish_steps": 4}
     sizes |= {"random_features": 12, "warm_start": True, "learning_rate": 1e-3}  # mimo, rfgp
-    for section in ("model", "pretrain", "online"):
-        entry[section] |= {key: value for key, value in sizes.items() if key in entry[section]}
-        entry[section] |= overrides.get(section, {})
-    if entry["model"].get("features"):
-        entry["model"]["features"] = [4]
+    sections = {"model": plain(entry.model), "pretrain": plain(entry.pretrain), "online": plain(entry.online)}
+    for section, settings in sections.items():
+        settings |= {key: value for key, value in sizes.items() if key in settings} | overrides.get(section, {})
+    if entry.model.get("features"):
+        sections["model"]["features"] = [4]
     ids = {"benchmark": "square", "split": "others", "past": {"base": "others"}, "method": method, "seed": seed}
-    pretrain = {**ids, "seeds": seeds, "model": entry["model"], "pretrain": entry["pretrain"]}
-    acquisition = overrides.get("acquisition", entry["acquisition"])
-    online = {**ids, "seeds": seeds, "acquisition": acquisition, "iterations": iterations, "online": entry["online"]}
+    pretrain = {**ids, "seeds": seeds, "model": sections["model"], "pretrain": sections["pretrain"]}
+    acquisition = overrides.get("acquisition", entry.acquisition)
+    online = {**ids, "seeds": seeds, "acquisition": acquisition, "iterations": iterations}
+    online |= {"online": sections["online"]}
     return pretrain, online

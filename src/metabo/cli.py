@@ -21,7 +21,7 @@ def main(argv: list[str] | None = None) -> None:
     checking = commands.add_parser("check-config", help="check config.yaml, the overlays and the catalogue")
     checking.add_argument("overlay", nargs="*", type=Path, help="overlays to check (default: every config/*.yaml)")
     shipping = commands.add_parser("ship", help="put a re-collected benchmark into the package")
-    collected = [name for name in registry.benchmarks() if "collector" in registry.benchmark(name)]
+    collected = [name for name in registry.benchmarks() if registry.benchmark(name).collector]
     shipping.add_argument("benchmark", choices=collected)
     shipping.add_argument("table", type=Path, help="e.g. results/laptop/collect/pd1_mini.parquet")
     tuning.add(commands)
@@ -52,13 +52,12 @@ def _parsed(parser: argparse.ArgumentParser, argv: list[str] | None) -> argparse
 def _list(what: str) -> list[str]:
     if what == "artefacts":
         return [
-            f"{id:16} {', '.join(entry.get('benchmarks', ['-'])):40} {entry['title']}"
-            for id, entry in catalogue.load().items()
+            f"{id:16} {', '.join(entry.benchmarks or ['-']):40} {entry.title}" for id, entry in catalogue.load().items()
         ]
     if what == "benchmarks":
         return [f"{name:16} {_source(name)}" for name in registry.benchmarks()]
     methods = {name: registry.method(name) for name in registry.methods()}
-    return [f"{name:16} {entry['label']:10} metabo.{entry['module']}" for name, entry in methods.items()]
+    return [f"{name:16} {entry.label:10} metabo.{entry.module}" for name, entry in methods.items()]
 
 
 def _ship(benchmark: str, table: Path) -> list[str]:
@@ -69,9 +68,9 @@ def _ship(benchmark: str, table: Path) -> list[str]:
 
 def _source(benchmark: str) -> str:
     entry = registry.benchmark(benchmark)
-    if "collector" in entry:
-        return f"collected by this project (metabo.{entry['collector']}), table in the package"
-    return f"archive {entry['dataset']} (downloaded on request)" if entry["dataset"] else f"package {entry['package']}"
+    if entry.collector:
+        return f"collected by this project (metabo.{entry.collector}), table in the package"
+    return f"archive {entry.dataset} (downloaded on request)" if entry.dataset else f"package {entry.package}"
 
 
 def _check(overlays: list[Path]) -> list[str]:

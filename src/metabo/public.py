@@ -27,6 +27,7 @@ from metabo.gp.fit import Log, lbfgs
 from metabo.gp.model import GP, Posterior, build
 from metabo.gp.objectives import nll
 from metabo.plan import config, registry
+from metabo.plan.entries import BenchmarkEntry
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.rows import stack
 from metabo.tasks.training_set import prior_keys, training_sets_of
@@ -185,7 +186,7 @@ def load_benchmark(source: str | Path, *, archive: str | Path | None = None, **s
             raise ConfigError(f"{source}: a stored benchmark takes no settings; leave them out, or load it by its name")
         return Benchmark.load(source)
     entry = registry.benchmark(source)
-    if entry["dataset"] and archive is None:
+    if entry.dataset and archive is None:
         raise ConfigError(
             f"benchmark '{source}' is read from an archive; give it as archive=..., e.g. the one below .cache/archives "
             f"after `snakemake {source}`"
@@ -197,18 +198,19 @@ def load_benchmark(source: str | Path, *, archive: str | Path | None = None, **s
         )
 
 
-def _files(entry: registry.Entry, name: str, folder: Path) -> list[Path] | Path | None:
+def _files(entry: BenchmarkEntry, name: str, folder: Path) -> list[Path] | Path | None:
     """Make the files that a benchmark is read from and that need no download: its members, or its shipped table in the
     published format."""
-    if "members" in entry:
-        paths = [folder / f"{member}.npz" for member in entry["members"]]
+    if entry.members:
+        paths = [folder / f"{member}.npz" for member in entry.members]
         for path in paths:
             load_benchmark(path.stem).save(path)
         return paths
-    collected = entry.get("archive_of", name)
-    if "writer" not in registry.benchmark(collected):
+    collected = entry.archive_of or name
+    made = registry.benchmark(collected)
+    if made.writer is None or made.archive is None:
         return None
-    path = folder / registry.benchmark(collected)["archive"]
+    path = folder / made.archive
     registry.writer(collected).write_archive(shipped.read(collected, shipped.table_path(collected)), path)
     return path
 
@@ -256,14 +258,14 @@ def run_bo(
     spec = {
         "split": split,
         "method": method,
-        "acquisition": acquisition or entry["acquisition"],
+        "acquisition": acquisition or entry.acquisition,
         "seed": seed,
         "seeds": seeds,
         "iterations": iterations,
-        "policy": config.sized(chosen, entry["policy"]),
+        "policy": config.sized(chosen, entry.policy),
         "data": "",
     }
-    past = training_sets_of(loaded, trained_from) if entry.get("uses_past") else [None] * len(trained)
+    past = training_sets_of(loaded, trained_from) if entry.uses_past else [None] * len(trained)
     if getattr(module, "WIDENS", False):
         trained = [priors.widened(prior, trained_from, loaded.width) for prior in trained]
         past = [of_space and of_space.widened() for of_space in past]
@@ -280,9 +282,9 @@ def _pretraining(method: str, split: str, seed: int, sizes: config.Config) -> co
         "past": {"base": split},
         "seed": seed,
         "seeds": 1,
-        "model": config.sized(sizes, entry["model"]),
-        "pretrain": config.sized(sizes, entry["pretrain"]),
-    } | ({"fits": _pretraining(entry["fits"], split, seed, sizes)} if "fits" in entry else {})
+        "model": config.sized(sizes, entry.model),
+        "pretrain": config.sized(sizes, entry.pretrain),
+    } | ({"fits": _pretraining(entry.fits, split, seed, sizes)} if entry.fits else {})
 
 
 def _trained(benchmark: Benchmark, spec: config.Config) -> list[priors.SpacePrior]:
@@ -290,7 +292,7 @@ def _trained(benchmark: Benchmark, spec: config.Config) -> list[priors.SpacePrio
     module = registry.training_module(spec["method"])
     sets = training_sets_of(benchmark, spec)
     keys = [prior_keys(training, spec["seed"], 1) for training in sets]
-    if registry.method(spec["method"]).get("across_spaces"):
+    if registry.method(spec["method"]).across_spaces:
         fits = _trained(benchmark, spec["fits"]) if "fits" in spec else None
         results = module.pretrain_across(spec, sets, keys, fits, accelerated())
     else:
@@ -325,11 +327,11 @@ def list_methods() -> pd.DataFrame:
     """
     entries = {name: registry.method(name) for name in registry.methods(ordered=True)}
     columns = {
-        "label": [entry["label"] for entry in entries.values()],
-        "acquisition": [entry["acquisition"] for entry in entries.values()],
-        "run_bo": [bool(entry.get("policy_module")) for entry in entries.values()],
+        "label": [entry.label for entry in entries.values()],
+        "acquisition": [entry.acquisition for entry in entries.values()],
+        "run_bo": [bool(entry.policy_module) for entry in entries.values()],
         "pretrain": [name in learning.METHODS for name in entries],
-        "variant_of": [entry.get("variant_of", "") for entry in entries.values()],
+        "variant_of": [entry.variant_of or "" for entry in entries.values()],
     }
     return pd.DataFrame(columns, index=pd.Index(entries, name="method"))
 

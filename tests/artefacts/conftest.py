@@ -19,6 +19,9 @@ from metabo.data.counts import count
 from metabo.data.pd1 import SPACE
 from metabo.papers.engine import printed
 from metabo.plan import catalogue, config
+from metabo.plan.entries import CatalogueEntry
+from metabo.plan.runs import RunId, acquisition_of
+from metabo.plan.typed import plain, read
 from metabo.records import files, results
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.facts import Facts
@@ -35,7 +38,7 @@ PRIORS, SEEDS, ITERATIONS, POOL = 3, 2, 25, 150
 MODELS = ("simple_cnn", "max_pool_relu", "mlp")
 
 
-def trajectories(tmp: Path, benchmark: str, tasks: list[str], run: tuple[str, str, str], data: str) -> str:
+def trajectories(tmp: Path, benchmark: str, tasks: list[str], run: RunId, data: str) -> str:
     """Write the table of a run (method, acquisition, split): each query is the best of some random candidates."""
     (method, acquisition, split), rows = run, []
     strength = STRENGTH.get(method, OTHER)
@@ -63,8 +66,8 @@ def trajectories(tmp: Path, benchmark: str, tasks: list[str], run: tuple[str, st
     return str(path)
 
 
-def evaluation(tmp: Path, benchmark: str, tasks: list[str], run: tuple[str, str]) -> str:
-    (method, split), rows = run, []
+def evaluation(tmp: Path, benchmark: str, tasks: list[str], run: RunId) -> str:
+    method, split, rows = run.method, run.split, []
     strength = STRENGTH.get(method, OTHER)
     for k, task in enumerate(tasks):
         for prior in range(PRIORS):
@@ -83,9 +86,9 @@ def evaluation(tmp: Path, benchmark: str, tasks: list[str], run: tuple[str, str]
     return str(path)
 
 
-def online_table(tmp: Path, benchmark: str, tasks: list[str], run: tuple[str, str], data: str) -> str:
+def online_table(tmp: Path, benchmark: str, tasks: list[str], run: RunId, data: str) -> str:
     """Write one method's table of online tuning; a quarter of its queries diverge, all of one task's for one method."""
-    (method, split), frames = run, []
+    method, split, frames = run.method, run.split, []
     for k, task in enumerate(tasks):
         for seed in range(PRIORS):
             rng = np.random.default_rng([4, k, seed, ONLINE.get(method, OTHER)])
@@ -95,7 +98,7 @@ def online_table(tmp: Path, benchmark: str, tasks: list[str], run: tuple[str, st
             points = [json.dumps(list(x)) for x in rng.random((ITERATIONS, 4))]
             shared = {
                 "benchmark": benchmark, "split": split, "task": task, "method": method,
-                "acquisition": catalogue.trajectory(method)[1], "prior_seed": 0, "seed": seed,
+                "acquisition": acquisition_of(method), "prior_seed": 0, "seed": seed,
                 "iteration": np.arange(1, ITERATIONS + 1), "x": points,
                 "y": -np.log(metric), "metric": metric, "best_metric": np.fmin.accumulate(metric),
                 "metric_name": "ce_loss" if k == 0 else "error_rate", "feasible": feasible,
@@ -227,12 +230,13 @@ def inputs(tmp_path_factory, common):
         sidecar = () if kind == "studies" else ("--sidecar", str(made.with_suffix(".meta.json")))
         return str(shutil.copy(stage_runs.run(stage, spec, made, *sidecar), folder / kind / f"{name}.{suffix}"))
 
-    def parameters(id: str, entry: dict, benchmark: str, out: Path) -> dict:
+    def parameters(id: str, written: dict, benchmark: str, out: Path) -> dict:
+        entry = read(CatalogueEntry, {"paper": "", "notebook": ""} | written, "catalogue", id)
         if not benchmark:
-            wanted = entry.get("inputs", {})
-            read = {kind: [computed(kind, name, entry["paper"]) for name in names] for kind, names in wanted.items()}
-            shown = {"artefact": id, "title": entry["title"], "caption": entry["caption"], "out": str(out)}
-            return shown | read | entry.get("parameters", {})
+            wanted = entry.inputs.kinds
+            made = {kind: [computed(kind, name, entry.paper) for name in names] for kind, names in wanted.items()}
+            shown = {"artefact": id, "title": entry.title, "caption": entry.caption, "out": str(out)}
+            return shown | made | plain(entry.parameters)
         made, artefact = build(benchmark), catalogue.Artefact(id, id, benchmark, entry)
         wanted, of = artefact.inputs, (made["tmp"], benchmark, made["tasks"])
         makers = {
@@ -241,14 +245,16 @@ def inputs(tmp_path_factory, common):
             "online": lambda run: online_table(*of, run, made["digest"]),
         }
         tables = {
-            kind: [make(run) for run in getattr(artefact, kind)] for kind, make in makers.items() if kind in wanted
+            kind: [make(run) for run in getattr(artefact, kind)]
+            for kind, make in makers.items()
+            if kind in wanted.kinds
         }
-        chosen = {"split": wanted["split"]} if "split" in wanted else {}
-        chosen |= {"splits": artefact.splits} if "splits" in wanted else {}
+        chosen = {"split": wanted.split} if wanted.split else {}
+        chosen |= {"splits": artefact.splits} if wanted.splits else {}
         return {
-            "artefact": id, "title": entry["title"], "caption": entry["caption"], "benchmark": benchmark,
+            "artefact": id, "title": entry.title, "caption": entry.caption, "benchmark": benchmark,
             "data": made["data"], "out": str(out), **chosen, **tables,
-            **entry.get("parameters", {}),
+            **plain(entry.parameters),
         }  # fmt: skip
 
     return parameters

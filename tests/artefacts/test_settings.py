@@ -160,8 +160,8 @@ def test_every_objective_with_a_learning_rate_is_one_of_adam():
     by_lbfgs = ("methods.pretrained.train", "methods.source_gps.clusters", "methods.source_gps.rgpe")
     for method in registry.methods():
         settings = registry.method(method)
-        if settings["pretrain"] and settings["module"] not in by_lbfgs:
-            assert "learning_rate" in settings["pretrain"], method
+        if settings.pretrain and settings.module not in by_lbfgs:
+            assert "learning_rate" in settings.pretrain, method
 
 
 @pytest.mark.parametrize("method", ["h_nll", "h_ekl", "mimo", "rfgp", "maf", "stbo", "stboh", "rand"])
@@ -169,7 +169,7 @@ def test_specs_of_the_workflow_are_understood(made, method):
     given = config.load(ROOT)
     trained = config.pretrain_spec(given, "pd1_mini", "others_sweep", method)
     prior = made.write(f"priors/{method}.npz", "pretrain", trained, {}, "p")
-    acquisition = registry.method(method)["acquisition"]
+    acquisition = registry.method(method).acquisition
     job = config.bo_spec(given, "pd1_mini", "others_sweep", method, acquisition)
     path = made.write(f"bo/{method}.parquet", "bo", job, {prior: "p"}, "t")
     (row,) = sidecars.settings([path]).to_dict("records")

@@ -155,7 +155,7 @@ def test_a_trial_whose_fields_raise():
 def test_every_metric_that_is_tuned_has_its_output():
     assert WARPS["error_rate"] is warp_error
     for name in registry.benchmarks():
-        if "online" in registry.benchmark(name)["settings"]:
+        if "online" in registry.benchmark(name).settings:
             tuned = registry.literal(registry.evaluator(name).removeprefix("metabo."), "ONLINE")
             assert set(tuned.values()) <= set(importlib.import_module(registry.loader(name)).WARPS)
 

@@ -9,6 +9,8 @@ from metabo.bo import priors
 from metabo.bo.trajectories import optimise
 from metabo.errors import ConfigError
 from metabo.plan import registry, splits
+from metabo.plan.entries import Split
+from metabo.plan.subset import Subset
 from metabo.tasks.subsets import candidates
 from metabo.tasks.training_set import prior_keys, training_sets
 from tests import tiny
@@ -20,11 +22,11 @@ def base():
 
 
 def test_registered_splits_of_cm_bo():
-    assert splits.entry("clustered") == {
-        "base": "held_out", "points": 50, "candidates": 300, "benchmarks": ["cmbo_mini", "cmbo_hpob"]
-    }  # fmt: skip
-    assert splits.past("clustered_2000") == splits.past("clustered") == {"base": "held_out", "points": 50}
-    assert splits.past("clustered_first") == {"base": "first", "points": 50}
+    assert splits.entry("clustered") == Split(
+        base="held_out", points=50, candidates=300, benchmarks=("cmbo_mini", "cmbo_hpob")
+    )
+    assert splits.past("clustered_2000") == splits.past("clustered") == Subset("held_out", points=50)
+    assert splits.past("clustered_first") == Subset("first", points=50)
     assert {"clustered", "clustered_2000", "clustered_first"} <= set(splits.of("cmbo_mini"))
     assert "clustered" not in splits.of("hpob_mini")
 

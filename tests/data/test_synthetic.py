@@ -175,7 +175,7 @@ def test_the_truth_is_told_per_space():
         }  # fmt: skip
         assert truth["prior"] == synthetic.DESIGNS["mphd_l"].prior(made.spaces[name].dim)
         assert len(truth["parameters"]["lengthscale"]) == made.spaces[name].dim
-    assert all(registry.benchmark(name)["truth"] for name in synthetic.BENCHMARKS)
+    assert all(registry.benchmark(name).truth for name in synthetic.BENCHMARKS)
 
 
 def test_every_test_task_has_five_sets_of_five_initial_points():

@@ -17,11 +17,11 @@ from tests import tiny
 
 EVERY = tiny.METHODS  # variants of a method differ from it in settings only
 # Methods that learn from several spaces, or from the truth, have none here: test_hierarchical.py.
-METHODS = [m for m in EVERY if not {"across_spaces", "needs_truth"} & set(registry.method(m))]
-LEARNERS = [method for method in METHODS if registry.method(method)["pretrain"]]
-CLUSTERED = [m for m in METHODS if registry.method(m)["module"] == "methods.source_gps.clusters"]
+METHODS = [m for m in EVERY if not (registry.method(m).across_spaces or registry.method(m).needs_truth)]
+LEARNERS = [method for method in METHODS if registry.method(method).pretrain]
+CLUSTERED = [m for m in METHODS if registry.method(m).module == "methods.source_gps.clusters"]
 FITTED = [
-    m for m in METHODS if registry.method(m)["module"] == "methods.source_gps.rgpe"
+    m for m in METHODS if registry.method(m).module == "methods.source_gps.rgpe"
 ]  # GPs of the sources, without weights
 # These begin where their prior is best; what is random is the start of k-means, which two tasks do not need.
 WITHOUT_CHANCE = [*CLUSTERED, "rm_gp_ucb"]
@@ -33,37 +33,36 @@ TESTED = {"a": 14, "flat": 8, "point": 1}  # the test tasks and their candidates
 @pytest.mark.parametrize("method", EVERY)
 def test_registered_entry_is_complete(method):
     entry = registry.method(method)
-    assert {"label", "colour", "acquisition", "needs_matched", "model", "pretrain", "policy"} <= set(entry)
-    assert entry["acquisition"] in acquisition.ACQUISITIONS
-    training = "pretrain_across" if entry.get("across_spaces") else "pretrain"
+    assert entry.acquisition in acquisition.ACQUISITIONS
+    training = "pretrain_across" if entry.across_spaces else "pretrain"
     assert all(callable(getattr(registry.training_module(method), name)) for name in ("start", training))
-    assert entry.get("fits") in (None, *LEARNERS)
+    assert entry.fits in (None, *LEARNERS)
     assert callable(registry.policy_module(method).policy)
 
 
 def test_labels_and_settings_of_the_paper():
     entries = {name: registry.method(name) for name in PAPER}
-    assert [entries[name]["label"] for name in PAPER] == ["Rand", "STBO", "STBOH", "ABLR", "FSBO", "H-NLL", "H-EKL"]
-    assert len({registry.method(name)["colour"] for name in EVERY}) == len(EVERY)
-    assert [name for name in PAPER if entries[name]["needs_matched"]] == ["h_ekl"]
-    models = {name: tuple(entries[name]["model"].get(k) for k in ("mean", "kernel", "features")) for name in PAPER}
+    assert [entries[name].label for name in PAPER] == ["Rand", "STBO", "STBOH", "ABLR", "FSBO", "H-NLL", "H-EKL"]
+    assert len({registry.method(name).colour for name in EVERY}) == len(EVERY)
+    assert [name for name in PAPER if entries[name].needs_matched] == ["h_ekl"]
+    models = {name: tuple(entries[name].model.get(k) for k in ("mean", "kernel", "features")) for name in PAPER}
     assert models == {
         "rand": (None, None, None),
-        "stbo": ("linear_mlp", "matern52", [32, 32]),
-        "stboh": ("constant", "matern52", []),
-        "ablr": ("zero", "dot_product", [32, 32]),
-        "fsbo": ("zero", "matern52", [32, 32]),
-        "h_nll": ("linear_mlp", "matern52", [32, 32]),
-        "h_ekl": ("linear_mlp", "matern52", [32, 32]),
+        "stbo": ("linear_mlp", "matern52", (32, 32)),
+        "stboh": ("constant", "matern52", ()),
+        "ablr": ("zero", "dot_product", (32, 32)),
+        "fsbo": ("zero", "matern52", (32, 32)),
+        "h_nll": ("linear_mlp", "matern52", (32, 32)),
+        "h_ekl": ("linear_mlp", "matern52", (32, 32)),
     }
     default = config.load(Path(__file__).parents[2])
     for name in ("ablr", "fsbo", "h_nll"):
         settings = config.pretrain_spec(default, "tables", "held_out", name)["pretrain"]
         assert (settings["objective"], settings["learning_rate"], settings["batch"]) == ("nll", 1e-3, 50)
-    assert entries["h_ekl"]["pretrain"]["objective"] == "ekl"
-    assert all(entries[name]["policy"]["pi_threshold"] == 0.1 for name in PAPER[3:])
-    assert entries["stbo"]["policy"]["pi_threshold"] == 0.1
-    assert [entries[name]["acquisition"] for name in PAPER] == ["uniform", "pi", "ucb18", "pi", "pi", "pi", "pi"]
+    assert entries["h_ekl"].pretrain["objective"] == "ekl"
+    assert all(entries[name].policy["pi_threshold"] == 0.1 for name in PAPER[3:])
+    assert entries["stbo"].policy["pi_threshold"] == 0.1
+    assert [entries[name].acquisition for name in PAPER] == ["uniform", "pi", "ucb18", "pi", "pi", "pi", "pi"]
 
 
 @pytest.mark.parametrize("method", METHODS)

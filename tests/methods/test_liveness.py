@@ -20,18 +20,18 @@ REFUSED = {
     "model": {"mean": ["linear", "zero"], "kernel": ["matern", "squared_exponential"]},
 }
 NO_GP = ("maf", "mimo", "rfgp")
-HIERARCHICAL = tuple(m for m in tiny.METHODS if registry.method(m)["module"] == "methods.hierarchical.train")
-ELIMINATION = tuple(m for m in tiny.METHODS if registry.method(m)["module"] == "methods.elimination.candidates")
+HIERARCHICAL = tuple(m for m in tiny.METHODS if registry.method(m).module == "methods.hierarchical.train")
+ELIMINATION = tuple(m for m in tiny.METHODS if registry.method(m).module == "methods.elimination.candidates")
 
 OF_CM_BO = ("methods.source_gps.clusters", "methods.source_gps.rgpe", "methods.source_gps.target")
-OF_SOURCES = tuple(m for m in tiny.METHODS if registry.method(m)["module"] in OF_CM_BO)
+OF_SOURCES = tuple(m for m in tiny.METHODS if registry.method(m).module in OF_CM_BO)
 
 
 def registered(section):
     """All (method, setting) pairs of one section; those of MAF, MIMO and RFGP, which are no GPs, of hierarchical GPs
     of cm-BO's methods and of elimination among priors have their cases in files of their own."""
     elsewhere = (*NO_GP, *HIERARCHICAL, *OF_SOURCES, *ELIMINATION)
-    methods = {method: registry.method(method)[section] for method in tiny.METHODS if method not in elsewhere}
+    methods = {method: getattr(registry.method(method), section) for method in tiny.METHODS if method not in elsewhere}
     return [(method, key) for method, settings in methods.items() for key in settings]
 
 

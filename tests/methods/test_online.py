@@ -20,6 +20,7 @@ from metabo.errors import ConfigError, DataError
 from metabo.gp.fit import adam
 from metabo.methods.pretrained.train import joint_data, joint_loss
 from metabo.plan import codegraph, config, registry
+from metabo.plots import look as looks
 from metabo.records import results
 from metabo.stages import online as online_stage
 from metabo.stages import pretrain as pretrain_stage
@@ -40,21 +41,19 @@ pytestmark = pytest.mark.usefixtures("lab")  # its compilation cache: equal prog
 def test_methods_and_settings_of_the_paper():
     assert set(METHODS) == {*GP_METHODS, "rand", "mimo_online", "rfgp_online"} and "h_nll_online" in GP_METHODS
     entries = {name: registry.method(name) for name in METHODS}
-    assert all(entry["acquisition"] == "ucb18" for name, entry in entries.items() if name != "rand")
+    assert all(entry.acquisition == "ucb18" for name, entry in entries.items() if name != "rand")
     for name in LEARNERS:
-        assert entries[name]["model"] == {"mean": "linear_mlp", "kernel": "matern32", "features": [8]}
-        assert entries[name]["pretrain"]["outputs"] == "mapped"
-    assert entries["h_ekl_online"]["pretrain"]["nll_weight"] == 0.1
-    assert entries["stbo_online"]["model"] == registry.method("stbo")["model"]
+        assert entries[name].model == {"mean": "linear_mlp", "kernel": "matern32", "features": [8]}
+        assert entries[name].pretrain["outputs"] == "mapped"
+    assert entries["h_ekl_online"].pretrain["nll_weight"] == 0.1
+    assert entries["stbo_online"].model == registry.method("stbo").model
     for name in GP_METHODS:
-        offline = registry.method(name.removesuffix("_online"))
-        assert all(entries[name][key] == offline[key] for key in ("label", "colour", "marker", "dashes"))
+        assert looks.of(name) == looks.of(name.removesuffix("_online"))
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_registered_entry_is_complete(method):
     assert callable(registry.online_module(method).online)
-    assert isinstance(registry.method(method)["online"], dict)
     if method != "rand":
         with pytest.raises(ConfigError, match=f"method '{method}' has no policy_module; methods that have one: ablr"):
             registry.policy_module(method)
@@ -326,7 +325,7 @@ def test_settings_of_the_retraining_are_alive(method, key, value, workshop):
 
 
 def test_every_online_setting_has_a_case():
-    registered = {key for name in GP_METHODS for key in registry.method(name)["online"]}  # others: test_online_networks
+    registered = {key for name in GP_METHODS for key in registry.method(name).online}  # others: test_online_networks
     search = {"starts", "polish", "polish_steps"}  # tests/bo/test_ask_tell.py
     assert registered == {key for _, key, _ in RETRAIN} | search
 

@@ -1,6 +1,7 @@
 """The catalogue: optional inputs, online methods, names of rules, and faults that are told with the entry."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,8 @@ import yaml
 
 from metabo.errors import ConfigError
 from metabo.plan import catalogue, config, registry
+from metabo.plan.entries import Inputs
+from metabo.plan.runs import RunId
 from tests import counts
 
 ROOT = Path(__file__).parents[2]
@@ -46,14 +49,14 @@ def test_every_figure_and_table_that_a_paper_prints_is_in_the_catalogue():
     entries = catalogue.load(ROOT)
     assert set(catalogue.papers(entries)) == set(PRINTED)
     for paper, printed in PRINTED.items():
-        own = {id.removeprefix(f"{paper}_") for id, entry in entries.items() if entry["paper"] == paper}
+        own = {id.removeprefix(f"{paper}_") for id, entry in entries.items() if entry.paper == paper}
         assert {name for name in own if not name.startswith("x")} == printed  # x: beyond the paper
 
 
 def test_an_artefact_of_online_tuning_reads_tables_of_its_split():
     figure = artefact("hyperbo_fig14")
     assert (figure.benchmark, figure.splits) == ("pd1_mini", ["others"])
-    assert figure.online == [(m, "others") for m in ("stboh_online", "h_nll_online", "h_ekl_online")]
+    assert figure.online == [RunId(m, split="others") for m in ("stboh_online", "h_nll_online", "h_ekl_online")]
     assert figure.trajectories == [] and figure.evaluations == []
 
 
@@ -70,7 +73,7 @@ def test_an_artefact_says_where_its_files_are():
 
 def test_an_artefact_without_inputs_reads_the_benchmark_only():
     table = artefact("hyperbo_tab03")
-    assert table.inputs == {} and table.splits == []
+    assert table.inputs == Inputs() and table.splits == []
     assert table.online == [] and table.trajectories == [] and table.evaluations == []
 
 
@@ -78,7 +81,7 @@ def test_the_embedded_benchmarks_are_the_default():
     embedded = config.load(ROOT)["run"]["benchmarks"]
     assert not [job for job in counts.data(embedded) if job.startswith("download_")]
     for entry in catalogue.load(ROOT).values():
-        assert entry.get("benchmarks", embedded)[0] in embedded
+        assert (entry.benchmarks or embedded)[0] in embedded
     assert artefact("hyperbo_fig08").benchmark == "pd1_mini"
     assert artefact("hyperbo_fig08_tables").benchmark == "tables" and artefact("hyperbo_x02_hpob").benchmark == "hpob"
     assert artefact("hyperbo_fig15").benchmark == "hpob_mini"
@@ -112,7 +115,7 @@ def test_several_splits_are_crossed_with_the_methods_and_one_may_be_named(load):
         "evaluations": ["h_nll"],
     }
     entry = load.entries["hyperbo_fig15"] | {"inputs": inputs}
-    load(hyperbo_fig77=entry)
+    entry = load(hyperbo_fig77=entry)["hyperbo_fig77"]
     mini, full = (catalogue.Artefact("x", "x", benchmark, entry) for benchmark in ("hpob_mini", "hpob"))
     small, all_splits = ["held_out_points_10", "held_out_sweep"], inputs["splits"]  # hpob_mini has no 1000 points
     for artefact_, splits in ((mini, small), (full, all_splits)):
@@ -122,7 +125,7 @@ def test_several_splits_are_crossed_with_the_methods_and_one_may_be_named(load):
             ("stboh", "ucb18", "held_out_sweep"),
             ("h_nll", "ei", "held_out"),
         ]
-        assert artefact_.evaluations == [("h_nll", split) for split in splits]
+        assert artefact_.evaluations == [RunId("h_nll", split=split) for split in splits]
 
 
 @pytest.mark.parametrize(
@@ -156,7 +159,7 @@ def test_faulty_splits_are_told(load, change, message):
     ],
 )
 def test_a_method_is_left_out_where_its_needs_are_not_met(monkeypatch, needs, benchmark, runs):
-    entry = {**registry.method("h_nll"), **needs}
+    entry = replace(registry.method("h_nll"), **needs)
     monkeypatch.setattr(registry, "method", lambda name: entry)
     assert catalogue.applies("any", benchmark) is runs
 
@@ -193,13 +196,13 @@ def test_a_papers_target_makes_each_of_its_entries_at_every_scale(overlay):
     settings = config.load(ROOT, tuple(ROOT / "config" / f"{name}.yaml" for name in overlay))
     made = catalogue.collections(settings, catalogue.artefacts(settings, entries))
     for paper in catalogue.papers(entries) if overlay != ("smoke",) else ["mphd"]:
-        assert {a.id for a in made[paper]} == {id for id, entry in entries.items() if entry["paper"] == paper}
+        assert {a.id for a in made[paper]} == {id for id, entry in entries.items() if entry.paper == paper}
 
 
 def test_every_check_and_every_study_is_shown_by_some_artefact():
     entries = catalogue.load(ROOT).values()
     for paper in registry.papers_with_checks():
-        shown = [name for e in entries if e["paper"] == paper for name in e.get("inputs", {}).get("theory", [])]
+        shown = [name for e in entries if e.paper == paper for name in e.inputs.theory or ()]
         assert sorted(shown) == registry.checks(paper)
-    studied = {name for entry in entries for name in entry.get("inputs", {}).get("studies", [])}
+    studied = {name for entry in entries for name in entry.inputs.studies or ()}
     assert sorted(studied) == registry.studies()

@@ -9,6 +9,7 @@ import pytest
 
 from metabo.errors import MetaboError
 from metabo.plan import codegraph, registry
+from metabo.plan.entries import MethodEntry
 
 ROOT = Path(__file__).parents[2]
 COMPUTE = ("pretrain", "evaluate", "bo")
@@ -69,7 +70,7 @@ def test_presentation_never_appears_in_a_compute_stage():
             listed = names(stage, {"method": method})
             shown = ("plots/", "metrics/", "papers/", "artefacts/", "report/", "tuner/")
             assert not [n for n in listed if n.startswith(shown) or "notebook" in n], stage
-            assert not listed & {"plan/config.py", "plan/catalogue.py", "plan/schema.py", "cli.py"}, stage
+            assert not listed & {"plan/config.py", "plan/catalogue.py", "cli.py"}, stage
     assert not [n for n in names("data", {"benchmark": "tables"}) if n.startswith(("plots/", "gp/", "bo/"))]
 
 
@@ -85,9 +86,10 @@ def test_a_job_depends_on_its_own_method_and_data_source_only():
 
 
 def test_a_training_that_starts_from_stored_priors_depends_on_their_module(monkeypatch):
+    look = ("Label", "#000000", "o", ())
     entries = {
-        "first": {"module": "methods.embedding.rfgp", "policy_module": None},
-        "second": {"module": "methods.random.policy", "policy_module": "bo.fixed_prior", "fits": "first"},
+        "first": MethodEntry(*look, "methods.embedding.rfgp", "pi"),
+        "second": MethodEntry(*look, "methods.random.policy", "pi", policy_module="bo.fixed_prior", fits="first"),
     }
     monkeypatch.setattr(registry, "_methods", lambda: entries)
     assert {"methods/embedding/rfgp.py", "methods/random/policy.py"} <= names("pretrain", {"method": "second"})

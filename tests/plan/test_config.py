@@ -7,8 +7,10 @@ import pytest
 import yaml
 
 from metabo.errors import ConfigError
-from metabo.plan import catalogue, config, registry, splits
+from metabo.plan import catalogue, config, registry, runs, splits
+from metabo.plan.entries import Split
 from metabo.plan.schema import violations
+from metabo.plan.typed import plain
 
 ROOT = Path(__file__).parents[2]
 PAPERS = ["hyperbo", "mphd", "cmbo"]
@@ -200,11 +202,11 @@ def all_specs(settings: dict) -> dict[str, dict]:
         specs[f"data/{benchmark}"] = config.data_spec(settings, benchmark)
         row = {"name": benchmark, "urls": "https://published", "checksum": "md5:0"}
         specs[f"download/{benchmark}"] = config.download_spec(settings, row)
-        for method in [m for m in registry.methods() if "variant_of" not in registry.method(m)]:
+        for method in [m for m in registry.methods() if not registry.method(m).variant_of]:
             where = (settings, benchmark, "held_out", method)
             specs[f"pretrain/{benchmark}/{method}"] = config.pretrain_spec(*where)
             specs[f"evaluate/{benchmark}/{method}"] = config.evaluate_spec(*where)
-        for method in [m for m in registry.methods("policy_module") if "variant_of" not in registry.method(m)]:
+        for method in [m for m in registry.methods("policy_module") if not registry.method(m).variant_of]:
             specs[f"bo/{benchmark}/{method}"] = config.bo_spec(settings, benchmark, "held_out", method, "pi")
     return specs
 
@@ -262,7 +264,7 @@ MAF = {
 NETWORKS = ("mimo", "rfgp")
 CLUSTERED = ("cm_wss_wss", "cm_wss_bary", "cm_wss_jef", "cm_jef_jef", "cm_jef_wss", "cm_global", "cm_tasks")
 RANKED, REFITTED = ("rgpe", "rm_gp_ucb"), ("rgpe", "rm_gp_ucb", "gp32")
-EVERY = tuple(m for m in registry.methods("policy_module") if "variant_of" not in registry.method(m))
+EVERY = tuple(m for m in registry.methods("policy_module") if not registry.method(m).variant_of)
 GP_ONLINE = (*LEARNED_ONLINE, *FITTED_ONLINE, "mimo_online", "rfgp_online")
 EVERY_ONLINE = tuple(registry.methods("online_module"))
 READ_BY = {
@@ -415,15 +417,15 @@ def test_an_override_reaches_its_method_alone(good, override, expected):
 def test_specs_hold_the_registered_settings_with_the_sizes_of_the_scale(good):
     registered = registry.method("h_nll")
     spec = config.pretrain_spec(good, "tables", "held_out", "h_nll")
-    assert spec["pretrain"] == registered["pretrain"] | {"steps": 2000, "learning_rate": 1e-3}
-    assert spec["model"] == registered["model"]
+    assert spec["pretrain"] == plain(registered.pretrain) | {"steps": 2000, "learning_rate": 1e-3}
+    assert spec["model"] == plain(registered.model)
     ekl = config.pretrain_spec(good, "tables", "held_out", "h_ekl")["pretrain"]
     assert (ekl["steps"], ekl["matched_points"]) == (100, 242)
     assert config.pretrain_spec(good, "tables", "held_out", "rand")["pretrain"] == {}
     assert (
         config.bo_spec(good, "tables", "held_out", "stbo", "pi")["policy"]["refit_steps"] == good["bo"]["refit_steps"]
     )
-    assert registry.method("h_nll")["pretrain"]["steps"] == "@pretrain.adam_steps"
+    assert registry.method("h_nll").pretrain["steps"] == "@pretrain.adam_steps"
 
 
 def test_a_section_of_a_split_is_laid_over_the_sizes_of_pre_training(good):
@@ -470,7 +472,7 @@ def test_only_methods_that_train_across_spaces_read_which_ones(good):
     assert spec("new_space", "mphd")["past"] == {"base": "held_out", "spaces": "others"}
     assert spec("held_out", "mphd")["past"] == spec("new_space", "h_nll")["past"] == {"base": "held_out"}
     assert spec("new_space", "mphd")["fits"] == "base_gp" and "fits" not in spec("held_out", "h_nll")
-    assert registry.method("mphd")["across_spaces"] is True
+    assert registry.method("mphd").across_spaces is True
 
 
 @pytest.mark.parametrize(
@@ -494,7 +496,7 @@ def test_a_benchmark_with_sizes_that_are_no_section_is_told(good):
 
 
 def test_a_split_with_sizes_that_are_no_section_is_told(good, monkeypatch):
-    monkeypatch.setattr(splits, "entry", lambda name: {"sizes": "sweeps"} if name == "others_sweep" else {})
+    monkeypatch.setattr(splits, "entry", lambda name: Split(sizes="sweeps" if name == "others_sweep" else None))
     with pytest.raises(ConfigError, match=r"'sizes' of split 'others_sweep': unknown section .*'sweeps'.*sweep"):
         config.check(good, ROOT)
 
@@ -576,11 +578,11 @@ def test_schema_and_loaders_agree_on_the_search_spaces():
     assert (
         benchmarks["hpob"]["properties"]["spaces"]["items"]["enum"] == config.load(ROOT)["benchmarks"]["hpob"]["spaces"]
     )
-    own = [b for b in registry.benchmarks() if set(registry.benchmark(b)["settings"]) - {"seed"}]
+    own = [b for b in registry.benchmarks() if set(registry.benchmark(b).settings) - {"seed"}]
     assert sorted(benchmarks) == own and sorted(set(registry.benchmarks()) - set(own)) == ["super", "super_mini"]
 
 
 def test_acquisition_names_are_those_of_the_code():
     from metabo.bo import acquisition
 
-    assert config.ACQUISITIONS == acquisition.ACQUISITIONS
+    assert runs.ACQUISITIONS == acquisition.ACQUISITIONS

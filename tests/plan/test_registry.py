@@ -6,6 +6,8 @@ import pytest
 
 from metabo.errors import ConfigError
 from metabo.plan import codegraph, registry
+from metabo.plan.entries import BenchmarkEntry, StudyEntry
+from metabo.plan.schema import read_yaml
 
 ROOMS = {"BENCHMARKS": "data", "STUDIES": "papers", "CHECKS": "papers"}
 
@@ -39,17 +41,74 @@ def test_every_benchmark_study_and_theory_check_is_found_in_its_module():
 @pytest.mark.parametrize("name", registry.methods())
 def test_every_module_that_a_method_names_is_there(name):
     parts = ("module", "policy_module", "online_module")
-    modules = [registry.method_module(name, part) for part in parts if registry.method(name).get(part)]
+    modules = [registry.method_module(name, part) for part in parts if getattr(registry.method(name), part)]
     assert modules and all(codegraph.source(module).is_file() for module in modules)
 
 
 def test_every_module_that_a_benchmark_names_is_there():
     for name in registry.benchmarks():
         for part in ("collector", "writer"):
-            if part in (entry := registry.benchmark(name)):
-                assert codegraph.source(f"metabo.{entry[part]}").is_file()
+            if module := getattr(registry.benchmark(name), part):
+                assert codegraph.source(f"metabo.{module}").is_file()
 
 
 def test_a_missing_table_names_module_and_table():
     with pytest.raises(ConfigError, match=r"module metabo\.bo\.acquisition has no top-level literal NOTHING"):
         registry.literal("bo.acquisition", "NOTHING")
+
+
+H_NLL = "h_nll: {label: H, colour: '#000000', marker: o, dashes: [], module: m, acquisition: pi}\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        (H_NLL.replace("label", "lable"), r"methods.yaml key 'h_nll.lable' is unknown. Did you mean 'label'\?"),
+        (H_NLL.replace("label: H, ", ""), r"methods.yaml key 'h_nll.label' is missing"),
+        (H_NLL.replace("[]", "solid"), r"methods.yaml key 'h_nll.dashes' is the text 'solid', must be a list"),
+        ("h_nll: 3", r"methods.yaml key 'h_nll' is the number 3, must be a mapping"),
+        (H_NLL + "twin: {like: h_nl}", r"methods.yaml: 'twin' is like 'h_nl', which is not another method there"),
+        ("a: {like: b}\nb: {like: a}", r"methods.yaml: 'b' is like 'a', which is not another method there"),
+        (H_NLL + H_NLL, r"methods.yaml: key 'h_nll' stands twice, in lines 1 and 2; delete or rename one"),
+    ],
+)
+def test_a_faulty_table_of_methods_is_told(tmp_path, monkeypatch, written, message):
+    (tmp_path / "methods.yaml").write_text(written)
+    monkeypatch.setattr(registry, "METHODS", tmp_path / "methods.yaml")
+    with pytest.raises(ConfigError, match=message):
+        registry._methods.__wrapped__()
+
+
+def test_a_key_that_is_merged_and_given_does_not_stand_twice(tmp_path):
+    (tmp_path / "table.yaml").write_text("a: &a {x: 1, y: 2}\nb: &b {<<: *a, x: 3}\nc: {<<: *b, y: 4}")
+    assert read_yaml(tmp_path / "table.yaml")["c"] == {"x": 3, "y": 4}
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        (
+            "{'a': {'settings': [], 'defalt_split': 'x'}}",
+            r"new: BENCHMARKS key 'a.defalt_split' is unknown",
+        ),
+        ("{'a': {'settings': []}}", r"new: BENCHMARKS key 'a.default_split' is missing"),
+        (
+            "{'a': {'settings': [], 'default_split': 'x', 'memory_mb': 0}}",
+            r"BENCHMARKS key 'a.memory_mb': 0 is less",
+        ),
+    ],
+)
+def test_a_faulty_benchmark_is_told_with_its_module(tmp_path, monkeypatch, written, message):
+    monkeypatch.setattr(registry, "PACKAGE_ROOT", tmp_path)
+    (tmp_path / "new.py").write_text(f"BENCHMARKS = {written}")
+    with pytest.raises(ConfigError, match=message):
+        registry._registered("BENCHMARKS", [tmp_path / "new.py"], BenchmarkEntry)
+
+
+def test_a_name_that_is_registered_twice_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(registry, "PACKAGE_ROOT", tmp_path)
+    paths = [tmp_path / "one.py", tmp_path / "two.py"]
+    for path in paths:
+        path.write_text("STUDIES = {'a': {}}")
+    with pytest.raises(ConfigError, match=r"'a' is registered twice: in metabo.one and metabo.two"):
+        registry._registered("STUDIES", paths, StudyEntry)

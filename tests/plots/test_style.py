@@ -13,9 +13,9 @@ from metabo.plots import look as looks
 ENTRIES = {name: registry.method(name) for name in registry.methods()}
 # Online tuning registers a method a second time, under the same label: no figure shows both. Variants of a method are
 # shown with each other only; H-NLL and H-EKL have structures of the same label.
-PLAIN = [name for name in ENTRIES if "variant_of" not in ENTRIES[name]]
-METHODS = list({ENTRIES[name]["label"]: name for name in PLAIN}.values())
-STRUCTURES = list({entry["label"]: name for name, entry in ENTRIES.items() if "own_features" in entry}.values())
+PLAIN = [name for name in ENTRIES if not ENTRIES[name].variant_of]
+METHODS = list({ENTRIES[name].label: name for name in PLAIN}.values())
+STRUCTURES = list({entry.label: name for name, entry in ENTRIES.items() if entry.own_features}.values())
 ACQUISITIONS = list(looks.COMPARED)
 SHOWN = {"methods": METHODS, "structures": STRUCTURES, "acquisitions": ACQUISITIONS}
 
@@ -70,11 +70,11 @@ def test_marker_and_dash_combinations_are_unique(together):
 def test_structures_are_named_as_in_the_paper():
     labels = {f"{mean} {size}" for mean in ("Zero", "Constant", "Linear MLP") for size in ("(4,)", "(8,)", "(32, 32)")}
     assert {looks.of(name).label for name in STRUCTURES} == labels | {"Linear MLP (128, 128)"}
-    for name in [name for name, entry in ENTRIES.items() if "own_features" in entry]:
-        model, label = ENTRIES[name]["model"], looks.of(name).label
+    for name in [name for name, entry in ENTRIES.items() if entry.own_features]:
+        model, label = ENTRIES[name].model, looks.of(name).label
         assert label.endswith(str(tuple(model["features"])))
         assert label.startswith({"zero": "Zero", "constant": "Constant", "linear_mlp": "Linear MLP"}[model["mean"]])
-        same_mean = [other for other in STRUCTURES if ENTRIES[other]["model"]["mean"] == model["mean"]]
+        same_mean = [other for other in STRUCTURES if ENTRIES[other].model["mean"] == model["mean"]]
         assert len({looks.of(other).marker for other in same_mean}) == 1
 
 

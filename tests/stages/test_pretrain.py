@@ -69,7 +69,7 @@ def across(tmp_path, monkeypatch, first):
         pretrain_across=pretrain_across, remarks=remarks, start=lambda *_: {"number": jnp.zeros(1)}
     )
     module_of = registry.training_module
-    monkeypatch.setattr(registry, "method", lambda name: real("h_nll") | {"across_spaces": True})
+    monkeypatch.setattr(registry, "method", lambda name: replace(real("h_nll"), across_spaces=True))
     monkeypatch.setattr(registry, "training_module", lambda name: module if name == "mphd" else module_of(name))
 
     def train(given: str | None = fits, **changes):

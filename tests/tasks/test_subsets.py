@@ -182,16 +182,17 @@ def test_candidates_by_name(base):
 def test_every_registered_split_says_what_its_name_says():
     for name in splits.names():
         past, entry = splits.past(name), splits.entry(name)
-        assert past["base"] in ("held_out", "others", "first")
-        Subset(**past)
+        assert past.base in ("held_out", "others", "first")
         for key in ("points", "tasks"):
             if f"_{key}_" in name:
-                assert past[key] == int(name.rpartition("_")[2])
-        assert (entry.get("candidates") == "matched") == name.endswith("candidates")
-    assert splits.past("crossed_matched_candidates") == splits.past("crossed_matched") == {
-        "base": "held_out", "rows": "matched",
-    }  # fmt: skip
-    assert splits.past("new_space") == {"base": "held_out", "spaces": "others"}
+                assert getattr(past, key) == int(name.rpartition("_")[2])
+        assert (entry.candidates == "matched") == name.endswith("candidates")
+    assert (
+        splits.past("crossed_matched_candidates")
+        == splits.past("crossed_matched")
+        == Subset("held_out", rows="matched")
+    )
+    assert splits.past("new_space") == Subset("held_out", spaces="others")
     assert splits.prior_split("crossed_candidates") == "crossed" and splits.prior_split("held_out") == "held_out"
 
 

@@ -63,11 +63,11 @@ def reaches(graph, message: str) -> bool:
         case ["judge", *_, paper]:
             roots = codegraph.stage_roots("claims", {"paper": paper})
         case ["write", archive, "from", *_] if ".html" not in archive:
-            (name,) = [b for b in registry.benchmarks() if registry.benchmark(b).get("archive") == archive]
+            (name,) = [b for b in registry.benchmarks() if registry.benchmark(b).archive == archive]
             roots = codegraph.stage_roots("archive", {"benchmark": name})
         case ["make", name, place]:
             entry = ENTRIES[Path(place).name]
-            roots = ["metabo.stages.notebook", *codegraph.notebook_roots(ROOT / "notebooks" / entry["notebook"])]
+            roots = ["metabo.stages.notebook", *codegraph.notebook_roots(ROOT / "notebooks" / entry.notebook)]
         case ["notebooks", *_] | ["write", *_]:
             roots = [f"metabo.stages.{'pages' if words[0] == 'notebooks' else 'report'}"]
         case _:

@@ -10,7 +10,7 @@ from metabo.plan import registry
 
 SMOKE = ("--configfile", "config/smoke.yaml")
 UNIT = "digits-simple_cnn-16"
-COLLECTED = [benchmark for benchmark in registry.benchmarks() if "collector" in registry.benchmark(benchmark)]
+COLLECTED = [benchmark for benchmark in registry.benchmarks() if registry.benchmark(benchmark).collector]
 TABLE = f"results/smoke/collect/pd1_mini/{UNIT}.parquet"
 
 

@@ -20,17 +20,17 @@ def data_file(artefact):
 def notebook_parameters(artefact):
     """Return the notebook's parameters; it need not have those of inputs that its entry does not list."""
     inputs = artefact.inputs
-    chosen = {"split": inputs["split"]} if "split" in inputs else {}
-    chosen |= {"splits": artefact.splits} if "splits" in inputs else {}
+    chosen = {"split": inputs.split} if inputs.split else {}
+    chosen |= {"splits": artefact.splits} if inputs.splits else {}
     return {
         "artefact": artefact.id,
-        "title": artefact.entry["title"],
-        "caption": artefact.entry["caption"],
+        "title": artefact.entry.title,
+        "caption": artefact.entry.caption,
         **({"benchmark": artefact.benchmark, "data": data_file(artefact)[0]} if artefact.benchmark else {}),
         **chosen,
         **input_files(artefact),
         "out": f"{OUT}/{artefact.place}",
-        **artefact.entry.get("parameters", {}),
+        **plain(artefact.entry.parameters),
     }
 
 
@@ -41,15 +41,15 @@ def artefact_code(artefact):
 
 def artefact_methods(artefact):
     """How its methods are registered (label, colour, ...): a change re-draws the artefacts that show the method."""
-    methods = {run[0] for run in (*artefact.trajectories, *artefact.evaluations, *artefact.online)}
-    return {method: registry.method(method) for method in sorted(methods)}
+    methods = {run.method for run in (*artefact.trajectories, *artefact.evaluations, *artefact.online)}
+    return {method: plain(registry.method(method)) for method in sorted(methods)}
 
 
 def reported(artefact):
     """Return its files by the names of the rule's outputs, the figure marked for `snakemake --report`."""
     files = dict(zip(("notebook", "pdf", "png", "csv", "meta"), artefact_files(artefact)))
-    labels = {"artefact": artefact.name, "title": artefact.entry["title"]}
-    place = {"category": artefact.entry["paper"], "subcategory": artefact.benchmark or "no benchmark"}
+    labels = {"artefact": artefact.name, "title": artefact.entry.title}
+    place = {"category": artefact.entry.paper, "subcategory": artefact.benchmark or "no benchmark"}
     return files | {"png": report(files["png"], caption="../report/artefact.rst", labels=labels, **place)}
 
 
@@ -63,8 +63,8 @@ def marked_up(text):
 
 def artefact_memory(artefact):
     """Return MiB: an artefact without tables describes the benchmark itself and reads all of it."""
-    reads_all = artefact.benchmark and not artefact.inputs
-    return registry.benchmark(artefact.benchmark).get("memory_mb", 4000) if reads_all else 3000
+    reads_all = artefact.benchmark and not artefact.inputs.kinds
+    return max(4000, registry.benchmark(artefact.benchmark).memory_mb) if reads_all else 3000
 
 
 for artefact in ARTEFACTS:
@@ -93,8 +93,8 @@ for artefact in ARTEFACTS:
             spec=constant(canonical(notebook_parameters(artefact))),
             methods=constant(canonical(artefact_methods(artefact))),
             data=lambda w, input: f"--in-data {input.data}" if input.data else "",
-            title=marked_up(artefact.entry["title"]),
-            caption=marked_up(artefact.entry["caption"]),
+            title=marked_up(artefact.entry.title),
+            caption=marked_up(artefact.entry.caption),
         message:
             f"make {artefact.name}: {OUT}/{artefact.place}"
         shell:

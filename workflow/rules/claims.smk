@@ -5,7 +5,7 @@ JUDGED = [paper for paper in config["run"]["papers"] if Path(f"{SHEETS}/{paper}/
 
 def judged(paper):
     """Return the artefacts of this run on which claims of a paper are tested."""
-    return [a for a in ENABLED if a.entry["paper"] == paper and a.entry.get("claims")]
+    return [a for a in ENABLED if a.entry.paper == paper and a.entry.claims]
 
 
 rule judge_claims:

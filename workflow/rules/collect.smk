@@ -2,11 +2,11 @@
 # The package ships the table of such a run, so nothing here but `archive` runs unless it is asked for.
 from metabo.collect import shipped
 
-COLLECTED = {b: registry.units(b) for b in BENCHMARKS if "collector" in registry.benchmark(b)}
+COLLECTED = {b: registry.units(b) for b in BENCHMARKS if registry.benchmark(b).collector}
 
 
 def collected_archive(benchmark):
-    return f"{OUT}/archives/{registry.benchmark(benchmark)['archive']}"
+    return f"{OUT}/archives/{registry.benchmark(benchmark).archive}"
 
 
 def archive_source(benchmark):
@@ -93,7 +93,7 @@ for benchmark in COLLECTED:
             code=planned,
             spec=constant(canonical({"benchmark": benchmark, "source": config["benchmarks"][benchmark]["source"]})),
         message:
-            f"write {registry.benchmark(benchmark)['archive']} from the {config['benchmarks'][benchmark]['source']} table"
+            f"write {registry.benchmark(benchmark).archive} from the {config['benchmarks'][benchmark]['source']} table"
         shell:
             "python -m metabo.stages.archive --spec {params.spec:q} --code {params.code}"
             " --in-table {input.table} --out {output.archive}"

@@ -4,6 +4,8 @@ from functools import cache
 from metabo.errors import MetaboError, unknown
 from metabo.plan import catalogue, codegraph, digests, preflight, registry, splits
 from metabo.plan import config as settings
+from metabo.plan.runs import ACQUISITIONS
+from metabo.plan.typed import plain
 from metabo.records.files import canonical, remove_scratch
 
 
@@ -33,7 +35,7 @@ wildcard_constraints:
     benchmark="|".join(BENCHMARKS),
     split="|".join(splits.names()),
     method="|".join(METHODS),
-    acquisition="|".join(settings.ACQUISITIONS),
+    acquisition="|".join(ACQUISITIONS),
 
 
 def code(stage, spec):
@@ -56,7 +58,7 @@ def relative(paths):
 
 def memory(wildcards):
     """Return MiB for a job on this benchmark."""
-    return registry.benchmark(wildcards.benchmark).get("memory_mb", 3000)
+    return registry.benchmark(wildcards.benchmark).memory_mb
 
 
 def every_core():
@@ -84,13 +86,13 @@ def prior_file(benchmark, split, method):
 
 def fits_file(benchmark, split, method):
     """Return the priors that the training of a method starts from, those of another method on the same split."""
-    fits = registry.method(method).get("fits")
+    fits = registry.method(method).fits
     return prior_file(benchmark, split, fits) if fits else []
 
 
 def prior_files(artefact):
-    pairs = {*((m, s) for m, _, s in artefact.trajectories), *artefact.evaluations, *artefact.online}
-    return sorted({prior_file(artefact.benchmark, split, method) for method, split in pairs})
+    runs = (*artefact.trajectories, *artefact.evaluations, *artefact.online)
+    return sorted({prior_file(artefact.benchmark, run.split, run.method) for run in runs})
 
 
 def table_files(artefact, *kinds):

@@ -13,7 +13,7 @@ def download_spec(row):
 
 def dataset(benchmark):
     """Return the row of workflow/datasets.csv that a benchmark is read from, or None if it needs no archive."""
-    return DATASETS.get(registry.benchmark(benchmark)["dataset"])
+    return DATASETS.get(registry.benchmark(benchmark).dataset)
 
 
 def archive_file(benchmark):
@@ -23,19 +23,19 @@ def archive_file(benchmark):
 
 def collected_file(benchmark):
     """Return the archive of a benchmark that is read from a collection, its own or that of another one."""
-    source = registry.benchmark(benchmark).get("archive_of", benchmark)
+    source = registry.benchmark(benchmark).archive_of or benchmark
     return collected_archive(source) if source in COLLECTED else []
 
 
 def member_files(benchmark):
     """Return the benchmarks that a benchmark is made of."""
-    return [f"{OUT}/data/{member}.npz" for member in registry.benchmark(benchmark).get("members", [])]
+    return [f"{OUT}/data/{member}.npz" for member in registry.benchmark(benchmark).members]
 
 
 def named_files(benchmark):
     """Return the files that the settings of a benchmark name: a user's own."""
     section = config["benchmarks"].get(benchmark, {})
-    return [path for key in registry.benchmark(benchmark).get("files", []) for path in section[key]]
+    return [path for key in registry.benchmark(benchmark).files for path in section[key]]
 
 
 for row in DATASETS.values():

@@ -1,7 +1,7 @@
 # Artefacts and claims -> the report: notebooks as HTML beside them, results/{scale}/scorecard.csv and index.html.
 SHOWN = {}
 for artefact in ENABLED:
-    SHOWN.setdefault(artefact.entry["paper"], []).append(artefact)
+    SHOWN.setdefault(artefact.entry.paper, []).append(artefact)
 TEMPLATES = relative(sorted(Path(SOURCE, "metabo/report").glob("templates/*")))
 OF_NOTEBOOKS = [path for path in TEMPLATES if Path(path).name.startswith(("base.", "style.", "common.", "notebook."))]
 

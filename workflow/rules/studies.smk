@@ -1,6 +1,6 @@
 # Synthetic studies -> results/{scale}/studies: functions drawn by the study itself, no benchmark.
 def alone(wildcards):
-    return registry.study(wildcards.study).get("alone", False)
+    return registry.study(wildcards.study).alone
 
 
 rule run_study:

@@ -15,6 +15,7 @@ from metabo.artefacts import settings as sidecars
 from metabo.compute import cores
 from metabo.errors import ConfigError, DataError, nearest
 from metabo.plan import registry, splits
+from metabo.plan.runs import RunId, method_of, on_splits
 from metabo.plots import look, style
 from metabo.records import files, provenance, results
 from metabo.records import sidecars as records
@@ -52,17 +53,17 @@ def load_trajectories(paths: list[str], benchmark: str, split: str | list[str], 
     _same_origin(table.assign(split=table["split"].mask(free, given[0])), benchmark, given, "trajectories")
     _same_data(table, data, "trajectories", "bo")
     pairs = table[["method", "acquisition"]].drop_duplicates().itertuples(index=False)
-    default = {m: registry.method(m)["acquisition"] for m in table["method"].unique()}
+    default = {m: registry.method(m).acquisition for m in table["method"].unique()}
     for method, acquisition in [(m, a) for m, a in pairs if a != default[m]]:
         chosen = (table["method"] == method) & (table["acquisition"] == acquisition)
-        table.loc[chosen, "method"] = f"{method}-{acquisition}"
+        table.loc[chosen, "method"] = str(RunId(method, acquisition))
     return table
 
 
 def by_split(table: pd.DataFrame, plain: str = "") -> pd.DataFrame:
     """Rename pre-trained methods' runs ``method@split`` (but not on `plain`): `runs` then keeps them apart."""
     renamed = _trained(table) & (table["split"] != plain)
-    return table.assign(method=table["method"].mask(renamed, table["method"] + "@" + table["split"]))
+    return table.assign(method=table["method"].mask(renamed, on_splits(table["method"], table["split"])))
 
 
 def load_evaluations(paths: list[str], benchmark: str, split: str | list[str]) -> pd.DataFrame:
@@ -98,7 +99,7 @@ def runs(table: pd.DataFrame, column: str = "simple_regret") -> metrics.Runs:
 
 
 def _pretrained(name: str) -> bool:
-    return bool(registry.method(name.partition("@")[0].partition("-")[0])["pretrain"])
+    return bool(registry.method(method_of(name)).pretrain)
 
 
 def _existing(path: str) -> str:
@@ -116,7 +117,7 @@ def _trained(table: pd.DataFrame) -> pd.Series:
 
 def _alike(given: list[str]) -> list[str]:
     """Return the splits on which BO without a prior runs as on one of those given."""
-    runs = {s: (splits.base(s), splits.entry(s).get("candidates")) for s in splits.names()}
+    runs = {s: (splits.base(s), splits.entry(s).candidates) for s in splits.names()}
     return [s for s, run in runs.items() if run in [runs.get(g) for g in given]]
 
 

@@ -1,13 +1,16 @@
 """The catalogue of tables and figures: load, check, and expand it into one artefact per (entry, benchmark)."""
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from metabo.errors import ConfigError, unknown
 from metabo.plan import registry, splits
-from metabo.plan.config import ACQUISITIONS
-from metabo.plan.schema import read_yaml, violations
+from metabo.plan.config import Config
+from metabo.plan.entries import CatalogueEntry, Inputs
+from metabo.plan.runs import RunId, resolved
+from metabo.plan.schema import read_schema, read_yaml, violations
+from metabo.plan.typed import read_each
 
 CATALOGUE = Path("workflow/catalogue.yaml")
 SCHEMA = Path("workflow/schemas/catalogue.yaml")
@@ -22,114 +25,88 @@ class Artefact:
     name: str
     id: str
     benchmark: str
-    entry: dict[str, Any]
+    entry: CatalogueEntry
 
     @property
-    def inputs(self) -> dict[str, Any]:
+    def inputs(self) -> Inputs:
         """The entry's inputs besides the benchmark file; none for an artefact that describes the benchmark."""
-        return self.entry.get("inputs", {})
+        return self.entry.inputs
 
     @property
     def splits(self) -> list[str]:
         """Splits that the benchmark has of the tables that the artefact reads; none if it reads no such tables."""
-        listed = self.inputs.get("splits", [self.inputs["split"]] if "split" in self.inputs else [])
-        return [split for split in listed if split in splits.of(self.benchmark)]
+        return [split for split in _listed(self.inputs) if split in splits.of(self.benchmark)]
 
     @property
     def template(self) -> str:
         """Path of the notebook template."""
-        return (NOTEBOOKS / self.entry["notebook"]).as_posix()
+        return (NOTEBOOKS / self.entry.notebook).as_posix()
 
     @property
-    def trajectories(self) -> list[tuple[str, str, str]]:
-        """(method, acquisition, split) of the trajectory tables it reads, on this benchmark."""
-        return [(*trajectory(run.text), run.split) for run in self._runs("trajectories")]
+    def trajectories(self) -> list[RunId]:
+        """The runs whose trajectories it reads, on this benchmark, each with its acquisition and split."""
+        return [resolved(run) for run in self._runs("trajectories")]
 
     @property
-    def evaluations(self) -> list[tuple[str, str]]:
-        """(method, split) of the evaluation tables it reads, on this benchmark."""
-        return [(run.text, run.split) for run in self._runs("evaluations")]
+    def evaluations(self) -> list[RunId]:
+        """The methods whose evaluations it reads, on this benchmark, each with its split."""
+        return self._runs("evaluations")
 
     @property
-    def online(self) -> list[tuple[str, str]]:
-        """(method, split) of the tables of online tuning it reads, on this benchmark."""
-        return [(run.text, run.split) for run in self._runs("online")]
+    def online(self) -> list[RunId]:
+        """The methods whose online tuning it reads, on this benchmark, each with its split."""
+        return self._runs("online")
 
     @property
     def place(self) -> str:
         """Its folder below results/{scale}."""
-        return "/".join(filter(None, (self.entry["paper"], self.benchmark, self.id)))
+        return "/".join(filter(None, (self.entry.paper, self.benchmark, self.id)))
 
     @property
     def files(self) -> dict[str, list[str]]:
         """Tables that it reads, as paths below results/{scale}, by the parameter of the notebook that names them."""
-        inputs, paper, on = self.inputs, self.entry["paper"], self.benchmark
+        paper, on, named = self.entry.paper, self.benchmark, self.inputs.kinds
         paths = {
-            "trajectories": [f"bo/{on}/{split}/{method}-{acq}.parquet" for method, acq, split in self.trajectories],
-            "evaluations": [f"evaluation/{on}/{split}/{method}.parquet" for method, split in self.evaluations],
-            "online": [f"online/{on}/{split}/{method}.parquet" for method, split in self.online],
-            "theory": [f"theory/{paper}/{check}.json" for check in inputs.get("theory", [])],
-            "studies": [f"studies/{study}.parquet" for study in inputs.get("studies", [])],
+            "trajectories": [f"bo/{on}/{run.split}/{run.on('')}.parquet" for run in self.trajectories],
+            "evaluations": [f"evaluation/{on}/{run.split}/{run.method}.parquet" for run in self.evaluations],
+            "online": [f"online/{on}/{run.split}/{run.method}.parquet" for run in self.online],
+            "theory": [f"theory/{paper}/{check}.json" for check in named.get("theory", ())],
+            "studies": [f"studies/{study}.parquet" for study in named.get("studies", ())],
         }
-        return {kind: found for kind, found in paths.items() if kind in inputs}
+        return {kind: found for kind, found in paths.items() if kind in named}
 
-    def _runs(self, kind: str) -> list["Run"]:
-        """Expand "text" over the artefact's splits and "text@split" to that one; drop what the benchmark has not."""
-        runs = []
-        for text in self.inputs.get(kind, []):
-            name, _, split = text.partition("@")
-            runs += [Run(name, s) for s in ([split] if split else self.splits)]
+    def _runs(self, kind: str) -> list[RunId]:
+        """Expand a run without a split over the artefact's splits; drop what the benchmark has not."""
+        listed = [RunId.parse(name) for name in self.inputs.kinds.get(kind, ())]
+        runs = [run.on(split) for run in listed for split in ([run.split] if run.split else self.splits)]
         have = splits.of(self.benchmark) if self.benchmark else []
-        return [r for r in runs if r.split in have and applies(r.text.partition("-")[0], self.benchmark)]
-
-
-class Run(NamedTuple):
-    """A method, perhaps with an acquisition, on a split."""
-
-    text: str
-    split: str
-
-
-def trajectory(text: str) -> tuple[str, str]:
-    """Split "method" or "method-acquisition" (the method's own acquisition unless given). Raises ConfigError."""
-    method, _, acquisition = text.partition("-")
-    own = registry.method(method)["acquisition"]
-    acquisition = acquisition or own
-    if acquisition not in ACQUISITIONS:
-        raise unknown("acquisition", acquisition, ACQUISITIONS)
-    if acquisition != own and {"uniform", "learned"} & {acquisition, own}:
-        raise ConfigError(
-            f"'{text}': 'uniform' (random search) and 'learned' (MAF) are acquisitions of no other method"
-        )
-    return method, acquisition
+        return [run for run in runs if run.split in have and applies(run.method, self.benchmark)]
 
 
 def applies(method: str, benchmark: str) -> bool:
     """Tell whether a method can run on a benchmark: EKL needs inputs matched across tasks, ground truth tasks that were
     drawn from known priors."""
     needs, has = registry.method(method), registry.benchmark(benchmark)
-    return all(has.get(kind) or not needs.get(f"needs_{kind}") for kind in ("matched", "truth"))
+    return (has.matched or not needs.needs_matched) and (has.truth or not needs.needs_truth)
 
 
-def load(root: Path = Path()) -> dict[str, dict[str, Any]]:
+def load(root: Path = Path()) -> dict[str, CatalogueEntry]:
     """Read and check the catalogue below the project folder `root`. Raises ConfigError that lists every fault."""
-    catalogue = read_yaml(root / CATALOGUE)
-    faults = violations(catalogue, read_yaml(root / SCHEMA), "catalogue")
-    if not faults:
-        faults = [
-            f"catalogue entry '{id}': {fault}" for id, entry in catalogue.items() for fault in _faults(entry, root)
-        ]
+    written = read_yaml(root / CATALOGUE)
+    faults = violations(written, read_schema(root / SCHEMA), "catalogue")
+    entries = {} if faults else read_each(CatalogueEntry, written, "catalogue")
+    faults += [f"catalogue entry '{id}': {fault}" for id, entry in entries.items() for fault in _faults(entry, root)]
     if faults:
         raise ConfigError(f"{CATALOGUE}:\n  " + "\n  ".join(faults))
-    return catalogue
+    return entries
 
 
-def papers(catalogue: dict[str, dict[str, Any]]) -> list[str]:
+def papers(catalogue: Mapping[str, CatalogueEntry]) -> list[str]:
     """List the papers that have an entry."""
-    return sorted({entry["paper"] for entry in catalogue.values()})
+    return sorted({entry.paper for entry in catalogue.values()})
 
 
-def artefacts(config: dict[str, Any], catalogue: dict[str, dict[str, Any]]) -> list[Artefact]:
+def artefacts(config: Config, catalogue: Mapping[str, CatalogueEntry]) -> list[Artefact]:
     """Expand every entry over its benchmarks.
 
     The first benchmark of config `run.benchmarks` that the entry lists (else the entry's first) is named like the
@@ -137,19 +114,19 @@ def artefacts(config: dict[str, Any], catalogue: dict[str, dict[str, Any]]) -> l
     """
     expanded = []
     for id, entry in catalogue.items():
-        benchmarks = entry.get("benchmarks", [""])
+        benchmarks = entry.benchmarks or ("",)
         first = next((b for b in config["run"]["benchmarks"] if b in benchmarks), benchmarks[0])
         for benchmark in benchmarks:
             expanded.append(Artefact(id if benchmark == first else f"{id}_{benchmark}", id, benchmark, entry))
     return expanded
 
 
-def enabled(config: dict[str, Any], all_artefacts: list[Artefact]) -> list[Artefact]:
+def enabled(config: Config, all_artefacts: list[Artefact]) -> list[Artefact]:
     """Keep the artefacts of the papers and benchmarks that the configuration runs, and those that need no benchmark.
 
     Raises ConfigError if none is."""
     papers, benchmarks = config["run"]["papers"], ["", *config["run"]["benchmarks"]]
-    kept = [a for a in all_artefacts if a.entry["paper"] in papers and a.benchmark in benchmarks]
+    kept = [a for a in all_artefacts if a.entry.paper in papers and a.benchmark in benchmarks]
     if not kept:
         raise ConfigError(
             f"config key 'run': no artefact of {', '.join(papers)} is made on {', '.join(benchmarks)}; the catalogue "
@@ -158,42 +135,47 @@ def enabled(config: dict[str, Any], all_artefacts: list[Artefact]) -> list[Artef
     return kept
 
 
-def collections(config: dict[str, Any], all_artefacts: list[Artefact]) -> dict[str, list[Artefact]]:
+def collections(config: Config, all_artefacts: list[Artefact]) -> dict[str, list[Artefact]]:
     """Group artefacts under the target names that users type: a paper (on the benchmarks that the configuration runs)
     and a benchmark (whatever can be made for it)."""
     groups: dict[str, list[Artefact]] = {}
     for artefact in all_artefacts:
         if artefact.benchmark:
             groups.setdefault(artefact.benchmark, []).append(artefact)
-        paper = groups.setdefault(artefact.entry["paper"], [])
+        paper = groups.setdefault(artefact.entry.paper, [])
         if artefact.benchmark in ["", *config["run"]["benchmarks"]]:
             paper.append(artefact)
     return groups
 
 
-def _faults(entry: dict[str, Any], root: Path) -> list[str]:
+def _listed(inputs: Inputs) -> Sequence[str]:
+    """Return the splits that the tables of an entry are of."""
+    return inputs.splits or ([inputs.split] if inputs.split else [])
+
+
+def _faults(entry: CatalogueEntry, root: Path) -> list[str]:
     found = []
-    if not (root / NOTEBOOKS / entry["notebook"]).is_file():
-        found.append(f"notebook {NOTEBOOKS / entry['notebook']} does not exist")
-    inputs = entry.get("inputs", {})
-    benchmarks = entry.get("benchmarks", [])
+    if not (root / NOTEBOOKS / entry.notebook).is_file():
+        found.append(f"notebook {NOTEBOOKS / entry.notebook} does not exist")
+    inputs, benchmarks = entry.inputs, entry.benchmarks
 
-    def named(kind: str) -> list[tuple[str, str]]:
-        return [(text.partition("@")[0], text.partition("@")[2]) for text in inputs.get(kind, [])]
+    def named(kind: str) -> list[RunId]:
+        return [RunId.parse(name) for name in inputs.kinds.get(kind, ())]
 
-    for check in (
+    checks: tuple[Callable[[], object], ...] = (
         lambda: [registry.benchmark(b) for b in benchmarks],
         lambda: _require_benchmark(inputs, benchmarks),
-        lambda: [_require_module(trajectory(text)[0], "policy_module") for text, _ in named("trajectories")],
-        lambda: [_require_prior(method) for method, _ in named("evaluations")],
-        lambda: [_require_module(method, "online_module") for method, _ in named("online")],
-        lambda: [_require_split(b, inputs["split"]) for b in benchmarks if "split" in inputs],
-        lambda: [_require_some_split(split, benchmarks) for split in inputs.get("splits", [])],
-        lambda: [_require_some_split(s, benchmarks) for kind in KINDS for _, s in named(kind) if s],
-        lambda: [registry.study(name) for name in inputs.get("studies", [])],
-        lambda: [registry.check(entry["paper"], name) for name in inputs.get("theory", [])],
+        lambda: [_require_module(resolved(run).method, "policy_module") for run in named("trajectories")],
+        lambda: [_require_prior(str(run.on(""))) for run in named("evaluations")],
+        lambda: [_require_module(str(run.on("")), "online_module") for run in named("online")],
+        lambda: [_require_split(b, inputs.split) for b in benchmarks if inputs.split],
+        lambda: [_require_some_split(split, benchmarks) for split in inputs.splits or ()],
+        lambda: [_require_some_split(run.split, benchmarks) for kind in KINDS for run in named(kind) if run.split],
+        lambda: [registry.study(name) for name in inputs.studies or ()],
+        lambda: [registry.check(entry.paper, name) for name in inputs.theory or ()],
         lambda: [_refuse_repeats(Artefact(b, b, b, entry).trajectories) for b in benchmarks],
-    ):
+    )
+    for check in checks:
         try:
             check()
         except ConfigError as error:
@@ -205,44 +187,44 @@ KINDS = ("trajectories", "evaluations", "online")
 """Inputs that are made per benchmark, split and method."""
 
 
-def _refuse_repeats(runs: list[tuple[str, str, str]]) -> None:
-    for method, acquisition, split in {run for run in runs if runs.count(run) > 1}:
+def _refuse_repeats(runs: list[RunId]) -> None:
+    for run in {run for run in runs if runs.count(run) > 1}:
         raise ConfigError(
-            f"trajectories name {method}-{acquisition} on split '{split}' twice ('{method}' means its own acquisition)"
+            f"trajectories name {run.on('')} on split '{run.split}' twice ('{run.method}' means its own acquisition)"
         )
 
 
-def _require_benchmark(inputs: dict[str, Any], benchmarks: list[str]) -> None:
+def _require_benchmark(inputs: Inputs, benchmarks: Sequence[str]) -> None:
     """Refuse tables of a benchmark without a benchmark or without a split, and a split of no tables."""
-    chosen = [key for key in ("split", "splits") if key in inputs]
-    tables = [text for kind in KINDS for text in inputs.get(kind, [])]
+    chosen = [key for key, given in (("split", inputs.split), ("splits", inputs.splits)) if given]
+    tables = [name for kind in KINDS for name in inputs.kinds.get(kind, ())]
     if not benchmarks and (chosen or tables):
         raise ConfigError("it reads tables of a benchmark but lists no 'benchmarks'; name those it is made for")
     if len(chosen) > 1:
         raise ConfigError("inputs: give 'split' or 'splits', not both")
-    if not chosen and any("@" not in text for text in tables):
+    if not chosen and not all(RunId.parse(name).split for name in tables):
         raise ConfigError("inputs: 'split' is missing (or 'splits', or '@split' after each method)")
     if chosen and not tables:
         raise ConfigError(f"inputs: '{chosen[0]}' is given, but no tables of it: {', '.join(KINDS)}")
 
 
-def _require_some_split(split: str, benchmarks: list[str]) -> None:
+def _require_some_split(split: str, benchmarks: Sequence[str]) -> None:
     """Refuse a split that none of the entry's benchmarks has."""
     splits.entry(split)
     if not any(split in splits.of(b) for b in benchmarks):
         raise ConfigError(f"split '{split}' is on none of the benchmarks {', '.join(benchmarks)}")
 
 
-def _require_module(method: str, part: str) -> None:
+def _require_module(method: str, part: registry.Part) -> None:
     """Refuse a method that has no such runs: `policy_module` (offline, trajectories) or `online_module`."""
-    if not registry.method(method).get(part):
+    registry.method(method)
+    if method not in (able := registry.methods(part)):
         kind = {"policy_module": "trajectories", "online_module": "online"}[part]
-        able = [name for name in registry.methods() if registry.method(name).get(part)]
         raise ConfigError(f"{kind}: '{method}' cannot run so; {', '.join(able)} can")
 
 
 def _require_prior(method: str) -> None:
-    if not registry.method(method)["pretrain"]:
+    if not registry.method(method).pretrain:
         raise ConfigError(f"evaluations: '{method}' pre-trains nothing that could be evaluated")
 
 

@@ -17,11 +17,11 @@ from metabo.plan import registry, snapshot, syntax
 PACKAGE = "metabo"
 BOOKKEEPING = (
     "__init__.py", "compute/cores.py", "compute/progress.py", "errors.py", "plan/codegraph.py", "plan/digests.py",
-    "plan/preflight.py", "plan/snapshot.py", "plan/syntax.py", "records/checksums.py", "records/provenance.py",
-    "stages/common.py",
+    "plan/preflight.py", "plan/schema.py", "plan/snapshot.py", "plan/syntax.py", "records/checksums.py",
+    "records/provenance.py", "stages/common.py",
 )  # fmt: skip
 """Files below the package that every stage imports and that cannot change a result: locks, cores, checked inputs,
-progress, errors, sidecars, digests; and the names of the package, which jobs do not use."""
+progress, errors, schemas, sidecars, digests; and the names of the package, which jobs do not use."""
 PACKAGE_ROOT = Path(__file__).parents[1]
 
 
@@ -140,10 +140,10 @@ def stage_roots(stage: str, spec: dict[str, Any]) -> list[str]:
     """Return the modules where the code of one job starts: the stage, and what it loads by registered name."""
     roots = [f"{PACKAGE}.stages.{stage}"]
     if "method" in spec:
-        loops = {"bo": ("policy_module",), "online": ("online_module",)}
-        parts = ("module", *loops.get(stage, ()))
+        loops: dict[str, registry.Part] = {"bo": "policy_module", "online": "online_module"}
+        parts: list[registry.Part] = ["module", *([loops[stage]] if stage in loops else [])]
         roots += [registry.method_module(spec["method"], part) for part in parts]
-        if stage == "pretrain" and (fits := registry.method(spec["method"]).get("fits")):
+        if stage == "pretrain" and (fits := registry.method(spec["method"]).fits):
             roots.append(registry.method_module(fits, "module"))  # it reads their priors
     if stage == "theory":
         roots.append(registry.check_module(spec["paper"], spec["check"]))
@@ -156,8 +156,8 @@ def stage_roots(stage: str, spec: dict[str, Any]) -> list[str]:
     if stage in ("data", "online"):
         roots.append(registry.loader(spec["benchmark"]))
     if stage in ("collect", "pack", "archive"):
-        part = "writer" if stage == "archive" else "collector"
-        roots.append(f"{PACKAGE}.{registry.benchmark(spec['benchmark'])[part]}")
+        module = registry.writer_module if stage == "archive" else registry.collector_module
+        roots.append(module(spec["benchmark"]))
     return roots
 
 

@@ -5,16 +5,16 @@ does not re-run the job.
 """
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from metabo.errors import ConfigError, unknown
 from metabo.plan import overrides, reference, registry, splits
-from metabo.plan.schema import read_yaml, violations
+from metabo.plan.schema import Json, read_yaml, required_mapping, violations
+from metabo.plan.typed import plain
 from metabo.records.files import canonical
-
-ACQUISITIONS = registry.literal("bo.acquisition", "ACQUISITIONS")
 
 Config = dict[str, Any]
 
@@ -30,9 +30,9 @@ def merge(base: Config, overlay: Config) -> Config:
 
 def load(root: Path = Path(), overlays: tuple[Path, ...] = ()) -> Config:
     """Read config.yaml below the project folder `root`, apply overlays in order, and check the result."""
-    config = read_yaml(root / "config.yaml")
-    for overlay in overlays:
-        config = merge(config, read_yaml(overlay))
+    config: Config = {}
+    for path in (root / "config.yaml", *overlays):
+        config = merge(config, dict(required_mapping(read_yaml(path), str(path))))
     check(config, root)
     return config
 
@@ -69,9 +69,9 @@ def data_spec(config: Config, benchmark: str) -> dict[str, Any]:
     """Return what the job that loads a benchmark reads: the settings that its source registers, nothing else."""
     entry = registry.benchmark(benchmark)
     values = {"seed": config["seed"], **config["benchmarks"].get(benchmark, {})}
-    if "online" in entry["settings"]:  # the tasks that its collector can evaluate new points of
-        values["online"] = list(registry.literal(entry["collector"], "ONLINE"))
-    return {"benchmark": benchmark, "settings": {key: values[key] for key in entry["settings"]}}
+    if "online" in entry.settings and entry.collector:  # the tasks that its collector can evaluate new points of
+        values["online"] = list(registry.literal(entry.collector, "ONLINE"))
+    return {"benchmark": benchmark, "settings": {key: values[key] for key in entry.settings}}
 
 
 def collect_spec(config: Config, benchmark: str, unit: str) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def pack_spec(config: Config, benchmark: str) -> dict[str, Any]:
 
 def download_spec(config: Config, row: dict[str, str]) -> dict[str, Any]:
     """Return what the download of one archive reads: a row of workflow/datasets.csv, the user's mirrors first."""
-    users = [b for b in registry.benchmarks() if registry.benchmark(b)["dataset"] == row["name"]]
+    users = [b for b in registry.benchmarks() if registry.benchmark(b).dataset == row["name"]]
     mirrors = [mirror for b in users for mirror in config["benchmarks"].get(b, {}).get("mirrors", [])]
     return {"name": row["name"], "urls": [*mirrors, *row["urls"].split()], "checksum": row["checksum"]}
 
@@ -95,25 +95,23 @@ def pretrain_spec(config: Config, benchmark: str, split: str, method: str) -> di
     """Return what one pre-training job reads: the method's registered settings with the sizes of scale, benchmark or
     split. Only methods that train across spaces read of which spaces, and only those that start from stored `fits`
     whose."""
-    settings = registry.method(method)
+    entry = registry.method(method)
     config = {**config, "pretrain": pretrain_sizes(config, benchmark, split)}
-    past = splits.past(split)
-    if not settings.get("across_spaces"):
-        past.pop("spaces", None)
-    model = sized(config, settings["model"])
-    if model.get("features") and not settings.get("own_features"):
-        model |= registry.benchmark(benchmark).get("model", {})
+    past = splits.past(split) if entry.across_spaces else replace(splits.past(split), spaces="all")
+    model = sized(config, entry.model)
+    if model.get("features") and not entry.own_features:
+        model |= plain(registry.benchmark(benchmark).model or {})
     overrides = config["methods"].get(method, {})
     return {
         "benchmark": benchmark,
         "split": split,
-        "past": past,
+        "past": plain(past),
         "method": method,
         "seed": config["seed"],
-        "seeds": sized(config, {"seeds": settings.get("prior_seeds", "@pretrain.seeds")})["seeds"],
+        "seeds": sized(config, {"seeds": entry.prior_seeds})["seeds"],
         "model": model | overrides.get("model", {}),
-        "pretrain": sized(config, settings["pretrain"]) | overrides.get("pretrain", {}),
-    } | ({"fits": settings["fits"]} if "fits" in settings else {})
+        "pretrain": sized(config, entry.pretrain) | overrides.get("pretrain", {}),
+    } | ({"fits": entry.fits} if entry.fits else {})
 
 
 def pretrain_sizes(config: Config, benchmark: str, split: str) -> dict[str, Any]:
@@ -121,7 +119,7 @@ def pretrain_sizes(config: Config, benchmark: str, split: str) -> dict[str, Any]
     and the split's over both."""
     sizes = config["pretrain"]
     for entry in (registry.benchmark(benchmark), splits.entry(splits.prior_split(split))):
-        own = config[entry["sizes"]] if "sizes" in entry else {}
+        own = config[entry.sizes] if entry.sizes else {}
         sizes = sizes | {key: value for key, value in own.items() if value is not None}
     return sizes
 
@@ -151,14 +149,14 @@ def prior_of(config: Config, benchmark: str, split: str, method: str, known: Cal
 
 
 def _training(spec: dict[str, Any]) -> str:
-    module = registry.method(spec["method"])["module"]
+    module = registry.method(spec["method"]).module
     return canonical({key: value for key, value in spec.items() if key not in ("method", "split")} | {"module": module})
 
 
-def sized(config: Config, settings: dict[str, Any]) -> dict[str, Any]:
+def sized(config: Config, settings: Mapping[str, Json]) -> dict[str, Any]:
     """Replace every size, written "@section.key" in a registration, by that value of the configuration."""
 
-    def value(setting: Any) -> Any:
+    def value(setting: Json) -> Json:
         if not (isinstance(setting, str) and setting.startswith("@")):
             return setting
         section, _, key = setting[1:].partition(".")
@@ -166,7 +164,7 @@ def sized(config: Config, settings: dict[str, Any]) -> dict[str, Any]:
             raise ConfigError(f"methods.yaml: '{setting}' names no key of config.yaml")
         return config[section][key]
 
-    return {name: value(setting) for name, setting in settings.items()}
+    return {name: value(plain(setting)) for name, setting in settings.items()}
 
 
 def study_spec(config: Config, study: str) -> dict[str, Any]:
@@ -186,7 +184,7 @@ def evaluate_spec(config: Config, benchmark: str, split: str, method: str) -> di
 
 def bo_spec(config: Config, benchmark: str, split: str, method: str, acquisition: str) -> dict[str, Any]:
     """Return what one Bayesian-optimisation job reads besides its input files."""
-    policy = sized(config, registry.method(method)["policy"])
+    policy = sized(config, registry.method(method).policy)
     sizes = pretrain_sizes(config, benchmark, split)
     return {
         "benchmark": benchmark,
@@ -197,22 +195,22 @@ def bo_spec(config: Config, benchmark: str, split: str, method: str, acquisition
         "seeds": sizes.get("bo_seeds", config["bo"]["seeds"]),
         "iterations": sizes.get("bo_iterations", config["bo"]["iterations"]),
         "policy": policy | config["methods"].get(method, {}).get("policy", {}),
-        "candidates": splits.entry(split).get("candidates", "all"),
+        "candidates": splits.entry(split).candidates,
     }
 
 
 def online_spec(config: Config, benchmark: str, split: str, method: str) -> dict[str, Any]:
     """Return what one online-tuning job reads besides its input files; the priors bring their training settings."""
-    settings = registry.method(method)
+    entry = registry.method(method)
     return {
         "benchmark": benchmark,
         "split": split,
         "method": method,
-        "acquisition": settings["acquisition"],
+        "acquisition": entry.acquisition,
         "seed": config["seed"],
         "seeds": config["online"]["seeds"],
         "iterations": config["online"]["iterations"],
-        "online": sized(config, settings["online"]) | config["methods"].get(method, {}).get("online", {}),
+        "online": sized(config, entry.online) | config["methods"].get(method, {}).get("online", {}),
     }
 
 
@@ -231,10 +229,10 @@ def _name_faults(config: Config, papers: list[str] | None) -> list[str]:
 
 def _size_faults(config: Config) -> list[str]:
     """Check the sections of sizes that the splits and the benchmarks name."""
-    sections = [(f"splits.yaml: 'sizes' of split '{name}'", splits.entry(name)) for name in splits.names()]
-    sections += [(f"'sizes' of benchmark '{name}'", registry.benchmark(name)) for name in registry.benchmarks()]
+    sections = [(f"splits.yaml: 'sizes' of split '{name}'", splits.entry(name).sizes) for name in splits.names()]
+    sections += [(f"'sizes' of benchmark '{name}'", registry.benchmark(name).sizes) for name in registry.benchmarks()]
     return [
-        f"{where}: {unknown('section of config.yaml', entry['sizes'], config)}"
-        for where, entry in sections
-        if "sizes" in entry and not isinstance(config.get(entry["sizes"]), dict)
+        f"{where}: {unknown('section of config.yaml', section, config)}"
+        for where, section in sections
+        if section and not isinstance(config.get(section), dict)
     ]

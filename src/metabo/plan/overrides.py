@@ -1,16 +1,17 @@
 """Overrides of registered method settings (config key `methods`), checked against the registrations."""
 
-from typing import Any
+from collections.abc import Mapping
 
 from metabo.errors import nearest, unknown
 from metabo.plan import registry
-from metabo.plan.schema import shown, violations
+from metabo.plan.entries import MethodEntry
+from metabo.plan.schema import Json, Schema, required_mapping, shown, violations
+from metabo.plan.typed import Setting, Values
 
-Settings = dict[str, Any]
 OVERRIDABLE = ("model", "pretrain", "policy", "online")
 
 
-def faults(methods: dict[str, Any], schema: dict[str, Any]) -> list[str]:
+def faults(methods: Mapping[str, Mapping[str, Json]], schema: Schema) -> list[str]:
     """Describe, one line each, what is wrong with config `methods`: unknown method, section or parameter, type, range.
 
     `schema`: of the configuration, which has the ranges of sizes.
@@ -27,24 +28,28 @@ def faults(methods: dict[str, Any], schema: dict[str, Any]) -> list[str]:
                 found.append(
                     f"config key '{where}' is unknown.{nearest(section, OVERRIDABLE)} Allowed: {', '.join(OVERRIDABLE)}"
                 )
-            elif not isinstance(values, dict):
+            elif not isinstance(values, Mapping):
                 found.append(f"config key '{where}' is {shown(values)}, must be a mapping")
             else:
-                found += _parameter_faults(where, values, registered.get(section, {}), schema)
+                found += _parameter_faults(where, values, _section(registered, section), schema)
     return found
 
 
-RANGES: dict[str, dict[str, Any]] = {
+def _section(entry: MethodEntry, name: str) -> Values:
+    return {"model": entry.model, "pretrain": entry.pretrain, "policy": entry.policy, "online": entry.online}[name]
+
+
+RANGES: dict[str, Schema] = {
     "batch": {"minimum": 1},
     "nll_weight": {"minimum": 0},
-    "outputs": {"enum": registry.literal("tasks.training_set", "OUTPUTS")},
+    "outputs": {"enum": list(registry.literal("tasks.training_set", "OUTPUTS"))},
     "learning_rate": {"exclusiveMinimum": 0},
     "features": {"items": {"type": "integer", "minimum": 1}},
-    "mean": {"enum": registry.literal("gp.model", "MEANS")},
-    "kernel": {"enum": registry.literal("gp.model", "KERNELS")},
+    "mean": {"enum": list(registry.literal("gp.model", "MEANS"))},
+    "kernel": {"enum": list(registry.literal("gp.model", "KERNELS"))},
     "objective": {"enum": sorted(registry.literal("methods.pretrained.train", "OBJECTIVES"))},
     "epochs": {"minimum": 1},
-    "rule": {"enum": registry.literal("methods.elimination.policy", "CHOICES")},
+    "rule": {"enum": list(registry.literal("methods.elimination.policy", "CHOICES"))},
     "delta": {"exclusiveMinimum": 0, "exclusiveMaximum": 1},
     **{key: {"minimum": 0} for key in ("value_weight", "entropy_weight")},
     **{key: {"minimum": 0, "maximum": 1} for key in ("discount", "smoothing")},
@@ -55,9 +60,7 @@ RANGES: dict[str, dict[str, Any]] = {
 """What values a method's setting may have, beyond the type of the registered one; sizes have the range of their key."""
 
 
-def _parameter_faults(
-    where: str, values: dict[str, Any], registered: dict[str, Any], schema: dict[str, Any]
-) -> list[str]:
+def _parameter_faults(where: str, values: Mapping[str, Json], registered: Values, schema: Schema) -> list[str]:
     faults = []
     for key, value in values.items():
         if key not in registered:
@@ -68,17 +71,19 @@ def _parameter_faults(
     return faults
 
 
-def _range(key: str, registered: Any, schema: dict[str, Any]) -> dict[str, Any]:
+def _range(key: str, registered: Setting, schema: Schema) -> Schema:
     """Return the schema of a setting: that of the size it is registered as, or of values like the registered one."""
     if not (isinstance(registered, str) and registered.startswith("@")):
         return _like(registered) | RANGES.get(key, {})
     section, _, size = registered[1:].partition(".")
-    return schema["properties"][section]["properties"][size]
+    for name in ("properties", section, "properties", size):
+        schema = dict(required_mapping(schema[name], name))
+    return schema
 
 
-def _like(value: Any) -> dict[str, Any]:
+def _like(value: Setting) -> Schema:
     """Return the schema of values of the same type as a registered one."""
-    if isinstance(value, list):
+    if isinstance(value, tuple):
         return {"type": "array", "items": _like(value[0]) if value else {}}
     names = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): ["number", "null"]}
     return {"type": names[type(value)]} if type(value) in names else {}

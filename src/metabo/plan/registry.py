@@ -6,17 +6,17 @@ tells exactly which modules a name depends on, so that changing one method re-ru
 """
 
 import ast
-import copy
 import importlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
-
-import yaml
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 from metabo.errors import ConfigError, unknown
+from metabo.plan.entries import BenchmarkEntry, MethodEntry, StudyEntry
+from metabo.plan.schema import read_yaml
+from metabo.plan.typed import Values, read
 
 PACKAGE_ROOT = Path(__file__).parents[1]
 METHODS = Path(__file__).with_name("methods.yaml")
@@ -24,44 +24,51 @@ METHODS = Path(__file__).with_name("methods.yaml")
 SHARED_CHECKS = "metabo.papers.engine.claims.shared"
 """The module with checks that claims of several papers name."""
 
-Entry = dict[str, Any]
+T = TypeVar("T")
+Part = Literal["module", "policy_module", "online_module"]
 
 
 @cache
-def _methods() -> dict[str, Entry]:
-    entries = yaml.safe_load(METHODS.read_text())
-    # `like` merges whole keys, not their insides: what a method is shows in one place.
-    return {name: _merged(name, entries) for name in entries}
+def _methods() -> dict[str, MethodEntry]:
+    entries = read(Values, read_yaml(METHODS), METHODS.name)
+    return {name: read(MethodEntry, _merged((name,), entries), METHODS.name, name) for name in entries}
 
 
-def _merged(name: str, entries: dict[str, Entry]) -> Entry:
-    own = dict(entries[name])
-    model = own.pop("like", None)
-    if model is None:
+def _merged(names: tuple[str, ...], entries: Values) -> Values:
+    """Return what is written of a method, laid over what it is like. Whole keys are merged, not their insides: what a
+    method is shows in one place. `names`: the methods that led here, it last."""
+    own = read(Values, entries[names[-1]], METHODS.name, names[-1])
+    if "like" not in own:
         return own
-    if model not in entries or model == name:
-        raise ConfigError(f"{METHODS.name}: '{name}' is like '{model}', which is not another method there")
-    return _merged(model, entries) | own
+    model = own["like"]
+    if model not in entries or model in names:
+        raise ConfigError(f"{METHODS.name}: '{names[-1]}' is like '{model}', which is not another method there")
+    rest = Values({key: value for key, value in own.items() if key != "like"})
+    return _merged((*names, str(model)), entries) | rest
 
 
-def methods(part: str | None = None, ordered: bool = False) -> list[str]:
+def methods(part: Part | None = None, ordered: bool = False) -> list[str]:
     """List the registered methods, or those that have a `part`: "policy_module" (BO on a table), "online_module".
 
     By name; `ordered`: as they are registered."""
-    names = [name for name, entry in _methods().items() if part is None or entry.get(part)]
+    names = [name for name, entry in _methods().items() if part is None or _part(entry, part)]
     return names if ordered else sorted(names)
 
 
-def method(name: str) -> Entry:
-    """Return the registration of a method (a copy). Raises ConfigError that lists the valid names."""
+def method(name: str) -> MethodEntry:
+    """Return the registration of a method. Raises ConfigError that lists the valid names."""
     if name not in _methods():
         raise unknown("method", name, _methods())
-    return copy.deepcopy(_methods()[name])
+    return _methods()[name]
 
 
-def method_module(name: str, part: str) -> str:
+def _part(entry: MethodEntry, part: Part) -> str | None:
+    return {"module": entry.module, "policy_module": entry.policy_module, "online_module": entry.online_module}[part]
+
+
+def method_module(name: str, part: Part) -> str:
     """Return the name of the module registered as a method's `part`. Raises ConfigError if it has none."""
-    module = method(name).get(part)
+    module = _part(method(name), part)
     if not module:
         raise ConfigError(f"method '{name}' has no {part}; methods that have one: {', '.join(methods(part))}")
     return f"metabo.{module}"
@@ -82,20 +89,28 @@ def online_module(name: str) -> ModuleType:
     return importlib.import_module(method_module(name, "online_module"))
 
 
+class Registered(NamedTuple, Generic[T]):
+    """What a module registers under a name."""
+
+    module: str
+    entry: T
+
+
 @cache
-def _benchmarks() -> dict[str, tuple[str, Entry]]:
-    return _registered("BENCHMARKS", sorted((PACKAGE_ROOT / "data").rglob("*.py")))
+def _benchmarks() -> dict[str, Registered[BenchmarkEntry]]:
+    return _registered("BENCHMARKS", sorted((PACKAGE_ROOT / "data").rglob("*.py")), BenchmarkEntry)
 
 
-def _registered(table: str, paths: Iterable[Path]) -> dict[str, tuple[str, Any]]:
+def _registered(table: str, paths: Iterable[Path], kind: Callable[..., T]) -> dict[str, Registered[T]]:
     """Return the entries of the literal `table` of each module, by name, with the module. Raises ConfigError for a name
-    that stands twice."""
-    found: dict[str, tuple[str, Any]] = {}
+    that stands twice, and for an entry that is not of its `kind`."""
+    found: dict[str, Registered[T]] = {}
     for path in paths:
+        module = _module(path)
         for name, value in (_literal(path, table) or {}).items():
             if name in found:
-                raise ConfigError(f"'{name}' is registered twice: in {found[name][0]} and {_module(path)}")
-            found[name] = (_module(path), value)
+                raise ConfigError(f"'{name}' is registered twice: in {found[name].module} and {module}")
+            found[name] = Registered(module, read(kind, value, f"{module}: {table}", name))
     return found
 
 
@@ -108,26 +123,45 @@ def benchmarks() -> list[str]:
     return sorted(_benchmarks())
 
 
-def benchmark(name: str) -> Entry:
-    """Return the registration of a benchmark (a copy). Raises ConfigError that lists the valid names."""
+def benchmark(name: str) -> BenchmarkEntry:
+    """Return the registration of a benchmark. Raises ConfigError that lists the valid names."""
     if name not in _benchmarks():
         raise unknown("benchmark", name, _benchmarks())
-    return copy.deepcopy(_benchmarks()[name][1])
+    return _benchmarks()[name].entry
+
+
+def collector_module(name: str) -> str:
+    """Return the name of the module that collects an embedded benchmark. Raises ConfigError if it has none."""
+    return _named("collector", {b: r.entry.collector for b, r in _benchmarks().items()}, name)
+
+
+def writer_module(name: str) -> str:
+    """Return the name of the module that writes a collected table in the published format. Raises ConfigError if there
+    is none."""
+    return _named("writer", {b: r.entry.writer for b, r in _benchmarks().items()}, name)
+
+
+def _named(part: str, modules: dict[str, str | None], name: str) -> str:
+    benchmark(name)
+    if not (module := modules[name]):
+        able = ", ".join(sorted(other for other, module in modules.items() if module))
+        raise ConfigError(f"benchmark '{name}' has no {part}; benchmarks that have one: {able}")
+    return f"metabo.{module}"
 
 
 def collector(name: str) -> ModuleType:
     """Import the module that collects an embedded benchmark (`collect`, `agreement`)."""
-    return importlib.import_module(f"metabo.{benchmark(name)['collector']}")
+    return importlib.import_module(collector_module(name))
 
 
 def writer(name: str) -> ModuleType:
     """Import the module that writes a collected table in the published format (`write_archive`)."""
-    return importlib.import_module(f"metabo.{benchmark(name)['writer']}")
+    return importlib.import_module(writer_module(name))
 
 
 def units(name: str) -> list[str]:
     """List the units of an embedded benchmark: what one collection job makes."""
-    return list(literal(benchmark(name)["collector"], "UNITS"))
+    return list(literal(collector_module(name).removeprefix("metabo."), "UNITS"))
 
 
 def evaluator(name: str) -> str:
@@ -136,23 +170,23 @@ def evaluator(name: str) -> str:
     if not _evaluates(name):
         able = ", ".join(b for b in benchmarks() if _evaluates(b)) or "none"
         raise ConfigError(f"benchmark '{name}' is a table: it cannot evaluate new points; benchmarks that can: {able}")
-    return f"metabo.{benchmark(name)['collector']}"
+    return collector_module(name)
 
 
 def _evaluates(name: str) -> bool:
-    module = benchmark(name).get("collector")
+    module = benchmark(name).collector
     return bool(module and _literal(_path(module), "ONLINE"))
 
 
 def loader(name: str) -> str:
     """Return the name of the module whose `load` reads a benchmark."""
     benchmark(name)
-    return _benchmarks()[name][0]
+    return _benchmarks()[name].module
 
 
 @cache
-def _studies() -> dict[str, tuple[str, Entry]]:
-    return _registered("STUDIES", sorted((PACKAGE_ROOT / "papers").glob("*/studies/*.py")))
+def _studies() -> dict[str, Registered[StudyEntry]]:
+    return _registered("STUDIES", sorted((PACKAGE_ROOT / "papers").glob("*/studies/*.py")), StudyEntry)
 
 
 def studies() -> list[str]:
@@ -160,23 +194,23 @@ def studies() -> list[str]:
     return sorted(_studies())
 
 
-def study(name: str) -> Entry:
-    """Return the registration of a study (a copy). Raises ConfigError that lists the valid names."""
+def study(name: str) -> StudyEntry:
+    """Return the registration of a study. Raises ConfigError that lists the valid names."""
     if name not in _studies():
         raise unknown("study", name, _studies())
-    return copy.deepcopy(_studies()[name][1])
+    return _studies()[name].entry
 
 
 def study_module(name: str) -> str:
     """Return the name of the module whose `run` makes a study. Raises ConfigError that lists the valid names."""
     study(name)
-    return _studies()[name][0]
+    return _studies()[name].module
 
 
 @cache
-def _checks() -> dict[str, dict[str, tuple[str, str]]]:
+def _checks() -> dict[str, dict[str, Registered[str]]]:
     folders = sorted((PACKAGE_ROOT / "papers").glob("*/theory"))
-    found = {folder.parent.name: _registered("CHECKS", sorted(folder.glob("*.py"))) for folder in folders}
+    found = {folder.parent.name: _registered("CHECKS", sorted(folder.glob("*.py")), str) for folder in folders}
     return {paper: checks for paper, checks in found.items() if checks}
 
 
@@ -199,13 +233,13 @@ def check(paper: str, name: str) -> str:
     """Return the title of a check. Raises ConfigError that lists the valid names."""
     if name not in checks(paper):
         raise unknown(f"theory check of {paper}", name, checks(paper))
-    return _checks()[paper][name][1]
+    return _checks()[paper][name].entry
 
 
 def check_module(paper: str, name: str) -> str:
     """Return the name of the module that has a check. Raises ConfigError that lists the valid names."""
     check(paper, name)
-    return _checks()[paper][name][0]
+    return _checks()[paper][name].module
 
 
 def claim_modules(paper: str = "*") -> list[str]:
@@ -216,19 +250,21 @@ def claim_modules(paper: str = "*") -> list[str]:
 
 
 @cache
-def literal(module: str, table: str) -> Any:
-    """Return one top-level literal of a module, e.g. ``literal("bo.acquisition", "ACQUISITIONS")``, unimported."""
+def literal(module: str, table: str) -> Mapping[str, object]:
+    """Return one top-level literal of a module, unimported: a table by name, or names, which then stand for
+    themselves. An example: ``literal("bo.acquisition", "ACQUISITIONS")``. Raises ConfigError if there is none."""
     value = _literal(_path(module), table)
     if value is None:
         raise ConfigError(f"module metabo.{module} has no top-level literal {table}")
-    return value
+    return dict(value) if isinstance(value, dict) else {name: name for name in value}
 
 
 def _path(module: str) -> Path:
     return PACKAGE_ROOT.joinpath(*module.split(".")).with_suffix(".py")
 
 
-def _literal(path: Path, table: str) -> Any:
+def _literal(path: Path, table: str):
+    """Return the value of a top-level literal, or None."""
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.Assign) and any(getattr(t, "id", None) == table for t in node.targets):
             return ast.literal_eval(node.value)

@@ -2,43 +2,84 @@
 
 import math
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import jsonschema
 import yaml
 
 from metabo.errors import ConfigError, nearest
 
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+Schema: TypeAlias = dict[str, Json]
 
-def read_yaml(path: Path) -> Any:
-    """Read one YAML file. Raises ConfigError if it is missing or not YAML."""
+
+class _Loader(yaml.SafeLoader):
+    """Reads YAML, and refuses a key that stands twice: YAML itself would forget the first."""
+
+    def compose_mapping_node(self, anchor: dict[str, yaml.Node]) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
+        lines: dict[str, int] = {}
+        for key, _ in node.value:
+            line = key.start_mark.line + 1
+            if isinstance(key, yaml.ScalarNode) and lines.setdefault(key.value, line) != line:
+                raise ConfigError(
+                    f"key '{key.value}' stands twice, in lines {lines[key.value]} and {line}; delete or rename one"
+                )
+        return node
+
+
+def read_yaml(path: Path) -> Json:
+    """Read one YAML file. Raises ConfigError if it is missing or not YAML, or if a key stands twice."""
     try:
-        return yaml.safe_load(path.read_text())
+        return yaml.load(path.read_text(), _Loader)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
     except OSError as error:
         raise ConfigError(f"{path}: cannot read it ({error.strerror})") from error
     except yaml.YAMLError as error:
         raise ConfigError(f"{path}: not valid YAML: {error}") from error
 
 
-def _is_integer(_checker: Any, value: Any) -> bool:
+def read_schema(path: Path) -> Schema:
+    """Read one JSON schema, written as YAML. Raises ConfigError if it is missing or not YAML."""
+    return dict(required_mapping(read_yaml(path), str(path)))
+
+
+def required_mapping(value: Json, what: str) -> Mapping[str, Json]:
+    """Return a value that must be a mapping. Raises ConfigError."""
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{what} is {shown(value)}, must be a mapping")
+    return value
+
+
+def _is_integer(_checker: object, value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _is_number(_checker: Any, value: Any) -> bool:
+def _is_number(_checker: object, value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_mapping(_checker: object, value: object) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _is_list(_checker: object, value: object) -> bool:
+    return isinstance(value, list | tuple)
 
 
 # JSON schema takes 8000.0 for an integer and accepts nan; a step count must be an int, a rate finite.
 _Validator = jsonschema.validators.extend(
     jsonschema.Draft202012Validator,
     type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine_many(
-        {"integer": _is_integer, "number": _is_number}
+        {"integer": _is_integer, "number": _is_number, "object": _is_mapping, "array": _is_list}
     ),
 )
 
 
-def violations(instance: Any, schema: dict[str, Any], kind: str, where: str = "") -> list[str]:
+def violations(instance: Json, schema: Schema, kind: str, where: str = "") -> list[str]:
     """Describe, one line each, where `instance` breaks a JSON schema.
 
     `kind` names what it is ("config"), `where` the key at which it stands in a larger file.
@@ -81,14 +122,15 @@ def _allowed(error: jsonschema.ValidationError, key: str) -> str:
     return f"{nearest(key, known)} Allowed: {', '.join(names)}"
 
 
-def _join(where: str, key: Any) -> str:
+def _join(where: str, key: object) -> str:
     return f"{where}.{key}" if where else str(key)
 
 
-def shown(value: Any) -> str:
+def shown(value: Json) -> str:
     """Return a value with the name of its YAML type, for a message."""
-    names = {str: "the text", bool: "the boolean", list: "the list", dict: "the mapping", type(None): "empty"}
-    return names.get(type(value), "the number") + ("" if value is None else f" {value!r}")
+    names = {str: "the text", bool: "the boolean", list: "the list", tuple: "the list", type(None): "empty"}
+    name = "the mapping" if isinstance(value, Mapping) else names.get(type(value), "the number")
+    return name + ("" if value is None else f" {value!r}")
 
 
 def _types(wanted: list[str]) -> str:
@@ -96,7 +138,7 @@ def _types(wanted: list[str]) -> str:
     return " or ".join(names.get(t, f"a {t}") for t in wanted)
 
 
-def _hint(value: Any, wanted: list[str]) -> str:
+def _hint(value: Json, wanted: list[str]) -> str:
     """Explain the two slips that YAML invites: a number read as text, and text read as a number."""
     if isinstance(value, int) and "string" in wanted:
         return f"; write it in quotes: '{value}'"

@@ -6,9 +6,10 @@ of the files, named by a hash of their contents, so an edit makes it useless and
 
 import hashlib
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from metabo.errors import MetaboError
 from metabo.records.files import canonical, unwritable
@@ -64,5 +65,5 @@ def write(file: Path, text: str) -> None:
         ) from error
 
 
-def _seal(modules: dict[str, Any], of: str) -> str:
+def _seal(modules: Mapping[str, object], of: str) -> str:
     return hashlib.sha256(f"{of}\n{canonical(modules)}".encode()).hexdigest()

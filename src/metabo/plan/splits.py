@@ -2,44 +2,25 @@
 
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from metabo.errors import ConfigError, unknown
 from metabo.plan import registry
-from metabo.plan.schema import read_yaml, violations
+from metabo.plan.entries import Split
+from metabo.plan.schema import read_yaml
+from metabo.plan.subset import Subset
+from metabo.plan.typed import read_each
 
 SPLITS = Path(__file__).with_name("splits.yaml")
-NAME, COUNT, POOL = {"type": "string"}, {"type": "integer", "minimum": 1}, {"enum": ["all", "matched"]}
-SCHEMA = {
-    "type": "object",
-    "additionalProperties": {
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {
-            "base": NAME,
-            "points": COUNT,
-            "tasks": COUNT,
-            "rows": POOL,
-            "spaces": {"enum": ["all", "others"]},
-            "sizes": NAME,
-            "prior": NAME,
-            "candidates": {"anyOf": [POOL, COUNT]},
-            "benchmarks": {"type": "array", "minItems": 1, "uniqueItems": True, "items": NAME},
-        },
-    },
-}
-"""What may stand in `splits.yaml`, where each key is described."""
 
 
 @cache
-def _splits() -> dict[str, dict[str, Any]]:
-    entries = read_yaml(SPLITS)
-    faults = violations(entries, SCHEMA, SPLITS.name)
-    for name, own in entries.items() if not faults else ():
-        for key in ("base", "prior"):
-            if own.get(key, name) not in entries:
-                faults.append(f"{SPLITS.name}: '{key}' of split '{name}': {unknown('split', own[key], entries)}")
-        for benchmark in own.get("benchmarks", []):
+def _splits() -> dict[str, Split]:
+    entries, faults = read_each(Split, read_yaml(SPLITS), SPLITS.name), []
+    for name, own in entries.items():
+        for key, other in (("base", own.base), ("prior", own.prior)):
+            if other is not None and other not in entries:
+                faults.append(f"{SPLITS.name}: '{key}' of split '{name}': {unknown('split', other, entries)}")
+        for benchmark in own.benchmarks or ():
             if benchmark not in registry.benchmarks():
                 fault = unknown("benchmark", benchmark, registry.benchmarks())
                 faults.append(f"{SPLITS.name}: 'benchmarks' of split '{name}': {fault}")
@@ -53,31 +34,30 @@ def names() -> list[str]:
     return sorted(_splits())
 
 
-def entry(name: str) -> dict[str, Any]:
-    """Return the registration of a split (a copy). Raises ConfigError that lists the valid names."""
+def entry(name: str) -> Split:
+    """Return the registration of a split. Raises ConfigError that lists the valid names."""
     if name not in _splits():
         raise unknown("split", name, _splits())
-    return dict(_splits()[name])
+    return _splits()[name]
 
 
 def prior_split(name: str) -> str:
     """Return the split whose priors a split uses: itself, unless it says otherwise."""
-    return entry(name).get("prior", name)
+    return entry(name).prior or name
 
 
 def base(name: str) -> str:
     """Return the loader's split that a split is made of."""
-    return entry(prior_split(name)).get("base", prior_split(name))
+    return entry(prior_split(name)).base or prior_split(name)
 
 
 def of(benchmark: str) -> list[str]:
     """List the splits of a benchmark: those its loader makes, and those made of them."""
-    registered = registry.benchmark(benchmark)
-    loaded = registered.get("splits", [registered["default_split"]])
-    return [n for n in _splits() if base(n) in loaded and benchmark in entry(n).get("benchmarks", [benchmark])]
+    loaded = registry.benchmark(benchmark).loaded
+    return [n for n, own in _splits().items() if base(n) in loaded and benchmark in (own.benchmarks or [benchmark])]
 
 
-def past(name: str) -> dict[str, Any]:
-    """Return what training reads of a split: the fields of `metabo.tasks.subsets.Past`."""
+def past(name: str) -> Subset:
+    """Return what training reads of a split."""
     own = entry(prior_split(name))
-    return {"base": base(name), **{key: own[key] for key in ("points", "tasks", "rows", "spaces") if key in own}}
+    return Subset(base(name), own.points, own.tasks, own.rows, own.spaces)

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from metabo.errors import MetaboError
 
@@ -120,7 +119,7 @@ def _bound(nodes: Iterable[ast.AST]) -> Iterator[str]:
 _EMPTY = "Module(body=[])"
 
 
-def _write(node: Any, parts: list[str], plain: dict[str, Target], dropped: set[int]) -> None:
+def _write(node: object, parts: list[str], plain: dict[str, Target], dropped: set[int]) -> None:
     """Append a tree's text to `parts`: the fields that hold something, no positions, no bare strings."""
     if isinstance(node, ast.Name) and node.id in plain:
         parts.append(REFERENCE.format(*plain[node.id]))

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from metabo.errors import unknown
 from metabo.plan import registry, splits
+from metabo.plan.runs import ACQUISITIONS, RunId
 
 MARKERS = ("<", ">", "p", "h", "*", "H")
 DASHES: tuple[tuple[float, ...], ...] = ((5, 1, 1, 1), (2, 2), (8, 1.5), (1, 2.5), (4, 1, 4, 3), (6, 2.5))
@@ -24,7 +25,6 @@ DEALT = (
 )  # fmt: skip
 """The splits of each pattern of REDUCED. Any other split gets one by the checksum of its name; if a figure shows two of
 the same pattern, name one of them here."""
-ACQUISITIONS: dict[str, str] = registry.literal("bo.acquisition", "ACQUISITIONS")
 
 
 class Look(NamedTuple):
@@ -52,19 +52,18 @@ def of(name: str) -> Look:
     """
     if name in COMPARED:
         return COMPARED[name]
-    name, _, split = name.partition("@")
-    if split:
-        return _on(of(name), split)
-    method, _, acquisition = name.partition("-")
-    entry = registry.method(method)
+    run = RunId.parse(name)
+    if run.split:
+        return _on(of(str(run.on(""))), run.split)
+    entry, acquisition = registry.method(run.method), run.acquisition
     if not acquisition:
-        return Look(entry["label"], entry["colour"], entry["marker"], tuple(entry["dashes"]))
+        return Look(entry.label, entry.colour, entry.marker, entry.dashes)
     # A second acquisition of the same method keeps its colour and takes marker and dashes by its place in the list.
     if acquisition not in ACQUISITIONS:
         raise unknown("acquisition", acquisition, ACQUISITIONS)
     place = list(ACQUISITIONS).index(acquisition)
-    label = f"{entry['label']} ({ACQUISITIONS[acquisition]})"
-    return Look(label, entry["colour"], MARKERS[place % len(MARKERS)], DASHES[place % len(DASHES)])
+    label = f"{entry.label} ({ACQUISITIONS[acquisition]})"
+    return Look(label, entry.colour, MARKERS[place % len(MARKERS)], DASHES[place % len(DASHES)])
 
 
 def _on(plain: Look, split: str) -> Look:
@@ -73,10 +72,10 @@ def _on(plain: Look, split: str) -> Look:
     Colour and marker stay, so that twins are told apart by their dashes. A split that leaves out nothing changes
     nothing."""
     own, past = splits.entry(split), splits.past(split)
-    label = plain.label + (f"-{past['points']}" if "points" in past else "")
-    words = [f"{past['tasks']} tasks"] if "tasks" in past else []
-    words += ["matched points"] if past.get("rows") == "matched" else []
-    words += ["matched candidates"] if own.get("candidates") == "matched" else []
+    label = plain.label + (f"-{past.points}" if past.points else "")
+    words = [f"{past.tasks} tasks"] if past.tasks else []
+    words += ["matched points"] if past.rows == "matched" else []
+    words += ["matched candidates"] if own.candidates == "matched" else []
     label = ", ".join([label, *words])
     if label == plain.label:
         return plain

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from metabo.errors import DataError
-from metabo.plan.registry import Entry
+from metabo.plan.entries import CatalogueEntry
 from metabo.report import jobs
 from metabo.report.jobs import Job
 
@@ -42,7 +42,7 @@ class ShownArtefact:
 
 
 def entry(
-    sidecar: str, name: str, catalogue: Mapping[str, Entry], made: Mapping[str, Job], page: Path
+    sidecar: str, name: str, catalogue: Mapping[str, CatalogueEntry], made: Mapping[str, Job], page: Path
 ) -> ShownArtefact:
     """Return what the page shows of one artefact.
 
@@ -59,11 +59,11 @@ def entry(
     return ShownArtefact(
         name=name,
         id=spec.text("artefact"),
-        paper=listed["paper"],
+        paper=listed.paper,
         title=spec.text("title"),
         caption=spec.text("caption"),
         benchmark=spec.text("benchmark") if spec.maybe("benchmark") else "",
-        claims=listed.get("claims", []),
+        claims=list(listed.claims),
         links={file: f"{place}/{file}" for file in FILES},
         width=width,
         height=height,

@@ -30,7 +30,7 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
     trained_from, trained = priors.load(args.in_prior)
     chunk = None if jax.default_backend() != "cpu" else CHUNK
     spec = {**spec, "data": digest(args.in_data)[:12]}
-    uses_past = registry.method(spec["method"]).get("uses_past", False)
+    uses_past = registry.method(spec["method"]).uses_past
     sets = training_sets_of(benchmark, trained_from) if uses_past else [None] * len(trained)
     if getattr(registry.policy_module(spec["method"]), "WIDENS", False):
         trained = [priors.widened(prior, trained_from, benchmark.width) for prior in trained]

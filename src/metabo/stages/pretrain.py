@@ -26,7 +26,7 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
     sets = training_sets_of(Benchmark.load(args.in_data), spec)
     keys = [prior_keys(training, spec["seed"], spec["seeds"]) for training in sets]
     accelerator, remarks = jax.default_backend() != "cpu", []
-    if registry.method(spec["method"]).get("across_spaces"):
+    if registry.method(spec["method"]).across_spaces:
         fits = _fits(args.in_fits, spec, sets) if "fits" in spec else None
         remarks = module.remarks(sets, fits) if fits else []
         results = module.pretrain_across(spec, sets, keys, fits, accelerator)

@@ -3,48 +3,15 @@
 Every draw depends on the names of space and task (or fold) and on the pre-training seed, on nothing else.
 """
 
-from typing import NamedTuple
-
 import jax
 import numpy as np
 
 from metabo.compute.keys import stream
 from metabo.errors import ConfigError, DataError
+from metabo.plan.subset import ROWS, Subset
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.folds import Fold
 from metabo.tasks.task import MatchedBlock, Task
-
-ROWS = ("all", "matched")
-SPACES = ("all", "others")
-
-
-class Subset(NamedTuple):
-    """What of a benchmark a prior is trained on: the folds of the split `base`, at most `points` points of each of at
-    most `tasks` tasks (None: all), of all `rows` or only those of the matched blocks that H-EKL trains on.
-
-    `spaces`: what a method that trains across spaces learns from, all of them or all others than the tested one (mphd
-    §4.2, NToT). It does not change the training set of a space.
-    """
-
-    base: str
-    points: int | None = None
-    tasks: int | None = None
-    rows: str = "all"
-    spaces: str = "all"
-
-    @property
-    def drawn(self) -> bool:
-        """Whether the rows of a task depend on the pre-training seed."""
-        return self.points is not None or (self.rows == "matched" and self.tasks is not None)
-
-    def source(self, fold: int, name: str, number: int) -> tuple[int, int, str]:
-        """Return what decides the rows of a task for a fold and pre-training seed `number`: equal means equal rows.
-
-        Raises ConfigError for unknown `rows`.
-        """
-        if self.rows not in ROWS:
-            raise ConfigError(f"split rows '{self.rows}': must be one of {', '.join(ROWS)}")
-        return fold if self.rows == "matched" else 0, number if self.drawn else 0, name
 
 
 def training_tasks(benchmark: Benchmark, fold: Fold, past: Subset, seed: int, number: int) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from jaxtyping import Array, Int, Key
 from metabo.compute.keys import stream
 from metabo.compute.memory import check_memory
 from metabo.errors import DataError, unknown
+from metabo.plan.subset import SPACES, Subset
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.facts import Truth
 from metabo.tasks.folds import Fold
@@ -18,7 +19,7 @@ from metabo.tasks.outputs import INFEASIBLE, rescale
 from metabo.tasks.padding import columns
 from metabo.tasks.rows import Moments, Rows, pad, sample_moments, stack
 from metabo.tasks.spaces import SearchSpace
-from metabo.tasks.subsets import SPACES, Subset, block_points, fewer_matched, training_points, training_tasks
+from metabo.tasks.subsets import block_points, fewer_matched, training_points, training_tasks
 from metabo.tasks.task import MatchedBlock, Task, restrict
 
 OUTPUTS = ["raw", "mapped"]

@@ -65,14 +65,14 @@ def specification(method: str, seed: int, steps: int | None = None) -> dict[str,
     entry = registry.method(method)
     return {
         "method": method,
-        "acquisition": entry["acquisition"],
+        "acquisition": entry.acquisition,
         "seed": seed,
         "seeds": 1,
         "past": {"base": ALL},
-        "model": config.sized(sizes, entry["model"]),
-        "pretrain": config.sized(sizes, entry["pretrain"]),
-        "policy": config.sized(sizes, entry["policy"]),
-    } | ({"fits": specification(entry["fits"], seed, steps)} if "fits" in entry else {})
+        "model": config.sized(sizes, entry.model),
+        "pretrain": config.sized(sizes, entry.pretrain),
+        "policy": config.sized(sizes, entry.policy),
+    } | ({"fits": specification(entry.fits, seed, steps)} if entry.fits else {})
 
 
 def learn(spec: dict[str, Any], target: SearchSpace, past: list[PastStudies]) -> tuple[SpacePrior, list[str]]:

@@ -188,8 +188,9 @@ def test_fits_of_other_seeds_are_refused():
 def test_registered_methods_differ_in_their_rule_only():
     first, *others = (registry.method(f"{name}_pretrained") for name in ("he", "max", "mle"))
     for other in others:
-        assert {key for key in first if first[key] != other[key]} == {"label", "colour", "marker", "dashes", "policy"}
-    assert tuple(one["policy"]["rule"] for one in (first, *others)) == elimination_policy.CHOICES
-    assert first["fits"] == "h_nll" and first["model"]["candidates"] == "@pretrain.seeds"
-    plain = registry.method("h_nll")["model"]
-    assert {key: value for key, value in first["model"].items() if key != "candidates"} == plain
+        differing = {key for key, value in vars(first).items() if value != getattr(other, key)}
+        assert differing == {"label", "colour", "marker", "dashes", "policy"}
+    assert tuple(one.policy["rule"] for one in (first, *others)) == elimination_policy.CHOICES
+    assert first.fits == "h_nll" and first.model["candidates"] == "@pretrain.seeds"
+    plain = registry.method("h_nll").model
+    assert {key: value for key, value in first.model.items() if key != "candidates"} == plain

@@ -9,6 +9,7 @@ from scipy.stats import norm
 from metabo.methods.embedding import mimo
 from metabo.methods.embedding.networks import MiniBatch
 from metabo.plan import registry
+from metabo.plan.typed import plain
 from tests.methods.embedding import cases as networks
 from tests.methods.embedding.cases import DIM, TASKS
 
@@ -63,7 +64,7 @@ def test_prediction_is_the_even_mixture_of_the_members_at_the_same_input():
 
 
 def test_shapes_of_the_paper():
-    model = registry.method("mimo")["model"]
+    model = plain(registry.method("mimo").model)
     net = mimo.start(model, 4, 18, jax.random.key(0))
     assert net.draws == 4 and net.learned.embedding.shape == (19, 5)
     assert [weight.shape for weight, _ in net.learned.shared] == [(4 * (4 + 5), 10)]

@@ -61,10 +61,10 @@ def refitted(tuner, data, params=None, context=None):
 def test_registration():
     for name in BOTH:
         entry, offline = registry.method(name), registry.method(name.removesuffix("_online"))
-        assert entry["pretrain"] == {**offline["pretrain"], "outputs": "mapped"}
-        assert entry["acquisition"] == "ucb18" and entry["model"] == offline["model"]
-        assert {key: entry["online"][key] for key in SETTINGS} == offline["policy"]
-        assert set(entry["online"]) == set(SETTINGS) | set(SEARCH)
+        assert entry.pretrain == {**offline.pretrain, "outputs": "mapped"}
+        assert entry.acquisition == "ucb18" and entry.model == offline.model
+        assert {key: entry.online[key] for key in SETTINGS} == offline.policy
+        assert set(entry.online) == set(SETTINGS) | set(SEARCH)
         assert registry.online_module(name) is online_networks
 
 

@@ -130,7 +130,7 @@ RATHER_SLOW = [{"learning_rate": 0.02}, {"batch": 4}, {"epochs": 1.0}]
 def test_settings_are_alive(change):
     base, other = (learned(states(make("rfgp", **settings))[-1]) for settings in ({}, change))
     assert np.abs(base - other).max() > 1e-3
-    assert set(SETTINGS) == set(registry.method("rfgp")["policy"]) == set(registry.method("mimo")["policy"])
+    assert set(SETTINGS) == set(registry.method("rfgp").policy) == set(registry.method("mimo").policy)
 
 
 @pytest.mark.parametrize("name", BOTH)

@@ -161,7 +161,7 @@ POLICY = {"pi_threshold": 1.5, "refit_steps": 2}
 
 
 def test_every_setting_of_the_policies_has_a_case():
-    assert {key for name in HIERARCHICAL for key in registry.method(name)["policy"]} == set(POLICY)
+    assert {key for name in HIERARCHICAL for key in registry.method(name).policy} == set(POLICY)
 
 
 @pytest.fixture(scope="module")

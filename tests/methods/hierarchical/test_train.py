@@ -20,6 +20,7 @@ from metabo.methods.hierarchical import train as hierarchical
 from metabo.methods.hierarchical.contexts import of_space
 from metabo.methods.hierarchical.hyperprior import Parameters, fit_gamma, of_gp
 from metabo.plan import registry
+from metabo.plan.typed import plain
 from metabo.tasks import rows as rows_
 from metabo.tasks.spaces import SearchSpace
 from tests.methods.hierarchical import cases as domains
@@ -55,14 +56,14 @@ def test_every_method_of_the_paper_is_registered():
     }  # fmt: skip
     for name, label in labels.items():
         entry = registry.method(name)
-        assert entry["label"] == label and entry["acquisition"] == "pi" and entry["policy"]["pi_threshold"] == 0.1
-        model = entry["model"]
-        assert (model["mean"], model["kernel"], model["features"]) == ("constant", "matern52", [])
-        assert entry.get("fits") == ("base_gp" if name in LEARNED else None)
-        assert entry.get("across_spaces", False) == (name in LEARNED)
-        assert entry.get("needs_truth", False) == (name in ("hgp_truth", "gp_truth"))
-        assert ("refit_steps" in entry["policy"]) == (name not in ("base_gp", "gp_truth"))
-    assert registry.method("mphd_squashed")["variant_of"] == "mphd"
+        assert entry.label == label and entry.acquisition == "pi" and entry.policy["pi_threshold"] == 0.1
+        model = entry.model
+        assert (model["mean"], model["kernel"], model["features"]) == ("constant", "matern52", ())
+        assert entry.fits == ("base_gp" if name in LEARNED else None)
+        assert entry.across_spaces == (name in LEARNED)
+        assert entry.needs_truth == (name in ("hgp_truth", "gp_truth"))
+        assert ("refit_steps" in entry.policy) == (name not in ("base_gp", "gp_truth"))
+    assert registry.method("mphd_squashed").variant_of == "mphd"
 
 
 # Step 2 -----------------------------------------------------------------------------------------------------------
@@ -156,7 +157,7 @@ SETTINGS = {"steps": 7, "learning_rate": 3e-3, "hidden": [5], "output": "squashe
 
 
 def test_every_setting_of_the_network_has_a_case():
-    assert set(registry.method("mphd")["pretrain"]) == set(SETTINGS)
+    assert set(registry.method("mphd").pretrain) == set(SETTINGS)
 
 
 @pytest.mark.parametrize("key", SETTINGS)
@@ -231,7 +232,7 @@ def test_training_on_functions_without_noise_gives_estimates_that_are_named(sets
     # Step 1's own settings at the default scale; the second input changes nothing, so no length-scale is too long.
     x = np.random.default_rng(0).random((2, 40, 2))
     rows = rows_.Rows(jnp.asarray(x), jnp.sin(3.0 * x[..., 0] + jnp.arange(2.0)[:, None]), jnp.ones((2, 40), bool))
-    start = build(registry.method("base_gp")["model"], 2, stream(0))
+    start = build(plain(registry.method("base_gp").model), 2, stream(0))
     sizes = {"steps": 2000, "learning_rate": 1e-2, "batch": 40, "per_shuffle": 1}
     gp, _ = jax.jit(lambda key: pretrain.adam(start, rows, jnp.arange(2), jnp.ones(2, bool), key, **sizes))(stream(1))
     fit = replace(fits_of(sets)[0], space="smooth", params=jax.tree.map(lambda leaf: leaf[None], gp))
@@ -310,7 +311,7 @@ def test_a_fit_cannot_start_outside_the_support(sets):
         known("hgp_flat", sets[0], model={"initial": {"constant": 1.2}})
 
 
-RANGES = registry.method("hgp_flat")["model"]["hyperparameters"]
+RANGES = plain(registry.method("hgp_flat").model["hyperparameters"])
 
 
 @pytest.mark.parametrize(
@@ -330,7 +331,7 @@ RANGES = registry.method("hgp_flat")["model"]["hyperparameters"]
     ],
 )
 def test_models_that_make_no_sense_are_refused(method, change, message):
-    model = registry.method(method)["model"] | change
+    model = plain(registry.method(method).model) | change
     with pytest.raises(ConfigError, match=message):
         hierarchical.start(model, 2, 3, jax.random.key(0))
 

@@ -435,7 +435,7 @@ def test_no_other_acquisition():
 
 
 def test_registered_constants_are_those_of_the_authors():
-    settings = registry.method("maf")["pretrain"]
+    settings = registry.method("maf").pretrain
     assert [settings[key] for key in ("epochs", "clip", "value_weight", "entropy_weight")] == [4, 0.15, 1.0, 0.01]
     assert [settings[key] for key in ("discount", "smoothing", "min_regret")] == [0.98, 0.98, 1e-5]
     assert set(settings) == set(SETTINGS)

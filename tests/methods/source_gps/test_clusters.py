@@ -15,7 +15,7 @@ from metabo.tasks.rows import Rows
 from metabo.tasks.training_set import prior_keys, training_sets_of
 from tests import stage_runs, tiny
 
-ALL = [name for name in registry.methods() if registry.method(name)["module"] == "methods.source_gps.clusters"]
+ALL = [name for name in registry.methods() if registry.method(name).module == "methods.source_gps.clusters"]
 MODEL = {"kernel": "matern52", "cluster_kernel": ["matern12"], "most": 2}
 PRETRAIN = {"distance": "jeffreys", "steps": 5, "restarts": 1, "locations": 5}
 
@@ -209,7 +209,7 @@ def test_settings_of_the_clusters_are_alive(capsys, monkeypatch):
 
 def test_settings_all_have_a_case():
     entry = registry.method("cm_wss_wss")
-    assert set(entry["model"]) == set(MODEL) and set(entry["pretrain"]) == set(PRETRAIN)
+    assert set(entry.model) == set(MODEL) and set(entry.pretrain) == set(PRETRAIN)
 
 
 def test_bad_settings_are_refused(training):
@@ -223,7 +223,7 @@ def test_variants_share_the_priors_of_their_distance():
     """However many methods are registered, there are as many trainings as distances."""
     settings, priors_of = stage_runs.smoke(), {}
     for name in ALL:
-        distance = registry.method(name)["pretrain"]["distance"]
+        distance = registry.method(name).pretrain["distance"]
         priors_of.setdefault(distance, set()).add(config.prior_of(settings, "cmbo_mini", "clustered", name)[1])
     assert priors_of == {"wasserstein": {"cm_wss_wss"}, "jeffreys": {"cm_jef_jef"}}
     assert [name for name in registry.methods() if name.startswith("cm_")] == ALL

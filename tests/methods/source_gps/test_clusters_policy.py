@@ -201,7 +201,7 @@ def test_settings_are_alive(key):
 
 
 def test_settings_all_have_a_case():
-    named = set(registry.method("cm_wss_wss")["policy"])
+    named = set(registry.method("cm_wss_wss").policy)
     assert named == set(OTHERS) | {"tolerance"} == set(SETTINGS)
 
 

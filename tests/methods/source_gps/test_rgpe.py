@@ -14,6 +14,7 @@ from metabo.methods.source_gps import rgpe, rgpe_policy, rm_gp_ucb, target
 from metabo.methods.source_gps.rgpe import Sources
 from metabo.methods.source_gps.sources import make, repeated
 from metabo.plan import registry
+from metabo.plan.typed import plain
 from metabo.tasks.rows import Rows
 from metabo.tasks.training_set import prior_keys, training_sets_of
 from tests import tiny
@@ -170,11 +171,11 @@ def test_settings_of_rgpe_are_alive(key, value):
         policy = rgpe_policy.policy(params, settings, "pi", 9, past)
         found.append(run(policy, pool, outputs, jnp.arange(3), jax.random.key(0), 6))
     assert (np.asarray(found[0].info.mean[3:]) != np.asarray(found[1].info.mean[3:])).any()
-    assert set(registry.method("rgpe")["policy"]) == set(RANKED)
+    assert set(registry.method("rgpe").policy) == set(RANKED)
 
 
 def test_every_setting_of_rm_gp_ucb_has_a_case():
-    assert set(registry.method("rm_gp_ucb")["policy"]) == set(BOUNDS)
+    assert set(registry.method("rm_gp_ucb").policy) == set(BOUNDS)
 
 
 def test_what_cannot_be_run_is_refused():
@@ -209,14 +210,14 @@ def test_source_gps_are_fitted_once_and_their_settings_are_alive():
     for overrides in ({"pretrain": {"steps": 3}}, {"model": {"kernel": "matern12"}}):
         other = trained(**overrides)[0]
         assert (other.sources.kernel.raw_variance != params.sources.kernel.raw_variance).any()
-    assert set(registry.method("rgpe")["model"]) == {"kernel"} and set(registry.method("rgpe")["pretrain"]) == {"steps"}
+    assert set(registry.method("rgpe").model) == {"kernel"} and set(registry.method("rgpe").pretrain) == {"steps"}
 
 
 def test_the_standard_gp_is_fitted_to_the_target_alone():
     """Its mean and deviation are those of the GP that L-BFGS finds, and its settings are alive."""
     _, _, pool, outputs = world()
     settings = {"pi_threshold": 0.1, "refit_steps": 8}
-    model = registry.method("gp32")["model"]
+    model = plain(registry.method("gp32").model)
     gp = target.start(model, DIM, 1, jax.random.key(0))
     policy = target.policy(gp, settings, "ucb3", 8)
     state = observed(policy, pool, outputs, [1, 2, 3])
@@ -235,7 +236,7 @@ def test_the_standard_gp_is_fitted_to_the_target_alone():
         pi = target.policy(gp, settings | other, "pi", 9)
         found.append(np.asarray(run(pi, pool, outputs, jnp.arange(3), jax.random.key(0), 6).info.mean[3:]))
     assert (found[0] != found[1]).any() and (found[0] != found[2]).any()
-    assert set(registry.method("gp32")["policy"]) == set(settings)
+    assert set(registry.method("gp32").policy) == set(settings)
 
 
 def test_random_search_takes_every_candidate_once():

@@ -11,6 +11,7 @@ from metabo.papers.mphd import figures as mphd
 from metabo.papers.mphd import metrics
 from metabo.papers.mphd import schematics as mphd_schematics
 from metabo.papers.mphd.studies import summaries
+from metabo.plan.runs import method_of
 from metabo.plots import look
 from tests.papers.hyperbo.figures.test_sweeps import assert_readable
 
@@ -46,7 +47,7 @@ def test_regret_panels(acquisitions):
         lines = {line.get_label(): line for line in ax.lines}
         mine = table[(table["acquisition"] == acquisition) & (table["panel"] == panel)]
         for method in [*METHODS, *TRUE]:
-            rows = mine[mine["method"].map(mphd.drawn) == method]
+            rows = mine[mine["method"].map(method_of) == method]
             np.testing.assert_array_equal(lines[look.of(method).label].get_ydata(), rows["mean"])
             assert lines[look.of(method).label].get_color() == look.of(method).colour
         low, high = ax.get_ylim()

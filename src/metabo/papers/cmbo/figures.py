@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from metabo.papers.cmbo.metrics import drawn
+from metabo.plan.runs import method_of
 from metabo.plots import look, style
 
 
@@ -19,7 +19,7 @@ def regret_panels(
     `curves`: panel, method, iteration, mean, low, high. `indices` (`metabo.papers.cmbo.metrics.clusters_of`; not drawn
     if it has no rows): adds a panel for each of its distances. Methods of one label are one entry of the legend.
     """
-    names = list(dict.fromkeys(map(drawn, curves["method"])))
+    names = list(dict.fromkeys(map(method_of, curves["method"])))
     methods = list({look.of(name).label: name for name in reversed(names)}.values())[::-1]
     distances = [] if indices is None else list(dict.fromkeys(indices["distance"]))
     with style.theme():
@@ -61,7 +61,7 @@ def _lines(ax: Axes, table: pd.DataFrame, floor: float = 0.0) -> None:
     last = int(table["iteration"].max())
     for method, rows in table.groupby("method", sort=False):
         x, mean, low, high = rows[["iteration", "mean", "low", "high"]].to_numpy().T
-        style.line(ax, drawn(str(method)), x, mean, (np.maximum(low, floor), high))
+        style.line(ax, method_of(str(method)), x, mean, (np.maximum(low, floor), high))
     ax.set_xlim(1 - 0.02 * last, 1.02 * last)
     ax.set_xlabel("BO iteration")
 
@@ -74,7 +74,7 @@ def rank_and_solved(ranks: pd.DataFrame, solved: pd.DataFrame, title: str, group
     heading.
     """
     scopes = list(dict.fromkeys(ranks["acquisition"]))
-    methods = list(dict.fromkeys(map(drawn, ranks["method"])))
+    methods = list(dict.fromkeys(map(method_of, ranks["method"])))
     with style.theme():
         size = (0.6 + 3.3 * 2 * len(groups), 1.2 + 2.4 * len(scopes))
         figure = Figure(figsize=size, layout="constrained")

@@ -15,6 +15,7 @@ from scipy.stats import rankdata, spearmanr
 from metabo.errors import DataError
 from metabo.metrics.runs import Runs, paired
 from metabo.plan import registry
+from metabo.plan.runs import acquisition_of, method_of
 from metabo.records import sidecars as records
 from metabo.records.fields import Fields
 
@@ -26,19 +27,9 @@ WITHOUT_CLUSTERS = ("cm_global", "cm_tasks")
 BASELINES = ("rand_once", "gp32", "rgpe", "rm_gp_ucb", "hyperbo")
 
 
-def drawn(name: str) -> str:
-    """Return the method of a run."""
-    return name.partition("@")[0].partition("-")[0]
-
-
 def of_acquisition(names: Iterable[str], acquisition: str) -> list[str]:
     """Keep the runs with this acquisition, and those of methods without one (random search)."""
-    kept = []
-    for name in names:
-        own = name.partition("@")[0].partition("-")[2] or registry.method(drawn(name))["acquisition"]
-        if own in (acquisition, "uniform"):
-            kept.append(name)
-    return kept
+    return [name for name in names if acquisition_of(name) in (acquisition, "uniform")]
 
 
 def pooled(parts: Mapping[str, Runs]) -> Runs:
@@ -46,14 +37,14 @@ def pooled(parts: Mapping[str, Runs]) -> Runs:
 
     Methods lose their acquisition. Raises DataError if no method is in all of them.
     """
-    every = [{drawn(name): values for name, values in runs.values.items()} for runs in parts.values()]
+    every = [{method_of(name): values for name, values in runs.values.items()} for runs in parts.values()]
     shared = [method for method in every[0] if all(method in one for one in every)]
     if not shared:
         raise DataError(f"no method was run with all of {', '.join(parts)}; give its trajectories")
     first = next(iter(parts.values()))
     arrays = {method: np.concatenate([one[method] for one in every], axis=1) for method in shared}
     seeds = {method: tuple(range(values.shape[0])) for method, values in arrays.items()}
-    single = frozenset(drawn(name) for name in first.single_task) & set(shared)
+    single = frozenset(method_of(name) for name in first.single_task) & set(shared)
     return Runs(arrays, seeds, first.tasks, first.iterations, single, first.folds)
 
 
@@ -152,7 +143,7 @@ def claims(runs: Runs) -> pd.DataFrame:
     Means over runs, without intervals: `differences` has these. Claims of methods without runs are left out.
     """
     curve = by_target(runs).mean(axis=(1, 2))
-    place = {drawn(name): i for i, name in enumerate(runs.methods)}
+    place = {method_of(name): i for i, name in enumerate(runs.methods)}
     ours = [place[method] for method in VARIANTS if method in place]
     ends = Ends(runs, curve, curve[:, -1], curve.mean(axis=1), place, ours)
     parts = (_variants, _single_task, _baselines, _without_clusters, _hyperbo)
@@ -268,7 +259,7 @@ def cluster_numbers(runs: Runs) -> pd.DataFrame:
     """Return method, clusters (their number), last, better: last regret by the number of clusters that the registration
     of each variant fixes; `better`: 1 if it is below that of one cluster (B17)."""
     table = endings(runs)
-    counts = [registry.method(drawn(name))["policy"]["clusters"] for name in table["method"]]
+    counts = [registry.method(method_of(name)).policy["clusters"] for name in table["method"]]
     table = table.assign(clusters=counts)
     alone = table.loc[table["clusters"] == 1, "last"]
     if alone.empty:

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from metabo.plan.runs import method_of
 from metabo.plots import look as looks
 from metabo.plots import style
 from metabo.plots.curves import violin
@@ -24,11 +25,6 @@ OUTPUTS = {"linear": "mphd", "squashed": "mphd_squashed", "non_nn": "mphd_non_nn
 _FEW, _MANY, _TRUTH, _ESTIMATE = "#e69f00", "#0072b2", "black", "#56b4e9"
 
 
-def drawn(name: str) -> str:
-    """Return the method of a run (``method``, perhaps ``-acquisition`` and ``@split``): panels say the rest."""
-    return name.partition("@")[0].partition("-")[0]
-
-
 def regret_panels(
     curves: pd.DataFrame, title: str, headings: Mapping[str, str], regret: str = "normalised regret"
 ) -> Figure:
@@ -38,7 +34,7 @@ def regret_panels(
     The panels of a row share their vertical axis (`style.regret_axis`); a band that reaches 0 is cut at the axis.
     """
     acquisitions = list(dict.fromkeys(curves["acquisition"]))
-    methods = list(dict.fromkeys(map(drawn, curves["method"])))
+    methods = list(dict.fromkeys(map(method_of, curves["method"])))
     with style.theme():
         size = (0.7 + 4.1 * len(headings), 1.3 + 2.7 * len(acquisitions))
         figure = Figure(figsize=size, layout="constrained")
@@ -61,7 +57,7 @@ def _curves(ax: Axes, table: pd.DataFrame) -> None:
     last = int(table["iteration"].max())
     for method, rows in table.groupby("method", sort=False):
         x, mean, low, high = rows[["iteration", "mean", "low", "high"]].to_numpy().T
-        style.line(ax, drawn(str(method)), x, mean, (np.maximum(low, 0.0), high))
+        style.line(ax, method_of(str(method)), x, mean, (np.maximum(low, 0.0), high))
     ax.set_xlim(1 - 0.02 * last, 1.02 * last)
 
 

@@ -16,6 +16,8 @@ from scipy.stats import t as student_t
 from metabo.errors import DataError, unknown
 from metabo.metrics.runs import Runs, paired
 from metabo.plan import registry
+from metabo.plan.entries import MethodEntry
+from metabo.plan.runs import RunId, acquisition_of, method_of, on_splits
 
 PANELS = {
     "default": "default",
@@ -32,14 +34,14 @@ def by_setting(table: pd.DataFrame, plain: str) -> pd.DataFrame:
 
     The other methods are the same on both: what they learn from does not depend on it.
     """
-    across = {name: bool(_entry(name).get("across_spaces")) for name in table["method"].unique()}
+    across = {name: _entry(name).across_spaces for name in table["method"].unique()}
     renamed = table["method"].map(across).astype(bool) & (table["split"] != plain)
-    return table.assign(method=table["method"].mask(renamed, table["method"] + "@" + table["split"]))
+    return table.assign(method=table["method"].mask(renamed, on_splits(table["method"], table["split"])))
 
 
-def _entry(name: str) -> registry.Entry:
+def _entry(name: str) -> MethodEntry:
     """Return the registration of the method of a run."""
-    return registry.method(name.partition("@")[0].partition("-")[0])
+    return registry.method(method_of(name))
 
 
 def shown_in(name: str, panel: str) -> bool:
@@ -49,18 +51,18 @@ def shown_in(name: str, panel: str) -> bool:
     """
     if panel not in PANELS:
         raise unknown("panel", panel, PANELS)
-    entry, split = _entry(name), name.partition("@")[2]
+    entry, split = _entry(name), RunId.parse(name).split
     if panel == "default":
         return not split
-    if entry.get("across_spaces"):
+    if entry.across_spaces:
         return bool(split)
-    learns = bool(entry["pretrain"]) and not entry.get("needs_truth")
+    learns = bool(entry.pretrain) and not entry.needs_truth
     return not split and (panel == "homogeneous" or not learns)
 
 
 def row_of(name: str, acquisitions: Sequence[str]) -> list[str]:
     """Return the acquisitions in whose panels a run is drawn: its own, or all if it scores nothing (random search)."""
-    own = name.partition("@")[0].partition("-")[2] or _entry(name)["acquisition"]
+    own = acquisition_of(name)
     return list(acquisitions) if own == "uniform" else [a for a in acquisitions if a == own]
 
 

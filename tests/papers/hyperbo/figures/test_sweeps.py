@@ -144,7 +144,7 @@ def test_twins_share_colour_and_marker_but_not_dashes():
 
 
 def test_dashes_of_reduced_priors_are_no_methods_own():
-    own = {tuple(registry.method(m)["dashes"]) for m in registry.methods()}
+    own = {tuple(registry.method(m).dashes) for m in registry.methods()}
     assert not own & set(look.REDUCED) and not set(look.DASHES) & set(look.REDUCED)
 
 

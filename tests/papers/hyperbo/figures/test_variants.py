@@ -43,7 +43,7 @@ def test_panels_and_lines_of_acquisitions():
 
 
 def test_panels_and_lines_of_structures():
-    names = [name for name in registry.methods() if "own_features" in registry.method(name)]
+    names = [name for name in registry.methods() if registry.method(name).own_features]
     assert {variants.panel(name) for name in names} == {"H-NLL", "H-EKL"}
     for name in names:
         drawn = variants.line(name, "structure")
@@ -56,15 +56,15 @@ def test_every_panel_of_the_catalogue_has_the_same_lines():
     """Figures 23 to 26 share one legend, so every method has the same variants."""
     for id in ("hyperbo_fig23", "hyperbo_fig24", "hyperbo_fig25", "hyperbo_fig26"):
         entry = catalogue.load()[id]
-        varied = entry.get("parameters", {}).get("varied", "acquisition")
+        varied = entry.parameters.get("varied", "acquisition")
         panels = {}
-        for name in entry["inputs"]["trajectories"]:
+        for name in entry.inputs.trajectories:
             panels.setdefault(variants.panel(name), []).append(variants.line(name, varied))
         assert len({tuple(lines) for lines in panels.values()}) == 1, id
 
 
 def test_views_of_nine_structures_are_readable():
-    names = catalogue.load()["hyperbo_fig25"]["inputs"]["trajectories"]
+    names = catalogue.load()["hyperbo_fig25"].inputs.trajectories
     tables = []
     for make in (lambda r: metrics.performance_profiles(r, [0.1]), metrics.regret_curves, metrics.ranks):
         frames = []

@@ -27,7 +27,7 @@ from metabo.papers.engine.claims.verdicts import (
     trend,
     untestable,
 )
-from metabo.plan import registry
+from metabo.plan.runs import acquisition_of, method_of
 
 FEWEST = 3
 """Repetitions from which on an interval over them is taken."""
@@ -49,9 +49,7 @@ def _last(evidence: Evidence) -> pd.DataFrame:
     """Return the mean last regret by (space, acquisition) and method, a method without acquisition under each."""
     table = evidence.trajectories
     ends = table[table["iteration"] == table["iteration"].max()]
-    plain = ends["method"].str.partition("@")[0].str.partition("-")
-    own = plain[0].map(lambda method: registry.method(method)["acquisition"])
-    ends = ends.assign(plain=plain[0], acq=plain[2].where(plain[2] != "", own))
+    ends = ends.assign(plain=ends["method"].map(method_of), acq=ends["method"].map(acquisition_of))
     means = ends.groupby(["space", "acq", "plain"])[evidence.regret].mean().unstack("plain")
     free = [acq for acq in means.index.unique("acq") if acq == "uniform"]
     for acq in free:  # random search is beside every acquisition
@@ -82,7 +80,7 @@ def wins_most(evidence: Evidence, variants: Sequence[str], others: Sequence[str]
 def larger_area(evidence: Evidence, method: str, than: Sequence[str]) -> Finding:
     """ORD: over all iterations, a method has more regret than each of `than`, in every panel of the figure."""
     rows = evidence.table("difference")
-    rows = rows[(rows["reference"].map(_plain) == method) & rows["method"].map(_plain).isin(than)]
+    rows = rows[(rows["reference"].map(method_of) == method) & rows["method"].map(method_of).isin(than)]
     found = [
         order(f"{name(row.reference)} minus {name(row.method)}, mean over iterations:",
               (-row.area, -row.area_high, -row.area_low), False, "normalised regret")
@@ -91,15 +89,11 @@ def larger_area(evidence: Evidence, method: str, than: Sequence[str]) -> Finding
     return together(found, "comparisons", -1)
 
 
-def _plain(run: str) -> str:
-    return run.partition("@")[0].partition("-")[0]
-
-
 def _curves(evidence: Evidence, table: str, **where: str) -> pd.DataFrame:
     rows = evidence.table(table)
     for column, value in where.items():
         rows = rows[rows[column] == value]
-    return rows.assign(method=rows["method"].map(_plain))
+    return rows.assign(method=rows["method"].map(method_of))
 
 
 def small_gain(evidence: Evidence, method: str, variants: Sequence[str], start: int, most: float) -> Finding:
@@ -260,9 +254,7 @@ def _ends(runs: Runs) -> dict[str, dict[str, np.ndarray]]:
     """Return the last regrets (repetitions, targets), mean over priors, of each method by acquisition."""
     found: dict[str, dict[str, np.ndarray]] = {}
     for run, values in runs.values.items():
-        method, _, acquisition = run.partition("@")[0].partition("-")
-        own = acquisition or registry.method(method)["acquisition"]
-        found.setdefault(method, {})[own] = values[..., -1].mean(axis=0)
+        found.setdefault(method_of(run), {})[acquisition_of(run)] = values[..., -1].mean(axis=0)
     return found
 
 

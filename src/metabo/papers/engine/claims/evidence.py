@@ -15,6 +15,7 @@ from metabo.papers.engine.studies.files import Frames
 from metabo.papers.engine.theory import tables as theory
 from metabo.papers.engine.theory.tables import CheckResult
 from metabo.plan.catalogue import Artefact
+from metabo.plan.typed import plain
 from metabo.records import results
 from metabo.records.fields import Json
 
@@ -134,7 +135,7 @@ def gather(artefact: Artefact, root: Path) -> tuple[Evidence, dict[str, list[Pat
     """
     files = {"data": [root / artefact.place / "data.csv"]}
     files |= {kind: [root / path for path in paths] for kind, paths in artefact.files.items()}
-    chosen = ("splits" in artefact.inputs, *artefact.splits)
+    chosen = (artefact.inputs.splits is not None, *artefact.splits)
     texts = {kind: [str(path) for path in paths] for kind, paths in files.items()}
     sources: EvidenceSources = {"data": lambda: _csv(files["data"][0])}
     if "trajectories" in files:
@@ -147,8 +148,12 @@ def gather(artefact: Artefact, root: Path) -> tuple[Evidence, dict[str, list[Pat
         sources["studies"] = lambda: {path.stem: studies.read(path) for path in files["studies"]}
     if "theory" in files:
         sources["theory"] = lambda: theory.read(texts["theory"])
-    shown = {} if artefact.entry["paper"] == "hyperbo" else {"regret": "normalised_regret"}
-    return Evidence(artefact.benchmark or SYNTHETIC, sources, shown | artefact.entry.get("parameters", {})), files
+    shown = {} if artefact.entry.paper == "hyperbo" else {"regret": "normalised_regret"}
+    return Evidence(
+        artefact.benchmark or SYNTHETIC,
+        sources,
+        shown | {key: plain(value) for key, value in artefact.entry.parameters.items()},
+    ), files
 
 
 def _csv(path: Path) -> pd.DataFrame:

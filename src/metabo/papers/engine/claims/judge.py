@@ -40,7 +40,7 @@ def judge(claims: Sequence[Claim], made: Iterable[Artefact], root: Path) -> tupl
         read["/".join(filter(None, place))] = [str(path) for paths in files.values() for path in paths]
         for (id, number), (test, found) in tests.items():
             if place in found:
-                findings[id, number, evidence.benchmark] = _found(artefacts[place].entry["paper"], test, evidence)
+                findings[id, number, evidence.benchmark] = _found(artefacts[place].entry.paper, test, evidence)
     rows = [row for claim in claims for row in _rows(claim, tests, findings)]
     return pd.DataFrame(rows, columns=list(COLUMNS)), read
 

@@ -8,7 +8,7 @@ from typing import NotRequired, TypedDict
 
 from metabo.errors import ConfigError, unknown
 from metabo.papers.engine.claims import checks
-from metabo.plan.registry import Entry
+from metabo.plan.entries import CatalogueEntry
 from metabo.plan.schema import read_yaml, violations
 from metabo.records.fields import Json
 
@@ -105,7 +105,7 @@ def _claim(id: str, paper: str, entry: ClaimEntry) -> Claim:
     )  # fmt: skip
 
 
-def faults(claims: Iterable[Claim], catalogue: Mapping[str, Entry]) -> list[str]:
+def faults(claims: Iterable[Claim], catalogue: Mapping[str, CatalogueEntry]) -> list[str]:
     """Say where sheet and catalogue contradict each other: artefacts or benchmarks that do not exist, claims that an
     entry names but the sheet lacks, tests that the entry does not name."""
     claims = list(claims)
@@ -117,19 +117,18 @@ def faults(claims: Iterable[Claim], catalogue: Mapping[str, Entry]) -> list[str]
                 found.append(f"claim '{claim.id}': {unknown('artefact', test.artefact, catalogue)}")
                 continue
             entry = catalogue[test.artefact]
-            if entry["paper"] != claim.paper:
-                found.append(f"claim '{claim.id}': {test.artefact} is of paper '{entry['paper']}'; use one of its own")
-            made = entry.get("benchmarks", [])
+            if entry.paper != claim.paper:
+                found.append(f"claim '{claim.id}': {test.artefact} is of paper '{entry.paper}'; use one of its own")
             found += [
-                f"claim '{claim.id}': {unknown(f'benchmark of {test.artefact}', benchmark, made)}"
+                f"claim '{claim.id}': {unknown(f'benchmark of {test.artefact}', benchmark, entry.benchmarks)}"
                 for benchmark in test.benchmarks
-                if benchmark not in made
+                if benchmark not in entry.benchmarks
             ]
-            if claim.id not in entry.get("claims", []):
+            if claim.id not in entry.claims:
                 found.append(f"claim '{claim.id}' is tested on {test.artefact}, whose 'claims' lack it; add it there")
     for paper in {claim.paper for claim in claims}:
         for id, entry in catalogue.items():
-            if entry["paper"] == paper:
-                strangers = [name for name in entry.get("claims", []) if name not in known]
+            if entry.paper == paper:
+                strangers = [name for name in entry.claims if name not in known]
                 found += [f"{id}: claim '{name}' is not in {paper}/claims.yaml" for name in strangers]
     return found

@@ -34,6 +34,7 @@ from metabo.papers.engine.claims.verdicts import (
     together,
     untestable,
 )
+from metabo.plan.runs import RunId
 
 
 def lower_in_pairs(evidence: Evidence, pairs: Sequence[Sequence[str]], at: Sequence[Moment] = (100,)) -> Finding:
@@ -223,10 +224,11 @@ def larger_gain(evidence: Evidence, methods: Sequence[str], others: Sequence[str
     At the last iteration; `fewer` and `more` are names of splits.
     """
     curves = regret_curves(evidence.runs.at(evidence.runs.last)).set_index("method")["median"]
-    known = [m for m in (*methods, *others) if {f"{m}@{fewer}", f"{m}@{more}"} <= set(curves.index)]
+    runs = {m: [str(RunId.parse(m).on(split)) for split in (fewer, more)] for m in (*methods, *others)}
+    known = [m for m, pair in runs.items() if {*pair} <= set(curves.index)]
     if not set(methods) <= set(known) or set(known) == set(methods):
         return untestable(f"the splits {fewer} and {more} were not run for these methods")
-    gain = {m: float(curves[f"{m}@{fewer}"] - curves[f"{m}@{more}"]) for m in known}
+    gain = {m: float(curves[runs[m][0]] - curves[runs[m][1]]) for m in known}
     least, best = min(gain[m] for m in methods), max(gain[m] for m in known if m not in methods)
     listed = ", ".join(f"{name(m)} {g:.3g}" for m, g in sorted(gain.items(), key=lambda item: -item[1]))
     lost = [m for m in others if m not in known]

@@ -2,6 +2,7 @@
 
 from metabo.errors import unknown
 from metabo.plan import registry
+from metabo.plan.runs import acquisition_of, method_of
 from metabo.plots import look
 
 VARIED = ("acquisition", "structure")
@@ -10,8 +11,8 @@ VARIED = ("acquisition", "structure")
 
 def base(name: str) -> str:
     """Return the method that ``method`` or ``method-acquisition`` is a variant of (itself, unless it says so)."""
-    method = name.partition("-")[0]
-    return registry.method(method).get("variant_of", method)
+    method = method_of(name)
+    return registry.method(method).variant_of or method
 
 
 def panel(name: str) -> str:
@@ -27,8 +28,7 @@ def line(name: str, varied: str) -> str:
     """
     if varied not in VARIED:
         raise unknown("quantity that varies within a panel", varied, VARIED)
-    method, _, acquisition = name.partition("-")
     if varied == "acquisition":
-        return acquisition or registry.method(method)["acquisition"]
-    label = look.of(method).label
-    return next(m for m in registry.methods() if registry.method(m)["label"] == label)
+        return acquisition_of(name)
+    label = look.of(method_of(name)).label
+    return next(m for m in registry.methods() if registry.method(m).label == label)

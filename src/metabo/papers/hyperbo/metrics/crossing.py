@@ -20,6 +20,7 @@ from metabo.errors import DataError, unknown
 from metabo.metrics.inference import paired_difference
 from metabo.metrics.runs import collect
 from metabo.plan import registry, splits
+from metabo.plan.runs import method_of
 
 SETTING = ["candidates", "steps", "acquisition"]
 """The factors that two learners have in common when they are compared."""
@@ -58,11 +59,11 @@ class Crossing:
 def factors(split: str, method: str, acquisition: str) -> dict[str, str]:
     """Return the levels of FACTORS of a run: what its split and its method's registration say."""
     entry = registry.method(method)
-    base = entry.get("variant_of", method)
-    rows = "matched" if entry["needs_matched"] else splits.past(split).get("rows", "all")
+    base = entry.variant_of or method
+    rows = "matched" if entry.needs_matched else splits.past(split).rows
     return {
         "learner": f"{base}, {rows} points", "method": base, "rows": rows,
-        "candidates": splits.entry(split).get("candidates", "all"),
+        "candidates": str(splits.entry(split).candidates),
         "steps": "more" if base == method else "fewer", "acquisition": acquisition,
     }  # fmt: skip
 
@@ -76,7 +77,7 @@ def cross(tables: Iterable[pd.DataFrame], iterations: Sequence[int], column: str
     cells, values, shapes, tasks, folds = [], [], set(), (), np.zeros(0, dtype=np.int64)
     for table in tables:
         first = table.iloc[0]
-        name = str(first["method"]).partition("-")[0]
+        name = method_of(str(first["method"]))
         runs = collect(table.assign(method=name), column)
         (array,) = runs.values.values()
         columns = {f"iteration {t}": array[..., runs.iterations == t] for t in iterations}

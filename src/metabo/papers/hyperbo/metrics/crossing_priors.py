@@ -8,6 +8,7 @@ from metabo.artefacts import settings as sidecars
 from metabo.errors import ConfigError, DataError
 from metabo.papers.hyperbo.metrics.crossing import factors
 from metabo.plan import registry, splits
+from metabo.plan.runs import method_of
 from metabo.records import sidecars as records
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.task import restrict
@@ -26,11 +27,11 @@ def trained(paths: Iterable[str], benchmark: Benchmark) -> pd.DataFrame:
     """
     rows = []
     for run in sidecars.settings(paths).to_dict("records"):
-        levels = factors(run["split"], run["method"].partition("-")[0], run["acquisition"])
+        levels = factors(run["split"], method_of(run["method"]), run["acquisition"])
         row = {key: levels[key] for key in KEYS} | {"optimiser": run["optimiser"] or None}
         row |= {"number": run["steps"], "priors": run["prior_seeds"], "least": pd.NA, "most": pd.NA}
         known = run["record"] == "complete"
-        if known or not registry.method(row["method"])["needs_matched"]:
+        if known or not registry.method(row["method"]).needs_matched:
             limit = records.of(run["prior"])["spec"]["pretrain"].get("matched_points", 0) if known else 0
             seen = task_rows(benchmark, run["split"], row["rows"] == "matched", limit)
             row |= {"least": min(seen), "most": max(seen)}
@@ -50,9 +51,9 @@ def task_rows(benchmark: Benchmark, split: str, matched: bool, limit: int = 0) -
     all), instead of all rows. Raises ConfigError for a split that draws points or tasks.
     """
     past = splits.past(split)
-    if {"points", "tasks"} & set(past):
+    if past.points or past.tasks:
         raise ConfigError(f"split '{split}' draws points or tasks; its rows differ from seed to seed")
-    folds = benchmark.split(past["base"])
+    folds = benchmark.split(past.base)
     if not matched:
         return [sum(len(benchmark.tasks[name].y) for name in fold.train) for fold in folds]
     blocks = [restrict(benchmark.matched, fold.train) for fold in folds]

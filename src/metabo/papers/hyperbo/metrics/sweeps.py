@@ -17,6 +17,7 @@ from metabo.metrics.inference import differences, paired_difference, pearson
 from metabo.metrics.runs import Runs, paired, repetitions
 from metabo.papers.hyperbo.metrics.losses import loss_runs, means_per_repeat
 from metabo.plan import splits
+from metabo.plan.runs import RunId
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.folds import Fold
 from metabo.tasks.task import restrict
@@ -40,10 +41,11 @@ def training_sizes(
         raise unknown("quantity that a sweep varies", varied, VARIED)
     rows = []
     for name in names:
-        method, _, split = name.partition("@")
-        if split:
-            size = _size(benchmark, split, varied, method in matched)
-            rows.append({"name": name, "method": method, "split": split, "size": size})
+        run = RunId.parse(name)
+        if run.split:
+            method = str(run.on(""))
+            size = _size(benchmark, run.split, varied, method in matched)
+            rows.append({"name": name, "method": method, "split": run.split, "size": size})
     table = pd.DataFrame(rows, columns=["name", "method", "split", "size"])
     table = table.drop_duplicates(["method", "size"], keep="last")
     order = {method: place for place, method in enumerate(dict.fromkeys(table["method"]))}
@@ -52,7 +54,7 @@ def training_sizes(
 
 
 def _size(benchmark: Benchmark, split: str, varied: str, matched: bool) -> int:
-    limit = splits.past(split).get(varied)
+    limit = {"points": splits.past(split).points, "tasks": splits.past(split).tasks}[varied]
     folds = benchmark.split(splits.base(split))
     if varied == "tasks":
         most = max(len(fold.train) for fold in folds)
@@ -92,7 +94,7 @@ def sweep_slices(
     `used`: the largest size of the method that is not above `size`; a method without one is left out. A size beyond
     the largest of all becomes the largest. Methods without pre-training are in every slice, `used` NaN.
     """
-    alone = [m for m in runs.methods if "@" not in m]
+    alone = [m for m in runs.methods if not RunId.parse(m).split]
     frames = []
     for size in sorted({min(size, int(places["size"].max())) for size in sizes}):
         nearest = places[places["size"] <= size].groupby("method", sort=False).tail(1).set_index("name")

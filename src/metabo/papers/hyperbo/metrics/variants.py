@@ -40,7 +40,7 @@ def band_overlap(curves: pd.DataFrame, reference: str) -> pd.DataFrame:
 
 def by_structure(table: pd.DataFrame, values: str) -> pd.DataFrame:
     """Spread `values` of a table of structures: mean function as rows, layers of the network as columns (D.3)."""
-    models = [registry.method(method)["model"] for method in table["method"]]
+    models = [registry.method(method).model for method in table["method"]]
     layers = [tuple(model["features"]) for model in models]
     means = [model["mean"] for model in models]
     tidy = pd.DataFrame({"mean": means, "layers": map(str, layers), "value": table[values].to_numpy()})

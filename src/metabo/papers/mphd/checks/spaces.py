@@ -25,6 +25,7 @@ from metabo.papers.engine.claims.verdicts import (
     together,
     untestable,
 )
+from metabo.plan.runs import RunId, method_of
 
 UNIT = "normalised regret"
 VARIANTS = ("mphd_squashed",)
@@ -35,12 +36,8 @@ def _rows(evidence: Evidence, table: str, panel: str, acquisition: str) -> pd.Da
     """Return a table's rows of one panel and acquisition, with plain method names and the runs' own in `run`."""
     rows = evidence.table(table)
     rows = rows[(rows["panel"] == panel) & (rows["acquisition"] == acquisition)]
-    rows = rows.assign(run=rows["method"], method=rows["method"].map(_plain))
-    return rows.assign(reference=rows["reference"].map(_plain)) if "reference" in rows else rows
-
-
-def _plain(run: str) -> str:
-    return run.partition("@")[0].partition("-")[0]
+    rows = rows.assign(run=rows["method"], method=rows["method"].map(method_of))
+    return rows.assign(reference=rows["reference"].map(method_of)) if "reference" in rows else rows
 
 
 def _gaps(evidence: Evidence, method: str, others: str | Sequence[str], but: Sequence[str], panel: str, acq: str):
@@ -156,11 +153,12 @@ def costs_little(evidence: Evidence, method: str, deviations: float = 1.0) -> Fi
 def best_acquisition(evidence: Evidence, method: str, acquisition: str = "pi") -> Finding:
     """ORD: with its own acquisition, `method` has a lower last regret than with the others."""
     rows = evidence.table("difference")
-    rows = rows[(rows["reference"] == method) & rows["method"].str.startswith(f"{method}-")]
+    others = [run for run in map(RunId.parse, rows["method"].unique()) if run.method == method and run.acquisition]
+    rows = rows[(rows["reference"] == method) & rows["method"].isin(list(map(str, others)))]
     last = rows[rows["iteration"] == rows["iteration"].max()]
     found = []
     for row in last.itertuples():
-        label = f"{name(method)} with {acquisition} minus with {row.method.partition('-')[2]}:"
+        label = f"{name(method)} with {acquisition} minus with {RunId.parse(row.method).acquisition}:"
         found.append(order(label, (0 - row.difference, 0 - row.high, 0 - row.low), True, UNIT))
     return together(found, "acquisitions", 1)
 

@@ -1,0 +1,141 @@
+"""What is registered, as records: methods, benchmarks, studies, splits and the catalogue's tables and figures.
+
+Each default stands here and nowhere else.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from metabo.plan.typed import NOTHING, Count, Values
+
+Names = Annotated[tuple[str, ...], Values({"minItems": 1, "uniqueItems": True})]
+
+
+@dataclass(frozen=True)
+class MethodEntry:
+    """A method of ``methods.yaml``, where its keys are described. The modules are named below `metabo`; of settings,
+    those written "@section.key" are sizes."""
+
+    label: str
+    colour: str
+    marker: str
+    dashes: tuple[float, ...]
+    module: str
+    acquisition: str
+    policy_module: str | None = None
+    online_module: str | None = None
+    model: Values = NOTHING
+    pretrain: Values = NOTHING
+    policy: Values = NOTHING
+    online: Values = NOTHING
+    prior_seeds: str = "@pretrain.seeds"
+    variant_of: str | None = None
+    fits: str | None = None
+    own_features: bool = False
+    uses_past: bool = False
+    across_spaces: bool = False
+    needs_matched: bool = False
+    needs_truth: bool = False
+
+
+@dataclass(frozen=True)
+class NetworkSizes:
+    """Layers of the network that a benchmark's methods have in place of their own."""
+
+    features: tuple[Count, ...]
+
+
+@dataclass(frozen=True)
+class BenchmarkEntry:
+    """A benchmark of a literal table ``BENCHMARKS = {...}`` below `metabo.data`.
+
+    `dataset`: the row of workflow/datasets.csv that it is read from, `package` the package, `archive_of` the benchmark
+    whose collected archive. `collector` and `writer`: modules below `metabo` that train it and write it as `archive`.
+    `members`: the benchmarks that it is made of, `unseen` those that methods across spaces do not learn from, `dropped`
+    the tasks that it leaves out. `settings`: the keys of its section of config.yaml that its loader reads, `files` the
+    ones that name files. `splits` that its loader makes (none: the default one). `sizes`: the section that is laid over
+    `pretrain`. `model`: what its methods have in place of their own. `matched`: some inputs are shared by tasks.
+    `truth`: the parameters that its functions were drawn with are known. `memory_mb`: of a job that reads it.
+    """
+
+    default_split: str
+    settings: tuple[str, ...]
+    dataset: str | None = None
+    package: str | None = None
+    archive_of: str | None = None
+    collector: str | None = None
+    writer: str | None = None
+    archive: str | None = None
+    members: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    splits: tuple[str, ...] = ()
+    sizes: str | None = None
+    model: NetworkSizes | None = None
+    matched: bool = False
+    truth: bool = False
+    memory_mb: Count = 3000
+
+    @property
+    def loaded(self) -> tuple[str, ...]:
+        """The splits that its loader makes."""
+        return self.splits or (self.default_split,)
+
+
+@dataclass(frozen=True)
+class StudyEntry:
+    """A study of a literal table ``STUDIES = {...}``. `alone`: it measures time, so no other job runs beside it."""
+
+    alone: bool = False
+
+
+@dataclass(frozen=True)
+class Split:
+    """A split of ``splits.yaml``, where its keys are described."""
+
+    base: str | None = None
+    points: Count | None = None
+    tasks: Count | None = None
+    rows: Literal["all", "matched"] = "all"
+    spaces: Literal["all", "others"] = "all"
+    sizes: str | None = None
+    prior: str | None = None
+    candidates: Literal["all", "matched"] | Count = "all"
+    benchmarks: Names | None = None
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What the notebook of an artefact reads besides the benchmark file; None: it has no such parameter."""
+
+    split: str | None = None
+    splits: Names | None = None
+    theory: Names | None = None
+    studies: Names | None = None
+    trajectories: tuple[str, ...] | None = None
+    evaluations: tuple[str, ...] | None = None
+    online: tuple[str, ...] | None = None
+
+    @property
+    def kinds(self) -> dict[str, tuple[str, ...]]:
+        """The names of tables that it reads, by the parameter that has them."""
+        named = {
+            "trajectories": self.trajectories, "evaluations": self.evaluations, "online": self.online,
+            "theory": self.theory, "studies": self.studies,
+        }  # fmt: skip
+        return {kind: names for kind, names in named.items() if names is not None}
+
+
+@dataclass(frozen=True)
+class CatalogueEntry:
+    """A table or figure of ``workflow/catalogue.yaml``; workflow/schemas/catalogue.yaml describes the keys."""
+
+    title: str
+    paper: str
+    notebook: str
+    caption: str
+    benchmarks: tuple[str, ...] = ()
+    parameters: Values = NOTHING
+    inputs: Inputs = Inputs()
+    claims: tuple[str, ...] = ()

@@ -1,0 +1,66 @@
+"""The name of a run: a method, perhaps with an acquisition, perhaps on a split, as in ``h_nll-ei@held_out``."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from metabo.errors import ConfigError, unknown
+from metabo.plan import registry
+
+ACQUISITIONS = {name: str(label) for name, label in registry.literal("bo.acquisition", "ACQUISITIONS").items()}
+"""Labels of the acquisition functions by name."""
+
+
+class RunId(NamedTuple):
+    """A run's name in parts: `acquisition` "" is the method's own, `split` "" the one that the artefact reads."""
+
+    method: str
+    acquisition: str = ""
+    split: str = ""
+
+    @classmethod
+    def parse(cls, name: str) -> "RunId":
+        """Take ``method``, ``method-acquisition``, either with ``@split``, apart; which names there are is not
+        asked."""
+        scored, _, split = name.partition("@")
+        method, _, acquisition = scored.partition("-")
+        return cls(method, acquisition, split)
+
+    def __str__(self) -> str:
+        """The name that `parse` takes apart."""
+        scored = f"{self.method}-{self.acquisition}" if self.acquisition else self.method
+        return f"{scored}@{self.split}" if self.split else scored
+
+    def on(self, split: str) -> "RunId":
+        """Return the same run on another split ("": on the one that the artefact reads)."""
+        return self._replace(split=split)
+
+
+def method_of(name: str) -> str:
+    """Return the method of a run."""
+    return RunId.parse(name).method
+
+
+def acquisition_of(name: str) -> str:
+    """Return the acquisition of a run, its method's own unless the name has one. Raises ConfigError for an unknown
+    method."""
+    run = RunId.parse(name)
+    return run.acquisition or registry.method(run.method).acquisition
+
+
+def resolved(run: RunId) -> RunId:
+    """Return the run with its acquisition. Raises ConfigError for an unknown method or acquisition, or one that is not
+    the method's to use."""
+    own = registry.method(run.method).acquisition
+    acquisition = run.acquisition or own
+    if acquisition not in ACQUISITIONS:
+        raise unknown("acquisition", acquisition, ACQUISITIONS)
+    if acquisition != own and {"uniform", "learned"} & {acquisition, own}:
+        raise ConfigError(
+            f"'{run.on('')}': 'uniform' (random search) and 'learned' (MAF) are acquisitions of no other method"
+        )
+    return run._replace(acquisition=acquisition)
+
+
+def on_splits(names: Iterable[str], splits: Iterable[str]) -> list[str]:
+    """Return each run's name with the split beside it."""
+    return [str(RunId.parse(name).on(split)) for name, split in zip(names, splits, strict=True)]

@@ -1,0 +1,155 @@
+"""Frozen dataclasses read from YAML, JSON and literal tables, and written back as JSON: their types are the schema.
+
+Fields may be text, numbers, booleans, `Literal`, tuples, other such dataclasses, `Values`, None beside one of these,
+and any of them as `Annotated[..., Values({...})]` with further words of JSON schema.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from metabo.errors import ConfigError
+from metabo.plan.schema import Json, Schema, violations
+
+T = TypeVar("T")
+
+Setting: TypeAlias = "bool | int | float | str | tuple[Setting, ...] | Values | None"
+NAMES = {str: "string", bool: "boolean", int: "integer", float: "number", NoneType: "null"}
+
+
+class Values(Mapping[str, Setting]):
+    """A JSON object that does not change: lists are tuples, so that it has a hash."""
+
+    def __init__(self, values: Mapping[str, Json] | None = None):
+        self._values = {key: _frozen(value) for key, value in (values or {}).items()}
+
+    def __getitem__(self, key: str) -> Setting:
+        return self._values[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mapping) and self._values == Values(other)._values
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._values.items()))
+
+    def __repr__(self) -> str:
+        return f"Values({self._values!r})"
+
+    def __or__(self, other: Mapping[str, Json]) -> "Values":
+        return Values({**self, **other})
+
+
+def _frozen(value: Json) -> Setting:
+    if isinstance(value, Mapping):
+        return value if isinstance(value, Values) else Values(value)
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        return value
+    return tuple(map(_frozen, value))
+
+
+NOTHING = Values()
+Count = Annotated[int, Values({"minimum": 1})]
+
+
+def read(kind: Callable[..., T], value: Json, what: str, where: str = "") -> T:
+    """Make a `kind` (a dataclass, `Values`, text) from what a file holds: `what` names the file or table, `where` the
+    key in it. Raises ConfigError with one line for each fault, as `violations` has them."""
+    if faults := violations(value, schema(kind), what, where):
+        raise ConfigError("\n".join(faults))
+    return kind(**_fields(kind, value)) if isinstance(value, Mapping) and is_dataclass(kind) else kind(value)
+
+
+def read_each(kind: Callable[..., T], values: Json, what: str) -> dict[str, T]:
+    """Make a `kind` of every value of a mapping, by its key. Raises ConfigError that lists the faults of all."""
+    listed = {"type": "object", "additionalProperties": schema(kind)}
+    if faults := violations(values, listed, what):
+        raise ConfigError("\n".join(faults))
+    return {name: read(kind, value, what, name) for name, value in Values(values).items()}
+
+
+def plain(value: object) -> Json:
+    """Return what `read` makes this of: JSON, without the fields that are at their default."""
+    if isinstance(value, Mapping):
+        return {key: plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    if is_dataclass(value):
+        held = {field.name: getattr(value, field.name) for field in fields(value)}
+        return {field.name: plain(held[field.name]) for field in fields(value) if held[field.name] != field.default}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(f"{value!r} cannot be written as JSON")
+
+
+@cache
+def schema(kind: object) -> Schema:
+    """Return the JSON schema of a type."""
+    origin, args = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return {**schema(args[0]), **plain(args[1])}
+    if origin is Literal:
+        return {"enum": list(args)}
+    if origin is tuple and args[-1] is Ellipsis:
+        return {"type": "array", "items": schema(args[0])}
+    if origin is tuple:
+        return {"type": "array", "prefixItems": [*map(schema, args)], "minItems": len(args), "maxItems": len(args)}
+    if origin in (Union, UnionType):
+        parts = [schema(arg) for arg in args]
+        if all("type" in part for part in parts):
+            return {key: value for part in parts for key, value in part.items()} | {"type": [p["type"] for p in parts]}
+        return {"anyOf": parts}
+    if kind is Values:
+        return {"type": "object"}
+    if kind in NAMES:
+        return {"type": NAMES[kind]}
+    if not is_dataclass(kind):
+        raise TypeError(f"{kind!r} has no JSON schema here")
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {name: schema(of) for name, of in _types(kind).items()},
+        "required": [f.name for f in fields(kind) if f.default is MISSING],
+    }
+
+
+@cache
+def _types(kind: object) -> dict[str, object]:
+    return get_type_hints(kind, include_extras=True)
+
+
+def _fields(kind: object, value: Mapping[str, Json]) -> dict[str, object]:
+    types = _types(kind)
+    return {name: _made(types[name], entry) for name, entry in value.items()}
+
+
+def _made(kind: object, value: Json) -> object:
+    """Return a value that has the schema of `kind` as an object of it."""
+    origin, args = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _made(args[0], value)
+    if origin in (Union, UnionType):
+        wanted = next((arg for arg in args if _holds(arg, value)), None)
+        return value if wanted is None else _made(wanted, value)
+    if isinstance(value, Mapping):
+        assert isinstance(kind, type)
+        return kind(value) if kind is Values else kind(**_fields(kind, value))
+    if isinstance(value, list | tuple):
+        inner = [args[0]] * len(value) if args[-1] is Ellipsis else args
+        return tuple(_made(of, entry) for of, entry in zip(inner, value, strict=True))
+    return value
+
+
+def _holds(kind: object, value: Json) -> bool:
+    """Tell whether a mapping or list belongs to this member of a union."""
+    kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    if isinstance(value, Mapping):
+        return kind is Values or is_dataclass(kind)
+    return isinstance(value, list | tuple) and get_origin(kind) is tuple
