@@ -77,10 +77,10 @@ def test_parameters_point_at_the_smoke_run_and_papermill_sees_them_all(path):
     for name in INPUTS.keys() & given.keys():
         assert all(p.startswith("results/smoke/") and p.endswith(f".{INPUTS[name]}") for p in given[name])
     entry = CATALOGUE[given["artefact"]]
-    assert entry.notebook == f"{path.parent.name}/{path.name}"
-    place = entry.paper
-    if entry.benchmarks:
-        assert given["benchmark"] in entry.benchmarks
+    assert entry["notebook"] == f"{path.parent.name}/{path.name}"
+    place = entry["paper"]
+    if "benchmarks" in entry:
+        assert given["benchmark"] in entry["benchmarks"]
         assert given["data"] == f"results/smoke/data/{given['benchmark']}.npz"
         place = f"{place}/{given['benchmark']}"
     assert given["out"] == f"results/smoke/{place}/{given['artefact']}"
@@ -103,7 +103,7 @@ def test_a_comparison_of_methods_ends_with_the_settings_of_all_its_tables(path):
 @pytest.mark.parametrize("id", CATALOGUE)
 def test_catalogue_parameters_exist_in_the_template(id):
     entry = CATALOGUE[id]
-    known = parameters_cell(ROOT / "notebooks" / entry.notebook)
+    known = parameters_cell(ROOT / "notebooks" / entry["notebook"])
     extra = entry.get("parameters", {})
     assert set(extra) <= set(known) - STANDARD - ON_BENCHMARK - INPUTS.keys() - {"split", "splits"}
     for name, value in extra.items():
@@ -121,7 +121,7 @@ def test_an_entry_lists_the_inputs_that_its_template_reads(id):
 
 
 def test_every_template_is_in_the_catalogue():
-    used = {entry.notebook for entry in CATALOGUE.values()}
+    used = {entry["notebook"] for entry in CATALOGUE.values()}
     assert used == {f"{path.parent.name}/{path.name}" for path in TEMPLATES}
 
 
@@ -211,7 +211,7 @@ EXECUTED = [
 def test_template_executes(id, benchmark, tables, inputs, execute, tmp_path):
     entry = CATALOGUE[id]
     parameters = inputs(id, entry, benchmark, tmp_path / "out")
-    execute(ROOT / "notebooks" / entry.notebook, tmp_path / "executed.ipynb", parameters)
+    execute(ROOT / "notebooks" / entry["notebook"], tmp_path / "executed.ipynb", parameters)
     out = tmp_path / "out"
     assert sorted(p.name for p in out.iterdir()) == ["data.csv", "figure.pdf", "figure.png"]
     assert (out / "figure.pdf").read_bytes().startswith(b"%PDF") and (out / "figure.png").stat().st_size > 10_000
@@ -234,5 +234,5 @@ ELSEWHERE = {"shared/theory.ipynb"}  # tests/papers/engine/theory/test_tables.py
 
 
 def test_every_template_is_executed_here():
-    used = {entry.notebook for entry in CATALOGUE.values()}
+    used = {entry["notebook"] for entry in CATALOGUE.values()}
     assert {CATALOGUE[id]["notebook"] for id, _, _ in EXECUTED} | ELSEWHERE == used
