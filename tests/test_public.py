@@ -1,6 +1,8 @@
 """The public names: found lazily, documented with examples that run, in NumPy, float64 and with clear errors."""
 
+import ast
 import inspect
+import json
 import os
 import re
 import shutil
@@ -50,25 +52,31 @@ def test_the_page_shows_the_same_examples():
     assert dict(shown) == {name: example(inspect.getdoc(getattr(metabo, name))) for name in NAMES}
 
 
-def run(program: str, folder: Path) -> str:
+def run(program: str, folder: Path, **variables: str) -> str:
     env = {name: value for name, value in os.environ.items() if name not in ("JAX_ENABLE_X64", "PJRT_NPROC")}
-    env |= {"PYTHONPATH": str(ROOT / "src")}
+    env |= {"PYTHONPATH": str(ROOT / "src"), **variables}
     command = [sys.executable, "-W", "error", "-c", program]
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def test_the_examples_run_in_a_float32_process(tmp_path):
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with the files of the example of docs/own-data.md."""
     for name in ("history.csv", "space.yaml"):
         shutil.copy(ROOT / "examples" / "own_data" / name, tmp_path)
+    return tmp_path
+
+
+def test_the_examples_run_in_a_float32_process(folder):
     first = ["pretrain", "Study", "PriorSampler"]
     program = "import jax.numpy, optuna\noptuna.logging.set_verbosity(optuna.logging.ERROR)\n"
     for name in [*first, *(name for name in NAMES if name not in first)]:
         code = example(inspect.getdoc(getattr(metabo, name)))
         assert "metabo" in code and 3 <= len([line for line in code.splitlines() if line.strip()]) <= 11, name
         program += f"{code}\nassert jax.numpy.ones(1).dtype == 'float32'\nprint('ran {name}')\n"
-    out = run(program, tmp_path)
+    out = run(program, folder)
     assert re.findall(r"^ran (.*)$", out, re.M) == [*first, *(name for name in NAMES if name not in first)]
 
 
@@ -80,6 +88,36 @@ def test_without_optuna_only_the_sampler_is_missing(tmp_path):
     assert "needs Optuna, which is not installed; install the extra: pip install 'metabo[optuna]'" in run(
         program, tmp_path
     )
+
+
+BESIDE_AN_ACCELERATOR = """
+import metabo
+gp = metabo.GP(1).fit([[0.1], [0.5], [0.9]], [0.0, 1.0, 0.2], steps=3)
+assert gp.posterior([[0.1]], [0.3]).predict([[0.2]])[0].dtype == "float64"
+study = metabo.pretrain("history.csv", "space.yaml", "to", steps=5)
+assert len(study.suggest(2)) == 2
+benchmark = metabo.load_benchmark("mphd_s", domains=2, functions=3, points=20)
+assert len(metabo.run_bo(benchmark, "h_nll", iterations=2, sizes={"pretrain.adam_steps": 3}))
+"""
+
+
+def test_our_calls_leave_an_accelerator_alone(folder):
+    """JAX would take most of its memory. Here there is none, so that a call that asks for it fails."""
+    run(BESIDE_AN_ACCELERATOR, folder, JAX_PLATFORMS="cuda")
+
+
+def test_no_module_or_notebook_imports_the_lazy_names():
+    """Which code a job runs is read from import statements, and these names say nothing of where they come from."""
+    sources = {path: path.read_text() for path in (ROOT / "src" / "metabo").rglob("*.py")}
+    for path in (ROOT / "notebooks").rglob("*.ipynb"):
+        cells = [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
+        sources[path] = "\n".join(
+            line for cell in cells for line in "".join(cell["source"]).splitlines() if line[:1] != "%"
+        )
+    for path, text in sources.items():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ImportFrom) and node.module == "metabo":
+                assert not {entry.name for entry in node.names} & set(metabo.__all__), path
 
 
 def dense(gp, x, y, new):
@@ -140,10 +178,8 @@ assert {leaf.dtype.name for leaf in jax.tree.leaves(again._study.prior.params)} 
 """
 
 
-def test_what_is_pickled_keeps_its_digits_in_a_float32_process(tmp_path):
-    for name in ("history.csv", "space.yaml"):
-        shutil.copy(ROOT / "examples" / "own_data" / name, tmp_path)
-    run(PICKLED, tmp_path)
+def test_what_is_pickled_keeps_its_digits_in_a_float32_process(folder):
+    run(PICKLED, folder)
 
 
 @pytest.mark.parametrize(
