@@ -215,10 +215,16 @@ def test_bad_input_is_refused_with_argument_and_remedy(call, message):
         call(metabo.GP(1))
 
 
-SMALL = {"pretrain.adam_steps": 8, "mphd.adam_steps": 8, "mphd.network_steps": 8, "cmbo.clusters": 2}
+SMALL = {
+    "pretrain.adam_steps": 8,
+    "mphd.adam_steps": 8,
+    "mphd.network_steps": 8,
+    "rfgp.steps": 5,
+    "rfgp.random_features": 8,
+}
 
 
-@pytest.mark.parametrize("method", ["h_nll", "rand", "cm_wss_wss"])
+@pytest.mark.parametrize("method", ["h_nll", "rand", "rfgp"])
 def test_bo_on_a_benchmark_gives_one_row_an_observation(method):
     table = metabo.run_bo(tiny.benchmark(), method, iterations=3, seeds=2, sizes=SMALL)
     assert isinstance(table, pd.DataFrame) and set(table["task"]) == {"a", "flat", "point"}
@@ -242,7 +248,7 @@ def test_every_method_is_listed_with_what_takes_it():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["pd1_mini", "tables"])
+@pytest.mark.parametrize("name", ["pd1_mini", "super_mini"])
 def test_embedded_benchmarks_need_no_file(name, tmp_path):
     benchmark = metabo.load_benchmark(name)
     assert benchmark.name == name
