@@ -233,6 +233,11 @@ def test_bo_on_a_benchmark_gives_one_row_an_observation(method):
     pd.testing.assert_frame_equal(table, again)
 
 
+def test_bo_with_several_priors_at_once():
+    table = metabo.run_bo(tiny.benchmark(), "he_pretrained", iterations=2, sizes={**SMALL, "pretrain.seeds": 2})
+    assert set(table["prior_seed"]) == {0, 1}
+
+
 def test_bo_with_a_prior_across_spaces():
     benchmark = metabo.load_benchmark("mphd_s", domains=2, functions=5, points=20)
     table = metabo.run_bo(benchmark, "mphd", iterations=2, sizes=SMALL)

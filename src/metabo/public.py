@@ -236,7 +236,8 @@ def run_bo(
         print("random:", random.query("iteration == 5")["simple_regret"].mean())
 
     `split`: one of the benchmark's (default: its first); `acquisition`: in place of the method's own; `seeds`: runs of
-    each task; `seed`: of everything random. `sizes`: values in place of those of config.yaml, under their names there.
+    each task with each prior; `seed`: of everything random. `sizes`: values in place of those of config.yaml, under
+    their names there, such as "pretrain.seeds", the number of priors (1 here).
     The columns are those of `metabo.records.results`; regrets are against the best of the task. Raises ConfigError for
     names that do not exist, DataError for a benchmark that lacks what the method needs, NumericsError if more than one
     step in twenty was not finite.
@@ -278,7 +279,7 @@ def _pretraining(method: str, split: str, seed: int, sizes: config.Config) -> co
         "method": method,
         "past": {"base": split},
         "seed": seed,
-        "seeds": 1,
+        "seeds": sizes["pretrain"]["seeds"],
         "model": config.sized(sizes, entry["model"]),
         "pretrain": config.sized(sizes, entry["pretrain"]),
     } | ({"fits": _pretraining(entry["fits"], split, seed, sizes)} if "fits" in entry else {})
@@ -288,7 +289,7 @@ def _trained(benchmark: Benchmark, spec: config.Config) -> list[priors.SpacePrio
     """Train the priors of every space of a split."""
     module = registry.training_module(spec["method"])
     sets = training_sets_of(benchmark, spec)
-    keys = [prior_keys(training, spec["seed"], 1) for training in sets]
+    keys = [prior_keys(training, spec["seed"], spec["seeds"]) for training in sets]
     if registry.method(spec["method"]).get("across_spaces"):
         fits = _trained(benchmark, spec["fits"]) if "fits" in spec else None
         results = module.pretrain_across(spec, sets, keys, fits, accelerated())
@@ -299,13 +300,14 @@ def _trained(benchmark: Benchmark, spec: config.Config) -> list[priors.SpacePrio
 
 def _sized(changed: Mapping[str, object]) -> config.Config:
     """Return the sizes of the default scale with some changed, named "section.key". Raises ConfigError."""
-    names = [f"{section}.{key}" for section, values in learning.SIZES.items() for key in values]
+    sizes = {**learning.SIZES, "pretrain": {**learning.SIZES["pretrain"], "seeds": 1}}
+    names = [f"{section}.{key}" for section, values in sizes.items() for key in values]
     for name in changed:
         if name not in names:
             raise unknown("size", name, names)
     return {
         section: {key: changed.get(f"{section}.{key}", value) for key, value in values.items()}
-        for section, values in learning.SIZES.items()
+        for section, values in sizes.items()
     }
 
 
