@@ -50,10 +50,10 @@ def load_benchmark(source: str | Path, *, archive: str | Path | None = None, **s
             f"after `snakemake {source}`"
         )
     loader = importlib.import_module(registry.loader(source))
+    if archive is not None:
+        return loader.load(source, settings, Path(archive))
     with tempfile.TemporaryDirectory(prefix="metabo-benchmark-") as folder:
-        return loader.load(
-            source, settings, _files(entry, source, Path(folder)) or (Path(archive) if archive else None)
-        )
+        return loader.load(source, settings, _files(entry, source, Path(folder)))
 
 
 def _files(entry: registry.Entry, name: str, folder: Path) -> list[Path] | Path | None:
