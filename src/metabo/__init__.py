@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 _PLACES = {
-    "GP": "metabo.public.GaussianProcess",
+    "GP": "metabo.gp.process.GaussianProcess",
     "Benchmark": "metabo.tasks.benchmark.Benchmark",
     "PriorSampler": "metabo.tuner.samplers.PriorSampler",
     "Study": "metabo.tuner.study.Study",

@@ -1,6 +1,6 @@
 """What type checkers see of the public names, which `__init__.py` imports when they are first asked for."""
 
-from metabo.public import GaussianProcess as GP
+from metabo.gp.process import GaussianProcess as GP
 from metabo.public import list_methods as list_methods
 from metabo.public import load_benchmark as load_benchmark
 from metabo.public import run_bo as run_bo

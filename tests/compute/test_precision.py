@@ -172,7 +172,7 @@ with precision.scope():
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this platform cannot pin cores")
 @pytest.mark.parametrize("process", ["own", "foreign"])
 def test_independent_batches_of_factorisations_do_not_wait_for_each_other(process):
-    # Outside the scope of a foreign process this program waits for itself, in most runs within a second.
+    # Outside the scope, in a foreign process, this program waits for itself in about every second run.
     total, dtype = foreign(FACTORISATIONS, process).split()
     # 60 - i factors of 4 (i + 1) I, of 40 rows, for i = 0 to 11
     assert float(total) == pytest.approx(sum((60 - i) * 40 * 2 * (i + 1) ** 0.5 for i in range(12)))

@@ -2,9 +2,10 @@
 
 GP algebra needs float64. A process of ours (a job, the command line, a test) has it throughout (`cores.own_process`).
 In anyone else's, the public functions compute inside `scope`, which only the calling thread sees and which ends with
-the call. Inside it JAX computes on a CPU device of our own, whose pool has one thread: jaxlib 0.10 waits forever when
-as many batched factorisations as a pool has threads run side by side, since each holds a thread and waits for parts of
-its batch that are queued in the same pool (from 0.11.1 on it does not split batches).
+the call. Inside it JAX computes on a CPU device of our own, whose pool has one thread. In a larger pool jaxlib 0.10
+waits forever when as many batched factorisations as there are threads run side by side: each holds a thread and waits
+for parts of its batch that are queued in the same pool. So neither we nor other programs of the process can take the
+threads that the other needs, and an accelerator is left alone.
 """
 
 import os
