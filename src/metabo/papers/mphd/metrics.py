@@ -8,6 +8,7 @@ those that need nothing of it. "homogeneous": these, and the methods that learn 
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -37,7 +38,7 @@ def by_setting(table: pd.DataFrame, plain: str) -> pd.DataFrame:
     return table.assign(method=table["method"].mask(renamed, table["method"] + "@" + table["split"]))
 
 
-def _entry(name: str) -> registry.Entry:
+def _entry(name: str) -> dict[str, Any]:
     """Return the registration of the method of a run."""
     return registry.method(name.partition("@")[0].partition("-")[0])
 

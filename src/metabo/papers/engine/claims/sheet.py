@@ -4,11 +4,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from metabo.errors import ConfigError, unknown
 from metabo.papers.engine.claims import checks
-from metabo.plan.registry import Entry
 from metabo.plan.schema import read_yaml, violations
 from metabo.records.fields import Json
 
@@ -105,7 +104,7 @@ def _claim(id: str, paper: str, entry: ClaimEntry) -> Claim:
     )  # fmt: skip
 
 
-def faults(claims: Iterable[Claim], catalogue: Mapping[str, Entry]) -> list[str]:
+def faults(claims: Iterable[Claim], catalogue: Mapping[str, dict[str, Any]]) -> list[str]:
     """Say where sheet and catalogue contradict each other: artefacts or benchmarks that do not exist, claims that an
     entry names but the sheet lacks, tests that the entry does not name."""
     claims = list(claims)
