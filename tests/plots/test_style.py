@@ -107,11 +107,11 @@ def test_another_split_changes_no_look(monkeypatch):
 
 
 def test_a_new_split_gets_a_pattern_by_its_name(monkeypatch):
-    entry, past = {"base": "held_out", "points": 50}, {"base": "held_out", "points": 50}
+    entry, past = splits.entry("held_out_points_100"), splits.past("held_out_points_100")
     monkeypatch.setattr(splits, "entry", lambda name: entry)
     monkeypatch.setattr(splits, "past", lambda name: past)
     seen = [looks.of(f"h_nll@{name}") for name in ("held_out_points_50", "another", "a_third", "held_out_points_50")]
-    assert seen[0] == seen[3] and seen[0].label == "H-NLL-50"
+    assert seen[0] == seen[3] and seen[0].label == "H-NLL-100"
     assert all(look.dashes in looks.REDUCED for look in seen)
     assert len({look.dashes for look in seen}) > 1
 

@@ -19,7 +19,7 @@ from metabo.errors import ConfigError, DataError, NumericsError
 from metabo.gp.fit import Log, lbfgs
 from metabo.gp.model import GP, Posterior, build
 from metabo.gp.objectives import nll
-from metabo.tasks.benchmark import stack
+from metabo.tasks.rows import stack
 
 Points = Float[np.ndarray, "n d"]
 Values = Float[np.ndarray, " n"]

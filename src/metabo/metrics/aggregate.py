@@ -109,5 +109,5 @@ def best_metric(outputs: Runs, metric: Runs, unit: str = "prior") -> pd.DataFram
     return pd.concat(frames, ignore_index=True)
 
 
-def _frame(method: str, iterations: np.ndarray, **columns: object) -> pd.DataFrame:
+def _frame(method: str, iterations: np.ndarray, **columns: np.ndarray | float) -> pd.DataFrame:
     return pd.DataFrame({"method": method, "iteration": iterations, **columns})

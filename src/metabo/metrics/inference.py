@@ -168,7 +168,7 @@ def variance_split(runs: Runs, iteration: int | None = None) -> pd.DataFrame:
         if single:
             parts["priors"] = 0.0
         repeats = r.mean(axis=2).ravel() if single else r.mean(axis=(1, 2))
-        row: dict[str, object] = {"method": method, "mean": float(r.mean())}
+        row: dict[str, str | float] = {"method": method, "mean": float(r.mean())}
         row |= {f"sd_{name}": float(np.sqrt(part)) for name, part in parts.items()}
         row["sd_repetition"] = float((repeats - repeats[0]).std(ddof=1)) if len(repeats) > 1 else np.nan
         rows.append({**row, "priors": 0 if single else r.shape[0], "seeds": r.shape[1], "tasks": r.shape[2]})

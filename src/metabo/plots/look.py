@@ -15,16 +15,6 @@ MARKERS = ("<", ">", "p", "h", "*", "H")
 DASHES: tuple[tuple[float, ...], ...] = ((5, 1, 1, 1), (2, 2), (8, 1.5), (1, 2.5), (4, 1, 4, 3), (6, 2.5))
 REDUCED: tuple[tuple[float, ...], ...] = ((1.5, 3.5), (4, 4), (8, 3.5), (5, 3, 1.5, 3), (2.5, 2.5, 2.5, 6))
 """Dash patterns of priors on less data: sparser than a method's own, with its marker."""
-DEALT = (
-    ("clustered", "crossed_matched", "held_out_points_100", "others_points_400", "others_tasks_3"),
-    ("clustered_2000", "crossed_matched_candidates", "held_out_points_1000", "others_points_100", "others_points_800",
-     "others_tasks_8"),
-    ("clustered_first", "others_points_20"),
-    ("held_out_tasks_2", "others_points_200", "others_tasks_13"),
-    ("crossed_candidates", "held_out_points_10", "others_points_4", "others_tasks_18"),
-)  # fmt: skip
-"""The splits of each pattern of REDUCED. Any other split gets one by the checksum of its name; if a figure shows two of
-the same pattern, name one of them here."""
 
 
 class Look(NamedTuple):
@@ -35,6 +25,17 @@ class Look(NamedTuple):
     marker: str
     dashes: tuple[float, ...]
 
+
+DEALT = (
+    ("clustered", "crossed_matched", "held_out_points_100", "others_points_400", "others_tasks_3"),
+    ("clustered_2000", "crossed_matched_candidates", "held_out_points_1000", "others_points_100", "others_points_800",
+     "others_tasks_8"),
+    ("clustered_first", "others_points_20"),
+    ("held_out_tasks_2", "others_points_200", "others_tasks_13"),
+    ("crossed_candidates", "held_out_points_10", "others_points_4", "others_tasks_18"),
+)  # fmt: skip
+"""The splits of each pattern of REDUCED. Any other split gets one by the checksum of its name; if a figure shows two of
+the same pattern, name one of them here."""
 
 COMPARED = {
     "pi": Look("PI", "#0072b2", "o", ()),

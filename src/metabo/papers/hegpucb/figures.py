@@ -39,6 +39,8 @@ PROBLEMS = {
 PROFILES = {"plain": "our settings", "successor": "settings of the later code"}
 MEASURES = {"simple": "simple regret", "cumulative": "cumulative regret", "reported": "regret of the reported point"}
 COMPARISONS = {"lower": "#0072b2", "undecided": "0.75", "higher": "#d55e00"}
+SETTINGS = ["variant", "norm", "noise", "standardise", "predictive", "height", "width"]
+"""Of a cell of the study of sensitivity."""
 
 
 def look(name: str) -> Look:
@@ -123,7 +125,8 @@ def sensitivity_panels(orders: pd.DataFrame, means: pd.DataFrame, title: str) ->
                 ax.scatter(rows["difference"], y, c=colours, marker=one.marker, s=22, zorder=3)
             ax.axvline(0.0, color="black", linewidth=0.8)
             settings = means[means["problem"] == problem].drop_duplicates("cell").sort_values("cell")
-            ax.set_yticks(settings["cell"], [cell_label(row) for row in settings.itertuples()], fontsize=6.5)
+            labels = [cell_label(*row) for row in settings[SETTINGS].itertuples(index=False, name=None)]
+            ax.set_yticks(settings["cell"], labels, fontsize=6.5)
             ax.invert_yaxis()
             ax.set(title=PROBLEMS[problem], xlabel="difference / the other's regret")
             ax.locator_params(axis="x", nbins=5)
@@ -138,14 +141,16 @@ def sensitivity_panels(orders: pd.DataFrame, means: pd.DataFrame, title: str) ->
     return figure
 
 
-def cell_label(cell: object) -> str:
+def cell_label(
+    variant: str, norm: float, noise: float, standardise: float, predictive: float, height: float, width: float
+) -> str:
     """Return the settings of a cell in short; those that its problem does not have are left out."""
-    parts = [f"B = {cell.norm:g}"] if cell.norm else []
-    parts += [f"λ = {cell.noise:g}", "stand." if cell.standardise else "raw"]
-    parts += ["σ with noise"] if cell.predictive else []
-    parts += [f"h = {cell.height:g}", f"w = {cell.width:g}"] if cell.height else []
+    parts = [f"B = {norm:g}"] if norm else []
+    parts += [f"λ = {noise:g}", "stand." if standardise else "raw"]
+    parts += ["σ with noise"] if predictive else []
+    parts += [f"h = {height:g}", f"w = {width:g}"] if height else []
     # The first variant of each problem is the default, which every other cell has.
-    return ", ".join([*([cell.variant] if cell.variant not in ("code", "whole", "hills") else []), *parts])
+    return ", ".join([*([variant] if variant not in ("code", "whole", "hills") else []), *parts])
 
 
 def robust_panels(curves: pd.DataFrame, function: pd.DataFrame, run: pd.DataFrame, title: str) -> Figure:

@@ -20,6 +20,10 @@ ALL = "all"
 
 Place = tuple[str, str]
 """An artefact's id and benchmark ("": none)."""
+Tests = dict[tuple[str, int], tuple[ClaimTest, list[Place]]]
+"""Every test, by claim and number, with where it can be made."""
+Findings = dict[tuple[str, int, str], Finding]
+"""By claim, number of the test, and benchmark."""
 
 
 def judge(claims: Sequence[Claim], made: Iterable[Artefact], root: Path) -> tuple[pd.DataFrame, dict[str, list[str]]]:
@@ -30,8 +34,8 @@ def judge(claims: Sequence[Claim], made: Iterable[Artefact], root: Path) -> tupl
     `pooled` counts. Every artefact is read once, whatever the number of claims. Raises DataError for a missing file.
     """
     artefacts = {(artefact.id, artefact.benchmark): artefact for artefact in made}
-    tests = {(c.id, i): (test, places(test, artefacts)) for c in claims for i, test in enumerate(c.tests)}
-    findings: dict[tuple[str, int, str], Finding] = {}
+    tests: Tests = {(c.id, i): (test, places(test, artefacts)) for c in claims for i, test in enumerate(c.tests)}
+    findings: Findings = {}
     read = {}
     wanted = dict.fromkeys(place for _, found in tests.values() for place in found)
     # those that show the same runs follow each other, so that these are read once
@@ -57,7 +61,7 @@ def places(test: ClaimTest, artefacts: Iterable[Place]) -> list[Place]:
     return [(id, on) for id, on in artefacts if id == test.artefact and (not test.benchmarks or on in test.benchmarks)]
 
 
-def _rows(claim: Claim, tests: dict, findings: dict) -> list[dict]:
+def _rows(claim: Claim, tests: Tests, findings: Findings) -> list[dict[str, str | float | None]]:
     if claim.untestable:
         return [_row(claim, ALL, "", untestable(claim.untestable))]
     found: list[tuple[str, str, Finding]] = []
@@ -90,7 +94,7 @@ def summary(claim: Claim, findings: Sequence[Finding]) -> Finding:
     return share(count, of, f"over {len(counts)} tests", count > claim.pooled * of)
 
 
-def _row(claim: Claim, benchmark: str, artefact: str, finding: Finding) -> dict:
+def _row(claim: Claim, benchmark: str, artefact: str, finding: Finding) -> dict[str, str | float | None]:
     return {
         "claim": claim.id, "paper": claim.paper, "section": claim.section, "statement": claim.statement,
         "paper_value": claim.printed, "benchmark": benchmark, "artefact": artefact, "verdict": finding.verdict,

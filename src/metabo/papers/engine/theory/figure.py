@@ -78,7 +78,7 @@ def _limit(ax: Axes, height: float, text: str, at: float = 0.99) -> None:
                 ha="right", fontsize=6.5, color="0.35")  # fmt: skip
 
 
-def _pick(cells: pd.DataFrame, **values: object) -> pd.DataFrame:
+def _pick(cells: pd.DataFrame, **values: str | float) -> pd.DataFrame:
     for column, value in values.items():
         cells = cells[cells[column] == value]
     return cells

@@ -106,7 +106,9 @@ def case(
 
 
 @lru_cache(maxsize=1)
-def _problem(name: str, points: tuple[int, ...], initial: int, lengthscales: str, made: tuple) -> Problem:
+def _problem(
+    name: str, points: tuple[int, ...], initial: int, lengthscales: str, made: tuple[tuple[str, str | float], ...]
+) -> Problem:
     """Keep the last problem: the kernels of (c) are half a GiB and the same in all cells of the grid."""
     return problems.make(name, points, initial, 0.0, lengthscales=lengthscales, **dict(made))
 

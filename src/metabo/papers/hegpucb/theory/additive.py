@@ -4,6 +4,7 @@ The maximum information gain γ_T is exact for T <= 3 (all sets of points are tr
 the gain of greedily chosen points, which is at least (1 - 1/e) γ_T and at most γ_T.
 """
 
+from collections.abc import Callable
 from functools import cache
 from itertools import combinations, combinations_with_replacement
 
@@ -26,6 +27,8 @@ LONG = 20
 """T from which the repaired version holds."""
 DOMAINS = 5
 Groups = tuple[tuple[int, ...], ...]
+Gain = Callable[[np.ndarray, Groups], np.ndarray]
+"""(points (c, d), pairs of inputs) -> gains (k,)."""
 
 
 def gains(x: Float[np.ndarray, "c d"], groups: Groups) -> Float[np.ndarray, " k"]:
@@ -64,7 +67,7 @@ def decompositions(key: Key[Array, ""], _share: float) -> list[Statement]:
     ]  # fmt: skip
 
 
-def _averages(domains: list[np.ndarray], gain: object) -> dict[int, Float[np.ndarray, "x k"]]:
+def _averages(domains: list[np.ndarray], gain: Gain) -> dict[int, Float[np.ndarray, "x k"]]:
     """Return, for every number m of pairs, the gain on each domain, averaged over all sets of m pairs."""
     pairs = tuple(combinations(range(DIM), 2))
     return {

@@ -31,10 +31,10 @@ class Instance(NamedTuple):
         """|U|."""
         return len(self.kernels)
 
-    def problem(self, noise: float = R, **other: object) -> Problem:
-        """Return it as a problem of the package, without initial points; `other`: fields of Problem."""
+    def problem(self, noise: float = R) -> Problem:
+        """Return it as a problem of the package, without initial points."""
         x, kernels, means = (jnp.asarray(v, jnp.float64) for v in (self.x, self.kernels, self.means))
-        return Problem(x, kernels, means, jnp.zeros(len(self.x)), 0, jnp.asarray(noise), self.truth, **other)
+        return Problem(x, kernels, means, jnp.zeros(len(self.x)), 0, jnp.asarray(noise), self.truth)
 
 
 def line(count: int, length: float = 1.0) -> Float[np.ndarray, " c"]:

@@ -4,6 +4,7 @@ The bounds take the greedy information gain, which is at most γ_T, and the larg
 those of the theorems, so that what holds here holds there.
 """
 
+from collections.abc import Callable
 from functools import partial
 
 import jax
@@ -85,7 +86,13 @@ def theorem42(key: Key[Array, ""], share: float) -> list[Statement]:
 
 
 def _versions(
-    id: str, title: str, where: str, named: dict[str, Regime], key: Key[Array, ""], share: float, form: object = None
+    id: str,
+    title: str,
+    where: str,
+    named: dict[str, Regime],
+    key: Key[Array, ""],
+    share: float,
+    form: Callable[[Settings], Settings] | None = None,
 ) -> list[Statement]:
     """Return the statement for Algorithm 1 as printed and repaired. `form`: changes of the settings."""
     made, count = [], runs(RUNS["regret"], share)

@@ -49,7 +49,7 @@ def play(case: Regime, settings: EliminationSettings, rule: str, key: Key[Array,
     rng = generator(keys[0])
     f = instances.gp_draws(rng, one, count) if case.bayes else instances.rkhs_draws(rng, one, count, NORM)
     near = problems.within(one.x, RADIUS)
-    trace = simulate(one.problem(neighbours=jnp.asarray(near)), rule, settings, keys[1], f)
+    trace = simulate(one.problem()._replace(neighbours=jnp.asarray(near)), rule, settings, keys[1], f)
     return Robust(f, trace, f[:, near].min(axis=2))
 
 

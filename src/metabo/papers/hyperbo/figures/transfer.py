@@ -34,12 +34,20 @@ def comparison_panels(function: pd.DataFrame, band: pd.DataFrame, sample: pd.Dat
     return _grid(panels, (2, 3), function, band, sample, title)
 
 
-def _grid(panels: list, shape: tuple[int, int], function, band, sample, title: str) -> Figure:
+def _grid(
+    panels: list[tuple[str, str, int, str]],
+    shape: tuple[int, int],
+    function: pd.DataFrame,
+    band: pd.DataFrame,
+    sample: pd.DataFrame,
+    title: str,
+) -> Figure:
+    """Draw panels, each of a kind, a model, a training step and a heading."""
     with style.theme():
         figure = Figure(figsize=(3.3 * shape[1], 2.6 * shape[0] + 0.6), layout="constrained")
         axes = figure.subplots(*shape, sharex=True, sharey=True)
         for ax, (kind, model, step, heading) in zip(axes.ravel(), panels, strict=False):
-            chosen = {"kind": kind, "model": model, "step": step}
+            chosen: dict[str, str | int] = {"kind": kind, "model": model, "step": step}
             _gaussian_process(ax, _rows(band, chosen), _rows(sample, chosen))
             _functions(ax, function, kind)
             ax.set_title(heading)
@@ -60,7 +68,7 @@ def _grid(panels: list, shape: tuple[int, int], function, band, sample, title: s
     return figure
 
 
-def _rows(table: pd.DataFrame, chosen: dict) -> pd.DataFrame:
+def _rows(table: pd.DataFrame, chosen: dict[str, str | int]) -> pd.DataFrame:
     return table[(table[list(chosen)] == pd.Series(chosen)).all(axis=1)]
 
 

@@ -39,6 +39,10 @@ def data(points: int, functions: int, seed: int) -> tuple[np.ndarray, np.ndarray
     return np.linspace(0.0, 0.1 * points, points)[:, None], np.asarray(y)
 
 
+Loss = Callable[..., Array]
+"""(GP, arrays of its data) -> loss."""
+
+
 def overhead(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return μ̃ and Σ̃ of matched outputs (m, n): what EKL needs once."""
     mean, root = sample_moments(y)
@@ -81,7 +85,7 @@ def ekl(gp: GP, moments: Moments) -> Array:
     return ekl_training(gp, moments)
 
 
-def descend(loss: Callable, gp: GP, arguments: tuple, steps: Array) -> GP:
+def descend(loss: Loss, gp: GP, arguments: PyTree, steps: Array) -> GP:
     """Take gradient steps on the full data; their number may be traced."""
 
     def step(_, gp):
@@ -90,7 +94,7 @@ def descend(loss: Callable, gp: GP, arguments: tuple, steps: Array) -> GP:
     return jax.lax.fori_loop(0, steps, step, gp)
 
 
-def epoch(loss: Callable, gp: GP, batches: tuple) -> GP:
+def epoch(loss: Loss, gp: GP, batches: PyTree) -> GP:
     """Take one gradient step on each batch (leading axis): one pass over the points."""
 
     def step(gp, batch):
@@ -99,7 +103,7 @@ def epoch(loss: Callable, gp: GP, batches: tuple) -> GP:
     return jax.lax.scan(step, gp, batches)[0]
 
 
-def memory(function: Callable, *arguments: PyTree) -> float:
+def memory(function: Loss, *arguments: PyTree) -> float:
     """Return the bytes that the compiled function reserves besides arguments and result."""
     return float(jax.jit(function).lower(*arguments).compile().memory_analysis().temp_size_in_bytes)
 
@@ -167,7 +171,9 @@ def _repeat(times: int, leaf: Array) -> Array:
     return jnp.broadcast_to(leaf, (times, *leaf.shape))
 
 
-def _descent_data(objective: str, points: int, functions: int, seed: int) -> tuple:
+def _descent_data(
+    objective: str, points: int, functions: int, seed: int
+) -> tuple[Moments] | tuple[Array, Array, Array]:
     return (block(points, functions, seed),) if objective == "ekl" else tasks(points, functions, seed)
 
 
