@@ -19,8 +19,8 @@ SPACES = ("all", "others")
 
 
 class Subset(NamedTuple):
-    """What of a benchmark a prior is trained on: the folds of the split `base`, at most `points` points of each of at
-    most `tasks` tasks (None: all), of all `rows` or only those of the matched blocks that H-EKL trains on.
+    """Which part of a benchmark a prior is trained on: the folds of the split `base`, at most `points` points of each
+    of at most `tasks` tasks (None: all), of all `rows` or only those of the matched blocks that H-EKL trains on.
 
     `spaces`: what a method that trains across spaces learns from, all of them or all others than the tested one (mphd
     §4.2, NToT). It does not change the training set of a space.

@@ -241,7 +241,7 @@ def _step(
     added = jnp.where(settings.predictive, plan.noise, 0.0)
     mean, sigma = beliefs.moments(before, problem.means, on, added)
     gain = beliefs.information_gain(before, plan.noise)
-    beta = beta_of(problem, settings, t, gain if problem.gains is None else problem.gains[:, before.count])
+    beta = beta_of(problem, settings, t, gain if problem.gains is None else problem.gains[:, before.seen])
     evidence, width = beliefs.log_evidence(before, on), beta[:, None] * sigma
     seen = (state.alive, evidence, t, point, plan.near, jnp.asarray(problem.truth), problem.scales)
     choice = switch(rules, plan.number, View(mean + width, mean - width, *seen))
