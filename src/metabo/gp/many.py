@@ -32,7 +32,7 @@ class Belief(NamedTuple):
     ok: Bool[Array, ""]
 
 
-class Scale(NamedTuple):
+class OutputScale(NamedTuple):
     """Outputs are (y - shift) / spread for the GPs; `centred`: 1.0 where their mean is zero on that scale, and 0.0
     where they have prior means, which are on the scale of y."""
 
@@ -93,12 +93,12 @@ def condition(
     )
 
 
-def raw_scale() -> Scale:
+def raw_scale() -> OutputScale:
     """Return the scale of outputs as they are."""
-    return Scale(jnp.asarray(0.0), jnp.asarray(1.0), jnp.asarray(0.0))
+    return OutputScale(jnp.asarray(0.0), jnp.asarray(1.0), jnp.asarray(0.0))
 
 
-def scale(belief: Belief, standardise: bool | Bool[Array, ""], centred: bool | Bool[Array, ""]) -> Scale:
+def scale(belief: Belief, standardise: bool | Bool[Array, ""], centred: bool | Bool[Array, ""]) -> OutputScale:
     """Return the scale of the outputs so far: their mean and standard deviation (n - 1) if `standardise`, else raw.
 
     One output, or equal ones, have no deviation: their spread is 1.
@@ -106,11 +106,11 @@ def scale(belief: Belief, standardise: bool | Bool[Array, ""], centred: bool | B
     deviation = jnp.sqrt(belief.scatter / jnp.maximum(belief.seen - 1, 1))
     spread = jnp.where((belief.seen > 1) & (deviation > 0), deviation, 1.0)
     shift = jnp.where(standardise, belief.average, 0.0)
-    return Scale(shift, jnp.where(standardise, spread, 1.0), jnp.asarray(centred, jnp.float64))
+    return OutputScale(shift, jnp.where(standardise, spread, 1.0), jnp.asarray(centred, jnp.float64))
 
 
 def moments(
-    belief: Belief, means: Float[Array, "u c"], on: Scale, added: Float[Array, " u"] | float = 0.0
+    belief: Belief, means: Float[Array, "u c"], on: OutputScale, added: Float[Array, " u"] | float = 0.0
 ) -> tuple[Float[Array, "u c"], Float[Array, "u c"]]:
     """Return posterior means and standard deviations (U, c) on the scale of y; `added` (U,): variance added to that of
     f, on the scale of the GPs (the noise, for predictive deviations)."""
@@ -119,7 +119,7 @@ def moments(
     return mean, on.spread * jnp.sqrt(variance)
 
 
-def log_evidence(belief: Belief, on: Scale) -> Float[Array, " u"]:
+def log_evidence(belief: Belief, on: OutputScale) -> Float[Array, " u"]:
     """Return log p(y | u) of the observations on the scale of the GPs (U,)."""
     shift = on.shift * on.centred
     own, cross, ones = belief.quadratic.T

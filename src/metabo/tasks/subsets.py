@@ -18,9 +18,9 @@ ROWS = ("all", "matched")
 SPACES = ("all", "others")
 
 
-class Subset(NamedTuple):
-    """Which part of a benchmark a prior is trained on: the folds of the split `base`, at most `points` points of each
-    of at most `tasks` tasks (None: all), of all `rows` or only those of the matched blocks that H-EKL trains on.
+class Past(NamedTuple):
+    """What of a benchmark a prior is trained on: the folds of the split `base`, at most `points` points of each of at
+    most `tasks` tasks (None: all), of all `rows` or only those of the matched blocks that H-EKL trains on.
 
     `spaces`: what a method that trains across spaces learns from, all of them or all others than the tested one (mphd
     §4.2, NToT). It does not change the training set of a space.
@@ -47,7 +47,7 @@ class Subset(NamedTuple):
         return fold if self.rows == "matched" else 0, number if self.drawn else 0, name
 
 
-def training_tasks(benchmark: Benchmark, fold: Fold, past: Subset, seed: int, number: int) -> tuple[str, ...]:
+def training_tasks(benchmark: Benchmark, fold: Fold, past: Past, seed: int, number: int) -> tuple[str, ...]:
     """Return the training tasks of a fold for pre-training seed `number`, in the fold's order.
 
     Of more than `past.tasks`, those that share the data set (group) of a test task are dropped first, then random ones
@@ -62,7 +62,7 @@ def training_tasks(benchmark: Benchmark, fold: Fold, past: Subset, seed: int, nu
 
 
 def training_points(
-    task: Task, data: tuple[np.ndarray, np.ndarray], past: Subset, seed: int, number: int
+    task: Task, data: tuple[np.ndarray, np.ndarray], past: Past, seed: int, number: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the inputs and outputs of a task that pre-training seed `number` sees, of its `data` (x, y)."""
     x, y = data
@@ -100,7 +100,7 @@ def matched_rows(benchmark: Benchmark, task: Task, x: np.ndarray) -> np.ndarray:
 
 
 def fewer_matched(
-    blocks: tuple[MatchedBlock, ...], fold: Fold, past: Subset, seed: int, number: int
+    blocks: tuple[MatchedBlock, ...], fold: Fold, past: Past, seed: int, number: int
 ) -> tuple[MatchedBlock, ...]:
     """Keep `past.points` random inputs of all matched blocks together (None: all), so that no task has more."""
     total = sum(len(block.x) for block in blocks)

@@ -18,7 +18,7 @@ from metabo.tasks.outputs import INFEASIBLE, rescale
 from metabo.tasks.padding import columns
 from metabo.tasks.rows import Moments, Rows, pad, sample_moments, stack
 from metabo.tasks.spaces import SearchSpace
-from metabo.tasks.subsets import SPACES, Subset, block_points, fewer_matched, training_points, training_tasks
+from metabo.tasks.subsets import SPACES, Past, block_points, fewer_matched, training_points, training_tasks
 from metabo.tasks.task import MatchedBlock, Task, restrict
 
 OUTPUTS = ["raw", "mapped"]
@@ -80,14 +80,14 @@ class TrainingSet:
 
 def training_sets_of(benchmark: Benchmark, spec: dict[str, Any]) -> list[TrainingSet]:
     """Return what the priors of a pre-training specification are (or were) trained on."""
-    past, outputs = Subset(**spec["past"]), spec["pretrain"].get("outputs", "raw")
+    past, outputs = Past(**spec["past"]), spec["pretrain"].get("outputs", "raw")
     return training_sets(benchmark, past, outputs, spec["seed"], spec["seeds"])
 
 
 def training_sets(
-    benchmark: Benchmark, past: Subset | str, outputs: str = "raw", seed: int = 0, seeds: int = 1
+    benchmark: Benchmark, past: Past | str, outputs: str = "raw", seed: int = 0, seeds: int = 1
 ) -> list[TrainingSet]:
-    """Group the folds of a split (or of what `Subset` says of it) by search space and pad their training tasks.
+    """Group the folds of a split (or of what `Past` says of it) by search space and pad their training tasks.
 
     `outputs`: one of `OUTPUTS`; "mapped" applies `metabo.tasks.outputs` to every task and matched block, each task with
     its own median and maximum, and adds the inputs that diverged at -2, to both. `seed`, `seeds`: of the draws that
@@ -96,7 +96,7 @@ def training_sets(
     """
     if outputs not in OUTPUTS:
         raise unknown("outputs", outputs, OUTPUTS)
-    past = Subset(past) if isinstance(past, str) else past
+    past = Past(past) if isinstance(past, str) else past
     if past.spaces not in SPACES:
         raise unknown("split spaces", past.spaces, SPACES)
     folds = benchmark.split(past.base)
@@ -110,7 +110,7 @@ def training_sets(
 def _of_space(
     benchmark: Benchmark,
     folds: tuple[Fold, ...],
-    past: Subset,
+    past: Past,
     mapped: bool,
     blocks: tuple[MatchedBlock, ...],
     seed: int,

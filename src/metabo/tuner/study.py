@@ -19,11 +19,11 @@ from metabo.bo import priors
 from metabo.data.history import description as descriptions
 from metabo.data.history import read as history
 from metabo.data.history.description import Description
-from metabo.data.history.past import OutcomeScale, PastStudies, read_all
+from metabo.data.history.past import PastStudies, Scale, read_all
 from metabo.errors import ConfigError, DataError
 from metabo.tuner import learning, store
-from metabo.tuner.suggest import StudyPrior, Told, TrialSuggestion, suggest
-from metabo.tuner.trials import TrialResult, corrected, recorded, require_logarithms, trial
+from metabo.tuner.suggest import Prior, Suggestion, Told, suggest
+from metabo.tuner.trials import Result, corrected, recorded, require_logarithms, trial
 
 DEFAULT = "study"
 """Name of the tuned study unless another one is given."""
@@ -86,11 +86,11 @@ class Study:
         store.trials_path(self.folder, name)  # refuses a bad name
 
     @cached_property
-    def prior(self) -> StudyPrior:
+    def prior(self) -> Prior:
         """The prior with its space."""
         spec, (stored,) = priors.load(store.prior_path(self.folder, self.record))
-        scale = OutcomeScale(**self.record["scale"]) if self.record["scale"] else None
-        return StudyPrior(self.description, scale, spec, stored.of(0, 0))
+        scale = Scale(**self.record["scale"]) if self.record["scale"] else None
+        return Prior(self.description, scale, spec, stored.of(0, 0))
 
     @cached_property
     def description(self) -> Description:
@@ -109,7 +109,7 @@ class Study:
         sign = 1.0 if self.description.maximise else -1.0
         return max(done, key=lambda trial: sign * trial["outcome"], default=None)
 
-    def suggest(self, count: int = 1, seed: int = 0, claim: bool = False) -> list[TrialSuggestion]:
+    def suggest(self, count: int = 1, seed: int = 0, claim: bool = False) -> list[Suggestion]:
         """Return `count` configurations to try next. Nothing changes, so the same call gives the same answer.
 
         `claim` records them as running: other suggestions then avoid them, until their outcomes are told.
@@ -145,9 +145,7 @@ class Study:
         several = len(results) > 1
         return self._record(
             [
-                TrialResult(
-                    space.read(configuration), _checked(outcome, space), f"result {number}: " if several else ""
-                )
+                Result(space.read(configuration), _checked(outcome, space), f"result {number}: " if several else "")
                 for number, (configuration, outcome) in enumerate(results, start=1)
             ],
             correct,
@@ -160,9 +158,9 @@ class Study:
         Raises DataError that names row and field; nothing is recorded then.
         """
         rows = history.read_told(path, self.description)
-        return self._record([TrialResult(*result, f"{path}: row {number}, ") for number, *result in rows], correct)
+        return self._record([Result(*result, f"{path}: row {number}, ") for number, *result in rows], correct)
 
-    def _record(self, results: list[TrialResult], correct: bool) -> list[dict[str, Any]]:
+    def _record(self, results: list[Result], correct: bool) -> list[dict[str, Any]]:
         with store.locked(self.folder):
             change = corrected if correct else recorded
             trials, told = change(self.trials, results, self.description)

@@ -13,7 +13,7 @@ from metabo.errors import DataError
 Trial = dict[str, Any]
 
 
-class TrialResult(NamedTuple):
+class Result(NamedTuple):
     """What came out of a configuration: the outcome (NaN: it failed). `where`: what a message about it starts with."""
 
     configuration: Configuration
@@ -26,9 +26,7 @@ def trial(number: int, configuration: Configuration, state: str, outcome: float 
     return {"number": number, "parameters": configuration, "state": state, "outcome": outcome}
 
 
-def recorded(
-    trials: list[Trial], results: Sequence[TrialResult], space: Description
-) -> tuple[list[Trial], list[Trial]]:
+def recorded(trials: list[Trial], results: Sequence[Result], space: Description) -> tuple[list[Trial], list[Trial]]:
     """Return the trials with the results among them, and those of the results, in order.
 
     A running trial of the same configuration ends with its result. The same outcome again is the same trial, another
@@ -46,9 +44,7 @@ def recorded(
     return trials, told
 
 
-def corrected(
-    trials: list[Trial], results: Sequence[TrialResult], space: Description
-) -> tuple[list[Trial], list[Trial]]:
+def corrected(trials: list[Trial], results: Sequence[Result], space: Description) -> tuple[list[Trial], list[Trial]]:
     """Return the trials with the results in place of all that was told of the same configurations, and those of the
     results, in order. Several outcomes of one configuration are its repeats. Trials are numbered anew.
 
@@ -98,7 +94,7 @@ def require_logarithms(trials: list[Trial], space: Description, where: str, desc
             )
 
 
-def _finished(number: int, result: TrialResult) -> Trial:
+def _finished(number: int, result: Result) -> Trial:
     value = result.outcome if isfinite(result.outcome) else None
     return trial(number, result.configuration, "failed" if value is None else "done", value)
 
