@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from metabo.bo.acquisition import make
-from metabo.bo.ask_tell import Suggestion, Target, Tuner, ask, begin, measure, run, tell
+from metabo.bo.ask_tell import Proposal, Target, Tuner, ask, begin, measure, run, tell
 from metabo.bo.continuous import halton
 from metabo.bo.online_runs import require_failures_apart, require_sound, require_unit_cube, tune
 from metabo.bo.priors import SpacePrior
@@ -53,7 +53,7 @@ class Spy:
     def suggest(self, params, context, data, key):
         self.seen.append((params, context, jax.tree.map(np.asarray, data), key))
         count = len(self.seen)
-        return Suggestion(("trained", count), np.full(DIM, 0.1 * count), 0.0, 1.0, True)
+        return Proposal(("trained", count), np.full(DIM, 0.1 * count), 0.0, 1.0, True)
 
 
 # --- ask and tell -----------------------------------------------------------------------------------------------------
@@ -334,7 +334,7 @@ class Walk:
         return (), ()
 
     def suggest(self, params, context, data, key):
-        return Suggestion((), np.asarray(jax.random.uniform(key, (DIM,))), float("nan"), float("nan"), True)
+        return Proposal((), np.asarray(jax.random.uniform(key, (DIM,))), float("nan"), float("nan"), True)
 
 
 def prior(benchmark, seeds=2):

@@ -10,7 +10,7 @@ from metabo.bo.trajectories import optimise
 from metabo.errors import ConfigError
 from metabo.plan import registry, splits
 from metabo.plan.entries import Split
-from metabo.plan.subset import Subset
+from metabo.plan.past import Past
 from metabo.tasks.subsets import candidates
 from metabo.tasks.training_set import prior_keys, training_sets
 from tests import tiny
@@ -25,8 +25,8 @@ def test_registered_splits_of_cm_bo():
     assert splits.entry("clustered") == Split(
         base="held_out", points=50, candidates=300, benchmarks=("cmbo_mini", "cmbo_hpob")
     )
-    assert splits.past("clustered_2000") == splits.past("clustered") == Subset("held_out", points=50)
-    assert splits.past("clustered_first") == Subset("first", points=50)
+    assert splits.past("clustered_2000") == splits.past("clustered") == Past("held_out", points=50)
+    assert splits.past("clustered_first") == Past("first", points=50)
     assert {"clustered", "clustered_2000", "clustered_first"} <= set(splits.of("cmbo_mini"))
     assert "clustered" not in splits.of("hpob_mini")
 

@@ -139,6 +139,7 @@ def test_whole_table_is_a_valid_pool_and_one_more_is_not():
         ({"pool": 1.5}, "whole number"),
         ({"pool": 1}, "cannot hold each task's best"),
         ({"spaces": []}, "spaces is empty"),
+        ({"spaces": "hpobench"}, r"benchmarks\.tables\.spaces: 'hpobench' must be a list, even of one name"),
     ],
 )
 def test_bad_settings(settings, message):

@@ -75,6 +75,12 @@ def test_a_parameter_that_nothing_describes_is_told(field):
         SearchSpace.from_json(described)
 
 
+def test_only_numbers_have_bounds():
+    assert Parameter("cost", "log", 1e-3, 1.0).bounds == (1e-3, 1.0)
+    with pytest.raises(DataError, match="parameter 'depth': of kind ordinal, it has levels and no bounds"):
+        _ = Parameter("depth", "ordinal", levels=(1, 2)).bounds
+
+
 @given(st.integers(0, 2**32 - 1))
 def test_encode_inverts_decode_in_the_pd1_box(seed):
     unit = np.random.default_rng(seed).uniform(size=(4, 4))

@@ -11,7 +11,7 @@ from metabo.errors import ConfigError, DataError
 from metabo.plan import registry, splits
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.folds import Fold
-from metabo.tasks.subsets import Subset, candidates
+from metabo.tasks.subsets import Past, candidates
 from metabo.tasks.task import MatchedBlock
 from metabo.tasks.training_set import moments, prior_keys, training_sets, training_sets_of
 from tests import tiny
@@ -27,7 +27,7 @@ def base():
 
 
 def one(base, seeds=4, **less):
-    (training,) = training_sets(base, Subset("others", **less), seed=1, seeds=seeds)
+    (training,) = training_sets(base, Past("others", **less), seed=1, seeds=seeds)
     return training
 
 
@@ -109,7 +109,7 @@ def pieces(base, **less):
     }
     folds = tuple(Fold(f"without {t}", "plane", tuple(n for n in "abcde" if n != t), (t,)) for t in "abe")
     benchmark = Benchmark("pieces", base.spaces, tasks, matched, {"others": folds})
-    return training_sets(benchmark, Subset("others", rows="matched", **less), seed=1, seeds=3)[0], benchmark
+    return training_sets(benchmark, Past("others", rows="matched", **less), seed=1, seeds=3)[0], benchmark
 
 
 @pytest.mark.parametrize("less", [{}, {"points": 3}, {"tasks": 3}, {"tasks": 3, "points": 3}])
@@ -188,11 +188,9 @@ def test_every_registered_split_says_what_its_name_says():
                 assert getattr(past, key) == int(name.rpartition("_")[2])
         assert (entry.candidates == "matched") == name.endswith("candidates")
     assert (
-        splits.past("crossed_matched_candidates")
-        == splits.past("crossed_matched")
-        == Subset("held_out", rows="matched")
+        splits.past("crossed_matched_candidates") == splits.past("crossed_matched") == Past("held_out", rows="matched")
     )
-    assert splits.past("new_space") == Subset("held_out", spaces="others")
+    assert splits.past("new_space") == Past("held_out", spaces="others")
     assert splits.prior_split("crossed_candidates") == "crossed" and splits.prior_split("held_out") == "held_out"
 
 

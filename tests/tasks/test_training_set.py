@@ -11,7 +11,7 @@ from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.facts import Facts
 from metabo.tasks.folds import Fold
 from metabo.tasks.spaces import Parameter, SearchSpace
-from metabo.tasks.subsets import Subset
+from metabo.tasks.subsets import Past
 from metabo.tasks.task import MatchedBlock, Task
 from metabo.tasks.training_set import mapped_blocks, moments, pair_indices, training_sets
 from tests import tiny
@@ -70,13 +70,13 @@ def test_a_training_set_tells_of_its_space():
 
 def test_which_spaces_feed_a_prior_changes_no_training_set():
     base = tiny.benchmark()
-    (one,), (other,) = (training_sets(base, Subset("held_out", spaces=s), seeds=2) for s in ("all", "others"))
+    (one,), (other,) = (training_sets(base, Past("held_out", spaces=s), seeds=2) for s in ("all", "others"))
     for a, b in zip(jax.tree.leaves(one.rows), jax.tree.leaves(other.rows), strict=True):
         np.testing.assert_array_equal(a, b)
     assert (one.folds, one.trained, one.counts) == (other.folds, other.trained, other.counts)
-    assert Subset("held_out").spaces == "all"
+    assert Past("held_out").spaces == "all"
     with pytest.raises(ConfigError, match=r"unknown split spaces 'other'\. Did you mean 'others'"):
-        training_sets(base, Subset("held_out", spaces="other"))
+        training_sets(base, Past("held_out", spaces="other"))
 
 
 def test_moments_are_those_of_the_folds_training_tasks():

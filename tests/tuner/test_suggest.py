@@ -8,14 +8,14 @@ import pytest
 from metabo.bo import loop
 from metabo.bo.policy import Candidates
 from metabo.data.history import description
-from metabo.data.history.past import OutcomeScale
+from metabo.data.history.past import Scale
 from metabo.errors import ConfigError
 from metabo.plan import registry
 from metabo.records.files import canonical
 from metabo.tuner import learning, pool
 from metabo.tuner import suggest as suggestion
 from metabo.tuner.study import Study
-from metabo.tuner.suggest import StudyPrior, Told, suggest
+from metabo.tuner.suggest import Prior, Told, suggest
 
 NOTHING = Told([], [], [])
 
@@ -90,7 +90,7 @@ def test_a_finite_space_is_searched_to_its_end_without_a_past(method):
     spec = learning.specification(method, 0)
     spec["policy"] = spec["policy"] | ({"refit_steps": 3} if "refit_steps" in spec["policy"] else {})
     stored, _ = learning.learn(spec, space.space, [])
-    own = StudyPrior(space, None, spec, stored.of(0, 0))
+    own = Prior(space, None, spec, stored.of(0, 0))
     done = [one.configuration for one in suggest(own, NOTHING, 6)]
     rest = suggest(own, Told(done[:5], [float(one["b"]) for one in done[:5]], done[5:]), 2)
     assert len({key(c) for c in [*done, *(one.configuration for one in rest)]}) == 8
@@ -99,13 +99,13 @@ def test_a_finite_space_is_searched_to_its_end_without_a_past(method):
 
 
 def test_without_past_studies_the_scale_is_that_of_the_told_outcomes():
-    own = StudyPrior(finite(), None, {}, None)
+    own = Prior(finite(), None, {}, None)
     for outcomes, known in (([], False), ([5.0], False), ([5.0, 5.0], False), ([5.0, 7.0], True)):
         scale, y = suggestion.scaled(own, Told([], outcomes, []))
         assert (scale is not None) == known and np.isfinite(y).all()
     _, y = suggestion.scaled(own, Told([], [1e9, 2e9, float("nan")], []))
     assert y[0] < y[1] and y[2] <= y[0] and np.abs(y).max() < 5
-    fixed = own._replace(scale=OutcomeScale(1.0, 2.0, -3.0))
+    fixed = own._replace(scale=Scale(1.0, 2.0, -3.0))
     _, y = suggestion.scaled(fixed, Told([], [5.0, float("nan")], []))
     assert y.tolist() == [2.0, -3.0]
 
@@ -114,7 +114,7 @@ def test_an_outcome_without_a_logarithm_never_reaches_the_model_as_infinite():
     space = finite()
     outcome = {"column": "e", "goal": "minimise", "scale": "log"}
     space = description.of_mapping(space.source | {"outcome": outcome}, "f")
-    _, y = suggestion.scaled(StudyPrior(space, OutcomeScale(0.0, 1.0, -3.0), {}, None), Told([], [0.0, -1.0, 1.0], []))
+    _, y = suggestion.scaled(Prior(space, Scale(0.0, 1.0, -3.0), {}, None), Told([], [0.0, -1.0, 1.0], []))
     assert y.tolist() == [-3.0, -3.0, 0.0]
 
 

@@ -27,7 +27,8 @@ def test_a_class_name_is_used_once():
         str(path.relative_to(PACKAGE)): path.read_text() for room in ROOMS for path in (PACKAGE / room).rglob("*.py")
     }
     assert len(sources) > 100
-    assert not repeated(sources), "rename all but the most natural owner of the name"
+    twice = repeated(sources)
+    assert twice == {}, "rename all but the most natural owner of the name"
 
 
 def test_a_name_that_is_used_twice_is_found():

@@ -23,7 +23,7 @@ from metabo.tasks.outputs import rescale_all
 from metabo.tasks.rows import Rows
 
 
-class Suggestion(NamedTuple):
+class Proposal(NamedTuple):
     """A point of the unit cube, the prediction there (on the mapped scale; NaN without a model), and whether fit and
     posterior were numerically sound. `params` are the re-trained ones."""
 
@@ -44,7 +44,7 @@ class Method(Protocol):
     def begin(self, fold: int, prior_seed: int) -> tuple[PyTree, PyTree]:
         """Return the parameters that a run starts from, and what re-training reads (the same at every iteration)."""
 
-    def suggest(self, params: PyTree, context: PyTree, data: Rows, key: Key[Array, ""]) -> Suggestion:
+    def suggest(self, params: PyTree, context: PyTree, data: Rows, key: Key[Array, ""]) -> Proposal:
         """Re-train to the observations, if there are any, and choose the next point. `data`: padded to the budget,
         unit-cube inputs and outputs mapped to [-2, 2]."""
 
@@ -63,7 +63,7 @@ def begin(method: Method, fold: int = 0, prior_seed: int = 0) -> State:
     return State(*method.begin(fold, prior_seed), np.zeros((0, method.dim)), np.zeros(0))
 
 
-def ask(method: Method, state: State, key: Key[Array, ""]) -> tuple[State, Suggestion]:
+def ask(method: Method, state: State, key: Key[Array, ""]) -> tuple[State, Proposal]:
     """Return the next point to evaluate, and the state with the re-trained parameters.
 
     All outputs are mapped anew (hyperbo §7.5). Raises ConfigError when the budget is used up.
@@ -107,12 +107,12 @@ class Tuner(eqx.Module):
         # Arrays without a weak type, as training returns them: the first step's program then serves all others.
         return jax.tree.map(lambda leaf: jnp.asarray(leaf, leaf.dtype), params), context
 
-    def suggest(self, params: PyTree, context: PyTree, data: Rows, key: Key[Array, ""]) -> Suggestion:
+    def suggest(self, params: PyTree, context: PyTree, data: Rows, key: Key[Array, ""]) -> Proposal:
         """Re-train and maximise the acquisition from fresh Halton starts."""
         search, ties, fit = jax.random.split(key, 3)
         starts = halton(self.starts, self.dim, np.random.default_rng(np.asarray(jax.random.key_data(search))))
         params, x, mean, std, ok = self.step(params, context, data, jnp.asarray(starts), ties, fit)
-        return Suggestion(params, np.asarray(x), float(mean), float(std), bool(ok))
+        return Proposal(params, np.asarray(x), float(mean), float(std), bool(ok))
 
     @eqx.filter_jit
     def step(
@@ -192,7 +192,7 @@ def _read(trial: Any, metric: str) -> tuple[float, str]:
 class Step(NamedTuple):
     """One iteration: what was suggested and what came out."""
 
-    suggestion: Suggestion
+    suggestion: Proposal
     outcome: Outcome
 
 

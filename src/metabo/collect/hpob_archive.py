@@ -4,15 +4,14 @@ import json
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from metabo.data.hpob_format import FILES, INITIAL, SPLITS, Starts, TaskContent
 from metabo.errors import DataError
 from metabo.records.files import atomic_path
 
-SPLITS = ("train", "validation", "test")
 SEEDS = tuple(f"test{i}" for i in range(5))
 INITIAL_POINTS = 5
 COLUMNS = ("space", "task", "split", "row", "x", "y")
@@ -30,18 +29,18 @@ def write_archive(table: pd.DataFrame, path: str | Path) -> None:
         raise DataError(f"collected table has no column '{missing[0]}'; it has {', '.join(table)}; collect again")
     if differing := sorted({*SPLITS} ^ {*table["split"]}):
         raise DataError(f"collected table: splits {', '.join(differing)} are missing or unknown; collect every unit")
-    meta: dict[str, dict[str, dict[str, Any]]] = {split: {} for split in SPLITS}
-    initial: dict[str, dict[str, Any]] = {}
+    meta: dict[str, dict[str, dict[str, TaskContent]]] = {split: {} for split in SPLITS}
+    initial: Starts = {}
     for (space, task), rows in table.sort_values(["space", "task", "row"]).groupby(["space", "task"], sort=True):
         if rows["split"].nunique() > 1 or rows["row"].duplicated().any():
             raise DataError(f"collected table: task {space}/{task} is in two splits or has a row twice; collect again")
         split = rows["split"].iloc[0]
         scores = [None if np.isnan(y) else float(y) for y in rows["y"]]
-        content = {"X": [[float(v) for v in x] for x in rows["x"]], "y": [[y] for y in scores]}
+        content: TaskContent = {"X": [[float(v) for v in x] for x in rows["x"]], "y": [[y] for y in scores]}
         meta[split].setdefault(space, {})[task] = content
         if split == "test":
             initial.setdefault(space, {})[task] = _initial(space, task, scores)
-    members = {f"meta-{split}-dataset.json": meta[split] for split in SPLITS} | {"bo-initializations.json": initial}
+    members = {FILES[split]: meta[split] for split in SPLITS} | {INITIAL: initial}
     with atomic_path(path) as scratch, zipfile.ZipFile(scratch, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members.items():
             info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))

@@ -8,7 +8,7 @@ rows. A fit that fails is a row without a score and with the reason; flat tasks 
 import time
 import warnings
 import zlib
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ from scipy.stats import qmc
 from threadpoolctl import threadpool_limits
 
 from metabo.collect import encoding, tabular
-from metabo.collect.agreement import compare
+from metabo.collect.agreement import Agreement, compare
 from metabo.collect.journal import Journal
 from metabo.collect.learners import SPACES, build
 from metabo.collect.packages import require
@@ -83,7 +83,15 @@ class PlannedFit(NamedTuple):
         return f"{self.space}/{self.row}"
 
 
-def collect(unit: str, sizes: dict[str, int], seed: int, journal: Journal) -> pd.DataFrame:
+class Score(TypedDict):
+    """What one fit gave, ready for JSON: the accuracy `y`, None where it failed, with the reason in `message`."""
+
+    y: float | None
+    status: str
+    message: str
+
+
+def collect(unit: str, sizes: dict[str, int], seed: int, journal: Journal[Score]) -> pd.DataFrame:
     """Run every planned trial of a data set, those in the journal excepted, and return all of them in order.
 
     `sizes`: see `plan`. Columns: space, task, split, row, x (list of float32), y
@@ -130,12 +138,12 @@ def _draw(space: str, number: int, key: str) -> list[np.ndarray]:
     return [encoding.encode(SPACES[space], encoding.resolve(SPACES[space], u)) for u in cube]
 
 
-def evaluate(trial: PlannedFit, dataset: tabular.Dataset, seed: int) -> dict[str, Any]:
-    """Fit and score one configuration: {"y": accuracy or None, "status", "message"}, ready for JSON.
+def evaluate(trial: PlannedFit, dataset: tabular.Dataset, seed: int) -> Score:
+    """Fit and score one configuration.
 
     What is trained is the decoded row, so that the stored inputs say exactly what was run.
     """
-    exceptions: Any = require("sklearn.exceptions")
+    exceptions = require("sklearn.exceptions")
     params = encoding.decode(SPACES[trial.space], trial.x)
     random_state = zlib.crc32(f"{seed}/{trial.task}/{trial.name}".encode())
     with warnings.catch_warnings():
@@ -162,7 +170,7 @@ def _one_thread() -> threadpool_limits:
     return threadpool_limits(1)
 
 
-def _table(results: list[tuple[PlannedFit, dict[str, Any]]]) -> pd.DataFrame:
+def _table(results: list[tuple[PlannedFit, Score]]) -> pd.DataFrame:
     rows = [
         {
             "space": trial.space, "task": trial.task, "split": UNITS[trial.task]["split"], "row": trial.row,
@@ -195,7 +203,7 @@ def retrain(table_rows: pd.DataFrame, sizes: dict[str, int], seed: int) -> pd.Da
     return _table(results)
 
 
-def agreement(ours: pd.DataFrame, theirs: pd.DataFrame) -> dict[str, Any]:
+def agreement(ours: pd.DataFrame, theirs: pd.DataFrame) -> Agreement:
     """Compare two tables by accuracy and status (see `metabo.collect.agreement`). With other sizes the same row may
     hold another configuration; such rows are counted, not compared."""
     return compare(ours, theirs, KEYS, ["x"], "y")

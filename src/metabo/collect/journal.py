@@ -3,13 +3,17 @@
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Generic, TypeVar
 
 from metabo.records.files import unwritable, write_text
 
+Result = TypeVar("Result", bound=Mapping[str, object])
+"""What a trial gave, ready for JSON."""
 
-class Journal:
+
+class Journal(Generic[Result]):
     """Append-only record of finished trials. `key` says what they depend on (settings and code): a journal that was
     begun under another key is set aside as ``.old``, not mixed in. Each line has a checksum of the key and itself; one
     that is torn by a kill or damaged is dropped, and its trial runs again."""
@@ -19,13 +23,13 @@ class Journal:
         self.key = key
         lines = self.path.read_bytes().splitlines() if self.path.is_file() else []
         kept = [record for record in map(self._parse, lines) if record is not None]
-        self.records: dict[str, dict[str, Any]] = {record["trial"]: record["result"] for record in kept}
+        self.records: dict[str, Result] = dict(kept)
         if lines and not kept:
             self.path.replace(self.path.with_suffix(".old"))
         # Rewritten whole, so that a torn line never stands in the middle.
         write_text(self.path, "".join(map(self._line, self.records.items())))
 
-    def add(self, results: dict[str, dict[str, Any]]) -> None:
+    def add(self, results: Mapping[str, Result]) -> None:
         """Record finished trials (name -> JSON-ready result); they are on disk when this returns."""
         try:
             with open(self.path, "a") as stream:
@@ -40,18 +44,18 @@ class Journal:
         """Delete the record: its trials are in the finished table now."""
         self.path.unlink(missing_ok=True)
 
-    def _line(self, item: tuple[str, dict[str, Any]]) -> str:
+    def _line(self, item: tuple[str, Result]) -> str:
         record = {"trial": item[0], "result": item[1]}
         return json.dumps(record | {"check": self._check(record)}, sort_keys=True) + "\n"
 
-    def _check(self, record: dict[str, Any]) -> str:
+    def _check(self, record: Mapping[str, object]) -> str:
         text = json.dumps(record, sort_keys=True)
         return hashlib.sha256(f"{self.key}\n{text}".encode()).hexdigest()[:16]
 
-    def _parse(self, line: bytes) -> dict[str, Any] | None:
+    def _parse(self, line: bytes) -> tuple[str, Result] | None:
         try:
             record = json.loads(line)
             check = record.pop("check")
         except (ValueError, KeyError, AttributeError, TypeError):
             return None
-        return record if check == self._check(record) else None
+        return (record["trial"], record["result"]) if check == self._check(record) else None

@@ -5,7 +5,9 @@ glmnet (`alpha`: share of the L1 penalty), rpart, svm (`gamma` of the radial ker
 only), ranger (`sample.fraction` absent: no bootstrap), xgboost (`tree_method` exact or hist, with parameters of each).
 """
 
-from typing import Any
+from typing import Protocol
+
+import numpy as np
 
 from metabo.collect.encoding import Choice, Number, Params, Space
 from metabo.collect.packages import require
@@ -51,12 +53,28 @@ SPACES: dict[str, Space] = {
 """Parameters of each space, in the order of the encoded columns; a space's name ends with the number of its columns."""
 
 
-def build(space: str, params: Params, rows: int, random_state: int) -> Any:
+class Classifier(Protocol):
+    """A classifier of scikit-learn."""
+
+    def fit(self, x: np.ndarray, y: np.ndarray, /) -> object:
+        """Train on inputs (n, d) and labels (n,)."""
+        ...
+
+    def predict(self, x: np.ndarray, /) -> np.ndarray:
+        """Return a label for each row."""
+        ...
+
+    def score(self, x: np.ndarray, y: np.ndarray, /) -> float:
+        """Return the accuracy."""
+        ...
+
+
+def build(space: str, params: Params, rows: int, random_state: int) -> Classifier:
     """Return scikit-learn's unfitted classifier for a configuration of a space and `rows` training rows."""
     return BUILDERS[space.rsplit("_", 1)[0]](params, rows, random_state)
 
 
-def _glmnet(params: Params, rows: int, random_state: int) -> Any:
+def _glmnet(params: Params, rows: int, random_state: int) -> Classifier:
     # glmnet minimises the mean loss plus lambda times the penalty, scikit-learn C times the summed loss plus it.
     return require("sklearn.linear_model").LogisticRegression(
         C=1 / (params["lambda"] * rows), l1_ratio=params["alpha"], solver="saga", max_iter=100, tol=1e-3,
@@ -64,7 +82,7 @@ def _glmnet(params: Params, rows: int, random_state: int) -> Any:
     )  # fmt: skip
 
 
-def _rpart(params: Params, rows: int, random_state: int) -> Any:
+def _rpart(params: Params, rows: int, random_state: int) -> Classifier:
     # Absent: rpart's default of 20 rows (scikit-learn's is 2, the lower end of the range).
     return require("sklearn.tree").DecisionTreeClassifier(
         ccp_alpha=params["cp"], min_samples_split=params["minsplit"] or 20, min_samples_leaf=params["minbucket"],
@@ -72,7 +90,7 @@ def _rpart(params: Params, rows: int, random_state: int) -> Any:
     )  # fmt: skip
 
 
-def _svm(params: Params, rows: int, random_state: int) -> Any:
+def _svm(params: Params, rows: int, random_state: int) -> Classifier:
     kernel = {"linear": "linear", "polynomial": "poly", "radial": "rbf"}[params["kernel"]]
     return require("sklearn.svm").SVC(
         C=params["cost"], kernel=kernel, gamma="scale" if params["gamma"] is None else params["gamma"],
@@ -80,7 +98,7 @@ def _svm(params: Params, rows: int, random_state: int) -> Any:
     )  # fmt: skip
 
 
-def _ranger(params: Params, rows: int, random_state: int) -> Any:
+def _ranger(params: Params, rows: int, random_state: int) -> Classifier:
     module = require("sklearn.ensemble")
     forest = {"gini": module.RandomForestClassifier, "extratrees": module.ExtraTreesClassifier}[params["splitrule"]]
     return forest(
@@ -90,7 +108,7 @@ def _ranger(params: Params, rows: int, random_state: int) -> Any:
     )  # fmt: skip
 
 
-def _xgboost(params: Params, rows: int, random_state: int) -> Any:
+def _xgboost(params: Params, rows: int, random_state: int) -> Classifier:
     module = require("sklearn.ensemble")
     common = {"learning_rate": params["eta"], "max_depth": params["max_depth"], "max_leaf_nodes": params["max_leaves"],
               "min_samples_leaf": params["min_child_size"], "max_features": params["colsample"],

@@ -8,14 +8,15 @@ import gzip
 import io
 import json
 import tarfile
+from collections.abc import Hashable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 import pandas as pd
 
 from metabo.data.pd1_columns import FILES, INPUTS
-from metabo.records.files import atomic_path
+from metabo.records.files import Json, atomic_path
 
 CURVES = ("train/ce_loss", "train/error_rate", "valid/ce_loss", "valid/error_rate")
 TEXT = ("study_group", "dataset", "model", "status", "trial_id")
@@ -25,8 +26,21 @@ COLUMNS = (
     *(name for best in BEST for name in (best, f"{best}_index", f"{best}_step")), "global_step", *CURVES,
 )  # fmt: skip
 
+Cell = str | float | np.floating | np.ndarray
+Row = dict[str, Cell]
+"""A row of the table: `COLUMNS`."""
 
-def record(curves: np.ndarray, diverged: bool, done: int, steps: int) -> dict[str, Any]:
+
+class TrainingRecord(TypedDict):
+    """What one training gave, ready for JSON: curves as in `CURVES`, None for NaN, and the steps of their points."""
+
+    status: str
+    steps: int
+    global_step: list[int]
+    curves: dict[str, list[float | None]]
+
+
+def record(curves: np.ndarray, diverged: bool, done: int, steps: int) -> TrainingRecord:
     """Return what one training gave, ready for JSON: curves (4, points) as in `CURVES`, None for NaN; `done` of the
     `steps` were taken. Numbers are the shortest decimals that give the same float32."""
     shown = {name: [_number(v) for v in curve] for name, curve in zip(CURVES, np.asarray(curves), strict=True)}
@@ -35,10 +49,10 @@ def record(curves: np.ndarray, diverged: bool, done: int, steps: int) -> dict[st
     return {"status": "diverged" if diverged else "done", "steps": int(done), "global_step": places, "curves": shown}
 
 
-def row(task: str, trial_id: str, phase: int, matched: bool, point: np.ndarray, found: dict[str, Any]) -> dict:
+def row(task: str, trial_id: str, phase: int, matched: bool, point: np.ndarray, found: TrainingRecord) -> Row:
     """Return one row of the table from what `record` gave; `task` is the study group; `point`: λ, η, p, β."""
     _, dataset, model, _, batch = task.split(",")
-    made: dict[str, Any] = {
+    made: Row = {
         "study_group": task, "dataset": dataset, "model": model, "trial_id": trial_id, "phase": phase,
         "matched": matched, "status": found["status"], "hps.batch_size": int(batch),
         **dict(zip(INPUTS, map(float, point), strict=True)),
@@ -55,7 +69,7 @@ def row(task: str, trial_id: str, phase: int, matched: bool, point: np.ndarray, 
     return made
 
 
-def frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
+def frame(rows: list[Row]) -> pd.DataFrame:
     """Make the table: hyperparameters float64, metrics and places float32 (NaN: none), curves as arrays per row."""
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     kinds = {name: np.float32 for best in BEST for name in (best, f"{best}_index", f"{best}_step")}
@@ -84,17 +98,17 @@ def write_archive(table: pd.DataFrame, path: str | Path) -> None:
             archive.addfile(info, io.BytesIO(content))
 
 
-def _line(values: dict[str, Any]) -> str:
+def _line(values: Mapping[Hashable, Cell]) -> str:
     """Return one JSON line; the trial's directory of the published files is its task and name."""
-    shown: dict[str, Any] = {"trial_dir": f"{values['study_group']}/{values['trial_id']}"}
+    shown: dict[str, Json] = {"trial_dir": f"{values['study_group']}/{values['trial_id']}"}
     for name in COLUMNS:
         value = values[name]
         if name in CURVES:
-            shown[name] = [_number(v) for v in value]
+            shown[name] = [_number(v) for v in np.asarray(value)]
         elif name == "global_step":
-            shown[name] = [int(v) for v in value]
+            shown[name] = [int(v) for v in np.asarray(value)]
         elif name.startswith("best_"):
-            number = _number(value)
+            number = _number(float(value))
             shown[name] = int(number) if number is not None and name.endswith(("_index", "_step")) else number
         elif name in INPUTS:
             shown[name] = float(value)

@@ -9,7 +9,7 @@ import time
 import zlib
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -17,9 +17,9 @@ import pandas as pd
 from scipy.stats import qmc
 
 from metabo.collect import images, networks, tabular, text
-from metabo.collect.agreement import compare
+from metabo.collect.agreement import Agreement, compare
 from metabo.collect.journal import Journal
-from metabo.collect.pd1_archive import frame, record, row
+from metabo.collect.pd1_archive import Row, TrainingRecord, frame, record, row
 from metabo.collect.training import CHUNK, POINTS, Examples, TrainingResult, trainer
 from metabo.compute import progress
 from metabo.compute.keys import stream
@@ -79,7 +79,7 @@ POINTS_SEED = 20231
 """Of the matched points; those of a task are keyed by its name."""
 
 PROBE = 400
-"""Training examples on which the training curve is evaluated."""
+"""TrainingRecord examples on which the training curve is evaluated."""
 
 TEXT_PROBE = 64
 """The same for text, whose examples are 32 characters each."""
@@ -152,7 +152,7 @@ def runner(unit: str) -> tuple[Callable[[jax.Array, np.ndarray], TrainingResult]
     return trainer(network, data, settings["batch"], steps, probe), steps
 
 
-def train_points(unit: str, names: list[str], points: np.ndarray, seed: int) -> dict[str, dict[str, Any]]:
+def train_points(unit: str, names: list[str], points: np.ndarray, seed: int) -> dict[str, TrainingRecord]:
     """Train at (n, 4) points; name -> JSON-ready result. Each has its own random stream, keyed by its name alone."""
     run, steps = runner(unit)
     keys = jax.numpy.stack([stream(seed, unit, name) for name in names])
@@ -160,7 +160,7 @@ def train_points(unit: str, names: list[str], points: np.ndarray, seed: int) -> 
     return {name: record(*(part[i] for part in result), steps) for i, name in enumerate(names)}
 
 
-def collect(unit: str, sizes: dict[str, int], seed: int, journal: Journal) -> pd.DataFrame:
+def collect(unit: str, sizes: dict[str, int], seed: int, journal: Journal[TrainingRecord]) -> pd.DataFrame:
     """Train every planned trial of a unit that the journal does not hold, and return the table of all, in order.
 
     Results do not depend on what was in the journal, nor on the sizes. Raises ConfigError for an unknown unit,
@@ -185,7 +185,7 @@ def retrain(table_rows: pd.DataFrame, sizes: dict[str, int], seed: int) -> pd.Da
     """Train the trials of the given rows again, in their order. `sizes` has no influence: a trial's name and point,
     which the row holds, say all. Raises DataError for a task that is not of this benchmark."""
     units = {study_group(unit): unit for unit in UNITS}
-    made: dict[tuple[str, str], dict[str, Any]] = {}
+    made: dict[tuple[str, str], Row] = {}
     rows = table_rows.to_dict("records")
     for task in dict.fromkeys(str(r["study_group"]) for r in rows):
         if task not in units:
@@ -199,7 +199,7 @@ def retrain(table_rows: pd.DataFrame, sizes: dict[str, int], seed: int) -> pd.Da
     return frame([made[str(r["study_group"]), str(r["trial_id"])] for r in rows])
 
 
-def agreement(ours: pd.DataFrame, theirs: pd.DataFrame) -> dict[str, Any]:
+def agreement(ours: pd.DataFrame, theirs: pd.DataFrame) -> Agreement:
     """Compare two tables by best validation error rate and status (see `metabo.collect.agreement`)."""
     return compare(ours, theirs, ["study_group", "trial_id"], list(INPUTS), METRIC)
 
@@ -221,6 +221,6 @@ def evaluator(task: str, seed: int) -> Callable[[np.ndarray], BestValues]:
         raw = np.asarray(point, np.float64).reshape(4)
         name = f"online-{raw.tobytes().hex()}"
         found = row(task, name, 0, False, raw, train_points(unit, [name], raw[None], seed)[name])
-        return BestValues(float(found[METRIC]), float(found["best_valid/ce_loss"]), found["status"])
+        return BestValues(float(found[METRIC]), float(found["best_valid/ce_loss"]), str(found["status"]))
 
     return evaluate

@@ -3,7 +3,7 @@
 import json
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from metabo.errors import DataError
 from metabo.records.checksums import read_sidecar
@@ -76,7 +76,7 @@ def ship(benchmark: str, collected: Path, folder: Path | None = None) -> list[st
     sidecar = collected.with_suffix(".json")
     if not collected.is_file() or not sidecar.is_file():
         raise DataError(f"{collected}: no collected table with its sidecar; make it: snakemake collect_{benchmark}")
-    origin: dict[str, Any] = read_sidecar(sidecar)
+    origin = read_sidecar(sidecar)
     of = origin.get("spec", {}).get("benchmark")
     if of != benchmark:
         raise DataError(f"{sidecar}: a collection of {of}, not of {benchmark}; give the table of {benchmark}")

@@ -6,7 +6,6 @@ nine tenths of the rows, which include rows that are validation data here, and t
 
 import zlib
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -103,7 +102,7 @@ def _read(name: str) -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def _read_bundled(name: str) -> tuple[pd.DataFrame, np.ndarray]:
-    datasets: Any = require("sklearn.datasets")
+    datasets = require("sklearn.datasets")
     try:
         x, y = getattr(datasets, f"load_{name}")(return_X_y=True)
     except (OSError, ValueError) as error:

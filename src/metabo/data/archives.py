@@ -11,16 +11,17 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from io import BufferedIOBase
 from pathlib import Path, PurePosixPath
-from typing import TypeVar
+from typing import IO, TypeVar
 
 from metabo.errors import DataError
 
 T = TypeVar("T")
+Stream = IO[bytes] | gzip.GzipFile
+"""Decompressed bytes of a member."""
 
 
-def read_members(path: str | Path, names: tuple[str, ...], parse: Callable[[str, BufferedIOBase], T]) -> dict[str, T]:
+def read_members(path: str | Path, names: tuple[str, ...], parse: Callable[[str, Stream], T]) -> dict[str, T]:
     """Parse the members called `names` (last part of the path, with or without ``.gz``) of a tar.gz or zip archive.
 
     `parse(member, stream)` gets the full member name and its decompressed bytes. Returns name -> parsed value. Raises
@@ -48,7 +49,7 @@ def read_members(path: str | Path, names: tuple[str, ...], parse: Callable[[str,
     return found
 
 
-def _members(path: Path) -> Iterator[tuple[str, BufferedIOBase]]:
+def _members(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
     """Yield (name, stream) of each regular file once its name and kind are checked; a stream lives until the next."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:

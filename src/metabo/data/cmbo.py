@@ -12,7 +12,6 @@ space. Eight sets of five initial points of each task (§4.1), drawn by the name
 """
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,8 @@ import numpy as np
 
 from metabo.compute.keys import stream
 from metabo.data import counts
-from metabo.data.archives import read_members
-from metabo.data.hpob import FILES, Table, as_task, parse
+from metabo.data.hpob import as_task
+from metabo.data.hpob_format import FILES, Meta, Table, read_archive
 from metabo.errors import ConfigError, DataError
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.facts import Count, Facts
@@ -92,12 +91,16 @@ def load(name: str, settings: dict[str, Any], archive: Path | None) -> Benchmark
     chosen = counts.take(name, settings, {"spaces": list(STATED), "folds": 5, "seed": 0})
     folds = counts.whole_number(name, "folds", chosen["folds"], least=1)
     seed = counts.whole_number(name, "seed", chosen["seed"], least=0)
-    wanted = list(dict.fromkeys(counts.one_of(name, "spaces", str(s), tuple(STATED)) for s in chosen["spaces"]))
+    wanted = list(
+        dict.fromkeys(
+            counts.one_of(name, "spaces", s, tuple(STATED)) for s in counts.listed(name, "spaces", chosen["spaces"])
+        )
+    )
     if not wanted:
         raise ConfigError(f"benchmarks.{name}.spaces is empty; choose from {', '.join(STATED)}")
     if archive is None:
         raise DataError(f"benchmark '{name}' needs its archive in HPO-B's format; run its download or collection first")
-    parts = read_members(archive, tuple(FILES.values()), partial(parse, archive))
+    parts = [member.tables for member in read_archive(archive, tuple(FILES.values())).values()]
     spaces, tasks, held_out, lines, flags, labels = {}, {}, [], [], [], {}
     for label in wanted:
         space, tables = pooled(archive, parts, IDS[name][label], STATED[label][1])
@@ -115,7 +118,7 @@ def load(name: str, settings: dict[str, Any], archive: Path | None) -> Benchmark
     return Benchmark(name, spaces, tasks, (), splits, initial, facts)
 
 
-def pooled(archive: Path, parts: dict[str, Any], ids: tuple[str, ...], tasks: int) -> tuple[str, dict[str, Table]]:
+def pooled(archive: Path, parts: list[Meta], ids: tuple[str, ...], tasks: int) -> tuple[str, dict[str, Table]]:
     """Return the id, of those given, that has the stated number of tasks in all parts (else the first), and its tables.
 
     Raises DataError for an id without tasks, or a task in two parts.
@@ -123,7 +126,7 @@ def pooled(archive: Path, parts: dict[str, Any], ids: tuple[str, ...], tasks: in
     found: dict[str, dict[str, Table]] = {}
     for id in ids:
         found[id] = {}
-        for part in parts.values():
+        for part in parts:
             if twice := sorted(found[id].keys() & part.get(id, {}).keys()):
                 raise DataError(f"{archive}: task {id}/{twice[0]} is in two of its parts; get the published archive")
             found[id] |= part.get(id, {})

@@ -9,10 +9,10 @@ An archive without types (HPO-B's) tells by its values which inputs are discrete
 tasks (the authors' code). They are described so; the inputs themselves stay.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import numpy as np
@@ -54,6 +54,8 @@ BENCHMARKS = {
     },
 }
 
+Thing = TypeVar("Thing")
+
 
 class Part(NamedTuple):
     """What one member gives: spaces, usable tasks, a fold for each space, initial points, counts and flags."""
@@ -88,8 +90,8 @@ def load(name: str, settings: dict[str, Any], members: list[Path] | None) -> Ben
         raise DataError(
             f"benchmark '{name}': the file of its member '{missing[0]}' is missing; make data/{missing[0]}.npz first"
         )
-    for kind in ("spaces", "tasks"):
-        _refuse_twins(name, kind, {member: getattr(part, kind) for member, part in parts.items()})
+    _refuse_twins(name, "spaces", {member: part.spaces for member, part in parts.items()})
+    _refuse_twins(name, "tasks", {member: part.tasks for member, part in parts.items()})
     unseen = [space for member in entry["unseen"] for space in parts[member].spaces]
     folds = tuple(fold for part in parts.values() for fold in part.folds)
     facts = Facts(
@@ -97,7 +99,7 @@ def load(name: str, settings: dict[str, Any], members: list[Path] | None) -> Ben
         flags=tuple(flag for part in parts.values() for flag in part.flags),
         unseen=tuple(unseen),
     )
-    spaces, tasks = (_joined(getattr(part, kind) for part in parts.values()) for kind in ("spaces", "tasks"))
+    spaces, tasks = _joined(part.spaces for part in parts.values()), _joined(part.tasks for part in parts.values())
     initial = _joined(part.initial for part in parts.values())
     return Benchmark(name, spaces, tasks, (), {"held_out": folds}, initial, facts)
 
@@ -108,7 +110,7 @@ def unit_outputs(y: np.ndarray) -> np.ndarray:
     return (y - low) / (high - low)
 
 
-def _joined(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
+def _joined(parts: Iterable[Mapping[str, Thing]]) -> dict[str, Thing]:
     return {key: value for part in parts for key, value in part.items()}
 
 
@@ -203,7 +205,7 @@ def _initial(member: Benchmark, task: Task, seed: int) -> np.ndarray:
     return given
 
 
-def _refuse_twins(name: str, kind: str, owned: dict[str, dict[str, Any]]) -> None:
+def _refuse_twins(name: str, kind: str, owned: Mapping[str, Iterable[str]]) -> None:
     seen: dict[str, str] = {}
     for member, things in owned.items():
         for thing in things:

@@ -4,7 +4,7 @@ A flag never stops loading; it is shown in the log and kept in `metabo.tasks.fac
 """
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -51,7 +51,7 @@ def repeated_inputs(tasks: Mapping[str, Task]) -> int:
     return int(sum(len(task.x) - len(np.unique(task.x, axis=0)) for task in tasks.values()))
 
 
-def take(benchmark: str, settings: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+def take(benchmark: str, settings: Mapping[str, object], defaults: Mapping[str, object]) -> dict[str, object]:
     """Fill in the defaults of a loader's settings. Raises ConfigError on a key that the loader does not have."""
     for key in settings:
         if key not in defaults:
@@ -65,6 +65,13 @@ def one_of(benchmark: str, key: str, value: object, valid: tuple[Name, ...]) -> 
         if name == value:
             return name
     raise unknown(f"benchmarks.{benchmark}.{key}", str(value), valid)
+
+
+def listed(benchmark: str, key: str, value: object) -> list[str]:
+    """Return the names in a list, else raise a ConfigError."""
+    if not isinstance(value, list | tuple):
+        raise ConfigError(f"benchmarks.{benchmark}.{key}: {value!r} must be a list, even of one name")
+    return [str(name) for name in value]
 
 
 def whole_number(benchmark: str, key: str, value: object, least: int) -> int:

@@ -16,11 +16,14 @@ import urllib.error
 import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, NoReturn
 
 from metabo.errors import ConfigError, DataError
 from metabo.plan.schema import read_yaml, violations
 from metabo.records.files import digest
+
+if TYPE_CHECKING:  # imported when a bar is shown
+    from tqdm import tqdm
 
 CHUNK = 1 << 18
 TIMEOUT_S = 60.0
@@ -96,7 +99,7 @@ class Resumable:
     pause: float
     progress: bool
 
-    def __call__(self, url: str, output_file: str, pooch: Any = None) -> None:
+    def __call__(self, url: str, output_file: str, pooch: object = None) -> None:
         """Complete the ``.part`` file, check it, and hand it over as `output_file`."""
         inherited = self._size() > 0
         self._complete(url)
@@ -164,7 +167,7 @@ class Resumable:
         except (http.client.HTTPException, ConnectionError, TimeoutError) as error:
             raise _Interrupted(f"connection failed ({error})") from error
 
-    def _receive(self, response: Any, have: int) -> None:
+    def _receive(self, response: http.client.HTTPResponse, have: int) -> None:
         """Append the body to the part file, or start it again if the server ignored the Range request."""
         start = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
         resumed = response.status == 206 and start is not None and int(start[1]) == have
@@ -181,7 +184,7 @@ class Resumable:
         if total is not None and self._size() < total:
             raise _Interrupted(f"truncated: got {self._size()} of {total} bytes")
 
-    def _bar(self, total: int | None, have: int) -> Any:
+    def _bar(self, total: int | None, have: int) -> "tqdm[NoReturn]":
         from tqdm import tqdm
 
         label = self._target().name

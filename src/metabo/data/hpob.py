@@ -6,19 +6,16 @@ are counted and not used, as in the authors' code. Constant training tasks are k
 `hpob_mini` is this project's own small collection over such spaces (`metabo.collect.hpob_mini`), in the same format.
 """
 
-import json
 import zlib
 from dataclasses import replace
-from functools import partial
-from io import BufferedIOBase
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from metabo.data import counts
-from metabo.data.archives import read_members
 from metabo.data.hpob_counts import STATED, report
+from metabo.data.hpob_format import FILES, INITIAL, SPLITS, Meta, Starts, Table, read_archive
 from metabo.errors import ConfigError, DataError
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.facts import Facts
@@ -50,21 +47,7 @@ BENCHMARKS = {
 MINI = ("glmnet_2", "rpart_3", "rpart_6", "svm_8", "ranger_10", "xgboost_16")
 SPACES = {"hpob": tuple(STATED), "hpob_mini": MINI}
 
-SPLITS = ("train", "validation", "test")
-FILES = {split: f"meta-{split}-dataset.json" for split in SPLITS}
-INITIAL = "bo-initializations.json"
 SEEDS = tuple(f"test{i}" for i in range(5))
-
-
-class Table(NamedTuple):
-    """One task as stored: `x` (n, d), `y` (n,) with NaN where absent, and where it stands in the archive."""
-
-    x: np.ndarray
-    y: np.ndarray
-    where: str
-
-
-Meta = dict[str, dict[str, Table]]
 
 
 def load(name: str, settings: dict[str, Any], archive: Path | None) -> Benchmark:
@@ -76,16 +59,19 @@ def load(name: str, settings: dict[str, Any], archive: Path | None) -> Benchmark
     """
     valid = SPACES[name]
     chosen = counts.take(name, settings, {"spaces": list(valid), "max_points": None, "seed": 0})
-    if chosen["max_points"] is not None:
-        counts.whole_number(name, "max_points", chosen["max_points"], least=1)
+    most = chosen["max_points"]
+    size = None if most is None else counts.whole_number(name, "max_points", most, least=1)
     seed = counts.whole_number(name, "seed", chosen["seed"], least=0)
-    ids = list(dict.fromkeys(counts.one_of(name, "spaces", str(s), valid) for s in chosen["spaces"]))
+    ids = list(
+        dict.fromkeys(counts.one_of(name, "spaces", s, valid) for s in counts.listed(name, "spaces", chosen["spaces"]))
+    )
     if not ids:
         raise ConfigError(f"benchmarks.{name}.spaces is empty; choose from {', '.join(valid)}")
     if archive is None:
         raise DataError(f"benchmark '{name}' needs its archive in HPO-B's format; run its download or collection first")
-    parsed = read_members(archive, (*FILES.values(), INITIAL), partial(parse, archive))
-    meta = {split: parsed[FILES[split]] for split in SPLITS}
+    parsed = read_archive(archive, (*FILES.values(), INITIAL))
+    meta = {split: parsed[FILES[split]].tables for split in SPLITS}
+    starts = parsed[INITIAL].starts
     spaces, tasks, initial, folds = {}, {}, {}, []
     for space in ids:
         spaces[space] = _search_space(archive, meta, space)
@@ -93,41 +79,13 @@ def load(name: str, settings: dict[str, Any], archive: Path | None) -> Benchmark
         test = {f"{space}/{t}": as_task(space, t, table) for t, table in meta["test"][space].items()}
         if both := sorted(train.keys() & test.keys()):
             raise DataError(f"{archive}: tasks {both} are in meta-train and in meta-test")
-        tasks |= {t: _subsample(task, chosen["max_points"], seed) for t, task in train.items()} | test
-        initial |= {t: _initial(parsed[INITIAL], task) for t, task in test.items()}
+        tasks |= {t: _subsample(task, size, seed) for t, task in train.items()} | test
+        initial |= {t: _initial(starts, task) for t, task in test.items()}
         folds.append(Fold(space, space, tuple(train), tuple(test)))
     lines, flags = report(meta, ids, published=name == "hpob")
     lines.append(counts.count("repeated inputs (loaded tasks)", counts.repeated_inputs(tasks)))
     facts = Facts(counts=tuple(lines), flags=(*flags, *counts.flat_tasks(tasks)))
     return Benchmark(name, spaces, tasks, (), {"held_out": tuple(folds)}, initial, facts)
-
-
-def parse(archive: Path, member: str, stream: BufferedIOBase) -> Any:
-    """Parse one member into arrays at once, so that only one member's Python lists are alive at a time.
-
-    Raises DataError for a member that is not in HPO-B's format."""
-    try:
-        data = json.load(stream)
-        if member.endswith(INITIAL):
-            return data
-        return {s: {t: _table(archive, member, s, t, v) for t, v in tasks.items()} for s, tasks in data.items()}
-    except (ValueError, AttributeError) as error:
-        raise DataError(f"{archive}: {member} is not {{space: {{task: ...}}}} in JSON ({error})") from error
-
-
-def _table(archive: Path, member: str, space: str, task: str, content: dict[str, Any]) -> Table:
-    where = f"{archive}: {member}, task {space}/{task}"
-    missing = [key for key in ("X", "y") if key not in content]
-    if missing:
-        raise DataError(f"{where}: no field '{missing[0]}'; found {sorted(content)}")
-    try:
-        x = np.array(content["X"], dtype=np.float64)
-        y = np.array(content["y"], dtype=np.float64)
-    except (ValueError, TypeError) as error:
-        raise DataError(f"{where}: X or y is not a rectangular array of numbers ({error})") from error
-    if x.ndim != 2 or y.shape not in ((len(x),), (len(x), 1)):
-        raise DataError(f"{where}: X {x.shape} and y {y.shape} do not fit; need (n, d) and (n,) or (n, 1)")
-    return Table(x, y.reshape(-1), where)
 
 
 def _search_space(archive: Path, meta: dict[str, Meta], space: str) -> SearchSpace:
@@ -153,11 +111,11 @@ def as_task(space: str, task: str, table: Table) -> Task:
     return Task(f"{space}/{task}", space, task, table.x[rows], y, y, rows, lost)
 
 
-def _initial(data: Any, task: Task) -> np.ndarray:
+def _initial(starts: Starts, task: Task) -> np.ndarray:
     """Return the (5, 5) positions of the published initial points among the task's loaded rows."""
     where = f"{INITIAL}, task {task.name}"
     try:
-        stored = np.array([data[task.space][task.group][seed] for seed in SEEDS])
+        stored = np.array([starts[task.space][task.group][seed] for seed in SEEDS])
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(f"{where}: needs lists {', '.join(SEEDS)} of equal length ({error!r})") from error
     if stored.ndim != 2 or not np.issubdtype(stored.dtype, np.integer):

@@ -1,10 +1,9 @@
 """What is stated about HPO-B v3 (hyperbo §7.6; HPO-B's own task lists), compared with what the archive holds."""
 
-from typing import Any
-
 import numpy as np
 
 from metabo.data.counts import count
+from metabo.data.hpob_format import Meta, Table
 from metabo.tasks.facts import Count
 
 # Per space: inputs, family, flat training tasks (hyperbo §7.6.3), test tasks (HPO-B meta-test-tasks-per-space.json).
@@ -32,7 +31,7 @@ FLAT_OF = {"5636": 54, "5859": 56}  # training tasks of the two spaces with flat
 SUSPECT = ("5859", "5970")  # spaces whose variable bounds were wrong in past releases
 
 
-def report(meta: dict[str, Any], spaces: list[str], published: bool = True) -> tuple[list[Count], list[str]]:
+def report(meta: dict[str, Meta], spaces: list[str], published: bool = True) -> tuple[list[Count], list[str]]:
     """Return the counts and flags. Totals are over the whole archive, the rest over the loaded `spaces`.
 
     Not `published`: another archive in HPO-B's format, of which nothing is stated.
@@ -41,7 +40,7 @@ def report(meta: dict[str, Any], spaces: list[str], published: bool = True) -> t
     return (lines if published else [count(line.name, line.found) for line in lines]), flags
 
 
-def _report(meta: dict[str, Any], spaces: list[str]) -> tuple[list[Count], list[str]]:
+def _report(meta: dict[str, Meta], spaces: list[str]) -> tuple[list[Count], list[str]]:
     lines = [count("search spaces with test tasks", len(meta["test"]), 16)]
     for split, tables in meta.items():
         sizes = [len(table.y) for tasks in tables.values() for table in tasks.values()]
@@ -58,7 +57,7 @@ def _report(meta: dict[str, Any], spaces: list[str]) -> tuple[list[Count], list[
     return lines, flags
 
 
-def _space(meta: dict[str, Any], space: str) -> tuple[list[Count], list[str]]:
+def _space(meta: dict[str, Meta], space: str) -> tuple[list[Count], list[str]]:
     dim, _, flat, published = STATED.get(space, (None, None, None, None))
     train, test = meta["train"][space], meta["test"][space]
     tables = [*train.values(), *test.values()]
@@ -82,5 +81,5 @@ def _space(meta: dict[str, Any], space: str) -> tuple[list[Count], list[str]]:
     return lines, flags
 
 
-def _flat(tables: dict[str, Any]) -> int:
+def _flat(tables: dict[str, Table]) -> int:
     return sum(bool(np.nanmin(t.y) == np.nanmax(t.y)) for t in tables.values() if np.isfinite(t.y).any())

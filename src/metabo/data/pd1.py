@@ -8,20 +8,19 @@ y = -log(error rate + 1e-10); the error rate is the best over training. Repeated
 
 import json
 from functools import partial
-from io import BufferedIOBase
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from metabo.data import counts
-from metabo.data.archives import read_members
-from metabo.data.pd1_columns import FILES, INPUTS, METRIC, SPACE, STATUS, TASK
+from metabo.data.archives import Stream, read_members
+from metabo.data.pd1_columns import FILES, INPUTS, METRIC, SPACE, STATUS, TASK, Trials
 from metabo.data.pd1_columns import raw_inputs as raw_inputs  # for tuning online
 from metabo.data.pd1_counts import report
 from metabo.errors import DataError, nearest
 from metabo.tasks.benchmark import Benchmark
-from metabo.tasks.facts import RULES, SCALES, Divergence, Facts
+from metabo.tasks.facts import RULES, SCALES, Divergence, Facts, Inputs
 from metabo.tasks.folds import leave_group_out, leave_one_out
 from metabo.tasks.task import MatchedBlock, Task
 
@@ -51,23 +50,6 @@ TRAINING_ONLY = "imagenet_resnet50,imagenet,resnet,resnet50,1024"
 HAIR = 0.01  # share of a parameter's (warped) range by which a point may lie outside the box
 
 
-class Trials(NamedTuple):
-    """All n rows of the archive, one array per field; absent numbers are NaN.
-
-    `task`, `status`, `file` are text; `raw` (n, 4) is λ, η, p, β; `line` counts from 1 within the file; `phase` is 0
-    or 1; `matched` a flag.
-    """
-
-    task: np.ndarray
-    raw: np.ndarray
-    error: np.ndarray
-    status: np.ndarray
-    file: np.ndarray
-    line: np.ndarray
-    phase: np.ndarray
-    matched: np.ndarray
-
-
 def load(name: str, settings: dict[str, Any], archive: Path | None) -> Benchmark:
     """Parse the archive. Settings: `inputs` ("unit": Table 4 to [0, 1]; "warped": λ, ln η, p, ln(1 - β), unscaled as in
     the authors' code) and `divergence` ("nan": drop a row without a finite value, the authors' code; "status": drop
@@ -78,8 +60,8 @@ def load(name: str, settings: dict[str, Any], archive: Path | None) -> Benchmark
     or a task without any finite row.
     """
     chosen = counts.take(name, settings, {"inputs": "unit", "divergence": "nan", "online": []})
-    inputs = counts.one_of(name, "inputs", chosen["inputs"], SCALES)
-    divergence = counts.one_of(name, "divergence", chosen["divergence"], RULES)
+    inputs: Inputs = counts.one_of(name, "inputs", chosen["inputs"], SCALES)
+    divergence: Divergence = counts.one_of(name, "divergence", chosen["divergence"], RULES)
     if archive is None:
         raise DataError(f"benchmark '{name}' needs its archive in PD1's format; run its download or collection first")
     trials = read(archive)
@@ -90,7 +72,11 @@ def load(name: str, settings: dict[str, Any], archive: Path | None) -> Benchmark
     never = frozenset({TRAINING_ONLY}) & frozenset(tasks)
     splits = {"held_out": leave_group_out(tasks, never_test=never)}
     tested = [task for task in tasks if task not in never]
-    if one_by_one := [t for t in chosen["online"] if t in tasks] if "online" in settings else tested:
+    if (
+        one_by_one := [t for t in counts.listed(name, "online", chosen["online"]) if t in tasks]
+        if "online" in settings
+        else tested
+    ):
         splits["others"] = leave_one_out(tasks, one_by_one)
     matched = matched_blocks(trials, x, kept)
     rules = {rule: keep(trials, rule) for rule in RULES}
@@ -100,19 +86,34 @@ def load(name: str, settings: dict[str, Any], archive: Path | None) -> Benchmark
     return Benchmark(name, {"pd1": SPACE}, tasks, matched, splits, facts=facts)
 
 
+class _Member(NamedTuple):
+    """The rows of one file, as in `Trials`."""
+
+    task: list[str]
+    status: list[str | None]
+    line: np.ndarray
+    raw: np.ndarray
+    error: np.ndarray
+
+
 def read(archive: Path) -> Trials:
     """Read the four files, in one fixed order whatever the order in the archive. Raises DataError."""
-    parts = read_members(archive, FILES, partial(_parse, archive))
-    columns = {key: np.concatenate([parts[name][key] for name in FILES]) for key in ("raw", "error", "line")}
-    text = {key: np.array([v for name in FILES for v in parts[name][key]], dtype=object) for key in ("task", "status")}
-    sizes = [len(parts[name]["line"]) for name in FILES]
-    file = np.repeat(np.array(FILES, dtype=object), sizes)
-    phase = np.repeat([int("phase1" in name) for name in FILES], sizes)
-    matched = np.repeat(["unmatched" not in name for name in FILES], sizes)
-    return Trials(text["task"], columns["raw"], columns["error"], text["status"], file, columns["line"], phase, matched)
+    found = read_members(archive, FILES, partial(_parse, archive))
+    parts = [found[name] for name in FILES]
+    sizes = [len(part.line) for part in parts]
+    return Trials(
+        task=np.array([task for part in parts for task in part.task], dtype=object),
+        raw=np.concatenate([part.raw for part in parts]),
+        error=np.concatenate([part.error for part in parts]),
+        status=np.array([status for part in parts for status in part.status], dtype=object),
+        file=np.repeat(np.array(FILES, dtype=object), sizes),
+        line=np.concatenate([part.line for part in parts]),
+        phase=np.repeat([int("phase1" in name) for name in FILES], sizes),
+        matched=np.repeat(["unmatched" not in name for name in FILES], sizes),
+    )
 
 
-def _parse(archive: Path, member: str, stream: BufferedIOBase) -> dict[str, Any]:
+def _parse(archive: Path, member: str, stream: Stream) -> _Member:
     tasks, values, states, lines = [], [], [], []
     needed = (TASK, STATUS, METRIC, *INPUTS)
     absent = set(needed)
@@ -148,10 +149,10 @@ def _parse(archive: Path, member: str, stream: BufferedIOBase) -> dict[str, Any]
         raise DataError(
             f"{archive}: {member}, row {lines[row]}: {METRIC} {array[row, 4]} is not an error rate in [0, 1]"
         )
-    return {"task": tasks, "status": states, "line": np.array(lines), "raw": array[:, :4], "error": array[:, 4]}
+    return _Member(tasks, states, np.array(lines), array[:, :4], array[:, 4])
 
 
-def _number(value: Any) -> float:
+def _number(value: float | str | None) -> float:
     return float("nan") if value is None else float(value)
 
 

@@ -1,5 +1,7 @@
 """PD1's files, columns and search space (hyperbo §7.1, Table 4): shared by loader and collector."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from metabo.tasks.spaces import Parameter, SearchSpace
@@ -25,6 +27,23 @@ SPACE = SearchSpace(
         Parameter("one_minus_momentum", "log", 1e-3, 1.0),
     ),
 )
+
+
+class Trials(NamedTuple):
+    """All n rows of the archive, one array per field; absent numbers are NaN.
+
+    `task`, `status`, `file` are text; `raw` (n, 4) is λ, η, p, β; `line` counts from 1 within the file; `phase` is 0
+    or 1; `matched` a flag.
+    """
+
+    task: np.ndarray
+    raw: np.ndarray
+    error: np.ndarray
+    status: np.ndarray
+    file: np.ndarray
+    line: np.ndarray
+    phase: np.ndarray
+    matched: np.ndarray
 
 
 def raw_inputs(unit: np.ndarray) -> np.ndarray:

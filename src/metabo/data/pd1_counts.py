@@ -1,10 +1,9 @@
 """The PD1 counts that the paper (hyperbo §7.1, D.5) and one independent reader of the archive state."""
 
-from typing import Any
-
 import numpy as np
 
 from metabo.data.counts import count, repeated_inputs
+from metabo.data.pd1_columns import Trials
 from metabo.tasks.facts import Count
 from metabo.tasks.task import Task
 
@@ -12,13 +11,13 @@ ABOUT = 0.2  # tolerance of the numbers that the paper gives as rough
 
 
 def report(
-    trials: Any,
+    trials: Trials,
     tasks: dict[str, Task],
     kept: dict[str, np.ndarray],
     never_test: frozenset[str],
     published: bool = True,
 ) -> list[Count]:
-    """Count, and compare with what is stated. `trials`: metabo.data.pd1.Trials; `kept`: rows by divergence rule.
+    """Count, and compare with what is stated. `kept`: rows by divergence rule.
 
     Not `published`: another archive in PD1's format, of which nothing is stated.
     """
@@ -27,7 +26,7 @@ def report(
 
 
 def _report(
-    trials: Any, tasks: dict[str, Task], kept: dict[str, np.ndarray], never_test: frozenset[str]
+    trials: Trials, tasks: dict[str, Task], kept: dict[str, np.ndarray], never_test: frozenset[str]
 ) -> list[Count]:
     names = list(tasks)
     tested = [name for name in names if name not in never_test]
@@ -61,7 +60,7 @@ def _report(
     return lines + _shared(trials, kept, names, tested)
 
 
-def _in_both_phases(trials: Any) -> int:
+def _in_both_phases(trials: Trials) -> int:
     """Count the matched (task, configuration) pairs that occur in phase 0 and in phase 1."""
     pairs = [set(), set()]
     for row in np.flatnonzero(trials.matched & np.isfinite(trials.raw).all(axis=1)):
@@ -69,7 +68,7 @@ def _in_both_phases(trials: Any) -> int:
     return len(pairs[0] & pairs[1])
 
 
-def _shared(trials: Any, kept: dict[str, np.ndarray], names: list[str], tested: list[str]) -> list[Count]:
+def _shared(trials: Trials, kept: dict[str, np.ndarray], names: list[str], tested: list[str]) -> list[Count]:
     """Count matched points with a value in every task: 242 by the paper, for one of these rules, phases, task sets."""
     lines = []
     for rule, mask in kept.items():
@@ -82,7 +81,7 @@ def _shared(trials: Any, kept: dict[str, np.ndarray], names: list[str], tested: 
     return lines
 
 
-def _common(trials: Any, mask: np.ndarray, names: list[str]) -> int:
+def _common(trials: Trials, mask: np.ndarray, names: list[str]) -> int:
     """Count the matched points that all of `names` share, leaving out tasks without any matched row in `mask`."""
     chosen = mask & trials.matched
     sets = [{tuple(v) for v in trials.raw[chosen & (trials.task == name)]} for name in names]

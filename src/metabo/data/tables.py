@@ -12,7 +12,7 @@ import pickle
 import zlib
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from metabo.errors import ConfigError, DataError
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.facts import Facts
 from metabo.tasks.folds import leave_group_out, leave_one_out
-from metabo.tasks.spaces import Parameter, SearchSpace
+from metabo.tasks.spaces import Level, Parameter, SearchSpace
 from metabo.tasks.task import MatchedBlock, Task
 
 BENCHMARKS = {
@@ -94,10 +94,11 @@ def load(name: str, settings: dict[str, Any], archive: Path | None = None) -> Be
     floor = chosen["error_floor"]
     if isinstance(floor, bool) or not isinstance(floor, int | float) or not 0 < floor < 1:
         raise ConfigError(f"benchmarks.{name}.error_floor: {floor!r} must be a number between 0 and 1, e.g. 1.0e-10")
-    if not chosen["spaces"]:
+    wanted = counts.listed(name, "spaces", chosen["spaces"])
+    if not wanted:
         raise ConfigError(f"benchmarks.{name}.spaces is empty; choose from {', '.join(SPACES)}")
     spaces, tasks, matched, lines = {}, {}, [], []
-    for space_name in dict.fromkeys(counts.one_of(name, "spaces", s, tuple(SPACES)) for s in chosen["spaces"]):
+    for space_name in dict.fromkeys(counts.one_of(name, "spaces", s, tuple(SPACES)) for s in wanted):
         space = search_space(space_name)
         pooled = _pooled_tasks(space, pool, seed, floor)
         spaces[space_name] = space
@@ -157,7 +158,14 @@ def read_table(space: str, task: str, root: Path) -> np.ndarray:
     return values
 
 
-def _properties(space: str) -> Any:
+class Properties(Protocol):
+    """What the package says of a space."""
+
+    search_space: dict[str, list[Level]]
+    available_dataset_names: list[str]
+
+
+def _properties(space: str) -> Properties:
     try:
         module = importlib.import_module(f"{PACKAGE}.{space}")
     except ImportError as error:
@@ -166,7 +174,7 @@ def _properties(space: str) -> Any:
 
 
 def _pooled_tasks(space: SearchSpace, pool: int, seed: int, floor: float) -> dict[str, Task]:
-    root = Path(importlib.import_module(PACKAGE).__file__).parent
+    root = Path(str(importlib.import_module(PACKAGE).__file__)).parent
     unit = SPACES[space.name]["unit"]
     metrics = {}
     for task in _properties(space.name).available_dataset_names:
@@ -197,7 +205,7 @@ def _choose(space: str, y: dict[str, np.ndarray], size: int, pool: int, seed: in
 class _PlainUnpickler(pickle.Unpickler):
     """Admits containers, text and numbers; refuses every class or function."""
 
-    def find_class(self, module: str, name: str) -> Any:
+    def find_class(self, module: str, name: str) -> NoReturn:
         raise pickle.UnpicklingError(f"it refers to {module}.{name}; only plain containers and numbers are admitted")
 
 

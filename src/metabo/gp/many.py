@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 
 class Belief(NamedTuple):
-    """Posteriors of U candidates on c points after `count` observations, at most b.
+    """Posteriors of U candidates on c points after `seen` observations, at most b.
 
     `fit` = kᵀK⁻¹(y - μ_0) and `unit` = kᵀK⁻¹1 (U, c), `variance` of f (U, c), `rows` of L⁻¹K(X, pool) (U, b, c);
     `quadratic` (U, 3): (y - μ_0)ᵀK⁻¹(y - μ_0), (y - μ_0)ᵀK⁻¹1, 1ᵀK⁻¹1; `logdet` log|K| with the noise. `average` and
@@ -26,13 +26,13 @@ class Belief(NamedTuple):
     rows: Float[Array, "u b c"]
     quadratic: Float[Array, "u 3"]
     logdet: Float[Array, " u"]
-    count: Int[Array, ""]
+    seen: Int[Array, ""]
     average: Float[Array, ""]
     scatter: Float[Array, ""]
     ok: Bool[Array, ""]
 
 
-class Scale(NamedTuple):
+class OutputScale(NamedTuple):
     """Outputs are (y - shift) / spread for the GPs; `centred`: 1.0 where their mean is zero on that scale, and 0.0
     where they have prior means, which are on the scale of y."""
 
@@ -52,7 +52,7 @@ def start(variance: Float[Array, "u c"], budget: int) -> Belief:
         rows=jnp.zeros((many, budget, points)),
         quadratic=jnp.zeros((many, 3)),
         logdet=jnp.zeros(many),
-        count=jnp.asarray(0),
+        seen=jnp.asarray(0),
         average=zero,
         scatter=zero,
         ok=jnp.asarray(True),
@@ -76,41 +76,41 @@ def condition(
     above = jnp.einsum("ub,ubc->uc", belief.rows[:, :, index], belief.rows)
     row = (kernel_rows - above) / root[:, None]
     white, one = (residual - belief.fit[:, index]) / root, (1.0 - belief.unit[:, index]) / root
-    count = belief.count + 1
+    seen = belief.seen + 1
     step = y - belief.average
-    average = belief.average + step / count
+    average = belief.average + step / seen
     return Belief(
         fit=belief.fit + row * white[:, None],
         unit=belief.unit + row * one[:, None],
         variance=belief.variance - row**2,
-        rows=jax.lax.dynamic_update_index_in_dim(belief.rows, row, belief.count, 1),
+        rows=jax.lax.dynamic_update_index_in_dim(belief.rows, row, belief.seen, 1),
         quadratic=belief.quadratic + jnp.stack([white * white, white * one, one * one], axis=1),
         logdet=belief.logdet + jnp.log(pivot),
-        count=count,
+        seen=seen,
         average=average,
         scatter=belief.scatter + step * (y - average),
         ok=belief.ok & jnp.all(pivot > 0),
     )
 
 
-def raw_scale() -> Scale:
+def raw_scale() -> OutputScale:
     """Return the scale of outputs as they are."""
-    return Scale(jnp.asarray(0.0), jnp.asarray(1.0), jnp.asarray(0.0))
+    return OutputScale(jnp.asarray(0.0), jnp.asarray(1.0), jnp.asarray(0.0))
 
 
-def scale(belief: Belief, standardise: bool | Bool[Array, ""], centred: bool | Bool[Array, ""]) -> Scale:
+def scale(belief: Belief, standardise: bool | Bool[Array, ""], centred: bool | Bool[Array, ""]) -> OutputScale:
     """Return the scale of the outputs so far: their mean and standard deviation (n - 1) if `standardise`, else raw.
 
     One output, or equal ones, have no deviation: their spread is 1.
     """
-    deviation = jnp.sqrt(belief.scatter / jnp.maximum(belief.count - 1, 1))
-    spread = jnp.where((belief.count > 1) & (deviation > 0), deviation, 1.0)
+    deviation = jnp.sqrt(belief.scatter / jnp.maximum(belief.seen - 1, 1))
+    spread = jnp.where((belief.seen > 1) & (deviation > 0), deviation, 1.0)
     shift = jnp.where(standardise, belief.average, 0.0)
-    return Scale(shift, jnp.where(standardise, spread, 1.0), jnp.asarray(centred, jnp.float64))
+    return OutputScale(shift, jnp.where(standardise, spread, 1.0), jnp.asarray(centred, jnp.float64))
 
 
 def moments(
-    belief: Belief, means: Float[Array, "u c"], on: Scale, added: Float[Array, " u"] | float = 0.0
+    belief: Belief, means: Float[Array, "u c"], on: OutputScale, added: Float[Array, " u"] | float = 0.0
 ) -> tuple[Float[Array, "u c"], Float[Array, "u c"]]:
     """Return posterior means and standard deviations (U, c) on the scale of y; `added` (U,): variance added to that of
     f, on the scale of the GPs (the noise, for predictive deviations)."""
@@ -119,14 +119,14 @@ def moments(
     return mean, on.spread * jnp.sqrt(variance)
 
 
-def log_evidence(belief: Belief, on: Scale) -> Float[Array, " u"]:
+def log_evidence(belief: Belief, on: OutputScale) -> Float[Array, " u"]:
     """Return log p(y | u) of the observations on the scale of the GPs (U,)."""
     shift = on.shift * on.centred
     own, cross, ones = belief.quadratic.T
     quadratic = (own - 2.0 * shift * cross + shift**2 * ones) / on.spread**2
-    return -0.5 * (quadratic + belief.logdet + belief.count * jnp.log(2.0 * jnp.pi))
+    return -0.5 * (quadratic + belief.logdet + belief.seen * jnp.log(2.0 * jnp.pi))
 
 
 def information_gain(belief: Belief, noise: Float[Array, " u"]) -> Float[Array, " u"]:
     """Return ½ log|I + K/noise| of the observed points (U,)."""
-    return 0.5 * (belief.logdet - belief.count * jnp.log(noise))
+    return 0.5 * (belief.logdet - belief.seen * jnp.log(noise))

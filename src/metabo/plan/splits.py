@@ -6,8 +6,8 @@ from pathlib import Path
 from metabo.errors import ConfigError, unknown
 from metabo.plan import registry
 from metabo.plan.entries import Split
+from metabo.plan.past import Past
 from metabo.plan.schema import read_yaml
-from metabo.plan.subset import Subset
 from metabo.plan.typed import read_each
 
 SPLITS = Path(__file__).with_name("splits.yaml")
@@ -57,7 +57,7 @@ def of(benchmark: str) -> list[str]:
     return [n for n, own in _splits().items() if base(n) in loaded and benchmark in (own.benchmarks or [benchmark])]
 
 
-def past(name: str) -> Subset:
+def past(name: str) -> Past:
     """Return what training reads of a split."""
     own = entry(prior_split(name))
-    return Subset(base(name), own.points, own.tasks, own.rows, own.spaces)
+    return Past(base(name), own.points, own.tasks, own.rows, own.spaces)

@@ -6,14 +6,14 @@ before it reads them, and a run those of the jobs ahead before the first of them
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Final, TypedDict
 
 from metabo.errors import DataError, MetaboError
-from metabo.records.files import canonical, digest
+from metabo.records.files import Json, canonical, digest
 
-SEAL = "record_sha256"
+SEAL: Final = "record_sha256"
 """Key of a sidecar: checksum of all its other keys."""
 
 MADE = ("results", ".cache")
@@ -22,17 +22,39 @@ MADE = ("results", ".cache")
 AGAIN = "delete it and run the same command"
 
 
-def sealed(record: dict[str, Any]) -> dict[str, Any]:
+class Sidecar(TypedDict, total=False):
+    """What stands beside a result (`metabo.records.provenance`): keys of every stage; each stage adds its own."""
+
+    schema: int
+    stage: str
+    status: str
+    spec: Mapping[str, Json]
+    spec_sha256: str
+    inputs: dict[str, str]
+    outputs: dict[str, str]
+    git: dict[str, str | bool | None]
+    code_sha256: str
+    versions: dict[str, str]
+    platform: str
+    started: str
+    finished: str
+    wall_s: float
+    compile_s: float | None
+    peak_bytes: int
+    record_sha256: str
+
+
+def sealed(record: Mapping[str, object]) -> dict[str, object]:
     """Return a sidecar's content with its own checksum."""
-    return record | {SEAL: _seal(record)}
+    return {**record, SEAL: _seal(record)}
 
 
-def _seal(record: dict[str, Any]) -> str:
+def _seal(record: Mapping[str, object]) -> str:
     plain = json.loads(json.dumps({key: value for key, value in record.items() if key != SEAL}, allow_nan=False))
     return hashlib.sha256(canonical(plain).encode()).hexdigest()
 
 
-def read_sidecar(path: str | Path, result: str | Path = "its result") -> dict[str, Any]:
+def read_sidecar(path: str | Path, result: str | Path = "its result") -> Sidecar:
     """Read the sidecar of a result. Raises DataError if it is missing, not a JSON object, or not as it was written.
 
     A record of schema 1, which had no SEAL, is taken as it is; damage to one of the two keys does not make
@@ -40,7 +62,7 @@ def read_sidecar(path: str | Path, result: str | Path = "its result") -> dict[st
     """
     again = f"delete it and {result}, and run the same command"  # Snakemake makes no record alone again
     try:
-        record = json.loads(Path(path).read_text())
+        record: Sidecar = json.loads(Path(path).read_text())
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: not a readable sidecar ({error}); {again}") from error
     if not isinstance(record, dict):
@@ -91,10 +113,10 @@ def damaged(paths: Iterable[str | Path]) -> list[str]:
             _checked(path)
         except MetaboError as error:
             found[sidecar_of(path) or Path(path)] = str(error)
-    queue, seen = [sidecar_of(path) for path in results], {None, *found}
+    queue, seen = [sidecar_of(path) for path in results], set(found)
     while queue:
         sidecar = queue.pop()
-        if sidecar in seen:
+        if sidecar is None or sidecar in seen:
             continue
         seen.add(sidecar)
         try:

@@ -8,14 +8,17 @@ import re
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
 from metabo.errors import MetaboError
+
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+"""Any JSON value, where it only passes through; a layout that the code reads is a TypedDict instead."""
 
 _UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 _SCRATCH = re.compile(r"\.metabo-(?P<name>.+)\.[a-z0-9_]{8}(?P<suffix>(\.[^.]+)?)")
@@ -116,6 +119,6 @@ def digest(path: str | Path, algorithm: str = "sha256") -> str:
         return hashlib.file_digest(stream, algorithm).hexdigest()
 
 
-def canonical(settings: Any) -> str:
+def canonical(settings: Json) -> str:
     """Return JSON with sorted keys and no spaces: equal settings give equal text."""
     return json.dumps(settings, sort_keys=True, separators=(",", ":"), allow_nan=False)

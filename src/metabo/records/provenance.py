@@ -15,10 +15,10 @@ import time
 from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from metabo.records.checksums import sealed
-from metabo.records.files import canonical, digest, write_text
+from metabo.records.files import Json, canonical, digest, write_text
 
 VERSION = "0.1.0"
 """Version of the package, as in pyproject.toml."""
@@ -53,13 +53,13 @@ def write_sidecar(
     path: str | Path,
     *,
     stage: str,
-    spec: dict[str, Any],
+    spec: Mapping[str, Json],
     inputs: Mapping[str, str],
     outputs: Iterable[str | Path],
     code: str,
     started: Start,
-    granted: Mapping[str, object],
-    extra: dict[str, Any],
+    granted: Mapping[str, Json],
+    extra: Mapping[str, Json],
 ) -> None:
     """Write the sidecar atomically, with a checksum of itself.
 
@@ -70,7 +70,7 @@ def write_sidecar(
     """
     wall = round(time.monotonic() - started.seconds, 3)
     finished = started.clock + datetime.timedelta(seconds=wall)
-    record = {
+    record: dict[str, Json] = {
         "schema": SCHEMA,
         "stage": stage,
         "status": "ok",
@@ -93,15 +93,15 @@ def write_sidecar(
     repeated = sorted(set(record) & set(extra))
     if repeated:
         raise ValueError(f"sidecar of stage '{stage}': the stage returns reserved keys {repeated}; rename them")
-    write_text(path, json.dumps(sealed(record | extra), indent=1, allow_nan=False) + "\n")
+    write_text(path, json.dumps(sealed({**record, **extra}), indent=1, allow_nan=False) + "\n")
 
 
-def _on_duration(event: str, seconds: float, **_: Any) -> None:
+def _on_duration(event: str, seconds: float, **_: str | int) -> None:
     if event == "/jax/core/compile/backend_compile_duration":
         _compile_seconds.append(seconds)
 
 
-def git_state() -> dict[str, Any]:
+def git_state() -> dict[str, str | bool | None]:
     """Return the commit and whether the tree differs from it ("dirty"); nulls outside a git checkout."""
 
     def run(*arguments: str) -> str | None:
@@ -119,7 +119,7 @@ def _versions() -> dict[str, str]:
     return {name: metadata.version(name) for name in PACKAGES}
 
 
-def _device() -> dict[str, Any]:
+def _device() -> dict[str, Json]:
     """Describe JAX's device and precision, or nulls if the stage never imported JAX."""
     if "jax" not in sys.modules:
         return {"device": None, "x64": None}

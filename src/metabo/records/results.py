@@ -86,8 +86,8 @@ def check_online(table: pd.DataFrame, kind: str = "online table") -> pd.DataFram
     table = _check(table, ONLINE_COLUMNS, kind, MAY_BE_MISSING | INFEASIBLE_MISSING)
     for column in ("y", "metric", "reason"):
         given = table["reason"] == "" if column == "reason" else np.isfinite(table[column])
-        if (given != table["feasible"]).any():
-            row = int(np.argmax(given != table["feasible"]))
+        if (wrong := np.asarray(given != table["feasible"])).any():
+            row = int(np.argmax(wrong))
             run = {key: table[key].iloc[row] for key in (*ONLINE_RUN, "iteration")}
             raise DataError(f"{kind}: column '{column}' contradicts 'feasible' in row {row}: {run}")
     return table
@@ -118,7 +118,7 @@ def _check(
             row = int(np.argmax(~np.isfinite(table[column])))
             run = {key: table[key].iloc[row] for key in (*RUN, "iteration", "metric") if key in columns}
             raise DataError(f"{kind}: column '{column}' is not finite in row {row}: {run}")
-    return table[list(columns)]
+    return table.loc[:, list(columns)]
 
 
 def _write(table: pd.DataFrame, columns: dict[str, str], path: str | Path) -> None:

@@ -8,13 +8,13 @@ import numpy as np
 
 from metabo.compute.keys import stream
 from metabo.errors import ConfigError, DataError
-from metabo.plan.subset import ROWS, Subset
+from metabo.plan.past import ROWS, Past
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.folds import Fold
 from metabo.tasks.task import MatchedBlock, Task
 
 
-def training_tasks(benchmark: Benchmark, fold: Fold, past: Subset, seed: int, number: int) -> tuple[str, ...]:
+def training_tasks(benchmark: Benchmark, fold: Fold, past: Past, seed: int, number: int) -> tuple[str, ...]:
     """Return the training tasks of a fold for pre-training seed `number`, in the fold's order.
 
     Of more than `past.tasks`, those that share the data set (group) of a test task are dropped first, then random ones
@@ -29,7 +29,7 @@ def training_tasks(benchmark: Benchmark, fold: Fold, past: Subset, seed: int, nu
 
 
 def training_points(
-    task: Task, data: tuple[np.ndarray, np.ndarray], past: Subset, seed: int, number: int
+    task: Task, data: tuple[np.ndarray, np.ndarray], past: Past, seed: int, number: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the inputs and outputs of a task that pre-training seed `number` sees, of its `data` (x, y)."""
     x, y = data
@@ -67,7 +67,7 @@ def matched_rows(benchmark: Benchmark, task: Task, x: np.ndarray) -> np.ndarray:
 
 
 def fewer_matched(
-    blocks: tuple[MatchedBlock, ...], fold: Fold, past: Subset, seed: int, number: int
+    blocks: tuple[MatchedBlock, ...], fold: Fold, past: Past, seed: int, number: int
 ) -> tuple[MatchedBlock, ...]:
     """Keep `past.points` random inputs of all matched blocks together (None: all), so that no task has more."""
     total = sum(len(block.x) for block in blocks)

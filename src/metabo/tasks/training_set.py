@@ -11,7 +11,7 @@ from jaxtyping import Array, Int, Key
 from metabo.compute.keys import stream
 from metabo.compute.memory import check_memory
 from metabo.errors import DataError, unknown
-from metabo.plan.subset import SPACES, Subset
+from metabo.plan.past import SPACES, Past
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.facts import Truth
 from metabo.tasks.folds import Fold
@@ -81,14 +81,14 @@ class TrainingSet:
 
 def training_sets_of(benchmark: Benchmark, spec: dict[str, Any]) -> list[TrainingSet]:
     """Return what the priors of a pre-training specification are (or were) trained on."""
-    past, outputs = Subset(**spec["past"]), spec["pretrain"].get("outputs", "raw")
+    past, outputs = Past(**spec["past"]), spec["pretrain"].get("outputs", "raw")
     return training_sets(benchmark, past, outputs, spec["seed"], spec["seeds"])
 
 
 def training_sets(
-    benchmark: Benchmark, past: Subset | str, outputs: str = "raw", seed: int = 0, seeds: int = 1
+    benchmark: Benchmark, past: Past | str, outputs: str = "raw", seed: int = 0, seeds: int = 1
 ) -> list[TrainingSet]:
-    """Group the folds of a split (or of what `Subset` says of it) by search space and pad their training tasks.
+    """Group the folds of a split (or of what `Past` says of it) by search space and pad their training tasks.
 
     `outputs`: one of `OUTPUTS`; "mapped" applies `metabo.tasks.outputs` to every task and matched block, each task with
     its own median and maximum, and adds the inputs that diverged at -2, to both. `seed`, `seeds`: of the draws that
@@ -97,7 +97,7 @@ def training_sets(
     """
     if outputs not in OUTPUTS:
         raise unknown("outputs", outputs, OUTPUTS)
-    past = Subset(past) if isinstance(past, str) else past
+    past = Past(past) if isinstance(past, str) else past
     if past.spaces not in SPACES:
         raise unknown("split spaces", past.spaces, SPACES)
     folds = benchmark.split(past.base)
@@ -111,7 +111,7 @@ def training_sets(
 def _of_space(
     benchmark: Benchmark,
     folds: tuple[Fold, ...],
-    past: Subset,
+    past: Past,
     mapped: bool,
     blocks: tuple[MatchedBlock, ...],
     seed: int,

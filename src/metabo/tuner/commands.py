@@ -15,7 +15,7 @@ from metabo.errors import ConfigError
 if TYPE_CHECKING:
     from metabo.data.history.description import Configuration, Description
     from metabo.tuner.study import Study
-    from metabo.tuner.suggest import TrialSuggestion
+    from metabo.tuner.suggest import Suggestion
 
 FOLDER = "metabo-study"
 NAMES = ("pretrain", "suggest", "tell", "compare")
@@ -124,7 +124,7 @@ def _suggest(args: Namespace) -> list[str]:
     return _csv(study.description, found)
 
 
-def _as_json(suggestion: "TrialSuggestion") -> dict[str, object]:
+def _as_json(suggestion: "Suggestion") -> dict[str, object]:
     numbers = {name: getattr(suggestion, name) for name in ("median", "low", "high")}
     return {
         "parameters": suggestion.configuration,
@@ -132,7 +132,7 @@ def _as_json(suggestion: "TrialSuggestion") -> dict[str, object]:
     }
 
 
-def _csv(description: "Description", found: list["TrialSuggestion"]) -> list[str]:
+def _csv(description: "Description", found: list["Suggestion"]) -> list[str]:
     """Lay out suggestions as a CSV with an empty outcome, to be filled in."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")

@@ -13,11 +13,11 @@ from metabo.compute.precision import float64
 from metabo.data.history import description as descriptions
 from metabo.data.history import read as history
 from metabo.data.history.description import Configuration, Description
-from metabo.data.history.past import OutcomeScale, PastStudies, read_all
+from metabo.data.history.past import PastStudies, Scale, read_all
 from metabo.errors import ConfigError, DataError
 from metabo.tuner import learning, store
-from metabo.tuner.suggest import StudyPrior, Told, TrialSuggestion, suggest
-from metabo.tuner.trials import StudyTrial, TrialResult, corrected, recorded, require_logarithms, trial
+from metabo.tuner.suggest import Prior, Suggestion, Told, suggest
+from metabo.tuner.trials import Result, StudyTrial, corrected, recorded, require_logarithms, trial
 
 DEFAULT = "study"
 """Name of the tuned study unless another one is given."""
@@ -107,11 +107,11 @@ class Study:
 
     @cached_property
     @float64
-    def prior(self) -> StudyPrior:
+    def prior(self) -> Prior:
         """The prior with its space."""
         spec, (stored,) = priors.load(store.prior_path(self.folder, self.record))
-        scale = OutcomeScale(**self.record["scale"]) if self.record["scale"] else None
-        return StudyPrior(self.description, scale, spec, stored.of(0, 0))
+        scale = Scale(**self.record["scale"]) if self.record["scale"] else None
+        return Prior(self.description, scale, spec, stored.of(0, 0))
 
     @cached_property
     def description(self) -> Description:
@@ -130,7 +130,7 @@ class Study:
         done = [(sign * one["outcome"], one) for one in self.trials if one["outcome"] is not None]
         return max(done, key=lambda pair: pair[0], default=(0.0, None))[1]
 
-    def suggest(self, count: int = 1, seed: int = 0, claim: bool = False) -> list[TrialSuggestion]:
+    def suggest(self, count: int = 1, seed: int = 0, claim: bool = False) -> list[Suggestion]:
         """Return `count` configurations to try next. Nothing changes, so the same call gives the same answer.
 
         `claim` records them as running: other suggestions then avoid them, until their outcomes are told.
@@ -166,9 +166,7 @@ class Study:
         several = len(results) > 1
         return self._record(
             [
-                TrialResult(
-                    space.read(configuration), _checked(outcome, space), f"result {number}: " if several else ""
-                )
+                Result(space.read(configuration), _checked(outcome, space), f"result {number}: " if several else "")
                 for number, (configuration, outcome) in enumerate(results, start=1)
             ],
             correct,
@@ -181,10 +179,10 @@ class Study:
         Raises DataError that names row and field; nothing is recorded then.
         """
         rows = history.read_told(path, self.description)
-        results = [TrialResult(trial, outcome, f"{path}: row {number}, ") for number, trial, outcome in rows]
+        results = [Result(trial, outcome, f"{path}: row {number}, ") for number, trial, outcome in rows]
         return self._record(results, correct)
 
-    def _record(self, results: list[TrialResult], correct: bool) -> list[StudyTrial]:
+    def _record(self, results: list[Result], correct: bool) -> list[StudyTrial]:
         with store.locked(self.folder):
             change = corrected if correct else recorded
             trials, told = change(self.trials, results, self.description)

@@ -20,7 +20,7 @@ from metabo.bo.policy import Candidates
 from metabo.compute.keys import stream
 from metabo.compute.precision import float64
 from metabo.data.history.description import Configuration, Description
-from metabo.data.history.past import OutcomeScale, oriented, scale_of
+from metabo.data.history.past import Scale, oriented, scale_of
 from metabo.errors import ConfigError
 from metabo.plan import registry
 from metabo.records.files import canonical
@@ -32,12 +32,12 @@ CENTRES = 3
 """Best trials whose neighbours are candidates."""
 
 
-class StudyPrior(NamedTuple):
+class Prior(NamedTuple):
     """What suggestions come from: the space, the scale of its outcomes (None: no past study tells), the specification
     of the method, and its parameters."""
 
     description: Description
-    scale: OutcomeScale | None
+    scale: Scale | None
     spec: dict[str, Any]
     params: PyTree
 
@@ -50,7 +50,7 @@ class Told(NamedTuple):
     running: list[Configuration]
 
 
-class TrialSuggestion(NamedTuple):
+class Suggestion(NamedTuple):
     """A configuration with the predicted outcome: median and central 90 % interval; NaN if the method predicts none, or
     no scale of outcomes is known yet."""
 
@@ -61,7 +61,7 @@ class TrialSuggestion(NamedTuple):
 
 
 @float64
-def suggest(prior: StudyPrior, told: Told, count: int = 1, seed: int = 0) -> list[TrialSuggestion]:
+def suggest(prior: Prior, told: Told, count: int = 1, seed: int = 0) -> list[Suggestion]:
     """Return `count` configurations to try next; the same for the same arguments.
 
     Raises ConfigError if the space has fewer configurations left.
@@ -94,7 +94,7 @@ def suggest(prior: StudyPrior, told: Told, count: int = 1, seed: int = 0) -> lis
     return found
 
 
-def scaled(prior: StudyPrior, told: Told) -> tuple[OutcomeScale | None, Float[np.ndarray, " n"]]:
+def scaled(prior: Prior, told: Told) -> tuple[Scale | None, Float[np.ndarray, " n"]]:
     """Return the scale and the outcomes as the model sees them, all finite. Without past studies of the space the scale
     is that of the told outcomes, once there are two different ones."""
     values = oriented(np.array(told.outcomes, dtype=np.float64), prior.description)
@@ -136,9 +136,9 @@ def choose(
 
 
 def _suggestion(
-    configuration: Configuration, mean: float, std: float, scale: OutcomeScale | None, description: Description
-) -> TrialSuggestion:
+    configuration: Configuration, mean: float, std: float, scale: Scale | None, description: Description
+) -> Suggestion:
     if scale is None or not math.isfinite(mean):
-        return TrialSuggestion(configuration, math.nan, math.nan, math.nan)
+        return Suggestion(configuration, math.nan, math.nan, math.nan)
     middle, *ends = (scale.original(mean + step * std, description) for step in (0.0, -1.645, 1.645))
-    return TrialSuggestion(configuration, middle, min(ends), max(ends))
+    return Suggestion(configuration, middle, min(ends), max(ends))

@@ -22,7 +22,7 @@ class StudyTrial(TypedDict):
     outcome: float | None
 
 
-class TrialResult(NamedTuple):
+class Result(NamedTuple):
     """What came out of a configuration: the outcome (NaN: it failed). `where`: what a message about it starts with."""
 
     configuration: Configuration
@@ -36,7 +36,7 @@ def trial(number: int, configuration: Configuration, state: State, outcome: floa
 
 
 def recorded(
-    trials: list[StudyTrial], results: Sequence[TrialResult], space: Description
+    trials: list[StudyTrial], results: Sequence[Result], space: Description
 ) -> tuple[list[StudyTrial], list[StudyTrial]]:
     """Return the trials with the results among them, and those of the results, in order.
 
@@ -56,7 +56,7 @@ def recorded(
 
 
 def corrected(
-    trials: list[StudyTrial], results: Sequence[TrialResult], space: Description
+    trials: list[StudyTrial], results: Sequence[Result], space: Description
 ) -> tuple[list[StudyTrial], list[StudyTrial]]:
     """Return the trials with the results in place of all that was told of the same configurations, and those of the
     results, in order. Several outcomes of one configuration are its repeats. Trials are numbered anew.
@@ -107,7 +107,7 @@ def require_logarithms(trials: list[StudyTrial], space: Description, where: str,
             )
 
 
-def _finished(number: int, result: TrialResult) -> StudyTrial:
+def _finished(number: int, result: Result) -> StudyTrial:
     value = result.outcome if isfinite(result.outcome) else None
     return trial(number, result.configuration, "failed" if value is None else "done", value)
 

@@ -49,12 +49,13 @@ def load(name: str, settings: dict[str, Any], archive: Path | None = None) -> Be
     chosen = counts.take(name, settings, {"history": [], "space": [], "folds": 5, "skip_bad_rows": False, "seed": 0})
     folds = counts.whole_number(name, "folds", chosen["folds"], least=2)
     seed = counts.whole_number(name, "seed", chosen["seed"], least=0)
-    if not chosen["history"]:
+    history, space = (counts.listed(name, key, chosen[key]) for key in ("history", "space"))
+    if not history:
         raise ConfigError(
             f"config key 'benchmarks.{name}.history' is empty; name your CSV files there and their descriptions under "
             f"'benchmarks.{name}.space', or say: metabo compare history.csv --space space.yaml"
         )
-    past = read_all(chosen["history"], chosen["space"], chosen["skip_bad_rows"])
+    past = read_all(history, space, bool(chosen["skip_bad_rows"]))
     dealt = [fold for one in past for fold in (_folds(one, folds, seed) if name == "own" else [_one(one, seed)])]
     tasks = {task.name: task for one in past for task in one.tasks.values()}
     tested = [tasks[study] for fold in dealt for study in fold.test]

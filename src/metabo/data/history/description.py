@@ -7,10 +7,10 @@ a point of `SearchSpace`'s unit cube, where an unused parameter takes its lowest
 import itertools
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Literal, NotRequired, TypedDict, cast
 
 import numpy as np
 import yaml
@@ -19,12 +19,41 @@ from jaxtyping import Float
 from metabo.data.history.fields import Field, Value
 from metabo.errors import ConfigError, DataError, nearest
 from metabo.plan.schema import plain_number, read_yaml, violations
-from metabo.tasks.spaces import SearchSpace
+from metabo.tasks.spaces import Level, SearchSpace
 
 SCHEMA = Path(__file__).with_name("space.schema.yaml")
 Configuration = dict[str, Value]
 EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+")
 """Numbers with an exponent; YAML takes those without a dot, or without a sign of the exponent, for text."""
+
+
+class OutcomeYaml(TypedDict):
+    """`outcome` of ``space.yaml``."""
+
+    column: str
+    goal: Literal["minimise", "maximise"]
+    scale: NotRequired[Literal["linear", "log"]]
+
+
+class ParameterYaml(TypedDict):
+    """A parameter of ``space.yaml``."""
+
+    type: Literal["float", "int", "ordinal", "categorical"]
+    low: NotRequired[float]
+    high: NotRequired[float]
+    scale: NotRequired[Literal["linear", "log"]]
+    choices: NotRequired[list[Level]]
+    when: NotRequired[dict[str, Level | list[Level]]]
+
+
+class SpaceYaml(TypedDict):
+    """What ``space.yaml`` says (``space.schema.yaml``)."""
+
+    name: NotRequired[str]
+    study: str
+    outcome: OutcomeYaml
+    ignore: NotRequired[list[str]]
+    parameters: dict[str, ParameterYaml]
 
 
 @dataclass(frozen=True)
@@ -38,7 +67,7 @@ class Description:
     log: bool
     ignore: tuple[str, ...]
     fields: tuple[Field, ...]
-    source: dict[str, Any]
+    source: SpaceYaml
 
     @property
     def space(self) -> SearchSpace:
@@ -53,7 +82,7 @@ class Description:
             out[field.name] = configuration.get(field.name) if on else None
         return out
 
-    def read(self, configuration: dict[str, Any]) -> Configuration:
+    def read(self, configuration: Mapping[str, Value]) -> Configuration:
         """Check one configuration given from Python or JSON. Raises DataError that names the field and the fix."""
         for name in configuration:
             if name not in (names := [field.name for field in self.fields]):
@@ -110,22 +139,23 @@ def load(path: str | Path) -> Description:
     return of_mapping({"name": path.stem, **data}, str(path), _text_choices(path))
 
 
-def of_mapping(data: dict[str, Any], where: str, found: Sequence[str] = ()) -> Description:
+def of_mapping(data: Mapping[str, object], where: str, found: Sequence[str] = ()) -> Description:
     """Build a description from what ``space.yaml`` says; `where` names the file in messages, `found` are faults that
     its text has. Raises ConfigError."""
-    faults = violations(data, read_yaml(SCHEMA), where) or [*_faults(data, where), *found]
+    said = cast(SpaceYaml, data)  # if the schema finds no fault
+    faults = violations(data, read_yaml(SCHEMA), where) or [*_faults(said, where), *found]
     if faults:
         raise ConfigError("\n".join(faults))
-    outcome = data["outcome"]
+    outcome = said["outcome"]
     return Description(
-        name=data.get("name", Path(where).stem),
-        study=data["study"],
+        name=said.get("name", Path(where).stem),
+        study=said["study"],
         outcome=outcome["column"],
         maximise=outcome["goal"] == "maximise",
         log=outcome.get("scale") == "log",
-        ignore=tuple(data.get("ignore", ())),
-        fields=tuple(_field(name, entry) for name, entry in data["parameters"].items()),
-        source=data,
+        ignore=tuple(said.get("ignore", ())),
+        fields=tuple(_field(name, entry) for name, entry in said["parameters"].items()),
+        source=said,
     )
 
 
@@ -151,7 +181,7 @@ def _items(node: yaml.Node | None) -> dict[str, yaml.Node]:
     return {key.value: value for key, value in node.value} if isinstance(node, yaml.MappingNode) else {}
 
 
-def _field(name: str, entry: dict[str, Any]) -> Field:
+def _field(name: str, entry: ParameterYaml) -> Field:
     parent, needs = next(iter(entry.get("when", {None: ()}).items()))
     return Field(
         name, entry["type"], float(entry.get("low", 0.0)), float(entry.get("high", 0.0)), entry.get("scale") == "log",
@@ -159,7 +189,7 @@ def _field(name: str, entry: dict[str, Any]) -> Field:
     )  # fmt: skip
 
 
-def _faults(data: dict[str, Any], where: str) -> list[str]:
+def _faults(data: SpaceYaml, where: str) -> list[str]:
     """Find what the schema cannot say: keys that a type needs or does not have, bounds, conditions, clashes."""
     faults, before = [], {}
     for name, entry in data["parameters"].items():
@@ -181,8 +211,8 @@ def _faults(data: dict[str, Any], where: str) -> list[str]:
     return faults
 
 
-def _bounds(key: str, entry: dict[str, Any]) -> list[str]:
-    low, high = entry["low"], entry["high"]
+def _bounds(key: str, entry: ParameterYaml) -> list[str]:
+    low, high = entry.get("low", 0.0), entry.get("high", 0.0)
     if not low < high:
         return [f"{key}.low' is {low}, not below high ({high}); exchange or widen them"]
     if entry.get("scale") == "log" and low <= 0:
@@ -192,7 +222,7 @@ def _bounds(key: str, entry: dict[str, Any]) -> list[str]:
     return []
 
 
-def _condition(key: str, when: dict[str, Any], before: dict[str, Any]) -> list[str]:
+def _condition(key: str, when: dict[str, Level | list[Level]], before: dict[str, ParameterYaml]) -> list[str]:
     parent, values = next(iter(when.items()))
     able = [name for name, entry in before.items() if "choices" in entry]
     if parent not in able:
@@ -200,7 +230,7 @@ def _condition(key: str, when: dict[str, Any], before: dict[str, Any]) -> list[s
             f"{key}.when' names '{parent}', which is no ordinal or categorical parameter above it."
             f"{nearest(parent, able)} Valid: {', '.join(able) or 'none'}"
         ]
-    choices = before[parent]["choices"]
+    choices = before[parent].get("choices", [])
     values = values if isinstance(values, list) else [values]
     strange = [value for value in values if value not in choices]
     if strange or not values:

@@ -2,10 +2,9 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from metabo.errors import nearest
-from metabo.tasks.spaces import Parameter
+from metabo.tasks.spaces import Level, Parameter
 
 ABSENT = ("", "nan", "na", "n/a", "null", "none")
 """How tables write that a cell has no value (in lower case)."""
@@ -13,6 +12,7 @@ SWITCHES = ("yes", "no", "on", "off")
 """Words that YAML takes for True and False unless they are in quotes."""
 
 Value = float | int | str | bool | None
+"""A value of a parameter; None where it is not in use."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class Field:
     low: float = 0.0
     high: float = 0.0
     log: bool = False
-    choices: tuple = ()
+    choices: tuple[Level, ...] = ()
     parent: str | None = None
-    needs: tuple = ()
+    needs: tuple[Value, ...] = ()
 
     @property
     def options(self) -> float:
@@ -44,7 +44,7 @@ class Field:
         number = "a whole number" if self.kind == "int" else "a number"
         return f"{number} from {self.low:g} to {self.high:g}"
 
-    def read(self, cell: Any) -> Value:
+    def read(self, cell: Value) -> Value:
         """Return the value of a cell (text) or of a Python object. Raises ValueError that says what is allowed."""
         if self.choices:
             found = [choice for choice in self.choices if _same(choice, cell)]
@@ -55,7 +55,7 @@ class Field:
                 raise ValueError(f"is not {self.allowed}.{hint}")
             return found[0]
         try:
-            number = math.nan if isinstance(cell, bool) else float(cell)
+            number = math.nan if isinstance(cell, bool) or cell is None else float(cell)
         except (TypeError, ValueError):
             number = math.nan
         if not math.isfinite(number):
@@ -93,9 +93,10 @@ class Field:
         if self.choices:
             return (self.choices.index(value) + 0.5) / len(self.choices)
         low, high = self._edges()
-        return math.log(value / low) / math.log(high / low) if self.log else (value - low) / (high - low)
+        number = float(value)
+        return math.log(number / low) / math.log(high / low) if self.log else (number - low) / (high - low)
 
-    def values(self) -> tuple:
+    def values(self) -> tuple[Level, ...]:
         """Return all values of a parameter that is no float."""
         return self.choices or tuple(range(int(self.low), int(self.high) + 1))
 
@@ -104,11 +105,11 @@ class Field:
         return self.low - half, self.high + half
 
 
-def _same(choice: Any, cell: Any) -> bool:
+def _same(choice: Value, cell: Value) -> bool:
     """Tell whether a cell means a choice: numbers by value ("16.0" is 16), booleans in any case, text as it is."""
     if isinstance(choice, bool) or isinstance(cell, bool):
         return str(cell).strip().lower() == str(choice).lower()
-    if isinstance(choice, int | float):
+    if isinstance(choice, int | float) and cell is not None:
         try:
             return float(cell) == float(choice)
         except (TypeError, ValueError):

@@ -18,7 +18,7 @@ FLOOR = -5.0
 """Scaled outcomes below this count as this: how hopeless a trial was must not decide what a model learns."""
 
 
-class OutcomeScale(NamedTuple):
+class Scale(NamedTuple):
     """Outcomes as the model sees them: (oriented outcome - centre) / spread, not below `FLOOR`. Oriented: its logarithm
     if the outcome's scale is log, and negative if it is minimised. `worst`: what a failed trial counts as, at best."""
 
@@ -41,7 +41,7 @@ class PastStudies(NamedTuple):
 
     description: Description
     tasks: dict[str, Task]
-    scale: OutcomeScale
+    scale: Scale
     remarks: list[str]
 
 
@@ -52,7 +52,7 @@ def oriented(outcomes: Float[np.ndarray, " n"], description: Description) -> Flo
     return values if description.maximise else -values
 
 
-def scale_of(outcomes: Float[np.ndarray, " n"], worst: Float[np.ndarray, " s"] | None = None) -> OutcomeScale:
+def scale_of(outcomes: Float[np.ndarray, " n"], worst: Float[np.ndarray, " s"] | None = None) -> Scale:
     """Return the scale of n finite oriented outcomes: median 0, interquartile range that of a standard Normal.
 
     `worst`: the lowest outcome of each study; a failed trial counts as their median, or as -2 if there is none.
@@ -62,7 +62,7 @@ def scale_of(outcomes: Float[np.ndarray, " n"], worst: Float[np.ndarray, " s"] |
     if spread <= 0 and len(outcomes):  # half of the outcomes are equal
         spread = float(np.std(outcomes))
     spread = spread if np.isfinite(spread) and spread > 0 else 1.0
-    scale = OutcomeScale(centre, spread, -2.0)
+    scale = Scale(centre, spread, -2.0)
     return scale if worst is None else scale._replace(worst=min(-2.0, float(np.median(scale.scaled(worst)))))
 
 
@@ -115,7 +115,7 @@ def past_of(path: str, history: History, description: Description, prefix: str =
     return PastStudies(description, tasks, scale, remarks)
 
 
-def _task(name: str, trials: list[Trial], values: np.ndarray, scale: OutcomeScale, description: Description) -> Task:
+def _task(name: str, trials: list[Trial], values: np.ndarray, scale: Scale, description: Description) -> Task:
     lost = np.isnan(values)
     y = scale.scaled(np.where(lost, np.nanmin(values), values))
     metric = np.array([trial.outcome for trial in trials])

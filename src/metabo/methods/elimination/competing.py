@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from metabo.bo.policy import Candidates
 from metabo.errors import unknown
 from metabo.gp import many as beliefs
-from metabo.gp.many import Belief, Scale
+from metabo.gp.many import Belief, OutputScale
 from metabo.methods.elimination import confidence
 from metabo.methods.elimination.problem import BETAS, EliminationSettings, Problem
 from metabo.methods.elimination.rules import ROBUST, Query, Tally, View, empty_tally, switch, without
@@ -51,7 +51,7 @@ class Decision(NamedTuple):
     evidence and information gain."""
 
     query: Query
-    scale: Scale
+    scale: OutputScale
     mean: Float[Array, " u"]
     sigma: Float[Array, " u"]
     beta: Float[Array, " u"]
@@ -138,11 +138,11 @@ class Competing(eqx.Module):
     def decision(self, belief: Belief, alive: Bool[Array, " u"]) -> Decision:
         """Choose the next point: lines 2 to 6 of Algorithm 1, 2 to 4 of Algorithm 2."""
         problem, plan, settings = self.problem, self.plan, self.settings
-        t = jnp.maximum(belief.count - problem.initial + 1, 1)  # the choice before an initial point is not made
+        t = jnp.maximum(belief.seen - problem.initial + 1, 1)  # the choice before an initial point is not made
         scale = beliefs.scale(belief, settings.standardise, ~jnp.any(problem.means != 0))
         mean, sigma = beliefs.moments(belief, problem.means, scale, self.added())
         gain = beliefs.information_gain(belief, plan.noise)
-        beta = beta_of(problem, settings, t, gain if problem.gains is None else problem.gains[:, belief.count])
+        beta = beta_of(problem, settings, t, gain if problem.gains is None else problem.gains[:, belief.seen])
         evidence, width = beliefs.log_evidence(belief, scale), beta[:, None] * sigma
         point = self.random[jnp.minimum(t, settings.T) - 1]
         seen = (alive, evidence, t, point, plan.near, jnp.asarray(problem.truth), problem.scales)
@@ -163,7 +163,7 @@ class Competing(eqx.Module):
         """Condition on the output and test the candidates that chose the point; initial points are not tested."""
         rows = jax.lax.dynamic_index_in_dim(self.problem.kernels, index, 1, keepdims=False)
         after = beliefs.condition(state.belief, rows, index, y, y - self.problem.means[:, index], self.plan.noise)
-        begun = state.belief.count >= self.problem.initial
+        begun = state.belief.seen >= self.problem.initial
         tested = self.tested(state, after, index, y)
         chosen, rivals, alive, verdict = jax.tree.map(
             lambda new, old: jnp.where(begun, new, old),
@@ -180,7 +180,7 @@ class Competing(eqx.Module):
         sigma = decision.sigma
         if settings.sigma == "after":
             sigma = beliefs.moments(after, self.problem.means, decision.scale, self.added())[1][:, index]
-        t = jnp.maximum(state.belief.count - self.problem.initial + 1, 1)
+        t = jnp.maximum(state.belief.seen - self.problem.initial + 1, 1)
         level = confidence.xi(t, settings.R, many, settings.delta, settings.xi)
 
         def test(tally: Tally, u: Array) -> tuple[Tally, Array, Array, Array]:

@@ -78,7 +78,7 @@ class Elimination(eqx.Module):
         """Return posterior means, deviations with noise, and upper confidence bounds (U, c)."""
         mean, std = beliefs.moments(state.belief, state.means, beliefs.raw_scale(), self._noise())
         of_each = jax.vmap(self.acquisition, (0, 0, None, None))
-        return mean, std, of_each(mean, std, state.best, state.belief.count == 0)
+        return mean, std, of_each(mean, std, state.best, state.belief.seen == 0)
 
     def allowed(self, state: EliminationState) -> Bool[Array, " u"]:
         """Return the candidates that the next query may follow (U,)."""
@@ -106,7 +106,7 @@ class Elimination(eqx.Module):
         mean, _, upper = self.bounds(state)
         u, noise = self.chosen(state, upper, index), self._noise()
         tally = state.tally.added(u, y - mean[u, index], upper[u, index] - mean[u, index])
-        level = xi(state.belief.count + 1, jnp.sqrt(noise[u]), len(noise), self.delta, "pi2")
+        level = xi(state.belief.seen + 1, jnp.sqrt(noise[u]), len(noise), self.delta, "pi2")
         _, _, fired = tally.test(u, level)
         row = jax.vmap(lambda gp, pool: gp.kernel.row(pool, index))(self.gps, state.pool)
         residual = y - state.means[:, index]

@@ -15,7 +15,7 @@ from metabo.bo.ask_tell import Tuner
 from metabo.bo.priors import SpacePrior
 from metabo.errors import ConfigError
 from metabo.methods.embedding.networks import EmbeddingNetwork, Predictive, no_moments, pooled, schedule_of, with_own
-from metabo.methods.embedding.policy import Training, retrain
+from metabo.methods.embedding.policy import EmbeddingTraining, retrain
 from metabo.tasks.rows import Rows
 from metabo.tasks.training_set import TrainingSet
 
@@ -65,7 +65,7 @@ def online(
 
     def refit(run: EmbeddingRun, past: Rows, data: Rows, key: Key[Array, ""]) -> tuple[EmbeddingRun, Bool[Array, ""]]:
         pool = with_own(pooled(past, budget), data)
-        state = Training(run.network, run.moments, pool, key, jnp.asarray(True))
+        state = EmbeddingTraining(run.network, run.moments, pool, key, jnp.asarray(True))
         state = retrain(state, schedule, settings["warm_start"], jnp.asarray(True))
         return EmbeddingRun(state.network, state.moments, run.prepared), state.ok
 

@@ -25,7 +25,7 @@ from metabo.methods.embedding.networks import (
 from metabo.tasks.rows import Rows
 
 
-class Training(NamedTuple):
+class EmbeddingTraining(NamedTuple):
     """A network under training: Adam's moments, all rows, the key of the next training, and whether the last one was
     finite."""
 
@@ -41,16 +41,18 @@ class RetrainedState(NamedTuple):
 
     candidates: Float[Array, "c d"]
     priority: Float[Array, " c"]
-    training: Training
+    training: EmbeddingTraining
     prepared: PyTree
 
 
-def begin(network: EmbeddingNetwork, past: Rows, budget: int, key: Key[Array, ""]) -> Training:
+def begin(network: EmbeddingNetwork, past: Rows, budget: int, key: Key[Array, ""]) -> EmbeddingTraining:
     """Return the pre-trained network before any observation."""
-    return Training(network, no_moments(network), pooled(past, budget), key, jnp.asarray(True))
+    return EmbeddingTraining(network, no_moments(network), pooled(past, budget), key, jnp.asarray(True))
 
 
-def retrain(training: Training, schedule: Schedule, warm_start: bool, wanted: Bool[Array, ""]) -> Training:
+def retrain(
+    training: EmbeddingTraining, schedule: Schedule, warm_start: bool, wanted: Bool[Array, ""]
+) -> EmbeddingTraining:
     """Train on all rows, if `wanted`: from the last parameters and moments of Adam (`warm_start`) or from new ones."""
     now, later, fresh = jax.random.split(training.key, 3)
     network, moments = training.network, training.moments

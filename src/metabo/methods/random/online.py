@@ -6,7 +6,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Key, PyTree
 
-from metabo.bo.ask_tell import Suggestion
+from metabo.bo.ask_tell import Proposal
 from metabo.bo.priors import SpacePrior
 from metabo.tasks.rows import Rows
 from metabo.tasks.training_set import TrainingSet
@@ -22,9 +22,9 @@ class Random:
         """Return nothing: random search has no parameters."""
         return (), ()
 
-    def suggest(self, params: PyTree, context: PyTree, data: Rows, key: Key[Array, ""]) -> Suggestion:
+    def suggest(self, params: PyTree, context: PyTree, data: Rows, key: Key[Array, ""]) -> Proposal:
         """Draw one point."""
-        return Suggestion((), np.asarray(jax.random.uniform(key, (self.dim,))), float("nan"), float("nan"), True)
+        return Proposal((), np.asarray(jax.random.uniform(key, (self.dim,))), float("nan"), float("nan"), True)
 
 
 def online(

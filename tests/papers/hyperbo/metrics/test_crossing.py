@@ -15,7 +15,7 @@ from metabo.papers.hyperbo.figures.crossing import described
 from metabo.papers.hyperbo.metrics import crossing, crossing_priors
 from metabo.plan import splits
 from metabo.tasks.folds import Fold
-from metabo.tasks.subsets import Subset
+from metabo.tasks.subsets import Past
 from metabo.tasks.training_set import moments, prior_keys, training_sets
 from tests import tiny
 
@@ -278,7 +278,7 @@ def test_task_rows_are_those_that_training_reads(rows, limit):
     benchmark = dataclasses.replace(base, splits={"held_out": folds})
     split = "crossed_matched" if rows == "matched" else "crossed"
     found = crossing_priors.task_rows(benchmark, split, rows == "matched", limit)
-    (training,) = training_sets(benchmark, Subset("held_out", rows=rows), seeds=1)
+    (training,) = training_sets(benchmark, Past("held_out", rows=rows), seeds=1)
     if limit:
         data = moments(training, prior_keys(training, 0, 1), limit)
         read = [int(data.mask[f].sum()) * len(fold.train) for f, fold in enumerate(folds)]

@@ -92,7 +92,7 @@ def _versions(
     named: dict[str, Regime],
     key: Key[Array, ""],
     share: float,
-    form: Callable[[Settings], Settings] | None = None,
+    form: Callable[[EliminationSettings], EliminationSettings] | None = None,
 ) -> list[Statement]:
     """Return the statement for Algorithm 1 as printed and repaired. `form`: changes of the settings."""
     made, count = [], runs(RUNS["regret"], share)

@@ -11,7 +11,7 @@ SPACES = ("all", "others")
 
 
 @dataclass(frozen=True)
-class Subset:
+class Past:
     """What of a benchmark a prior is trained on: the folds of the split `base`, at most `points` points of each of at
     most `tasks` tasks (None: all), of all `rows` or only those of the matched blocks that H-EKL trains on.
 
