@@ -48,7 +48,7 @@ class Lab:
         """Run BO from the stored prior."""
         past = registry.method(spec["method"]).uses_past
         (training,) = training_sets_of(self.benchmark, spec) if past else (None,)
-        return optimise(self.benchmark, self.prior(spec), spec, 1, training)
+        return optimise(self.benchmark, self.prior(spec), *tiny.job(spec), 1, training)
 
     def table(self, spec):
         """Like `run`, once per specification."""

@@ -84,7 +84,7 @@ def test_bo_with_wider_inputs_selects_the_same(method):
     params, log = module.pretrain(spec, training, prior_keys(training, 0, spec["seeds"]), False)
     prior = priors.of_training(training, params, log)
     past = training if registry.method(method).uses_past else None
-    own, wide = (optimise(benchmark, p, spec, 1, past) for p in (prior, priors.widened(prior, spec, 4)))
+    own, wide = (optimise(benchmark, p, *tiny.job(spec), 1, past) for p in (prior, priors.widened(prior, spec, 4)))
     np.testing.assert_array_equal(own["candidate"], wide["candidate"])
     np.testing.assert_allclose(own["mean"], wide["mean"], rtol=1e-5, atol=1e-7)
 
