@@ -106,7 +106,7 @@ def training(given: config.Config, benchmark: str, split: str, method: str) -> s
     """Return all that decides the priors of a method on a split: neither its name nor the split's does."""
     spec = config.pretrain_spec(given, benchmark, split, method)
     decides = {key: value for key, value in written(spec).items() if key not in ("split", "method")}
-    return canonical(decides | {"module": registry.method(method).module})
+    return canonical(decides | {"module": registry.made_of(method).pretrain})
 
 
 def trainings(given: config.Config, ran: Iterable[Run]) -> set[tuple[str, str, str]]:

@@ -19,7 +19,7 @@ from metabo.tasks.benchmark import Benchmark, MatchedBlock, Task
 from metabo.tasks.folds import Fold
 from metabo.tasks.spaces import Parameter, SearchSpace
 
-METHODS = [m for m in registry.methods("policy_module") if not registry.method(m).variant_of]
+METHODS = [m for m in registry.methods("policy") if not registry.method(m).variant_of]
 SHARED = 6  # matched inputs
 KERNELS = (*RADIAL, "dot_product")
 MEANS = ("zero", "constant", "linear")

@@ -161,7 +161,7 @@ def test_every_objective_with_a_learning_rate_is_one_of_adam():
     by_lbfgs = ("methods.pretrained.train", "methods.source_gps.clusters", "methods.source_gps.rgpe")
     for method in registry.methods():
         settings = registry.method(method)
-        if settings.pretrain and settings.module not in by_lbfgs:
+        if settings.pretrain and registry.made_of(method).pretrain not in by_lbfgs:
             assert "learning_rate" in settings.pretrain, method
 
 

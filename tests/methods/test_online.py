@@ -57,7 +57,7 @@ def test_methods_and_settings_of_the_paper():
 def test_registered_entry_is_complete(method):
     assert callable(registry.online_module(method).online)
     if method != "rand":
-        with pytest.raises(ConfigError, match=f"method '{method}' has no policy_module; methods that have one: ablr"):
+        with pytest.raises(ConfigError, match=f"method '{method}' has no policy; methods that have one: ablr"):
             registry.policy_module(method)
 
 

@@ -197,7 +197,7 @@ def all_specs(settings: dict) -> dict[str, dict]:
         specs[f"theory/{paper}/{check}"] = config.theory_spec(settings, paper, check)
     for split in ("held_out", "new_space"):
         specs[f"across/{split}"] = config.pretrain_spec(settings, "super_mini", split, "mphd")
-    for method in registry.methods("online_module"):
+    for method in registry.methods("online"):
         specs[f"online/{method}"] = config.online_spec(settings, "pd1_mini", "others", method)
     for benchmark in registry.benchmarks():
         specs[f"data/{benchmark}"] = config.data_spec(settings, benchmark)
@@ -207,7 +207,7 @@ def all_specs(settings: dict) -> dict[str, dict]:
             where = (settings, benchmark, "held_out", method)
             specs[f"pretrain/{benchmark}/{method}"] = config.pretrain_spec(*where)
             specs[f"evaluate/{benchmark}/{method}"] = config.evaluate_spec(*where)
-        for method in [m for m in registry.methods("policy_module") if not registry.method(m).variant_of]:
+        for method in [m for m in registry.methods("policy") if not registry.method(m).variant_of]:
             specs[f"bo/{benchmark}/{method}"] = config.bo_spec(settings, benchmark, "held_out", method, "pi")
     return specs
 
@@ -265,9 +265,9 @@ MAF = {
 NETWORKS = ("mimo", "rfgp")
 CLUSTERED = ("cm_wss_wss", "cm_wss_bary", "cm_wss_jef", "cm_jef_jef", "cm_jef_wss", "cm_global", "cm_tasks")
 RANKED, REFITTED = ("rgpe", "rm_gp_ucb"), ("rgpe", "rm_gp_ucb", "gp32")
-EVERY = tuple(m for m in registry.methods("policy_module") if not registry.method(m).variant_of)
+EVERY = tuple(m for m in registry.methods("policy") if not registry.method(m).variant_of)
 GP_ONLINE = (*LEARNED_ONLINE, *FITTED_ONLINE, "mimo_online", "rfgp_online")
-EVERY_ONLINE = tuple(registry.methods("online_module"))
+EVERY_ONLINE = tuple(registry.methods("online"))
 READ_BY = {
     "seed": (
         7,
@@ -471,7 +471,7 @@ def test_only_methods_that_train_across_spaces_read_which_ones(good):
     assert spec("new_space", "mphd").past == Past("held_out", spaces="others")
     assert spec("held_out", "mphd").past == spec("new_space", "h_nll").past == Past("held_out")
     assert spec("new_space", "mphd").fits == "base_gp" and spec("held_out", "h_nll").fits is None
-    assert registry.method("mphd").across_spaces is True
+    assert registry.made_of("mphd").across_spaces is True
 
 
 @pytest.mark.parametrize(

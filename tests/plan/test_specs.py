@@ -32,10 +32,10 @@ def of_methods(given: config.Config, on: list[list[str]]) -> dict[str, list]:
     for method in registry.methods():
         found[f"pretrain/{method}"] = [config.pretrain_spec(given, *place, method) for place in on]
         found[f"evaluate/{method}"] = [config.evaluate_spec(given, *place, method) for place in on]
-    for method in registry.methods("policy_module"):
+    for method in registry.methods("policy"):
         acquisitions = (registry.method(method).acquisition, "ei")
         found[f"bo/{method}"] = [config.bo_spec(given, *place, method, a) for place in on for a in acquisitions]
-    for method in registry.methods("online_module"):
+    for method in registry.methods("online"):
         found[f"online/{method}"] = [config.online_spec(given, *place, method) for place in on]
     return found
 

@@ -13,6 +13,7 @@ from metabo.bo import priors
 from metabo.errors import DataError
 from metabo.gp.fit import Log
 from metabo.plan import registry
+from metabo.plan.method import Method
 from metabo.plan.specs import PretrainSpec
 from metabo.plan.typed import read
 from metabo.stages import pretrain as stage
@@ -59,7 +60,7 @@ def across(tmp_path, monkeypatch, first):
     """Return a function that trains a method, registered as training across spaces, from the priors of another."""
     data, (spec_of_first, fits) = str(tmp_path / "data.npz"), first
     benchmark().save(data)
-    real, calls = registry.method, []
+    calls = []
 
     def pretrain_across(spec, sets, keys, stored, accelerator):
         calls.append(SimpleNamespace(spec=spec, sets=sets, keys=keys, fits=stored, accelerator=accelerator))
@@ -72,11 +73,11 @@ def across(tmp_path, monkeypatch, first):
     def remarks(sets, stored):
         return [f"{one.space}: {fit.seeds}" for one, fit in zip(sets, stored, strict=True)]
 
-    module = SimpleNamespace(
-        pretrain_across=pretrain_across, remarks=remarks, start=lambda *_: {"number": jnp.zeros(1)}
-    )
+    module = SimpleNamespace(pretrain_across=pretrain_across, start=lambda *_: {"number": jnp.zeros(1)})
     module_of = registry.training_module
-    monkeypatch.setattr(registry, "method", lambda name: replace(real("h_nll"), across_spaces=True))
+    parts = Method("methods.pretrained.train", across_spaces=True, remarks="here")
+    monkeypatch.setattr(registry, "made_of", lambda name: parts)
+    monkeypatch.setattr(registry, "function", lambda dotted: {"here": remarks}[dotted])
     monkeypatch.setattr(registry, "training_module", lambda name: module if name == "mphd" else module_of(name))
 
     def train(given: str | None = fits, **changes):

@@ -20,6 +20,7 @@ rule pretrain:
         mem_mb=memory,
     params:
         code=planned,
+        flags=lambda w: canonical(codegraph.flags("pretrain", w.method)),
         spec=lambda w: written(settings.pretrain_spec(config, w.benchmark, w.split, w.method)),
         fits=lambda w, input: f"--in-fits {input.fits}" if input.fits else "",
     message:

@@ -12,9 +12,6 @@ from metabo.bo.policy import Candidates, Info
 from metabo.gp.model import GP
 from metabo.tasks.rows import Rows
 
-WIDENS = fixed_prior.WIDENS
-"""Columns of zeros after the inputs change nothing (`metabo.tasks.padding`)."""
-
 
 class Once(eqx.Module):
     """`FixedPrior` whose observed candidates are no candidates any more; all are again when none is left."""

@@ -49,6 +49,14 @@ class Growing(Protocol[State]):
         """Return the state with room for `budget` observations, at least as many as it holds."""
 
 
+@runtime_checkable
+class Remarking(Protocol):
+    """A policy that can say why a step of a run was unsound."""
+
+    def remarks(self, candidates: Candidates) -> list[str]:
+        """Return what a person should know of a run on these candidates."""
+
+
 def argmax(scores: Float[Array, " c"], mask: Bool[Array, " c"], priority: Float[Array, " c"]) -> Int[Array, ""]:
     """Return the best valid candidate; ties go to the highest `priority` (drawn once per run).
 

@@ -14,7 +14,7 @@ import pandas as pd
 from jaxtyping import Array, Bool, Int, PyTree
 
 from metabo.bo.loop import Runs, Steps, run_all
-from metabo.bo.policy import Candidates, Policy
+from metabo.bo.policy import Candidates, Policy, Remarking
 from metabo.bo.priors import SpacePrior
 from metabo.compute.keys import stream
 from metabo.compute.memory import fitting
@@ -155,13 +155,15 @@ def remarks(
     pools: dict[str, Candidates],
     bad: Bool[np.ndarray, " r"],
 ) -> list[str]:
-    """Return what the policies that have `remarks` say of the runs with an unsound step (`bad`), once for each prior
+    """Return what the policies that are `Remarking` say of the runs with an unsound step (`bad`), once for each prior
     and task, with space, fold and task: a run's steps tell only that they are unsound."""
     said = []
     for f, p, task in dict.fromkeys((e.fold, e.prior_seed, e.task) for e, b in zip(listed, bad, strict=True) if b):
-        tell = getattr(make(priors, jnp.asarray(prior.pair(f, p))), "remarks", lambda pool: [])
+        policy = make(priors, jnp.asarray(prior.pair(f, p)))
         where = f"space '{prior.space}', {prior.folds[f].name}, prior {p}, task '{task}'"
-        said += [f"{where}: {remark}" for remark in tell(pools[task])]
+        said += [
+            f"{where}: {remark}" for remark in (policy.remarks(pools[task]) if isinstance(policy, Remarking) else [])
+        ]
     return said
 
 
@@ -171,7 +173,7 @@ def unsound(table: pd.DataFrame) -> int:
     if len(bad) > UNSOUND_SHARE * len(table):
         first = bad.iloc[0][[*results.RUN, "iteration"]].to_dict()
         usual = f"change learning rate or steps (config key 'methods.{first['method']}')"
-        advice = getattr(registry.policy_module(first["method"]), "ADVICE", usual)
+        advice = registry.made_of(first["method"]).advice or usual
         raise NumericsError(
             f"{len(bad)} of {len(table)} steps have no finite posterior or fit, the first: {first}; look at the "
             f"sidecar of its priors, and {advice}"

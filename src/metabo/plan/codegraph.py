@@ -142,11 +142,15 @@ def stage_roots(stage: str, spec: Mapping[str, object]) -> list[str]:
     name = {key: value for key, value in spec.items() if isinstance(value, str)}
     roots = [f"{PACKAGE}.stages.{stage}"]
     if "method" in name:
-        loops: dict[str, registry.Part] = {"bo": "policy_module", "online": "online_module"}
-        parts: list[registry.Part] = ["module", *([loops[stage]] if stage in loops else [])]
-        roots += [registry.method_module(name["method"], part) for part in parts]
+        loops: dict[str, registry.Part] = {"bo": "policy", "online": "online"}
+        ran: list[registry.Part] = ["pretrain", *([loops[stage]] if stage in loops else [])]
+        roots += [registry.method_module(name["method"], part) for part in ran]
+        if stage == "pretrain":
+            parts = registry.made_of(name["method"])
+            told = [function for function in (parts.remarks, parts.report) if function]
+            roots += [f"{PACKAGE}.{function.rpartition('.')[0]}" for function in told]
         if stage == "pretrain" and (fits := registry.method(name["method"]).fits):
-            roots.append(registry.method_module(fits, "module"))  # it reads their priors
+            roots.append(registry.method_module(fits, "pretrain"))  # it reads their priors
     if stage == "theory":
         roots.append(registry.check_module(name["paper"], name["check"]))
     if stage == "claims":
@@ -161,6 +165,15 @@ def stage_roots(stage: str, spec: Mapping[str, object]) -> list[str]:
         module = registry.writer_module if stage == "archive" else registry.collector_module
         roots.append(module(name["benchmark"]))
     return roots
+
+
+def flags(stage: str, method: str) -> dict[str, bool]:
+    """Return what else a stage reads of a method's parts: no module, so that the code of a job does not tell."""
+    parts = registry.made_of(method)
+    return {
+        "pretrain": {"across_spaces": parts.across_spaces, "report": bool(parts.report)},
+        "bo": {"pads_inputs": parts.pads_inputs, "uses_past": parts.uses_past},
+    }[stage]
 
 
 def notebook_roots(template: str | Path) -> list[str]:

@@ -110,7 +110,7 @@ def pretrain_spec(config: Config, benchmark: str, split: str, method: str) -> Pr
     whose."""
     entry = registry.method(method)
     config = {**config, "pretrain": pretrain_sizes(config, benchmark, split)}
-    past = splits.past(split) if entry.across_spaces else replace(splits.past(split), spaces="all")
+    past = splits.past(split) if registry.made_of(method).across_spaces else replace(splits.past(split), spaces="all")
     model = sized(config, entry.model)
     if model.get("features") and not entry.own_features:
         model |= written(registry.benchmark(benchmark).model or NOTHING)
@@ -173,7 +173,7 @@ def prior_of(config: Config, benchmark: str, split: str, method: str, known: Kno
 
 
 def _training(spec: PretrainSpec) -> Training:
-    return Training(replace(spec, method="", split=""), registry.method(spec.method).module)
+    return Training(replace(spec, method="", split=""), registry.made_of(spec.method).pretrain)
 
 
 def sized(config: Config, settings: Mapping[str, Json]) -> dict[str, Any]:
@@ -207,7 +207,7 @@ def evaluate_spec(config: Config, benchmark: str, split: str, method: str) -> Ev
 
 def bo_spec(config: Config, benchmark: str, split: str, method: str, acquisition: str) -> BOSpec:
     """Return what one Bayesian-optimisation job reads besides its input files."""
-    policy = sized(config, registry.method(method).policy)
+    policy = sized(config, registry.method(method).policy or NOTHING)
     sizes = pretrain_sizes(config, benchmark, split)
     return BOSpec(
         benchmark,
@@ -233,7 +233,7 @@ def online_spec(config: Config, benchmark: str, split: str, method: str) -> Onli
         config["seed"],
         sizes["seeds"],
         sizes["iterations"],
-        Values(sized(config, entry.online) | config["methods"].get(method, {}).get("online", {})),
+        Values(sized(config, entry.online or NOTHING) | config["methods"].get(method, {}).get("online", {})),
     )
 
 
@@ -244,8 +244,8 @@ def _name_faults(config: Config, papers: list[str] | None) -> list[str]:
     for name in config["run"]["benchmarks"]:
         if name not in benchmarks:
             faults.append(f"config key 'run.benchmarks': {unknown('benchmark', name, benchmarks)}")
-    for paper in config["run"]["papers"] if papers is not None else []:
-        if paper not in papers:
+    for paper in config["run"]["papers"]:
+        if papers is not None and paper not in papers:
             faults.append(f"config key 'run.papers': {unknown('paper', paper, papers)}")
     return faults
 

@@ -30,9 +30,9 @@ def work(args: Namespace, spec: BOSpec) -> Outcome:
     trained_from, trained = priors.load(args.in_prior)
     chunk = None if jax.default_backend() != "cpu" else CHUNK
     data = digest(args.in_data)[:12]
-    uses_past = registry.method(spec.method).uses_past
-    sets = training_sets_of(benchmark, trained_from) if uses_past else [None] * len(trained)
-    if getattr(registry.policy_module(spec.method), "WIDENS", False):
+    parts = registry.made_of(spec.method)
+    sets = training_sets_of(benchmark, trained_from) if parts.uses_past else [None] * len(trained)
+    if parts.pads_inputs:
         trained = [priors.widened(prior, trained_from, benchmark.width) for prior in trained]
         sets = [past and past.widened() for past in sets]
     spaces = progress.loop(zip(trained, sets, strict=True), "spaces")

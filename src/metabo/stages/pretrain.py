@@ -29,12 +29,13 @@ def work(args: Namespace, spec: PretrainSpec) -> Outcome:
     from metabo.tasks.training_set import prior_keys, training_sets_of
 
     module, embedded = registry.training_module(spec.method), written(spec)
+    parts = registry.made_of(spec.method)
     sets = training_sets_of(Benchmark.load(args.in_data), embedded)
     keys = [prior_keys(training, spec.seed, spec.seeds) for training in sets]
     accelerator, remarks = jax.default_backend() != "cpu", []
-    if registry.method(spec.method).across_spaces:
+    if parts.across_spaces:
         fits = _fits(args.in_fits, spec, sets) if spec.fits else None
-        remarks = module.remarks(sets, fits) if fits else []
+        remarks = registry.function(parts.remarks)(sets, fits) if fits and parts.remarks else []
         results = module.pretrain_across(embedded, sets, keys, fits, accelerator)
     else:
         spaces = progress.loop(zip(sets, keys, strict=True), "spaces")
@@ -43,7 +44,7 @@ def work(args: Namespace, spec: PretrainSpec) -> Outcome:
     priors.save(args.out, embedded, trained)
     for remark in remarks:
         print(remark, flush=True)
-    told = getattr(module, "report", lambda prior: {})  # what else a person should know of these priors
+    told = registry.function(parts.report) if parts.report else lambda prior: {}
     training = [priors.summary(prior) | told(prior) for prior in trained]
     return {"seeds": list(range(spec.seeds)), "training": training, "remarks": remarks}
 

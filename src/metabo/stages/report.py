@@ -19,7 +19,7 @@ def work(args: Namespace, spec: ReportSpec) -> Outcome:
     """Gather, write both, print where the time went."""
     from pathlib import Path
 
-    from metabo.plan.schema import read_yaml
+    from metabo.plan.schema import read_yaml, required_mapping
     from metabo.records import files
     from metabo.records.checksums import sidecar_of
     from metabo.report import gallery, jobs, page, scorecard, theory
@@ -28,7 +28,8 @@ def work(args: Namespace, spec: ReportSpec) -> Outcome:
     claims = scorecard.claims(table)
     sidecars = [sidecar_of(path) for path in args.in_claims]
     made = jobs.behind([*args.in_artefacts, *args.in_pages, *filter(None, sidecars)])
-    catalogue, out = read_yaml(Path(args.in_catalogue)), Path(args.out)
+    catalogue = dict(required_mapping(read_yaml(Path(args.in_catalogue)), args.in_catalogue))
+    out = Path(args.out)
     artefacts = [
         gallery.entry(path, name, catalogue, made, out)
         for path, name in zip(args.in_artefacts, spec.names, strict=True)

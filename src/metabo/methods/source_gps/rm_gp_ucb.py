@@ -24,9 +24,6 @@ from metabo.methods.source_gps.sources import SourcePosterior
 from metabo.methods.source_gps.target import Target, begin, told
 from metabo.tasks.rows import Rows
 
-WIDENS = True
-"""Columns of zeros after the inputs change nothing (`metabo.tasks.padding`)."""
-
 
 class Constants(NamedTuple):
     """β and τ of the two bounds, η of the weights, ε and r of ν, and the observations before these move."""
@@ -114,7 +111,7 @@ def policy(
     Raises ConfigError without the rows of the source tasks, or for another acquisition than UCB: it has none other.
     """
     if past is None:
-        raise ConfigError("RM-GP-UCB evaluates GPs of past tasks; say `uses_past: true` in methods.yaml")
+        raise ConfigError("RM-GP-UCB evaluates GPs of past tasks; say `uses_past=True` in its Method")
     if acquisition != "ucb3":
         raise ConfigError(f"RM-GP-UCB sums upper confidence bounds: its acquisition is 'ucb3', not '{acquisition}'")
     constants = Constants(**{name: settings[name] for name in Constants._fields})
