@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from metabo.data.initial import fifth
 from metabo.plan import catalogue, config, registry, splits
+from metabo.plan.typed import plain
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -95,9 +96,9 @@ def jobs(settings: dict[str, Any]) -> set[Job]:
             found |= {Job("run_bo", b, split, method, acquisition), trained := prior(b, split, method)}
             if fits := registry.method(method).fits:
                 found.add(prior(b, trained.split, fits))
-        for method, split in artefact.evaluations:
+        for method, _, split in artefact.evaluations:
             found |= {Job("evaluate", b, split, method, ""), prior(b, split, method)}
-        for method, split in artefact.online:
+        for method, _, split in artefact.online:
             found |= {Job("run_online", b, split, method, ""), prior(b, split, method)}
     return found
 
@@ -113,10 +114,10 @@ def work(job: Job, settings: dict[str, Any], benchmark: str, split: str) -> floa
     spec = config.pretrain_spec(settings, benchmark, splits.prior_split(split), job.method)
     train = min(shape.train[base], entry.tasks or shape.train[base])
     points = min(shape.points, entry.points or shape.points)
-    pairs = shape.folds[base] * spec["seeds"]
-    own = spec["pretrain"]
+    pairs = shape.folds[base] * spec.seeds
+    own = plain(spec.pretrain)
     epochs = EPOCHS * train * points / BATCH  # as mini-batches
-    features = spec["model"].get("random_features", 1)
+    features = plain(spec.model).get("random_features", 1)
     if job.rule == "pretrain":
         if network(job):
             return pairs * (own["steps"] or epochs) * features
@@ -127,7 +128,7 @@ def work(job: Job, settings: dict[str, Any], benchmark: str, split: str) -> floa
                 * own["episodes"]
                 * own["horizon"]
                 * (own["candidates"] or points)
-                * sum(a * b for a, b in zip(spec["model"]["hidden"], spec["model"]["hidden"][1:], strict=False))
+                * sum(a * b for a, b in zip(spec.model["hidden"], spec.model["hidden"][1:], strict=False))
             )
         if own.get("objective", "").startswith("ekl"):
             matched = own["matched_points"] or 242
@@ -135,19 +136,19 @@ def work(job: Job, settings: dict[str, Any], benchmark: str, split: str) -> floa
         return pairs * own.get("steps", 1) * train * min(points, own.get("batch", 50)) ** 2
     if job.rule == "evaluate":
         return pairs * (train * points**3 + shape.points**3)  # the test task is evaluated whole
-    runs = shape.test[base] * spec["seeds"]
+    runs = shape.test[base] * spec.seeds
     if job.rule == "run_online":
         online = config.online_spec(settings, benchmark, split, job.method)
-        own = online["online"]
+        own = plain(online.online)
         inner = [own[key] or epochs for key in ("retrain_steps", "refit_steps", "steps") if key in own] or [1]
-        return runs * online["iterations"] * inner[0] * features
+        return runs * online.iterations * inner[0] * features
     bo = config.bo_spec(settings, benchmark, split, job.method, job.acquisition)
-    runs, policy = runs * bo["seeds"], bo["policy"]
+    runs, policy = runs * bo.seeds, plain(bo.policy)
     if network(job):
-        return runs * bo["iterations"] * (policy["steps"] or epochs) * features
-    limit = splits.entry(split).get("candidates")
+        return runs * bo.iterations * (policy["steps"] or epochs) * features
+    limit = splits.entry(split).candidates
     searched = min(shape.points, limit) if isinstance(limit, int) else shape.points
-    return runs * bo["iterations"] * policy.get("refit_steps", 1) * (1 if "refit_steps" in policy else searched)
+    return runs * bo.iterations * policy.get("refit_steps", 1) * (1 if "refit_steps" in policy else searched)
 
 
 def measured(job: Job, folder: Path, laptop: dict[str, Any]) -> tuple[float, float] | None:

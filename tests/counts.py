@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from metabo.plan import catalogue, config, registry, splits
+from metabo.plan.typed import written
 from metabo.records.files import canonical
 
 ROOT = Path(__file__).parents[1]
@@ -104,8 +105,8 @@ def runs(made: Iterable[Made], *kinds: str) -> set[Run]:
 def training(given: config.Config, benchmark: str, split: str, method: str) -> str:
     """Return all that decides the priors of a method on a split: neither its name nor the split's does."""
     spec = config.pretrain_spec(given, benchmark, split, method)
-    decides = {key: value for key, value in spec.items() if key not in ("split", "method")}
-    return canonical(decides | {"module": registry.method(method).module})
+    decides = {key: value for key, value in written(spec).items() if key not in ("split", "method")}
+    return canonical(decides | {"module": registry.made_of(method).pretrain})
 
 
 def trainings(given: config.Config, ran: Iterable[Run]) -> set[tuple[str, str, str]]:

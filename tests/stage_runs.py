@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from metabo.plan import config
+from metabo.plan.typed import plain
 from metabo.records.files import canonical
 
 ROOT = Path(__file__).parents[1]
@@ -17,7 +18,7 @@ def smoke():
     return config.load(ROOT, (ROOT / "config" / "smoke.yaml",))
 
 
-def run(stage: str, spec: dict, out: Path, *options: str) -> Path:
+def run(stage: str, spec: object, out: Path, *options: str) -> Path:
     """Run a stage and return the file that it wrote; one that exists, or that another worker makes now, is not made
     again."""
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -27,7 +28,7 @@ def run(stage: str, spec: dict, out: Path, *options: str) -> Path:
             command = [sys.executable, "-m", f"metabo.stages.{stage}", "--out", str(out), "--threads", "1", *options]
             environment = os.environ | {"JAX_COMPILATION_CACHE_DIR": str(ROOT / ".cache" / "jax")}
             done = subprocess.run(
-                [*command, "--spec", canonical(spec)], cwd=ROOT, env=environment, capture_output=True, text=True
+                [*command, "--spec", canonical(plain(spec))], cwd=ROOT, env=environment, capture_output=True, text=True
             )
             assert done.returncode == 0, done.stderr
     return out

@@ -1,6 +1,7 @@
 """A tiny benchmark with every awkward task that a method must survive, and the specs that run on it."""
 
 import itertools
+from dataclasses import fields
 
 import equinox as eqx
 import jax
@@ -12,13 +13,14 @@ from metabo.gp.kernels import RADIAL, DotProduct, Stationary
 from metabo.gp.means import Constant, Linear, Zero
 from metabo.gp.model import GP
 from metabo.plan import registry
-from metabo.plan.typed import plain
+from metabo.plan.specs import BOSpec
+from metabo.plan.typed import Values, plain
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.folds import Fold
 from metabo.tasks.spaces import Parameter, SearchSpace
 from metabo.tasks.task import MatchedBlock, Task
 
-METHODS = [m for m in registry.methods("policy_module") if not registry.method(m).variant_of]
+METHODS = [m for m in registry.methods("policy") if not registry.method(m).variant_of]
 SHARED = 6  # matched inputs
 KERNELS = (*RADIAL, "dot_product")
 MEANS = ("zero", "constant", "linear")
@@ -85,6 +87,13 @@ def benchmark(initial=False, seed=0):
         "tiny", {"plane": space}, tasks, (MatchedBlock("m", "plane", ("a", "b", "flat"), shared, columns),),
         {"held_out": folds}, given if initial else {},
     )  # fmt: skip
+
+
+def job(spec):
+    """The spec of BO of one that `spec` returns, and the checksum of its data: what `optimise` reads."""
+    read = {field.name: spec[field.name] for field in fields(BOSpec) if field.name != "candidates"}
+    read |= {"policy": Values(spec["policy"]), "candidates": spec.get("candidates", "all")}
+    return BOSpec(**read), spec["data"]
 
 
 def spec(method, seed=0, seeds=2, acquisition=None, iterations=6, **overrides):

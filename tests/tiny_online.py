@@ -11,7 +11,7 @@ from metabo.tasks.folds import Fold
 from metabo.tasks.spaces import Parameter, SearchSpace
 from metabo.tasks.task import MatchedBlock, Task
 
-METHODS = registry.methods("online_module")
+METHODS = registry.methods("online")
 GP_METHODS = [name for name in METHODS if name not in ("rand", "mimo_online", "rfgp_online")]
 LEARNERS = ["h_ekl_online", "h_nll_online"]
 METRICS = {"p": "error_rate", "q": "error_rate", "text": "ce_loss"}

@@ -57,7 +57,7 @@ def _list(what: str) -> list[str]:
     if what == "benchmarks":
         return [f"{name:16} {_source(name)}" for name in registry.benchmarks()]
     methods = {name: registry.method(name) for name in registry.methods()}
-    return [f"{name:16} {entry.label:10} metabo.{entry.module}" for name, entry in methods.items()]
+    return [f"{name:16} {entry.label:10} metabo.{registry.made_of(name).pretrain}" for name, entry in methods.items()]
 
 
 def _ship(benchmark: str, table: Path) -> list[str]:

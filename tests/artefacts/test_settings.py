@@ -7,6 +7,7 @@ import pytest
 
 from metabo.artefacts import settings as sidecars
 from metabo.plan import config, registry
+from metabo.plan.typed import written
 from metabo.records import sidecars as records
 
 ROOT = Path(__file__).parents[2]
@@ -160,7 +161,7 @@ def test_every_objective_with_a_learning_rate_is_one_of_adam():
     by_lbfgs = ("methods.pretrained.train", "methods.source_gps.clusters", "methods.source_gps.rgpe")
     for method in registry.methods():
         settings = registry.method(method)
-        if settings.pretrain and settings.module not in by_lbfgs:
+        if settings.pretrain and registry.made_of(method).pretrain not in by_lbfgs:
             assert "learning_rate" in settings.pretrain, method
 
 
@@ -168,10 +169,10 @@ def test_every_objective_with_a_learning_rate_is_one_of_adam():
 def test_specs_of_the_workflow_are_understood(made, method):
     given = config.load(ROOT)
     trained = config.pretrain_spec(given, "pd1_mini", "others_sweep", method)
-    prior = made.write(f"priors/{method}.npz", "pretrain", trained, {}, "p")
+    prior = made.write(f"priors/{method}.npz", "pretrain", written(trained), {}, "p")
     acquisition = registry.method(method).acquisition
     job = config.bo_spec(given, "pd1_mini", "others_sweep", method, acquisition)
-    path = made.write(f"bo/{method}.parquet", "bo", job, {prior: "p"}, "t")
+    path = made.write(f"bo/{method}.parquet", "bo", written(job), {prior: "p"}, "t")
     (row,) = sidecars.settings([path]).to_dict("records")
     assert row["record"] == "complete" and row["iterations"] == given["bo"]["iterations"]
     steps = {

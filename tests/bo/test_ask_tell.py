@@ -20,6 +20,8 @@ from metabo.bo.priors import SpacePrior
 from metabo.data.pd1 import WARPS, warp_error
 from metabo.errors import ConfigError, DataError, NumericsError
 from metabo.plan import registry
+from metabo.plan.specs import OnlineSpec
+from metabo.plan.typed import read
 from metabo.records import results
 from metabo.tasks.facts import Facts
 from metabo.tasks.outputs import rescale_all
@@ -29,6 +31,11 @@ from tests.references import DenseGP
 
 DIM, BUDGET, STARTS = 2, 7, 24
 KEY = jax.random.key(5)
+
+
+def typed(spec: dict) -> OnlineSpec:
+    """The spec as `tune` takes it, of one that has more."""
+    return read(OnlineSpec, {key: value for key, value in spec.items() if key != "past"}, "online")
 
 
 def trial(error_rate=0.1, ce_loss=0.3, status="done"):
@@ -351,7 +358,7 @@ def table():
         return goal(tiny_online.evaluator(task), tiny_online.METRICS[task])
 
     _, spec = tiny_online.specs("rand", seeds=3, iterations=6)
-    frame = tune(benchmark, prior(benchmark), Walk(), spec | {"data": "0" * 12}, target, tiny_online.raw_inputs)
+    frame = tune(benchmark, prior(benchmark), Walk(), typed(spec), "0" * 12, target, tiny_online.raw_inputs)
     assert made == ["p", "q", "text"]  # one evaluator per task: it is compiled once
     return frame
 
@@ -418,7 +425,7 @@ def test_rows_that_count_diverged_evaluations_as_successes_are_refused():
     benchmark = replace(tiny_online.benchmark(), facts=Facts(divergence="nan"))
     _, spec = tiny_online.specs("rand")
     with pytest.raises(ConfigError, match=r"rule 'nan'.*set config key 'benchmarks.square.divergence' to status"):
-        tune(benchmark, prior(benchmark), Walk(), spec | {"data": "0" * 12}, pytest.fail, tiny_online.raw_inputs)
+        tune(benchmark, prior(benchmark), Walk(), typed(spec), "0" * 12, pytest.fail, tiny_online.raw_inputs)
 
 
 def test_only_a_unit_cube_of_numbers_is_searched():

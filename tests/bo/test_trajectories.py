@@ -34,7 +34,9 @@ def lay_out(benchmark, task, index, iterations):
     spec = tiny.spec("rand", iterations=iterations)
     listed = [Entry(0, task, 1, s) for s in range(len(index))]
     pools = {task: np.arange(len(benchmark.tasks[task].y))}
-    return results.check(table(benchmark, prior(benchmark), spec, listed, pools, steps_of(benchmark, task, index)))
+    return results.check(
+        table(benchmark, prior(benchmark), *tiny.job(spec), listed, pools, steps_of(benchmark, task, index))
+    )
 
 
 def test_regret_by_hand():
@@ -95,7 +97,7 @@ def given(name, benchmark):
 def test_optimise_writes_a_valid_table_with_given_points():
     benchmark = given("tiny", tiny.benchmark(initial=True))
     spec = tiny.spec("rand", iterations=4) | {"seeds": 2}
-    frame = results.check(optimise(benchmark, prior(benchmark), spec, 3))
+    frame = results.check(optimise(benchmark, prior(benchmark), *tiny.job(spec), 3))
     assert len(frame) == 2 * 2 * 6
     for (_, seed), run in frame.groupby(["prior_seed", "seed"]):
         assert run["iteration"].tolist() == [-1, 0, 1, 2, 3, 4]
@@ -116,7 +118,7 @@ def gp_prior(benchmark, seeds=2):
 
 def needed(method, params, budget, pool):
     """Bytes of one run."""
-    make = policy_of(registry.policy_module(method), tiny.spec(method), budget)
+    make = policy_of(registry.policy_module(method), tiny.job(tiny.spec(method))[0], budget)
     return run_bytes(make, Priors(params, None, None, None), pool)
 
 
@@ -124,7 +126,7 @@ def test_a_budget_that_cannot_fit_names_benchmark_and_method():
     benchmark = tiny.benchmark()
     message = r"benchmark 'tiny', method 'fsbo', BO with 14 candidates: .*GiB.*lower bo.iterations"
     with pytest.raises(ConfigError, match=message):
-        optimise(benchmark, gp_prior(benchmark), tiny.spec("fsbo", iterations=10**12), None)
+        optimise(benchmark, gp_prior(benchmark), *tiny.job(tiny.spec("fsbo", iterations=10**12)), None)
 
 
 def test_bytes_of_a_run_are_those_of_its_state():
@@ -152,19 +154,19 @@ def test_as_many_runs_go_side_by_side_as_fit(monkeypatch):
     spec, tables = tiny.spec("fsbo", iterations=3), []
     for fit, wanted in ((100, None), (3.5, None), (3.5, 2), (1, None)):
         monkeypatch.setattr(memory, "available", lambda fit=fit: (int(fit * need / memory.SHARE) + 2, "the machine"))
-        tables.append(optimise(benchmark, gp_prior(benchmark), spec, wanted))
+        tables.append(optimise(benchmark, gp_prior(benchmark), *tiny.job(spec), wanted))
     assert chunks == [12, 3, 2, 1]  # of 3 test tasks x 2 prior seeds x 2 BO seeds
     assert all((t["candidate"] == tables[0]["candidate"]).all() for t in tables)
     monkeypatch.setattr(memory, "available", lambda: (int(0.9 * need / memory.SHARE), "the machine"))
     with pytest.raises(ConfigError, match=r"lower bo\.iterations"):
-        optimise(benchmark, gp_prior(benchmark), spec, 1)
+        optimise(benchmark, gp_prior(benchmark), *tiny.job(spec), 1)
 
 
 def test_runs_do_not_depend_on_what_else_runs():
     whole, part = tiny.benchmark(), given("tiny", tiny.benchmark())
     spec = tiny.spec("rand", iterations=5)
-    everything = optimise(whole, prior(whole), spec, 1)
-    alone = optimise(part, prior(part), spec, 4)
+    everything = optimise(whole, prior(whole), *tiny.job(spec), 1)
+    alone = optimise(part, prior(part), *tiny.job(spec), 4)
     mine = everything[everything["task"] == "a"].reset_index(drop=True)
     assert mine["candidate"].tolist() == alone["candidate"].tolist()
 

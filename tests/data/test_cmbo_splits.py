@@ -61,7 +61,7 @@ def test_runs_on_fewer_candidates_start_from_the_given_points(base):
     spec = tiny.spec("rand", seeds=2, iterations=5) | {"candidates": 9}
     training = training_sets(base, "held_out", seeds=2)[0]
     params, log = registry.training_module("rand").pretrain(spec, training, prior_keys(training, 0, 2), False)
-    table = optimise(base, priors.of_training(training, params, log), spec, 1)
+    table = optimise(base, priors.of_training(training, params, log), *tiny.job(spec), 1)
     for (name, seed), run in table.groupby(["task", "seed"]):
         task = base.tasks[name]
         pool = set(candidates(base, task, 9, spec["seed"]).tolist())

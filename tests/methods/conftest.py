@@ -46,9 +46,9 @@ class Lab:
 
     def run(self, spec):
         """Run BO from the stored prior."""
-        past = registry.method(spec["method"]).uses_past
+        past = registry.made_of(spec["method"]).uses_past
         (training,) = training_sets_of(self.benchmark, spec) if past else (None,)
-        return optimise(self.benchmark, self.prior(spec), spec, 1, training)
+        return optimise(self.benchmark, self.prior(spec), *tiny.job(spec), 1, training)
 
     def table(self, spec):
         """Like `run`, once per specification."""

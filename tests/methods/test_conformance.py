@@ -17,11 +17,11 @@ from tests import tiny
 
 EVERY = tiny.METHODS  # variants of a method differ from it in settings only
 # Methods that learn from several spaces, or from the truth, have none here: test_hierarchical.py.
-METHODS = [m for m in EVERY if not (registry.method(m).across_spaces or registry.method(m).needs_truth)]
+METHODS = [m for m in EVERY if not (registry.made_of(m).across_spaces or registry.method(m).needs_truth)]
 LEARNERS = [method for method in METHODS if registry.method(method).pretrain]
-CLUSTERED = [m for m in METHODS if registry.method(m).module == "methods.source_gps.clusters"]
+CLUSTERED = [m for m in METHODS if registry.made_of(m).pretrain == "methods.source_gps.clusters"]
 FITTED = [
-    m for m in METHODS if registry.method(m).module == "methods.source_gps.rgpe"
+    m for m in METHODS if registry.made_of(m).pretrain == "methods.source_gps.rgpe"
 ]  # GPs of the sources, without weights
 # These begin where their prior is best; what is random is the start of k-means, which two tasks do not need.
 WITHOUT_CHANCE = [*CLUSTERED, "rm_gp_ucb"]
@@ -34,7 +34,7 @@ TESTED = {"a": 14, "flat": 8, "point": 1}  # the test tasks and their candidates
 def test_registered_entry_is_complete(method):
     entry = registry.method(method)
     assert entry.acquisition in acquisition.ACQUISITIONS
-    training = "pretrain_across" if entry.across_spaces else "pretrain"
+    training = "pretrain_across" if registry.made_of(method).across_spaces else "pretrain"
     assert all(callable(getattr(registry.training_module(method), name)) for name in ("start", training))
     assert entry.fits in (None, *LEARNERS)
     assert callable(registry.policy_module(method).policy)
@@ -57,7 +57,7 @@ def test_labels_and_settings_of_the_paper():
     }
     default = config.load(Path(__file__).parents[2])
     for name in ("ablr", "fsbo", "h_nll"):
-        settings = config.pretrain_spec(default, "tables", "held_out", name)["pretrain"]
+        settings = config.pretrain_spec(default, "tables", "held_out", name).pretrain
         assert (settings["objective"], settings["learning_rate"], settings["batch"]) == ("nll", 1e-3, 50)
     assert entries["h_ekl"].pretrain["objective"] == "ekl"
     assert all(entries[name].policy["pi_threshold"] == 0.1 for name in PAPER[3:])

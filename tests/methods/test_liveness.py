@@ -20,11 +20,11 @@ REFUSED = {
     "model": {"mean": ["linear", "zero"], "kernel": ["matern", "squared_exponential"]},
 }
 NO_GP = ("maf", "mimo", "rfgp")
-HIERARCHICAL = tuple(m for m in tiny.METHODS if registry.method(m).module == "methods.hierarchical.train")
-ELIMINATION = tuple(m for m in tiny.METHODS if registry.method(m).module == "methods.elimination.candidates")
+HIERARCHICAL = tuple(m for m in tiny.METHODS if registry.made_of(m).pretrain == "methods.hierarchical.train")
+ELIMINATION = tuple(m for m in tiny.METHODS if registry.made_of(m).pretrain == "methods.elimination.candidates")
 
 OF_CM_BO = ("methods.source_gps.clusters", "methods.source_gps.rgpe", "methods.source_gps.target")
-OF_SOURCES = tuple(m for m in tiny.METHODS if registry.method(m).module in OF_CM_BO)
+OF_SOURCES = tuple(m for m in tiny.METHODS if registry.made_of(m).pretrain in OF_CM_BO)
 
 
 def registered(section):

@@ -20,6 +20,8 @@ from metabo.errors import ConfigError, DataError
 from metabo.gp.fit import adam
 from metabo.methods.pretrained.train import joint_data, joint_loss
 from metabo.plan import codegraph, config, registry
+from metabo.plan.specs import OnlineSpec, PretrainSpec
+from metabo.plan.typed import read
 from metabo.plots import look as looks
 from metabo.records import results
 from metabo.stages import online as online_stage
@@ -55,7 +57,7 @@ def test_methods_and_settings_of_the_paper():
 def test_registered_entry_is_complete(method):
     assert callable(registry.online_module(method).online)
     if method != "rand":
-        with pytest.raises(ConfigError, match=f"method '{method}' has no policy_module; methods that have one: ablr"):
+        with pytest.raises(ConfigError, match=f"method '{method}' has no policy; methods that have one: ablr"):
             registry.policy_module(method)
 
 
@@ -80,9 +82,9 @@ def test_offline_specs_know_nothing_of_outputs():
     settings["pretrain"] |= {"matched_points": 5, "learning_rate": 1e-3}
     settings["online"] = {"seeds": 3}
     spec = config.pretrain_spec(settings, "tables", "held_out", "h_nll")
-    assert spec["pretrain"] == {"objective": "nll", "learning_rate": 1e-3, "batch": 50, "steps": 5}
-    assert spec["seeds"] == 5
-    assert config.pretrain_spec(settings, "tables", "held_out", "h_nll_online")["seeds"] == 3
+    assert spec.pretrain == {"objective": "nll", "learning_rate": 1e-3, "batch": 50, "steps": 5}
+    assert spec.seeds == 5
+    assert config.pretrain_spec(settings, "tables", "held_out", "h_nll_online").seeds == 3
 
 
 # --- training data ----------------------------------------------------------------------------------------------------
@@ -412,9 +414,13 @@ def square(monkeypatch, tmp_path):
         online["seeds"] = 3  # of which two have priors of their own
         data = str(tmp_path / "data.npz")
         if not (tmp_path / f"{method}.npz").exists():
-            pretrain_stage.work(Namespace(in_data=data, out=str(tmp_path / f"{method}.npz")), pretrain)
+            pretrain_stage.work(
+                Namespace(in_data=data, out=str(tmp_path / f"{method}.npz")), read(PretrainSpec, pretrain, "pretrain")
+            )
         arguments = Namespace(in_data=data, in_prior=str(tmp_path / f"{method}.npz"), out=str(tmp_path / name))
-        return online_stage.work(arguments, online), results.read_online([tmp_path / name])
+        return online_stage.work(
+            arguments, read(OnlineSpec, {key: value for key, value in online.items() if key != "past"}, "online")
+        ), results.read_online([tmp_path / name])
 
     return SimpleNamespace(tuned=tuned, calls=calls, folder=tmp_path)
 

@@ -10,10 +10,12 @@ import pytest
 from metabo.errors import MetaboError
 from metabo.plan import codegraph, registry
 from metabo.plan.entries import MethodEntry
+from metabo.plan.method import Method
+from metabo.plan.typed import NOTHING
 
 ROOT = Path(__file__).parents[2]
 COMPUTE = ("pretrain", "evaluate", "bo")
-METHODS = registry.methods("policy_module")
+METHODS = registry.methods("policy")
 
 
 @pytest.fixture
@@ -87,13 +89,19 @@ def test_a_job_depends_on_its_own_method_and_data_source_only():
 
 def test_a_training_that_starts_from_stored_priors_depends_on_their_module(monkeypatch):
     look = ("Label", "#000000", "o", ())
+    parts = {
+        "first": Method("methods.embedding.rfgp"),
+        "second": Method("methods.random.policy", "bo.fixed_prior", report="methods.source_gps.clusters.report"),
+    }
     entries = {
-        "first": MethodEntry(*look, "methods.embedding.rfgp", "pi"),
-        "second": MethodEntry(*look, "methods.random.policy", "pi", policy_module="bo.fixed_prior", fits="first"),
+        "first": MethodEntry(*look, "first", "pi"),
+        "second": MethodEntry(*look, "second", "pi", policy=NOTHING, fits="first"),
     }
     monkeypatch.setattr(registry, "_methods", lambda: entries)
+    monkeypatch.setattr(registry, "made_of", lambda name: parts[name])
     assert {"methods/embedding/rfgp.py", "methods/random/policy.py"} <= names("pretrain", {"method": "second"})
-    assert "methods/embedding/rfgp.py" not in names("bo", {"method": "second"})
+    assert "methods/source_gps/clusters.py" in names("pretrain", {"method": "second"})  # `report` is in it
+    assert not {"methods/embedding/rfgp.py", "methods/source_gps/clusters.py"} & names("bo", {"method": "second"})
     assert "methods/random/policy.py" not in names("pretrain", {"method": "first"})
 
 

@@ -9,6 +9,7 @@ import yaml
 from metabo.errors import ConfigError
 from metabo.plan import catalogue, config, registry, runs, splits
 from metabo.plan.entries import Split
+from metabo.plan.past import Past
 from metabo.plan.schema import violations
 from metabo.plan.typed import plain
 
@@ -196,7 +197,7 @@ def all_specs(settings: dict) -> dict[str, dict]:
         specs[f"theory/{paper}/{check}"] = config.theory_spec(settings, paper, check)
     for split in ("held_out", "new_space"):
         specs[f"across/{split}"] = config.pretrain_spec(settings, "super_mini", split, "mphd")
-    for method in registry.methods("online_module"):
+    for method in registry.methods("online"):
         specs[f"online/{method}"] = config.online_spec(settings, "pd1_mini", "others", method)
     for benchmark in registry.benchmarks():
         specs[f"data/{benchmark}"] = config.data_spec(settings, benchmark)
@@ -206,7 +207,7 @@ def all_specs(settings: dict) -> dict[str, dict]:
             where = (settings, benchmark, "held_out", method)
             specs[f"pretrain/{benchmark}/{method}"] = config.pretrain_spec(*where)
             specs[f"evaluate/{benchmark}/{method}"] = config.evaluate_spec(*where)
-        for method in [m for m in registry.methods("policy_module") if not registry.method(m).variant_of]:
+        for method in [m for m in registry.methods("policy") if not registry.method(m).variant_of]:
             specs[f"bo/{benchmark}/{method}"] = config.bo_spec(settings, benchmark, "held_out", method, "pi")
     return specs
 
@@ -264,9 +265,9 @@ MAF = {
 NETWORKS = ("mimo", "rfgp")
 CLUSTERED = ("cm_wss_wss", "cm_wss_bary", "cm_wss_jef", "cm_jef_jef", "cm_jef_wss", "cm_global", "cm_tasks")
 RANKED, REFITTED = ("rgpe", "rm_gp_ucb"), ("rgpe", "rm_gp_ucb", "gp32")
-EVERY = tuple(m for m in registry.methods("policy_module") if not registry.method(m).variant_of)
+EVERY = tuple(m for m in registry.methods("policy") if not registry.method(m).variant_of)
 GP_ONLINE = (*LEARNED_ONLINE, *FITTED_ONLINE, "mimo_online", "rfgp_online")
-EVERY_ONLINE = tuple(registry.methods("online_module"))
+EVERY_ONLINE = tuple(registry.methods("online"))
 READ_BY = {
     "seed": (
         7,
@@ -417,14 +418,12 @@ def test_an_override_reaches_its_method_alone(good, override, expected):
 def test_specs_hold_the_registered_settings_with_the_sizes_of_the_scale(good):
     registered = registry.method("h_nll")
     spec = config.pretrain_spec(good, "tables", "held_out", "h_nll")
-    assert spec["pretrain"] == plain(registered.pretrain) | {"steps": 2000, "learning_rate": 1e-3}
-    assert spec["model"] == plain(registered.model)
-    ekl = config.pretrain_spec(good, "tables", "held_out", "h_ekl")["pretrain"]
+    assert spec.pretrain == plain(registered.pretrain) | {"steps": 2000, "learning_rate": 1e-3}
+    assert spec.model == plain(registered.model)
+    ekl = config.pretrain_spec(good, "tables", "held_out", "h_ekl").pretrain
     assert (ekl["steps"], ekl["matched_points"]) == (100, 242)
-    assert config.pretrain_spec(good, "tables", "held_out", "rand")["pretrain"] == {}
-    assert (
-        config.bo_spec(good, "tables", "held_out", "stbo", "pi")["policy"]["refit_steps"] == good["bo"]["refit_steps"]
-    )
+    assert config.pretrain_spec(good, "tables", "held_out", "rand").pretrain == {}
+    assert config.bo_spec(good, "tables", "held_out", "stbo", "pi").policy["refit_steps"] == good["bo"]["refit_steps"]
     assert registry.method("h_nll").pretrain["steps"] == "@pretrain.adam_steps"
 
 
@@ -434,8 +433,8 @@ def test_a_section_of_a_split_is_laid_over_the_sizes_of_pre_training(good):
     assert config.pretrain_sizes(over, "tables", "held_out") == whole["pretrain"]
     assert config.pretrain_sizes(over, "tables", "held_out_sweep") == whole["pretrain"] | {"adam_steps": 7}
     crossed = put(over, "crossing.bo_seeds", None)
-    assert config.bo_spec(crossed, "tables", "crossed", "h_nll", "pi")["seeds"] == good["bo"]["seeds"]
-    assert config.bo_spec(over, "tables", "crossed", "h_nll", "pi")["seeds"] == good["crossing"]["bo_seeds"]
+    assert config.bo_spec(crossed, "tables", "crossed", "h_nll", "pi").seeds == good["bo"]["seeds"]
+    assert config.bo_spec(over, "tables", "crossed", "h_nll", "pi").seeds == good["crossing"]["bo_seeds"]
 
 
 def test_priors_of_equal_settings_are_made_by_one_job(good):
@@ -457,22 +456,22 @@ def test_priors_of_equal_settings_are_made_by_one_job(good):
 def test_a_section_of_a_benchmark_lies_under_that_of_a_split(good):
     changed = put(put(good, "mphd", {"seeds": 4, "adam_steps": 9, "bo_seeds": 2}), "sweep", {"adam_steps": 7})
     for benchmark in MPHD:
-        assert config.pretrain_spec(changed, benchmark, "held_out", "h_nll")["pretrain"]["steps"] == 9
-        assert config.pretrain_spec(changed, benchmark, "held_out", "h_nll")["seeds"] == 4
-        assert config.pretrain_spec(changed, benchmark, "held_out_sweep", "h_nll")["pretrain"]["steps"] == 7
-        assert config.bo_spec(changed, benchmark, "new_space", "h_nll", "pi")["seeds"] == 2
+        assert config.pretrain_spec(changed, benchmark, "held_out", "h_nll").pretrain["steps"] == 9
+        assert config.pretrain_spec(changed, benchmark, "held_out", "h_nll").seeds == 4
+        assert config.pretrain_spec(changed, benchmark, "held_out_sweep", "h_nll").pretrain["steps"] == 7
+        assert config.bo_spec(changed, benchmark, "new_space", "h_nll", "pi").seeds == 2
     assert config.pretrain_sizes(changed, "tables", "held_out") == good["pretrain"]
-    assert config.bo_spec(changed, "tables", "held_out", "h_nll", "pi")["seeds"] == good["bo"]["seeds"]
+    assert config.bo_spec(changed, "tables", "held_out", "h_nll", "pi").seeds == good["bo"]["seeds"]
 
 
 def test_only_methods_that_train_across_spaces_read_which_ones(good):
     def spec(split, method):
         return config.pretrain_spec(good, "super_mini", split, method)
 
-    assert spec("new_space", "mphd")["past"] == {"base": "held_out", "spaces": "others"}
-    assert spec("held_out", "mphd")["past"] == spec("new_space", "h_nll")["past"] == {"base": "held_out"}
-    assert spec("new_space", "mphd")["fits"] == "base_gp" and "fits" not in spec("held_out", "h_nll")
-    assert registry.method("mphd").across_spaces is True
+    assert spec("new_space", "mphd").past == Past("held_out", spaces="others")
+    assert spec("held_out", "mphd").past == spec("new_space", "h_nll").past == Past("held_out")
+    assert spec("new_space", "mphd").fits == "base_gp" and spec("held_out", "h_nll").fits is None
+    assert registry.made_of("mphd").across_spaces is True
 
 
 @pytest.mark.parametrize(
@@ -557,16 +556,16 @@ def test_a_scale_needs_its_overlay():
 
 
 def test_a_benchmark_may_widen_the_networks_but_gives_none_to_methods_without(good):
-    assert config.pretrain_spec(good, "hpob", "held_out", "h_nll")["model"]["features"] == [128, 128]
-    assert config.pretrain_spec(good, "hpob", "held_out", "stboh")["model"]["features"] == []
+    assert config.pretrain_spec(good, "hpob", "held_out", "h_nll").model["features"] == (128, 128)
+    assert config.pretrain_spec(good, "hpob", "held_out", "stboh").model["features"] == ()
 
 
 def test_a_structure_that_a_variant_names_is_not_widened(good):
-    for method, sizes in (("h_nll_linear_32", [32, 32]), ("h_nll_zero_8", [8]), ("h_nll_linear_128", [128, 128])):
+    for method, sizes in (("h_nll_linear_32", (32, 32)), ("h_nll_zero_8", (8,)), ("h_nll_linear_128", (128, 128))):
         for benchmark in ("hpob", "hpob_mini"):
             spec = config.pretrain_spec(good, benchmark, "held_out_sweep", method)
-            assert (spec["model"]["features"], spec["method"]) == (sizes, method)
-            assert spec["pretrain"]["steps"] == good["sweep"]["adam_steps"]
+            assert (spec.model["features"], spec.method) == (sizes, method)
+            assert spec.pretrain["steps"] == good["sweep"]["adam_steps"]
 
 
 def test_schema_and_loaders_agree_on_the_search_spaces():

@@ -40,8 +40,8 @@ def test_every_benchmark_study_and_theory_check_is_found_in_its_module():
 
 @pytest.mark.parametrize("name", registry.methods())
 def test_every_module_that_a_method_names_is_there(name):
-    parts = ("module", "policy_module", "online_module")
-    modules = [registry.method_module(name, part) for part in parts if getattr(registry.method(name), part)]
+    parts = ("pretrain", "policy", "online")
+    modules = [registry.method_module(name, part) for part in parts if name in registry.methods(part)]
     assert modules and all(codegraph.source(module).is_file() for module in modules)
 
 
@@ -57,7 +57,7 @@ def test_a_missing_table_names_module_and_table():
         registry.literal("bo.acquisition", "NOTHING")
 
 
-H_NLL = "h_nll: {label: H, colour: '#000000', marker: o, dashes: [], module: m, acquisition: pi}\n"
+H_NLL = "h_nll: {label: H, colour: '#000000', marker: o, dashes: [], method: m, acquisition: pi}\n"
 
 
 @pytest.mark.parametrize(

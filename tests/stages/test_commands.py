@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[2]
 STAGE = """
 import sys
 from metabo.errors import DataError
+from metabo.plan.typed import Values
 from metabo.stages.common import main
 
 def add_arguments(parser):
@@ -37,7 +38,7 @@ def work(args, spec):
 def roots(args, spec):
     return ["metabo.compute.keys" if spec.get("jax") else "metabo.records.files"]
 
-main("trial", add_arguments, work, roots)
+main("trial", add_arguments, work, Values, roots)
 """
 
 

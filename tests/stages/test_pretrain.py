@@ -13,6 +13,9 @@ from metabo.bo import priors
 from metabo.errors import DataError
 from metabo.gp.fit import Log
 from metabo.plan import registry
+from metabo.plan.method import Method
+from metabo.plan.specs import PretrainSpec
+from metabo.plan.typed import read
 from metabo.stages import pretrain as stage
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.facts import Facts
@@ -23,6 +26,12 @@ from tests import tiny
 from tests.methods.hierarchical import cases as domains
 
 SEEDS = 2
+
+
+def typed(spec: dict) -> PretrainSpec:
+    """The spec as the stage takes it, of one that has more."""
+    fields = ("benchmark", "split", "past", "method", "seed", "seeds", "model", "pretrain", "fits")
+    return read(PretrainSpec, {key: spec[key] for key in fields if key in spec}, "pretrain")
 
 
 def benchmark():
@@ -43,7 +52,7 @@ def first(tmp_path_factory):
     folder = tmp_path_factory.mktemp("first")
     spec = tiny.spec("h_nll", seeds=SEEDS, pretrain={"steps": 3})
     benchmark().save(folder / "data.npz")
-    stage.work(Namespace(in_data=str(folder / "data.npz"), out=str(folder / "fits.npz")), spec)
+    stage.work(Namespace(in_data=str(folder / "data.npz"), out=str(folder / "fits.npz")), typed(spec))
     return spec, str(folder / "fits.npz")
 
 
@@ -52,7 +61,7 @@ def across(tmp_path, monkeypatch, first):
     """Return a function that trains a method, registered as training across spaces, from the priors of another."""
     data, (spec_of_first, fits) = str(tmp_path / "data.npz"), first
     benchmark().save(data)
-    real, calls = registry.method, []
+    calls = []
 
     def pretrain_across(spec, sets, keys, stored, accelerator):
         calls.append(SimpleNamespace(spec=spec, sets=sets, keys=keys, fits=stored, accelerator=accelerator))
@@ -65,16 +74,16 @@ def across(tmp_path, monkeypatch, first):
     def remarks(sets, stored):
         return [f"{one.space}: {fit.seeds}" for one, fit in zip(sets, stored, strict=True)]
 
-    module = SimpleNamespace(
-        pretrain_across=pretrain_across, remarks=remarks, start=lambda *_: {"number": jnp.zeros(1)}
-    )
+    module = SimpleNamespace(pretrain_across=pretrain_across, start=lambda *_: {"number": jnp.zeros(1)})
     module_of = registry.training_module
-    monkeypatch.setattr(registry, "method", lambda name: replace(real("h_nll"), across_spaces=True))
+    parts = Method("methods.pretrained.train", across_spaces=True, remarks="here")
+    monkeypatch.setattr(registry, "made_of", lambda name: parts)
+    monkeypatch.setattr(registry, "function", lambda dotted: {"here": remarks}[dotted])
     monkeypatch.setattr(registry, "training_module", lambda name: module if name == "mphd" else module_of(name))
 
     def train(given: str | None = fits, **changes):
         spec = spec_of_first | {"method": "mphd", "past": {"base": "held_out", "spaces": "others"}} | changes
-        outcome = stage.work(Namespace(in_data=data, in_fits=given, out=str(tmp_path / "out.npz")), spec)
+        outcome = stage.work(Namespace(in_data=data, in_fits=given, out=str(tmp_path / "out.npz")), typed(spec))
         return outcome, calls[-1], priors.load(str(tmp_path / "out.npz"))[1]
 
     return SimpleNamespace(train=train, data=data)
@@ -117,9 +126,9 @@ def test_step_2_of_mphd_reads_the_file_of_step_1(tmp_path):
     data, path = domains.benchmark(), str(tmp_path / "data.npz")
     data.save(path)
     fits, out = str(tmp_path / "fits.npz"), str(tmp_path / "out.npz")
-    stage.work(Namespace(in_data=path, in_fits=None, out=fits), domains.spec("base_gp", pretrain={"steps": 3}))
+    stage.work(Namespace(in_data=path, in_fits=None, out=fits), typed(domains.spec("base_gp", pretrain={"steps": 3})))
     second = domains.spec("mphd", "others") | {"fits": "base_gp"}
-    stage.work(Namespace(in_data=path, in_fits=fits, out=out), second)
+    stage.work(Namespace(in_data=path, in_fits=fits, out=out), typed(second))
     expected = domains.across("mphd", domains.training_sets(data), priors.load(fits)[1], "others")
     for stored, (params, log) in zip(priors.load(out)[1], expected, strict=True):
         np.testing.assert_allclose(stored.loss, log.loss, rtol=1e-12)

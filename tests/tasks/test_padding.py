@@ -44,8 +44,8 @@ def test_widened_parameters_are_the_same_function_and_narrow_back():
 
 def widens(method: str) -> bool:
     """Methods that learn from several spaces, or from the truth: tests/methods/hierarchical/test_policy.py."""
-    entry = registry.method(method)
-    return getattr(registry.policy_module(method), "WIDENS", False) and not (entry.across_spaces or entry.needs_truth)
+    parts = registry.made_of(method)
+    return parts.pads_inputs and not (parts.across_spaces or registry.method(method).needs_truth)
 
 
 def with_a_wider_space(narrow: Benchmark) -> Benchmark:
@@ -84,8 +84,8 @@ def test_bo_with_wider_inputs_selects_the_same(method):
     training = training_sets(benchmark, "held_out", seeds=spec["seeds"])[0]
     params, log = module.pretrain(spec, training, prior_keys(training, 0, spec["seeds"]), False)
     prior = priors.of_training(training, params, log)
-    past = training if registry.method(method).uses_past else None
-    own, wide = (optimise(benchmark, p, spec, 1, past) for p in (prior, priors.widened(prior, spec, 4)))
+    past = training if registry.made_of(method).uses_past else None
+    own, wide = (optimise(benchmark, p, *tiny.job(spec), 1, past) for p in (prior, priors.widened(prior, spec, 4)))
     np.testing.assert_array_equal(own["candidate"], wide["candidate"])
     np.testing.assert_allclose(own["mean"], wide["mean"], rtol=1e-5, atol=1e-7)
 

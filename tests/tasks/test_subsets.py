@@ -158,13 +158,13 @@ def test_bo_on_matched_candidates_queries_those_and_measures_regret_among_them(b
     spec = tiny.spec("h_nll", iterations=30) | {"past": {"base": "others"}, "candidates": "matched"}
     (training,) = training_sets_of(base, spec)
     params, log = registry.training_module("h_nll").pretrain(spec, training, prior_keys(training, 0, 2), False)
-    table = optimise(base, priors.of_training(training, params, log), spec, 1)
+    table = optimise(base, priors.of_training(training, params, log), *tiny.job(spec), 1)
     task, shared = base.tasks["a"], np.arange(tiny.SHARED)
     assert set(table["candidate"]) <= set(shared)
     np.testing.assert_array_equal(table["y"], task.y[table["candidate"]])
     np.testing.assert_allclose(table["simple_regret"], task.y[shared].max() - table["best_y"], atol=1e-15)
     assert task.y.max() > task.y[shared].max()  # else the pool would not show
-    everything = optimise(base, priors.of_training(training, params, log), spec | {"candidates": "all"}, 1)
+    everything = optimise(base, priors.of_training(training, params, log), *tiny.job(spec | {"candidates": "all"}), 1)
     assert not set(everything["candidate"]) <= set(shared)
 
 

@@ -52,7 +52,7 @@ def test_sizes_are_those_of_the_default_scale():
 def test_every_method_that_suggests_is_registered_for_it():
     for name in learning.METHODS:
         entry = registry.method(name)
-        assert entry.policy_module and not entry.needs_matched and not entry.uses_past
+        assert name in registry.methods("policy") and not entry.needs_matched and not registry.made_of(name).uses_past
     assert set(learning.LEARNS) == {m for m in learning.METHODS if registry.method(m).pretrain} | {"mphd_non_nn"}
 
 

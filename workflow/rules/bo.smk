@@ -21,7 +21,8 @@ rule run_bo:
         mem_mb=memory,
     params:
         code=planned,
-        spec=lambda w: canonical(settings.bo_spec(config, w.benchmark, w.split, w.method, w.acquisition)),
+        flags=lambda w: canonical(codegraph.flags("bo", w.method)),
+        spec=lambda w: written(settings.bo_spec(config, w.benchmark, w.split, w.method, w.acquisition)),
     message:
         "run BO with {wildcards.method}, {wildcards.acquisition}, on {wildcards.benchmark}, {wildcards.split}"
     shell:

@@ -36,7 +36,7 @@ rule collect:
         mem_mb=3000,
     params:
         code=planned,
-        spec=lambda w: canonical(settings.collect_spec(config, w.benchmark, w.unit)),
+        spec=lambda w: written(settings.collect_spec(config, w.benchmark, w.unit)),
         # not an output: Snakemake would delete it when the job is killed
         journal=lambda w: f".cache/collect/{config['scale']}/{w.benchmark}/{w.unit}.jsonl",
     message:
@@ -66,7 +66,7 @@ for benchmark in COLLECTED:
             mem_mb=3000,
         params:
             code=planned,
-            spec=constant(canonical(settings.pack_spec(config, benchmark))),
+            spec=constant(written(settings.pack_spec(config, benchmark))),
         message:
             f"join the units of {benchmark} and compare them with the shipped table: {OUT}/collect/{benchmark}.json"
         shell:
@@ -91,7 +91,7 @@ for benchmark in COLLECTED:
             mem_mb=3000,
         params:
             code=planned,
-            spec=constant(canonical({"benchmark": benchmark, "source": config["benchmarks"][benchmark]["source"]})),
+            spec=constant(written(specs.ArchiveSpec(benchmark, config["benchmarks"][benchmark]["source"]))),
         message:
             f"write {registry.benchmark(benchmark).archive} from the {config['benchmarks'][benchmark]['source']} table"
         shell:

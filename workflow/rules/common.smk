@@ -2,7 +2,7 @@
 from functools import cache
 
 from metabo.errors import MetaboError, unknown
-from metabo.plan import catalogue, codegraph, digests, preflight, registry, splits
+from metabo.plan import catalogue, codegraph, digests, preflight, registry, specs, splits
 from metabo.plan import config as settings
 from metabo.plan.runs import ACQUISITIONS
 from metabo.plan.typed import plain
@@ -36,6 +36,11 @@ wildcard_constraints:
     split="|".join(splits.names()),
     method="|".join(METHODS),
     acquisition="|".join(ACQUISITIONS),
+
+
+def written(spec):
+    """Return a spec as a job takes it."""
+    return canonical(plain(spec))
 
 
 def code(stage, spec):

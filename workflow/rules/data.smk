@@ -6,11 +6,6 @@ from metabo.data import download
 DATASETS = or_stop(download.archives, Path("workflow/datasets.csv"), Path("workflow/schemas/datasets.yaml"))
 
 
-def download_spec(row):
-    size = {"size": int(row["bytes"])} if row["bytes"] else {}
-    return canonical(settings.download_spec(config, row) | size)
-
-
 def dataset(benchmark):
     """Return the row of workflow/datasets.csv that a benchmark is read from, or None if it needs no archive."""
     return DATASETS.get(registry.benchmark(benchmark).dataset)
@@ -59,7 +54,7 @@ for row in DATASETS.values():
             gpu=0,
             mem_mb=500,
         params:
-            spec=constant(download_spec(row)),
+            spec=constant(written(settings.download_spec(config, row))),
         message:
             f"download {row['file']}"
         shell:
@@ -88,7 +83,7 @@ rule load:
         mem_mb=memory,
     params:
         code=planned,
-        spec=lambda w: canonical(settings.data_spec(config, w.benchmark)),
+        spec=lambda w: written(settings.data_spec(config, w.benchmark)),
         checksum=lambda w: (dataset(w.benchmark) or {"checksum": "none"})["checksum"],
         archive=lambda w, input: f"--in-archive {path}" if (path := input.archive or input.collected) else "",
         members=lambda w, input: f"--in-members {input.members}" if input.members else "",

@@ -11,7 +11,7 @@ def made(artefacts, name):
 
 
 def names(artefacts):
-    return [artefact.name for artefact in artefacts]
+    return tuple(artefact.name for artefact in artefacts)
 
 
 for paper, shown in SHOWN.items():
@@ -36,7 +36,7 @@ for paper, shown in SHOWN.items():
             mem_mb=1000,
         params:
             code=planned,
-            spec=constant(canonical({"names": names(shown), "index": f"{OUT}/index.html"})),
+            spec=constant(written(specs.PagesSpec(names(shown), f"{OUT}/index.html"))),
         message:
             f"notebooks of {paper} as HTML"
         shell:
@@ -66,7 +66,7 @@ rule report:
         mem_mb=1000,
     params:
         code=planned,
-        spec=constant(canonical({"scale": config["scale"], "papers": list(SHOWN), "names": names(ENABLED)})),
+        spec=constant(written(specs.ReportSpec(config["scale"], (*SHOWN,), names(ENABLED)))),
         claims=lambda w, input: f"--in-claims {input.claims}" if input.claims else "",
     message:
         f"write {OUT}/index.html and say where the time went, rule by rule"

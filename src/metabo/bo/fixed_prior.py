@@ -14,9 +14,6 @@ from metabo.gp.model import GP
 from metabo.gp.update import new_row
 from metabo.tasks.rows import Rows
 
-WIDENS = True
-"""Columns of zeros after the inputs change nothing (`metabo.tasks.padding`)."""
-
 
 class FixedState(NamedTuple):
     """Posterior of the pool under a fixed prior.

@@ -8,9 +8,6 @@ from metabo.bo.fixed_prior import FixedPrior
 from metabo.gp.model import GP
 from metabo.tasks.rows import Rows
 
-WIDENS = fixed_prior.WIDENS
-"""Columns of zeros after the inputs change nothing (`metabo.tasks.padding`)."""
-
 
 def policy(params: GP, settings: dict[str, Any], acquisition: str, budget: int, past: Rows | None = None) -> FixedPrior:
     """Return the policy of `metabo.bo.fixed_prior` that queries a candidate once."""

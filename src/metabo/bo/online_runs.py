@@ -3,8 +3,7 @@
 
 import json
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pandas as pd
@@ -14,6 +13,7 @@ from metabo.bo.priors import SpacePrior
 from metabo.compute import progress
 from metabo.compute.keys import stream
 from metabo.errors import ConfigError, NumericsError
+from metabo.plan.specs import OnlineSpec
 from metabo.records.results import ONLINE_RUN
 from metabo.tasks.benchmark import Benchmark
 
@@ -25,15 +25,16 @@ def tune(
     benchmark: Benchmark,
     prior: SpacePrior,
     method: Method,
-    spec: dict[str, Any],
+    spec: OnlineSpec,
+    data: str,
     target: Callable[[str], Target],
     raw: Callable[[np.ndarray], np.ndarray],
 ) -> pd.DataFrame:
-    """Tune every test task of the prior's folds, `spec["seeds"]` times; run s starts from prior seed s mod seeds.
+    """Tune every test task of the prior's folds, `spec.seeds` times; run s starts from prior seed s mod seeds.
 
-    `target` makes a task's target (once per task); `raw` maps unit-cube rows (n, d) to raw points. Raises ConfigError
-    for a space with parameters that are not numbers on a unit interval and for a benchmark whose rows hold diverged
-    evaluations as successes, NumericsError for too many unsound steps.
+    `data`: checksum of the benchmark's file. `target` makes a task's target (once per task); `raw` maps unit-cube rows
+    (n, d) to raw points. Raises ConfigError for a space with parameters that are not numbers on a unit interval and for
+    a benchmark whose rows hold diverged evaluations as successes, NumericsError for too many unsound steps.
     """
     require_unit_cube(benchmark, prior.space)
     require_failures_apart(benchmark)
@@ -41,17 +42,17 @@ def tune(
     tasks = [(f, task) for f, fold in enumerate(prior.folds) for task in fold.test]
     for f, task in progress.loop(tasks, "tasks"):
         goal = target(task)
-        for seed in progress.loop(range(spec["seeds"]), "runs"):
+        for seed in progress.loop(range(spec.seeds), "runs"):
             prior_seed = seed % prior.seeds
             started = time.perf_counter()
             name = f"{task}, seed {seed}"
             steps = run(
-                method, begin(method, f, prior_seed), goal, lambda x: raw(x[None])[0], spec["iterations"],
-                stream(spec["seed"], "online", task, seed),
+                method, begin(method, f, prior_seed), goal, lambda x: raw(x[None])[0], spec.iterations,
+                stream(spec.seed, "online", task, seed),
                 lambda line, name=name: print(f"{name}, {line}", flush=True),
             )  # fmt: skip
             ids = {"task": task, "prior_seed": prior_seed, "seed": seed, "metric_name": goal.metric}
-            tables.append(table(benchmark.name, spec, ids, steps))
+            tables.append(table(benchmark.name, spec, data, ids, steps))
             print(f"{name}: {summary(tables[-1])}, {time.perf_counter() - started:.1f} s", flush=True)
     joined = pd.concat(tables, ignore_index=True)
     require_sound(joined)
@@ -81,11 +82,12 @@ def require_failures_apart(benchmark: Benchmark) -> None:
         )
 
 
-def table(name: str, spec: dict[str, Any], ids: dict[str, Any], steps: list[Step]) -> pd.DataFrame:
+def table(name: str, spec: OnlineSpec, data: str, ids: Mapping[str, str | int], steps: list[Step]) -> pd.DataFrame:
     """Lay out one run as one row per iteration; the metric is minimised, its best is NaN until a step is feasible."""
     metric = np.array([step.outcome.metric for step in steps])
-    columns: dict[str, Any] = {
-        "benchmark": name, **{key: spec[key] for key in ("split", "method", "acquisition", "data")}, **ids,
+    columns: dict[str, object] = {
+        "benchmark": name, "split": spec.split, "method": spec.method, "acquisition": spec.acquisition, "data": data,
+        **ids,
         "iteration": np.arange(1, len(steps) + 1),
         "x": [json.dumps([float(v) for v in step.suggestion.x]) for step in steps],
         "y": np.array([step.outcome.y for step in steps]), "metric": metric,

@@ -56,6 +56,14 @@ class Growing(Protocol[State]):
         """Return the state with room for `budget` observations, at least as many as it holds."""
 
 
+@runtime_checkable
+class Remarking(Protocol):
+    """A policy that can say why a step of a run was unsound."""
+
+    def remarks(self, candidates: Candidates) -> list[str]:
+        """Return what a person should know of a run on these candidates."""
+
+
 def remaining(
     mask: Bool[Array, " c"], valid: Bool[Array, " c"], index: Int[Array, ""], repeats: bool
 ) -> Bool[Array, " c"]:

@@ -1,12 +1,11 @@
 """Offline BO on a benchmark: which runs there are, and the table of what they did (schema:
 `metabo.records.results`)."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,14 +14,15 @@ import pandas as pd
 from jaxtyping import Array, Bool, Int, PyTree
 
 from metabo.bo.loop import RunBatch, Steps, run_all
-from metabo.bo.policy import Candidates, Policy
+from metabo.bo.policy import Candidates, Policy, Remarking
 from metabo.bo.priors import SpacePrior
 from metabo.compute.keys import stream
 from metabo.compute.memory import fitting
 from metabo.errors import ConfigError, NumericsError
 from metabo.plan import registry
+from metabo.plan.specs import BOSpec
+from metabo.plan.typed import Values, plain
 from metabo.records import results
-from metabo.records.files import canonical
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.padding import columns
 from metabo.tasks.rows import Rows, stack
@@ -76,17 +76,17 @@ def gather(prior: SpacePrior, training: TrainingSet | None) -> Priors:
     return Priors(prior.params, jax.tree.map(jnp.asarray, training.rows), *index)
 
 
-def policy_of(module: ModuleType, spec: dict[str, Any], budget: int) -> Callable[[Priors, Int[Array, ""]], Policy]:
+def policy_of(module: ModuleType, spec: BOSpec, budget: int) -> Callable[[Priors, Int[Array, ""]], Policy]:
     """Return the function that makes the policy of one of the priors: one and the same for equal arguments, so that all
     spaces of one shape run one program that is traced once."""
-    return _maker(module, canonical(spec["policy"]), spec["acquisition"], budget)
+    return _maker(module, spec.policy, spec.acquisition, budget)
 
 
 @cache
 def _maker(
-    module: ModuleType, settings: str, acquisition: str, budget: int
+    module: ModuleType, settings: Values, acquisition: str, budget: int
 ) -> Callable[[Priors, Int[Array, ""]], Policy]:
-    chosen = json.loads(settings)
+    chosen = plain(settings)
 
     def make(priors: Priors, number: Int[Array, ""]) -> Policy:
         params = jax.tree.map(lambda leaf: leaf[number], priors.params)
@@ -102,21 +102,22 @@ def _maker(
 def optimise(
     benchmark: Benchmark,
     prior: SpacePrior,
-    spec: dict[str, Any],
+    spec: BOSpec,
+    data: str,
     chunk: int | None,
     training: TrainingSet | None = None,
 ) -> pd.DataFrame:
     """Run BO on every test task of one space, for every prior and seed, and return the trajectory table.
 
-    `training`: what the priors were trained on, for methods that read it again. At most `chunk` runs (None: all), and
-    no more than fit in memory, go side by side; this changes speed, and results only by rounding. Inputs get columns of
-    zeros where those of the priors are wider (`priors.widened`). Raises ConfigError if the memory is too small for one
-    run.
+    `data`: checksum of the benchmark's file. `training`: what the priors were trained on, for methods that read it
+    again. At most `chunk` runs (None: all), and no more than fit in memory, go side by side; this changes speed, and
+    results only by rounding. Inputs get columns of zeros where those of the priors are wider (`priors.widened`). Raises
+    ConfigError if the memory is too small for one run.
     """
-    module = registry.policy_module(spec["method"])
-    listed = entries(benchmark, prior, spec["seeds"])
+    module = registry.policy_module(spec.method)
+    listed = entries(benchmark, prior, spec.seeds)
     names = list(dict.fromkeys(entry.task for entry in listed))
-    which, seed = spec.get("candidates", "all"), spec["seed"]
+    which, seed = spec.candidates, spec.seed
     pools = {n: candidates(benchmark, benchmark.tasks[n], which, seed) for n in names}
     tasks = [benchmark.tasks[name] for name in names]
     none = np.zeros(0, dtype=np.int64)
@@ -127,23 +128,23 @@ def optimise(
         policy=jnp.asarray([prior.pair(e.fold, e.prior_seed) for e in listed]),
         task=jnp.asarray([names.index(e.task) for e in listed]),
         initial=jnp.asarray(np.stack(starts)),
-        key=jnp.stack([stream(spec["seed"], "bo", e.task, e.prior_seed, e.seed) for e in listed]),
+        key=jnp.stack([stream(spec.seed, "bo", e.task, e.prior_seed, e.seed) for e in listed]),
         place=jnp.asarray([prior.folds[e.fold].test.index(e.task) for e in listed]),
     )
-    budget = spec["iterations"] + runs.initial.shape[1]
+    budget = spec.iterations + runs.initial.shape[1]
     batch = stack([t.x[pools[t.name]] for t in tasks], [t.y[pools[t.name]] for t in tasks])
     batch = batch._replace(x=columns(batch.x, prior.dim))
     priors, make = gather(prior, training), policy_of(module, spec, budget)
-    where = f"benchmark '{benchmark.name}', method '{spec['method']}', BO with {batch.x.shape[1]} candidates"
+    where = f"benchmark '{benchmark.name}', method '{spec.method}', BO with {batch.x.shape[1]} candidates"
     need = run_bytes(make, priors, Candidates(batch.x[0], batch.mask[0], 0))
     chunk = fitting(min(chunk or len(listed), len(listed)), need, where, "lower bo.iterations")
     tasks_as_arrays = tuple(map(jnp.asarray, batch))
-    steps = run_all(priors, *tasks_as_arrays, runs, spec["iterations"], chunk, make)
+    steps = run_all(priors, *tasks_as_arrays, runs, spec.iterations, chunk, make)
     steps = jax.tree.map(np.asarray, steps)
     pool_of = {n: Candidates(tasks_as_arrays[0][i], tasks_as_arrays[2][i]) for i, n in enumerate(names)}
     for remark in remarks(make, priors, prior, listed, pool_of, ~steps.info.ok.all(axis=1)):
         print(remark, flush=True)
-    return table(benchmark, prior, spec, listed, pools, steps)
+    return table(benchmark, prior, spec, data, listed, pools, steps)
 
 
 def remarks(
@@ -154,13 +155,15 @@ def remarks(
     pools: dict[str, Candidates],
     bad: Bool[np.ndarray, " r"],
 ) -> list[str]:
-    """Return what the policies that have `remarks` say of the runs with an unsound step (`bad`), once for each prior
+    """Return what the policies that are `Remarking` say of the runs with an unsound step (`bad`), once for each prior
     and task, with space, fold and task: a run's steps tell only that they are unsound."""
     said = []
     for f, p, task in dict.fromkeys((e.fold, e.prior_seed, e.task) for e, b in zip(listed, bad, strict=True) if b):
-        tell = getattr(make(priors, jnp.asarray(prior.pair(f, p))), "remarks", lambda pool: [])
+        policy = make(priors, jnp.asarray(prior.pair(f, p)))
         where = f"space '{prior.space}', {prior.folds[f].name}, prior {p}, task '{task}'"
-        said += [f"{where}: {remark}" for remark in tell(pools[task])]
+        said += [
+            f"{where}: {remark}" for remark in (policy.remarks(pools[task]) if isinstance(policy, Remarking) else [])
+        ]
     return said
 
 
@@ -170,7 +173,7 @@ def unsound(table: pd.DataFrame) -> int:
     if len(bad) > UNSOUND_SHARE * len(table):
         first = bad.iloc[0][[*results.RUN, "iteration"]].to_dict()
         usual = f"change learning rate or steps (config key 'methods.{first['method']}')"
-        advice = getattr(registry.policy_module(first["method"]), "ADVICE", usual)
+        advice = registry.made_of(first["method"]).advice or usual
         raise NumericsError(
             f"{len(bad)} of {len(table)} steps have no finite posterior or fit, the first: {first}; look at the "
             f"sidecar of its priors, and {advice}"
@@ -187,7 +190,8 @@ def run_bytes(make: Callable[[Priors, Int[Array, ""]], Policy], priors: Priors, 
 def table(
     benchmark: Benchmark,
     prior: SpacePrior,
-    spec: dict[str, Any],
+    spec: BOSpec,
+    data: str,
     listed: list[Entry],
     pools: dict[str, np.ndarray],
     steps: Steps,
@@ -204,8 +208,8 @@ def table(
     regret = top - best
     points = np.stack([pools[t.name][index] for t, index in zip(tasks, steps.index, strict=True)])
     metric = np.stack([t.metric[index] for t, index in zip(tasks, points, strict=True)])
-    constant = {"benchmark": benchmark.name, "split": spec["split"], "method": spec["method"]}
-    constant |= {"acquisition": spec["acquisition"], "space": prior.space, "data": spec["data"]}
+    constant = {"benchmark": benchmark.name, "split": spec.split, "method": spec.method}
+    constant |= {"acquisition": spec.acquisition, "space": prior.space, "data": data}
     per_run = {
         "fold": [prior.folds[e.fold].name for e in listed],
         "task": [e.task for e in listed],
@@ -218,8 +222,8 @@ def table(
         "normalised_regret": np.where(spread > 0, regret / np.where(spread > 0, spread, 1.0), 0.0),
         "metric": metric, "mean": steps.info.mean, "std": steps.info.std, "ok": steps.info.ok,
     }  # fmt: skip
-    columns: dict[str, Any] = {name: np.repeat(values, length) for name, values in per_run.items()}
+    columns: dict[str, np.ndarray] = {name: np.repeat(values, length) for name, values in per_run.items()}
     columns |= {name: values.reshape(-1) for name, values in per_step.items()}
-    columns["iteration"] = np.tile(np.arange(1 - (length - spec["iterations"]), spec["iterations"] + 1), runs)
+    columns["iteration"] = np.tile(np.arange(1 - (length - spec.iterations), spec.iterations + 1), runs)
     columns["feasible"] = np.ones(runs * length, dtype=bool)
     return pd.DataFrame(columns).assign(**constant)

@@ -165,9 +165,9 @@ def _faults(entry: CatalogueEntry, root: Path) -> list[str]:
     checks: tuple[Callable[[], object], ...] = (
         lambda: [registry.benchmark(b) for b in benchmarks],
         lambda: _require_benchmark(inputs, benchmarks),
-        lambda: [_require_module(resolved(run).method, "policy_module") for run in named("trajectories")],
+        lambda: [_require_module(resolved(run).method, "policy") for run in named("trajectories")],
         lambda: [_require_prior(str(run.on(""))) for run in named("evaluations")],
-        lambda: [_require_module(str(run.on("")), "online_module") for run in named("online")],
+        lambda: [_require_module(str(run.on("")), "online") for run in named("online")],
         lambda: [_require_split(b, inputs.split) for b in benchmarks if inputs.split],
         lambda: [_require_some_split(split, benchmarks) for split in inputs.splits or ()],
         lambda: [_require_some_split(run.split, benchmarks) for kind in KINDS for run in named(kind) if run.split],
@@ -216,10 +216,10 @@ def _require_some_split(split: str, benchmarks: Sequence[str]) -> None:
 
 
 def _require_module(method: str, part: registry.Part) -> None:
-    """Refuse a method that has no such runs: `policy_module` (offline, trajectories) or `online_module`."""
+    """Refuse a method that has no such runs: `policy` (offline, trajectories) or `online`."""
     registry.method(method)
     if method not in (able := registry.methods(part)):
-        kind = {"policy_module": "trajectories", "online_module": "online"}[part]
+        kind = "trajectories" if part == "policy" else "online"
         raise ConfigError(f"{kind}: '{method}' cannot run so; {', '.join(able)} can")
 
 

@@ -6,10 +6,9 @@ data source) come from the registry.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from metabo.errors import MetaboError
 from metabo.plan import registry, snapshot, syntax
@@ -136,29 +135,45 @@ def packages(path: Path) -> list[str]:
     return sorted({base.split(".")[0] for _, base, _ in read(path).imports} - {PACKAGE})
 
 
-def stage_roots(stage: str, spec: dict[str, Any]) -> list[str]:
-    """Return the modules where the code of one job starts: the stage, and what it loads by registered name."""
+def stage_roots(stage: str, spec: Mapping[str, object]) -> list[str]:
+    """Return the modules where the code of one job starts: the stage, and what it loads by registered name.
+
+    `spec`: of the job, as JSON, or as much of it as names something."""
+    name = {key: value for key, value in spec.items() if isinstance(value, str)}
     roots = [f"{PACKAGE}.stages.{stage}"]
-    if "method" in spec:
-        loops: dict[str, registry.Part] = {"bo": "policy_module", "online": "online_module"}
-        parts: list[registry.Part] = ["module", *([loops[stage]] if stage in loops else [])]
-        roots += [registry.method_module(spec["method"], part) for part in parts]
-        if stage == "pretrain" and (fits := registry.method(spec["method"]).fits):
-            roots.append(registry.method_module(fits, "module"))  # it reads their priors
+    if "method" in name:
+        loops: dict[str, registry.Part] = {"bo": "policy", "online": "online"}
+        ran: list[registry.Part] = ["pretrain", *([loops[stage]] if stage in loops else [])]
+        roots += [registry.method_module(name["method"], part) for part in ran]
+        if stage == "pretrain":
+            parts = registry.made_of(name["method"])
+            told = [function for function in (parts.remarks, parts.report) if function]
+            roots += [f"{PACKAGE}.{function.rpartition('.')[0]}" for function in told]
+        if stage == "pretrain" and (fits := registry.method(name["method"]).fits):
+            roots.append(registry.method_module(fits, "pretrain"))  # it reads their priors
     if stage == "theory":
-        roots.append(registry.check_module(spec["paper"], spec["check"]))
+        roots.append(registry.check_module(name["paper"], name["check"]))
     if stage == "claims":
-        roots += registry.claim_modules(spec["paper"])
+        roots += registry.claim_modules(name["paper"])
     if stage == "study":
-        roots.append(registry.study_module(spec["study"]))
+        roots.append(registry.study_module(name["study"]))
     if stage == "online":
-        roots.append(registry.evaluator(spec["benchmark"]))
+        roots.append(registry.evaluator(name["benchmark"]))
     if stage in ("data", "online"):
-        roots.append(registry.loader(spec["benchmark"]))
+        roots.append(registry.loader(name["benchmark"]))
     if stage in ("collect", "pack", "archive"):
         module = registry.writer_module if stage == "archive" else registry.collector_module
-        roots.append(module(spec["benchmark"]))
+        roots.append(module(name["benchmark"]))
     return roots
+
+
+def flags(stage: str, method: str) -> dict[str, bool]:
+    """Return what else a stage reads of a method's parts: no module, so that the code of a job does not tell."""
+    parts = registry.made_of(method)
+    return {
+        "pretrain": {"across_spaces": parts.across_spaces, "report": bool(parts.report)},
+        "bo": {"pads_inputs": parts.pads_inputs, "uses_past": parts.uses_past},
+    }[stage]
 
 
 def notebook_roots(template: str | Path) -> list[str]:

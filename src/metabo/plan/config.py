@@ -8,13 +8,23 @@ import copy
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from metabo.errors import ConfigError, unknown
 from metabo.plan import overrides, reference, registry, splits
 from metabo.plan.schema import Json, read_yaml, required_mapping, violations
-from metabo.plan.typed import plain
-from metabo.records.files import canonical
+from metabo.plan.specs import (
+    BOSpec,
+    CollectSpec,
+    DataSpec,
+    DownloadSpec,
+    EvaluateSpec,
+    OnlineSpec,
+    PackSpec,
+    PretrainSpec,
+    TheorySpec,
+)
+from metabo.plan.typed import NOTHING, Values, plain, written
 
 Config = dict[str, Any]
 
@@ -65,53 +75,55 @@ def check_scale(scale: str, used: list[str], root: Path = Path()) -> None:
         )
 
 
-def data_spec(config: Config, benchmark: str) -> dict[str, Any]:
+def data_spec(config: Config, benchmark: str) -> DataSpec:
     """Return what the job that loads a benchmark reads: the settings that its source registers, nothing else."""
     entry = registry.benchmark(benchmark)
     values = {"seed": config["seed"], **config["benchmarks"].get(benchmark, {})}
     if "online" in entry.settings and entry.collector:  # the tasks that its collector can evaluate new points of
         values["online"] = list(registry.literal(entry.collector, "ONLINE"))
-    return {"benchmark": benchmark, "settings": {key: values[key] for key in entry.settings}}
+    return DataSpec(benchmark, Values({key: values[key] for key in entry.settings}))
 
 
-def collect_spec(config: Config, benchmark: str, unit: str) -> dict[str, Any]:
+def collect_spec(config: Config, benchmark: str, unit: str) -> CollectSpec:
     """Return what the job that collects one unit (a task or a data set) of an embedded benchmark reads."""
-    return pack_spec(config, benchmark) | {"unit": unit}
+    return CollectSpec(benchmark, config["seed"], Values(config["collect"][benchmark]), unit)
 
 
-def pack_spec(config: Config, benchmark: str) -> dict[str, Any]:
+def pack_spec(config: Config, benchmark: str) -> PackSpec:
     """Return what the job that joins the units of a re-collection records of their settings."""
-    return {"benchmark": benchmark, "seed": config["seed"], "sizes": config["collect"][benchmark]}
+    return PackSpec(benchmark, config["seed"], Values(config["collect"][benchmark]))
 
 
-def download_spec(config: Config, row: dict[str, str]) -> dict[str, Any]:
+def download_spec(config: Config, row: dict[str, str]) -> DownloadSpec:
     """Return what the download of one archive reads: a row of workflow/datasets.csv, the user's mirrors first."""
     users = [b for b in registry.benchmarks() if registry.benchmark(b).dataset == row["name"]]
     mirrors = [mirror for b in users for mirror in config["benchmarks"].get(b, {}).get("mirrors", [])]
-    return {"name": row["name"], "urls": [*mirrors, *row["urls"].split()], "checksum": row["checksum"]}
+    size = int(row["bytes"]) if row.get("bytes") else None
+    return DownloadSpec(row["name"], (*mirrors, *row["urls"].split()), row["checksum"], size)
 
 
-def pretrain_spec(config: Config, benchmark: str, split: str, method: str) -> dict[str, Any]:
+def pretrain_spec(config: Config, benchmark: str, split: str, method: str) -> PretrainSpec:
     """Return what one pre-training job reads: the method's registered settings with the sizes of scale, benchmark or
     split. Only methods that train across spaces read of which spaces, and only those that start from stored `fits`
     whose."""
     entry = registry.method(method)
     config = {**config, "pretrain": pretrain_sizes(config, benchmark, split)}
-    past = splits.past(split) if entry.across_spaces else replace(splits.past(split), spaces="all")
+    past = splits.past(split) if registry.made_of(method).across_spaces else replace(splits.past(split), spaces="all")
     model = sized(config, entry.model)
     if model.get("features") and not entry.own_features:
-        model |= plain(registry.benchmark(benchmark).model or {})
+        model |= written(registry.benchmark(benchmark).model or NOTHING)
     overrides = config["methods"].get(method, {})
-    return {
-        "benchmark": benchmark,
-        "split": split,
-        "past": plain(past),
-        "method": method,
-        "seed": config["seed"],
-        "seeds": sized(config, {"seeds": entry.prior_seeds})["seeds"],
-        "model": model | overrides.get("model", {}),
-        "pretrain": sized(config, entry.pretrain) | overrides.get("pretrain", {}),
-    } | ({"fits": entry.fits} if entry.fits else {})
+    return PretrainSpec(
+        benchmark,
+        split,
+        past,
+        method,
+        config["seed"],
+        sized(config, {"seeds": entry.prior_seeds})["seeds"],
+        Values(model | overrides.get("model", {})),
+        Values(sized(config, entry.pretrain) | overrides.get("pretrain", {})),
+        entry.fits,
+    )
 
 
 def pretrain_sizes(config: Config, benchmark: str, split: str) -> dict[str, Any]:
@@ -124,18 +136,28 @@ def pretrain_sizes(config: Config, benchmark: str, split: str) -> dict[str, Any]
     return sizes
 
 
-def trainings(config: Config, benchmark: str, split: str) -> dict[str, str]:
-    """Return the first registered method of each training on a split; key: all that decides the priors, as text.
+class Training(NamedTuple):
+    """All that decides priors: a spec without the names of method and split, and the module that trains."""
+
+    spec: PretrainSpec
+    module: str
+
+
+def trainings(config: Config, benchmark: str, split: str) -> dict[Training, str]:
+    """Return the first registered method of each training on a split.
 
     Keys of random streams do not depend on names of methods or splits, so equal settings give equal priors.
     """
-    found: dict[str, str] = {}
+    found: dict[Training, str] = {}
     for method in registry.methods(ordered=True):
         found.setdefault(_training(pretrain_spec(config, benchmark, split, method)), method)
     return found
 
 
-def prior_of(config: Config, benchmark: str, split: str, method: str, known: Callable = trainings) -> tuple[str, str]:
+Known = Callable[[Config, str, str], dict[Training, str]]
+
+
+def prior_of(config: Config, benchmark: str, split: str, method: str, known: Known = trainings) -> tuple[str, str]:
     """Return the (split, method) whose pre-training job makes the priors of a method on a split: itself, unless the
     same settings are also those of the split that it is made of, or of a method registered before.
 
@@ -148,9 +170,8 @@ def prior_of(config: Config, benchmark: str, split: str, method: str, known: Cal
     raise AssertionError("a method's training is one of those on its own split")
 
 
-def _training(spec: dict[str, Any]) -> str:
-    module = registry.method(spec["method"]).module
-    return canonical({key: value for key, value in spec.items() if key not in ("method", "split")} | {"module": module})
+def _training(spec: PretrainSpec) -> Training:
+    return Training(replace(spec, method="", split=""), registry.made_of(spec.method).pretrain)
 
 
 def sized(config: Config, settings: Mapping[str, Json]) -> dict[str, Any]:
@@ -167,51 +188,51 @@ def sized(config: Config, settings: Mapping[str, Json]) -> dict[str, Any]:
     return {name: value(plain(setting)) for name, setting in settings.items()}
 
 
-def study_spec(config: Config, study: str) -> dict[str, Any]:
-    """Return what one synthetic study reads: its sizes."""
-    return {"study": study, "seed": config["seed"], **config["studies"][study]}
+def study_spec(config: Config, study: str) -> Values:
+    """Return what one synthetic study reads: its name, the seed and its own sizes."""
+    return Values({"study": study, "seed": config["seed"], **config["studies"][study]})
 
 
-def theory_spec(config: Config, paper: str, check: str) -> dict[str, Any]:
+def theory_spec(config: Config, paper: str, check: str) -> TheorySpec:
     """Return what one theory check reads: its seed and the share of its replicates."""
-    return {"paper": paper, "check": check, "seed": config["seed"], "share": config["theory"]["share"]}
+    return TheorySpec(paper, check, config["seed"], config["theory"]["share"])
 
 
-def evaluate_spec(config: Config, benchmark: str, split: str, method: str) -> dict[str, Any]:
+def evaluate_spec(config: Config, benchmark: str, split: str, method: str) -> EvaluateSpec:
     """Return what one evaluation job reads besides its input files."""
-    return {"benchmark": benchmark, "split": split, "method": method}
+    return EvaluateSpec(benchmark, split, method)
 
 
-def bo_spec(config: Config, benchmark: str, split: str, method: str, acquisition: str) -> dict[str, Any]:
+def bo_spec(config: Config, benchmark: str, split: str, method: str, acquisition: str) -> BOSpec:
     """Return what one Bayesian-optimisation job reads besides its input files."""
-    policy = sized(config, registry.method(method).policy)
+    policy = sized(config, registry.method(method).policy or NOTHING)
     sizes = pretrain_sizes(config, benchmark, split)
-    return {
-        "benchmark": benchmark,
-        "split": split,
-        "method": method,
-        "acquisition": acquisition,
-        "seed": config["seed"],
-        "seeds": sizes.get("bo_seeds", config["bo"]["seeds"]),
-        "iterations": sizes.get("bo_iterations", config["bo"]["iterations"]),
-        "policy": policy | config["methods"].get(method, {}).get("policy", {}),
-        "candidates": splits.entry(split).candidates,
-    }
+    return BOSpec(
+        benchmark,
+        split,
+        method,
+        acquisition,
+        config["seed"],
+        sizes.get("bo_seeds", config["bo"]["seeds"]),
+        sizes.get("bo_iterations", config["bo"]["iterations"]),
+        Values(policy | config["methods"].get(method, {}).get("policy", {})),
+        splits.entry(split).candidates,
+    )
 
 
-def online_spec(config: Config, benchmark: str, split: str, method: str) -> dict[str, Any]:
+def online_spec(config: Config, benchmark: str, split: str, method: str) -> OnlineSpec:
     """Return what one online-tuning job reads besides its input files; the priors bring their training settings."""
-    entry = registry.method(method)
-    return {
-        "benchmark": benchmark,
-        "split": split,
-        "method": method,
-        "acquisition": entry.acquisition,
-        "seed": config["seed"],
-        "seeds": config["online"]["seeds"],
-        "iterations": config["online"]["iterations"],
-        "online": sized(config, entry.online) | config["methods"].get(method, {}).get("online", {}),
-    }
+    entry, sizes = registry.method(method), config["online"]
+    return OnlineSpec(
+        benchmark,
+        split,
+        method,
+        entry.acquisition,
+        config["seed"],
+        sizes["seeds"],
+        sizes["iterations"],
+        Values(sized(config, entry.online or NOTHING) | config["methods"].get(method, {}).get("online", {})),
+    )
 
 
 def _name_faults(config: Config, papers: list[str] | None) -> list[str]:
@@ -221,8 +242,8 @@ def _name_faults(config: Config, papers: list[str] | None) -> list[str]:
     for name in config["run"]["benchmarks"]:
         if name not in benchmarks:
             faults.append(f"config key 'run.benchmarks': {unknown('benchmark', name, benchmarks)}")
-    for paper in config["run"]["papers"] if papers is not None else []:
-        if paper not in papers:
+    for paper in config["run"]["papers"]:
+        if papers is not None and paper not in papers:
             faults.append(f"config key 'run.papers': {unknown('paper', paper, papers)}")
     return faults
 

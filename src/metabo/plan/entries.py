@@ -13,27 +13,22 @@ Names = Annotated[tuple[str, ...], Values({"minItems": 1, "uniqueItems": True})]
 
 @dataclass(frozen=True)
 class MethodEntry:
-    """A method of ``methods.yaml``, where its keys are described. The modules are named below `metabo`; of settings,
-    those written "@section.key" are sizes."""
+    """A method of ``methods.yaml``, where its keys are described. Settings written "@section.key" are sizes."""
 
     label: str
     colour: str
     marker: str
     dashes: tuple[float, ...]
-    module: str
+    method: str
     acquisition: str
-    policy_module: str | None = None
-    online_module: str | None = None
     model: Values = NOTHING
     pretrain: Values = NOTHING
-    policy: Values = NOTHING
-    online: Values = NOTHING
+    policy: Values | None = None
+    online: Values | None = None
     prior_seeds: str = "@pretrain.seeds"
     variant_of: str | None = None
     fits: str | None = None
     own_features: bool = False
-    uses_past: bool = False
-    across_spaces: bool = False
     needs_matched: bool = False
     needs_truth: bool = False
 

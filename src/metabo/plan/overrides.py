@@ -6,7 +6,7 @@ from metabo.errors import nearest, unknown
 from metabo.plan import registry
 from metabo.plan.entries import MethodEntry
 from metabo.plan.schema import Json, Schema, required_mapping, shown, violations
-from metabo.plan.typed import Setting, Values
+from metabo.plan.typed import NOTHING, Setting, Values
 
 OVERRIDABLE = ("model", "pretrain", "policy", "online")
 
@@ -36,7 +36,8 @@ def faults(methods: Mapping[str, Mapping[str, Json]], schema: Schema) -> list[st
 
 
 def _section(entry: MethodEntry, name: str) -> Values:
-    return {"model": entry.model, "pretrain": entry.pretrain, "policy": entry.policy, "online": entry.online}[name]
+    sections = {"model": entry.model, "pretrain": entry.pretrain, "policy": entry.policy, "online": entry.online}
+    return sections[name] or NOTHING
 
 
 RANGES: dict[str, Schema] = {

@@ -14,18 +14,20 @@ from types import ModuleType
 from typing import Generic, Literal, NamedTuple, TypeVar
 
 from metabo.errors import ConfigError, unknown
+from metabo.plan import parts
 from metabo.plan.entries import BenchmarkEntry, MethodEntry, StudyEntry
+from metabo.plan.method import Method
+from metabo.plan.parts import PACKAGE_ROOT, path_of
 from metabo.plan.schema import read_yaml
 from metabo.plan.typed import Values, read
 
-PACKAGE_ROOT = Path(__file__).parents[1]
 METHODS = Path(__file__).with_name("methods.yaml")
 
 SHARED_CHECKS = "metabo.papers.engine.claims.shared"
 """The module with checks that claims of several papers name."""
 
 T = TypeVar("T")
-Part = Literal["module", "policy_module", "online_module"]
+Part = Literal["pretrain", "policy", "online"]
 
 
 @cache
@@ -48,10 +50,10 @@ def _merged(names: tuple[str, ...], entries: Values) -> Values:
 
 
 def methods(part: Part | None = None, ordered: bool = False) -> list[str]:
-    """List the registered methods, or those that have a `part`: "policy_module" (BO on a table), "online_module".
+    """List the registered methods, or those that have a `part`: "policy" (BO on a table), "online".
 
     By name; `ordered`: as they are registered."""
-    names = [name for name, entry in _methods().items() if part is None or _part(entry, part)]
+    names = [name for name in _methods() if part is None or _part(name, part)]
     return names if ordered else sorted(names)
 
 
@@ -62,13 +64,34 @@ def method(name: str) -> MethodEntry:
     return _methods()[name]
 
 
-def _part(entry: MethodEntry, part: Part) -> str | None:
-    return {"module": entry.module, "policy_module": entry.policy_module, "online_module": entry.online_module}[part]
+def made_of(name: str) -> Method:
+    """Return the parts of a method: the `Method` that its registration names. Raises ConfigError that names file, field
+    and remedy if there is none, or if it has faults."""
+    return parts.load(method(name).method, METHODS.name)
+
+
+def _part(name: str, part: Part) -> str | None:
+    """Return the module of a part; None if the method has none, or no settings for it."""
+    entry, made = method(name), made_of(name)
+    settings = {"pretrain": entry.pretrain, "policy": entry.policy, "online": entry.online}[part]
+    module = {"pretrain": made.pretrain, "policy": made.policy, "online": made.online}[part]
+    if settings is not None and module is None:
+        raise ConfigError(
+            f"{METHODS.name}: '{name}' has settings '{part}', but {entry.method} has no {part}; give it one, or write "
+            f"`{part}: null`"
+        )
+    return None if settings is None else module
+
+
+def function(dotted: str) -> Callable:
+    """Import a function by its name below `metabo`, such as "methods.source_gps.clusters.report"."""
+    module, _, name = dotted.rpartition(".")
+    return getattr(importlib.import_module(f"metabo.{module}"), name)
 
 
 def method_module(name: str, part: Part) -> str:
     """Return the name of the module registered as a method's `part`. Raises ConfigError if it has none."""
-    module = _part(method(name), part)
+    module = _part(name, part)
     if not module:
         raise ConfigError(f"method '{name}' has no {part}; methods that have one: {', '.join(methods(part))}")
     return f"metabo.{module}"
@@ -76,17 +99,17 @@ def method_module(name: str, part: Part) -> str:
 
 def training_module(name: str) -> ModuleType:
     """Import the module that has `start` and `pretrain` of a method."""
-    return importlib.import_module(method_module(name, "module"))
+    return importlib.import_module(method_module(name, "pretrain"))
 
 
 def policy_module(name: str) -> ModuleType:
     """Import the module that has `policy` of a method."""
-    return importlib.import_module(method_module(name, "policy_module"))
+    return importlib.import_module(method_module(name, "policy"))
 
 
 def online_module(name: str) -> ModuleType:
     """Import the module that has `online` of a method."""
-    return importlib.import_module(method_module(name, "online_module"))
+    return importlib.import_module(method_module(name, "online"))
 
 
 class Registered(NamedTuple, Generic[T]):
@@ -175,7 +198,7 @@ def evaluator(name: str) -> str:
 
 def _evaluates(name: str) -> bool:
     module = benchmark(name).collector
-    return bool(module and _literal(_path(module), "ONLINE"))
+    return bool(module and _literal(path_of(module), "ONLINE"))
 
 
 def loader(name: str) -> str:
@@ -253,14 +276,10 @@ def claim_modules(paper: str = "*") -> list[str]:
 def literal(module: str, table: str) -> Mapping[str, object]:
     """Return one top-level literal of a module, unimported: a table by name, or names, which then stand for
     themselves. An example: ``literal("bo.acquisition", "ACQUISITIONS")``. Raises ConfigError if there is none."""
-    value = _literal(_path(module), table)
+    value = _literal(path_of(module), table)
     if value is None:
         raise ConfigError(f"module metabo.{module} has no top-level literal {table}")
     return dict(value) if isinstance(value, dict) else {name: name for name in value}
-
-
-def _path(module: str) -> Path:
-    return PACKAGE_ROOT.joinpath(*module.split(".")).with_suffix(".py")
 
 
 def _literal(path: Path, table: str):

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import jsonschema
 import yaml
+from jsonschema import validators
 
 from metabo.errors import ConfigError, nearest
 
@@ -71,7 +72,7 @@ def _is_list(_checker: object, value: object) -> bool:
 
 
 # JSON schema takes 8000.0 for an integer and accepts nan; a step count must be an int, a rate finite.
-_Validator = jsonschema.validators.extend(
+_Validator = validators.extend(
     jsonschema.Draft202012Validator,
     type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine_many(
         {"integer": _is_integer, "number": _is_number, "object": _is_mapping, "array": _is_list}
@@ -93,32 +94,38 @@ def violations(instance: Json, schema: Schema, kind: str, where: str = "") -> li
 def _describe(error: jsonschema.ValidationError, kind: str, prefix: str) -> list[str]:
     """Turn one schema error into lines that name the key, what it may be, and the nearest match."""
     where = ".".join([*([prefix] if prefix else []), *(str(p) for p in error.absolute_path)])
+    # An error that `validate` found has all three; their types say that it may not.
+    value, wanted, schema = (getattr(error, name) for name in ("instance", "validator_value", "schema"))
     if error.validator == "additionalProperties":
-        return [f"{kind} key '{_join(where, key)}' is unknown.{_allowed(error, key)}" for key in _extra(error)]
+        unknown = [key for key in value if not _known(key, schema)]
+        return [f"{kind} key '{_join(where, key)}' is unknown.{_allowed(schema, key)}" for key in unknown]
     if error.validator == "required":
-        missing = next(key for key in error.validator_value if error.message.startswith(f"'{key}'"))
+        missing = next(key for key in wanted if error.message.startswith(f"'{key}'"))
         return [f"{kind} key '{_join(where, missing)}' is missing"]
     if error.validator == "enum":
-        values = [str(v) for v in error.validator_value]
-        match = nearest(error.instance, values)
-        return [f"{kind} key '{where}' is {shown(error.instance)}, must be one of: {', '.join(values)}.{match}"]
+        values = [str(v) for v in wanted]
+        match = nearest(value, values)
+        return [f"{kind} key '{where}' is {shown(value)}, must be one of: {', '.join(values)}.{match}"]
     if error.validator == "type":
-        wanted = error.validator_value if isinstance(error.validator_value, list) else [error.validator_value]
-        return [
-            f"{kind} key '{where}' is {shown(error.instance)}, must be {_types(wanted)}{_hint(error.instance, wanted)}"
-        ]
+        types = wanted if isinstance(wanted, list) else [wanted]
+        return [f"{kind} key '{where}' is {shown(value)}, must be {_types(types)}{_hint(value, types)}"]
     return [f"{kind} key '{where}': {error.message}"]
 
 
-def _extra(error: jsonschema.ValidationError) -> list[str]:
-    patterns = error.schema.get("patternProperties", {})
-    known = error.schema.get("properties", {})
-    return [key for key in error.instance if key not in known and not any(re.search(p, str(key)) for p in patterns)]
+def _names(schema: Schema, word: str) -> list[str]:
+    """Return the names, or patterns of names, that a schema has under a word."""
+    held = schema.get(word, {})
+    return list(held) if isinstance(held, Mapping) else []
 
 
-def _allowed(error: jsonschema.ValidationError, key: str) -> str:
-    known = sorted(error.schema.get("properties", {}))
-    names = known or [f"names like {pattern}" for pattern in error.schema.get("patternProperties", {})]
+def _known(key: str, schema: Schema) -> bool:
+    patterns = _names(schema, "patternProperties")
+    return key in _names(schema, "properties") or any(re.search(pattern, str(key)) for pattern in patterns)
+
+
+def _allowed(schema: Schema, key: str) -> str:
+    known = sorted(_names(schema, "properties"))
+    names = known or [f"names like {pattern}" for pattern in _names(schema, "patternProperties")]
     return f"{nearest(key, known)} Allowed: {', '.join(names)}"
 
 

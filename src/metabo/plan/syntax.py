@@ -56,7 +56,8 @@ def read_text(text: str, package: str) -> Source:
 
 def _source(tree: ast.Module, package: str, inside: str) -> Source:
     nodes = list(ast.walk(tree))
-    imports = [(node, *entry) for node in nodes for entry in _imported(node, inside)]
+    found = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+    imports = [(node, *entry) for node in found for entry in _imported(node, inside)]
     own = [entry for entry in imports if entry[1].split(".")[0] == package]
     targets: dict[str, set[Target]] = {}
     for _, base, name, alias in own:
@@ -86,12 +87,12 @@ def _reference(base: str, name: str, alias: str) -> str:
     return REFERENCE.format(base, name) + ("" if alias == (name or base) else f" as {alias}")
 
 
-def _imported(node: ast.AST, inside: str) -> Iterator[tuple[str, str, str]]:
+def _imported(node: ast.Import | ast.ImportFrom, inside: str) -> Iterator[tuple[str, str, str]]:
     """Yield (module, name in it, name here) for each entry of an import statement."""
     if isinstance(node, ast.Import):
         for entry in node.names:
             yield entry.name, "", entry.asname or entry.name
-    elif isinstance(node, ast.ImportFrom):
+    else:
         above = inside.split(".")[: inside.count(".") + 2 - node.level] if node.level else []
         base = ".".join([*above, *([node.module] if node.module else [])])
         for entry in node.names:

@@ -64,7 +64,7 @@ def read(kind: Callable[..., T], value: Json, what: str, where: str = "") -> T:
     key in it. Raises ConfigError with one line for each fault, as `violations` has them."""
     if faults := violations(value, schema(kind), what, where):
         raise ConfigError("\n".join(faults))
-    return kind(**_fields(kind, value)) if isinstance(value, Mapping) and is_dataclass(kind) else kind(value)
+    return kind(**_fields(kind, value)) if isinstance(value, Mapping) and kind is not Values else kind(value)
 
 
 def read_each(kind: Callable[..., T], values: Json, what: str) -> dict[str, T]:
@@ -72,7 +72,7 @@ def read_each(kind: Callable[..., T], values: Json, what: str) -> dict[str, T]:
     listed = {"type": "object", "additionalProperties": schema(kind)}
     if faults := violations(values, listed, what):
         raise ConfigError("\n".join(faults))
-    return {name: read(kind, value, what, name) for name, value in Values(values).items()}
+    return {name: read(kind, value, what, name) for name, value in read(Values, values, what).items()}
 
 
 def plain(value: object) -> Json:
@@ -89,12 +89,19 @@ def plain(value: object) -> Json:
     raise TypeError(f"{value!r} cannot be written as JSON")
 
 
+def written(value: object) -> dict[str, Json]:
+    """Return a record as the JSON object that `read` makes it of."""
+    made = plain(value)
+    assert isinstance(made, dict)
+    return made
+
+
 @cache
 def schema(kind: object) -> Schema:
     """Return the JSON schema of a type."""
     origin, args = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        return {**schema(args[0]), **plain(args[1])}
+        return {**schema(args[0]), **written(args[1])}
     if origin is Literal:
         return {"enum": list(args)}
     if origin is tuple and args[-1] is Ellipsis:

@@ -2,8 +2,8 @@
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import Any
 
+from metabo.plan.specs import ArchiveSpec
 from metabo.stages.common import Outcome, main
 
 
@@ -12,16 +12,16 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--in-table", required=True, help="collected or shipped table")
 
 
-def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
+def work(args: Namespace, spec: ArchiveSpec) -> Outcome:
     """Write the archive; a shipped table is checked against its recorded checksum first."""
     from metabo.collect import shipped
     from metabo.plan import registry
 
     path = Path(args.in_table)
-    table = shipped.read(spec["benchmark"], path) if spec["source"] == "shipped" else shipped.read_table(path)
-    registry.writer(spec["benchmark"]).write_archive(table, args.out)
+    table = shipped.read(spec.benchmark, path) if spec.source == "shipped" else shipped.read_table(path)
+    registry.writer(spec.benchmark).write_archive(table, args.out)
     return {"trials": len(table)}
 
 
 if __name__ == "__main__":
-    main("archive", add_arguments, work)
+    main("archive", add_arguments, work, ArchiveSpec)

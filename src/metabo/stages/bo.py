@@ -1,9 +1,9 @@
 """Stage `bo`: offline BO with one method and acquisition on every test task of a split."""
 
 from argparse import ArgumentParser, Namespace
-from typing import Any
 
-from metabo.stages.common import main
+from metabo.plan.specs import BOSpec
+from metabo.stages.common import Outcome, main
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -12,7 +12,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--in-prior", required=True, help="priors (.npz)")
 
 
-def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
+def work(args: Namespace, spec: BOSpec) -> Outcome:
     """Run BO and write the trajectory table."""
     import jax
     import pandas as pd
@@ -29,22 +29,22 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
     benchmark = Benchmark.load(args.in_data)
     trained_from, trained = priors.load(args.in_prior)
     chunk = None if jax.default_backend() != "cpu" else CHUNK
-    spec = {**spec, "data": digest(args.in_data)[:12]}
-    uses_past = registry.method(spec["method"]).uses_past
-    sets = training_sets_of(benchmark, trained_from) if uses_past else [None] * len(trained)
-    if getattr(registry.policy_module(spec["method"]), "WIDENS", False):
+    data = digest(args.in_data)[:12]
+    parts = registry.made_of(spec.method)
+    sets = training_sets_of(benchmark, trained_from) if parts.uses_past else [None] * len(trained)
+    if parts.pads_inputs:
         trained = [priors.widened(prior, trained_from, benchmark.width) for prior in trained]
         sets = [past and past.widened() for past in sets]
     spaces = progress.loop(zip(trained, sets, strict=True), "spaces")
-    tables = [optimise(benchmark, prior, spec, chunk, past) for prior, past in spaces]
+    tables = [optimise(benchmark, prior, spec, data, chunk, past) for prior, past in spaces]
     table = pd.concat(tables, ignore_index=True)
     bad = unsound(table)
     results.write(table, args.out)
-    return {"seeds": list(range(spec["seeds"])), "rows": len(table), "unsound_steps": bad}
+    return {"seeds": list(range(spec.seeds)), "rows": len(table), "unsound_steps": bad}
 
 
 CHUNK = 1
 """Runs side by side on a CPU: one, since its posterior rows then stay in cache. An accelerator takes all that fit."""
 
 if __name__ == "__main__":
-    main("bo", add_arguments, work)
+    main("bo", add_arguments, work, BOSpec)

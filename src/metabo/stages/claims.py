@@ -2,19 +2,19 @@
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import Any
 
+from metabo.plan.specs import ClaimsSpec
 from metabo.stages.common import Outcome, main
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add the inputs. The spec names the paper, its artefacts as [id, benchmark], and the folder of the results."""
+    """Add the inputs."""
     parser.add_argument("--in-sheet", required=True, help="claims of the paper")
     parser.add_argument("--in-catalogue", required=True, help="catalogue of artefacts")
     parser.add_argument("--in-data", nargs="*", default=[], help="data.csv of the artefacts")
 
 
-def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
+def work(args: Namespace, spec: ClaimsSpec) -> Outcome:
     """Run the tests of every claim and write one table."""
     from metabo.errors import ConfigError
     from metabo.papers.engine.claims import evidence, judge, sheet
@@ -23,20 +23,20 @@ def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
     from metabo.records.files import digest, write_text
 
     entries = catalogue.load()
-    claims = sheet.load(spec["paper"])
+    claims = sheet.load(spec.paper)
     if faults := sheet.faults(claims, entries):
         raise ConfigError(f"{args.in_sheet} and {args.in_catalogue}:\n  " + "\n  ".join(faults))
-    results = Path(spec["results"])
-    made = [catalogue.Artefact(id, id, benchmark, entries[id]) for id, benchmark in spec["artefacts"]]
+    results = Path(spec.results)
+    made = [catalogue.Artefact(id, id, benchmark, entries[id]) for id, benchmark in spec.artefacts]
     reads = [path for artefact in made for paths in evidence.gather(artefact, results)[1].values() for path in paths]
     checksums(path for path in reads if path.is_file())
     table, read = judge.judge(claims, made, results)
     write_text(args.out, table.to_csv(index=False))
     verdicts = judge.headline(table)["verdict"].value_counts().to_dict()
-    print(f"{spec['paper']}: {len(claims)} claims, {', '.join(f'{n} {verdict}' for verdict, n in verdicts.items())}")
+    print(f"{spec.paper}: {len(claims)} claims, {', '.join(f'{n} {verdict}' for verdict, n in verdicts.items())}")
     files = sorted({path for paths in read.values() for path in paths})
     return {"verdicts": verdicts, "rows": len(table), "read": {path: digest(path) for path in files}}
 
 
 if __name__ == "__main__":
-    main("claims", add_arguments, work)
+    main("claims", add_arguments, work, ClaimsSpec)

@@ -5,17 +5,19 @@ import importlib
 import json
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn, TypeVar
 
 from metabo.compute import cores, progress
 from metabo.errors import ConfigError, MetaboError
-from metabo.plan import codegraph, digests, preflight
+from metabo.plan import codegraph, digests, preflight, typed
+from metabo.plan.schema import Json
 from metabo.records import files, provenance
 from metabo.records.checksums import checksums
 
-Outcome = dict[str, Any]
+Spec = TypeVar("Spec")
+Outcome = Mapping[str, object]
 """Extra fields of the sidecar, e.g. {"seeds": [0, 1], "loss_last": [...]}.
 
 The key "outputs" (a list of paths) adds files that the stage wrote besides its --out options.
@@ -25,8 +27,9 @@ The key "outputs" (a list of paths) adds files that the stage wrote besides its 
 def main(
     stage: str,
     add_arguments: Callable[[ArgumentParser], None] | None,
-    work: Callable[[Namespace, dict[str, Any]], Outcome],
-    roots: Callable[[Namespace, dict[str, Any]], list[str]] | None = None,
+    work: Callable[[Namespace, Spec], Outcome],
+    kind: Callable[..., Spec],
+    roots: Callable[[Namespace, Spec], list[str]] | None = None,
     argv: list[str] | None = None,
 ) -> None:
     """Run one stage: parse, pin the cores, check the inputs, work, write the sidecar.
@@ -36,6 +39,7 @@ def main(
     `add_arguments` (None: it reads no file) adds the inputs, named --in-*; options named --in-* and --out* enter the
     sidecar with checksums.
     `work` imports what it needs itself, so that nothing imports JAX before the cores are pinned.
+    `kind`: of the spec that --spec gives it (metabo.plan.specs).
     `roots` names the modules where the stage's code starts, if they are not `codegraph.stage_roots`.
     A MetaboError ends the process with one clear message and exit status 1.
     """
@@ -50,7 +54,13 @@ def main(
         add_arguments(parser)
     args = parser.parse_args(argv)
     try:
-        _run(stage, args, work, (roots or (lambda _args, spec: codegraph.stage_roots(stage, spec)))(args, args.spec))
+        spec = typed.read(kind, args.spec, f"--spec of stage {stage}:")
+        _run(
+            stage,
+            args,
+            lambda: work(args, spec),
+            roots(args, spec) if roots else codegraph.stage_roots(stage, args.spec),
+        )
     except MetaboError as error:
         _stop(stage, error)
     except OSError as error:
@@ -64,7 +74,7 @@ def _stop(stage: str, error: MetaboError) -> NoReturn:
     raise SystemExit(1) from None
 
 
-def _run(stage: str, args: Namespace, work: Callable[[Namespace, dict[str, Any]], Outcome], roots: list[str]) -> None:
+def _run(stage: str, args: Namespace, work: Callable[[], Outcome], roots: list[str]) -> None:
     started = provenance.start()
     progress.connect(args.out if isinstance(args.out, str) else stage)
     preflight.tell_at_work()
@@ -82,13 +92,15 @@ def _run(stage: str, args: Namespace, work: Callable[[Namespace, dict[str, Any]]
         if not Path(path).exists():
             raise MetaboError(f"{path}: input file does not exist; make it first")
     before = checksums(inputs)
-    outcome = dict(work(args, args.spec))
+    outcome = dict(work())
+    made = outcome.pop("outputs", ())
+    assert isinstance(made, list | tuple)
     provenance.write_sidecar(
         args.sidecar or Path(args.out).with_suffix(".json"),
         stage=stage,
         spec=args.spec,
         inputs=before,
-        outputs=sorted({*_paths(args, "out"), *map(str, outcome.pop("outputs", []))}),
+        outputs=sorted({*_paths(args, "out"), *map(str, made)}),
         code=digests.together(code),
         started=started,
         granted=granted,
@@ -96,7 +108,7 @@ def _run(stage: str, args: Namespace, work: Callable[[Namespace, dict[str, Any]]
     )
 
 
-def _spec(text: str) -> dict[str, Any]:
+def _spec(text: str) -> dict[str, Json]:
     try:
         spec = json.loads(text)
     except json.JSONDecodeError as error:

@@ -2,8 +2,8 @@
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import Any
 
+from metabo.plan.specs import DataSpec
 from metabo.stages.common import Outcome, main
 
 
@@ -14,17 +14,18 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--in-members", nargs="*", default=[], help="the benchmarks (.npz) that this one is made of")
 
 
-def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
-    """Load `spec["benchmark"]` with `spec["settings"]`, print the counts, save the benchmark."""
+def work(args: Namespace, spec: DataSpec) -> Outcome:
+    """Load `spec.benchmark` with `spec.settings`, print the counts, save the benchmark."""
     import importlib
 
     from metabo.data.counts import counts
     from metabo.plan import registry
+    from metabo.plan.typed import plain
 
-    source = importlib.import_module(registry.loader(spec["benchmark"]))
+    source = importlib.import_module(registry.loader(spec.benchmark))
     archive = Path(args.in_archive) if args.in_archive else None
     members = [Path(path) for path in args.in_members]
-    benchmark = source.load(spec["benchmark"], spec["settings"], members or archive)
+    benchmark = source.load(spec.benchmark, plain(spec.settings), members or archive)
     print(counts(benchmark), flush=True)
     benchmark.save(args.out)
     points = sum(len(task.y) for task in benchmark.tasks.values())
@@ -32,4 +33,4 @@ def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
 
 
 if __name__ == "__main__":
-    main("data", add_arguments, work)
+    main("data", add_arguments, work, DataSpec)

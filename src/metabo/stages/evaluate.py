@@ -1,9 +1,9 @@
 """Stage `evaluate`: Test NLL, training NLL and EKL of one method's priors."""
 
 from argparse import ArgumentParser, Namespace
-from typing import Any
 
-from metabo.stages.common import main
+from metabo.plan.specs import EvaluateSpec
+from metabo.stages.common import Outcome, main
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -12,7 +12,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--in-prior", required=True, help="priors (.npz)")
 
 
-def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
+def work(args: Namespace, spec: EvaluateSpec) -> Outcome:
     """Evaluate and write the tidy table."""
     from metabo.bo import priors
     from metabo.bo.evaluation import evaluate
@@ -26,4 +26,4 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main("evaluate", add_arguments, work)
+    main("evaluate", add_arguments, work, EvaluateSpec)

@@ -2,8 +2,8 @@
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import Any
 
+from metabo.plan.typed import Values
 from metabo.stages.common import Outcome, main
 
 
@@ -15,15 +15,16 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--scratch", required=True, help="where the executed copy stays when a cell fails")
 
 
-def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
+def work(args: Namespace, spec: Values) -> Outcome:
     """Run the notebook."""
     from metabo.artefacts import run as notebook
+    from metabo.plan.typed import written
 
-    figures = notebook.run(Path(args.in_template), Path(args.scratch), Path(args.out), spec)
+    figures = notebook.run(Path(args.in_template), Path(args.scratch), Path(args.out), written(spec))
     return {"outputs": figures}
 
 
-def roots(args: Namespace, _spec: dict[str, Any]) -> list[str]:
+def roots(args: Namespace, _spec: Values) -> list[str]:
     """Return the modules of this stage and those that the template imports."""
     from metabo.plan import codegraph
 
@@ -31,4 +32,4 @@ def roots(args: Namespace, _spec: dict[str, Any]) -> list[str]:
 
 
 if __name__ == "__main__":
-    main("notebook", add_arguments, work, roots)
+    main("notebook", add_arguments, work, Values, roots)

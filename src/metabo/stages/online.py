@@ -1,9 +1,9 @@
 """Stage `online`: tune the test tasks of a split with one method, each evaluation a real training."""
 
 from argparse import ArgumentParser, Namespace
-from typing import Any
 
-from metabo.stages.common import main
+from metabo.plan.specs import OnlineSpec
+from metabo.stages.common import Outcome, main
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -12,7 +12,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--in-prior", required=True, help="priors (.npz)")
 
 
-def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
+def work(args: Namespace, spec: OnlineSpec) -> Outcome:
     """Tune every test task and write the online table."""
     import importlib
 
@@ -23,6 +23,7 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
     from metabo.bo.online_runs import tune
     from metabo.compute import progress
     from metabo.plan import registry
+    from metabo.plan.typed import plain
     from metabo.records import results
     from metabo.records.files import digest
     from metabo.tasks.benchmark import Benchmark
@@ -30,27 +31,27 @@ def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
 
     benchmark = Benchmark.load(args.in_data)
     trained_from, trained = priors.load(args.in_prior)
-    collector = importlib.import_module(registry.evaluator(spec["benchmark"]))
-    loader = importlib.import_module(registry.loader(spec["benchmark"]))
-    module = registry.online_module(spec["method"])
-    spec = {**spec, "data": digest(args.in_data)[:12]}
+    collector = importlib.import_module(registry.evaluator(spec.benchmark))
+    loader = importlib.import_module(registry.loader(spec.benchmark))
+    module = registry.online_module(spec.method)
+    data = digest(args.in_data)[:12]
 
     def target(task: str) -> Target:
         metric = collector.ONLINE[task]
-        return Target(collector.evaluator(task, spec["seed"]), metric, loader.WARPS[metric])
+        return Target(collector.evaluator(task, spec.seed), metric, loader.WARPS[metric])
 
     tables = []
     sets = training_sets_of(benchmark, trained_from)
     for prior, training in progress.loop(zip(trained, sets, strict=True), "spaces"):
-        method = module.online(trained_from, prior, training, spec["online"], spec["acquisition"], spec["iterations"])
-        tables.append(tune(benchmark, prior, method, spec, target, loader.raw_inputs))
+        method = module.online(trained_from, prior, training, plain(spec.online), spec.acquisition, spec.iterations)
+        tables.append(tune(benchmark, prior, method, spec, data, target, loader.raw_inputs))
     table = pd.concat(tables, ignore_index=True)
     results.write_online(table, args.out)
     return {
-        "seeds": list(range(spec["seeds"])), "rows": len(table), "infeasible": int((~table["feasible"]).sum()),
+        "seeds": list(range(spec.seeds)), "rows": len(table), "infeasible": int((~table["feasible"]).sum()),
         "unsound_steps": int((~table["ok"]).sum()),
     }  # fmt: skip
 
 
 if __name__ == "__main__":
-    main("online", add_arguments, work)
+    main("online", add_arguments, work, OnlineSpec)

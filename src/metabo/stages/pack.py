@@ -3,8 +3,8 @@
 import json
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import Any
 
+from metabo.plan.specs import PackSpec
 from metabo.stages.common import Outcome, main
 
 KEPT = ("statuses", "wall_s", "resumed_trials", "git", "code_sha256", "device")
@@ -16,7 +16,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--in-tables", nargs="+", required=True, help="collected units")
 
 
-def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
+def work(args: Namespace, spec: PackSpec) -> Outcome:
     """Write the joined table; report trials, seconds and statuses per unit, and how far the shipped table agrees."""
     import pandas as pd
 
@@ -34,13 +34,13 @@ def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
         for record, part in zip(records, parts, strict=True)
     }
     agreement = None
-    if (there := shipped.table_path(spec["benchmark"])).is_file():
+    if (there := shipped.table_path(spec.benchmark)).is_file():
         agreement = {"shipped_sha256": digest(there)}
-        agreement |= registry.collector(spec["benchmark"]).agreement(table, shipped.read(spec["benchmark"]))
+        agreement |= registry.collector(spec.benchmark).agreement(table, shipped.read(spec.benchmark))
     report = {"trials": len(table), "units": units, "agreement": agreement}
     print(json.dumps(report, indent=1), flush=True)
     return report
 
 
 if __name__ == "__main__":
-    main("pack", add_arguments, work)
+    main("pack", add_arguments, work, PackSpec)

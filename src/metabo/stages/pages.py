@@ -1,8 +1,8 @@
 """Stage `pages`: the executed notebooks of a paper as HTML, beside them, for the report page."""
 
 from argparse import ArgumentParser, Namespace
-from typing import Any
 
+from metabo.plan.specs import PagesSpec
 from metabo.stages.common import Outcome, main
 
 
@@ -12,8 +12,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--out", nargs="+", required=True, help="pages, in the same order")
 
 
-def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
-    """Render each notebook with a link back to its artefact on the page `spec["index"]`."""
+def work(args: Namespace, spec: PagesSpec) -> Outcome:
+    """Render each notebook with a link back to its artefact on the page `spec.index`."""
     import os
     from pathlib import Path
 
@@ -21,12 +21,12 @@ def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
     from metabo.report import notebooks
 
     export = notebooks.exporter()
-    for notebook, page, name in zip(args.in_notebooks, args.out, spec["names"], strict=True):
-        index = Path(os.path.relpath(spec["index"], Path(page).parent)).as_posix()
+    for notebook, page, name in zip(args.in_notebooks, args.out, spec.names, strict=True):
+        index = Path(os.path.relpath(spec.index, Path(page).parent)).as_posix()
         write_text(page, notebooks.render(Path(notebook), name, index, export))
         print(page, flush=True)
     return {}
 
 
 if __name__ == "__main__":
-    main("pages", add_arguments, work)
+    main("pages", add_arguments, work, PagesSpec)

@@ -1,8 +1,8 @@
 """Stage `report`: join the claims of all papers into the scorecard and write the report page."""
 
 from argparse import ArgumentParser, Namespace
-from typing import Any
 
+from metabo.plan.specs import ReportSpec
 from metabo.stages.common import Outcome, main
 
 
@@ -15,11 +15,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--out-scorecard", required=True, help="the claims of all papers, CSV")
 
 
-def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
+def work(args: Namespace, spec: ReportSpec) -> Outcome:
     """Gather, write both, print where the time went."""
     from pathlib import Path
 
-    from metabo.plan.schema import read_yaml
+    from metabo.plan.schema import read_yaml, required_mapping
     from metabo.records import files
     from metabo.records.checksums import sidecar_of
     from metabo.report import gallery, jobs, page, scorecard, theory
@@ -28,17 +28,18 @@ def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
     claims = scorecard.claims(table)
     sidecars = [sidecar_of(path) for path in args.in_claims]
     made = jobs.behind([*args.in_artefacts, *args.in_pages, *filter(None, sidecars)])
-    catalogue, out = read_yaml(Path(args.in_catalogue)), Path(args.out)
+    catalogue = dict(required_mapping(read_yaml(Path(args.in_catalogue)), args.in_catalogue))
+    out = Path(args.out)
     artefacts = [
         gallery.entry(path, name, catalogue, made, out)
-        for path, name in zip(args.in_artefacts, spec["names"], strict=True)
+        for path, name in zip(args.in_artefacts, spec.names, strict=True)
     ]
-    text = page.index(spec["scale"], spec["papers"], claims, artefacts, theory.verdicts(made, out), made)
+    text = page.index(spec.scale, list(spec.papers), claims, artefacts, theory.verdicts(made, out), made)
     files.write_text(args.out_scorecard, table.to_csv(index=False))
     files.write_text(out, text)
-    print("\n".join(page.summary_lines(spec["papers"], claims, made)), flush=True)
+    print("\n".join(page.summary_lines(list(spec.papers), claims, made)), flush=True)
     return {"verdicts": scorecard.counts(claims), "artefacts": len(artefacts), "jobs": len(made)}
 
 
 if __name__ == "__main__":
-    main("report", add_arguments, work)
+    main("report", add_arguments, work, ReportSpec)

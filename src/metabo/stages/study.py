@@ -1,23 +1,24 @@
 """Stage `study`: one synthetic study, which needs no benchmark."""
 
 from argparse import Namespace
-from typing import Any
 
-from metabo.stages.common import main
+from metabo.plan.typed import Values
+from metabo.stages.common import Outcome, main
 
 
-def work(args: Namespace, spec: dict[str, Any]) -> dict[str, Any]:
+def work(args: Namespace, spec: Values) -> Outcome:
     """Run the study and write its tables."""
     import importlib
 
     from metabo.papers.engine.studies import files as tables
     from metabo.plan import registry
+    from metabo.plan.typed import written
 
-    study = importlib.import_module(registry.study_module(spec["study"]))
-    frames = study.run(spec)
+    study = importlib.import_module(registry.study_module(str(spec["study"])))
+    frames = study.run(written(spec))
     tables.write(frames, args.out)
     return {"rows": {name: len(frame) for name, frame in frames.items()}}
 
 
 if __name__ == "__main__":
-    main("study", None, work)
+    main("study", None, work, Values)

@@ -1,13 +1,13 @@
 """Stage `theory`: run one check of a paper's theory and write its statements with their verdicts."""
 
 from argparse import Namespace
-from typing import Any
 
+from metabo.plan.specs import TheorySpec
 from metabo.stages.common import Outcome, main
 
 
-def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
-    """Run `spec["check"]` of `spec["paper"]` with the share `spec["share"]` of its replicates, print and write it."""
+def work(args: Namespace, spec: TheorySpec) -> Outcome:
+    """Run `spec.check` of `spec.paper` with the share `spec.share` of its replicates, print and write it."""
     import importlib
     import json
 
@@ -16,16 +16,16 @@ def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
     from metabo.plan import registry
     from metabo.records import files
 
-    paper, name = spec["paper"], spec["check"]
+    paper, name = spec.paper, spec.check
     check = getattr(importlib.import_module(registry.check_module(paper, name)), name)
-    statements = check(keys.stream(spec["seed"], "theory", paper, name), spec["share"])
+    statements = check(keys.stream(spec.seed, "theory", paper, name), spec.share)
     for statement in statements:
         print(describe(statement), flush=True)
     record = {
         "paper": paper,
         "check": name,
         "title": registry.check(paper, name),
-        "share": spec["share"],
+        "share": spec.share,
         "status": OK if all(s["status"] == OK for s in statements) else NO_POWER,
         "statements": statements,
     }
@@ -34,4 +34,4 @@ def work(args: Namespace, spec: dict[str, Any]) -> Outcome:
 
 
 if __name__ == "__main__":
-    main("theory", None, work)
+    main("theory", None, work, TheorySpec)

@@ -16,8 +16,10 @@ from metabo.data.history.past import PastStudies
 from metabo.errors import ConfigError, unknown
 from metabo.gp.model import build
 from metabo.methods.hierarchical import contexts
-from metabo.methods.hierarchical.train import Estimates, Hierarchical, learned, remarks, step1, train_networks
+from metabo.methods.hierarchical.estimates import Estimates, remarks, step1
+from metabo.methods.hierarchical.train import Hierarchical, learned, train_networks
 from metabo.plan import config, registry
+from metabo.plan.typed import NOTHING
 from metabo.tasks.folds import Fold
 from metabo.tasks.rows import Rows, stack
 from metabo.tasks.spaces import SearchSpace
@@ -71,7 +73,7 @@ def specification(method: str, seed: int, steps: int | None = None) -> dict[str,
         "past": {"base": ALL},
         "model": config.sized(sizes, entry.model),
         "pretrain": config.sized(sizes, entry.pretrain),
-        "policy": config.sized(sizes, entry.policy),
+        "policy": config.sized(sizes, entry.policy or NOTHING),
     } | ({"fits": specification(entry.fits, seed, steps)} if entry.fits else {})
 
 

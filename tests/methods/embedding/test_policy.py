@@ -165,5 +165,5 @@ def test_one_program_serves_a_whole_run():
 
 
 def test_past_rows_are_required():
-    with pytest.raises(ConfigError, match="uses_past: true"):
+    with pytest.raises(ConfigError, match="uses_past=True"):
         retrained.policy(networks.network("mimo"), SETTINGS, "ucb18", BUDGET, None)

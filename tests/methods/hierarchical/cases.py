@@ -17,7 +17,7 @@ from tests import tiny
 
 SEEDS = 2
 LEARNED, KNOWN = ("mphd", "mphd_squashed", "mphd_non_nn"), ("hgp_hand", "hgp_flat", "hgp_truth", "gp_truth")
-HIERARCHICAL = [name for name in registry.methods() if registry.method(name).module == "methods.hierarchical.train"]
+HIERARCHICAL = [name for name in registry.methods() if registry.made_of(name).pretrain == "methods.hierarchical.train"]
 
 
 def spec(method, spaces=None, **overrides):

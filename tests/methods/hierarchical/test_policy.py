@@ -19,6 +19,7 @@ from metabo.plan import registry
 from metabo.records import results
 from metabo.tasks.padding import columns, widened
 from metabo.tasks.rows import Rows
+from tests import tiny
 from tests.methods.hierarchical import cases as domains
 from tests.methods.hierarchical.cases import HIERARCHICAL, LEARNED
 from tests.references import DenseGP
@@ -183,7 +184,7 @@ def runs(data):
             learned = domains.across(method, sets, domains.fits_of(sets)) if method in LEARNED else None
             result = learned[place] if learned else (domains.known(method, sets[place]), None)
             prior = priors.of_training(sets[place], *result)
-            cases[key] = results.check(optimise(data, prior, {**given, "seeds": 2}, 1))
+            cases[key] = results.check(optimise(data, prior, *tiny.job({**given, "seeds": 2}), 1))
         return cases[key]
 
     return run

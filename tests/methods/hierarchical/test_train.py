@@ -15,6 +15,7 @@ from metabo.errors import ConfigError, DataError, NumericsError
 from metabo.gp import fit as pretrain
 from metabo.gp.model import GP, build
 from metabo.gp.objectives import nll
+from metabo.methods.hierarchical import estimates as step1
 from metabo.methods.hierarchical import network as prior_network
 from metabo.methods.hierarchical import train as hierarchical
 from metabo.methods.hierarchical.contexts import of_space
@@ -60,7 +61,7 @@ def test_every_method_of_the_paper_is_registered():
         model = entry.model
         assert (model["mean"], model["kernel"], model["features"]) == ("constant", "matern52", ())
         assert entry.fits == ("base_gp" if name in LEARNED else None)
-        assert entry.across_spaces == (name in LEARNED)
+        assert registry.made_of(name).across_spaces == (name in LEARNED)
         assert entry.needs_truth == (name in ("hgp_truth", "gp_truth"))
         assert ("refit_steps" in entry.policy) == (name not in ("base_gp", "gp_truth"))
     assert registry.method("mphd_squashed").variant_of == "mphd"
@@ -212,13 +213,13 @@ def test_an_estimate_that_is_not_finite_ends_the_job(sets, place, name):
 def test_an_estimate_beyond_its_limits_counts_and_is_named(sets):
     fits = fits_of(sets)
     plain = across("mphd_non_nn", sets, fits)
-    assert hierarchical.remarks(sets, fits) == []
+    assert step1.remarks(sets, fits) == []
     low = eqx.tree_at(lambda g: g.raw_noise, fits[2].params, jnp.asarray([-40.0, -3.0]))
     stopped = np.array([-1, 5])
     changed = [*fits[:2], replace(fits[2], params=low, stopped=stopped), fits[3]]
     found = across("mphd_non_nn", sets, changed)
     alone = replace(sets[1], present=np.arange(sets[1].present.shape[-1]) < np.ones_like(sets[1].present[..., :1]))
-    assert hierarchical.remarks([sets[0], alone, *sets[2:]], changed) == [
+    assert step1.remarks([sets[0], alone, *sets[2:]], changed) == [
         f"step 1, space '{sets[1].space}': one training task, its GP is that of one function",
         f"step 1, space '{sets[2].space}': 1 of 2 estimates of the noise variance below 1e-06",
         f"step 1, space '{sets[2].space}', seed 1: training stopped at step 5, which was not finite",
@@ -237,9 +238,9 @@ def test_training_on_functions_without_noise_gives_estimates_that_are_named(sets
     gp, _ = jax.jit(lambda key: pretrain.adam(start, rows, jnp.arange(2), jnp.ones(2, bool), key, **sizes))(stream(1))
     fit = replace(fits_of(sets)[0], space="smooth", params=jax.tree.map(lambda leaf: leaf[None], gp))
     said = "step 1, space 'smooth': 1 of 1 estimates of the noise variance below 1e-06"
-    assert hierarchical.remarks([], [fit]) == [said]
+    assert step1.remarks([], [fit]) == [said]
     long = eqx.tree_at(lambda g: g.kernel.raw_lengthscale, fit.params, jnp.asarray([[31.0, 1.0]]))
-    assert "1 of 2 estimates of the lengthscale above 30" in hierarchical.remarks([], [replace(fit, params=long)])[0]
+    assert "1 of 2 estimates of the lengthscale above 30" in step1.remarks([], [replace(fit, params=long)])[0]
 
 
 def test_fits_that_do_not_belong_to_the_sets_are_refused(sets):

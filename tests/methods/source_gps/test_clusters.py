@@ -15,7 +15,7 @@ from metabo.tasks.rows import Rows
 from metabo.tasks.training_set import prior_keys, training_sets_of
 from tests import stage_runs, tiny
 
-ALL = [name for name in registry.methods() if registry.method(name).module == "methods.source_gps.clusters"]
+ALL = [name for name in registry.methods() if registry.made_of(name).pretrain == "methods.source_gps.clusters"]
 MODEL = {"kernel": "matern52", "cluster_kernel": ["matern12"], "most": 2}
 PRETRAIN = {"distance": "jeffreys", "steps": 5, "restarts": 1, "locations": 5}
 

@@ -183,7 +183,7 @@ def test_what_cannot_be_run_is_refused():
     with pytest.raises(ConfigError, match="its acquisition is 'ucb3', not 'ei'"):
         rm_gp_ucb.policy(params, BOUNDS, "ei", 5, past)
     for module, settings in ((rm_gp_ucb, BOUNDS), (rgpe_policy, RANKED)):
-        with pytest.raises(ConfigError, match="uses_past: true"):
+        with pytest.raises(ConfigError, match="uses_past=True"):
             module.policy(params, settings, "ucb3", 5, None)
 
 

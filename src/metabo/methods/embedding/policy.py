@@ -115,7 +115,5 @@ def policy(
     Raises ConfigError without the rows of the training tasks.
     """
     if past is None:
-        raise ConfigError(
-            "networks are trained on past tasks at every iteration; say `uses_past: true` in methods.yaml"
-        )
+        raise ConfigError("networks are trained on past tasks at every iteration; say `uses_past=True` in its Method")
     return Retrained(params, past, make(acquisition, settings), schedule_of(settings), settings["warm_start"], budget)

@@ -15,10 +15,6 @@ from metabo.methods.hierarchical.hyperprior import Support, map_loss
 from metabo.methods.hierarchical.train import Hierarchical
 from metabo.tasks.rows import Rows
 
-WIDENS = True
-"""Columns of zeros after the inputs change nothing (`metabo.tasks.padding`): such a length-scale has no prior
-either."""
-
 
 def gp_of(params: Hierarchical) -> GP:
     """Return the fitted GP."""

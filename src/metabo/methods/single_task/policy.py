@@ -33,9 +33,6 @@ PRIOR_LENGTHSCALE = (0.0, 1.0)
 PRIOR_NOISE = (-6.0, 3.0)
 """Mean and standard deviation of STBOH's normal priors on the log parameters."""
 
-WIDENS = True
-"""Columns of zeros after the inputs change nothing (`metabo.tasks.padding`)."""
-
 
 class HandTuned(NamedTuple):
     """STBOH's unclipped parameters, on the log scale."""

@@ -38,15 +38,6 @@ from metabo.methods.source_gps.clusters import Clustered
 from metabo.methods.source_gps.sources import posteriors_at
 from metabo.tasks.rows import Rows
 
-WIDENS = True
-"""Columns of zeros after the inputs change nothing (`metabo.tasks.padding`)."""
-
-ADVICE = (
-    f"for barycenters, which may not have converged in {STEPS} iterations (the log names them), raise "
-    "'cmbo.tolerance'; else leave out source tasks with singular covariances"
-)
-"""What to do about unsound steps."""
-
 PROTOTYPES = ("clusters", "tasks")
 CENTRES = ("geometric", "barycenter")
 KERNELS = ("plain", "product")
@@ -277,7 +268,7 @@ def policy(
     tasks, and for a number of them that was not made.
     """
     if past is None:
-        raise ConfigError("cm-BO evaluates posteriors of past tasks; say `uses_past: true` in methods.yaml")
+        raise ConfigError("cm-BO evaluates posteriors of past tasks; say `uses_past=True` in its Method")
     chosen = ClusterSettings(**{name: settings[name] for name in ClusterSettings._fields})
     valid = {"prototypes": PROTOTYPES, "weights": DISTANCES, "centre": CENTRES, "proto_kernel": KERNELS}
     for name, values in valid.items():

@@ -27,9 +27,6 @@ from metabo.methods.source_gps.rgpe import Sources
 from metabo.methods.source_gps.target import TargetGP, begin, told
 from metabo.tasks.rows import Rows
 
-WIDENS = True
-"""Columns of zeros after the inputs change nothing (`metabo.tasks.padding`)."""
-
 FEW = 3
 """With fewer observations the sources have equal weights."""
 PERCENTILE = 95.0
@@ -207,5 +204,5 @@ def policy(
     Raises ConfigError without the rows of the source tasks.
     """
     if past is None:
-        raise ConfigError("RGPE evaluates GPs of past tasks; say `uses_past: true` in methods.yaml")
+        raise ConfigError("RGPE evaluates GPs of past tasks; say `uses_past=True` in its Method")
     return Ranked(params, past, make(acquisition, settings), settings["samples"], settings["refit_steps"], budget)

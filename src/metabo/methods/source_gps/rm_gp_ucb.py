@@ -24,9 +24,6 @@ from metabo.methods.source_gps.rgpe_policy import source_moments
 from metabo.methods.source_gps.target import TargetGP, begin, told
 from metabo.tasks.rows import Rows
 
-WIDENS = True
-"""Columns of zeros after the inputs change nothing (`metabo.tasks.padding`)."""
-
 
 class WeightConstants(NamedTuple):
     """β and τ of the two bounds, η of the weights, ε and r of ν, and the observations before these move."""
@@ -115,7 +112,7 @@ def policy(
     Raises ConfigError without the rows of the source tasks, or for another acquisition than UCB: it has none other.
     """
     if past is None:
-        raise ConfigError("RM-GP-UCB evaluates GPs of past tasks; say `uses_past: true` in methods.yaml")
+        raise ConfigError("RM-GP-UCB evaluates GPs of past tasks; say `uses_past=True` in its Method")
     if acquisition != "ucb3":
         raise ConfigError(f"RM-GP-UCB sums upper confidence bounds: its acquisition is 'ucb3', not '{acquisition}'")
     constants = WeightConstants(**{name: settings[name] for name in WeightConstants._fields})

@@ -17,9 +17,6 @@ from metabo.methods.source_gps.sources import fit, make, repeated
 from metabo.tasks.rows import Rows
 from metabo.tasks.training_set import TrainingSet
 
-WIDENS = True
-"""Columns of zeros after the inputs change nothing (`metabo.tasks.padding`)."""
-
 
 class TargetGP(NamedTuple):
     """The observations of the target so far, padded to the budget b, and the GP fitted to them."""

@@ -34,7 +34,7 @@ def by_setting(table: pd.DataFrame, plain: str) -> pd.DataFrame:
 
     The other methods are the same on both: what they learn from does not depend on it.
     """
-    across = {name: _entry(name).across_spaces for name in table["method"].unique()}
+    across = {name: registry.made_of(method_of(name)).across_spaces for name in table["method"].unique()}
     renamed = table["method"].map(across).astype(bool) & (table["split"] != plain)
     return table.assign(method=table["method"].mask(renamed, on_splits(table["method"], table["split"])))
 
@@ -54,7 +54,7 @@ def shown_in(name: str, panel: str) -> bool:
     entry, split = _entry(name), RunId.parse(name).split
     if panel == "default":
         return not split
-    if entry.across_spaces:
+    if registry.made_of(method_of(name)).across_spaces:
         return bool(split)
     learns = bool(entry.pretrain) and not entry.needs_truth
     return not split and (panel == "homogeneous" or not learns)

@@ -1,0 +1,15 @@
+"""H-NLL, H-EKL, FSBO, ABLR and what is like them: a GP is learned from past tasks (hyperbo §7.2)."""
+
+from dataclasses import replace
+
+from metabo.plan.method import Method
+
+METHOD = Method(
+    pretrain="methods.pretrained.train",
+    policy="bo.fixed_prior",
+    online="methods.pretrained.online",
+    pads_inputs=True,
+)
+
+ONCE = replace(METHOD, policy="bo.once", online=None)
+"""A candidate is queried once."""

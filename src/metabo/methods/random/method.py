@@ -1,0 +1,8 @@
+"""Random search, with replacement (hyperbo §7.2) and without (cm-BO)."""
+
+from metabo.plan.method import Method
+
+METHOD = Method(pretrain="methods.random.policy", policy="methods.random.policy", online="methods.random.online")
+
+ONCE = Method(pretrain="methods.random.once", policy="methods.random.once")
+"""A candidate is queried once."""

@@ -1,0 +1,145 @@
+"""Specs: the settings that each job reads, all of them and nothing else. Written as JSON they decide whether a job runs
+again, and priors keep the one that they were trained from.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from metabo.plan.past import Past
+from metabo.plan.typed import Count, Values
+
+
+@dataclass(frozen=True)
+class DownloadSpec:
+    """The download of one archive: its name, its addresses in order, and what it must be."""
+
+    name: str
+    urls: tuple[str, ...]
+    checksum: str
+    size: int | None = None
+    retries: int = 4
+    pause: float = 2.0
+
+
+@dataclass(frozen=True)
+class CollectSpec:
+    """The collection of one unit (a task or a data set) of an embedded benchmark."""
+
+    benchmark: str
+    seed: int
+    sizes: Values
+    unit: str
+
+
+@dataclass(frozen=True)
+class PackSpec:
+    """The join of the units of a re-collection."""
+
+    benchmark: str
+    seed: int
+    sizes: Values
+
+
+@dataclass(frozen=True)
+class ArchiveSpec:
+    """The archive that a collected table is written as; a shipped one is compared with its checksum."""
+
+    benchmark: str
+    source: Literal["shipped", "collected"]
+
+
+@dataclass(frozen=True)
+class DataSpec:
+    """The load of a benchmark, with the settings that its source registers."""
+
+    benchmark: str
+    settings: Values
+
+
+@dataclass(frozen=True)
+class PretrainSpec:
+    """The training of a method's priors: `seeds` of them for every fold, those of the method `fits` given."""
+
+    benchmark: str
+    split: str
+    past: Past
+    method: str
+    seed: int
+    seeds: Count
+    model: Values
+    pretrain: Values
+    fits: str | None = None
+
+
+@dataclass(frozen=True)
+class EvaluateSpec:
+    """The evaluation of a method's priors."""
+
+    benchmark: str
+    split: str
+    method: str
+
+
+@dataclass(frozen=True)
+class BOSpec:
+    """Bayesian optimisation of every test task of a split, `seeds` times from every prior."""
+
+    benchmark: str
+    split: str
+    method: str
+    acquisition: str
+    seed: int
+    seeds: Count
+    iterations: Count
+    policy: Values
+    candidates: str | int
+
+
+@dataclass(frozen=True)
+class OnlineSpec:
+    """Online tuning of every test task of a split, `seeds` times."""
+
+    benchmark: str
+    split: str
+    method: str
+    acquisition: str
+    seed: int
+    seeds: Count
+    iterations: Count
+    online: Values
+
+
+@dataclass(frozen=True)
+class TheorySpec:
+    """One check of a paper's theory, with a share of its replicates."""
+
+    paper: str
+    check: str
+    seed: int
+    share: float
+
+
+@dataclass(frozen=True)
+class ClaimsSpec:
+    """The verdicts on a paper's claims: on which artefacts (id, benchmark), below which folder of results."""
+
+    paper: str
+    results: str
+    artefacts: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class PagesSpec:
+    """The notebooks of a paper as HTML: the artefacts' names in their order, and the page that has them all."""
+
+    names: tuple[str, ...]
+    index: str
+
+
+@dataclass(frozen=True)
+class ReportSpec:
+    """The report page of a run."""
+
+    scale: str
+    papers: tuple[str, ...]
+    names: tuple[str, ...]
