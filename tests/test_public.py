@@ -151,7 +151,7 @@ def test_what_is_pickled_keeps_its_digits_in_a_float32_process(folder):
         (lambda: metabo.run_bo(tiny.benchmark(), split="x"), "unknown split of benchmark 'tiny' 'x'"),
         (lambda: metabo.run_bo(tiny.benchmark(), acquisition="eii"), "unknown acquisition 'eii'. Did you mean 'ei'"),
         (lambda: metabo.run_bo(tiny.benchmark(), iterations=0), "^iterations is 0"),
-        (lambda: metabo.run_bo(tiny.benchmark(), "h_nll_online"), "has no policy_module"),
+        (lambda: metabo.run_bo(tiny.benchmark(), "h_nll_online"), "has no part .policy.|has no policy"),
         (lambda: metabo.run_bo(tiny.benchmark(), sizes={"pretrain.adam": 3}), "Did you mean 'pretrain.adam_steps'"),
     ],
 )
@@ -192,7 +192,7 @@ def test_bo_with_a_prior_across_spaces():
 def test_every_method_is_listed_with_what_takes_it():
     methods = metabo.list_methods()
     assert list(methods.index) == registry.methods(ordered=True)
-    assert set(methods.index[methods["run_bo"]]) == set(registry.methods("policy_module"))
+    assert set(methods.index[methods["run_bo"]]) == set(registry.methods("policy"))
     assert methods.loc["h_nll"].to_dict() == {
         "label": "H-NLL", "acquisition": "pi", "run_bo": True, "pretrain": True, "variant_of": "",
     }  # fmt: skip

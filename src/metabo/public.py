@@ -18,6 +18,8 @@ from metabo.errors import ConfigError, unknown
 from metabo.gp.process import require_count
 from metabo.plan import config, registry
 from metabo.plan.entries import BenchmarkEntry
+from metabo.plan.specs import BOSpec
+from metabo.plan.typed import NOTHING, Values
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.training_set import prior_keys, training_sets_of
 from metabo.tuner import learning
@@ -111,26 +113,20 @@ def run_bo(
         raise unknown("acquisition", acquisition, ACQUISITIONS)
     split = split or next(iter(loaded.splits))
     chosen = _sized(sizes or {})
-    module = registry.policy_module(method)
+    registry.policy_module(method)  # refuses a method that has no runs on tables
     trained_from = _pretraining(method, split, seed, chosen)
     trained = _trained(loaded, trained_from)
-    entry = registry.method(method)
-    spec = {
-        "split": split,
-        "method": method,
-        "acquisition": acquisition or entry.acquisition,
-        "seed": seed,
-        "seeds": seeds,
-        "iterations": iterations,
-        "policy": config.sized(chosen, entry.policy),
-        "data": "",
-    }
-    past = training_sets_of(loaded, trained_from) if entry.uses_past else [None] * len(trained)
-    if getattr(module, "WIDENS", False):
+    entry, parts = registry.method(method), registry.made_of(method)
+    policy = Values(config.sized(chosen, entry.policy or NOTHING))
+    own = acquisition or entry.acquisition
+    spec = BOSpec(loaded.name, split, method, own, seed, seeds, iterations, policy, "all")
+    past = training_sets_of(loaded, trained_from) if parts.uses_past else [None] * len(trained)
+    if parts.pads_inputs:
         trained = [priors.widened(prior, trained_from, loaded.width) for prior in trained]
         past = [of_space and of_space.widened() for of_space in past]
     pairs = zip(trained, past, strict=True)
-    table = pd.concat([trajectories.optimise(loaded, prior, spec, 1, rows) for prior, rows in pairs], ignore_index=True)
+    tables = [trajectories.optimise(loaded, prior, spec, "", 1, rows) for prior, rows in pairs]
+    table = pd.concat(tables, ignore_index=True)
     trajectories.unsound(table)
     return table
 
@@ -152,7 +148,7 @@ def _trained(benchmark: Benchmark, spec: config.Config) -> list[priors.SpacePrio
     module = registry.training_module(spec["method"])
     sets = training_sets_of(benchmark, spec)
     keys = [prior_keys(training, spec["seed"], spec["seeds"]) for training in sets]
-    if registry.method(spec["method"]).across_spaces:
+    if registry.made_of(spec["method"]).across_spaces:
         fits = _trained(benchmark, spec["fits"]) if "fits" in spec else None
         results = module.pretrain_across(spec, sets, keys, fits, accelerated())
     else:
@@ -190,7 +186,7 @@ def list_methods() -> pd.DataFrame:
     columns = {
         "label": [entry.label for entry in entries.values()],
         "acquisition": [entry.acquisition for entry in entries.values()],
-        "run_bo": [bool(entry.policy_module) for entry in entries.values()],
+        "run_bo": [name in registry.methods("policy") for name in entries],
         "pretrain": [name in learning.METHODS for name in entries],
         "variant_of": [entry.variant_of or "" for entry in entries.values()],
     }
