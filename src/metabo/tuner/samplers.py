@@ -23,7 +23,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna.trial import FrozenTrial, TrialState
 
 from metabo.data.history.description import Configuration
-from metabo.data.history.fields import Field
+from metabo.data.history.fields import Field, Value
 from metabo.errors import ConfigError, DataError
 from metabo.tuner.study import Study
 from metabo.tuner.suggest import Told, suggest
@@ -125,7 +125,7 @@ class PriorSampler(optuna.samplers.BaseSampler):
                 running.append(configuration)
         return Told(done, outcomes, running)
 
-    def _own(self, parameters: Mapping[str, object]) -> dict[str, object]:
+    def _own(self, parameters: Mapping[str, Value]) -> Configuration:
         return {name: value for name, value in parameters.items() if name in self._distributions}
 
     def _lacks_logarithm(self, trial: FrozenTrial) -> bool:
