@@ -12,8 +12,7 @@ import papermill
 from papermill.exceptions import PapermillException, PapermillExecutionError
 
 from metabo.errors import ConfigError, MetaboError, nearest
-from metabo.records.fields import Json
-from metabo.records.files import write_text
+from metabo.records.files import Json, write_text
 
 FIGURE_FILES = ("figure.pdf", "figure.png", "data.csv")
 """What every notebook writes into its parameter `out`."""

@@ -16,7 +16,8 @@ import pandas as pd
 
 from metabo.plots import look
 from metabo.records import sidecars
-from metabo.records.fields import Fields, Json
+from metabo.records.fields import Fields
+from metabo.records.files import Json
 
 COLUMNS: dict[str, str] = {
     "split": "str", "method": "str", "acquisition": "str", "objective": "str", "optimiser": "str",

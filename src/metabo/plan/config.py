@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from metabo.errors import ConfigError, unknown
 from metabo.plan import overrides, reference, registry, splits
-from metabo.plan.schema import Json, read_yaml, required_mapping, violations
+from metabo.plan.schema import read_yaml, required_mapping, violations
 from metabo.plan.specs import (
     BOSpec,
     CollectSpec,
@@ -25,6 +25,7 @@ from metabo.plan.specs import (
     TheorySpec,
 )
 from metabo.plan.typed import NOTHING, Values, plain, written
+from metabo.records.files import Json
 
 Config = dict[str, Any]
 

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from metabo.errors import nearest, unknown
 from metabo.plan import registry
 from metabo.plan.entries import MethodEntry
-from metabo.plan.schema import Json, Schema, required_mapping, shown, violations
+from metabo.plan.schema import Schema, required_mapping, shown, violations
 from metabo.plan.typed import NOTHING, Setting, Values
+from metabo.records.files import Json
 
 OVERRIDABLE = ("model", "pretrain", "policy", "online")
 

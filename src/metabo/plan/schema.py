@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias
 
@@ -11,8 +11,8 @@ import yaml
 from jsonschema import validators
 
 from metabo.errors import ConfigError, nearest
+from metabo.records.files import Json
 
-Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 Schema: TypeAlias = dict[str, Json]
 
 

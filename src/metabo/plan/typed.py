@@ -11,7 +11,8 @@ from types import NoneType, UnionType
 from typing import Annotated, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from metabo.errors import ConfigError
-from metabo.plan.schema import Json, Schema, violations
+from metabo.plan.schema import Schema, violations
+from metabo.records.files import Json
 
 T = TypeVar("T")
 

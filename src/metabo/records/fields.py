@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from metabo.errors import DataError
-
-Json = bool | int | float | str | None | list["Json"] | dict[str, "Json"]
-"""Any JSON value, where any may stand."""
+from metabo.records.files import Json
 
 
 @dataclass(frozen=True)

@@ -5,21 +5,14 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NotRequired, TypedDict
 from urllib.parse import quote
 
 from metabo.errors import DataError
+from metabo.plan.entries import CatalogueEntry
 from metabo.report import jobs
 from metabo.report.jobs import Job
 
 FILES = ("notebook.html", "notebook.ipynb", "figure.png", "figure.pdf", "data.csv", "provenance.json")
-
-
-class ListedArtefact(TypedDict):
-    """What the page reads of an entry of the catalogue."""
-
-    paper: str
-    claims: NotRequired[list[str]]
 
 
 @dataclass(frozen=True)
@@ -49,7 +42,7 @@ class ShownArtefact:
 
 
 def entry(
-    sidecar: str, name: str, catalogue: Mapping[str, ListedArtefact], made: Mapping[str, Job], page: Path
+    sidecar: str, name: str, catalogue: Mapping[str, CatalogueEntry], made: Mapping[str, Job], page: Path
 ) -> ShownArtefact:
     """Return what the page shows of one artefact.
 
@@ -66,11 +59,11 @@ def entry(
     return ShownArtefact(
         name=name,
         id=spec.text("artefact"),
-        paper=listed["paper"],
+        paper=listed.paper,
         title=spec.text("title"),
         caption=spec.text("caption"),
         benchmark=spec.text("benchmark") if spec.maybe("benchmark") else "",
-        claims=listed.get("claims", []),
+        claims=listed.claims,
         links={file: f"{place}/{file}" for file in FILES},
         width=width,
         height=height,

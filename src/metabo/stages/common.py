@@ -12,9 +12,9 @@ from typing import NoReturn, TypeVar
 from metabo.compute import cores, progress
 from metabo.errors import ConfigError, MetaboError
 from metabo.plan import codegraph, digests, preflight, typed
-from metabo.plan.schema import Json
 from metabo.records import files, provenance
 from metabo.records.checksums import checksums
+from metabo.records.files import Json
 
 Spec = TypeVar("Spec")
 Outcome = Mapping[str, object]

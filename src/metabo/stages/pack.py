@@ -29,10 +29,10 @@ def work(args: Namespace, spec: PackSpec) -> Outcome:
     table = pd.concat(parts, ignore_index=True)
     shipped.write_table(table, args.out)
     records = [read_sidecar(Path(path).with_suffix(".json")) for path in args.in_tables]
-    units = {
-        record["spec"]["unit"]: {"trials": len(part), **{key: record[key] for key in KEPT}}
-        for record, part in zip(records, parts, strict=True)
-    }
+    units = {}
+    for record, part in zip(records, parts, strict=True):
+        told: dict[str, object] = {**record}
+        units[str(record.get("spec", {})["unit"])] = {"trials": len(part), **{key: told[key] for key in KEPT}}
     agreement = None
     if (there := shipped.table_path(spec.benchmark)).is_file():
         agreement = {"shipped_sha256": digest(there)}

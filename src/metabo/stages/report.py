@@ -19,7 +19,9 @@ def work(args: Namespace, spec: ReportSpec) -> Outcome:
     """Gather, write both, print where the time went."""
     from pathlib import Path
 
-    from metabo.plan.schema import read_yaml, required_mapping
+    from metabo.plan.entries import CatalogueEntry
+    from metabo.plan.schema import read_yaml
+    from metabo.plan.typed import read_each
     from metabo.records import files
     from metabo.records.checksums import sidecar_of
     from metabo.report import gallery, jobs, page, scorecard, theory
@@ -28,7 +30,7 @@ def work(args: Namespace, spec: ReportSpec) -> Outcome:
     claims = scorecard.claims(table)
     sidecars = [sidecar_of(path) for path in args.in_claims]
     made = jobs.behind([*args.in_artefacts, *args.in_pages, *filter(None, sidecars)])
-    catalogue = dict(required_mapping(read_yaml(Path(args.in_catalogue)), args.in_catalogue))
+    catalogue = read_each(CatalogueEntry, read_yaml(Path(args.in_catalogue)), args.in_catalogue)
     out = Path(args.out)
     artefacts = [
         gallery.entry(path, name, catalogue, made, out)

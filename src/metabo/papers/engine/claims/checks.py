@@ -15,7 +15,7 @@ from metabo.errors import ConfigError, unknown
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.verdicts import Finding
 from metabo.plan import registry
-from metabo.records.fields import Json
+from metabo.records.files import Json
 
 Check = Callable[Concatenate[Evidence, ...], Finding]
 """(evidence, arguments of the claim's test by name) -> finding."""

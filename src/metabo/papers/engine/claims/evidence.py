@@ -17,7 +17,7 @@ from metabo.papers.engine.theory.tables import CheckResult
 from metabo.plan.catalogue import Artefact
 from metabo.plan.typed import plain
 from metabo.records import results
-from metabo.records.fields import Json
+from metabo.records.files import Json
 
 SYNTHETIC = "synthetic"
 """What an artefact without a benchmark is on."""

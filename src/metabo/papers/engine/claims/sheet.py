@@ -10,7 +10,7 @@ from metabo.errors import ConfigError, unknown
 from metabo.papers.engine.claims import checks
 from metabo.plan.entries import CatalogueEntry
 from metabo.plan.schema import read_yaml, violations
-from metabo.records.fields import Json
+from metabo.records.files import Json
 
 FOLDER = Path(__file__).parents[2]
 SCHEMA = Path("workflow/schemas/claims.yaml")

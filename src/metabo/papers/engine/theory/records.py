@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from metabo.papers.engine.theory.verdicts import INCONCLUSIVE, REFUTED, SUPPORTED, Decision, combine
-from metabo.records.fields import Json
+from metabo.records.files import Json
 
 
 class Cell(TypedDict):

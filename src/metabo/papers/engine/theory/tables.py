@@ -11,7 +11,8 @@ import pandas as pd
 from metabo.errors import DataError
 from metabo.papers.engine.theory.records import NO_POWER, Cell, NegativeControl, Statement, StatementPart
 from metabo.papers.engine.theory.verdicts import REFUTED
-from metabo.records.fields import Fields, Json
+from metabo.records.fields import Fields
+from metabo.records.files import Json
 
 
 class CheckResult(TypedDict):
