@@ -17,8 +17,8 @@ from metabo.papers.engine.theory.verdicts import (
     INCONCLUSIVE,
     REFUTED,
     SUPPORTED,
-    Decision,
     Numbers,
+    Ruling,
     distribution,
     identity,
 )
@@ -91,14 +91,14 @@ def upper(matrix: np.ndarray) -> np.ndarray:
     return matrix[np.triu_indices(len(matrix))]
 
 
-def entries(found: ReplicateMeans, expected: np.ndarray) -> Decision:
+def entries(found: ReplicateMeans, expected: np.ndarray) -> Ruling:
     """Decide E[every entry] = expected (e,) by the worst entry: |z| <= ENTRY_LIMIT."""
     z = (found.average - expected) / found.error
     worst = int(np.argmax(np.abs(z)))
     far = not abs(z[worst]) <= ENTRY_LIMIT
     verdict = REFUTED if far else SUPPORTED if found.runs >= ENOUGH else INCONCLUSIVE
     numbers: Numbers = {"mean": found.average[worst], "expected": expected[worst], "error": found.error[worst]}
-    return Decision(verdict, numbers | {"z": z[worst], "runs": found.runs, "entries": len(z)})
+    return Ruling(verdict, numbers | {"z": z[worst], "runs": found.runs, "entries": len(z)})
 
 
 def theorem31(key: Key[Array, ""], share: float) -> list[Statement]:

@@ -22,7 +22,7 @@ from metabo.papers.cmbo.theory.tasks import (
 from metabo.papers.cmbo.theory.traces import constant, draw_sources, equal_grid, prior_of, prototypes, run
 from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
-from metabo.papers.engine.theory.verdicts import Decision, probability
+from metabo.papers.engine.theory.verdicts import Ruling, probability
 
 CHECKS = {"lemma4": "Lemma 4: confidence bounds of the posterior"}
 BOUND = 1.0
@@ -95,7 +95,7 @@ def drawn(rng: np.random.Generator, count: int, meta: bool) -> Excess:
     return excess(last.prior, truth, np.column_stack([last.index, last.chosen]), y)
 
 
-def regularised(rng: np.random.Generator, count: int, factor: float) -> Decision:
+def regularised(rng: np.random.Generator, count: int, factor: float) -> Ruling:
     """Decide the printed bound, β scaled by `factor`, for a zero-mean prior and the regulariser λ = 1 + 2/T."""
     regulariser = 1.0 + 2.0 / QUERIES
     grid = equal_grid(POINTS)
@@ -114,7 +114,7 @@ def regularised(rng: np.random.Generator, count: int, factor: float) -> Decision
     return probability(int(bad.sum()), count, DELTA / 4.0)
 
 
-def covered(found: Excess, beta: np.ndarray) -> Decision:
+def covered(found: Excess, beta: np.ndarray) -> Ruling:
     """Decide P[ratio > β at some query] <= δ/4; of the numbers, medians of the last β, the largest ratio, the norm."""
     bad = ~(found.ratio <= beta).all(axis=1)
     decided = probability(int(bad.sum()), len(bad), DELTA / 4.0)

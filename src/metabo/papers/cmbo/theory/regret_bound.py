@@ -11,7 +11,7 @@ from metabo.papers.cmbo.theory.traces import SourceTasks, draw_sources, equal_gr
 from metabo.papers.engine.theory.estimated import mean, within
 from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
-from metabo.papers.engine.theory.verdicts import Decision, inequality, probability
+from metabo.papers.engine.theory.verdicts import Ruling, inequality, probability
 
 CHECKS = {"theorem32": "Theorem 3.2: bound on the instantaneous regret"}
 POINTS, OBSERVED, QUERIES, RUNS = 40, 50, 20, 300
@@ -53,19 +53,19 @@ def last_term(t: RegretTerms) -> np.ndarray:
     return t.xi / t.beta * (t.xi + t.beta) * t.spread_chosen / SHRINK
 
 
-def holds(t: RegretTerms, bound: Bound) -> Decision:
+def holds(t: RegretTerms, bound: Bound) -> Ruling:
     """Decide r_τ <= bound at the queries at which Lemmas 4 and 5 hold; with how often the bound is negative."""
     chosen, value = t.within & t.close, bound(t)
     found = inequality(t.regret[chosen], value[chosen], query=t.steps[chosen] + 1)
-    return Decision(found.verdict, found.numbers | {"left_out": int((~chosen).sum())} | _size(t, value))
+    return Ruling(found.verdict, found.numbers | {"left_out": int((~chosen).sum())} | _size(t, value))
 
 
-def covers(t: RegretTerms, bound: Bound) -> Decision:
+def covers(t: RegretTerms, bound: Bound) -> Ruling:
     """Decide P[r_τ > bound at some query] <= δ/2, the probability that Lemmas 4 and 5 leave."""
     value = bound(t)
     bad = ~(t.regret <= value).all(axis=0)
     found = probability(int(bad.sum()), len(bad), DELTA / 2.0)
-    return Decision(found.verdict, found.numbers | {"largest_share": _share(t, value)} | _size(t, value))
+    return Ruling(found.verdict, found.numbers | {"largest_share": _share(t, value)} | _size(t, value))
 
 
 def _size(t: RegretTerms, value: np.ndarray) -> dict[str, float]:
@@ -83,11 +83,11 @@ def _share(t: RegretTerms, value: np.ndarray) -> float:
     return float(np.max(np.where(value > 0, t.regret / np.where(value > 0, value, 1.0), 0.0)))
 
 
-def moved(t: RegretTerms, equal: RegretTerms) -> Decision:
+def moved(t: RegretTerms, equal: RegretTerms) -> Ruling:
     """Decide E ln(bound/bound with equal weights) <= 0 at the last query; of the numbers, factors of α_τ and Σζ'_i."""
     found = within(mean(np.log(printed(t)[-1] / printed(equal)[-1])), -np.inf, 0.0)
     factors = {"alpha": t.alpha[-1] / equal.alpha[-1], "squares": t.printed_omega[-1] / equal.printed_omega[-1]}
-    return Decision(found.verdict, found.numbers | {name: float(np.median(v)) for name, v in factors.items()})
+    return Ruling(found.verdict, found.numbers | {name: float(np.median(v)) for name, v in factors.items()})
 
 
 def theorem32(key: Key[Array, ""], share: float) -> list[Statement]:
@@ -98,7 +98,7 @@ def theorem32(key: Key[Array, ""], share: float) -> list[Statement]:
     found = {which: simulated(rng, sources, which, *COEFFICIENTS) for which in ("printed", "corrected")}
     found["average"] = simulated(rng, sources, "corrected", "β", "2β", power=2)
 
-    def cells(decide: Callable[[RegretTerms, Bound], Decision], which: str, bound: Bound, *names: str) -> list[Cell]:
+    def cells(decide: Callable[[RegretTerms, Bound], Ruling], which: str, bound: Bound, *names: str) -> list[Cell]:
         beta = "printed" if which == "printed" else "corrected"
         return [cell(decide(found[which][name], bound), xi=name, beta_is=beta) for name in names]
 

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import stats
 
 from metabo.errors import NumericsError
-from metabo.papers.engine.theory.verdicts import ALPHA, INCONCLUSIVE, REFUTED, SUPPORTED, Decision, Numbers
+from metabo.papers.engine.theory.verdicts import ALPHA, INCONCLUSIVE, REFUTED, SUPPORTED, Numbers, Ruling
 
 QUANTILE = float(stats.norm.isf(ALPHA))
 """Standard errors on each side of an interval: both of its bounds are one-sided, at the level ALPHA."""
@@ -24,10 +24,10 @@ class Estimate(NamedTuple):
     error: float
 
 
-def within(found: Estimate, low: float, high: float, quantile: float = QUANTILE) -> Decision:
+def within(found: Estimate, low: float, high: float, quantile: float = QUANTILE) -> Ruling:
     """Decide low <= number <= high (one of them may be infinite) by the interval value ± `quantile` errors.
 
-    Of the numbers of the decision, `expected` is the middle of the range, or its finite end. Raises NumericsError for
+    Of the numbers of the ruling, `expected` is the middle of the range, or its finite end. Raises NumericsError for
     an estimate that is not finite or has no error: the computation of the check is at fault.
     """
     value, error = float(found.value), float(found.error)
@@ -39,7 +39,7 @@ def within(found: Estimate, low: float, high: float, quantile: float = QUANTILE)
     expected = sum(ends) / len(ends)
     verdict = SUPPORTED if inside else REFUTED if outside else INCONCLUSIVE
     numbers: Numbers = {"mean": value, "expected": expected, "error": error, "z": (value - expected) / error}
-    return Decision(verdict, numbers | {"low": below, "high": above, "least": low, "most": high})
+    return Ruling(verdict, numbers | {"low": below, "high": above, "least": low, "most": high})
 
 
 def mean(values: np.ndarray) -> Estimate:

@@ -13,7 +13,7 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import ArrayLike
 
-from metabo.papers.engine.theory.verdicts import INCONCLUSIVE, REFUTED, SUPPORTED, Decision, combine
+from metabo.papers.engine.theory.verdicts import INCONCLUSIVE, REFUTED, SUPPORTED, Ruling, combine
 from metabo.records.files import Json
 
 
@@ -67,7 +67,7 @@ _DECIDED_BY = {
 KINDS = tuple(_DECIDED_BY)
 
 
-def cell(found: Decision, **setting: ArrayLike | None) -> Cell:
+def cell(found: Ruling, **setting: ArrayLike | None) -> Cell:
     """Return one setting of a part with its verdict and numbers."""
     return {"setting": _plain(setting), "verdict": found.verdict, "numbers": _plain(found.numbers)}
 

@@ -1,8 +1,8 @@
 """Decision rules of the theory checks, shared by all papers (hyperbo sheet §8.1).
 
-A decision is about one claim at one setting: SUPPORTED, REFUTED or INCONCLUSIVE, with its numbers. Probabilities by
+A ruling is about one claim at one setting: SUPPORTED, REFUTED or INCONCLUSIVE, with its numbers. Probabilities by
 Clopper-Pearson bounds, expectations by a z test, distributions by a p-value, identities and inequalities by their
-largest error. `metabo.papers.engine.theory.records` joins decisions into parts, statements and their negative controls.
+largest error. `metabo.papers.engine.theory.records` joins rulings into parts, statements and their negative controls.
 """
 
 import math
@@ -32,10 +32,10 @@ SLACK = 1e-12
 
 
 Numbers = dict[str, ArrayLike]
-"""What a decision rests on, arrays among it; `records.cell` makes it JSON-ready."""
+"""What a ruling rests on, arrays among it; `records.cell` makes it JSON-ready."""
 
 
-class Decision(NamedTuple):
+class Ruling(NamedTuple):
     """A verdict with the numbers it rests on."""
 
     verdict: str
@@ -65,25 +65,25 @@ def clopper_pearson(bad: int, runs: int, alpha: float = ALPHA) -> tuple[float, f
     return low, high
 
 
-def probability(bad: int, runs: int, limit: float) -> Decision:
+def probability(bad: int, runs: int, limit: float) -> Ruling:
     """Decide P(bad) <= limit: refuted if the lower bound exceeds it, supported if the upper bound is below it."""
     low, high = clopper_pearson(bad, runs)
     verdict = REFUTED if low > limit else SUPPORTED if high < limit else INCONCLUSIVE
-    return Decision(
+    return Ruling(
         verdict, {"share": bad / runs, "low": low, "high": high, "limit": limit, "bad": int(bad), "runs": runs}
     )
 
 
-def exact_probability(share: float, limit: float) -> Decision:
+def exact_probability(share: float, limit: float) -> Ruling:
     """Decide P(bad) <= limit for a probability that is known to rounding (a formula or a quadrature).
 
     This rule and those below raise NumericsError for what is not finite, `identity` and `inequality` count it against.
     """
     _finite(share=share, limit=limit)
-    return Decision(REFUTED if share > limit + SLACK else SUPPORTED, {"share": float(share), "limit": float(limit)})
+    return Ruling(REFUTED if share > limit + SLACK else SUPPORTED, {"share": float(share), "limit": float(limit)})
 
 
-def expectation(values: np.ndarray, expected: float, unit: float = 1.0) -> Decision:
+def expectation(values: np.ndarray, expected: float, unit: float = 1.0) -> Ruling:
     """Decide E[value] = expected from independent replicates, with the difference in `unit`s as the effect size."""
     values = np.asarray(values, dtype=np.float64)
     _finite(mean=values.mean(), expected=expected)
@@ -92,37 +92,37 @@ def expectation(values: np.ndarray, expected: float, unit: float = 1.0) -> Decis
     z = difference / error if error > 0 else math.copysign(math.inf, difference) if difference else 0.0
     verdict = REFUTED if abs(z) > Z_LIMIT else SUPPORTED if len(values) >= ENOUGH else INCONCLUSIVE
     numbers: Numbers = {"mean": float(values.mean()), "expected": float(expected), "error": error}
-    return Decision(verdict, numbers | {"effect": difference / unit, "z": z, "runs": len(values)})
+    return Ruling(verdict, numbers | {"effect": difference / unit, "z": z, "runs": len(values)})
 
 
-def correlation(value: float, runs: int) -> Decision:
+def correlation(value: float, runs: int) -> Ruling:
     """Decide that two quantities are uncorrelated by their sample correlation: |r| sqrt(R) is a z."""
     _finite(correlation=value)
     z = float(value) * math.sqrt(runs)
     verdict = REFUTED if abs(z) > Z_LIMIT else SUPPORTED if runs >= ENOUGH else INCONCLUSIVE
-    return Decision(verdict, {"correlation": float(value), "z": z, "runs": runs})
+    return Ruling(verdict, {"correlation": float(value), "z": z, "runs": runs})
 
 
-def distribution(values: np.ndarray, law: Law) -> Decision:
+def distribution(values: np.ndarray, law: Law) -> Ruling:
     """Decide that independent values follow `law` by Kolmogorov and Smirnov's test."""
     _finite(mean=float(np.mean(values)))
     test = stats.kstest(np.asarray(values), law.cdf)
     enough = len(values) >= ENOUGH
     verdict = REFUTED if test.pvalue < P_LIMIT else SUPPORTED if enough else INCONCLUSIVE
-    return Decision(verdict, {"p": float(test.pvalue), "distance": float(test.statistic), "runs": len(values)})
+    return Ruling(verdict, {"p": float(test.pvalue), "distance": float(test.statistic), "runs": len(values)})
 
 
-def identity(left: np.ndarray, right: np.ndarray) -> Decision:
+def identity(left: np.ndarray, right: np.ndarray) -> Ruling:
     """Decide left = right, entry by entry, to rounding. What is not a number refutes it."""
     left, right = np.broadcast_arrays(np.asarray(left, dtype=np.float64), np.asarray(right, dtype=np.float64))
     error = np.abs(left - right) / (1.0 + np.abs(right))
     error = np.where(np.isnan(error), np.inf, error).ravel()
     worst = int(np.argmax(error))
     numbers = {"error": error[worst], "left": left.ravel()[worst], "right": right.ravel()[worst], "cases": error.size}
-    return Decision(SUPPORTED if error[worst] <= IDENTITY else REFUTED, numbers)
+    return Ruling(SUPPORTED if error[worst] <= IDENTITY else REFUTED, numbers)
 
 
-def inequality(smaller: np.ndarray, larger: np.ndarray, **point: np.ndarray) -> Decision:
+def inequality(smaller: np.ndarray, larger: np.ndarray, **point: np.ndarray) -> Ruling:
     """Decide smaller <= larger, entry by entry, up to rounding. What is not a number violates it.
 
     `point`: arrays of the same shape, the coordinates of the entries; those of the worst entry are reported.
@@ -134,7 +134,7 @@ def inequality(smaller: np.ndarray, larger: np.ndarray, **point: np.ndarray) -> 
     where = {name: np.broadcast_to(values, smaller.shape).ravel()[worst] for name, values in point.items()}
     numbers: Numbers = {"violations": violations, "cases": excess.size}
     numbers |= {"smaller": smaller.ravel()[worst], "larger": larger.ravel()[worst], **where}
-    return Decision(REFUTED if violations else SUPPORTED, numbers)
+    return Ruling(REFUTED if violations else SUPPORTED, numbers)
 
 
 def combine(verdicts: list[str]) -> str:

@@ -15,7 +15,7 @@ from metabo.methods.elimination.problem import EliminationSettings
 from metabo.methods.elimination.simulate import Trace
 from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
-from metabo.papers.engine.theory.verdicts import Decision, identity, inequality, probability
+from metabo.papers.engine.theory.verdicts import Ruling, identity, inequality, probability
 from metabo.papers.hegpucb.theory import instances
 from metabo.papers.hegpucb.theory.instances import Instance
 from metabo.papers.hegpucb.theory.posteriors import posterior, simulate
@@ -157,7 +157,7 @@ def _equations(played: dict[str, tuple[Regime, Played]]) -> list[Statement]:
         good = sound(case, own)
         regret, used = trace.regret[good], width[good]
 
-        def add(kind: str, found: Decision, name: str = name) -> None:
+        def add(kind: str, found: Ruling, name: str = name) -> None:
             cells.setdefault(kind, []).append(cell(found, case=name))
 
         add("eq2 printed", inequality(trace.mean - eta + eps, trace.f_at))

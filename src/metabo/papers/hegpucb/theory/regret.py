@@ -15,7 +15,7 @@ from metabo.methods.elimination.problem import EliminationSettings
 from metabo.methods.elimination.simulate import Trace
 from metabo.papers.engine.theory.records import Cell, Statement, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import runs
-from metabo.papers.engine.theory.verdicts import Decision, identity, inequality, probability
+from metabo.papers.engine.theory.verdicts import Ruling, identity, inequality, probability
 from metabo.papers.hegpucb.theory import bounds, instances
 from metabo.papers.hegpucb.theory.intervals import UNSURE, rice
 from metabo.papers.hegpucb.theory.posteriors import greedy
@@ -40,12 +40,12 @@ def gains(case: Regime, iterations: int) -> Float[np.ndarray, " t"]:
     return np.max(found, axis=0)
 
 
-def covered(regret: Float[np.ndarray, "n t"], bound: Float[np.ndarray, "n t"], delta: float) -> Decision:
+def covered(regret: Float[np.ndarray, "n t"], bound: Float[np.ndarray, "n t"], delta: float) -> Ruling:
     """Decide P(R_T > bound for some T) <= δ, and report the slack: the largest share of the bound that is used."""
     total = np.cumsum(regret, axis=1)
     found = probability(int((~(total <= bound)).any(axis=1).sum()), len(total), delta)
     slack = {"regret": float(np.quantile(total[:, -1], 1.0 - delta)), "bound": float(np.median(bound[:, -1]))}
-    return Decision(found.verdict, found.numbers | slack | {"largest_share": float((total / bound).max())})
+    return Ruling(found.verdict, found.numbers | slack | {"largest_share": float((total / bound).max())})
 
 
 def bound_of(
@@ -134,7 +134,7 @@ def lemma53(key: Key[Array, ""], share: float) -> list[Statement]:
         where, points = {"case": name}, np.broadcast_to(t, total.shape)
         found = inequality(total, bounds.width_sum(beta, gain, many, t, constant), T=points)
         largest = total / bounds.width_sum(beta, gain, many, t, constant)
-        own.append(cell(Decision(found.verdict, found.numbers | {"largest_share": largest.max()}), **where))
+        own.append(cell(Ruling(found.verdict, found.numbers | {"largest_share": largest.max()}), **where))
         # the first iteration of one candidate: σ_0 = 1 and γ_1 = ½ log(1 + R^-2)
         first = bounds.width_sum(beta[:, 0], gain[0], 1, 1.0, 0.5 * constant)
         half.append(cell(inequality(trace.beta[:, 0] * trace.sigma[:, 0], first), **where, candidates=1, T=1))

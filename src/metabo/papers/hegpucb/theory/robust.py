@@ -15,7 +15,7 @@ from metabo.methods.elimination.simulate import Trace
 from metabo.papers.engine.theory.estimated import rate, within
 from metabo.papers.engine.theory.records import Cell, Statement, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
-from metabo.papers.engine.theory.verdicts import Decision, probability
+from metabo.papers.engine.theory.verdicts import Ruling, probability
 from metabo.papers.hegpucb import problems
 from metabo.papers.hegpucb.theory import bounds, instances
 from metabo.papers.hegpucb.theory.growth import POWER
@@ -70,8 +70,8 @@ def theorem61(key: Key[Array, ""], share: float) -> list[Statement]:
     found: dict[str, list[Cell]] = {name: [] for name in names}
     for place, (name, settings) in enumerate(forms.items()):
         decided = _decided(name == "GP", settings, jax.random.fold_in(key, place), runs(RUNS, share))
-        for kind, decision in decided.items():
-            found[kind].append(cell(decision, case=name))
+        for kind, ruling in decided.items():
+            found[kind].append(cell(ruling, case=name))
     over = f"over T = {TIMES[0]} to {TIMES[-1]}"
     return [
         statement("Theorem 6.1", "ε-regret, with 4β_T √(CT|U|γ_T) for its O(·)", "§6, App. I", [
@@ -89,7 +89,7 @@ def theorem61(key: Key[Array, ""], share: float) -> list[Statement]:
     ]  # fmt: skip
 
 
-def _decided(bayes: bool, settings: EliminationSettings, key: Key[Array, ""], count: int) -> dict[str, Decision]:
+def _decided(bayes: bool, settings: EliminationSettings, key: Key[Array, ""], count: int) -> dict[str, Ruling]:
     """Run HE-StableOpt in one setting and return what each part and each control finds."""
     keys, case = jax.random.split(key), Regime(instances.lengthscales(SCALES, 0), bayes)
     one = case.instance

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Key
 
 from metabo.methods.elimination import confidence
 from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
-from metabo.papers.engine.theory.verdicts import Decision, inequality
+from metabo.papers.engine.theory.verdicts import Ruling, inequality
 from metabo.papers.hegpucb.theory import bounds, instances
 
 CHECKS = {"table1": "Table 1: the bounds as functions of |U| and T"}
@@ -92,7 +92,7 @@ def _within_row(own: BoundFactors, bayes: bool, per_root: bool) -> StatementPart
             ratio = theorem(own, int(many), bayes) / row(own, int(many), bayes, per_root) / one
             found = inequality(ratio, scale * (1.0 + np.log(many)), T=TIMES)
             more = {} if bayes else expressions(own, int(many))
-            made.append(cell(Decision(found.verdict, found.numbers | more), candidates=int(many)))
+            made.append(cell(Ruling(found.verdict, found.numbers | more), candidates=int(many)))
         return made
 
     name = "Bayesian" if bayes else "frequentist"

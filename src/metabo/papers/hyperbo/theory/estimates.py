@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Key
 from metabo.bo.acquisition import Acquisition
 from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import replicate, runs
-from metabo.papers.engine.theory.verdicts import ENOUGH, Decision, expectation, inequality, probability
+from metabo.papers.engine.theory.verdicts import ENOUGH, Ruling, expectation, inequality, probability
 from metabo.papers.hyperbo.theory.algorithm import noisy_ucb, predictions, run, target_pi
 from metabo.papers.hyperbo.theory.memory import MemoryGP, estimate, kernel_matrix, model, pretrained
 
@@ -120,7 +120,7 @@ def theorem5_fixed(key: Key[Array, ""], share: float) -> list[Statement]:
 
 
 def _compare(
-    cells: dict[str, list[Cell]], bias: np.ndarray, ratio: np.ndarray, t: int, where: Where, tilted: Decision
+    cells: dict[str, list[Cell]], bias: np.ndarray, ratio: np.ndarray, t: int, where: Where, tilted: Ruling
 ) -> None:
     """Add the cells of Theorem 5's three claims at iteration t, and of their controls; `tilted`: that of the bias."""
     _add(cells, "bias", expectation(bias, 0.0), where)
@@ -135,8 +135,8 @@ def _compare(
             _add(cells, "narrowed", probability(bad, len(bias), delta), {**own, "constant": constant})
 
 
-def _add(cells: dict[str, list[Cell]], name: str, decision: Decision, where: Where) -> None:
-    cells.setdefault(name, []).append(cell(decision, **where))
+def _add(cells: dict[str, list[Cell]], name: str, ruling: Ruling, where: Where) -> None:
+    cells.setdefault(name, []).append(cell(ruling, **where))
 
 
 def _parts(cells: dict[str, list[Cell]], tilt: str) -> list[StatementPart]:

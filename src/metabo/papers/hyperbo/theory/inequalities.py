@@ -12,7 +12,7 @@ from scipy import stats
 from metabo.gp.linalg import JITTER
 from metabo.papers.engine.theory.records import Cell, Statement, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator
-from metabo.papers.engine.theory.verdicts import Decision, identity, inequality
+from metabo.papers.engine.theory.verdicts import Ruling, identity, inequality
 from metabo.papers.hyperbo.theory.memory import inputs, kernel_matrix, model
 
 Values = np.ndarray | float
@@ -85,7 +85,7 @@ def _lemma9() -> Statement:
         # where the tail is zero (1-2√b <= 0), or so far out that it is in float64, the bound could not have failed
         counts = ~np.isneginf(log_tail)
         found = inequality(log_tail[counts], (-b * n)[counts], n=n[counts], b=b[counts])
-        return cell(Decision(found.verdict, found.numbers | {"left_out": int((~counts).sum())}))
+        return cell(Ruling(found.verdict, found.numbers | {"left_out": int((~counts).sum())}))
 
     upper = part(
         "upper tail", "P[v̂/(vn) >= 1+2√b+2b] <= exp(-bn), exact tails", "inequality",

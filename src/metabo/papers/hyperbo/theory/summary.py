@@ -10,7 +10,7 @@ from jaxtyping import Array, Key
 
 from metabo.papers.engine.theory.records import Cell, Statement, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import runs
-from metabo.papers.engine.theory.verdicts import Decision, exact_probability, inequality, probability
+from metabo.papers.engine.theory.verdicts import Ruling, exact_probability, inequality, probability
 from metabo.papers.hyperbo.theory import bounds
 from metabo.papers.hyperbo.theory.regret import POINTS, simulate, simulation, true_gram
 from metabo.papers.hyperbo.theory.selection import failure_probability
@@ -71,10 +71,10 @@ def _simulated(key: Key[Array, ""], share: float) -> tuple[list[Cell], list[Cell
     return cells, without
 
 
-def _above(regret: np.ndarray, right: float) -> Decision:
+def _above(regret: np.ndarray, right: float) -> Ruling:
     found = probability(int((~(regret <= right)).sum()), len(regret), DELTA)  # what is not a number is above
     quantile = float(np.quantile(regret, 1.0 - DELTA))
-    return Decision(found.verdict, found.numbers | {"regret": quantile, "right": right, "ratio": quantile / right})
+    return Ruling(found.verdict, found.numbers | {"regret": quantile, "right": right, "ratio": quantile / right})
 
 
 def _least_functions(iterations: int) -> int:

@@ -12,7 +12,7 @@ from jaxtyping import Array, Key
 
 from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import runs
-from metabo.papers.engine.theory.verdicts import Decision, inequality, probability
+from metabo.papers.engine.theory.verdicts import Ruling, inequality, probability
 from metabo.papers.hyperbo.theory import bounds, instances
 from metabo.papers.hyperbo.theory.bounds import TheoremConstants
 from metabo.papers.hyperbo.theory.regret import POINTS, Outcome, simulate, simulation, true_gram
@@ -72,7 +72,7 @@ def _bound18(k: TheoremConstants, case: TheoremSetting, got: Outcome, _multisets
     return np.asarray(bounds.theorem18(k, got["c"], got["rho"], case.iterations, case.noise, got["noise"]))
 
 
-def covered(regret: np.ndarray, bound: np.ndarray, delta: float) -> Decision:
+def covered(regret: np.ndarray, bound: np.ndarray, delta: float) -> Ruling:
     """Decide P(regret > bound) <= δ, and report the slack: quantile and largest share of the bound that is used."""
     found = probability(int((~(regret <= bound)).sum()), len(regret), delta)
     slack = {
@@ -80,7 +80,7 @@ def covered(regret: np.ndarray, bound: np.ndarray, delta: float) -> Decision:
         "bound": float(np.median(bound)),
         "largest_share": float((regret / bound).max()),
     }
-    return Decision(found.verdict, found.numbers | slack)
+    return Ruling(found.verdict, found.numbers | slack)
 
 
 def _cells(

@@ -11,7 +11,7 @@ from metabo.methods.hierarchical.hyperprior import Hyperprior, Parameters, gamma
 from metabo.papers.engine.theory.estimated import rate, within
 from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
-from metabo.papers.engine.theory.verdicts import Decision, identity, inequality
+from metabo.papers.engine.theory.verdicts import Ruling, identity, inequality
 from metabo.papers.mphd.theory import likelihood
 from metabo.papers.mphd.theory.lengthscales import (
     POINTS,
@@ -103,7 +103,7 @@ def _loss(rng: np.random.Generator) -> list[StatementPart]:
     ]  # fmt: skip
 
 
-def _close(left: Array | np.ndarray, right: Array | np.ndarray) -> Decision:
+def _close(left: Array | np.ndarray, right: Array | np.ndarray) -> Ruling:
     left, right = np.asarray(left), np.asarray(right)
     return inequality(np.abs(left - right) / (1.0 + np.abs(right)), GRADIENT)
 

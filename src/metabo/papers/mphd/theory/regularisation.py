@@ -73,12 +73,12 @@ def _largest(data: dict[str, np.ndarray], low: float, rng: np.random.Generator) 
     found = {name: compare(y, low, NOISE, rng) for name, y in data.items()}
     name = max(found, key=lambda n: found[n].ratio.value)
     own = found[name]
-    decision = within(own.ratio, RATIO, np.inf, float(stats.norm.isf(ALPHA / len(found))))
-    decision.numbers.update(
+    ruling = within(own.ratio, RATIO, np.inf, float(stats.norm.isf(ALPHA / len(found))))
+    ruling.numbers.update(
         {
             "ratios": [f.ratio.value for f in found.values()],
             "deviations": own.deviations,
             "ends": own.ends,
         }
     )
-    return cell(decision, function=name, inputs=INPUTS)
+    return cell(ruling, function=name, inputs=INPUTS)
