@@ -56,8 +56,8 @@ def write_sidecar(
     outputs: Iterable[str | Path],
     code: str,
     started: Start,
-    granted: Mapping[str, Json],
-    extra: Mapping[str, Json],
+    granted: Mapping[str, object],
+    extra: Mapping[str, object],
 ) -> None:
     """Write the sidecar atomically, with a checksum of itself.
 
@@ -68,7 +68,7 @@ def write_sidecar(
     """
     wall = round(time.monotonic() - started.seconds, 3)
     finished = started.clock + datetime.timedelta(seconds=wall)
-    record: dict[str, Json] = {
+    record: dict[str, object] = {
         "schema": SCHEMA,
         "stage": stage,
         "status": "ok",
