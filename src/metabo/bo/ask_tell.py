@@ -43,7 +43,7 @@ class Suggestion(NamedTuple):
 
 
 @runtime_checkable
-class Method(Protocol):
+class OnlineMethod(Protocol):
     """What the loop needs of a method. `dim`: columns of the unit cube; `budget`: most observations of a run."""
 
     dim: int
@@ -65,12 +65,12 @@ class State(NamedTuple):
     y: np.ndarray
 
 
-def begin(method: Method, fold: int = 0, prior_seed: int = 0) -> State:
+def begin(method: OnlineMethod, fold: int = 0, prior_seed: int = 0) -> State:
     """Return the state before any observation."""
     return State(*method.begin(fold, prior_seed), np.zeros((0, method.dim)), np.zeros(0))
 
 
-def ask(method: Method, state: State, key: Key[Array, ""]) -> tuple[State, Suggestion]:
+def ask(method: OnlineMethod, state: State, key: Key[Array, ""]) -> tuple[State, Suggestion]:
     """Return the next point to evaluate, and the state with the re-trained parameters.
 
     All outputs are mapped anew (hyperbo §7.5). Raises ConfigError when the budget is used up.
@@ -205,7 +205,7 @@ class Step(NamedTuple):
 
 
 def run(
-    method: Method,
+    method: OnlineMethod,
     state: State,
     target: Target,
     raw: Callable[[np.ndarray], np.ndarray],
