@@ -49,6 +49,13 @@ def test_sizes_are_those_of_the_default_scale():
         assert {key: good[section][key] for key in values} == values
 
 
+def test_a_method_suggests_if_it_is_made_for_it_and_stands_for_itself():
+    assert {"h_nll", "mphd", "mphd_non_nn", "hgp_hand", "stboh", "rand"} < set(learning.METHODS)
+    others = {"h_ekl", "hgp_truth", "mphd_squashed", "h_nll_zero_4", "hyperbo", "maf", "rgpe", "h_nll_online"}
+    assert others <= set(registry.methods()) and not others & set(learning.METHODS)
+    assert {"stboh", "hgp_flat", "rand"} == {"stboh", "hgp_flat", "rand", "mphd"} - set(learning.LEARNS)
+
+
 def test_every_method_that_suggests_is_registered_for_it():
     for name in learning.METHODS:
         entry = registry.method(name)

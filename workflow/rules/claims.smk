@@ -31,9 +31,7 @@ rule judge_claims:
         mem_mb=4000,
     params:
         code=planned,
-        spec=lambda w: written(
-            specs.ClaimsSpec(w.paper, OUT, tuple((a.id, a.benchmark) for a in judged(w.paper)))
-        ),
+        spec=lambda w: written(specs.ClaimsSpec(w.paper, OUT, tuple((a.id, a.benchmark) for a in judged(w.paper)))),
     message:
         "judge the claims of {wildcards.paper}"
     shell:

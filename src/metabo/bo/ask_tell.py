@@ -6,7 +6,8 @@ compiled once and serves every task and seed: the budget is known beforehand, an
 
 from collections.abc import Callable
 from numbers import Real
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from operator import attrgetter
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -35,7 +36,7 @@ class Proposal(NamedTuple):
 
 
 @runtime_checkable
-class Method(Protocol):
+class OnlineMethod(Protocol):
     """What the loop needs of a method. `dim`: columns of the unit cube; `budget`: most observations of a run."""
 
     dim: int
@@ -58,12 +59,12 @@ class State(NamedTuple):
     y: np.ndarray
 
 
-def begin(method: Method, fold: int = 0, prior_seed: int = 0) -> State:
+def begin(method: OnlineMethod, fold: int = 0, prior_seed: int = 0) -> State:
     """Return the state before any observation."""
     return State(*method.begin(fold, prior_seed), np.zeros((0, method.dim)), np.zeros(0))
 
 
-def ask(method: Method, state: State, key: Key[Array, ""]) -> tuple[State, Proposal]:
+def ask(method: OnlineMethod, state: State, key: Key[Array, ""]) -> tuple[State, Proposal]:
     """Return the next point to evaluate, and the state with the re-trained parameters.
 
     All outputs are mapped anew (hyperbo §7.5). Raises ConfigError when the budget is used up.
@@ -145,7 +146,7 @@ class Target(NamedTuple):
     """What is tuned. `evaluate` takes a raw point (d,) and returns a number, or a trial with the field `metric` and
     `status` ("done", or why there is no value); `warp` turns the metric into the output to maximise."""
 
-    evaluate: Callable[[np.ndarray], Any]
+    evaluate: Callable[[np.ndarray], object]
     metric: str
     warp: Callable[[float], float]
 
@@ -180,13 +181,14 @@ def measure(target: Target, point: np.ndarray) -> Outcome:
     return Outcome(np.nan, np.nan, (reason or "not finite")[:200])
 
 
-def _read(trial: Any, metric: str) -> tuple[float, str]:
+def _read(trial: object, metric: str) -> tuple[float, str]:
     """Return the metric and why there is none ("" if there may be one)."""
     if not isinstance(trial, bool | np.bool_) and (isinstance(trial, Real) or getattr(trial, "shape", None) == ()):
-        return float(trial), ""
-    if trial.status != "done":
-        return np.nan, str(trial.status) or "status is empty"
-    return float(getattr(trial, metric)), ""
+        return float(np.asarray(trial)), ""
+    status = str(attrgetter("status")(trial))
+    if status != "done":
+        return np.nan, status or "status is empty"
+    return float(attrgetter(metric)(trial)), ""
 
 
 class Step(NamedTuple):
@@ -197,7 +199,7 @@ class Step(NamedTuple):
 
 
 def run(
-    method: Method,
+    method: OnlineMethod,
     state: State,
     target: Target,
     raw: Callable[[np.ndarray], np.ndarray],

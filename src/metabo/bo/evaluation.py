@@ -53,7 +53,7 @@ def ekl(gp: GP, blocks: tuple[MatchedBlock, ...]) -> float:
     return float(np.mean(numbers)) if numbers else float("nan")
 
 
-def _rows(benchmark: Benchmark, prior: SpacePrior, training: TrainingSet) -> Iterator[dict[str, Any]]:
+def _rows(benchmark: Benchmark, prior: SpacePrior, training: TrainingSet) -> Iterator[dict[str, str | int | float]]:
     past, tests = (jax.tree.map(jnp.asarray, rows) for rows in (training.rows, training.test_rows))
     points = max(past.x.shape[1], tests.x.shape[1])
     where = f"benchmark '{benchmark.name}', space '{prior.space}': the likelihood of a task of {points} points"

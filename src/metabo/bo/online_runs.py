@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pandas as pd
 
-from metabo.bo.ask_tell import Method, Step, Target, begin, run
+from metabo.bo.ask_tell import OnlineMethod, Step, Target, begin, run
 from metabo.bo.priors import SpacePrior
 from metabo.compute import progress
 from metabo.compute.keys import stream
@@ -24,7 +24,7 @@ UNSOUND_SHARE = 0.05
 def tune(
     benchmark: Benchmark,
     prior: SpacePrior,
-    method: Method,
+    method: OnlineMethod,
     spec: OnlineSpec,
     data: str,
     target: Callable[[str], Target],

@@ -1,9 +1,10 @@
 """Stored priors: the parameters of every (fold, seed) of a split, with loss traces; arrays and JSON, never pickle."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import jax
 import jax.numpy as jnp
@@ -75,19 +76,29 @@ def _names(tree: PyTree) -> list[str]:
     return [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_flatten_with_path(tree)[0]]
 
 
+class SpaceHeader(TypedDict):
+    """What a file of priors says of a space. A fold: its name, its space, its training tasks and its test tasks."""
+
+    space: str
+    dim: int
+    tasks: int
+    folds: Sequence[tuple[str, str, Sequence[str], Sequence[str]]]
+    stride: int
+
+
 def save(path: str | Path, spec: dict[str, Any], priors: list[SpacePrior]) -> None:
     """Write the priors of all spaces of one split with the specification they were trained from."""
-    header: dict[str, Any] = {"spec": spec, "spaces": []}
+    spaces: list[SpaceHeader] = []
     arrays: dict[str, np.ndarray] = {}
     for i, prior in enumerate(priors):
-        folds = [list(fold) for fold in prior.folds]
-        header["spaces"].append(
-            {"space": prior.space, "dim": prior.dim, "tasks": prior.tasks} | {"folds": folds, "stride": prior.stride}
+        spaces.append(
+            {"space": prior.space, "dim": prior.dim, "tasks": prior.tasks, "folds": prior.folds, "stride": prior.stride}
         )
         leaves = zip(_names(prior.params), jax.tree.leaves(prior.params), strict=True)
         arrays |= {f"{i}{name}": np.asarray(leaf) for name, leaf in leaves}
         arrays |= {f"{i}/loss": prior.loss, f"{i}/stopped": prior.stopped}
-    save_npz(path, arrays | {"header": np.array(json.dumps(header, sort_keys=True))})
+    header = json.dumps({"spec": spec, "spaces": spaces}, sort_keys=True)
+    save_npz(path, arrays | {"header": np.array(header)})
 
 
 def load(path: str | Path) -> tuple[dict[str, Any], list[SpacePrior]]:
@@ -104,7 +115,7 @@ def load(path: str | Path) -> tuple[dict[str, Any], list[SpacePrior]]:
 
 
 def _priors(
-    path: str | Path, spec: dict[str, Any], spaces: list[dict[str, Any]], arrays: dict[str, np.ndarray]
+    path: str | Path, spec: dict[str, Any], spaces: list[SpaceHeader], arrays: dict[str, np.ndarray]
 ) -> list[SpacePrior]:
     start = registry.training_module(spec["method"]).start
     priors = []
@@ -137,7 +148,7 @@ def widened(prior: SpacePrior, spec: dict[str, Any], width: int) -> SpacePrior:
     return replace(prior, dim=width, params=padding.widened(prior.params, shapes))
 
 
-def summary(prior: SpacePrior) -> dict[str, Any]:
+def summary(prior: SpacePrior) -> dict[str, object]:
     """Return first and last stored losses (None: not finite) and the runs that stopped at a non-finite step."""
     stopped = [
         {"fold": fold.name, "seed": seed, "step": int(prior.stopped[prior.pair(f, seed)])}

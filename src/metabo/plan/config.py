@@ -137,25 +137,25 @@ def pretrain_sizes(config: Config, benchmark: str, split: str) -> dict[str, Any]
     return sizes
 
 
-class Training(NamedTuple):
+class Recipe(NamedTuple):
     """All that decides priors: a spec without the names of method and split, and the module that trains."""
 
     spec: PretrainSpec
     module: str
 
 
-def trainings(config: Config, benchmark: str, split: str) -> dict[Training, str]:
+def trainings(config: Config, benchmark: str, split: str) -> dict[Recipe, str]:
     """Return the first registered method of each training on a split.
 
     Keys of random streams do not depend on names of methods or splits, so equal settings give equal priors.
     """
-    found: dict[Training, str] = {}
+    found: dict[Recipe, str] = {}
     for method in registry.methods(ordered=True):
         found.setdefault(_training(pretrain_spec(config, benchmark, split, method)), method)
     return found
 
 
-Known = Callable[[Config, str, str], dict[Training, str]]
+Known = Callable[[Config, str, str], dict[Recipe, str]]
 
 
 def prior_of(config: Config, benchmark: str, split: str, method: str, known: Known = trainings) -> tuple[str, str]:
@@ -171,8 +171,8 @@ def prior_of(config: Config, benchmark: str, split: str, method: str, known: Kno
     raise AssertionError("a method's training is one of those on its own split")
 
 
-def _training(spec: PretrainSpec) -> Training:
-    return Training(replace(spec, method="", split=""), registry.made_of(spec.method).pretrain)
+def _training(spec: PretrainSpec) -> Recipe:
+    return Recipe(replace(spec, method="", split=""), registry.made_of(spec.method).pretrain)
 
 
 def sized(config: Config, settings: Mapping[str, Json]) -> dict[str, Any]:

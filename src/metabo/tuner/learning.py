@@ -25,12 +25,16 @@ from metabo.tasks.rows import Rows, stack
 from metabo.tasks.spaces import SearchSpace
 from metabo.tasks.training_set import TrainingSet, prior_keys
 
-METHODS = (
-    *("h_nll", "fsbo", "ablr", "base_gp", "mphd", "mphd_non_nn"),
-    *("hgp_hand", "hgp_flat", "stbo", "stboh", "rand"),
-)
+
+def _suggests(name: str) -> bool:
+    entry = registry.method(name)
+    only_compared = entry.variant_of or entry.needs_matched or entry.needs_truth
+    return registry.made_of(name).tunes and not only_compared
+
+
+METHODS = tuple(name for name in registry.methods("policy", ordered=True) if _suggests(name))
 """Methods that can suggest: those that need no matched inputs, no known truth and no past rows when they suggest."""
-LEARNS = ("h_nll", "fsbo", "ablr", "base_gp", "mphd", "mphd_non_nn")
+LEARNS = tuple(m for m in METHODS if registry.method(m).pretrain or registry.made_of(m).across_spaces)
 """Those that learn from past studies."""
 SIZES = {
     "pretrain": {"adam_steps": 2000, "learning_rate": 1.0e-3, "lbfgs_steps": 100, "matched_points": 242},

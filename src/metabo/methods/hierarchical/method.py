@@ -4,7 +4,9 @@ from dataclasses import replace
 
 from metabo.plan.method import Method
 
-METHOD = Method(pretrain="methods.hierarchical.train", policy="methods.hierarchical.policy", pads_inputs=True)
+METHOD = Method(
+    pretrain="methods.hierarchical.train", policy="methods.hierarchical.policy", pads_inputs=True, tunes=True
+)
 """The GP is fitted to the test task before every query, under a prior that is given."""
 
 ACROSS = replace(METHOD, across_spaces=True, remarks="methods.hierarchical.estimates.remarks")

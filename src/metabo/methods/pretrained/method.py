@@ -9,7 +9,8 @@ METHOD = Method(
     policy="bo.fixed_prior",
     online="methods.pretrained.online",
     pads_inputs=True,
+    tunes=True,
 )
 
-ONCE = replace(METHOD, policy="bo.once", online=None)
+ONCE = replace(METHOD, policy="bo.once", online=None, tunes=False)
 """A candidate is queried once."""

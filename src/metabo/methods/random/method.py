@@ -2,7 +2,9 @@
 
 from metabo.plan.method import Method
 
-METHOD = Method(pretrain="methods.random.policy", policy="methods.random.policy", online="methods.random.online")
+METHOD = Method(
+    pretrain="methods.random.policy", policy="methods.random.policy", online="methods.random.online", tunes=True
+)
 
 ONCE = Method(pretrain="methods.random.once", policy="methods.random.once")
 """A candidate is queried once."""

@@ -7,4 +7,5 @@ METHOD = Method(
     policy="methods.single_task.policy",
     online="methods.single_task.online",
     pads_inputs=True,
+    tunes=True,
 )
