@@ -119,6 +119,6 @@ def digest(path: str | Path, algorithm: str = "sha256") -> str:
         return hashlib.file_digest(stream, algorithm).hexdigest()
 
 
-def canonical(settings: Json | Mapping[str, object]) -> str:
+def canonical(settings: "Json | Mapping[str, object]") -> str:
     """Return JSON with sorted keys and no spaces: equal settings give equal text."""
     return json.dumps(settings, sort_keys=True, separators=(",", ":"), allow_nan=False)
