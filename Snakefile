@@ -50,7 +50,7 @@ rule all:
 
 
 # a paper: its artefacts on the benchmarks of config run.benchmarks; a benchmark: all its artefacts
-for target, wanted in catalogue.collections(config, ARTEFACTS).items():
+for target, wanted in catalogue.collections(SETTINGS, ARTEFACTS).items():
 
     rule:
         name:

@@ -13,10 +13,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from metabo.data.initial import fifth
 from metabo.plan import catalogue, config, registry, splits
+from metabo.plan.sections.config import Config
 from metabo.plan.typed import plain
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -51,11 +52,11 @@ EPOCHS, BATCH = 1000, 64  # hyperbo §7.2
 GPU_CORES = 20  # an assumption: cores whose work one GPU does
 
 
-def shape_of(benchmark: str, settings: dict[str, Any]) -> Shape:
+def shape_of(benchmark: str, settings: Config) -> Shape:
     """Return the shape of a benchmark; that of a synthetic one is in the settings."""
     if benchmark in SHAPES:
         return SHAPES[benchmark]
-    own = settings["benchmarks"][benchmark]
+    own = settings.sizes["benchmarks"][benchmark]
     if benchmark in TASKS:
         tasks, points = TASKS[benchmark]
         drawn, folds = round(0.15 * tasks), len(own["spaces"]) * own["folds"]
@@ -81,7 +82,7 @@ class Job(NamedTuple):
         return f"{folder}/{benchmark}/{split}/{name}.json"
 
 
-def jobs(settings: dict[str, Any]) -> set[Job]:
+def jobs(settings: Config) -> set[Job]:
     """List the jobs that compute: what the enabled artefacts read."""
     found = set()
     known = cache(lambda benchmark, split: config.trainings(settings, benchmark, split))
@@ -108,7 +109,7 @@ def network(job: Job) -> bool:
     return job.method.removesuffix("_online") in NETWORKS
 
 
-def work(job: Job, settings: dict[str, Any], benchmark: str, split: str) -> float:
+def work(job: Job, settings: Config, benchmark: str, split: str) -> float:
     """Count the innermost steps of a job, weighted by what one step is proportional to."""
     shape, base, entry = shape_of(benchmark, settings), splits.base(split), splits.entry(splits.prior_split(split))
     spec = config.pretrain_spec(settings, benchmark, splits.prior_split(split), job.method)
@@ -151,7 +152,7 @@ def work(job: Job, settings: dict[str, Any], benchmark: str, split: str) -> floa
     return runs * bo.iterations * policy.get("refit_steps", 1) * (1 if "refit_steps" in policy else searched)
 
 
-def measured(job: Job, folder: Path, laptop: dict[str, Any]) -> tuple[float, float] | None:
+def measured(job: Job, folder: Path, laptop: Config) -> tuple[float, float] | None:
     """Return (seconds, work) of the most alike job at laptop scale: of the same method, or the one that it is a variant
     of, on the same or the nearest split."""
     benchmark = MEASURED_ON.get(job.benchmark, job.benchmark)

@@ -39,7 +39,8 @@ class Run(NamedTuple):
 
 def settings(*overlays: str, **changes: Any) -> config.Config:
     """Return the configuration with overlays (their names in config/) and changes laid over it."""
-    return config.merge(config.load(ROOT, tuple(ROOT / "config" / f"{name}.yaml" for name in overlays)), changes)
+    read = config.read(ROOT, tuple(ROOT / "config" / f"{name}.yaml" for name in overlays))
+    return config.check(config.merge(read, changes))
 
 
 def everything() -> list[Made]:
@@ -49,13 +50,13 @@ def everything() -> list[Made]:
 
 def of_paper(given: config.Config, paper: str) -> list[Made]:
     """List a paper's entries on the benchmarks that the configuration runs, and those on none."""
-    run = {"", *given["run"]["benchmarks"]}
+    run = {"", *given.run.benchmarks}
     return [made for made in everything() if ENTRIES[made.id].paper == paper and made.benchmark in run]
 
 
 def enabled(given: config.Config) -> list[Made]:
     """List what the configuration makes."""
-    return [made for paper in given["run"]["papers"] for made in of_paper(given, paper)]
+    return [made for paper in given.run.papers for made in of_paper(given, paper)]
 
 
 def papers(having: str = "paper") -> set[str]:
@@ -81,7 +82,7 @@ def shown(kind: str, paper: str) -> list[str]:
 def rule(given: config.Config, made: Made) -> str:
     """Return the name of the rule of an artefact: its id where it is made first, else the benchmark's behind it."""
     on = ENTRIES[made.id].benchmarks or ("",)
-    first = [benchmark for benchmark in given["run"]["benchmarks"] if benchmark in on] or on
+    first = [benchmark for benchmark in given.run.benchmarks if benchmark in on] or on
     return made.id if made.benchmark == first[0] else f"{made.id}_{made.benchmark}"
 
 
@@ -163,7 +164,7 @@ def artefacts(given: config.Config, made: Iterable[Made]) -> Counter[str]:
 
 def report(given: config.Config) -> Counter[str]:
     """Count the jobs of the report on what the configuration makes, the artefacts left out."""
-    judged = papers("claims") & {*given["run"]["papers"]}
+    judged = papers("claims") & {*given.run.papers}
     pages = {f"pages_{ENTRIES[id].paper}" for id, _ in enabled(given)}
     return Counter({"judge_claims": len(judged), "report": 1, **dict.fromkeys(pages, 1)})
 

@@ -77,6 +77,6 @@ def _check(overlays: list[Path]) -> list[str]:
     papers = catalogue.papers(catalogue.load())
     checked = []
     for chosen in ((), *((path,) for path in overlays or sorted(Path("config").glob("*.yaml")))):
-        config.check(config.load(overlays=chosen), papers=papers)
+        config.check(config.read(overlays=chosen), papers)
         checked.append(f"ok: config.yaml{''.join(f' + {path}' for path in chosen)}")
     return [*checked, f"ok: {catalogue.CATALOGUE}"]

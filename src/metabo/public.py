@@ -7,6 +7,7 @@ import importlib
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -20,6 +21,7 @@ from metabo.plan import config, registry
 from metabo.plan.entries import BenchmarkEntry
 from metabo.plan.specs import BOSpec
 from metabo.plan.typed import NOTHING, Values
+from metabo.records.files import Json
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.training_set import prior_keys, training_sets_of
 from metabo.tuner import learning
@@ -86,7 +88,7 @@ def run_bo(
     iterations: int = 20,
     seeds: int = 1,
     seed: int = 0,
-    sizes: Mapping[str, object] | None = None,
+    sizes: Mapping[str, Json] | None = None,
 ) -> pd.DataFrame:
     """Train a method's priors on a benchmark, run BO on its test tasks, and return one row per observation.
 
@@ -131,7 +133,7 @@ def run_bo(
     return table
 
 
-def _pretraining(method: str, split: str, seed: int, sizes: config.Config) -> config.Config:
+def _pretraining(method: str, split: str, seed: int, sizes: config.Sizes) -> dict[str, Any]:
     entry = registry.method(method)
     return {
         "method": method,
@@ -143,7 +145,7 @@ def _pretraining(method: str, split: str, seed: int, sizes: config.Config) -> co
     } | ({"fits": _pretraining(entry.fits, split, seed, sizes)} if entry.fits else {})
 
 
-def _trained(benchmark: Benchmark, spec: config.Config) -> list[priors.SpacePrior]:
+def _trained(benchmark: Benchmark, spec: dict[str, Any]) -> list[priors.SpacePrior]:
     """Train the priors of every space of a split."""
     module = registry.training_module(spec["method"])
     sets = training_sets_of(benchmark, spec)
@@ -156,7 +158,7 @@ def _trained(benchmark: Benchmark, spec: config.Config) -> list[priors.SpacePrio
     return [priors.of_training(training, *result) for training, result in zip(sets, results, strict=True)]
 
 
-def _sized(changed: Mapping[str, object]) -> config.Config:
+def _sized(changed: Mapping[str, Json]) -> config.Sizes:
     """Return the sizes of the default scale with some changed, named "section.key". Raises ConfigError."""
     sizes = {**learning.SIZES, "pretrain": {**learning.SIZES["pretrain"], "seeds": 1}}
     names = [f"{section}.{key}" for section, values in sizes.items() for key in values]

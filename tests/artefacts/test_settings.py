@@ -174,13 +174,13 @@ def test_specs_of_the_workflow_are_understood(made, method):
     job = config.bo_spec(given, "pd1_mini", "others_sweep", method, acquisition)
     path = made.write(f"bo/{method}.parquet", "bo", written(job), {prior: "p"}, "t")
     (row,) = sidecars.settings([path]).to_dict("records")
-    assert row["record"] == "complete" and row["iterations"] == given["bo"]["iterations"]
+    assert row["record"] == "complete" and row["iterations"] == given.bo.iterations
     steps = {
-        "h_nll": given["sweep"]["adam_steps"], "h_ekl": given["sweep"]["lbfgs_steps"],
-        "mimo": given["mimo"]["steps"], "rfgp": given["rfgp"]["steps"], "maf": given["maf"]["iterations"],
+        "h_nll": given.sweep.adam_steps, "h_ekl": given.sweep.lbfgs_steps,
+        "mimo": given.mimo.steps, "rfgp": given.rfgp.steps, "maf": given.maf.iterations,
     }  # fmt: skip
-    refits = {"mimo": given["mimo"]["retrain_steps"], "rfgp": given["rfgp"]["retrain_steps"]}
-    refits |= dict.fromkeys(("stbo", "stboh"), given["bo"]["refit_steps"])
+    refits = {"mimo": given.mimo.retrain_steps, "rfgp": given.rfgp.retrain_steps}
+    refits |= dict.fromkeys(("stbo", "stboh"), given.bo.refit_steps)
     assert row["steps"] == steps[method] if method in steps else row["steps"] is None
     assert row["refit_steps"] == refits[method] if method in refits else row["refit_steps"] is None
-    assert row["warm_start"] is (given[method]["warm_start"] if method in ("mimo", "rfgp") else None)
+    assert row["warm_start"] is (given.sizes[method]["warm_start"] if method in ("mimo", "rfgp") else None)

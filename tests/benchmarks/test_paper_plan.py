@@ -34,7 +34,7 @@ def test_every_job_of_both_scales_has_work(scales):
             "pretrain",
             "h_nll",
             "",
-            lambda laptop: (9 * 5 * 50_000 * 20) / (7 * 3 * laptop["pretrain"]["adam_steps"] * 20),
+            lambda laptop: (9 * 5 * 50_000 * 20) / (7 * 3 * laptop.pretrain.adam_steps * 20),
         ),
         # runs x iterations x candidates
         ("run_bo", "h_nll", "pi", lambda _: (23 * 5 * 5 * 100 * 2000) / (24 * 3 * 1 * 100 * 500)),
@@ -43,16 +43,14 @@ def test_every_job_of_both_scales_has_work(scales):
             "run_bo",
             "stbo",
             "pi",
-            lambda laptop: (23 * 5 * 5 * 100 * 100) / (24 * 3 * 1 * 100 * laptop["bo"]["refit_steps"]),
+            lambda laptop: (23 * 5 * 5 * 100 * 100) / (24 * 3 * 1 * 100 * laptop.bo.refit_steps),
         ),
         # runs x iterations x mini-batches: 1000 epochs of all rows at paper scale
         (
             "run_bo",
             "mimo",
             "ucb18",
-            lambda laptop: (
-                (23 * 5 * 5 * 100 * 1000 * 20 * 2000 / 64) / (24 * 3 * 1 * 100 * laptop["mimo"]["retrain_steps"])
-            ),
+            lambda laptop: (23 * 5 * 5 * 100 * 1000 * 20 * 2000 / 64) / (24 * 3 * 1 * 100 * laptop.mimo.retrain_steps),
         ),
     ],
 )
@@ -68,7 +66,7 @@ def test_work_on_a_synthetic_benchmark_grows_with_its_settings(scales):
     laptop = scales[0]
     job = paper_plan.Job("run_bo", "mphd_l", "held_out", "mphd", "pi")
     found = [paper_plan.work(job, settings, "mphd_l", "held_out") for settings in scales]
-    assert found == [20 * 1 * laptop["mphd"]["bo_seeds"] * 100 * laptop["mphd"]["map_steps"], 20 * 4 * 5 * 100 * 100]
+    assert found == [20 * 1 * laptop.mphd.bo_seeds * 100 * laptop.mphd.map_steps, 20 * 4 * 5 * 100 * 100]
 
 
 def test_step_1_of_mphd_is_a_job_of_the_plan(scales):

@@ -78,7 +78,7 @@ def test_an_artefact_without_inputs_reads_the_benchmark_only():
 
 
 def test_the_embedded_benchmarks_are_the_default():
-    embedded = config.load(ROOT)["run"]["benchmarks"]
+    embedded = config.load(ROOT).run.benchmarks
     assert not [job for job in counts.data(embedded) if job.startswith("download_")]
     for entry in catalogue.load(ROOT).values():
         assert (entry.benchmarks or embedded)[0] in embedded

@@ -45,7 +45,7 @@ def test_a_readme_without_marks_is_refused():
     "overlay", [None, *sorted((ROOT / "config").glob("*.yaml"))], ids=lambda p: p.stem if p else "-"
 )
 def test_the_types_take_every_scale_and_keep_its_values(overlay):
-    settings = config.load(ROOT, (overlay,) if overlay else ())
+    settings = config.read(ROOT, (overlay,) if overlay else ())
     kept = typed(settings).model_dump(mode="json", exclude_unset=True)
     assert kept == json.loads(json.dumps(settings))
 
@@ -66,7 +66,7 @@ LEAVES = [name.split(".") for name, field in fields(reference.schema()) if "prop
 @pytest.mark.parametrize("path", LEAVES, ids=".".join)
 def test_types_and_schema_refuse_the_same_values(path):
     """Only repeats in a list are seen by the schema alone."""
-    settings = config.load(ROOT)
+    settings = config.read(ROOT)
     place = settings
     for key in path[:-1]:
         place = place[key]

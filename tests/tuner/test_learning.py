@@ -44,7 +44,7 @@ def past_of(name: str, dim: int, **sizes) -> past.PastStudies:
 
 
 def test_sizes_are_those_of_the_default_scale():
-    good = config.load()
+    good = config.load().sizes
     for section, values in learning.SIZES.items():
         assert {key: good[section][key] for key in values} == values
 

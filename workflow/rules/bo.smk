@@ -22,7 +22,7 @@ rule run_bo:
     params:
         code=planned,
         flags=lambda w: canonical(codegraph.flags("bo", w.method)),
-        spec=lambda w: written(settings.bo_spec(config, w.benchmark, w.split, w.method, w.acquisition)),
+        spec=lambda w: written(settings.bo_spec(SETTINGS, w.benchmark, w.split, w.method, w.acquisition)),
     message:
         "run BO with {wildcards.method}, {wildcards.acquisition}, on {wildcards.benchmark}, {wildcards.split}"
     shell:

@@ -1,6 +1,6 @@
 # Artefacts -> verdicts (results/{scale}/claims/{paper}.csv): every claim of a paper, judged on what this run made.
 SHEETS = "src/metabo/papers"
-JUDGED = [paper for paper in config["run"]["papers"] if Path(f"{SHEETS}/{paper}/claims.yaml").is_file()]
+JUDGED = [paper for paper in SETTINGS.run.papers if Path(f"{SHEETS}/{paper}/claims.yaml").is_file()]
 
 
 def judged(paper):

@@ -9,9 +9,14 @@ def collected_archive(benchmark):
     return f"{OUT}/archives/{registry.benchmark(benchmark).archive}"
 
 
+def source_of(benchmark):
+    """Return whether the table of a benchmark is the shipped one or one that is collected here."""
+    return SETTINGS.sizes["benchmarks"][benchmark]["source"]
+
+
 def archive_source(benchmark):
     """Return the shipped table (its checksum is compared by the job that reads it), or the one collected here."""
-    if config["benchmarks"][benchmark]["source"] == "collected":
+    if source_of(benchmark) == "collected":
         return f"{OUT}/collect/{benchmark}.parquet"
     table = shipped.table_path(benchmark)
     return os.path.relpath(table) if table.is_file() else lambda wildcards: or_stop(shipped.check, benchmark)
@@ -36,9 +41,9 @@ rule collect:
         mem_mb=3000,
     params:
         code=planned,
-        spec=lambda w: written(settings.collect_spec(config, w.benchmark, w.unit)),
+        spec=lambda w: written(settings.collect_spec(SETTINGS, w.benchmark, w.unit)),
         # not an output: Snakemake would delete it when the job is killed
-        journal=lambda w: f".cache/collect/{config['scale']}/{w.benchmark}/{w.unit}.jsonl",
+        journal=lambda w: f".cache/collect/{SETTINGS.scale}/{w.benchmark}/{w.unit}.jsonl",
     message:
         "collect {wildcards.benchmark}: {wildcards.unit} (progress: {log})"
     shell:
@@ -66,7 +71,7 @@ for benchmark in COLLECTED:
             mem_mb=3000,
         params:
             code=planned,
-            spec=constant(written(settings.pack_spec(config, benchmark))),
+            spec=constant(written(settings.pack_spec(SETTINGS, benchmark))),
         message:
             f"join the units of {benchmark} and compare them with the shipped table: {OUT}/collect/{benchmark}.json"
         shell:
@@ -91,9 +96,9 @@ for benchmark in COLLECTED:
             mem_mb=3000,
         params:
             code=planned,
-            spec=constant(written(specs.ArchiveSpec(benchmark, config["benchmarks"][benchmark]["source"]))),
+            spec=constant(written(specs.ArchiveSpec(benchmark, source_of(benchmark)))),
         message:
-            f"write {registry.benchmark(benchmark).archive} from the {config['benchmarks'][benchmark]['source']} table"
+            f"write {registry.benchmark(benchmark).archive} from the {source_of(benchmark)} table"
         shell:
             "python -m metabo.stages.archive --spec {params.spec:q} --code {params.code}"
             " --in-table {input.table} --out {output.archive}"

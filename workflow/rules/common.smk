@@ -18,15 +18,15 @@ def or_stop(work, *args):
 
 
 CATALOGUE = or_stop(catalogue.load)
-or_stop(settings.check, config, Path(), catalogue.papers(CATALOGUE))
-or_stop(settings.check_scale, config["scale"], [Path(path).name for path in workflow.configfiles])
+SETTINGS = or_stop(settings.check, config, catalogue.papers(CATALOGUE))
+or_stop(settings.check_scale, SETTINGS.scale, [Path(path).name for path in workflow.configfiles])
 
-OUT = f"results/{config['scale']}"
+OUT = f"results/{SETTINGS.scale}"
 or_stop(preflight.require_writable, Path(OUT))
 or_stop(digests.record)
-GPU = 1 if config["device"] == "gpu" else 0
-ARTEFACTS = catalogue.artefacts(config, CATALOGUE)
-ENABLED = or_stop(catalogue.enabled, config, ARTEFACTS)
+GPU = 1 if SETTINGS.device == "gpu" else 0
+ARTEFACTS = catalogue.artefacts(SETTINGS, CATALOGUE)
+ENABLED = or_stop(catalogue.enabled, SETTINGS, ARTEFACTS)
 METHODS = registry.methods()
 BENCHMARKS = registry.benchmarks()
 
@@ -78,14 +78,14 @@ def every_core():
 
 @cache
 def trainings(benchmark, split):
-    return settings.trainings(config, benchmark, split)
+    return settings.trainings(SETTINGS, benchmark, split)
 
 
 @cache
 def prior_file(benchmark, split, method):
     """Return the priors of a method on a split; those of equal settings are one file, so they are trained once."""
     known = lambda config, *place: trainings(*place)
-    place, trainer = settings.prior_of(config, benchmark, split, method, known)
+    place, trainer = settings.prior_of(SETTINGS, benchmark, split, method, known)
     return f"{OUT}/priors/{benchmark}/{place}/{trainer}.npz"
 
 

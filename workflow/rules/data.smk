@@ -29,7 +29,7 @@ def member_files(benchmark):
 
 def named_files(benchmark):
     """Return the files that the settings of a benchmark name: a user's own."""
-    section = config["benchmarks"].get(benchmark, {})
+    section = SETTINGS.sizes["benchmarks"].get(benchmark, {})
     return [path for key in registry.benchmark(benchmark).files for path in section[key]]
 
 
@@ -54,7 +54,7 @@ for row in DATASETS.values():
             gpu=0,
             mem_mb=500,
         params:
-            spec=constant(written(settings.download_spec(config, row))),
+            spec=constant(written(settings.download_spec(SETTINGS, row))),
         message:
             f"download {row['file']}"
         shell:
@@ -83,7 +83,7 @@ rule load:
         mem_mb=memory,
     params:
         code=planned,
-        spec=lambda w: written(settings.data_spec(config, w.benchmark)),
+        spec=lambda w: written(settings.data_spec(SETTINGS, w.benchmark)),
         checksum=lambda w: (dataset(w.benchmark) or {"checksum": "none"})["checksum"],
         archive=lambda w, input: f"--in-archive {path}" if (path := input.archive or input.collected) else "",
         members=lambda w, input: f"--in-members {input.members}" if input.members else "",

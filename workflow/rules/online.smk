@@ -20,7 +20,7 @@ rule run_online:
         mem_mb=memory,
     params:
         code=planned,
-        spec=lambda w: written(settings.online_spec(config, w.benchmark, w.split, w.method)),
+        spec=lambda w: written(settings.online_spec(SETTINGS, w.benchmark, w.split, w.method)),
     message:
         "tune online with {wildcards.method} on {wildcards.benchmark}, {wildcards.split} (progress: {log})"
     shell:

@@ -21,7 +21,7 @@ rule pretrain:
     params:
         code=planned,
         flags=lambda w: canonical(codegraph.flags("pretrain", w.method)),
-        spec=lambda w: written(settings.pretrain_spec(config, w.benchmark, w.split, w.method)),
+        spec=lambda w: written(settings.pretrain_spec(SETTINGS, w.benchmark, w.split, w.method)),
         fits=lambda w, input: f"--in-fits {input.fits}" if input.fits else "",
     message:
         "pre-train {wildcards.method} on {wildcards.benchmark}, {wildcards.split}"
@@ -49,7 +49,7 @@ rule evaluate:
         mem_mb=memory,
     params:
         code=planned,
-        spec=lambda w: written(settings.evaluate_spec(config, w.benchmark, w.split, w.method)),
+        spec=lambda w: written(settings.evaluate_spec(SETTINGS, w.benchmark, w.split, w.method)),
     message:
         "evaluate the priors of {wildcards.method} on {wildcards.benchmark}, {wildcards.split}"
     shell:

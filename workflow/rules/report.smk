@@ -66,7 +66,7 @@ rule report:
         mem_mb=1000,
     params:
         code=planned,
-        spec=constant(written(specs.ReportSpec(config["scale"], (*SHOWN,), names(ENABLED)))),
+        spec=constant(written(specs.ReportSpec(SETTINGS.scale, (*SHOWN,), names(ENABLED)))),
         claims=lambda w, input: f"--in-claims {input.claims}" if input.claims else "",
     message:
         f"write {OUT}/index.html and say where the time went, rule by rule"

@@ -23,7 +23,7 @@ rule run_study:
         slurm_extra=lambda w: "--exclusive" if alone(w) else "",
     params:
         code=planned,
-        spec=lambda w: written(settings.study_spec(config, w.study)),
+        spec=lambda w: written(settings.study_spec(SETTINGS, w.study)),
     message:
         "run study {wildcards.study}"
     shell:

@@ -21,7 +21,7 @@ rule check_theory:
         mem_mb=3000,
     params:
         code=planned,
-        spec=lambda w: written(settings.theory_spec(config, w.paper, w.check)),
+        spec=lambda w: written(settings.theory_spec(SETTINGS, w.paper, w.check)),
     message:
         "check {wildcards.check} of {wildcards.paper}"
     shell:

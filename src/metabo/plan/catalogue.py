@@ -115,7 +115,7 @@ def artefacts(config: Config, catalogue: Mapping[str, CatalogueEntry]) -> list[A
     expanded = []
     for id, entry in catalogue.items():
         benchmarks = entry.benchmarks or ("",)
-        first = next((b for b in config["run"]["benchmarks"] if b in benchmarks), benchmarks[0])
+        first = next((b for b in config.run.benchmarks if b in benchmarks), benchmarks[0])
         for benchmark in benchmarks:
             expanded.append(Artefact(id if benchmark == first else f"{id}_{benchmark}", id, benchmark, entry))
     return expanded
@@ -125,7 +125,7 @@ def enabled(config: Config, all_artefacts: list[Artefact]) -> list[Artefact]:
     """Keep the artefacts of the papers and benchmarks that the configuration runs, and those that need no benchmark.
 
     Raises ConfigError if none is."""
-    papers, benchmarks = config["run"]["papers"], ["", *config["run"]["benchmarks"]]
+    papers, benchmarks = list(config.run.papers), ["", *config.run.benchmarks]
     kept = [a for a in all_artefacts if a.entry.paper in papers and a.benchmark in benchmarks]
     if not kept:
         raise ConfigError(
@@ -143,7 +143,7 @@ def collections(config: Config, all_artefacts: list[Artefact]) -> dict[str, list
         if artefact.benchmark:
             groups.setdefault(artefact.benchmark, []).append(artefact)
         paper = groups.setdefault(artefact.entry.paper, [])
-        if artefact.benchmark in ["", *config["run"]["benchmarks"]]:
+        if artefact.benchmark in ["", *config.run.benchmarks]:
             paper.append(artefact)
     return groups
 

@@ -5,14 +5,16 @@ does not re-run the job.
 """
 
 import copy
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from metabo.errors import ConfigError, unknown
 from metabo.plan import overrides, reference, registry, splits
 from metabo.plan.schema import read_yaml, required_mapping, violations
+from metabo.plan.sections.config import Config
 from metabo.plan.specs import (
     BOSpec,
     CollectSpec,
@@ -27,40 +29,49 @@ from metabo.plan.specs import (
 from metabo.plan.typed import NOTHING, Values, plain, written
 from metabo.records.files import Json
 
-Config = dict[str, Any]
+Raw = Mapping[str, Json]
+"""What a file of the configuration holds, before it is checked."""
+Sizes = Mapping[str, Mapping[str, Json]]
 
 
-def merge(base: Config, overlay: Config) -> Config:
+def merge(base: Raw, overlay: Raw) -> dict[str, Json]:
     """Return `base` with the values of `overlay`: mappings merge key by key, everything else is replaced."""
-    merged = copy.deepcopy(base)
+    merged = dict(base)
     for key, value in overlay.items():
-        both = isinstance(value, dict) and isinstance(merged.get(key), dict)
-        merged[key] = merge(merged[key], value) if both else copy.deepcopy(value)
+        below = merged.get(key)
+        if isinstance(value, Mapping) and isinstance(below, Mapping):
+            merged[key] = merge(below, value)
+        else:
+            merged[key] = copy.deepcopy(value)
     return merged
 
 
-def load(root: Path = Path(), overlays: tuple[Path, ...] = ()) -> Config:
-    """Read config.yaml below the project folder `root`, apply overlays in order, and check the result."""
-    config: Config = {}
+def read(root: Path = Path(), overlays: tuple[Path, ...] = ()) -> dict[str, Json]:
+    """Read config.yaml below the project folder `root` and apply overlays in order. Raises ConfigError."""
+    config: dict[str, Json] = {}
     for path in (root / "config.yaml", *overlays):
-        config = merge(config, dict(required_mapping(read_yaml(path), str(path))))
-    check(config, root)
+        config = merge(config, required_mapping(read_yaml(path), str(path)))
     return config
 
 
-def check(config: Config, root: Path = Path(), papers: list[str] | None = None) -> None:
-    """Raise ConfigError that lists every fault with its full key path, the allowed values and the nearest match.
+def load(root: Path = Path(), overlays: tuple[Path, ...] = ()) -> Config:
+    """Return the configuration below the project folder `root`, with overlays, checked."""
+    return check(read(root, overlays))
+
+
+def check(config: Raw, papers: list[str] | None = None) -> Config:
+    """Return the configuration as a record. Raises ConfigError that lists every fault with its full key path, the
+    allowed values and the nearest match.
 
     `papers`: names that `run.papers` may use (from the catalogue), not checked if None.
     """
     schema = reference.schema()
-    faults = violations(config, schema, "config") or [
-        *_name_faults(config, papers),
-        *_size_faults(config),
-        *overrides.faults(config["methods"], schema),
-    ]
-    if faults:
+    if faults := violations(config, schema, "config"):
         raise ConfigError("\n".join(faults))
+    made = Config.model_validate_json(json.dumps(config))
+    if faults := [*_name_faults(made, papers), *_size_faults(made), *overrides.faults(made.methods, schema)]:
+        raise ConfigError("\n".join(faults))
+    return made
 
 
 def check_scale(scale: str, used: list[str], root: Path = Path()) -> None:
@@ -79,7 +90,7 @@ def check_scale(scale: str, used: list[str], root: Path = Path()) -> None:
 def data_spec(config: Config, benchmark: str) -> DataSpec:
     """Return what the job that loads a benchmark reads: the settings that its source registers, nothing else."""
     entry = registry.benchmark(benchmark)
-    values = {"seed": config["seed"], **config["benchmarks"].get(benchmark, {})}
+    values: dict[str, Json] = {"seed": config.seed, **_of_benchmark(config, benchmark)}
     if "online" in entry.settings and entry.collector:  # the tasks that its collector can evaluate new points of
         values["online"] = list(registry.literal(entry.collector, "ONLINE"))
     return DataSpec(benchmark, Values({key: values[key] for key in entry.settings}))
@@ -87,18 +98,18 @@ def data_spec(config: Config, benchmark: str) -> DataSpec:
 
 def collect_spec(config: Config, benchmark: str, unit: str) -> CollectSpec:
     """Return what the job that collects one unit (a task or a data set) of an embedded benchmark reads."""
-    return CollectSpec(benchmark, config["seed"], Values(config["collect"][benchmark]), unit)
+    return CollectSpec(benchmark, config.seed, Values(_mapping(config.sizes["collect"][benchmark])), unit)
 
 
 def pack_spec(config: Config, benchmark: str) -> PackSpec:
     """Return what the job that joins the units of a re-collection records of their settings."""
-    return PackSpec(benchmark, config["seed"], Values(config["collect"][benchmark]))
+    return PackSpec(benchmark, config.seed, Values(_mapping(config.sizes["collect"][benchmark])))
 
 
 def download_spec(config: Config, row: dict[str, str]) -> DownloadSpec:
     """Return what the download of one archive reads: a row of workflow/datasets.csv, the user's mirrors first."""
     users = [b for b in registry.benchmarks() if registry.benchmark(b).dataset == row["name"]]
-    mirrors = [mirror for b in users for mirror in config["benchmarks"].get(b, {}).get("mirrors", [])]
+    mirrors = [address for b in users for address in _texts(_of_benchmark(config, b).get("mirrors", []))]
     size = int(row["bytes"]) if row.get("bytes") else None
     return DownloadSpec(row["name"], (*mirrors, *row["urls"].split()), row["checksum"], size)
 
@@ -108,32 +119,31 @@ def pretrain_spec(config: Config, benchmark: str, split: str, method: str) -> Pr
     split. Only methods that train across spaces read of which spaces, and only those that start from stored `fits`
     whose."""
     entry = registry.method(method)
-    config = {**config, "pretrain": pretrain_sizes(config, benchmark, split)}
+    sizes = config.sizes | {"pretrain": pretrain_sizes(config, benchmark, split)}
     past = splits.past(split) if registry.made_of(method).across_spaces else replace(splits.past(split), spaces="all")
-    model = sized(config, entry.model)
+    model = sized(sizes, entry.model)
     if model.get("features") and not entry.own_features:
         model |= written(registry.benchmark(benchmark).model or NOTHING)
-    overrides = config["methods"].get(method, {})
     return PretrainSpec(
         benchmark,
         split,
         past,
         method,
-        config["seed"],
-        sized(config, {"seeds": entry.prior_seeds})["seeds"],
-        Values(model | overrides.get("model", {})),
-        Values(sized(config, entry.pretrain) | overrides.get("pretrain", {})),
+        config.seed,
+        _count(sized(sizes, {"seeds": entry.prior_seeds})["seeds"]),
+        Values(model | _overrides(config, method, "model")),
+        Values(sized(sizes, entry.pretrain) | _overrides(config, method, "pretrain")),
         entry.fits,
     )
 
 
-def pretrain_sizes(config: Config, benchmark: str, split: str) -> dict[str, Any]:
+def pretrain_sizes(config: Config, benchmark: str, split: str) -> dict[str, Json]:
     """Return the sizes of pre-training on a split: section `pretrain`, with the benchmark's own section laid over it,
     and the split's over both."""
-    sizes = config["pretrain"]
+    sizes: dict[str, Json] = {**config.sizes["pretrain"]}
     for entry in (registry.benchmark(benchmark), splits.entry(splits.prior_split(split))):
-        own = config[entry.sizes] if entry.sizes else {}
-        sizes = sizes | {key: value for key, value in own.items() if value is not None}
+        own = config.sizes[entry.sizes] if entry.sizes else {}
+        sizes |= {key: value for key, value in own.items() if value is not None}
     return sizes
 
 
@@ -175,28 +185,28 @@ def _training(spec: PretrainSpec) -> Recipe:
     return Recipe(replace(spec, method="", split=""), registry.made_of(spec.method).pretrain)
 
 
-def sized(config: Config, settings: Mapping[str, Json]) -> dict[str, Any]:
+def sized(sizes: Sizes, settings: Mapping[str, Json]) -> dict[str, Json]:
     """Replace every size, written "@section.key" in a registration, by that value of the configuration."""
 
     def value(setting: Json) -> Json:
         if not (isinstance(setting, str) and setting.startswith("@")):
             return setting
         section, _, key = setting[1:].partition(".")
-        if key not in config.get(section, {}):
+        if key not in sizes.get(section, {}):
             raise ConfigError(f"methods.yaml: '{setting}' names no key of config.yaml")
-        return config[section][key]
+        return sizes[section][key]
 
     return {name: value(plain(setting)) for name, setting in settings.items()}
 
 
 def study_spec(config: Config, study: str) -> Values:
     """Return what one synthetic study reads: its name, the seed and its own sizes."""
-    return Values({"study": study, "seed": config["seed"], **config["studies"][study]})
+    return Values({"study": study, "seed": config.seed, **_mapping(config.sizes["studies"][study])})
 
 
 def theory_spec(config: Config, paper: str, check: str) -> TheorySpec:
     """Return what one theory check reads: its seed and the share of its replicates."""
-    return TheorySpec(paper, check, config["seed"], config["theory"]["share"])
+    return TheorySpec(paper, check, config.seed, config.theory.share)
 
 
 def evaluate_spec(config: Config, benchmark: str, split: str, method: str) -> EvaluateSpec:
@@ -206,33 +216,33 @@ def evaluate_spec(config: Config, benchmark: str, split: str, method: str) -> Ev
 
 def bo_spec(config: Config, benchmark: str, split: str, method: str, acquisition: str) -> BOSpec:
     """Return what one Bayesian-optimisation job reads besides its input files."""
-    policy = sized(config, registry.method(method).policy or NOTHING)
+    policy = sized(config.sizes, registry.method(method).policy or NOTHING)
     sizes = pretrain_sizes(config, benchmark, split)
     return BOSpec(
         benchmark,
         split,
         method,
         acquisition,
-        config["seed"],
-        sizes.get("bo_seeds", config["bo"]["seeds"]),
-        sizes.get("bo_iterations", config["bo"]["iterations"]),
-        Values(policy | config["methods"].get(method, {}).get("policy", {})),
+        config.seed,
+        _count(sizes.get("bo_seeds", config.bo.seeds)),
+        _count(sizes.get("bo_iterations", config.bo.iterations)),
+        Values(policy | _overrides(config, method, "policy")),
         splits.entry(split).candidates,
     )
 
 
 def online_spec(config: Config, benchmark: str, split: str, method: str) -> OnlineSpec:
     """Return what one online-tuning job reads besides its input files; the priors bring their training settings."""
-    entry, sizes = registry.method(method), config["online"]
+    entry, sizes = registry.method(method), config.online
     return OnlineSpec(
         benchmark,
         split,
         method,
         entry.acquisition,
-        config["seed"],
-        sizes["seeds"],
-        sizes["iterations"],
-        Values(sized(config, entry.online or NOTHING) | config["methods"].get(method, {}).get("online", {})),
+        config.seed,
+        sizes.seeds,
+        sizes.iterations,
+        Values(sized(config.sizes, entry.online or NOTHING) | _overrides(config, method, "online")),
     )
 
 
@@ -240,10 +250,10 @@ def _name_faults(config: Config, papers: list[str] | None) -> list[str]:
     """Check names that the schema does not know: benchmarks and papers."""
     faults = []
     benchmarks = registry.benchmarks()
-    for name in config["run"]["benchmarks"]:
+    for name in config.run.benchmarks:
         if name not in benchmarks:
             faults.append(f"config key 'run.benchmarks': {unknown('benchmark', name, benchmarks)}")
-    for paper in config["run"]["papers"]:
+    for paper in config.run.papers:
         if papers is not None and paper not in papers:
             faults.append(f"config key 'run.papers': {unknown('paper', paper, papers)}")
     return faults
@@ -254,7 +264,30 @@ def _size_faults(config: Config) -> list[str]:
     sections = [(f"splits.yaml: 'sizes' of split '{name}'", splits.entry(name).sizes) for name in splits.names()]
     sections += [(f"'sizes' of benchmark '{name}'", registry.benchmark(name).sizes) for name in registry.benchmarks()]
     return [
-        f"{where}: {unknown('section of config.yaml', section, config)}"
+        f"{where}: {unknown('section of config.yaml', section, config.sizes)}"
         for where, section in sections
-        if section and not isinstance(config.get(section), dict)
+        if section and section not in config.sizes
     ]
+
+
+def _of_benchmark(config: Config, benchmark: str) -> Mapping[str, Json]:
+    """Return a benchmark's own section; benchmarks that are made of others have none."""
+    return _mapping(config.sizes["benchmarks"].get(benchmark, {}))
+
+
+def _overrides(config: Config, method: str, section: str) -> dict[str, Json]:
+    """Return the settings of a method that the user gives in place of the registered ones."""
+    return dict(_mapping(config.methods.get(method, {}).get(section, {})))
+
+
+def _count(value: Json) -> int:
+    assert isinstance(value, int), f"{value!r} is no count: the types of the sections say so"
+    return value
+
+
+def _texts(value: Json) -> list[str]:
+    return [str(entry) for entry in value] if isinstance(value, list) else []
+
+
+def _mapping(value: Json) -> Mapping[str, Json]:
+    return required_mapping(value, "a section of the configuration")

@@ -3,22 +3,20 @@
 ``make reference`` writes both again; a test compares them with the types.
 """
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
 import yaml
-from pydantic import JsonValue
 
 from metabo.errors import ConfigError
-from metabo.plan.schema import plain_number, read_yaml
+from metabo.plan.schema import Schema, plain_number, read_yaml, required_mapping
 from metabo.plan.sections.config import Config
-from metabo.records.files import write_text
+from metabo.records.files import Json, write_text
 
 SCHEMA = Path("workflow/schemas/config.yaml")
 README = Path("config/README.md")
 BEGIN, END = "<!-- keys: written by make reference -->", "<!-- keys: end -->"
-
-Schema = dict[str, JsonValue]
 
 UNSAID = ("title", "default")
 """What pydantic says of a field that a reader of the schema does not need: its name again, and null for what may be
@@ -36,7 +34,7 @@ def schema() -> Schema:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "config.yaml of metabo"} | told
 
 
-def _told(part: JsonValue, parts: dict[str, JsonValue]) -> JsonValue:
+def _told(part: Json, parts: Mapping[str, Json]) -> Json:
     if isinstance(part, list):
         return [_told(item, parts) for item in part]
     if not isinstance(part, dict):
@@ -53,7 +51,7 @@ def _told(part: JsonValue, parts: dict[str, JsonValue]) -> JsonValue:
     return _plain({key: _told(value, parts) for key, value in part.items() if key not in UNSAID})
 
 
-def _said(value: JsonValue) -> JsonValue:
+def _said(value: Json) -> Json:
     return " ".join(value.split()) if isinstance(value, str) else value
 
 
@@ -74,7 +72,7 @@ def schema_file() -> str:
     return head + yaml.safe_dump(schema(), sort_keys=False, allow_unicode=True, width=120)
 
 
-def readme(text: str, values: dict[str, JsonValue]) -> str:
+def readme(text: str, values: Mapping[str, Json]) -> str:
     """Return the text of config/README.md with its tables of keys written again.
 
     `values`: config.yaml, whose values are the defaults. Raises ConfigError if the marks of the tables are missing.
@@ -86,7 +84,7 @@ def readme(text: str, values: dict[str, JsonValue]) -> str:
     return f"{before}{BEGIN}\n\n{_tables(schema(), values)}\n{END}{after}"
 
 
-def _tables(whole: Schema, values: dict[str, JsonValue]) -> str:
+def _tables(whole: Schema, values: Mapping[str, Json]) -> str:
     fields = _fields(whole)
     single = {name: field for name, field in fields.items() if not _fields(field)}
     parts = [_table(single, values)]
@@ -111,7 +109,7 @@ def _leaves(part: Schema, path: str = "") -> dict[str, Schema]:
     return found
 
 
-def _table(fields: dict[str, Schema], values: JsonValue) -> str:
+def _table(fields: dict[str, Schema], values: Json) -> str:
     lines = ["| key | value in config.yaml | allowed | what it sets |", "|---|---|---|---|"]
     for name, field in fields.items():
         own = "" if _fields(field) else _shown(name, field, values)
@@ -119,10 +117,10 @@ def _table(fields: dict[str, Schema], values: JsonValue) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _shown(name: str, field: Schema, values: JsonValue) -> str:
+def _shown(name: str, field: Schema, values: Json) -> str:
     """Write the value of a dotted key as YAML has it; nothing for a key that config.yaml leaves out."""
     for key in name.split("."):
-        if not isinstance(values, dict) or key not in values:
+        if not isinstance(values, Mapping) or key not in values:
             return ""
         values = values[key]
     items = field.get("items")
@@ -163,7 +161,7 @@ def _range(field: Schema) -> str:
 def write(root: Path = Path()) -> None:
     """Write the schema and the tables of the README below the project folder `root`."""
     write_text(root / SCHEMA, schema_file())
-    values = read_yaml(root / "config.yaml")
+    values = required_mapping(read_yaml(root / "config.yaml"), "config.yaml")
     write_text(root / README, readme((root / README).read_text(encoding="utf-8"), values))
 
 

@@ -3,6 +3,7 @@
 from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
 
 T = TypeVar("T")
 
@@ -24,7 +25,7 @@ Positive = Annotated[float, Field(gt=0)]
 Level = Annotated[float, Field(gt=0, lt=1)]
 """A probability, or another number strictly between 0 and 1."""
 
-UNIQUE = {"uniqueItems": True}
+UNIQUE: JsonDict = {"uniqueItems": True}
 Listed = Annotated[tuple[T, ...], Field(json_schema_extra=UNIQUE)]
 """A list without repeats; it may be empty."""
 Some = Annotated[tuple[T, ...], Field(min_length=1, json_schema_extra=UNIQUE)]

@@ -1,5 +1,6 @@
 """The whole of config.yaml as one type."""
 
+from functools import cached_property
 from typing import Literal
 
 from pydantic import Field, JsonValue
@@ -52,3 +53,14 @@ class Config(Section):
             "types are checked against src/metabo/plan/methods.yaml."
         )
     )
+
+    @cached_property
+    def sizes(self) -> dict[str, dict[str, JsonValue]]:
+        """The keys of every section, by name, without those that were left out: what a registration names as
+        "@section.key", and what one section lays over another."""
+        sections = {name: getattr(self, name) for name in type(self).model_fields}
+        return {
+            name: section.model_dump(mode="json", exclude_unset=True)
+            for name, section in sections.items()
+            if isinstance(section, Section)
+        }

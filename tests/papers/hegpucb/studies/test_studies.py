@@ -28,7 +28,7 @@ def frames(made):
 
 def test_protocol_of_the_paper_at_the_default_scale():
     """§7 (G19)."""
-    studies = config.load(ROOT)["studies"]
+    studies = config.load(ROOT).sizes["studies"]
     runs = studies["hegpucb_runs"]
     assert runs["delta"] == studies["hegpucb_robust"]["delta"] == studies["hegpucb_sensitivity"]["delta"] == 0.1
     assert runs["seeds"] == {"lengthscale": 50, "period": 50, "decomposition": 100, "mean": 50}
@@ -142,7 +142,7 @@ def test_the_grid_of_sensitivity_has_every_cell(made, smoke):
 
 @pytest.mark.parametrize("problem", ["lengthscale", "mean"])
 def test_every_cell_is_run_with_its_settings(problem, monkeypatch):
-    spec = config.load(ROOT)["studies"]["hegpucb_sensitivity"] | {"seed": 0, "seeds": SEEDS}
+    spec = config.load(ROOT).sizes["studies"]["hegpucb_sensitivity"] | {"seed": 0, "seeds": SEEDS}
     spec |= {"problems": {problem: SMOKE["problems"][problem]}}
     given = []
     monkeypatch.setattr(sensitivity, "execute", lambda one, *rest: given.append(one) or execute(one, *rest))

@@ -247,4 +247,4 @@ def test_the_spec_holds_what_a_check_reads():
     assert config.theory_spec(config.load(ROOT, (ROOT / "config/smoke.yaml",)), "hyperbo", "lemma10").share == SHARE
     for bad in (0, -1.0, "full"):
         with pytest.raises(ConfigError, match=r"theory\.share"):
-            config.check(settings | {"theory": {"share": bad}}, ROOT)
+            config.check(config.read(ROOT) | {"theory": {"share": bad}})
