@@ -183,8 +183,9 @@ OURS = {
     "the command line": "from metabo import cli; cli.main(['list', 'methods'])",
     "a notebook": "from metabo.artefacts import api; api.enter_project()",
     "a notebook that has JAX": "import jax; from metabo.artefacts import api; api.enter_project()",
-    "a job": "from metabo.stages import data\ntry: data.main('data', None, lambda *_: 1 / 0, argv=['--spec', "
-    '\'{"benchmark": "mphd_s"}\', "--out", "x"])\nexcept ZeroDivisionError: pass',
+    "a job": "from metabo.stages import data\nfrom metabo.plan.specs import DataSpec\n"
+    "try: data.main('data', None, lambda *_: 1 / 0, DataSpec, argv=['--spec', "
+    '\'{"benchmark": "mphd_s", "settings": {}}\', "--out", "x"])\nexcept ZeroDivisionError: pass',
 }
 
 

@@ -20,6 +20,7 @@ from metabo.errors import ConfigError, DataError
 from metabo.gp.fit import adam
 from metabo.methods.pretrained.train import joint_data, joint_loss
 from metabo.plan import codegraph, config, registry
+from metabo.plan.entries import BenchmarkEntry
 from metabo.plan.specs import OnlineSpec, PretrainSpec
 from metabo.plan.typed import read
 from metabo.plots import look as looks
@@ -400,8 +401,8 @@ def square(monkeypatch, tmp_path):
         module = ModuleType(name)
         vars(module).update(members)
         monkeypatch.setitem(sys.modules, name, module)
-    entry = {"default_split": "others", "matched": True, "collector": "collect.square"}
-    known = {**registry._benchmarks(), "square": ("metabo.data.square", entry)}
+    entry = BenchmarkEntry(default_split="others", settings=(), matched=True, collector="collect.square")
+    known = {**registry._benchmarks(), "square": registry.Registered("metabo.data.square", entry)}
     monkeypatch.setattr(registry, "_benchmarks", lambda: known)
     literal = registry._literal  # the collector has no file
     monkeypatch.setattr(

@@ -21,9 +21,10 @@ from metabo.report import scorecard
 ROOT = Path(__file__).parents[2]
 OUT = "results/smoke"
 CATALOGUE = """
-hyperbo_fig08: {title: Regret <curves> & more, paper: hyperbo, claims: [C01, C02, C09], caption: "Regret* of `a_b`."}
-hyperbo_tab05: {title: Best metric, paper: hyperbo, claims: [C03], caption: In percent.}
-mphd_x01: {title: Theory of MPHD, paper: mphd, caption: All verdicts.}
+hyperbo_fig08: {title: Regret <curves> & more, paper: hyperbo, notebook: a/b.ipynb, claims: [C01, C02, C09],
+  caption: "Regret* of `a_b`."}
+hyperbo_tab05: {title: Best metric, paper: hyperbo, notebook: a/b.ipynb, claims: [C03], caption: In percent.}
+mphd_x01: {title: Theory of MPHD, paper: mphd, notebook: a/b.ipynb, caption: All verdicts.}
 """
 MADE = {  # rule: artefact, benchmark, inputs
     "hyperbo_fig08": ("hyperbo_fig08", "tables", ["bo/tables/held_out/h_nll-pi.parquet", "data/tables.npz"]),

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from metabo.errors import ConfigError, DataError
+from metabo.plan.entries import CatalogueEntry
 from metabo.records.checksums import sealed
 from metabo.report import gallery, html, jobs, page, scorecard
 
@@ -104,7 +105,7 @@ def test_a_sidecar_with_a_wrong_field_is_told(copied, change, message):
 
 def test_an_artefact_without_one_of_its_files_is_told(copied):
     made = jobs.behind([FIGURE])
-    entries = {"hyperbo_fig08": {"paper": "hyperbo"}}
+    entries = {"hyperbo_fig08": CatalogueEntry("Regret", "hyperbo", "a/b.ipynb", "")}
     shown = gallery.entry(FIGURE, "hyperbo_fig08", entries, made, Path(OUT, "index.html"))
     assert shown.links["data.csv"] == "hyperbo/tables/hyperbo_fig08/data.csv" and shown.jobs == 4
     Path(FIGURE).with_name("figure.png").write_bytes(b"GIF89a")

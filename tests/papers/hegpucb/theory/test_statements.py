@@ -9,7 +9,7 @@ from scipy import special, stats
 
 from metabo.compute import keys
 from metabo.methods.elimination import confidence
-from metabo.methods.elimination.simulate import Settings
+from metabo.methods.elimination.problem import EliminationSettings
 from metabo.papers.hegpucb import problems
 from metabo.papers.hegpucb.theory import (
     additive,
@@ -105,7 +105,7 @@ def test_posteriors_against_dense_solves(rng, short):
 def test_the_package_and_the_posteriors_agree(rng, short):
     """Two codes: rows one by one in the package, one factor of all observations here."""
     f = instances.gp_draws(rng, short, 3)
-    settings = Settings(12, beta="bayes_finite", R=0.2)
+    settings = EliminationSettings(12, beta="bayes_finite", R=0.2)
     trace = posteriors.simulate(short.problem(0.2), "gp_ucb", settings, keys.stream(0, "agree"), f)
     assert trace.u.shape == (3, 12) and (trace.u == 1).all()
     for run in range(3):
@@ -328,7 +328,7 @@ def test_even_designs():
 
 def test_robust_regret():
     case = preservation.Regime(instances.lengthscales((0.1, 0.2), 0), True)
-    settings = Settings(5, beta="bayes_finite", xi="corrected")
+    settings = EliminationSettings(5, beta="bayes_finite", xi="corrected")
     f, trace, worst = robust.play(case, settings, "he_stable_opt", keys.stream(0, "robust"), 3)
     assert worst[0, 50] == f[0, 45:56].min() and worst[0, 2] == f[0, :8].min()
     for run in range(3):
