@@ -140,7 +140,7 @@ def run_arguments(sizes: Sizes, policy: Any, runs: int, chunk: int) -> tuple:
 
 
 def fixed_prior(sizes: Sizes, acquisition: str) -> FixedPrior:
-    return FixedPrior(to_gp(parameters(sizes)), make(acquisition, {}), sizes.budget + 1)
+    return FixedPrior(to_gp(parameters(sizes)), make(acquisition), sizes.budget + 1)
 
 
 def run_bo(sizes: Sizes, acquisition: str = "pi") -> Steps:

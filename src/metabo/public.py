@@ -7,7 +7,6 @@ import importlib
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -19,7 +18,7 @@ from metabo.errors import ConfigError, unknown
 from metabo.gp.process import require_count
 from metabo.plan import config, registry
 from metabo.plan.entries import BenchmarkEntry
-from metabo.plan.specs import BOSpec
+from metabo.plan.specs import BOSpec, TrainingSpec
 from metabo.plan.typed import NOTHING, Values
 from metabo.records.files import Json
 from metabo.tasks.benchmark import Benchmark
@@ -133,25 +132,27 @@ def run_bo(
     return table
 
 
-def _pretraining(method: str, split: str, seed: int, sizes: config.Sizes) -> dict[str, Any]:
+def _pretraining(method: str, split: str, seed: int, sizes: config.Sizes) -> TrainingSpec:
     entry = registry.method(method)
-    return {
+    made: TrainingSpec = {
         "method": method,
         "past": {"base": split},
         "seed": seed,
         "seeds": sizes["pretrain"]["seeds"],
         "model": config.sized(sizes, entry.model),
         "pretrain": config.sized(sizes, entry.pretrain),
-    } | ({"fits": _pretraining(entry.fits, split, seed, sizes)} if entry.fits else {})
+    }
+    return {**made, "fits": _pretraining(entry.fits, split, seed, sizes)} if entry.fits else made
 
 
-def _trained(benchmark: Benchmark, spec: dict[str, Any]) -> list[priors.SpacePrior]:
+def _trained(benchmark: Benchmark, spec: TrainingSpec) -> list[priors.SpacePrior]:
     """Train the priors of every space of a split."""
     module = registry.training_module(spec["method"])
     sets = training_sets_of(benchmark, spec)
     keys = [prior_keys(training, spec["seed"], spec["seeds"]) for training in sets]
     if registry.made_of(spec["method"]).across_spaces:
-        fits = _trained(benchmark, spec["fits"]) if "fits" in spec else None
+        first = spec.get("fits")
+        fits = None if first is None or isinstance(first, str) else _trained(benchmark, first)
         results = module.pretrain_across(spec, sets, keys, fits, accelerated())
     else:
         results = [module.pretrain(spec, *pair, accelerated()) for pair in zip(sets, keys, strict=True)]

@@ -174,4 +174,4 @@ def test_botorch_has_the_prior_of_the_others():
 
 
 def test_acquisition_of_the_textbook_is_the_papers():
-    assert make("pi", {}).keywords["threshold"] == textbook.MARGIN
+    assert make("pi").keywords["threshold"] == textbook.MARGIN

@@ -13,7 +13,7 @@ SCORED = [slug for slug in ACQUISITIONS if slug not in ("uniform", "learned")]
 
 def scores(slug, mean, std, best, empty=False, settings=None):
     mean, std = np.asarray(mean, dtype=np.float64), np.asarray(std, dtype=np.float64)
-    acquisition = jax.jit(make(slug, {} if settings is None else settings))
+    acquisition = jax.jit(make(slug, **(settings or {})))
     return np.asarray(acquisition(mean, std, jnp.asarray(float(best)), jnp.asarray(empty)))
 
 
@@ -64,4 +64,4 @@ def test_expected_improvement_far_from_the_best_is_finite_and_not_negative():
 @pytest.mark.parametrize("slug", ["uniform", "poi"])
 def test_unknown_names_list_the_valid_ones(slug):
     with pytest.raises(ConfigError, match=f"unknown acquisition '{slug}'.*Valid: ei, pi, ucb18, ucb3"):
-        make(slug, {})
+        make(slug)

@@ -201,7 +201,7 @@ def same(params, context, data, key):
 def tuner(prior, refit=same, acquisition="ucb18", **search):
     given = lambda fold, seed: (prior, ())  # noqa: E731
     search = {"starts": STARTS, "polish": 3, "polish_steps": 10} | search
-    return Tuner(lambda g: g, refit, given, make(acquisition, {}), DIM, BUDGET, **search)
+    return Tuner(lambda g: g, refit, given, make(acquisition), DIM, BUDGET, **search)
 
 
 @pytest.fixture(scope="module")

@@ -46,7 +46,7 @@ def world():
 def optimise(world, slug, entries, iterations=ITERATIONS, chunk=1, settings=None):
     gps, x, y, mask = world
     budget = iterations + entries.initial.shape[1]
-    policies = FixedPrior(tiny.stacked(gps), make(slug, settings or {}), budget)
+    policies = FixedPrior(tiny.stacked(gps), make(slug, **(settings or {})), budget)
     return jax.tree.map(np.asarray, run_all(policies, *map(jnp.asarray, (x, y, mask)), entries, iterations, chunk))
 
 
@@ -125,9 +125,9 @@ def test_a_policy_without_repeats_queries_every_candidate_once_and_then_all_agai
     gp, x, y, mask = tiny.random_gp(np.random.default_rng(5), DIM, "constant", "matern32", ()), *world[1:]
     budget, given = 11 + 4, jnp.asarray([[3, 7]])
     policy = (
-        FixedPrior(gp, make("pi", {"pi_threshold": 0.1}), budget, repeats=False)
+        FixedPrior(gp, make("pi"), budget, repeats=False)
         if kind == "fixed"
-        else Refit(gp, tiny.same, tiny.shift_constant, make("pi", {"pi_threshold": 0.1}), budget, repeats=False)
+        else Refit(gp, tiny.same, tiny.shift_constant, make("pi"), budget, repeats=False)
     )
     entries = runs(jax.random.split(jax.random.key(0), 1), task=[1], initial=given)
     found = run_all(policy, *map(jnp.asarray, (x, y, mask)), entries, budget - 2, 1, lambda one, _: one)
@@ -206,7 +206,7 @@ def test_a_long_run_has_room_for_half_first_and_selects_the_same(world, monkeypa
     found = []
     for long in (99, 8):
         monkeypatch.setattr(loop, "LONG", long)
-        policy = Refit(gp, tiny.same, tiny.shift_constant, make("ei", {}), iterations + given)
+        policy = Refit(gp, tiny.same, tiny.shift_constant, make("ei"), iterations + given)
         assert loop.sizes(policy, given, iterations) == (
             [iterations] if long == 99 else [(11 + given) // 2 - given, 11]
         )
@@ -218,10 +218,10 @@ def test_a_long_run_has_room_for_half_first_and_selects_the_same(world, monkeypa
 
 
 def test_runs_of_other_policies_and_short_ones_have_one_size(world):
-    growing = Refit(world[0][0], tiny.same, tiny.shift_constant, make("ei", {}), 200)
+    growing = Refit(world[0][0], tiny.same, tiny.shift_constant, make("ei"), 200)
     assert loop.sizes(growing, 5, 100) == [47, 100]
     assert loop.sizes(growing, 5, 20) == [20] and loop.sizes(growing, 60, 20) == [20]
-    assert loop.sizes(FixedPrior(world[0][0], make("ei", {}), 200), 5, 100) == [100]
+    assert loop.sizes(FixedPrior(world[0][0], make("ei"), 200), 5, 100) == [100]
 
 
 def test_many_runs_and_iterations_are_traced_once():

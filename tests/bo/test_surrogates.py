@@ -49,7 +49,7 @@ def select(policy, state, mask, key):
 def test_incremental_posterior_is_the_dense_one_after_every_observation(mean, kernel, sizes, noise):
     rng = np.random.default_rng(0)
     gp, candidates, ys = tiny.random_gp(rng, DIM, mean, kernel, sizes, noise), pool(rng), rng.normal(size=len(CHOSEN))
-    policy = FixedPrior(gp, make("pi", {}), len(CHOSEN))
+    policy = FixedPrior(gp, make("pi"), len(CHOSEN))
     state, dense, x = begin(policy, candidates, jax.random.key(0)), DenseGP(gp), np.asarray(candidates.x)
     for t in range(len(CHOSEN) + 1):
         expected_mean, expected_variance = dense.posterior(x[CHOSEN[:t]], ys[:t], x)
@@ -71,7 +71,7 @@ def test_incremental_posterior_is_the_dense_one_after_every_observation(mean, ke
 def test_rows_are_those_of_the_inverse_factor_times_the_covariances():
     rng = np.random.default_rng(1)
     gp, candidates = tiny.random_gp(rng, DIM), pool(rng)
-    policy, dense, x = FixedPrior(gp, make("ei", {}), 5), DenseGP(gp), np.asarray(candidates.x)
+    policy, dense, x = FixedPrior(gp, make("ei"), 5), DenseGP(gp), np.asarray(candidates.x)
     state = begin(policy, candidates, jax.random.key(0))
     for index in CHOSEN[:4]:
         state = observe(policy, state, jnp.asarray(index), jnp.asarray(0.3))
@@ -85,7 +85,7 @@ def test_a_pivot_that_is_not_positive_is_flagged_and_stays_flagged():
     rng = np.random.default_rng(2)
     candidates = pool(rng)
     gp = eqx.tree_at(lambda g: g.raw_noise, tiny.random_gp(rng, DIM), jnp.asarray(jnp.nan))
-    policy = FixedPrior(gp, make("ucb3", {}), 2)
+    policy = FixedPrior(gp, make("ucb3"), 2)
     state = observe(policy, begin(policy, candidates, jax.random.key(0)), jnp.asarray(0), jnp.asarray(1.0))
     assert not bool(state.ok)
     assert not bool(select(policy, state, candidates.mask, jax.random.key(0))[1].ok)
@@ -94,7 +94,7 @@ def test_a_pivot_that_is_not_positive_is_flagged_and_stays_flagged():
 def test_refit_posterior_against_dense():
     rng = np.random.default_rng(3)
     gp, candidates, ys = tiny.random_gp(rng, DIM, "constant", "matern32", ()), pool(rng), rng.normal(size=len(CHOSEN))
-    policy = Refit(gp, tiny.same, tiny.shift_constant, make("ucb18", {}), len(CHOSEN))
+    policy = Refit(gp, tiny.same, tiny.shift_constant, make("ucb18"), len(CHOSEN))
     state, x = begin(policy, candidates, jax.random.key(0)), np.asarray(candidates.x)
     for t in range(len(CHOSEN) + 1):
         fitted = eqx.tree_at(lambda g: g.mean.value, gp, jnp.asarray(ys[:t].mean())) if t else gp

@@ -18,6 +18,7 @@ from metabo.collect import pd1_mini
 from metabo.data.pd1 import WARPS
 from metabo.errors import ConfigError, DataError
 from metabo.gp.fit import adam
+from metabo.methods.pretrained.settings import read_objective
 from metabo.methods.pretrained.train import joint_data, joint_loss
 from metabo.plan import codegraph, config, registry
 from metabo.plan.entries import BenchmarkEntry
@@ -173,7 +174,7 @@ def dense_joint(gp, training, fold, drawn, weight, own=None):
 def test_the_joint_loss_is_the_sum_of_its_dense_parts(training):
     spec, _ = tiny_online.specs("h_ekl_online")
     gp = registry.training_module("h_ekl_online").start(spec["model"], 2, 3, jax.random.key(3))
-    data, drawn = joint_data(training, prior_keys(training, 0, 2), spec["pretrain"])
+    data, drawn = joint_data(training, prior_keys(training, 0, 2), read_objective("h_ekl_online", spec["pretrain"]))
     rng = np.random.default_rng(0)
     x, y, mask = rng.uniform(size=(BUDGET, 2)), rng.normal(size=BUDGET), np.arange(BUDGET) < 4
     own = Rows(*map(jnp.asarray, (x, y, mask)))
@@ -192,7 +193,7 @@ def test_the_joint_loss_is_the_sum_of_its_dense_parts(training):
 def test_the_matched_points_are_those_of_the_priors_own_draw(training):
     spec, _ = tiny_online.specs("h_ekl_online", pretrain={"matched_points": 3})
     keys = prior_keys(training, 0, 2)
-    data, _ = joint_data(training, keys, spec["pretrain"])
+    data, _ = joint_data(training, keys, read_objective("h_ekl_online", spec["pretrain"]))
     draws = jax.vmap(lambda k: jax.random.fold_in(k, 1))(keys.reshape(-1)).reshape(keys.shape)
     np.testing.assert_array_equal(data.x, moments(training, draws, 3).x)
     assert data.mask.sum() == 6 * 3

@@ -90,6 +90,12 @@ def test_a_spec_is_what_its_json_gives_and_has_a_hash(kind):
     assert hash(spec) == hash(read(kind, given, "spec"))
 
 
+@pytest.mark.parametrize("method", ["h_nll", "mphd"])
+def test_priors_keep_the_spec_of_their_job(method):
+    spec = config.pretrain_spec(config.load(ROOT), "tables", "held_out", method)
+    assert specs.training_spec(spec) == written(spec)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

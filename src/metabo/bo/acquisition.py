@@ -7,12 +7,12 @@ threshold is then 0.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import jax.numpy as jnp
 from jax.scipy.stats import norm
 from jaxtyping import Array, Bool, Float
 
+from metabo.bo.settings import PI_THRESHOLD
 from metabo.errors import unknown
 
 Scores = Float[Array, " m"]
@@ -23,7 +23,7 @@ ACQUISITIONS = {"pi": "PI", "ei": "EI", "ucb18": "UCB 1.8", "ucb3": "UCB 3", "un
 
 
 def probability_of_improvement(
-    mean: Scores, std: Scores, best: Float[Array, ""], empty: Bool[Array, ""], threshold: float = 0.1
+    mean: Scores, std: Scores, best: Float[Array, ""], empty: Bool[Array, ""], threshold: float = PI_THRESHOLD
 ) -> Scores:
     """(μ - (best + threshold)) / s, a monotone map of the probability; with no data the target is 0, without margin."""
     target = jnp.where(empty, 0.0, best + threshold)
@@ -43,10 +43,10 @@ def upper_confidence_bound(
     return mean + beta * std
 
 
-def make(slug: str, policy: dict[str, Any]) -> Acquisition:
-    """Return the acquisition named by `slug`, with the margin `policy["pi_threshold"]` for PI (0.1 unless given)."""
+def make(slug: str, pi_threshold: float = PI_THRESHOLD) -> Acquisition:
+    """Return the acquisition named by `slug`; `pi_threshold`: the margin of PI."""
     table: dict[str, Acquisition] = {
-        "pi": partial(probability_of_improvement, threshold=policy.get("pi_threshold", 0.1)),
+        "pi": partial(probability_of_improvement, threshold=pi_threshold),
         "ei": expected_improvement,
         "ucb18": partial(upper_confidence_bound, beta=1.8),
         "ucb3": partial(upper_confidence_bound, beta=3.0),

@@ -4,7 +4,6 @@ All three are negative log likelihoods or divergences in nats, of outputs on the
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,10 +16,11 @@ from metabo.compute.memory import check_memory
 from metabo.errors import ConfigError, NumericsError
 from metabo.gp.model import GP
 from metabo.gp.objectives import degenerate_ekl
+from metabo.plan.specs import TrainingSpec
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.rows import sample_moments
 from metabo.tasks.task import MatchedBlock, restrict
-from metabo.tasks.training_set import TrainingSet, training_sets_of
+from metabo.tasks.training_set import TrainingSet, outputs_of, training_sets_of
 
 MISSING_SHARE = 0.05
 """More non-finite values than this share make the evaluation fail instead of leaving them out."""
@@ -76,9 +76,7 @@ def _rows(benchmark: Benchmark, prior: SpacePrior, training: TrainingSet) -> Ite
                     }  # fmt: skip
 
 
-def evaluate(
-    benchmark: Benchmark, spec: dict[str, Any], priors: list[SpacePrior]
-) -> tuple[pd.DataFrame, dict[str, int]]:
+def evaluate(benchmark: Benchmark, spec: TrainingSpec, priors: list[SpacePrior]) -> tuple[pd.DataFrame, dict[str, int]]:
     """Return the table of `test_nll`, `train_nll` and `ekl` per test task and pre-training seed, and what it lacks.
 
     `spec`: what the priors were trained from. `test_nll`: NLL of all rows of the test task. `train_nll`: mean NLL of
@@ -88,7 +86,7 @@ def evaluate(
     no matched block compares the task with others. Raises NumericsError when more than 5 % are not finite, and
     ConfigError when a task does not fit in memory, or for priors of mapped outputs: their losses are on another scale.
     """
-    if (outputs := spec.get("pretrain", {}).get("outputs", "raw")) != "raw":
+    if (outputs := outputs_of(spec)) != "raw":
         raise ConfigError(
             f"method '{spec['method']}' is trained on outputs '{outputs}', for online tuning; its losses on the "
             "benchmark's outputs mean nothing: evaluate a method trained on raw ones"

@@ -1,6 +1,7 @@
 """BO with a GP prior whose hyperparameters stay fixed: the policy of pre-trained GPs (hyperbo Algorithm 1)."""
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -9,9 +10,12 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from metabo.bo.acquisition import Acquisition, make
 from metabo.bo.policy import Candidates, Info, argmax, tie_breakers
+from metabo.bo.settings import FixedSettings
 from metabo.gp.kernels import Pool
 from metabo.gp.model import GP
 from metabo.gp.update import new_row
+from metabo.plan.typed import read
+from metabo.records.files import Json
 from metabo.tasks.rows import Rows
 
 
@@ -79,6 +83,8 @@ class FixedPrior(eqx.Module):
         )
 
 
-def policy(params: GP, settings: dict[str, Any], acquisition: str, budget: int, past: Rows | None = None) -> FixedPrior:
-    """Return the policy of a trained GP. `settings`: what the acquisition reads (`pi_threshold`)."""
-    return FixedPrior(params, make(acquisition, settings), budget)
+def policy(
+    params: GP, settings: Mapping[str, Json], acquisition: str, budget: int, past: Rows | None = None
+) -> FixedPrior:
+    """Return the policy of a trained GP. `settings`: those of `FixedSettings`."""
+    return FixedPrior(params, make(acquisition, read(FixedSettings, settings, "config", "policy").pi_threshold), budget)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +14,7 @@ from jaxtyping import PyTree
 from metabo.errors import DataError, MetaboError
 from metabo.gp.fit import Log
 from metabo.plan import registry
+from metabo.plan.specs import TrainingSpec
 from metabo.records.files import save_npz
 from metabo.tasks import padding
 from metabo.tasks.folds import Fold
@@ -86,7 +87,7 @@ class SpaceHeader(TypedDict):
     stride: int
 
 
-def save(path: str | Path, spec: dict[str, Any], priors: list[SpacePrior]) -> None:
+def save(path: str | Path, spec: TrainingSpec, priors: list[SpacePrior]) -> None:
     """Write the priors of all spaces of one split with the specification they were trained from."""
     spaces: list[SpaceHeader] = []
     arrays: dict[str, np.ndarray] = {}
@@ -101,7 +102,7 @@ def save(path: str | Path, spec: dict[str, Any], priors: list[SpacePrior]) -> No
     save_npz(path, arrays | {"header": np.array(header)})
 
 
-def load(path: str | Path) -> tuple[dict[str, Any], list[SpacePrior]]:
+def load(path: str | Path) -> tuple[TrainingSpec, list[SpacePrior]]:
     """Read (spec, priors). Raises DataError naming the file and the parameter that does not fit."""
     try:
         with open(path, "rb") as stored_file, np.load(stored_file, allow_pickle=False) as data:
@@ -115,7 +116,7 @@ def load(path: str | Path) -> tuple[dict[str, Any], list[SpacePrior]]:
 
 
 def _priors(
-    path: str | Path, spec: dict[str, Any], spaces: list[SpaceHeader], arrays: dict[str, np.ndarray]
+    path: str | Path, spec: TrainingSpec, spaces: list[SpaceHeader], arrays: dict[str, np.ndarray]
 ) -> list[SpacePrior]:
     start = registry.training_module(spec["method"]).start
     priors = []
@@ -141,7 +142,7 @@ def _priors(
     return priors
 
 
-def widened(prior: SpacePrior, spec: dict[str, Any], width: int) -> SpacePrior:
+def widened(prior: SpacePrior, spec: TrainingSpec, width: int) -> SpacePrior:
     """Return priors for inputs with columns of zeros up to `width`; only for methods that these do not change."""
     start = registry.training_module(spec["method"]).start
     shapes = padding.shapes(start, spec["model"], width, prior.tasks)

@@ -11,9 +11,9 @@ another task; 15 % are rounded to the nearest whole number, at least one. Split 
 space. Eight sets of five initial points of each task (§4.1), drawn by the names of space and task.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import jax
 import numpy as np
@@ -81,7 +81,7 @@ FEWEST = 100
 """Evaluations that the paper asks of every task."""
 
 
-def load(name: str, settings: dict[str, Any], archive: Path | None) -> Benchmark:
+def load(name: str, settings: Mapping[str, object], archive: Path | None) -> Benchmark:
     """Read the four spaces. Settings: `spaces` (names of Table 1), `folds` (draws of targets), `seed` of all draws.
 
     Fact `labels`: name of each space in the paper. Raises ConfigError for an unknown space, DataError for a missing

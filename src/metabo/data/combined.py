@@ -12,7 +12,7 @@ tasks (the authors' code). They are described so; the inputs themselves stay.
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import jax
 import numpy as np
@@ -68,7 +68,7 @@ class Part(NamedTuple):
     flags: list[str]
 
 
-def load(name: str, settings: dict[str, Any], members: list[Path] | None) -> Benchmark:
+def load(name: str, settings: Mapping[str, object], members: list[Path] | None) -> Benchmark:
     """Join the benchmark files `members`, all those that are registered. Setting: `seed` of drawn splits and initial
     points.
 

@@ -7,9 +7,9 @@ are counted and not used, as in the authors' code. Constant training tasks are k
 """
 
 import zlib
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -50,7 +50,7 @@ SPACES = {"hpob": tuple(STATED), "hpob_mini": MINI}
 SEEDS = tuple(f"test{i}" for i in range(5))
 
 
-def load(name: str, settings: dict[str, Any], archive: Path | None) -> Benchmark:
+def load(name: str, settings: Mapping[str, object], archive: Path | None) -> Benchmark:
     """Parse the archive. Settings: `spaces` (search space ids), `max_points` (null, or the size of a uniform sample of
     each *training* task) and `seed` of that sample.
 

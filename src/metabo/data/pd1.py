@@ -7,9 +7,10 @@ y = -log(error rate + 1e-10); the error rate is the best over training. Repeated
 """
 
 import json
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -50,7 +51,7 @@ TRAINING_ONLY = "imagenet_resnet50,imagenet,resnet,resnet50,1024"
 HAIR = 0.01  # share of a parameter's (warped) range by which a point may lie outside the box
 
 
-def load(name: str, settings: dict[str, Any], archive: Path | None) -> Benchmark:
+def load(name: str, settings: Mapping[str, object], archive: Path | None) -> Benchmark:
     """Parse the archive. Settings: `inputs` ("unit": Table 4 to [0, 1]; "warped": λ, ln η, p, ln(1 - β), unscaled as in
     the authors' code) and `divergence` ("nan": drop a row without a finite value, the authors' code; "status": drop
     also every row whose status is not "done", since a diverged run may carry a finite best value) and `online` (tasks

@@ -6,9 +6,10 @@ as in the authors' code; they are the outputs of the tasks, so regret is measure
 by itself, and each domain and function has its own key: none changes with how many there are.
 """
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -192,7 +193,7 @@ def outputs(
     return constant + factor @ jax.random.normal(key, (len(x),)), ok
 
 
-def load(name: str, settings: dict[str, Any], archive: Path | None = None) -> Benchmark:
+def load(name: str, settings: Mapping[str, object], archive: Path | None = None) -> Benchmark:
     """Draw a super-dataset. Settings: `domains`, `functions` of each, `points` of each function, `seed`.
 
     One space per domain, named "d01_4" for domain 1 with 4 inputs, and one fold per space: the last fifth of its

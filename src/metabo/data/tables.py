@@ -10,9 +10,10 @@ import importlib
 import io
 import pickle
 import zlib
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import NoReturn, Protocol
 
 import numpy as np
 
@@ -80,7 +81,7 @@ SHA256 = {
 STATED = {"hpobench": (8, 30_000, 5), "hpolib": (4, 62_208, 9), "nasbench201": (3, 15_625, 6)}
 
 
-def load(name: str, settings: dict[str, Any], archive: Path | None = None) -> Benchmark:
+def load(name: str, settings: Mapping[str, object], archive: Path | None = None) -> Benchmark:
     """Build the benchmark `tables`. Settings: `spaces` (names), `pool` (configurations per space), `seed`,
     `error_floor` (c in y = -log(error + c); the paper's 1e-10 puts an error of exactly 0 at 23).
 

@@ -3,7 +3,8 @@
 One GP serves all methods (hyperbo §3, §7.2): both mean and kernel act on the shared features φ(x).
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -11,19 +12,14 @@ import jax.numpy as jnp
 from jax.scipy.linalg import cho_solve, solve_triangular
 from jaxtyping import Array, Bool, Float, Key
 
-from metabo.errors import ConfigError, unknown
 from metabo.gp.constraints import positive
 from metabo.gp.features import Features, Identity, make_mlp
 from metabo.gp.kernels import DotProduct, Kernel, Stationary
 from metabo.gp.linalg import cholesky, half_quadratic_logdet, masked_covariance
 from metabo.gp.means import Constant, Linear, Mean, Zero
+from metabo.gp.settings import GPSettings, read_gp
+from metabo.records.files import Json
 from metabo.tasks.rows import AnyArray
-
-MEANS = ["zero", "constant", "linear_mlp"]
-KERNELS = ["matern12", "matern32", "matern52", "squared_exponential", "dot_product"]
-INITIAL = {"constant": 0.0, "lengthscale": 0.0, "variance": 0.0, "noise": -4.0}
-"""Initial values before warping, unless a model gives its own (open in hyperbo; sheet §2.10): softplus makes them 0.693
-for lengthscales and signal variance, 0.018 for the noise variance."""
 
 
 class GP(eqx.Module):
@@ -88,46 +84,28 @@ class Posterior(NamedTuple):
         return self.gp.mean(phi) + cross.T @ self.weights, self.gp.kernel.gram(phi) - whitened.T @ whitened
 
 
-def check_model(model: dict[str, Any]) -> None:
-    """Raise ConfigError when a model description names an unknown mean or kernel, lacks the features it needs, or gives
-    an initial value of what it does not have."""
-    if model["mean"] not in MEANS:
-        raise unknown("mean", model["mean"], MEANS)
-    if model["kernel"] not in KERNELS:
-        raise unknown("kernel", model["kernel"], KERNELS)
-    if model["mean"] == "linear_mlp" and not model["features"]:
-        raise ConfigError("mean 'linear_mlp' needs at least one layer in 'features', e.g. [32, 32]")
-    absent = {"constant"} if model["mean"] != "constant" else set()
-    absent |= {"lengthscale", "variance"} if model["kernel"] == "dot_product" else set()
-    for name in model.get("initial", {}):
-        if name not in INITIAL.keys() - absent:
-            raise unknown("initial value of this mean and kernel", name, INITIAL.keys() - absent)
-
-
-def build(model: dict[str, Any], dim: int, key: Key[Array, ""]) -> GP:
+def build(model: GPSettings | Mapping[str, Json], dim: int, key: Key[Array, ""]) -> GP:
     """Make an untrained GP for `dim` inputs.
 
-    `model`: {"mean": zero | constant | linear_mlp, "kernel": matern12 | matern32 | matern52 | squared_exponential |
-    dot_product, "features": layer sizes, [] for the raw inputs, "initial" (optional): values before warping in place of
-    those in `INITIAL`, e.g. {"lengthscale": 1.0}}. Scale of the dot product and all biases start at 0, MLP weights
-    LeCun-normal from `key`. Raises ConfigError for an unknown mean, kernel or initial value.
+    `model`: settings, or what `metabo.gp.settings.read_gp` makes them of, e.g. {"mean": "zero", "kernel": "matern52",
+    "features": [32, 32], "initial": {"lengthscale": 1.0}}. Scale of the dot product and all biases start at 0, MLP
+    weights LeCun-normal from `key`. Raises ConfigError for an unknown mean, kernel or initial value.
     """
-    check_model(model)
-    begin = {name: jnp.asarray(value, jnp.float64) for name, value in (INITIAL | model.get("initial", {})).items()}
-    sizes = tuple(model["features"])
+    settings = model if isinstance(model, GPSettings) else read_gp(model)
+    initial, sizes = settings.initial, settings.features
     feature_key, mean_key = jax.random.split(key)
     features = make_mlp(dim, sizes, feature_key) if sizes else Identity()
     width = sizes[-1] if sizes else dim
     zero = jnp.zeros(())
-    if model["mean"] == "zero":
+    if settings.mean == "zero":
         mean: Mean = Zero()
-    elif model["mean"] == "constant":
-        mean = Constant(begin["constant"])
+    elif settings.mean == "constant":
+        mean = Constant(jnp.asarray(initial.constant, jnp.float64))
     else:
         mean = Linear(jax.nn.initializers.lecun_normal()(mean_key, (width, 1), jnp.float64)[:, 0], zero)
-    if model["kernel"] == "dot_product":
+    if settings.kernel == "dot_product":
         kernel: Kernel = DotProduct(zero, zero)
     else:
-        lengthscale = jnp.broadcast_to(begin["lengthscale"], (width,))
-        kernel = Stationary(lengthscale, begin["variance"], model["kernel"])
-    return GP(features, mean, kernel, begin["noise"])
+        lengthscale = jnp.broadcast_to(jnp.asarray(initial.lengthscale, jnp.float64), (width,))
+        kernel = Stationary(lengthscale, jnp.asarray(initial.variance, jnp.float64), settings.kernel)
+    return GP(features, mean, kernel, jnp.asarray(initial.noise, jnp.float64))

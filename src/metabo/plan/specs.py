@@ -2,11 +2,13 @@
 again, and priors keep the one that they were trained from.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NotRequired, TypedDict
 
 from metabo.plan.past import Past
-from metabo.plan.typed import Count, Values
+from metabo.plan.typed import Count, Values, written
+from metabo.records.files import Json
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,37 @@ class PretrainSpec:
     model: Values
     pretrain: Values
     fits: str | None = None
+
+
+class TrainingSpec(TypedDict):
+    """The JSON that training reads of a spec and that priors keep. `fits`: the method whose priors it starts from, or
+    the spec of these."""
+
+    method: str
+    seed: int
+    seeds: int
+    past: Mapping[str, Json]
+    model: Mapping[str, Json]
+    pretrain: Mapping[str, Json]
+    benchmark: NotRequired[str]
+    split: NotRequired[str]
+    fits: NotRequired["str | TrainingSpec"]
+
+
+class MethodSpec(TrainingSpec):
+    """The same with what a method's suggestions read: all that decides them."""
+
+    acquisition: str
+    policy: Mapping[str, Json]
+
+
+def training_spec(spec: PretrainSpec) -> TrainingSpec:
+    """Return the JSON of the spec of a job, as `written` has it."""
+    made: TrainingSpec = {
+        "benchmark": spec.benchmark, "split": spec.split, "past": written(spec.past), "method": spec.method,
+        "seed": spec.seed, "seeds": spec.seeds, "model": written(spec.model), "pretrain": written(spec.pretrain),
+    }  # fmt: skip
+    return made if spec.fits is None else {**made, "fits": spec.fits}
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from metabo.plan.specs import PretrainSpec
+from metabo.plan.specs import PretrainSpec, training_spec
 from metabo.stages.common import Outcome, main
 
 if TYPE_CHECKING:  # both import JAX, before which the cores must be pinned
@@ -24,11 +24,10 @@ def work(args: Namespace, spec: PretrainSpec) -> Outcome:
     from metabo.bo import priors
     from metabo.compute import progress
     from metabo.plan import registry
-    from metabo.plan.typed import written
     from metabo.tasks.benchmark import Benchmark
     from metabo.tasks.training_set import prior_keys, training_sets_of
 
-    module, embedded = registry.training_module(spec.method), written(spec)
+    module, embedded = registry.training_module(spec.method), training_spec(spec)
     parts = registry.made_of(spec.method)
     sets = training_sets_of(Benchmark.load(args.in_data), embedded)
     keys = [prior_keys(training, spec.seed, spec.seeds) for training in sets]

@@ -4,8 +4,8 @@ A GP is the same function with columns of zeros after its inputs: parameters tha
 and stay as they are. Methods for which this holds widen their parameters with zeros, and cut them back.
 """
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from metabo.compute.keys import stream
+from metabo.records.files import Json
 from metabo.tasks.rows import AnyArray
 
 Leaves = TypeVar("Leaves", bound=PyTree)
@@ -24,7 +25,7 @@ def columns(x: Float[AnyArray, "*rows d"], width: int) -> Float[np.ndarray, "*ro
     return np.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, spare)])
 
 
-def shapes(start: Callable[..., Leaves], model: dict[str, Any], width: int, tasks: int) -> Leaves:
+def shapes(start: Callable[..., Leaves], model: Mapping[str, Json], width: int, tasks: int) -> Leaves:
     """Return the shapes of the parameters that a method's `start` makes for inputs of `width` columns."""
     return jax.eval_shape(lambda: start(model, width, tasks, stream(0)))
 

@@ -1,7 +1,6 @@
 """Training data of one search space as the arrays that pre-training reads: padded rows, folds, matched moments."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +11,8 @@ from metabo.compute.keys import stream
 from metabo.compute.memory import check_memory
 from metabo.errors import DataError, unknown
 from metabo.plan.past import SPACES, Past
+from metabo.plan.specs import TrainingSpec
+from metabo.plan.typed import read
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.facts import Truth
 from metabo.tasks.folds import Fold
@@ -79,10 +80,15 @@ class TrainingSet:
         return Rows(x, y, mask & present[:, None])
 
 
-def training_sets_of(benchmark: Benchmark, spec: dict[str, Any]) -> list[TrainingSet]:
+def training_sets_of(benchmark: Benchmark, spec: TrainingSpec) -> list[TrainingSet]:
     """Return what the priors of a pre-training specification are (or were) trained on."""
-    past, outputs = Past(**spec["past"]), spec["pretrain"].get("outputs", "raw")
-    return training_sets(benchmark, past, outputs, spec["seed"], spec["seeds"])
+    past = read(Past, spec["past"], "spec", "past")
+    return training_sets(benchmark, past, outputs_of(spec), spec["seed"], spec["seeds"])
+
+
+def outputs_of(spec: TrainingSpec) -> str:
+    """Return the outputs, one of `OUTPUTS`, that a specification trains on."""
+    return read(str, spec["pretrain"].get("outputs", "raw"), "spec", "pretrain.outputs")
 
 
 def training_sets(

@@ -3,8 +3,6 @@
 Methods and their settings are those of `metabo/plan/methods.yaml`, at the sizes of the default scale.
 """
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,9 +15,11 @@ from metabo.errors import ConfigError, unknown
 from metabo.gp.model import build
 from metabo.methods.hierarchical import contexts
 from metabo.methods.hierarchical.estimates import Estimates, remarks, step1
+from metabo.methods.hierarchical.settings import NetworkSettings, read_model
 from metabo.methods.hierarchical.train import Hierarchical, learned, train_networks
 from metabo.plan import config, registry
-from metabo.plan.typed import NOTHING
+from metabo.plan.specs import MethodSpec, TrainingSpec
+from metabo.plan.typed import NOTHING, read
 from metabo.tasks.folds import Fold
 from metabo.tasks.rows import Rows, stack
 from metabo.tasks.spaces import SearchSpace
@@ -58,7 +58,7 @@ SIZES = {
 ALL = "all studies"
 
 
-def specification(method: str, seed: int, steps: int | None = None) -> dict[str, Any]:
+def specification(method: str, seed: int, steps: int | None = None) -> MethodSpec:
     """Return everything that decides a prior and the suggestions from it. `steps`: of Adam, in place of the method's.
 
     Raises ConfigError for a method that cannot suggest.
@@ -69,7 +69,7 @@ def specification(method: str, seed: int, steps: int | None = None) -> dict[str,
         **SIZES["mphd"], "adam_steps": steps, "network_steps": min(steps, SIZES["mphd"]["network_steps"])
     }}  # fmt: skip
     entry = registry.method(method)
-    return {
+    made: MethodSpec = {
         "method": method,
         "acquisition": entry.acquisition,
         "seed": seed,
@@ -78,17 +78,19 @@ def specification(method: str, seed: int, steps: int | None = None) -> dict[str,
         "model": config.sized(sizes, entry.model),
         "pretrain": config.sized(sizes, entry.pretrain),
         "policy": config.sized(sizes, entry.policy or NOTHING),
-    } | ({"fits": specification(entry.fits, seed, steps)} if entry.fits else {})
+    }
+    return {**made, "fits": specification(entry.fits, seed, steps)} if entry.fits else made
 
 
-def learn(spec: dict[str, Any], target: SearchSpace, past: list[PastStudies]) -> tuple[SpacePrior, list[str]]:
+def learn(spec: MethodSpec, target: SearchSpace, past: list[PastStudies]) -> tuple[SpacePrior, list[str]]:
     """Return the prior of the space `target` and remarks on its training. `past`: the studies of each space.
 
     Raises ConfigError or DataError if there is too little to learn from.
     """
     here = next((one for one in past if one.description.name == target.name), None)
-    if "fits" in spec:
-        return _across(spec, target, past)
+    fits = spec.get("fits")
+    if fits is not None and not isinstance(fits, str):
+        return _across(spec, fits, target, past)
     if spec["method"] in LEARNS:
         if here is None:
             raise ConfigError(
@@ -125,13 +127,15 @@ def training_set(space: SearchSpace, past: PastStudies | None) -> TrainingSet:
     )  # fmt: skip
 
 
-def _prior(spec: dict[str, Any], training: TrainingSet) -> SpacePrior:
+def _prior(spec: TrainingSpec, training: TrainingSet) -> SpacePrior:
     keys = prior_keys(training, spec["seed"], 1)
     pretrain = registry.training_module(spec["method"]).pretrain
     return of_training(training, *pretrain(spec, training, keys, accelerated()))
 
 
-def _across(spec: dict[str, Any], target: SearchSpace, past: list[PastStudies]) -> tuple[SpacePrior, list[str]]:
+def _across(
+    spec: MethodSpec, first: TrainingSpec, target: SearchSpace, past: list[PastStudies]
+) -> tuple[SpacePrior, list[str]]:
     """MPHD: a GP per space with a history (Step 1), then the prior of the target's GP (Step 2). The target's own
     studies, if it has some, are among the past (mphd §2.5)."""
     if len(past) < 2:
@@ -140,16 +144,18 @@ def _across(spec: dict[str, Any], target: SearchSpace, past: list[PastStudies]) 
             "several histories, each with its --space, or use --method h_nll for one space"
         )
     sets = [training_set(one.description.space, one) for one in past]
-    fits = [_prior(spec["fits"], training) for training in sets]
+    fits = [_prior(first, training) for training in sets]
     estimates = _with_target(step1(sets, fits, 1), target)
     spaces, network, log = tuple(range(len(sets))), None, None
-    if spec["model"]["prior"] == "network":
-        networks, log = train_networks(estimates, [spaces], spec["pretrain"], spec["seed"], accelerator=False)
+    model = read_model(spec["model"])
+    if model.prior == "network":
+        settings = read(NetworkSettings, spec["pretrain"], "config", f"methods.{spec['method']}.pretrain")
+        networks, log = train_networks(estimates, [spaces], settings, spec["seed"], accelerator=False)
         network = jax.tree.map(lambda leaf: leaf[0], networks)
     prior = learned(estimates, spaces, 0, network, len(sets))
     here = next((one for one in past if one.description.name == target.name), None)
     training = training_set(target, here)
-    gp = build(spec["model"], target.dim, stream(spec["seed"], "prior", target.name))
+    gp = build(model.gp, target.dim, stream(spec["seed"], "prior", target.name))
     params = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], Hierarchical(gp, prior))
     return of_training(training, params, log), remarks(sets, fits)
 

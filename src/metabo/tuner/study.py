@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from math import isfinite, nan
 from pathlib import Path
+from typing import cast
 
 from metabo.bo import priors
 from metabo.compute.precision import float64
@@ -15,6 +16,7 @@ from metabo.data.history import read as history
 from metabo.data.history.description import Configuration, Description
 from metabo.data.history.past import PastStudies, Scale, read_all
 from metabo.errors import ConfigError, DataError
+from metabo.plan.specs import MethodSpec
 from metabo.tuner import learning, store
 from metabo.tuner.suggest import Prior, Suggestion, Told, suggest
 from metabo.tuner.trials import Result, StudyTrial, corrected, recorded, require_logarithms, trial
@@ -111,7 +113,7 @@ class Study:
         """The prior with its space."""
         spec, (stored,) = priors.load(store.prior_path(self.folder, self.record))
         scale = Scale(**self.record["scale"]) if self.record["scale"] else None
-        return Prior(self.description, scale, spec, stored.of(0, 0))
+        return Prior(self.description, scale, cast(MethodSpec, spec), stored.of(0, 0))  # which `learn` stored
 
     @cached_property
     def description(self) -> Description:

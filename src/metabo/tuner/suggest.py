@@ -7,7 +7,7 @@ believer), so that a batch spreads.
 
 import json
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -23,6 +23,7 @@ from metabo.data.history.description import Configuration, Description
 from metabo.data.history.past import Scale, oriented, scale_of
 from metabo.errors import ConfigError
 from metabo.plan import registry
+from metabo.plan.specs import MethodSpec
 from metabo.records.files import canonical
 from metabo.tuner import pool
 
@@ -38,7 +39,7 @@ class Prior(NamedTuple):
 
     description: Description
     scale: Scale | None
-    spec: dict[str, Any]
+    spec: MethodSpec
     params: PyTree
 
 

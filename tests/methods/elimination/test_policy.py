@@ -133,7 +133,7 @@ def test_senseless_settings_are_refused():
         with pytest.raises(ConfigError, match=message):
             elimination_policy.policy(gps(2), SETTINGS | change, acquisition, 5)
     with pytest.raises(ConfigError, match=r"needs at least two; raise config key 'elimination\.seeds'"):
-        candidates.start({"candidates": 1}, 2, 3, jax.random.key(0))
+        candidates.start(spec(1)["model"], 2, 3, jax.random.key(0))
 
 
 def spec(seeds):

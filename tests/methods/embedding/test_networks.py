@@ -1,5 +1,7 @@
 """What MIMO and RFGP share: pooled rows, mini-batches, standardised outputs, training and its guard."""
 
+from dataclasses import asdict, replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -175,7 +177,7 @@ def test_a_step_that_is_not_finite_ends_training_with_finite_parameters(name, tr
 
 def test_steps_too_large_for_a_number_end_training(trainer):
     net, pool = started("rfgp")
-    huge = trainer(net, pool, jax.random.key(0), 20, SCHEDULE._replace(learning_rate=1e308))
+    huge = trainer(net, pool, jax.random.key(0), 20, replace(SCHEDULE, learning_rate=1e308))
     assert int(huge.stopped) >= 0 and np.isfinite(networks.vector(huge.network)).all()
 
 
@@ -183,7 +185,7 @@ def test_steps_too_large_for_a_number_end_training(trainer):
 def test_schedule_settings_are_alive(change, trainer):
     net, pool = started("rfgp")
     base = trainer(net, pool, jax.random.key(0), 20)
-    other = trainer(net, pool, jax.random.key(0), 20, SCHEDULE._replace(**change))
+    other = trainer(net, pool, jax.random.key(0), 20, replace(SCHEDULE, **change))
     assert np.abs(networks.vector(base.network) - networks.vector(other.network)).max() > 1e-4
 
 
@@ -196,8 +198,8 @@ def test_pretraining_makes_one_network_per_fold_and_seed_from_past_tasks_only(na
     def begin(key):
         return module.start(model, training.dim, training.tasks, key)
 
-    params, log = pretrain_networks(begin, SCHEDULE._replace(steps=30), training, keys, False)
-    spec = {"model": model, "pretrain": {**SCHEDULE._replace(steps=30)._asdict(), "outputs": "raw"}}
+    params, log = pretrain_networks(begin, replace(SCHEDULE, steps=30), training, keys, False)
+    spec = {"method": name, "model": model, "pretrain": {**asdict(replace(SCHEDULE, steps=30)), "outputs": "raw"}}
     again, _ = module.pretrain(spec, training, keys, False)
     np.testing.assert_array_equal(networks.vector(params), networks.vector(again))
     assert log.loss.shape == (4, 30) and (log.stopped == -1).all() and len(np.unique(log.loss[:, 0])) == 4

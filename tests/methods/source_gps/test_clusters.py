@@ -166,7 +166,7 @@ def leaves(params):
 
 def without_clusters(gps, rows, names, spec, key, where):
     """Stand-in for `cluster.cluster`, which takes most of the time."""
-    count = len(clusters.numbers_of(spec["model"]))
+    count = len(clusters.numbers_of(clusters.read_clustering(spec)[1]))
     none, zeros = np.asarray(0), np.zeros(count, int)
     odd = clusters.Odd(none, none, none, zeros)
     made = np.zeros((count, len(names)), int), np.zeros((count, 2)), np.zeros(count), zeros

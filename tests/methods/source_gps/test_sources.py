@@ -77,7 +77,7 @@ def test_equal_inputs_are_at_distance_zero_under_the_shortest_lengthscale():
 
 def test_a_fixed_prior_runs_on_a_product_kernel_and_conditions_as_the_dense_posterior():
     gp, (x, y) = random_gp(SHAPES["product"]), data(8)
-    policy = FixedPrior(gp, acquisitions("ei", {}), 4)
+    policy = FixedPrior(gp, acquisitions("ei"), 4)
     pool = Candidates(jnp.asarray(x), jnp.ones(8, bool))
     state = policy.init(pool, jax.random.key(0))
     for index in (3, 5):

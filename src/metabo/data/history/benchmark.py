@@ -5,8 +5,8 @@ for several spaces, so that MPHD takes part: a fifth of the studies of each is t
 """
 
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -39,7 +39,7 @@ BENCHMARKS = {
 }
 
 
-def load(name: str, settings: dict[str, Any], archive: Path | None = None) -> Benchmark:
+def load(name: str, settings: Mapping[str, object], archive: Path | None = None) -> Benchmark:
     """Read the histories. Settings: `history` and `space` (files that go together), `folds` (most folds of a space),
     `skip_bad_rows`, `seed` (which studies are tested together, initial points).
 

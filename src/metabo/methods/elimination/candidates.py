@@ -4,7 +4,8 @@ The candidates of pre-training seed s are the priors of the method registered un
 seeds but s: as many sets of candidates as seeds, none of which has seen the test task.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import jax
 import numpy as np
@@ -13,24 +14,46 @@ from jaxtyping import Array, Key
 from metabo.bo.priors import SpacePrior
 from metabo.errors import ConfigError, DataError
 from metabo.gp.model import GP, build
+from metabo.gp.settings import GPSettings
+from metabo.plan.specs import TrainingSpec
+from metabo.plan.typed import read
+from metabo.records.files import Json
 from metabo.tasks.training_set import TrainingSet
 
 
-def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> GP:
-    """Return untrained candidates: a GP with a leading axis of `model["candidates"]` - 1 on every leaf.
+@dataclass(frozen=True)
+class CandidatesModel:
+    """The GPs (`metabo.gp.settings.GPSettings`), and how many priors there are, of which each set leaves one out."""
+
+    mean: str
+    kernel: str
+    features: tuple[int, ...]
+    candidates: int
+
+
+def read_candidates(model: Mapping[str, Json]) -> CandidatesModel:
+    """Read a model. Raises ConfigError for fewer than two priors."""
+    settings = read(CandidatesModel, model, "model")
+    if settings.candidates < 2:
+        raise ConfigError(
+            f"elimination among {settings.candidates} priors: every set leaves one out, so it needs at least two; "
+            "raise config key 'elimination.seeds'"
+        )
+    return settings
+
+
+def start(model: Mapping[str, Json], dim: int, tasks: int, key: Key[Array, ""]) -> GP:
+    """Return untrained candidates: a GP with a leading axis of `candidates` - 1 on every leaf.
 
     Raises ConfigError for fewer than two priors.
     """
-    if model["candidates"] < 2:
-        raise ConfigError(
-            f"elimination among {model['candidates']} priors: every set leaves one out, so it needs at least two; "
-            "raise config key 'elimination.seeds'"
-        )
-    return jax.vmap(lambda own: build(model, dim, own))(jax.random.split(key, model["candidates"] - 1))
+    settings = read_candidates(model)
+    gp = GPSettings(settings.mean, settings.kernel, settings.features)
+    return jax.vmap(lambda own: build(gp, dim, own))(jax.random.split(key, settings.candidates - 1))
 
 
 def pretrain_across(
-    spec: dict[str, Any],
+    spec: TrainingSpec,
     sets: list[TrainingSet],
     keys: list[Key[Array, "folds seeds"]],
     fits: list[SpacePrior] | None,
@@ -40,15 +63,13 @@ def pretrain_across(
 
     Raises DataError if the fits are not of as many seeds as the model has candidates, ConfigError for fewer than two.
     """
-    seeds = spec["model"]["candidates"]
-    if seeds < 2:
-        start(spec["model"], 1, 1, jax.random.key(0))
+    seeds = read_candidates(spec["model"]).candidates
     found = []
     for training, fit in zip(sets, fits or [], strict=True):
         if fit.seeds != seeds or spec["seeds"] != seeds:
             raise DataError(
                 f"space '{training.space}': priors of {fit.seeds} seeds for {seeds} candidates and {spec['seeds']} "
-                f"sets; make those of '{spec['fits']}' again with as many seeds"
+                f"sets; make those of '{spec.get('fits')}' again with as many seeds"
             )
         index = np.array([[fit.pair(f, s) for s in members(seeds, own)] for f, own in pairs(training, seeds)])
         found.append((jax.tree.map(lambda leaf, index=index: leaf[index], fit.params), None))

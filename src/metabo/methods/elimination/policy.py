@@ -6,7 +6,9 @@ of the acquisition (UCB), deviations include the noise as in every acquisition o
 (`bo.policy`).
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -23,6 +25,8 @@ from metabo.gp.many import Belief
 from metabo.gp.model import GP
 from metabo.methods.elimination.confidence import xi
 from metabo.methods.elimination.rules import Tally, empty_tally, without
+from metabo.plan.typed import read
+from metabo.records.files import Json
 from metabo.tasks.rows import Rows
 
 CHOICES = ("elimination", "optimism", "likelihood")
@@ -118,17 +122,26 @@ class Elimination(eqx.Module):
         )
 
 
+@dataclass(frozen=True)
+class CandidateSettings:
+    """Whose bound is followed (`CHOICES`), and the level δ of the tests."""
+
+    rule: str
+    delta: float
+
+
 def policy(
-    params: GP, settings: dict[str, Any], acquisition: str, budget: int, past: Rows | None = None
+    params: GP, settings: Mapping[str, Json], acquisition: str, budget: int, past: Rows | None = None
 ) -> Elimination:
-    """Return the policy of a set of candidates. `settings`: rule (`CHOICES`), delta.
+    """Return the policy of a set of candidates. `settings`: those of `CandidateSettings`.
 
     Raises ConfigError for another rule, a δ outside (0, 1), or an acquisition that is no confidence bound.
     """
-    if settings["rule"] not in CHOICES:
-        raise unknown("rule among pre-trained priors", settings["rule"], CHOICES)
+    chosen = read(CandidateSettings, settings, "config", "policy")
+    if chosen.rule not in CHOICES:
+        raise unknown("rule among pre-trained priors", chosen.rule, CHOICES)
     if not acquisition.startswith("ucb"):
         raise ConfigError(f"acquisition '{acquisition}': elimination needs a confidence bound, ucb3 or ucb18")
-    if not 0 < settings["delta"] < 1:
-        raise ConfigError(f"delta is {settings['delta']}; elimination needs a level between 0 and 1")
-    return Elimination(params, make(acquisition, settings), settings["rule"], settings["delta"], budget)
+    if not 0 < chosen.delta < 1:
+        raise ConfigError(f"delta is {chosen.delta}; elimination needs a level between 0 and 1")
+    return Elimination(params, make(acquisition), chosen.rule, chosen.delta, budget)

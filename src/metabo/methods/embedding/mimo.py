@@ -6,8 +6,9 @@ all are the same input (Havasi et al. 2021). Open in the paper and chosen here (
 members, the task embedding concatenated to x, outputs standardised.
 """
 
+from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -21,8 +22,11 @@ from metabo.methods.embedding.networks import (
     Outputs,
     new_embedding,
     pretrain_networks,
-    schedule_of,
 )
+from metabo.methods.embedding.settings import EnsembleModel, FirstSchedule
+from metabo.plan.specs import TrainingSpec
+from metabo.plan.typed import read
+from metabo.records.files import Json
 from metabo.tasks.rows import Rows
 from metabo.tasks.training_set import TrainingSet
 
@@ -119,13 +123,14 @@ class Prediction(NamedTuple):
         return self.ensemble.predict(x)
 
 
-def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> Ensemble:
-    """Return the untrained ensemble. `model`: `members`, `embedding` (size), `shared` and `unshared` (widths)."""
-    count = model["members"]
-    shared = [count * (dim + model["embedding"]), *model["shared"]]
-    unshared = [shared[-1], *model["unshared"], 2]
+def start(model: Mapping[str, Json], dim: int, tasks: int, key: Key[Array, ""]) -> Ensemble:
+    """Return the untrained ensemble. `model`: that of `EnsembleModel`."""
+    sizes = read(EnsembleModel, model, "model")
+    count = sizes.members
+    shared = [count * (dim + sizes.embedding), *sizes.shared]
+    unshared = [shared[-1], *sizes.unshared, 2]
     empty = Weights(
-        jnp.zeros((tasks + 1, model["embedding"])),
+        jnp.zeros((tasks + 1, sizes.embedding)),
         tuple((jnp.zeros((i, o)), jnp.zeros(o)) for i, o in pairwise(shared)),
         tuple((jnp.zeros((count, i, o)), jnp.zeros((count, o))) for i, o in pairwise(unshared)),
     )
@@ -133,11 +138,13 @@ def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> E
 
 
 def pretrain(
-    spec: dict[str, Any], training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
+    spec: TrainingSpec, training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
 ) -> tuple[EmbeddingNetwork, Log]:
     """Train one ensemble per (fold, seed) on the past tasks (`metabo.methods.embedding.networks.pretrain_networks`)."""
+
+    schedule = read(FirstSchedule, spec["pretrain"], "config", f"methods.{spec['method']}.pretrain")
 
     def begin(key: Key[Array, ""]) -> Ensemble:
         return start(spec["model"], training.dim, training.tasks, key)
 
-    return pretrain_networks(begin, schedule_of(spec["pretrain"]), training, keys, accelerator)
+    return pretrain_networks(begin, schedule, training, keys, accelerator)

@@ -8,7 +8,7 @@ fill.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -18,6 +18,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from metabo.gp.fit import Log, over_pairs
+from metabo.methods.embedding.settings import Schedule
 from metabo.tasks.rows import Rows
 from metabo.tasks.training_set import TrainingSet, pair_indices
 
@@ -93,20 +94,6 @@ class EmbeddingNetwork(Protocol):
 
     def posterior(self, prepared: PyTree, data: Rows) -> Predictive:
         """Return the prediction for the test task from its observations."""
-
-
-class Schedule(NamedTuple):
-    """How long to train and how: `epochs`, but at most `steps` mini-batches (0: no limit), by Adam."""
-
-    learning_rate: float
-    batch: int
-    epochs: float
-    steps: int
-
-
-def schedule_of(settings: dict[str, Any]) -> Schedule:
-    """Pick the schedule out of a method's settings."""
-    return Schedule(**{name: settings[name] for name in Schedule._fields})
 
 
 def new_embedding(tasks: int, size: int, key: Key[Array, ""]) -> Float[Array, "t e"]:

@@ -3,7 +3,9 @@
 As offline (`metabo.methods.embedding.policy`), with the test task's outputs mapped anew before each training.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -14,10 +16,14 @@ from metabo.bo.acquisition import make
 from metabo.bo.ask_tell import Tuner
 from metabo.bo.priors import SpacePrior
 from metabo.errors import ConfigError
-from metabo.methods.embedding.networks import EmbeddingNetwork, Predictive, no_moments, pooled, schedule_of, with_own
+from metabo.methods.embedding.networks import EmbeddingNetwork, Predictive, no_moments, pooled, with_own
 from metabo.methods.embedding.policy import EmbeddingTraining, retrain
+from metabo.methods.embedding.settings import Schedule
+from metabo.plan.specs import TrainingSpec
+from metabo.plan.typed import read
+from metabo.records.files import Json
 from metabo.tasks.rows import Rows
-from metabo.tasks.training_set import TrainingSet
+from metabo.tasks.training_set import TrainingSet, outputs_of
 
 
 class EmbeddingRun(NamedTuple):
@@ -39,11 +45,22 @@ class Surrogate(eqx.Module):
         return self.run.network.posterior(self.run.prepared, Rows(x, y, mask))
 
 
+@dataclass(frozen=True)
+class RetrainedOnlineSettings(Schedule):
+    """Of the training at every iteration, from the last parameters if `warm_start`, and of the search of the unit cube
+    (`metabo.bo.continuous`)."""
+
+    warm_start: bool
+    starts: int
+    polish: int
+    polish_steps: int
+
+
 def online(
-    trained_from: dict[str, Any],
+    trained_from: TrainingSpec,
     prior: SpacePrior,
     training: TrainingSet,
-    settings: dict[str, Any],
+    settings: Mapping[str, Json],
     acquisition: str,
     budget: int,
 ) -> Tuner:
@@ -51,12 +68,12 @@ def online(
 
     Raises ConfigError if the prior was not trained on mapped outputs.
     """
-    method, outputs = trained_from["method"], trained_from["pretrain"].get("outputs", "raw")
+    method, outputs = trained_from["method"], outputs_of(trained_from)
     if outputs != "mapped":
         raise ConfigError(
             f"method '{method}': online tuning needs a prior trained with outputs 'mapped'; got '{outputs}'"
         )
-    schedule = schedule_of(settings)
+    chosen = read(RetrainedOnlineSettings, settings, "config", f"methods.{method}.online")
     prepare = jax.jit(lambda network, past: network.prepare(past))
 
     def priors(fold: int, prior_seed: int) -> tuple[EmbeddingRun, Rows]:
@@ -66,8 +83,8 @@ def online(
     def refit(run: EmbeddingRun, past: Rows, data: Rows, key: Key[Array, ""]) -> tuple[EmbeddingRun, Bool[Array, ""]]:
         pool = with_own(pooled(past, budget), data)
         state = EmbeddingTraining(run.network, run.moments, pool, key, jnp.asarray(True))
-        state = retrain(state, schedule, settings["warm_start"], jnp.asarray(True))
+        state = retrain(state, chosen, chosen.warm_start, jnp.asarray(True))
         return EmbeddingRun(state.network, state.moments, run.prepared), state.ok
 
-    search = {key: settings[key] for key in ("starts", "polish", "polish_steps")}
-    return Tuner(Surrogate, refit, priors, make(acquisition, {}), prior.dim, budget, **search)
+    search = (chosen.starts, chosen.polish, chosen.polish_steps)
+    return Tuner(Surrogate, refit, priors, make(acquisition), prior.dim, budget, *search)

@@ -1,6 +1,8 @@
 """BO with a network that is trained on all tasks again after every observation: the policy of MIMO and RFGP."""
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -9,19 +11,21 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from metabo.bo.acquisition import Acquisition, make
 from metabo.bo.policy import Candidates, Info, argmax, tie_breakers
+from metabo.bo.settings import PI_THRESHOLD
 from metabo.errors import ConfigError
 from metabo.methods.embedding.networks import (
     EmbeddingNetwork,
-    Schedule,
     TrainingPool,
     batches,
     no_moments,
     own,
     pooled,
-    schedule_of,
     tell,
     train,
 )
+from metabo.methods.embedding.settings import Schedule
+from metabo.plan.typed import read
+from metabo.records.files import Json
 from metabo.tasks.rows import Rows
 
 
@@ -107,13 +111,22 @@ class Retrained(eqx.Module):
         return state._replace(training=training)
 
 
+@dataclass(frozen=True)
+class RetrainedSettings(Schedule):
+    """Of the training after every observation; `warm_start`: from the last parameters. And the margin of PI."""
+
+    warm_start: bool
+    pi_threshold: float = PI_THRESHOLD
+
+
 def policy(
-    params: EmbeddingNetwork, settings: dict[str, Any], acquisition: str, budget: int, past: Rows | None = None
+    params: EmbeddingNetwork, settings: Mapping[str, Json], acquisition: str, budget: int, past: Rows | None = None
 ) -> Retrained:
-    """Return the policy of a pre-trained network. `settings`: those of `Schedule`, and `warm_start`.
+    """Return the policy of a pre-trained network. `settings`: those of `RetrainedSettings`.
 
     Raises ConfigError without the rows of the training tasks.
     """
     if past is None:
         raise ConfigError("networks are trained on past tasks at every iteration; say `uses_past=True` in its Method")
-    return Retrained(params, past, make(acquisition, settings), schedule_of(settings), settings["warm_start"], budget)
+    chosen = read(RetrainedSettings, settings, "config", "policy")
+    return Retrained(params, past, make(acquisition, chosen.pi_threshold), chosen, chosen.warm_start, budget)

@@ -10,7 +10,8 @@ only shifts the phase, cos(A + c) = cos A cos c - sin A sin c, so that sums of p
 They are made once.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -26,8 +27,11 @@ from metabo.methods.embedding.networks import (
     Outputs,
     new_embedding,
     pretrain_networks,
-    schedule_of,
 )
+from metabo.methods.embedding.settings import FeaturesModel, FirstSchedule
+from metabo.plan.specs import TrainingSpec
+from metabo.plan.typed import read
+from metabo.records.files import Json
 from metabo.tasks.rows import Rows
 from metabo.tasks.training_set import TrainingSet
 
@@ -133,9 +137,10 @@ class RFGPPosterior(NamedTuple):
         return self.network.outputs.moments(phi @ self.network.learned.weights, variance)
 
 
-def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> RandomFeatures:
-    """Return the untrained network. `model`: `random_features` (k), `embedding` (size), `ridge`."""
-    count, size = model["random_features"], model["embedding"]
+def start(model: Mapping[str, Json], dim: int, tasks: int, key: Key[Array, ""]) -> RandomFeatures:
+    """Return the untrained network. `model`: that of `FeaturesModel`."""
+    settings = read(FeaturesModel, model, "model")
+    count, size = settings.random_features, settings.embedding
     frequencies, shifts, phases, learned = jax.random.split(key, 4)
     empty = LearnedWeights(jnp.zeros((tasks + 1, size)), jnp.zeros(count))
     return RandomFeatures(
@@ -144,16 +149,18 @@ def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> R
         frequencies=jax.random.normal(frequencies, (dim, count), jnp.float64),
         shifts=jax.random.normal(shifts, (size, count), jnp.float64),
         phases=jax.random.uniform(phases, (count,), jnp.float64, 0.0, 2 * jnp.pi),
-        ridge=jnp.asarray(model["ridge"], jnp.float64),
+        ridge=jnp.asarray(settings.ridge, jnp.float64),
     ).fresh(learned)
 
 
 def pretrain(
-    spec: dict[str, Any], training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
+    spec: TrainingSpec, training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
 ) -> tuple[EmbeddingNetwork, Log]:
     """Train one network per (fold, seed) on the past tasks (`metabo.methods.embedding.networks.pretrain_networks`)."""
+
+    schedule = read(FirstSchedule, spec["pretrain"], "config", f"methods.{spec['method']}.pretrain")
 
     def begin(key: Key[Array, ""]) -> RandomFeatures:
         return start(spec["model"], training.dim, training.tasks, key)
 
-    return pretrain_networks(begin, schedule_of(spec["pretrain"]), training, keys, accelerator)
+    return pretrain_networks(begin, schedule, training, keys, accelerator)

@@ -24,7 +24,6 @@ from metabo.gp.kernels import Stationary
 from metabo.gp.means import Constant
 from metabo.gp.model import GP
 
-KINDS = ("gamma", "uniform")
 SPREAD = 1e-12
 """Samples closer to each other than this share of the largest are one: their spread is rounding."""
 NEWTON_STEPS, NARROW = 10, 5e-5

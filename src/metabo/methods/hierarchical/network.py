@@ -5,7 +5,7 @@ applies tanh there too before the softplus, so that both stay in (0.313, 1.313).
 or "squashed" (theirs).
 """
 
-from typing import Any
+from typing import TypeAlias
 
 import equinox as eqx
 import jax
@@ -22,6 +22,8 @@ from metabo.methods.hierarchical import contexts
 from metabo.methods.hierarchical.hyperprior import gamma_log_density
 
 OUTPUTS = ("linear", "squashed")
+Carry: TypeAlias = tuple[Array, Array, optax.OptState, Array]
+"""Parameters now and before the last step, the moments of Adam, and the step at which training stopped (-1)."""
 
 
 class PriorNetwork(eqx.Module):
@@ -79,7 +81,7 @@ def train(
     def value(vector: Float[Array, " p"]) -> Float[Array, ""]:
         return loss(unravel(vector), context, lengthscale, mask)
 
-    def step(carry: tuple[Any, ...], number: Array) -> tuple[tuple[Any, ...], Array]:
+    def step(carry: Carry, number: Array) -> tuple[Carry, Array]:
         params, before, moments, stopped = carry
         now, gradient = jax.value_and_grad(value)(params)
         updates, later = optimiser.update(gradient, moments)
@@ -89,7 +91,8 @@ def train(
         go = (stopped < 0) & (number < steps)
         new = (optax.apply_updates(params, updates), before, later)
         kept = jax.tree.map(lambda a, b: jnp.where(go, a, b), new, (before, before, moments))
-        return (*kept, stopped), now
+        params, before, moments = kept
+        return (params, before, moments, stopped), now
 
     # One loss more than steps: it checks the parameters that the last step gave.
     begin = (flat, flat, optimiser.init(flat), jnp.asarray(-1))

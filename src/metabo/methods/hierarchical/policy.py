@@ -5,14 +5,17 @@ where Step 1 does. So the query after the initial points has seen one fit for ea
 before it.
 """
 
-from typing import Any
+from collections.abc import Mapping
 
 from metabo.bo.acquisition import make
 from metabo.bo.refit import Refit
+from metabo.bo.settings import RefitSettings
 from metabo.gp.fit import lbfgs
 from metabo.gp.model import GP
 from metabo.methods.hierarchical.hyperprior import Support, map_loss
 from metabo.methods.hierarchical.train import Hierarchical
+from metabo.plan.typed import read
+from metabo.records.files import Json
 from metabo.tasks.rows import Rows
 
 
@@ -22,14 +25,14 @@ def gp_of(params: Hierarchical) -> GP:
 
 
 def policy(
-    params: Hierarchical, settings: dict[str, Any], acquisition: str, budget: int, past: Rows | None = None
+    params: Hierarchical, settings: Mapping[str, Json], acquisition: str, budget: int, past: Rows | None = None
 ) -> Refit:
-    """Return the BO policy of a hierarchical GP. `settings`: `refit_steps` of L-BFGS (paper: 100) and what the
-    acquisition reads (`pi_threshold`).
+    """Return the BO policy of a hierarchical GP. `settings`: those of `RefitSettings` (paper: 100 steps).
 
     Normal and Gamma priors: the fit is over the unconstrained leaves of the GP. Uniform ones: over coordinates that
     cannot leave the support (`metabo.methods.hierarchical.hyperprior.Support`).
     """
+    chosen = read(RefitSettings, settings, "config", "policy")
 
     def fit(last, data):
         prior, kernel = last.prior, last.gp.kernel.shape
@@ -40,7 +43,7 @@ def policy(
         def made(raw):
             return support.to_gp(raw, kernel) if bounded else raw
 
-        fitted, log = lbfgs(lambda raw: map_loss(made(raw), prior, *data), begin, steps=settings["refit_steps"])
+        fitted, log = lbfgs(lambda raw: map_loss(made(raw), prior, *data), begin, steps=chosen.refit_steps)
         return last._replace(gp=made(fitted)), log.stopped < 0
 
-    return Refit(params, gp_of, fit, make(acquisition, settings), budget)
+    return Refit(params, gp_of, fit, make(acquisition, chosen.pi_threshold), budget)

@@ -11,7 +11,8 @@ Open in the paper, chosen here: an estimate beyond the limits counts like any ot
 is not finite ends the job. The network starts from the same weights for every space.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,13 +21,12 @@ from jaxtyping import Array, Bool, Key, PyTree
 
 from metabo.bo.priors import SpacePrior
 from metabo.compute.keys import stream
-from metabo.errors import ConfigError, DataError, unknown
+from metabo.errors import ConfigError, DataError
 from metabo.gp.fit import Log, over_pairs
 from metabo.gp.model import GP, build
 from metabo.methods.hierarchical import network as prior_network
 from metabo.methods.hierarchical.estimates import Estimates, step1
 from metabo.methods.hierarchical.hyperprior import (
-    KINDS,
     NAMES,
     Hyperprior,
     Parameters,
@@ -34,11 +34,12 @@ from metabo.methods.hierarchical.hyperprior import (
     fit_normal,
     to_gp,
 )
+from metabo.methods.hierarchical.settings import KINDS, NetworkSettings, numbers_of, read_model
+from metabo.plan.past import Past
+from metabo.plan.specs import TrainingSpec
+from metabo.plan.typed import read
+from metabo.records.files import Json
 from metabo.tasks.training_set import TrainingSet
-
-PRIORS = ("network", "shared", *KINDS, "truth", "point")
-"""Where a model's `prior` comes from: a network of contexts or one Gamma, both learned across spaces; numbers that the
-model gives (`hyperparameters`), by kind; what the space's functions were drawn from; "point": its parameters."""
 
 
 class Hierarchical(NamedTuple):
@@ -48,42 +49,15 @@ class Hierarchical(NamedTuple):
     prior: Hyperprior
 
 
-def check_model(model: dict[str, Any]) -> None:
-    """Raise ConfigError for a model that has no such prior, or hyperparameters that are not what its prior reads."""
-    if model["prior"] not in PRIORS:
-        raise unknown("prior", model["prior"], PRIORS)
-    if model["mean"] != "constant" or model["kernel"] == "dot_product" or model["features"]:
-        raise ConfigError(
-            "a hierarchical GP has mean 'constant', a stationary kernel and no features; "
-            f"got mean '{model['mean']}', kernel '{model['kernel']}', features {model['features']}"
-        )
-    given = model.get("hyperparameters", {})
-    needed = set(Parameters._fields) if model["prior"] in KINDS else set()
-    if set(given) != needed:
-        raise ConfigError(
-            f"prior '{model['prior']}' reads hyperparameters of {', '.join(sorted(needed)) or 'nothing'}; "
-            f"got {', '.join(sorted(given)) or 'none'}"
-        )
-    for name, numbers in given.items():
-        free = name == "constant"  # the others are positive
-        good = (
-            len(numbers) == 2
-            and (free or numbers[0] > 0)
-            and (numbers[0] < numbers[1] if model["prior"] == "uniform" else numbers[1] > 0)
-        )
-        if not good:
-            raise ConfigError(f"prior '{model['prior']}': no distribution of the {name} has hyperparameters {numbers}")
-
-
-def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> Hierarchical | GP:
+def start(model: Mapping[str, Json], dim: int, tasks: int, key: Key[Array, ""]) -> Hierarchical | GP:
     """Return the unfitted parameters: a GP at its initial values, with the prior that the model gives or, if that is
-    yet to be found, numbers in its place; for prior "point" the GP alone. Raises ConfigError (`check_model`)."""
-    check_model(model)
-    gp = build(model, dim, key)
-    if model["prior"] == "point":
+    yet to be found, numbers in its place; for prior "point" the GP alone. Raises ConfigError (`read_model`)."""
+    settings = read_model(model)
+    gp = build(settings.gp, dim, key)
+    if settings.prior == "point":
         return gp
-    given = model.get("hyperparameters", dict.fromkeys(Parameters._fields, (1.0, 1.0)))
-    kind = model["prior"] if model["prior"] in KINDS else "gamma"
+    given = numbers_of(settings.hyperparameters) or dict.fromkeys(Parameters._fields, (1.0, 1.0))
+    kind = settings.prior if settings.prior in KINDS else "gamma"
     return Hierarchical(gp, make_prior(Parameters(**given), dim, kind))
 
 
@@ -94,26 +68,26 @@ def make_prior(numbers: Parameters, dim: int, kind: str = "gamma") -> Hyperprior
 
 
 def pretrain(
-    spec: dict[str, Any], training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
+    spec: TrainingSpec, training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
 ) -> tuple[Hierarchical | GP, None]:
     """Return what is known of a space without learning, once per (fold, seed): the model's own prior, or the truth.
 
     Raises DataError if the truth is asked for and the benchmark has none, ConfigError for initial values that have no
     density under the prior: no fit could start there.
     """
-    model = spec["model"]
-    params = start(model, training.dim, training.tasks, jax.random.fold_in(keys.reshape(-1)[0], 0))
-    if model["prior"] in ("truth", "point"):
+    model = read_model(spec["model"])
+    params = start(spec["model"], training.dim, training.tasks, jax.random.fold_in(keys.reshape(-1)[0], 0))
+    if model.prior in ("truth", "point"):
         if training.truth is None:
             raise DataError(
                 f"space '{training.space}': method '{spec['method']}' needs the parameters that its functions were "
                 "drawn with; they are known of synthetic benchmarks only (flag `truth`)"
             )
         known = training.truth
-    if model["prior"] == "point":
+    if model.prior == "point":
         drawn = {name: np.asarray(value, np.float64) for name, value in known["parameters"].items()}
-        return _repeated(to_gp(Parameters(**drawn), model["kernel"]), keys.size), None
-    if model["prior"] == "truth":
+        return _repeated(to_gp(Parameters(**drawn), model.kernel), keys.size), None
+    if model.prior == "truth":
         params = params._replace(prior=make_prior(Parameters(**known["prior"]), training.dim))
     if not np.isfinite(params.prior.log_density(params.gp)):
         raise ConfigError(
@@ -124,7 +98,7 @@ def pretrain(
 
 
 def pretrain_across(
-    spec: dict[str, Any],
+    spec: TrainingSpec,
     sets: list[TrainingSet],
     keys: list[Key[Array, "folds seeds"]],
     fits: list[SpacePrior] | None,
@@ -137,20 +111,20 @@ def pretrain_across(
     these sets, for too few estimates, and for spaces with several folds (which fold's fit would it be?); NumericsError
     for an estimate that is not finite; ConfigError for a model without a learned prior.
     """
-    model, seeds = spec["model"], spec["seeds"]
-    if model["prior"] not in ("network", "shared"):
-        raise ConfigError(f"prior '{model['prior']}' is not learned across spaces; 'network' and 'shared' are")
-    check_model(model)
-    estimates = step1(sets, fits, seeds)
-    pools = [pool(sets, i, spec["past"].get("spaces", "all")) for i in range(len(sets))]
+    model, seeds = read_model(spec["model"]), spec["seeds"]
+    if model.prior not in ("network", "shared"):
+        raise ConfigError(f"prior '{model.prior}' is not learned across spaces; 'network' and 'shared' are")
+    past, estimates = read(Past, spec["past"], "spec", "past"), step1(sets, fits, seeds)
+    pools = [pool(sets, i, past.spaces) for i in range(len(sets))]
     distinct = list(dict.fromkeys(pools))
     networks, log = None, None
-    if model["prior"] == "network":
-        networks, log = train_networks(estimates, distinct, spec["pretrain"], spec["seed"], accelerator)
+    if model.prior == "network":
+        settings = read(NetworkSettings, spec["pretrain"], "config", f"methods.{spec['method']}.pretrain")
+        networks, log = train_networks(estimates, distinct, settings, spec["seed"], accelerator)
     results = []
     for i, training in enumerate(sets):
         first = distinct.index(pools[i]) * seeds
-        gp = build(model, training.dim, jax.random.fold_in(keys[i].reshape(-1)[0], 0))
+        gp = build(model.gp, training.dim, jax.random.fold_in(keys[i].reshape(-1)[0], 0))
         priors = []
         for s in range(seeds):
             network = jax.tree.map(lambda leaf, place=first + s: leaf[place], networks)
@@ -172,7 +146,7 @@ def of_pool(estimates: Estimates, spaces: tuple[int, ...]) -> Bool[np.ndarray, "
 
 
 def train_networks(
-    estimates: Estimates, pools: list[tuple[int, ...]], settings: dict[str, Any], seed: int, accelerator: bool
+    estimates: Estimates, pools: list[tuple[int, ...]], settings: NetworkSettings, seed: int, accelerator: bool
 ) -> tuple[PyTree, Log]:
     """Train one prior network per (pool, pre-training seed), in one program: leading axis of pools x seeds.
 
@@ -180,8 +154,7 @@ def train_networks(
     """
     seeds = len(estimates.values.lengthscale)
     begin = [
-        prior_network.make(stream(seed, "lengthscale prior", s), tuple(settings["hidden"]), settings["output"])
-        for s in range(seeds)
+        prior_network.make(stream(seed, "lengthscale prior", s), settings.hidden, settings.output) for s in range(seeds)
     ]
     starts = jax.tree.map(lambda *leaves: jnp.stack(leaves * len(pools)), *begin)
     masks = np.repeat([of_pool(estimates, one) for one in pools], seeds, axis=0)
@@ -192,13 +165,15 @@ def train_networks(
 
     def fit(pair):
         network, value, mask = pair
-        sizes = {name: settings[name] for name in ("steps", "learning_rate")}
-        return prior_network.train(network, context, value, mask, **sizes)
+        rate = settings.learning_rate
+        return prior_network.train(network, context, value, mask, steps=settings.steps, learning_rate=rate)
 
     return over_pairs(fit, (starts, jnp.asarray(values), jnp.asarray(masks)), accelerator)
 
 
-def _fit_lengthscale(estimates: Estimates, values: np.ndarray, mask: np.ndarray) -> tuple[Any, Any]:
+def _fit_lengthscale(
+    estimates: Estimates, values: np.ndarray, mask: np.ndarray
+) -> tuple[np.ndarray | np.floating, np.ndarray | np.floating]:
     names = [estimates.spaces[i] for i in estimates.owner[mask]]
     return fit_gamma(values[mask], NAMES.lengthscale, names)
 

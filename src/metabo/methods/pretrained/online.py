@@ -6,7 +6,8 @@ training tasks and the test task's observations as one more task, by the optimis
 mini-batches for NLL, L-BFGS for EKL + 0.1 NLL), which starts without memory each time.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
@@ -19,16 +20,30 @@ from metabo.bo.priors import SpacePrior
 from metabo.errors import ConfigError
 from metabo.gp.fit import adam, batches_per_shuffle, lbfgs
 from metabo.gp.model import GP
-from metabo.methods.pretrained.train import check_settings, joint_data, joint_loss
+from metabo.methods.pretrained.settings import JointSettings, NLLSettings, read_objective
+from metabo.methods.pretrained.train import joint_data, joint_loss
+from metabo.plan.specs import TrainingSpec
+from metabo.plan.typed import read
+from metabo.records.files import Json
 from metabo.tasks.rows import Rows
 from metabo.tasks.training_set import TrainingSet, prior_keys
 
 
+@dataclass(frozen=True)
+class RetrainingSettings:
+    """Steps of training at every iteration, and the search of the unit cube (`metabo.bo.continuous`)."""
+
+    retrain_steps: int
+    starts: int
+    polish: int
+    polish_steps: int
+
+
 def online(
-    trained_from: dict[str, Any],
+    trained_from: TrainingSpec,
     prior: SpacePrior,
     training: TrainingSet,
-    settings: dict[str, Any],
+    settings: Mapping[str, Json],
     acquisition: str,
     budget: int,
 ) -> Tuner:
@@ -37,33 +52,35 @@ def online(
     Raises ConfigError if the prior was not trained on mapped outputs, or by EKL alone: the test task's observations
     are not matched, so EKL cannot see them.
     """
-    pretrain, method = trained_from["pretrain"], trained_from["method"]
-    check_settings(method, pretrain)
-    if pretrain.get("outputs") != "mapped" or pretrain["objective"] not in ("nll", "ekl_nll"):
+    method = trained_from["method"]
+    pretrain = read_objective(method, trained_from["pretrain"])
+    if pretrain.outputs != "mapped" or not isinstance(pretrain, NLLSettings | JointSettings):
         raise ConfigError(
             f"method '{method}': online tuning needs a prior trained with outputs 'mapped' and objective 'nll' or "
-            f"'ekl_nll'; got '{pretrain.get('outputs', 'raw')}', '{pretrain['objective']}'"
+            f"'ekl_nll'; got '{pretrain.outputs}', '{pretrain.objective}'"
         )
-    if pretrain["objective"] == "nll":
-        context, refit = _nll(training, pretrain, settings["retrain_steps"], budget)
+    chosen = read(RetrainingSettings, settings, "config", f"methods.{method}.online")
+    if isinstance(pretrain, NLLSettings):
+        context, refit = _nll(training, pretrain, chosen.retrain_steps, budget)
     else:
-        context, refit = _joint(trained_from, training, settings["retrain_steps"])
+        keys = prior_keys(training, trained_from["seed"], trained_from["seeds"])
+        context, refit = _joint(training, keys, pretrain, chosen.retrain_steps)
 
     def priors(fold: int, prior_seed: int) -> tuple[PyTree, PyTree]:
         return prior.of(fold, prior_seed), context(fold, prior.pair(fold, prior_seed))
 
-    search = {key: settings[key] for key in ("starts", "polish", "polish_steps")}
-    return Tuner(lambda gp: gp, refit, priors, make(acquisition, {}), prior.dim, budget, **search)
+    search = (chosen.starts, chosen.polish, chosen.polish_steps)
+    return Tuner(lambda gp: gp, refit, priors, make(acquisition), prior.dim, budget, *search)
 
 
-def _nll(training: TrainingSet, pretrain: dict[str, Any], steps: int, budget: int):
+def _nll(training: TrainingSet, pretrain: NLLSettings, steps: int, budget: int):
     """Adam on the NLL of all training rows; the test task is the last task of the padded rows."""
     spare = max(0, budget - training.rows.mask.shape[1])
     padded = [np.pad(a, [(0, 1), (0, spare), *[(0, 0)] * (a.ndim - 2)]) for a in training.rows]
     rows, own = Rows(*map(jnp.asarray, padded)), len(training.rows.mask)
     # One shuffle must not serve more batches than the test task can fill: with a full batch of it, one.
-    counts = (*training.counts, pretrain["batch"]) if budget >= pretrain["batch"] else training.counts
-    per_shuffle = batches_per_shuffle(counts, pretrain["batch"])
+    counts = (*training.counts, pretrain.batch) if budget >= pretrain.batch else training.counts
+    per_shuffle = batches_per_shuffle(counts, pretrain.batch)
 
     def context(fold: int, pair: int) -> PyTree:
         of_pair = (array.reshape(-1, training.tasks)[pair] for array in (training.members, training.present))
@@ -74,18 +91,16 @@ def _nll(training: TrainingSet, pretrain: dict[str, Any], steps: int, budget: in
         rows, members, present = context
         rows = Rows(*(all_rows.at[own, :budget].set(new) for all_rows, new in zip(rows, data, strict=True)))
         trained, log = adam(
-            gp, rows, members, present, key, steps=steps, learning_rate=pretrain["learning_rate"],
-            batch=pretrain["batch"], per_shuffle=per_shuffle,
+            gp, rows, members, present, key, steps=steps, learning_rate=pretrain.learning_rate,
+            batch=pretrain.batch, per_shuffle=per_shuffle,
         )  # fmt: skip
         return trained, log.stopped < 0
 
     return context, refit
 
 
-def _joint(trained_from: dict[str, Any], training: TrainingSet, steps: int):
+def _joint(training: TrainingSet, keys: Key[Array, "folds seeds"], pretrain: JointSettings, steps: int):
     """L-BFGS on EKL + weight x NLL, on the matched points and rows that the prior was trained on."""
-    pretrain = trained_from["pretrain"]
-    keys = prior_keys(training, trained_from["seed"], trained_from["seeds"])
     joint = joint_data(training, keys, pretrain)
 
     def context(fold: int, pair: int) -> PyTree:
@@ -95,7 +110,7 @@ def _joint(trained_from: dict[str, Any], training: TrainingSet, steps: int):
         matched, rows = context
 
         def loss(candidate: GP) -> Float[Array, ""]:
-            return joint_loss(candidate, matched, rows, pretrain["nll_weight"], data)
+            return joint_loss(candidate, matched, rows, pretrain.nll_weight, data)
 
         trained, log = lbfgs(loss, gp, steps=steps)
         return trained, log.stopped < 0

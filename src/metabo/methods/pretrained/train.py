@@ -6,95 +6,75 @@ Differs from the paper: nothing known; choices that the paper leaves open (initi
 docs/replication-notes.md.
 """
 
-from typing import Any
+from collections.abc import Mapping
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from metabo.errors import ConfigError, unknown
 from metabo.gp.fit import Log, adam, batches_per_shuffle, lbfgs, over_pairs
 from metabo.gp.model import GP, build
 from metabo.gp.objectives import ekl_training, nll
+from metabo.methods.pretrained.settings import EKLSettings, JointSettings, Objective, read_objective
+from metabo.plan.specs import TrainingSpec
+from metabo.records.files import Json
 from metabo.tasks.padding import narrowed, shapes, widened
 from metabo.tasks.rows import Moments, Rows
 from metabo.tasks.training_set import TrainingSet, moments, pair_indices, sample_rows
 
-OBJECTIVES = {
-    "nll": {"learning_rate", "steps", "batch"},
-    "ekl": {"steps", "matched_points"},
-    "ekl_nll": {"steps", "matched_points", "batch", "nll_weight"},
-}
-"""Objectives and the settings each reads: NLL is trained by Adam on mini-batches, EKL by L-BFGS on all points; EKL with
-a share of NLL (online, hyperbo §7.5) by L-BFGS too, the NLL over `batch` rows of each task, drawn once."""
 
-
-def check_settings(method: str, settings: dict[str, Any]) -> None:
-    """Raise ConfigError when the settings name an unknown objective or are not those it reads."""
-    objective = settings["objective"]
-    if objective not in OBJECTIVES:
-        raise unknown("objective", objective, OBJECTIVES)
-    needed, found = OBJECTIVES[objective], set(settings) - {"objective", "outputs"}
-    if found != needed:
-        raise ConfigError(
-            f"config key 'methods.{method}.pretrain': objective '{objective}' reads {', '.join(sorted(needed))}; "
-            f"got {', '.join(sorted(found))}"
-        )
-
-
-def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> GP:
+def start(model: Mapping[str, Json], dim: int, tasks: int, key: Key[Array, ""]) -> GP:
     """Return the untrained GP."""
     return build(model, dim, key)
 
 
 def pretrain(
-    spec: dict[str, Any], training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
+    spec: TrainingSpec, training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
 ) -> tuple[GP, Log]:
     """Train one GP per (fold, seed): pytrees with a leading axis of folds x seeds, fold-major.
 
     `keys` start the initial weights and the mini-batches; folds share the weights' structure, not their values.
     Raises ConfigError for settings that do not belong together, DataError for EKL without matched data.
     """
-    settings = spec["pretrain"]
-    check_settings(spec["method"], settings)
+    settings = read_objective(spec["method"], spec["pretrain"])
     flat = keys.reshape(-1)
     starts = jax.vmap(lambda k: start(spec["model"], training.dim, training.tasks, jax.random.fold_in(k, 0)))(flat)
     own, shared = (shapes(start, spec["model"], width, training.tasks) for width in (training.dim, training.width))
-    trained, log = _trained(spec, training.widened(), keys, widened(starts, shared), accelerator)
+    trained, log = _trained(settings, training.widened(), keys, widened(starts, shared), accelerator)
     return narrowed(trained, own), log
 
 
 def _trained(
-    spec: dict[str, Any], training: TrainingSet, keys: Key[Array, "folds seeds"], starts: GP, accelerator: bool
+    settings: Objective, training: TrainingSet, keys: Key[Array, "folds seeds"], starts: GP, accelerator: bool
 ) -> tuple[GP, Log]:
     """Train GPs from `starts`, whose inputs are as wide as those of the training set."""
-    settings, (folds, seeds), flat = spec["pretrain"], keys.shape, keys.reshape(-1)
-    if settings["objective"] == "ekl_nll":
+    (folds, seeds), flat = keys.shape, keys.reshape(-1)
+    if isinstance(settings, JointSettings):
         joint = joint_data(training, keys, settings)
 
         def fit(pair):
             gp, block, sample = pair
-            return lbfgs(lambda g: joint_loss(g, block, sample, settings["nll_weight"]), gp, steps=settings["steps"])
+            return lbfgs(lambda g: joint_loss(g, block, sample, settings.nll_weight), gp, steps=settings.steps)
 
         return over_pairs(fit, (starts, *joint), accelerator)
     draws = _draws(flat)
-    if settings["objective"] == "ekl":
-        data = moments(training, draws.reshape(keys.shape), settings["matched_points"])
+    if isinstance(settings, EKLSettings):
+        data = moments(training, draws.reshape(keys.shape), settings.matched_points)
 
         def fit(pair):
             gp, block = pair
-            return lbfgs(lambda g: ekl_training(g, block), gp, steps=settings["steps"])
+            return lbfgs(lambda g: ekl_training(g, block), gp, steps=settings.steps)
 
         return over_pairs(fit, (starts, data), accelerator)
     fold, seed = pair_indices(folds, seeds)
     rows = jax.tree.map(jnp.asarray, training.rows)
-    per_shuffle = batches_per_shuffle(training.counts, settings["batch"])
+    per_shuffle = batches_per_shuffle(training.counts, settings.batch)
 
     def fit(pair, rows):
         gp, members, present, key = pair
         return adam(
-            gp, rows, members, present, key, steps=settings["steps"], learning_rate=settings["learning_rate"],
-            batch=settings["batch"], per_shuffle=per_shuffle,
+            gp, rows, members, present, key, steps=settings.steps, learning_rate=settings.learning_rate,
+            batch=settings.batch, per_shuffle=per_shuffle,
         )  # fmt: skip
 
     pairs = (starts, jnp.asarray(training.members)[fold, seed], jnp.asarray(training.present)[fold, seed], draws)
@@ -106,13 +86,11 @@ def _draws(keys: Key[Array, " p"]) -> Key[Array, " p"]:
     return jax.vmap(lambda k: jax.random.fold_in(k, 1))(keys)
 
 
-def joint_data(
-    training: TrainingSet, keys: Key[Array, "folds seeds"], settings: dict[str, Any]
-) -> tuple[Moments, Rows]:
+def joint_data(training: TrainingSet, keys: Key[Array, "folds seeds"], settings: JointSettings) -> tuple[Moments, Rows]:
     """Return what the objective "ekl_nll" reads, with a leading axis of folds x seeds: matched moments, drawn rows."""
     draws = _draws(keys.reshape(-1)).reshape(keys.shape)
     rows = jax.vmap(lambda k: jax.random.fold_in(k, 1))(draws.reshape(-1)).reshape(keys.shape)
-    return moments(training, draws, settings["matched_points"]), sample_rows(training, rows, settings["batch"])
+    return moments(training, draws, settings.matched_points), sample_rows(training, rows, settings.batch)
 
 
 def joint_loss(

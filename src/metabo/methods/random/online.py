@@ -1,6 +1,6 @@
 """Online random search: uniform over the unit cube, that is in the warped space (hyperbo §3, "Rand")."""
 
-from typing import Any
+from collections.abc import Mapping
 
 import jax
 import numpy as np
@@ -8,6 +8,8 @@ from jaxtyping import Array, Key, PyTree
 
 from metabo.bo.ask_tell import Proposal
 from metabo.bo.priors import SpacePrior
+from metabo.plan.specs import TrainingSpec
+from metabo.records.files import Json
 from metabo.tasks.rows import Rows
 from metabo.tasks.training_set import TrainingSet
 
@@ -28,10 +30,10 @@ class Random:
 
 
 def online(
-    trained_from: dict[str, Any],
+    trained_from: TrainingSpec,
     prior: SpacePrior,
     training: TrainingSet,
-    settings: dict[str, Any],
+    settings: Mapping[str, Json],
     acquisition: str,
     budget: int,
 ) -> Random:

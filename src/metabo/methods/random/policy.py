@@ -1,6 +1,7 @@
 """Random search: uniform over the candidates, with replacement (hyperbo §3, "Rand")."""
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -8,6 +9,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from metabo.bo.policy import Candidates, Info
+from metabo.plan.specs import TrainingSpec
+from metabo.records.files import Json
 from metabo.tasks.rows import Rows
 from metabo.tasks.training_set import TrainingSet
 
@@ -36,20 +39,20 @@ class Uniform(eqx.Module):
         """Ignore the observation."""
 
 
-def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> Nothing:
+def start(model: Mapping[str, Json], dim: int, tasks: int, key: Key[Array, ""]) -> Nothing:
     """Return the empty prior."""
     return Nothing(jnp.zeros(()))
 
 
 def pretrain(
-    spec: dict[str, Any], training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
+    spec: TrainingSpec, training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
 ) -> tuple[Nothing, None]:
     """Return one empty prior per (fold, seed)."""
     return Nothing(jnp.zeros(keys.size)), None
 
 
 def policy(
-    params: Nothing, settings: dict[str, Any], acquisition: str, budget: int, past: Rows | None = None
+    params: Nothing, settings: Mapping[str, Json], acquisition: str, budget: int, past: Rows | None = None
 ) -> Uniform:
     """Return the uniform policy."""
     return Uniform(params)

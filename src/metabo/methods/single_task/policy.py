@@ -9,7 +9,9 @@ Open in the paper and chosen here (docs/replication-notes.md): each fit starts f
 whether the prior density counts in STBOH's fit (yes) or only its range does.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +20,7 @@ from scipy.stats import norm
 
 from metabo.bo.acquisition import make
 from metabo.bo.refit import Refit
+from metabo.bo.settings import PI_THRESHOLD
 from metabo.errors import ConfigError
 from metabo.gp.constraints import inverse_positive, soft_clip
 from metabo.gp.features import Identity
@@ -25,6 +28,10 @@ from metabo.gp.fit import lbfgs
 from metabo.gp.kernels import Stationary
 from metabo.gp.means import Constant
 from metabo.gp.model import GP, build
+from metabo.gp.settings import read_gp
+from metabo.plan.specs import TrainingSpec
+from metabo.plan.typed import read
+from metabo.records.files import Json
 from metabo.tasks.rows import Rows
 from metabo.tasks.training_set import TrainingSet
 
@@ -80,48 +87,64 @@ def stbo_log_prior(gp: GP) -> Float[Array, ""]:
     return lognormal(gp.kernel.lengthscale) + lognormal(gp.kernel.variance) - 0.5 * (gp.noise / 0.1) ** 2
 
 
-def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> GP | HandTuned:
+def start(model: Mapping[str, Json], dim: int, tasks: int, key: Key[Array, ""]) -> GP | HandTuned:
     """Return the unfitted parameters: H-NLL's untrained GP, or, without features, STBOH's at its prior means.
 
     Raises ConfigError for a model that the priors of these methods do not cover.
     """
-    if model["features"]:
-        if model["kernel"] == "dot_product":
+    settings = read_gp(model)
+    if settings.features:
+        if settings.kernel == "dot_product":
             raise ConfigError("STBO's priors are on lengthscales, which the kernel 'dot_product' has none of")
-        return build(model, dim, key)
-    if (model["mean"], model["kernel"]) != ("constant", "matern52"):
+        return build(settings, dim, key)
+    if (settings.mean, settings.kernel) != ("constant", "matern52"):
         raise ConfigError(
             "without features the model is STBOH's: mean 'constant', kernel 'matern52'; "
-            f"got mean '{model['mean']}', kernel '{model['kernel']}'"
+            f"got mean '{settings.mean}', kernel '{settings.kernel}'"
         )
     lengthscale = jnp.full(dim, PRIOR_LENGTHSCALE[0])
     return HandTuned(jnp.zeros(()), lengthscale, jnp.asarray(PRIOR_VARIANCE[0]), jnp.asarray(PRIOR_NOISE[0]))
 
 
 def pretrain(
-    spec: dict[str, Any], training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
+    spec: TrainingSpec, training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
 ) -> tuple[GP | HandTuned, None]:
     """Return untrained parameters, one per (fold, seed): these methods learn nothing from past tasks."""
     flat = keys.reshape(-1)
     return jax.vmap(lambda k: start(spec["model"], training.dim, training.tasks, jax.random.fold_in(k, 0)))(flat), None
 
 
+@dataclass(frozen=True)
+class SingleTaskSettings:
+    """Steps of L-BFGS of each fit, the margin of PI, and whether the prior density counts in the fit."""
+
+    refit_steps: int
+    pi_threshold: float = PI_THRESHOLD
+    use_prior: bool = True
+
+
 def policy(
-    params: GP | HandTuned, settings: dict[str, Any], acquisition: str, budget: int, past: Rows | None = None
+    params: GP | HandTuned, settings: Mapping[str, Json], acquisition: str, budget: int, past: Rows | None = None
 ) -> Refit:
-    """Return the BO policy that fits after every observation: STBOH's for its parameters, STBO's for a plain GP."""
+    """Return the BO policy that fits after every observation: STBOH's for its parameters, STBO's for a plain GP.
+    `settings`: those of `SingleTaskSettings`."""
+    return refitting(params, read(SingleTaskSettings, settings, "config", "policy"), acquisition, budget)
+
+
+def refitting(params: GP | HandTuned, settings: SingleTaskSettings, acquisition: str, budget: int) -> Refit:
+    """Return that policy for settings that are read."""
     hand_tuned = isinstance(params, HandTuned)
     to_gp, log_prior = (hand_tuned_gp, hand_tuned_log_prior) if hand_tuned else (_same, stbo_log_prior)
-    weight = 1.0 if settings.get("use_prior", True) else 0.0
+    weight = 1.0 if settings.use_prior else 0.0
 
     def fit(raw, data):
         def loss(candidate):
             return -to_gp(candidate).log_prob(*data) - weight * log_prior(candidate)
 
-        fitted, log = lbfgs(loss, raw, steps=settings["refit_steps"])
+        fitted, log = lbfgs(loss, raw, steps=settings.refit_steps)
         return fitted, log.stopped < 0
 
-    return Refit(params, to_gp, fit, make(acquisition, settings), budget)
+    return Refit(params, to_gp, fit, make(acquisition, settings.pi_threshold), budget)
 
 
 def _same(gp: GP) -> GP:

@@ -10,7 +10,8 @@ Open in the paper and chosen here: 100 distinct locations drawn from the sources
 is that with the least intraCE/interCS (W2 distances), per fold.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -26,7 +27,11 @@ from metabo.gaussians.kmeans import kmeans
 from metabo.gp.fit import Log
 from metabo.gp.model import GP
 from metabo.methods.source_gps.clusters_indices import choose, compactness, separation
+from metabo.methods.source_gps.settings import Clustering, ClusterModel
 from metabo.methods.source_gps.sources import fit_all, make, posteriors_at, repeated, taken
+from metabo.plan.specs import TrainingSpec
+from metabo.plan.typed import read
+from metabo.records.files import Json
 from metabo.tasks.rows import Rows
 from metabo.tasks.training_set import TrainingSet
 
@@ -64,19 +69,28 @@ class Clustered(NamedTuple):
     odd: Odd
 
 
-def numbers_of(model: dict[str, Any]) -> list[int]:
+def numbers_of(model: ClusterModel) -> list[int]:
     """Return the numbers of clusters that are made: 1 to the model's. Raises ConfigError if that is below 1."""
-    if model["most"] < 1:
-        raise ConfigError(f"config key 'cmbo.clusters' is {model['most']}; give a whole number of at least 1")
-    return list(range(1, model["most"] + 1))
+    if model.most < 1:
+        raise ConfigError(f"config key 'cmbo.clusters' is {model.most}; give a whole number of at least 1")
+    return list(range(1, model.most + 1))
 
 
-def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> Clustered:
+def read_clustering(spec: TrainingSpec) -> tuple[Clustering, ClusterModel]:
+    """Read the settings of the clustering and of the GPs. Raises ConfigError for an unknown distance."""
+    settings = read(Clustering, spec["pretrain"], "config", f"methods.{spec['method']}.pretrain")
+    if settings.distance not in DISTANCES:
+        raise unknown("distance", settings.distance, DISTANCES)
+    return settings, read(ClusterModel, spec["model"], "model")
+
+
+def start(model: Mapping[str, Json], dim: int, tasks: int, key: Key[Array, ""]) -> Clustered:
     """Return the shape of the prior: untrained GPs, every task in the first cluster."""
-    count, none = len(numbers_of(model)), jnp.asarray(0)
+    shape = read(ClusterModel, model, "model")
+    count, none = len(numbers_of(shape)), jnp.asarray(0)
     return Clustered(
-        sources=repeated(make([model["kernel"]], dim), tasks),
-        rough=repeated(make(model["cluster_kernel"], dim), tasks),
+        sources=repeated(make([shape.kernel], dim), tasks),
+        rough=repeated(make(shape.cluster_kernel, dim), tasks),
         assignment=jnp.zeros((count, tasks), jnp.int64),
         indices=jnp.zeros((count, 2)),
         objective=jnp.zeros(count),
@@ -87,7 +101,7 @@ def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> C
 
 
 def pretrain(
-    spec: dict[str, Any], training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
+    spec: TrainingSpec, training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
 ) -> tuple[Clustered, Log]:
     """Fit the source GPs (once, whatever the fold) and cluster those of every (fold, seed).
 
@@ -95,12 +109,10 @@ def pretrain(
     `report`, told in the sidecar: more clusters than tasks, identical tasks, singular covariances, empty clusters.
     Raises ConfigError for an unknown distance, NumericsError for a posterior that is not finite.
     """
-    settings, model = spec["pretrain"], spec["model"]
-    if settings["distance"] not in DISTANCES:
-        raise unknown("distance", settings["distance"], DISTANCES)
+    settings, model = read_clustering(spec)
     fits = [
-        fit_all(shapes, training.rows, training.width, settings["steps"], accelerator)
-        for shapes in ([model["kernel"]], list(model["cluster_kernel"]))
+        fit_all(shapes, training.rows, training.width, settings.steps, accelerator)
+        for shapes in ([model.kernel], list(model.cluster_kernel))
     ]
     for what, (_, log) in zip(("prototypes", "clusters"), fits, strict=True):
         if stopped := int((np.asarray(log.stopped) >= 0).sum()):
@@ -134,16 +146,16 @@ class Clusters(NamedTuple):
 
 
 def cluster(
-    gps: GP, rows: Rows, names: tuple[str, ...], spec: dict[str, Any], key: Key[Array, ""], where: str
+    gps: GP, rows: Rows, names: tuple[str, ...], spec: TrainingSpec, key: Key[Array, ""], where: str
 ) -> Clusters:
     """Cluster the posteriors of source tasks for every number of clusters and choose one of at least 2.
 
     A number beyond the number of tasks is made with as many clusters as there are tasks, and said so.
     """
-    settings, numbers = spec["pretrain"], numbers_of(spec["model"])
-    distance, count = settings["distance"], len(names)
+    settings, model = read_clustering(spec)
+    numbers, distance, count = numbers_of(model), settings.distance, len(names)
     draw, group = jax.random.split(key)
-    x = locations(rows, settings["locations"], draw)
+    x = locations(rows, settings.locations, draw)
     means, covs, singular = discretised(gps, rows, x, names, where)
     apart = pairwise(means, covs, "wasserstein")
     length = jnp.sqrt(jnp.sum(means**2, axis=1) + jnp.trace(covs, axis1=1, axis2=2))
@@ -153,7 +165,7 @@ def cluster(
     for number in numbers:
         clusters = min(number, count)
         own = kmeans(
-            means, covs, clusters, distance, jax.random.fold_in(group, number), settings["restarts"], STEPS,
+            means, covs, clusters, distance, jax.random.fold_in(group, number), settings.restarts, STEPS,
             room=min(max(numbers), count), between=between,
         )  # fmt: skip
         if not np.isfinite(own.objective):
@@ -242,7 +254,7 @@ def _padded(smooth: GP, rough: GP, found: Clusters, tasks: int) -> Clustered:
     return Clustered(wide(smooth), wide(rough), assignment, *map(jnp.asarray, of_k_means), odd)
 
 
-def report(prior: SpacePrior) -> dict[str, Any]:
+def report(prior: SpacePrior) -> dict[str, list[dict[str, object]]]:
     """Return what the sidecar of the priors tells of the clusters: for each fold and seed the chosen number of them
     and, by number, the sizes, intraCE, interCS, and iterations of k-means; what was odd of the tasks."""
     params, found = jax.tree.map(np.asarray, prior.params), []

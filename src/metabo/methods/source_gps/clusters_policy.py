@@ -12,7 +12,9 @@ replaced by the last ones and the step is marked unsound, as is every step from 
 `remarks` names it.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -22,6 +24,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from metabo.bo.acquisition import Acquisition, make
 from metabo.bo.policy import Candidates, Info, argmax, tie_breakers
+from metabo.bo.settings import PI_THRESHOLD
 from metabo.errors import ConfigError, unknown
 from metabo.gaussians.barycenter import STEPS, Barycenter, barycenters, unconverged
 from metabo.gaussians.distances import (
@@ -36,6 +39,8 @@ from metabo.gaussians.kmeans import weights
 from metabo.gp.linalg import cholesky
 from metabo.methods.source_gps.clusters import Clustered
 from metabo.methods.source_gps.sources import posteriors_at
+from metabo.plan.typed import read
+from metabo.records.files import Json
 from metabo.tasks.rows import Rows
 
 PROTOTYPES = ("clusters", "tasks")
@@ -48,10 +53,12 @@ NOISES = 41
 """Noise variances that the fit tries: evenly on the log scale, 0.12 of a decade apart; the likelihood is flat there."""
 
 
-class ClusterSettings(NamedTuple):
+@dataclass(frozen=True)
+class ClusterSettings:
     """What tells the variants apart. `prototypes`: one for each cluster, or for each task; `clusters`: how many (0: as
     the indices choose); `weights`: distance; `centre` and `proto_kernel` of a prototype; `grid`: locations of a
-    distance; `initial`: observations before the weights move; `tolerance` of the barycenter."""
+    distance; `initial`: observations before the weights move; `tolerance` of the barycenter;
+    `pi_threshold`: margin of PI."""
 
     prototypes: str
     clusters: int
@@ -61,6 +68,7 @@ class ClusterSettings(NamedTuple):
     grid: int
     initial: int
     tolerance: float
+    pi_threshold: float = PI_THRESHOLD
 
 
 class Conditioned(NamedTuple):
@@ -260,16 +268,16 @@ def fitted_noise(inner: Float[Array, "b b"], residual: Float[Array, " b"], seen:
 
 
 def policy(
-    params: Clustered, settings: dict[str, Any], acquisition: str, budget: int, past: Rows | None = None
+    params: Clustered, settings: Mapping[str, Json], acquisition: str, budget: int, past: Rows | None = None
 ) -> ClusterBO:
-    """Return the policy of clustered source tasks; `settings`: `ClusterSettings`, and what the acquisition reads.
+    """Return the policy of clustered source tasks; `settings`: those of `ClusterSettings`.
 
     Raises ConfigError without the rows of the source tasks, for an unknown setting, for more clusters than there are
     tasks, and for a number of them that was not made.
     """
     if past is None:
         raise ConfigError("cm-BO evaluates posteriors of past tasks; say `uses_past=True` in its Method")
-    chosen = ClusterSettings(**{name: settings[name] for name in ClusterSettings._fields})
+    chosen = read(ClusterSettings, settings, "config", "policy")
     valid = {"prototypes": PROTOTYPES, "weights": DISTANCES, "centre": CENTRES, "proto_kernel": KERNELS}
     for name, values in valid.items():
         if getattr(chosen, name) not in values:
@@ -281,4 +289,4 @@ def policy(
             f"cm-BO: {chosen.clusters} clusters of {tasks} source tasks, clustered into up to {made}; ask for 1 to "
             f"{most}, or 0 for as many as the indices choose (setting 'clusters' of the method)"
         )
-    return ClusterBO(params, past, make(acquisition, settings), chosen, budget)
+    return ClusterBO(params, past, make(acquisition, chosen.pi_threshold), chosen, budget)

@@ -3,7 +3,8 @@
 BO: `metabo.methods.source_gps.rgpe_policy`, `metabo.methods.source_gps.rm_gp_ucb`.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +13,11 @@ from jaxtyping import Array, Key
 
 from metabo.gp.fit import Log
 from metabo.gp.model import GP
+from metabo.methods.source_gps.settings import SourceFits, SourceModel
 from metabo.methods.source_gps.sources import fit_all, make, repeated, taken
+from metabo.plan.specs import TrainingSpec
+from metabo.plan.typed import read
+from metabo.records.files import Json
 from metabo.tasks.training_set import TrainingSet
 
 
@@ -23,27 +28,28 @@ class Sources(NamedTuple):
     target: GP
 
 
-def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> Sources:
+def start(model: Mapping[str, Json], dim: int, tasks: int, key: Key[Array, ""]) -> Sources:
     """Return untrained GPs."""
-    gp = make([model["kernel"]], dim)
+    gp = make([read(SourceModel, model, "model").kernel], dim)
     return Sources(repeated(gp, tasks), gp)
 
 
 def pretrain(
-    spec: dict[str, Any], training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
+    spec: TrainingSpec, training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
 ) -> tuple[Sources, Log]:
     """Fit every source task once (type-II maximum likelihood) and hand out those of each (fold, seed).
 
     The log's loss is the mean over the source tasks of a (fold, seed); `stopped` the first step at which one of their
     fits was not finite.
     """
-    model, tasks = spec["model"], training.tasks
-    fitted, log = fit_all([model["kernel"]], training.rows, training.width, spec["pretrain"]["steps"], accelerator)
+    kernel, tasks = read(SourceModel, spec["model"], "model").kernel, training.tasks
+    steps = read(SourceFits, spec["pretrain"], "config", f"methods.{spec['method']}.pretrain").steps
+    fitted, log = fit_all([kernel], training.rows, training.width, steps, accelerator)
     pairs, losses, stopped = [], [], []
     for members, present in zip(
         training.members.reshape(-1, tasks), training.present.reshape(-1, tasks), strict=True
     ):  # fmt: skip
-        pairs.append(Sources(taken(fitted, members), make([model["kernel"]], training.dim)))
+        pairs.append(Sources(taken(fitted, members), make([kernel], training.dim)))
         losses.append(jnp.mean(log.loss[members[present]], axis=0))
         ends = np.asarray(log.stopped)[members[present]]
         stopped.append(int(ends[ends >= 0].min()) if (ends >= 0).any() else -1)

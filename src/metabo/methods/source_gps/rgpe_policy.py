@@ -9,7 +9,9 @@ the ensemble is Σ w_i μ_i, its variance Σ w_i² σ_i². Before three observat
 Chosen here: outputs are standardised by the benchmark, not by each model; a candidate is queried once.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -19,12 +21,15 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from metabo.bo.acquisition import Acquisition, make
 from metabo.bo.policy import Candidates, Info, argmax
+from metabo.bo.settings import PI_THRESHOLD
 from metabo.errors import ConfigError
 from metabo.gaussians.distances import RELATIVE_JITTER
 from metabo.gp.linalg import cholesky
 from metabo.gp.model import GP
 from metabo.methods.source_gps.rgpe import Sources
 from metabo.methods.source_gps.target import TargetGP, begin, told
+from metabo.plan.typed import read
+from metabo.records.files import Json
 from metabo.tasks.rows import Rows
 
 FEW = 3
@@ -196,13 +201,23 @@ def rank_weights(
     return jnp.mean(least / jnp.sum(least, axis=0), axis=1)
 
 
+@dataclass(frozen=True)
+class RankedSettings:
+    """Samples of every model, steps of L-BFGS of the target's fits, and the margin of PI."""
+
+    samples: int
+    refit_steps: int
+    pi_threshold: float = PI_THRESHOLD
+
+
 def policy(
-    params: Sources, settings: dict[str, Any], acquisition: str, budget: int, past: Rows | None = None
+    params: Sources, settings: Mapping[str, Json], acquisition: str, budget: int, past: Rows | None = None
 ) -> Ranked:
-    """Return the policy of RGPE; `settings`: `samples`, `refit_steps`, and what the acquisition reads.
+    """Return the policy of RGPE; `settings`: those of `RankedSettings`.
 
     Raises ConfigError without the rows of the source tasks.
     """
     if past is None:
         raise ConfigError("RGPE evaluates GPs of past tasks; say `uses_past=True` in its Method")
-    return Ranked(params, past, make(acquisition, settings), settings["samples"], settings["refit_steps"], budget)
+    chosen = read(RankedSettings, settings, "config", "policy")
+    return Ranked(params, past, make(acquisition, chosen.pi_threshold), chosen.samples, chosen.refit_steps, budget)

@@ -9,7 +9,9 @@ Constants of the authors' public code (η = 0.1, ε = 0.5, gaps averaged over th
 move neither weights nor ν.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -22,10 +24,13 @@ from metabo.gp.model import Posterior
 from metabo.methods.source_gps.rgpe import Sources
 from metabo.methods.source_gps.rgpe_policy import source_moments
 from metabo.methods.source_gps.target import TargetGP, begin, told
+from metabo.plan.typed import read
+from metabo.records.files import Json
 from metabo.tasks.rows import Rows
 
 
-class WeightConstants(NamedTuple):
+@dataclass(frozen=True)
+class WeightConstants:
     """β and τ of the two bounds, η of the weights, ε and r of ν, and the observations before these move."""
 
     beta: float
@@ -104,10 +109,17 @@ class Bounded(eqx.Module):
         return jax.nn.softmax(exponents), gaps
 
 
+@dataclass(frozen=True)
+class BoundedSettings(WeightConstants):
+    """The constants, and steps of L-BFGS of the target's fits."""
+
+    refit_steps: int
+
+
 def policy(
-    params: Sources, settings: dict[str, Any], acquisition: str, budget: int, past: Rows | None = None
+    params: Sources, settings: Mapping[str, Json], acquisition: str, budget: int, past: Rows | None = None
 ) -> Bounded:
-    """Return the policy of RM-GP-UCB; `settings`: those of `WeightConstants`, and `refit_steps`.
+    """Return the policy of RM-GP-UCB; `settings`: those of `BoundedSettings`.
 
     Raises ConfigError without the rows of the source tasks, or for another acquisition than UCB: it has none other.
     """
@@ -115,5 +127,5 @@ def policy(
         raise ConfigError("RM-GP-UCB evaluates GPs of past tasks; say `uses_past=True` in its Method")
     if acquisition != "ucb3":
         raise ConfigError(f"RM-GP-UCB sums upper confidence bounds: its acquisition is 'ucb3', not '{acquisition}'")
-    constants = WeightConstants(**{name: settings[name] for name in WeightConstants._fields})
-    return Bounded(params, past, constants, settings["refit_steps"], budget)
+    chosen = read(BoundedSettings, settings, "config", "policy")
+    return Bounded(params, past, chosen, chosen.refit_steps, budget)

@@ -17,7 +17,8 @@ from metabo.gp.features import Identity
 from metabo.gp.fit import Log, lbfgs, over_pairs
 from metabo.gp.kernels import RADIAL, Product
 from metabo.gp.means import Zero
-from metabo.gp.model import GP, INITIAL
+from metabo.gp.model import GP
+from metabo.gp.settings import DEFAULT
 from metabo.tasks.padding import columns
 from metabo.tasks.rows import Rows
 
@@ -30,9 +31,9 @@ def make(shapes: tuple[str, ...] | list[str], dim: int) -> GP:
             raise unknown("factor of a source kernel", shape, RADIAL)
     if not shapes:
         raise ConfigError("a source kernel needs at least one factor, e.g. [matern32, matern12]")
-    scale = jnp.full((len(shapes), dim), INITIAL["lengthscale"])
-    kernel = Product(scale, jnp.asarray(INITIAL["variance"]), tuple(shapes))
-    return GP(Identity(), Zero(), kernel, jnp.asarray(INITIAL["noise"]))
+    scale = jnp.full((len(shapes), dim), DEFAULT.lengthscale)
+    kernel = Product(scale, jnp.asarray(DEFAULT.variance), tuple(shapes))
+    return GP(Identity(), Zero(), kernel, jnp.asarray(DEFAULT.noise))
 
 
 def repeated(gp: GP, count: int) -> GP:

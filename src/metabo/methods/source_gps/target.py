@@ -2,7 +2,8 @@
 GP of cm-BO (§4.1; sheet §3), Matérn 3/2 with one lengthscale per input, fitted before every query.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -12,8 +13,13 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from metabo.bo.acquisition import Acquisition
 from metabo.bo.acquisition import make as chosen
 from metabo.bo.policy import Candidates, Info, argmax, tie_breakers
+from metabo.bo.settings import RefitSettings
 from metabo.gp.model import GP, Posterior
+from metabo.methods.source_gps.settings import SourceModel
 from metabo.methods.source_gps.sources import fit, make, repeated
+from metabo.plan.specs import TrainingSpec
+from metabo.plan.typed import read
+from metabo.records.files import Json
 from metabo.tasks.rows import Rows
 from metabo.tasks.training_set import TrainingSet
 
@@ -91,18 +97,19 @@ class Alone(eqx.Module):
         return told(state, index, y, self.refit_steps)
 
 
-def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> GP:
+def start(model: Mapping[str, Json], dim: int, tasks: int, key: Key[Array, ""]) -> GP:
     """Return the unfitted GP of the target."""
-    return make([model["kernel"]], dim)
+    return make([read(SourceModel, model, "model").kernel], dim)
 
 
 def pretrain(
-    spec: dict[str, Any], training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
+    spec: TrainingSpec, training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
 ) -> tuple[GP, None]:
     """Return the unfitted GP, once per (fold, seed): nothing is learned from past tasks."""
-    return repeated(make([spec["model"]["kernel"]], training.dim), keys.size), None
+    return repeated(start(spec["model"], training.dim, training.tasks, keys.reshape(-1)[0]), keys.size), None
 
 
-def policy(params: GP, settings: dict[str, Any], acquisition: str, budget: int, past: Rows | None = None) -> Alone:
+def policy(params: GP, settings: Mapping[str, Json], acquisition: str, budget: int, past: Rows | None = None) -> Alone:
     """Return BO with a GP fitted to the target by maximum likelihood, `refit_steps` of L-BFGS from the last fit."""
-    return Alone(params, chosen(acquisition, settings), settings["refit_steps"], budget)
+    fits = read(RefitSettings, settings, "config", "policy")
+    return Alone(params, chosen(acquisition, fits.pi_threshold), fits.refit_steps, budget)

@@ -1,0 +1,21 @@
+"""The settings that the policies of several methods share."""
+
+from dataclasses import dataclass
+
+PI_THRESHOLD = 0.1
+"""The margin of probability of improvement (hyperbo §7.2)."""
+
+
+@dataclass(frozen=True)
+class FixedSettings:
+    """Of a policy whose GP does not change: the margin of PI."""
+
+    pi_threshold: float = PI_THRESHOLD
+
+
+@dataclass(frozen=True)
+class RefitSettings:
+    """Of a policy that fits after every observation: the steps of L-BFGS, and the margin of PI."""
+
+    refit_steps: int
+    pi_threshold: float = PI_THRESHOLD

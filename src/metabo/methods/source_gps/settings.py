@@ -1,0 +1,36 @@
+"""The settings of GPs of past tasks and of their clusters."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class SourceModel:
+    """The kernel of the GPs."""
+
+    kernel: str
+
+
+@dataclass(frozen=True)
+class SourceFits:
+    """Steps of L-BFGS of each fit."""
+
+    steps: int
+
+
+@dataclass(frozen=True)
+class ClusterModel:
+    """The kernel of the prototypes, the factors of that of the clusters, and the largest number of clusters."""
+
+    kernel: str
+    cluster_kernel: tuple[str, ...]
+    most: int
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """The distance, steps of L-BFGS of each fit, restarts of k-means, and locations of the posteriors."""
+
+    distance: str
+    steps: int
+    restarts: int
+    locations: int
