@@ -1,6 +1,7 @@
 """Bad configurations stop with the key, what is allowed and the nearest match; specs hold what their job reads."""
 
 import copy
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -566,6 +567,15 @@ def test_a_structure_that_a_variant_names_is_not_widened(good):
             spec = config.pretrain_spec(good, benchmark, "held_out_sweep", method)
             assert (spec.model["features"], spec.method) == (sizes, method)
             assert spec.pretrain["steps"] == good["sweep"]["adam_steps"]
+
+
+def test_a_setting_that_a_loader_reads_and_nothing_declares_is_told(monkeypatch):
+    assert config._setting_faults() == []
+    entry = registry.benchmark("tables")
+    monkeypatch.setattr(registry, "benchmark", lambda name: replace(entry, settings=("pool", "pols", "seed")))
+    monkeypatch.setattr(registry, "benchmarks", lambda: ["tables"])
+    (fault,) = config._setting_faults()
+    assert fault.startswith("metabo.data.tables: setting 'pols' of benchmark 'tables' is not declared; add it to src/")
 
 
 def test_schema_and_loaders_agree_on_the_search_spaces():

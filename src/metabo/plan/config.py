@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from metabo.errors import ConfigError, unknown
 from metabo.plan import overrides, reference, registry, splits
 from metabo.plan.schema import read_yaml, required_mapping, violations
+from metabo.plan.sections.benchmarks import BenchmarkSections
 from metabo.plan.specs import (
     BOSpec,
     CollectSpec,
@@ -57,6 +58,7 @@ def check(config: Config, root: Path = Path(), papers: list[str] | None = None) 
     faults = violations(config, schema, "config") or [
         *_name_faults(config, papers),
         *_size_faults(config),
+        *_setting_faults(),
         *overrides.faults(config["methods"], schema),
     ]
     if faults:
@@ -257,4 +259,18 @@ def _size_faults(config: Config) -> list[str]:
         f"{where}: {unknown('section of config.yaml', section, config)}"
         for where, section in sections
         if section and not isinstance(config.get(section), dict)
+    ]
+
+
+def _setting_faults() -> list[str]:
+    """Check that the settings which the loaders of benchmarks read are declared; the schema asks for their values."""
+    declared = {
+        name: getattr(field.annotation, "model_fields", {}) for name, field in BenchmarkSections.model_fields.items()
+    }
+    return [
+        f"{registry.loader(name)}: setting '{key}' of benchmark '{name}' is not declared; add it to "
+        f"src/metabo/plan/sections/benchmarks.py and 'benchmarks.{name}.{key}' to config.yaml"
+        for name in registry.benchmarks()
+        for key in dict.fromkeys((*registry.benchmark(name).settings, *registry.benchmark(name).files))
+        if key not in {"seed", "online", *declared.get(name, {})}
     ]
