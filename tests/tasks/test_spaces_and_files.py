@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from metabo.data import pd1, synthetic, tables
 from metabo.errors import DataError
+from metabo.plan.specs import DataSpec
+from metabo.plan.typed import NOTHING
 from metabo.records.files import save_npz
 from metabo.stages import data as data_stage
 from metabo.tasks.benchmark import Benchmark
@@ -159,7 +161,7 @@ def test_the_data_stage_stores_no_benchmark_without_counts(tmp_path, monkeypatch
     monkeypatch.setattr(synthetic, "load", lambda *_: tiny.benchmark())
     arguments = Namespace(in_archive=None, in_members=[], out=str(tmp_path / "b.npz"))
     with pytest.raises(DataError, match="'tiny': its facts have no field 'counts'; have its loader give Facts"):
-        data_stage.work(arguments, {"benchmark": "mphd_s", "settings": {}})
+        data_stage.work(arguments, DataSpec("mphd_s", NOTHING))
     assert not list(tmp_path.iterdir())
 
 
