@@ -2,7 +2,9 @@
 
 import pytest
 
-from metabo.records import results
+from metabo.plan.runs import RunId
+from metabo.records import files, results
+from tests.artefacts import conftest as made
 from tests.docs import pages
 
 
@@ -28,3 +30,36 @@ def test_a_new_method_runs(project):
     pages.follow("new-method.md", project, {"snakemake -n": skip})
     table = results.read([project / "results/smoke/bo/tables/held_out/h_nll_q90-q90.parquet"])
     assert set(table["method"]) == {"h_nll_q90"} and table["ok"].all()
+
+
+def executed(project):
+    """Execute the page's template on made-up tables, which lie where its defaults look for them."""
+    smoke = project / "results" / "smoke"
+    made.data_file(smoke / "data" / "tables.npz", "tables")
+    digest = files.digest(smoke / "data" / "tables.npz")[:12]
+    for name in ("rand", "h_nll"):
+        made.trajectories(project, "tables", made.names("tables"), RunId(name, ACQUISITION[name], "held_out"), digest)
+    (smoke / "bo").mkdir()
+    (project / "bo").rename(smoke / "bo" / "tables")
+    run = (
+        "from pathlib import Path as P; from metabo.artefacts.run import run; run(P('{}'), P('x.ipynb'), P('{}'), {{}})"
+    )
+    template, out = "notebooks/hyperbo/duel.ipynb", "results/smoke/hyperbo/tables/hyperbo_x91/notebook.ipynb"
+    status, printed = pages.typed(f'python -W ignore -c "{run.format(template, out)}"', project)
+    assert status == 0, printed
+
+
+ACQUISITION = {"rand": "uniform", "h_nll": "pi"}
+
+
+def test_a_new_figure_is_drawn(project):
+    assert len(pages.touched("new-figure.md")) == 3
+    pages.follow("new-figure.md", project, {"snakemake --cores": lambda: executed(project)})
+    status, printed = pages.typed("nbstripout --verify --keep-id notebooks/hyperbo/duel.ipynb", project)
+    assert status == 0, printed
+    assert (project / "results/smoke/hyperbo/tables/hyperbo_x91/figure.png").stat().st_size > 10_000
+
+
+@pytest.mark.slow
+def test_a_new_figure_is_made_by_the_workflow(project):
+    pages.follow("new-figure.md", project, {})
