@@ -63,3 +63,21 @@ def test_a_new_figure_is_drawn(project):
 @pytest.mark.slow
 def test_a_new_figure_is_made_by_the_workflow(project):
     pages.follow("new-figure.md", project, {})
+
+
+def test_a_new_data_set_is_loaded(project):
+    given = {"forest.csv"}
+    assert len(set(pages.touched("new-data.md")) - given) == 3
+    pages.follow("new-data.md", project, {"make reference": skip, "snakemake --cores 2": skip})
+
+
+@pytest.mark.slow
+def test_methods_run_on_a_new_data_set(project):
+    def reference():
+        status, printed = pages.typed("python -m metabo.plan.reference", project)
+        assert status == 0, printed
+        assert "| `forest.worst` | `0.9` |" in (project / "config" / "README.md").read_text()
+
+    pages.follow("new-data.md", project, {"make reference": reference, "snakemake --cores 1": skip, "cat": skip})
+    table = results.read([project / "results/smoke/bo/forest/held_out/h_nll-pi.parquet"])
+    assert set(table["task"]) == {"iris", "wine", "digits"} and table["ok"].all()
