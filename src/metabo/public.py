@@ -138,7 +138,7 @@ def _pretraining(method: str, split: str, seed: int, sizes: config.Sizes) -> Tra
         "method": method,
         "past": {"base": split},
         "seed": seed,
-        "seeds": sizes["pretrain"]["seeds"],
+        "seeds": require_count("pretrain.seeds", sizes["pretrain"]["seeds"]),
         "model": config.sized(sizes, entry.model),
         "pretrain": config.sized(sizes, entry.pretrain),
     }

@@ -80,13 +80,14 @@ def test_a_job_depends_on_its_own_method_and_benchmark_only():
 
 
 def test_offline_specs_know_nothing_of_outputs():
-    settings = {"methods": {}, "seed": 0, "pretrain": dict.fromkeys(("seeds", "adam_steps", "lbfgs_steps"), 5)}
-    settings["pretrain"] |= {"matched_points": 5, "learning_rate": 1e-3}
-    settings["online"] = {"seeds": 3}
-    spec = config.pretrain_spec(settings, "tables", "held_out", "h_nll")
-    assert spec.pretrain == {"objective": "nll", "learning_rate": 1e-3, "batch": 50, "steps": 5}
-    assert spec.seeds == 5
-    assert config.pretrain_spec(settings, "tables", "held_out", "h_nll_online").seeds == 3
+    given = config.load(Path(__file__).parents[2])
+    spec, own = config.pretrain_spec(given, "tables", "held_out", "h_nll"), given.pretrain
+    assert spec.pretrain == {
+        "objective": "nll", "learning_rate": own.learning_rate, "batch": 50, "steps": own.adam_steps,
+    }  # fmt: skip
+    assert spec.seeds == own.seeds
+    online = config.pretrain_spec(given, "tables", "held_out", "h_nll_online")
+    assert online.seeds == given.online.seeds and online.pretrain["outputs"] == "mapped"
 
 
 # --- training data ----------------------------------------------------------------------------------------------------

@@ -579,6 +579,15 @@ def test_a_structure_that_a_variant_names_is_not_widened(good):
             assert spec.pretrain["steps"] == good["sweep"]["adam_steps"]
 
 
+def test_a_setting_that_a_loader_reads_and_nothing_declares_is_told(monkeypatch):
+    assert config._setting_faults() == []
+    entry = registry.benchmark("tables")
+    monkeypatch.setattr(registry, "benchmark", lambda name: replace(entry, settings=("pool", "pols", "seed")))
+    monkeypatch.setattr(registry, "benchmarks", lambda: ["tables"])
+    (fault,) = config._setting_faults()
+    assert fault.startswith("metabo.data.tables: setting 'pols' of benchmark 'tables' is not declared; add it to src/")
+
+
 def test_schema_and_loaders_agree_on_the_search_spaces():
     from metabo.data import tables
 

@@ -52,6 +52,19 @@ def test_every_module_that_a_benchmark_names_is_there():
                 assert codegraph.source(f"metabo.{module}").is_file()
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("NAME = 'a'\nBENCHMARKS = {NAME: {}}", r"new.py, line 2: BENCHMARKS is read without .* must be a literal"),
+        ("BENCHMARKS = {'a': {}", r"new.py, line 1: .*never closed; correct the line"),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_told(tmp_path, text, message):
+    (tmp_path / "new.py").write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        registry._literal(tmp_path / "new.py", "BENCHMARKS")
+
+
 def test_a_missing_table_names_module_and_table():
     with pytest.raises(ConfigError, match=r"module metabo\.bo\.acquisition has no top-level literal NOTHING"):
         registry.literal("bo.acquisition", "NOTHING")

@@ -253,7 +253,7 @@ class TestOnline:
         tables = [pd.read_parquet(p) for p in sorted(project.glob("results/smoke/online/pd1_mini/others/*.parquet"))]
         assert len(tables) == len(counts.runs([counts.Made("hyperbo_fig14", "pd1_mini")], "online"))
         for table in tables:
-            rows = len(chosen) * GIVEN["online"]["seeds"] * GIVEN["online"]["iterations"]
+            rows = len(chosen) * GIVEN.online.seeds * GIVEN.online.iterations
             assert len(table) == rows and table["task"].nunique() == len(chosen)
             found = table[table["feasible"]]
             assert (

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from metabo.errors import ConfigError, unknown
 from metabo.plan import overrides, reference, registry, splits
 from metabo.plan.schema import read_yaml, required_mapping, violations
+from metabo.plan.sections.benchmarks import BenchmarkSections
 from metabo.plan.sections.config import Config
 from metabo.plan.specs import (
     BOSpec,
@@ -69,7 +70,8 @@ def check(config: Raw, papers: list[str] | None = None) -> Config:
     if faults := violations(config, schema, "config"):
         raise ConfigError("\n".join(faults))
     made = Config.model_validate_json(json.dumps(config))
-    if faults := [*_name_faults(made, papers), *_size_faults(made), *overrides.faults(made.methods, schema)]:
+    faults = [*_name_faults(made, papers), *_size_faults(made), *_setting_faults()]
+    if faults := [*faults, *overrides.faults(made.methods, schema)]:
         raise ConfigError("\n".join(faults))
     return made
 
@@ -267,6 +269,20 @@ def _size_faults(config: Config) -> list[str]:
         f"{where}: {unknown('section of config.yaml', section, config.sizes)}"
         for where, section in sections
         if section and section not in config.sizes
+    ]
+
+
+def _setting_faults() -> list[str]:
+    """Check that the settings which the loaders of benchmarks read are declared; the schema asks for their values."""
+    declared = {
+        name: getattr(field.annotation, "model_fields", {}) for name, field in BenchmarkSections.model_fields.items()
+    }
+    return [
+        f"{registry.loader(name)}: setting '{key}' of benchmark '{name}' is not declared; add it to "
+        f"src/metabo/plan/sections/benchmarks.py and 'benchmarks.{name}.{key}' to config.yaml"
+        for name in registry.benchmarks()
+        for key in dict.fromkeys((*registry.benchmark(name).settings, *registry.benchmark(name).files))
+        if key not in {"seed", "online", *declared.get(name, {})}
     ]
 
 

@@ -283,8 +283,19 @@ def literal(module: str, table: str) -> Mapping[str, object]:
 
 
 def _literal(path: Path, table: str):
-    """Return the value of a top-level literal, or None."""
-    for node in ast.parse(path.read_text()).body:
+    """Return the value of a top-level literal, or None. Raises ConfigError for a module that is no Python, and for a
+    table that is no literal."""
+    try:
+        body = ast.parse(path.read_text()).body
+    except SyntaxError as error:
+        raise ConfigError(f"{path}, line {error.lineno}: {error.msg}; correct the line") from error
+    for node in body:
         if isinstance(node, ast.Assign) and any(getattr(t, "id", None) == table for t in node.targets):
-            return ast.literal_eval(node.value)
+            try:
+                return ast.literal_eval(node.value)
+            except ValueError as error:
+                raise ConfigError(
+                    f"{path}, line {node.lineno}: {table} is read without running the module, so it must be a literal; "
+                    "write out names and numbers"
+                ) from error
     return None

@@ -101,7 +101,8 @@ class Parameter:
     def _refuse(self, bad: np.ndarray, values: np.ndarray, why: str) -> None:
         if bad.any():
             row = int(np.argmax(bad))
-            raise DataError(f"parameter '{self.name}', row {row}: value {values[row]!r} is {why}")
+            where = f", row {row}" if len(bad) > 1 else ""
+            raise DataError(f"parameter '{self.name}'{where}: value {np.asarray(values).tolist()[row]!r} is {why}")
 
 
 @dataclass(frozen=True)

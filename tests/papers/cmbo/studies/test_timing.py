@@ -18,7 +18,7 @@ def frames(made):
 
 
 def test_every_time_is_measured_and_positive(frames, smoke):
-    spec, time = smoke["studies"]["cmbo_timing"], frames["time"]
+    spec, time = smoke.sizes["studies"]["cmbo_timing"], frames["time"]
     assert (time["seconds"] > 0).all()
     kinds = time.groupby("kind").size().to_dict()
     clusters, numbers = len(spec["clusters"]), len(spec["tasks"])

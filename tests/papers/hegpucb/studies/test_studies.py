@@ -16,7 +16,7 @@ from metabo.plan import config
 from tests import stage_runs
 
 ROOT = Path(__file__).parents[4]
-SMOKE = stage_runs.smoke()["studies"]["hegpucb_runs"]
+SMOKE = stage_runs.smoke().sizes["studies"]["hegpucb_runs"]
 SIZES, SEEDS = SMOKE["problems"]["lengthscale"], SMOKE["seeds"]["lengthscale"]
 """Those of the smoke run everywhere, so that one compiled program serves all tests of a problem."""
 
@@ -41,7 +41,7 @@ def test_protocol_of_the_paper_at_the_default_scale():
 
 
 def test_every_run_is_there_and_its_regrets_belong_together(frames, smoke):
-    run, spec = frames["run"], smoke["studies"]["hegpucb_runs"]
+    run, spec = frames["run"], smoke.sizes["studies"]["hegpucb_runs"]
     expected = sum(
         2 * len((*COMPARED[name], *BESIDE[name])) * spec["seeds"][name] * own["iterations"]
         for name, own in spec["problems"].items()
@@ -126,7 +126,7 @@ def test_a_kept_last_candidate_is_said_aloud(capsys):
 
 
 def test_the_grid_of_sensitivity_has_every_cell(made, smoke):
-    spec = smoke["studies"]["hegpucb_sensitivity"]
+    spec = smoke.sizes["studies"]["hegpucb_sensitivity"]
     ending = tables.read(made("hegpucb_sensitivity"))["ending"]
     settings = ["variant", "norm", "noise", "standardise", "predictive", "height", "width"]
     cells = ending.drop_duplicates(["problem", "cell"])
@@ -185,7 +185,7 @@ def test_the_reported_point_is_the_first_with_the_highest_bound():
 
 def test_numbers_of_the_robust_study_matter(smoke):
     """They are those of the run; that every number of a run matters is shown with the runs."""
-    spec = smoke["studies"]["hegpucb_robust"] | {"seed": 0}
+    spec = smoke.sizes["studies"]["hegpucb_robust"] | {"seed": 0}
     one = robust.robust_case(spec | {"noise": 0.25, "norm": 3.0, "delta": 0.5})
     assert (one.settings.R, one.settings.B, one.settings.delta) == (0.5, 3.0, 0.5)
     near = [robust.robust_case(spec | {"epsilon": e}).problem.neighbours for e in (0.05, 0.2)]

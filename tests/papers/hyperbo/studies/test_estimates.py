@@ -83,7 +83,7 @@ def test_the_pretrained_gp_minimises_ekl(drawn, posteriors):
 
 
 def test_tables_of_a_run(frames, smoke):
-    draws = smoke["studies"]["estimates"]["draws"]
+    draws = smoke.sizes["studies"]["estimates"]["draws"]
     counts = frames["marginal"].groupby(["functions", "observations", "model"]).size()
     assert all(counts[n, t, m] == draws * (5 - t) for n in (10, 50) for t in range(5) for m in estimates.MODELS)
     assert frames["training"].groupby("functions").size().to_dict() == {10: 50, 50: 250}

@@ -63,7 +63,7 @@ def test_functions_come_from_the_matern_truth():
 
 
 def test_a_run_shows_a_draw_whose_minima_are_positive(made, smoke):
-    frames, sizes = tables.read(made("landscapes")), smoke["studies"]["landscapes"]
+    frames, sizes = tables.read(made("landscapes")), smoke.sizes["studies"]["landscapes"]
     argmin, curve = frames["argmin"], frames["curve"]
     assert len(argmin) == sizes["draws"] * 3 * 2 and len(curve) == 3 * sizes["grid"] and curve["draw"].nunique() == 1
     shown = argmin[argmin["draw"] == curve["draw"].iloc[0]]

@@ -89,7 +89,7 @@ def test_the_single_task_fit_beats_a_grid():
 
 
 def test_the_prior_comes_nearer_to_the_training_functions_with_every_snapshot(made, smoke):
-    frames, sizes = tables.read(made("transfer")), smoke["studies"]["transfer"]
+    frames, sizes = tables.read(made("transfer")), smoke.sizes["studies"]["transfer"]
     band = frames["band"].query("kind == 'prior' and model == 'pretrained'")
     truth = frames["function"].query("kind == 'training'").groupby("x")["y"].mean()
     off = {step: np.abs(rows.set_index("x")["mean"] - truth).mean() for step, rows in band.groupby("step")}

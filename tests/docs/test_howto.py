@@ -1,0 +1,83 @@
+"""The how-to pages work: their code, written into a copy of the project, does what they say it does."""
+
+import pytest
+
+from metabo.plan.runs import RunId
+from metabo.records import files, results
+from tests.artefacts import conftest as made
+from tests.docs import pages
+
+
+@pytest.fixture
+def project(copy_project, tmp_path):
+    return copy_project(tmp_path / "project")
+
+
+def skip():
+    """In place of a command that another test has."""
+
+
+QUICK = {"snakemake --cores": skip, "cut": skip}
+
+
+def test_a_new_method_is_listed_and_planned(project):
+    assert len(pages.touched("new-method.md")) == 3
+    pages.follow("new-method.md", project, QUICK)
+
+
+@pytest.mark.slow
+def test_a_new_method_runs(project):
+    pages.follow("new-method.md", project, {"snakemake -n": skip})
+    table = results.read([project / "results/smoke/bo/tables/held_out/h_nll_q90-q90.parquet"])
+    assert set(table["method"]) == {"h_nll_q90"} and table["ok"].all()
+
+
+def executed(project):
+    """Execute the page's template on made-up tables, which lie where its defaults look for them."""
+    smoke = project / "results" / "smoke"
+    made.data_file(smoke / "data" / "tables.npz", "tables")
+    digest = files.digest(smoke / "data" / "tables.npz")[:12]
+    for name in ("rand", "h_nll"):
+        made.trajectories(project, "tables", made.names("tables"), RunId(name, ACQUISITION[name], "held_out"), digest)
+    (smoke / "bo").mkdir()
+    (project / "bo").rename(smoke / "bo" / "tables")
+    run = (
+        "from pathlib import Path as P; from metabo.artefacts.run import run; run(P('{}'), P('x.ipynb'), P('{}'), {{}})"
+    )
+    template, out = "notebooks/hyperbo/duel.ipynb", "results/smoke/hyperbo/tables/hyperbo_x91/notebook.ipynb"
+    status, printed = pages.typed(f'python -W ignore -c "{run.format(template, out)}"', project)
+    assert status == 0, printed
+
+
+ACQUISITION = {"rand": "uniform", "h_nll": "pi"}
+
+
+def test_a_new_figure_is_drawn(project):
+    assert len(pages.touched("new-figure.md")) == 3
+    pages.follow("new-figure.md", project, {"snakemake --cores": lambda: executed(project)})
+    status, printed = pages.typed("nbstripout --verify --keep-id notebooks/hyperbo/duel.ipynb", project)
+    assert status == 0, printed
+    assert (project / "results/smoke/hyperbo/tables/hyperbo_x91/figure.png").stat().st_size > 10_000
+
+
+@pytest.mark.slow
+def test_a_new_figure_is_made_by_the_workflow(project):
+    pages.follow("new-figure.md", project, {})
+
+
+def test_a_new_data_set_is_loaded(project):
+    given = {"forest.csv"}
+    assert len(set(pages.touched("new-data.md")) - given) == 3
+    pages.follow("new-data.md", project, {"make reference": skip, "snakemake --cores 2": skip})
+
+
+@pytest.mark.slow
+def test_methods_run_on_a_new_data_set(project):
+    def reference():
+        status, printed = pages.typed("python -m metabo.plan.reference", project)
+        assert status == 0, printed
+        assert "| `forest.worst` | `0.9` |" in (project / "config" / "README.md").read_text()
+
+    pages.follow("new-data.md", project, {"make reference": reference, "snakemake --cores 1": skip, "cat": skip})
+    table = results.read([project / "results/smoke/bo/forest/held_out/h_nll-pi.parquet"])
+    assert set(table["task"]) == {"iris", "wine", "digits"} and table["ok"].all()
