@@ -4,6 +4,7 @@ import json
 import sys
 from argparse import Namespace
 from functools import cache
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import jax

@@ -178,7 +178,7 @@ def _numbers(name: str, values: ArrayLike) -> Float[np.ndarray, "..."]:
     return array
 
 
-def require_count(name: str, value: int) -> int:
+def require_count(name: str, value: object) -> int:
     """Return `value`, or raise ConfigError unless it is a whole number of at least 1. `name`: of the argument."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ConfigError(f"{name} is {value!r}; must be a whole number of at least 1")
