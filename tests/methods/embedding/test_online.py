@@ -19,8 +19,8 @@ from tests.methods.embedding import cases as networks
 
 BOTH = ["mimo_online", "rfgp_online"]
 BUDGET = 5
-SETTINGS = {"learning_rate": 0.02, "batch": 8, "epochs": 10.0, "steps": 12, "warm_start": True}
-SEARCH = {"starts": 16, "polish": 2, "polish_steps": 4}
+SETTINGS = {"learning_rate": 0.02, "batch": 8, "epochs": 10.0, "steps": 12}
+SEARCH = {"warm_start": True, "starts": 16, "polish": 2, "polish_steps": 4}
 
 
 @cache
@@ -63,7 +63,7 @@ def test_registration():
         entry, offline = registry.method(name), registry.method(name.removesuffix("_online"))
         assert entry.pretrain == {**offline.pretrain, "outputs": "mapped"}
         assert entry.acquisition == "ucb18" and entry.model == offline.model
-        assert {key: entry.online[key] for key in SETTINGS} == offline.policy
+        assert {key: entry.online[key] for key in [*SETTINGS, "warm_start"]} == offline.policy
         assert set(entry.online) == set(SETTINGS) | set(SEARCH)
         assert registry.online_module(name) is online_networks
 
