@@ -23,7 +23,11 @@ def base():
 
 def test_registered_splits_of_cm_bo():
     assert splits.entry("clustered") == Split(
-        base="held_out", points=50, candidates=300, benchmarks=("cmbo_mini", "cmbo_hpob")
+        base="held_out",
+        points=50,
+        candidates=300,
+        sizes=("cmbo",),
+        benchmarks=("cmbo_mini", "cmbo_hpob", "lcbench", "taskset"),
     )
     assert splits.past("clustered_2000") == splits.past("clustered") == Past("held_out", points=50)
     assert splits.past("clustered_first") == Past("first", points=50)

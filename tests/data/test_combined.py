@@ -268,10 +268,6 @@ FAULTS = {
     "a space of two members": (
         lambda: mini(tables=table(label="pd1")), "spaces of 'tables' and 'pd1_mini' have the name 'pd1'; rename",
     ),
-    "a task of two members": (
-        lambda: mini(tables=renamed(table(), "hpobench-0", "svm_8/a")),
-        "tasks of 'hpob_mini' and 'tables' have the name 'svm_8/a'; rename",
-    ),
     "no training task": (
         lambda: mini(hpob_mini=flatten(published(), *(f"svm_8/{t}" for t in "abc"))),
         r"benchmark 'hpob_mini', space 'svm_8': 0 training and 2 test tasks are left \(svm_8/d; svm_8/e\)",
@@ -321,3 +317,52 @@ def test_the_stage_reads_the_members_and_lists_them(tmp_path):
     assert list(Benchmark.load(out).spaces) == ["svm_8", "ranger_10", "hpobench", "pd1"]
     sidecar = json.loads(out.with_suffix(".json").read_text())
     assert set(sidecar["inputs"]) == {str(path) for path in paths} and sidecar["tasks"] == 45
+
+
+def test_tasks_of_one_name_in_two_members_are_told_apart(build):
+    """Several tables are about the same OpenML data sets: the name of each has its member then."""
+    made = build(mini(tables=renamed(table(), "hpobench-0", "svm_8/d")))
+    both = {"svm_8/d (hpob_mini)", "svm_8/d (tables)"}
+    assert both <= set(made.tasks) and "svm_8/d" not in made.tasks
+    assert {made.tasks[name].space for name in both} == {"svm_8", "hpobench"}
+    assert all(made.tasks[name].name == name for name in both)
+    assert "svm_8/d (hpob_mini)" in folds(made)["svm_8"].test
+    own = published()
+    np.testing.assert_array_equal(made.initial["svm_8/d (hpob_mini)"], own.initial["svm_8/d"])
+    np.testing.assert_array_equal(made.tasks["svm_8/d (hpob_mini)"].x, own.tasks["svm_8/d"].x)
+
+
+def test_tasks_that_a_member_never_tests_are_not_drawn(build):
+    member = trainings()
+    never = list(member.tasks)[:12]
+    kept = tuple(
+        fold._replace(test=test)
+        for fold in member.split("held_out")
+        if (test := tuple(t for t in fold.test if t not in never))
+    )
+    for seed in range(5):
+        drawn = folds(build(mini(pd1_mini=replace(member, splits={"held_out": kept})), seed=seed))["pd1"]
+        assert len(drawn.test) == 4 and not set(drawn.test) & set(never) and set(never) <= set(drawn.train)
+
+
+def test_the_real_tables_are_one_super_dataset(build):
+    members = {"lcbench": table("lcbench", "lcbench"), "taskset": table("taskset", "taskset", 6)}
+    made = build(members | {"tables": table(), "pd1_mini": trainings()}, name="super_real")
+    assert set(made.spaces) == {"lcbench", "taskset", "hpobench", "pd1"} and made.facts.unseen == ("pd1",)
+
+
+def test_noise_is_scaled_with_its_outputs(build):
+    member = trainings()
+    noisy = {name: replace(task, noise=np.full(len(task.y), 0.5)) for name, task in member.tasks.items()}
+    made = build(mini(pd1_mini=replace(member, tasks=noisy)))
+    found = {name: task.noise for name, task in made.tasks.items() if task.noise is not None}
+    assert found and set(found) <= set(noisy)
+    for name, noise in found.items():
+        np.testing.assert_allclose(noise, 0.5 / np.ptp(member.tasks[name].y))
+
+
+@pytest.mark.parametrize("noise", [np.ones(3), np.full(12, -1.0)])
+def test_noise_is_one_deviation_for_each_row(noise):
+    one = next(iter(trainings().tasks.values()))
+    with pytest.raises(DataError, match=r"must be one deviation for each of \d+ rows"):
+        replace(one, noise=np.resize(noise, len(one.y)) if (noise < 0).any() else noise)

@@ -194,7 +194,7 @@ SCHEMA = TABLE.parent / "schemas" / "datasets.yaml"
 
 def test_table_of_addresses_is_valid():
     rows = download.archives(TABLE, SCHEMA)
-    assert set(rows) == {"pd1", "hpob"}
+    assert set(rows) == {"pd1", "hpob", "lcbench", "taskset"}
     for name, row in rows.items():
         download._parse_checksum(name, row["checksum"])
     assert "http://storage.googleapis.com/gresearch/pint/pd1.tar.gz" in rows["pd1"]["urls"].split()

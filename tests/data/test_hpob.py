@@ -8,6 +8,7 @@ import pytest
 
 from metabo.data import hpob
 from metabo.data.counts import counts
+from metabo.data.published import initial_maxima
 from metabo.errors import ConfigError, DataError
 from tests.data.archives_fixture import HPOB_SPACES, hpob_content, write_hpob
 
@@ -257,3 +258,54 @@ def test_stated_tasks_add_up():
 
     assert sum(len(entry[3].split()) for entry in STATED.values()) == 86
     assert len(STATED) == 16 and {entry[0] for entry in STATED.values()} >= {2, 18}
+
+
+def published(spaces):
+    """(space, data set, set) -> best normalised output of the initial points, from the list."""
+    assert len(initial_maxima()) == 430
+    return {place: best for place, best in initial_maxima().items() if place[0] in spaces}
+
+
+def test_published_maxima_of_initial_points_are_compared(tmp_path, benchmark):
+    """An archive whose initial points have the published maxima passes; one other row is seen."""
+    differs = "sets of initial points whose best is not the published one"
+    assert found(benchmark, differs).differs  # the fixture's outputs are made up
+
+    def agree(content):
+        for (space, data_set, seed), best in published(HPOB_SPACES).items():
+            if data_set not in content[TEST][space]:
+                continue
+            stored = content[TEST][space][data_set]
+            rows = content[INITIAL][space][data_set][seed]
+            low, high = 0.25, 0.75
+            for number, row in enumerate(rows):
+                stored["y"][row] = [low + (high - low) * best * (1.0 if number == 0 else 0.5)]
+            given = {row for rows in content[INITIAL][space][data_set].values() for row in rows}
+            free = sorted(set(range(len(stored["y"]))) - given)
+            stored["y"][free[0]], stored["y"][free[1]] = [low], [high]
+            for row in free[2:]:
+                stored["y"][row] = [0.5]
+
+    def disjoint(content):
+        for tasks in content[INITIAL].values():
+            for sets in tasks.values():
+                for number, seed in enumerate(sorted(sets)):
+                    sets[seed] = list(range(5 * number, 5 * number + 5))
+
+    def agreeing(content):
+        disjoint(content)
+        agree(content)
+
+    def one_off(content):
+        agreeing(content)
+        space, data_set, seed = next(iter(published(HPOB_SPACES)))
+        row = content[INITIAL][space][data_set][seed][0]
+        content[TEST][space][data_set]["y"][row][0] -= 1e-3
+
+    assert not found(load(tmp_path, edit=agreeing), differs).differs
+    assert found(load(tmp_path, edit=one_off), differs).found == 1
+
+
+def test_bytes_of_members_are_compared(benchmark):
+    assert found(benchmark, "meta-train-dataset.json: bytes").expected == 346_356_822
+    assert any("meta-train-dataset.json: its SHA-256 begins with" in flag for flag in benchmark.facts.flags)

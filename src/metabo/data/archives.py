@@ -51,7 +51,8 @@ def read_members(path: str | Path, names: tuple[str, ...], parse: Callable[[str,
 
 def _members(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
     """Yield (name, stream) of each regular file once its name and kind are checked; a stream lives until the next."""
-    if zipfile.is_zipfile(path):
+    # A zip has its directory at the end, so a tar that ends with an .npz looks like one; no zip looks like a tar.
+    if not tarfile.is_tarfile(path) and zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             for info in archive.infolist():
                 kind = stat.S_IFMT(info.external_attr >> 16)

@@ -86,7 +86,7 @@ def load(name: str, settings: Mapping[str, object], archive: Path | None) -> Ben
 
     Fact `labels`: name of each space in the paper. Raises ConfigError for an unknown space, DataError for a missing
     archive or space, a task in two of its parts or with too few evaluations to start from, and a space with too few
-    tasks for so many draws.
+    tasks for that number of draws.
     """
     chosen = counts.take(name, settings, {"spaces": list(STATED), "folds": 5, "seed": 0})
     folds = counts.whole_number(name, "folds", chosen["folds"], least=1)

@@ -9,6 +9,7 @@ An archive without types (HPO-B's) tells by its values which inputs are discrete
 tasks (the authors' code). They are described so; the inputs themselves stay.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -52,6 +53,18 @@ BENCHMARKS = {
         "settings": ["seed"],
         "sizes": "mphd",
     },
+    "super_real": {
+        "dataset": None,
+        "members": ["lcbench", "taskset", "tables", "pd1_mini"],
+        "unseen": ["pd1_mini"],
+        "dropped": [],
+        "matched": False,
+        "default_split": "held_out",
+        "package": None,
+        "settings": ["seed"],
+        "sizes": "mphd",
+        "memory_mb": 6000,
+    },
 }
 
 Thing = TypeVar("Thing")
@@ -72,26 +85,26 @@ def load(name: str, settings: Mapping[str, object], members: list[Path] | None) 
     """Join the benchmark files `members`, all those that are registered. Setting: `seed` of drawn splits and initial
     points.
 
-    Raises DataError for a missing member or one that is not registered, inputs outside the unit cube, a name that two
-    members use, or a space that is left without a training or a test task.
+    Raises DataError for a missing member or one that is not registered, inputs outside the unit cube, a name of a
+    space that two members use, or a space that is left without a training or a test task.
     """
     entry = BENCHMARKS[name]
     chosen = counts.take(name, settings, {"seed": 0})
     seed = counts.whole_number(name, "seed", chosen["seed"], least=0)
-    parts: dict[str, Part] = {}
+    given: dict[str, Benchmark] = {}
     for path in members or []:
         member = Benchmark.load(path)
-        if member.name not in entry["members"] or member.name in parts:
+        if member.name not in entry["members"] or member.name in given:
             raise DataError(
                 f"{path}: holds '{member.name}', but '{name}' is made of {', '.join(entry['members'])}; give each once"
             )
-        parts[member.name] = _part(member, entry["dropped"], seed)
-    if missing := [member for member in entry["members"] if member not in parts]:
+        given[member.name] = member
+    if missing := [member for member in entry["members"] if member not in given]:
         raise DataError(
             f"benchmark '{name}': the file of its member '{missing[0]}' is missing; make data/{missing[0]}.npz first"
         )
-    _refuse_twins(name, "spaces", {member: part.spaces for member, part in parts.items()})
-    _refuse_twins(name, "tasks", {member: part.tasks for member, part in parts.items()})
+    parts = {member.name: _part(member, entry["dropped"], seed) for member in apart(given.values())}
+    _refuse_twins(name, {member: part.spaces for member, part in parts.items()})
     unseen = [space for member in entry["unseen"] for space in parts[member].spaces]
     folds = tuple(fold for part in parts.values() for fold in part.folds)
     facts = Facts(
@@ -102,6 +115,38 @@ def load(name: str, settings: Mapping[str, object], members: list[Path] | None) 
     spaces, tasks = _joined(part.spaces for part in parts.values()), _joined(part.tasks for part in parts.values())
     initial = _joined(part.initial for part in parts.values())
     return Benchmark(name, spaces, tasks, (), {"held_out": folds}, initial, facts)
+
+
+def apart(members: Iterable[Benchmark]) -> list[Benchmark]:
+    """Return the members with tasks of one name in two of them called "name (member)" in both: several tables are about
+    the same OpenML data sets."""
+    members = list(members)
+    seen = Counter(task for member in members for task in member.tasks)
+    return [
+        _renamed(member, {task: f"{task} ({member.name})" for task in member.tasks if seen[task] > 1})
+        for member in members
+    ]
+
+
+def _renamed(member: Benchmark, names: Mapping[str, str]) -> Benchmark:
+    def new(listed: Iterable[str]) -> tuple[str, ...]:
+        return tuple(names.get(name, name) for name in listed)
+
+    return replace(
+        member,
+        tasks={names.get(key, key): replace(task, name=names.get(key, key)) for key, task in member.tasks.items()},
+        matched=tuple(replace(block, tasks=new(block.tasks)) for block in member.matched),
+        splits={
+            split: tuple(fold._replace(train=new(fold.train), test=new(fold.test)) for fold in folds)
+            for split, folds in member.splits.items()
+        },
+        initial={names.get(key, key): points for key, points in member.initial.items()},
+    )
+
+
+def _scaled(task: Task) -> Task:
+    noise = None if task.noise is None else task.noise / np.ptp(task.y)
+    return replace(task, y=unit_outputs(task.y), noise=noise)
 
 
 def unit_outputs(y: np.ndarray) -> np.ndarray:
@@ -129,7 +174,7 @@ def _part(member: Benchmark, dropped: list[str], seed: int) -> Part:
         if len(fold.train) == 1
     ]
     used = [member.tasks[name] for fold in folds for name in (*fold.train, *fold.test)]
-    tasks = {task.name: replace(task, y=unit_outputs(task.y)) for task in used}
+    tasks = {task.name: _scaled(task) for task in used}
     initial = {name: _initial(member, tasks[name], seed) for fold in folds for name in fold.test}
     lines = [line._replace(name=f"{member.name}: {line.name}") for line in member.counts]
     spaces = {f.space: described(member.spaces[f.space], [tasks[name].x for name in f.train]) for f in folds}
@@ -181,8 +226,10 @@ def _fold(member: Benchmark, space: str, absent: set[str], seed: int) -> Fold:
     if len(own) == 1:
         train, test = ([n for n in side if n not in absent] for side in (own[0].train, own[0].test))
     else:
-        order = jax.random.permutation(stream(seed, "test tasks", space), len(left)) if left else []
-        drawn = {left[int(i)] for i in order[: fifth(len(left))]}
+        tested = {name for fold in own for name in fold.test}  # some are for training only
+        able = [n for n in left if n in tested]
+        order = jax.random.permutation(stream(seed, "test tasks", space), len(able)) if able else []
+        drawn = {able[int(i)] for i in order[: fifth(len(left))]}
         train, test = [n for n in left if n not in drawn], [n for n in left if n in drawn]
     if not train or not test:
         raise DataError(
@@ -205,16 +252,16 @@ def _initial(member: Benchmark, task: Task, seed: int) -> np.ndarray:
     return given
 
 
-def _refuse_twins(name: str, kind: str, owned: Mapping[str, Iterable[str]]) -> None:
+def _refuse_twins(name: str, spaces: Mapping[str, Iterable[str]]) -> None:
     seen: dict[str, str] = {}
-    for member, things in owned.items():
-        for thing in things:
-            if thing in seen:
+    for member, own in spaces.items():
+        for space in own:
+            if space in seen:
                 raise DataError(
-                    f"benchmark '{name}': {kind} of '{seen[thing]}' and '{member}' have the name '{thing}'; rename one "
+                    f"benchmark '{name}': spaces of '{seen[space]}' and '{member}' have the name '{space}'; rename one "
                     "in its loader"
                 )
-            seen[thing] = member
+            seen[space] = member
 
 
 def _counts(name: str, folds: tuple[Fold, ...], parts: dict[str, Part], unseen: list[str]) -> list[Count]:

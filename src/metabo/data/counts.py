@@ -74,6 +74,14 @@ def listed(benchmark: str, key: str, value: object) -> list[str]:
     return [str(name) for name in value]
 
 
+def version(benchmark: str, value: object, newest: int) -> int:
+    """Return `value` if it is the number of a version of a collection, else raise a ConfigError."""
+    number = whole_number(benchmark, "version", value, least=1)
+    if number > newest:
+        raise ConfigError(f"benchmarks.{benchmark}.version: there is no version {number}; the newest is {newest}")
+    return number
+
+
 def whole_number(benchmark: str, key: str, value: object, least: int) -> int:
     """Return `value` if it is a whole number of at least `least`, else raise a ConfigError."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:

@@ -206,9 +206,16 @@ class _Interrupted(Exception):
 def _fault(path: Path, algorithm: str, expected: str, size: int | None) -> str:
     """Say what is wrong with the bytes of a file, "" if they are the expected ones."""
     if size is not None and path.stat().st_size != size:
-        return f"wrong size: expected {size} bytes, found {path.stat().st_size}"
+        return f"wrong size: expected {size} bytes, found {path.stat().st_size}{_web_page(path)}"
     found = digest(path, algorithm)
-    return "" if found == expected else f"wrong {algorithm}: expected {expected}, found {found}"
+    return "" if found == expected else f"wrong {algorithm}: expected {expected}, found {found}{_web_page(path)}"
+
+
+def _web_page(path: Path) -> str:
+    """Say so if a file is HTML: what many servers send, with status 200, in place of a file that has moved."""
+    with open(path, "rb") as stream:
+        start = stream.read(1024).lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    return " (it is a web page, not the file)" if start.startswith((b"<!doctype html", b"<html")) else ""
 
 
 def _parse_checksum(name: str, checksum: str) -> tuple[str, str]:

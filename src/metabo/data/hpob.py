@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from metabo.data import counts
+from metabo.data import counts, hpob_counts
 from metabo.data.hpob_counts import STATED, report
 from metabo.data.hpob_format import FILES, INITIAL, SPLITS, Meta, Starts, Table, read_archive
 from metabo.errors import ConfigError, DataError
@@ -22,6 +22,7 @@ from metabo.tasks.facts import Facts
 from metabo.tasks.folds import Fold
 from metabo.tasks.spaces import Parameter, SearchSpace
 from metabo.tasks.task import Task
+from metabo.tasks.ties import tied
 
 BENCHMARKS = {
     "hpob": {
@@ -38,10 +39,11 @@ BENCHMARKS = {
         "collector": "collect.hpob_mini",
         "writer": "collect.hpob_archive",
         "archive": "hpob_mini.zip",
+        "versions": 2,
         "matched": False,
         "default_split": "held_out",
         "package": None,
-        "settings": ["spaces", "max_points", "seed"],
+        "settings": ["version", "spaces", "max_points", "seed"],
     },
 }
 MINI = ("glmnet_2", "rpart_3", "rpart_6", "svm_8", "ranger_10", "xgboost_16")
@@ -52,13 +54,17 @@ SEEDS = tuple(f"test{i}" for i in range(5))
 
 def load(name: str, settings: Mapping[str, object], archive: Path | None) -> Benchmark:
     """Parse the archive. Settings: `spaces` (search space ids), `max_points` (null, or the size of a uniform sample of
-    each *training* task) and `seed` of that sample.
+    each *training* task) and `seed` of that sample; of hpob_mini also `version`: in version 2 a test task whose outputs
+    tie at the best trains only (`metabo.tasks.ties`).
 
     Task names are "space/dataset", groups the data set ids. Raises DataError for a damaged archive, a missing member
     or field, arrays that do not fit, a task without any finite row, or an initial point that does not exist.
     """
     valid = SPACES[name]
-    chosen = counts.take(name, settings, {"spaces": list(valid), "max_points": None, "seed": 0})
+    mini = name == "hpob_mini"
+    defaults = {"spaces": list(valid), "max_points": None, "seed": 0}
+    chosen = counts.take(name, settings, defaults | ({"version": 1} if mini else {}))
+    refuses_ties = mini and counts.version(name, chosen["version"], 2) == 2
     most = chosen["max_points"]
     size = None if most is None else counts.whole_number(name, "max_points", most, least=1)
     seed = counts.whole_number(name, "seed", chosen["seed"], least=0)
@@ -72,18 +78,29 @@ def load(name: str, settings: Mapping[str, object], archive: Path | None) -> Ben
     parsed = read_archive(archive, (*FILES.values(), INITIAL))
     meta = {split: parsed[FILES[split]].tables for split in SPLITS}
     starts = parsed[INITIAL].starts
-    spaces, tasks, initial, folds = {}, {}, {}, []
+    spaces, tasks, initial, folds, ties = {}, {}, {}, [], []
     for space in ids:
         spaces[space] = _search_space(archive, meta, space)
         train = {f"{space}/{t}": as_task(space, t, table) for t, table in meta["train"][space].items()}
         test = {f"{space}/{t}": as_task(space, t, table) for t, table in meta["test"][space].items()}
         if both := sorted(train.keys() & test.keys()):
             raise DataError(f"{archive}: tasks {both} are in meta-train and in meta-test")
+        if refuses_ties and (level := [t for t, task in test.items() if tied(task.y)]):
+            if len(level) == len(test):
+                raise DataError(f"{archive}: every test task of space '{space}' ties at the best; leave the space out")
+            train |= {t: test.pop(t) for t in level}
+            ties += level
         tasks |= {t: _subsample(task, size, seed) for t, task in train.items()} | test
         initial |= {t: _initial(starts, task) for t, task in test.items()}
         folds.append(Fold(space, space, tuple(train), tuple(test)))
     lines, flags = report(meta, ids, published=name == "hpob")
+    if name == "hpob":
+        of_members, flagged = hpob_counts.members(parsed)
+        lines += [*of_members, *hpob_counts.initial(tasks, initial)]
+        flags += flagged
     lines.append(counts.count("repeated inputs (loaded tasks)", counts.repeated_inputs(tasks)))
+    if ties:
+        flags.append(f"half of the rows tie at the best, never tested: {', '.join(ties)}")
     facts = Facts(counts=tuple(lines), flags=(*flags, *counts.flat_tasks(tasks)))
     return Benchmark(name, spaces, tasks, (), {"held_out": tuple(folds)}, initial, facts)
 

@@ -1,10 +1,14 @@
 """What is stated about HPO-B v3 (hyperbo §7.6; HPO-B's own task lists), compared with what the archive holds."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from metabo.data.counts import count
-from metabo.data.hpob_format import Meta, Table
+from metabo.data.hpob_format import Member, Meta, Table
+from metabo.data.published import initial_maxima
 from metabo.tasks.facts import Count
+from metabo.tasks.task import Task
 
 # Per space: inputs, family, flat training tasks (hyperbo §7.6.3), test tasks (HPO-B meta-test-tasks-per-space.json).
 STATED = {
@@ -29,6 +33,14 @@ TASKS = {"train": 758, "validation": 91, "test": 86}
 EVALUATIONS = {"train": 3_279_050, "validation": 1_180_786, "test": 1_888_080}
 FLAT_OF = {"5636": 54, "5859": 56}  # training tasks of the two spaces with flat ones
 SUSPECT = ("5859", "5970")  # spaces whose variable bounds were wrong in past releases
+
+# Bytes of each member and the beginning of its SHA-256.
+MEMBERS = {
+    "bo-initializations.json": (323_415, "71c5878e"),
+    "meta-test-dataset.json": (195_075_429, "92f88c12"),
+    "meta-train-dataset.json": (346_356_822, "4a51701c"),
+    "meta-validation-dataset.json": (124_236_991, "e0628780"),
+}
 
 
 def report(meta: dict[str, Meta], spaces: list[str], published: bool = True) -> tuple[list[Count], list[str]]:
@@ -83,3 +95,33 @@ def _space(meta: dict[str, Meta], space: str) -> tuple[list[Count], list[str]]:
 
 def _flat(tables: dict[str, Table]) -> int:
     return sum(bool(np.nanmin(t.y) == np.nanmax(t.y)) for t in tables.values() if np.isfinite(t.y).any())
+
+
+def members(read: Mapping[str, Member]) -> tuple[list[Count], list[str]]:
+    """Compare the bytes of the members that were read with those of the published archive."""
+    lines = [count(f"{name}: bytes", read[name].size, size) for name, (size, _) in MEMBERS.items()]
+    flags = [
+        f"{name}: its SHA-256 begins with {read[name].digest[:8]}, that of the published file with {start}"
+        for name, (_, start) in MEMBERS.items()
+        if not read[name].digest.startswith(start)
+    ]
+    return lines, flags
+
+
+def initial(tasks: Mapping[str, Task], starts: Mapping[str, np.ndarray]) -> list[Count]:
+    """Compare the best of each set of initial points, (sets, points) row numbers by task, with the published one.
+
+    Normalised as HPO-B does, by the least and greatest output of the task, and rounded as published.
+    """
+    compared = differing = 0
+    for name, sets in starts.items():
+        y = tasks[name].y
+        for number, rows in enumerate(sets):
+            expected = initial_maxima().get((tasks[name].space, tasks[name].group, f"test{number}"))
+            if expected is not None:
+                compared += 1
+                differing += not abs((y[rows].max() - y.min()) / np.ptp(y) - expected) <= 1.5e-6
+    return [
+        count("sets of initial points", sum(map(len, starts.values())), compared),
+        count("sets of initial points whose best is not the published one", differing, 0),
+    ]

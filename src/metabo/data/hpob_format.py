@@ -1,5 +1,6 @@
 """Archives in HPO-B's format (v3): three JSON files of tasks and one of initial points."""
 
+import hashlib
 import json
 from functools import partial
 from pathlib import Path
@@ -37,10 +38,12 @@ Starts = dict[str, dict[str, dict[str, list[int]]]]
 
 
 class Member(NamedTuple):
-    """One file of the archive, read: either its tasks or the initial points."""
+    """One file of the archive, read: its tasks or the initial points, how many bytes it has, and their SHA-256."""
 
     tables: Meta
     starts: Starts
+    size: int
+    digest: str
 
 
 def read_archive(archive: Path, names: tuple[str, ...]) -> dict[str, Member]:
@@ -52,13 +55,15 @@ def _member(archive: Path, member: str, stream: Stream) -> Member:
     """Parse one member into arrays at once, so that only one member's Python lists are alive at a time.
 
     Raises DataError for a member that is not in HPO-B's format."""
+    content = stream.read()
+    size, digest = len(content), hashlib.sha256(content).hexdigest()
     try:
-        data = json.load(stream)
+        data = json.loads(content)
+        del content
         if member.endswith(INITIAL):
-            return Member({}, data)
-        return Member(
-            {s: {t: _table(archive, member, s, t, v) for t, v in tasks.items()} for s, tasks in data.items()}, {}
-        )
+            return Member({}, data, size, digest)
+        tables = {s: {t: _table(archive, member, s, t, v) for t, v in tasks.items()} for s, tasks in data.items()}
+        return Member(tables, {}, size, digest)
     except (ValueError, AttributeError) as error:
         raise DataError(f"{archive}: {member} is not {{space: {{task: ...}}}} in JSON ({error})") from error
 

@@ -3,25 +3,27 @@
 `pd1_mini` is this project's own small collection over the same box (`metabo.collect.pd1_mini`), in the same format.
 
 Four JSON-lines files: matched (one set of points for all tasks) and unmatched, each in two phases. Outputs are
-y = -log(error rate + 1e-10); the error rate is the best over training. Repeated inputs are kept.
+y = -log(error rate + 1e-10); the error rate is the best over training. Repeated inputs are kept. pd1_mini 2 has one of
+the files; its error rates are means over trainings.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from metabo.data import counts
+from metabo.data import counts, pd1_repeats
 from metabo.data.archives import Stream, read_members
-from metabo.data.pd1_columns import FILES, INPUTS, METRIC, SPACE, STATUS, TASK, Trials
+from metabo.data.pd1_columns import FILES, INPUTS, MATCHED, METRIC, SPACE, STATUS, TASK, Trials
 from metabo.data.pd1_columns import raw_inputs as raw_inputs  # for tuning online
 from metabo.data.pd1_counts import report
+from metabo.data.pd1_repeats import Repeats
 from metabo.errors import DataError, nearest
 from metabo.tasks.benchmark import Benchmark
-from metabo.tasks.facts import RULES, SCALES, Divergence, Facts, Inputs
+from metabo.tasks.facts import DROPPING, RULES, SCALES, Divergence, Facts, Inputs
 from metabo.tasks.folds import leave_group_out, leave_one_out
 from metabo.tasks.task import MatchedBlock, Task
 
@@ -39,11 +41,12 @@ BENCHMARKS = {
         "collector": "collect.pd1_mini",
         "writer": "collect.pd1_archive",
         "archive": "pd1_mini.tar.gz",
+        "versions": 2,
         "matched": True,
         "default_split": "held_out",
         "splits": ["held_out", "others"],
         "package": None,
-        "settings": ["inputs", "divergence", "online"],
+        "settings": ["version", "inputs", "divergence", "online"],
     },
 }
 
@@ -54,22 +57,30 @@ HAIR = 0.01  # share of a parameter's (warped) range by which a point may lie ou
 def load(name: str, settings: Mapping[str, object], archive: Path | None) -> Benchmark:
     """Parse the archive. Settings: `inputs` ("unit": Table 4 to [0, 1]; "warped": λ, ln η, p, ln(1 - β), unscaled as in
     the authors' code) and `divergence` ("nan": drop a row without a finite value, the authors' code; "status": drop
-    also every row whose status is not "done", since a diverged run may carry a finite best value) and `online` (tasks
-    that online tuning runs on: the split `others` trains on all tasks but one of these, or, without it, of all).
+    also every row whose status is not "done", since a diverged run may carry a finite best value; of pd1_mini also
+    "chance": give such a row the error of guessing the most frequent class, as HyperBO's authors propose) and `online`
+    (tasks that online tuning runs on: the split `others` trains on all tasks but one of these, or, without it, of all);
+    of pd1_mini also `version`.
 
     Raises DataError for a damaged archive, a missing file or column, a point far outside the box (with file and row),
     or a task without any finite row.
     """
-    chosen = counts.take(name, settings, {"inputs": "unit", "divergence": "nan", "online": []})
+    defaults = {"inputs": "unit", "divergence": "nan", "online": []}
+    mini = name == "pd1_mini"
+    chosen = counts.take(name, settings, defaults | ({"version": 1} if mini else {}))
     inputs: Inputs = counts.one_of(name, "inputs", chosen["inputs"], SCALES)
-    divergence: Divergence = counts.one_of(name, "divergence", chosen["divergence"], RULES)
+    divergence: Divergence = counts.one_of(name, "divergence", chosen["divergence"], RULES if mini else DROPPING)
+    repeated = mini and counts.version(name, chosen["version"], 2) == 2
     if archive is None:
         raise DataError(f"benchmark '{name}' needs its archive in PD1's format; run its download or collection first")
-    trials = read(archive)
+    trials = read(archive, repeated)
+    repeats = Repeats.of(trials.more) if repeated else None
+    if divergence == "chance":
+        trials, repeats = pd1_repeats.guessed(trials, repeats)
     unit, outside = unit_inputs(trials)
     x = unit if inputs == "unit" else warped_inputs(trials)
     kept = keep(trials, divergence)
-    tasks = _tasks(trials, x, kept)
+    tasks = _tasks(trials, x, kept, repeats)
     never = frozenset({TRAINING_ONLY}) & frozenset(tasks)
     splits = {"held_out": leave_group_out(tasks, never_test=never)}
     tested = [task for task in tasks if task not in never]
@@ -80,9 +91,9 @@ def load(name: str, settings: Mapping[str, object], archive: Path | None) -> Ben
     ):
         splits["others"] = leave_one_out(tasks, one_by_one)
     matched = matched_blocks(trials, x, kept)
-    rules = {rule: keep(trials, rule) for rule in RULES}
+    rules = {rule: keep(trials, rule) for rule in DROPPING}
     lines = report(trials, tasks, rules, never, published=name == "pd1")
-    flags = [*outside, *counts.flat_tasks(tasks)]
+    flags = [*outside, *counts.flat_tasks(tasks), *pd1_repeats.flags(trials, divergence, repeats)]
     facts = Facts(counts=tuple(lines), flags=tuple(flags), inputs=inputs, divergence=divergence)
     return Benchmark(name, {"pd1": SPACE}, tasks, matched, splits, facts=facts)
 
@@ -95,28 +106,33 @@ class _Member(NamedTuple):
     line: np.ndarray
     raw: np.ndarray
     error: np.ndarray
+    more: np.ndarray
 
 
-def read(archive: Path) -> Trials:
-    """Read the four files, in one fixed order whatever the order in the archive. Raises DataError."""
-    found = read_members(archive, FILES, partial(_parse, archive))
-    parts = [found[name] for name in FILES]
+def read(archive: Path, repeated: bool = False) -> Trials:
+    """Read the four files, of `repeated` trainings the one file, in one fixed order whatever the order in the archive.
+    Raises DataError."""
+    files, more = ((MATCHED,), pd1_repeats.COLUMNS) if repeated else (FILES, ())
+    found = read_members(archive, files, partial(_parse, archive, more))
+    parts = [found[name] for name in files]
     sizes = [len(part.line) for part in parts]
     return Trials(
         task=np.array([task for part in parts for task in part.task], dtype=object),
         raw=np.concatenate([part.raw for part in parts]),
         error=np.concatenate([part.error for part in parts]),
         status=np.array([status for part in parts for status in part.status], dtype=object),
-        file=np.repeat(np.array(FILES, dtype=object), sizes),
+        file=np.repeat(np.array(files, dtype=object), sizes),
         line=np.concatenate([part.line for part in parts]),
-        phase=np.repeat([int("phase1" in name) for name in FILES], sizes),
-        matched=np.repeat(["unmatched" not in name for name in FILES], sizes),
+        phase=np.repeat([int("phase1" in name) for name in files], sizes),
+        matched=np.repeat(["unmatched" not in name for name in files], sizes),
+        more=np.concatenate([part.more for part in parts]),
     )
 
 
-def _parse(archive: Path, member: str, stream: Stream) -> _Member:
+def _parse(archive: Path, more: Sequence[str], member: str, stream: Stream) -> _Member:
     tasks, values, states, lines = [], [], [], []
-    needed = (TASK, STATUS, METRIC, *INPUTS)
+    numbers = (*INPUTS, METRIC, *more)
+    needed = (TASK, STATUS, *numbers)
     absent = set(needed)
     names: set[str] = set()
     for number, text in enumerate(stream, start=1):
@@ -125,7 +141,7 @@ def _parse(archive: Path, member: str, stream: Stream) -> _Member:
         where = f"{archive}: {member}, row {number}"
         try:
             row = json.loads(text)
-            values.append([_number(row.get(column)) for column in (*INPUTS, METRIC)])
+            values.append([_number(row.get(column)) for column in numbers])
         except (ValueError, TypeError, AttributeError) as error:
             raise DataError(f"{where}: not a JSON record of numbers ({error}); get the published archive") from error
         if absent:
@@ -150,7 +166,7 @@ def _parse(archive: Path, member: str, stream: Stream) -> _Member:
         raise DataError(
             f"{archive}: {member}, row {lines[row]}: {METRIC} {array[row, 4]} is not an error rate in [0, 1]"
         )
-    return _Member(tasks, states, np.array(lines), array[:, :4], array[:, 4])
+    return _Member(tasks, states, np.array(lines), array[:, :4], array[:, 4], array[:, 5:])
 
 
 def _number(value: float | str | None) -> float:
@@ -208,7 +224,8 @@ WARPS = {"error_rate": warp_error, "ce_loss": lambda loss: -np.log(loss)}
 """Metrics that online tuning minimises -> the output to maximise: losses as error rates, but without the floor."""
 
 
-def _tasks(trials: Trials, x: np.ndarray, kept: np.ndarray) -> dict[str, Task]:
+def _tasks(trials: Trials, x: np.ndarray, kept: np.ndarray, repeats: Repeats | None) -> dict[str, Task]:
+    noise = repeats.noise(trials.error) if repeats else None
     tasks = {}
     for name in dict.fromkeys(trials.task):
         mine = trials.task == name
@@ -219,7 +236,8 @@ def _tasks(trials: Trials, x: np.ndarray, kept: np.ndarray) -> dict[str, Task]:
         lost = x[mine & ~kept]
         lost = lost[np.isfinite(lost).all(axis=1)]
         error = trials.error[rows]
-        tasks[name] = Task(name, "pd1", name.split(",")[1], x[rows], warp_error(error), error, rows, lost)
+        known = None if noise is None else noise[rows]
+        tasks[name] = Task(name, "pd1", name.split(",")[1], x[rows], warp_error(error), error, rows, lost, known)
     return tasks
 
 

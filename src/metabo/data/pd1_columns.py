@@ -14,8 +14,16 @@ INPUTS = (
     "hps.opt_hparams.momentum",
 )
 METRIC = "best_valid/error_rate"
+LOSS = "best_valid/ce_loss"
 TASK = "study_group"
 STATUS = "status"
+
+MATCHED = FILES[2]
+"""The one file of pd1_mini 2, whose rows are means over `REPEATS` trainings, of which `DIVERGED` are not counted."""
+REPEATS, DIVERGED = "repeats", "diverged"
+STD = f"{METRIC}_std"
+CHANCE = "chance_error_rate"
+"""The error rate of guessing the most frequent class."""
 
 # hyperbo Table 4, in the column order of the authors' code: λ, η, p, 1 - β.
 SPACE = SearchSpace(
@@ -30,7 +38,7 @@ SPACE = SearchSpace(
 
 
 class Trials(NamedTuple):
-    """All n rows of the archive, one array per field; absent numbers are NaN.
+    """All n rows of the archive, one array per field; absent numbers are NaN. `more` columns (n, k) of version 2.
 
     `task`, `status`, `file` are text; `raw` (n, 4) is λ, η, p, β; `line` counts from 1 within the file; `phase` is 0
     or 1; `matched` a flag.
@@ -44,6 +52,7 @@ class Trials(NamedTuple):
     line: np.ndarray
     phase: np.ndarray
     matched: np.ndarray
+    more: np.ndarray
 
 
 def raw_inputs(unit: np.ndarray) -> np.ndarray:

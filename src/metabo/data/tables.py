@@ -145,8 +145,7 @@ def read_table(space: str, task: str, root: Path) -> np.ndarray:
 
     Raises DataError if the file is missing, is not the pinned one, or does not hold the full grid.
     """
-    path = root / "datasets" / space / f"{task}.pkl"
-    table = _unpickle(path, SHA256[f"{space}/{task}"])
+    path, table = _read(space, task, root)
     sizes = [len(levels) for levels in _properties(space).search_space.values()]
     metric = SPACES[space]["metric"]
     keys = np.array([list(key) for key in table], dtype=np.int64)
@@ -157,6 +156,24 @@ def read_table(space: str, task: str, root: Path) -> np.ndarray:
     if not np.isfinite(values).all():
         raise DataError(f"{path}: row {int(np.argmin(np.isfinite(values)))} of the grid has no finite {metric}")
     return values
+
+
+def read_repetitions(space: str, task: str, rows: np.ndarray, root: Path) -> list[list[float]]:
+    """Return the stored repetitions of the metric at the given rows of `table_digits`, at least one for each row.
+
+    Raises DataError as `read_table` does.
+    """
+    path, table = _read(space, task, root)
+    digits = table_digits(search_space(space))[rows]
+    keys = ["".join(map(str, row)) for row in digits.tolist()]
+    if absent := [key for key in keys if key not in table]:
+        raise DataError(f"{path}: holds no configuration '{absent[0]}'")
+    return [table[key][SPACES[space]["metric"]] for key in keys]
+
+
+def _read(space: str, task: str, root: Path) -> tuple[Path, dict[str, dict[str, list[float]]]]:
+    path = root / "datasets" / space / f"{task}.pkl"
+    return path, _unpickle(path, SHA256[f"{space}/{task}"])
 
 
 class Properties(Protocol):

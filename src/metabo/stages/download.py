@@ -1,6 +1,7 @@
-"""Stage `download`: fetch one published archive from the first of its addresses that gives the right bytes."""
+"""Stage `download`: fetch a published archive, or its files, from the first address that gives the right bytes."""
 
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 
 from metabo.plan.specs import DownloadSpec
 from metabo.stages.common import Outcome, main
@@ -12,13 +13,18 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def work(args: Namespace, spec: DownloadSpec) -> Outcome:
-    """Download `spec.name` from `spec["urls"]` to --out, checked against `spec["checksum"]`.
+    """Download `spec.name` to --out, checked against `spec.checksum`: a copy below METABO_DATA first, then `spec.urls`.
 
-    Optional keys: `size`, `retries` and `pause` (metabo.data.download.fetch).
+    A data set of many files (`spec.members`) is fetched file by file and packed.
     """
-    from metabo.data import download
+    from metabo.data import bundle, download
 
-    download.fetch(spec.name, list(spec.urls), spec.checksum, args.out, spec.size, spec.retries, spec.pause)
+    urls = [*bundle.local_copies(spec.name, Path(args.out).name, many=spec.members is not None), *spec.urls]
+    if spec.members is not None:
+        members = bundle.manifest(Path(spec.members))
+        bundle.fetch_bundle(spec.name, urls, members, spec.checksum, args.out, spec.retries, spec.pause)
+    else:
+        download.fetch(spec.name, urls, spec.checksum, args.out, spec.size, spec.retries, spec.pause)
     return {"source": spec.name}
 
 

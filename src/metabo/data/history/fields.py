@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from metabo.errors import nearest
 from metabo.tasks.spaces import Level, Parameter
 
-ABSENT = ("", "nan", "na", "n/a", "null", "none")
-"""How tables write that a cell has no value (in lower case)."""
 SWITCHES = ("yes", "no", "on", "off")
 """Words that YAML takes for True and False unless they are in quotes."""
 

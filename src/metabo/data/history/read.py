@@ -5,14 +5,12 @@ Row numbers are those that a spreadsheet shows: the header is row 1. A trial tha
 that is not finite, or the word "failed".
 """
 
-import csv
-import io
 import math
 from pathlib import Path
 from typing import NamedTuple
 
+from metabo.data.csv_rows import ABSENT, require_columns, table
 from metabo.data.history.description import Configuration, Description
-from metabo.data.history.fields import ABSENT
 from metabo.errors import DataError, nearest
 
 SHOWN = 10
@@ -75,44 +73,10 @@ def read(path: str | Path, description: Description, skip_bad_rows: bool = False
     return History(kept, remarks)
 
 
-def table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """Return header and (row number, cells) of a CSV file, blank rows left out. Raises DataError."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise DataError(f"{path}: cannot read it ({error.strerror}); check the path") from error
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        row = content[: error.start].count(b"\n") + 1
-        raise DataError(
-            f"{path}: row {row} is not UTF-8 (byte 0x{content[error.start]:02x}); save the file as CSV UTF-8"
-        ) from error
-    try:
-        lines = list(enumerate(csv.reader(io.StringIO(text, newline=""), strict=True), start=1))
-    except csv.Error as error:
-        raise DataError(f"{path}: not a CSV table ({error}); save it with commas and closed quotes") from error
-    filled = [(number, [cell.strip() for cell in cells]) for number, cells in lines if any(c.strip() for c in cells)]
-    if not filled:
-        raise DataError(f"{path}: the file is empty; its first row must name the columns")
-    return filled[0][1], filled[1:]
-
-
 def check_header(path: Path, header: list[str], needed: list[str], ignored: list[str]) -> None:
     """Raise DataError for columns that are missing, unknown or twice there."""
-    twice = [column for column in dict.fromkeys(header) if header.count(column) > 1]
-    if twice:
-        raise DataError(f"{path}: row 1, column '{twice[0]}' is there {header.count(twice[0])} times; rename one")
+    require_columns(path, header, needed, ignored, "Correct the header, or the name in space.yaml")
     strange = [column for column in header if column not in (*needed, *ignored)]
-    for column in needed:
-        if column not in header:
-            hint = ""
-            if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
-                hint = " Its columns are separated by semicolons or tabs: save it with commas."
-            raise DataError(
-                f"{path}: row 1, column '{column}' is missing.{hint or nearest(column, strange)} "
-                f"Columns there: {', '.join(header)}. Correct the header, or the name in space.yaml"
-            )
     if strange:
         raise DataError(
             f"{path}: row 1, column '{strange[0]}' is not in space.yaml.{nearest(strange[0], needed)} Describe it "
