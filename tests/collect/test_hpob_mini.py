@@ -121,10 +121,11 @@ def test_retraining_some_rows_agrees_with_the_table(collected):
         hpob_mini.retrain(collected[(collected["space"] == "svm_8") & (collected["row"] == 8)], SIZES | {"own": 0}, 3)
 
 
-def test_shipped_rows_are_fitted_again():
+@pytest.mark.parametrize("version", range(1, shipped.newest("hpob_mini") + 1))
+def test_shipped_rows_are_fitted_again(version):
     """Whole counts of right answers: another processor may flip one or two of up to 2,000."""
-    record = json.loads(shipped.table_path("hpob_mini").with_suffix(".json").read_text())
-    table = shipped.read("hpob_mini")
+    record = json.loads(shipped.table_path("hpob_mini", version).with_suffix(".json").read_text())
+    table = shipped.read("hpob_mini", version=version)
     quick = table[table["task"].isin(["monk-2", "vowel", "abalone19", "pima"])]
     rows = quick.sample(48, random_state=1)
     found = hpob_mini.agreement(hpob_mini.retrain(rows, record["spec"]["sizes"], record["spec"]["seed"]), rows)
@@ -243,6 +244,42 @@ def test_the_hpob_loader_reads_the_archive_unchanged(tmp_path):
         assert name.split("/")[1] in ("german", "vowel") and initial.shape == (5, 5)
         assert all(len(set(seed)) == 5 for seed in initial.tolist())
         assert len({tuple(seed) for seed in initial.tolist()}) == 5
+
+
+def test_version_2_tests_no_task_that_is_tied(tmp_path):
+    table = fake_table()
+    level = (table["task"] == "vowel") & (table["space"] == "svm_8")
+    table.loc[level, "y"] = 0.9 - 0.001 * (table.loc[level, "row"] % 3)
+    write(table, tmp_path / "a.zip")
+    now, before = (hpob.load("hpob_mini", {"version": version}, tmp_path / "a.zip") for version in (2, 1))
+    flag = "half of the rows tie at the best, never tested: svm_8/vowel"
+    assert flag in now.facts.flags and flag not in before.facts.flags
+    folds, others = ({fold.name: fold for fold in made.splits["held_out"]} for made in (now, before))
+    assert folds["svm_8"].test == ("svm_8/german",) and folds["svm_8"].train[-1] == "svm_8/vowel"
+    assert "svm_8/vowel" in others["svm_8"].test and "svm_8/vowel" not in now.initial
+    assert all(folds[space] == others[space] for space in SPACES if space != "svm_8")
+    assert set(now.tasks) == set(before.tasks)
+    with pytest.raises(ConfigError, match=r"benchmarks\.hpob_mini\.version: there is no version 3"):
+        hpob.load("hpob_mini", {"version": 3}, tmp_path / "a.zip")
+
+
+def test_a_space_whose_test_tasks_all_tie_is_refused(tmp_path):
+    table = fake_table()
+    table.loc[table["task"].isin(["german", "vowel"]) & (table["space"] == "svm_8"), "y"] = 0.5
+    write(table, tmp_path / "a.zip")
+    with pytest.raises(DataError, match="every test task of space 'svm_8' ties at the best; leave the space out"):
+        hpob.load("hpob_mini", {"version": 2}, tmp_path / "a.zip")
+
+
+def test_the_pools_of_version_2_begin_with_those_of_version_1():
+    """Also of the shipped table; the other data sets have the same rows."""
+    table = shipped.read("hpob_mini")
+    for unit, longer in (("vowel", 1060), ("banana", 160)):
+        planned = hpob_mini.plan("rpart_3", unit, {"shared": 60, "own": 100, "pool": 1000}, 0)
+        rows = table[(table["space"] == "rpart_3") & (table["task"] == unit)].sort_values("row")
+        assert len(planned) == longer and len(rows) == min(longer, 560)
+        for trial, x in zip(planned, rows["x"], strict=False):
+            np.testing.assert_array_equal(trial.x, x)
 
 
 def test_the_archive_has_hpo_bs_members_and_the_same_bytes_in_any_order(tmp_path):

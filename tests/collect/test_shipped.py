@@ -1,6 +1,7 @@
 """Shipped tables: read only with the right checksum; put into the package with their origin."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import pytest
 
 from metabo.collect import shipped
 from metabo.errors import DataError
+from metabo.plan import config
 from metabo.records.files import digest
 
 
@@ -74,6 +76,13 @@ def test_a_missing_file_is_named(packed, lost):
         shipped.read("mini", packed)
 
 
+def test_a_version_is_shipped_under_its_own_name(collected, tmp_path):
+    origin = json.loads(collected.with_suffix(".json").read_text())
+    collected.with_suffix(".json").write_text(json.dumps(origin | {"spec": {"benchmark": "mini", "version": 2}}))
+    shipped.ship("mini", collected, tmp_path / "package")
+    assert sorted(path.name for path in (tmp_path / "package").iterdir()) == ["mini_2.json", "mini_2.parquet"]
+
+
 def test_a_table_without_sidecar_is_not_shipped(collected, tmp_path):
     collected.with_suffix(".json").unlink()
     with pytest.raises(DataError, match="no collected table with its sidecar"):
@@ -92,3 +101,8 @@ def test_a_table_of_another_benchmark_or_another_run_is_not_shipped(collected, t
 def test_the_shipped_tables_are_whole_and_small(benchmark):
     assert len(shipped.read(benchmark)) > 10_000
     assert sum(path.stat().st_size for path in shipped.FOLDER.glob("*")) < 12 * 2**20
+
+
+@pytest.mark.parametrize("benchmark", ["pd1_mini", "hpob_mini"])
+def test_the_newest_shipped_version_is_the_default(benchmark):
+    assert config.load(Path(__file__).parents[2]).sizes["benchmarks"][benchmark]["version"] == shipped.newest(benchmark)

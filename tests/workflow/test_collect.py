@@ -6,12 +6,14 @@ import re
 import pandas as pd
 import pytest
 
+from metabo.collect import shipped
 from metabo.plan import registry
 
 SMOKE = ("--configfile", "config/smoke.yaml")
 UNIT = "digits-simple_cnn-16"
 COLLECTED = [benchmark for benchmark in registry.benchmarks() if registry.benchmark(benchmark).collector]
 TABLE = f"results/smoke/collect/pd1_mini/{UNIT}.parquet"
+HPOB = shipped.table_path("hpob_mini", shipped.newest("hpob_mini")).name
 
 
 def counts(output: str) -> dict[str, int]:
@@ -19,11 +21,13 @@ def counts(output: str) -> dict[str, int]:
 
 
 def test_a_re_collection_is_one_job_per_unit_and_one_that_joins_them(project, snakemake):
-    rules = {f"collect_{benchmark}": 1 for benchmark in COLLECTED}
-    status, output = snakemake(project, "-n", *rules)
-    assert status == 0, output
+    """Of the newest version; `collect_pd1_mini_1` is that of the first."""
+    first, newest = ({f"collect_{benchmark}{version}": 1 for benchmark in COLLECTED} for version in ("_1", ""))
     units = sum(len(registry.units(benchmark)) for benchmark in COLLECTED)
-    assert counts(output) == {"collect": units, **rules}
+    for rules, mark in ((newest, "collect pd1_mini_2: "), (first, "collect pd1_mini: ")):
+        status, output = snakemake(project, "-n", *rules)
+        assert status == 0, output
+        assert counts(output) == {"collect": units, **rules} and mark in output
 
 
 def test_the_shipped_table_needs_no_collection_and_a_collected_one_does(project, snakemake):
@@ -31,26 +35,30 @@ def test_the_shipped_table_needs_no_collection_and_a_collected_one_does(project,
     _, output = snakemake(project, "-n", target, *SMOKE)
     assert counts(output) == {"archive_pd1_mini": 1, "load": 1}, output
     overlay = project / "own.yaml"
-    overlay.write_text("benchmarks: {pd1_mini: {source: collected}}\n")
+    overlay.write_text("benchmarks: {pd1_mini: {source: collected, version: 1}}\n")
     _, output = snakemake(project, "-n", target, *SMOKE, "own.yaml")
-    expected = {"collect": len(registry.units("pd1_mini")), "collect_pd1_mini": 1, "archive_pd1_mini": 1, "load": 1}
+    units = len(registry.units("pd1_mini"))
+    expected = {"collect": units, "collect_pd1_mini_1": 1, "archive_pd1_mini": 1, "load": 1}
     assert counts(output) == expected, output
+    overlay.write_text("benchmarks: {pd1_mini: {source: collected, version: 2}}\n")
+    _, output = snakemake(project, "-n", target, *SMOKE, "own.yaml")
+    assert counts(output) == {"collect": units, "collect_pd1_mini": 1, "archive_pd1_mini": 1, "load": 1}, output
 
 
 def test_a_damaged_shipped_table_stops_with_a_checksum_error(project, snakemake):
-    path = project / "src/metabo/collect/shipped/hpob_mini.parquet"
+    path = project / "src/metabo/collect/shipped" / HPOB
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(bytes(content))
     status, output = snakemake(project, "results/smoke/data/hpob_mini.npz", *SMOKE)
     assert status != 0
-    assert "hpob_mini.parquet: checksum error" in output and "Traceback" not in output
+    assert f"{HPOB}: checksum error" in output and "Traceback" not in output
 
 
 def test_a_missing_shipped_table_is_named_when_it_is_needed(project, snakemake):
-    (project / "src/metabo/collect/shipped/hpob_mini.parquet").unlink()
+    (project / "src/metabo/collect/shipped" / HPOB).unlink()
     status, output = snakemake(project, "-n", "results/smoke/data/hpob_mini.npz", *SMOKE)
-    assert status != 0 and "the shipped table or its record hpob_mini.json is missing; restore both" in output
+    assert status != 0 and f"record {HPOB.replace('parquet', 'json')} is missing; restore both" in output
     assert snakemake(project, "-n", "tables", *SMOKE)[0] == 0
 
 

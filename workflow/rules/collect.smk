@@ -1,8 +1,13 @@
-# Real trainings -> results/{scale}/collect/{benchmark}/{unit}.parquet -> one table -> an archive in the published format.
-# The package ships the table of such a run, so nothing here but `archive` runs unless it is asked for.
+# Real trainings -> results/{scale}/collect/{collection}/{unit}.parquet -> one table -> an archive in the published format.
+# A collection is one version of a benchmark (`pd1_mini`, `pd1_mini_2`). The package ships the table of such a run, so
+# nothing here but `archive` runs unless it is asked for.
 from metabo.collect import shipped
+from metabo.plan.entries import collection
 
-COLLECTED = {b: registry.units(b) for b in BENCHMARKS if registry.benchmark(b).collector}
+COLLECTED = {b: or_stop(registry.units, b) for b in BENCHMARKS if registry.benchmark(b).collector}
+COLLECTIONS = {
+    collection(b, version): (b, version) for b in COLLECTED for version in range(1, registry.benchmark(b).versions + 1)
+}
 
 
 def collected_archive(benchmark):
@@ -14,26 +19,43 @@ def source_of(benchmark):
     return SETTINGS.sizes["benchmarks"][benchmark]["source"]
 
 
+def version_of(benchmark):
+    """Return the version of a benchmark's collection that is used."""
+    return SETTINGS.sizes["benchmarks"][benchmark]["version"]
+
+
 def archive_source(benchmark):
     """Return the shipped table (its checksum is compared by the job that reads it), or the one collected here."""
     if source_of(benchmark) == "collected":
-        return f"{OUT}/collect/{benchmark}.parquet"
-    table = shipped.table_path(benchmark)
-    return os.path.relpath(table) if table.is_file() else lambda wildcards: or_stop(shipped.check, benchmark)
+        return f"{OUT}/collect/{collection(benchmark, version_of(benchmark))}.parquet"
+    table = shipped.table_path(benchmark, version_of(benchmark))
+    return os.path.relpath(table) if table.is_file() else lambda wildcards: or_stop(shipped.check, benchmark, table)
+
+
+def collected_unit(wildcards):
+    """Return the spec of the collection of one unit."""
+    benchmark, version = COLLECTIONS[wildcards.collection]
+    return settings.collect_spec(SETTINGS, benchmark, wildcards.unit, version)
+
+
+def collecting_rule(name):
+    """Return the name of the rule that makes a collection: the newest version is that of `collect_{benchmark}`."""
+    benchmark, version = COLLECTIONS[name]
+    return f"collect_{benchmark}" + ("" if version == registry.benchmark(benchmark).versions else f"_{version}")
 
 
 rule collect:
     input:
-        code=lambda w: code("collect", {"benchmark": w.benchmark}),
+        code=lambda w: code("collect", {"benchmark": COLLECTIONS[w.collection][0]}),
     output:
-        table=OUT + "/collect/{benchmark}/{unit}.parquet",
-        meta=OUT + "/collect/{benchmark}/{unit}.json",
+        table=OUT + "/collect/{collection}/{unit}.parquet",
+        meta=OUT + "/collect/{collection}/{unit}.json",
     log:
-        OUT + "/logs/collect/{benchmark}/{unit}.log",
+        OUT + "/logs/collect/{collection}/{unit}.log",
     benchmark:
-        OUT + "/benchmarks/collect/{benchmark}/{unit}.tsv"
+        OUT + "/benchmarks/collect/{collection}/{unit}.tsv"
     wildcard_constraints:
-        benchmark="|".join(COLLECTED),
+        collection="|".join(COLLECTIONS),
         unit="|".join(unit for units in COLLECTED.values() for unit in units),
     threads: 1
     resources:
@@ -41,43 +63,46 @@ rule collect:
         mem_mb=3000,
     params:
         code=planned,
-        spec=lambda w: written(settings.collect_spec(SETTINGS, w.benchmark, w.unit)),
+        spec=lambda w: written(collected_unit(w)),
         # not an output: Snakemake would delete it when the job is killed
-        journal=lambda w: f".cache/collect/{SETTINGS.scale}/{w.benchmark}/{w.unit}.jsonl",
+        journal=lambda w: f".cache/collect/{SETTINGS.scale}/{w.collection}/{w.unit}.jsonl",
     message:
-        "collect {wildcards.benchmark}: {wildcards.unit} (progress: {log})"
+        "collect {wildcards.collection}: {wildcards.unit} (progress: {log})"
     shell:
         "python -m metabo.stages.collect --spec {params.spec:q} --code {params.code}"
         " --journal {params.journal} --out {output.table}"
         " --threads {threads} > {log} 2>&1"
 
 
-for benchmark in COLLECTED:
+for one, (benchmark, version) in COLLECTIONS.items():
 
     rule:
         name:
-            f"collect_{benchmark}"
+            collecting_rule(one)
         input:
-            tables=[f"{OUT}/collect/{benchmark}/{unit}.parquet" for unit in COLLECTED[benchmark]],
+            tables=[f"{OUT}/collect/{one}/{unit}.parquet" for unit in COLLECTED[benchmark]],
             code=lambda w, benchmark=benchmark: code("pack", {"benchmark": benchmark}),
         output:
-            table=f"{OUT}/collect/{benchmark}.parquet",
-            meta=f"{OUT}/collect/{benchmark}.json",
+            table=f"{OUT}/collect/{one}.parquet",
+            meta=f"{OUT}/collect/{one}.json",
         log:
-            f"{OUT}/logs/collect/{benchmark}.log",
+            f"{OUT}/logs/collect/{one}.log",
         threads: 1
         resources:
             gpu=0,
             mem_mb=3000,
         params:
             code=planned,
-            spec=constant(written(settings.pack_spec(SETTINGS, benchmark))),
+            spec=constant(written(settings.pack_spec(SETTINGS, benchmark, version))),
         message:
-            f"join the units of {benchmark} and compare them with the shipped table: {OUT}/collect/{benchmark}.json"
+            f"join the units of {one} and compare them with the shipped table: {OUT}/collect/{one}.json"
         shell:
             "python -m metabo.stages.pack --spec {params.spec:q} --code {params.code}"
             " --in-tables {input.tables} --out {output.table}"
             " > {log} 2>&1"
+
+
+for benchmark in COLLECTED:
 
     rule:
         name:
@@ -96,9 +121,9 @@ for benchmark in COLLECTED:
             mem_mb=3000,
         params:
             code=planned,
-            spec=constant(written(specs.ArchiveSpec(benchmark, source_of(benchmark)))),
+            spec=constant(written(specs.ArchiveSpec(benchmark, source_of(benchmark), version_of(benchmark)))),
         message:
-            f"write {registry.benchmark(benchmark).archive} from the {source_of(benchmark)} table"
+            f"write {registry.benchmark(benchmark).archive} from the {source_of(benchmark)} table, version {version_of(benchmark)}"
         shell:
             "python -m metabo.stages.archive --spec {params.spec:q} --code {params.code}"
             " --in-table {input.table} --out {output.archive}"

@@ -60,7 +60,7 @@ UNITS = {
 """Data sets, each one collection job that runs all six spaces; the split is the same in every space."""
 
 TRAIN_ROWS, VALID_ROWS = 500, 2000
-"""At most so many rows are trained on (a fit takes some hundredths of a second) and scored."""
+"""At most this many rows are trained on (a fit takes some hundredths of a second) and scored."""
 
 CHUNK = 40
 """Trials between two records in the journal and lines in the log."""

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
+from itertools import count
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -15,8 +16,8 @@ Result = TypeVar("Result", bound=Mapping[str, object])
 
 class Journal(Generic[Result]):
     """Append-only record of finished trials. `key` says what they depend on (settings and code): a journal that was
-    begun under another key is set aside as ``.old``, not mixed in. Each line has a checksum of the key and itself; one
-    that is torn by a kill or damaged is dropped, and its trial runs again."""
+    begun under another key is set aside as ``.old`` (``.old1``, ...), not mixed in. Each line has a checksum of the key
+    and itself; one that is torn by a kill or damaged is dropped, and its trial runs again."""
 
     def __init__(self, path: str | Path, key: str) -> None:
         self.path = Path(path)
@@ -25,7 +26,8 @@ class Journal(Generic[Result]):
         kept = [record for record in map(self._parse, lines) if record is not None]
         self.records: dict[str, Result] = dict(kept)
         if lines and not kept:
-            self.path.replace(self.path.with_suffix(".old"))
+            names = (self.path.with_suffix(f".old{number or ''}") for number in count())
+            self.path.replace(next(name for name in names if not name.exists()))
         # Rewritten whole, so that a torn line never stands in the middle.
         write_text(self.path, "".join(map(self._line, self.records.items())))
 

@@ -1,5 +1,7 @@
 """Tables of trials in PD1's columns, and the archive of four JSON-lines files that the `pd1` loader reads.
 
+Version 2 (`metabo.collect.repeats`) has matched trials of phase 1 only: one file, with means in PD1's columns.
+
 Column names are those of the published files: `best_X` is the lowest finite value of the curve `X`, `best_X_index` its
 place in the curve and `best_X_step` the training step there.
 """
@@ -15,7 +17,9 @@ from typing import TypedDict
 import numpy as np
 import pandas as pd
 
-from metabo.data.pd1_columns import FILES, INPUTS
+from metabo.collect import repeats
+from metabo.collect.repeats import Cell, Row
+from metabo.data.pd1_columns import CHANCE, DIVERGED, FILES, INPUTS, MATCHED, REPEATS
 from metabo.records.files import Json, atomic_path
 
 CURVES = ("train/ce_loss", "train/error_rate", "valid/ce_loss", "valid/error_rate")
@@ -25,10 +29,6 @@ COLUMNS = (
     "study_group", "dataset", "model", "trial_id", "phase", "matched", "status", "hps.batch_size", *INPUTS,
     *(name for best in BEST for name in (best, f"{best}_index", f"{best}_step")), "global_step", *CURVES,
 )  # fmt: skip
-
-Cell = str | float | np.floating | np.ndarray
-Row = dict[str, Cell]
-"""A row of the table: `COLUMNS`."""
 
 
 class TrainingRecord(TypedDict):
@@ -50,7 +50,7 @@ def record(curves: np.ndarray, diverged: bool, done: int, steps: int) -> Trainin
 
 
 def row(task: str, trial_id: str, phase: int, matched: bool, point: np.ndarray, found: TrainingRecord) -> Row:
-    """Return one row of the table from what `record` gave; `task` is the study group; `point`: λ, η, p, β."""
+    """Return one row, `COLUMNS`, from what `record` gave; `task` is the study group; `point`: λ, η, p, β."""
     _, dataset, model, _, batch = task.split(",")
     made: Row = {
         "study_group": task, "dataset": dataset, "model": model, "trial_id": trial_id, "phase": phase,
@@ -77,10 +77,12 @@ def frame(rows: list[Row]) -> pd.DataFrame:
 
 
 def write_archive(table: pd.DataFrame, path: str | Path) -> None:
-    """Write a tar.gz of the four published files (phase 1 compressed within, as published), atomically.
+    """Write a tar.gz of the four published files, of version 2 only one (phase 1 compressed within, as published),
+    atomically.
 
     The bytes depend on the rows alone, not on their order or the clock. Absent numbers are null.
     """
+    columns, files = (repeats.COLUMNS, (MATCHED,)) if repeats.of(table) else (COLUMNS, FILES)
     table = table.astype({name: str for name in TEXT}).sort_values(["study_group", "trial_id"], kind="stable")
     with (
         atomic_path(path) as scratch,
@@ -88,9 +90,9 @@ def write_archive(table: pd.DataFrame, path: str | Path) -> None:
         gzip.GzipFile(filename="", fileobj=stream, mode="wb", compresslevel=6, mtime=0) as packed,
         tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as archive,
     ):
-        for name in FILES:
+        for name in files:
             mine = (table["phase"] == int("phase1" in name)) & (table["matched"] == ("unmatched" not in name))
-            content = "".join(map(_line, table[mine].to_dict("records"))).encode()
+            content = "".join(_line(row, columns) for row in table[mine].to_dict("records")).encode()
             if "phase1" in name:
                 name, content = f"{name}.gz", gzip.compress(content, 6, mtime=0)
             info = tarfile.TarInfo(f"pd1/{name}")
@@ -98,16 +100,16 @@ def write_archive(table: pd.DataFrame, path: str | Path) -> None:
             archive.addfile(info, io.BytesIO(content))
 
 
-def _line(values: Mapping[Hashable, Cell]) -> str:
+def _line(values: Mapping[Hashable, Cell], columns: tuple[str, ...]) -> str:
     """Return one JSON line; the trial's directory of the published files is its task and name."""
     shown: dict[str, Json] = {"trial_dir": f"{values['study_group']}/{values['trial_id']}"}
-    for name in COLUMNS:
+    for name in columns:
         value = values[name]
-        if name in CURVES:
+        if name in CURVES or name.endswith("_repeats"):
             shown[name] = [_number(v) for v in np.asarray(value)]
         elif name == "global_step":
             shown[name] = [int(v) for v in np.asarray(value)]
-        elif name.startswith("best_"):
+        elif name.startswith("best_") or name == CHANCE:
             number = _number(float(value))
             shown[name] = int(number) if number is not None and name.endswith(("_index", "_step")) else number
         elif name in INPUTS:
@@ -115,7 +117,7 @@ def _line(values: Mapping[Hashable, Cell]) -> str:
         elif name == "matched":
             shown[name] = bool(value)
         else:
-            shown[name] = int(value) if name in ("phase", "hps.batch_size") else str(value)
+            shown[name] = int(value) if name in ("phase", "hps.batch_size", REPEATS, DIVERGED) else str(value)
     return json.dumps(shown, allow_nan=False) + "\n"
 
 

@@ -3,11 +3,14 @@
 24 tasks = data set x network x batch size. Every trial trains one network with Nesterov momentum and the polynomial
 schedule (hyperbo §7.1, Table 4, Eq. 25) at one point (λ, η, p, β): matched points are shared by all tasks, unmatched
 ones are each task's own. Phase 0 is a pilot, phase 1 the main collection, as in PD1.
+
+Version 2 has matched points of phase 1 only, those of version 1 first: all tasks share all rows, so that rows can be
+split and looked up in a portfolio. Each is trained several times (`metabo.collect.repeats`).
 """
 
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -16,14 +19,15 @@ import numpy as np
 import pandas as pd
 from scipy.stats import qmc
 
-from metabo.collect import images, networks, tabular, text
+from metabo.collect import images, networks, repeats, tabular, text
 from metabo.collect.agreement import Agreement, compare
 from metabo.collect.journal import Journal
-from metabo.collect.pd1_archive import Row, TrainingRecord, frame, record, row
+from metabo.collect.pd1_archive import TrainingRecord, frame, record, row
+from metabo.collect.repeats import Row
 from metabo.collect.training import CHUNK, POINTS, Examples, TrainingResult, trainer
 from metabo.compute import progress
 from metabo.compute.keys import stream
-from metabo.data.pd1_columns import INPUTS, METRIC, SPACE, raw_inputs
+from metabo.data.pd1_columns import CHANCE, INPUTS, LOSS, METRIC, REPEATS, SPACE, raw_inputs
 from metabo.errors import DataError, unknown
 
 UNITS = {
@@ -112,11 +116,12 @@ def study_group(unit: str) -> str:
 
 def plan(unit: str, sizes: dict[str, int]) -> list[Planned]:
     """List the trials of a unit. `sizes`: pilot (matched and as many unmatched, phase 0), matched and unmatched
-    (phase 1). A larger size only adds trials. Raises ConfigError for an unknown unit."""
+    (phase 1); of version 2 matched alone. A larger size only adds trials. Raises ConfigError for an unknown unit."""
     if unit not in UNITS:
         raise unknown("task of pd1_mini", unit, UNITS)
     listed = []
-    for phase, numbers in enumerate(((sizes["pilot"], sizes["pilot"]), (sizes["matched"], sizes["unmatched"]))):
+    pilot, unmatched = sizes.get("pilot", 0), sizes.get("unmatched", 0)
+    for phase, numbers in enumerate(((pilot, pilot), (sizes["matched"], unmatched))):
         for kind, number in zip(("matched", "unmatched"), numbers, strict=True):
             matched = kind == "matched"
             seed = POINTS_SEED + phase if matched else zlib.crc32(f"{unit} phase {phase}".encode())
@@ -163,40 +168,65 @@ def train_points(unit: str, names: list[str], points: np.ndarray, seed: int) -> 
 def collect(unit: str, sizes: dict[str, int], seed: int, journal: Journal[TrainingRecord]) -> pd.DataFrame:
     """Train every planned trial of a unit that the journal does not hold, and return the table of all, in order.
 
-    Results do not depend on what was in the journal, nor on the sizes. Raises ConfigError for an unknown unit,
-    DataError if the raw data are missing.
+    `sizes` with `repeats` are those of version 2, whose rows sum up so many trainings of a point. Results do not depend
+    on what was in the journal, nor on the other sizes. Raises ConfigError for an unknown unit, DataError if the raw
+    data are missing.
     """
-    planned = plan(unit, sizes)
-    missing = [trial for trial in planned if trial.name not in journal.records]
+    planned, number = plan(unit, sizes), sizes.get(REPEATS)
+    trainings = [(name, trial.point) for trial in planned for name in repeats.names(trial.name, number or 1)]
+    missing = [(name, point) for name, point in trainings if name not in journal.records]
     began = time.monotonic()
     for first in progress.loop(range(0, len(missing), CHUNK), f"chunks of {CHUNK} trials"):
-        chunk = missing[first : first + CHUNK]
-        place = np.stack([trial.point for trial in chunk])
-        journal.add(train_points(unit, [trial.name for trial in chunk], place, seed))
+        names, place = zip(*missing[first : first + CHUNK], strict=True)
+        journal.add(train_points(unit, list(names), np.stack(place), seed))
         diverged = sum(record["status"] == "diverged" for record in journal.records.values())
-        done = len(planned) - len(missing) + first + len(chunk)
+        done = len(trainings) - len(missing) + first + len(names)
         spent = time.monotonic() - began
-        print(f"{unit}: {done} of {len(planned)} trials, {diverged} diverged, {spent:.0f} s", flush=True)
-    task = study_group(unit)
-    return frame([row(task, t.name, t.phase, t.matched, t.point, journal.records[t.name]) for t in planned])
+        print(f"{unit}: {done} of {len(trainings)} trials, {diverged} diverged, {spent:.0f} s", flush=True)
+    rows = [of_trial(unit, trial, number, journal.records) for trial in planned]
+    return repeats.frame(rows) if number else frame(rows)
+
+
+def of_trial(unit: str, trial: Planned, number: int | None, records: Mapping[str, TrainingRecord]) -> Row:
+    """Return the row of a trial that was trained once, or, as version 2 has it, of its `number` trainings."""
+    names = repeats.names(trial.name, number or 1)
+    task, phase = study_group(unit), trial.phase
+    first, *others = [row(task, name, phase, trial.matched, trial.point, records[name]) for name in names]
+    if number is None:
+        return first
+    errors, losses = ([float(r[metric]) for r in (first, *others)] for metric in (METRIC, LOSS))
+    diverged = [r["status"] == "diverged" for r in (first, *others)]
+    return first | repeats.summary(errors, losses, diverged) | {CHANCE: chance(UNITS[unit]["data"])}
+
+
+@lru_cache
+def chance(name: str) -> float:
+    """Return the error rate of guessing on the validation examples of a data set of `UNITS`. Raises DataError."""
+    return repeats.guessing(data_of(name).y_valid)
 
 
 def retrain(table_rows: pd.DataFrame, sizes: dict[str, int], seed: int) -> pd.DataFrame:
-    """Train the trials of the given rows again, in their order. `sizes` has no influence: a trial's name and point,
-    which the row holds, say all. Raises DataError for a task that is not of this benchmark."""
+    """Train the trials of the given rows again, in their order; a row of version 2 as often as it was. `sizes` has no
+    influence: a trial's name and point, which the row holds, say all. Raises DataError for a task that is not of this
+    benchmark."""
     units = {study_group(unit): unit for unit in UNITS}
     made: dict[tuple[str, str], Row] = {}
+    number = int(table_rows[REPEATS].iloc[0]) if repeats.of(table_rows) else None
     rows = table_rows.to_dict("records")
     for task in dict.fromkeys(str(r["study_group"]) for r in rows):
         if task not in units:
             raise DataError(f"pd1_mini: row with {'study_group'} '{task}', which is no task of this benchmark")
-        mine = [r for r in rows if str(r["study_group"]) == task]
-        place = np.array([[r[name] for name in INPUTS] for r in mine], np.float64)
-        found = train_points(units[task], [str(r["trial_id"]) for r in mine], place, seed)
-        for r, point in zip(mine, place, strict=True):
-            name = str(r["trial_id"])
-            made[task, name] = row(task, name, int(r["phase"]), bool(r["matched"]), point, found[name])
-    return frame([made[str(r["study_group"]), str(r["trial_id"])] for r in rows])
+        trials = [
+            Planned(str(r["trial_id"]), int(r["phase"]), bool(r["matched"]), np.array([r[name] for name in INPUTS]))
+            for r in rows
+            if str(r["study_group"]) == task
+        ]
+        trainings = [(name, trial.point) for trial in trials for name in repeats.names(trial.name, number or 1)]
+        names, place = zip(*trainings, strict=True)
+        found = train_points(units[task], list(names), np.stack(place), seed)
+        made |= {(task, trial.name): of_trial(units[task], trial, number, found) for trial in trials}
+    ordered = [made[str(r["study_group"]), str(r["trial_id"])] for r in rows]
+    return repeats.frame(ordered) if number else frame(ordered)
 
 
 def agreement(ours: pd.DataFrame, theirs: pd.DataFrame) -> Agreement:

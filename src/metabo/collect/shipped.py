@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metabo.errors import DataError
+from metabo.plan.entries import collection
 from metabo.records.checksums import read_sidecar
 from metabo.records.files import atomic_path, digest, write_text
 
@@ -17,17 +18,25 @@ KEPT = ("spec", "versions", "platform", "finished", "trials", "units")
 """What the record beside a shipped table keeps of the collection's sidecar."""
 
 
-def table_path(benchmark: str) -> Path:
-    """Return where the package keeps the table of a benchmark; its record (.json) is beside it."""
-    return FOLDER / f"{benchmark}.parquet"
+def table_path(benchmark: str, version: int = 1) -> Path:
+    """Return where the package keeps a version of the table of a benchmark; its record (.json) is beside it."""
+    return FOLDER / f"{collection(benchmark, version)}.parquet"
 
 
-def check(benchmark: str, path: Path | None = None) -> Path:
+def newest(benchmark: str) -> int:
+    """Return the newest version that the package has, 1 if it has none."""
+    version = 1
+    while table_path(benchmark, version + 1).is_file():
+        version += 1
+    return version
+
+
+def check(benchmark: str, path: Path | None = None, version: int = 1) -> Path:
     """Return the path of a shipped table (the package's unless `path` is given) after comparing its checksum.
 
     Raises DataError if the table or its record is missing or damaged, or if the checksum is not the recorded one.
     """
-    path = path or table_path(benchmark)
+    path = path or table_path(benchmark, version)
     record = path.with_suffix(".json")
     remedy = "restore both from the project's repository, or re-collect and set source: collected"
     if not path.is_file() or not record.is_file():
@@ -42,9 +51,9 @@ def check(benchmark: str, path: Path | None = None) -> Path:
     return path
 
 
-def read(benchmark: str, path: Path | None = None) -> "pd.DataFrame":
+def read(benchmark: str, path: Path | None = None, version: int = 1) -> "pd.DataFrame":
     """Read a shipped table (the package's unless `path` is given), its checksum compared first. Raises DataError."""
-    return read_table(check(benchmark, path))
+    return read_table(check(benchmark, path, version))
 
 
 def read_table(path: str | Path) -> "pd.DataFrame":
@@ -69,7 +78,8 @@ def write_table(table: "pd.DataFrame", path: str | Path) -> None:
 
 
 def ship(benchmark: str, collected: Path, folder: Path | None = None) -> list[str]:
-    """Copy a collected table into the package and record checksum and origin. Returns lines that say what was done.
+    """Copy a collected table into the package, as the version that its sidecar says, and record checksum and origin.
+    Returns lines that say what was done.
 
     Raises DataError if the table or its sidecar is missing, or does not belong together or to this benchmark.
     """
@@ -82,7 +92,8 @@ def ship(benchmark: str, collected: Path, folder: Path | None = None) -> list[st
         raise DataError(f"{sidecar}: a collection of {of}, not of {benchmark}; give the table of {benchmark}")
     if digest(collected) not in origin.get("outputs", {}).values():
         raise DataError(f"{collected}: not the table that {sidecar.name} was written with; collect again")
-    to = (folder or FOLDER) / f"{benchmark}.parquet"
+    version = origin.get("spec", {}).get("version", 1)
+    to = (folder or FOLDER) / table_path(benchmark, version if isinstance(version, int) else 1).name
     with atomic_path(to) as scratch:
         shutil.copyfile(collected, scratch)
     record = {"benchmark": benchmark, "sha256": digest(to), "rows": len(read_table(to)), "bytes": to.stat().st_size}

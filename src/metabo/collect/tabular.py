@@ -42,7 +42,7 @@ def load(name: str, train: int | None = None, valid: int | None = None) -> Datas
     """Read a set and split it: 40 % of the rows for validation, 60 % for training, the same in every run.
 
     The rows are shuffled by a permutation keyed by the name and spread so that every beginning of either part has
-    nearly the class shares of the whole; `train` and `valid` keep at most so many rows from the beginning of each
+    nearly the class shares of the whole; `train` and `valid` keep at most that many rows from the beginning of each
     part. Columns of text become one column per level (one column for two levels); columns that are constant over the
     training rows are dropped. Raises ConfigError for an unknown name or a size below 2, DataError for a missing
     package or file and for a table with missing values, a single class or no column that varies.

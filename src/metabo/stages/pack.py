@@ -7,7 +7,7 @@ from pathlib import Path
 from metabo.plan.specs import PackSpec
 from metabo.stages.common import Outcome, main
 
-KEPT = ("statuses", "wall_s", "resumed_trials", "git", "code_sha256", "device")
+KEPT = ("statuses", "wall_s", "resumed_trials", "taken", "git", "code_sha256", "device")
 """What the report keeps of a unit's sidecar; `wall_s` is the time of the last start if it was resumed."""
 
 
@@ -32,11 +32,12 @@ def work(args: Namespace, spec: PackSpec) -> Outcome:
     units = {}
     for record, part in zip(records, parts, strict=True):
         told: dict[str, object] = {**record}
-        units[str(record.get("spec", {})["unit"])] = {"trials": len(part), **{key: told[key] for key in KEPT}}
+        of_unit = {key: told[key] for key in KEPT if key in told}
+        units[str(record.get("spec", {})["unit"])] = {"trials": len(part), **of_unit}
     agreement = None
-    if (there := shipped.table_path(spec.benchmark)).is_file():
+    if (there := shipped.table_path(spec.benchmark, spec.version)).is_file():
         agreement = {"shipped_sha256": digest(there)}
-        agreement |= registry.collector(spec.benchmark).agreement(table, shipped.read(spec.benchmark))
+        agreement |= registry.collector(spec.benchmark).agreement(table, shipped.read(spec.benchmark, there))
     report = {"trials": len(table), "units": units, "agreement": agreement}
     print(json.dumps(report, indent=1), flush=True)
     return report
