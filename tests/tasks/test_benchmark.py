@@ -50,6 +50,16 @@ def test_bad_tasks_name_the_task(changes, message):
         one(**changes)
 
 
+def test_rows_and_diverged_inputs_may_be_left_out():
+    task = Task("t", "s", "g", np.zeros((3, 2)), np.arange(3.0), np.zeros(3))
+    assert task.rows.tolist() == [0, 1, 2] and task.diverged.shape == (0, 2)
+
+
+def test_a_benchmark_without_tasks_is_refused():
+    with pytest.raises(DataError, match=r"benchmark 'n', tasks: none; check that its files have rows"):
+        Benchmark("n", {"s": LINE}, {}, (), {})
+
+
 def test_flat_tasks_are_known():
     assert one().flat and not one(y=np.array([0.0, 1e-12])).flat
 
@@ -139,7 +149,7 @@ INCONSISTENT = {
     ),
     "an unknown rule for failures": (
         lambda b: {"facts": Facts(divergence="none")},
-        "fact 'divergence': unknown rule 'none'; take one of nan, status, or none",
+        "fact 'divergence': unknown rule 'none'; take one of nan, status, chance, or none",
     ),
 }  # fmt: skip
 

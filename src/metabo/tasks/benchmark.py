@@ -83,6 +83,7 @@ class Benchmark:
             "matched": [{"name": block.name, "space": block.space, "tasks": list(block.tasks)} for block in blocks],
         }
         arrays = {f"task{i}_{key}": getattr(task, key) for i, task in enumerate(tasks) for key in _TASK_ARRAYS}
+        arrays |= {f"task{i}_noise": task.noise for i, task in enumerate(tasks) if task.noise is not None}
         for i, block in enumerate(blocks):
             arrays |= {f"matched{i}_x": block.x, f"matched{i}_y": block.y}
         arrays |= {f"initial{i}": indices for i, indices in enumerate(self.initial.values())}
@@ -105,7 +106,9 @@ class Benchmark:
     @classmethod
     def _of(cls, header: "Header", arrays: dict[str, np.ndarray], where: str) -> "Benchmark":
         tasks = {
-            t["name"]: Task(**t, **{key: arrays[f"task{i}_{key}"] for key in _TASK_ARRAYS})
+            t["name"]: Task(
+                **t, **{key: arrays[f"task{i}_{key}"] for key in _TASK_ARRAYS}, noise=arrays.get(f"task{i}_noise")
+            )
             for i, t in enumerate(header["tasks"])
         }
         matched = tuple(

@@ -38,6 +38,8 @@ def faults(
 
 
 def _tasks(spaces: Spaces, tasks: Tasks) -> Iterator[str]:
+    if not tasks:
+        yield "tasks: none; check that its files have rows below the header, and that no setting leaves all of them out"
     for task in tasks.values():
         if task.space not in spaces:
             yield f"task '{task.name}': {_unknown_space(spaces, task.space)}"

@@ -11,10 +11,13 @@ from metabo.errors import DataError, nearest
 
 Inputs = Literal["unit", "warped"]
 """Scale of all inputs: the unit cube, or warped (log, 1 - β) and unscaled as in HyperBO's code (PD1)."""
-Divergence = Literal["nan", "status"]
-"""Which evaluations count as diverged: those without a finite value, or also those whose status is not "done" (PD1)."""
+Divergence = Literal["nan", "status", "chance"]
+"""Which evaluations count as diverged: those without a finite value, or also those whose status is not "done" (PD1);
+"chance": none, the latter have the error of guessing (pd1_mini)."""
 SCALES: tuple[Inputs, ...] = get_args(Inputs)
 RULES: tuple[Divergence, ...] = get_args(Divergence)
+DROPPING: tuple[Divergence, ...] = ("nan", "status")
+"""Rules that drop rows."""
 
 
 class Count(NamedTuple):

@@ -43,3 +43,15 @@ def leave_one_out(tasks: Mapping[str, Task], tested: list[str]) -> tuple[Fold, .
         )
         for name in tested
     )
+
+
+def dealt_out(tasks: Mapping[str, Task], tested: list[str], folds: int) -> tuple[Fold, ...]:
+    """Build `folds` folds of one search space, `tested` dealt out to them in turn: fold i tests tasks i, i + folds, ...
+    and trains on all others."""
+    made = []
+    for number in range(min(folds, len(tested))):
+        test = tuple(tested[number::folds])
+        space = tasks[test[0]].space
+        train = tuple(t.name for t in tasks.values() if t.space == space and t.name not in test)
+        made.append(Fold(f"fold {number + 1} of {folds}", space, train, test))
+    return tuple(made)

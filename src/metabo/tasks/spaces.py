@@ -75,7 +75,8 @@ class Parameter:
             warp = np.log if self.kind == "log" else np.asarray
             with np.errstate(divide="ignore", invalid="ignore"):
                 unit = (warp(raw) - warp(low)) / (warp(high) - warp(low))
-            self._refuse(~((unit >= -1e-9) & (unit <= 1 + 1e-9)), values, f"outside [{low}, {high}]")
+            scale = " (log scale)" if self.kind == "log" else ""
+            self._refuse(~((unit >= -1e-9) & (unit <= 1 + 1e-9)), values, f"outside [{low}, {high}]{scale}")
             return np.clip(unit, 0.0, 1.0)[:, None]
         rank = {level: i for i, level in enumerate(self.levels)}
         ranks = np.array([rank.get(v, -1) for v in np.asarray(values, dtype=object)])

@@ -1,14 +1,19 @@
-"""Less data for pre-training: fewer points a task, fewer tasks, matched points only (hyperbo §7.4.3, 7.4.4, 7.6.2).
+"""Less data for pre-training: fewer points a task, fewer tasks, matched points only (hyperbo §7.4.3, 7.4.4, 7.6.2), or
+half of the configurations; and which points BO may query.
 
-Every draw depends on the names of space and task (or fold) and on the pre-training seed, on nothing else.
+Every draw depends on the names of space and task (or fold) and on the pre-training seed, on nothing else, but for the
+halves (`held_back`): these depend on the seed of all and the space, and on which configurations there are.
 """
+
+from collections.abc import Iterable
+from dataclasses import replace
 
 import jax
 import numpy as np
 
 from metabo.compute.keys import stream
 from metabo.errors import ConfigError, DataError
-from metabo.plan.past import ROWS, Past
+from metabo.plan.past import Past
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.folds import Fold
 from metabo.tasks.task import MatchedBlock, Task
@@ -81,22 +86,97 @@ def fewer_matched(
     return tuple(MatchedBlock(b.name, b.space, b.tasks, b.x[k], b.y[k]) for b, k in parts if k.any())
 
 
+Configurations = frozenset[tuple[float, ...]]
+
+
+def held_back(benchmark: Benchmark, space: str, seed: int) -> Configurations:
+    """Return the half of the configurations of a space (distinct inputs of all its tasks, diverged ones too) that BO
+    may query and that no prior sees: those of given initial points, then random ones, drawn by (seed, space).
+
+    A configuration is in one half, whichever tasks evaluated it. Of an odd number of them the prior has one more.
+    """
+    tasks = [task for task in benchmark.tasks.values() if task.space == space]
+    found = np.unique(np.concatenate([part for task in tasks for part in (task.x, task.diverged)]) + 0.0, axis=0)
+    given = _configurations(t.x[np.unique(benchmark.initial[t.name])] for t in tasks if t.name in benchmark.initial)
+    first = np.array([point in given for point in map(tuple, found.tolist())])
+    order = _permutation(stream(seed, "half of the configurations", space), len(found))
+    order = order[np.argsort(~first[order], kind="stable")]
+    return _configurations([found[order[: max(len(found) // 2, int(first.sum()))]]])
+
+
+def training_half(benchmark: Benchmark, seed: int) -> Benchmark:
+    """Return the benchmark without the configurations of `held_back`: in tasks, their diverged inputs and matched
+    blocks. It has no given initial points.
+
+    Raises DataError for a task that has no configuration left.
+    """
+    tested = {space: held_back(benchmark, space, seed) for space in benchmark.spaces}
+    tasks = {}
+    for name, task in benchmark.tasks.items():
+        kept, lost = (~_among(x, tested[task.space]) for x in (task.x, task.diverged))
+        if not kept.any():
+            raise _none_left(task, "priors are trained on")
+        columns = {key: getattr(task, key)[kept] for key in ("x", "y", "metric", "rows")}
+        noise = None if task.noise is None else task.noise[kept]
+        tasks[name] = replace(task, **columns, diverged=task.diverged[lost], noise=noise)
+    parts = [(block, ~_among(block.x, tested[block.space])) for block in benchmark.matched]
+    matched = tuple(replace(block, x=block.x[kept], y=block.y[kept]) for block, kept in parts if kept.any())
+    return replace(benchmark, tasks=tasks, matched=matched, initial={})
+
+
+def _configurations(parts: Iterable[np.ndarray]) -> Configurations:
+    return frozenset(tuple(point) for part in parts for point in part.tolist())
+
+
+def _among(x: np.ndarray, chosen: Configurations) -> np.ndarray:
+    return np.array([tuple(point) in chosen for point in x.tolist()], dtype=bool)
+
+
+def _none_left(task: Task, what: str) -> DataError:
+    return DataError(
+        f"task '{task.name}' of space '{task.space}' has none of its {len(task.y)} points in the half of the "
+        f"configurations that {what}; leave the task out, or splits with 'rows: half'"
+    )
+
+
+CANDIDATES = ("all", "matched", "rest")
+
+
+def pools_of(benchmark: Benchmark, names: Iterable[str], which: str | int, seed: int = 0) -> dict[str, np.ndarray]:
+    """Return the `candidates` of each of these tasks."""
+    tasks = [benchmark.tasks[name] for name in names]
+    if which != "rest":
+        return {task.name: candidates(benchmark, task, which, seed) for task in tasks}
+    halves = {space: held_back(benchmark, space, seed) for space in {task.space for task in tasks}}
+    return {task.name: _new_rows(task, halves[task.space]) for task in tasks}
+
+
 def candidates(benchmark: Benchmark, task: Task, which: str | int, seed: int = 0) -> np.ndarray:
     """Return the positions, in order, of the points of a task that BO may query: "all", those "matched" across tasks,
-    or a number of them, drawn by (seed, space, task), with the best one and the given initial points.
+    the "rest" that `training_half` leaves out, or a number of them, drawn by (seed, space, task), with the best one and
+    the given initial points.
 
     Raises ConfigError for another name, for matched points of a task with given initial points (they would not be among
-    them), or a number that is less than what must be kept.
+    them), or a number that is less than what must be kept; DataError for a task without such points.
     """
     if which == "all":
         return np.arange(len(task.y))
     if isinstance(which, int):
         return _fewer_candidates(benchmark, task, which, seed)
-    if which not in ROWS:
-        raise ConfigError(f"split candidates '{which}': must be one of {', '.join(ROWS)}")
+    if which not in CANDIDATES:
+        raise ConfigError(f"split candidates '{which}': must be one of {', '.join(CANDIDATES)}")
+    if which == "rest":
+        return _new_rows(task, held_back(benchmark, task.space, seed))
     if task.name in benchmark.initial:
         raise ConfigError(f"task '{task.name}' has given initial points: candidates must be 'all'")
     return matched_rows(benchmark, task, task.x)
+
+
+def _new_rows(task: Task, tested: Configurations) -> np.ndarray:
+    rows = np.flatnonzero(_among(task.x, tested))
+    if len(rows) == 0:
+        raise _none_left(task, "BO may query")
+    return rows
 
 
 def _fewer_candidates(benchmark: Benchmark, task: Task, number: int, seed: int) -> np.ndarray:

@@ -1,11 +1,15 @@
 """Tasks and matched blocks: the NumPy side of the data. Outputs are maximised everywhere; the original metric is kept
 beside them."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from metabo.errors import DataError
+
+_UNSAID = np.zeros(0)
+"""Stands for an array that was left out."""
 
 
 @dataclass(frozen=True)
@@ -13,8 +17,9 @@ class Task:
     """One tuning task: n evaluated points of one search space.
 
     `x` (n, d) inputs (unit cube unless the benchmark says otherwise), `y` (n,) outputs to maximise, `metric` (n,) the
-    original metric, `rows` (n,) row numbers in the source, `group` the task's data set (what a hold-out removes
-    together), `diverged` (k, d) inputs whose evaluation had no value.
+    original metric, `rows` (n,) row numbers in the source (default: 0 to n - 1), `group` the task's data set (what a
+    hold-out removes together), `diverged` (k, d) inputs whose evaluation had no value (default: none), `noise` (n,)
+    standard deviations of the noise in `y` if the source has repetitions (NaN where it is not known), else None.
     """
 
     name: str
@@ -23,17 +28,24 @@ class Task:
     x: np.ndarray
     y: np.ndarray
     metric: np.ndarray
-    rows: np.ndarray
-    diverged: np.ndarray
+    rows: np.ndarray = field(default_factory=lambda: _UNSAID)
+    diverged: np.ndarray = field(default_factory=lambda: _UNSAID)
+    noise: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         n = len(self.y)
+        if self.rows is _UNSAID:
+            object.__setattr__(self, "rows", np.arange(n))
+        if self.diverged is _UNSAID:
+            object.__setattr__(self, "diverged", np.zeros((0, *self.x.shape[1:])))
         if n == 0:
             raise DataError(f"task '{self.name}': no finite evaluation; drop the task or repair its source")
         if self.x.ndim != 2 or len(self.x) != n or len(self.metric) != n or len(self.rows) != n:
             raise DataError(
                 f"task '{self.name}': x {self.x.shape}, y {self.y.shape}, metric {self.metric.shape} differ in length"
             )
+        if self.noise is not None and (self.noise.shape != (n,) or (self.noise < 0).any()):
+            raise DataError(f"task '{self.name}': noise {self.noise.shape} must be one deviation for each of {n} rows")
         for label, values in (("x", self.x), ("y", self.y), ("diverged", self.diverged)):
             if not np.isfinite(values).all():
                 row = int(np.argwhere(~np.isfinite(values))[0][0])
@@ -63,6 +75,19 @@ class MatchedBlock:
             raise DataError(
                 f"matched block '{self.name}': y {self.y.shape} must be finite and ({len(self.x)}, {len(self.tasks)})"
             )
+
+
+def cut_by_tasks(name: str, space: str, tasks: Sequence[str], x: np.ndarray, y: np.ndarray) -> tuple[MatchedBlock, ...]:
+    """Cut one table of shared inputs x (m, d), with outputs y (m, len(tasks)) and NaN where a task has none, by the
+    tasks that have one: the largest sets of tasks first. Inputs without any are left out."""
+    kinds, kind = np.unique(np.isfinite(y), axis=0, return_inverse=True)
+    cut = []
+    for i in sorted(range(len(kinds)), key=lambda i: (-kinds[i].sum(), i)):
+        rows = np.flatnonzero(kind.reshape(-1) == i)
+        present = tuple(task for task, there in zip(tasks, kinds[i], strict=True) if there)
+        if present:
+            cut.append(MatchedBlock(name, space, present, x[rows], y[np.ix_(rows, kinds[i])]))
+    return tuple(cut)
 
 
 def restrict(blocks: tuple[MatchedBlock, ...], names: tuple[str, ...], gaps: int = 2) -> tuple[MatchedBlock, ...]:

@@ -20,8 +20,8 @@ from metabo.tasks.outputs import INFEASIBLE, rescale
 from metabo.tasks.padding import columns
 from metabo.tasks.rows import Moments, Rows, pad, sample_moments, stack
 from metabo.tasks.spaces import SearchSpace
-from metabo.tasks.subsets import block_points, fewer_matched, training_points, training_tasks
-from metabo.tasks.task import MatchedBlock, Task, restrict
+from metabo.tasks.subsets import block_points, fewer_matched, training_half, training_points, training_tasks
+from metabo.tasks.task import MatchedBlock, Task, cut_by_tasks, restrict
 
 OUTPUTS = ["raw", "mapped"]
 """What a method trains on: outputs as they are, or mapped to [-2, 2] with the diverged inputs at -2 (online tuning)."""
@@ -35,7 +35,8 @@ class TrainingSet:
     per entry of `rows`.
 
     `test_rows` hold the test tasks and `tested` (folds, t; padded where `tested_present` is False) index them: only for
-    what the paper itself fits to the test task (MAF's GPs, hyperbo D.5).
+    what the paper itself fits to the test task (MAF's GPs, hyperbo D.5). With `rows: half` they have the training half
+    of the configurations only, as all others.
 
     `described` is the space itself. `unseen`: what is learned across spaces never uses these tasks (mphd §4.2, PD1).
     `truth`: the parameters of the GP that the tasks were drawn from and their priors, if they were
@@ -99,7 +100,8 @@ def training_sets(
     `outputs`: one of `OUTPUTS`; "mapped" applies `metabo.tasks.outputs` to every task and matched block, each task with
     its own median and maximum, and adds the inputs that diverged at -2, to both. `seed`, `seeds`: of the draws that
     `past` asks for. With its `rows` "matched" the rows are the points of the matched blocks of their fold and seed,
-    before `moments` may cut these. Raises ConfigError for another name, DataError for a task without such a point.
+    before `moments` may cut these; with "half" nothing here has a configuration of the other half
+    (`metabo.tasks.subsets.held_back`). Raises ConfigError for another name, DataError for a task without such a point.
     """
     if outputs not in OUTPUTS:
         raise unknown("outputs", outputs, OUTPUTS)
@@ -107,6 +109,7 @@ def training_sets(
     if past.spaces not in SPACES:
         raise unknown("split spaces", past.spaces, SPACES)
     folds = benchmark.split(past.base)
+    benchmark = training_half(benchmark, seed) if past.rows == "half" else benchmark
     mapped = outputs == "mapped"
     blocks = mapped_blocks(benchmark.matched, benchmark.tasks) if mapped else benchmark.matched
     spaces = dict.fromkeys(fold.space for fold in folds)
@@ -184,7 +187,7 @@ def mapped_blocks(blocks: tuple[MatchedBlock, ...], tasks: dict[str, Task]) -> t
     return tuple(piece for pieces in tables.values() for piece in _mapped_table(pieces, tasks))
 
 
-def _mapped_table(pieces: list[MatchedBlock], tasks: dict[str, Task]) -> list[MatchedBlock]:
+def _mapped_table(pieces: list[MatchedBlock], tasks: dict[str, Task]) -> tuple[MatchedBlock, ...]:
     space, name = pieces[0].space, pieces[0].name
     here = {task.name: task for task in tasks.values() if task.space == space}
     x = np.concatenate([piece.x for piece in pieces])
@@ -196,13 +199,7 @@ def _mapped_table(pieces: list[MatchedBlock], tasks: dict[str, Task]) -> list[Ma
         good, lost = np.isfinite(column), set(map(tuple, task.diverged.tolist()))
         column[~good & [point in lost for point in points]] = INFEASIBLE
         column[good] = rescale(column[good], task.y)
-    kinds, kind = np.unique(np.isfinite(y), axis=0, return_inverse=True)
-    cut = []
-    for i in sorted(range(len(kinds)), key=lambda i: (-kinds[i].sum(), i)):
-        rows = np.flatnonzero(kind.reshape(-1) == i)
-        present = tuple(task for task, there in zip(here, kinds[i], strict=True) if there)
-        cut.append(MatchedBlock(name, space, present, x[rows], y[np.ix_(rows, kinds[i])]))
-    return cut
+    return cut_by_tasks(name, space, list(here), x, y)
 
 
 def prior_keys(training: TrainingSet, seed: int, seeds: int) -> Key[Array, "folds seeds"]:
