@@ -4,17 +4,15 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from metabo.bo.acquisition import ACQUISITIONS, make
+from metabo.bo.acquisition import SCORED, make
 from metabo.errors import ConfigError
 from tests import references
 
-SCORED = [slug for slug in ACQUISITIONS if slug not in ("uniform", "learned")]
 
-
-def scores(slug, mean, std, best, empty=False, settings=None):
+def scores(slug, mean, std, best, count=3, settings=None):
     mean, std = np.asarray(mean, dtype=np.float64), np.asarray(std, dtype=np.float64)
     acquisition = jax.jit(make(slug, **(settings or {})))
-    return np.asarray(acquisition(mean, std, jnp.asarray(float(best)), jnp.asarray(empty)))
+    return np.asarray(acquisition(mean, std, jnp.asarray(float(best)), jnp.asarray(count)))
 
 
 def test_by_hand():
@@ -32,10 +30,10 @@ def test_by_hand():
 
 def test_without_observations_the_target_is_zero():
     mean, std = np.array([0.3, -0.2]), np.array([1.0, 2.0])
-    np.testing.assert_allclose(scores("pi", mean, std, -np.inf, True), mean / std, rtol=1e-14)  # no margin either
+    np.testing.assert_allclose(scores("pi", mean, std, -np.inf, 0), mean / std, rtol=1e-14)  # no margin either
     expected = mean * norm.cdf(mean / std) + std * norm.pdf(mean / std)
-    np.testing.assert_allclose(scores("ei", mean, std, -np.inf, True), expected, rtol=1e-13)
-    np.testing.assert_allclose(scores("ucb3", mean, std, -np.inf, True), mean + 3 * std, rtol=1e-14)
+    np.testing.assert_allclose(scores("ei", mean, std, -np.inf, 0), expected, rtol=1e-13)
+    np.testing.assert_allclose(scores("ucb3", mean, std, -np.inf, 0), mean + 3 * std, rtol=1e-14)
 
 
 @pytest.mark.parametrize("slug", SCORED)

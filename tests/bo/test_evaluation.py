@@ -108,6 +108,12 @@ def test_tasks_beyond_the_memory_are_refused(monkeypatch):
         evaluate(benchmark, spec, [prior])
 
 
+def test_priors_of_no_split_are_refused():
+    benchmark, _, prior, spec = world(1)
+    with pytest.raises(ConfigError, match="spec of the priors key 'split' is empty"):
+        evaluate(benchmark, {key: value for key, value in spec.items() if key != "split"}, [prior])
+
+
 def broken(prior, pair):
     noise = prior.params.raw_noise.at[pair].set(jnp.nan)
     return replace(prior, params=eqx.tree_at(lambda gp: gp.raw_noise, prior.params, noise))

@@ -55,19 +55,19 @@ def test_loop_is_the_textbook_loop_index_by_index(world, slug, margin):
     gps, x, y, mask = world
     entries = runs(jax.random.split(jax.random.key(0), 4), policy=[0, 1, 0, 1], task=[0, 0, 1, 1])
     steps = optimise(world, slug, entries, settings={"pi_threshold": margin})
-    assert steps.index.shape == (4, ITERATIONS)
+    assert steps.candidate.shape == (4, ITERATIONS)
     for r in range(4):
         task, gp = int(entries.task[r]), gps[int(entries.policy[r])]
         size = mask[task].sum()
         chosen, moments = bayesian_optimisation(
             DenseGP(gp), x[task, :size], y[task, :size], slug, ITERATIONS, (), margin
         )
-        assert steps.index[r].tolist() == chosen
+        assert steps.candidate[r].tolist() == chosen
         np.testing.assert_array_equal(steps.y[r], y[task, chosen])
         np.testing.assert_allclose(steps.info.mean[r], [m for m, _ in moments], rtol=1e-6, atol=1e-8)
         np.testing.assert_allclose(steps.info.std[r], [s for _, s in moments], rtol=1e-6)
         assert steps.info.ok.all()
-    assert any(len(set(run)) < ITERATIONS for run in steps.index.tolist())  # candidates are selected again
+    assert any(len(set(run)) < ITERATIONS for run in steps.candidate.tolist())  # candidates are selected again
 
 
 def test_initial_observations_come_first_and_count(world):
@@ -77,7 +77,7 @@ def test_initial_observations_come_first_and_count(world):
     steps = optimise(world, "pi", entries, iterations=5)
     for r in range(2):
         chosen, _ = bayesian_optimisation(DenseGP(gps[0]), x[0], y[0], "pi", 5, initial[r])
-        assert steps.index[r].tolist() == chosen
+        assert steps.candidate[r].tolist() == chosen
         assert np.isnan(steps.info.mean[r, :2]).all() and np.isfinite(steps.info.mean[r, 2:]).all()
 
 
@@ -87,7 +87,7 @@ def test_chunks_change_nothing(world):
     entries = runs(jax.random.split(jax.random.key(3), 5), policy=[0, 1, 1, 0, 1], task=[1, 0, 1, 0, 0])
     one = optimise(world, "ei", entries, chunk=1)
     other = optimise(world, "ei", entries, chunk=2)  # two chunks and a rest
-    np.testing.assert_array_equal(one.index, other.index)
+    np.testing.assert_array_equal(one.candidate, other.candidate)
     np.testing.assert_array_equal(one.y, other.y)
     np.testing.assert_allclose(one.info.mean, other.info.mean, rtol=1e-9, atol=1e-12)
 
@@ -105,7 +105,7 @@ def test_ties_are_broken_by_the_runs_own_priorities():
     world = flat_world(count)
     keys = jax.random.split(jax.random.key(4), number)
     steps = optimise(world, "pi", runs(keys), iterations=1, chunk=64)
-    first = steps.index[:, 0]
+    first = steps.candidate[:, 0]
     assert first.max() < count  # padding is never selected
     expected = [np.argmax(np.asarray(tie_breakers(jax.random.split(key)[0], count + 2))[:count]) for key in keys[:20]]
     assert first[:20].tolist() == expected
@@ -116,7 +116,7 @@ def test_ties_are_broken_by_the_runs_own_priorities():
 def test_budget_may_exceed_the_pool():
     world = flat_world(3)
     steps = optimise(world, "ei", runs(jax.random.split(jax.random.key(5), 3)), iterations=10)
-    assert steps.index.shape == (3, 10) and steps.index.max() < 3 and steps.info.ok.all()
+    assert steps.candidate.shape == (3, 10) and steps.candidate.max() < 3 and steps.info.ok.all()
     assert np.isfinite(steps.info.mean).all() and (steps.info.std > 0).all()
 
 
@@ -131,11 +131,11 @@ def test_a_policy_without_repeats_queries_every_candidate_once_and_then_all_agai
     )
     entries = runs(jax.random.split(jax.random.key(0), 1), task=[1], initial=given)
     found = run_all(policy, *map(jnp.asarray, (x, y, mask)), entries, budget - 2, 1, lambda one, _: one)
-    index = np.asarray(found.index)[0].tolist()
+    index = np.asarray(found.candidate)[0].tolist()
     assert index[:2] == [3, 7] and sorted(index[:11]) == list(range(11))
     assert len(set(index[11:])) == 4  # the pool is begun again, without its padding
     again = run_all(replace(policy, repeats=True), *map(jnp.asarray, (x, y, mask)), entries, 9, 1, lambda one, _: one)
-    assert len(set(np.asarray(again.index)[0].tolist())) < 11
+    assert len(set(np.asarray(again.candidate)[0].tolist())) < 11
 
 
 def random_search(number, iterations, values, padding=3, key=0, chunk=50):
@@ -152,11 +152,11 @@ def test_random_search_is_uniform_with_replacement_and_follows_its_closed_form()
     count, iterations, number = 20, 8, 1500
     values = np.arange(1.0, count + 1)
     steps = random_search(number, iterations, values)
-    flat = np.bincount(steps.index.ravel(), minlength=count)
+    flat = np.bincount(steps.candidate.ravel(), minlength=count)
     assert len(flat) == count  # no padding
     expected = number * iterations / count
     assert 1e-3 < chi2.sf(((flat - expected) ** 2 / expected).sum(), count - 1) < 1 - 1e-3
-    repeats = (steps.index[:, 1:] == steps.index[:, :-1]).mean()
+    repeats = (steps.candidate[:, 1:] == steps.candidate[:, :-1]).mean()
     assert abs(repeats - 1 / count) < 5 * np.sqrt(1 / count / number / (iterations - 1))
     best = np.maximum.accumulate(steps.y, axis=1)
     for t in (1, 3, iterations):
@@ -165,7 +165,7 @@ def test_random_search_is_uniform_with_replacement_and_follows_its_closed_form()
         assert abs(best[:, t - 1].mean() - mean) < 5 * best[:, t - 1].std() / np.sqrt(number)
     assert np.isnan(steps.info.mean).all() and steps.info.ok.all()
     other = random_search(4, iterations, values, key=1)
-    assert (other.index != steps.index[:4]).any(axis=1).all()
+    assert (other.candidate != steps.candidate[:4]).any(axis=1).all()
 
 
 class Counting(eqx.Module):
@@ -212,9 +212,9 @@ def test_a_long_run_has_room_for_half_first_and_selects_the_same(world, monkeypa
         )
         found.append(run_all(policy, *map(jnp.asarray, world[1:]), entries, iterations, 1, lambda one, _, at=long: one))
     whole, halves = found
-    np.testing.assert_array_equal(whole.index, halves.index)
+    np.testing.assert_array_equal(whole.candidate, halves.candidate)
     np.testing.assert_allclose(whole.info.mean, halves.info.mean, rtol=1e-7)
-    assert len(set(np.asarray(whole.index)[0].tolist())) > 3
+    assert len(set(np.asarray(whole.candidate)[0].tolist())) > 3
 
 
 def test_runs_of_other_policies_and_short_ones_have_one_size(world):
@@ -230,7 +230,7 @@ def test_many_runs_and_iterations_are_traced_once():
     arrays = [jnp.zeros((1, 3, 1)), jnp.zeros((1, 3)), jnp.ones((1, 3), dtype=bool)]
     for key in (0, 1):
         steps = run_all(policies, *arrays, runs(jax.random.split(jax.random.key(key), 6)), 30, 1)
-        assert steps.index.shape == (6, 30)
+        assert steps.candidate.shape == (6, 30)
     assert (
         log.count("init") == 1 and log.count("select") <= 3
     )  # once for the shape of its record, and the loop looks at its body once more

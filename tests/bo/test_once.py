@@ -20,7 +20,7 @@ def test_every_candidate_is_queried_once_and_the_choice_is_that_of_the_fixed_pri
     settings, first = {"pi_threshold": 0.1}, jnp.asarray([4])
     steps = POOL + 3
     policies = (module.policy(gp, settings, "pi", steps + 1) for module in (once, fixed_prior))
-    without, again = (np.asarray(run(p, pool, outputs, first, jax.random.key(1), steps).index) for p in policies)
+    without, again = (np.asarray(run(p, pool, outputs, first, jax.random.key(1), steps).candidate) for p in policies)
     assert sorted(without[:POOL]) == list(range(POOL)) and without.max() < POOL
     assert len(set(again[:POOL])) < POOL  # it does repeat itself here, and up to then both choose alike
     repeat = next(i for i in range(1, POOL) if again[i] in again[:i])

@@ -55,7 +55,7 @@ def test_incremental_posterior_is_the_dense_one_after_every_observation(mean, ke
         expected_mean, expected_variance = dense.posterior(x[CHOSEN[:t]], ys[:t], x)
         np.testing.assert_allclose(state.mean, expected_mean, rtol=1e-5, atol=1e-7)
         np.testing.assert_allclose(state.variance, expected_variance, rtol=1e-5, atol=1e-8)
-        assert int(state.count) == t and bool(state.ok)
+        assert int(state.observed) == t and bool(state.ok)
         assert float(state.best) == (ys[:t].max() if t else -np.inf)
         index, info = select(policy, state, candidates.mask, jax.random.key(1))
         std = np.sqrt(np.maximum(expected_variance, 0) + dense.noise)
@@ -111,7 +111,7 @@ def test_refit_posterior_against_dense():
             state = observe(policy, state, jnp.asarray(CHOSEN[t]), jnp.asarray(ys[t]))
     np.testing.assert_array_equal(state.x, x[CHOSEN])
     np.testing.assert_array_equal(state.y, ys)
-    state = observe(policy, state._replace(count=jnp.asarray(0)), jnp.asarray(0), jnp.asarray(99.0))
+    state = observe(policy, state._replace(observed=jnp.asarray(0)), jnp.asarray(0), jnp.asarray(99.0))
     assert not bool(select(policy, state, candidates.mask, jax.random.key(0))[1].ok)  # the fit reported failure
 
 

@@ -119,7 +119,7 @@ def gp_prior(benchmark, seeds=2):
 def needed(method, params, budget, pool):
     """Bytes of one run."""
     make = policy_of(registry.policy_module(method), tiny.job(tiny.spec(method))[0], budget)
-    return run_bytes(make, Priors(params, None, None, None), pool)
+    return run_bytes(make, Priors(params, None), pool)
 
 
 def test_a_budget_that_cannot_fit_names_benchmark_and_method():

@@ -6,10 +6,10 @@ import jax
 import numpy as np
 import pytest
 
-from metabo.bo import acquisition, priors
+from metabo.bo import priors
 from metabo.errors import DataError
 from metabo.methods.random.policy import Nothing
-from metabo.plan import config, registry
+from metabo.plan import config, registry, runs
 from metabo.records import results
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.training_set import training_sets
@@ -23,8 +23,10 @@ CLUSTERED = [m for m in METHODS if registry.made_of(m).pretrain == "methods.sour
 FITTED = [
     m for m in METHODS if registry.made_of(m).pretrain == "methods.source_gps.rgpe"
 ]  # GPs of the sources, without weights
-# These begin where their prior is best; what is random is the start of k-means, which two tasks do not need.
-WITHOUT_CHANCE = [*CLUSTERED, "rm_gp_ucb"]
+# These begin where their prior is best. What is random is the start of k-means, which two tasks do not need, and the
+# order of candidates that past tasks rank alike, of which there are none.
+WITHOUT_CHANCE = [*CLUSTERED, "rm_gp_ucb", "portfolio", "mean_rank"]
+UNTRAINED = ("rand", "rand_once", "portfolio", "mean_rank")  # no parameters, and no predictions
 PAPER = ["rand", "stbo", "stboh", "ablr", "fsbo", "h_nll", "h_ekl"]  # hyperbo §7.2
 QUICK = ["rand", "h_nll", "h_ekl"]  # in the fast set where a test compiles a lot
 TESTED = {"a": 14, "flat": 8, "point": 1}  # the test tasks and their candidates
@@ -33,7 +35,7 @@ TESTED = {"a": 14, "flat": 8, "point": 1}  # the test tasks and their candidates
 @pytest.mark.parametrize("method", EVERY)
 def test_registered_entry_is_complete(method):
     entry = registry.method(method)
-    assert entry.acquisition in acquisition.ACQUISITIONS
+    assert entry.acquisition in runs.ACQUISITIONS
     training = "pretrain_across" if registry.made_of(method).across_spaces else "pretrain"
     assert all(callable(getattr(registry.training_module(method), name)) for name in ("start", training))
     assert entry.fits in (None, *LEARNERS)
@@ -83,7 +85,7 @@ def test_protocol(method, lab, compilations):
         np.testing.assert_array_equal(run["y"], data.y[run["candidate"]])
         np.testing.assert_array_equal(run["metric"], data.metric[run["candidate"]])
         assert (np.diff(run["simple_regret"]) <= 0).all() and (run["simple_regret"] >= 0).all()
-    if method in ("rand", "rand_once"):
+    if method in UNTRAINED:
         assert table[["mean", "std"]].isna().all(axis=None)
     else:
         assert np.isfinite(table[["mean", "std"]]).all(axis=None) and (table["std"] > 0).all()
@@ -98,7 +100,7 @@ def test_prior_survives_saving(method, lab, tmp_path):
     pairs = 4
     leaves = jax.tree.leaves(prior.params)
     assert leaves and all(leaf.shape[0] == pairs and np.isfinite(leaf).all() for leaf in leaves)
-    assert isinstance(prior.params, Nothing) == (method in ("rand", "rand_once"))
+    assert isinstance(prior.params, Nothing) == (method in UNTRAINED)
     priors.save(tmp_path / "p.npz", spec, [prior])
     again_spec, (again,) = priors.load(tmp_path / "p.npz")
     assert again_spec == spec
@@ -127,7 +129,7 @@ def test_same_seed_same_results_other_seed_other_results(method, lab):
         np.testing.assert_array_equal(a, b)
     np.testing.assert_array_equal(first.loss, again.loss)
     assert lab.run(spec).equals(lab.table(spec))
-    if method not in ("rand", "rand_once", "stboh", "hgp_hand", "hgp_flat", "gp32", *CLUSTERED, *FITTED):
+    if method not in (*UNTRAINED, "stboh", "hgp_hand", "hgp_flat", "gp32", *CLUSTERED, *FITTED):
         # the others have no random parameters, or random clusters only
         apart = [
             np.abs(a - b).max()

@@ -12,7 +12,13 @@ from tests import tiny
 LEARNERS = ["ablr", "fsbo", "h_nll", "h_ekl"]
 
 # Setting -> another value; settings that must be refused are in REFUSED instead.
-MODEL = {"mean": "constant", "kernel": "matern32", "features": [5], "initial": {"constant": 1.0, "lengthscale": 0.3}}
+MODEL = {
+    "mean": ["linear_mlp", "zero"],  # an untrained constant mean is zero, too
+    "kernel": ["matern32", "matern52"],
+    "features": [[5]],
+    "initial": [{"constant": 1.0, "lengthscale": 0.3}],
+}
+"""Values, the first of which that a method does not have is tried."""
 PRETRAIN = {"learning_rate": 3e-3, "steps": 7, "batch": 3, "matched_points": 4}
 POLICY = {"pi_threshold": 1.5, "refit_steps": 2, "use_prior": False}
 REFUSED = {
@@ -26,11 +32,13 @@ ELIMINATION = tuple(m for m in tiny.METHODS if registry.made_of(m).pretrain == "
 OF_CM_BO = ("methods.source_gps.clusters", "methods.source_gps.rgpe", "methods.source_gps.target")
 OF_SOURCES = tuple(m for m in tiny.METHODS if registry.made_of(m).pretrain in OF_CM_BO)
 
+PORTFOLIOS = tuple(m for m in tiny.METHODS if registry.policy_module(m).__name__ == "metabo.methods.portfolio.policy")
+
 
 def registered(section):
-    """All (method, setting) pairs of one section; those of MAF, MIMO and RFGP, which are no GPs, of hierarchical GPs
-    of cm-BO's methods and of elimination among priors have their cases in files of their own."""
-    elsewhere = (*NO_GP, *HIERARCHICAL, *OF_SOURCES, *ELIMINATION)
+    """All (method, setting) pairs of one section; those of MAF, MIMO and RFGP, which are no GPs, of hierarchical GPs,
+    of cm-BO's methods, of elimination among priors and of portfolios have their cases in files of their own."""
+    elsewhere = (*NO_GP, *HIERARCHICAL, *OF_SOURCES, *ELIMINATION, *PORTFOLIOS)
     methods = {method: getattr(registry.method(method), section) for method in tiny.METHODS if method not in elsewhere}
     return [(method, key) for method, settings in methods.items() for key in settings]
 
@@ -62,9 +70,7 @@ FIXED = [("base_gp", "mean"), *(pair for pair in registered("model") if pair[0] 
 @pytest.mark.parametrize(("method", "key"), [pair for pair in registered("model") if pair not in FIXED])
 def test_model_settings(method, key):
     model = tiny.spec(method)["model"]
-    value = MODEL[key]
-    if key == "mean" and model["mean"] == "zero":
-        value = "linear_mlp"  # an untrained constant mean is zero, too
+    value = next(value for value in MODEL[key] if value != model[key])
     (mean, covariance), (other_mean, other_covariance) = (
         prior_moments(method, m) for m in (model, model | {key: value})
     )

@@ -263,7 +263,7 @@ def test_retraining_moves_the_parameters_and_lowers_the_loss_of_the_observations
     tuner, data = workshop.method(method), observations()
     before, after = refitted(tuner, data)
     assert np.abs(vector(before) - vector(after)).max() > 1e-3
-    loss = [-float(tuner.to_gp(params).log_prob(*data)) for params in (before, after)]
+    loss = [-float(tuner.to_model(params).log_prob(*data)) for params in (before, after)]
     assert loss[1] < loss[0] - 0.05
 
 

@@ -41,7 +41,7 @@ def test_the_choice_is_that_of_the_experiments_loop(prior, seen):
     steps = loop.run(policy, everything, outputs, jnp.arange(seen), jax.random.key(0), 1)
     counts = jnp.asarray(seen), jnp.asarray(seen), jnp.asarray(1)
     found = suggestion.choose(prior.params, everything, outputs, *counts, jax.random.key(0), *program, 16)
-    assert int(found.index[seen]) == int(steps.index[seen])
+    assert int(found.candidate[seen]) == int(steps.candidate[seen])
     np.testing.assert_allclose(found.info.mean[seen], steps.info.mean[seen], rtol=1e-9)
 
 

@@ -1,8 +1,8 @@
 """Acquisition functions: maximised over candidates (hyperbo §3, §7.2; sheet §2.9).
 
-Each takes the posterior mean and standard deviation *with noise*, s(x) = sqrt(k∘σ²(x)), and the best observation so
-far; `empty` marks that nothing is observed yet. The paper leaves that case open; as in the authors' code the
-threshold is then 0.
+Each takes the posterior mean and standard deviation *with noise*, s(x) = sqrt(k∘σ²(x)), the best observation so far and
+the `count` of observations, given ones included. The paper leaves open what happens before the first; as in the
+authors' code the threshold is then 0. What needs more is a policy of its own (docs/new-method.md).
 """
 
 from collections.abc import Callable
@@ -10,34 +10,45 @@ from functools import partial
 
 import jax.numpy as jnp
 from jax.scipy.stats import norm
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float, Int
 
 from metabo.bo.settings import PI_THRESHOLD
 from metabo.errors import unknown
 
 Scores = Float[Array, " m"]
-Acquisition = Callable[[Scores, Scores, Float[Array, ""], Bool[Array, ""]], Scores]
+Acquisition = Callable[[Scores, Scores, Float[Array, ""], Int[Array, ""]], Scores]
 
-ACQUISITIONS = {"pi": "PI", "ei": "EI", "ucb18": "UCB 1.8", "ucb3": "UCB 3", "uniform": "uniform", "learned": "learned"}
-"""Slug (used in file names) and label; random search's `uniform` draw has no scores, `learned` is MAF's network."""
+SCORED = {
+    "pi": "PI",
+    "ei": "EI",
+    "ucb18": "UCB 1.8",
+    "ucb3": "UCB 3",
+}
+"""Functions that `make` gives, for every method that predicts: slug (used in file names) and label."""
+OWN = {
+    "uniform": "uniform",
+    "learned": "learned",
+    "sequence": "sequence",
+}
+"""Likewise what belongs to the policies of one method: random search's draw, MAF's network, the order of portfolios."""
 
 
 def probability_of_improvement(
-    mean: Scores, std: Scores, best: Float[Array, ""], empty: Bool[Array, ""], threshold: float = PI_THRESHOLD
+    mean: Scores, std: Scores, best: Float[Array, ""], count: Int[Array, ""], threshold: float = PI_THRESHOLD
 ) -> Scores:
     """(μ - (best + threshold)) / s, a monotone map of the probability; with no data the target is 0, without margin."""
-    target = jnp.where(empty, 0.0, best + threshold)
+    target = jnp.where(count == 0, 0.0, best + threshold)
     return (mean - target) / std
 
 
-def expected_improvement(mean: Scores, std: Scores, best: Float[Array, ""], empty: Bool[Array, ""]) -> Scores:
+def expected_improvement(mean: Scores, std: Scores, best: Float[Array, ""], count: Int[Array, ""]) -> Scores:
     """s [φ(γ) - γ (1 - Φ(γ))] with γ = (best - μ) / s; with no data `best` is 0."""
-    gamma = (jnp.where(empty, 0.0, best) - mean) / std
+    gamma = (jnp.where(count == 0, 0.0, best) - mean) / std
     return std * (norm.pdf(gamma) - gamma * norm.sf(gamma))
 
 
 def upper_confidence_bound(
-    mean: Scores, std: Scores, best: Float[Array, ""], empty: Bool[Array, ""], beta: float
+    mean: Scores, std: Scores, best: Float[Array, ""], count: Int[Array, ""], beta: float
 ) -> Scores:
     """μ + β s (GP-UCB; β = 3 in D.2, 1.8 for STBOH)."""
     return mean + beta * std

@@ -19,9 +19,8 @@ from metabo.bo.acquisition import Acquisition
 from metabo.bo.continuous import halton, maximise
 from metabo.bo.policy import tie_breakers
 from metabo.errors import ConfigError, MetaboError
-from metabo.gp.model import GP
 from metabo.tasks.outputs import rescale_all
-from metabo.tasks.rows import Rows
+from metabo.tasks.rows import AnyArray, Rows
 
 
 class Proposal(NamedTuple):
@@ -36,6 +35,33 @@ class Proposal(NamedTuple):
 
 
 @runtime_checkable
+class Predictive(Protocol):
+    """What a model predicts after its observations."""
+
+    @property
+    def ok(self) -> Bool[Array, ""]:
+        """Whether it is numerically sound."""
+        ...
+
+    def predict(self, x: Float[Array, "m d"]) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
+        """Return mean and variance at m inputs."""
+        ...
+
+
+class OnlineModel(Protocol):
+    """What `Tuner` reads of a model: of a GP, or of what stands for one."""
+
+    @property
+    def noise(self) -> Float[Array, ""] | float:
+        """The noise variance, without what predictions have of it already."""
+        ...
+
+    def posterior(self, x: Float[AnyArray, "b d"], y: Float[AnyArray, " b"], mask: Bool[AnyArray, " b"]) -> Predictive:
+        """Condition on the valid rows."""
+        ...
+
+
+@runtime_checkable
 class OnlineMethod(Protocol):
     """What the loop needs of a method. `dim`: columns of the unit cube; `budget`: most observations of a run."""
 
@@ -44,10 +70,12 @@ class OnlineMethod(Protocol):
 
     def begin(self, fold: int, prior_seed: int) -> tuple[PyTree, PyTree]:
         """Return the parameters that a run starts from, and what re-training reads (the same at every iteration)."""
+        ...
 
     def suggest(self, params: PyTree, context: PyTree, data: Rows, key: Key[Array, ""]) -> Proposal:
         """Re-train to the observations, if there are any, and choose the next point. `data`: padded to the budget,
         unit-cube inputs and outputs mapped to [-2, 2]."""
+        ...
 
 
 class State(NamedTuple):
@@ -86,13 +114,14 @@ def tell(state: State, x: np.ndarray, y: float) -> State:
 
 
 class Tuner(eqx.Module):
-    """A GP method: `refit(params, context, data, key)` trains, `to_gp` makes the GP, the acquisition is maximised.
+    """A method with a model: `refit(params, context, data, key)` trains, `to_model` makes the model of the parameters,
+    the acquisition is maximised.
 
     Before the first observation nothing is trained: the first point maximises the acquisition of the prior, a random
     Halton point where the prior says the same everywhere.
     """
 
-    to_gp: Callable[[PyTree], GP] = eqx.field(static=True)
+    to_model: Callable[[PyTree], OnlineModel] = eqx.field(static=True)
     refit: Callable[..., tuple[PyTree, Bool[Array, ""]]] = eqx.field(static=True)
     priors: Callable[[int, int], tuple[PyTree, PyTree]] = eqx.field(static=True)
     acquisition: Acquisition = eqx.field(static=True)
@@ -121,20 +150,20 @@ class Tuner(eqx.Module):
         fit: Key[Array, ""],
     ) -> tuple[PyTree, Float[Array, " d"], Float[Array, ""], Float[Array, ""], Bool[Array, ""]]:  # fmt: skip
         """Return (params, x, mean, std, sound): the compiled part of `suggest`."""
-        empty = ~jnp.any(data.mask)
+        count = jnp.sum(data.mask)
         params, trained = jax.lax.cond(
-            empty, lambda: (params, jnp.asarray(True)), lambda: self.refit(params, context, data, fit)
+            count == 0, lambda: (params, jnp.asarray(True)), lambda: self.refit(params, context, data, fit)
         )
-        gp = self.to_gp(params)
-        posterior = gp.posterior(*data)
+        model = self.to_model(params)
+        posterior = model.posterior(*data)
         best = jnp.max(jnp.where(data.mask, data.y, -jnp.inf))
 
         def moments(x: Float[Array, "m d"]) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
             mean, variance = posterior.predict(x)
-            return mean, jnp.sqrt(variance + gp.noise)
+            return mean, jnp.sqrt(variance + model.noise)
 
         def score(x: Float[Array, "m d"]) -> Float[Array, " m"]:
-            return self.acquisition(*moments(x), best, empty)
+            return self.acquisition(*moments(x), best, count)
 
         priority = tie_breakers(ties, self.starts)
         x = maximise(score, starts, priority, self.polish, self.polish_steps)

@@ -17,6 +17,7 @@ from metabo.errors import ConfigError, NumericsError
 from metabo.gp.model import GP
 from metabo.gp.objectives import degenerate_ekl
 from metabo.plan.specs import TrainingSpec
+from metabo.plan.typed import read
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.rows import sample_moments
 from metabo.tasks.task import MatchedBlock, restrict
@@ -79,25 +80,27 @@ def _rows(benchmark: Benchmark, prior: SpacePrior, training: TrainingSet) -> Ite
 def evaluate(benchmark: Benchmark, spec: TrainingSpec, priors: list[SpacePrior]) -> tuple[pd.DataFrame, dict[str, int]]:
     """Return the table of `test_nll`, `train_nll` and `ekl` per test task and pre-training seed, and what it lacks.
 
-    `spec`: what the priors were trained from. `test_nll`: NLL of all rows of the test task. `train_nll`: mean NLL of
-    the training tasks, all rows that the prior was trained on (Eq. 13). `ekl`: Eq. 8 with Eq. 6 on the blocks matched
-    between training tasks and the test task.
+    `spec`: what the priors were trained from. `test_nll`: NLL of all rows of the test task (with `rows: half` of the
+    split those of the training half). `train_nll`: mean NLL of the training tasks, all rows that the prior was trained
+    on (Eq. 13). `ekl`: Eq. 8 with Eq. 6 on the blocks matched between training tasks and the test task.
     The counts are "not_finite", values left out, and "without_ekl", pairs of test task and seed that have no EKL since
     no matched block compares the task with others. Raises NumericsError when more than 5 % are not finite, and
-    ConfigError when a task does not fit in memory, or for priors of mapped outputs: their losses are on another scale.
+    ConfigError when a task does not fit in memory, for priors of no split, and for those of mapped outputs: their
+    losses are on another scale.
     """
     if (outputs := outputs_of(spec)) != "raw":
         raise ConfigError(
             f"method '{spec['method']}' is trained on outputs '{outputs}', for online tuning; its losses on the "
             "benchmark's outputs mean nothing: evaluate a method trained on raw ones"
         )
-    sets = training_sets_of(benchmark, spec)
+    split, sets = read(str, spec.get("split"), "spec of the priors", "split"), training_sets_of(benchmark, spec)
     pairs = zip(priors, sets, strict=True)
     table = pd.DataFrame([row for prior, training in pairs for row in _rows(benchmark, prior, training)])
     table.insert(0, "benchmark", benchmark.name)
-    table.insert(1, "split", spec["split"])
+    table.insert(1, "split", split)
     table.insert(5, "method", spec["method"])
-    bad = table[~np.isfinite(table["value"])]
+    finite = np.isfinite(table["value"])
+    bad = table[~finite]
     if len(bad) > MISSING_SHARE * len(table):
         first = bad.iloc[0].to_dict()
         raise NumericsError(
@@ -106,4 +109,4 @@ def evaluate(benchmark: Benchmark, spec: TrainingSpec, priors: list[SpacePrior])
         )
     with_ekl = int((table["metric"] == "ekl").sum())
     counts = {"not_finite": len(bad), "without_ekl": int((table["metric"] == "test_nll").sum()) - with_ekl}
-    return table.drop(bad.index).reset_index(drop=True), counts
+    return table.loc[finite].reset_index(drop=True), counts

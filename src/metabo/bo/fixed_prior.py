@@ -23,7 +23,7 @@ class FixedState(NamedTuple):
     """Posterior of the pool under a fixed prior.
 
     `rows` (budget, c) are the rows of L⁻¹ K(X, pool): row t is written by observation t. `mean` and `variance` (c,)
-    are the posterior moments of f; `count` observations are in; `best` is their maximum.
+    are the posterior moments of f after `observed` observations, `best` is the maximum of these.
     """
 
     pool: Pool
@@ -31,7 +31,7 @@ class FixedState(NamedTuple):
     mean: Float[Array, " c"]
     variance: Float[Array, " c"]
     rows: Float[Array, "b c"]
-    count: Int[Array, ""]
+    observed: Int[Array, ""]
     best: Float[Array, ""]
     ok: Bool[Array, ""]
 
@@ -58,7 +58,7 @@ class FixedPrior(eqx.Module):
             mean=self.gp.mean(phi),
             variance=self.gp.kernel.diagonal(phi),
             rows=jnp.zeros((self.budget, count)),
-            count=jnp.asarray(0),
+            observed=jnp.asarray(0),
             best=jnp.asarray(-jnp.inf),
             ok=jnp.asarray(True),
         )
@@ -66,7 +66,7 @@ class FixedPrior(eqx.Module):
     def select(self, state: FixedState, mask: Bool[Array, " c"], key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
         """Maximise the acquisition over what may be queried."""
         std = jnp.sqrt(jnp.maximum(state.variance, 0.0) + self.gp.noise)
-        scores = self.acquisition(state.mean, std, state.best, state.count == 0)
+        scores = self.acquisition(state.mean, std, state.best, state.observed)
         index = argmax(scores, mask, state.priority)
         return index, Info(state.mean[index], std[index], state.ok)
 
@@ -76,8 +76,8 @@ class FixedPrior(eqx.Module):
         return state._replace(
             mean=state.mean + row * (y - state.mean[index]) / jnp.sqrt(pivot),
             variance=state.variance - row**2,
-            rows=jax.lax.dynamic_update_index_in_dim(state.rows, row, state.count, 0),
-            count=state.count + 1,
+            rows=jax.lax.dynamic_update_index_in_dim(state.rows, row, state.observed, 0),
+            observed=state.observed + 1,
             best=jnp.maximum(state.best, y),
             ok=state.ok & (pivot > 0),
         )

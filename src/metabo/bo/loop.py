@@ -13,8 +13,8 @@ from metabo.bo.policy import Candidates, Growing, Policy, remaining
 from metabo.compute.mapping import one_by_one
 
 LONG = 48
-"""From so many observations on a growing policy runs with room for half of them first. Compiling two sizes of its step
-costs a few seconds, which shorter runs do not earn back."""
+"""From this many observations on, a growing policy first runs with room for half of them. Compiling two sizes of its
+step costs a few seconds, which shorter runs do not earn back."""
 
 Answer = Callable[[Int[Array, ""], Int[Array, ""], PyTree], Float[Array, ""]]
 """The output of a step, from its number, the candidate, and what the policy says of the step."""
@@ -24,7 +24,7 @@ class Steps(NamedTuple):
     """One run: selected candidate, its output, and what the policy says of each step (`Info`, or a record of its own),
     each of length `initial + iterations`."""
 
-    index: Int[Array, " t"]
+    candidate: Int[Array, " t"]
     y: Float[Array, " t"]
     info: PyTree
 
@@ -38,10 +38,10 @@ class RunState(NamedTuple):
 
 
 class Given(NamedTuple):
-    """Candidates that the policy does not choose: those at `index` in the first `known` steps. The first `told` of them
+    """Candidates that the policy does not choose: `candidate` in the first `known` steps. The first `told` of them
     need no prediction; what is predicted of the others may stand for their outcomes (`play`)."""
 
-    index: Int[Array, " k"]
+    candidate: Int[Array, " k"]
     told: int | Int[Array, ""]
     known: int | Int[Array, ""]
 
@@ -84,7 +84,7 @@ def play(
         own = number - given.known
         if isinstance(given.known, int):  # all are told: the policy is asked for its own choices only
             return policy.select(state, mask, jax.random.fold_in(key, own))
-        among = jnp.where(own < 0, room == given.index[jnp.minimum(number, len(given.index) - 1)], mask)
+        among = jnp.where(own < 0, room == given.candidate[jnp.minimum(number, len(given.candidate) - 1)], mask)
         return policy.select(state, among, jax.random.fold_in(key, jnp.maximum(own, 0)))
 
     def step(number, now):
@@ -92,9 +92,9 @@ def play(
             return choose(number, now.state, now.mask)
 
         def skip(_):
-            return given.index[number], nothing
+            return given.candidate[number], nothing
 
-        index, info = jax.lax.cond(number < given.told, skip, ask, None) if len(given.index) else ask(None)
+        index, info = jax.lax.cond(number < given.told, skip, ask, None) if len(given.candidate) else ask(None)
         y = answer(number, index, info)
         state = policy.observe(now.state, index, y)
         mask = remaining(now.mask, valid, index, repeats)

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
 State = TypeVar("State")
+Said_co = TypeVar("Said_co", covariant=True)
 
 
 class Candidates(NamedTuple):
@@ -28,8 +29,9 @@ class Info(NamedTuple):
 
 
 @runtime_checkable
-class Policy(Protocol[State]):
-    """A BO method on a finite pool. `State` has fixed shapes: the budget is known beforehand.
+class Policy(Protocol[State, Said_co]):
+    """A BO method on a finite pool. `State` has fixed shapes: the budget is known beforehand. `Said_co` is what it says
+    of each step: `Info`, or a record of its own.
 
     The loop says which candidates may be queried; `repeats`, whether a candidate stays one after its query.
     """
@@ -37,15 +39,19 @@ class Policy(Protocol[State]):
     @property
     def repeats(self) -> bool:
         """Whether a candidate may be queried again."""
+        ...
 
     def init(self, candidates: Candidates, key: Key[Array, ""]) -> State:
         """Return the state before any observation."""
+        ...
 
-    def select(self, state: State, mask: Bool[Array, " c"], key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
-        """Return the index of the candidate to evaluate next: one where `mask` is True."""
+    def select(self, state: State, mask: Bool[Array, " c"], key: Key[Array, ""]) -> tuple[Int[Array, ""], Said_co]:
+        """Return the index of the candidate to evaluate next, one where `mask` is True, and what to say of the step."""
+        ...
 
     def observe(self, state: State, index: Int[Array, ""], y: Float[Array, ""]) -> State:
         """Return the state after candidate `index` gave the output y."""
+        ...
 
 
 @runtime_checkable
@@ -54,6 +60,7 @@ class Growing(Protocol[State]):
 
     def resized(self, state: State, budget: int) -> State:
         """Return the state with room for `budget` observations, at least as many as it holds."""
+        ...
 
 
 @runtime_checkable
@@ -62,6 +69,7 @@ class Remarking(Protocol):
 
     def remarks(self, candidates: Candidates) -> list[str]:
         """Return what a person should know of a run on these candidates."""
+        ...
 
 
 def remaining(

@@ -22,7 +22,7 @@ class RefitState(NamedTuple):
     params: PyTree
     x: Float[Array, "b d"]
     y: Float[Array, " b"]
-    count: Int[Array, ""]
+    observed: Int[Array, ""]
     ok: Bool[Array, ""]
 
 
@@ -47,23 +47,23 @@ class Refit(eqx.Module):
 
     def select(self, state: RefitState, mask: Bool[Array, " c"], key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
         """Maximise the acquisition under the fitted GP's posterior over what may be queried."""
-        seen = jnp.arange(len(state.y)) < state.count
+        seen = jnp.arange(len(state.y)) < state.observed
         gp = self.to_gp(state.params)
         posterior = gp.posterior(state.x, state.y, seen)
         mean, variance = posterior.predict(state.pool)
         std = jnp.sqrt(variance + gp.noise)
         best = jnp.max(jnp.where(seen, state.y, -jnp.inf))
-        scores = self.acquisition(mean, std, best, state.count == 0)
+        scores = self.acquisition(mean, std, best, state.observed)
         index = argmax(scores, mask, state.priority)
         return index, Info(mean[index], std[index], state.ok & posterior.ok)
 
     def observe(self, state: RefitState, index: Int[Array, ""], y: Float[Array, ""]) -> RefitState:
         """Append the observation and fit again."""
-        x = jax.lax.dynamic_update_index_in_dim(state.x, state.pool[index], state.count, 0)
-        ys = jax.lax.dynamic_update_index_in_dim(state.y, y, state.count, 0)
-        count = state.count + 1
-        params, ok = self.fit(state.params, Rows(x, ys, jnp.arange(len(ys)) < count))
-        return state._replace(params=params, x=x, y=ys, count=count, ok=ok)
+        x = jax.lax.dynamic_update_index_in_dim(state.x, state.pool[index], state.observed, 0)
+        ys = jax.lax.dynamic_update_index_in_dim(state.y, y, state.observed, 0)
+        observed = state.observed + 1
+        params, ok = self.fit(state.params, Rows(x, ys, jnp.arange(len(ys)) < observed))
+        return state._replace(params=params, x=x, y=ys, observed=observed, ok=ok)
 
     def resized(self, state: RefitState, budget: int) -> RefitState:
         """Return the state with room for `budget` observations: a fit costs their cube, padding included."""

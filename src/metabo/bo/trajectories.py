@@ -20,13 +20,13 @@ from metabo.compute.keys import stream
 from metabo.compute.memory import fitting
 from metabo.errors import ConfigError, NumericsError
 from metabo.plan import registry
-from metabo.plan.specs import BOSpec
+from metabo.plan.specs import BOSpec, TrainingSpec
 from metabo.plan.typed import Values, plain
 from metabo.records import results
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.padding import columns
 from metabo.tasks.rows import Rows, stack
-from metabo.tasks.subsets import candidates
+from metabo.tasks.subsets import pools_of
 from metabo.tasks.training_set import TrainingSet
 
 UNSOUND_SHARE = 0.05
@@ -58,22 +58,43 @@ def entries(benchmark: Benchmark, prior: SpacePrior, seeds: int) -> list[Entry]:
     return listed
 
 
+def refuse_seen(spec: BOSpec, trained_from: TrainingSpec) -> None:
+    """Raise ConfigError where BO shall query the rest of a half that the priors were not trained on."""
+    seen = trained_from["past"].get("rows"), trained_from["seed"]
+    if spec.candidates == "rest" and seen != ("half", spec.seed):
+        raise ConfigError(
+            f"split '{spec.split}', seed {spec.seed}: BO queries what priors on 'rows: half' have not seen, but "
+            f"these have 'rows: {seen[0] or 'all'}', seed {seen[1]}; train them on this split and seed"
+        )
+
+
+class TrainingRows(NamedTuple):
+    """The training rows of one space, and which of their tasks each of its p priors was trained on."""
+
+    rows: Rows
+    members: Int[Array, "p m"]
+    present: Bool[Array, "p m"]
+
+    def past(self, number: Int[Array, ""]) -> Rows:
+        """Return the training rows of one of the priors."""
+        x, y, mask = (array[self.members[number]] for array in self.rows)
+        return Rows(x, y, mask & self.present[number][:, None])
+
+
 class Priors(NamedTuple):
     """The priors of one space and, for methods that train on past tasks in every run, their training rows."""
 
     params: PyTree
-    rows: Rows | None
-    members: Int[Array, "p m"] | None
-    present: Bool[Array, "p m"] | None
+    training: TrainingRows | None
 
 
 def gather(prior: SpacePrior, training: TrainingSet | None) -> Priors:
     """Return the priors with the training rows of each, or without, if `training` is None."""
     if training is None:
-        return Priors(prior.params, None, None, None)
+        return Priors(prior.params, None)
     pairs = len(prior.folds) * prior.seeds
-    index = [jnp.asarray(array.reshape(pairs, -1)) for array in (training.members, training.present)]
-    return Priors(prior.params, jax.tree.map(jnp.asarray, training.rows), *index)
+    members, present = (jnp.asarray(array.reshape(pairs, -1)) for array in (training.members, training.present))
+    return Priors(prior.params, TrainingRows(jax.tree.map(jnp.asarray, training.rows), members, present))
 
 
 def policy_of(module: ModuleType, spec: BOSpec, budget: int) -> Callable[[Priors, Int[Array, ""]], Policy]:
@@ -90,10 +111,7 @@ def _maker(
 
     def make(priors: Priors, number: Int[Array, ""]) -> Policy:
         params = jax.tree.map(lambda leaf: leaf[number], priors.params)
-        past = None
-        if priors.rows is not None:
-            x, y, mask = (array[priors.members[number]] for array in priors.rows)
-            past = Rows(x, y, mask & priors.present[number][:, None])
+        past = None if priors.training is None else priors.training.past(number)
         return module.policy(params, chosen, acquisition, budget, past)
 
     return make
@@ -117,8 +135,7 @@ def optimise(
     module = registry.policy_module(spec.method)
     listed = entries(benchmark, prior, spec.seeds)
     names = list(dict.fromkeys(entry.task for entry in listed))
-    which, seed = spec.candidates, spec.seed
-    pools = {n: candidates(benchmark, benchmark.tasks[n], which, seed) for n in names}
+    pools = pools_of(benchmark, names, spec.candidates, spec.seed)
     tasks = [benchmark.tasks[name] for name in names]
     none = np.zeros(0, dtype=np.int64)
     given = [benchmark.initial[e.task][e.seed] if e.task in benchmark.initial else none for e in listed]
@@ -138,10 +155,9 @@ def optimise(
     where = f"benchmark '{benchmark.name}', method '{spec.method}', BO with {batch.x.shape[1]} candidates"
     need = run_bytes(make, priors, Candidates(batch.x[0], batch.mask[0], 0))
     chunk = fitting(min(chunk or len(listed), len(listed)), need, where, "lower bo.iterations")
-    tasks_as_arrays = tuple(map(jnp.asarray, batch))
-    steps = run_all(priors, *tasks_as_arrays, runs, spec.iterations, chunk, make)
-    steps = jax.tree.map(np.asarray, steps)
-    pool_of = {n: Candidates(tasks_as_arrays[0][i], tasks_as_arrays[2][i]) for i, n in enumerate(names)}
+    x, y, mask = map(jnp.asarray, batch)
+    steps = jax.tree.map(np.asarray, run_all(priors, x, y, mask, runs, spec.iterations, chunk, make))
+    pool_of = {n: Candidates(x[i], mask[i]) for i, n in enumerate(names)}
     for remark in remarks(make, priors, prior, listed, pool_of, ~steps.info.ok.all(axis=1)):
         print(remark, flush=True)
     return table(benchmark, prior, spec, data, listed, pools, steps)
@@ -200,13 +216,13 @@ def table(
 
     `pools`: positions of each task's candidates among its points; the table's `candidate` is the position of the point.
     """
-    runs, length = steps.index.shape
+    runs, length = steps.candidate.shape
     tasks = [benchmark.tasks[e.task] for e in listed]
     best = np.maximum.accumulate(steps.y, axis=1)
     top = np.array([t.y[pools[t.name]].max() for t in tasks])[:, None]
     spread = np.array([np.ptp(t.y[pools[t.name]]) for t in tasks])[:, None]
     regret = top - best
-    points = np.stack([pools[t.name][index] for t, index in zip(tasks, steps.index, strict=True)])
+    points = np.stack([pools[t.name][index] for t, index in zip(tasks, steps.candidate, strict=True)])
     metric = np.stack([t.metric[index] for t, index in zip(tasks, points, strict=True)])
     constant = {"benchmark": benchmark.name, "split": spec.split, "method": spec.method}
     constant |= {"acquisition": spec.acquisition, "space": prior.space, "data": data}

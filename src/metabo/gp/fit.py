@@ -157,7 +157,7 @@ def lbfgs(
     no = jnp.asarray(False)
     start = (flat, flat, optimiser.init(flat), jnp.asarray(0), jnp.zeros(steps), jnp.asarray(-1), no, ~no)
     flat, last, state, _, losses, stopped, done, fresh = jax.lax.while_loop(unfinished, step, start)
-    # At the step limit nobody has evaluated the last point yet, but the line search that found it has.
+    # At the step limit only the line search that found the last point has evaluated it.
     unsound = ~done & ~fresh & ~jnp.isfinite(optax.tree.get(state, "value"))
     return unravel(jnp.where(unsound, last, flat)), Log(losses, jnp.where(unsound, steps, stopped))
 

@@ -17,7 +17,7 @@ SPREAD, NEAR = 3072, 1024
 STEPS = (0.2, 0.1, 0.05, 0.02, 0.01, 0.005)
 """Standard deviations of the steps from a centre, of a parameter's range."""
 DIGITS = 9
-"""Encoded configurations that agree to so many digits are the same."""
+"""Encoded configurations that agree to this many digits are the same."""
 
 
 class CandidatePool(NamedTuple):

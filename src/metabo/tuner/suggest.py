@@ -28,7 +28,7 @@ from metabo.records.files import canonical
 from metabo.tuner import pool
 
 BLOCK = 16
-"""Room for observations grows by so many: each size compiles once."""
+"""Room for observations grows in steps of this size: each size compiles once."""
 CENTRES = 3
 """Best trials whose neighbours are candidates."""
 
@@ -87,7 +87,7 @@ def suggest(prior: Prior, told: Told, count: int = 1, seed: int = 0) -> list[Sug
         data = Candidates(jnp.asarray(candidates.x), jnp.asarray(candidates.mask))
         counts = jnp.asarray(len(y)), jnp.asarray(len(taken)), jnp.asarray(count)
         steps = choose(prior.params, data, jnp.asarray(outputs), *counts, key, *program)
-        picks = [candidates.configurations[int(i)] for i in steps.index[len(taken) : len(taken) + count]]
+        picks = [candidates.configurations[int(i)] for i in steps.candidate[len(taken) : len(taken) + count]]
         centres = [*picks, *best]
         moments = (np.asarray(part)[len(taken) :][:count].tolist() for part in (steps.info.mean, steps.info.std))
         predictions = zip(picks, *moments, strict=True)

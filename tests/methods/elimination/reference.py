@@ -94,7 +94,7 @@ def run(problem, rule, settings, key):
         goal = f[near].min(axis=1) if robust else f
         records.append(
             {
-                "index": index, "centre": centre, "u": u, "v": v, "y": value, "mean": mu[u, index],
+                "point": index, "centre": centre, "u": u, "v": v, "y": value, "mean": mu[u, index],
                 "sigma": sd[u, index], "beta": betas[u], "rejected": fired["chosen"],
                 "error": abs(sums["chosen"][u][0]),
                 "alive": [w in alive for w in range(many)], "evidence": logs, "gain": gains,

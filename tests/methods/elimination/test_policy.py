@@ -49,10 +49,10 @@ def test_one_candidate_is_the_fixed_prior():
     y = outputs(alone)
     policy = elimination_policy.policy(many, SETTINGS, "ucb3", 10)
     found, expected = (steps(p, y, initial=[2, 5]) for p in (policy, fixed_policy(alone, {}, "ucb3", 10)))
-    np.testing.assert_array_equal(found.index, expected.index)
+    np.testing.assert_array_equal(found.candidate, expected.candidate)
     np.testing.assert_allclose(found.info.mean, expected.info.mean, rtol=1e-9)
     np.testing.assert_allclose(found.info.std, expected.info.std, rtol=1e-9)
-    assert found.info.ok.all() and (np.asarray(found.index) < 13).all()
+    assert found.info.ok.all() and (np.asarray(found.candidate) < 13).all()
 
 
 def textbook(many, y, rule, delta, iterations, priority):
@@ -105,7 +105,7 @@ def test_runs_agree_with_the_textbook(rule, scale):
         state = policy.observe(state, chosen, y[chosen])
         np.testing.assert_array_equal(state.alive, left)
     assert (min(map(sum, survivors)) < 3) == (rule == "elimination" and scale > 1)
-    assert np.asarray(steps(policy, y).index).tolist() == points
+    assert np.asarray(steps(policy, y).candidate).tolist() == points
 
 
 def test_delta_and_coefficient_decide_the_test():

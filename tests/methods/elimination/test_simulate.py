@@ -36,7 +36,7 @@ SETTINGS = EliminationSettings(8, delta=0.2, B=0.3, R=0.05)
 
 
 def same(trace, records):
-    for name in ("index", "centre", "u", "v", "rejected", "alive"):
+    for name in ("point", "centre", "u", "v", "rejected", "alive"):
         np.testing.assert_array_equal(np.asarray(getattr(trace, name)), [r[name] for r in records], err_msg=name)
     for name in ("y", "mean", "sigma", "beta", "error", "regret", "evidence", "gain"):
         expected = [r[name] for r in records]
@@ -76,7 +76,7 @@ def test_the_runs_eliminate_and_differ_between_rules(traces):
         assert (alive[RULES.index(rule)] < 3).any()
     others = [i for i, rule in enumerate(RULES) if not rule.startswith("he_")]
     assert (alive[others] == 3).all()
-    assert len({np.asarray(traces.index[i]).tobytes() for i in range(len(RULES))}) == len(RULES)
+    assert len({np.asarray(traces.point[i]).tobytes() for i in range(len(RULES))}) == len(RULES)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_one_key_gives_all_rules_the_same_start_and_noise(traces):
 def test_keys_side_by_side_give_the_same(traces):
     f = jnp.stack([problem(seed).f for seed in range(len(KEYS))])
     side = run_all(problem(), ("gp_ucb",), traced(SETTINGS), KEYS, f, jnp.array(TRUTHS), together=True)
-    np.testing.assert_array_equal(side.index[0], traces.index[RULES.index("gp_ucb")])
+    np.testing.assert_array_equal(side.point[0], traces.point[RULES.index("gp_ucb")])
     assert (np.asarray(side.u[0]) == np.array(TRUTHS)[:, None]).all()
 
 

@@ -86,11 +86,11 @@ def test_every_observation_and_the_past_rows_count_and_padding_does_not(name):
 def test_the_surrogate_is_the_networks_prediction(name):
     tuner, data = method(name), observations()
     run, past = tuner.begin(1, 0)
-    posterior, x = tuner.to_gp(run).posterior(*data), data.x[3:]
+    posterior, x = tuner.to_model(run).posterior(*data), data.x[3:]
     expected = run.network.posterior(run.network.prepare(past), data).predict(x)
     for a, b in zip(posterior.predict(x), expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9)
-    assert tuner.to_gp(run).noise == 0.0 and bool(posterior.ok)
+    assert tuner.to_model(run).noise == 0.0 and bool(posterior.ok)
 
 
 @pytest.mark.parametrize("name", BOTH)

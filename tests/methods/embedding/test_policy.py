@@ -159,9 +159,9 @@ def test_one_program_serves_a_whole_run():
         return run(policy, candidates(), outputs, jnp.zeros(0, int), key, BUDGET)
 
     one, again = (go(make("mimo"), jax.random.key(5)) for _ in range(2))
-    assert (np.asarray(one.index) < POOL - 2).all() and bool(one.info.ok.all())
+    assert (np.asarray(one.candidate) < POOL - 2).all() and bool(one.info.ok.all())
     assert (np.asarray(one.info.std) > 0).all()
-    np.testing.assert_array_equal(one.index, again.index)
+    np.testing.assert_array_equal(one.candidate, again.candidate)
 
 
 def test_past_rows_are_required():

@@ -12,7 +12,7 @@ import scipy.stats
 from jax.flatten_util import ravel_pytree
 from scipy.integrate import quad
 
-from metabo.errors import DataError
+from metabo.errors import ConfigError, DataError
 from metabo.gp.fit import lbfgs
 from metabo.gp.model import build
 from metabo.methods.hierarchical.hyperprior import (
@@ -66,6 +66,15 @@ def test_gp_and_parameters_are_inverse():
     assert gp.kernel.shape == "matern32"
     x = np.random.default_rng(0).uniform(size=(2, DIM))
     np.testing.assert_allclose(gp.mean(gp.features(jnp.asarray(x))), [0.3, 0.3])
+
+
+@pytest.mark.parametrize(
+    ("mean", "kernel", "found"), [("zero", "matern52", "mean Zero"), ("constant", "dot_product", "kernel DotProduct")]
+)
+def test_a_gp_of_another_kind_has_no_such_parameters(mean, kernel, found):
+    gp = build({"mean": mean, "kernel": kernel, "features": []}, DIM, jax.random.key(0))
+    with pytest.raises(ConfigError, match=f"a constant mean and a stationary kernel; got .*{found}"):
+        of_gp(gp)
 
 
 @pytest.mark.parametrize("kind", ["gamma", "uniform"])

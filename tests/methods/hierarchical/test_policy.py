@@ -148,7 +148,7 @@ def test_bo_reads_the_posterior_of_the_last_fit():
     for index in (3, 8, 3):
         before = state.params
         state = policy.observe(state, jnp.asarray(index), jnp.asarray(y[index]))
-        seen = jnp.arange(4) < state.count
+        seen = jnp.arange(4) < state.observed
         warm, _ = policy.fit(before, Rows(state.x, state.y, seen))  # from the fit before
         np.testing.assert_allclose(vector(state.params.gp), vector(warm.gp), rtol=1e-9)
     index, info = policy.select(state, jnp.ones(12, bool), jax.random.key(0))

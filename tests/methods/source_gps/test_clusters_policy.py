@@ -122,7 +122,7 @@ def slow(acquisition, distance, iterations, seed=0, row=2):
 def test_it_is_algorithm_1(acquisition, distance):
     chosen, moments = slow(acquisition, distance, 7)
     steps = trajectory(acquisition, weights=distance)
-    assert steps.index.tolist() == [*INITIAL.tolist(), *chosen]
+    assert steps.candidate.tolist() == [*INITIAL.tolist(), *chosen]
     # The prototypes' jitter is in the covariance of the target's posterior too, so the weights differ by 1e-5.
     np.testing.assert_allclose(steps.info.mean[2:], moments[:, 0], rtol=1e-5, atol=1e-8)
     np.testing.assert_allclose(steps.info.std[2:], moments[:, 1], rtol=1e-5)
@@ -156,40 +156,40 @@ def test_prototypes_are_averages_or_barycenters_of_their_tasks():
 
 def test_the_chosen_number_of_clusters_is_used_and_absent_ones_have_no_weight():
     policy, pool, outputs = made(clusters=0)
-    state = state_after(policy, pool, outputs, [4, 7, 1, 2])
-    assert state.weights.shape == (3,) and state.present.tolist() == [True, True, False]
-    assert float(state.weights[2]) == 0.0 and float(state.weights.sum()) == pytest.approx(1.0)
+    meta = state_after(policy, pool, outputs, [4, 7, 1, 2]).meta
+    assert meta.weights.shape == (3,) and meta.present.tolist() == [True, True, False]
+    assert float(meta.weights[2]) == 0.0 and float(meta.weights.sum()) == pytest.approx(1.0)
     fixed = trajectory(clusters=2)
-    np.testing.assert_array_equal(trajectory(clusters=0).index, fixed.index)
+    np.testing.assert_array_equal(trajectory(clusters=0).candidate, fixed.candidate)
 
 
 def test_weights_stay_equal_until_the_initial_points_are_in_and_within_a_factor_of_e():
     policy, pool, outputs = made(initial=3)
     for count in range(1, 7):
-        w = np.asarray(state_after(policy, pool, outputs, range(count)).weights)
+        w = np.asarray(state_after(policy, pool, outputs, range(count)).meta.weights)
         assert w.sum() == pytest.approx(1.0) and w.max() / w.min() <= np.e * (1 + 1e-12)
         assert (np.ptp(w) > 1e-6) == (count > 3)  # moved by the query after the third observation
 
 
 def test_one_prototype_keeps_its_weight():
     policy, pool, outputs = made(clusters=1)
-    np.testing.assert_array_equal(state_after(policy, pool, outputs, range(5)).weights, [1.0])
+    np.testing.assert_array_equal(state_after(policy, pool, outputs, range(5)).meta.weights, [1.0])
 
 
 def test_each_task_may_be_a_prototype():
     policy, pool, outputs = made(prototypes="tasks")
-    state = state_after(policy, pool, outputs, range(5))
-    assert state.weights.shape == (TASKS,) and (np.asarray(state.weights) > 0).all()
+    share = np.asarray(state_after(policy, pool, outputs, range(5)).meta.weights)
+    assert share.shape == (TASKS,) and (share > 0).all()
     single = trajectory(prototypes="tasks")
     params, rows, pool, outputs = world()
     alone = params._replace(assignment=jnp.broadcast_to(jnp.arange(TASKS), (5, TASKS)), chosen=jnp.asarray(4))
     same = clusters_policy.policy(alone, SETTINGS | {"clusters": 5}, "ucb3", 9, rows)
     steps = once(same, pool, outputs, jnp.asarray(INITIAL), jax.random.key(1), 7)
-    np.testing.assert_array_equal(steps.index, single.index)
+    np.testing.assert_array_equal(steps.candidate, single.candidate)
 
 
 def test_a_candidate_is_queried_once_and_padding_never():
-    index = trajectory(iterations=POOL).index
+    index = trajectory(iterations=POOL).candidate
     assert sorted(index[:POOL].tolist()) == list(range(POOL))
     assert max(index) < POOL  # none is left: any valid one, again
 
@@ -228,7 +228,7 @@ def test_the_job_names_space_fold_and_task_of_unsound_runs_only():
     listed = [Entry(0, task, p, seed) for task in "ab" for p in range(2) for seed in range(2)]
     pools = dict.fromkeys("ab", pool)
     bad = np.array([e.task == "b" and e.prior_seed == 1 for e in listed])
-    none = Priors(None, None, None, None)
+    none = Priors(None, None)
     (said,) = remarks(lambda priors, number: policy, none, prior, listed, pools, bad)
     assert said.startswith("space 's', s, split 1, prior 1, task 'b': cluster 1: the Wasserstein barycenter did not")
     assert remarks(lambda priors, number: policy, none, prior, listed, pools, bad & False) == []
@@ -238,9 +238,9 @@ def test_the_job_names_space_fold_and_task_of_unsound_runs_only():
 def test_a_distance_that_is_not_finite_keeps_the_weights_and_marks_the_step():
     policy, pool, outputs = made(initial=0)
     state = begun(policy, pool)
-    broken = state._replace(part=state.part.at[0].set(jnp.nan))
-    after, usual = (told(policy, one, jnp.asarray(3), outputs[3]) for one in (broken, state))
-    np.testing.assert_array_equal(after.weights, state.weights)
+    broken = state._replace(meta=state.meta._replace(part=state.meta.part.at[0].set(jnp.nan)))
+    after, usual = (told(policy, one, jnp.asarray(3), outputs[3]).meta for one in (broken, state))
+    np.testing.assert_array_equal(after.weights, state.meta.weights)
     assert not bool(after.ok) and bool(usual.ok)
 
 

@@ -230,7 +230,7 @@ def test_the_standard_gp_is_fitted_to_the_target_alone():
     bound[[1, 2, 3]] = -np.inf  # queried before
     assert int(index) == int(np.argmax(bound))
     every = run(target.policy(gp, settings, "ucb3", POOL), pool, outputs, jnp.arange(3), jax.random.key(0), POOL - 3)
-    assert sorted(every.index.tolist()) == list(range(POOL))
+    assert sorted(every.candidate.tolist()) == list(range(POOL))
     found = []
     for other in ({}, {"refit_steps": 1}, {"pi_threshold": 3.0}):
         pi = target.policy(gp, settings | other, "pi", 9)
@@ -242,7 +242,7 @@ def test_the_standard_gp_is_fitted_to_the_target_alone():
 def test_random_search_takes_every_candidate_once():
     _, _, pool, outputs = world()
     policy = once.policy(Nothing(jnp.zeros(())), {}, "uniform", POOL + 4)
-    runs = [run(policy, pool, outputs, jnp.asarray([3, 5]), jax.random.key(k), POOL + 2).index for k in range(30)]
+    runs = [run(policy, pool, outputs, jnp.asarray([3, 5]), jax.random.key(k), POOL + 2).candidate for k in range(30)]
     for index in runs:
         assert sorted(index[:POOL].tolist()) == list(range(POOL)) and max(index.tolist()) < POOL
     first = [int(index[2]) for index in runs]

@@ -147,7 +147,7 @@ class Competing(eqx.Module):
         point = self.random[jnp.minimum(t, settings.T) - 1]
         seen = (alive, evidence, t, point, plan.near, jnp.asarray(problem.truth), problem.scales)
         query = switch(self.rules, plan.number, View(mean + width, mean - width, *seen))
-        return Decision(query, scale, mean[:, query.index], sigma[:, query.index], beta, evidence, gain)
+        return Decision(query, scale, mean[:, query.point], sigma[:, query.point], beta, evidence, gain)
 
     def added(self) -> Float[Array, " u"]:
         """Return the noise variance that deviations include."""
@@ -157,7 +157,7 @@ class Competing(eqx.Module):
         self, state: CompetingState, mask: Bool[Array, " c"], key: Key[Array, ""]
     ) -> tuple[Int[Array, ""], tuple[Decision, Verdict]]:
         """Return the point of the query."""
-        return state.decision.query.index, (state.decision, state.verdict)
+        return state.decision.query.point, (state.decision, state.verdict)
 
     def observe(self, state: CompetingState, index: Int[Array, ""], y: Float[Array, ""]) -> CompetingState:
         """Condition on the output and test the candidates that chose the point; initial points are not tested."""

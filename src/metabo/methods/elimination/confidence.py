@@ -24,7 +24,7 @@ def beta_frequentist(
     1 + 2/T of IGP-UCB; with the regulariser R² of this paper it must be 1.
     """
     root = jnp.sqrt(2.0 * (gain + 1.0 + jnp.log(2.0 / jnp.asarray(delta))))
-    return B + jnp.where(factor, R, 1.0) * root
+    return jnp.add(B, jnp.where(factor, R, 1.0) * root)
 
 
 def beta_bayes_finite(count: ArrayLike, t: ArrayLike, delta: ArrayLike) -> Float[Array, "..."]:

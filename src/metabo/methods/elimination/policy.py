@@ -82,7 +82,7 @@ class Elimination(eqx.Module):
         """Return posterior means, deviations with noise, and upper confidence bounds (U, c)."""
         mean, std = beliefs.moments(state.belief, state.means, beliefs.raw_scale(), self._noise())
         of_each = jax.vmap(self.acquisition, (0, 0, None, None))
-        return mean, std, of_each(mean, std, state.best, state.belief.seen == 0)
+        return mean, std, of_each(mean, std, state.best, state.belief.seen)
 
     def allowed(self, state: EliminationState) -> Bool[Array, " u"]:
         """Return the candidates that the next query may follow (U,)."""

@@ -28,15 +28,15 @@ class Tally(NamedTuple):
 
     error: Float[Array, " u"]
     width: Float[Array, " u"]
-    count: Int[Array, " u"]
+    choices: Int[Array, " u"]
 
     def added(self, u: Int[Array, ""], error: Float[Array, ""], width: Float[Array, ""]) -> "Tally":
         """Return the sums with one more choice of u."""
-        return Tally(self.error.at[u].add(error), self.width.at[u].add(width), self.count.at[u].add(1))
+        return Tally(self.error.at[u].add(error), self.width.at[u].add(width), self.choices.at[u].add(1))
 
     def test(self, u: Int[Array, ""], xi: Float[Array, ""]) -> tuple[Array, Array, Bool[Array, ""]]:
         """Return |Σ η|, √(ξ|S|) + Σ β σ of candidate u, and whether the first is the larger (Algorithm 1, line 10)."""
-        error, bound = jnp.abs(self.error[u]), jnp.sqrt(xi * self.count[u]) + self.width[u]
+        error, bound = jnp.abs(self.error[u]), jnp.sqrt(xi * self.choices[u]) + self.width[u]
         return error, bound, error > bound
 
 
@@ -59,7 +59,7 @@ class Query(NamedTuple):
     """Point x_t, queried point, candidate u_t, adversary's candidate v_t, and its bound there (`Trace.score`)."""
 
     centre: Int[Array, ""]
-    index: Int[Array, ""]
+    point: Int[Array, ""]
     u: Int[Array, ""]
     v: Int[Array, ""]
     score: Float[Array, ""]
@@ -77,15 +77,16 @@ def highest(scores: Float[Array, "u c"], alive: Bool[Array, " u"]) -> tuple[Int[
 
 
 def without(alive: Bool[Array, " u"], u: Int[Array, ""], fired: Bool[Array, ""]) -> Bool[Array, " u"]:
-    """Return the survivors without u if its test fired, but never nobody."""
+    """Return the survivors without u if its test fired, but never an empty set."""
     rest = alive.at[u].set(alive[u] & ~fired)
     return jnp.where(rest.any(), rest, alive)
 
 
-def require_scales(rule: str, scales: Float[Array, " u"] | None) -> None:
-    """Raise ConfigError if a rule needs length-scales that the candidates do not have."""
-    if rule == "a_gp_ucb" and scales is None:
+def require_scales(scales: Float[Array, " u"] | None) -> Float[Array, " u"]:
+    """Return the length-scales of the candidates, for A-GP-UCB. Raises ConfigError if there are none."""
+    if scales is None:
         raise ConfigError("rule 'a_gp_ucb' needs the length-scales of the candidates: Problem.scales")
+    return scales
 
 
 def nearest_scale(scales: Float[Array, " u"], chosen: Int[Array, ""], t: Int[Array, ""]) -> Int[Array, ""]:
@@ -93,9 +94,10 @@ def nearest_scale(scales: Float[Array, " u"], chosen: Int[Array, ""], t: Int[Arr
     return jnp.argmin((scales - scales[chosen] / jnp.maximum(1.0, t**POWER)) ** 2)
 
 
-def _choice(centre: Array, index: Array, u: Array, v: Array, score: Array) -> Query:
+def _choice(centre: Array, point: Array, u: Array, v: Array, score: Array) -> Query:
     """All rules return the same types, or no program could switch between them."""
-    return Query(*(jnp.asarray(number, jnp.int64) for number in (centre, index, u, v)), score)
+    centre, point, u, v = (jnp.asarray(number, jnp.int64) for number in (centre, point, u, v))
+    return Query(centre, point, u, v, score)
 
 
 def _plain(u: Int[Array, ""], point: Int[Array, ""], view: View) -> Query:
@@ -127,8 +129,7 @@ def choose(rule: str, view: View) -> Query:
     if rule == "expected_ucb":
         return _plain(likeliest, jnp.argmax(jax.nn.softmax(view.evidence) @ view.upper), view)
     if rule == "a_gp_ucb":
-        require_scales(rule, view.scales)
-        return _alone(nearest_scale(view.scales, likeliest, view.t), view)
+        return _alone(nearest_scale(require_scales(view.scales), likeliest, view.t), view)
     if rule == "gp_ucb":
         return _alone(jnp.asarray(view.truth), view)
     if rule == "uniform":

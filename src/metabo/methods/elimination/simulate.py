@@ -25,16 +25,13 @@ from metabo.compute import progress
 from metabo.errors import unknown
 from metabo.methods.elimination.competing import Competing, Plan, form_of, plan_of
 from metabo.methods.elimination.problem import SIGMAS, EliminationSettings, Problem
-from metabo.methods.elimination.rules import (
-    RULES,
-    require_scales,
-)
+from metabo.methods.elimination.rules import RULES, require_scales
 
 
 class Trace(NamedTuple):
     """What happened at iterations 1..T (leading axis), and `initial` (k,): the points observed before.
 
-    `index`: queried point, `centre`: x_t (robust rules query x_t + δ_t), `u`, `v`: chosen candidate and that of the
+    `point`: queried, `centre`: x_t (robust rules query x_t + δ_t), `u`, `v`: chosen candidate and that of the
     adversary (= u if not robust); y, f_at: output and value there. `mean`, `sigma`, `beta`: of u at the query before
     the observation. `error`, `threshold`: the two sides of the test of u; `rejected`, `rejected_v`: it fired (for
     rules that do not eliminate too); `alive` (U,): candidates after the test; `exhausted`: the test of the only
@@ -42,7 +39,7 @@ class Trace(NamedTuple):
     a robust rule reports by, min over δ and v of LCB(x_t + δ). `regret`: max f - f(x_t), or ε-regret. `ok`: sound.
     """
 
-    index: Int[Array, " t"]
+    point: Int[Array, " t"]
     centre: Int[Array, " t"]
     u: Int[Array, " t"]
     v: Int[Array, " t"]
@@ -94,7 +91,8 @@ def run_all(
     for rule in rules:
         if rule not in RULES:
             raise unknown("rule", rule, RULES)
-        require_scales(rule, problem.scales)
+        if rule == "a_gp_ucb":
+            require_scales(problem.scales)
     values = jnp.broadcast_to(problem.f, (len(keys), *problem.f.shape)) if f is None else f
     truths = jnp.broadcast_to(jnp.asarray(problem.truth), (len(keys),)) if truth is None else truth
     one = problem._replace(noise_std=jnp.asarray(problem.noise_std, jnp.float64), truth=-1)
@@ -155,13 +153,13 @@ def _simulate(
 
 def _trace(problem: Problem, plan: Plan, now: RunState, start: Int[Array, " k"]) -> Trace:
     """Lay out a run. What an observation did is seen by the next selection, and after the last one in the state."""
-    index, y, (decision, before) = jax.tree.map(lambda leaf: leaf[problem.initial :], now.steps)
+    point, y, (decision, before) = jax.tree.map(lambda leaf: leaf[problem.initial :], now.steps)
     verdict = jax.tree.map(lambda seen, last: jnp.concatenate([seen[1:], last[None]]), before, now.state.verdict)
     u, v, centre = decision.query.u, decision.query.v, decision.query.centre
     of_chosen = lambda values: jnp.take_along_axis(values, u[:, None], axis=1)[:, 0]  # noqa: E731
     mean = of_chosen(decision.mean)
     return Trace(
-        index=index, centre=centre, u=u, v=v, y=y, f_at=problem.f[index],
+        point=point, centre=centre, u=u, v=v, y=y, f_at=problem.f[point],
         mean=mean, sigma=of_chosen(decision.sigma), beta=of_chosen(decision.beta),
         error=verdict.error, threshold=verdict.threshold, rejected=verdict.rejected, rejected_v=verdict.rejected_v,
         alive=verdict.alive, exhausted=verdict.exhausted, evidence=decision.evidence, gain=decision.gain,

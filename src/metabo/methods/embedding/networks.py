@@ -15,8 +15,9 @@ import jax
 import jax.numpy as jnp
 import optax
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Bool, Float, Int, Key, PyTree
+from jaxtyping import Array, Float, Int, Key, PyTree
 
+from metabo.bo.ask_tell import Predictive
 from metabo.gp.fit import Log, over_pairs
 from metabo.methods.embedding.settings import Schedule
 from metabo.tasks.rows import Rows
@@ -66,34 +67,39 @@ class Outputs(NamedTuple):
 
 
 @runtime_checkable
-class Predictive(Protocol):
-    """A prediction; `ok`: whether it is numerically sound."""
-
-    ok: Bool[Array, ""]
-
-    def predict(self, x: Float[Array, "m d"]) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
-        """Return mean and variance of the test task at m inputs."""
-
-
-@runtime_checkable
 class EmbeddingNetwork(Protocol):
-    """A network for all tasks. `learned`: what training changes; `draws`: independent rows of one training example."""
+    """A network for all tasks."""
 
-    outputs: Outputs
-    learned: PyTree
-    draws: int
+    @property
+    def outputs(self) -> Outputs:
+        """The scale of the outputs that it is trained on."""
+        ...
+
+    @property
+    def learned(self) -> PyTree:
+        """What training changes."""
+        ...
+
+    @property
+    def draws(self) -> int:
+        """Independent rows of one training example."""
+        ...
 
     def loss(self, batch: MiniBatch) -> Float[Array, ""]:
         """Return the training loss of one mini-batch."""
+        ...
 
     def fresh(self, key: Key[Array, ""]) -> "EmbeddingNetwork":
         """Return the same network with untrained `learned`."""
+        ...
 
     def prepare(self, past: Rows) -> PyTree:
         """Return what predictions need of the training tasks' rows, however `learned` changes."""
+        ...
 
     def posterior(self, prepared: PyTree, data: Rows) -> Predictive:
         """Return the prediction for the test task from its observations."""
+        ...
 
 
 def new_embedding(tasks: int, size: int, key: Key[Array, ""]) -> Float[Array, "t e"]:

@@ -13,16 +13,16 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Key, PyTree
 
 from metabo.bo.acquisition import make
-from metabo.bo.ask_tell import Tuner
+from metabo.bo.ask_tell import Predictive, Tuner
 from metabo.bo.priors import SpacePrior
 from metabo.errors import ConfigError
-from metabo.methods.embedding.networks import EmbeddingNetwork, Predictive, no_moments, pooled, with_own
+from metabo.methods.embedding.networks import EmbeddingNetwork, no_moments, pooled, with_own
 from metabo.methods.embedding.policy import EmbeddingTraining, retrain
 from metabo.methods.embedding.settings import Schedule
 from metabo.plan.specs import TrainingSpec
 from metabo.plan.typed import read
 from metabo.records.files import Json
-from metabo.tasks.rows import Rows
+from metabo.tasks.rows import AnyArray, Rows
 from metabo.tasks.training_set import TrainingSet, outputs_of
 
 
@@ -35,12 +35,12 @@ class EmbeddingRun(NamedTuple):
 
 
 class Surrogate(eqx.Module):
-    """A network as `Tuner` reads a GP: its predictions hold what noise there is."""
+    """A network as the model of a `Tuner`: its predictions hold what noise there is."""
 
     run: EmbeddingRun
     noise: float = 0.0
 
-    def posterior(self, x: Float[Array, "b d"], y: Float[Array, " b"], mask: Bool[Array, " b"]) -> Predictive:
+    def posterior(self, x: Float[AnyArray, "b d"], y: Float[AnyArray, " b"], mask: Bool[AnyArray, " b"]) -> Predictive:
         """Return the prediction for the test task, whose observations are given."""
         return self.run.network.posterior(self.run.prepared, Rows(x, y, mask))
 

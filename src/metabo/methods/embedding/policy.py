@@ -99,12 +99,12 @@ class Retrained(eqx.Module):
         mean, variance = posterior.predict(state.candidates)
         std = jnp.sqrt(variance)
         best = jnp.max(jnp.where(seen.mask, seen.y, -jnp.inf))
-        scores = self.acquisition(mean, std, best, pool.counts[-1] == 0)
+        scores = self.acquisition(mean, std, best, pool.counts[-1])
         index = argmax(scores, mask, state.priority)
         return index, Info(mean[index], std[index], state.training.ok & posterior.ok)
 
     def observe(self, state: RetrainedState, index: Int[Array, ""], y: Float[Array, ""]) -> RetrainedState:
-        """Append the observation and train again, unless nobody will ask for another prediction."""
+        """Append the observation and train again, unless no further prediction is asked for."""
         pool = tell(state.training.pool, state.candidates[index], y)
         wanted = pool.counts[-1] < self.budget
         training = retrain(state.training._replace(pool=pool), self.schedule, self.warm_start, wanted)

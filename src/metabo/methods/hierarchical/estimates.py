@@ -31,8 +31,9 @@ class Estimates(NamedTuple):
 def step1(sets: list[TrainingSet], fits: list[SpacePrior] | None, seeds: int) -> Estimates:
     """Collect the estimates of Eq. 3 from the fitted GPs of all spaces. Raises DataError for fits that
     do not belong to these sets or have several folds, NumericsError for an estimate that is not finite."""
+    fits = fits or []
     needed = [(one.space, one.dim) for one in sets]
-    found = [(fit.space, fit.dim) for fit in fits or []]
+    found = [(fit.space, fit.dim) for fit in fits]
     if found != needed:
         raise DataError(f"Step 1: needs a fit of each space (name, inputs), {needed}; got {found}; make them again")
     for fit in fits:

@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float
 from scipy.special import digamma, polygamma
 from scipy.special import gammaln as log_gamma
 
-from metabo.errors import DataError
+from metabo.errors import ConfigError, DataError
 from metabo.gp.constraints import inverse_positive
 from metabo.gp.features import Identity
 from metabo.gp.kernels import Stationary
@@ -46,7 +46,10 @@ NAMES = Parameters("constant mean", "lengthscale", "signal variance", "noise var
 
 
 def of_gp(gp: GP) -> Parameters:
-    """Return θ of a GP; of a stack of them: `jax.vmap(of_gp)`."""
+    """Return θ of a GP; of a stack of them: `jax.vmap(of_gp)`. Raises ConfigError for one of another kind."""
+    if not isinstance(gp.mean, Constant) or not isinstance(gp.kernel, Stationary):
+        found = f"mean {type(gp.mean).__name__}, kernel {type(gp.kernel).__name__}"
+        raise ConfigError(f"priors of GP parameters: a GP needs a constant mean and a stationary kernel; got {found}")
     return Parameters(gp.mean.value, gp.kernel.lengthscale, gp.kernel.variance, gp.noise)
 
 

@@ -34,11 +34,12 @@ from metabo.methods.hierarchical.hyperprior import (
     fit_normal,
     to_gp,
 )
-from metabo.methods.hierarchical.settings import KINDS, NetworkSettings, numbers_of, read_model
+from metabo.methods.hierarchical.settings import KINDS, HierarchicalModel, NetworkSettings, numbers_of, read_model
 from metabo.plan.past import Past
 from metabo.plan.specs import TrainingSpec
 from metabo.plan.typed import read
 from metabo.records.files import Json
+from metabo.tasks.facts import Truth
 from metabo.tasks.training_set import TrainingSet
 
 
@@ -54,11 +55,13 @@ def start(model: Mapping[str, Json], dim: int, tasks: int, key: Key[Array, ""]) 
     yet to be found, numbers in its place; for prior "point" the GP alone. Raises ConfigError (`read_model`)."""
     settings = read_model(model)
     gp = build(settings.gp, dim, key)
-    if settings.prior == "point":
-        return gp
-    given = numbers_of(settings.hyperparameters) or dict.fromkeys(Parameters._fields, (1.0, 1.0))
-    kind = settings.prior if settings.prior in KINDS else "gamma"
-    return Hierarchical(gp, make_prior(Parameters(**given), dim, kind))
+    return gp if settings.prior == "point" else Hierarchical(gp, given_prior(settings, dim))
+
+
+def given_prior(model: HierarchicalModel, dim: int) -> Hyperprior:
+    """Return the prior that the model gives or, if that is yet to be found, one with numbers in its place."""
+    given = numbers_of(model.hyperparameters) or dict.fromkeys(Parameters._fields, (1.0, 1.0))
+    return make_prior(Parameters(**given), dim, model.prior if model.prior in KINDS else "gamma")
 
 
 def make_prior(numbers: Parameters, dim: int, kind: str = "gamma") -> Hyperprior:
@@ -76,25 +79,29 @@ def pretrain(
     density under the prior: no fit could start there.
     """
     model = read_model(spec["model"])
-    params = start(spec["model"], training.dim, training.tasks, jax.random.fold_in(keys.reshape(-1)[0], 0))
-    if model.prior in ("truth", "point"):
-        if training.truth is None:
-            raise DataError(
-                f"space '{training.space}': method '{spec['method']}' needs the parameters that its functions were "
-                "drawn with; they are known of synthetic benchmarks only (flag `truth`)"
-            )
-        known = training.truth
     if model.prior == "point":
-        drawn = {name: np.asarray(value, np.float64) for name, value in known["parameters"].items()}
+        drawn = {name: np.asarray(value, np.float64) for name, value in _truth(spec, training)["parameters"].items()}
         return _repeated(to_gp(Parameters(**drawn), model.kernel), keys.size), None
     if model.prior == "truth":
-        params = params._replace(prior=make_prior(Parameters(**known["prior"]), training.dim))
-    if not np.isfinite(params.prior.log_density(params.gp)):
+        prior = make_prior(Parameters(**_truth(spec, training)["prior"]), training.dim)
+    else:
+        prior = given_prior(model, training.dim)
+    gp = build(model.gp, training.dim, jax.random.fold_in(keys.reshape(-1)[0], 0))
+    if not np.isfinite(prior.log_density(gp)):
         raise ConfigError(
             f"method '{spec['method']}': the initial values of its GP are outside the support of its prior; set others "
             f"(config key 'methods.{spec['method']}.model.initial')"
         )
-    return _repeated(params, keys.size), None
+    return _repeated(Hierarchical(gp, prior), keys.size), None
+
+
+def _truth(spec: TrainingSpec, training: TrainingSet) -> Truth:
+    if training.truth is None:
+        raise DataError(
+            f"space '{training.space}': method '{spec['method']}' needs the parameters that its functions were drawn "
+            "with; they are known of synthetic benchmarks only (flag `truth`)"
+        )
+    return training.truth
 
 
 def pretrain_across(

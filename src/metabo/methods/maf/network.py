@@ -66,7 +66,7 @@ class MafPrior(NamedTuple):
 
 
 class PoolBelief(NamedTuple):
-    """Posterior of f on a pool of c candidates under a zero-mean GP, after `count` of at most b observations.
+    """Posterior of f on a pool of c candidates under a zero-mean GP, after `observed` of at most b observations.
 
     `response` and `unit` (c,) are k(·, X) Σ⁻¹ y and k(·, X) Σ⁻¹ 1, so that the posterior mean with any constant mean m
     is response + m (1 - unit); `total` is the sum of y; `rows` (b, c) those of L⁻¹ K(X, pool); `ok`: all pivots were
@@ -79,7 +79,7 @@ class PoolBelief(NamedTuple):
     unit: Float[Array, " c"]
     rows: Float[Array, "b c"]
     total: Float[Array, ""]
-    count: Int[Array, ""]
+    observed: Int[Array, ""]
     ok: Bool[Array, ""]
 
 
@@ -97,16 +97,16 @@ def observe(gp: GP, belief: PoolBelief, index: Int[Array, ""], y: Float[Array, "
         variance=belief.variance - row**2,
         response=belief.response + row * (y - belief.response[index]) / jnp.sqrt(pivot),
         unit=belief.unit + row * (1.0 - belief.unit[index]) / jnp.sqrt(pivot),
-        rows=jax.lax.dynamic_update_index_in_dim(belief.rows, row, belief.count, 0),
+        rows=jax.lax.dynamic_update_index_in_dim(belief.rows, row, belief.observed, 0),
         total=belief.total + y,
-        count=belief.count + 1,
+        observed=belief.observed + 1,
         ok=belief.ok & (pivot > 0),
     )
 
 
 def moments(belief: PoolBelief) -> tuple[Float[Array, " c"], Float[Array, " c"]]:
     """Return posterior mean and standard deviation of f; the GP's mean is that of the observations (0 before any)."""
-    mean = belief.total / jnp.maximum(belief.count, 1)
+    mean = belief.total / jnp.maximum(belief.observed, 1)
     return belief.response + mean * (1.0 - belief.unit), jnp.sqrt(jnp.maximum(belief.variance, 0.0))
 
 
@@ -119,4 +119,4 @@ def clock(count: Int[Array, "*n"], horizon: Float[Array, ""] | int) -> Float[Arr
 def features(belief: PoolBelief, x: Float[Array, "c d"], horizon: Float[Array, ""] | int) -> Float[Array, "c p"]:
     """Return (posterior mean, posterior standard deviation, x, time step, horizon) of each candidate, p = d + 4."""
     both = jnp.stack(moments(belief), axis=1)
-    return jnp.concatenate([both, x, jnp.broadcast_to(clock(belief.count, horizon), (x.shape[0], CLOCK))], axis=1)
+    return jnp.concatenate([both, x, jnp.broadcast_to(clock(belief.observed, horizon), (x.shape[0], CLOCK))], axis=1)

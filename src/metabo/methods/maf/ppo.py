@@ -183,6 +183,6 @@ def improve(
         part = jax.tree.map(lambda leaf: leaf[chosen], batch)
         gradient = jax.grad(lambda flat: loss(unravel(flat), part, settings))(state.params)
         updates, new = optimiser.update(gradient, state.moments)
-        return Learner(optax.apply_updates(state.params, updates), new), None
+        return Learner(state.params + updates, new), None
 
     return jax.lax.scan(step, state, order.reshape(-1, size))[0]

@@ -24,7 +24,7 @@ class NLLSettings:
 
 @dataclass(frozen=True)
 class EKLSettings:
-    """Objective "ekl": L-BFGS on all matched points, or so many of each block (0: all)."""
+    """Objective "ekl": L-BFGS on that many matched points of each block (0: all)."""
 
     objective: str
     steps: int

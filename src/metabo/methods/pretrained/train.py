@@ -52,25 +52,25 @@ def _trained(
     if isinstance(settings, JointSettings):
         joint = joint_data(training, keys, settings)
 
-        def fit(pair):
+        def fit_joint(pair):
             gp, block, sample = pair
             return lbfgs(lambda g: joint_loss(g, block, sample, settings.nll_weight), gp, steps=settings.steps)
 
-        return over_pairs(fit, (starts, *joint), accelerator)
+        return over_pairs(fit_joint, (starts, *joint), accelerator)
     draws = _draws(flat)
     if isinstance(settings, EKLSettings):
         data = moments(training, draws.reshape(keys.shape), settings.matched_points)
 
-        def fit(pair):
+        def fit_moments(pair):
             gp, block = pair
             return lbfgs(lambda g: ekl_training(g, block), gp, steps=settings.steps)
 
-        return over_pairs(fit, (starts, data), accelerator)
+        return over_pairs(fit_moments, (starts, data), accelerator)
     fold, seed = pair_indices(folds, seeds)
     rows = jax.tree.map(jnp.asarray, training.rows)
     per_shuffle = batches_per_shuffle(training.counts, settings.batch)
 
-    def fit(pair, rows):
+    def fit_rows(pair, rows):
         gp, members, present, key = pair
         return adam(
             gp, rows, members, present, key, steps=settings.steps, learning_rate=settings.learning_rate,
@@ -78,7 +78,7 @@ def _trained(
         )  # fmt: skip
 
     pairs = (starts, jnp.asarray(training.members)[fold, seed], jnp.asarray(training.present)[fold, seed], draws)
-    return over_pairs(fit, pairs, accelerator, rows)
+    return over_pairs(fit_rows, pairs, accelerator, rows)
 
 
 def _draws(keys: Key[Array, " p"]) -> Key[Array, " p"]:

@@ -32,7 +32,7 @@ from metabo.methods.source_gps.sources import fit_all, make, posteriors_at, repe
 from metabo.plan.specs import TrainingSpec
 from metabo.plan.typed import read
 from metabo.records.files import Json
-from metabo.tasks.rows import Rows
+from metabo.tasks.rows import AnyArray, Rows
 from metabo.tasks.training_set import TrainingSet
 
 STEPS = 50
@@ -45,10 +45,10 @@ class Odd(NamedTuple):
     """What was found and repaired: `twins`, source posteriors that equal another one; `singular`, covariances that were
     before jitter; `locations` that there were; `reseeded` (n,), how often an empty cluster took the farthest task."""
 
-    twins: Int[Array, ""]
-    singular: Int[Array, ""]
-    locations: Int[Array, ""]
-    reseeded: Int[Array, " n"]
+    twins: Int[AnyArray, ""]
+    singular: Int[AnyArray, ""]
+    locations: Int[AnyArray, ""]
+    reseeded: Int[AnyArray, " n"]
 
 
 class Clustered(NamedTuple):
@@ -248,10 +248,16 @@ def _padded(smooth: GP, rough: GP, found: Clusters, tasks: int) -> Clustered:
     def wide(gps):
         return jax.tree.map(lambda leaf: jnp.pad(leaf, [(0, spare)] + [(0, 0)] * (leaf.ndim - 1)), gps)
 
-    assignment = jnp.pad(jnp.asarray(found.assignment), [(0, 0), (0, spare)], constant_values=-1)
-    of_k_means = (found.indices, found.objective, found.iterations, found.chosen)
-    odd = Odd(*map(jnp.asarray, found.odd))
-    return Clustered(wide(smooth), wide(rough), assignment, *map(jnp.asarray, of_k_means), odd)
+    return Clustered(
+        sources=wide(smooth),
+        rough=wide(rough),
+        assignment=jnp.pad(jnp.asarray(found.assignment), [(0, 0), (0, spare)], constant_values=-1),
+        indices=jnp.asarray(found.indices),
+        objective=jnp.asarray(found.objective),
+        iterations=jnp.asarray(found.iterations),
+        chosen=jnp.asarray(found.chosen),
+        odd=jax.tree.map(jnp.asarray, found.odd),
+    )
 
 
 def report(prior: SpacePrior) -> dict[str, list[dict[str, object]]]:

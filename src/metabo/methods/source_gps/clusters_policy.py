@@ -81,10 +81,10 @@ class Conditioned(NamedTuple):
     ok: Bool[Array, ""]
 
 
-class ClusterState(NamedTuple):
+class MetaPrior(NamedTuple):
     """Prototypes on c candidates: `means` (p, c), `covs` (p, c, c), `present` (p,); on the g locations `grid` what
-    their distances need: `near` (p, g), `near_covs`, `part` (p, g, g). The observed candidates and outputs, padded to
-    the budget; the weights (p,); `now`: the target's posterior under these, which the next query reads."""
+    their distances need: `near` (p, g), `near_covs`, `part` (p, g, g). Their weights (p,). What it is conditioned on:
+    the observed candidates and outputs, `observed` of them, padded to the budget."""
 
     valid: Bool[Array, " c"]
     priority: Float[Array, " c"]
@@ -96,10 +96,16 @@ class ClusterState(NamedTuple):
     near_covs: Float[Array, "p g g"]
     part: Float[Array, "p g g"]
     weights: Float[Array, " p"]
-    index: Int[Array, " b"]
+    queried: Int[Array, " b"]
     y: Float[Array, " b"]
-    count: Int[Array, ""]
+    observed: Int[Array, ""]
     ok: Bool[Array, ""]
+
+
+class ClusterState(NamedTuple):
+    """The meta-prior, and the target's posterior under it, which the next query reads."""
+
+    meta: MetaPrior
     now: Conditioned
 
 
@@ -123,13 +129,12 @@ class ClusterBO(eqx.Module):
         near = jnp.where(valid, means[:, grid], 0.0)
         near_covs = jax.vmap(lambda cov: blank(regularised(cov[grid][:, grid]), valid))(covs)
         part = prepared(near, near_covs, self.settings.weights).part
-        state = ClusterState(
+        meta = MetaPrior(
             candidates.mask, tie_breakers(ties, count), means, covs, present, grid, near, near_covs, part,
             weights=present / jnp.sum(present),
-            index=jnp.zeros(self.budget, jnp.int64), y=jnp.zeros(self.budget), count=jnp.asarray(0), ok=ok,
-            now=None,
+            queried=jnp.zeros(self.budget, jnp.int64), y=jnp.zeros(self.budget), observed=jnp.asarray(0), ok=ok,
         )  # fmt: skip
-        return state._replace(now=condition(state))
+        return ClusterState(meta, condition(meta))
 
     def prototypes(self, candidates: Candidates) -> tuple[Array, Array, Bool[Array, " p"], Bool[Array, ""]]:
         """Return means (p, c) and covariances (p, c, c) of the prototypes, which of them exist, and whether all are
@@ -175,43 +180,44 @@ class ClusterBO(eqx.Module):
 
     def select(self, state: ClusterState, mask: Bool[Array, " c"], key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
         """Maximise the acquisition under the target's posterior over what may be queried."""
-        now = state.now
+        meta, now = state
         std = jnp.sqrt(now.variance)
-        seen = jnp.arange(self.budget) < state.count
-        best = jnp.max(jnp.where(seen, state.y, -jnp.inf))
-        scores = self.acquisition(now.mean, std, best, state.count == 0)
-        index = argmax(scores, mask, state.priority)
-        return index, Info(now.mean[index], jnp.sqrt(now.variance[index] + now.noise), state.ok & now.ok)
+        seen = jnp.arange(self.budget) < meta.observed
+        best = jnp.max(jnp.where(seen, meta.y, -jnp.inf))
+        scores = self.acquisition(now.mean, std, best, meta.observed)
+        index = argmax(scores, mask, meta.priority)
+        return index, Info(now.mean[index], jnp.sqrt(now.variance[index] + now.noise), meta.ok & now.ok)
 
     def observe(self, state: ClusterState, index: Int[Array, ""], y: Float[Array, ""]) -> ClusterState:
         """Move the weights by the posterior that chose the candidate, then append the observation."""
-        new, ok = state.weights, state.ok
-        if len(state.weights) > 1:
+        meta = state.meta
+        new, ok = meta.weights, meta.ok
+        if len(meta.weights) > 1:
             new, sound = self.moved(state)
             ok = ok & sound
-        at = jax.lax.dynamic_update_index_in_dim(state.index, index.astype(jnp.int64), state.count, 0)
-        ys = jax.lax.dynamic_update_index_in_dim(state.y, y, state.count, 0)
-        state = state._replace(weights=new, index=at, y=ys, count=state.count + 1, ok=ok)
-        return state._replace(now=condition(state))
+        at = jax.lax.dynamic_update_index_in_dim(meta.queried, index.astype(jnp.int64), meta.observed, 0)
+        ys = jax.lax.dynamic_update_index_in_dim(meta.y, y, meta.observed, 0)
+        meta = meta._replace(weights=new, queried=at, y=ys, observed=meta.observed + 1, ok=ok)
+        return ClusterState(meta, condition(meta))
 
     def moved(self, state: ClusterState) -> tuple[Float[Array, " p"], Bool[Array, ""]]:
         """Return the weights after the query (lines 18 to 21), and whether their distances were finite."""
-        now = state.now
-        valid = state.valid[state.grid]
-        mean = jnp.where(valid, now.mean[state.grid], 0.0)
+        meta, now = state
+        valid = meta.valid[meta.grid]
+        mean = jnp.where(valid, now.mean[meta.grid], 0.0)
         cov = blank(regularised(now.covariance), valid)
         if self.settings.weights == "jeffreys":
             inverse = precision(cov)
             gaps = jax.vmap(lambda m, s, p: jeffreys_prepared(m, s, p, mean, cov, inverse))(
-                state.near, state.near_covs, state.part
+                meta.near, meta.near_covs, meta.part
             )
         else:
             lower = jnp.linalg.cholesky(cov, symmetrize_input=False)
-            gaps = jax.vmap(lambda m, r: wasserstein_prepared(m, r, mean, lower))(state.near, state.part)
-        finite = (jnp.isfinite(gaps) | ~state.present).all()
-        found = weights(jnp.where(finite & state.present, gaps, 1.0), state.present)
-        begun = state.count >= self.settings.initial
-        return jnp.where(finite & begun, found, state.weights), finite | ~begun
+            gaps = jax.vmap(lambda m, r: wasserstein_prepared(m, r, mean, lower))(meta.near, meta.part)
+        finite = (jnp.isfinite(gaps) | ~meta.present).all()
+        found = weights(jnp.where(finite & meta.present, gaps, 1.0), meta.present)
+        begun = meta.observed >= self.settings.initial
+        return jnp.where(finite & begun, found, meta.weights), finite | ~begun
 
 
 @eqx.filter_jit
@@ -231,22 +237,22 @@ def _grid(mask: Bool[Array, " c"], size: int, key: Key[Array, ""]) -> Int[Array,
     return jnp.sort(order[:size])
 
 
-def condition(state: ClusterState) -> Conditioned:
-    """Condition the meta-prior of the current weights on the observations (lines 13 to 15). Cost O(b² c + b g²)."""
-    squares = state.weights**2
-    seen = jnp.arange(len(state.index)) < state.count
+def condition(meta: MetaPrior) -> Conditioned:
+    """Condition the meta-prior on the observations (lines 13 to 15). Cost O(b² c + b g²)."""
+    squares = meta.weights**2
+    seen = jnp.arange(len(meta.queried)) < meta.observed
     both = seen[:, None] & seen[None, :]
-    prior = state.weights @ state.means
-    cross = jnp.where(seen[:, None], jnp.einsum("p,pbc->bc", squares, state.covs[:, state.index]), 0.0)
-    inner = jnp.where(both, cross[:, state.index], 0.0)
-    residual = jnp.where(seen, state.y - prior[state.index], 0.0)
+    prior = meta.weights @ meta.means
+    cross = jnp.where(seen[:, None], jnp.einsum("p,pbc->bc", squares, meta.covs[:, meta.queried]), 0.0)
+    inner = jnp.where(both, cross[:, meta.queried], 0.0)
+    residual = jnp.where(seen, meta.y - prior[meta.queried], 0.0)
     noise = fitted_noise(inner, residual, seen)
     factor, ok = cholesky(inner + jnp.diag(jnp.where(seen, noise, 1.0)))
     half = solve_triangular(factor, cross, lower=True)
     whitened = solve_triangular(factor, residual, lower=True)
-    variance = squares @ jax.vmap(jnp.diagonal)(state.covs) - jnp.sum(half**2, axis=0)
-    on_grid = half[:, state.grid]
-    covariance = jnp.einsum("p,pij->ij", squares, state.near_covs) - on_grid.T @ on_grid
+    variance = squares @ jax.vmap(jnp.diagonal)(meta.covs) - jnp.sum(half**2, axis=0)
+    on_grid = half[:, meta.grid]
+    covariance = jnp.einsum("p,pij->ij", squares, meta.near_covs) - on_grid.T @ on_grid
     mean = prior + half.T @ whitened
     # A variance that rounds to 0 or less has no improvement to expect: the acquisition needs a number.
     return Conditioned(mean, jnp.maximum(variance, FLOOR), covariance, noise, ok & jnp.isfinite(mean).all())

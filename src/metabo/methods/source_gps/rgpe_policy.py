@@ -74,7 +74,7 @@ class Ranked(eqx.Module):
         mean = share[:-1] @ state.means + share[-1] * own_mean
         variance = share[:-1] ** 2 @ state.variances + share[-1] ** 2 * own_variance
         std = jnp.sqrt(variance)
-        scores = self.acquisition(mean, std, target.best, target.count == 0)
+        scores = self.acquisition(mean, std, target.best, target.observed)
         index = argmax(scores, mask, target.priority)
         sound = target.ok & posterior.ok & jnp.isfinite(mean).all()
         return index, Info(mean[index], jnp.sqrt(variance[index] + target.gp.noise), sound)
@@ -95,11 +95,11 @@ class Ranked(eqx.Module):
         own = leave_one_out_loss(target.gp, target.x, target.y, target.seen, self.samples, of_target)
         ranked = rank_weights(losses, own, state.present)
         equal = jnp.append(state.present / jnp.sum(state.present), 0.0)
-        return jnp.where(target.count < FEW, equal, ranked)
+        return jnp.where(target.observed < FEW, equal, ranked)
 
     def _at_observations(self, state: RankedState) -> tuple[Float[Array, "m b"], Float[Array, "m b b"]]:
         """Return the joint moments of every source posterior at the observed inputs."""
-        index, x = state.target.index, state.target.x
+        index, x = state.target.queried, state.target.x
         rows = state.rows[:, :, index]
         covs = jax.vmap(lambda gp, r: gp.kernel.gram(x) - r.T @ r)(self.params.sources, rows)
         return state.means[:, index], covs

@@ -87,7 +87,7 @@ class Bounded(eqx.Module):
         share, gaps = self.weights(state, state.target.posterior())
         gap = jnp.maximum(share @ gaps, 1e-12)
         factor = jnp.minimum(self.constants.r, gap**-self.constants.epsilon)
-        begun = state.target.count >= self.constants.initial
+        begun = state.target.observed >= self.constants.initial
         return state._replace(
             target=told(state.target, index, y, self.refit_steps),
             gaps=jnp.where(begun, state.gaps + gaps, state.gaps),

@@ -37,7 +37,7 @@ def make(shapes: tuple[str, ...] | list[str], dim: int) -> GP:
 
 
 def repeated(gp: GP, count: int) -> GP:
-    """Return so many copies along a new leading axis."""
+    """Return that many copies along a new leading axis."""
     return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (count, *leaf.shape)), gp)
 
 
@@ -54,7 +54,7 @@ def fit_all(shapes: list[str], rows: Rows, width: int, steps: int, accelerator: 
     dim, tasks = rows.x.shape[2], len(rows.y)
     data = Rows(jnp.asarray(columns(rows.x, width)), jnp.asarray(rows.y), jnp.asarray(rows.mask))
     starts = repeated(make(shapes, width), tasks)
-    fitted, log = over_pairs(lambda pair: fit(pair[0], *pair[1], steps), (starts, data), accelerator)
+    fitted, log = over_pairs(lambda pair: fit(pair[0], *pair[1], steps=steps), (starts, data), accelerator)
     return eqx.tree_at(lambda gp: gp.kernel.raw_lengthscale, fitted, fitted.kernel.raw_lengthscale[..., :dim]), log
 
 

@@ -30,20 +30,20 @@ class TargetGP(NamedTuple):
     candidates: Float[Array, "c d"]
     priority: Float[Array, " c"]
     gp: GP
-    index: Int[Array, " b"]
+    queried: Int[Array, " b"]
     y: Float[Array, " b"]
-    count: Int[Array, ""]
+    observed: Int[Array, ""]
     ok: Bool[Array, ""]
 
     @property
     def seen(self) -> Bool[Array, " b"]:
         """Which rows are observations."""
-        return jnp.arange(len(self.y)) < self.count
+        return jnp.arange(len(self.y)) < self.observed
 
     @property
     def x(self) -> Float[Array, "b d"]:
         """Inputs of the observations."""
-        return self.candidates[self.index]
+        return self.candidates[self.queried]
 
     @property
     def best(self) -> Float[Array, ""]:
@@ -64,9 +64,9 @@ def begin(gp: GP, candidates: Candidates, budget: int, key: Key[Array, ""]) -> T
 
 def told(target: TargetGP, index: Int[Array, ""], y: Float[Array, ""], steps: int) -> TargetGP:
     """Append an observation and fit the GP again, from its last fit."""
-    at = jax.lax.dynamic_update_index_in_dim(target.index, index.astype(jnp.int64), target.count, 0)
-    ys = jax.lax.dynamic_update_index_in_dim(target.y, y, target.count, 0)
-    new = target._replace(index=at, y=ys, count=target.count + 1)
+    at = jax.lax.dynamic_update_index_in_dim(target.queried, index.astype(jnp.int64), target.observed, 0)
+    ys = jax.lax.dynamic_update_index_in_dim(target.y, y, target.observed, 0)
+    new = target._replace(queried=at, y=ys, observed=target.observed + 1)
     gp, log = fit(new.gp, new.x, new.y, new.seen, steps)
     return new._replace(gp=gp, ok=log.stopped < 0)
 
@@ -88,7 +88,7 @@ class Alone(eqx.Module):
         """Maximise the acquisition under the fitted GP over what may be queried."""
         posterior = state.posterior()
         mean, variance = posterior.predict(state.candidates)
-        scores = self.acquisition(mean, jnp.sqrt(variance), state.best, state.count == 0)
+        scores = self.acquisition(mean, jnp.sqrt(variance), state.best, state.observed)
         index = argmax(scores, mask, state.priority)
         return index, Info(mean[index], jnp.sqrt(variance[index] + state.gp.noise), state.ok & posterior.ok)
 

@@ -1,0 +1,1 @@
+"""Portfolios: candidates in an order that past tasks decide."""

@@ -1,0 +1,5 @@
+"""Portfolios of past tasks: they train nothing, so that their priors are those of random search."""
+
+from metabo.plan.method import Method
+
+METHOD = Method(pretrain="methods.random.policy", policy="methods.portfolio.policy", uses_past=True)
