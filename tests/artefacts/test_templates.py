@@ -137,6 +137,7 @@ EXECUTED = [
     ("hyperbo_tab03", "pd1", {"task", "count"}),
     ("hyperbo_tab04", "pd1_mini", {"range"}),
     ("hyperbo_x02", "pd1_mini", {"pair", "summary", "count"}),
+    ("hyperbo_x05", "hpob_mini", {"task", "summary"}),
     ("hyperbo_fig14", "pd1_mini", {"curve", "final", "infeasible", "comparison"}),
     ("hyperbo_fig11", "tables", {"curve", "reference", "slice", "trend", "difference", "below"}),
     ("hyperbo_fig13", "tables", {"profile", "curve", "rank", "window", "difference"}),
@@ -151,6 +152,7 @@ EXECUTED = [
     ("hyperbo_fig06", "", {"function", "band", "sample", "coverage"}),
     ("hyperbo_tab01", "", {"exponent", "measure"}),
     ("hyperbo_tab02", "", {"loss", "order", "coverage", "paper"}),
+    ("hyperbo_x06", "tables", {"curve", "regret", "budget", "difference"}),
     ("hyperbo_x04", "", {"loss", "difference", "moved"}),
     (
         "hyperbo_x01",

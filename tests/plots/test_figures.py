@@ -123,6 +123,24 @@ def test_loss_axis_of_a_landscape_spans_half_to_six_times_the_lowest_loss():
     assert [ax.get_xscale() for ax in figure.axes] == ["linear", "log"]
 
 
+def test_split_panels_share_their_axes(runs):
+    halves = runs.select(METHODS[:2])
+    lower = metrics.regret_curves(halves).assign(split="new_rows")
+    lower[["median", "low", "high"]] *= 0.01
+    curves = pd.concat([metrics.regret_curves(runs).assign(split="held_out"), lower], ignore_index=True)
+    figure = plots.split_panels(curves, "Two splits (test)", "normalised regret")
+    left, right = figure.axes
+    assert [left.get_title(), right.get_title()] == ["split held_out", "split new_rows"]
+    assert left.get_ylim() == right.get_ylim() and left.get_xlim() == right.get_xlim()
+    assert left.get_xscale() == left.get_yscale() == "log"
+    assert left.get_ylabel() == "normalised regret, mean over tasks" and not right.get_ylabel()
+    assert (len(left.lines), len(right.lines)) == (len(METHODS), 2)
+    for drawn, method in zip(right.lines, METHODS[:2], strict=True):
+        np.testing.assert_array_equal(drawn.get_ydata(), lower.loc[lower["method"] == method, "median"])
+    assert legend_labels(figure) == [look.of(m).label for m in METHODS]
+    assert_readable(figure)
+
+
 def test_profile_panels(runs):
     profiles = metrics.performance_profiles(runs, [0.05, 0.01, 0.001])
     figure = plots.profile_panels(profiles, "Profiles (test)")

@@ -8,6 +8,7 @@ from matplotlib.colors import to_rgb
 
 from metabo.errors import ConfigError
 from metabo.plan import registry, splits
+from metabo.plan.runs import SCORED
 from metabo.plots import look as looks
 
 ENTRIES = {name: registry.method(name) for name in registry.methods()}
@@ -62,9 +63,15 @@ def test_colours_differ_for_full_vision(together):
 
 @pytest.mark.parametrize("together", SHOWN)
 def test_marker_and_dash_combinations_are_unique(together):
-    of_a_gp = [acquisition for acquisition in looks.ACQUISITIONS if acquisition not in ("uniform", "learned")]
-    names = [*SHOWN[together], *(f"h_nll-{acquisition}" for acquisition in of_a_gp if together == "methods")]
-    assert len({(looks.of(name).marker, looks.of(name).dashes) for name in names}) == len(names)
+    names = [*SHOWN[together], *(f"h_nll-{acquisition}" for acquisition in SCORED if together == "methods")]
+    for a, b in itertools.combinations(names, 2):
+        assert looks.of(a)[2:] != looks.of(b)[2:], f"{a} and {b} have one marker and dash pattern; change one of them"
+
+
+def test_many_acquisitions_stay_apart(monkeypatch):
+    many = {f"a{i}": f"A {i}" for i in range(len(looks.MARKERS) * len(looks.DASHES))}
+    monkeypatch.setattr(looks, "ACQUISITIONS", many)
+    assert len({looks.of(f"h_nll-{name}")[2:] for name in many}) == len(many)
 
 
 def test_structures_are_named_as_in_the_paper():

@@ -99,7 +99,9 @@ def runs(table: pd.DataFrame, column: str = "simple_regret") -> metrics.Runs:
 
 
 def _pretrained(name: str) -> bool:
-    return bool(registry.method(method_of(name)).pretrain)
+    """Tell whether runs depend on past tasks: by what was trained on them, or by their rows themselves (portfolios)."""
+    method = method_of(name)
+    return bool(registry.method(method).pretrain) or registry.made_of(method).uses_past
 
 
 def _existing(path: str) -> str:

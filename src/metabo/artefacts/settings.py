@@ -48,7 +48,7 @@ def settings(paths: Iterable[str]) -> pd.DataFrame:
     - pre-training: objective ("" if the method has one only), optimiser ("" if nothing is trained), `steps` (mini-
       batches of Adam, iterations of L-BFGS at most, policy updates of MAF; 0 beside `epochs`: all of these),
       `epochs`, learning_rate, `batch` (points of a task, or rows of a mini-batch), other settings as text (`training`),
-      `prior_seeds` (without pre-training: so many sets of runs)
+      `prior_seeds` (without pre-training: this number of sets of runs)
     - BO: `refit_steps`, `refit_epochs`, `warm_start` of the training at every iteration, others as text (`bo`), `seeds`
       per prior (online: in all), `iterations`
     - `model`, as text; `record`: "complete", or what is missing, with empty columns.

@@ -1,16 +1,16 @@
-"""Metrics: pure functions from the trajectory table to the numbers that figures and tables show (hyperbo §7.3).
+"""Metrics that papers share: pure functions from tables to the numbers that figures and tables show (hyperbo §7.3).
 
-`collect` turns the table into checked arrays; everything else reads those arrays:
+`collect` turns the trajectory table into checked arrays; everything else reads those arrays:
 
 - `runs`: the arrays, the grid checks, and what counts as one repetition (`unit`);
 - `aggregate`: regret curves, performance profiles, ranks, best metric in T iterations;
+- `budgets`: regret, area, distinct queries and solved runs after a number of queries;
 - `speedups`: how many iterations fewer one method needs than another;
-- `inference`: Pearson correlation, paired bootstrap, variance split;
-- `losses`: NLL and EKL of the priors;
-- `sweeps`: regret against the amount of training data, and priors on different data side by side.
+- `pools`, `ceiling`: what the rows of one task can decide, and what a model of them reaches;
+- `inference`: Pearson correlation, paired bootstrap, variance split.
 
-`online` does the same for the table of online tuning. `relatedness` and `description` read the benchmark itself:
-correlations between tasks, and the tables of tasks and search spaces.
+`description` reads the benchmark itself: tables of its tasks and search spaces, and what its loader counted. What one
+paper alone shows (losses, sweeps, online tuning, ...) is in `metabo.papers.{paper}.metrics`.
 """
 
 from metabo.metrics.aggregate import (
@@ -21,6 +21,7 @@ from metabo.metrics.aggregate import (
     regret_curves,
     regret_slices,
 )
+from metabo.metrics.budgets import budgets, regret_at
 from metabo.metrics.description import loader_counts, space_table, task_table
 from metabo.metrics.inference import Difference, Pearson, differences, paired_difference, pearson, variance_split
 from metabo.metrics.runs import Runs, collect, metric_sign, paired, repetitions
@@ -31,6 +32,7 @@ __all__ = [
     "Pearson",
     "Runs",
     "best_metric",
+    "budgets",
     "collect",
     "differences",
     "loader_counts",
@@ -40,6 +42,7 @@ __all__ = [
     "pearson",
     "performance_profiles",
     "ranks",
+    "regret_at",
     "regret_by_task",
     "regret_curves",
     "regret_slices",

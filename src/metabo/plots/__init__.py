@@ -3,7 +3,7 @@
 Nothing here computes a result, reads a file or touches matplotlib's global state.
 """
 
-from metabo.plots.curves import profile_panels, rank_curves, regret_figure
+from metabo.plots.curves import profile_panels, rank_curves, regret_figure, split_panels
 from metabo.plots.matrices import correlation_matrices
 from metabo.plots.tables import mean_std_cells, table_figure
 
@@ -13,5 +13,6 @@ __all__ = [
     "profile_panels",
     "rank_curves",
     "regret_figure",
+    "split_panels",
     "table_figure",
 ]

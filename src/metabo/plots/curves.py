@@ -1,4 +1,5 @@
-"""Curves over BO iterations: regret with violins (hyperbo Figures 8, 16), profiles (7, 15) and ranks (9, 17)."""
+"""Curves over BO iterations: regret with violins (hyperbo Figures 8, 16), profiles (7, 15) and ranks (9, 17);
+regret on several splits."""
 
 import numpy as np
 import pandas as pd
@@ -64,6 +65,28 @@ def method_axis(ax: Axes, methods: list[str]) -> None:
     ax.set_xticks(range(len(methods)), [look.of(m).label for m in methods], rotation=45, ha="right")
     ax.set_xlim(-0.7, len(methods) - 0.3)
     ax.grid(visible=False, axis="x")
+
+
+def split_panels(curves: pd.DataFrame, title: str, regret: str = "simple regret") -> Figure:
+    """Draw one panel of regret curves (median, 20-80 % band) per split, on log axes that the panels share.
+
+    `curves`: split, method, iteration, median, low, high.
+    """
+    splits, methods = (list(dict.fromkeys(curves[column])) for column in ("split", "method"))
+    with style.theme():
+        figure = Figure(figsize=(0.6 + 3.7 * len(splits), 3.8), layout="constrained")
+        axes = np.atleast_1d(figure.subplots(1, len(splits)))
+        for ax, split in zip(axes, splits, strict=True):
+            style.regret_axis(ax, curves[["median", "low", "high"]].to_numpy().ravel())
+            style.iteration_axis(ax, int(curves["iteration"].max()))
+            for method, rows in curves[curves["split"] == split].groupby("method", sort=False):
+                x, median, low, high = rows[["iteration", "median", "low", "high"]].to_numpy().T
+                style.line(ax, str(method), x, median, (low, high))
+            ax.set_title(f"split {split}")
+        axes[0].set_ylabel(f"{regret}, mean over tasks")
+        style.legend(figure, methods)
+        figure.suptitle(title)
+    return figure
 
 
 def profile_panels(profiles: pd.DataFrame, title: str) -> Figure:

@@ -64,7 +64,8 @@ def of(name: str) -> Look:
         raise unknown("acquisition", acquisition, ACQUISITIONS)
     place = list(ACQUISITIONS).index(acquisition)
     label = f"{entry.label} ({ACQUISITIONS[acquisition]})"
-    return Look(label, entry.colour, MARKERS[place % len(MARKERS)], DASHES[place % len(DASHES)])
+    turns = place // len(MARKERS)  # the next turn has each marker with another pattern
+    return Look(label, entry.colour, MARKERS[place % len(MARKERS)], DASHES[(place + turns) % len(DASHES)])
 
 
 def _on(plain: Look, split: str) -> Look:
@@ -77,6 +78,7 @@ def _on(plain: Look, split: str) -> Look:
     words = [f"{past.tasks} tasks"] if past.tasks else []
     words += ["matched points"] if past.rows == "matched" else []
     words += ["matched candidates"] if own.candidates == "matched" else []
+    words += ["new rows"] if own.candidates == "rest" else []
     label = ", ".join([label, *words])
     if label == plain.label:
         return plain

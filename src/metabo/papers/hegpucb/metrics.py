@@ -13,7 +13,7 @@ from metabo.metrics.runs import Runs
 
 SUMMARIES = ("mean", "best", "worst")
 """Of the single priors of a set: their mean; the one with the lowest, or highest, mean regret over the iterations of
-that task, which nobody knows beforehand."""
+that task, which cannot be known beforehand."""
 
 
 def singles(values: np.ndarray) -> dict[str, np.ndarray]:

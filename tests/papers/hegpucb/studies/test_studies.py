@@ -76,10 +76,10 @@ def test_simple_regret_counts_the_initial_points():
     f = np.asarray(one.problem.f)
     first = trace.initial.shape[2]
     for seed in range(SEEDS):
-        seen = f[[*trace.initial[0, seed], *trace.index[0, seed]]]
+        seen = f[[*trace.initial[0, seed], *trace.point[0, seed]]]
         best = np.maximum.accumulate(seen)[first:]
         np.testing.assert_allclose(simple_regret(trace, f)[0, seed], f.max() - best)
-    assert (f[trace.initial[0]].max(axis=1) > f[trace.index[0, :, 0]]).any(), "else the initial points say nothing"
+    assert (f[trace.initial[0]].max(axis=1) > f[trace.point[0, :, 0]]).any(), "else the initial points say nothing"
 
 
 def test_profiles():

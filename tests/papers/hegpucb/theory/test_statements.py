@@ -110,13 +110,13 @@ def test_the_package_and_the_posteriors_agree(rng, short):
     assert trace.u.shape == (3, 12) and (trace.u == 1).all()
     for run in range(3):
         model = jax.numpy.asarray(short.kernels[1]), jax.numpy.asarray(short.means[1])
-        seen = jax.numpy.asarray(trace.index[run]), jax.numpy.asarray(trace.y[run])
+        seen = jax.numpy.asarray(trace.point[run]), jax.numpy.asarray(trace.y[run])
         means, variances, gain = posteriors.moments(*model, 0.04, *seen)
         step = np.arange(12)
-        np.testing.assert_allclose(means[step, trace.index[run]], trace.mean[run], atol=1e-9)
-        np.testing.assert_allclose(np.sqrt(variances[step, trace.index[run]]), trace.sigma[run], rtol=1e-7)
+        np.testing.assert_allclose(means[step, trace.point[run]], trace.mean[run], atol=1e-9)
+        np.testing.assert_allclose(np.sqrt(variances[step, trace.point[run]]), trace.sigma[run], rtol=1e-7)
         np.testing.assert_allclose(gain, trace.gain[run, :, 1], atol=1e-9)
-        np.testing.assert_allclose(trace.regret[run], f[run].max() - f[run][trace.index[run]])
+        np.testing.assert_allclose(trace.regret[run], f[run].max() - f[run][trace.point[run]])
 
 
 def test_the_greedy_gain_is_near_the_largest(short):
@@ -333,7 +333,7 @@ def test_robust_regret():
     assert worst[0, 50] == f[0, 45:56].min() and worst[0, 2] == f[0, :8].min()
     for run in range(3):
         np.testing.assert_allclose(trace.regret[run], worst[run].max() - worst[run, trace.centre[run]])
-        assert (np.abs(trace.index[run] - trace.centre[run]) <= 5).all()
+        assert (np.abs(trace.point[run] - trace.centre[run]) <= 5).all()
 
 
 # --- RKHS

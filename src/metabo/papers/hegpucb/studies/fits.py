@@ -23,7 +23,7 @@ PERIODS, LENGTHSCALES = (0.1, 2.0), (0.05, 20.0)
 NUGGET = 1e-6
 """Noise variance as a share of the signal variance."""
 BINS = 12
-"""Ranges of the period, equal in its logarithm, of each of which the best point of the grid is polished: the likelihood
+"""Ranges of the period, equal in its logarithm; in each, the best point of the grid is polished: the likelihood
 of a pure sine has a narrow ridge at its period, whose top is far from the grid."""
 
 

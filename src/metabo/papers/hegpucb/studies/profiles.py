@@ -136,7 +136,7 @@ def execute(given: StudyProblem, rules: Sequence[str], seeds: int, seed: int, wh
 
 def simple_regret(trace: Trace, values: np.ndarray) -> np.ndarray:
     """Return the best regret so far (rules, seeds, T), initial points counted; `values`: f per seed (s, c) or (c,)."""
-    values = np.broadcast_to(values, (trace.index.shape[1], values.shape[-1]))
+    values = np.broadcast_to(values, (trace.point.shape[1], values.shape[-1]))
     first = values.max(axis=1) - np.take_along_axis(values, trace.initial[0], axis=1).max(axis=1, initial=-np.inf)
     return np.minimum(first[:, None], np.minimum.accumulate(trace.regret, axis=2))
 
@@ -144,14 +144,14 @@ def simple_regret(trace: Trace, values: np.ndarray) -> np.ndarray:
 def run_table(given: StudyProblem, trace: Trace, rules: Sequence[str], **keys: str | int) -> pd.DataFrame:
     """Return one row per query: the `keys`, method, seed, iteration, x (first input), regret, cumulative, simple,
     candidate u, mle (likeliest candidate before the query), truth (-1: none), alive (candidates after it), rejected."""
-    rules_count, seeds, length = trace.index.shape
+    rules_count, seeds, length = trace.point.shape
     values = np.asarray(given.problem.f if given.f is None else given.f)
     truth = np.broadcast_to(np.asarray(given.problem.truth if given.truth is None else given.truth), (seeds,))
     x = np.asarray(given.problem.x)[:, 0]
     # Rules that do not eliminate have the test's outcome too, but nothing is dropped.
     dropped = trace.rejected & np.isin(rules, ["he_gp_ucb"])[:, None, None] & ~trace.exhausted
     columns = {
-        "x": x[trace.index], "regret": trace.regret, "cumulative": trace.regret.cumsum(axis=2),
+        "x": x[trace.point], "regret": trace.regret, "cumulative": trace.regret.cumsum(axis=2),
         "simple": simple_regret(trace, values), "u": trace.u, "mle": trace.evidence.argmax(axis=3),
         "truth": np.broadcast_to(truth[None, :, None], trace.u.shape), "alive": trace.alive.sum(axis=3),
         "rejected": dropped,

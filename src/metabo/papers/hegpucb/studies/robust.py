@@ -63,11 +63,11 @@ def run(spec: RobustSpec) -> Frames:
     alive = trace.alive.sum(axis=3)
     before = np.concatenate([np.full_like(alive[:, :, :1], trace.alive.shape[3]), alive[:, :, :-1]], axis=2)
     columns = {
-        "x": x[trace.centre], "moved": x[trace.index], "regret": trace.regret,
+        "x": x[trace.centre], "moved": x[trace.point], "regret": trace.regret,
         "cumulative": trace.regret.cumsum(axis=2), "simple": np.minimum.accumulate(trace.regret, axis=2),
         "reported": reported(trace), "u": trace.u, "v": trace.v, "alive": alive, "rejected": before - alive,
     }  # fmt: skip
-    rules, seeds, length = trace.index.shape
+    rules, seeds, length = trace.point.shape
     frame = pd.DataFrame({name: values.reshape(-1) for name, values in columns.items()})
     frame.insert(0, "method", np.repeat(RULES, seeds * length))
     frame.insert(1, "seed", np.tile(np.repeat(np.arange(seeds), length), rules))

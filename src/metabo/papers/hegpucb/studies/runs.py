@@ -39,7 +39,7 @@ def run(spec: EliminationSpec) -> Frames:
             )  # fmt: skip
             begin = perf_counter()
             trace = execute(one, rules, seeds, spec["seed"], f"study hegpucb_runs, problem {name}, {profile}")
-            spent = (perf_counter() - begin) / trace.index.size
+            spent = (perf_counter() - begin) / trace.point.size
             print(f"problem {name}, {profile}: {1e3 * spent:.2f} ms a query, compilation included", flush=True)
             keys = {"problem": name, "profile": profile}
             frames.append(run_table(one, trace, rules, **keys))

@@ -98,7 +98,7 @@ def _sample(key: Key[Array, ""], lengthscale: float, count: int) -> Sample:
     true = instances.lengthscales((lengthscale,), 0, COARSE)
     settings = EliminationSettings(ITERATIONS, delta=2.0 * DELTA, R=instances.R, beta="bayes_finite")
     trace = simulate(true.problem(), "gp_ucb", settings, keys[1], f[:, ::step])
-    return Sample(f, trace.index * step, trace.y, lengthscale)
+    return Sample(f, trace.point * step, trace.y, lengthscale)
 
 
 def _tails(key: Key[Array, ""], count: int) -> StatementPart:

@@ -41,7 +41,7 @@ def no_regret(key: Key[Array, ""], share: float) -> list[Statement]:
     for place, (name, case) in enumerate(types().items()):
         keys = jax.random.split(jax.random.fold_in(key, place))
         f, trace, _ = play(case, settings_of(case, False, LONG), keys[0], count)
-        queries = generator(keys[1]).integers(0, f.shape[1], trace.index.shape)
+        queries = generator(keys[1]).integers(0, f.shape[1], trace.point.shape)
         chance = f.max(axis=1, keepdims=True) - np.take_along_axis(f, queries, axis=1)
         for regret, into in ((trace.regret, own), (chance, random)):
             total = np.cumsum(regret, axis=1)[:, TIMES - 1]

@@ -59,7 +59,7 @@ def theorem31_bayes(key: Key[Array, ""], share: float) -> list[Statement]:
     beta = bayes_beta(length)
 
     def coverage(gram: np.ndarray, factor: float, **where: float) -> Cell:
-        found = posterior(gram, true.means[0], instances.R**2, f, trace.index, trace.y)
+        found = posterior(gram, true.means[0], instances.R**2, f, trace.point, trace.y)
         return cell(probability(missed(found, factor * beta), count, DELTA), **where)
 
     def other(value: float) -> np.ndarray:
@@ -98,7 +98,7 @@ def theorem31_frequentist(key: Key[Array, ""], share: float) -> list[Statement]:
         printed = simulate(true.problem(noise), "gp_ucb", settings._replace(beta="frequentist_printed"), keys[1], f)
         sound = simulate(true.problem(noise), "gp_ucb", settings, keys[2], f)
         own, repaired, igp = (
-            posterior(true.kernels[0], true.means[0], variance, f, trace.index, trace.y)
+            posterior(true.kernels[0], true.means[0], variance, f, trace.point, trace.y)
             for trace, variance in ((printed, noise**2), (sound, noise**2), (sound, 1.0 + 2.0 / length))
         )
         judged = {

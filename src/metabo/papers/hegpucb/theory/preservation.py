@@ -188,7 +188,7 @@ def _equations(played: dict[str, tuple[Regime, Played]]) -> list[Statement]:
 def sound(case: Regime, played: Played) -> Bool[np.ndarray, " n"]:
     """Tell in which runs the true intervals hold at all x and t (Theorem 3.1) and u* is never dropped."""
     one, trace = case.instance, played.trace
-    found = posterior(one.kernels[one.truth], one.means[one.truth], instances.R**2, played.f, trace.index, trace.y)
+    found = posterior(one.kernels[one.truth], one.means[one.truth], instances.R**2, played.f, trace.point, trace.y)
     settings, t = played.settings, np.arange(1, trace.u.shape[1] + 1)
     if case.bayes:
         beta = np.asarray(confidence.beta_bayes_finite(len(one.x), t, settings.delta))

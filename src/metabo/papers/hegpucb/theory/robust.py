@@ -98,7 +98,7 @@ def _decided(bayes: bool, settings: EliminationSettings, key: Key[Array, ""], co
     bound = bound_of(one, settings, trace, gains(case, ITERATIONS), norm)
     gone = (trace.rejected & (trace.u == one.truth)) | (trace.rejected_v & (trace.v == one.truth))
     bare = fired(trace, one.truth, xis(settings, one.many, settings.xi), 0.0)
-    queries = generator(keys[1]).integers(0, worst.shape[1], trace.index.shape)
+    queries = generator(keys[1]).integers(0, worst.shape[1], trace.point.shape)
     random = worst.max(axis=1, keepdims=True) - np.take_along_axis(worst, queries, axis=1)
     total, chance = (np.cumsum(regret, axis=1)[:, TIMES - 1] for regret in (trace.regret, random))
     best = np.minimum.accumulate(trace.regret, axis=1)[:, EARLY - 1]

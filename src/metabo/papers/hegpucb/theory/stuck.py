@@ -42,7 +42,7 @@ def stuck(key: Key[Array, ""], share: float) -> list[Statement]:
         settings = traced(EliminationSettings(ITERATIONS, xi="corrected", predictive=predictive))
         trace = run_all(problem, ("mle", "he_gp_ucb"), settings, keys)
         late = [slopes(regret) for regret in np.asarray(trace.regret)]
-        visited = np.concatenate([np.asarray(trace.initial), np.asarray(trace.index)], axis=2)
+        visited = np.concatenate([np.asarray(trace.initial), np.asarray(trace.point)], axis=2)
         mle, own = missed(f, visited[0]), missed(f, visited[1])
 
         def linear(into: str, values: np.ndarray, name: str = name, **where: str) -> None:

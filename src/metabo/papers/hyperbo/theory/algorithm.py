@@ -17,8 +17,8 @@ from metabo.papers.hyperbo.theory.memory import MemoryGP, inputs
 def noisy_ucb(beta: Float[Array, ""] | float) -> Acquisition:
     """Return GP-UCB with the noise in the predicted variance (Eq. 21, 31)."""
 
-    def scores(mean, std, best, empty):
-        return upper_confidence_bound(mean, beta * std, best, empty, beta=1.0)
+    def scores(mean, std, best, count):
+        return upper_confidence_bound(mean, beta * std, best, count, beta=1.0)
 
     return scores
 
@@ -26,7 +26,7 @@ def noisy_ucb(beta: Float[Array, ""] | float) -> Acquisition:
 def noiseless_ucb(beta: Float[Array, ""] | float, prior: MemoryGP) -> Acquisition:
     """Return GP-UCB without the noise, μ̂ + β √k̂ (Eq. 33). The package's policy scores s² = k̂ + σ²."""
 
-    def scores(mean, std, best, empty):
+    def scores(mean, std, best, count):
         return mean + beta * jnp.sqrt(jnp.maximum(std**2 - prior.noise, 0.0))
 
     return scores
@@ -35,8 +35,8 @@ def noiseless_ucb(beta: Float[Array, ""] | float, prior: MemoryGP) -> Acquisitio
 def target_pi(target: Float[Array, ""]) -> Acquisition:
     """Return PI with a given target value f̂* (Eq. 22, 32)."""
 
-    def scores(mean, std, best, empty):
-        return probability_of_improvement(mean, std, target, jnp.asarray(False), threshold=0.0)
+    def scores(mean, std, best, count):
+        return probability_of_improvement(mean, std, target, jnp.asarray(1), threshold=0.0)
 
     return scores
 
@@ -95,7 +95,7 @@ def run(
     now = begin(both, pool, budget, key)
     nothing = Given(jnp.zeros(0, jnp.int64), 0, 0)
     steps = play(both, now, pool.mask, nothing, 0, budget, lambda t, i, _: f[i] + noise[t], key, repeats).steps
-    return Path(steps.index, steps.y, *steps.info)
+    return Path(steps.candidate, steps.y, *steps.info)
 
 
 def predictions(
