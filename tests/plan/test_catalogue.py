@@ -9,8 +9,9 @@ import yaml
 
 from metabo.errors import ConfigError
 from metabo.plan import catalogue, config, registry
-from metabo.plan.entries import Inputs
+from metabo.plan.entries import CatalogueEntry, Inputs
 from metabo.plan.runs import RunId
+from metabo.plan.typed import read
 from tests import counts
 
 ROOT = Path(__file__).parents[2]
@@ -80,8 +81,10 @@ def test_an_artefact_without_inputs_reads_the_benchmark_only():
 def test_the_embedded_benchmarks_are_the_default():
     embedded = config.load(ROOT).run.benchmarks
     assert not [job for job in counts.data(embedded) if job.startswith("download_")]
-    for entry in catalogue.load(ROOT).values():
-        assert (entry.benchmarks or embedded)[0] in embedded
+    for id, entry in catalogue.load(ROOT).items():
+        first = (entry.benchmarks or embedded)[0]
+        beyond = id.removeprefix(f"{entry.paper}_").startswith("x")  # may be of a data set of one's own alone
+        assert beyond or first in embedded, f"{id}: list a benchmark of the default run before {first}"
     assert artefact("hyperbo_fig08").benchmark == "pd1_mini"
     assert artefact("hyperbo_fig08_tables").benchmark == "tables" and artefact("hyperbo_x02_hpob").benchmark == "hpob"
     assert artefact("hyperbo_fig15").benchmark == "hpob_mini"
@@ -114,8 +117,7 @@ def test_several_splits_are_crossed_with_the_methods_and_one_may_be_named(load):
         "trajectories": ["h_nll", "stboh@held_out_sweep", "h_nll-ei@held_out"],
         "evaluations": ["h_nll"],
     }
-    entry = load.entries["hyperbo_fig15"] | {"inputs": inputs}
-    entry = load(hyperbo_fig77=entry)["hyperbo_fig77"]
+    entry = read(CatalogueEntry, load.entries["hyperbo_fig15"] | {"inputs": inputs}, "catalogue")
     mini, full = (catalogue.Artefact("x", "x", benchmark, entry) for benchmark in ("hpob_mini", "hpob"))
     small, all_splits = ["held_out_points_10", "held_out_sweep"], inputs["splits"]  # hpob_mini has no 1000 points
     for artefact_, splits in ((mini, small), (full, all_splits)):
@@ -187,6 +189,35 @@ def test_ids_are_figures_tables_and_artefacts_beyond_the_paper(load):
     assert "hyperbo_x77" in load(hyperbo_x77=load.entries["hyperbo_tab03"])
     with pytest.raises(ConfigError, match="hyperbo_y01"):
         load(hyperbo_y01=load.entries["hyperbo_tab03"])
+
+
+def test_a_bad_id_is_told_the_rule_in_words(load):
+    with pytest.raises(ConfigError, match=r"paper, underscore, fig, tab or x .*two digits"):
+        load(hyperbo_fig7=load.entries["hyperbo_tab03"])
+
+
+@pytest.mark.parametrize(
+    ("id", "change", "message"),
+    [
+        ("hyperbo_x77", {"paper": "hyprbo"}, "unknown paper 'hyprbo'. Did you mean 'hyperbo'?"),
+        ("engine_x77", {"paper": "engine"}, "unknown paper 'engine'"),
+        ("mphd_x77", {}, "its id must begin with its paper, 'hyperbo_'"),
+        ("hyperbo_x77", {"notebook": "shared/rank.ipynb"}, "notebooks/shared/rank.ipynb does not exist"),
+        ("hyperbo_x77", {"parameters": {"unitt": "run"}}, "'unitt' is no parameter of it. Did you mean 'unit'?"),
+        ("hyperbo_x77", {"parameters": {"unit": 1}}, "'unit' is 1, must be of the type of the default, 'prior'"),
+        ("hyperbo_x77", {"parameters": {"title": "a"}}, "'title' is given by the workflow"),
+        (
+            "hyperbo_x77",
+            {"inputs": {"split": "held_out", "online": ["rand"]}},
+            "ranks.ipynb: 'online' is no parameter of it",
+        ),
+        ("hyperbo_x77", {"benchmarks": ["tabels"]}, "unknown benchmark 'tabels'. Did you mean 'tables'?"),
+    ],
+)
+def test_a_faulty_entry_is_told_once(load, id, change, message):
+    with pytest.raises(ConfigError) as error:
+        load(**{id: load.entries["hyperbo_fig09"] | change})
+    assert str(error.value).count(message) == 1 and f"catalogue entry '{id}'" in str(error.value)
 
 
 @pytest.mark.parametrize("overlay", [(), ("smoke",), ("paper",)])

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from metabo.errors import ConfigError
-from metabo.plan import catalogue, config, registry, runs, splits
-from metabo.plan.entries import Split
+from metabo.plan import catalogue, config, names, reference, registry, runs, splits
+from metabo.plan.entries import Split, collection
 from metabo.plan.past import Past
 from metabo.plan.schema import violations
 from metabo.plan.typed import plain
@@ -96,6 +96,34 @@ def test_a_bad_value_is_named_with_what_is_allowed(good, key, value, parts):
         assert part in str(error.value)
 
 
+@pytest.mark.parametrize("registered", [True, False])
+def test_a_section_of_a_benchmark_without_types_is_told_where_they_belong(good, monkeypatch, registered):
+    if registered:
+        known = registry._benchmarks() | {"bowl": registry.Registered("metabo.data.bowl", registry.benchmark("tables"))}
+        monkeypatch.setattr(registry, "_benchmarks", lambda: known)
+    with pytest.raises(ConfigError, match=r"'benchmarks.bowl' is unknown.*\n.*src/metabo/plan/sections/bench") as error:
+        config.check(put(good, "benchmarks.bowl", {"a": 3}))
+    said = "metabo.data.bowl registers 'bowl'" if registered else "no module in src/metabo/data registers 'bowl'"
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"default_split": "heldout"}, "'tables.default_split': unknown split 'heldout'. Did you mean 'held_out'?"),
+        ({"default_split": "first"}, "'tables.default_split': unknown split 'first'. Valid: held_out, others"),
+        ({"splits": ("held_out", "other")}, "'tables.splits': unknown split 'other'. Did you mean 'others'?"),
+    ],
+)
+def test_a_split_that_a_registration_names_is_told_with_its_module_and_key(monkeypatch, changes, message):
+    known = registry._benchmarks()
+    changed = known["tables"]._replace(entry=replace(registry.benchmark("tables"), **changes))
+    monkeypatch.setattr(registry, "_benchmarks", lambda: {**known, "tables": changed})
+    with pytest.raises(ConfigError) as error:
+        splits._splits.__wrapped__()
+    assert f"metabo.data.tables: BENCHMARKS key {message}" in str(error.value)
+
+
 def test_yaml_reads_the_number_that_a_message_suggests():
     schema = {"type": "object", "properties": {"rate": {"type": "number"}}}
     (line,) = violations(yaml.safe_load("rate: 5e-5"), schema, "config")
@@ -135,7 +163,8 @@ def leaves(settings: dict, path: str = "") -> list[str]:
     return found
 
 
-STUDIES = yaml.safe_load((ROOT / "config.yaml").read_text())["studies"]
+DEFAULTS = yaml.safe_load((ROOT / "config.yaml").read_text())
+STUDIES = DEFAULTS["studies"]
 SIZES = {
     *("benchmarks.tables.pool", "benchmarks.tables.spaces", "benchmarks.hpob.max_points", "benchmarks.hpob.spaces"),
     *(f"pretrain.{key}" for key in ("seeds", "adam_steps", "learning_rate", "lbfgs_steps", "matched_points")),
@@ -152,7 +181,8 @@ SIZES = {
     *(f"online.{key}" for key in ("iterations", "seeds", "retrain_steps", "matched_points")),
     *(f"online.{key}" for key in ("starts", "polish", "polish_steps")),
     *(f"collect.pd1_mini.{key}" for key in ("pilot", "matched", "unmatched")),
-    *("collect.hpob_mini.shared", "collect.hpob_mini.own", "collect.hpob_mini.pool"),
+    *(f"collect.{name}.{key}" for name in ("hpob_mini", "hpob_mini_2") for key in ("shared", "own", "pool")),
+    *("collect.pd1_mini_2.matched", "collect.pd1_mini_2.repeats"),
     *(f"cmbo.{key}" for key in ("adam_steps", "bo_seeds", "bo_iterations", "clusters", "restarts", "fit_steps")),
     *(f"cmbo.{key}" for key in ("refit_steps", "locations", "grid", "tolerance", "samples")),
     *("cmbo_first.bo_seeds", "benchmarks.cmbo_mini.spaces", "benchmarks.cmbo_mini.folds", "benchmarks.cmbo_hpob.folds"),
@@ -181,7 +211,10 @@ def all_specs(settings: dict) -> dict[str, dict]:
     specs = {}
     settings = config.check(settings)
     for benchmark in ("pd1_mini", "hpob_mini"):
-        specs[f"collect/{benchmark}"] = config.collect_spec(settings, benchmark, "any unit")
+        for version in (1, 2):
+            specs[f"collect/{collection(benchmark, version)}"] = config.collect_spec(
+                settings, benchmark, "any", version
+            )
     for sizes, split in (("sweep", "others_sweep"), ("crossing", "crossed")):
         for method in ("h_nll", "h_ekl"):
             specs[f"{sizes}/{method}"] = config.pretrain_spec(settings, "pd1_mini", split, method)
@@ -219,14 +252,20 @@ def changed_jobs(before: dict, after: dict) -> set[str]:
     return {name for name in one if one[name] != other[name]}
 
 
-HYPERBO, MPHD = (
-    ("hpob", "hpob_mini", "own", "pd1", "pd1_mini", "tables"),
-    ("mphd_l", "mphd_s", "own_spaces", "super", "super_mini"),
+HYPERBO, MPHD, CMBO = (
+    tuple(b for b in registry.benchmarks() if registry.benchmark(b).sizes == sizes) for sizes in (None, "mphd", "cmbo")
 )
-CMBO = ("cmbo_hpob", "cmbo_mini")
 BENCHMARKS = HYPERBO + MPHD + CMBO
 CHECKS = [(paper, check) for paper in registry.papers_with_checks() for check in registry.checks(paper)]
-ADAM, LBFGS = ("ablr", "fsbo", "h_nll"), ("h_ekl",)
+EVERY = tuple(m for m in registry.methods("policy") if not registry.method(m).variant_of)
+
+
+def sized_by(size: str) -> tuple[str, ...]:
+    """The methods of BO on tables whose training has a size of config.yaml."""
+    return tuple(m for m in EVERY if size in registry.method(m).pretrain.values())
+
+
+ADAM, LBFGS = sized_by("@pretrain.adam_steps"), sized_by("@pretrain.lbfgs_steps")
 HIERARCHICAL, ACROSS = (
     ("mphd", "mphd_non_nn", "hgp_hand", "hgp_flat", "hgp_truth"),
     {"across/held_out", "across/new_space"},
@@ -269,10 +308,36 @@ MAF = {
 NETWORKS = ("mimo", "rfgp")
 CLUSTERED = ("cm_wss_wss", "cm_wss_bary", "cm_wss_jef", "cm_jef_jef", "cm_jef_wss", "cm_global", "cm_tasks")
 RANKED, REFITTED = ("rgpe", "rm_gp_ucb"), ("rgpe", "rm_gp_ucb", "gp32")
-EVERY = tuple(m for m in registry.methods("policy") if not registry.method(m).variant_of)
 GP_ONLINE = (*LEARNED_ONLINE, *FITTED_ONLINE, "mimo_online", "rfgp_online")
 EVERY_ONLINE = tuple(registry.methods("online"))
+BENCHMARK_KEYS = {
+    (name, key): rules
+    for name, section in reference.schema()["properties"]["benchmarks"]["properties"].items()
+    for key, rules in section["properties"].items()
+    if key != "source"
+}
+
+
+def allowed(rules: dict, present: object) -> object:
+    """Another value that the schema of a key allows."""
+    if "enum" in rules:
+        return next(value for value in rules["enum"] if value != present)
+    kinds = rules["type"] if isinstance(rules["type"], list) else [rules["type"]]
+    if "array" in kinds:
+        return [rules["items"]["enum"][-1]] if "enum" in rules["items"] else ["https://mirror"]
+    if "boolean" in kinds:
+        return not present
+    return min(77, rules.get("maximum", 77)) if "integer" in kinds else present / 2
+
+
 READ_BY = {
+    **{  # a benchmark's own keys: its addresses are read by its download, all others by its load, and by nothing else
+        f"benchmarks.{name}.{key}": (
+            allowed(rules, DEFAULTS["benchmarks"][name][key]),
+            {f"{'download' if key == 'mirrors' else 'data'}/{name}"},
+        )
+        for (name, key), rules in BENCHMARK_KEYS.items()
+    },
     "seed": (
         7,
         jobs("pretrain", EVERY + GP_ONLINE)
@@ -285,21 +350,21 @@ READ_BY = {
         | {"elimination/bo"}
         | {f"study/{study}" for study in registry.studies()}
         | {f"theory/{paper}/{check}" for paper, check in CHECKS}
-        | {f"data/{name}" for name in ("tables", "hpob", "hpob_mini", "own", *MPHD, *CMBO)}
+        | {f"data/{name}" for name in BENCHMARKS if "seed" in registry.benchmark(name).settings}
         | {"cmbo/first"}
         | ACROSS
-        | {"collect/pd1_mini", "collect/hpob_mini"},
+        | {f"collect/{name}" for name in ("pd1_mini", "pd1_mini_2", "hpob_mini", "hpob_mini_2")},
     ),
-    "benchmarks.pd1_mini.inputs": ("warped", {"data/pd1_mini"}),
-    "benchmarks.pd1_mini.divergence": ("nan", {"data/pd1_mini"}),
-    "benchmarks.hpob_mini.spaces": (["svm_8"], {"data/hpob_mini"}),
-    "benchmarks.hpob_mini.max_points": (99, {"data/hpob_mini"}),
     "collect.pd1_mini.pilot": (7, {"collect/pd1_mini"}),
     "collect.pd1_mini.matched": (7, {"collect/pd1_mini"}),
     "collect.pd1_mini.unmatched": (7, {"collect/pd1_mini"}),
-    "collect.hpob_mini.shared": (7, {"collect/hpob_mini"}),
-    "collect.hpob_mini.own": (7, {"collect/hpob_mini"}),
-    "collect.hpob_mini.pool": (7, {"collect/hpob_mini"}),
+    "collect.pd1_mini_2.matched": (7, {"collect/pd1_mini_2"}),
+    "collect.pd1_mini_2.repeats": (7, {"collect/pd1_mini_2"}),
+    **{
+        f"collect.{name}.{key}": (7, {f"collect/{name}"})
+        for name in ("hpob_mini", "hpob_mini_2")
+        for key in ("shared", "own", "pool")
+    },
     "online.iterations": (7, online(EVERY_ONLINE)),
     "online.seeds": (7, online(EVERY_ONLINE) | jobs("pretrain", GP_ONLINE)),
     "online.retrain_steps": (7, online(LEARNED_ONLINE)),
@@ -307,23 +372,6 @@ READ_BY = {
     "online.starts": (7, online(GP_ONLINE)),
     "online.polish": (7, online(GP_ONLINE)),
     "online.polish_steps": (7, online(GP_ONLINE)),
-    "benchmarks.tables.spaces": (["nasbench201"], {"data/tables"}),
-    "benchmarks.tables.pool": (77, {"data/tables"}),
-    "benchmarks.tables.error_floor": (1.0e-3, {"data/tables"}),
-    "benchmarks.pd1.inputs": ("warped", {"data/pd1"}),
-    "benchmarks.pd1.divergence": ("status", {"data/pd1"}),
-    "benchmarks.pd1.mirrors": (["https://mirror"], {"download/pd1"}),
-    "benchmarks.hpob.spaces": (["4796"], {"data/hpob"}),
-    "benchmarks.hpob.mirrors": (["https://mirror"], {"download/hpob"}),
-    "benchmarks.hpob.max_points": (99, {"data/hpob"}),
-    **{
-        f"benchmarks.{b}.{k}": (77, {f"data/{b}"})
-        for b in ("mphd_l", "mphd_s")
-        for k in ("domains", "functions", "points")
-    },
-    **{f"benchmarks.{b}.{k}": (["a.csv"], {f"data/{b}"}) for b in ("own", "own_spaces") for k in ("history", "space")},
-    **{f"benchmarks.{b}.skip_bad_rows": (True, {f"data/{b}"}) for b in ("own", "own_spaces")},
-    "benchmarks.own.folds": (7, {"data/own"}),
     "pretrain.seeds": (7, jobs("pretrain", EVERY, HYPERBO) | reduced("sweep")),
     "pretrain.adam_steps": (77, jobs("pretrain", (*ADAM, "h_nll_online"), HYPERBO)),
     "pretrain.learning_rate": (
@@ -352,8 +400,6 @@ READ_BY = {
     "mphd.network_steps": (77, jobs("pretrain", ("mphd",)) | ACROSS),
     "mphd.map_steps": (77, jobs("bo", HIERARCHICAL)),
     "mphd.bo_seeds": (7, jobs("bo", EVERY, MPHD)),
-    **{f"benchmarks.{b}.spaces": (["svm"], {f"data/{b}"}) for b in CMBO},
-    **{f"benchmarks.{b}.folds": (2, {f"data/{b}"}) for b in CMBO},
     "cmbo.seeds": (7, jobs("pretrain", EVERY, CMBO)),
     "cmbo.adam_steps": (77, jobs("pretrain", (*ADAM, "h_nll_online"), CMBO)),
     "cmbo.bo_seeds": (7, jobs("bo", EVERY, CMBO)),
@@ -506,7 +552,7 @@ def test_a_benchmark_with_sizes_that_are_no_section_is_told(good, monkeypatch):
 
 
 def test_a_split_with_sizes_that_are_no_section_is_told(good, monkeypatch):
-    monkeypatch.setattr(splits, "entry", lambda name: Split(sizes="sweeps" if name == "others_sweep" else None))
+    monkeypatch.setattr(splits, "entry", lambda name: Split(sizes=("sweeps",) if name == "others_sweep" else ()))
     with pytest.raises(ConfigError, match=r"'sizes' of split 'others_sweep': unknown section .*'sweeps'.*sweep"):
         config.check(good)
 
@@ -580,11 +626,11 @@ def test_a_structure_that_a_variant_names_is_not_widened(good):
 
 
 def test_a_setting_that_a_loader_reads_and_nothing_declares_is_told(monkeypatch):
-    assert config._setting_faults() == []
+    assert names._settings() == []
     entry = registry.benchmark("tables")
     monkeypatch.setattr(registry, "benchmark", lambda name: replace(entry, settings=("pool", "pols", "seed")))
     monkeypatch.setattr(registry, "benchmarks", lambda: ["tables"])
-    (fault,) = config._setting_faults()
+    (fault,) = names._settings()
     assert fault.startswith("metabo.data.tables: setting 'pols' of benchmark 'tables' is not declared; add it to src/")
 
 
@@ -597,10 +643,13 @@ def test_schema_and_loaders_agree_on_the_search_spaces():
     listed = benchmarks["hpob"]["properties"]["spaces"]["items"]["enum"]
     assert listed == list(config.load(ROOT).benchmarks.hpob.spaces)
     own = [b for b in registry.benchmarks() if set(registry.benchmark(b).settings) - {"seed"}]
-    assert sorted(benchmarks) == own and sorted(set(registry.benchmarks()) - set(own)) == ["super", "super_mini"]
+    assert set(own) <= set(benchmarks) and all(
+        registry.benchmark(b).members for b in set(registry.benchmarks()) - set(own) - set(benchmarks)
+    )
 
 
 def test_acquisition_names_are_those_of_the_code():
     from metabo.bo import acquisition
 
-    assert runs.ACQUISITIONS == acquisition.ACQUISITIONS
+    assert (runs.SCORED, runs.OWN) == (acquisition.SCORED, acquisition.OWN)
+    assert not set(runs.SCORED) & set(runs.OWN)

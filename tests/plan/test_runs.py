@@ -36,8 +36,11 @@ def test_an_acquisition_that_is_not_named_is_the_methods_own():
     [
         ("h_nl-pi", "unknown method 'h_nl'. Did you mean 'h_nll'?"),
         ("h_nll-pj", "unknown acquisition 'pj'. Did you mean 'pi'?"),
-        ("h_nll-uniform@others", "'h_nll-uniform': 'uniform' (random search)"),
-        ("rand-pi", "'rand-pi': 'uniform' (random search)"),
+        (
+            "h_nll-uniform@others",
+            "'h_nll-uniform': 'uniform' is the acquisition of no other method than its own; for others there are pi, ",
+        ),
+        ("rand-pi", "'rand-pi': 'rand' suggests by 'uniform' alone; write 'rand'"),
     ],
 )
 def test_a_run_that_cannot_be_is_told(name, message):

@@ -14,6 +14,7 @@ import pytest
 
 from metabo.errors import ConfigError
 from metabo.plan import config, registry, specs, splits
+from metabo.plan.entries import collection
 from metabo.plan.typed import plain, read, written
 from metabo.records.files import canonical
 
@@ -44,8 +45,11 @@ def others(given: config.Config) -> dict[str, list]:
     """The specs that read no method."""
     found = {f"data/{benchmark}": [config.data_spec(given, benchmark)] for benchmark in registry.benchmarks()}
     for benchmark in [b for b in registry.benchmarks() if registry.benchmark(b).collector]:
-        found[f"pack/{benchmark}"] = [config.pack_spec(given, benchmark)]
-        found[f"collect/{benchmark}"] = [config.collect_spec(given, benchmark, u) for u in registry.units(benchmark)]
+        units = registry.units(benchmark)
+        for version in range(1, registry.benchmark(benchmark).versions + 1):
+            name = collection(benchmark, version)
+            found[f"pack/{name}"] = [config.pack_spec(given, benchmark, version)]
+            found[f"collect/{name}"] = [config.collect_spec(given, benchmark, unit, version) for unit in units]
     with (ROOT / "workflow" / "datasets.csv").open() as stream:
         found |= {f"download/{row['name']}": [config.download_spec(given, row)] for row in csv.DictReader(stream)}
     found |= {f"study/{study}": [config.study_spec(given, study)] for study in registry.studies()}

@@ -61,6 +61,14 @@ def marked_up(text):
     return lambda wildcards, output: re.sub(r"([\\\\*_`|])", r"\\\1", text)
 
 
+def executed_copy(artefact):
+    """Return what gives the path of the copy that stays when a cell fails.
+
+    No log of the rule: Snakemake prints those of a failed job, and this one is hundreds of lines of JSON.
+    """
+    return lambda wildcards, output: f"{OUT}/logs/{artefact.place}.ipynb"
+
+
 def artefact_memory(artefact):
     """Return MiB: an artefact without tables describes the benchmark itself and reads all of it."""
     reads_all = artefact.benchmark and not artefact.inputs.kinds
@@ -80,8 +88,7 @@ for artefact in ARTEFACTS:
         output:
             **reported(artefact),
         log:
-            text=f"{OUT}/logs/{artefact.place}.log",
-            notebook=f"{OUT}/logs/{artefact.place}.ipynb",
+            f"{OUT}/logs/{artefact.place}.log",
         benchmark:
             f"{OUT}/benchmarks/{artefact.place}.tsv"
         threads: 1
@@ -93,6 +100,7 @@ for artefact in ARTEFACTS:
             spec=constant(canonical(notebook_parameters(artefact))),
             methods=constant(canonical(artefact_methods(artefact))),
             data=lambda w, input: f"--in-data {input.data}" if input.data else "",
+            scratch=executed_copy(artefact),
             title=marked_up(artefact.entry.title),
             caption=marked_up(artefact.entry.caption),
         message:
@@ -101,4 +109,4 @@ for artefact in ARTEFACTS:
             "python -m metabo.stages.notebook --spec {params.spec:q} --code {params.code}"
             " --in-template {input.template}"
             " --in-tables {input.tables} {params.data} --out {output.notebook} --sidecar {output.meta}"
-            " --scratch {log.notebook} --threads {threads} > {log.text} 2>&1"
+            " --scratch {params.scratch} --threads {threads} > {log} 2>&1"

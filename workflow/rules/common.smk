@@ -2,11 +2,15 @@
 from functools import cache
 
 from metabo.errors import MetaboError, unknown
-from metabo.plan import catalogue, codegraph, digests, preflight, registry, specs, splits
-from metabo.plan import config as settings
-from metabo.plan.runs import ACQUISITIONS
-from metabo.plan.typed import plain
-from metabo.records.files import canonical, remove_scratch
+
+try:  # the plan reads tables in our modules: a fault there is told without a traceback too
+    from metabo.plan import catalogue, codegraph, digests, preflight, registry, specs, splits
+    from metabo.plan import config as settings
+    from metabo.plan.runs import ACQUISITIONS
+    from metabo.plan.typed import plain
+    from metabo.records.files import canonical, remove_scratch
+except MetaboError as error:
+    raise WorkflowError(str(error)) from None
 
 
 def or_stop(work, *args):
@@ -69,7 +73,7 @@ def memory(wildcards):
 def every_core():
     """Return the threads of a job that has this machine to itself.
 
-    On a cluster the machine is a node, whose cores nobody knows here: the job asks Slurm for all of it (`slurm_extra`)
+    On a cluster the machine is a node, whose cores are not known here: the job asks Slurm for all of it (`slurm_extra`)
     and counts as one core.
     """
     here = workflow.local_exec and not workflow.remote_exec

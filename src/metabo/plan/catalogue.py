@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from metabo.errors import ConfigError, unknown
-from metabo.plan import registry, splits
+from metabo.plan import registry, splits, templates
 from metabo.plan.config import Config
 from metabo.plan.entries import CatalogueEntry, Inputs
+from metabo.plan.parts import PACKAGE_ROOT
 from metabo.plan.runs import RunId, resolved
 from metabo.plan.schema import read_schema, read_yaml, violations
 from metabo.plan.typed import read_each
@@ -15,6 +16,10 @@ from metabo.plan.typed import read_each
 CATALOGUE = Path("workflow/catalogue.yaml")
 SCHEMA = Path("workflow/schemas/catalogue.yaml")
 NOTEBOOKS = Path("notebooks")
+STANDARD = ("artefact", "title", "caption", "out")
+"""Parameters of every template."""
+ON_BENCHMARK = ("benchmark", "data")
+"""Parameters of every template that reads a benchmark."""
 
 
 @dataclass(frozen=True)
@@ -91,14 +96,23 @@ def applies(method: str, benchmark: str) -> bool:
 
 
 def load(root: Path = Path()) -> dict[str, CatalogueEntry]:
-    """Read and check the catalogue below the project folder `root`. Raises ConfigError that lists every fault."""
+    """Read and check the catalogue below the project folder `root`. Raises ConfigError that lists every fault, or the
+    first of a registration, which every entry that reads it would tell again."""
+    for read in (_methods, registry.benchmarks, registry.studies, registry.papers_with_checks, splits.names):
+        read()
     written = read_yaml(root / CATALOGUE)
     faults = violations(written, read_schema(root / SCHEMA), "catalogue")
     entries = {} if faults else read_each(CatalogueEntry, written, "catalogue")
-    faults += [f"catalogue entry '{id}': {fault}" for id, entry in entries.items() for fault in _faults(entry, root)]
+    faults += [
+        f"catalogue entry '{id}': {fault}" for id, entry in entries.items() for fault in _faults(id, entry, root)
+    ]
     if faults:
         raise ConfigError(f"{CATALOGUE}:\n  " + "\n  ".join(faults))
     return entries
+
+
+def _methods() -> list[str]:
+    return registry.methods("policy")  # reads what each is made of, too
 
 
 def papers(catalogue: Mapping[str, CatalogueEntry]) -> list[str]:
@@ -153,16 +167,15 @@ def _listed(inputs: Inputs) -> Sequence[str]:
     return inputs.splits or ([inputs.split] if inputs.split else [])
 
 
-def _faults(entry: CatalogueEntry, root: Path) -> list[str]:
-    found = []
-    if not (root / NOTEBOOKS / entry.notebook).is_file():
-        found.append(f"notebook {NOTEBOOKS / entry.notebook} does not exist")
+def _faults(id: str, entry: CatalogueEntry, root: Path) -> list[str]:
     inputs, benchmarks = entry.inputs, entry.benchmarks
 
     def named(kind: str) -> list[RunId]:
         return [RunId.parse(name) for name in inputs.kinds.get(kind, ())]
 
     checks: tuple[Callable[[], object], ...] = (
+        lambda: _require_paper(id, entry.paper),
+        lambda: templates.require(root / NOTEBOOKS / entry.notebook, _given(entry), entry.parameters),
         lambda: [registry.benchmark(b) for b in benchmarks],
         lambda: _require_benchmark(inputs, benchmarks),
         lambda: [_require_module(resolved(run).method, "policy") for run in named("trajectories")],
@@ -175,16 +188,32 @@ def _faults(entry: CatalogueEntry, root: Path) -> list[str]:
         lambda: [registry.check(entry.paper, name) for name in inputs.theory or ()],
         lambda: [_refuse_repeats(Artefact(b, b, b, entry).trajectories) for b in benchmarks],
     )
+    found = []
     for check in checks:
         try:
             check()
         except ConfigError as error:
             found.append(str(error))
-    return found
+    return list(dict.fromkeys(found))
 
 
 KINDS = ("trajectories", "evaluations", "online")
 """Inputs that are made per benchmark, split and method."""
+
+
+def _require_paper(id: str, paper: str) -> None:
+    """Refuse a paper without a folder, and an id of another paper."""
+    known = [path.parent.name for path in PACKAGE_ROOT.glob("papers/*/__init__.py") if path.parent.name != "engine"]
+    if paper not in known:
+        raise unknown("paper", paper, known)
+    if id.partition("_")[0] != paper:
+        raise ConfigError(f"its id must begin with its paper, '{paper}_'; rename it, or correct 'paper'")
+
+
+def _given(entry: CatalogueEntry) -> list[str]:
+    """Return the parameters that the workflow gives a template besides the entry's own `parameters`."""
+    splits = [key for key, given in (("split", entry.inputs.split), ("splits", entry.inputs.splits)) if given]
+    return [*STANDARD, *(ON_BENCHMARK if entry.benchmarks else ()), *splits, *entry.inputs.kinds]
 
 
 def _refuse_repeats(runs: list[RunId]) -> None:

@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from metabo.errors import ConfigError, unknown
-from metabo.plan import overrides, reference, registry, splits
+from metabo.errors import ConfigError
+from metabo.plan import names, overrides, reference, registry, splits
+from metabo.plan.entries import collection
 from metabo.plan.schema import read_yaml, required_mapping, violations
-from metabo.plan.sections.benchmarks import BenchmarkSections
 from metabo.plan.sections.config import Config
 from metabo.plan.specs import (
     BOSpec,
@@ -68,10 +68,9 @@ def check(config: Raw, papers: list[str] | None = None) -> Config:
     """
     schema = reference.schema()
     if faults := violations(config, schema, "config"):
-        raise ConfigError("\n".join(faults))
+        raise ConfigError("\n".join([*faults, *names.undeclared(config)]))
     made = Config.model_validate_json(json.dumps(config))
-    faults = [*_name_faults(made, papers), *_size_faults(made), *_setting_faults()]
-    if faults := [*faults, *overrides.faults(made.methods, schema)]:
+    if faults := [*names.faults(made, papers), *overrides.faults(made.methods, schema)]:
         raise ConfigError("\n".join(faults))
     return made
 
@@ -98,14 +97,18 @@ def data_spec(config: Config, benchmark: str) -> DataSpec:
     return DataSpec(benchmark, Values({key: values[key] for key in entry.settings}))
 
 
-def collect_spec(config: Config, benchmark: str, unit: str) -> CollectSpec:
+def collect_spec(config: Config, benchmark: str, unit: str, version: int = 1) -> CollectSpec:
     """Return what the job that collects one unit (a task or a data set) of an embedded benchmark reads."""
-    return CollectSpec(benchmark, config.seed, Values(_mapping(config.sizes["collect"][benchmark])), unit)
+    return CollectSpec(benchmark, config.seed, _collected_sizes(config, benchmark, version), unit, version)
 
 
-def pack_spec(config: Config, benchmark: str) -> PackSpec:
+def pack_spec(config: Config, benchmark: str, version: int = 1) -> PackSpec:
     """Return what the job that joins the units of a re-collection records of their settings."""
-    return PackSpec(benchmark, config.seed, Values(_mapping(config.sizes["collect"][benchmark])))
+    return PackSpec(benchmark, config.seed, _collected_sizes(config, benchmark, version), version)
+
+
+def _collected_sizes(config: Config, benchmark: str, version: int) -> Values:
+    return Values(_mapping(config.sizes["collect"][collection(benchmark, version)]))
 
 
 def download_spec(config: Config, row: dict[str, str]) -> DownloadSpec:
@@ -113,7 +116,8 @@ def download_spec(config: Config, row: dict[str, str]) -> DownloadSpec:
     users = [b for b in registry.benchmarks() if registry.benchmark(b).dataset == row["name"]]
     mirrors = [address for b in users for address in _texts(_of_benchmark(config, b).get("mirrors", []))]
     size = int(row["bytes"]) if row.get("bytes") else None
-    return DownloadSpec(row["name"], (*mirrors, *row["urls"].split()), row["checksum"], size)
+    urls = (*mirrors, *row["urls"].split())
+    return DownloadSpec(row["name"], urls, row["checksum"], size, members=row.get("members") or None)
 
 
 def pretrain_spec(config: Config, benchmark: str, split: str, method: str) -> PretrainSpec:
@@ -143,9 +147,9 @@ def pretrain_sizes(config: Config, benchmark: str, split: str) -> dict[str, Json
     """Return the sizes of pre-training on a split: section `pretrain`, with the benchmark's own section laid over it,
     and the split's over both."""
     sizes: dict[str, Json] = {**config.sizes["pretrain"]}
-    for entry in (registry.benchmark(benchmark), splits.entry(splits.prior_split(split))):
-        own = config.sizes[entry.sizes] if entry.sizes else {}
-        sizes |= {key: value for key, value in own.items() if value is not None}
+    of_benchmark = registry.benchmark(benchmark).sizes
+    for section in (*([of_benchmark] if of_benchmark else []), *splits.entry(splits.prior_split(split)).sizes):
+        sizes |= {key: value for key, value in config.sizes[section].items() if value is not None}
     return sizes
 
 
@@ -246,44 +250,6 @@ def online_spec(config: Config, benchmark: str, split: str, method: str) -> Onli
         sizes.iterations,
         Values(sized(config.sizes, entry.online or NOTHING) | _overrides(config, method, "online")),
     )
-
-
-def _name_faults(config: Config, papers: list[str] | None) -> list[str]:
-    """Check names that the schema does not know: benchmarks and papers."""
-    faults = []
-    benchmarks = registry.benchmarks()
-    for name in config.run.benchmarks:
-        if name not in benchmarks:
-            faults.append(f"config key 'run.benchmarks': {unknown('benchmark', name, benchmarks)}")
-    for paper in config.run.papers:
-        if papers is not None and paper not in papers:
-            faults.append(f"config key 'run.papers': {unknown('paper', paper, papers)}")
-    return faults
-
-
-def _size_faults(config: Config) -> list[str]:
-    """Check the sections of sizes that the splits and the benchmarks name."""
-    sections = [(f"splits.yaml: 'sizes' of split '{name}'", splits.entry(name).sizes) for name in splits.names()]
-    sections += [(f"'sizes' of benchmark '{name}'", registry.benchmark(name).sizes) for name in registry.benchmarks()]
-    return [
-        f"{where}: {unknown('section of config.yaml', section, config.sizes)}"
-        for where, section in sections
-        if section and section not in config.sizes
-    ]
-
-
-def _setting_faults() -> list[str]:
-    """Check that the settings which the loaders of benchmarks read are declared; the schema asks for their values."""
-    declared = {
-        name: getattr(field.annotation, "model_fields", {}) for name, field in BenchmarkSections.model_fields.items()
-    }
-    return [
-        f"{registry.loader(name)}: setting '{key}' of benchmark '{name}' is not declared; add it to "
-        f"src/metabo/plan/sections/benchmarks.py and 'benchmarks.{name}.{key}' to config.yaml"
-        for name in registry.benchmarks()
-        for key in dict.fromkeys((*registry.benchmark(name).settings, *registry.benchmark(name).files))
-        if key not in {"seed", "online", *declared.get(name, {})}
-    ]
 
 
 def _of_benchmark(config: Config, benchmark: str) -> Mapping[str, Json]:

@@ -45,12 +45,13 @@ class BenchmarkEntry:
     """A benchmark of a literal table ``BENCHMARKS = {...}`` below `metabo.data`.
 
     `dataset`: the row of workflow/datasets.csv that it is read from, `package` the package, `archive_of` the benchmark
-    whose collected archive. `collector` and `writer`: modules below `metabo` that train it and write it as `archive`.
-    `members`: the benchmarks that it is made of, `unseen` those that methods across spaces do not learn from, `dropped`
-    the tasks that it leaves out. `settings`: the keys of its section of config.yaml that its loader reads, `files` the
-    ones that name files. `splits` that its loader makes (none: the default one). `sizes`: the section that is laid over
-    `pretrain`. `model`: what its methods have in place of their own. `matched`: some inputs are shared by tasks.
-    `truth`: the parameters that its functions were drawn with are known. `memory_mb`: of a job that reads it.
+    whose collected archive. `collector` and `writer`: modules below `metabo` that train it and write it as `archive`;
+    `versions`: of the collection. `members`: the benchmarks that it is made of, `unseen` those that methods across
+    spaces do not learn from, `dropped` the tasks that it leaves out. `settings`: the keys of its section of config.yaml
+    that its loader reads, `files` the ones that name files. `splits` that its loader makes (none: the default one).
+    `sizes`: the section that is laid over `pretrain`. `model`: what its methods have in place of their own. `matched`:
+    some inputs are shared by tasks. `truth`: the parameters that its functions were drawn with are known. `memory_mb`:
+    of a job that reads it.
     """
 
     default_split: str
@@ -61,6 +62,7 @@ class BenchmarkEntry:
     collector: str | None = None
     writer: str | None = None
     archive: str | None = None
+    versions: Count = 1
     members: tuple[str, ...] = ()
     unseen: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
@@ -78,6 +80,11 @@ class BenchmarkEntry:
         return self.splits or (self.default_split,)
 
 
+def collection(benchmark: str, version: int) -> str:
+    """Return the name of one version of an embedded benchmark's collection: of its files, and of its sizes."""
+    return benchmark if version == 1 else f"{benchmark}_{version}"
+
+
 @dataclass(frozen=True)
 class StudyEntry:
     """A study of a literal table ``STUDIES = {...}``. `alone`: it measures time, so no other job runs beside it."""
@@ -92,11 +99,11 @@ class Split:
     base: str | None = None
     points: Count | None = None
     tasks: Count | None = None
-    rows: Literal["all", "matched"] = "all"
+    rows: Literal["all", "matched", "half"] = "all"
     spaces: Literal["all", "others"] = "all"
-    sizes: str | None = None
+    sizes: tuple[str, ...] = ()
     prior: str | None = None
-    candidates: Literal["all", "matched"] | Count = "all"
+    candidates: Literal["all", "matched", "rest"] | Count = "all"
     benchmarks: Names | None = None
 
 

@@ -6,14 +6,15 @@ from typing import Literal
 from metabo.errors import ConfigError
 from metabo.plan.typed import Count
 
-ROWS = ("all", "matched")
+ROWS = ("all", "matched", "half")
 SPACES = ("all", "others")
 
 
 @dataclass(frozen=True)
 class Past:
-    """What of a benchmark a prior is trained on: the folds of the split `base`, at most `points` points of each of at
-    most `tasks` tasks (None: all), of all `rows` or only those of the matched blocks that H-EKL trains on.
+    """The part of a benchmark that a prior is trained on: the folds of the split `base`, at most `points` points of
+    each of at most `tasks` tasks (None: all), of all `rows`, only those of the matched blocks that H-EKL trains on, or
+    those of the half of the configurations in which BO has no candidates.
 
     `spaces`: what a method that trains across spaces learns from, all of them or all others than the tested one (mphd
     §4.2, NToT). It does not change the training set of a space.
@@ -22,7 +23,7 @@ class Past:
     base: str
     points: Count | None = None
     tasks: Count | None = None
-    rows: Literal["all", "matched"] = "all"
+    rows: Literal["all", "matched", "half"] = "all"
     spaces: Literal["all", "others"] = "all"
 
     @property

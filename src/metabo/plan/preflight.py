@@ -1,4 +1,4 @@
-"""Checks before a workflow run starts: nobody else runs here, results can be written and are as they were made."""
+"""Checks before a workflow run starts: no other runs here, results can be written and are as they were made."""
 
 import contextlib
 import errno

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Generic, Literal, NamedTuple, TypeVar
 
 from metabo.errors import ConfigError, unknown
-from metabo.plan import parts
+from metabo.plan import parts, syntax
 from metabo.plan.entries import BenchmarkEntry, MethodEntry, StudyEntry
 from metabo.plan.method import Method
 from metabo.plan.parts import PACKAGE_ROOT, path_of
@@ -231,15 +231,14 @@ def study_module(name: str) -> str:
 
 
 @cache
-def _checks() -> dict[str, dict[str, Registered[str]]]:
-    folders = sorted((PACKAGE_ROOT / "papers").glob("*/theory"))
-    found = {folder.parent.name: _registered("CHECKS", sorted(folder.glob("*.py")), str) for folder in folders}
-    return {paper: checks for paper, checks in found.items() if checks}
+def _checks(paper: str) -> dict[str, Registered[str]]:
+    return _registered("CHECKS", sorted((PACKAGE_ROOT / "papers" / paper / "theory").glob("*.py")), str)
 
 
 def papers_with_checks() -> list[str]:
     """List the papers whose theory is checked."""
-    return sorted(_checks())
+    papers = sorted(folder.parent.name for folder in (PACKAGE_ROOT / "papers").glob("*/theory"))
+    return [paper for paper in papers if _checks(paper)]
 
 
 def checks(paper: str) -> list[str]:
@@ -247,22 +246,22 @@ def checks(paper: str) -> list[str]:
 
     Raises ConfigError that lists the papers that have some.
     """
-    if paper not in _checks():
-        raise unknown("paper with theory checks", paper, _checks())
-    return sorted(_checks()[paper])
+    if not _checks(paper):
+        raise unknown("paper with theory checks", paper, papers_with_checks())
+    return sorted(_checks(paper))
 
 
 def check(paper: str, name: str) -> str:
     """Return the title of a check. Raises ConfigError that lists the valid names."""
     if name not in checks(paper):
         raise unknown(f"theory check of {paper}", name, checks(paper))
-    return _checks()[paper][name].entry
+    return _checks(paper)[name].entry
 
 
 def check_module(paper: str, name: str) -> str:
     """Return the name of the module that has a check. Raises ConfigError that lists the valid names."""
     check(paper, name)
-    return _checks()[paper][name].module
+    return _checks(paper)[name].module
 
 
 def claim_modules(paper: str = "*") -> list[str]:
@@ -285,11 +284,7 @@ def literal(module: str, table: str) -> Mapping[str, object]:
 def _literal(path: Path, table: str):
     """Return the value of a top-level literal, or None. Raises ConfigError for a module that is no Python, and for a
     table that is no literal."""
-    try:
-        body = ast.parse(path.read_text()).body
-    except SyntaxError as error:
-        raise ConfigError(f"{path}, line {error.lineno}: {error.msg}; correct the line") from error
-    for node in body:
+    for node in syntax.tree(path).body:
         if isinstance(node, ast.Assign) and any(getattr(t, "id", None) == table for t in node.targets):
             try:
                 return ast.literal_eval(node.value)

@@ -6,8 +6,10 @@ from typing import NamedTuple
 from metabo.errors import ConfigError, unknown
 from metabo.plan import registry
 
-ACQUISITIONS = {name: str(label) for name, label in registry.literal("bo.acquisition", "ACQUISITIONS").items()}
-"""Labels of the acquisition functions by name."""
+SCORED = {name: str(label) for name, label in registry.literal("bo.acquisition", "SCORED").items()}
+OWN = {name: str(label) for name, label in registry.literal("bo.acquisition", "OWN").items()}
+ACQUISITIONS = SCORED | OWN
+"""Labels of the acquisition functions by name: those for every method that predicts, and those of one method each."""
 
 
 class RunId(NamedTuple):
@@ -54,9 +56,12 @@ def resolved(run: RunId) -> RunId:
     acquisition = run.acquisition or own
     if acquisition not in ACQUISITIONS:
         raise unknown("acquisition", acquisition, ACQUISITIONS)
-    if acquisition != own and {"uniform", "learned"} & {acquisition, own}:
+    if acquisition != own and own in OWN:
+        raise ConfigError(f"'{run.on('')}': '{run.method}' suggests by '{own}' alone; write '{run.method}'")
+    if acquisition != own and acquisition in OWN:
         raise ConfigError(
-            f"'{run.on('')}': 'uniform' (random search) and 'learned' (MAF) are acquisitions of no other method"
+            f"'{run.on('')}': '{acquisition}' is the acquisition of no other method than its own; for others there are "
+            f"{', '.join(SCORED)}"
         )
     return run._replace(acquisition=acquisition)
 

@@ -3,15 +3,18 @@
 import math
 import re
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-import jsonschema
 import yaml
-from jsonschema import validators
 
 from metabo.errors import ConfigError, nearest
 from metabo.records.files import Json
+
+if TYPE_CHECKING:  # imported where something is validated: it takes a job half as long as all else to begin
+    import jsonschema
+    from jsonschema.protocols import Validator
 
 Schema: TypeAlias = dict[str, Json]
 
@@ -71,13 +74,13 @@ def _is_list(_checker: object, value: object) -> bool:
     return isinstance(value, list | tuple)
 
 
-# JSON schema takes 8000.0 for an integer and accepts nan; a step count must be an int, a rate finite.
-_Validator = validators.extend(
-    jsonschema.Draft202012Validator,
-    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine_many(
-        {"integer": _is_integer, "number": _is_number, "object": _is_mapping, "array": _is_list}
-    ),
-)
+@cache
+def _validator() -> "type[Validator]":
+    """JSON schema takes 8000.0 for an integer and accepts nan; a step count must be an int, a rate finite."""
+    from jsonschema import Draft202012Validator, validators
+
+    types = {"integer": _is_integer, "number": _is_number, "object": _is_mapping, "array": _is_list}
+    return validators.extend(Draft202012Validator, type_checker=Draft202012Validator.TYPE_CHECKER.redefine_many(types))
 
 
 def violations(instance: Json, schema: Schema, kind: str, where: str = "") -> list[str]:
@@ -86,12 +89,12 @@ def violations(instance: Json, schema: Schema, kind: str, where: str = "") -> li
     `kind` names what it is ("config"), `where` the key at which it stands in a larger file.
     """
     errors = sorted(
-        _Validator(schema).iter_errors(instance), key=lambda e: ([str(p) for p in e.absolute_path], str(e.validator))
+        _validator()(schema).iter_errors(instance), key=lambda e: ([str(p) for p in e.absolute_path], str(e.validator))
     )
     return [line for error in errors for line in _describe(error, kind, where)]
 
 
-def _describe(error: jsonschema.ValidationError, kind: str, prefix: str) -> list[str]:
+def _describe(error: "jsonschema.ValidationError", kind: str, prefix: str) -> list[str]:
     """Turn one schema error into lines that name the key, what it may be, and the nearest match."""
     where = ".".join([*([prefix] if prefix else []), *(str(p) for p in error.absolute_path)])
     # An error that `validate` found has all three; their types say that it may not.
@@ -125,8 +128,16 @@ def _known(key: str, schema: Schema) -> bool:
 
 def _allowed(schema: Schema, key: str) -> str:
     known = sorted(_names(schema, "properties"))
-    names = known or [f"names like {pattern}" for pattern in _names(schema, "patternProperties")]
+    names = known or [_in_words(schema, pattern) for pattern in _names(schema, "patternProperties")]
     return f"{nearest(key, known)} Allowed: {', '.join(names)}"
+
+
+def _in_words(schema: Schema, pattern: str) -> str:
+    """Return what a schema says of the names that fit a pattern."""
+    held = schema["patternProperties"]
+    below = held[pattern] if isinstance(held, Mapping) else None
+    described = below.get("description") if isinstance(below, Mapping) else None
+    return f"{described}" if described else f"names like {pattern}"
 
 
 def _join(where: str, key: object) -> str:

@@ -13,7 +13,10 @@ from metabo.records.files import Json
 
 @dataclass(frozen=True)
 class DownloadSpec:
-    """The download of one archive: its name, its addresses in order, and what it must be."""
+    """The download of one archive: its name, its addresses in order, and what it must be.
+
+    `members`: the list of the files that it is packed from; the addresses are then those of their folder.
+    """
 
     name: str
     urls: tuple[str, ...]
@@ -21,6 +24,7 @@ class DownloadSpec:
     size: int | None = None
     retries: int = 4
     pause: float = 2.0
+    members: str | None = None
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,7 @@ class CollectSpec:
     seed: int
     sizes: Values
     unit: str
+    version: Count = 1
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,7 @@ class PackSpec:
     benchmark: str
     seed: int
     sizes: Values
+    version: Count = 1
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,7 @@ class ArchiveSpec:
 
     benchmark: str
     source: Literal["shipped", "collected"]
+    version: Count = 1
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Named splits: which tasks and points a prior is trained on, and which candidates BO has (`splits.yaml`)."""
 
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -20,13 +21,29 @@ def _splits() -> dict[str, Split]:
         for key, other in (("base", own.base), ("prior", own.prior)):
             if other is not None and other not in entries:
                 faults.append(f"{SPLITS.name}: '{key}' of split '{name}': {unknown('split', other, entries)}")
+        priors = entries.get(own.prior or name, own)
+        if own.candidates == "rest" and priors.rows != "half":
+            faults.append(f"{SPLITS.name}: 'candidates: rest' of split '{name}' needs priors trained on 'rows: half'")
         for benchmark in own.benchmarks or ():
             if benchmark not in registry.benchmarks():
                 fault = unknown("benchmark", benchmark, registry.benchmarks())
                 faults.append(f"{SPLITS.name}: 'benchmarks' of split '{name}': {fault}")
+    faults += _registered(entries)
     if faults:
         raise ConfigError("\n".join(faults))
     return entries
+
+
+def _registered(entries: Mapping[str, Split]) -> Iterator[str]:
+    """Describe the splits that registrations of benchmarks name and that are not there."""
+    for benchmark in registry.benchmarks():
+        made = registry.benchmark(benchmark)
+        where = f"{registry.loader(benchmark)}: BENCHMARKS key '{benchmark}"
+        for split in made.splits:
+            if split not in entries:
+                yield f"{where}.splits': {unknown('split', split, entries)}"
+        if made.default_split not in (known := made.splits or entries):
+            yield f"{where}.default_split': {unknown('split', made.default_split, known)}"
 
 
 def names() -> list[str]:

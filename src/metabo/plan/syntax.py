@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from metabo.errors import MetaboError
+from metabo.errors import ConfigError
 
 REFERENCE = "\0{}\0{}\0"
 """How a reference is written: module and name ("" where the import names a module and nothing in it)."""
@@ -37,16 +37,20 @@ class Source:
 def read(path: Path, package: str, inside: str) -> Source:
     """Read one Python file: `package` is ours ("metabo"), `inside` the package that relative imports start from.
 
-    Raises MetaboError that names file and line if it cannot be parsed.
+    Raises ConfigError that names file and line if it cannot be parsed.
     """
+    return _source(tree(path), package, inside)
+
+
+def tree(path: Path) -> ast.Module:
+    """Return the syntax tree of a file. Raises ConfigError that names file and line if it cannot be parsed."""
     try:
-        tree = ast.parse(path.read_bytes())  # as Python reads it, whatever the locale
+        return ast.parse(path.read_bytes())  # as Python reads it, whatever the locale
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None) or 1
-        raise MetaboError(
+        raise ConfigError(
             f"{path}:{line}: cannot be parsed ({getattr(error, 'msg', error)}); mend this file and run the same command"
         ) from error
-    return _source(tree, package, inside)
 
 
 def read_text(text: str, package: str) -> Source:

@@ -4,6 +4,7 @@ Fields may be text, numbers, booleans, `Literal`, tuples, other such dataclasses
 and any of them as `Annotated[..., Values({...})]` with further words of JSON schema.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
@@ -63,16 +64,17 @@ Count = Annotated[int, Values({"minimum": 1})]
 def read(kind: Callable[..., T], value: Json, what: str, where: str = "") -> T:
     """Make a `kind` (a dataclass, `Values`, text) from what a file holds: `what` names the file or table, `where` the
     key in it. Raises ConfigError with one line for each fault, as `violations` has them."""
-    if faults := violations(value, schema(kind), what, where):
+    if not fits(kind, value) and (faults := violations(value, schema(kind), what, where)):
         raise ConfigError("\n".join(faults))
     return kind(**_fields(kind, value)) if isinstance(value, Mapping) and kind is not Values else kind(value)
 
 
 def read_each(kind: Callable[..., T], values: Json, what: str) -> dict[str, T]:
     """Make a `kind` of every value of a mapping, by its key. Raises ConfigError that lists the faults of all."""
-    listed = {"type": "object", "additionalProperties": schema(kind)}
-    if faults := violations(values, listed, what):
-        raise ConfigError("\n".join(faults))
+    if not (isinstance(values, Mapping) and all(fits(kind, value) for value in values.values())):
+        listed = {"type": "object", "additionalProperties": schema(kind)}
+        if faults := violations(values, listed, what):
+            raise ConfigError("\n".join(faults))
     return {name: read(kind, value, what, name) for name, value in read(Values, values, what).items()}
 
 
@@ -95,6 +97,43 @@ def written(value: object) -> dict[str, Json]:
     made = plain(value)
     assert isinstance(made, dict)
     return made
+
+
+def fits(kind: object, value: Json) -> bool:
+    """Tell whether a value surely has the schema of a type, without the library that says what is wrong with others:
+    importing that takes longer than all that most jobs read."""
+    origin, args = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return fits(args[0], value) and all(_keeps(word, bound, value) for word, bound in args[1].items())
+    if origin is Literal:
+        return any(type(value) is type(arg) and value == arg for arg in args)
+    if origin is tuple:
+        if not isinstance(value, list | tuple):
+            return False
+        if args[-1] is Ellipsis:
+            return all(fits(args[0], entry) for entry in value)
+        return len(value) == len(args) and all(map(fits, args, value))
+    if origin in (Union, UnionType):
+        return any(fits(arg, value) for arg in args)
+    if isinstance(value, Mapping):
+        if not is_dataclass(kind):
+            return kind is Values
+        types, needed = _types(kind), {f.name for f in fields(kind) if f.default is MISSING}
+        return needed <= value.keys() <= types.keys() and all(fits(types[name], value[name]) for name in value)
+    if kind is float:
+        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return kind in NAMES and type(value) is kind
+
+
+def _keeps(word: str, bound: Setting, value: Json) -> bool:
+    """Tell whether a value of the right type keeps to one further word of a schema; False where that is not sure."""
+    if word == "minimum":
+        return isinstance(value, int | float) and isinstance(bound, int | float) and value >= bound
+    if not isinstance(value, list | tuple):
+        return False
+    if word == "uniqueItems":
+        return all(isinstance(entry, str) for entry in value) and len(set(map(str, value))) == len(value)
+    return word == "minItems" and isinstance(bound, int) and len(value) >= bound
 
 
 @cache

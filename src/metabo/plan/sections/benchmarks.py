@@ -14,6 +14,7 @@ Inputs = Annotated[
     Literal["unit", "warped"],
     Field(description="Inputs warped and scaled to the unit cube, or warped only (the authors' code)."),
 ]
+Version = Annotated[int, Field(ge=1, le=2)]
 Divergence = Annotated[
     Literal["nan", "status"],
     Field(description='Drop rows without a finite value, or also rows whose status is not "done".'),
@@ -23,8 +24,15 @@ MaxPoints = Annotated[
     Field(description="Keep at most this many evaluations per training task; null keeps all."),
 ]
 Mirrors = Annotated[
-    tuple[Annotated[str, Field(pattern="^https?://")], ...],
-    Field(description="Addresses to try before the published one."),
+    tuple[Annotated[str, Field(pattern="^(https?|file)://")], ...],
+    Field(
+        description="Addresses to try before the published ones (file:///... for a copy here): of the archive, or of "
+        "the folder where the data set is many files."
+    ),
+]
+Loss = Annotated[
+    Literal["final", "best"],
+    Field(description="Validation loss at the last step of a curve, or the least along it."),
 ]
 Files = Annotated[Listed[str], Field(description="CSV files of past trials.")]
 Spaces = Annotated[tuple[str, ...], Field(description="The space.yaml of each, in the same order.")]
@@ -43,14 +51,28 @@ class PD1MiniSection(Section):
     """Small networks trained by this project over PD1's box, in PD1's format."""
 
     source: Source
+    version: Annotated[
+        Version,
+        Field(description="Of the collection; 2: 1,000 matched configurations, means of three trainings each."),
+    ]
     inputs: Inputs
-    divergence: Divergence
+    divergence: Annotated[
+        Literal["nan", "status", "chance"],
+        Field(
+            description='Drop rows without a finite value ("nan"), also rows whose status is not "done" ("status"), or '
+            'give the latter the error of guessing ("chance").'
+        ),
+    ]
 
 
 class HPOBMiniSection(Section):
     """Classic learners fitted by this project over spaces like HPO-B's, in HPO-B's format."""
 
     source: Source
+    version: Annotated[
+        Version,
+        Field(description="Of the collection; 2: pools of 1,000 own configurations, tied tasks are not tested."),
+    ]
     spaces: Some[Literal["glmnet_2", "rpart_3", "rpart_6", "svm_8", "ranger_10", "xgboost_16"]] = Field(
         description="Search space ids."
     )
@@ -79,6 +101,24 @@ class HPOBSection(Section):
     max_points: MaxPoints
 
 
+class LCBenchSection(Section):
+    """LCBench: networks on 35 data sets, the same 2,000 configurations for each (download on request)."""
+
+    mirrors: Mirrors
+
+
+class TaskSetSection(Section):
+    """TaskSet: recurrent networks on one text data set, the same 1,000 configurations of Adam for each (download on
+    request)."""
+
+    loss: Loss
+    divergence: Annotated[
+        Divergence,
+        Field(description='Drop rows without a finite loss, or also curves that ever lack one or blow up ("status").'),
+    ]
+    mirrors: Mirrors
+
+
 class CMBOSection(Section):
     """The spaces of cm-BO, training, validation and test tasks pooled: in the collection of hpob_mini (`cmbo_mini`), or
     in HPO-B v2 from the archive of hpob (`cmbo_hpob`, download on request)."""
@@ -94,9 +134,7 @@ class OwnSection(Section):
 
     history: Files
     space: Spaces
-    folds: Several = Field(
-        description="At most so many folds of studies in each space; as many as studies is leave-one-out."
-    )
+    folds: Several = Field(description="The most folds of studies in each space; as many as studies is leave-one-out.")
     skip_bad_rows: Skip
 
 
@@ -124,6 +162,8 @@ class BenchmarkSections(Section):
     hpob_mini: HPOBMiniSection
     pd1: PD1Section
     hpob: HPOBSection
+    lcbench: LCBenchSection
+    taskset: TaskSetSection
     cmbo_mini: CMBOSection
     cmbo_hpob: CMBOSection
     own: OwnSection

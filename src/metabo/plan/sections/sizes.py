@@ -73,7 +73,7 @@ class CMBOSizes(Section):
     bo_seeds: Targets
     bo_iterations: Count = Field(description="Queries per run, in place of bo.iterations.")
     clusters: Count = Field(description="Most clusters of source tasks that are tried.")
-    restarts: Count = Field(description="Restarts of k-means, of which the best is kept.")
+    restarts: Count = Field(description="Restarts of k-means; the best is kept.")
     fit_steps: Count = Field(description="Steps of L-BFGS of each source task's GP, at most.")
     refit_steps: Count = Field(description="Steps of L-BFGS at each query of the target's GP, at most.")
     locations: Several = Field(description="Configurations at which source posteriors are compared.")
@@ -157,6 +157,13 @@ class PD1MiniTrainings(Section):
     unmatched: Count = Field(description="Phase 1, configurations of the task's own.")
 
 
+class PD1MiniRepeats(Section):
+    """Trainings per task in version 2, in which all tasks share all configurations."""
+
+    matched: Count = Field(description="Configurations; the first ones are those of version 1, phase 1.")
+    repeats: Count = Field(description="Trainings of each, with different random streams.")
+
+
 class HPOBMiniTrainings(Section):
     """Configurations per data set and space."""
 
@@ -166,7 +173,9 @@ class HPOBMiniTrainings(Section):
 
 
 class CollectSizes(Section):
-    """A re-collection of the embedded benchmarks; the shipped tables have the sizes of config.yaml."""
+    """A re-collection of the embedded benchmarks, by version; the shipped tables have the sizes of config.yaml."""
 
     pd1_mini: PD1MiniTrainings
+    pd1_mini_2: PD1MiniRepeats
     hpob_mini: HPOBMiniTrainings
+    hpob_mini_2: HPOBMiniTrainings

@@ -1,0 +1,58 @@
+"""Templates of notebooks: the parameters that their first code cell has, read without running it."""
+
+import ast
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from metabo.errors import ConfigError, nearest
+from metabo.plan.typed import Setting, Values
+from metabo.records.files import Json
+
+
+def parameters(path: Path) -> Values:
+    """Return the names and defaults in the cell of a template that is tagged `parameters`.
+
+    Raises ConfigError that names the file for one that is not there, is no notebook, has no such cell, or has other
+    things than literals in it."""
+    try:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        tagged = [cell for cell in cells if "parameters" in cell["metadata"].get("tags", [])]
+    except OSError as error:
+        raise ConfigError(f"notebook {path} does not exist, or cannot be read ({error.strerror})") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ConfigError(
+            f"notebook {path} is not a readable notebook ({error!r}); open and save it in Jupyter"
+        ) from error
+    if not tagged:
+        raise ConfigError(f"notebook {path} has no cell tagged 'parameters'; tag the one with the defaults")
+    return _literals("".join(tagged[0]["source"]), path)
+
+
+def _literals(code: str, path: Path) -> Values:
+    found: dict[str, Json] = {}
+    try:
+        for node in ast.parse(code).body:
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    found[name] = ast.literal_eval(value)
+                case _:
+                    raise ValueError(f"line {node.lineno} is no assignment to one name")
+    except (SyntaxError, ValueError) as error:
+        raise ConfigError(f"notebook {path}, cell 'parameters': {error}; write `name = literal` lines only") from error
+    return Values(found)
+
+
+def require(path: Path, given: Iterable[str], own: Mapping[str, Setting]) -> None:
+    """Raise ConfigError unless a template has every parameter that the workflow gives (`given`) and others of the names
+    and types of an entry's `own`."""
+    known, given = parameters(path), list(given)
+    faults = [f"'{name}' is no parameter of it.{nearest(name, known)}" for name in (*given, *own) if name not in known]
+    faults += [f"'{name}' is given by the workflow; leave it out of 'parameters'." for name in own if name in given]
+    faults += [
+        f"'{name}' is {value!r}, must be of the type of the default, {known[name]!r}."
+        for name, value in own.items()
+        if name in known and type(value) is not type(known[name])
+    ]
+    if faults:
+        raise ConfigError(f"template {path}: {' '.join(faults)} Parameters: {', '.join(sorted(known))}")
