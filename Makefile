@@ -6,13 +6,16 @@ READY := .venv/.installed
 # The checks of `make lint`, one target each. .pre-commit-config.yaml has a hook for each (a test compares them).
 CHECKS := lint-ruff lint-format lint-snakefmt lint-notebooks lint-config lint-imports lint-types
 
-.PHONY: reproduce smoke paper test test-fast test-slurm browser lint $(CHECKS) benchmark clean install reference lock
+.PHONY: reproduce smoke real paper test test-fast test-slurm browser lint $(CHECKS) benchmark clean install reference lock
 
 reproduce: install  ## every artefact of config.yaml, into results/laptop
 	$(BIN)/snakemake --cores $(CORES)
 
 smoke: install  ## offline figures on `tables`, synthetic studies and theory at toy sizes, into results/smoke
 	$(BIN)/snakemake --cores $(CORES) --configfile config/smoke.yaml
+
+real: install  ## headline figures of HyperBO on LCBench, which is downloaded (or copied from METABO_DATA)
+	$(BIN)/snakemake --cores $(CORES) hyperbo_fig08_lcbench hyperbo_x05_lcbench hyperbo_x06_lcbench
 
 paper: install  ## the published sizes on the papers' archives (downloads; days on two cores)
 	$(BIN)/snakemake --cores $(CORES) --configfile config/paper.yaml

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 class Shape(NamedTuple):
-    """What of a benchmark decides the cost: folds, training tasks per fold, test tasks, points per task."""
+    """The numbers of a benchmark that decide the cost: folds, training tasks per fold, test tasks, points per task."""
 
     folds: dict[str, int]
     train: dict[str, int]

@@ -118,7 +118,9 @@ def score(acquisition, mean, std, best, threshold=0.1):
         target = 0.0 if best is None else best
         gain = mean - target
         return gain * norm.cdf(gain / std) + std * norm.pdf(gain / std)
-    return mean + {"ucb18": 1.8, "ucb3": 3.0}[acquisition] * std
+    coefficients = {"ucb18": 1.8, "ucb3": 3.0}
+    assert acquisition in coefficients, f"add the formula of acquisition '{acquisition}' to tests/references.py: score"
+    return mean + coefficients[acquisition] * std
 
 
 def bayesian_optimisation(gp, x, y, acquisition, iterations, initial=(), threshold=0.1, priority=None):

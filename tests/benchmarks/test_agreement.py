@@ -75,7 +75,7 @@ def test_bo_selects_the_same_candidates():
     x, y = problem.candidates(SIZES)
     first = int(problem.observed(SIZES, 1)[0])
     expected = textbook.optimise(problem.parameters(SIZES), x, y, first, SIZES.budget)
-    chosen = np.asarray(ours.run_bo(SIZES).index[0])
+    chosen = np.asarray(ours.run_bo(SIZES).candidate[0])
     assert len(set(expected)) > 3, "the case must make the two disagree if they can"
     np.testing.assert_array_equal(chosen, expected)
 
@@ -101,7 +101,7 @@ def test_refit_starts_and_chooses_alike():
     }
     policy = single_task.policy(start, {"refit_steps": 60}, "ucb18", 2)
     steps = run_all(*ours.run_arguments(sizes, policy, 1, 1))
-    assert int(steps.index[0, 1]) == textbook.refit_once(x, y, problem.observed(sizes, 1), 60)
+    assert int(steps.candidate[0, 1]) == textbook.refit_once(x, y, problem.observed(sizes, 1), 60)
 
 
 def test_step1_has_the_same_gradient():

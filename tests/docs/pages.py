@@ -55,18 +55,19 @@ def follow(page: str, project: Path, instead: Mapping[str, Callable[[], None]]) 
             path.write_text(with_cell(path.read_text(), block.cell, block.text))
         elif block.kind == "diff":
             for hunk in re.split(r"^@@\n", block.text, flags=re.M):
-                path.write_text(changed(path.read_text(), hunk))
+                path.write_text(changed(path.read_text(), hunk, f"docs/{page}, {block.path}"))
         else:
             assert not path.exists(), f"{block.path} is not new"
+            path.parent.mkdir(exist_ok=True)
             path.write_text(block.text)
 
 
-def changed(text: str, hunk: str) -> str:
-    """Return a file's text after the change of one hunk."""
+def changed(text: str, hunk: str, where: str = "") -> str:
+    """Return a file's text after the change of one hunk; `where` names page and file."""
     lines = [(line[:1] or " ", line[1:]) for line in hunk.splitlines(keepends=True)]
     old = "".join("\n" if sign == "\n" else line for sign, line in lines if sign != "+")
     new = "".join("\n" if sign == "\n" else line for sign, line in lines if sign != "-")
-    assert text.count(old) == 1, f"these lines stand {text.count(old)} times in the file:\n{old}"
+    assert text.count(old) == 1, f"{where}: these lines stand {text.count(old)} times; update the page:\n{old}"
     return text.replace(old, new)
 
 

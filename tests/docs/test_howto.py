@@ -1,8 +1,12 @@
 """The how-to pages work: their code, written into a copy of the project, does what they say it does."""
 
+import re
+
 import pytest
 
+from metabo.plan import catalogue
 from metabo.plan.runs import RunId
+from metabo.plan.typed import written
 from metabo.records import files, results
 from tests.artefacts import conftest as made
 from tests.docs import pages
@@ -60,15 +64,28 @@ def test_a_new_figure_is_drawn(project):
     assert (project / "results/smoke/hyperbo/tables/hyperbo_x91/figure.png").stat().st_size > 10_000
 
 
+def test_the_shared_templates_are_listed_with_their_inputs():
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) ?\| \w", (pages.ROOT / "docs" / "new-figure.md").read_text(), re.M)
+    listed = {f"shared/{name}.ipynb": set(filter(None, inputs.split(", "))) for name, inputs in rows}
+    entries = [entry for entry in catalogue.load(pages.ROOT).values() if entry.notebook.startswith("shared/")]
+    assert listed == {entry.notebook: set(written(entry.inputs)) for entry in entries}
+
+
 @pytest.mark.slow
 def test_a_new_figure_is_made_by_the_workflow(project):
     pages.follow("new-figure.md", project, {})
 
 
 def test_a_new_data_set_is_loaded(project):
-    given = {"forest.csv"}
-    assert len(set(pages.touched("new-data.md")) - given) == 3
-    pages.follow("new-data.md", project, {"make reference": skip, "snakemake --cores 2": skip})
+    given, shown = {"data/forest.csv"}, {"workflow/catalogue.yaml"}
+    assert len(set(pages.touched("new-data.md")) - given - shown) == 3
+
+    def planned():
+        figure = "--configfile config/smoke.yaml -- hyperbo_fig09_forest"
+        status, printed = pages.typed(f"snakemake -n --cores 2 {figure}", project)
+        assert status == 0 and "bo/forest/held_out/h_nll-pi.parquet" in printed, printed
+
+    pages.follow("new-data.md", project, {"make reference": skip, "snakemake --cores 2": planned})
 
 
 @pytest.mark.slow
@@ -78,6 +95,14 @@ def test_methods_run_on_a_new_data_set(project):
         assert status == 0, printed
         assert "| `forest.worst` | `0.9` |" in (project / "config" / "README.md").read_text()
 
-    pages.follow("new-data.md", project, {"make reference": reference, "snakemake --cores 1": skip, "cat": skip})
+    def run():
+        status, printed = pages.typed(
+            "snakemake --cores 2 --configfile config/smoke.yaml -- results/smoke/bo/forest/held_out/h_nll-pi.parquet",
+            project,
+        )
+        assert status == 0, printed
+
+    instead = {"make reference": reference, "snakemake --cores 1": skip, "cat": skip, "snakemake --cores 2": run}
+    pages.follow("new-data.md", project, instead)
     table = results.read([project / "results/smoke/bo/forest/held_out/h_nll-pi.parquet"])
     assert set(table["task"]) == {"iris", "wine", "digits"} and table["ok"].all()

@@ -16,6 +16,8 @@ from metabo.plan import digests
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "config.yaml", "config", "workflow", "profiles", "src", "notebooks", "pyproject.toml")
+TABLES = "data"
+"""Committed tables of benchmarks, if there are any."""
 
 
 @pytest.fixture(scope="session")
@@ -26,7 +28,7 @@ def copy_project(tmp_path_factory):
 
     def copy(to: Path) -> Path:
         shutil.copytree(code, to / digests.FOLDER)
-        for part in PARTS:
+        for part in (*PARTS, *([TABLES] if (ROOT / TABLES).is_dir() else [])):
             source = ROOT / part
             if source.is_dir():
                 shutil.copytree(source, to / part, ignore=shutil.ignore_patterns("__pycache__"))

@@ -1,5 +1,6 @@
 """Dry runs: every overlay and target gives a complete plan; unknown names are refused with the valid ones."""
 
+import os
 import re
 import subprocess
 import sys
@@ -109,6 +110,27 @@ def test_an_unknown_method_in_the_catalogue_is_refused(project, snakemake):
     status, output = snakemake(project, "-n")
     assert status != 0
     assert "catalogue entry 'hyperbo_fig08': unknown method 'h_elk'. Did you mean 'h_ekl'?" in output
+
+
+@pytest.mark.parametrize(
+    ("module", "old", "new", "said"),
+    [
+        ("data/tables.py", '"settings"', '"setings"', "BENCHMARKS key 'tables.setings' is unknown. Did you mean"),
+        ("bo/acquisition.py", "SCORED = ", "SCORE = ", "module metabo.bo.acquisition has no top-level literal SCORED"),
+    ],
+)
+def test_a_fault_in_a_table_of_a_module_is_told_once(project, snakemake, module, old, new, said):
+    """The second table is read while the plan is imported."""
+    path = project / "src/metabo" / module
+    path.write_text(path.read_text().replace(old, new, 1))
+    environment = os.environ | {"PYTHONPATH": str(project / "src")}
+    for command in (["list", "benchmarks"], ["check-config"]):
+        run = [sys.executable, "-c", "from metabo.cli import main; main()", *command]
+        done = subprocess.run(run, cwd=project, env=environment, capture_output=True, text=True)
+        assert done.returncode == 1 and done.stderr.startswith("metabo: "), done.stderr
+        assert done.stderr.count(said) == 1 and "Traceback" not in done.stderr
+    status, output = snakemake(project, "-n")
+    assert status != 0 and output.count(said) == 1 and "Traceback" not in output, output
 
 
 def test_results_that_cannot_be_written_stop_at_the_start(project, snakemake):

@@ -195,7 +195,7 @@ class TestSmokeRun:
             status, output = snakemake(project, "hyperbo_fig09", *SMOKE)
         finally:
             template.write_text(original)
-        assert status != 0 and "ValueError: planted" in output
+        assert status != 0 and "ValueError: planted" in output and '"cell_type"' not in output
         kept = project / "results/smoke/logs/hyperbo/tables/hyperbo_fig09.ipynb"
         assert "planted" in kept.read_text() and "Traceback" in kept.read_text()
 

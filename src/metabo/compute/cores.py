@@ -41,7 +41,7 @@ def is_own_process() -> bool:
 
 class Granted(TypedDict):
     """What a job was given: `threads`, the `cores` that it is pinned to (none if the platform cannot pin), how many of
-    them nobody else has (`exclusive`), `gpu` as it asked for, and the flags of XLA."""
+    them no other job has (`exclusive`), `gpu` as it asked for, and the flags of XLA."""
 
     threads: int
     cores: list[int]

@@ -44,7 +44,7 @@ def is_scratch(path: Path) -> bool:
 
 
 def remove_scratch(paths: Iterable[Path]) -> int:
-    """Delete those of the files that killed jobs left unfinished; return how many. Call it only while nobody writes
+    """Delete those of the files that killed jobs left unfinished; return how many. Call it only while no job writes
     there. A file of another user that does not let itself be deleted stays."""
     removed = 0
     for path in paths:

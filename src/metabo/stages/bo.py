@@ -18,7 +18,7 @@ def work(args: Namespace, spec: BOSpec) -> Outcome:
     import pandas as pd
 
     from metabo.bo import priors
-    from metabo.bo.trajectories import optimise, unsound
+    from metabo.bo.trajectories import optimise, refuse_seen, unsound
     from metabo.compute import progress
     from metabo.plan import registry
     from metabo.records import results
@@ -28,6 +28,7 @@ def work(args: Namespace, spec: BOSpec) -> Outcome:
 
     benchmark = Benchmark.load(args.in_data)
     trained_from, trained = priors.load(args.in_prior)
+    refuse_seen(spec, trained_from)
     chunk = None if jax.default_backend() != "cpu" else CHUNK
     data = digest(args.in_data)[:12]
     parts = registry.made_of(spec.method)
