@@ -1,6 +1,7 @@
 """PPO against plain NumPy: advantages, clipped surrogate, loss, episodes of BO, and what a step of training does."""
 
 import itertools
+from dataclasses import replace
 
 import equinox as eqx
 import jax
@@ -12,13 +13,15 @@ from jax.flatten_util import ravel_pytree
 from metabo.methods.maf import network as maf_network
 from metabo.methods.maf import ppo
 from metabo.methods.maf.network import AcquisitionNetwork
+from metabo.methods.maf.settings import MafSettings
 from tests import tiny
 from tests.references import DenseGP
 
-SETTINGS = {
-    "learning_rate": 1e-2, "horizon": 4, "minibatches": 2, "epochs": 3, "clip": 0.15, "value_weight": 0.7,
-    "entropy_weight": 0.02, "discount": 0.9, "smoothing": 0.8, "min_regret": 1e-5,
-}  # fmt: skip
+SETTINGS = MafSettings(
+    steps=1, learning_rate=1e-2, episodes=1, horizon=4, candidates=0, minibatches=2, epochs=3, clip=0.15,
+    value_weight=0.7, entropy_weight=0.02, discount=0.9, smoothing=0.8, min_regret=1e-5, evaluate_every=1, points=0,
+    gp_points=0, gp_steps=1,
+)  # fmt: skip
 
 
 loss, collect, improve, play = (eqx.filter_jit(f) for f in (ppo.loss, ppo.collect, ppo.improve, ppo.play))
@@ -120,17 +123,17 @@ def reference_loss(agent, batch, settings):
         logits = dense(agent.policy, np.asarray(batch.features[i]))[np.asarray(batch.mask[i])]
         log_prob = logits - np.log(np.exp(logits).sum())
         ratio = np.exp(log_prob[batch.action[i]] - float(batch.log_prob[i]))
-        held = min(max(ratio, 1 - settings["clip"]), 1 + settings["clip"])
+        held = min(max(ratio, 1 - settings.clip), 1 + settings.clip)
         surrogate.append(min(ratio * advantage[i], held * advantage[i]))
         error.append((dense(agent.value, np.asarray(batch.clock[i])) - float(batch.target[i])) ** 2)
         entropy.append(-(np.exp(log_prob) * log_prob).sum())
-    weights = settings["value_weight"], settings["entropy_weight"]
+    weights = settings.value_weight, settings.entropy_weight
     return -np.mean(surrogate) + weights[0] * np.mean(error) - weights[1] * np.mean(entropy)
 
 
 @pytest.mark.parametrize("change", [{}, {"clip": 0.5}, {"value_weight": 0.0}, {"entropy_weight": 0.5}])
 def test_loss_is_the_sum_of_its_parts(change):
-    rng, settings = np.random.default_rng(1), SETTINGS | change
+    rng, settings = np.random.default_rng(1), replace(SETTINGS, **change)
     player, data = agent(rng), batch(rng)
     found = float(loss(player, data, settings))
     assert found == pytest.approx(reference_loss(player, data, settings), rel=1e-10)
@@ -155,8 +158,8 @@ def test_an_action_of_positive_advantage_becomes_more_likely():
     log_prob = ppo.log_softmax(player.policy(data.features), data.mask)
     taken = jnp.take_along_axis(log_prob, data.action[:, None], axis=1)[:, 0]
     data = data._replace(log_prob=taken, advantage=jnp.asarray([3.0, -1.0, -1.0, -1.0]))
-    settings = SETTINGS | {"learning_rate": 1e-3, "entropy_weight": 0.0, "minibatches": 1, "epochs": 1}
-    state, unravel = ppo.learner(player, settings["learning_rate"])
+    settings = replace(SETTINGS, learning_rate=1e-3, entropy_weight=0.0, minibatches=1, epochs=1)
+    state, unravel = ppo.learner(player, settings.learning_rate)
     better = unravel(improve(state, unravel, data, settings, jax.random.key(0)).params)
     after = ppo.log_softmax(better.policy(data.features), data.mask)
     change = jnp.take_along_axis(after, data.action[:, None], axis=1)[:, 0] - taken
@@ -167,8 +170,8 @@ def test_an_action_of_positive_advantage_becomes_more_likely():
 def test_one_step_is_adams():
     rng = np.random.default_rng(4)
     player, data = agent(rng), batch(rng)
-    settings = SETTINGS | {"minibatches": 1, "epochs": 1}
-    state, unravel = ppo.learner(player, settings["learning_rate"])
+    settings = replace(SETTINGS, minibatches=1, epochs=1)
+    state, unravel = ppo.learner(player, settings.learning_rate)
     gradient = ravel_pytree(loss_and_gradient(player, data, settings)[1])[0]
     found = improve(state, unravel, data, settings, jax.random.key(0)).params
     np.testing.assert_allclose(found, state.params - 1e-2 * gradient / (jnp.abs(gradient) + 1e-8), rtol=1e-8, atol=1e-9)
@@ -179,7 +182,7 @@ def test_epochs_and_minibatches_are_steps():
     player, data = agent(rng), batch(rng)
     state, unravel = ppo.learner(player, 1e-2)
     for epochs, minibatches in ((1, 1), (2, 1), (1, 3)):
-        settings = SETTINGS | {"epochs": epochs, "minibatches": minibatches}
+        settings = replace(SETTINGS, epochs=epochs, minibatches=minibatches)
         done = improve(state, unravel, data, settings, jax.random.key(0))
         assert int(done.moments[0].count) == epochs * minibatches
 

@@ -16,6 +16,7 @@ from metabo.methods.maf import network as maf_network
 from metabo.methods.maf import policy as maf_policy
 from metabo.methods.maf import ppo
 from metabo.methods.maf import train as maf
+from metabo.methods.maf.settings import MafSettings
 from metabo.plan import registry
 from metabo.tasks.rows import Rows
 from metabo.tasks.training_set import prior_keys, training_sets
@@ -196,17 +197,19 @@ def regret(network, world, tasks):
     )
 
 
-LONG = SETTINGS | {"steps": 40, "episodes": 8, "candidates": 16}
+LONG = MafSettings(**SETTINGS | {"steps": 40, "episodes": 8, "candidates": 16})
 TRACED = [key for key, value in SETTINGS.items() if isinstance(value, float)] + ["evaluate_every"]
 
 
 @pytest.fixture(scope="module")
 def trainer(world):
     """Train with changed settings: those that set no shape are traced, so that all trainings share one program."""
-    program = jax.jit(lambda agent, data, traced, key: maf.train(agent, *data, LONG | traced, key))
+    program = jax.jit(
+        lambda agent, data, traced, key: maf.train(agent, *data, dataclasses.replace(LONG, **traced), key)
+    )
 
     def train(seed=0, data=world, **changed):
-        traced = {key: jnp.asarray(changed.get(key, LONG[key])) for key in TRACED}
+        traced = {key: jnp.asarray(changed.get(key, getattr(LONG, key))) for key in TRACED}
         return program(new_agent(jax.random.key(seed)), data, traced, jax.random.key(seed + 100))
 
     return train

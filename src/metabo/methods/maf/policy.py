@@ -1,6 +1,7 @@
 """BO with a trained neural acquisition function: the policy of MAF (Volpp et al. 2020, hyperbo D.5)."""
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -12,6 +13,7 @@ from metabo.errors import ConfigError
 from metabo.gp.model import GP
 from metabo.methods.maf import network as maf_network
 from metabo.methods.maf.network import MafPrior, PoolBelief, Standard
+from metabo.records.files import Json
 from metabo.tasks.rows import Rows
 
 
@@ -55,7 +57,7 @@ class LearnedAcquisition(eqx.Module):
 
 
 def policy(
-    params: MafPrior, settings: dict[str, Any], acquisition: str, budget: int, past: Rows | None = None
+    params: MafPrior, settings: Mapping[str, Json], acquisition: str, budget: int, past: Rows | None = None
 ) -> LearnedAcquisition:
     """Return the policy of a trained acquisition function. Raises ConfigError for any acquisition but `learned`."""
     if acquisition != "learned":

@@ -6,7 +6,7 @@ Advantages are generalised (GAE, λ `smoothing`), normalised per mini-batch; the
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -17,6 +17,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from metabo.gp.model import GP
 from metabo.methods.maf.network import AcquisitionNetwork, clock, features, observe, prior_belief
+from metabo.methods.maf.settings import MafSettings
 
 Number = float | Float[Array, ""]
 """A setting: a plain number, or traced."""
@@ -125,26 +126,24 @@ def log_softmax(logits: Float[Array, "*n c"], mask: Bool[Array, "*n c"]) -> Floa
     return jnp.where(mask, jnp.where(mask, logits, 0.0) - jax.nn.logsumexp(safe, axis=-1, keepdims=True), 0.0)
 
 
-def loss(agent: Agent, batch: Rollout, settings: dict[str, Any]) -> Float[Array, ""]:
+def loss(agent: Agent, batch: Rollout, settings: MafSettings) -> Float[Array, ""]:
     """-clipped objective + `value_weight` x squared error of the values - `entropy_weight` x entropy of the policy."""
     log_prob = log_softmax(agent.policy(batch.features), batch.mask)
     taken = jnp.take_along_axis(log_prob, batch.action[:, None], axis=1)[:, 0]
     entropy = -jnp.sum(jnp.where(batch.mask, jnp.exp(log_prob) * log_prob, 0.0), axis=1)
-    objective = clipped_objective(jnp.exp(taken - batch.log_prob), normalised(batch.advantage), settings["clip"])
+    objective = clipped_objective(jnp.exp(taken - batch.log_prob), normalised(batch.advantage), settings.clip)
     error = jnp.mean((agent.value(batch.clock) - batch.target) ** 2)
-    return -objective + settings["value_weight"] * error - settings["entropy_weight"] * jnp.mean(entropy)
+    return -objective + settings.value_weight * error - settings.entropy_weight * jnp.mean(entropy)
 
 
-def collect(
-    agent: Agent, games: Game, settings: dict[str, Any], key: Key[Array, ""]
-) -> tuple[Rollout, Float[Array, ""]]:
+def collect(agent: Agent, games: Game, settings: MafSettings, key: Key[Array, ""]) -> tuple[Rollout, Float[Array, ""]]:
     """Play one episode on each of e games; return their e x horizon transitions and the mean reward."""
-    episodes, horizon = games.y.shape[0], settings["horizon"]
+    episodes, horizon = games.y.shape[0], settings.horizon
     keys = jax.random.split(key, episodes)
     moves = jax.vmap(lambda game, k: play(agent.policy, game, horizon, sample, k))(games, keys)
     times = clock(jnp.arange(horizon), horizon)
-    reward, value = rewards(moves.regret, settings["min_regret"]), agent.value(times)
-    advantage = jax.vmap(lambda r: advantages(r, value, settings["discount"], settings["smoothing"]))(reward)
+    reward, value = rewards(moves.regret, settings.min_regret), agent.value(times)
+    advantage = jax.vmap(lambda r: advantages(r, value, settings.discount, settings.smoothing))(reward)
     mask = jnp.broadcast_to(games.mask[:, None], moves.logits.shape)
     log_prob = jnp.take_along_axis(log_softmax(moves.logits, mask), moves.action[..., None], axis=2)[..., 0]
     clocks = jnp.broadcast_to(times, (episodes, *times.shape))
@@ -169,14 +168,14 @@ def improve(
     state: Learner,
     unravel: Callable[[Float[Array, " w"]], Agent],
     batch: Rollout,
-    settings: dict[str, Any],
+    settings: MafSettings,
     key: Key[Array, ""],
 ) -> Learner:
     """Pass `epochs` times over the batch in `minibatches` shuffled parts, one Adam step each; a rest is left out."""
-    optimiser = optax.adam(settings["learning_rate"])
-    count, parts = batch.action.shape[0], settings["minibatches"]
+    optimiser = optax.adam(settings.learning_rate)
+    count, parts = batch.action.shape[0], settings.minibatches
     size = count // parts
-    keys = jax.random.split(key, settings["epochs"])
+    keys = jax.random.split(key, settings.epochs)
     order = jax.vmap(lambda k: jax.random.permutation(k, count)[: size * parts].reshape(parts, size))(keys)
 
     def step(state, chosen):

@@ -7,8 +7,8 @@ grants this method alone. Inputs must be in the unit cube.
 Differs from the paper: outputs are -log(error), standardised per task, not accuracies; see docs/replication-notes.md.
 """
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +22,10 @@ from metabo.gp.fit import Log, lbfgs, over_pairs
 from metabo.gp.model import GP, build
 from metabo.methods.maf.network import CLOCK, EXTRA, AcquisitionNetwork, MafPrior, Standard, make_network
 from metabo.methods.maf.ppo import Agent, Game, collect, greedy, improve, learner, play
+from metabo.methods.maf.settings import AcquisitionModel, MafSettings
+from metabo.plan.specs import TrainingSpec
+from metabo.plan.typed import read
+from metabo.records.files import Json
 from metabo.tasks.rows import Rows, pad, stack
 from metabo.tasks.training_set import TrainingSet, pair_indices
 
@@ -29,9 +33,9 @@ VALIDATED = 3
 """Tasks on which the best iteration is chosen (D.5)."""
 
 
-def start(model: dict[str, Any], dim: int, tasks: int, key: Key[Array, ""]) -> MafPrior:
+def start(model: Mapping[str, Json], dim: int, tasks: int, key: Key[Array, ""]) -> MafPrior:
     """Return an untrained policy network and unfitted GPs, one per test task, padded to `tasks`."""
-    network = make_network(dim + EXTRA, tuple(model["hidden"]), key)
+    network = make_network(dim + EXTRA, read(AcquisitionModel, model, "model").hidden, key)
     gps = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (tasks, *leaf.shape)), unfitted(dim))
     return MafPrior(network, jnp.ones(()), gps, Standard(jnp.zeros(tasks), jnp.ones(tasks)))
 
@@ -117,14 +121,17 @@ def roles(members: Int[np.ndarray, " m"], present: Bool[np.ndarray, " m"], key: 
     return Roles(members, played, pad([members[chosen]], VALIDATED)[0], pad([chosen >= 0], VALIDATED)[0])
 
 
-def check_settings(settings: dict[str, Any]) -> None:
-    """Raise ConfigError when an iteration has fewer queries than mini-batches."""
-    queries = settings["episodes"] * settings["horizon"]
-    if settings["minibatches"] > queries:
+def read_settings(spec: TrainingSpec) -> MafSettings:
+    """Return the settings of training. Raises ConfigError when they are not those of MAF, or an iteration has fewer
+    queries than mini-batches."""
+    settings = read(MafSettings, spec["pretrain"], "config", f"methods.{spec['method']}.pretrain")
+    queries = settings.episodes * settings.horizon
+    if settings.minibatches > queries:
         raise ConfigError(
-            f"config key 'maf.minibatches' is {settings['minibatches']}, but an iteration has only {queries} queries "
+            f"config key 'maf.minibatches' is {settings.minibatches}, but an iteration has only {queries} queries "
             "('maf.episodes' x 'maf.horizon'); lower it"
         )
+    return settings
 
 
 def deal(gps: GP, rows: Rows, role: Roles, episodes: int, candidates: int, key: Key[Array, ""]) -> Game:
@@ -140,7 +147,7 @@ def deal(gps: GP, rows: Rows, role: Roles, episodes: int, candidates: int, key: 
 
 
 def train(
-    agent: Agent, gps: GP, rows: Rows, role: Roles, settings: dict[str, Any], key: Key[Array, ""]
+    agent: Agent, gps: GP, rows: Rows, role: Roles, settings: MafSettings, key: Key[Array, ""]
 ) -> tuple[AcquisitionNetwork, Log]:
     """Train one agent for `steps` iterations; return the policy with the lowest validation regret, and the negative
     mean reward of each iteration.
@@ -149,8 +156,8 @@ def train(
     points of the validation tasks, simple regret averaged over tasks and queries. From an iteration that is not finite
     on, the agent stays as it was.
     """
-    horizon, steps = settings["horizon"], settings["steps"]
-    state, unravel = learner(agent, settings["learning_rate"])
+    horizon, steps = settings.horizon, settings.steps
+    state, unravel = learner(agent, settings.learning_rate)
     exam = Game(*jax.tree.map(lambda leaf: leaf[role.validated], (gps, *rows)))
 
     def validate(params):
@@ -161,13 +168,13 @@ def train(
     def iteration(carry, number):
         state, best, lowest, stopped = carry
         deal_key, play_key, shuffle_key = jax.random.split(jax.random.fold_in(key, number), 3)
-        games = deal(gps, rows, role, settings["episodes"], settings["candidates"], deal_key)
+        games = deal(gps, rows, role, settings.episodes, settings.candidates, deal_key)
         batch, reward = collect(unravel(state.params), games, settings, play_key)
         new = improve(state, unravel, batch, settings, shuffle_key)
         sound = jnp.isfinite(new.params).all() & jnp.isfinite(reward)
         stopped = jnp.where((stopped < 0) & ~sound, number, stopped)
         state = jax.tree.map(lambda a, b: jnp.where(stopped < 0, a, b), new, state)
-        due = ((number + 1) % settings["evaluate_every"] == 0) | (number + 1 == steps)
+        due = ((number + 1) % settings.evaluate_every == 0) | (number + 1 == steps)
         regret = jax.lax.cond(due, validate, lambda params: jnp.asarray(jnp.inf), state.params)
         best = jnp.where(regret < lowest, state.params, best)
         return (state, best, jnp.minimum(regret, lowest), stopped), -reward
@@ -204,27 +211,26 @@ def listed_names(training: TrainingSet) -> list[str]:
 
 
 def fitted_tasks(
-    spec: dict[str, Any], training: TrainingSet, seeds: int, accelerator: bool
+    spec: TrainingSpec, training: TrainingSet, seeds: int, accelerator: bool
 ) -> tuple[Rows, Standard, np.ndarray, GP]:
     """Return rows, scales and places of all tasks (`prepared`) and their GPs (seeds, tasks): one for each pre-training
     seed, or (1, tasks) for all of them where a GP is fitted to all rows of its task."""
-    settings = spec["pretrain"]
+    settings = read_settings(spec)
     parts = (training.rows, training.test_rows)
-    rows, standard, places, names = prepared(parts, listed_names(training), settings["points"])
-    draws = seeds if 0 < settings["gp_points"] < rows.mask.shape[1] else 1
+    rows, standard, places, names = prepared(parts, listed_names(training), settings.points)
+    draws = seeds if 0 < settings.gp_points < rows.mask.shape[1] else 1
     keys = fit_keys(spec["seed"], training.space, names, draws)
-    return rows, standard, places, fit_gps(rows, settings["gp_points"], settings["gp_steps"], keys, accelerator)
+    return rows, standard, places, fit_gps(rows, settings.gp_points, settings.gp_steps, keys, accelerator)
 
 
 def pretrain(
-    spec: dict[str, Any], training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
+    spec: TrainingSpec, training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
 ) -> tuple[MafPrior, Log]:
     """Train one acquisition function per (fold, seed): pytrees with a leading axis of folds x seeds, fold-major.
 
     Raises ConfigError for mini-batches without queries, DataError for a fold with too many test tasks.
     """
-    settings = spec["pretrain"]
-    check_settings(settings)
+    settings = read_settings(spec)
     flat = keys.reshape(-1)
     rows, standard, places, gps = fitted_tasks(spec, training, keys.shape[1], accelerator)
     trained, tested = np.split(places, [len(training.counts)])
@@ -235,7 +241,7 @@ def pretrain(
         for f, s in zip(fold.tolist(), seed.tolist(), strict=True)
     ]
     parts = Roles(*(jnp.asarray(np.stack(part)) for part in zip(*listed, strict=True)))
-    hidden = tuple(spec["model"]["hidden"])
+    hidden = read(AcquisitionModel, spec["model"], "model").hidden
 
     def fit(pair):
         key, role, draw = pair
@@ -243,7 +249,7 @@ def pretrain(
         prior = start(spec["model"], training.dim, training.tasks, policy_key)
         agent = Agent(prior.network, make_network(CLOCK, hidden, value_key))
         network, log = train(agent, jax.tree.map(lambda leaf: leaf[draw], gps), rows, role, settings, train_key)
-        return prior._replace(network=network, horizon=jnp.asarray(float(settings["horizon"]))), log
+        return prior._replace(network=network, horizon=jnp.asarray(float(settings.horizon))), log
 
     # One after another on an accelerator too: one training fills it, and side by side each would validate every time.
     draw = np.asarray(seed) % draws
