@@ -25,8 +25,8 @@ FITTED = [
 ]  # GPs of the sources, without weights
 # These begin where their prior is best. What is random is the start of k-means, which two tasks do not need, and the
 # order of candidates that past tasks rank alike, of which there are none.
-WITHOUT_CHANCE = [*CLUSTERED, "rm_gp_ucb", "portfolio", "mean_rank"]
-UNTRAINED = ("rand", "rand_once", "portfolio", "mean_rank")  # no parameters, and no predictions
+WITHOUT_CHANCE = [*CLUSTERED, "rm_gp_ucb", "portfolio", "mean_rank", "mean_z"]
+UNTRAINED = ("rand", "rand_once", "portfolio", "mean_rank", "mean_z")  # no parameters, and no predictions
 PAPER = ["rand", "stbo", "stboh", "ablr", "fsbo", "h_nll", "h_ekl"]  # hyperbo §7.2
 QUICK = ["rand", "h_nll", "h_ekl"]  # in the fast set where a test compiles a lot
 TESTED = {"a": 14, "flat": 8, "point": 1}  # the test tasks and their candidates

@@ -148,7 +148,7 @@ def test_fewer_points_and_tasks_are_drawn_from_the_half():
     assert not points(x) & held_back(base, "plane", 1)
 
 
-@pytest.mark.parametrize("method", ["rand", "mean_rank", "portfolio"])
+@pytest.mark.parametrize("method", ["rand", "mean_rank", "mean_z", "portfolio"])
 def test_bo_queries_new_rows_and_measures_regret_among_them(method):
     base = benchmark(given=True)
     spec = tiny.spec(method, iterations=6) | {"past": {"base": "held_out", "rows": "half"}, "candidates": "rest"}

@@ -99,7 +99,7 @@ def slow(acquisition, distance, iterations, seed=0, row=2):
         noise = trials[int(np.argmin(losses))]
         gain = np.linalg.solve(inner + noise * np.eye(len(seen)), cov0[seen]).T
         mean, cov = mean0 + gain @ gap, cov0 - gain @ cov0[seen]
-        values = score(acquisition, mean, np.sqrt(np.diag(cov)), y[seen].max())
+        values = score(acquisition, mean, np.sqrt(np.diag(cov)), y[seen].max(), len(seen))
         values[seen] = -np.inf
         chosen.append(int(np.argmax(values)))
         moments.append((mean[chosen[-1]], np.sqrt(cov[chosen[-1], chosen[-1]] + noise)))

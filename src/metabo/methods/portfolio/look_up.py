@@ -23,6 +23,16 @@ def normalised_regrets(y: Float[Array, " n"], mask: Bool[Array, " n"]) -> Float[
     return jnp.where(mask & (best > worst), (best - y) / spread, 0.0)
 
 
+def deviations(y: Float[Array, " n"], mask: Bool[Array, " n"]) -> Float[Array, ""]:
+    """Return the range of a task's outputs in standard deviations (ddof 0), 0 if it has no range. A normalised regret
+    times this is how many standard deviations an output is below the best."""
+    count = jnp.maximum(jnp.sum(mask), 1)
+    centred = jnp.where(mask, y - jnp.sum(jnp.where(mask, y, 0.0)) / count, 0.0)
+    spread = jnp.max(jnp.where(mask, y, -jnp.inf)) - jnp.min(jnp.where(mask, y, jnp.inf))
+    varies = spread > 0
+    return jnp.where(varies, spread / jnp.where(varies, jnp.sqrt(jnp.sum(centred**2) / count), 1.0), 0.0)
+
+
 def value_at(
     x: Float[Array, " d"],
     rows: Float[Array, "d n"],

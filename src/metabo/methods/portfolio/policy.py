@@ -1,6 +1,8 @@
 """Portfolios: the candidates in an order that past tasks decide beforehand; observed outputs change nothing.
 
 - `mean_rank`: by the mean over past tasks of a candidate's rank within the task.
+- `mean_z`: by the mean over past tasks of a candidate's output, each task standardised by the mean and the standard
+  deviation of its own evaluations: unlike a rank it says by how much a candidate is worse.
 - `greedy` (Wistuba, Schilling and Schmidt-Thieme 2015; Feurer et al. 2018): each next candidate is the one that lowers
   the mean over past tasks of the best normalised regret so far the most; where none lowers it, by mean rank.
 
@@ -19,13 +21,13 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from metabo.bo.policy import Candidates, Info, argmax, tie_breakers
 from metabo.errors import ConfigError, unknown
-from metabo.methods.portfolio.look_up import ranks, regrets_at
+from metabo.methods.portfolio.look_up import DIGITS, deviations, ranks, regrets_at
 from metabo.methods.random.policy import Nothing
 from metabo.plan.typed import Count, read
 from metabo.records.files import Json
 from metabo.tasks.rows import Rows
 
-RULES = ("greedy", "mean_rank")
+RULES = ("greedy", "mean_rank", "mean_z")
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,8 @@ class PortfolioSettings:
 
 
 class PortfolioState(NamedTuple):
-    """The normalised regret of c candidates in m past tasks, the best so far in each, mean ranks and priorities."""
+    """The normalised regret of c candidates in m past tasks, the best so far in each, what candidates are sorted by
+    (mean rank, or for `mean_z` mean deviations below the best) and priorities."""
 
     regrets: Float[Array, "m c"]
     best: Float[Array, " m"]
@@ -58,10 +61,13 @@ class Portfolio(eqx.Module):
         """Look every candidate up in every past task; before the first query a task's regret is 1, the worst."""
         regrets = regrets_at(candidates.x, self.past, self.neighbours)
         present = jnp.any(jnp.asarray(self.past.mask), axis=1)
-        of_each = jax.vmap(ranks, in_axes=(0, None))(regrets, candidates.mask)
+        if self.rule == "mean_z":
+            of_each = regrets * jax.vmap(deviations)(jnp.asarray(self.past.y), jnp.asarray(self.past.mask))[:, None]
+        else:
+            of_each = jax.vmap(ranks, in_axes=(0, None))(regrets, candidates.mask)
         rank = jnp.sum(jnp.where(present[:, None], of_each, 0.0), axis=0) / jnp.maximum(jnp.sum(present), 1)
         best = jnp.where(present, 1.0, 0.0)
-        return PortfolioState(regrets, best, rank, tie_breakers(key, len(rank)))
+        return PortfolioState(regrets, best, jnp.round(rank, DIGITS), tie_breakers(key, len(rank)))
 
     def select(
         self, state: PortfolioState, mask: Bool[Array, " c"], key: Key[Array, ""]
