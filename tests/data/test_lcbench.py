@@ -118,6 +118,9 @@ def value(at, what):
         (put("kc1.npz", Y=value((7, 51), np.nan)), r"kc1.npz: Y\[7, 51\] is nan"),
         (put("kc1.npz", Y=value((7, 51), 0.0)), r"kc1.npz: Y\[7, 51\] is 0.0"),
         (put("kc1.npz", Y=value((7, 51), np.inf)), r"kc1.npz: Y\[7, 51\] is inf"),
+        (put("kc1.npz", Y=value((7, 51), 1e34)), r"kc1.npz: Y\[7, 51\] is 1e\+34; .* up to 1000"),
+        (put("kc1.npz", Y=lambda y: y.astype(str)), r"kc1.npz: Y holds <U\d+, not numbers"),
+        (put("kc1.npz", X=lambda x: x.astype(str)), r"kc1.npz: X holds <U\d+, not numbers"),
         (lambda files: files.__setitem__("kc1.npz", b"<!doctype html>"), r"kc1.npz: not the arrays X and Y"),
         (
             lambda files: files.__setitem__("kc1.npz", real_tables._npz(files["kc1.npz"])[:900]),

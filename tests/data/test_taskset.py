@@ -137,6 +137,19 @@ def test_a_bad_file_is_named(tmp_path, change, message):
     assert "\n" not in str(error.value)
 
 
+def test_finite_losses_that_blew_up_are_flagged_where_they_are_kept(tmp_path):
+    def change(files):
+        files["FixedTextRNNClassification_imdb_patch32_GRU128_bs128.json"][0]["valid"]["loss"][-1] = 1e18
+
+    archive = real_tables.write("taskset", tmp_path / "taskset.tar", change)
+    kept, dropped = (taskset.load("taskset", {"divergence": rule}, archive) for rule in ("nan", "status"))
+    (flag,) = kept.facts.flags
+    assert flag.endswith("kept by rule nan: imdb_patch32_GRU128_bs128 1") and not dropped.facts.flags
+    assert (
+        0 in kept.tasks["imdb_patch32_GRU128_bs128"].rows and 0 not in dropped.tasks["imdb_patch32_GRU128_bs128"].rows
+    )
+
+
 def test_a_task_without_any_finite_curve_is_told(tmp_path):
     def change(files):
         for row in files["FixedTextRNNClassification_imdb_patch32_GRU128_bs128.json"]:

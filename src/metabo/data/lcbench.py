@@ -51,6 +51,8 @@ SPACE = SearchSpace(
 )
 DATA_SETS, CONFIGURATIONS, EPOCHS = 35, 2000, 52
 FOLDS = 5
+LARGEST = 1000.0
+"""No loss is larger: the published maximum is 34.5. What is (1e34 after an overflow) would set a task's range alone."""
 
 
 def load(name: str, settings: Mapping[str, object], archive: Path | None = None) -> Benchmark:
@@ -112,11 +114,15 @@ def _parse(archive: Path, member: str, stream: Stream) -> _Losses:
         raise DataError(f"{where}: X has shape {x.shape}; it must be (configurations, {len(SPACE.parameters)})")
     if losses.ndim != 2 or len(losses) != len(x):
         raise DataError(f"{where}: Y has shape {losses.shape}; it must be ({len(x)}, epochs)")
-    for label, bad in (("X", ~np.isfinite(x)), ("Y", ~(np.isfinite(losses) & (losses > 0)))):
+    for label, values in (("X", x), ("Y", losses)):
+        if not np.issubdtype(values.dtype, np.floating) and not np.issubdtype(values.dtype, np.integer):
+            raise DataError(f"{where}: {label} holds {values.dtype}, not numbers; get the published file")
+    for label, bad in (("X", ~np.isfinite(x)), ("Y", ~((losses > 0) & (losses <= LARGEST)))):
         if bad.any():
             row, column = np.argwhere(bad)[0]
             value = (x if label == "X" else losses)[row, column]
             raise DataError(
-                f"{where}: {label}[{row}, {column}] is {value}; LCBench has positive, finite losses and finite inputs"
+                f"{where}: {label}[{row}, {column}] is {value}; inputs are finite, and losses above 0 and up to "
+                f"{LARGEST:g}; get the published file"
             )
     return _Losses(np.asarray(x, np.float64), np.asarray(losses, np.float64))

@@ -97,7 +97,8 @@ def load(name: str, settings: Mapping[str, object], archive: Path | None = None)
         finite, shown = (int(lost[rule][t].sum()) for rule in ("nan", "status"))
         lines.append(counts.count(f"{t}: curves without a finite loss", finite))
         lines.append(counts.count(f"{t}: curves that diverge", shown))
-    facts = Facts(counts=tuple(lines), flags=tuple(counts.flat_tasks(tasks)), divergence=divergence)
+    flags = (*counts.flat_tasks(tasks), *(_kept_though_blown_up(curves, which) if divergence == "nan" else ()))
+    facts = Facts(counts=tuple(lines), flags=flags, divergence=divergence)
     return Benchmark(name, {SPACE.name: SPACE}, tasks, _matched(tasks, x), splits, facts=facts)
 
 
@@ -146,12 +147,26 @@ def reduced(curves: np.ndarray, which: str) -> np.ndarray:
 
 def diverged(curves: np.ndarray, which: str, rule: Divergence) -> np.ndarray:
     """Tell (n,) which curves (n, steps) have no loss to be used, by a rule of `load`."""
-    lost = ~np.isfinite(reduced(curves, which))
-    first = curves[np.isfinite(curves[:, 0]), 0]
-    if rule == "nan" or not len(first):
+    lost, limit = ~np.isfinite(reduced(curves, which)), _limit(curves)
+    if rule == "nan":
         return lost
-    limit = BLOWN_UP * np.median(first)
     return lost | ~np.isfinite(curves).all(axis=1) | (np.where(np.isnan(curves), np.inf, curves) > limit).any(axis=1)
+
+
+def _limit(curves: np.ndarray) -> float:
+    """Return the loss above which a curve has blown up; infinite if no curve has a loss before training."""
+    first = curves[np.isfinite(curves[:, 0]), 0]
+    return BLOWN_UP * float(np.median(first)) if len(first) else np.inf
+
+
+def _kept_though_blown_up(curves: Mapping[str, np.ndarray], which: str) -> list[str]:
+    """Say of which tasks rule "nan" keeps losses that are finite, but beyond all others."""
+    counted = {}
+    for task, own in curves.items():
+        loss = reduced(own, which)
+        counted[task] = int((np.isfinite(loss) & (loss > _limit(own))).sum())
+    listed = ", ".join(f"{task} {count}" for task, count in counted.items() if count)
+    return [f"losses above {BLOWN_UP:g} times the median before training, kept by rule nan: {listed}"] if listed else []
 
 
 def cell(task: str) -> str:
