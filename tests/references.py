@@ -109,8 +109,8 @@ def projected_kl(mean, covariance, sample_mean, sample_covariance, rank, rotatio
     return 0.5 * (np.trace(inverse) + shift @ inverse @ shift + np.linalg.slogdet(projected)[1] - rank)
 
 
-def score(acquisition, mean, std, best, threshold=0.1):
-    """Acquisition values; `best` None before the first observation."""
+def score(acquisition, mean, std, best, count, threshold=0.1):
+    """Acquisition values after `count` observations; `best` None before the first."""
     if acquisition == "pi":
         target = 0.0 if best is None else best + threshold
         return (mean - target) / std
@@ -130,7 +130,7 @@ def bayesian_optimisation(gp, x, y, acquisition, iterations, initial=(), thresho
     for _ in range(iterations):
         mean, variance = gp.posterior(x[chosen], y[chosen], x)
         std = np.sqrt(np.maximum(variance, 0) + gp.noise)
-        values = score(acquisition, mean, std, y[chosen].max() if chosen else None, threshold)
+        values = score(acquisition, mean, std, y[chosen].max() if chosen else None, len(chosen), threshold)
         ties = np.flatnonzero(values == values.max())
         chosen.append(int(ties[np.argmax(priority[ties])]))
         moments.append((mean[chosen[-1]], std[chosen[-1]]))

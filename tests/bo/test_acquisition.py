@@ -40,8 +40,16 @@ def test_without_observations_the_target_is_zero():
 def test_against_scipy(slug):
     rng = np.random.default_rng(0)
     mean, std = rng.normal(size=200), rng.uniform(0.05, 3, size=200)
-    expected = references.score(slug, mean, std, 0.4)
-    np.testing.assert_allclose(scores(slug, mean, std, 0.4), expected, rtol=1e-11, atol=1e-14)
+    expected = references.score(slug, mean, std, 0.4, 3)
+    np.testing.assert_allclose(scores(slug, mean, std, 0.4, 3), expected, rtol=1e-11, atol=1e-14)
+
+
+@pytest.mark.parametrize("slug", SCORED)
+def test_before_the_first_observation_every_score_is_a_number(slug):
+    """`best` is then -inf: a formula that reads it gives NaN, and the first query would be random."""
+    mean, std = np.array([0.3, -0.2]), np.array([1.0, 2.0])
+    found = scores(slug, mean, std, -np.inf, 0)
+    np.testing.assert_allclose(found, references.score(slug, mean, std, None, 0), rtol=1e-13)
 
 
 def test_improvement_is_a_probability_and_an_expectation():

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import chi2
 
 from metabo.bo import loop
-from metabo.bo.acquisition import make
+from metabo.bo.acquisition import SCORED, make
 from metabo.bo.fixed_prior import FixedPrior
 from metabo.bo.loop import RunBatch, run_all
 from metabo.bo.policy import Info, tie_breakers
@@ -50,7 +50,7 @@ def optimise(world, slug, entries, iterations=ITERATIONS, chunk=1, settings=None
     return jax.tree.map(np.asarray, run_all(policies, *map(jnp.asarray, (x, y, mask)), entries, iterations, chunk))
 
 
-@pytest.mark.parametrize(("slug", "margin"), [("pi", 0.1), ("pi", 2.0), ("ei", 0.1), ("ucb18", 0.1)])
+@pytest.mark.parametrize(("slug", "margin"), [*((slug, 0.1) for slug in SCORED), ("pi", 2.0)])
 def test_loop_is_the_textbook_loop_index_by_index(world, slug, margin):
     gps, x, y, mask = world
     entries = runs(jax.random.split(jax.random.key(0), 4), policy=[0, 1, 0, 1], task=[0, 0, 1, 1])
@@ -68,6 +68,15 @@ def test_loop_is_the_textbook_loop_index_by_index(world, slug, margin):
         np.testing.assert_allclose(steps.info.std[r], [s for _, s in moments], rtol=1e-6)
         assert steps.info.ok.all()
     assert any(len(set(run)) < ITERATIONS for run in steps.candidate.tolist())  # candidates are selected again
+
+
+def test_scores_that_are_no_numbers_are_told(world):
+    """The query is then by priority, that is random: a run must not pass for a sound one."""
+    gps, x, y, mask = world
+    entries = runs(jax.random.split(jax.random.key(0), 2))
+    policies = FixedPrior(tiny.stacked(gps), lambda mean, std, best, count: best + 0.0 * mean - best, ITERATIONS)
+    steps = run_all(policies, *map(jnp.asarray, (x, y, mask)), entries, 3, 1)
+    assert not steps.info.ok[:, 0].any() and steps.info.ok[:, 1:].all()  # best is -inf before the first observation
 
 
 def test_initial_observations_come_first_and_count(world):

@@ -55,7 +55,8 @@ class Refit(eqx.Module):
         best = jnp.max(jnp.where(seen, state.y, -jnp.inf))
         scores = self.acquisition(mean, std, best, state.observed)
         index = argmax(scores, mask, state.priority)
-        return index, Info(mean[index], std[index], state.ok & posterior.ok)
+        sound = state.ok & posterior.ok & ~jnp.isnan(scores[index])
+        return index, Info(mean[index], std[index], sound)
 
     def observe(self, state: RefitState, index: Int[Array, ""], y: Float[Array, ""]) -> RefitState:
         """Append the observation and fit again."""
