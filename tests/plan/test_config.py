@@ -107,6 +107,43 @@ def test_a_section_of_a_benchmark_without_types_is_told_where_they_belong(good, 
     assert said in str(error.value)
 
 
+def test_a_setting_without_a_type_is_told_where_it_belongs_but_not_a_slip(good):
+    for key, told in (("fifty", True), ("versoin", False)):
+        with pytest.raises(ConfigError, match=rf"'benchmarks.pd1_mini.{key}' is unknown") as error:
+            config.check(put(good, f"benchmarks.pd1_mini.{key}", 3))
+        line = f"'benchmarks.pd1_mini.{key}': the type of a new setting belongs into src/metabo/plan/sections/bench"
+        assert (line in str(error.value)) == told
+
+
+def test_files_that_settings_name_must_exist(good, tmp_path):
+    (tmp_path / "a.csv").write_text("x\n")
+    there, lost = str(tmp_path / "a.csv"), str(tmp_path / "b.csv")
+    assert config.named_files(config.check(put(good, "benchmarks.own.history", [there])), "own") == [there]
+    with pytest.raises(ConfigError, match=rf"^config key 'benchmarks.own.history': {lost} does not exist$"):
+        config.named_files(config.check(put(good, "benchmarks.own.history", [there, lost])), "own")
+
+
+@pytest.mark.parametrize("colour", ["teall", "#1f77b", "d62728"])
+def test_faults_of_registered_methods_are_told(good, monkeypatch, colour):
+    known = registry._methods()
+    entry = registry.method("h_nll")
+    wrong = {
+        "h_Two": replace(entry, colour="#123456"),
+        "z_twin": replace(entry, label="Twin"),
+        "a_slip": replace(entry, label="Slip", colour="#123457", acquisition="pie"),
+        "a_colour": replace(entry, label="Colour", colour=colour),
+    }
+    monkeypatch.setattr(registry, "_methods", lambda: known | wrong)
+    with pytest.raises(ConfigError) as error:
+        config.check(good)
+    said = sorted(str(error.value).splitlines(), key=lambda line: line.split("'")[1])
+    assert len(said) == 4 and all(line.startswith("methods.yaml key '") for line in said)
+    assert "'a_colour.colour' is '" + colour in said[0] and "six hexadecimal digits" in said[0]
+    assert "'a_slip.acquisition': unknown acquisition 'pie'. Did you mean 'pi'?" in said[1]
+    assert "'h_Two': a name has lower-case letters" in said[2]
+    assert "'z_twin.colour' is that of 'h_nll'" in said[3]
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

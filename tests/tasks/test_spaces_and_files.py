@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metabo.data import pd1, synthetic, tables
-from metabo.errors import DataError
+from metabo.errors import ConfigError, DataError
 from metabo.plan.specs import DataSpec
 from metabo.plan.typed import NOTHING
 from metabo.records.files import save_npz
@@ -215,6 +215,13 @@ def test_stage_loads_each_source_and_reports_the_counts(tmp_path):
         assert done.returncode == 0, done.stderr
         assert "DIFFERS" in done.stdout and "counts differ" in done.stdout
         assert Benchmark.load(out).name == name and out.with_suffix(".json").exists()
+
+
+def test_a_setting_that_the_registration_does_not_list_is_told():
+    settings = data_stage.DeclaredSettings("forest", {"tables": ["a.csv"]})
+    assert settings["tables"] == ["a.csv"] and dict(settings) == {"tables": ["a.csv"]}
+    with pytest.raises(ConfigError, match=r"'forest' reads setting 'worst', .* 'settings' of BENCHMARKS\['forest'\]"):
+        settings["worst"]
 
 
 def test_stage_failure_is_one_clean_message(tmp_path):

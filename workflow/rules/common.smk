@@ -1,4 +1,5 @@
 # Names shared by the rules: result paths, checked configuration, code inputs, start and target checks.
+import sys
 from functools import cache
 
 from metabo.errors import MetaboError, unknown
@@ -14,10 +15,12 @@ except MetaboError as error:
 
 
 def or_stop(work, *args):
-    """Call `work`; show a MetaboError as one clear message without a traceback."""
+    """Call `work`; show a MetaboError as one clear message without a traceback, also where `-q all` would hide it."""
     try:
         return work(*args)
     except MetaboError as error:
+        if "ALL" in {kind.name for kind in workflow.output_settings.quiet or ()}:
+            print(error, file=sys.stderr)
         raise WorkflowError(str(error)) from None
 
 

@@ -29,8 +29,7 @@ def member_files(benchmark):
 
 def named_files(benchmark):
     """Return the files that the settings of a benchmark name: a user's own."""
-    section = SETTINGS.sizes["benchmarks"].get(benchmark, {})
-    return [path for key in registry.benchmark(benchmark).files for path in section[key]]
+    return or_stop(settings.named_files, SETTINGS, benchmark)
 
 
 for row in DATASETS.values():

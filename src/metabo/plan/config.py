@@ -97,6 +97,17 @@ def data_spec(config: Config, benchmark: str) -> DataSpec:
     return DataSpec(benchmark, Values({key: values[key] for key in entry.settings}))
 
 
+def named_files(config: Config, benchmark: str) -> list[str]:
+    """Return the files that the settings of a benchmark name. Raises ConfigError for one that does not exist."""
+    values = _of_benchmark(config, benchmark)
+    named = [(key, path) for key in registry.benchmark(benchmark).files for path in _texts(values[key])]
+    lost = [(key, path) for key, path in named if not Path(path).exists()]
+    if lost:
+        faults = [f"config key 'benchmarks.{benchmark}.{key}': {path} does not exist" for key, path in lost]
+        raise ConfigError("\n".join(faults))
+    return [path for _, path in named]
+
+
 def collect_spec(config: Config, benchmark: str, unit: str, version: int = 1) -> CollectSpec:
     """Return what the job that collects one unit (a task or a data set) of an embedded benchmark reads."""
     return CollectSpec(benchmark, config.seed, _collected_sizes(config, benchmark, version), unit, version)

@@ -1,9 +1,11 @@
 """Names that the configuration and the registrations take from each other, which no schema knows."""
 
+import re
 from collections.abc import Mapping
 
-from metabo.errors import unknown
+from metabo.errors import nearest, unknown
 from metabo.plan import registry, splits
+from metabo.plan.runs import ACQUISITIONS
 from metabo.plan.sections.benchmarks import BenchmarkSections
 from metabo.plan.sections.config import Config
 from metabo.records.files import Json
@@ -11,19 +13,29 @@ from metabo.records.files import Json
 
 def faults(config: Config, papers: list[str] | None) -> list[str]:
     """Describe, one line each, names without what they name. `papers`: those of the catalogue, not checked if None."""
-    return [*_listed(config, papers), *_sections(config), *_settings()]
+    return [*_listed(config, papers), *_sections(config), *_settings(), *_methods()]
 
 
 def undeclared(config: Mapping[str, Json]) -> list[str]:
-    """Say, one line each, where the types of a section of `benchmarks` belong that the schema does not know."""
-    sections = config.get("benchmarks")
-    named = list(sections) if isinstance(sections, Mapping) else []
-    return [
-        f"config key 'benchmarks.{name}': {_source(name)}; the types of its settings belong into "
-        "src/metabo/plan/sections/benchmarks.py (docs/new-data.md)"
-        for name in named
-        if name not in BenchmarkSections.model_fields
+    """Say, one line each, where the types of a section of `benchmarks`, or of a setting in one, belong that the schema
+    does not know. A setting with a name like that of another one is taken for a slip."""
+    sections, known = config.get("benchmarks"), BenchmarkSections.model_fields
+    sections = sections if isinstance(sections, Mapping) else {}
+    place = "src/metabo/plan/sections/benchmarks.py (docs/new-data.md)"
+    found = [
+        f"config key 'benchmarks.{name}': {_source(name)}; the types of its settings belong into {place}"
+        for name in sections
+        if name not in known
     ]
+    for name, section in sections.items():
+        own = getattr(known[name].annotation, "model_fields", {}) if name in known else {}
+        new = [key for key in section if key not in own] if own and isinstance(section, Mapping) else []
+        found += [
+            f"config key 'benchmarks.{name}.{key}': the type of a new setting belongs into {place}"
+            for key in new
+            if not nearest(key, own)
+        ]
+    return found
 
 
 def _source(benchmark: str) -> str:
@@ -72,3 +84,21 @@ def _settings() -> list[str]:
         for key in dict.fromkeys((*registry.benchmark(name).settings, *registry.benchmark(name).files))
         if key not in {"seed", "online", *declared.get(name, {})}
     ]
+
+
+def _methods() -> list[str]:
+    """Check what entries of methods.yaml name or share: a figure or a run would stop on it, or show two as one."""
+    found, colours = [], dict[str, str]()
+    for name in registry.methods():
+        entry, key = registry.method(name), f"{registry.METHODS.name} key '{name}"
+        if not re.fullmatch("[a-z][a-z0-9_]*", name):
+            found.append(f"{key}': a name has lower-case letters, digits and underscores only")
+        if entry.acquisition not in ACQUISITIONS:
+            found.append(f"{key}.acquisition': {unknown('acquisition', entry.acquisition, ACQUISITIONS)}")
+        if not re.fullmatch("#[0-9a-fA-F]{6}", entry.colour):
+            found.append(f"{key}.colour' is '{entry.colour}': write it as \"#1f77b4\", six hexadecimal digits")
+        if not entry.variant_of:  # variants of a method are shown with each other only
+            other = colours.setdefault(entry.colour.lower(), name)
+            if registry.method(other).label != entry.label:  # online tuning registers a method a second time
+                found.append(f"{key}.colour' is that of '{other}', {entry.colour}: give one of the two another colour")
+    return found

@@ -35,12 +35,19 @@ def _literals(code: str, path: Path) -> Values:
         for node in ast.parse(code).body:
             match node:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                    found[name] = ast.literal_eval(value)
+                    found[name] = _literal(value)
                 case _:
                     raise ValueError(f"line {node.lineno} is no assignment to one name")
     except (SyntaxError, ValueError) as error:
         raise ConfigError(f"notebook {path}, cell 'parameters': {error}; write `name = literal` lines only") from error
     return Values(found)
+
+
+def _literal(value: ast.expr) -> Json:
+    try:
+        return ast.literal_eval(value)
+    except ValueError as error:
+        raise ValueError(f"line {value.lineno}: '{ast.unparse(value)}' is no literal") from error
 
 
 def require(path: Path, given: Iterable[str], own: Mapping[str, Setting]) -> None:
@@ -50,9 +57,14 @@ def require(path: Path, given: Iterable[str], own: Mapping[str, Setting]) -> Non
     faults = [f"'{name}' is no parameter of it.{nearest(name, known)}" for name in (*given, *own) if name not in known]
     faults += [f"'{name}' is given by the workflow; leave it out of 'parameters'." for name in own if name in given]
     faults += [
-        f"'{name}' is {value!r}, must be of the type of the default, {known[name]!r}."
+        f"'{name}' is {value!r}, must be of the type of the default, {known[name]!r}{_as_float(value, known[name])}."
         for name, value in own.items()
         if name in known and type(value) is not type(known[name])
     ]
     if faults:
         raise ConfigError(f"template {path}: {' '.join(faults)} Parameters: {', '.join(sorted(known))}")
+
+
+def _as_float(value: Setting, default: Setting) -> str:
+    """Return how to write a whole number where the default has decimals."""
+    return f": write {float(value)!r}" if type(value) is int and isinstance(default, float) else ""

@@ -1,8 +1,10 @@
 """Stage `data`: build one benchmark from its source and report the counts that its papers state."""
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
 from pathlib import Path
 
+from metabo.errors import ConfigError
 from metabo.plan.specs import DataSpec
 from metabo.stages.common import Outcome, main
 
@@ -14,6 +16,21 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--in-members", nargs="*", default=[], help="the benchmarks (.npz) that this one is made of")
 
 
+class DeclaredSettings(dict[str, object]):
+    """The settings that the registration of a benchmark lists; a loader that reads another one is told where it
+    belongs."""
+
+    def __init__(self, benchmark: str, values: Mapping[str, object]) -> None:
+        super().__init__(values)
+        self.benchmark = benchmark
+
+    def __missing__(self, key: str) -> object:
+        raise ConfigError(
+            f"the loader of '{self.benchmark}' reads setting '{key}', which its registration does not list; add it to "
+            f"'settings' of BENCHMARKS['{self.benchmark}'], or correct the loader"
+        )
+
+
 def work(args: Namespace, spec: DataSpec) -> Outcome:
     """Load `spec.benchmark` with `spec.settings`, print the counts, save the benchmark."""
     import importlib
@@ -23,9 +40,10 @@ def work(args: Namespace, spec: DataSpec) -> Outcome:
     from metabo.plan.typed import plain
 
     source = importlib.import_module(registry.loader(spec.benchmark))
+    settings = DeclaredSettings(spec.benchmark, plain(spec.settings))
     archive = Path(args.in_archive) if args.in_archive else None
     members = [Path(path) for path in args.in_members]
-    benchmark = source.load(spec.benchmark, plain(spec.settings), members or archive)
+    benchmark = source.load(spec.benchmark, settings, members or archive)
     print(counts(benchmark), flush=True)
     benchmark.save(args.out)
     points = sum(len(task.y) for task in benchmark.tasks.values())
