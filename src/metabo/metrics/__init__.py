@@ -25,7 +25,7 @@ from metabo.metrics.budgets import budgets, regret_at
 from metabo.metrics.description import loader_counts, space_table, task_table
 from metabo.metrics.inference import Difference, Pearson, differences, paired_difference, pearson, variance_split
 from metabo.metrics.runs import Runs, collect, metric_sign, paired, repetitions
-from metabo.metrics.speedups import speedup_summary, speedups
+from metabo.metrics.speedups import first_time, speedup_summary, speedups
 
 __all__ = [
     "Difference",
@@ -35,6 +35,7 @@ __all__ = [
     "budgets",
     "collect",
     "differences",
+    "first_time",
     "loader_counts",
     "metric_sign",
     "paired",

@@ -6,7 +6,7 @@ import pytest
 
 from metabo.papers.cmbo import figures as cmbo
 from metabo.plots import look
-from tests.papers.hyperbo.figures.test_sweeps import assert_readable
+from tests.readable import assert_readable
 
 METHODS = ["rand_once", "rm_gp_ucb", "hyperbo", "cm_jef_jef", "cm_wss_wss", "cm_jef_wss", "cm_wss_jef", "cm_wss_bary"]
 METHODS += ["cm_global", "cm_tasks", "gp32", "rgpe"]

@@ -13,7 +13,7 @@ from metabo.papers.mphd import schematics as mphd_schematics
 from metabo.papers.mphd.studies import summaries
 from metabo.plan.runs import method_of
 from metabo.plots import look
-from tests.papers.hyperbo.figures.test_sweeps import assert_readable
+from tests.readable import assert_readable
 
 METHODS = ["rand", "hgp_hand", "hgp_flat", "h_nll", "ablr", "fsbo", "base_gp", "mphd_non_nn", "mphd", "mphd_squashed"]
 TRUE = ["hgp_truth", "gp_truth"]

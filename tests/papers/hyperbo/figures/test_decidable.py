@@ -5,7 +5,7 @@ import pandas as pd
 
 from metabo.papers.hyperbo.figures import decidable
 from metabo.papers.hyperbo.figures.decidable import dot_plot
-from tests.papers.hyperbo.figures.test_sweeps import assert_readable
+from tests.readable import assert_readable
 
 
 def tasks(spaces: list[str], known: bool = True) -> pd.DataFrame:

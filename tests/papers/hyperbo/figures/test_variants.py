@@ -17,7 +17,7 @@ from metabo.papers.hyperbo.figures import variants
 from metabo.papers.hyperbo.metrics import crossing
 from metabo.plan import catalogue, registry
 from metabo.plots import look
-from tests.papers.hyperbo.figures.test_sweeps import assert_readable
+from tests.readable import assert_readable
 
 SIX = ["rand", "stbo", "stboh", "ablr", "fsbo", "h_nll"]
 
