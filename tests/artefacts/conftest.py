@@ -34,6 +34,7 @@ STRENGTH = {"rand": 1, "stbo": 2, "stboh": 3, "ablr": 4, "fsbo": 6, "h_nll": 12,
 OTHER = 7  # strength of any other method
 ONLINE = {"rand": 1, "stbo_online": 2, "stboh_online": 3, "h_nll_online": 8, "h_ekl_online": 6}
 CMBO = {"rpart_3": "rpart.preproc", "rpart_6": "rpart", "svm_8": "svm"}
+REAL = ("cmbo_lcbench", "cmbo_taskset")  # one space that the paper does not have
 PRIORS, SEEDS, ITERATIONS, POOL = 3, 2, 25, 150
 MODELS = ("simple_cnn", "max_pool_relu", "mlp")
 
@@ -118,6 +119,8 @@ def space_of(task: str) -> str:
 def names(benchmark: str) -> list[str]:
     if benchmark.startswith(("mphd", "super")):
         return [f"{space}/{i}" for space in ("seen_2", "seen_3", "other_4") for i in range(2)]
+    if benchmark in REAL:
+        return [f"table_7/{i}" for i in range(6)]
     if benchmark.startswith("cmbo"):
         return [f"{space}/{i}" for space in CMBO for i in range(2)]
     if benchmark == "pd1":
@@ -160,7 +163,7 @@ def file_of_spaces(path: Path, benchmark: str) -> None:
         y = x @ rng.normal(size=dim)
         tasks[name] = Task(name, space_of(name), name, x, y, y, np.arange(30), np.zeros((0, dim)))
     folds = tuple(Fold(space, space, (f"{space}/0",), (f"{space}/1",)) for space in spaces)
-    labels = CMBO if benchmark.startswith("cmbo") else {}
+    labels = CMBO if benchmark.startswith("cmbo") and benchmark not in REAL else {}
     facts = Facts(counts=(), unseen=(space_of(names(benchmark)[-1]),), labels=labels)
     Benchmark(benchmark, spaces, tasks, (), {"held_out": folds}, facts=facts).save(path)
 

@@ -199,6 +199,9 @@ EXECUTED = [
     ("cmbo_tab01", "cmbo_mini", {"space"}),
     ("cmbo_fig01", "cmbo_mini", {"curve", "difference", "claim", "repeat"}),
     ("cmbo_fig02", "cmbo_mini", {"rank", "solved"}),
+    ("cmbo_fig01", "cmbo_lcbench", {"curve", "difference", "claim", "repeat"}),
+    ("cmbo_fig02", "cmbo_taskset", {"rank", "solved"}),
+    ("cmbo_tab01", "cmbo_lcbench", {"space"}),
     ("cmbo_fig03", "cmbo_mini", {"curve", "number"}),
     ("cmbo_x01", "", {"paper", "claim", "growth", "cost", "time", "iterations", "stability"}),
     ("cmbo_x03", "cmbo_mini", {"curve", "ending"}),
@@ -214,7 +217,10 @@ OTHERS = {e["notebook"]: (id, e.get("benchmarks", [""])[0], set()) for id, e in 
 @pytest.mark.parametrize(
     ("id", "benchmark", "tables"),
     [
-        *(pytest.param(*case, id=case[0], marks=[] if case[0] in QUICK else pytest.mark.slow) for case in EXECUTED),
+        *(
+            pytest.param(*case, id="-".join(case[:2]), marks=[] if case[0] in QUICK else pytest.mark.slow)
+            for case in EXECUTED
+        ),
         *(pytest.param(*case, id=case[0]) for notebook, case in OTHERS.items() if notebook not in LISTED),
     ],
 )

@@ -27,7 +27,7 @@ def test_registered_splits_of_cm_bo():
         points=50,
         candidates=300,
         sizes=("cmbo",),
-        benchmarks=("cmbo_mini", "cmbo_hpob", "lcbench", "taskset"),
+        benchmarks=("cmbo_mini", "cmbo_hpob", "cmbo_lcbench", "cmbo_taskset"),
     )
     assert splits.past("clustered_2000") == splits.past("clustered") == Past("held_out", points=50)
     assert splits.past("clustered_first") == Past("first", points=50)

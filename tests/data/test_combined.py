@@ -345,6 +345,24 @@ def test_tasks_that_a_member_never_tests_are_not_drawn(build):
         assert len(drawn.test) == 4 and not set(drawn.test) & set(never) and set(never) <= set(drawn.train)
 
 
+def test_variants_of_one_data_set_are_tested_by_kinds(build):
+    """A fifth of the tasks, drawn at random, would have their twins in training."""
+    tasks = {f"{kind}{i}": task(f"{kind}{i}", "taskset", 3, group="imdb") for kind in "abc" for i in range(3)}
+    kinds = tuple(
+        Fold(kind, "taskset", tuple(t for t in tasks if t[0] != kind), tuple(t for t in tasks if t[0] == kind))
+        for kind in "abc"
+    )
+    member = Benchmark("taskset", {"taskset": space("taskset", 3)}, tasks, (), {"held_out": kinds}, facts=FACTS)
+    drawn = set()
+    for seed in range(12):
+        others = {"lcbench": table("lcbench", "lcbench"), "tables": table(), "pd1_mini": trainings()}
+        fold = folds(build(others | {"taskset": member}, name="super_real", seed=seed))["taskset"]
+        (kind,) = {name[0] for name in fold.test}
+        assert len(fold.test) == 3 and not any(name[0] == kind for name in fold.train) and len(fold.train) == 6
+        drawn.add(kind)
+    assert len(drawn) > 1
+
+
 def test_the_real_tables_are_one_super_dataset(build):
     members = {"lcbench": table("lcbench", "lcbench"), "taskset": table("taskset", "taskset", 6)}
     made = build(members | {"tables": table(), "pd1_mini": trainings()}, name="super_real")

@@ -2,8 +2,11 @@
 
 Inputs are the members' in the unit cube. Outputs are scaled to [0, 1] for each task by its own least and greatest value
 (mphd §4.1); `metric` stays. A task with constant outputs has no such scale: it is left out and named in the flags (the
-authors' code keeps it as zeros, which would teach a GP that functions do not vary). One fold per space: the split that
-the member publishes (HPO-B, and collections in its format), else a fifth of the tasks, drawn by key, is tested.
+authors' code keeps it as zeros, which would teach a GP that functions do not vary).
+
+One fold per space: the split that the member publishes (HPO-B, and collections in its format), else a fifth of the
+tasks, drawn by key, is tested; of tasks that are variants of one data set (TaskSet) one of the member's folds, drawn by
+key.
 
 An archive without types (HPO-B's) tells by its values which inputs are discrete: those with exactly two in the training
 tasks (the authors' code). They are described so; the inputs themselves stay.
@@ -216,13 +219,17 @@ def _require_unit_cube(member: Benchmark) -> None:
 
 
 def _fold(member: Benchmark, space: str, absent: set[str], seed: int) -> Fold:
-    """Return the one fold of a space: the member's, if it has one only, else a drawn fifth of its tasks is tested.
+    """Return the one fold of a space: the member's, if it has one only; one of them, if all tasks are of one data set;
+    else a drawn fifth of its tasks is tested.
 
     Raises DataError for a space that is left with one task, or without a training or a test task.
     """
     own = [fold for fold in member.split("held_out") if fold.space == space]
     names = {name for fold in own for name in (*fold.train, *fold.test)} - absent
     left = [name for name in member.tasks if name in names]
+    if len(own) > 1 and len({member.tasks[name].group for name in left}) == 1:
+        # Variants of one data set: the folds of the member keep kinds of tasks together, and one of them is drawn.
+        own = [own[int(jax.random.randint(stream(seed, "test tasks", space), (), 0, len(own)))]]
     if len(own) == 1:
         train, test = ([n for n in side if n not in absent] for side in (own[0].train, own[0].test))
     else:

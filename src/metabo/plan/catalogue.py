@@ -151,11 +151,14 @@ def enabled(config: Config, all_artefacts: list[Artefact]) -> list[Artefact]:
 
 def collections(config: Config, all_artefacts: list[Artefact]) -> dict[str, list[Artefact]]:
     """Group artefacts under the target names that users type: a paper (on the benchmarks that the configuration runs)
-    and a benchmark (whatever can be made for it)."""
+    and a benchmark (whatever can be made for it, or for one that is made of it alone)."""
     groups: dict[str, list[Artefact]] = {}
     for artefact in all_artefacts:
         if artefact.benchmark:
             groups.setdefault(artefact.benchmark, []).append(artefact)
+            members = registry.benchmark(artefact.benchmark).members
+            if len(members) == 1:
+                groups.setdefault(members[0], []).append(artefact)
         paper = groups.setdefault(artefact.entry.paper, [])
         if artefact.benchmark in ["", *config.run.benchmarks]:
             paper.append(artefact)

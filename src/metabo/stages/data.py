@@ -3,6 +3,7 @@
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NoReturn
 
 from metabo.errors import ConfigError
 from metabo.plan.specs import DataSpec
@@ -24,7 +25,7 @@ class DeclaredSettings(dict[str, object]):
         super().__init__(values)
         self.benchmark = benchmark
 
-    def __missing__(self, key: str) -> object:
+    def __missing__(self, key: str) -> NoReturn:
         raise ConfigError(
             f"the loader of '{self.benchmark}' reads setting '{key}', which its registration does not list; add it to "
             f"'settings' of BENCHMARKS['{self.benchmark}'], or correct the loader"
@@ -40,7 +41,7 @@ def work(args: Namespace, spec: DataSpec) -> Outcome:
     from metabo.plan.typed import plain
 
     source = importlib.import_module(registry.loader(spec.benchmark))
-    settings = DeclaredSettings(spec.benchmark, plain(spec.settings))
+    settings = DeclaredSettings(spec.benchmark, {key: plain(value) for key, value in spec.settings.items()})
     archive = Path(args.in_archive) if args.in_archive else None
     members = [Path(path) for path in args.in_members]
     benchmark = source.load(spec.benchmark, settings, members or archive)
