@@ -185,5 +185,6 @@ def behind(given: config.Config, target: str) -> Counter[str]:
     if target in papers():
         return artefacts(given, of_paper(given, target)) + itself
     if target in registry.benchmarks():
-        return artefacts(given, (one for one in everything() if one.benchmark == target)) + itself
+        form = [b for b in registry.benchmarks() if b == target or registry.benchmark(b).members == (target,)]
+        return artefacts(given, (one for one in everything() if one.benchmark in form)) + itself
     return artefacts(given, (one for one in everything() if rule(given, one) == target))

@@ -35,6 +35,13 @@ def test_trajectories_load_and_know_their_pretraining(given):
     assert runs.values["rand"].shape[:2] == (1, 2) and runs.values["h_nll"].shape[:2] == (3, 2)
 
 
+def test_runs_on_variants_of_one_data_set_speak_of_this_suite(given):
+    table = artefacts.load_trajectories(given["trajectories"], "tables", "held_out", given["data"])
+    assert artefacts.runs(table).drawn == "nested"
+    for benchmark in ("taskset", "cmbo_taskset"):
+        assert artefacts.runs(table.assign(benchmark=benchmark)).drawn == "fixed"
+
+
 def test_wrong_inputs_are_refused(given, tmp_path):
     paths = given["trajectories"]
     with pytest.raises(DataError, match=r"benchmark is .*'tables'.*, the parameter says 'pd1'"):

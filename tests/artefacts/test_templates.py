@@ -11,6 +11,7 @@ import papermill
 import pytest
 import yaml
 
+from metabo.artefacts import api
 from metabo.artefacts import settings as sidecars
 
 ROOT = Path(__file__).parents[2]
@@ -202,6 +203,7 @@ EXECUTED = [
     ("cmbo_fig01", "cmbo_lcbench", {"curve", "difference", "claim", "repeat"}),
     ("cmbo_fig02", "cmbo_taskset", {"rank", "solved"}),
     ("cmbo_tab01", "cmbo_lcbench", {"space"}),
+    ("hyperbo_x06", "taskset", {"curve", "regret", "budget", "difference"}),
     ("cmbo_fig03", "cmbo_mini", {"curve", "number"}),
     ("cmbo_x01", "", {"paper", "claim", "growth", "cost", "time", "iterations", "stability"}),
     ("cmbo_x03", "cmbo_mini", {"curve", "ending"}),
@@ -242,5 +244,6 @@ def test_template_executes(id, benchmark, tables, inputs, execute, tmp_path):
     assert "image/png" in text and f"{parameters['caption']}{of}" in text
     assert ("no sidecar" in text) == bool(entry.get("inputs") or benchmark)
     assert (sidecars.LEGEND in text) == bool(TABLES.keys() & entry.get("inputs", {}).keys())
+    assert (api.ONE_DATA_SET in text) == (sidecars.LEGEND in text and benchmark in ("taskset", "cmbo_taskset"))
     streams = [o for c in notebook["cells"] for o in c.get("outputs", []) if o.get("name") == "stderr"]
     assert streams == [], "a cell warns"

@@ -188,6 +188,18 @@ def test_differences_by_fold():
     assert by_fold["high"] - by_fold["difference"] == pytest.approx(12.7062 * np.ptp(pairs) / 2, rel=0.03)
 
 
+def test_where_all_tasks_are_of_one_data_set_only_repetitions_are_drawn():
+    """Four tasks in two folds that differ by much: their spread is no evidence of other data sets."""
+    tasks, repeats = np.array([0.0, 5.0, 10.0, 20.0]), np.array([-1.0, 0.0, 1.0])
+    values = (tasks + repeats[:, None])[:, None, :, None]
+    runs = dataclasses.replace(make({"a": values, "b": 0 * values}), folds=(0, 0, 1, 1))
+    (suite,) = metrics.differences(dataclasses.replace(runs, drawn="fixed"), "b", [1], seed=0).itertuples()
+    (new,) = metrics.differences(runs, "b", [1], seed=0).itertuples()
+    expected = 4.30265 * repeats.std(ddof=1) / np.sqrt(3)  # Student's t, two degrees of freedom
+    assert suite.high - suite.difference == pytest.approx(expected, rel=0.03)
+    assert new.high - new.difference > 10 * expected and suite.difference == new.difference
+
+
 def test_variance_split_by_hand():
     """Two tasks, two priors, two seeds.
 

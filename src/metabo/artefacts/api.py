@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,10 @@ from metabo.tasks.benchmark import Benchmark
 
 RESERVED = ("artefact", "benchmark", "table", "quantity", "value")
 """Headings of every data.csv, whatever the keys of its tables."""
+ONE_DATA_SET = (
+    "All tasks of this benchmark are variants of one data set. Intervals of differences are over repetitions and speak "
+    "of this suite of tasks, whatever is said above of new data sets or folds."
+)
 _NUMERIC = ("integer", "floating", "boolean", "mixed-integer-float", "integer-na", "empty")
 """What `pandas.api.types.infer_dtype` calls a column of numbers; it also looks into columns of objects."""
 
@@ -94,8 +99,12 @@ def load_benchmark(path: str, benchmark: str) -> Benchmark:
 
 
 def runs(table: pd.DataFrame, column: str = "simple_regret") -> metrics.Runs:
-    """Build `metrics.Runs`; which methods have no pre-training comes from their registration."""
-    return metrics.collect(table, column, single_task={m for m in table["method"].unique() if not _pretrained(m)})
+    """Build `metrics.Runs`; which methods have no pre-training, and whether all tasks are of one data set, comes from
+    the registrations."""
+    single = {m for m in table["method"].unique() if not _pretrained(m)}
+    made = metrics.collect(table, column, single_task=single)
+    shown = table["benchmark"].unique() if "benchmark" in table else ()
+    return replace(made, drawn="fixed") if any(map(registry.one_data_set, shown)) else made
 
 
 def _pretrained(name: str) -> bool:
@@ -283,3 +292,5 @@ def show_settings(paths: list[str]) -> None:
 
     with pd.option_context("display.max_colwidth", None, "display.max_columns", None, "display.max_rows", None):
         display(Markdown(f"**Settings used.** {sidecars.LEGEND}"), sidecars.settings_used(paths))
+    if registry.one_data_set(pd.read_parquet(paths[0], columns=["benchmark"])["benchmark"].iloc[0]):
+        display(Markdown(f"**Intervals.** {ONE_DATA_SET}"))

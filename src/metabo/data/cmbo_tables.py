@@ -36,6 +36,7 @@ BENCHMARKS = {
         "splits": ["held_out", "first"],
         "settings": ["seed"],
         "sizes": "cmbo",
+        "one_data_set": True,
     },
 }
 

@@ -32,6 +32,7 @@ BENCHMARKS = {
         "splits": ["held_out", "others", "first"],
         "settings": ["loss", "divergence"],
         "memory_mb": 3000,
+        "one_data_set": True,
     }
 }
 

@@ -123,11 +123,12 @@ def _by_repetition(d: np.ndarray, rng: np.random.Generator, count: int) -> np.nd
 
 
 def differences(
-    runs: Runs, reference: str, iterations: list[int], seed: int, unit: str = "prior", tasks: str = "nested"
+    runs: Runs, reference: str, iterations: list[int], seed: int, unit: str = "prior", tasks: str | None = None
 ) -> pd.DataFrame:
     """Return method, reference, iteration, difference, low, high: regret minus the reference's, 95 % CI.
 
-    `paired_difference` for every other method; the generator of each row is keyed by (seed, iteration, place).
+    `paired_difference` for every other method, with the runs' own `drawn` unless `tasks` is given; the generator of
+    each row is keyed by (seed, iteration, place).
     """
     rows = []
     for iteration in iterations:
@@ -135,7 +136,7 @@ def differences(
         for place, method in enumerate(m for m in runs.methods if m != reference):
             a, b = paired(at.select([method, reference]), unit)[..., 0]
             found = paired_difference(
-                a, b, np.random.default_rng([seed, iteration, place]), tasks, folds=runs.folds or None
+                a, b, np.random.default_rng([seed, iteration, place]), tasks or runs.drawn, folds=runs.folds or None
             )
             row = {"method": method, "reference": reference, "iteration": iteration}
             rows.append({**row, "difference": found.estimate, "low": found.low, "high": found.high})

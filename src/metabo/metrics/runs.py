@@ -30,7 +30,9 @@ class Runs:
     """`values[method]`: (P, S, K, T) float64; `prior_seeds[method]`: P labels; `tasks`: K labels; `iterations`: (T,).
 
     `single_task` names the methods without pre-training. P and S may differ between methods. `folds`: number of each
-    task's fold (tasks of one fold share their priors); empty if unknown.
+    task's fold (tasks of one fold share their priors); empty if unknown. `drawn`: what intervals speak of, one of
+    `metabo.metrics.inference.TREATMENTS`: "nested", a new data set, or "fixed", this suite of tasks (the only one where
+    all tasks are variants of one data set).
     """
 
     values: dict[str, np.ndarray]
@@ -39,6 +41,7 @@ class Runs:
     iterations: np.ndarray
     single_task: frozenset[str]
     folds: tuple[int, ...] = ()
+    drawn: str = "nested"
 
     @property
     def methods(self) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ class BenchmarkEntry:
     that its loader reads, `files` the ones that name files. `splits` that its loader makes (none: the default one).
     `sizes`: the section that is laid over `pretrain`. `model`: what its methods have in place of their own. `matched`:
     some inputs are shared by tasks. `truth`: the parameters that its functions were drawn with are known. `memory_mb`:
-    of a job that reads it.
+    of a job that reads it. `one_data_set`: its tasks are variants of one, so that no interval speaks of a new data set.
     """
 
     default_split: str
@@ -73,6 +73,7 @@ class BenchmarkEntry:
     matched: bool = False
     truth: bool = False
     memory_mb: Count = 3000
+    one_data_set: bool = False
 
     @property
     def loaded(self) -> tuple[str, ...]:

@@ -153,6 +153,11 @@ def benchmark(name: str) -> BenchmarkEntry:
     return _benchmarks()[name].entry
 
 
+def one_data_set(name: str) -> bool:
+    """Tell whether the tasks of a benchmark are variants of one data set; False for one that is not registered."""
+    return name in _benchmarks() and benchmark(name).one_data_set
+
+
 def collector_module(name: str) -> str:
     """Return the name of the module that collects an embedded benchmark. Raises ConfigError if it has none."""
     return _named("collector", {b: r.entry.collector for b, r in _benchmarks().items()}, name)

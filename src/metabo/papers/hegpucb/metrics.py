@@ -63,16 +63,22 @@ def set_curves(values: dict[str, np.ndarray]) -> pd.DataFrame:
 
 
 def set_differences(
-    values: dict[str, np.ndarray], reference: str, iterations: list[int], folds: tuple[int, ...], seed: int
+    values: dict[str, np.ndarray],
+    reference: str,
+    iterations: list[int],
+    folds: tuple[int, ...],
+    seed: int,
+    drawn: str = "nested",
 ) -> pd.DataFrame:
     """Return the regret of `reference` minus that of every other, paired by set and task: method, iteration,
-    difference, low, high (95 % interval over folds), wins (share of tasks in which it is lower, on average of sets)."""
+    difference, low, high (95 % interval over folds, or over what is `drawn`: `Runs`), wins (share of tasks in which it
+    is lower, on average of sets)."""
     rows = []
     for iteration in iterations:
         for place, method in enumerate(m for m in values if m != reference):
             a, b = (values[name][:, :, iteration - 1] for name in (reference, method))
             rng = np.random.default_rng([seed, iteration, place])
-            found = paired_difference(a, b, rng, "nested", folds=folds or None)
+            found = paired_difference(a, b, rng, drawn, folds=folds or None)
             numbers = {"difference": found.estimate, "low": found.low, "high": found.high}
             wins = float(((a - b).mean(axis=0) < 0).mean())
             rows.append({"reference": reference, "method": method, "iteration": iteration, **numbers, "wins": wins})

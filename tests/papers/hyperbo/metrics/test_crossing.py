@@ -199,6 +199,10 @@ def test_tasks_of_one_fold_are_no_evidence_of_their_own():
     row = crossing.comparisons(study, "h_ekl", seed=0, resamples=20_000).iloc[0]
     reference = stats.ttest_1samp([-1.0, -2.0, -4.0], 0).confidence_interval(0.95)
     assert row[["low_new", "high_new"]].tolist() == pytest.approx([reference.low, reference.high], abs=0.1)
+    alike = crossing.comparisons(dataclasses.replace(study, one_data_set=True), "h_ekl", seed=0, resamples=20_000).iloc[
+        0
+    ]
+    assert alike[["low_new", "high_new"]].isna().all() and alike["low"] == row["low"]
 
 
 def test_intervals_for_a_new_data_set_cover_it():

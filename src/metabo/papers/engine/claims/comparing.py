@@ -81,7 +81,7 @@ def difference(runs: Runs, first: Side, second: Side, place: int) -> Difference:
     names = list(dict.fromkeys([*both[0], *both[1]]))
     values = paired(runs.select(names))[..., 0]
     a, b = (np.mean([values[names.index(run)] for run in side], axis=0) for side in both)
-    return paired_difference(a, b, np.random.default_rng([SEED, place]), folds=runs.folds or None)
+    return paired_difference(a, b, np.random.default_rng([SEED, place]), runs.drawn, folds=runs.folds or None)
 
 
 def unit(evidence: Evidence) -> str:

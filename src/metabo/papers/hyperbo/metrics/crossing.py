@@ -32,13 +32,15 @@ AREA = "area"
 @dataclass(frozen=True)
 class Crossing:
     """`cells`: one row of FACTORS per cell; `values`: (cells, P priors, S BO seeds, K tasks, measures); `folds`: (K,)
-    number of each task's fold, the tasks of which share their priors."""
+    number of each task's fold, the tasks of which share their priors; `one_data_set`: nothing here speaks of a new
+    one."""
 
     cells: pd.DataFrame
     values: Float[np.ndarray, "c p s k m"]
     measures: tuple[str, ...]
     tasks: tuple[str, ...]
     folds: Int[np.ndarray, " k"]
+    one_data_set: bool = False
 
     def repeats(self, measure: str) -> Float[np.ndarray, "c p"]:
         """Return each prior's mean over BO seeds and tasks."""
@@ -75,6 +77,7 @@ def cross(tables: Iterable[pd.DataFrame], iterations: Sequence[int], column: str
     differ in tasks, priors, BO seeds or iterations, or if a cell occurs twice.
     """
     cells, values, shapes, tasks, folds = [], [], set(), (), np.zeros(0, dtype=np.int64)
+    alike = False
     for table in tables:
         first = table.iloc[0]
         name = method_of(str(first["method"]))
@@ -90,12 +93,12 @@ def cross(tables: Iterable[pd.DataFrame], iterations: Sequence[int], column: str
             )
         cells.append(factors(str(first["split"]), name, str(first["acquisition"])))
         values.append(np.concatenate(list(columns.values()), axis=-1))
-        tasks, folds = runs.tasks, np.array(runs.folds)
+        tasks, folds, alike = runs.tasks, np.array(runs.folds), registry.one_data_set(str(first.get("benchmark", "")))
     measures = (*(f"iteration {t}" for t in iterations), AREA)
     listed = pd.DataFrame(cells, columns=FACTORS)
     if listed.duplicated().any():
         raise DataError(f"two tables of the same cell: {listed[listed.duplicated()].iloc[0].to_dict()}; give each once")
-    return Crossing(listed, np.stack(values), measures, tasks, folds)
+    return Crossing(listed, np.stack(values), measures, tasks, folds, alike)
 
 
 def t_interval(repeats: Float[np.ndarray, "*c p"], level: float = 0.95) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -178,7 +181,8 @@ def comparisons(crossing: Crossing, method: str, seed: int, resamples: int = 200
     """Compare a method with every other learner in each setting it shares with it: one row per pair and measure.
 
     Columns: SETTING, measure, method, reference (a learner), difference (mean regret minus the reference's), low, high
-    (95 %, t over priors: this suite of tasks), low_new, high_new (95 %, over folds: new data sets and priors), lower
+    (95 %, t over priors: this suite of tasks), low_new, high_new (95 %, over folds: new data sets and priors; NaN where
+    all tasks are of one data set), lower
     (share of priors in which the method is the lower one), flipped (share in which the order is not that of the mean;
     equality counts half).
     """
@@ -196,6 +200,8 @@ def comparisons(crossing: Crossing, method: str, seed: int, resamples: int = 200
                 mean, low, high = t_interval(d)
                 rng = np.random.default_rng([seed, i, j])
                 new = paired_difference(values[i], values[j], rng, "nested", resamples, folds=crossing.folds)
+                if crossing.one_data_set:
+                    new = new._replace(low=np.nan, high=np.nan)
                 lower = float(((d < 0) + 0.5 * (d == 0)).mean())
                 row = {**dict(zip(SETTING, setting, strict=True)), "measure": measure, "method": method}
                 row |= {"reference": other, "difference": float(mean), "low": float(low), "high": float(high)}
