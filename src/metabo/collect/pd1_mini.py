@@ -116,7 +116,8 @@ def study_group(unit: str) -> str:
 
 def plan(unit: str, sizes: dict[str, int]) -> list[Planned]:
     """List the trials of a unit. `sizes`: pilot (matched and as many unmatched, phase 0), matched and unmatched
-    (phase 1); of version 2 matched alone. A larger size only adds trials. Raises ConfigError for an unknown unit."""
+    (phase 1); of version 2 matched alone, rounded (`portable`). A larger size only adds trials. Raises ConfigError for
+    an unknown unit."""
     if unit not in UNITS:
         raise unknown("task of pd1_mini", unit, UNITS)
     listed = []
@@ -126,8 +127,15 @@ def plan(unit: str, sizes: dict[str, int]) -> list[Planned]:
             matched = kind == "matched"
             seed = POINTS_SEED + phase if matched else zlib.crc32(f"{unit} phase {phase}".encode())
             for i, point in enumerate(points(number, seed)):
-                listed.append(Planned(f"phase{phase}-{kind}-{i:05d}", phase, matched, point))
+                place = portable(point) if REPEATS in sizes else point
+                listed.append(Planned(f"phase{phase}-{kind}-{i:05d}", phase, matched, place))
     return listed
+
+
+def portable(point: np.ndarray) -> np.ndarray:
+    """Round a point to twelve significant digits: powers of ten differ by a last bit between processors, and units that
+    are collected on two of them must share their points exactly."""
+    return np.array([float(f"{value:.12g}") for value in point])
 
 
 def points(number: int, seed: int) -> np.ndarray:
