@@ -176,7 +176,7 @@ def train_points(unit: str, names: list[str], points: np.ndarray, seed: int) -> 
 def collect(unit: str, sizes: dict[str, int], seed: int, journal: Journal[TrainingRecord]) -> pd.DataFrame:
     """Train every planned trial of a unit that the journal does not hold, and return the table of all, in order.
 
-    `sizes` with `repeats` are those of version 2, whose rows sum up that many trainings of a point. Results do not depend
+    `sizes` with `repeats` are those of version 2: a row sums up that many trainings of a point. Results do not depend
     on what was in the journal, nor on the other sizes. Raises ConfigError for an unknown unit, DataError if the raw
     data are missing.
     """
