@@ -6,7 +6,7 @@ distances. Of equal distances the first rows count as nearer.
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, UInt64
 
 from metabo.tasks.rows import Rows
 
@@ -33,45 +33,64 @@ def deviations(y: Float[Array, " n"], mask: Bool[Array, " n"]) -> Float[Array, "
     return jnp.where(varies, spread / jnp.where(varies, jnp.sqrt(jnp.sum(centred**2) / count), 1.0), 0.0)
 
 
-def value_at(
-    x: Float[Array, " d"],
-    rows: Float[Array, "d n"],
-    values: Float[Array, " n"],
-    mask: Bool[Array, " n"],
-    neighbours: int,
-) -> Float[Array, ""]:
-    """Return the mean of the values evaluated at x, else Shepard's mean of its nearest; 0 for a task without rows.
+def codes(x: Float[Array, "*n d"]) -> UInt64[Array, " *n"]:
+    """Return a number for each point, the same for equal points: one comparison finds a point where d would do.
 
-    `rows` has one column for each row of the task: sums over inputs are then of contiguous numbers.
+    Every bit of a point reaches every bit of its code (the finaliser of SplitMix64, Steele, Lea and Flood 2014): of n
+    unlike points some two share one with a probability of about n² / 2^65.
     """
-    squared = jnp.where(mask, jnp.sum((rows - x[:, None]) ** 2, axis=0), jnp.inf)
-    same = squared == 0.0
+    bits = jax.lax.bitcast_convert_type(x + 0.0, jnp.uint64)  # -0.0 equals 0.0
 
-    def looked_up() -> Float[Array, ""]:
-        return jnp.sum(jnp.where(same, values, 0.0)) / jnp.sum(same)
+    def mixed(code: Array) -> Array:
+        code = (code ^ (code >> 30)) * jnp.uint64(0xBF58476D1CE4E5B9)
+        code = (code ^ (code >> 27)) * jnp.uint64(0x94D049BB133111EB)
+        return code ^ (code >> 31)
 
-    def between() -> Float[Array, ""]:
-        left, weights, total = squared, jnp.asarray(0.0), jnp.asarray(0.0)
-        for _ in range(neighbours):
-            nearest = jnp.argmin(left)
-            weight = 1.0 / jnp.maximum(left[nearest], TINY)  # 0 where no row is left
-            left, weights, total = left.at[nearest].set(jnp.inf), weights + weight, total + weight * values[nearest]
-        return total / jnp.where(weights > 0, weights, 1.0)
+    code = jnp.zeros(x.shape[:-1], jnp.uint64)
+    for column in range(x.shape[-1]):
+        code = mixed(code + jnp.uint64(0x9E3779B97F4A7C15) + bits[..., column])
+    return code
 
-    return jax.lax.cond(same.any(), looked_up, between)
+
+def interpolated(
+    x: Float[Array, " d"], rows: Float[Array, "n d"], values: Float[Array, " n"], mask: Bool[Array, " n"], k: int
+) -> Float[Array, ""]:
+    """Return Shepard's mean of the values at the k rows nearest to x, which is none of them; 0 for no row."""
+    left = jnp.where(mask, jnp.sum((rows - x) ** 2, axis=1), jnp.inf)
+    weights, total = jnp.asarray(0.0), jnp.asarray(0.0)
+    for _ in range(k):
+        nearest = jnp.argmin(left)
+        weight = 1.0 / jnp.maximum(left[nearest], TINY)  # 0 where no row is left
+        left, weights, total = left.at[nearest].set(jnp.inf), weights + weight, total + weight * values[nearest]
+    return total / jnp.where(weights > 0, weights, 1.0)
 
 
 def regrets_at(x: Float[Array, "c d"], past: Rows, neighbours: int) -> Float[Array, "m c"]:
-    """Return the normalised regret of candidates x in each of m past tasks.
+    """Return the normalised regret of candidates x in each of m past tasks: the mean of those evaluated there, else an
+    interpolation.
 
-    One task and one candidate after another: the distances of one candidate stay in cache, and few interpolate where
-    tasks share their inputs. Rounded, so that means of equal regrets tie whatever their weights.
+    Rounded, so that means of equal regrets tie whatever their weights.
     """
+    wanted = codes(x)
 
     def of_task(task: tuple[Array, Array, Array]) -> Float[Array, " c"]:
         rows, y, mask = task
-        regrets = normalised_regrets(y, mask)
-        return jax.lax.map(lambda point: value_at(point, rows.T, regrets, mask, neighbours), x)
+        regrets, known = normalised_regrets(y, mask), codes(rows)
+
+        def looked_up(code: Array) -> tuple[Array, Array]:
+            same = mask & (known == code)
+            count = jnp.sum(same)
+            return jnp.sum(jnp.where(same, regrets, 0.0)) / jnp.maximum(count, 1), count > 0
+
+        found, exists = jax.lax.map(looked_up, wanted)
+        (missing,) = jnp.nonzero(~exists, size=len(x), fill_value=0)
+
+        def fill(number: Array, values: Array) -> Array:
+            point = missing[number]
+            return values.at[point].set(interpolated(x[point], rows, regrets, mask, neighbours))
+
+        # A loop over the missing ones, not a branch for each point: runs side by side would take both branches.
+        return jax.lax.fori_loop(0, jnp.sum(~exists), fill, found)
 
     return jnp.round(jax.lax.map(of_task, tuple(map(jnp.asarray, past))), DIGITS)
 
