@@ -71,9 +71,9 @@ def _list(what: str) -> list[str]:
 
 def _ship(benchmark: str, table: Path) -> list[str]:
     from metabo.collect import shipped
-    from metabo.plan import registry
+    from metabo.plan import collectors
 
-    registry.collector_module(benchmark)  # refuses one that is not collected
+    collectors.collector_module(benchmark)  # refuses one that is not collected
     return shipped.ship(benchmark, table)
 
 

@@ -15,7 +15,7 @@ from metabo.collect import shipped
 from metabo.compute.precision import accelerated, float64
 from metabo.errors import ConfigError, unknown
 from metabo.gp.process import require_count
-from metabo.plan import config, registry
+from metabo.plan import collectors, config, registry
 from metabo.plan.entries import BenchmarkEntry
 from metabo.plan.runs import RunId, resolved
 from metabo.plan.specs import BOSpec, TrainingSpec
@@ -77,7 +77,7 @@ def _files(entry: BenchmarkEntry, name: str, folder: Path, version: object = Non
         return None
     path = folder / made.archive
     chosen = version if isinstance(version, int) and 1 <= version <= made.versions else shipped.newest(collected)
-    registry.writer(collected).write_archive(shipped.read(collected, version=chosen), path)
+    collectors.writer(collected).write_archive(shipped.read(collected, version=chosen), path)
     return path
 
 

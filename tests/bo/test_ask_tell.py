@@ -19,7 +19,7 @@ from metabo.bo.online_runs import require_failures_apart, require_sound, require
 from metabo.bo.priors import SpacePrior
 from metabo.data.pd1 import WARPS, warp_error
 from metabo.errors import ConfigError, DataError, NumericsError
-from metabo.plan import registry
+from metabo.plan import collectors, registry
 from metabo.plan.specs import OnlineSpec
 from metabo.plan.typed import read
 from metabo.records import results
@@ -163,7 +163,7 @@ def test_every_metric_that_is_tuned_has_its_output():
     assert WARPS["error_rate"] is warp_error
     for name in registry.benchmarks():
         if "online" in registry.benchmark(name).settings:
-            tuned = registry.literal(registry.evaluator(name).removeprefix("metabo."), "ONLINE")
+            tuned = registry.literal(collectors.evaluator(name).removeprefix("metabo."), "ONLINE")
             assert set(tuned.values()) <= set(importlib.import_module(registry.loader(name)).WARPS)
 
 

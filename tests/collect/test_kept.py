@@ -10,7 +10,7 @@ import pytest
 from metabo.collect import kept, shipped
 from metabo.collect.journal import Journal
 from metabo.errors import ConfigError, DataError
-from metabo.plan import codegraph, digests, registry
+from metabo.plan import codegraph, collectors, digests
 from metabo.plan.specs import CollectSpec
 from metabo.plan.typed import Values, plain
 from metabo.records.checksums import sealed
@@ -40,7 +40,7 @@ def trained(monkeypatch, tmp_path):
         rows = [{"trial_id": name, **journal.records[name]} for name in ("a", "b", "c")]
         return pd.DataFrame(rows)
 
-    monkeypatch.setattr(registry, "collector", lambda name: SimpleNamespace(collect=trial_by_trial))
+    monkeypatch.setattr(collectors, "collector", lambda name: SimpleNamespace(collect=trial_by_trial))
     monkeypatch.delenv(kept.VARIABLE, raising=False)
     return state
 
@@ -134,10 +134,10 @@ def test_a_folder_that_is_none_is_told(trained, tmp_path, monkeypatch):
 
 def test_what_trials_depend_on_is_the_code_that_trains_alone():
     """So an edit of a plan or of a stage loses no trial."""
-    files = {path.name for path in codegraph.inputs([registry.collector_module("pd1_mini")])}
+    files = {path.name for path in codegraph.inputs([collectors.collector_module("pd1_mini")])}
     assert {"networks.py", "training.py", "images.py", "text.py", "tabular.py", "keys.py", "repeats.py"} <= files
-    assert not {"registry.py", "collect.py", "shipped.py", "kept.py", "specs.py"} & files
-    assert digests.together(codegraph.inputs([registry.collector_module("pd1_mini")]))
+    assert not {"registry.py", "collectors.py", "collect.py", "shipped.py", "kept.py", "specs.py"} & files
+    assert digests.together(codegraph.inputs([collectors.collector_module("pd1_mini")]))
 
 
 def test_journals_of_other_code_are_set_aside_one_by_one(tmp_path):

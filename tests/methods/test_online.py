@@ -407,9 +407,9 @@ def square(monkeypatch, tmp_path):
     entry = BenchmarkEntry(default_split="others", settings=(), matched=True, collector="collect.square")
     known = {**registry._benchmarks(), "square": registry.Registered("metabo.data.square", entry)}
     monkeypatch.setattr(registry, "_benchmarks", lambda: known)
-    literal = registry._literal  # the collector has no file
+    literal = registry.find_literal  # the collector has no file
     monkeypatch.setattr(
-        registry, "_literal", lambda path, t: tiny_online.METRICS if path.stem == "square" else literal(path, t)
+        registry, "find_literal", lambda path, t: tiny_online.METRICS if path.stem == "square" else literal(path, t)
     )
     tiny_online.benchmark().save(tmp_path / "data.npz")
 

@@ -62,7 +62,7 @@ def test_every_module_that_a_benchmark_names_is_there():
 def test_a_table_that_cannot_be_read_is_told(tmp_path, text, message):
     (tmp_path / "new.py").write_text(text)
     with pytest.raises(ConfigError, match=message):
-        registry._literal(tmp_path / "new.py", "BENCHMARKS")
+        registry.find_literal(tmp_path / "new.py", "BENCHMARKS")
 
 
 def test_a_missing_table_names_module_and_table():

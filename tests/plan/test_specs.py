@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from metabo.errors import ConfigError
-from metabo.plan import config, registry, specs, splits
+from metabo.plan import collectors, config, registry, specs, splits
 from metabo.plan.entries import collection
 from metabo.plan.typed import plain, read, written
 from metabo.records.files import canonical
@@ -45,7 +45,7 @@ def others(given: config.Config) -> dict[str, list]:
     """The specs that read no method."""
     found = {f"data/{benchmark}": [config.data_spec(given, benchmark)] for benchmark in registry.benchmarks()}
     for benchmark in [b for b in registry.benchmarks() if registry.benchmark(b).collector]:
-        units = registry.units(benchmark)
+        units = collectors.units(benchmark)
         for version in range(1, registry.benchmark(benchmark).versions + 1):
             name = collection(benchmark, version)
             found[f"pack/{name}"] = [config.pack_spec(given, benchmark, version)]

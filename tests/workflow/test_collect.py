@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from metabo.collect import shipped
-from metabo.plan import registry
+from metabo.plan import collectors, registry
 
 SMOKE = ("--configfile", "config/smoke.yaml")
 UNIT = "digits-simple_cnn-16"
@@ -23,7 +23,7 @@ def counts(output: str) -> dict[str, int]:
 def test_a_re_collection_is_one_job_per_unit_and_one_that_joins_them(project, snakemake):
     """Of the newest version; `collect_pd1_mini_1` is that of the first."""
     first, newest = ({f"collect_{benchmark}{version}": 1 for benchmark in COLLECTED} for version in ("_1", ""))
-    units = sum(len(registry.units(benchmark)) for benchmark in COLLECTED)
+    units = sum(len(collectors.units(benchmark)) for benchmark in COLLECTED)
     for rules, mark in ((newest, "collect pd1_mini_2: "), (first, "collect pd1_mini: ")):
         status, output = snakemake(project, "-n", *rules)
         assert status == 0, output
@@ -37,7 +37,7 @@ def test_the_shipped_table_needs_no_collection_and_a_collected_one_does(project,
     overlay = project / "own.yaml"
     overlay.write_text("benchmarks: {pd1_mini: {source: collected, version: 1}}\n")
     _, output = snakemake(project, "-n", target, *SMOKE, "own.yaml")
-    units = len(registry.units("pd1_mini"))
+    units = len(collectors.units("pd1_mini"))
     expected = {"collect": units, "collect_pd1_mini_1": 1, "archive_pd1_mini": 1, "load": 1}
     assert counts(output) == expected, output
     overlay.write_text("benchmarks: {pd1_mini: {source: collected, version: 2}}\n")

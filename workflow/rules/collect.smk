@@ -4,7 +4,7 @@
 from metabo.collect import shipped
 from metabo.plan.entries import collection
 
-COLLECTED = {b: or_stop(registry.units, b) for b in BENCHMARKS if registry.benchmark(b).collector}
+COLLECTED = {b: or_stop(collectors.units, b) for b in BENCHMARKS if registry.benchmark(b).collector}
 COLLECTIONS = {
     collection(b, version): (b, version) for b in COLLECTED for version in range(1, registry.benchmark(b).versions + 1)
 }

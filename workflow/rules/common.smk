@@ -5,7 +5,7 @@ from functools import cache
 from metabo.errors import MetaboError, unknown
 
 try:  # the plan reads tables in our modules: a fault there is told without a traceback too
-    from metabo.plan import catalogue, codegraph, digests, preflight, registry, specs, splits
+    from metabo.plan import catalogue, codegraph, collectors, digests, preflight, registry, specs, splits
     from metabo.plan import config as settings
     from metabo.plan.runs import ACQUISITIONS
     from metabo.plan.typed import plain

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from metabo.errors import MetaboError
-from metabo.plan import registry, snapshot, syntax
+from metabo.plan import collectors, registry, snapshot, syntax
 
 PACKAGE = "metabo"
 BOOKKEEPING = (
@@ -158,11 +158,11 @@ def stage_roots(stage: str, spec: Mapping[str, object]) -> list[str]:
     if stage == "study":
         roots.append(registry.study_module(name["study"]))
     if stage == "online":
-        roots.append(registry.evaluator(name["benchmark"]))
+        roots.append(collectors.evaluator(name["benchmark"]))
     if stage in ("data", "online"):
         roots.append(registry.loader(name["benchmark"]))
     if stage in ("collect", "pack", "archive"):
-        module = registry.writer_module if stage == "archive" else registry.collector_module
+        module = collectors.writer_module if stage == "archive" else collectors.collector_module
         roots.append(module(name["benchmark"]))
     return roots
 

@@ -1,8 +1,9 @@
 """Find what is registered, methods and data sources, without importing their modules.
 
 Methods are registered in ``methods.yaml``; benchmarks, studies and theory checks by a literal table in the module that
-has them; checks of claims by their names. Reading all of this as data keeps the workflow's parse step free of JAX and
-tells exactly which modules a name depends on, so that changing one method re-runs that method only.
+has them (what collects a benchmark: `metabo.plan.collectors`); checks of claims by their names. Reading all of this as
+data keeps the workflow's parse step free of JAX and tells exactly which modules a name depends on, so that changing one
+method re-runs that method only.
 """
 
 import ast
@@ -130,7 +131,7 @@ def _registered(table: str, paths: Iterable[Path], kind: Callable[..., T]) -> di
     found: dict[str, Registered[T]] = {}
     for path in paths:
         module = _module(path)
-        for name, value in (_literal(path, table) or {}).items():
+        for name, value in (find_literal(path, table) or {}).items():
             if name in found:
                 raise ConfigError(f"'{name}' is registered twice: in {found[name].module} and {module}")
             found[name] = Registered(module, read(kind, value, f"{module}: {table}", name))
@@ -156,54 +157,6 @@ def benchmark(name: str) -> BenchmarkEntry:
 def one_data_set(name: str) -> bool:
     """Tell whether the tasks of a benchmark are variants of one data set; False for one that is not registered."""
     return name in _benchmarks() and benchmark(name).one_data_set
-
-
-def collector_module(name: str) -> str:
-    """Return the name of the module that collects an embedded benchmark. Raises ConfigError if it has none."""
-    return _named("collector", {b: r.entry.collector for b, r in _benchmarks().items()}, name)
-
-
-def writer_module(name: str) -> str:
-    """Return the name of the module that writes a collected table in the published format. Raises ConfigError if there
-    is none."""
-    return _named("writer", {b: r.entry.writer for b, r in _benchmarks().items()}, name)
-
-
-def _named(part: str, modules: dict[str, str | None], name: str) -> str:
-    benchmark(name)
-    if not (module := modules[name]):
-        able = ", ".join(sorted(other for other, module in modules.items() if module))
-        raise ConfigError(f"benchmark '{name}' has no {part}; benchmarks that have one: {able}")
-    return f"metabo.{module}"
-
-
-def collector(name: str) -> ModuleType:
-    """Import the module that collects an embedded benchmark (`collect`, `agreement`)."""
-    return importlib.import_module(collector_module(name))
-
-
-def writer(name: str) -> ModuleType:
-    """Import the module that writes a collected table in the published format (`write_archive`)."""
-    return importlib.import_module(writer_module(name))
-
-
-def units(name: str) -> list[str]:
-    """List the units of an embedded benchmark: what one collection job makes."""
-    return list(literal(collector_module(name).removeprefix("metabo."), "UNITS"))
-
-
-def evaluator(name: str) -> str:
-    """Return the name of the module that evaluates new points of a benchmark: its collector, if that has the literal
-    ONLINE (task -> metric). Raises ConfigError if there is none."""
-    if not _evaluates(name):
-        able = ", ".join(b for b in benchmarks() if _evaluates(b)) or "none"
-        raise ConfigError(f"benchmark '{name}' is a table: it cannot evaluate new points; benchmarks that can: {able}")
-    return collector_module(name)
-
-
-def _evaluates(name: str) -> bool:
-    module = benchmark(name).collector
-    return bool(module and _literal(path_of(module), "ONLINE"))
 
 
 def loader(name: str) -> str:
@@ -280,13 +233,13 @@ def claim_modules(paper: str = "*") -> list[str]:
 def literal(module: str, table: str) -> Mapping[str, object]:
     """Return one top-level literal of a module, unimported: a table by name, or names, which then stand for
     themselves. An example: ``literal("bo.acquisition", "ACQUISITIONS")``. Raises ConfigError if there is none."""
-    value = _literal(path_of(module), table)
+    value = find_literal(path_of(module), table)
     if value is None:
         raise ConfigError(f"module metabo.{module} has no top-level literal {table}")
     return dict(value) if isinstance(value, dict) else {name: name for name in value}
 
 
-def _literal(path: Path, table: str):
+def find_literal(path: Path, table: str):
     """Return the value of a top-level literal, or None. Raises ConfigError for a module that is no Python, and for a
     table that is no literal."""
     for node in syntax.tree(path).body:

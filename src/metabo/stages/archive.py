@@ -15,11 +15,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 def work(args: Namespace, spec: ArchiveSpec) -> Outcome:
     """Write the archive; a shipped table is checked against its recorded checksum first."""
     from metabo.collect import shipped
-    from metabo.plan import registry
+    from metabo.plan import collectors
 
     path = Path(args.in_table)
     table = shipped.read(spec.benchmark, path) if spec.source == "shipped" else shipped.read_table(path)
-    registry.writer(spec.benchmark).write_archive(table, args.out)
+    collectors.writer(spec.benchmark).write_archive(table, args.out)
     return {"trials": len(table)}
 
 

@@ -21,11 +21,11 @@ def work(args: Namespace, spec: CollectSpec) -> Outcome:
     """Collect the unit `spec.unit` of `spec.benchmark` with `spec.sizes`, or take its finished table."""
     from metabo.collect import kept, shipped
     from metabo.collect.journal import Journal
-    from metabo.plan import codegraph, digests, registry
+    from metabo.plan import codegraph, collectors, digests
     from metabo.plan.typed import plain
     from metabo.records.files import canonical
 
-    trained_by = digests.together(codegraph.inputs([registry.collector_module(spec.benchmark)]))
+    trained_by = digests.together(codegraph.inputs([collectors.collector_module(spec.benchmark)]))
     place, stays = kept.place(Path(args.journal))
     record, said = kept.finished(place.with_suffix(".parquet"), plain(spec), trained_by)
     if said:
@@ -38,7 +38,7 @@ def work(args: Namespace, spec: CollectSpec) -> Outcome:
     else:
         journal = Journal(place, f"{canonical(plain(spec))} {trained_by}")
         told["resumed_trials"] = len(journal.records)
-        table = registry.collector(spec.benchmark).collect(spec.unit, plain(spec.sizes), spec.seed, journal)
+        table = collectors.collector(spec.benchmark).collect(spec.unit, plain(spec.sizes), spec.seed, journal)
         shipped.write_table(table, args.out)
         if not stays:
             journal.remove()

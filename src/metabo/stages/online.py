@@ -22,7 +22,7 @@ def work(args: Namespace, spec: OnlineSpec) -> Outcome:
     from metabo.bo.ask_tell import Target
     from metabo.bo.online_runs import tune
     from metabo.compute import progress
-    from metabo.plan import registry
+    from metabo.plan import collectors, registry
     from metabo.plan.typed import plain
     from metabo.records import results
     from metabo.records.files import digest
@@ -31,7 +31,7 @@ def work(args: Namespace, spec: OnlineSpec) -> Outcome:
 
     benchmark = Benchmark.load(args.in_data)
     trained_from, trained = priors.load(args.in_prior)
-    collector = importlib.import_module(registry.evaluator(spec.benchmark))
+    collector = importlib.import_module(collectors.evaluator(spec.benchmark))
     loader = importlib.import_module(registry.loader(spec.benchmark))
     module = registry.online_module(spec.method)
     data = digest(args.in_data)[:12]

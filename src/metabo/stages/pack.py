@@ -21,7 +21,7 @@ def work(args: Namespace, spec: PackSpec) -> Outcome:
     import pandas as pd
 
     from metabo.collect import shipped
-    from metabo.plan import registry
+    from metabo.plan import collectors
     from metabo.records.checksums import read_sidecar
     from metabo.records.files import digest
 
@@ -37,7 +37,7 @@ def work(args: Namespace, spec: PackSpec) -> Outcome:
     agreement = None
     if (there := shipped.table_path(spec.benchmark, spec.version)).is_file():
         agreement = {"shipped_sha256": digest(there)}
-        agreement |= registry.collector(spec.benchmark).agreement(table, shipped.read(spec.benchmark, there))
+        agreement |= collectors.collector(spec.benchmark).agreement(table, shipped.read(spec.benchmark, there))
     report = {"trials": len(table), "units": units, "agreement": agreement}
     print(json.dumps(report, indent=1), flush=True)
     return report
