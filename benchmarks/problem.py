@@ -1,6 +1,9 @@
 """The work that every implementation does: sizes, and seeded inputs, outputs and GP parameters as NumPy arrays."""
 
-from dataclasses import dataclass
+import io
+import tarfile
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -43,6 +46,10 @@ class Sizes:
     textbook_network_steps: int = 200
     map_runs: int = 4
     map_steps: int = 10
+    data_sets: int = 35
+    configurations: int = 2000
+    epochs: int = 52
+    textbook_data_sets: int = 2
 
 
 QUICK = Sizes(
@@ -50,6 +57,7 @@ QUICK = Sizes(
     accelerator_pairs=2, matched=12, lbfgs_steps=3, pool=40, budget=6, runs=2, accelerator_runs=2, refit_steps=2,
     refit_sizes=(2, 4), functions=3, points=20, inputs=2, widest=3, step1_steps=6, textbook_step1_steps=2,
     lengthscales=12, network_steps=8, textbook_network_steps=4, map_runs=2, map_steps=2,
+    configurations=40, epochs=5, textbook_data_sets=1,
 )  # fmt: skip
 """Sizes for a test that everything runs; its times mean nothing."""
 
@@ -134,3 +142,39 @@ def estimates(sizes: Sizes) -> tuple[np.ndarray, np.ndarray]:
     count = rng.integers(2, sizes.widest + 1, size=sizes.lengthscales).astype(float)
     context = np.stack([np.zeros_like(count), np.ones_like(count), np.zeros_like(count), count], axis=1)
     return context, rng.gamma(1.0 + 0.08 * count, 1.0 / (5.7 - 0.35 * count))
+
+
+LCBENCH = Path(__file__).parents[1] / "src/metabo/data/published/lcbench.sha256"
+"""The list of LCBench's files, which says how they are called."""
+LOW = np.array([16, 1e-4, 0.1, 1e-5, 1, 64, 0.0])
+HIGH = np.array([512, 1e-1, 0.99, 1e-1, 4, 1024, 1.0])
+LOG = np.array([True, True, False, False, False, True, False])
+"""Ranges and scales of LCBench's inputs."""
+
+
+def table_sizes(sizes: Sizes) -> Sizes:
+    """Return the sizes with LCBench's pool and inputs in place of the others'."""
+    return replace(sizes, dim=len(LOW), pool=sizes.configurations)
+
+
+def table(sizes: Sizes) -> tuple[np.ndarray, np.ndarray]:
+    """Return inputs (configurations, 7) in the unit cube, and losses (data_sets, configurations, epochs), above 0."""
+    rng = np.random.default_rng(9)
+    unit = rng.uniform(size=(sizes.configurations, len(LOW)))
+    final = np.exp(-0.5 * outputs(unit, sizes.data_sets, rng))
+    return unit, final[:, :, None] * np.linspace(2.0, 1.0, sizes.epochs)
+
+
+def write_table(sizes: Sizes, path: Path) -> None:
+    """Write the table as an archive in LCBench's format: one file of arrays X and Y a data set."""
+    unit, losses = table(sizes)
+    raw = np.where(LOG, LOW * (HIGH / LOW) ** unit, LOW + (HIGH - LOW) * unit)
+    names = [line.split()[-1] for line in LCBENCH.read_text().splitlines()]
+    with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as archive:
+        for name, own in zip(names, losses, strict=True):
+            stream = io.BytesIO()
+            np.savez(stream, X=raw, Y=own)
+            member = tarfile.TarInfo(name)
+            member.size = stream.tell()
+            stream.seek(0)
+            archive.addfile(member, stream)

@@ -90,6 +90,22 @@ SECTIONS: dict[str, dict[str, Any]] = {
             "textbook": "textbook: SciPy, recompiles as data grow",
         },
     },
+    "tables_load": {
+        "title": "Reading a table in LCBench's format: {data_sets} files x {configurations} rows x {epochs} epochs",
+        "unit": "archive", "goal_ms": 5000.0, "reference": "metabo",
+        "cases": {
+            "metabo": "metabo: the loader, with its checks",
+            "textbook": "textbook: np.load, no check",
+        },
+    },
+    "tables_bo": {
+        "title": "BO, fixed prior, on each of {data_sets} data sets: {configurations} candidates, budget {budget}",
+        "unit": "data set", "goal_ms": 285.0, "reference": "metabo",  # 35 of them in ten seconds
+        "cases": {
+            "metabo": "metabo, PI",
+            "textbook": "textbook: full Cholesky each time, PI",
+        },
+    },
 }  # fmt: skip
 
 

@@ -19,6 +19,8 @@ from problem import QUICK, Sizes
 from metabo.compute import cores
 
 MODULES = ("ours", "textbook", "peer_botorch")
+PARTS = ("mphd", "tables")
+"""Sections that begin so have modules of their own."""
 PEER_PACKAGES = ("torch", "botorch", "gpytorch", "linear_operator")
 
 
@@ -29,9 +31,10 @@ def peak_mib() -> float:
 
 
 def module_of(section: str, case: str) -> str:
-    """Return the module that holds a case: its name begins with that of the implementation, and may end in a paper."""
+    """Return the module that holds a case: its name begins with that of the implementation, and may end in a part."""
     module = dict(zip(("metabo", "textbook", "botorch"), MODULES, strict=True))[case.split("_")[0]]
-    return f"{module}_mphd" if section.startswith("mphd") else module
+    part = section.split("_")[0]
+    return f"{module}_{part}" if part in PARTS else module
 
 
 def device_memory() -> float | None:

@@ -7,10 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 import ours
 import ours_mphd
+import ours_tables
 import problem
 import pytest
 import textbook
 import textbook_mphd
+import textbook_tables
 
 from metabo.bo.acquisition import make
 from metabo.bo.loop import run_all
@@ -175,3 +177,26 @@ def test_botorch_has_the_prior_of_the_others():
 
 def test_acquisition_of_the_textbook_is_the_papers():
     assert make("pi").keywords["threshold"] == textbook.MARGIN
+
+
+def test_a_table_is_read_as_the_same_numbers(tmp_path):
+    made = ours_tables.load(SIZES)
+    problem.write_table(SIZES, tmp_path / "lcbench.tar")
+    read = textbook_tables.read(tmp_path / "lcbench.tar")
+    unit, losses = problem.table(SIZES)
+    assert len(made.tasks) == len(read) == SIZES.data_sets
+    for task, (x, y), own in zip(made.tasks.values(), read.values(), losses, strict=True):
+        np.testing.assert_allclose(task.x, x, **TIGHT)
+        np.testing.assert_allclose(x, unit, **TIGHT)
+        np.testing.assert_allclose(task.y, y, **TIGHT)
+        np.testing.assert_allclose(y, -np.log(own[:, -1]), **TIGHT)
+
+
+def test_bo_on_every_data_set_selects_the_same_candidates():
+    sizes = problem.table_sizes(SIZES)
+    x, losses = problem.table(sizes)
+    first = int(problem.observed(sizes, 1)[0])
+    chosen = np.asarray(ours_tables.run_bo(SIZES).candidate)
+    assert chosen.shape == (SIZES.data_sets, SIZES.budget + 1)
+    for own, y in zip(chosen[:3], -np.log(losses[:3, :, -1]), strict=True):
+        np.testing.assert_array_equal(own, textbook.optimise(problem.parameters(sizes), x, y, first, sizes.budget))
