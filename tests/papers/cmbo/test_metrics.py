@@ -1,6 +1,7 @@
 """What cm-BO reports: means over runs, ranks, solved shares, differences and claims, with cases worked out by hand."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -41,6 +42,22 @@ def test_intervals_are_over_targets_not_repetitions():
     np.testing.assert_allclose(table["high"] - table["low"], 2 * 1.96 * error, rtol=0.1)
     one = cmbo.mean_regret(runs(np.random.default_rng(0).uniform(size=(1, 30, 1, 2)), ["cm_wss_wss"]))
     np.testing.assert_array_equal(one["low"], one["high"])
+
+
+def test_on_one_data_set_intervals_are_over_repetitions():
+    """Targets that differ much and repetitions that differ little, the other way round, and one repetition alone."""
+    steps = np.linspace(0.0, 1.0, 20)
+    targets = runs(steps[None, None, :, None] * np.ones((1, 7, 1, 2)), ["cm_wss_wss"])
+    table = cmbo.mean_regret(replace(targets, drawn="fixed"))
+    np.testing.assert_allclose(table["high"] - table["low"], 0.0, atol=1e-12)
+    assert (cmbo.mean_regret(targets)["high"] > table["high"] + 0.1).all()
+    repetitions = replace(runs(steps[None, :, None, None] * np.ones((1, 1, 7, 2)), ["cm_wss_wss"]), drawn="fixed")
+    table = cmbo.mean_regret(repetitions)
+    np.testing.assert_allclose(table["high"] - table["low"], 2 * 1.96 * np.std(steps) / np.sqrt(20), rtol=0.1)
+    two = runs(np.concatenate([np.zeros((1, 1, 7, 2)), np.ones((1, 1, 7, 2))]), ["cm_wss_wss", "hyperbo"])
+    (row,) = cmbo.differences(replace(two, drawn="fixed"), ["hyperbo"]).to_dict("records")
+    assert row["difference"] == -1 and np.isnan(row["low"]) and np.isnan(row["area_high"]) and row["better"] == 0
+    assert cmbo.pooled({"ucb3": replace(two, drawn="fixed")}).drawn == "fixed"
 
 
 def test_differences_are_paired_by_target():

@@ -1,11 +1,13 @@
 """What cm-BO reports of its runs (§4.1, §4.2): mean normalised simple regret, average rank, share of runs solved.
 
 A run is a target task, a split and a repetition; all runs count the same. Intervals: 95 %, from resamples of the target
-tasks (the runs of one target are not independent). `names` are runs as `artefacts.load_trajectories` names them:
+tasks (the runs of one target are not independent), or of the repetitions where all tasks are of one data set and none
+stands for a new one (`Runs.drawn`). `names` are runs as `artefacts.load_trajectories` names them:
 ``method`` or ``method-acquisition``.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -45,7 +47,7 @@ def pooled(parts: Mapping[str, Runs]) -> Runs:
     arrays = {method: np.concatenate([one[method] for one in every], axis=1) for method in shared}
     seeds = {method: tuple(range(values.shape[0])) for method, values in arrays.items()}
     single = frozenset(method_of(name) for name in first.single_task) & set(shared)
-    return Runs(arrays, seeds, first.tasks, first.iterations, single, first.folds)
+    return replace(first, values=arrays, prior_seeds=seeds, single_task=single)
 
 
 def by_target(runs: Runs) -> np.ndarray:
@@ -53,22 +55,25 @@ def by_target(runs: Runs) -> np.ndarray:
     return paired(runs, "run")
 
 
-def _intervals(values: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the bootstrap interval (..., T) of the mean over targets of (..., K, T)."""
-    count = values.shape[-2]
+def _intervals(runs: Runs, values: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the bootstrap interval (..., T) of the mean over repetitions and targets of (..., Q, K, T); NaN where one
+    repetition of a single data set leaves nothing to draw."""
+    units = values.mean(axis=-2 if runs.drawn == "fixed" else -3)
+    count = units.shape[-2]
+    if count == 1 and runs.drawn == "fixed":
+        return (np.full((*units.shape[:-2], units.shape[-1]), np.nan),) * 2
     draws = np.random.default_rng([seed, count]).multinomial(count, np.full(count, 1 / count), RESAMPLES) / count
-    means = np.einsum("bk,...kt->...bt", draws, values)
+    means = np.einsum("bk,...kt->...bt", draws, units)
     low, high = np.percentile(means, [50 * (1 - LEVEL), 50 * (1 + LEVEL)], axis=-2)
     return low, high
 
 
 def _tidy(runs: Runs, values: np.ndarray, seed: int) -> pd.DataFrame:
     """Lay out means over repetitions and targets of (methods, Q, K, T) with their intervals."""
-    of_target = values.mean(axis=1)
-    low, high = _intervals(of_target, seed)
+    low, high = _intervals(runs, values, seed)
     frames = [
-        pd.DataFrame({"method": m, "iteration": runs.iterations, "mean": v.mean(axis=0), "low": a, "high": b})
-        for m, v, a, b in zip(runs.methods, of_target, low, high, strict=True)
+        pd.DataFrame({"method": m, "iteration": runs.iterations, "mean": v, "low": a, "high": b})
+        for m, v, a, b in zip(runs.methods, values.mean(axis=1).mean(axis=1), low, high, strict=True)
     ]
     return pd.concat(frames, ignore_index=True)
 
@@ -94,16 +99,17 @@ def differences(runs: Runs, references: Sequence[str], seed: int = 0) -> pd.Data
     `difference`: last regret of the method minus the reference's, paired by run; `area`: the same of the mean over all
     iterations. `better`: 1 if the interval of the difference is below 0, -1 above, 0 if it has 0 in it.
     """
-    values = by_target(runs).mean(axis=1)
+    values = by_target(runs)
     place = {name: i for i, name in enumerate(runs.methods)}
     rows = []
     for reference in [name for name in references if name in place]:
         for method in [name for name in runs.methods if name != reference]:
             gap = values[place[method]] - values[place[reference]]
-            both = np.stack([gap[:, -1], gap.mean(axis=1)], axis=1)
-            low, high = _intervals(both, seed)
+            both = np.stack([gap[..., -1], gap.mean(axis=-1)], axis=-1)
+            low, high = _intervals(runs, both, seed)
             better = float(high[0] < 0) - float(low[0] > 0)
-            row = {"difference": both[:, 0].mean(), "low": low[0], "high": high[0], "area": both[:, 1].mean()}
+            last, area = both.mean(axis=0).mean(axis=0)
+            row = {"difference": last, "low": low[0], "high": high[0], "area": area}
             row |= {"area_low": low[1], "area_high": high[1], "better": better}
             rows.append({"method": method, "reference": reference, **row})
     numbers = ["difference", "low", "high", "area", "area_low", "area_high", "better"]
