@@ -142,7 +142,8 @@ def test_inputs_outside_their_range_are_refused(tmp_path):
             arrays["X"] = arrays["X"].copy()
             arrays["X"][4, 0] = 1024
 
-    with pytest.raises(DataError, match=r"parameter 'batch_size', row 4: value 1024.0 is outside \[16, 512\]"):
+    said = r"a.tar: .*: parameter 'batch_size', row 4: value 1024.0 is outside \[16, 512\].*; get the published file"
+    with pytest.raises(DataError, match=said):
         lcbench.load("lcbench", {}, real_tables.write("lcbench", tmp_path / "a.tar", change))
 
 

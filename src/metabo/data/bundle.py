@@ -9,7 +9,8 @@ import re
 import shutil
 import tarfile
 import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +56,15 @@ def require_same(archive: Path, what: str, inputs: Mapping[str, np.ndarray]) -> 
                 f"{archive}: the configurations ({what}) in {file} are not those in {first}; all files must have the "
                 "same"
             )
+
+
+@contextmanager
+def naming(archive: Path, file: str) -> Iterator[None]:
+    """Put archive and file before the message of a DataError that what is done here raises, and the remedy after it."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"{archive}: {file}: {error}; get the published file") from error
 
 
 def local_copies(name: str, file: str, many: bool) -> list[str]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from metabo.data import counts
 from metabo.data.archives import Stream, read_members
-from metabo.data.bundle import members_of, require_same
+from metabo.data.bundle import members_of, naming, require_same
 from metabo.errors import DataError
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.facts import Facts
@@ -71,8 +71,8 @@ def load(name: str, settings: Mapping[str, object], archive: Path | None = None)
     tables = read_members(archive, members_of(name), partial(_parse, archive))
     require_same(archive, "X", {file: table.x for file, table in tables.items()})
     first = next(iter(tables))
-    raw = tables[first].x
-    x = SPACE.encode({parameter.name: raw[:, i] for i, parameter in enumerate(SPACE.parameters)})
+    with naming(archive, first):
+        x = SPACE.encode({p.name: column for p, column in zip(SPACE.parameters, tables[first].x.T, strict=True)})
     losses = {PurePosixPath(file).stem: table.losses[:, -1] for file, table in sorted(tables.items())}
     rows, none = np.arange(len(x)), np.zeros((0, SPACE.dim))
     tasks = {t: Task(t, SPACE.name, t, x, -np.log(loss), loss, rows, none) for t, loss in losses.items()}
