@@ -190,6 +190,18 @@ def test_the_archive_is_the_one_file_of_matched_trials(archive):
     assert any("more than half of its trainings have: 4 of 80 rows" in flag for flag in benchmark.facts.flags)
 
 
+def test_a_task_that_is_tied_trains_only(tmp_path):
+    level, drawn = pd1_mini.study_group(UNIT), table()
+    drawn.loc[(drawn["study_group"] == level) & (drawn["status"] == "done"), ERROR] = np.float32(0.15)
+    pd1_archive.write_archive(drawn, tmp_path / "a.tar.gz")
+    benchmark = load(tmp_path / "a.tar.gz")
+    (fold,) = benchmark.split("held_out")
+    assert fold.train == (level,) and fold.test == (pd1_mini.study_group("satimage-mlp-128"),)
+    assert f"half of the rows tie at the best, never tested: {level}" in benchmark.facts.flags
+    found = {line.name: line.found for line in benchmark.counts}
+    assert found["test tasks"] == 1 and found["points of ImageNet ResNet50 1024 (training only)"] == 0
+
+
 def test_noise_reaches_what_asks_for_it_and_the_file(archive, tmp_path):
     benchmark = load(archive, divergence="nan")
     benchmark.save(tmp_path / "b.npz")

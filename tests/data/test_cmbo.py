@@ -75,7 +75,8 @@ def test_targets_are_fifteen_percent_and_never_the_same(benchmark):
         for fold in folds:
             assert len(fold.test) == 2 and len(fold.train) == 12 and not set(fold.train) & set(fold.test)
     assert benchmark.split("first") == benchmark.split("held_out")[:1]
-    sizes = [len(cmbo.draws("s", [str(i) for i in range(n)], 1, 0)[0].test) for n in (3, 10, 44, 69, 63, 74)]
+    several = [[str(i) for i in range(n)] for n in (3, 10, 44, 69, 63, 74)]
+    sizes = [len(cmbo.draws("s", names, 1, 0, names)[0].test) for names in several]
     assert sizes == [1, 2, 7, 10, 9, 11]
 
 
@@ -103,6 +104,27 @@ def test_constant_tasks_are_counted_named_and_left_out(tmp_path):
     assert any("fewer than 100 evaluations" in flag for flag in made.facts.flags)
 
 
+def test_tied_tasks_are_sources_unless_the_settings_say_otherwise(tmp_path):
+    """Eleven of fourteen tasks are tied: three are left, enough for one draw of two, not for two draws."""
+    members, level = content({"rpart_3": 3}), []
+    for part, count in COUNTS.items():
+        for i in range(count):
+            if (part, i) not in (("train", 1), ("validation", 0), ("test", 2)):
+                members[f"meta-{part}-dataset.json"]["rpart_3"][f"{part}{i}"]["y"] = [0.9] * 20 + [0.5] * 20
+                level.append(f"rpart_3/{part}{i}")
+    made = load(tmp_path, members, folds=1)
+    (fold,) = made.split("held_out")
+    assert len(fold.test) == 2 and not set(fold.test) & set(level) and set(level) < set(fold.train)
+    told = "space rpart_3: half of the evaluations tie at the best, never targets: "
+    (flag,) = [flag for flag in made.facts.flags if flag.startswith(told)]
+    assert set(flag.removeprefix(told).split("; ")) == set(level)
+    with pytest.raises(DataError, match="has 3 tasks that may be targets: too few for 2 draws of 2"):
+        load(tmp_path, members, folds=2)
+    drawn = load(tmp_path, members, folds=5, tied="targets")
+    assert set(level) & {name for fold in drawn.split("held_out") for name in fold.test}
+    assert not any(flag.startswith(told) for flag in drawn.facts.flags)
+
+
 def test_the_id_with_the_stated_number_of_tasks_is_taken(tmp_path):
     """Of two ids the one with 69 tasks; if neither has them, the first, and the count says so."""
     members = content({"5859": 6, "5636": 6}, {"train": 60, "validation": 4, "test": 6}, points=6)
@@ -118,7 +140,7 @@ def test_the_id_with_the_stated_number_of_tasks_is_taken(tmp_path):
 FAULTS = {
     "too few tasks": (
         content({"rpart_3": 3}, {"train": 2, "validation": 1, "test": 1}),
-        "has 4 tasks that vary: too few for 5",
+        "has 4 tasks that may be targets: too few for 5",
     ),
     "no such space": (content({"svm_8": 8}), "space 'rpart_3' has no task"),
     "few evaluations": (content({"rpart_3": 3}, points=4), "has 4 evaluations; BO starts from 5"),

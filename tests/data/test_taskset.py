@@ -104,7 +104,7 @@ def test_matched_blocks_hold_every_value_once(archive):
 def test_counts(archive):
     text = counts(taskset.load("taskset", {}, archive))
     small = archive.stat().st_size < 10_000_000
-    assert ("1 of 30 counts differ" if small else "0 of 30 counts differ") in text
+    assert ("1 of 31 counts differ" if small else "0 of 31 counts differ") in text
 
 
 def first_row(change):
@@ -122,6 +122,10 @@ def first_row(change):
             first_row(lambda row: row["hp"].update(l1=0.5)),
             r"configurations \(hp\) in .*GRU128_bs128.json are not those",
         ),
+        (
+            lambda f: [rows[0]["hp"].update(l1=50.0) for rows in f.values()],
+            r"taskset.tar: FixedText.*: parameter 'l1', row 0: value 50.0 is outside .*; get the published file",
+        ),
         (first_row(lambda row: row["hp"].pop("l1")), r"GRU128_bs128.json: not a list .*'l1'"),
         (first_row(lambda row: row["valid"]["loss"].pop()), r"GRU128_bs128.json: curves of \[50, 51\] losses"),
         (first_row(lambda row: row["valid"]["loss"].__setitem__(3, -0.1)), r"loss 3 of row 0 is -0.1"),
@@ -135,6 +139,31 @@ def test_a_bad_file_is_named(tmp_path, change, message):
     with pytest.raises(DataError, match=message) as error:
         taskset.load("taskset", {}, archive)
     assert "\n" not in str(error.value)
+
+
+def test_a_task_that_is_tied_trains_only(tmp_path):
+    level = "imdb_patch32_GRU128_bs128"
+
+    def change(files):
+        for row in files[f"{PREFIX}{level}.json"]:
+            row["valid"]["loss"] = [0.7] * len(row["valid"]["loss"])
+
+    made = taskset.load("taskset", {}, real_tables.write("taskset", tmp_path / "taskset.tar", change))
+    for split in ("held_out", "others"):
+        folds = made.split(split)
+        assert level not in {name for fold in folds for name in fold.test}
+        assert len({name for fold in folds for name in fold.test}) == 11
+        assert level in folds[0].train or "GRU" in folds[0].name
+    assert {line.name: line.found for line in made.counts}["tasks that are tested"] == 11
+
+
+def test_every_task_tied_is_told(tmp_path):
+    def change(files):
+        for row in (row for rows in files.values() for row in rows):
+            row["valid"]["loss"] = [0.7] * len(row["valid"]["loss"])
+
+    with pytest.raises(DataError, match="every task ties at the best"):
+        taskset.load("taskset", {}, real_tables.write("taskset", tmp_path / "taskset.tar", change))
 
 
 def test_finite_losses_that_blew_up_are_flagged_where_they_are_kept(tmp_path):

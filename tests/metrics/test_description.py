@@ -1,5 +1,7 @@
 """Tables of tasks and search spaces, by hand; task names."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -46,6 +48,9 @@ def test_task_table():
     assert table["diverged_share"].tolist() == pytest.approx([1 / 3, 0, 0])
     assert table["role"].to_dict() == {"a": "test", "b": "test, online", "c": "training only"}
     assert table["group"].to_dict() == {"a": "g", "b": "g", "c": "h"}
+    made = pd1(unit(), "unit")
+    everywhere = replace(made, splits={name: made.split("held_out") for name in ("held_out", "others")})
+    assert metrics.task_table(everywhere)["role"].tolist() == ["test", "test", "training only"], "a table: none online"
 
 
 @pytest.mark.parametrize(("inputs", "x"), [("unit", unit()), ("warped", warped())])

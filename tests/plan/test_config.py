@@ -361,7 +361,7 @@ def allowed(rules: dict, present: object) -> object:
         return next(value for value in rules["enum"] if value != present)
     kinds = rules["type"] if isinstance(rules["type"], list) else [rules["type"]]
     if "array" in kinds:
-        return [rules["items"]["enum"][-1]] if "enum" in rules["items"] else ["https://mirror"]
+        return [rules["items"]["enum"][-1]] if "enum" in rules["items"] else ["https://mirror", "file:///a/copy"]
     if "boolean" in kinds:
         return not present
     return min(77, rules.get("maximum", 77)) if "integer" in kinds else present / 2

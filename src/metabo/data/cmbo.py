@@ -7,8 +7,10 @@ constant outputs have no normalised regret: they are counted, named in the flags
 
 Split `held_out`: 15 % of the tasks of a space are targets, the others sources, in `folds` draws. Open in the paper and
 chosen here: the draws have no target in common (five of them hold three quarters of the tasks), so that every run is on
-another task; 15 % are rounded to the nearest whole number, at least one. Split `first`: the first draw of the first
-space. Eight sets of five initial points of each task (§4.1), drawn by the names of space and task.
+another task; 15 % are rounded to the nearest whole number, at least one. Tasks in which half of the evaluations tie at
+the best (`metabo.tasks.ties`) are sources only, unless the setting `tied` says that they may be targets. Split `first`:
+the first draw of the first space. Eight sets of five initial points of each task (§4.1), drawn by the names of space
+and task.
 """
 
 from collections.abc import Mapping
@@ -28,6 +30,7 @@ from metabo.tasks.facts import Count, Facts
 from metabo.tasks.folds import Fold
 from metabo.tasks.spaces import Parameter, SearchSpace
 from metabo.tasks.task import Task
+from metabo.tasks.ties import tied
 
 BENCHMARKS = {
     "cmbo_hpob": {
@@ -36,7 +39,7 @@ BENCHMARKS = {
         "default_split": "held_out",
         "splits": ["held_out", "first"],
         "package": None,
-        "settings": ["spaces", "folds", "seed"],
+        "settings": ["spaces", "folds", "tied", "seed"],
         "sizes": "cmbo",
         "memory_mb": 12000,  # hpob's
         "model": {"features": [128, 128]},  # as HyperBO has them on HPO-B
@@ -48,7 +51,7 @@ BENCHMARKS = {
         "default_split": "held_out",
         "splits": ["held_out", "first"],
         "package": None,
-        "settings": ["spaces", "folds", "seed"],
+        "settings": ["spaces", "folds", "tied", "seed"],
         "sizes": "cmbo",
     },
 }
@@ -77,19 +80,23 @@ IDS = {
 """Ids in the archive that a space may have."""
 SHARE, SETS, POINTS = 0.15, 8, 5
 """Share of the tasks that are targets, sets of initial points of a task (one per repetition), and points in each."""
+ROLES = ("sources", "targets")
+"""What tasks that tie at the best may be: sources alone, or targets too, as the paper's draws have it."""
 FEWEST = 100
 """Evaluations that the paper asks of every task."""
 
 
 def load(name: str, settings: Mapping[str, object], archive: Path | None) -> Benchmark:
-    """Read the four spaces. Settings: `spaces` (names of Table 1), `folds` (draws of targets), `seed` of all draws.
+    """Read the four spaces. Settings: `spaces` (names of Table 1), `folds` (draws of targets), `tied` (what tied tasks
+    are: "sources" or also "targets"), `seed` of all draws.
 
     Fact `labels`: name of each space in the paper. Raises ConfigError for an unknown space, DataError for a missing
     archive or space, a task in two of its parts or with too few evaluations to start from, and a space with too few
     tasks for that number of draws.
     """
-    chosen = counts.take(name, settings, {"spaces": list(STATED), "folds": 5, "seed": 0})
+    chosen = counts.take(name, settings, {"spaces": list(STATED), "folds": 5, "tied": "sources", "seed": 0})
     folds = counts.whole_number(name, "folds", chosen["folds"], least=1)
+    role = counts.one_of(name, "tied", chosen["tied"], ROLES)
     seed = counts.whole_number(name, "seed", chosen["seed"], least=0)
     wanted = list(
         dict.fromkeys(
@@ -110,7 +117,10 @@ def load(name: str, settings: Mapping[str, object], archive: Path | None) -> Ben
         lines += _counts(label, spaces[space], own, published=name == "cmbo_hpob")
         flags += _flags(space, own)
         usable = {task: standardised(one) for task, one in own.items() if not one.flat}
-        held_out += draws(space, list(usable), folds, seed)
+        level = [task for task in usable if tied(own[task].y)] if role == "sources" else []
+        if level:
+            flags.append(f"space {space}: half of the evaluations tie at the best, never targets: {'; '.join(level)}")
+        held_out += draws(space, list(usable), folds, seed, [task for task in usable if task not in level])
         tasks |= usable
     initial = {task: initial_points(one, seed) for task, one in tasks.items()}
     facts = Facts(counts=tuple(lines), flags=tuple(flags), labels=labels)
@@ -142,19 +152,19 @@ def standardised(task: Task) -> Task:
     return replace(task, y=(task.y - task.y.mean()) / task.y.std())
 
 
-def draws(space: str, names: list[str], folds: int, seed: int) -> list[Fold]:
-    """Return `folds` splits of the tasks into sources and targets, no target twice. Raises DataError if the tasks are
-    too few."""
+def draws(space: str, names: list[str], folds: int, seed: int, tested: list[str]) -> list[Fold]:
+    """Return `folds` splits of the tasks `names` into sources and targets, no target twice and all of them in `tested`.
+    Raises DataError if the tasks are too few."""
     count = max(1, int(SHARE * len(names) + 0.5))
-    if folds * count > len(names) or len(names) < 2:
+    if folds * count > len(tested) or len(names) < 2:
         raise DataError(
-            f"space '{space}' has {len(names)} tasks that vary: too few for {folds} draws of {count} targets; lower "
+            f"space '{space}' has {len(tested)} tasks that may be targets: too few for {folds} draws of {count}; lower "
             "'folds' of the benchmark in config.yaml, or leave the space out"
         )
-    order = np.asarray(jax.random.permutation(stream(seed, "targets", space), len(names)))
+    order = np.asarray(jax.random.permutation(stream(seed, "targets", space), len(tested)))
     made = []
     for number in range(folds):
-        targets = {names[i] for i in order[number * count : (number + 1) * count]}
+        targets = {tested[i] for i in order[number * count : (number + 1) * count]}
         train, test = (tuple(n for n in names if (n in targets) == tested) for tested in (False, True))
         made.append(Fold(f"{space}, split {number + 1}", space, train, test))
     return made

@@ -78,5 +78,4 @@ def _folds(member: Benchmark, space: str, names: list[str], seed: int) -> list[F
         kept = [(fold, *(tuple(n for n in side if n in names) for side in (fold.train, fold.test))) for fold in own]
         return [fold._replace(train=train, test=test) for fold, train, test in kept if train and test]
     tested = {name for fold in own for name in fold.test}
-    drawn = draws(space, [name for name in names if name in tested], DRAWS, seed)
-    return [fold._replace(train=tuple(n for n in names if n not in fold.test)) for fold in drawn]
+    return draws(space, names, DRAWS, seed, [name for name in names if name in tested])

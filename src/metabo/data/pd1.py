@@ -26,6 +26,7 @@ from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.facts import DROPPING, RULES, SCALES, Divergence, Facts, Inputs
 from metabo.tasks.folds import leave_group_out, leave_one_out
 from metabo.tasks.task import MatchedBlock, Task
+from metabo.tasks.ties import tied
 
 BENCHMARKS = {
     "pd1": {
@@ -60,7 +61,7 @@ def load(name: str, settings: Mapping[str, object], archive: Path | None) -> Ben
     also every row whose status is not "done", since a diverged run may carry a finite best value; of pd1_mini also
     "chance": give such a row the error of guessing the most frequent class, as HyperBO's authors propose) and `online`
     (tasks that online tuning runs on: the split `others` trains on all tasks but one of these, or, without it, of all);
-    of pd1_mini also `version`.
+    of pd1_mini also `version`: in version 2 a task whose outputs tie at the best trains only (`metabo.tasks.ties`).
 
     Raises DataError for a damaged archive, a missing file or column, a point far outside the box (with file and row),
     or a task without any finite row.
@@ -81,7 +82,8 @@ def load(name: str, settings: Mapping[str, object], archive: Path | None) -> Ben
     x = unit if inputs == "unit" else warped_inputs(trials)
     kept = keep(trials, divergence)
     tasks = _tasks(trials, x, kept, repeats)
-    never = frozenset({TRAINING_ONLY}) & frozenset(tasks)
+    level = [task for task in tasks if repeated and tied(tasks[task].y)]
+    never = frozenset({TRAINING_ONLY, *level}) & frozenset(tasks)
     splits = {"held_out": leave_group_out(tasks, never_test=never)}
     tested = [task for task in tasks if task not in never]
     if (
@@ -94,6 +96,8 @@ def load(name: str, settings: Mapping[str, object], archive: Path | None) -> Ben
     rules = {rule: keep(trials, rule) for rule in DROPPING}
     lines = report(trials, tasks, rules, never, published=name == "pd1")
     flags = [*outside, *counts.flat_tasks(tasks), *pd1_repeats.flags(trials, divergence, repeats)]
+    if level:
+        flags.append(f"half of the rows tie at the best, never tested: {', '.join(level)}")
     facts = Facts(counts=tuple(lines), flags=tuple(flags), inputs=inputs, divergence=divergence)
     return Benchmark(name, {"pd1": SPACE}, tasks, matched, splits, facts=facts)
 

@@ -33,7 +33,7 @@ def _report(
     per_task = {name: trials.task == name for name in names}
     matched = [int((per_task[n] & trials.matched).sum()) for n in tested]
     unmatched = [int((per_task[n] & ~trials.matched).sum()) for n in tested]
-    small = [len(tasks[n].y) for n in never_test]
+    small = [len(tasks[n].y) for n in never_test if n.split(",")[1] == "imagenet"]
     pools = [len(tasks[n].y) for n in tested]
     distinct = [len(np.unique(tasks[n].x, axis=0)) for n in tested]
     no_value = ~np.isfinite(trials.error)

@@ -7,7 +7,7 @@ losses a curve. The output is y = -log(validation loss), to be maximised.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -16,13 +16,14 @@ import numpy as np
 
 from metabo.data import counts
 from metabo.data.archives import Stream, read_members
-from metabo.data.bundle import members_of, require_same
+from metabo.data.bundle import members_of, naming, require_same
 from metabo.errors import DataError
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.facts import DROPPING, Divergence, Facts
 from metabo.tasks.folds import Fold, leave_one_out
 from metabo.tasks.spaces import Parameter, SearchSpace
 from metabo.tasks.task import MatchedBlock, Task, cut_by_tasks
+from metabo.tasks.ties import tied
 
 BENCHMARKS = {
     "taskset": {
@@ -66,7 +67,7 @@ def load(name: str, settings: Mapping[str, object], archive: Path | None = None)
 
     All tasks are of one data set, so they are one group. `held_out`: one fold for each kind of cell (LSTM, GRU, ...),
     tested together; `others`: one fold for each task; `first`: the first of the cells. Names are TaskSet's without
-    their common beginning.
+    their common beginning. Tasks whose outputs tie at the best (`metabo.tasks.ties.tied`) train only.
 
     Raises DataError for a damaged archive, a missing file or field, a loss that is not positive, or configurations
     that differ between files.
@@ -79,18 +80,23 @@ def load(name: str, settings: Mapping[str, object], archive: Path | None = None)
     tables = read_members(archive, members_of(name), partial(_parse, archive))
     require_same(archive, "hp", {file: table.inputs for file, table in tables.items()})
     first = next(iter(tables))
-    x = unit_inputs(tables[first].inputs)
+    with naming(archive, first):
+        x = unit_inputs(tables[first].inputs)
     curves = {file.removesuffix(".json").removeprefix(PREFIX): table.curves for file, table in sorted(tables.items())}
     lost = {rule: {t: diverged(curve, which, rule) for t, curve in curves.items()} for rule in DROPPING}
     tasks = {t: _task(t, x, reduced(curve, which), ~lost[divergence][t]) for t, curve in curves.items()}
     cells = {t: cell(t) for t in tasks}
-    held_out = _by_cell(cells)
-    splits = {"held_out": held_out, "others": leave_one_out(tasks, list(tasks)), "first": held_out[:1]}
+    tested = [t for t in tasks if not tied(tasks[t].y)]
+    if not tested:
+        raise DataError(f"{archive}: every task ties at the best; no method could be compared; get the published files")
+    held_out = _by_cell(cells, tested)
+    splits = {"held_out": held_out, "others": leave_one_out(tasks, tested), "first": held_out[:1]}
     lines = [
         counts.count("tasks", len(tasks), TASKS),
         counts.count("data sets", len({task.group for task in tasks.values()}), 1),
         counts.count("configurations, the same for all", len(x), CONFIGURATIONS),
         counts.count("inputs", x.shape[1], 8),
+        counts.count("tasks that are tested", len(tested), TASKS),
         counts.count("losses a curve", tables[first].curves.shape[1], STEPS),
         counts.count("repeated inputs", counts.repeated_inputs({first: next(iter(tasks.values()))})),
     ]
@@ -185,11 +191,11 @@ def _task(name: str, x: np.ndarray, loss: np.ndarray, kept: np.ndarray) -> Task:
     return Task(name, SPACE.name, DATA_SET, x[rows], -np.log(loss[rows]), loss[rows], rows, x[~kept])
 
 
-def _by_cell(cells: Mapping[str, str]) -> tuple[Fold, ...]:
+def _by_cell(cells: Mapping[str, str], tested: Sequence[str]) -> tuple[Fold, ...]:
     folds = []
-    for kind in dict.fromkeys(cells.values()):
-        test = tuple(t for t in cells if cells[t] == kind)
-        folds.append(Fold(f"without {kind}", SPACE.name, tuple(t for t in cells if t not in test), test))
+    for kind in dict.fromkeys(cells[t] for t in tested):
+        train = tuple(t for t in cells if cells[t] != kind)
+        folds.append(Fold(f"without {kind}", SPACE.name, train, tuple(t for t in tested if cells[t] == kind)))
     return tuple(folds)
 
 

@@ -14,14 +14,15 @@ def task_table(benchmark: Benchmark) -> pd.DataFrame:
 
     `points` are the evaluations known to the benchmark, with and without a value; `finite` those with one, which the
     methods use; `diverged_share` the rest over `points`. Role: "test" if a fold of the split `held_out` tests it, else
-    "training only"; "online" is added for tasks of the split `others`.
+    "training only"; "online" is added for tasks of the split `others` if it tests some of these only.
     """
     tested = {name: {t for fold in folds for t in fold.test} for name, folds in benchmark.splits.items()}
+    online = others if (others := tested.get("others", set())) != tested.get("held_out") else set()
     rows = []
     for task in benchmark.tasks.values():
         finite, lost = len(task.y), len(task.diverged)
         role = "test" if task.name in tested.get("held_out", ()) else "training only"
-        role += ", online" if task.name in tested.get("others", ()) else ""
+        role += ", online" if task.name in online else ""
         row = {"task": task.name, "group": task.group, "role": role, "points": finite + lost, "finite": finite}
         rows.append({**row, "diverged_share": lost / (finite + lost)})
     return pd.DataFrame(rows)

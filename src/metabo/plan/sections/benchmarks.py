@@ -127,6 +127,9 @@ class CMBOSection(Section):
         description="Search spaces, by their names in Table 1 of the paper."
     )
     folds: Annotated[int, Field(ge=1, le=6)] = Field(description="Draws of target tasks, 15 % of a space each.")
+    tied: Literal["sources", "targets"] = Field(
+        description="What tasks are in which half of the evaluations tie at the best: sources alone, or targets too."
+    )
 
 
 class OwnSection(Section):

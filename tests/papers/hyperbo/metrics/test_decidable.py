@@ -94,9 +94,20 @@ def test_summary_has_a_row_a_space_and_one_for_all_of_medians():
     found = decidable.summary(table, pairs).set_index("space")
     assert found.index.tolist() == ["s", "t", "all"]
     assert found["tasks"].tolist() == [3, 4, 7] and found["tied"].tolist() == [0, 1, 1]
-    assert found.loc["all", "gap"] == table["gap"].median() and found.loc["t", "scale"] == table["scale"][3:].median()
+    apart = table[~table["tied"]]
+    assert found.loc["all", "gap"] == apart["gap"].median() and found.loc["t", "scale"] == table["scale"][3:6].median()
+    assert found.loc["t", "best_share"] == 1 / 40, "the constant task, all of whose rows are best, is no part of it"
     assert found.loc["s", "gap_mean"] == pytest.approx(table["gap"][:3].mean())
     assert found.loc["s", "noise"] == 0.3 and np.isnan(found.loc["t", "noise"])
+
+
+def test_a_space_whose_tasks_are_all_tied_has_counts_but_no_medians():
+    made = benchmark(task("a", np.ones(40)), task("past", np.arange(40.0)))
+    pairs = relatedness.task_correlations(made)
+    total = decidable.summary(decidable.task_facts(made, {}, pairs), pairs)
+    assert total["tasks"].tolist() == [1, 1] == total["tied"].tolist()
+    assert total[["gap", "scale", "random_10", "gap_mean"]].isna().all(axis=None)
+    assert decidable.readable(total)["rows"].tolist() == ["–", "–"]
 
 
 def test_noise_of_another_length_is_refused():

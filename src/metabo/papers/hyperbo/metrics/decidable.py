@@ -83,11 +83,12 @@ def _correlation(pairs: pd.DataFrame, chosen: pd.Series) -> dict[str, float]:
 
 
 def summary(tasks: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per search space, and one for `ALL` of the benchmark: medians over the test tasks.
+    """Return one row per search space, and one for `ALL` of the benchmark: medians over the test tasks that are not
+    tied.
 
     `tasks` from `task_facts`. Columns: space; number of `tasks`, and of those that are `tied`; medians of the columns
-    of `tasks` over the tasks where they are known, NaN if they are nowhere; `gap_mean`; `correlation` and its low end
-    over all `pairs` of the space, also those of training tasks.
+    of `tasks` over the other tasks where they are known, NaN if they are nowhere; `gap_mean`; `correlation` and its low
+    end over all `pairs` of the space, also those of training tasks.
     """
     return pd.DataFrame(list(_summaries(tasks, pairs)))
 
@@ -96,8 +97,9 @@ def _summaries(tasks: pd.DataFrame, pairs: pd.DataFrame) -> Iterator[dict[str, o
     numbers = [c for c in tasks if c not in ("space", "task", "group", "tied", "correlation", "correlation_low")]
     for space in (*dict.fromkeys(tasks["space"]), ALL):
         own = tasks.loc[(tasks["space"] == space) | (space == ALL)]
-        counts = {"tasks": len(own), "tied": int(own["tied"].sum()), "gap_mean": float(own["gap"].mean())}
-        medians = {name: _median(own[name].to_numpy(dtype=np.float64)) for name in numbers}
+        apart = own[~own["tied"]]  # a tie says nothing of what the other tasks can decide
+        counts = {"tasks": len(own), "tied": int(own["tied"].sum()), "gap_mean": float(apart["gap"].mean())}
+        medians = {name: _median(apart[name].to_numpy(dtype=np.float64)) for name in numbers}
         yield {"space": space, **counts, **medians, **_correlation(pairs, (pairs["space"] == space) | (space == ALL))}
 
 
@@ -136,7 +138,7 @@ HEADINGS = {
 
 def readable(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of `task_facts` or `summary` as texts, shares in brackets; what is not known says so."""
-    texts = pd.DataFrame({"rows": table["rows"].map("{:,.0f}".format)})
+    texts = pd.DataFrame({"rows": table["rows"].map("{:,.0f}".format).replace("nan", "–")})
     for name, heading in HEADINGS.items():
         absent = "not known" if name == "noise" else "–"
         pairs = zip(table[name], table[f"{name}_share"], strict=True)
