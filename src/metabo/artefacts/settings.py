@@ -28,10 +28,10 @@ COLUMNS: dict[str, str] = {
 """Columns of `settings` and their types; missing: no such setting, "" in text."""
 
 LEGEND = (
-    "From the records of the jobs that made the tables. Steps: mini-batches of Adam (MAF: updates of its policy); at "
-    "most so many iterations of L-BFGS; with epochs, all of them unless fewer mini-batches are named. Batch: points of "
-    "each task, with epochs of all tasks together. Priors: pre-training seeds; without pre-training, sets of runs. BO "
-    "seeds: runs of each; in online tuning, of all. Steps of different optimisers are not comparable."
+    "From the records of the jobs that made the tables. Steps: mini-batches of Adam (MAF: updates of its policy), "
+    "or the most iterations that L-BFGS may take; with epochs, all their mini-batches unless fewer are named. Batch: "
+    "points of each task; with epochs, of all tasks together. Priors: pre-training seeds; without pre-training, sets "
+    "of runs. BO seeds: runs of each; in online tuning, of all. Steps of different optimisers are not comparable."
 )
 """What the columns of `settings_used` mean."""
 

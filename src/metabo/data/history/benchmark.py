@@ -75,7 +75,7 @@ def _drawn(past: PastStudies, seed: int) -> list[str]:
     if len(past.tasks) < 2 or not large:
         raise DataError(
             f"space '{space}': {len(past.tasks)} usable studies, {len(large)} of them with {POINTS} trials; a "
-            "comparison holds out studies with so many trials and learns from the others: add studies"
+            "comparison holds out studies of that length and learns from the others; add studies"
         )
     order = np.random.default_rng([seed, zlib.crc32(space.encode())]).permutation(len(large))
     return [large[i] for i in order]

@@ -13,7 +13,7 @@ BETAS = ("frequentist", "frequentist_printed", "bayes_finite", "bayes_infinite",
 later code."""
 SIGMAS = ("before", "after")
 ROUNDING = 1e-9
-"""Kernels may exceed 1 on the diagonal by so much."""
+"""Kernels may exceed 1 on the diagonal by this much."""
 
 
 class Problem(NamedTuple):

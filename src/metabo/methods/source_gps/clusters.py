@@ -194,7 +194,7 @@ def cluster(
 
 
 def remarks(odd: Odd, tasks: int) -> list[str]:
-    """Return what a person should know of the clusters of so many tasks: too few for a number of clusters, identical
+    """Return what a person should know of the clusters of `tasks` tasks: too few for a number of clusters, identical
     ones, singular covariances, empty clusters."""
     numbers, said = range(1, len(odd.reseeded) + 1), []
     if too_many := [str(number) for number in numbers if number > tasks]:

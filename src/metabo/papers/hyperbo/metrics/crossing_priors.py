@@ -21,9 +21,10 @@ def trained(paths: Iterable[str], benchmark: Benchmark) -> pd.DataFrame:
     """Return one row for every learner and level of steps: KEYS, optimiser, COUNTS, settings.
 
     All settings of candidates and acquisition of such a row have the same priors. `paths`: trajectory tables. `number`:
-    pre-training steps (L-BFGS: at most so many), `priors`: pre-training seeds, `least` and `most`: task-rows that one
-    prior sees (`task_rows`), over folds; missing where the sidecars of tables and priors do not say. `settings`:
-    combinations of candidates and acquisition that were run. Raises DataError if these differ in their counts.
+    pre-training steps (L-BFGS: the most that it may take), `priors`: pre-training seeds, `least` and `most`: task-rows
+    that one prior sees (`task_rows`), over folds; missing where the sidecars of tables and priors do not say.
+    `settings`: combinations of candidates and acquisition that were run. Raises DataError if these differ in their
+    counts.
     """
     rows = []
     for run in sidecars.settings(paths).to_dict("records"):
