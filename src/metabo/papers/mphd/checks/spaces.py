@@ -140,7 +140,7 @@ def overtaken_at(evidence: Evidence, method: str, reference: str, at: int, panel
 
 
 def costs_little(evidence: Evidence, method: str, deviations: float = 1.0) -> Finding:
-    """CNT with PI: not training on the test space raises the last regret by less than `deviations` times its spread over seeds."""
+    """CNT with PI: not training on the test space raises the last regret by less than `deviations` times its spread."""
     ends = {panel: _rows(evidence, "ending", panel, "pi").set_index("method") for panel in ("default", "ntot")}
     if any(method not in rows.index for rows in ends.values()):
         return untestable(f"{name(method)} was not run in both settings")
