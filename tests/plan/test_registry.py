@@ -7,7 +7,7 @@ import pytest
 from metabo.errors import ConfigError
 from metabo.plan import codegraph, registry
 from metabo.plan.entries import BenchmarkEntry, StudyEntry
-from metabo.plan.schema import read_yaml
+from metabo.plan.yaml_files import read_yaml
 
 ROOMS = {"BENCHMARKS": "data", "STUDIES": "papers", "CHECKS": "papers"}
 

@@ -128,7 +128,7 @@ def folder_of(rule: str) -> str:
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
     """Return the project folder of a finished run with its report; what the stage printed is in report.log."""
-    from metabo.plan.schema import read_yaml
+    from metabo.plan.yaml_files import read_yaml
 
     place, before = tmp_path_factory.mktemp("site"), Path.cwd()
     os.chdir(place)

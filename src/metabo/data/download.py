@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from metabo.errors import ConfigError, DataError
-from metabo.plan.schema import read_yaml, violations
+from metabo.plan.schema import violations
+from metabo.plan.yaml_files import read_yaml
 from metabo.records.files import digest
 
 if TYPE_CHECKING:  # imported when a bar is shown

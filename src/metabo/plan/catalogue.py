@@ -10,8 +10,9 @@ from metabo.plan.config import Config
 from metabo.plan.entries import CatalogueEntry, Inputs
 from metabo.plan.parts import PACKAGE_ROOT
 from metabo.plan.runs import RunId, resolved
-from metabo.plan.schema import read_schema, read_yaml, violations
+from metabo.plan.schema import read_schema, violations
 from metabo.plan.typed import read_each
+from metabo.plan.yaml_files import read_yaml
 
 CATALOGUE = Path("workflow/catalogue.yaml")
 SCHEMA = Path("workflow/schemas/catalogue.yaml")

@@ -16,8 +16,8 @@ from metabo.plan import collectors, registry, snapshot, syntax
 PACKAGE = "metabo"
 BOOKKEEPING = (
     "__init__.py", "compute/cores.py", "compute/progress.py", "errors.py", "plan/codegraph.py", "plan/digests.py",
-    "plan/preflight.py", "plan/schema.py", "plan/snapshot.py", "plan/syntax.py", "records/checksums.py",
-    "records/provenance.py", "stages/common.py",
+    "plan/preflight.py", "plan/schema.py", "plan/snapshot.py", "plan/syntax.py", "plan/yaml_files.py",
+    "records/checksums.py", "records/provenance.py", "stages/common.py",
 )  # fmt: skip
 """Files below the package that every stage imports and that cannot change a result: locks, cores, checked inputs,
 progress, errors, schemas, sidecars, digests; and the names of the package, which jobs do not use."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from metabo.errors import ConfigError
 from metabo.plan import names, overrides, reference, registry, splits
 from metabo.plan.entries import collection
-from metabo.plan.schema import read_yaml, required_mapping, violations
+from metabo.plan.schema import required_mapping, violations
 from metabo.plan.sections.config import Config
 from metabo.plan.specs import (
     BOSpec,
@@ -28,6 +28,7 @@ from metabo.plan.specs import (
     TheorySpec,
 )
 from metabo.plan.typed import NOTHING, Values, plain, written
+from metabo.plan.yaml_files import read_yaml
 from metabo.records.files import Json
 
 Raw = Mapping[str, Json]

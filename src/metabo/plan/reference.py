@@ -10,8 +10,9 @@ from pathlib import Path
 import yaml
 
 from metabo.errors import ConfigError
-from metabo.plan.schema import Schema, plain_number, read_yaml, required_mapping
+from metabo.plan.schema import Schema, plain_number, required_mapping
 from metabo.plan.sections.config import Config
+from metabo.plan.yaml_files import read_yaml
 from metabo.records.files import Json, write_text
 
 SCHEMA = Path("workflow/schemas/config.yaml")

@@ -19,8 +19,8 @@ from metabo.plan import parts, syntax
 from metabo.plan.entries import BenchmarkEntry, MethodEntry, StudyEntry
 from metabo.plan.method import Method
 from metabo.plan.parts import PACKAGE_ROOT, path_of
-from metabo.plan.schema import read_yaml
 from metabo.plan.typed import Values, read
+from metabo.plan.yaml_files import read_yaml
 
 METHODS = Path(__file__).with_name("methods.yaml")
 

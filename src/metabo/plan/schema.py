@@ -1,4 +1,4 @@
-"""YAML files and JSON schemas: read, validate, and say in plain words what is wrong and where."""
+"""JSON schemas: validate, and say in plain words what is wrong and where."""
 
 import math
 import re
@@ -7,9 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-import yaml
-
 from metabo.errors import ConfigError, nearest
+from metabo.plan.yaml_files import read_yaml
 from metabo.records.files import Json
 
 if TYPE_CHECKING:  # imported where something is validated: it takes a job half as long as all else to begin
@@ -19,35 +18,8 @@ if TYPE_CHECKING:  # imported where something is validated: it takes a job half 
 Schema: TypeAlias = dict[str, Json]
 
 
-class _Loader(yaml.SafeLoader):
-    """Reads YAML, and refuses a key that stands twice: YAML itself would forget the first."""
-
-    def compose_mapping_node(self, anchor: dict[str, yaml.Node]) -> yaml.MappingNode:
-        node = super().compose_mapping_node(anchor)
-        lines: dict[str, int] = {}
-        for key, _ in node.value:
-            line = key.start_mark.line + 1
-            if isinstance(key, yaml.ScalarNode) and lines.setdefault(key.value, line) != line:
-                raise ConfigError(
-                    f"key '{key.value}' stands twice, in lines {lines[key.value]} and {line}; delete or rename one"
-                )
-        return node
-
-
-def read_yaml(path: Path) -> Json:
-    """Read one YAML file. Raises ConfigError if it is missing or not YAML, or if a key stands twice."""
-    try:
-        return yaml.load(path.read_text(), _Loader)
-    except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from error
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot read it ({error.strerror})") from error
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: not valid YAML: {error}") from error
-
-
 def read_schema(path: Path) -> Schema:
-    """Read one JSON schema, written as YAML. Raises ConfigError if it is missing or not YAML."""
+    """Read one JSON schema, written as YAML. Raises ConfigError if it cannot be read."""
     return dict(required_mapping(read_yaml(path), str(path)))
 
 

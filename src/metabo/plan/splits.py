@@ -8,8 +8,8 @@ from metabo.errors import ConfigError, unknown
 from metabo.plan import registry
 from metabo.plan.entries import Split
 from metabo.plan.past import Past
-from metabo.plan.schema import read_yaml
 from metabo.plan.typed import read_each
+from metabo.plan.yaml_files import read_yaml
 
 SPLITS = Path(__file__).with_name("splits.yaml")
 

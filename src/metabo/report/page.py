@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from metabo.errors import unknown
-from metabo.plan.schema import read_yaml
+from metabo.plan.yaml_files import read_yaml
 from metabo.report import jobs, scorecard
 from metabo.report.gallery import ShownArtefact
 from metabo.report.html import duration, templates

@@ -20,8 +20,8 @@ def work(args: Namespace, spec: ReportSpec) -> Outcome:
     from pathlib import Path
 
     from metabo.plan.entries import CatalogueEntry
-    from metabo.plan.schema import read_yaml
     from metabo.plan.typed import read_each
+    from metabo.plan.yaml_files import read_yaml
     from metabo.records import files
     from metabo.records.checksums import sidecar_of
     from metabo.report import gallery, jobs, page, scorecard, theory

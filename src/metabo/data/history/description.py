@@ -18,7 +18,8 @@ from jaxtyping import Float
 
 from metabo.data.history.fields import Field, Value
 from metabo.errors import ConfigError, DataError, nearest
-from metabo.plan.schema import plain_number, read_yaml, violations
+from metabo.plan.schema import plain_number, violations
+from metabo.plan.yaml_files import compose, read_yaml
 from metabo.tasks.spaces import Level, SearchSpace
 
 SCHEMA = Path(__file__).with_name("space.schema.yaml")
@@ -162,7 +163,7 @@ def of_mapping(data: Mapping[str, object], where: str, found: Sequence[str] = ()
 def _text_choices(path: Path) -> list[str]:
     """Find choices that were meant as numbers and that YAML takes for text, such as 1e-3. In quotes they are meant as
     text, which only the file tells: what is read from it is the same."""
-    parameters = _items(_items(yaml.compose(path.read_text(), yaml.SafeLoader)).get("parameters"))
+    parameters = _items(_items(compose(path)).get("parameters"))
     faults = []
     for name, entry in parameters.items():
         choices = _items(entry).get("choices")

@@ -9,7 +9,8 @@ from typing import NotRequired, TypedDict
 from metabo.errors import ConfigError, unknown
 from metabo.papers.engine.claims import checks
 from metabo.plan.entries import CatalogueEntry
-from metabo.plan.schema import read_yaml, violations
+from metabo.plan.schema import violations
+from metabo.plan.yaml_files import read_yaml
 from metabo.records.files import Json
 
 FOLDER = Path(__file__).parents[2]

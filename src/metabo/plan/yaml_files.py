@@ -1,0 +1,176 @@
+"""YAML files, all read in one way: UTF-8, text for keys, none of them twice, and nothing that YAML quietly takes for
+something else than it looks like.
+
+YAML 1.1 reads 010 as eight, 1:30 as ninety, 2024-05-01 as a date and `yes` as True. The first three are refused with
+their line; a key must be text. So is a file that is large, deep, or that aliases blow up: a few lines of them can stand
+for more nodes than any memory holds. Every fault is a ConfigError of one line.
+"""
+
+import math
+import re
+from pathlib import Path
+
+import yaml
+
+from metabo.errors import ConfigError
+from metabo.records.files import Json
+
+LARGEST = 2**21
+"""Bytes of a file."""
+DEEPEST = 50
+"""Mappings and lists within each other."""
+MOST = 200_000
+"""Values of a file, its aliases written out."""
+WIDEST = 2**63
+"""Whole numbers are smaller than this."""
+
+_LEADING_ZERO = re.compile(r"[-+]?0[0-9_]+")
+_BASE_60 = re.compile(r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?")
+_INFINITE = re.compile(r"[-+]?\.(inf|Inf|INF)")
+_TAG = "tag:yaml.org,2002:"
+
+
+class _Loader(yaml.SafeLoader):
+    """Composes and constructs as this module says."""
+
+    depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int | yaml.Node | None) -> yaml.Node | None:
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise _fault(self.peek_event().start_mark, f"values stand more than {DEEPEST} levels deep; flatten them")
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
+
+    def compose_mapping_node(self, anchor: dict[str, yaml.Node]) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
+        lines: dict[str, int] = {}
+        for key, _ in node.value:
+            line = key.start_mark.line + 1
+            if not isinstance(key, yaml.ScalarNode):
+                raise _fault(key.start_mark, "a key must be text, not a list or a mapping")
+            if key.tag not in (f"{_TAG}str", f"{_TAG}merge"):
+                raise _fault(key.start_mark, f"YAML does not read the key {key.value} as text; write '{key.value}'")
+            if (first := lines.get(key.value)) is not None:
+                where = f"lines {first} and {line}" if first != line else f"line {line}"
+                raise ConfigError(f"key '{key.value}' stands twice, in {where}; delete or rename one")
+            lines[key.value] = line
+        return node
+
+    def whole_number(self, node: yaml.ScalarNode) -> int:
+        """Read an int that is written as people write one."""
+        text = node.value
+        if _LEADING_ZERO.fullmatch(text) and text.strip("+-0_"):
+            raise _fault(node.start_mark, f"YAML reads {text} as an octal number; drop the 0, or write '{text}'")
+        if _BASE_60.fullmatch(text):
+            raise _fault(node.start_mark, f"YAML reads {text} as a number to the base 60; write '{text}'")
+        if len(text) > 80 or not -WIDEST <= (number := self.construct_yaml_int(node)) < WIDEST:
+            raise _fault(node.start_mark, f"{_shortened(text)} is too large for a whole number of 64 bits")
+        return number
+
+    def real_number(self, node: yaml.ScalarNode) -> float:
+        """Read a float, infinite only where the text says so."""
+        text = node.value
+        if _BASE_60.fullmatch(text):
+            raise _fault(node.start_mark, f"YAML reads {text} as a number to the base 60; write '{text}'")
+        number = self.construct_yaml_float(node)
+        if math.isinf(number) and not _INFINITE.fullmatch(text):
+            raise _fault(node.start_mark, f"{_shortened(text)} is too large for a number")
+        return number
+
+    def refused(self, node: yaml.Node) -> None:
+        """Refuse dates, binary data and other types that no file of ours has."""
+        kind = node.tag.removeprefix(_TAG)
+        if kind == "timestamp":
+            raise _fault(node.start_mark, f"YAML reads {node.value} as a date; write '{node.value}'")
+        raise _fault(node.start_mark, f"a value of type '{kind}'; write text, numbers, lists and mappings only")
+
+
+_Loader.add_constructor(f"{_TAG}int", _Loader.whole_number)
+_Loader.add_constructor(f"{_TAG}float", _Loader.real_number)
+for _kind in ("timestamp", "binary", "set", "omap", "pairs"):
+    _Loader.add_constructor(f"{_TAG}{_kind}", _Loader.refused)
+_Loader.add_constructor(None, _Loader.refused)
+
+
+def _fault(mark: yaml.Mark, text: str) -> ConfigError:
+    return ConfigError(f"line {mark.line + 1}: {text}")
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 30 else f"{text[:12]}... ({len(text)} characters)"
+
+
+def read_yaml(path: Path) -> Json:
+    """Read one YAML file; None if it is empty.
+
+    Raises ConfigError of one line, with the file and, where there is one, the line, for a file that is missing, no
+    UTF-8, no YAML, too large, too deep or too long with its aliases, and for what this module refuses.
+    """
+    return _read(path)[0]
+
+
+def compose(path: Path) -> yaml.Node | None:
+    """Return the nodes of a YAML file, which know how a value was written. Raises ConfigError as `read_yaml` does."""
+    return _read(path)[1]
+
+
+def _read(path: Path) -> tuple[Json, yaml.Node | None]:
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
+        if len(content) > LARGEST:
+            raise ConfigError(f"it has more than {LARGEST:,} bytes; is it the right file?")
+        loader = _Loader(content.decode("utf-8-sig"))
+        try:
+            node = loader.get_single_node()
+            if node is None:
+                return None, None
+            _require_finite(node)
+            return loader.construct_document(node), node
+        finally:
+            loader.dispose()
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot read it ({error.strerror})") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{path}: {_in_a_line(error)}") from error
+
+
+def _in_a_line(error: Exception) -> str:
+    """Say in one line what a reader of YAML complains of."""
+    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    context = getattr(error, "context", None)
+    words = ", ".join(filter(None, (context, problem))) or str(error) or type(error).__name__
+    where = "" if mark is None else f"line {mark.line + 1}: "
+    return f"{where}not valid YAML: {' '.join(words.split())}"
+
+
+def _require_finite(root: yaml.Node) -> None:
+    """Refuse a tree that its aliases make endless, or longer than `MOST` values. Each node is looked at once."""
+    sizes: dict[int, int] = {}
+    above: set[int] = set()
+
+    def size(node: yaml.Node) -> int:
+        if id(node) in sizes:
+            return sizes[id(node)]
+        if id(node) in above:
+            raise _fault(node.start_mark, "an alias stands within what it names; write it out")
+        above.add(id(node))
+        total = 1
+        if isinstance(node, yaml.CollectionNode):
+            inside = node.value
+            if isinstance(node, yaml.MappingNode):
+                inside = [part for pair in inside for part in pair]
+            total += sum(map(size, inside))
+        above.remove(id(node))
+        if total > MOST:
+            raise _fault(node.start_mark, f"its aliases stand for more than {MOST:,} values; write fewer")
+        sizes[id(node)] = total
+        return total
+
+    size(root)
