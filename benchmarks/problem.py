@@ -168,7 +168,7 @@ def table(sizes: Sizes) -> tuple[np.ndarray, np.ndarray]:
 def write_table(sizes: Sizes, path: Path) -> None:
     """Write the table as an archive in LCBench's format: one file of arrays X and Y a data set."""
     unit, losses = table(sizes)
-    raw = np.where(LOG, LOW * (HIGH / LOW) ** unit, LOW + (HIGH - LOW) * unit)
+    raw = np.where(LOG, LOW * (HIGH / np.where(LOG, LOW, 1.0)) ** unit, LOW + (HIGH - LOW) * unit)
     names = [line.split()[-1] for line in LCBENCH.read_text().splitlines()]
     with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as archive:
         for name, own in zip(names, losses, strict=True):

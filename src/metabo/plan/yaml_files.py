@@ -35,7 +35,7 @@ class _Loader(yaml.SafeLoader):
 
     depth = 0
 
-    def compose_node(self, parent: yaml.Node | None, index: int | yaml.Node | None) -> yaml.Node | None:
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         self.depth += 1
         if self.depth > DEEPEST:
             raise _fault(self.peek_event().start_mark, f"values stand more than {DEEPEST} levels deep; flatten them")
@@ -91,7 +91,7 @@ _Loader.add_constructor(f"{_TAG}int", _Loader.whole_number)
 _Loader.add_constructor(f"{_TAG}float", _Loader.real_number)
 for _kind in ("timestamp", "binary", "set", "omap", "pairs"):
     _Loader.add_constructor(f"{_TAG}{_kind}", _Loader.refused)
-_Loader.add_constructor(None, _Loader.refused)
+_Loader.add_multi_constructor("", lambda loader, _, node: loader.refused(node))  # every other tag
 
 
 def _fault(mark: yaml.Mark, text: str) -> ConfigError:
