@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import equinox as eqx
@@ -10,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from case import Case
 from ours import compiled_case, fixed_prior
-from problem import Sizes, observed, table, table_sizes, write_table
+from problem import Sizes, observed, reading_case, table, table_sizes, write_table
 
 from metabo.bo.loop import RunBatch, Steps, run_all
 from metabo.data import lcbench
@@ -25,15 +26,7 @@ def load(sizes: Sizes) -> Benchmark:
 
 
 def reading(sizes: Sizes) -> Case:
-    folder = tempfile.TemporaryDirectory()
-    path = Path(folder.name) / "lcbench.tar"
-    write_table(sizes, path)
-
-    def repeat(folder: tempfile.TemporaryDirectory = folder) -> int:  # which lives as long as the case
-        lcbench.load("lcbench", {}, path)
-        return 1
-
-    return Case(repeat)
+    return reading_case(sizes, partial(lcbench.load, "lcbench", {}))
 
 
 def arguments(sizes: Sizes) -> tuple:

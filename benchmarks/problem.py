@@ -2,10 +2,13 @@
 
 import io
 import tarfile
+import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from case import Case
 
 JITTER = 1e-6
 """Added to the noise variance in every covariance, as in metabo."""
@@ -178,3 +181,16 @@ def write_table(sizes: Sizes, path: Path) -> None:
             member.size = stream.tell()
             stream.seek(0)
             archive.addfile(member, stream)
+
+
+def reading_case(sizes: Sizes, read: Callable[[Path], object]) -> Case:
+    """Return the case of reading the table's archive with `read`; the file lives as long as the case."""
+    folder = tempfile.TemporaryDirectory()
+    path = Path(folder.name) / "lcbench.tar"
+    write_table(sizes, path)
+
+    def repeat(folder: tempfile.TemporaryDirectory = folder) -> int:  # the default keeps the folder
+        read(path)
+        return 1
+
+    return Case(repeat)

@@ -2,13 +2,12 @@
 
 import io
 import tarfile
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from case import Case
-from problem import HIGH, LOG, LOW, Sizes, observed, parameters, table, table_sizes, write_table
+from problem import HIGH, LOG, LOW, Sizes, observed, parameters, reading_case, table, table_sizes
 from textbook import optimise
 
 
@@ -25,15 +24,7 @@ def read(path: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 def reading(sizes: Sizes) -> Case:
-    folder = tempfile.TemporaryDirectory()
-    path = Path(folder.name) / "lcbench.tar"
-    write_table(sizes, path)
-
-    def repeat(folder: tempfile.TemporaryDirectory = folder) -> int:  # which lives as long as the case
-        read(path)
-        return 1
-
-    return Case(repeat)
+    return reading_case(sizes, read)
 
 
 def bo(sizes: Sizes) -> Case:

@@ -115,9 +115,9 @@ def test_tied_tasks_are_sources_unless_the_settings_say_otherwise(tmp_path):
     made = load(tmp_path, members, folds=1)
     (fold,) = made.split("held_out")
     assert len(fold.test) == 2 and not set(fold.test) & set(level) and set(level) < set(fold.train)
-    told = "space rpart_3: half of the evaluations tie at the best, never targets: "
+    told = "space rpart_3: half of the rows tie at the best, never tested: "
     (flag,) = [flag for flag in made.facts.flags if flag.startswith(told)]
-    assert set(flag.removeprefix(told).split("; ")) == set(level)
+    assert set(flag.removeprefix(told).split(", ")) == set(level)
     with pytest.raises(DataError, match="has 3 tasks that may be targets: too few for 2 draws of 2"):
         load(tmp_path, members, folds=2)
     drawn = load(tmp_path, members, folds=5, tied="targets")

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from metabo.tasks import ties
-from metabo.tasks.ties import tied, tying
+from metabo.tasks.task import Task
+from metabo.tasks.ties import said, tied, tied_tasks, tying
 
 
 def test_half_of_the_rows_tie():
@@ -45,3 +46,11 @@ def test_of_lcbench_numerai_alone_is_tied():
     outputs = {path.stem: -np.log(np.load(path)["Y"][:, -1].astype(np.float64)) for path in paths}
     assert [name for name, y in outputs.items() if tied(y)] == ["numerai28.6"]
     assert tying(outputs["numerai28.6"]) == 1971
+
+
+def test_the_flag_names_the_tied_tasks_in_order():
+    x = np.linspace(0, 1, 4)[:, None]
+    outputs = {"b": np.zeros(4), "a": np.arange(4.0), "c": np.array([1.0, 1.0, 0.0, 0.0])}
+    tasks = {name: Task(name, "s", name, x, y, y, np.arange(4), np.zeros((0, 1))) for name, y in outputs.items()}
+    assert tied_tasks(tasks) == ["b", "c"]
+    assert said(["b", "c"]) == ("half of the rows tie at the best, never tested: b, c",) and said([]) == ()

@@ -25,12 +25,12 @@ from metabo.data import counts
 from metabo.data.hpob import as_task
 from metabo.data.hpob_format import FILES, Meta, Table, read_archive
 from metabo.errors import ConfigError, DataError
+from metabo.tasks import ties
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.facts import Count, Facts
 from metabo.tasks.folds import Fold
 from metabo.tasks.spaces import Parameter, SearchSpace
 from metabo.tasks.task import Task
-from metabo.tasks.ties import tied
 
 BENCHMARKS = {
     "cmbo_hpob": {
@@ -117,9 +117,8 @@ def load(name: str, settings: Mapping[str, object], archive: Path | None) -> Ben
         lines += _counts(label, spaces[space], own, published=name == "cmbo_hpob")
         flags += _flags(space, own)
         usable = {task: standardised(one) for task, one in own.items() if not one.flat}
-        level = [task for task in usable if tied(own[task].y)] if role == "sources" else []
-        if level:
-            flags.append(f"space {space}: half of the evaluations tie at the best, never targets: {'; '.join(level)}")
+        level = [task for task in ties.tied_tasks(own) if task in usable] if role == "sources" else []
+        flags += [f"space {space}: {flag}" for flag in ties.said(level)]
         held_out += draws(space, list(usable), folds, seed, [task for task in usable if task not in level])
         tasks |= usable
     initial = {task: initial_points(one, seed) for task, one in tasks.items()}

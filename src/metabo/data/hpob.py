@@ -17,12 +17,12 @@ from metabo.data import counts, hpob_counts
 from metabo.data.hpob_counts import STATED, report
 from metabo.data.hpob_format import FILES, INITIAL, SPLITS, Meta, Starts, Table, read_archive
 from metabo.errors import ConfigError, DataError
+from metabo.tasks import ties
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.facts import Facts
 from metabo.tasks.folds import Fold
 from metabo.tasks.spaces import Parameter, SearchSpace
 from metabo.tasks.task import Task
-from metabo.tasks.ties import tied
 
 BENCHMARKS = {
     "hpob": {
@@ -78,18 +78,18 @@ def load(name: str, settings: Mapping[str, object], archive: Path | None) -> Ben
     parsed = read_archive(archive, (*FILES.values(), INITIAL))
     meta = {split: parsed[FILES[split]].tables for split in SPLITS}
     starts = parsed[INITIAL].starts
-    spaces, tasks, initial, folds, ties = {}, {}, {}, [], []
+    spaces, tasks, initial, folds, tied = {}, {}, {}, [], []
     for space in ids:
         spaces[space] = _search_space(archive, meta, space)
         train = {f"{space}/{t}": as_task(space, t, table) for t, table in meta["train"][space].items()}
         test = {f"{space}/{t}": as_task(space, t, table) for t, table in meta["test"][space].items()}
         if both := sorted(train.keys() & test.keys()):
             raise DataError(f"{archive}: tasks {both} are in meta-train and in meta-test")
-        if refuses_ties and (level := [t for t, task in test.items() if tied(task.y)]):
+        if refuses_ties and (level := ties.tied_tasks(test)):
             if len(level) == len(test):
                 raise DataError(f"{archive}: every test task of space '{space}' ties at the best; leave the space out")
             train |= {t: test.pop(t) for t in level}
-            ties += level
+            tied += level
         tasks |= {t: _subsample(task, size, seed) for t, task in train.items()} | test
         initial |= {t: _initial(starts, task) for t, task in test.items()}
         folds.append(Fold(space, space, tuple(train), tuple(test)))
@@ -99,9 +99,7 @@ def load(name: str, settings: Mapping[str, object], archive: Path | None) -> Ben
         lines += [*of_members, *hpob_counts.initial(tasks, initial)]
         flags += flagged
     lines.append(counts.count("repeated inputs (loaded tasks)", counts.repeated_inputs(tasks)))
-    if ties:
-        flags.append(f"half of the rows tie at the best, never tested: {', '.join(ties)}")
-    facts = Facts(counts=tuple(lines), flags=(*flags, *counts.flat_tasks(tasks)))
+    facts = Facts(counts=tuple(lines), flags=(*flags, *ties.said(tied), *counts.flat_tasks(tasks)))
     return Benchmark(name, spaces, tasks, (), {"held_out": tuple(folds)}, initial, facts)
 
 

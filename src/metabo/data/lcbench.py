@@ -18,12 +18,12 @@ from metabo.data import counts
 from metabo.data.archives import Stream, read_members
 from metabo.data.bundle import members_of, naming, require_same
 from metabo.errors import DataError
+from metabo.tasks import ties
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.facts import Facts
 from metabo.tasks.folds import dealt_out, leave_one_out
 from metabo.tasks.spaces import Parameter, SearchSpace
 from metabo.tasks.task import MatchedBlock, Task
-from metabo.tasks.ties import tied
 
 BENCHMARKS = {
     "lcbench": {
@@ -76,7 +76,7 @@ def load(name: str, settings: Mapping[str, object], archive: Path | None = None)
     losses = {PurePosixPath(file).stem: table.losses[:, -1] for file, table in sorted(tables.items())}
     rows, none = np.arange(len(x)), np.zeros((0, SPACE.dim))
     tasks = {t: Task(t, SPACE.name, t, x, -np.log(loss), loss, rows, none) for t, loss in losses.items()}
-    level = [t for t in tasks if tied(tasks[t].y)]
+    level = ties.tied_tasks(tasks)
     tested = [t for t in tasks if t not in level]
     held_out = dealt_out(tasks, tested, FOLDS)
     splits = {"held_out": held_out, "others": leave_one_out(tasks, tested), "first": held_out[:1]}
@@ -89,8 +89,7 @@ def load(name: str, settings: Mapping[str, object], archive: Path | None = None)
         counts.count("data sets that are tested", len(tested)),
         counts.count("repeated inputs", counts.repeated_inputs({first: next(iter(tasks.values()))})),
     )
-    flags = [f"half of the rows tie at the best, never tested: {', '.join(level)}"] if level else []
-    facts = Facts(counts=lines, flags=(*flags, *counts.flat_tasks(tasks)))
+    facts = Facts(counts=lines, flags=(*ties.said(level), *counts.flat_tasks(tasks)))
     return Benchmark(name, {SPACE.name: SPACE}, tasks, (matched,), splits, facts=facts)
 
 

@@ -22,11 +22,11 @@ from metabo.data.pd1_columns import raw_inputs as raw_inputs  # for tuning onlin
 from metabo.data.pd1_counts import report
 from metabo.data.pd1_repeats import Repeats
 from metabo.errors import DataError, nearest
+from metabo.tasks import ties
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.facts import DROPPING, RULES, SCALES, Divergence, Facts, Inputs
 from metabo.tasks.folds import leave_group_out, leave_one_out
 from metabo.tasks.task import MatchedBlock, Task
-from metabo.tasks.ties import tied
 
 BENCHMARKS = {
     "pd1": {
@@ -82,7 +82,7 @@ def load(name: str, settings: Mapping[str, object], archive: Path | None) -> Ben
     x = unit if inputs == "unit" else warped_inputs(trials)
     kept = keep(trials, divergence)
     tasks = _tasks(trials, x, kept, repeats)
-    level = [task for task in tasks if repeated and tied(tasks[task].y)]
+    level = ties.tied_tasks(tasks) if repeated else []
     never = frozenset({TRAINING_ONLY, *level}) & frozenset(tasks)
     splits = {"held_out": leave_group_out(tasks, never_test=never)}
     tested = [task for task in tasks if task not in never]
@@ -95,10 +95,9 @@ def load(name: str, settings: Mapping[str, object], archive: Path | None) -> Ben
     matched = matched_blocks(trials, x, kept)
     rules = {rule: keep(trials, rule) for rule in DROPPING}
     lines = report(trials, tasks, rules, never, published=name == "pd1")
-    flags = [*outside, *counts.flat_tasks(tasks), *pd1_repeats.flags(trials, divergence, repeats)]
-    if level:
-        flags.append(f"half of the rows tie at the best, never tested: {', '.join(level)}")
-    facts = Facts(counts=tuple(lines), flags=tuple(flags), inputs=inputs, divergence=divergence)
+    repeated_flags = pd1_repeats.flags(trials, divergence, repeats)
+    flags = (*outside, *counts.flat_tasks(tasks), *repeated_flags, *ties.said(level))
+    facts = Facts(counts=tuple(lines), flags=flags, inputs=inputs, divergence=divergence)
     return Benchmark(name, {"pd1": SPACE}, tasks, matched, splits, facts=facts)
 
 

@@ -18,12 +18,12 @@ from metabo.data import counts
 from metabo.data.archives import Stream, read_members
 from metabo.data.bundle import members_of, naming, require_same
 from metabo.errors import DataError
+from metabo.tasks import ties
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.facts import DROPPING, Divergence, Facts
 from metabo.tasks.folds import Fold, leave_one_out
 from metabo.tasks.spaces import Parameter, SearchSpace
 from metabo.tasks.task import MatchedBlock, Task, cut_by_tasks
-from metabo.tasks.ties import tied
 
 BENCHMARKS = {
     "taskset": {
@@ -86,7 +86,8 @@ def load(name: str, settings: Mapping[str, object], archive: Path | None = None)
     lost = {rule: {t: diverged(curve, which, rule) for t, curve in curves.items()} for rule in DROPPING}
     tasks = {t: _task(t, x, reduced(curve, which), ~lost[divergence][t]) for t, curve in curves.items()}
     cells = {t: cell(t) for t in tasks}
-    tested = [t for t in tasks if not tied(tasks[t].y)]
+    level = ties.tied_tasks(tasks)
+    tested = [t for t in tasks if t not in level]
     if not tested:
         raise DataError(f"{archive}: every task ties at the best; no method could be compared; get the published files")
     held_out = _by_cell(cells, tested)
@@ -104,7 +105,8 @@ def load(name: str, settings: Mapping[str, object], archive: Path | None = None)
         finite, shown = (int(lost[rule][t].sum()) for rule in ("nan", "status"))
         lines.append(counts.count(f"{t}: curves without a finite loss", finite))
         lines.append(counts.count(f"{t}: curves that diverge", shown))
-    flags = (*counts.flat_tasks(tasks), *(_kept_though_blown_up(curves, which) if divergence == "nan" else ()))
+    blown_up = _kept_though_blown_up(curves, which) if divergence == "nan" else ()
+    flags = (*ties.said(level), *counts.flat_tasks(tasks), *blown_up)
     facts = Facts(counts=tuple(lines), flags=flags, divergence=divergence)
     return Benchmark(name, {SPACE.name: SPACE}, tasks, _matched(tasks, x), splits, facts=facts)
 

@@ -152,9 +152,9 @@ def lloyd(
         return ~done & (found.iterations < steps)
 
     zero, size = jnp.asarray(0), tasks.means.shape[1]
-    nobody = jnp.full(len(tasks.means), -1)
+    unassigned = jnp.full(len(tasks.means), -1)
     blank = jnp.zeros((room, size)), jnp.zeros((room, size, size))
-    begin = KMeans(nobody, *blank, jnp.asarray(jnp.inf), zero, jnp.zeros(steps), zero)
+    begin = KMeans(unassigned, *blank, jnp.asarray(jnp.inf), zero, jnp.zeros(steps), zero)
     return jax.lax.while_loop(unfinished, step, averaged(begin, first))[0]
 
 

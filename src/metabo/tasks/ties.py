@@ -1,12 +1,16 @@
 """Ties at the best: a task in which half of the rows are as good as the best one says nothing of methods.
 
-Loaders ask `tied` before any method runs and keep such tasks for training only (`leave_group_out(tasks, never_test)`).
+Loaders ask `tied_tasks` before any method runs, keep those tasks for training only, and say so in a flag (`said`).
 In LCBench's numerai28.6 (-log of the final validation cross entropy) 1,971 of 2,000 rows tie; no other of the 35 tasks
 has half of its rows within 0.05 of the best.
 """
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 from jaxtyping import Float
+
+from metabo.tasks.task import Task
 
 TIE = 0.01
 """Rows tie at the best if their outputs are at most this far below it: 1 % of the loss if outputs are -log(loss), one
@@ -29,3 +33,13 @@ def tying(y: Float[np.ndarray, " n"], within: float = TIE) -> int:
 def tied(y: Float[np.ndarray, " n"]) -> bool:
     """Return whether a task with the outputs `y` is excluded from tests by `RULE`; constant outputs are."""
     return tying(y) >= SHARE * len(y)
+
+
+def tied_tasks(tasks: Mapping[str, Task]) -> list[str]:
+    """Return the names, in the given order, of the tasks that are excluded from tests by `RULE`."""
+    return [name for name, task in tasks.items() if tied(task.y)]
+
+
+def said(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the flag of a benchmark that names its tied tasks; none if there are none."""
+    return (f"half of the rows tie at the best, never tested: {', '.join(names)}",) if names else ()

@@ -57,7 +57,7 @@ class PriorSampler(optuna.samplers.BaseSampler):
     Trials that failed or were pruned count as failed, running ones as pending; trials with values outside the space
     (enqueued by hand, say) are left out. An outcome without a logarithm, where the scale is log, is warned of once and
     not used: its trial counts as pending, so that it neither repels nor is suggested again. (`metabo tell` refuses such
-    an outcome; an error here would end a study whose trials nobody can remove.) Raises ConfigError for a study with
+    an outcome; an error here would end a study whose trials cannot be removed.) Raises ConfigError for a study with
     another direction, or several.
     """
 

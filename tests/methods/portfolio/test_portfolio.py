@@ -120,6 +120,17 @@ def test_every_query_is_one_that_brute_force_allows(rule, coarse):
     assert len({tuple(queried(past, x, rule, 17, mask, chosen[:2], seed=s)) for s in range(5)}) > 1  # ties by the key
 
 
+def test_points_of_a_grid_of_round_numbers_have_codes_of_their_own():
+    axes = np.meshgrid(np.linspace(0, 1, 41), [-1.0, 0.0, 0.5, 1.0], [0.0, 0.25, 1e-300, 2.0], np.arange(16.0))
+    x = np.stack([axis.ravel() for axis in axes], axis=1)
+    assert len(np.unique(np.asarray(look_up.codes(jnp.asarray(x))))) == len(x) == len(np.unique(x, axis=0))
+
+
+def test_minus_zero_has_the_code_of_zero():
+    ours = np.asarray(look_up.codes(jnp.array([[0.0, -0.0], [-0.0, 0.0], [0.0, 1.0], [1.0, 0.0]])))
+    assert ours[0] == ours[1] and len(set(ours.tolist())) == 3
+
+
 def test_rules_differ_as_by_hand():
     """Candidate 0 is second everywhere, 1 and 2 are each best in two tasks and worst in the others."""
     y = np.array([[0.8, 1.0, 0.0, 0.5], [0.8, 1.0, 0.0, 0.5], [0.8, 0.0, 1.0, 0.5], [0.8, 0.0, 1.0, 0.4]])

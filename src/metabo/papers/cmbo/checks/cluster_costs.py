@@ -49,7 +49,10 @@ def grows_with_tasks(evidence: Evidence, flat: Sequence[str], linear: Sequence[s
 
 
 def weak_growth(evidence: Evidence, kind: str, most: Mapping[str, float]) -> Finding:
-    """NUM: the time of `kind` with the most clusters is at most so many times that with the fewest, by distance."""
+    """NUM: the time of `kind` with the most clusters is at most `most` times that with the fewest.
+
+    `most` has one limit for each distance.
+    """
     rows = evidence.table("time")
     rows = rows[rows["kind"] == kind].sort_values("clusters")
     found = []

@@ -52,7 +52,7 @@ def _triples(count: int) -> Int[np.ndarray, "3 n"]:
 
 
 def decompositions(key: Key[Array, ""], _share: float) -> list[Statement]:
-    """Compare, for every number of pairs, the average gain over all sets of so many pairs with that of all pairs."""
+    """Compare, for every number of pairs, the average gain over all sets of that size with the gain of all pairs."""
     rng = generator(key)
     few, many = (_averages([rng.random((n, DIM)) for _ in range(DOMAINS)], f) for n, f in ((FEW, exact), (MANY, gains)))
     late = {m: found[:, LENGTHS >= LONG] for m, found in many.items()}

@@ -32,7 +32,7 @@ TIE = 1e-9
 def spaced(rng: np.random.Generator, count: int, points: int, dim: int, spacing: float = SPACING) -> np.ndarray:
     """Draw designs (count, points, dim) uniform in [0, 1]^dim, given that no two inputs are closer than `spacing`.
 
-    Raises NumericsError if hardly any design is: `spacing` is too large for so many points.
+    Raises NumericsError if hardly any draw qualifies: `spacing` is too large for this number of points.
     """
     kept: list[np.ndarray] = []
     for _ in range(200):
