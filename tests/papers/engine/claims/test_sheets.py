@@ -47,6 +47,35 @@ def test_statements_are_sentences_of_their_own(paper):
         assert bool(claim.tests) != bool(claim.untestable), claim.id
 
 
+def test_every_claim_with_tests_has_one_primary_cell(paper):
+    entries = catalogue.load(ROOT)
+    for claim in sheet.load(paper, ROOT):
+        held = sheet.cells(claim, entries)
+        assert (claim.primary is None) == bool(claim.untestable) == (not held), claim.id
+        if claim.primary is not None:
+            assert claim.kind in ("direct", "conceptual") and claim.primary.rung == "default"
+            assert {on for _, on in held} == set(claim.primary.benchmarks)
+            assert not any(test.beside for test, _ in held)
+
+
+def test_headline_claims_are_those_of_abstract_introduction_and_conclusion(paper):
+    """Read in the papers by hand: what the abstract, the introduction and the conclusions claim of results."""
+    stated = {
+        "hyperbo": ["C01", "C02", "C04", "C22", "C23", "C24", "C25", "C60"],
+        "mphd": ["M3", "M4", "M16", "M17", "M28", "M31"],
+        "cmbo": ["B1", "B21", "B22"],
+        "hegpucb": ["G1", "G2", "G15", "G17"],
+    }
+    assert [claim.id for claim in sheet.load(paper, ROOT) if claim.headline] == stated[paper]
+
+
+def test_direct_tests_are_on_the_papers_own_data_or_on_none(paper):
+    own = {"pd1", "hpob", "super", "cmbo_hpob", "mphd_l", "synthetic"}
+    for claim in sheet.load(paper, ROOT):
+        if claim.primary is not None and claim.kind == "direct":
+            assert set(claim.primary.benchmarks) <= own, claim.id
+
+
 def test_every_check_is_used_by_a_claim():
     used = {(name, test.check) for name in SHEETS for claim in sheet.load(name, ROOT) for test in claim.tests}
     shared = {check for _, check in used} & set(checks.of("none"))
@@ -70,6 +99,7 @@ def changed(tmp_path, monkeypatch):
 
 
 TEST = {"artefact": "hyperbo_fig03", "check": "minima_differ"}
+CELL = {"benchmarks": ["synthetic"], "rung": "default", "reading": "none", "metrics": ["share"], "margin": 0}
 
 
 @pytest.mark.parametrize(
@@ -84,6 +114,13 @@ TEST = {"artefact": "hyperbo_fig03", "check": "minima_differ"}
         ({"untestable": "both a test and a reason"}, "C14"),
         ({"statment": "x"}, "'C14.statment' is unknown. Did you mean 'statement'?"),
         ({"paper": 3}, "must be text; write it in quotes: '3'"),
+        ({"kind": None}, "C14"),
+        ({"primary": None}, "C14"),
+        ({"kind": "indirect"}, "'C14.kind' is the text 'indirect'"),
+        ({"primary": CELL | {"rung": "defualt"}}, "'C14.primary.rung' is the text 'defualt'"),
+        ({"primary": CELL | {"metrics": ["regrets"]}}, "C14.primary.metrics"),
+        ({"primary": CELL | {"margin": 1.5}}, "C14.primary.margin"),
+        ({"primary": CELL | {"benchmark": "pd1"}}, "'C14.primary.benchmark' is unknown. Did you mean 'benchmarks'?"),
     ],
 )
 def test_faulty_claims_are_told(changed, changes, message):
@@ -110,3 +147,25 @@ def test_contradictions_with_the_catalogue_are_told(changed, test, message):
     faults = sheet.faults(changed(tests=[test]), catalogue.load(ROOT))
     assert any(message in fault for fault in faults)
     assert any("hyperbo_fig08: claim 'C01' is not in hyperbo/claims.yaml" in fault for fault in faults)
+
+
+REGRET = {"artefact": "hyperbo_fig03", "check": "lower_regret", "arguments": {"lower": ["h_nll"]}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"tests": [TEST | {"beside": "another reading"}]}, "claim 'C14': every test has `beside`"),
+        ({"primary": CELL | {"benchmarks": ["pd1"]}}, "hyperbo_fig03 has none of the primary benchmarks pd1"),
+        (
+            {"primary": CELL | {"benchmarks": ["synthetic", "pd1"]}},
+            "claim 'C14': no part is tested on the primary benchmark 'pd1'",
+        ),
+        (
+            {"tests": [REGRET], "primary": CELL | {"metrics": ["area"]}},
+            "claim 'C14': lower_regret compares at last, the primary metrics are area",
+        ),
+    ],
+)
+def test_a_primary_cell_that_cannot_be_judged_is_told(changed, changes, message):
+    assert any(message in fault for fault in sheet.faults(changed(**changes), catalogue.load(ROOT)))

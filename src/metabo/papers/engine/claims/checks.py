@@ -17,6 +17,8 @@ from metabo.papers.engine.claims.verdicts import Finding
 from metabo.plan import registry
 from metabo.records.files import Json
 
+LAST = (50, 100)
+"""The last iteration of the papers' runs: 50 of cm-BO's, 100 of all others."""
 Check = Callable[Concatenate[Evidence, ...], Finding]
 """(evidence, arguments of the claim's test by name) -> finding."""
 
@@ -49,6 +51,19 @@ def faults(paper: str, name: str, arguments: Mapping[str, Json]) -> list[str]:
     except TypeError as error:
         return [str(ConfigError(f"check '{name}': {error}"))]
     return []
+
+
+def moments(paper: str, name: str, arguments: Mapping[str, Json]) -> set[str]:
+    """Return when a check of regrets compares: "area", "last" or "named" (an iteration that is not the last).
+
+    Empty for checks that take no `at`. 50 and 100 are the last iterations of the papers' runs.
+    """
+    given = inspect.signature(_check(paper, name)).parameters
+    if "at" not in given or ("at" not in arguments and given["at"].default in (None, inspect.Parameter.empty)):
+        return set()
+    at = arguments.get("at", given["at"].default)
+    listed = at if isinstance(at, list | tuple) else [at]
+    return {"area" if one == "area" else "last" if one in LAST else "named" for one in listed if one is not None}
 
 
 def _check(paper: str, name: str) -> Check:

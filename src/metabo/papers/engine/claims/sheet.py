@@ -8,6 +8,7 @@ from typing import NotRequired, TypedDict
 
 from metabo.errors import ConfigError, unknown
 from metabo.papers.engine.claims import checks
+from metabo.papers.engine.claims.evidence import SYNTHETIC
 from metabo.plan.entries import CatalogueEntry
 from metabo.plan.schema import violations
 from metabo.plan.yaml_files import read_yaml
@@ -15,23 +16,45 @@ from metabo.records.files import Json
 
 FOLDER = Path(__file__).parents[2]
 SCHEMA = Path("workflow/schemas/claims.yaml")
+MOMENTS = {"named", "place", "rank", "iteration", "solved"}
+"""Metrics whose iterations the claim itself names."""
 
 
 @dataclass(frozen=True)
 class ClaimTest:
-    """A check of one artefact, on all its benchmarks or only on `benchmarks`."""
+    """A check of one artefact, on all its benchmarks or only on `benchmarks`.
+
+    `beside`: the reading that it is of, where that is not the primary one; "" for a part of the claim.
+    """
 
     artefact: str
     check: str
     arguments: Mapping[str, Json] = field(default_factory=dict)
     benchmarks: tuple[str, ...] = ()
+    beside: str = ""
+
+
+@dataclass(frozen=True)
+class Primary:
+    """The cell that gives a claim's verdict (schema: `primary`): its parts are the tests without `beside`.
+
+    `effect`: the paper's own, in the units of the metric; None where it prints none.
+    """
+
+    benchmarks: tuple[str, ...]
+    rung: str
+    reading: str
+    metrics: tuple[str, ...]
+    margin: float
+    effect: float | None = None
 
 
 @dataclass(frozen=True)
 class Claim:
     """A claim of a paper: `printed` is its number ("-": none), `untestable` the reason if no result can decide it.
 
-    `pooled`: see the schema; None for a claim that is as good as its worst test.
+    `headline`, `kind`, `pooled`: see the schema; `pooled` is None for a claim that is as good as its worst part, `kind`
+    "" and `primary` None for one that nothing here can test.
     """
 
     id: str
@@ -42,6 +65,9 @@ class Claim:
     tests: tuple[ClaimTest, ...] = ()
     untestable: str = ""
     pooled: float | None = None
+    headline: bool = False
+    kind: str = ""
+    primary: Primary | None = None
 
 
 class TestEntry(TypedDict):
@@ -51,6 +77,18 @@ class TestEntry(TypedDict):
     check: str
     arguments: NotRequired[dict[str, Json]]
     benchmarks: NotRequired[list[str]]
+    beside: NotRequired[str]
+
+
+class PrimaryEntry(TypedDict):
+    """The primary cell as the sheet has it."""
+
+    benchmarks: list[str]
+    rung: str
+    reading: str
+    metrics: list[str]
+    margin: float
+    effect: NotRequired[float]
 
 
 class ClaimEntry(TypedDict):
@@ -59,6 +97,9 @@ class ClaimEntry(TypedDict):
     statement: str
     section: str
     paper: str
+    headline: NotRequired[bool]
+    kind: NotRequired[str]
+    primary: NotRequired[PrimaryEntry]
     pooled: NotRequired[float]
     untestable: NotRequired[str]
     tests: NotRequired[list[TestEntry]]
@@ -96,14 +137,37 @@ def load(paper: str, root: Path = Path()) -> list[Claim]:
 
 
 def _claim(id: str, paper: str, entry: ClaimEntry) -> Claim:
-    tests = tuple(
-        ClaimTest(t["artefact"], t["check"], t.get("arguments", {}), tuple(t.get("benchmarks", [])))
-        for t in entry.get("tests", [])
-    )
+    tests = tuple(map(_test, entry.get("tests", [])))
     return Claim(
         id, paper, entry["statement"].strip(), entry["section"], entry["paper"], tests,
-        entry.get("untestable", "").strip(), entry.get("pooled"),
+        entry.get("untestable", "").strip(), entry.get("pooled"), entry.get("headline", False), entry.get("kind", ""),
+        _primary(entry["primary"]) if "primary" in entry else None,
     )  # fmt: skip
+
+
+def _test(entry: TestEntry) -> ClaimTest:
+    given, benchmarks = entry.get("arguments", {}), tuple(entry.get("benchmarks", []))
+    return ClaimTest(entry["artefact"], entry["check"], given, benchmarks, entry.get("beside", "").strip())
+
+
+def _primary(entry: PrimaryEntry) -> Primary:
+    return Primary(
+        tuple(entry["benchmarks"]), entry["rung"], entry["reading"], tuple(entry["metrics"]), float(entry["margin"]),
+        entry.get("effect"),
+    )  # fmt: skip
+
+
+def cells(claim: Claim, catalogue: Mapping[str, CatalogueEntry]) -> list[tuple[ClaimTest, str]]:
+    """Return the parts of a claim's primary cell: each test without `beside`, on each primary benchmark it is for."""
+    if claim.primary is None:
+        return []
+    return [
+        (test, benchmark)
+        for test in claim.tests
+        if not test.beside
+        for benchmark in claim.primary.benchmarks
+        if benchmark in (test.benchmarks or catalogue[test.artefact].benchmarks or (SYNTHETIC,))
+    ]
 
 
 def faults(claims: Iterable[Claim], catalogue: Mapping[str, CatalogueEntry]) -> list[str]:
@@ -127,9 +191,37 @@ def faults(claims: Iterable[Claim], catalogue: Mapping[str, CatalogueEntry]) -> 
             ]
             if claim.id not in entry.claims:
                 found.append(f"claim '{claim.id}' is tested on {test.artefact}, whose 'claims' lack it; add it there")
+        found += _faults_of_primary(claim, catalogue)
     for paper in {claim.paper for claim in claims}:
         for id, entry in catalogue.items():
             if entry.paper == paper:
                 strangers = [name for name in entry.claims if name not in known]
                 found += [f"{id}: claim '{name}' is not in {paper}/claims.yaml" for name in strangers]
+    return found
+
+
+def _faults_of_primary(claim: Claim, catalogue: Mapping[str, CatalogueEntry]) -> list[str]:
+    """Say which part has no primary benchmark, which benchmark no part, and which moment of a part is no metric."""
+    if claim.primary is None or any(test.artefact not in catalogue for test in claim.tests):
+        return []
+    parts = [test for test in claim.tests if not test.beside]
+    held = cells(claim, catalogue)
+    found = [] if parts else [f"claim '{claim.id}': every test has `beside`; leave it out of those that decide"]
+    found += [
+        f"claim '{claim.id}': {test.artefact} has none of the primary benchmarks {', '.join(claim.primary.benchmarks)}"
+        for test in parts
+        if not any(test == part for part, _ in held)
+    ]
+    found += [
+        f"claim '{claim.id}': no part is tested on the primary benchmark '{benchmark}'"
+        for benchmark in claim.primary.benchmarks
+        if parts and benchmark not in {on for _, on in held}
+    ]
+    for test in parts:
+        moments = checks.moments(claim.paper, test.check, test.arguments)
+        if not {*claim.primary.metrics} & MOMENTS and moments - {*claim.primary.metrics}:
+            found.append(
+                f"claim '{claim.id}': {test.check} compares at {', '.join(sorted(moments))}, the primary metrics are "
+                f"{', '.join(claim.primary.metrics)}; give `at`, or name the metric"
+            )
     return found
