@@ -131,7 +131,7 @@ class TestPage:
         reader.open(size)
         count = reader.find("#scorecard output")
         assert claims(reader) == ["C01", "C02", "C03", "C04"] and count.text == "4 of 4 shown"
-        Select(reader.find("#scorecard select[name=verdict]")).select_by_visible_text("not replicated")
+        Select(reader.find("#scorecard select[name=verdict]")).select_by_visible_text("contradicted")
         assert claims(reader) == ["C03"] and count.text == "1 of 4 shown"
         reader.click("#scorecard button[type=reset]")
         reader.wait(lambda: len(claims(reader)) == 4)
@@ -212,13 +212,13 @@ class TestPage:
         reader.press(Keys.ENTER)
         reader.wait(lambda: reader.focused() == "main")
         reader.press(Keys.TAB)
-        assert reader.focused().endswith("replicated")  # the first link after the skipped part
+        assert reader.focused().endswith("holds")  # the first link after the skipped part
         reader.press(Keys.ENTER)
         reader.wait(lambda: reader.focused() == "scorecard")
         assert claims(reader) == ["C01"]
         reader.press(Keys.TAB)
         assert reader.focused() == "paper"
-        reader.press(Keys.TAB, "n", Keys.TAB, *"c03")  # "n" chooses the first verdict with it
+        reader.press(Keys.TAB, "c", Keys.TAB, Keys.TAB, *"c03")  # "c" chooses the first verdict with it
         assert claims(reader) == ["C03"]
         ring = reader.script("return getComputedStyle(document.activeElement).outlineStyle")
         assert ring == "solid"

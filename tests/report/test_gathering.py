@@ -14,8 +14,11 @@ from metabo.report import gallery, html, jobs, page, scorecard
 OUT = "results/smoke"
 FIGURE = f"{OUT}/hyperbo/tables/hyperbo_fig08/provenance.json"
 ROW = {
-    "claim": "C01", "paper": "hyperbo", "section": "§1", "statement": "S", "paper_value": "-", "benchmark": "tables",
-    "artefact": "hyperbo_fig08", "verdict": "weak", "value": "0.5", "low": "", "high": "", "unit": "nats", "said": "x",
+    "claim": "C01", "paper": "hyperbo", "headline": "1", "kind": "conceptual", "section": "§1", "statement": "S",
+    "paper_value": "-", "role": "claim", "benchmark": "tables", "rung": "smoke", "artefact": "hyperbo_fig08",
+    "reading": "once", "metrics": "area", "verdict": "undecided", "cause": "power", "value": "0.5", "low": "",
+    "high": "", "suite_low": "", "suite_high": "", "new_low": "", "new_high": "", "unit": "nats", "clusters": "5",
+    "power": "0.1", "needed": "60", "said": "x",
 }  # fmt: skip
 
 
@@ -122,27 +125,37 @@ def written(path: Path, *rows: dict) -> Path:
 
 
 def test_claims_are_grouped_and_counted(tmp_path):
-    other = ROW | {"claim": "C02", "verdict": "replicated"}
-    whole = other | {"benchmark": "all", "verdict": "not replicated", "value": ""}
-    first = written(tmp_path / "a.csv", ROW, other, whole)
-    second = written(tmp_path / "b.csv", ROW | {"paper": "mphd", "verdict": "not testable"})
-    found = scorecard.claims(scorecard.read([first, second]))
-    assert [(c.anchor, c.whole.verdict, len(c.tests)) for c in found] == [
-        ("claim-hyperbo-C01", "weak", 1),
-        ("claim-hyperbo-C02", "not replicated", 1),
-        ("claim-mphd-C01", "not testable", 1),
+    whole = ROW | {"claim": "C02", "verdict": "contradicted"}
+    part, beside = whole | {"role": "part", "verdict": "holds"}, whole | {"role": "beside", "benchmark": "pd1"}
+    first = written(tmp_path / "a.csv", ROW, whole, part, beside)
+    second = written(tmp_path / "b.csv", ROW | {"paper": "mphd", "verdict": "not testable", "headline": "0"})
+    table = scorecard.read([first, second])
+    found = scorecard.claims(table)
+    assert [(c.anchor, c.whole.verdict, len(c.parts), len(c.beside)) for c in found] == [
+        ("claim-hyperbo-C01", "undecided", 0, 0),
+        ("claim-hyperbo-C02", "contradicted", 1, 1),
+        ("claim-mphd-C01", "not testable", 0, 0),
     ]  # fmt: skip
-    assert scorecard.counts(found) == {"replicated": 0, "weak": 1, "not replicated": 1, "not testable": 1}
+    assert scorecard.counts(found) == {"holds": 0, "contradicted": 1, "undecided": 1, "not testable": 1}
+    assert scorecard.decided(found) == (1, 2)
+    short = scorecard.scorecard(table)
+    assert list(short) == [
+        "paper", "claim", "headline", "kind", "benchmark", "rung", "verdict", "cause", "value", "low", "high",
+        "clusters", "power", "said",
+    ]  # fmt: skip
+    assert short["claim"].tolist() == ["C01", "C02", "C01"] and short["power"].tolist() == [0.1] * 3
     assert scorecard.claims(scorecard.read([])) == []
 
 
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([ROW | {"verdict": "good"}], r"c.csv: row 2, claim C01: verdict 'good' is none of replicated, weak"),
+        ([ROW | {"verdict": "good"}], r"c.csv: row 2, claim C01: verdict 'good' is none of holds, contradicted"),
+        ([ROW | {"role": "all"}], r"c.csv: row 2, claim C01: role 'all' is none of claim, part, beside"),
         ([ROW, ROW | {"claim": "C02", "low": "a"}], r"c.csv: row 3, column 'low': 'a' is not a number"),
         ([{k: v for k, v in ROW.items() if k != "said"}], r"c.csv: no column said"),
-        ([ROW, ROW | {"benchmark": "pd1"}], r"claims of hyperbo: C01 has 0 rows with benchmark 'all' and 2 in all"),
+        ([ROW, ROW | {"benchmark": "pd1"}], r"claims of hyperbo: C01 has 2 rows of role 'claim' and 2 in all"),
+        ([ROW | {"role": "part"}], r"claims of hyperbo: C01 has 0 rows of role 'claim' and 1 in all"),
     ],
 )
 def test_a_faulty_table_of_claims_is_told(tmp_path, rows, message):
@@ -151,7 +164,8 @@ def test_a_faulty_table_of_claims_is_told(tmp_path, rows, message):
 
 
 def test_numbers_are_written_with_interval_and_unit():
-    row = scorecard.ClaimRow(**ROW)._replace(value=0.13333, low=0.0691, high=0.1934)
+    empty = {name: float("nan") for name in scorecard.NUMBERS}
+    row = scorecard.ClaimRow(**(ROW | empty))._replace(value=0.13333, low=0.0691, high=0.1934)
     assert scorecard.ours(row) == "0.133 [0.0691, 0.193] nats"
     assert scorecard.ours(row._replace(low=float("nan"), unit="")) == "0.133"
     assert scorecard.ours(row._replace(value=float("nan"))) == ""

@@ -86,20 +86,23 @@ def test_text_of_results_is_escaped(index, notebooks):
 def test_claims_artefacts_theory_times_and_environment_are_shown(index, site):
     text = re.sub(r"\s+", " ", re.sub(r"<(script|style)>.*?</\1>|<[^>]+>", " ", index.path.read_text(), flags=re.S))
     for part in (
-        "4 figures and tables, 4 claims, 2 statements of theory", "1 replicated", "1 not testable",
-        "The claims of this paper are not checked in this run", "3.21 [2.4, 4.9] times", "2 tests", "Said of C03.",
+        "4 figures and tables, 4 claims, 2 statements of theory", "1 holds", "1 not testable",
+        "The claims of this paper are not checked in this run", "3.21 [2.4, 4.9] times", "2 parts", "Said of C03.",
+        "1 beside: other readings, benchmarks, metrics", "HyperBO, headline", "undecided power",
         "1 refuted", "1 supported", "error 0.5 in 2 cases", "pretrain", "1 min 40 s",
         "4 jobs, 2 min 42 s", "python", "numpy",
     ):  # fmt: skip
         assert part in text, part
     assert "unused" not in text
     table = pd.read_csv(site / OUT / "scorecard.csv")
-    assert list(table["claim"]) == ["C01", "C02", "C02", "C02", "C03", "C04"]
+    assert list(table["claim"]) == ["C01", "C02", "C03", "C04"] and list(table["headline"]) == [1, 1, 0, 0]
+    table = pd.read_csv(site / OUT / "multiverse.csv")
+    assert list(table["claim"]) == ["C01", "C02", "C02", "C02", "C02", "C03", "C04"]
 
 
 def test_the_log_says_the_verdicts_and_where_the_time_went(site):
     log = (site / "report.log").read_text().splitlines()
-    assert log[0] == "hyperbo: 1 replicated, 1 weak, 1 not replicated, 1 not testable"
+    assert log[0] == ("hyperbo: 1 holds, 1 contradicted, 1 undecided, 1 not testable; 1 of 2 headline claims decided")
     assert log[1] == "mphd: claims are not checked"
     assert log[2] == "11 jobs took 3 min 25 s in all:"
     assert re.fullmatch(r"  48\.8%  +1 min 40 s  pretrain \(1 jobs, longest 1 min 40 s: priors/.*/h_nll\)", log[3])

@@ -57,6 +57,7 @@ rule report:
     output:
         page=f"{OUT}/index.html",
         scorecard=f"{OUT}/scorecard.csv",
+        multiverse=f"{OUT}/multiverse.csv",
         meta=f"{OUT}/index.json",
     log:
         f"{OUT}/logs/report.log",
@@ -74,4 +75,4 @@ rule report:
         "python -m metabo.stages.report --spec {params.spec:q} --code {params.code}"
         " --in-artefacts {input.artefacts} --in-pages {input.pages}"
         " {params.claims} --in-catalogue {input.catalogue} --out {output.page} --out-scorecard {output.scorecard}"
-        " --threads {threads} 2>&1 | tee {log}"
+        " --out-multiverse {output.multiverse} --threads {threads} 2>&1 | tee {log}"

@@ -23,7 +23,15 @@ from metabo.metrics.aggregate import (
 )
 from metabo.metrics.budgets import budgets, regret_at
 from metabo.metrics.description import loader_counts, space_table, task_table
-from metabo.metrics.inference import Difference, Pearson, differences, paired_difference, pearson, variance_split
+from metabo.metrics.inference import (
+    Difference,
+    Pearson,
+    differences,
+    independent_units,
+    paired_difference,
+    pearson,
+    variance_split,
+)
 from metabo.metrics.runs import Runs, collect, metric_sign, paired, repetitions
 from metabo.metrics.speedups import first_time, speedup_summary, speedups
 
@@ -36,6 +44,7 @@ __all__ = [
     "collect",
     "differences",
     "first_time",
+    "independent_units",
     "loader_counts",
     "metric_sign",
     "paired",

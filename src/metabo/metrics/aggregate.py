@@ -14,6 +14,8 @@ from metabo.metrics.runs import Runs, paired, repetitions
 
 LOW, HIGH = 20, 80
 """Percentiles of the bands, hyperbo §7.3."""
+DECIMALS = 8
+"""Of a mean regret; means that agree to these share a rank, whatever the order of the sum."""
 
 
 def regret_curves(runs: Runs, unit: str = "prior") -> pd.DataFrame:
@@ -77,10 +79,10 @@ def performance_profiles(runs: Runs, thresholds: list[float], unit: str = "prior
 def ranks(runs: Runs, unit: str = "prior") -> pd.DataFrame:
     """Return method, iteration, mean, std, repetitions: rank of the mean regret over tasks, 1 = lowest.
 
-    Methods are ranked within each repetition and iteration, ties share the average rank; mean and standard deviation
-    (ddof 0) over repetitions. hyperbo §7.3.
+    Methods are ranked within each repetition and iteration, ties share the average rank; means that agree to DECIMALS
+    tie. Mean and standard deviation (ddof 0) over repetitions. hyperbo §7.3.
     """
-    rank = rankdata(paired(runs, unit).mean(axis=2), axis=0, method="average")
+    rank = rankdata(np.round(paired(runs, unit).mean(axis=2), DECIMALS), axis=0, method="average")
     frames = []
     for method, r in zip(runs.methods, rank, strict=True):
         frames.append(_frame(method, runs.iterations, mean=r.mean(axis=0), std=r.std(axis=0), repetitions=len(r)))

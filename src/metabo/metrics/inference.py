@@ -64,6 +64,7 @@ def paired_difference(
     resamples: int = 10_000,
     level: float = 0.95,
     folds: Sequence[int] | np.ndarray | None = None,
+    overlap: float = 0.0,
 ) -> Difference:
     """Compare an aggregated metric of two methods (the ORD test of hyperbo's claims).
 
@@ -72,8 +73,9 @@ def paired_difference(
 
     - "nested": folds, each with all its tasks and repetitions, that is a new data set. Tasks of one fold share data set
       and priors, so they are no independent draws; what repetitions differ by is in the spread of the folds' means
-      already. Folds count as independent, though they may share training tasks. `folds` (K,): number of each task's
-      fold, every task in its own if not given. One fold alone: "crossed".
+      already. `folds` (K,): number of each task's fold, every task in its own if not given. Folds that share training
+      tasks are correlated: `overlap` is what this adds to the variance of their mean, as a share of it
+      (`metabo.metrics.runs.shared_training`). One fold alone: "crossed".
     - "crossed": one set of tasks for all drawn repetitions, that is new tasks which share priors.
     - "fixed": repetitions only, that is this suite of tasks.
 
@@ -85,23 +87,41 @@ def paired_difference(
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if a.shape != b.shape or a.ndim != 2 or a.size == 0:
         raise DataError(f"paired difference: needs two equal (repetitions, tasks) arrays, got {a.shape} and {b.shape}")
-    if tasks not in TREATMENTS:
-        raise unknown("treatment of tasks", tasks, TREATMENTS)
     d = a - b
-    _, fold = np.unique(np.arange(d.shape[1]) if folds is None else np.asarray(folds), return_inverse=True)
-    if len(fold) != d.shape[1]:
-        raise DataError(f"paired difference: {len(fold)} fold numbers for {d.shape[1]} tasks; give one per task")
-    if tasks == "nested" and fold.max() == 0:
-        tasks = "crossed"
-    varying = [size for size in d.shape if size > 1]
-    units = {"nested": int(fold.max()) + 1, "crossed": min(varying, default=1), "fixed": len(d)}[tasks]
+    fold = _fold_indices(d.shape[1], folds)
+    tasks, units = _treatment(d.shape, tasks, fold)
     if units == 1:
         return Difference(float(d.mean()), np.nan, np.nan)
     draw = {"nested": partial(_by_fold, fold=fold), "crossed": _by_both, "fixed": _by_repetition}[tasks]
     step = max(1, _CHUNK // d.size)
     means = np.concatenate([draw(d, rng, min(step, resamples - at)) for at in range(0, resamples, step)])
     half = t_distribution.ppf(0.5 + level / 2, units - 1) * means.std() * np.sqrt(units / (units - 1))
+    half *= np.sqrt(1 + overlap) if tasks == "nested" else 1.0
     return Difference(float(d.mean()), float(d.mean() - half), float(d.mean() + half))
+
+
+def independent_units(
+    shape: tuple[int, int], tasks: str = "nested", folds: Sequence[int] | np.ndarray | None = None
+) -> int:
+    """Return of how many units an interval of `paired_difference` speaks, for values of this shape."""
+    return _treatment(shape, tasks, _fold_indices(shape[1], folds))[1]
+
+
+def _fold_indices(tasks: int, folds: Sequence[int] | np.ndarray | None) -> np.ndarray:
+    _, fold = np.unique(np.arange(tasks) if folds is None else np.asarray(folds), return_inverse=True)
+    if len(fold) != tasks:
+        raise DataError(f"paired difference: {len(fold)} fold numbers for {tasks} tasks; give one per task")
+    return fold
+
+
+def _treatment(shape: tuple[int, ...], tasks: str, fold: np.ndarray) -> tuple[str, int]:
+    """Return what is drawn ("crossed" for one fold) and the number of units."""
+    if tasks not in TREATMENTS:
+        raise unknown("treatment of tasks", tasks, TREATMENTS)
+    if tasks == "nested" and fold.max() == 0:
+        tasks = "crossed"
+    varying = [size for size in shape if size > 1]
+    return tasks, {"nested": int(fold.max()) + 1, "crossed": min(varying, default=1), "fixed": shape[0]}[tasks]
 
 
 def _by_fold(d: np.ndarray, rng: np.random.Generator, count: int, fold: np.ndarray) -> np.ndarray:
@@ -135,9 +155,9 @@ def differences(
         at = runs.at(iteration)
         for place, method in enumerate(m for m in runs.methods if m != reference):
             a, b = paired(at.select([method, reference]), unit)[..., 0]
-            found = paired_difference(
-                a, b, np.random.default_rng([seed, iteration, place]), tasks or runs.drawn, folds=runs.folds or None
-            )
+            overlap = 0.0 if {method, reference} <= runs.single_task else runs.overlap
+            rng = np.random.default_rng([seed, iteration, place])
+            found = paired_difference(a, b, rng, tasks or runs.drawn, folds=runs.folds or None, overlap=overlap)
             row = {"method": method, "reference": reference, "iteration": iteration}
             rows.append({**row, "difference": found.estimate, "low": found.low, "high": found.high})
     return pd.DataFrame(rows)

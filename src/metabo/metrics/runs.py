@@ -32,7 +32,8 @@ class Runs:
     `single_task` names the methods without pre-training. P and S may differ between methods. `folds`: number of each
     task's fold (tasks of one fold share their priors); empty if unknown. `drawn`: what intervals speak of, one of
     `metabo.metrics.inference.TREATMENTS`: "nested", a new data set, or "fixed", this suite of tasks (the only one where
-    all tasks are variants of one data set).
+    all tasks are variants of one data set). `overlap`: what training tasks that folds share add to the variance of a
+    mean over folds, as a share of it (`shared_training`).
     """
 
     values: dict[str, np.ndarray]
@@ -42,6 +43,7 @@ class Runs:
     single_task: frozenset[str]
     folds: tuple[int, ...] = ()
     drawn: str = "nested"
+    overlap: float = 0.0
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -94,7 +96,9 @@ def collect(table: pd.DataFrame, column: str = "simple_regret", single_task: Col
         values[method] = array[:1] if repeated else array
         prior_seeds[method] = tuple(int(p) for p in np.unique(rows["prior_seed"])[: len(values[method])])
     folds = fold_numbers(queries, tasks) if "fold" in queries else ()
-    return Runs(values, prior_seeds, tasks, np.arange(1, last + 1), frozenset(single_task) & set(values), folds)
+    overlap = shared_training(queries) if folds else 0.0
+    single = frozenset(single_task) & set(values)
+    return Runs(values, prior_seeds, tasks, np.arange(1, last + 1), single, folds, overlap=overlap)
 
 
 def task_labels(table: pd.DataFrame) -> pd.Series:
@@ -114,6 +118,17 @@ def fold_numbers(table: pd.DataFrame, tasks: Sequence[str]) -> tuple[int, ...]:
     of_task = dict(zip(task_labels(table), table["space"] + "\0" + table["fold"], strict=True))
     numbers = {fold: number for number, fold in enumerate(dict.fromkeys(of_task[task] for task in tasks))}
     return tuple(numbers[of_task[task]] for task in tasks)
+
+
+def shared_training(table: pd.DataFrame) -> float:
+    """Return the share of a variance over folds that the training tasks add which the folds of one space share.
+
+    Folds leave out tasks of their own and train on all others, so that their results are correlated; of G folds each
+    tests 1/(G - 1) as much as it trains on. Nadeau and Bengio (2003): the variance of the mean is (1/G + 1/(G - 1)) of
+    that over folds in place of 1/G, hence G/(G - 1) more. 0 for a space with one fold; the mean over spaces.
+    """
+    counts = table.groupby("space")["fold"].nunique()
+    return float(np.mean([count / (count - 1) if count > 1 else 0.0 for count in counts]))
 
 
 def _dense(rows: pd.DataFrame, column: str, method: str, tasks: tuple[str, ...], last: int) -> np.ndarray:

@@ -40,5 +40,5 @@ def mebibytes(number: float) -> str:
 
 
 def slug(text: str) -> str:
-    """Return a name for CSS classes: "not replicated" is "not-replicated"."""
+    """Return a name for CSS classes: "not testable" is "not-testable"."""
     return "-".join(text.lower().split())

@@ -73,6 +73,8 @@ def summary_lines(papers: list[str], claims: list[JudgedClaim], made: Mapping[st
     for paper in papers:
         own = scorecard.counts(claim for claim in claims if claim.whole.paper == paper)
         verdicts = ", ".join(f"{count} {verdict}" for verdict, count in own.items())
+        clear, headline = scorecard.decided(claim for claim in claims if claim.whole.paper == paper)
+        verdicts += f"; {clear} of {headline} headline claims decided"
         lines.append(f"{paper}: " + (verdicts if sum(own.values()) else "claims are not checked"))
     rows = jobs.by_rule(made.values())
     lines.append(f"{len(made)} jobs took {duration(sum(row.seconds for row in rows))} in all:")

@@ -11,27 +11,45 @@ import pandas as pd
 
 from metabo.errors import DataError
 
-NUMBERS = ("value", "low", "high")
-VERDICTS = ("replicated", "weak", "not replicated", "not testable")
-WHOLE = "all"
-"""Benchmark of the row that sums up a claim of several tests."""
+NUMBERS = ("value", "low", "high", "suite_low", "suite_high", "new_low", "new_high", "clusters", "power", "needed")
+VERDICTS = ("holds", "contradicted", "undecided", "not testable")
+ROLES = ("claim", "part", "beside")
+SCORECARD = (
+    "paper", "claim", "headline", "kind", "benchmark", "rung", "verdict", "cause", "value", "low", "high", "clusters",
+    "power", "said",
+)  # fmt: skip
+"""Columns of scorecard.csv, one row per claim; multiverse.csv has all rows and columns."""
 
 
 class ClaimRow(NamedTuple):
-    """A row of results/{scale}/claims/{paper}.csv; `value`, `low` and `high` are NaN where the file has nothing."""
+    """A row of results/{scale}/claims/{paper}.csv (`metabo.papers.engine.claims.judge`); NaN for an empty number."""
 
     claim: str
     paper: str
+    headline: str
+    kind: str
     section: str
     statement: str
     paper_value: str
+    role: str
     benchmark: str
+    rung: str
     artefact: str
+    reading: str
+    metrics: str
     verdict: str
+    cause: str
     value: float
     low: float
     high: float
+    suite_low: float
+    suite_high: float
+    new_low: float
+    new_high: float
     unit: str
+    clusters: float
+    power: float
+    needed: float
     said: str
 
 
@@ -40,10 +58,16 @@ COLUMNS = ClaimRow._fields
 
 @dataclass(frozen=True)
 class JudgedClaim:
-    """A claim: its own row of the table (`whole`) and, if there are several, those of its tests."""
+    """A claim: its verdict (`whole`), the parts of its primary cell if there are several, and what stands beside."""
 
     whole: ClaimRow
-    tests: list[ClaimRow]
+    parts: list[ClaimRow]
+    beside: list[ClaimRow]
+
+    @property
+    def tests(self) -> list[ClaimRow]:
+        """All rows but the verdict's."""
+        return [*self.parts, *self.beside]
 
     @property
     def anchor(self) -> str:
@@ -71,36 +95,47 @@ def _read(path: str | Path) -> pd.DataFrame:
             row = int(bad.idxmax())
             raise DataError(f"{path}: row {row + 2}, column '{name}': '{table.at[row, name]}' is not a number")
         table[name] = numbers
-    wrong = ~table["verdict"].isin(VERDICTS)
-    if wrong.any():
-        row = int(wrong.idxmax())
-        raise DataError(
-            f"{path}: row {row + 2}, claim {table.at[row, 'claim']}: verdict '{table.at[row, 'verdict']}' is none of "
-            f"{', '.join(VERDICTS)}"
-        )
+    for name, known in (("verdict", VERDICTS), ("role", ROLES)):
+        wrong = ~table[name].isin(known)
+        if wrong.any():
+            row = int(wrong.idxmax())
+            raise DataError(
+                f"{path}: row {row + 2}, claim {table.at[row, 'claim']}: {name} '{table.at[row, name]}' is none of "
+                f"{', '.join(known)}"
+            )
     return table[list(COLUMNS)]
 
 
 def claims(table: pd.DataFrame) -> list[JudgedClaim]:
-    """Group the rows by claim, in their order. Raises DataError for a claim of several tests that nothing sums up."""
+    """Group the rows by claim, in their order. Raises DataError for a claim without a verdict, or with several."""
     grouped = []
     for (paper, name), rows in table.groupby(["paper", "claim"], sort=False):
         every = [ClaimRow(*row) for row in rows[list(COLUMNS)].itertuples(index=False, name=None)]
-        whole = [row for row in every if row.benchmark == WHOLE]
-        if len(whole) > 1 or (not whole and len(every) > 1):
+        of_role = {role: [row for row in every if row.role == role] for role in ROLES}
+        if len(of_role["claim"]) != 1:
             raise DataError(
-                f"claims of {paper}: {name} has {len(whole)} rows with benchmark '{WHOLE}' and {len(every)} in all; "
-                "a claim of several tests has one such row"
+                f"claims of {paper}: {name} has {len(of_role['claim'])} rows of role 'claim' and {len(every)} in all; "
+                "one row is the verdict"
             )
-        tests = [row for row in every if row.benchmark != WHOLE]
-        grouped.append(JudgedClaim(whole[0] if whole else every[0], tests))
+        grouped.append(JudgedClaim(of_role["claim"][0], of_role["part"], of_role["beside"]))
     return grouped
+
+
+def scorecard(table: pd.DataFrame) -> pd.DataFrame:
+    """Return SCORECARD, one row per claim, in the order of the table."""
+    return table.loc[table["role"] == "claim", list(SCORECARD)].reset_index(drop=True)
 
 
 def counts(chosen: Iterable[JudgedClaim]) -> dict[str, int]:
     """Count the claims of each verdict, in the order of VERDICTS."""
     found = Counter(claim.whole.verdict for claim in chosen)
     return {verdict: found[verdict] for verdict in VERDICTS}
+
+
+def decided(chosen: Iterable[JudgedClaim]) -> tuple[int, int]:
+    """Return how many headline claims hold or are contradicted, and how many there are."""
+    headline = [claim.whole.verdict for claim in chosen if claim.whole.headline == "1"]
+    return sum(verdict in ("holds", "contradicted") for verdict in headline), len(headline)
 
 
 def ours(row: ClaimRow) -> str:

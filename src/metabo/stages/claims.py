@@ -30,9 +30,9 @@ def work(args: Namespace, spec: ClaimsSpec) -> Outcome:
     made = [catalogue.Artefact(id, id, benchmark, entries[id]) for id, benchmark in spec.artefacts]
     reads = [path for artefact in made for paths in evidence.gather(artefact, results)[1].values() for path in paths]
     checksums(path for path in reads if path.is_file())
-    table, read = judge.judge(claims, made, results)
+    table, read = judge.judge(claims, made, results, entries)
     write_text(args.out, table.to_csv(index=False))
-    verdicts = judge.headline(table)["verdict"].value_counts().to_dict()
+    verdicts = judge.verdicts(table)["verdict"].value_counts().to_dict()
     print(f"{spec.paper}: {len(claims)} claims, {', '.join(f'{n} {verdict}' for verdict, n in verdicts.items())}")
     files = sorted({path for paths in read.values() for path in paths})
     return {"verdicts": verdicts, "rows": len(table), "read": {path: digest(path) for path in files}}

@@ -12,7 +12,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--in-claims", nargs="*", default=[], help="claims of the papers, CSV")
     parser.add_argument("--in-pages", nargs="*", default=[], help="sidecars of the jobs that rendered the notebooks")
     parser.add_argument("--in-catalogue", required=True, help="workflow/catalogue.yaml")
-    parser.add_argument("--out-scorecard", required=True, help="the claims of all papers, CSV")
+    parser.add_argument("--out-scorecard", required=True, help="the verdicts of all claims, CSV")
+    parser.add_argument("--out-multiverse", required=True, help="all that was judged, with parts and readings, CSV")
 
 
 def work(args: Namespace, spec: ReportSpec) -> Outcome:
@@ -37,7 +38,8 @@ def work(args: Namespace, spec: ReportSpec) -> Outcome:
         for path, name in zip(args.in_artefacts, spec.names, strict=True)
     ]
     text = page.index(spec.scale, list(spec.papers), claims, artefacts, theory.verdicts(made, out), made)
-    files.write_text(args.out_scorecard, table.to_csv(index=False))
+    files.write_text(args.out_scorecard, scorecard.scorecard(table).to_csv(index=False))
+    files.write_text(args.out_multiverse, table.to_csv(index=False))
     files.write_text(out, text)
     print("\n".join(page.summary_lines(list(spec.papers), claims, made)), flush=True)
     return {"verdicts": scorecard.counts(claims), "artefacts": len(artefacts), "jobs": len(made)}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from metabo.errors import ConfigError, DataError
-from metabo.papers.engine.claims.verdicts import FAILED, REPLICATED, UNTESTABLE, WEAK
+from metabo.papers.engine.claims.verdicts import CONTRADICTED, HOLDS, UNDECIDED, UNTESTABLE
 from tests.papers.engine.claims.cases_across import ACROSS, spaces
 from tests.papers.engine.claims.cases_bo import BO
 from tests.papers.engine.claims.cases_clusters import CLUSTERS
@@ -22,10 +22,10 @@ def test_every_check_has_a_case():
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
-def test_a_good_result_passes_and_a_bad_one_fails(name):
+def test_a_good_result_holds_and_a_bad_one_is_contradicted(name):
     good, bad = (run(name, *CASES[name](which)) for which in (True, False))
-    assert good.verdict == REPLICATED, good.said
-    assert bad.verdict == FAILED, bad.said
+    assert good.verdict == HOLDS, good.said
+    assert bad.verdict == CONTRADICTED, bad.said
     assert good.said and bad.said and good.said != bad.said
     for found in (good, bad):
         assert found.low is None or found.low <= found.value <= found.high
@@ -77,12 +77,12 @@ def test_a_good_result_passes_and_a_bad_one_fails(name):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_result_between_is_weak(name, evidence, arguments):
+def test_a_result_between_is_undecided(name, evidence, arguments):
     if name == "lower_regret":
         table = evidence.trajectories
         spread = table["task"].isin(["t0", "t1"]) & (table["method"] == "h_nll")
         table.loc[spread, "simple_regret"] *= 1.5  # above Rand's there, below it elsewhere
-    assert run(name, evidence, arguments).verdict == WEAK
+    assert run(name, evidence, arguments).verdict == UNDECIDED
 
 
 @pytest.mark.parametrize(

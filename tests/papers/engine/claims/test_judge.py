@@ -1,6 +1,7 @@
 """Judging: one row per test and benchmark, one per claim, from the files of a run; and the stage that writes them."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -10,8 +11,8 @@ from metabo.artefacts import api as artefacts
 from metabo.errors import DataError
 from metabo.papers.engine.claims import judge, sheet
 from metabo.papers.engine.claims.evidence import Evidence, gather
-from metabo.papers.engine.claims.sheet import Claim, ClaimTest
-from metabo.papers.engine.claims.verdicts import FAILED, REPLICATED, UNTESTABLE, WEAK, Finding
+from metabo.papers.engine.claims.sheet import Claim, ClaimTest, Primary
+from metabo.papers.engine.claims.verdicts import CONTRADICTED, HOLDS, UNDECIDED, UNTESTABLE, Finding
 from metabo.plan import catalogue
 from tests import stage_runs
 from tests.papers.engine.claims.cases_studies import STUDIES
@@ -24,8 +25,13 @@ MADE = [catalogue.Artefact(id, id, benchmark, ENTRIES[id]) for id, benchmark in 
 DIFFER, FEW = ClaimTest("hyperbo_fig03", "minima_differ"), ClaimTest("hyperbo_tab03", "few_tasks", {"most": 101})
 
 
-def claim(*tests: ClaimTest, id: str = "C01", **more) -> Claim:
-    return Claim(id, "hyperbo", "A statement.", "1", "-", tests, **more)
+def claim(*tests: ClaimTest, id: str = "C01", on=("synthetic",), metrics=("share",), **more) -> Claim:
+    cell = Primary(tuple(on), "default", "none", tuple(metrics), 0.0) if tests else None
+    return Claim(id, "hyperbo", "A statement.", "1", "-", tests, kind="direct", primary=cell, **more)
+
+
+def judged(claims, root, made=tuple(MADE)):
+    return judge.judge(claims, made, root, ENTRIES)
 
 
 @pytest.fixture
@@ -44,56 +50,119 @@ def results(tmp_path):
     return tmp_path
 
 
-def test_a_claim_of_one_test_has_one_row(results):
-    table, read = judge.judge([claim(DIFFER)], MADE, results)
+def test_a_claim_of_one_part_has_one_row(results):
+    table, read = judged([claim(DIFFER, headline=True)], results)
     assert list(table.columns) == list(judge.COLUMNS) and len(table) == 1
     row = table.iloc[0]
-    assert (row.claim, row.benchmark, row.artefact, row.verdict) == ("C01", "synthetic", "hyperbo_fig03", REPLICATED)
-    assert row.value == 0.9 and row.low < 0.9 < row.high and row.unit == "share of draws" and row.paper_value == "-"
+    assert (row.claim, row.role, row.benchmark, row.artefact) == ("C01", "claim", "synthetic", "hyperbo_fig03")
+    assert (row.verdict, row.cause, row.headline, row.kind, row.metrics) == (HOLDS, "", 1, "direct", "share")
+    assert row.low < row.value < row.high and row.unit == "share of draws" and row.paper_value == "-"
     assert set(read) == {"hyperbo_fig03"}
     assert str(results / "hyperbo/hyperbo_fig03/data.csv") in read["hyperbo_fig03"]
     assert str(results / "studies/landscapes.parquet") in read["hyperbo_fig03"]
 
 
-def test_a_claim_of_several_tests_is_as_good_as_the_worst(results):
-    table, _ = judge.judge([claim(DIFFER, FEW), claim(DIFFER, id="C02")], MADE, results)
-    assert table["claim"].tolist() == ["C01", "C01", "C01", "C02"]
-    assert table["verdict"].tolist() == [REPLICATED, FAILED, FAILED, REPLICATED]
-    summary = table.iloc[2]
-    assert (summary.benchmark, summary.artefact) == ("all", "hyperbo_fig03 hyperbo_tab03")
-    assert summary.said == "1 replicated, 1 not replicated of 2 tests" and pd.isna(summary.value)
-    assert judge.headline(table)["verdict"].tolist() == [FAILED, REPLICATED]
+def test_a_claim_needs_all_its_parts_and_nothing_beside_them(results):
+    both = claim(DIFFER, FEW, on=("synthetic", "pd1_mini"))
+    apart = claim(DIFFER, replace(FEW, beside="another reading"), id="C02")
+    table, _ = judged([both, apart], results)
+    assert table[["claim", "role"]].values.tolist() == [
+        ["C01", "claim"], ["C01", "part"], ["C01", "part"], ["C02", "claim"], ["C02", "beside"],
+    ]  # fmt: skip
+    assert table["verdict"].tolist() == [CONTRADICTED, HOLDS, CONTRADICTED, HOLDS, CONTRADICTED]
+    whole = table.iloc[0]
+    assert (whole.benchmark, whole.artefact) == ("synthetic pd1_mini", "hyperbo_fig03 hyperbo_tab03")
+    assert table.iloc[4].reading == "another reading" and table.iloc[4].benchmark == "pd1_mini"
+    assert judge.verdicts(table)["verdict"].tolist() == [CONTRADICTED, HOLDS]
 
 
-def test_a_benchmark_that_was_not_run_is_not_testable_and_does_not_count(results):
+def test_a_part_that_was_not_run_leaves_the_claim_untestable(results):
     elsewhere = ClaimTest("hyperbo_tab03", "few_tasks", {"most": 101}, ("pd1",))
-    table, _ = judge.judge([claim(elsewhere), claim(DIFFER, elsewhere, id="C02")], MADE, results)
-    assert table["verdict"].tolist() == [UNTESTABLE, REPLICATED, UNTESTABLE, REPLICATED]
+    table, _ = judged(
+        [claim(elsewhere, on=["pd1"]), claim(DIFFER, elsewhere, id="C02", on=["synthetic", "pd1"])], results
+    )
+    verdicts = judge.verdicts(table)
+    assert verdicts["verdict"].tolist() == [UNTESTABLE, UNTESTABLE] and verdicts["cause"].tolist() == ["data", "data"]
     assert table.iloc[0].benchmark == "pd1" and "hyperbo_tab03 on pd1 is not part of this run" in table.iloc[0].said
+    assert table[table["role"] == "part"]["verdict"].tolist() == [HOLDS, UNTESTABLE]
 
 
 def test_an_untestable_claim_says_why(results):
-    table, _ = judge.judge([claim(untestable="No run has it.")], MADE, results)
-    assert table[["benchmark", "verdict", "said"]].values.tolist() == [["all", UNTESTABLE, "No run has it."]]
+    table, _ = judged([claim(untestable="No run has it.")], results)
+    assert table[["role", "verdict", "said"]].values.tolist() == [["claim", UNTESTABLE, "No run has it."]]
+
+
+def told(verdict, on="pd1_mini", beside="", reading="", **more):
+    test = ClaimTest("hyperbo_fig08", "lower_regret", {}, (), beside)
+    role = "part" if not beside and on == "pd1_mini" and not reading else "beside"
+    return judge.Told(judge.Cell("C01", test, on, role, reading or beside, None), Finding(verdict, "x", 1.0, **more))
+
+
+STRONG = {"support": 1e-4}
+
+
+@pytest.mark.parametrize(
+    ("part", "beside", "more", "expected"),
+    [
+        (HOLDS, [told(CONTRADICTED, beside="other")], {}, (HOLDS, "")),
+        (CONTRADICTED, [], {}, (CONTRADICTED, "unresolved")),
+        (CONTRADICTED, [], {"metrics": ("statement",)}, (CONTRADICTED, "claim")),
+        (CONTRADICTED, [], {"ours": "fewer steps than the paper"}, (CONTRADICTED, "ours")),
+        (CONTRADICTED, [told(HOLDS, on="lcbench", **STRONG)], {}, (CONTRADICTED, "data")),
+        (CONTRADICTED, [told(UNDECIDED, beside="other")], {}, (UNDECIDED, "reading")),
+        (CONTRADICTED, [told(CONTRADICTED, beside="other", against=1e-4)], {}, (CONTRADICTED, "unresolved")),
+        (CONTRADICTED, [told(UNTESTABLE, beside="other")], {}, (CONTRADICTED, "unresolved")),
+        (CONTRADICTED, [told(HOLDS, reading="regret at 10")], {}, (CONTRADICTED, "unresolved")),  # a metric, no reading
+        (UNDECIDED, [], {}, (UNDECIDED, "power")),
+        (UNDECIDED, [told(HOLDS, beside="other", **STRONG)], {}, (UNDECIDED, "reading")),
+        (UNDECIDED, [told(HOLDS, on="lcbench", **STRONG)], {}, (UNDECIDED, "data")),
+        (UNDECIDED, [], {"ours": "fewer steps than the paper"}, (UNDECIDED, "ours")),
+        (UNTESTABLE, [], {}, (UNTESTABLE, "data")),
+    ],
+)
+def test_only_the_primary_cell_decides_and_the_cause_is_named(part, beside, more, expected):
+    found, cause = judge.settled(claim(DIFFER, on=["pd1_mini"], **more), [told(part)], beside)
+    assert (found.verdict, cause) == expected and cause in ("", *judge.CAUSES)
+
+
+def test_a_reading_that_holds_is_corrected_for_the_number_of_readings():
+    """Of ten readings one with p = 0.01 is what chance gives."""
+    others = [told(UNDECIDED, beside=f"reading {n}", support=0.5) for n in range(9)]
+    barely, clear = (told(HOLDS, beside="this one", support=p) for p in (0.01, 0.002))
+    assert judge.settled(claim(DIFFER), [told(UNDECIDED)], [*others, barely])[1] == "power"
+    assert judge.settled(claim(DIFFER), [told(UNDECIDED)], [*others, clear])[1] == "reading"
+
+
+def test_other_metrics_stand_beside_an_order_without_a_moment():
+    area = ClaimTest("hyperbo_fig08", "lower_regret", {"lower": ["h_nll"], "at": ["area"]})
+    assert [(n, t.arguments["at"]) for n, t in judge.other_metrics("hyperbo", area)] == [
+        ("last", [100]), ("regret at 10", [10]),
+    ]  # fmt: skip
+    named = replace(area, arguments={"lower": ["h_nll"], "at": [1, 5]})
+    assert judge.other_metrics("hyperbo", named) == [] and judge.other_metrics("hyperbo", DIFFER) == []
+    place = ClaimTest("hyperbo_fig08", "place", {"method": "ablr", "at": "area"})
+    assert [t.arguments["at"] for _, t in judge.other_metrics("hyperbo", place)] == [100, 10]
 
 
 def test_pooled_claims_count_over_their_tests():
-    parts = [Finding(FAILED, "", 0.25, count=1, of=4), Finding(REPLICATED, "", 0.9, count=9, of=10)]
-    found = judge.summary(claim(pooled=0.5), [*parts, Finding(UNTESTABLE, "")])
-    assert (found.verdict, found.value, found.said) == (REPLICATED, 10 / 14, "over 2 tests: 10 of 14")
-    assert judge.summary(claim(pooled=0.8), parts).verdict == FAILED
-    assert judge.summary(claim(pooled=0.5), [Finding(WEAK, "", 1.0)]).verdict == UNTESTABLE
+    parts = [Finding(UNDECIDED, "", 0.25, 0.1, 0.5, count=1, of=4), Finding(HOLDS, "", 0.9, 0.8, 1.0, count=9, of=10)]
+    found = judge.pooled(parts, 0.5)
+    assert (found.verdict, found.value, found.count, found.of) == (HOLDS, 10 / 14, 10, 14)
+    assert found.low == pytest.approx(8.4 / 14) and found.high == pytest.approx(12 / 14)
+    assert judge.pooled(parts, 0.8).verdict == UNDECIDED and judge.pooled(parts, 0.9).verdict == CONTRADICTED
+    assert judge.pooled([*parts, Finding(UNTESTABLE, "")], 0.5).verdict == UNTESTABLE
+    assert judge.pooled([Finding(UNDECIDED, "", 1.0)], 0.5).verdict == UNTESTABLE
 
 
 def test_a_table_that_the_notebook_left_out_is_not_testable(results):
-    table, _ = judge.judge([claim(ClaimTest("hyperbo_fig03", "inside_box"))], MADE, results)
+    table, _ = judged([claim(ClaimTest("hyperbo_fig03", "inside_box"))], results)
     assert table["verdict"].tolist() == [UNTESTABLE] and "no table 'range'; it holds differ" in table.iloc[0].said
 
 
 def test_a_missing_file_stops(results):
     (results / "hyperbo" / "hyperbo_fig03" / "data.csv").unlink()
     with pytest.raises(DataError, match=r"hyperbo_fig03/data.csv: no such table; make it"):
-        judge.judge([claim(DIFFER)], MADE, results)
+        judged([claim(DIFFER)], results)
 
 
 def test_a_table_of_data_csv_comes_back(results):
@@ -123,8 +192,9 @@ def test_the_stage_writes_the_table_and_what_it_read(results, tmp_path):
     table = pd.read_csv(out)
     claims = sheet.load("hyperbo", ROOT)
     assert table["claim"].drop_duplicates().tolist() == [c.id for c in claims]
-    verdicts = judge.headline(table).set_index("claim")["verdict"]
-    assert (verdicts["C14"], verdicts["C13"], verdicts["C08"]) == (REPLICATED, FAILED, UNTESTABLE)  # C08 is about PD1
+    verdicts = judge.verdicts(table).set_index("claim")["verdict"]
+    # C08 is about PD1; a part of C13 is missing here, and the other one contradicts it
+    assert (verdicts["C14"], verdicts["C13"], verdicts["C08"]) == (HOLDS, CONTRADICTED, UNTESTABLE)
     assert (verdicts == UNTESTABLE).sum() == len(claims) - 2
     record = json.loads(out.with_suffix(".json").read_text())
     assert record["verdicts"] == verdicts.value_counts().to_dict() and record["rows"] == len(table)

@@ -1,124 +1,206 @@
-"""The decision rules: orders, counts, trends, and what several parts of a claim come to."""
+"""The decision rules: orders, shares, trends, power, and what several parts of a claim come to."""
 
 import math
 
+import numpy as np
 import pytest
+from scipy.stats import binomtest, ttest_1samp
 
 from metabo.papers.engine.claims.verdicts import (
-    FAILED,
-    REPLICATED,
+    CONTRADICTED,
+    HOLDS,
+    UNDECIDED,
     UNTESTABLE,
-    WEAK,
     Finding,
-    counted,
+    about_equal,
+    any_of,
+    clusters_needed,
     equivalent,
+    fact,
+    no_worse,
     order,
     ordered,
+    power_of,
     share,
+    similar,
     tally,
     together,
     trend,
     untestable,
-    worst,
 )
+
+NONE = math.nan
 
 
 @pytest.mark.parametrize(
     ("estimate", "below", "verdict"),
     [
-        ((-1.0, -2.0, -0.1), True, REPLICATED),
-        ((-1.0, -2.0, 0.0), True, WEAK),  # 0 belongs to the interval
-        ((-1.0, -2.0, 0.5), True, WEAK),
-        ((-1.0, math.nan, math.nan), True, WEAK),
-        ((0.0, 0.0, 0.0), True, FAILED),
-        ((0.1, -2.0, 0.5), True, FAILED),
-        ((1.0, 0.1, 2.0), True, FAILED),
-        ((1.0, 0.1, 2.0), False, REPLICATED),
-        ((1.0, -0.1, 2.0), False, WEAK),
-        ((-1.0, -2.0, -0.1), False, FAILED),
-        ((math.nan, math.nan, math.nan), True, FAILED),
+        ((-1.0, -2.0, -0.1), True, HOLDS),
+        ((-1.0, -2.0, 0.0), True, UNDECIDED),  # 0 belongs to the interval
+        ((-1.0, -2.0, 0.5), True, UNDECIDED),
+        ((-1.0, NONE, NONE), True, UNDECIDED),
+        ((0.0, 0.0, 0.0), True, UNDECIDED),
+        ((0.1, -2.0, 0.5), True, UNDECIDED),  # the other sign is no contradiction
+        ((1.0, 0.1, 2.0), True, CONTRADICTED),
+        ((1.0, 0.1, 2.0), False, HOLDS),
+        ((1.0, -0.1, 2.0), False, UNDECIDED),
+        ((-1.0, -2.0, -0.1), False, CONTRADICTED),
+        ((NONE, NONE, NONE), True, UNDECIDED),
     ],
 )
-def test_an_order_is_decided_by_sign_and_interval(estimate, below, verdict):
-    assert ordered(*estimate, below) == verdict
+def test_an_order_is_decided_by_its_interval(estimate, below, verdict):
+    assert ordered(*estimate[1:], below) == verdict
     found = order("a minus b", estimate, below, "regret")
     assert found.verdict == verdict and found.unit == "regret"
     assert (found.low is None) == math.isnan(estimate[1])
 
 
-def test_counts_and_trends():
-    assert counted(True) == REPLICATED and counted(False) == FAILED
-    assert trend("x", -0.5, 0.01).verdict == REPLICATED and trend("x", -0.5, 0.2).verdict == WEAK
-    assert trend("x", 0.5, 0.01).verdict == FAILED and trend("x", 0.5, 0.01, rises=True).verdict == REPLICATED
-    assert trend("x", math.nan, math.nan).verdict == UNTESTABLE
+def test_the_p_values_of_an_order_are_those_of_the_t_test():
+    values = np.random.default_rng(0).normal(0.3, 1.0, 8)
+    test = ttest_1samp(values, 0.2)
+    interval = test.confidence_interval(0.95)
+    found = order("a", (values.mean(), interval.low, interval.high), True, bound=0.2, clusters=8)
+    low, high = (ttest_1samp(values, 0.2, alternative=side).pvalue for side in ("less", "greater"))
+    assert found.support == pytest.approx(low) and found.against == pytest.approx(high)
+    above = order("a", (values.mean(), interval.low, interval.high), False, bound=0.2, clusters=8)
+    assert above.support == pytest.approx(high) and above.against == pytest.approx(low)
 
 
 @pytest.mark.parametrize(
     ("estimate", "verdict"),
     [
-        ((0.02, -0.05, 0.09), REPLICATED),
-        ((0.05, 0.02, 0.08), REPLICATED),  # a difference, but a small one
-        ((0.0, -0.1, 0.1), REPLICATED),
-        ((0.02, -0.2, 0.24), WEAK),  # too few runs to see anything
-        ((0.02, math.nan, math.nan), WEAK),
-        ((0.2, -0.1, 0.5), FAILED),
-        ((-0.2, -0.3, -0.1), FAILED),
-        ((0.2, math.nan, math.nan), FAILED),
-        ((math.nan, math.nan, math.nan), FAILED),
+        ((0.02, -0.05, 0.09), HOLDS),
+        ((0.05, 0.02, 0.08), HOLDS),  # a difference, but a small one
+        ((0.0, -0.1, 0.1), HOLDS),
+        ((0.02, -0.2, 0.24), UNDECIDED),  # too few runs to see anything
+        ((0.02, NONE, NONE), UNDECIDED),
+        ((0.2, -0.1, 0.5), UNDECIDED),
+        ((-0.2, -0.3, -0.05), UNDECIDED),
+        ((-0.2, -0.3, -0.11), CONTRADICTED),
+        ((0.2, 0.15, 0.25), CONTRADICTED),
     ],
 )
 def test_about_equal_needs_an_interval_within_the_margin(estimate, verdict):
-    assert equivalent(*estimate, 0.1) == verdict
+    assert equivalent(*estimate[1:], 0.1) == verdict
+    found = about_equal("a", estimate, 0.1, clusters=9)
+    assert found.verdict == verdict
+    if math.isfinite(estimate[1]):
+        assert (found.against <= 0.025) == (verdict == CONTRADICTED)
+        assert (found.support <= 0.025 + 1e-12) == (verdict == HOLDS)
 
 
-def test_only_independent_draws_have_an_interval():
-    alone = share(8, 10, "tasks", True)
-    assert (alone.value, alone.count, alone.of, alone.low, alone.high) == (0.8, 8, 10, None, None)
-    found = share(8, 10, "seeds", True, independent=True)
-    assert (found.value, found.count, found.of) == (0.8, 8, 10)
-    assert found.low == pytest.approx(0.4439, abs=1e-4) and found.high == pytest.approx(0.9748, abs=1e-4)
-    assert share(0, 0, "tasks", True).verdict == UNTESTABLE
+@pytest.mark.parametrize(
+    ("estimate", "below", "verdict"),
+    [
+        ((-1.0, -2.0, 0.1), True, HOLDS),
+        ((0.0, -0.2, 0.2), True, UNDECIDED),
+        ((0.3, 0.2, 0.4), True, CONTRADICTED),
+        ((0.3, 0.2, 0.4), False, HOLDS),
+        ((-0.3, -0.4, -0.2), False, CONTRADICTED),
+        ((0.0, NONE, NONE), True, UNDECIDED),
+    ],
+)
+def test_similar_or_better_is_not_worse_by_more_than_the_margin(estimate, below, verdict):
+    assert no_worse(*estimate[1:], 0.1, below) == verdict
+    found = similar("a", estimate, 0.1, below, clusters=5)
+    assert found.verdict == verdict
+    if math.isfinite(estimate[1]):
+        assert (found.against <= 0.025) == (verdict == CONTRADICTED)
 
 
-def part(verdict, value=None):
-    return Finding(verdict, f"{verdict} {value}", value)
+def test_facts_and_trends():
+    assert fact("x", True).verdict == HOLDS and fact("x", False).verdict == CONTRADICTED
+    assert trend("x", -0.5, 0.01).verdict == HOLDS and trend("x", -0.5, 0.2).verdict == UNDECIDED
+    assert trend("x", 0.5, 0.01).verdict == CONTRADICTED and trend("x", 0.5, 0.2).verdict == UNDECIDED
+    assert trend("x", 0.5, 0.01, rises=True).verdict == HOLDS
+    assert trend("x", NONE, NONE).verdict == UNTESTABLE
 
 
-def test_parts_are_as_good_as_the_worst():
-    found = together([part(REPLICATED, 1.0), part(FAILED, 2.0), part(WEAK, 3.0)])
-    assert (found.verdict, found.value) == (FAILED, 2.0) and found.said.startswith("not replicated 2.0")
-    assert together([part(REPLICATED, 1.0), part(UNTESTABLE)]).verdict == REPLICATED
+def test_a_share_of_draws_has_the_exact_interval():
+    found = share("seeds", 9, 10, 0.5)
+    assert (found.verdict, found.value, found.count, found.of) == (HOLDS, 0.9, 9, 10)
+    assert found.low == pytest.approx(0.5550, abs=1e-4) and found.high == pytest.approx(0.9975, abs=1e-4)
+    assert found.support == pytest.approx(binomtest(9, 10, 0.5, "greater").pvalue)
+    assert found.against == pytest.approx(binomtest(9, 10, 0.5, "less").pvalue)
+    assert share("seeds", 8, 10, 0.5).verdict == UNDECIDED and share("seeds", 1, 10, 0.5).verdict == CONTRADICTED
+    assert share("seeds", 0, 50, 0.1, above=False).verdict == HOLDS
+    assert share("seeds", 0, 20, 0.1, above=False).verdict == UNDECIDED  # 0 of 20 may be 0.16
+    assert share("seeds", 0, 0, 0.5).verdict == UNTESTABLE
+
+
+def part(verdict, value=None, against=None, support=None):
+    return Finding(verdict, f"{verdict} {value}", value, against=against, support=support)
+
+
+GOOD, CONTRARY, OPEN = part(HOLDS, 1.0, 1.0, 1e-3), part(CONTRADICTED, 2.0, 1e-3, 1.0), part(UNDECIDED, 3.0, 0.3, 0.6)
+
+
+def test_a_conjunction_needs_all_its_parts():
+    assert together([GOOD, GOOD]).verdict == HOLDS
+    assert together([GOOD, OPEN, GOOD]).verdict == UNDECIDED  # 57 of 58
+    assert together([GOOD, CONTRARY, OPEN]).verdict == CONTRADICTED
+    assert together([GOOD, CONTRARY]).value == 2.0
     assert together([part(UNTESTABLE), part(UNTESTABLE)]).verdict == UNTESTABLE
     assert together([]).verdict == UNTESTABLE
-    alone = part(WEAK, 1.0)
-    assert together([alone]) is alone
+    assert together([OPEN]) is OPEN
 
 
-def test_what_could_not_be_tested_is_named():
-    lost = [untestable(f"{name} was not run") for name in ("MAF", "MIMO", "FSBO", "ABLR")]
-    found = together([part(REPLICATED, 1.0), lost[0]])
-    assert (found.verdict, found.said) == (REPLICATED, "replicated 1.0; not testable: MAF was not run")
-    said = together([part(WEAK, 1.0), *lost]).said
-    assert said == "weak 1.0; not testable: MAF was not run; MIMO was not run; and 2 more"
-    said = together([*(part(REPLICATED, float(n)) for n in range(5)), lost[0]], "tasks").said
-    assert said.startswith("5 replicated, 1 not testable of 6 tasks: ")
-    assert said.endswith("and 2 more; not testable: MAF was not run")
-    assert together(lost[:2]).said == "MAF was not run; MIMO was not run"
+def test_a_conjunction_that_cannot_be_tested_in_full_does_not_hold():
+    found = together([GOOD, untestable("MAF was not run")])
+    assert (found.verdict, found.said) == (UNTESTABLE, "holds 1.0; not testable: MAF was not run")
+    assert together([OPEN, untestable("x")]).verdict == UNDECIDED
+    assert together([CONTRARY, untestable("x")]).verdict == CONTRADICTED
+    lost = [untestable(f"{name} was not run") for name in ("MAF", "MIMO", "FSBO")]
+    assert together([OPEN, *lost]).said == "undecided 3.0; not testable: MAF was not run; MIMO was not run; and 1 more"
 
 
-def test_the_most_contrary_of_equal_parts_speaks():
-    parts = [part(WEAK, -3.0), part(WEAK, -1.0), part(WEAK, -2.0)]
-    assert together(parts).value == -3.0  # the first
-    assert together(parts, contrary=1).value == -1.0
-    assert together(parts, contrary=-1).value == -3.0
+def test_a_contradicted_conjunction_is_corrected_for_its_parts():
+    """Of forty parts one beyond its 97.5 % bound is what chance gives: Holm compares 40 p with 0.025."""
+    barely = part(CONTRADICTED, 2.0, 0.02, 1.0)
+    assert together([barely, OPEN]).verdict == UNDECIDED
+    assert "not after Holm's correction over 40" in together([barely, *[OPEN] * 39]).said
+    assert together([part(CONTRADICTED, 2.0, 6e-4)] + [OPEN] * 39).verdict == CONTRADICTED
+    assert together([fact("a count", False)] + [OPEN] * 39).verdict == CONTRADICTED
+
+
+def test_the_support_of_a_conjunction_is_its_weakest():
+    assert together([GOOD, part(HOLDS, 1.0, 1.0, 0.02)]).support == 0.02
+
+
+def test_existence_needs_one_part():
+    assert any_of([OPEN, GOOD, CONTRARY]).verdict == HOLDS and any_of([OPEN, GOOD]).value == 1.0
+    assert any_of([OPEN, CONTRARY]).verdict == UNDECIDED
+    assert any_of([CONTRARY, CONTRARY]).verdict == CONTRADICTED
+    assert any_of([]).verdict == UNTESTABLE and any_of([untestable("x")]).verdict == UNTESTABLE
 
 
 def test_many_parts_are_counted():
-    said = together([part(REPLICATED, float(n)) for n in range(5)] + [part(WEAK, 9.0)], "tasks").said
-    assert said.startswith("5 replicated, 1 weak of 6 tasks: weak 9.0; ") and said.endswith("and 3 more")
+    said = together([GOOD] * 5 + [OPEN], "tasks").said
+    assert said.startswith("5 hold, 1 undecided of 6 tasks: undecided 3.0; ") and said.endswith("and 3 more")
+    assert tally([GOOD, OPEN, OPEN, untestable("x")]) == "1 holds, 2 undecided, 1 not testable"
 
 
-def test_worst_and_tally():
-    findings = [part(REPLICATED), part(WEAK), part(WEAK), untestable("no data")]
-    assert worst(findings) == WEAK and worst([untestable("no data")]) == UNTESTABLE
-    assert tally(findings) == "1 replicated, 2 weak, 1 not testable"
+@pytest.mark.parametrize("clusters", [3, 5, 7, 20, None])
+def test_power_is_how_often_a_simulated_study_finds_the_effect(clusters):
+    rng, effect = np.random.default_rng(1), 0.8
+    count = clusters or 400
+    samples = rng.normal(effect, 1.0, (20_000, count))
+    test = ttest_1samp(samples, 0.0, axis=1)
+    found = np.mean((test.pvalue < 0.05) & (samples.mean(axis=1) > 0))
+    from scipy.stats import norm, t
+
+    crit = norm.ppf(0.975) if clusters is None else t.ppf(0.975, clusters - 1)
+    assert power_of(crit / math.sqrt(count), effect, clusters) == pytest.approx(found, abs=0.015)
+
+
+def test_the_clusters_needed_have_the_power():
+    from scipy.stats import t
+
+    half = t.ppf(0.975, 6) / math.sqrt(7)  # seven units of spread 1
+    needed = clusters_needed(half, 0.8, 7)
+    reach = [power_of(t.ppf(0.975, n - 1) / math.sqrt(n), 0.8, n) for n in (needed - 1, needed)]
+    assert reach[0] < 0.8 <= reach[1]
+    assert clusters_needed(half, 1e-4, 7) is None
+    found = order("a", (-0.1, -0.1 - half, -0.1 + half), effect=0.8, clusters=7)
+    assert found.needed == needed and f"80 % needs {needed} units in place of 7" in found.said
+    assert order("a", (-1.0, -1.1, -0.9), effect=0.8, clusters=7).power is None  # decided

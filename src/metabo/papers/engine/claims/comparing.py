@@ -1,14 +1,22 @@
-"""What checks of BO runs share: which runs, at which iterations, and one paired difference with its interval."""
+"""What checks of BO runs share: which runs, at which iterations, and one paired difference with its intervals.
+
+Two estimands. "suite": these tasks, with other priors and seeds: what the papers report, and what a direct test is
+about. "new": a new data set: folds are the units, and because they share training tasks their mean varies more than if
+they were independent (Nadeau and Bengio 2003); more priors never narrow it. A conceptual test is about that. Each
+finding has both intervals; `Evidence.estimand` says which one decides.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from metabo.artefacts.api import available
-from metabo.metrics import Difference, Runs, paired, paired_difference
+from metabo.metrics import Runs, independent_units, paired, paired_difference
 from metabo.papers.engine.claims.evidence import Evidence
-from metabo.papers.engine.claims.verdicts import Finding, order, untestable
+from metabo.papers.engine.claims.verdicts import MARGIN, Finding, clopper_pearson, order, untestable
 from metabo.plots import look
 
 OTHERS = "others"
@@ -71,17 +79,64 @@ def at_moment(runs: Runs, moment: Moment) -> tuple[Runs, str]:
     return replace(runs, values=values, iterations=np.array([last])), shown
 
 
-def difference(runs: Runs, first: Side, second: Side, place: int) -> Difference:
-    """Return the mean of `first` minus `second` with the interval of an ORD claim.
+class Compared(NamedTuple):
+    """A mean with the interval of the evidence's estimand, the units of that interval, and both intervals."""
 
-    Paired by repetition and task; drawn are folds with their tasks and repetitions. `runs` hold one iteration; `place`
-    is the number of the comparison, which keys its random numbers.
+    value: float
+    low: float
+    high: float
+    clusters: int | None
+    suite: tuple[float, float]
+    new: tuple[float, float]
+
+    @property
+    def estimate(self) -> tuple[float, float, float]:
+        """Value, low, high."""
+        return self.value, self.low, self.high
+
+    def told(self, found: Finding) -> Finding:
+        """Add both intervals to a finding on this number."""
+        return replace(found, suite=self.suite, new=self.new)
+
+
+def compared(evidence: Evidence, values: np.ndarray, place: int, level: float = 0.95, trained: bool = True) -> Compared:
+    """Return the mean of paired differences (repetitions, tasks) of `evidence.runs` with both estimands' intervals.
+
+    `place` is the number of the comparison, which keys its random numbers. `trained`: one of the methods learns from
+    other tasks, which folds share. Where tasks of one data set are all there is
+    (`runs.drawn` is "fixed"), nothing can be said of a new one: its interval is NaN.
     """
-    both = [members(first), members(second)]
-    names = list(dict.fromkeys([*both[0], *both[1]]))
+    runs = evidence.runs
+    zero, folds = np.zeros_like(values), runs.folds or None
+    rng = np.random.default_rng([SEED, place])
+    suite = paired_difference(values, zero, rng, "fixed", level=level)
+    overlap = runs.overlap if trained else 0.0
+    new = paired_difference(values, zero, rng, runs.drawn, level=level, folds=folds, overlap=overlap)
+    chosen, drawn = (suite, "fixed") if evidence.estimand == "suite" else (new, runs.drawn)
+    unknown = (np.nan, np.nan) if runs.drawn == "fixed" else (new.low, new.high)
+    units = independent_units(values.shape, drawn, folds)
+    return Compared(suite.estimate, chosen.low, chosen.high, units, (suite.low, suite.high), unknown)
+
+
+def difference(evidence: Evidence, runs: Runs, first: Side, second: Side, place: int, level: float = 0.95) -> Compared:
+    """Return the mean of `first` minus `second`, paired by repetition and task. `runs` hold one iteration."""
+    values = side_values(runs, [first, second])
+    trained = not set(members(first)) | set(members(second)) <= runs.single_task
+    return compared(evidence, values[0] - values[1], place, level, trained)
+
+
+def side_values(runs: Runs, sides: Sequence[Side]) -> np.ndarray:
+    """Return (sides, repetitions, tasks): the value of each side at the only iteration of `runs`, in pairs."""
+    names = list(dict.fromkeys(run for side in sides for run in members(side)))
     values = paired(runs.select(names))[..., 0]
-    a, b = (np.mean([values[names.index(run)] for run in side], axis=0) for side in both)
-    return paired_difference(a, b, np.random.default_rng([SEED, place]), runs.drawn, folds=runs.folds or None)
+    return np.stack([np.mean([values[names.index(run)] for run in members(side)], axis=0) for side in sides])
+
+
+def tenth_of_random(runs: Runs, second: Side) -> float:
+    """Return the effect that power is stated for where the paper prints none: MARGIN of Random's value at the only
+    iteration of `runs`, of the other side's where Random was not run."""
+    reference = [m for m in ("rand", "rand_once", *members(second)) if m in runs.methods]
+    return MARGIN * abs(float(np.mean(runs.values[reference[0]]))) if reference else 0.0
 
 
 def unit(evidence: Evidence) -> str:
@@ -104,7 +159,45 @@ def orders(
             when += f", C = {threshold:g}" if threshold is not None else ""
             for first, second in pairs:
                 label = f"{name(first)} minus {name(second)} {when}:"
-                gap = difference(here, first, second, len(found))
+                gap = difference(evidence, here, first, second, len(found))
                 below, measured = threshold is None, "share solved" if threshold is not None else unit(evidence)
-                found.append(order(label, gap, below, measured))
+                effect = tenth_of_random(here, second) if below else MARGIN
+                one = order(label, gap.estimate, below, measured, effect=effect, clusters=gap.clusters)
+                found.append(gap.told(one))
     return found
+
+
+def share_of_tasks(
+    evidence: Evidence, label: str, holds: pd.Series, bound: float, above: bool = True, unit: str = "share of tasks"
+) -> Finding:
+    """Return the finding of a share of test tasks with folds as units: its interval lies above (below) `bound`.
+
+    `holds`: true or false for each task of `evidence.runs`, by its name. Tasks of one fold share data set and priors:
+    their shares are averaged first. If all folds agree, Student's t has no width: the exact interval of as many draws
+    as there are folds takes its place.
+    """
+    if holds.empty:
+        return untestable(f"{label}: nothing to count")
+    fold = fold_of_task(evidence)
+    groups = holds.astype(float).groupby(holds.index.map(fold)).mean()
+    count, of, folds = int(holds.sum()), len(holds), len(groups)
+    value = count / of
+    if folds < 2:
+        low, high = np.nan, np.nan
+    elif groups.nunique() == 1 and groups.iloc[0] in (0.0, 1.0):
+        low, high = clopper_pearson(folds if value else 0, folds)
+    else:
+        numbers = np.array([fold[task] for task in holds.index])
+        values = holds.to_numpy(dtype=np.float64)[None]
+        runs, rng = evidence.runs, np.random.default_rng([SEED, 1])
+        gap = paired_difference(values, 0 * values, rng, "nested", folds=numbers, overlap=runs.overlap)
+        low, high = max(0.0, gap.low), min(1.0, gap.high)
+    estimate = (value, float(low), float(high))
+    found = order(f"{label}: {count} of {of}, share", estimate, not above, unit, bound, clusters=folds)
+    return replace(found, count=count, of=of)
+
+
+def fold_of_task(evidence: Evidence) -> dict[str, int]:
+    """Return the number of each task's fold; a number of its own where the runs have no folds."""
+    runs = evidence.runs
+    return dict(zip(runs.tasks, runs.folds or range(len(runs.tasks)), strict=True))

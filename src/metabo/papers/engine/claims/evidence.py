@@ -1,5 +1,6 @@
 """What a check may look at: the tables behind one artefact on one benchmark, each read when it is first asked for."""
 
+import copy
 from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -45,14 +46,22 @@ class Evidence:
     """The tables of one artefact on one benchmark (`benchmark`; SYNTHETIC for none).
 
     `parameters` are the artefact's own (catalogue), such as the regret that it shows (papers after HyperBO: the
-    normalised one).
+    normalised one). `estimand`: which interval decides (`metabo.papers.engine.claims.comparing`).
     """
 
     def __init__(self, benchmark: str, sources: EvidenceSources, parameters: Mapping[str, Json] | None = None):
         self.benchmark = benchmark
         self.parameters = dict(parameters or {})
+        self.estimand = "new"
         self._sources = sources
         self._tables: dict[str, pd.DataFrame] = {}
+        self._runs: dict[str, Runs] = {}
+
+    def about(self, estimand: str) -> "Evidence":
+        """Return the same evidence for a claim about "suite" (these tasks) or "new" (a new data set)."""
+        other = copy.copy(self)
+        other.estimand = estimand
+        return other
 
     def _read(self, kind: str, source: Callable[[], Loaded] | None) -> Loaded:
         if source is None:
@@ -94,10 +103,12 @@ class Evidence:
         """The regret that the artefact shows: "simple_regret" or "normalised_regret"."""
         return str(self.parameters.get("regret", "simple_regret"))
 
-    @cached_property
+    @property
     def runs(self) -> Runs:
-        """The BO runs as arrays of that regret."""
-        return artefacts.runs(self.trajectories, self.regret)
+        """The BO runs as arrays of that regret; made once for both estimands."""
+        if self.regret not in self._runs:
+            self._runs[self.regret] = artefacts.runs(self.trajectories, self.regret)
+        return self._runs[self.regret]
 
     def table(self, name: str) -> pd.DataFrame:
         """Return one named table of data.csv (a copy), a column per key and per quantity.

@@ -1,51 +1,111 @@
-"""Judge the claims of a paper: run their tests on what was made, one row per test and benchmark, one per claim."""
+"""Judge the claims of a paper: one verdict from its primary cell, and everything else beside it.
 
-from collections.abc import Iterable, Sequence
+Rows of a claim: "claim", the verdict; "part", each part of the primary cell, where there are several; "beside", the
+multiverse: other readings, benchmarks and metrics. Only the primary cell gives the verdict. It is contradicted only if
+every reading that the paper allows contradicts it; a reading that holds after Holm's correction over the readings is
+named as the cause of a verdict that is undecided.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
 
 from metabo.papers.engine.claims import checks
 from metabo.papers.engine.claims.evidence import SYNTHETIC, Evidence, NoTable, gather
-from metabo.papers.engine.claims.sheet import Claim, ClaimTest
-from metabo.papers.engine.claims.verdicts import UNTESTABLE, Finding, share, tally, untestable, worst
+from metabo.papers.engine.claims.sheet import Claim, ClaimTest, cells
+from metabo.papers.engine.claims.verdicts import (
+    CONTRADICTED,
+    HOLDS,
+    LEVEL,
+    UNDECIDED,
+    UNTESTABLE,
+    Finding,
+    interval,
+    ordered,
+    supporting,
+    tally,
+    together,
+    untestable,
+)
 from metabo.plan.catalogue import Artefact
+from metabo.plan.entries import CatalogueEntry
 
 COLUMNS = (
-    "claim", "paper", "section", "statement", "paper_value", "benchmark", "artefact", "verdict", "value", "low", "high",
-    "unit", "said",
+    "claim", "paper", "headline", "kind", "section", "statement", "paper_value", "role", "benchmark", "rung",
+    "artefact", "reading", "metrics", "verdict", "cause", "value", "low", "high", "suite_low", "suite_high",
+    "new_low", "new_high", "unit", "clusters", "power", "needed", "said",
 )  # fmt: skip
-ALL = "all"
-"""The benchmark of a claim's summary row."""
+CLAIM, PART, BESIDE = "claim", "part", "beside"
+"""Roles of rows."""
+CAUSES = {
+    "claim": "contradicted in theory, with a counterexample, or at the published size on two independent benchmarks",
+    "size": "another rung of the ladder holds",
+    "data": "another benchmark holds, or only the paper's own data can show it",
+    "power": "too few units for an effect of the paper's size",
+    "reading": "another reading of the paper decides otherwise",
+    "ours": "a known departure of this project",
+    "unresolved": "contradicted here, and no rung, benchmark or reading says why",
+}
+"""Why a claim does not hold."""
+ESTIMANDS = {"direct": "suite", "conceptual": "new"}
+"""What the interval of a verdict is about: a direct test asks what the paper reports, its own tasks; a test on other
+tables asks whether the claim carries over to a new one."""
+METRICS: Mapping[str, object] = {"area": "area", "last": 100, "regret at 10": 10}
+"""Moments that stand beside each other where a claim names none."""
+RUNGS = {"laptop": "default", "paper": "published"}
+"""Rungs of the ladder by scale; any other scale is its own."""
 
 Place = tuple[str, str]
 """An artefact's id and benchmark ("": none)."""
-Tests = dict[tuple[str, int], tuple[ClaimTest, list[Place]]]
-"""Every test, by claim and number, with where it can be made."""
-Findings = dict[tuple[str, int, str], Finding]
-"""By claim, number of the test, and benchmark."""
 
 
-def judge(claims: Sequence[Claim], made: Iterable[Artefact], root: Path) -> tuple[pd.DataFrame, dict[str, list[str]]]:
+@dataclass(frozen=True)
+class Cell:
+    """One test on one benchmark: what it is called in the table, and where it can be made (None: nowhere here)."""
+
+    claim: str
+    test: ClaimTest
+    benchmark: str
+    role: str
+    reading: str
+    place: Place | None
+
+
+@dataclass(frozen=True)
+class Told:
+    """A cell with its finding."""
+
+    cell: Cell
+    finding: Finding
+
+
+def judge(
+    claims: Sequence[Claim], made: Iterable[Artefact], root: Path, entries: Mapping[str, CatalogueEntry]
+) -> tuple[pd.DataFrame, dict[str, list[str]]]:
     """Return the table of verdicts (COLUMNS), and the files behind each artefact, by its place.
 
-    `made`: the artefacts that this run has, below `root` (results/{scale}). Every claim has a row per test and
-    benchmark, and one with the benchmark "all" if there are several: the worst of those that are testable, or by
-    `pooled` counts. Every artefact is read once, whatever the number of claims. Raises DataError for a missing file.
+    `made`: the artefacts that this run has, below `root` (results/{scale}); `entries`: the whole catalogue. Every
+    artefact is read once, whatever the number of claims. Raises DataError for a missing file.
     """
     artefacts = {(artefact.id, artefact.benchmark): artefact for artefact in made}
-    tests: Tests = {(c.id, i): (test, places(test, artefacts)) for c in claims for i, test in enumerate(c.tests)}
-    findings: Findings = {}
+    wanted_cells = [cell for claim in claims for cell in cells_of(claim, artefacts, entries)]
+    kinds = {claim.id: claim.kind for claim in claims}
+    wanted = dict.fromkeys(cell.place for cell in wanted_cells if cell.place)
+    found: dict[int, Finding] = {}
     read = {}
-    wanted = dict.fromkeys(place for _, found in tests.values() for place in found)
     # those that show the same runs follow each other, so that these are read once
     for place in sorted(wanted, key=lambda place: (place[1], str(artefacts[place].files.get("trajectories")))):
         evidence, files = gather(artefacts[place], root)
         read["/".join(filter(None, place))] = [str(path) for paths in files.values() for path in paths]
-        for (id, number), (test, found) in tests.items():
-            if place in found:
-                findings[id, number, evidence.benchmark] = _found(artefacts[place].entry.paper, test, evidence)
-    rows = [row for claim in claims for row in _rows(claim, tests, findings)]
+        for number, cell in enumerate(wanted_cells):
+            if cell.place == place:
+                about = evidence.about(ESTIMANDS.get(kinds[cell.claim], "new"))
+                found[number] = _found(artefacts[place].entry.paper, cell.test, about)
+    told = [Told(cell, found.get(number) or _absent(cell)) for number, cell in enumerate(wanted_cells)]
+    rung = RUNGS.get(root.name, root.name)
+    rows = [row for claim in claims for row in _rows(claim, [one for one in told if one.cell.claim == claim.id], rung)]
     return pd.DataFrame(rows, columns=list(COLUMNS)), read
 
 
@@ -56,52 +116,144 @@ def _found(paper: str, test: ClaimTest, evidence: Evidence) -> Finding:
         return untestable(str(error))
 
 
-def places(test: ClaimTest, artefacts: Iterable[Place]) -> list[Place]:
-    """Return where a test can be made: the benchmarks of its artefact that this run has and that it is meant for."""
-    return [(id, on) for id, on in artefacts if id == test.artefact and (not test.benchmarks or on in test.benchmarks)]
+def _absent(cell: Cell) -> Finding:
+    where = "" if cell.benchmark == SYNTHETIC else f" on {cell.benchmark}"
+    reason = f"{cell.test.artefact}{where} is not part of this run (config run.papers, run.benchmarks)"
+    return untestable(reason)
 
 
-def _rows(claim: Claim, tests: Tests, findings: Findings) -> list[dict[str, str | float | None]]:
+def cells_of(claim: Claim, artefacts: Iterable[Place], entries: Mapping[str, CatalogueEntry]) -> list[Cell]:
+    """Return the cells of a claim: parts on the primary benchmarks first, then what stands beside them.
+
+    A part that this run cannot make has a cell without a place; what stands beside is listed only where it was made.
+    """
+    if claim.primary is None:
+        return []
+    made, primary = set(artefacts), claim.primary
+    own = cells(claim, entries)
+    parts, beside = [], []
+    for test, benchmark in own:
+        place = (test.artefact, "" if benchmark == SYNTHETIC else benchmark)
+        here = place if place in made else None
+        parts.append(Cell(claim.id, test, benchmark, PART, primary.reading, here))
+        if here:
+            others = other_metrics(claim.paper, test)
+            beside += [Cell(claim.id, other, benchmark, BESIDE, name, here) for name, other in others]
+    for test in claim.tests:
+        for id, on in sorted(made):
+            benchmark = on or SYNTHETIC
+            if id != test.artefact or (test.benchmarks and on not in test.benchmarks) or (test, benchmark) in own:
+                continue
+            beside.append(Cell(claim.id, test, benchmark, BESIDE, test.beside or primary.reading, (id, on)))
+    return [*parts, *beside]
+
+
+def other_metrics(paper: str, test: ClaimTest) -> list[tuple[str, ClaimTest]]:
+    """Return a test of regrets at the other moments of METRICS, with their names; none where the claim names some."""
+    moments = checks.moments(paper, test.check, test.arguments)
+    if len(moments) != 1 or not moments <= {"area", "last"}:
+        return []
+    listed = isinstance(test.arguments.get("at", [100]), list)
+    return [
+        (name, replace(test, arguments={**test.arguments, "at": [at] if listed else at}))
+        for name, at in METRICS.items()
+        if name not in moments
+    ]
+
+
+def _rows(claim: Claim, told: Sequence[Told], rung: str) -> list[dict[str, object]]:
     if claim.untestable:
-        return [_row(claim, ALL, "", untestable(claim.untestable))]
-    found: list[tuple[str, str, Finding]] = []
-    for number, test in enumerate(claim.tests):
-        on = [benchmark or SYNTHETIC for _, benchmark in tests[claim.id, number][1]]
-        found += [(benchmark, test.artefact, findings[claim.id, number, benchmark]) for benchmark in on]
-        if not on:
-            where = " or ".join(test.benchmarks) or "its benchmarks"
-            reason = f"{test.artefact} on {where} is not part of this run (config run.papers, run.benchmarks)"
-            found.append((" ".join(test.benchmarks) or "none", test.artefact, untestable(reason)))
-    rows = [_row(claim, *one) for one in found]
-    if len(found) > 1:
-        names = " ".join(dict.fromkeys(artefact for _, artefact, _ in found))
-        rows.append(_row(claim, ALL, names, summary(claim, [finding for _, _, finding in found])))
+        return [_row(claim, CLAIM, "", rung, "", "", untestable(claim.untestable), "")]
+    parts = [one for one in told if one.cell.role == PART]
+    beside = [one for one in told if one.cell.role == BESIDE]
+    finding, cause = settled(claim, parts, beside)
+    assert claim.primary is not None
+    on, artefacts = ([name(part.cell) for part in parts] for name in (lambda c: c.benchmark, lambda c: c.test.artefact))
+    names = [" ".join(dict.fromkeys(several)) for several in (on, artefacts)]
+    rows = [_row(claim, CLAIM, names[0], rung, names[1], claim.primary.reading, finding, cause)]
+    for one in [*(parts if len(parts) > 1 else []), *beside]:
+        cell = one.cell
+        rows.append(_row(claim, cell.role, cell.benchmark, rung, cell.test.artefact, cell.reading, one.finding, ""))
     return rows
 
 
-def summary(claim: Claim, findings: Sequence[Finding]) -> Finding:
-    """Return the finding of a claim with several: the worst of the testable ones, or by pooled counts."""
-    said = f"{tally(findings)} of {len(findings)} tests"
-    tested = [finding for finding in findings if finding.verdict != UNTESTABLE]
+def settled(claim: Claim, parts: Sequence[Told], beside: Sequence[Told]) -> tuple[Finding, str]:
+    """Return the finding of a claim and the cause of a verdict that is not `holds`."""
+    found = [part.finding for part in parts]
+    whole = together(found) if claim.pooled is None else pooled(found, claim.pooled)
+    on = {part.cell.benchmark for part in parts}
+    readings: dict[str, list[Finding]] = {}
+    elsewhere: dict[str, list[Finding]] = {}
+    for one in beside:
+        if one.cell.test.beside and one.cell.benchmark in on:
+            readings.setdefault(one.cell.reading, []).append(one.finding)
+        elif not one.cell.test.beside and one.cell.benchmark not in on:
+            elsewhere.setdefault(one.cell.benchmark, []).append(one.finding)
+    read = {name: together(several) for name, several in readings.items()}
+    others = {name: together(several) for name, several in elsewhere.items()}
+    lower = [name for name, finding in read.items() if finding.verdict not in (CONTRADICTED, UNTESTABLE)]
+    if whole.verdict == CONTRADICTED and lower:
+        said = f"contradicted, not under every reading ({', '.join(lower)}): {whole.said}"
+        return replace(whole, verdict=UNDECIDED, said=said), "reading"
+    return whole, _cause(claim, whole, read, others)
+
+
+def _cause(claim: Claim, whole: Finding, read: Mapping[str, Finding], others: Mapping[str, Finding]) -> str:
+    assert claim.primary is not None
+    if whole.verdict == HOLDS:
+        return ""
+    if whole.verdict == UNTESTABLE:
+        return "ours" if claim.ours else "data"
+    if whole.verdict == CONTRADICTED and set(claim.primary.metrics) <= {"statement"}:
+        return "claim"
+    holding = [f for f in read.values() if f.verdict == HOLDS and supporting(f) * len(read) <= LEVEL / 2]
+    if whole.verdict == UNDECIDED and holding:
+        return "reading"
+    if any(finding.verdict == HOLDS for finding in others.values()):
+        return "data"
+    if claim.ours:
+        return "ours"
+    return "power" if whole.verdict == UNDECIDED else "unresolved"
+
+
+def pooled(findings: Sequence[Finding], bound: float) -> Finding:
+    """Return the finding of a claim about the share of all that its tests count: more than `bound` of it holds.
+
+    The ends of the parts' intervals, weighted by what they count, are the ends of the whole; that is wider than 95 %.
+    """
+    tested = [f for f in findings if f.count is not None and f.of and f.low is not None and f.high is not None]
     if not tested:
-        return untestable(said)
-    if claim.pooled is None:
-        return Finding(worst(tested), said)
-    counts = [(finding.count, finding.of) for finding in tested if finding.count is not None and finding.of]
-    if not counts:
-        return untestable(f"{said}, none of which counts anything to pool")
-    count, of = (sum(column) for column in zip(*counts, strict=True))
-    return share(count, of, f"over {len(counts)} tests", count > claim.pooled * of)
+        return untestable(f"{tally(findings)}; none of {len(findings)} tests counts anything to pool")
+    of = sum(f.of or 0 for f in tested)
+    count = sum(f.count or 0 for f in tested)
+    low, high = (sum(end * (f.of or 0) for end, f in zip(ends, tested, strict=True)) / of for ends in _ends(tested))
+    said = f"over {len(tested)} tests: {count} of {of}, share {interval(count / of, low, high)}"
+    lost = len(findings) - len(tested)
+    verdict = ordered(low, high, False, bound)
+    if lost:
+        said, verdict = f"{said}; {lost} not testable", UNTESTABLE if verdict == HOLDS else verdict
+    return Finding(verdict, said, count / of, low, high, "share", count, of)
 
 
-def _row(claim: Claim, benchmark: str, artefact: str, finding: Finding) -> dict[str, str | float | None]:
+def _ends(findings: Sequence[Finding]) -> tuple[list[float], list[float]]:
+    return [f.low or 0.0 for f in findings], [1.0 if f.high is None else f.high for f in findings]
+
+
+def _row(
+    claim: Claim, role: str, benchmark: str, rung: str, artefact: str, reading: str, finding: Finding, cause: str
+) -> dict[str, object]:
+    suite, new = finding.suite or (None, None), finding.new or (None, None)
     return {
-        "claim": claim.id, "paper": claim.paper, "section": claim.section, "statement": claim.statement,
-        "paper_value": claim.printed, "benchmark": benchmark, "artefact": artefact, "verdict": finding.verdict,
-        "value": finding.value, "low": finding.low, "high": finding.high, "unit": finding.unit, "said": finding.said,
+        "claim": claim.id, "paper": claim.paper, "headline": int(claim.headline), "kind": claim.kind,
+        "section": claim.section, "statement": claim.statement, "paper_value": claim.printed, "role": role,
+        "benchmark": benchmark, "rung": rung, "artefact": artefact, "reading": reading,
+        "metrics": " ".join(claim.primary.metrics) if claim.primary else "", "verdict": finding.verdict, "cause": cause,
+        "value": finding.value, "low": finding.low, "high": finding.high, "suite_low": suite[0], "suite_high": suite[1],
+        "new_low": new[0], "new_high": new[1], "unit": finding.unit, "clusters": finding.clusters,
+        "power": finding.power, "needed": finding.needed, "said": finding.said,
     }  # fmt: skip
 
 
-def headline(table: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per claim: the summary, or the only row."""
-    return table.groupby("claim", sort=False).tail(1).reset_index(drop=True)
+def verdicts(table: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per claim: its verdict."""
+    return table[table["role"] == CLAIM].reset_index(drop=True)

@@ -5,16 +5,17 @@ from collections.abc import Sequence
 from metabo.errors import ConfigError
 from metabo.papers.engine.claims.comparing import OTHERS, Moment, Side, absent, against, held, orders
 from metabo.papers.engine.claims.evidence import Evidence
-from metabo.papers.engine.claims.verdicts import FAILED, REPLICATED, UNTESTABLE, WEAK, Finding, together
+from metabo.papers.engine.claims.verdicts import CONTRADICTED, HOLDS, UNDECIDED, UNTESTABLE, Finding, together
 from metabo.papers.engine.theory.verdicts import INCONCLUSIVE, REFUTED, SUPPORTED
 
-_VERDICTS = {SUPPORTED: REPLICATED, INCONCLUSIVE: WEAK, REFUTED: FAILED}
+_VERDICTS = {SUPPORTED: HOLDS, INCONCLUSIVE: UNDECIDED, REFUTED: CONTRADICTED}
 
 
 def statements(evidence: Evidence, names: Sequence[str]) -> Finding:
-    """Supported statements are replicated, refuted ones not; inconclusive ones are weak: tested, and undecided.
+    """Supported statements hold, refuted ones are contradicted, inconclusive ones undecided.
 
-    One without power, whose negative control is not refuted either, is not testable.
+    A theory check has a level of its own over all that it compares; a refuted one counts as such in a conjunction. One
+    without power, whose negative control is not refuted either, is not testable.
 
     `names`: "id, version" of each statement, e.g. "Theorem 5, printed". Raises ConfigError for an unknown one.
     """
@@ -27,7 +28,8 @@ def statements(evidence: Evidence, names: Sequence[str]) -> Finding:
             raise ConfigError(f"no statement '{wanted}' among the theory checks; there are {held}")
         row = named.iloc[0]
         verdict = UNTESTABLE if row["no_power"] else _VERDICTS[row["verdict"]]
-        found.append(Finding(verdict, f"{row['statement']}: {row['verdict'].lower()}", unit="verdict"))
+        against = 0.0 if verdict == CONTRADICTED else 1.0
+        found.append(Finding(verdict, f"{row['statement']}: {row['verdict'].lower()}", unit="verdict", against=against))
     return together(found, "statements")
 
 
@@ -39,4 +41,4 @@ def lower_regret(
     first = held(lower, runs)
     pairs = [(a, b) for a in first for b in against(than, lower, runs)]
     lost = [*absent(lower, runs), *absent(than, runs)]
-    return together([*orders(evidence, pairs, at), *lost], "comparisons", 1)
+    return together([*orders(evidence, pairs, at), *lost], "comparisons")

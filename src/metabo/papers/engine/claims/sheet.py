@@ -53,7 +53,7 @@ class Primary:
 class Claim:
     """A claim of a paper: `printed` is its number ("-": none), `untestable` the reason if no result can decide it.
 
-    `headline`, `kind`, `pooled`: see the schema; `pooled` is None for a claim that is as good as its worst part, `kind`
+    `headline`, `kind`, `pooled`, `ours`: see the schema; `pooled` is None for a claim that needs all its parts, `kind`
     "" and `primary` None for one that nothing here can test.
     """
 
@@ -68,6 +68,7 @@ class Claim:
     headline: bool = False
     kind: str = ""
     primary: Primary | None = None
+    ours: str = ""
 
 
 class TestEntry(TypedDict):
@@ -100,6 +101,7 @@ class ClaimEntry(TypedDict):
     headline: NotRequired[bool]
     kind: NotRequired[str]
     primary: NotRequired[PrimaryEntry]
+    ours: NotRequired[str]
     pooled: NotRequired[float]
     untestable: NotRequired[str]
     tests: NotRequired[list[TestEntry]]
@@ -141,7 +143,7 @@ def _claim(id: str, paper: str, entry: ClaimEntry) -> Claim:
     return Claim(
         id, paper, entry["statement"].strip(), entry["section"], entry["paper"], tests,
         entry.get("untestable", "").strip(), entry.get("pooled"), entry.get("headline", False), entry.get("kind", ""),
-        _primary(entry["primary"]) if "primary" in entry else None,
+        _primary(entry["primary"]) if "primary" in entry else None, entry.get("ours", "").strip(),
     )  # fmt: skip
 
 

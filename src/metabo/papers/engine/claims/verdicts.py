@@ -1,28 +1,35 @@
-"""From numbers to verdicts: the decision rules of the papers' claim sheets, one place for all checks.
+"""From numbers to verdicts: the decision rules of the claim sheets, one place for all checks.
 
-- ORD ("A below B"): the sign agrees and the 95 % interval of the difference excludes 0: replicated; the sign alone:
-  weak; otherwise not replicated. The rule of MPHD, cm-BO and HE-GP-UCB (supported, undecided, refuted) reads the same:
-  supported is replicated, undecided with the stated sign is weak, anything else is not replicated.
-- A trend is an order of its rank correlation and 0, with p < 0.05 in place of the interval.
-- "About equal": the 95 % interval of the difference lies within a margin: replicated; the estimate alone: weak;
-  otherwise not replicated. That nothing was found to differ is no equality: few runs never find anything.
-- NUM: within the stated tolerance, or not. CNT: a count meets the stated condition, or not. Neither is ever weak.
-- A claim of several parts is as good as its worst part. What this run cannot test is neither; the sentence names it.
+- holds: the 95 % interval of the stated effect lies on the paper's side (of 0, of a bound; within a margin for "about
+  equal"); an exact fact is as stated.
+- contradicted: the interval lies on the other side (outside the margin); an exact fact is not as stated.
+- undecided: the interval contains the boundary, whatever the sign of the estimate. `power` says how often a test like
+  this one would find the paper's own effect, `needed` how many clusters would find it in 80 % of cases.
+- not testable: nothing here can decide it.
+
+A claim of several parts is an intersection-union test: it holds if every part does, each at 95 %, uncorrected; it is
+contradicted if one part is after Holm's correction over the parts (Berger 1982). A conjunction that cannot be tested in
+full does not hold; it can still be contradicted.
 """
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from scipy.stats import binomtest
+from scipy.stats import beta, binom, nct, norm
+from scipy.stats import t as student
 
-REPLICATED, WEAK, FAILED, UNTESTABLE = "replicated", "weak", "not replicated", "not testable"
-VERDICTS = (REPLICATED, WEAK, FAILED, UNTESTABLE)
-_WORST_FIRST = (FAILED, WEAK, REPLICATED, UNTESTABLE)
+HOLDS, CONTRADICTED, UNDECIDED, UNTESTABLE = "holds", "contradicted", "undecided", "not testable"
+VERDICTS = (HOLDS, CONTRADICTED, UNDECIDED, UNTESTABLE)
+_LOUDEST_FIRST = (CONTRADICTED, UNDECIDED, HOLDS, UNTESTABLE)
 LEVEL = 0.05
-"""Of the p value of a trend or a test."""
+"""Of two-sided tests; an interval has the level 1 - LEVEL."""
 MARGIN = 0.1
-"""What counts as about the same: a share of Random's regret (or share solved), as in MPHD's claim M7."""
+"""What counts as about the same, and the effect of a claim without a printed one: a share of Random's regret."""
+WANTED = 0.8
+"""The power that `needed` is for."""
+MOST = 10_000
+"""The largest number of clusters that `needed` looks for."""
 SHOWN_PARTS, SHOWN_UNTESTABLE = 3, 2
 """Parts of a claim that its sentence spells out, tested and not testable; more are counted."""
 
@@ -31,8 +38,11 @@ SHOWN_PARTS, SHOWN_UNTESTABLE = 3, 2
 class Finding:
     """What a check found: a verdict, one sentence with the numbers, and the number that decides it.
 
-    `value` with its 95 % interval `low`, `high` (None where there is none), in `unit` ("" for a pure number). `count`
-    and `of`: what a counted share is made of, so that a claim can pool several.
+    `value` with its 95 % interval `low`, `high` (None where there is none), in `unit` ("" for a pure number), from
+    `clusters` independent units. `count` and `of`: what a counted share is made of, so that a claim can pool several.
+    `against` and `support`: p values of the one-sided tests that contradict, and that make it hold (0 and 1 for exact
+    facts, None without a test); `power` and `needed`: of an undecided order (`power_of`, `clusters_needed`). `suite`
+    and `new`: the intervals of both estimands, for these tasks and for a new one, where there are two.
     """
 
     verdict: str
@@ -43,26 +53,41 @@ class Finding:
     unit: str = ""
     count: int | None = None
     of: int | None = None
+    clusters: int | None = None
+    against: float | None = None
+    support: float | None = None
+    power: float | None = None
+    needed: int | None = None
+    suite: tuple[float, float] | None = None
+    new: tuple[float, float] | None = None
 
 
-def ordered(difference: float, low: float, high: float, below: bool = True) -> str:
-    """Return the verdict of an order: `difference` should be negative (`below`) or positive; NaN: no interval."""
-    sign = 1 if below else -1
-    if not sign * difference < 0:
-        return FAILED
-    return REPLICATED if sign * (high if below else low) < 0 else WEAK
+def ordered(low: float, high: float, below: bool = True, bound: float = 0.0) -> str:
+    """Return the verdict of an order: the interval should lie below `bound` (`below`) or above it; NaN: undecided."""
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return UNDECIDED
+    stated, contrary = (high < bound, low > bound) if below else (low > bound, high < bound)
+    return HOLDS if stated else CONTRADICTED if contrary else UNDECIDED
 
 
-def equivalent(value: float, low: float, high: float, limit: float) -> str:
-    """Return the verdict of "about equal": a difference within ± `limit`, with its interval; NaN: at most weak."""
+def equivalent(low: float, high: float, limit: float) -> str:
+    """Return the verdict of "about equal": the interval of a difference lies within ± `limit`, or outside it."""
     if -limit <= low and high <= limit:
-        return REPLICATED
-    return WEAK if abs(value) <= limit else FAILED
+        return HOLDS
+    return CONTRADICTED if low > limit or high < -limit else UNDECIDED
 
 
-def counted(holds: bool) -> str:
-    """Return the verdict of a condition on counts or of a tolerance."""
-    return REPLICATED if holds else FAILED
+def no_worse(low: float, high: float, limit: float, below: bool = True) -> str:
+    """Return the verdict of "similar or better": not worse by more than `limit` (`below`: less is better)."""
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return UNDECIDED
+    least, most = (low, high) if below else (-high, -low)
+    return HOLDS if most <= limit else CONTRADICTED if least > limit else UNDECIDED
+
+
+def exact(holds: bool) -> str:
+    """Return the verdict of a fact without sampling error: a count of the data, a statement that was computed."""
+    return HOLDS if holds else CONTRADICTED
 
 
 def untestable(reason: str) -> Finding:
@@ -70,40 +95,177 @@ def untestable(reason: str) -> Finding:
     return Finding(UNTESTABLE, reason)
 
 
-def order(label: str, estimate: Sequence[float], below: bool = True, unit: str = "") -> Finding:
-    """Return the finding of one order; `label` names the difference, `estimate` is (difference, low, high)."""
+def order(
+    label: str,
+    estimate: Sequence[float],
+    below: bool = True,
+    unit: str = "",
+    bound: float = 0.0,
+    effect: float | None = None,
+    clusters: int | None = None,
+) -> Finding:
+    """Return the finding of one order: what `label` names lies below `bound`, or above it.
+
+    `estimate`: value, low, high. `effect`: distance from the bound that the paper has (`power_of`); `clusters`: units
+    of the interval (Student's t), None for many (normal).
+    """
     value, low, high = (float(number) for number in estimate)
-    said = f"{label} {interval(value, low, high)}"
-    return Finding(ordered(value, low, high, below), said, value, known(low), known(high), unit)
+    against, support = (contrary(value - bound, low, high, side, clusters) for side in (below, not below))
+    found = Finding(
+        ordered(low, high, below, bound), f"{label} {interval(value, low, high)}", value, known(low), known(high), unit,
+        clusters=clusters, against=against, support=support,
+    )  # fmt: skip
+    return _with_power(found, effect)
 
 
-def trend(label: str, rho: float, p: float, rises: bool = False) -> Finding:
-    """Return the finding of a trend that should fall (or rise): Spearman's correlation `rho` with its p value."""
-    if not math.isfinite(rho):
-        return untestable(f"{label}: one size only, or nothing varies")
-    agrees = rho > 0 if rises else rho < 0
-    verdict = FAILED if not agrees else REPLICATED if p < LEVEL else WEAK
-    return Finding(verdict, f"{label}: Spearman {rho:.2f}, p = {p:.2g}", float(rho), unit="Spearman's rho")
+def about_equal(
+    label: str, estimate: Sequence[float], limit: float, unit: str = "", clusters: int | None = None
+) -> Finding:
+    """Return the finding of "about equal within ± `limit`" (two one-sided tests; Anderson and Maxwell 2016).
+
+    Its power is that of a difference of exactly 0.
+    """
+    value, low, high = (float(number) for number in estimate)
+    sides = [contrary(sign * value - limit, low, high, True, clusters) for sign in (1, -1)]
+    outside = min((p for p in sides if p is not None), default=None)
+    inside = [contrary(sign * value - limit, low, high, False, clusters) for sign in (1, -1)]
+    said = f"{label} {interval(value, low, high)}, margin {limit:.3g}"
+    found = Finding(
+        equivalent(low, high, limit), said, value, known(low), known(high), unit, clusters=clusters, against=outside,
+        support=max((p for p in inside if p is not None), default=None),
+    )  # fmt: skip
+    half = (high - low) / 2
+    if found.verdict != UNDECIDED or not half > 0:
+        return found
+    crit = _critical(clusters)
+    return replace(found, power=max(0.0, 2 * float(_cdf(limit / (half / crit) - crit, clusters)) - 1))
 
 
-def share(count: int, of: int, label: str, holds: bool, unit: str = "share", independent: bool = False) -> Finding:
-    """Return the finding of a counted share; `holds`: the condition.
+def similar(
+    label: str, estimate: Sequence[float], limit: float, below: bool = True, unit: str = "", clusters: int | None = None
+) -> Finding:
+    """Return the finding of "similar, or better": not worse by more than `limit` (`below`: less is better)."""
+    value, low, high = (float(number) for number in estimate)
+    said, against = f"{label} {interval(value, low, high)}, margin {limit:.3g}", value - (limit if below else -limit)
+    found = Finding(
+        no_worse(low, high, limit, below), said, value, known(low), known(high), unit, clusters=clusters,
+        against=contrary(against, low, high, below, clusters),
+        support=contrary(against, low, high, not below, clusters),
+    )  # fmt: skip
+    return _with_power(found, limit)
 
-    `independent`: what is counted are independent draws, such as seeds; only then is there an interval, the exact one
-    (Clopper-Pearson, 95 %). Tasks of one fold, cells of a table and comparisons of the same runs are no such draws.
+
+def fact(label: str, holds: bool, value: float | None = None, unit: str = "") -> Finding:
+    """Return the finding of a fact without sampling error: `exact`."""
+    return Finding(exact(holds), label, value, unit=unit, against=float(holds), support=float(not holds))
+
+
+def share(label: str, count: int, of: int, bound: float, above: bool = True, unit: str = "share") -> Finding:
+    """Return the finding of a share of independent draws, such as seeds: its exact interval lies above (below) `bound`.
+
+    Clopper and Pearson (1934), 95 %. Tasks of one fold, cells of a table and comparisons of the same runs are no
+    independent draws: `metabo.papers.engine.claims.comparing.share_of_tasks`.
     """
     if of == 0:
         return untestable(f"{label}: nothing to count")
-    ends = binomtest(count, of).proportion_ci(0.95) if independent else (None, None)
-    return Finding(counted(holds), f"{label}: {count} of {of}", count / of, *ends, unit, count, of)
+    low, high = clopper_pearson(count, of)
+    against = float(binom.cdf(count, of, bound) if above else binom.sf(count - 1, of, bound))
+    said = f"{label}: {count} of {of}, share {interval(count / of, low, high)}"
+    support = float(binom.sf(count - 1, of, bound) if above else binom.cdf(count, of, bound))
+    verdict = ordered(low, high, not above, bound)
+    return Finding(verdict, said, count / of, low, high, unit, count, of, of, against, support)
 
 
-def together(parts: Iterable[Finding], what: str = "parts", contrary: int = 0) -> Finding:
-    """Return the finding of a claim that needs all `parts`: the worst one's verdict and number.
+def clopper_pearson(count: int, of: int) -> tuple[float, float]:
+    """Return the exact 95 % interval of a share."""
+    low = float(beta.ppf(LEVEL / 2, count, of - count + 1)) if count else 0.0
+    return low, float(beta.ppf(1 - LEVEL / 2, count + 1, of - count)) if count < of else 1.0
 
-    The sentence spells out up to SHOWN_PARTS parts, the worst first, and counts the rest. Among equal verdicts the
-    largest value is worst (`contrary` 1), the smallest (-1), or the first part (0). Parts that are not testable count
-    only if all are; otherwise the sentence ends with their reasons.
+
+def trend(label: str, rho: float, p: float, rises: bool = False) -> Finding:
+    """Return the finding of a trend that should fall (or rise): Spearman's correlation `rho` with its p value.
+
+    It holds with the stated sign and p < LEVEL, and is contradicted with the other sign and p < LEVEL.
+    """
+    if not math.isfinite(rho):
+        return untestable(f"{label}: one size only, or nothing varies")
+    agrees = rho > 0 if rises else rho < 0
+    verdict = UNDECIDED if not p < LEVEL else HOLDS if agrees else CONTRADICTED
+    said, against = f"{label}: Spearman {rho:.2f}, p = {p:.2g}", 1 - p / 2 if agrees else p / 2
+    return Finding(verdict, said, float(rho), unit="Spearman's rho", against=against, support=1 - against)
+
+
+def contrary(value: float, low: float, high: float, below: bool, clusters: int | None = None) -> float | None:
+    """Return the p value of the one-sided test that the quantity lies on the other side of 0; None without interval."""
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return None
+    return _tail(value if below else -value, low, high, clusters)
+
+
+def _tail(value: float, low: float, high: float, clusters: int | None) -> float:
+    """Return P(as large as `value` | 0), from the width of its interval."""
+    half = (high - low) / 2
+    if not half > 0:
+        return 0.0 if value > 0 else 1.0
+    return float(1 - _cdf(value / half * _critical(clusters), clusters))
+
+
+def _critical(clusters: int | None) -> float:
+    return float(norm.ppf(1 - LEVEL / 2) if clusters is None else student.ppf(1 - LEVEL / 2, max(clusters - 1, 1)))
+
+
+def _cdf(x: float, clusters: int | None) -> float:
+    return float(norm.cdf(x) if clusters is None else student.cdf(x, max(clusters - 1, 1)))
+
+
+def power_of(half: float, effect: float, clusters: int | None = None) -> float:
+    """Return how often an interval of half-width `half` excludes 0 on the right side if the truth is `effect` > 0.
+
+    Noncentral t with `clusters` - 1 degrees of freedom, normal for None; the spread is taken as known.
+    """
+    if not half > 0:
+        return 1.0
+    crit = _critical(clusters)
+    shift = effect / (half / crit)
+    return float(norm.sf(crit - shift) if clusters is None else nct.sf(crit, max(clusters - 1, 1), shift))
+
+
+def clusters_needed(half: float, effect: float, clusters: int, wanted: float = WANTED) -> int | None:
+    """Return how many clusters like these give the power `wanted`; None if it takes more than MOST.
+
+    The half-width falls with the square root of their number, and with Student's t.
+    """
+    error = half / _critical(clusters) * math.sqrt(clusters)
+    low, high = 2, MOST
+    if power_of(error / math.sqrt(high) * _critical(high), effect, high) < wanted:
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        enough = power_of(error / math.sqrt(middle) * _critical(middle), effect, middle) >= wanted
+        low, high = (low, middle) if enough else (middle + 1, high)
+    return low
+
+
+def _with_power(found: Finding, effect: float | None) -> Finding:
+    """Add power and the clusters needed to an undecided finding with an interval."""
+    if found.verdict != UNDECIDED or found.low is None or found.high is None or not effect:
+        return found
+    half = (found.high - found.low) / 2
+    power = power_of(half, effect, found.clusters)
+    needed = clusters_needed(half, effect, found.clusters) if found.clusters and half > 0 else None
+    said = f"{found.said}; power {power:.2f} for {effect:.3g}"
+    if found.clusters:
+        said += f", 80 % needs {needed if needed else f'more than {MOST}'} units in place of {found.clusters}"
+    return replace(found, said=said, power=power, needed=needed)
+
+
+def together(parts: Iterable[Finding], what: str = "parts") -> Finding:
+    """Return the finding of a claim that needs all `parts`: an intersection-union test.
+
+    It is contradicted if a part is after Holm's correction (with several parts the smallest `against` times their
+    number is compared with LEVEL / 2), holds if all parts hold, is not testable if all that can be tested hold, and
+    otherwise undecided. Its number is that of the part that speaks loudest: the most contrary, then the least certain.
+    The sentence spells out up to SHOWN_PARTS parts and counts the rest.
     """
     found = list(parts)
     if not found:
@@ -112,12 +274,70 @@ def together(parts: Iterable[Finding], what: str = "parts", contrary: int = 0) -
         return found[0]
     tested = [part for part in found if part.verdict != UNTESTABLE]
     lost = [part.said for part in found if part.verdict == UNTESTABLE] if tested else []
-    tested = tested or found
-    ranked = sorted(tested, key=lambda part: (_WORST_FIRST.index(part.verdict), -contrary * (part.value or 0.0)))
+    if not tested:
+        return replace(found[0], said=_joined(found, found, what))
+    ranked = sorted(tested, key=lambda part: (_LOUDEST_FIRST.index(part.verdict), _against(part)))
+    loudest = ranked[0]
+    clear = loudest.verdict == CONTRADICTED and _against(loudest) * len(tested) <= LEVEL / 2
+    verdict = (
+        CONTRADICTED
+        if clear
+        else HOLDS
+        if all(part.verdict == HOLDS for part in found)
+        else UNTESTABLE
+        if all(part.verdict == HOLDS for part in tested)
+        else UNDECIDED
+    )
+    said = _joined(ranked, found, what)
+    if loudest.verdict == CONTRADICTED and not clear:
+        said = f"contradicted in a part, not after Holm's correction over {len(tested)}: {said}"
+    powers = [part.power for part in tested if part.power is not None]
+    return replace(
+        loudest, verdict=verdict, said=said + _untested(lost), count=None, of=None,
+        power=min(powers) if powers and verdict == UNDECIDED else None,
+        needed=loudest.needed if verdict == UNDECIDED else None,
+        against=min(1.0, min(map(_against, tested)) * len(tested)), support=max(map(supporting, found)),
+    )  # fmt: skip
+
+
+def _against(part: Finding) -> float:
+    if part.against is not None:
+        return part.against
+    return LEVEL / 2 if part.verdict == CONTRADICTED else 1.0
+
+
+def supporting(part: Finding) -> float:
+    """Return the p value with which a finding holds; of one without a test the level that it was decided at."""
+    if part.support is not None:
+        return part.support
+    return LEVEL / 2 if part.verdict == HOLDS else 1.0
+
+
+def any_of(parts: Sequence[Finding], what: str = "problems") -> Finding:
+    """Return the finding of an existence claim: one of `parts` suffices.
+
+    `parts` are tested at level LEVEL / len(parts) already (Bonferroni). It is contradicted if every part is.
+    """
+    tested = [part for part in parts if part.verdict != UNTESTABLE]
+    if not tested:
+        return untestable(f"no {what} to compare" if not parts else _joined(parts, parts, what))
+    quietest = sorted(tested, key=lambda part: (-_LOUDEST_FIRST.index(part.verdict), -_against(part)))
+    best = quietest[0]
+    said = _joined(quietest, parts, what) if len(parts) > 1 else best.said
+    every = all(part.verdict == CONTRADICTED for part in tested)
+    verdict = HOLDS if best.verdict == HOLDS else CONTRADICTED if every else UNDECIDED
+    lost = [part.said for part in parts if part.verdict == UNTESTABLE]
+    support = min(1.0, min(map(supporting, tested)) * len(tested))
+    return replace(
+        best, verdict=verdict, said=said + _untested(lost), against=max(map(_against, tested)), support=support
+    )
+
+
+def _joined(ranked: Sequence[Finding], found: Sequence[Finding], what: str) -> str:
     said = "; ".join(part.said for part in ranked[:SHOWN_PARTS])
     if len(ranked) > SHOWN_PARTS:
         said = f"{tally(found)} of {len(found)} {what}: {said}; and {len(ranked) - SHOWN_PARTS} more"
-    return replace(ranked[0], said=said + _untested(lost))
+    return said
 
 
 def _untested(reasons: Sequence[str]) -> str:
@@ -128,16 +348,12 @@ def _untested(reasons: Sequence[str]) -> str:
     return f"; not testable: {'; '.join(shown)}" if shown else ""
 
 
-def worst(findings: Iterable[Finding]) -> str:
-    """Return the worst verdict, of those that are testable if any is."""
-    verdicts = [finding.verdict for finding in findings]
-    return next(verdict for verdict in _WORST_FIRST if verdict in verdicts)
-
-
 def tally(findings: Iterable[Finding]) -> str:
-    """Say how many findings have each verdict, e.g. "2 replicated, 1 weak"."""
+    """Say how many findings have each verdict, e.g. "2 hold, 1 undecided"."""
     verdicts = [finding.verdict for finding in findings]
-    return ", ".join(f"{verdicts.count(v)} {v}" for v in VERDICTS if v in verdicts)
+    words = {HOLDS: ("holds", "hold")}
+    counts = [(verdicts.count(v), *words.get(v, (v, v))) for v in VERDICTS if v in verdicts]
+    return ", ".join(f"{count} {one if count == 1 else many}" for count, one, many in counts)
 
 
 def interval(value: float, low: float = math.nan, high: float = math.nan) -> str:

@@ -1,11 +1,14 @@
 """Checks of regret, solved tasks and ranks on trajectories (hyperbo §7.4, §7.6)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy.stats import rankdata
+from scipy.stats import t as student
 
-from metabo.metrics import Difference, paired, paired_difference, regret_curves
+from metabo.metrics import Runs, paired, paired_difference
+from metabo.metrics.aggregate import DECIMALS
 from metabo.papers.engine.claims.comparing import (
     OTHERS,
     Moment,
@@ -13,24 +16,27 @@ from metabo.papers.engine.claims.comparing import (
     absent,
     against,
     at_moment,
+    compared,
     difference,
     held,
     name,
     orders,
+    side_values,
     solved,
     unit,
 )
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.verdicts import (
-    FAILED,
+    CONTRADICTED,
+    HOLDS,
+    LEVEL,
     MARGIN,
-    REPLICATED,
-    WEAK,
+    UNDECIDED,
     Finding,
-    counted,
+    any_of,
     interval,
-    known,
     order,
+    similar,
     together,
     untestable,
 )
@@ -41,7 +47,7 @@ def lower_in_pairs(evidence: Evidence, pairs: Sequence[Sequence[str]], at: Seque
     """ORD: in every pair, the first has less regret than the second, at every moment of `at`."""
     there = [(a, b) for a, b in pairs if len(held([a, b], evidence.runs)) == 2]
     lost = absent([run for pair in pairs for run in pair], evidence.runs)
-    return together([*orders(evidence, there, at), *lost], "comparisons", 1)
+    return together([*orders(evidence, there, at), *lost], "comparisons")
 
 
 def more_solved(
@@ -55,7 +61,7 @@ def more_solved(
     runs = evidence.runs
     pairs = [(a, b) for a in held(more, runs) for b in against(than, more, runs)]
     lost = [*absent(more, runs), *absent(than, runs)]
-    return together([*orders(evidence, pairs, at, thresholds), *lost], "comparisons", -1)
+    return together([*orders(evidence, pairs, at, thresholds), *lost], "comparisons")
 
 
 def not_beaten(
@@ -68,7 +74,7 @@ def not_beaten(
     """Each of `methods` is similar to each of `by`, or better.
 
     Better: less regret, or with `thresholds` a larger share of tasks solved. Similar: worse by at most MARGIN of
-    Random's with the end of the interval, or (weak) with the estimate alone.
+    Random's, with the end of the interval.
     """
     found = []
     for threshold in thresholds or [None]:
@@ -79,100 +85,139 @@ def not_beaten(
             limit = MARGIN * float(here.values["rand"].mean()) if "rand" in here.values else 0.0
             for own in held(methods, runs):
                 for other in against(by, methods, runs):
-                    gap = difference(here, own, other, len(found))
-                    said = f"{name(own)} minus {name(other)} {when}: {interval(*gap)}, margin {limit:.3g}"
+                    gap = difference(evidence, here, own, other, len(found))
+                    label = f"{name(own)} minus {name(other)} {when}:"
                     measured = unit(evidence) if threshold is None else "share solved"
-                    found.append(Finding(_similar(gap, limit, threshold is None), said, *map(known, gap), measured))
+                    one = similar(label, gap.estimate, limit, threshold is None, measured, gap.clusters)
+                    found.append(gap.told(one))
     found += [*absent(methods, evidence.runs), *absent(by, evidence.runs)]
-    return together(found, "comparisons", -1 if thresholds else 1)
+    return together(found, "comparisons")
 
 
-def _similar(gap: Difference, limit: float, below: bool) -> str:
-    """Return the verdict of "no worse": the interval ends within the limit, or (weak) the estimate alone is within.
-    `below` says that a positive difference is worse."""
-    worse, most = (gap.estimate, gap.high) if below else (-gap.estimate, -gap.low)
-    return REPLICATED if most <= limit else WEAK if worse <= limit else FAILED
+def _places(evidence: Evidence, method: str, runs: Runs, others: Sequence[str]) -> tuple[int, int, int]:
+    """Return a method's place by mean regret (1 = lowest) among itself and `others`, and the ends of its interval.
+
+    A place is better than the next if the interval of the difference says so, all intervals at 95 % together
+    (Bonferroni). `runs` hold one iteration.
+    """
+    level = 1 - LEVEL / max(len(others), 1)
+    gaps = [difference(evidence, runs, method, other, place, level) for place, other in enumerate(others)]
+    return _place_of([gap.estimate for gap in gaps])
 
 
-def _means(evidence: Evidence, moment: Moment) -> tuple[list[str], np.ndarray, str]:
-    """Return the methods, their mean regret at a moment, and how the moment is called."""
-    here, when = at_moment(evidence.runs, moment)
-    return list(here.methods), np.array([v.mean() for v in here.values.values()]), when
+def _place_of(gaps: Sequence[tuple[float, float, float]]) -> tuple[int, int, int]:
+    """Return a place and its ends from the differences (value, low, high) to all others."""
+    ahead, surely = (sum(gap[end] > 0 for gap in gaps) for end in (0, 1))
+    return 1 + ahead, 1 + surely, 1 + len(gaps) - sum(gap[2] < 0 for gap in gaps)
 
 
 def place(evidence: Evidence, method: str, at: Moment, first: int | None = None, last: int | None = None) -> Finding:
-    """CNT: by mean regret (1 = lowest) a method has a place not before `first` and not after `last`."""
-    methods, means, when = _means(evidence, at)
-    if method not in methods:
+    """By mean regret (1 = lowest) a method has a place not before `first` and not after `last`.
+
+    The interval of a place counts the methods that are ahead, and not behind, by intervals at 95 % together.
+    """
+    if method not in evidence.runs.methods:
         return untestable(f"{name(method)} was not run")
-    own = int(rankdata(means, method="min")[methods.index(method)])
-    holds = (first or 1) <= own <= (last or len(methods))
-    said = f"{name(method)} has place {own} of {len(methods)} by mean regret {when}"
-    return Finding(counted(holds), said, own, unit="place")
+    here, when = at_moment(evidence.runs, at)
+    others = [m for m in here.methods if m != method]
+    own, low, high = _places(evidence, method, here, others)
+    said = f"{name(method)} has place {interval(own, low, high)} of {len(others) + 1} by mean regret {when}"
+    return _within(said, (own, low, high), first or 1, last or len(others) + 1)
+
+
+def _within(said: str, estimate: tuple[int, int, int], first: int, last: int) -> Finding:
+    """Return the finding of a place that should lie in [first, last]."""
+    own, low, high = estimate
+    inside, outside = first <= low and high <= last, high < first or low > last
+    verdict = HOLDS if inside else CONTRADICTED if outside else UNDECIDED
+    return Finding(verdict, said, own, low, high, "place", against=LEVEL / 2 if outside else 1.0)
 
 
 def below_most(evidence: Evidence, method: str, than: str | Sequence[str] = OTHERS, at: Moment = 100) -> Finding:
-    """CNT: more than half of the others have a lower mean regret than `method`."""
-    methods, means, when = _means(evidence, at)
-    others = [run for run in against(than, [method], evidence.runs) if isinstance(run, str)]
-    if method not in methods or not others:
+    """More than half of the others have a lower mean regret than `method`: its place has as many before it."""
+    runs = evidence.runs
+    others = [run for run in against(than, [method], runs) if isinstance(run, str) and run != method]
+    if method not in runs.methods or not others:
         return untestable(f"{name(method)} or the others were not run")
-    level = means[methods.index(method)]
-    ahead = [run for run in others if means[methods.index(run)] < level]
-    listed = ", ".join(name(run) for run in ahead) or "none"
-    said = f"{len(ahead)} of {len(others)} have less regret than {name(method)} ({level:.3g}) {when}: {listed}"
-    said += "".join(f"; {lost.said}" for lost in absent(than, evidence.runs))
-    return Finding(counted(2 * len(ahead) > len(others)), said, len(ahead), unit="methods")
+    here, when = at_moment(runs, at)
+    own, low, high = _places(evidence, method, here, others)
+    said = f"{own - 1} of {len(others)} have less regret than {name(method)} {when}"
+    said += f", {low - 1} to {high - 1} by intervals"
+    found = _within(said, (own, low, high), len(others) // 2 + 2, len(others) + 1)
+    return together([found, *absent(than, runs)], "comparisons")
 
 
-def always_first(evidence: Evidence, method: str, share: float = 1.0) -> Finding:
-    """CNT: a method has the lowest mean regret in at least this share of the iterations."""
-    if method not in evidence.runs.methods:
-        return untestable(f"{name(method)} was not run")
-    curves = np.stack([v.mean(axis=(0, 1, 2)) for v in evidence.runs.values.values()])
-    own = curves[evidence.runs.methods.index(method)]
-    lowest = own <= curves.min(axis=0)
-    said = f"{name(method)} has the lowest mean regret in {int(lowest.sum())} of {len(own)} iterations"
-    return Finding(counted(lowest.mean() >= share), said, float(lowest.mean()), unit="share of iterations")
-
-
-def reaches_place(evidence: Evidence, method: str, best: int, within: Sequence[int]) -> Finding:
-    """CNT: at some iteration of [from, to] a method has at least this place by mean regret (1 = lowest)."""
+def always_first(evidence: Evidence, method: str) -> Finding:
+    """ORD: at every iteration a method has less regret than every other; contradicted with Holm's correction."""
     runs = evidence.runs
     if method not in runs.methods:
         return untestable(f"{name(method)} was not run")
+    pairs = [(method, other) for other in runs.methods if other != method]
+    found = together(orders(evidence, pairs, [int(t) for t in runs.iterations]), "comparisons")
     curves = np.stack([v.mean(axis=(0, 1, 2)) for v in runs.values.values()])
-    chosen = (runs.iterations >= within[0]) & (runs.iterations <= within[1])
-    places = rankdata(curves[:, chosen], axis=0, method="min")[runs.methods.index(method)]
-    said = f"best place of {name(method)} by mean regret in iterations {within[0]} to {within[1]}: {int(places.min())}"
-    return Finding(counted(bool((places <= best).any())), said, float(places.min()), unit="place")
+    lowest = curves[runs.methods.index(method)] <= curves.min(axis=0)
+    said = f"{name(method)} has the lowest mean regret in {int(lowest.sum())} of {len(lowest)} iterations; {found.said}"
+    return replace(found, said=said)
+
+
+def reaches_place(evidence: Evidence, method: str, best: int, within: Sequence[int]) -> Finding:
+    """At some iteration of [from, to] a method has at least this place by mean regret (1 = lowest).
+
+    Every iteration is tested at the level of all together (Bonferroni).
+    """
+    runs = evidence.runs
+    if method not in runs.methods:
+        return untestable(f"{name(method)} was not run")
+    others = [m for m in runs.methods if m != method]
+    times = [int(t) for t in runs.iterations if within[0] <= t <= within[1]]
+    if not times:
+        return untestable(f"the runs end at iteration {runs.last}")
+    level, found = 1 - LEVEL / (len(others) * len(times)), []
+    for number, moment in enumerate(times):
+        here, when = at_moment(runs, moment)
+        gaps = [difference(evidence, here, method, m, number * len(others) + i, level) for i, m in enumerate(others)]
+        own, low, high = _place_of([gap.estimate for gap in gaps])
+        said = f"{name(method)} has place {interval(own, low, high)} of {len(others) + 1} {when}"
+        found.append(_within(said, (own, low, high), 1, best))
+    return any_of(found, "iterations")
 
 
 def plateaus(evidence: Evidence, method: str, start: int, most: float = 0.1) -> Finding:
-    """CNT: from iteration `start` to the last, the mean regret falls by less than the share `most`."""
-    if method not in evidence.runs.methods:
+    """ORD: from iteration `start` to the last, the mean regret falls by less than the share `most`.
+
+    Compared are the last regret and 1 - `most` of that at `start`, in the same runs.
+    """
+    runs = evidence.runs
+    if method not in runs.methods:
         return untestable(f"{name(method)} was not run")
-    before, after = (at_moment(evidence.runs, t)[0].values[method].mean() for t in (start, evidence.runs.last))
-    fall = 1 - after / before if before > 0 else 0.0
-    said = f"mean regret of {name(method)}: {before:.3g} at iteration {start}, {after:.3g} at the last"
-    said += f" ({fall:.0%} less, below {most:.0%} wanted)"
-    return Finding(counted(fall < most), said, float(fall), unit="share of the regret")
+    before, after = (side_values(at_moment(runs, t)[0], [method])[0] for t in (start, runs.last))
+    gap = compared(evidence, after - (1 - most) * before, 0, trained=method not in runs.single_task)
+    fall = 1 - after.mean() / before.mean() if before.mean() > 0 else 0.0
+    label = f"mean regret of {name(method)}: {before.mean():.3g} at iteration {start}, {after.mean():.3g} at the last"
+    label += f" ({fall:.0%} less); the last minus {1 - most:.0%} of the first:"
+    effect = most * float(before.mean())
+    return gap.told(order(label, gap.estimate, False, unit(evidence), effect=effect, clusters=gap.clusters))
 
 
 def _ranks(evidence: Evidence) -> np.ndarray:
-    """Return (methods, repetitions, iterations): rank of the mean regret over tasks, ties averaged (hyperbo §7.3)."""
-    return rankdata(paired(evidence.runs).mean(axis=2), axis=0, method="average")
+    """Return (methods, repetitions, iterations): rank of the mean regret over tasks, ties averaged (hyperbo §7.3).
+
+    Regrets that differ by rounding alone tie (`metabo.metrics.aggregate.DECIMALS`).
+    """
+    return rankdata(np.round(paired(evidence.runs).mean(axis=2), DECIMALS), axis=0, method="average")
 
 
-def _rank_difference(a: np.ndarray, b: np.ndarray, number: int) -> tuple[float, float, float]:
-    """Return the mean difference of two ranks over repetitions with its interval (Student's t)."""
-    return paired_difference(a[:, None], b[:, None], np.random.default_rng([1, number]), "fixed")
+def _rank_order(label: str, a: np.ndarray, b: np.ndarray, number: int) -> Finding:
+    """Return the finding that rank `a` is below `b`, over repetitions (Student's t): a rank has no tasks to draw."""
+    gap = paired_difference(a[:, None], b[:, None], np.random.default_rng([1, number]), "fixed")
+    found = order(label, gap, unit="ranks", effect=1.0, clusters=len(a))
+    return replace(found, suite=(gap.low, gap.high))
 
 
 def lowest_rank(evidence: Evidence, method: str, within: Sequence[int]) -> Finding:
     """ORD: over the iterations [from, to], a method's mean rank is below that of every other method.
 
-    Paired by repetition; a rank has no tasks to draw.
+    Paired by repetition; power is for a difference of one rank.
     """
     runs = evidence.runs
     if method not in runs.methods:
@@ -185,11 +230,11 @@ def lowest_rank(evidence: Evidence, method: str, within: Sequence[int]) -> Findi
     own = means[runs.methods.index(method)]
     when = f"over iterations {within[0]} to {last}"
     found = [
-        order(f"rank of {name(method)} minus {name(other)} {when}:", _rank_difference(own, rank, i), unit="ranks")
+        _rank_order(f"rank of {name(method)} minus {name(other)} {when}:", own, rank, i)
         for i, (other, rank) in enumerate(zip(runs.methods, means, strict=True))
         if other != method
     ]
-    return together(found, "comparisons", 1)
+    return together(found, "comparisons")
 
 
 def rank_improves(evidence: Evidence, method: str, early: Sequence[int], late: int) -> Finding:
@@ -201,36 +246,52 @@ def rank_improves(evidence: Evidence, method: str, early: Sequence[int], late: i
     end = min(late, runs.last)
     start = ranks[:, (runs.iterations >= early[0]) & (runs.iterations <= early[1])].mean(axis=-1)
     label = f"rank of {name(method)} at iteration {end} minus over iterations {early[0]} to {early[1]}:"
-    return order(label, _rank_difference(ranks[:, runs.iterations == end][:, 0], start, 0), unit="ranks")
+    return _rank_order(label, ranks[:, runs.iterations == end][:, 0], start, 0)
 
 
 def rank_within(evidence: Evidence, method: str, at: int, last: int) -> Finding:
-    """CNT: in every panel of the figure, the mean rank of a method has a place not after `last`; ties share it."""
+    """In every panel of the figure, the mean rank of a method has a place not after `last`.
+
+    A place lies between 1 + the methods whose rank is lower, and that of those whose rank is not higher, by normal
+    intervals of the mean ranks over repetitions, at 95 % for all pairs of a panel together.
+    """
     ranks = evidence.table("rank")
     ranks = ranks[ranks["iteration"] == min(at, int(ranks["iteration"].max()))]
     found = []
     for panel, rows in ranks.groupby("panel", sort=False) if "panel" in ranks else [("all tasks", ranks)]:
-        places = rows.set_index("method")["mean"].rank(method="min")
-        if method not in places:
+        wide = rows.set_index("method")
+        if method not in wide.index:
             return untestable(f"{name(method)} was not run")
-        said = f"{name(method)} has place {int(places[method])} of {len(places)} by mean rank in {panel}"
-        found.append(Finding(counted(places[method] <= last), said, float(places[method]), unit="place"))
+        others = wide.drop(index=method)
+        own = wide.loc[method]
+        repetitions = max(int(own.get("repetitions", 2)), 2)
+        reach = student.ppf(1 - LEVEL / (2 * max(len(others), 1)), repetitions - 1)
+        half = reach * np.sqrt((own["std"] ** 2 + others["std"] ** 2) / (repetitions - 1))  # std has ddof 0
+        gap = own["mean"] - others["mean"]
+        place = _place_of(list(zip(gap, gap - half, gap + half, strict=True)))
+        said = f"{name(method)} has place {interval(*place)} of {len(wide)} by mean rank in {panel}"
+        found.append(_within(said, place, 1, last))
     return together(found, "panels")
 
 
 def larger_gain(evidence: Evidence, methods: Sequence[str], others: Sequence[str], fewer: str, more: str) -> Finding:
-    """CNT: from the split `fewer` to `more`, the median regret of each of `methods` falls by more than any of `others`.
+    """ORD: from the split `fewer` to `more`, the mean regret of each of `methods` falls by more than that of `others`.
 
     At the last iteration; `fewer` and `more` are names of splits.
     """
-    curves = regret_curves(evidence.runs.at(evidence.runs.last)).set_index("method")["median"]
-    runs = {m: [str(RunId.parse(m).on(split)) for split in (fewer, more)] for m in (*methods, *others)}
-    known = [m for m, pair in runs.items() if {*pair} <= set(curves.index)]
-    if not set(methods) <= set(known) or set(known) == set(methods):
+    runs = evidence.runs.at(evidence.runs.last)
+    named = {m: [str(RunId.parse(m).on(split)) for split in (fewer, more)] for m in (*methods, *others)}
+    there = [m for m, pair in named.items() if {*pair} <= set(runs.methods)]
+    if not set(methods) <= set(there) or set(there) == set(methods):
         return untestable(f"the splits {fewer} and {more} were not run for these methods")
-    gain = {m: float(curves[runs[m][0]] - curves[runs[m][1]]) for m in known}
-    least, best = min(gain[m] for m in methods), max(gain[m] for m in known if m not in methods)
-    listed = ", ".join(f"{name(m)} {g:.3g}" for m, g in sorted(gain.items(), key=lambda item: -item[1]))
-    lost = [m for m in others if m not in known]
-    listed += f"; {', '.join(map(name, lost))} not run" if lost else ""
-    return Finding(counted(least > best), f"fall of the median regret: {listed}", least - best, unit=unit(evidence))
+    found = []
+    for own in methods:
+        for other in (m for m in there if m not in methods):
+            few, many, other_few, other_many = side_values(runs, [*named[own], *named[other]])
+            gap = compared(evidence, (few - many) - (other_few - other_many), len(found))
+            label = f"fall of regret of {name(own)} minus that of {name(other)}:"
+            effect = MARGIN * abs(float(few.mean()))
+            one = order(label, gap.estimate, False, unit(evidence), effect=effect, clusters=gap.clusters)
+            found.append(gap.told(one))
+    lost = [untestable(f"{name(m)} was not run on both splits") for m in others if m not in there]
+    return together([*found, *lost], "comparisons")

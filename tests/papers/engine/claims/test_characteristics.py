@@ -1,0 +1,91 @@
+"""Operating characteristics of the verdicts, by simulation at the numbers of clusters that the benchmarks have.
+
+A null difference must read `holds` in at most 2.5 % of studies and `contradicted` in at most 2.5 %; the interval must
+cover the truth in 93 to 97 %. Data sets (folds) differ, their tasks share the fold's deviation, priors differ within a
+task; folds share training tasks, which correlates them as Nadeau and Bengio assume.
+"""
+
+import numpy as np
+import pytest
+
+from metabo.metrics import paired_difference
+from metabo.metrics.runs import shared_training
+from metabo.papers.engine.claims.verdicts import CONTRADICTED, HOLDS, order
+
+STUDIES = 2000
+RESAMPLES = 400
+"""Of each study: fewer than a verdict's 10,000, and unbiased for the width."""
+SIZES = {"lcbench": (5, 7, 5), "pd1_mini": (7, 2, 5), "hpob_mini": (6, 5, 5), "cmbo_mini": (12, 2, 1)}
+"""Folds, tasks of a fold, priors."""
+
+
+def study(rng: np.random.Generator, folds: int, tasks: int, priors: int, rho: float) -> np.ndarray:
+    """Return differences (priors, folds x tasks) of mean 0: correlation `rho` between folds, 0.5 within one."""
+    common = rng.normal() * np.sqrt(rho)
+    fold = rng.normal(size=folds) * np.sqrt(1 - rho)
+    task = rng.normal(size=(folds, tasks))
+    return (common + fold[:, None] + task)[None] + 0.5 * rng.normal(size=(priors, folds, tasks))
+
+
+def decided(folds: int, tasks: int, priors: int, rho: float, overlap: float, seed: int) -> tuple[float, float, float]:
+    """Return the shares of studies that read `holds`, that read `contradicted`, and whose interval covers 0."""
+    rng = np.random.default_rng(seed)
+    number = np.repeat(np.arange(folds), tasks)
+    holds = contradicted = covered = 0
+    for _ in range(STUDIES):
+        d = study(rng, folds, tasks, priors, rho).reshape(priors, -1)
+        gap = paired_difference(d, 0 * d, rng, "nested", RESAMPLES, folds=number, overlap=overlap)
+        verdict = order("a", gap, clusters=folds).verdict
+        holds += verdict == HOLDS
+        contradicted += verdict == CONTRADICTED
+        covered += gap.low <= 0 <= gap.high
+    return holds / STUDIES, contradicted / STUDIES, covered / STUDIES
+
+
+NOISE = 3 * np.sqrt(0.025 * 0.975 / STUDIES)
+"""Three standard errors of a share of 2.5 %."""
+
+
+@pytest.mark.parametrize("benchmark", SIZES)
+def test_independent_folds(benchmark):
+    holds, contradicted, covered = decided(*SIZES[benchmark], rho=0.0, overlap=0.0, seed=1)
+    assert max(holds, contradicted) <= 0.025 + NOISE and 0.93 <= covered <= 0.97
+
+
+@pytest.mark.parametrize("folds", [5, 7])
+def test_folds_that_share_training_tasks(folds):
+    """Each of G folds tests 1/G of the tasks: correlation 1/G, and the correction for it."""
+    import pandas as pd
+
+    table = pd.DataFrame({"space": "s", "fold": [f"f{n}" for n in range(folds)]})
+    overlap = shared_training(table)
+    assert overlap == pytest.approx(folds / (folds - 1))
+    holds, contradicted, covered = decided(folds, 3, 5, rho=1 / folds, overlap=overlap, seed=2)
+    assert max(holds, contradicted) <= 0.025 + NOISE and 0.93 <= covered <= 0.97
+    wrong = decided(folds, 3, 5, rho=1 / folds, overlap=0.0, seed=2)
+    assert 1 - wrong[2] > 0.1  # without the correction one study in ten and more is wrong
+
+
+def test_more_priors_never_narrow_the_interval_of_a_new_task():
+    rng = np.random.default_rng(3)
+    number = np.repeat(np.arange(5), 3)
+    few = study(rng, 5, 3, 5, 0.2).reshape(5, -1)
+    many = np.concatenate([few] * 20)
+    gaps = [paired_difference(d, 0 * d, np.random.default_rng(0), "nested", folds=number) for d in (few, many)]
+    assert gaps[1].high - gaps[1].low == pytest.approx(gaps[0].high - gaps[0].low, rel=1e-6)
+
+
+def test_true_nulls_of_several_parts_rarely_read_contradicted():
+    """Thirty parts without a difference: the old rule failed them with probability 1 - 2^-30."""
+    from metabo.papers.engine.claims.verdicts import UNDECIDED, together
+
+    rng, found = np.random.default_rng(4), []
+    for _ in range(400):
+        parts = []
+        for _ in range(30):
+            d = rng.normal(size=7)
+            half = 2.4469 * d.std(ddof=1) / np.sqrt(7)  # Student's t, 6 degrees of freedom
+            parts.append(order("a", (d.mean(), d.mean() - half, d.mean() + half), clusters=7))
+        found.append(together(parts).verdict)
+    assert found.count(HOLDS) == 0 and found.count(CONTRADICTED) / 400 <= 0.025 + 3 * np.sqrt(0.025 * 0.975 / 400)
+    assert found.count(UNDECIDED) > 370
