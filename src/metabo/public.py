@@ -91,6 +91,7 @@ def run_bo(
     iterations: int = 20,
     seeds: int = 1,
     seed: int = 0,
+    once: bool | None = None,
     sizes: Mapping[str, Json] | None = None,
 ) -> pd.DataFrame:
     """Train a method's priors on a benchmark, run BO on its test tasks, and return one row per observation.
@@ -105,7 +106,8 @@ def run_bo(
         print("random:", random.query("iteration == 5")["simple_regret"].mean())
 
     `split`: one of the benchmark's (default: its first); `acquisition`: in place of the method's own; `seeds`: runs of
-    each task with each prior; `seed`: of everything random. `sizes`: values in place of those of config.yaml, under
+    each task with each prior; `seed`: of everything random; `once`: whether a candidate is queried once (None: as the
+    benchmark's authors do). `sizes`: values in place of those of config.yaml, under
     their names there, such as "pretrain.seeds", the number of priors (1 here).
     The columns are those of `metabo.records.results`; regrets are against the best of the task. Raises ConfigError for
     names that do not exist, DataError for a benchmark that lacks what the method needs, NumericsError if more than one
@@ -122,7 +124,9 @@ def run_bo(
     entry, parts = registry.method(method), registry.made_of(method)
     policy = Values(config.sized(chosen, entry.policy or NOTHING))
     own = resolved(RunId(method, acquisition or "")).acquisition
-    spec = BOSpec(loaded.name, split, method, own, seed, seeds, iterations, policy, "all")
+    known = loaded.name in registry.benchmarks() and split in splits.names()
+    queries = splits.queries(loaded.name, split) if once is None and known else (bool(once), ())
+    spec = BOSpec(loaded.name, split, method, own, seed, seeds, iterations, policy, "all", *queries)
     past = training_sets_of(loaded, trained_from) if parts.uses_past else [None] * len(trained)
     if parts.pads_inputs:
         trained = [priors.widened(prior, trained_from, loaded.width) for prior in trained]

@@ -47,8 +47,8 @@ def load_trajectories(paths: list[str], benchmark: str, split: str | list[str], 
 
     A run with another acquisition than its method's own is renamed ``method-acquisition``. Raises DataError if a table
     is of another benchmark or split (or none of several splits), if the tables were made from different data files, or
-    from another than `data`. A method without pre-training may be of another split with the same test tasks and
-    candidates: its runs are the same there.
+    from another than `data`. A method without pre-training may be of another split with the same test tasks,
+    candidates and queries: its runs are the same there.
     """
     if not paths:
         raise DataError("no trajectory table given; name some in the parameter 'trajectories'")
@@ -98,6 +98,13 @@ def load_benchmark(path: str, benchmark: str) -> Benchmark:
     return loaded
 
 
+def queries(benchmark: str, split: str) -> str:
+    """Say whether a candidate may be queried again on a split, as a title."""
+    once, exceptions = splits.queries(benchmark, split)
+    words = {True: "each candidate once", False: "queries may repeat"}
+    return words[once] + (f" ({words[not once]} in {', '.join(exceptions)})" if exceptions else "")
+
+
 def runs(table: pd.DataFrame, column: str = "simple_regret") -> metrics.Runs:
     """Build `metrics.Runs`; which methods have no pre-training, and whether all tasks are of one data set, comes from
     the registrations."""
@@ -128,7 +135,7 @@ def _trained(table: pd.DataFrame) -> pd.Series:
 
 def _alike(given: list[str]) -> list[str]:
     """Return the splits on which BO without a prior runs as on one of those given."""
-    runs = {s: (splits.base(s), splits.entry(s).candidates) for s in splits.names()}
+    runs = {s: (splits.base(s), splits.entry(s).candidates, splits.entry(s).queries) for s in splits.names()}
     return [s for s, run in runs.items() if run in [runs.get(g) for g in given]]
 
 

@@ -111,6 +111,7 @@ def _row(path: Path, record: Mapping[str, Json]) -> dict[str, Json]:
     # a network that is trained again has its schedule in both places; what is the same is said once
     kept = {k: v for k, v in again.items() if k not in (refit, "epochs", "warm_start") and training.get(k) != v}
     kept |= {} if job.get("candidates", "all") == "all" else {"candidates": job["candidates"]}
+    kept |= {"queries": "once"} if job.get("once") else {}
     return {
         **{key: job.get(key) for key in ("split", "method", "acquisition", "seeds", "iterations")},
         **{key: training.get(key) for key in _TRAINING},

@@ -111,8 +111,12 @@ def run(
     initial: Int[Array, " k"],
     key: Key[Array, ""],
     iterations: int,
+    repeats: bool = True,
 ) -> Steps:
-    """Observe the `initial` candidates, then run BO for `iterations` steps (hyperbo Algorithm 1 on a finite pool)."""
+    """Observe the `initial` candidates, then run BO for `iterations` steps (hyperbo Algorithm 1 on a finite pool).
+
+    A candidate may be queried again if `repeats` and the policy say so.
+    """
     init_key, loop_key = jax.random.split(key)
     count = len(initial)
     now = begin(policy, candidates, count + iterations, init_key)
@@ -120,9 +124,8 @@ def run(
     for first, last in pairwise([0, *(count + end for end in sizes(policy, count, iterations))]):
         if isinstance(policy, Growing):
             now = now._replace(state=policy.resized(now.state, last))
-        now = play(
-            policy, now, candidates.mask, given, first, last, lambda t, i, info: outputs[i], loop_key, policy.repeats
-        )
+        again = repeats and policy.repeats
+        now = play(policy, now, candidates.mask, given, first, last, lambda t, i, info: outputs[i], loop_key, again)
     return now.steps
 
 
@@ -158,13 +161,15 @@ def run_all(
     iterations: int,
     chunk: int,
     policy_of: Callable[[PyTree, Int[Array, ""]], Policy] = stacked,
+    repeats: bool = True,
 ) -> Steps:
     """Run every entry of `runs`, `chunk` of them side by side; `policy_of(policies, number)` is a run's policy.
 
+    A candidate may be queried again if `repeats` and the policy say so.
     `chunk` changes speed and memory (chunk states of the policy; a fixed GP's: budget x c floats each), results only by
     rounding, which a fit cut off at its step limit may carry on. Chunks of one report their progress.
     """
-    shared = (policies, x, outputs, mask, iterations, policy_of)
+    shared = (policies, x, outputs, mask, iterations, policy_of, repeats)
     # A batch of one would still be vmapped: every `cond` then runs both branches, and re-fits take thrice as long.
     return one_by_one(one_of_all, runs, shared, "runs") if chunk == 1 else _in_chunks(runs, shared, chunk)
 
@@ -182,8 +187,10 @@ def one_of_all(
     mask: Bool[Array, "tasks c"],
     iterations: int,
     policy_of: Callable[[PyTree, Int[Array, ""]], Policy],
+    repeats: bool = True,
 ) -> Steps:
     """Run one entry of a list of runs."""
     place = jnp.asarray(0) if entry.place is None else entry.place
     pool = Candidates(x[entry.task], mask[entry.task], place)
-    return run(policy_of(policies, entry.policy), pool, outputs[entry.task], entry.initial, entry.key, iterations)
+    policy = policy_of(policies, entry.policy)
+    return run(policy, pool, outputs[entry.task], entry.initial, entry.key, iterations, repeats)

@@ -156,7 +156,8 @@ def optimise(
     need = run_bytes(make, priors, Candidates(batch.x[0], batch.mask[0], 0))
     chunk = fitting(min(chunk or len(listed), len(listed)), need, where, "lower bo.iterations")
     x, y, mask = map(jnp.asarray, batch)
-    steps = jax.tree.map(np.asarray, run_all(priors, x, y, mask, runs, spec.iterations, chunk, make))
+    repeats = spec.repeats(prior.space)
+    steps = jax.tree.map(np.asarray, run_all(priors, x, y, mask, runs, spec.iterations, chunk, make, repeats))
     pool_of = {n: Candidates(x[i], mask[i]) for i, n in enumerate(names)}
     for remark in remarks(make, priors, prior, listed, pool_of, ~steps.info.ok.all(axis=1)):
         print(remark, flush=True)

@@ -36,6 +36,7 @@ BENCHMARKS = {
     "cmbo_hpob": {
         "dataset": "hpob",
         "matched": False,
+        "once": True,
         "default_split": "held_out",
         "splits": ["held_out", "first"],
         "package": None,
@@ -48,6 +49,7 @@ BENCHMARKS = {
         "dataset": None,
         "archive_of": "hpob_mini",  # the collection whose archive it is read from
         "matched": False,
+        "once": True,
         "default_split": "held_out",
         "splits": ["held_out", "first"],
         "package": None,

@@ -38,6 +38,8 @@ BENCHMARKS = {
         "unseen": ["pd1"],  # members whose training tasks never feed what is learned across spaces (mphd §4.2)
         "dropped": ["imagenet_resnet50,imagenet,resnet,resnet50,1024"],  # mphd App. E.2: it has 100 points only
         "matched": False,
+        "once": True,  # HPO-B's spaces; PD1 allows repeats
+        "exceptions": ["pd1"],
         "default_split": "held_out",
         "package": None,
         "settings": ["seed"],
@@ -51,6 +53,8 @@ BENCHMARKS = {
         "unseen": ["pd1_mini"],
         "dropped": [],
         "matched": False,
+        "once": True,  # HPO-B's spaces; PD1 allows repeats
+        "exceptions": ["pd1"],
         "default_split": "held_out",
         "package": None,
         "settings": ["seed"],

@@ -28,6 +28,7 @@ BENCHMARKS = {
     "hpob": {
         "dataset": "hpob",
         "matched": False,
+        "once": True,
         "default_split": "held_out",
         "package": None,
         "settings": ["spaces", "max_points", "seed"],
@@ -41,6 +42,7 @@ BENCHMARKS = {
         "archive": "hpob_mini.zip",
         "versions": 2,
         "matched": False,
+        "once": True,
         "default_split": "held_out",
         "package": None,
         "settings": ["version", "spaces", "max_points", "seed"],

@@ -246,6 +246,7 @@ def bo_spec(config: Config, benchmark: str, split: str, method: str, acquisition
         _count(sizes.get("bo_iterations", config.bo.iterations)),
         Values(policy | _overrides(config, method, "policy")),
         splits.entry(split).candidates,
+        *splits.queries(benchmark, split),
     )
 
 

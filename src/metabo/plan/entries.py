@@ -52,6 +52,7 @@ class BenchmarkEntry:
     `sizes`: the section that is laid over `pretrain`. `model`: what its methods have in place of their own. `matched`:
     some inputs are shared by tasks. `truth`: the parameters that its functions were drawn with are known. `memory_mb`:
     of a job that reads it. `one_data_set`: its tasks are variants of one, so that no interval speaks of a new data set.
+    `once`: its authors query a candidate once (HPO-B); `exceptions`: the spaces in which it is the other way round.
     """
 
     default_split: str
@@ -74,6 +75,8 @@ class BenchmarkEntry:
     truth: bool = False
     memory_mb: Count = 3000
     one_data_set: bool = False
+    once: bool = False
+    exceptions: tuple[str, ...] = ()
 
     @property
     def loaded(self) -> tuple[str, ...]:
@@ -105,6 +108,7 @@ class Split:
     sizes: tuple[str, ...] = ()
     prior: str | None = None
     candidates: Literal["all", "matched", "rest"] | Count = "all"
+    queries: Literal["protocol", "other", "repeats", "once"] = "protocol"
     benchmarks: Names | None = None
 
 

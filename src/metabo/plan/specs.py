@@ -122,7 +122,10 @@ class EvaluateSpec:
 
 @dataclass(frozen=True)
 class BOSpec:
-    """Bayesian optimisation of every test task of a split, `seeds` times from every prior."""
+    """Bayesian optimisation of every test task of a split, `seeds` times from every prior.
+
+    `once`: a candidate is queried once; `exceptions`: spaces in which it is the other way round.
+    """
 
     benchmark: str
     split: str
@@ -133,6 +136,12 @@ class BOSpec:
     iterations: Count
     policy: Values
     candidates: str | int
+    once: bool
+    exceptions: tuple[str, ...]
+
+    def repeats(self, space: str) -> bool:
+        """Return whether a candidate of a space may be queried again."""
+        return self.once == (space in self.exceptions)
 
 
 @dataclass(frozen=True)

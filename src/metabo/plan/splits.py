@@ -74,6 +74,14 @@ def of(benchmark: str) -> list[str]:
     return [n for n, own in _splits().items() if base(n) in loaded and benchmark in (own.benchmarks or [benchmark])]
 
 
+def queries(benchmark: str, name: str) -> tuple[bool, tuple[str, ...]]:
+    """Return whether a candidate is queried once on a split, and the spaces in which it is the other way round."""
+    made, how = registry.benchmark(benchmark), entry(name).queries
+    if how in ("repeats", "once"):
+        return how == "once", ()
+    return made.once == (how == "protocol"), made.exceptions
+
+
 def past(name: str) -> Past:
     """Return what training reads of a split."""
     own = entry(prior_split(name))

@@ -1,6 +1,8 @@
 """Curves over BO iterations: regret with violins (hyperbo Figures 8, 16), profiles (7, 15) and ranks (9, 17);
 regret on several splits."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -10,12 +12,23 @@ from scipy.stats import gaussian_kde
 from metabo.plots import look, style
 
 
-def regret_figure(curves: pd.DataFrame, slices: pd.DataFrame, title: str, regret: str = "simple regret") -> Figure:
-    """Draw regret curves (median, 20-80 % band) and one violin panel per sliced iteration, on log axes.
+FEWEST = 8
+"""Repetitions that a density is drawn of; fewer are dots."""
 
-    `curves`: method, iteration, median, low, high; `slices`: method, iteration, regret (one row per repetition).
-    Violins: density on the axis's own scale, cut at the lowest and highest repetition; white dot = median, black bar =
-    20th to 80th percentile, grey ticks = the repetitions. Exact zeros stay visible (`style.regret_axis`).
+
+def regret_figure(
+    curves: pd.DataFrame,
+    slices: pd.DataFrame,
+    title: str,
+    regret: str = "simple regret",
+    distinct: Mapping[str, float] | None = None,
+) -> Figure:
+    """Draw regret curves (median, 20-80 % band) and one panel of repetitions per sliced iteration, on log axes.
+
+    `curves`: method, iteration, median, low, high; `slices`: method, iteration, regret (one row per repetition);
+    `distinct`: mean number of different candidates that a method's runs query, for the legend. Repetitions are dots
+    with their median (white); from FEWEST on violins: density on the axis's own scale, cut at the lowest and highest
+    repetition, black bar = 20th to 80th percentile. Exact zeros stay visible (`style.regret_axis`).
     """
     methods, at = list(dict.fromkeys(curves["method"])), list(dict.fromkeys(slices["iteration"]))
     with style.theme():
@@ -37,14 +50,24 @@ def regret_figure(curves: pd.DataFrame, slices: pd.DataFrame, title: str, regret
             method_axis(ax, methods)
             ax.set_title(f"iteration {iteration}")
         axes[0].set_title("median, 20th to 80th percentile")
-        style.legend(figure, methods)
+        style.legend(figure, methods, notes={m: f"{number:.3g}" for m, number in (distinct or {}).items()})
+        if distinct:
+            last = int(curves["iteration"].max())
+            style.imprint(figure, f"in brackets: different candidates among {last} queries, mean over runs")
         figure.suptitle(title)
     return figure
 
 
 def violin(ax: Axes, place: float, values: np.ndarray, colour: str) -> None:
-    """Draw the repetitions `values` at x = `place`: density on the axis's scale, median, 20th to 80th percentile."""
+    """Draw the repetitions `values` at x = `place`: dots and their median; from FEWEST on their density on the axis's
+    scale, median and 20th to 80th percentile."""
     low, median, high = np.percentile(values, [20, 50, 80])
+    if len(values) < FEWEST:
+        ax.plot(
+            np.full(len(values), place), values, linestyle="none", marker="o", markersize=4, color=colour, alpha=0.7
+        )
+        ax.plot(place, median, marker="D", markersize=4, color="white", markeredgecolor="black", zorder=5)
+        return
     scale = ax.yaxis.get_transform()
     points = scale.transform(values)
     if np.ptp(points) > 1e-9:
@@ -67,10 +90,12 @@ def method_axis(ax: Axes, methods: list[str]) -> None:
     ax.grid(visible=False, axis="x")
 
 
-def split_panels(curves: pd.DataFrame, title: str, regret: str = "simple regret") -> Figure:
+def split_panels(
+    curves: pd.DataFrame, title: str, regret: str = "simple regret", titles: Mapping[str, str] | None = None
+) -> Figure:
     """Draw one panel of regret curves (median, 20-80 % band) per split, on log axes that the panels share.
 
-    `curves`: split, method, iteration, median, low, high.
+    `curves`: split, method, iteration, median, low, high; `titles` of the panels by split.
     """
     splits, methods = (list(dict.fromkeys(curves[column])) for column in ("split", "method"))
     with style.theme():
@@ -82,7 +107,7 @@ def split_panels(curves: pd.DataFrame, title: str, regret: str = "simple regret"
             for method, rows in curves[curves["split"] == split].groupby("method", sort=False):
                 x, median, low, high = rows[["iteration", "median", "low", "high"]].to_numpy().T
                 style.line(ax, str(method), x, median, (low, high))
-            ax.set_title(f"split {split}")
+            ax.set_title((titles or {}).get(split, f"split {split}"))
         axes[0].set_ylabel(f"{regret}, mean over tasks")
         style.legend(figure, methods)
         figure.suptitle(title)

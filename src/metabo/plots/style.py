@@ -1,6 +1,6 @@
 """The one style of all figures: theme, lines, legends and axes; `metabo.plots.look` says how each method looks."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import matplotlib
@@ -41,13 +41,14 @@ def line(ax: Axes, name: str, x: np.ndarray, y: np.ndarray, band: tuple[np.ndarr
         ax.fill_between(x, *band, color=style.colour, alpha=0.12, linewidth=0)
 
 
-def legend(figure: Figure, names: list[str], lines: bool = True) -> Legend:
-    """Put one legend of all methods below the panels, in the given order."""
+def legend(figure: Figure, names: list[str], lines: bool = True, notes: Mapping[str, str] | None = None) -> Legend:
+    """Put one legend of all methods below the panels, in the given order; `notes` stand in brackets behind a method."""
     handles = []
     for name in names:
         s = look.of(name)
         kind = {"dashes": s.dashes or (None, None), "linewidth": 1.5} if lines else {"linestyle": "none"}
-        handles.append(Line2D([], [], color=s.colour, marker=s.marker, markersize=5, label=s.label, **kind))
+        label = f"{s.label} ({notes[name]})" if notes and name in notes else s.label
+        handles.append(Line2D([], [], color=s.colour, marker=s.marker, markersize=5, label=label, **kind))
     entry = max(1.05, 0.68 + 0.072 * max(len(handle.get_label()) for handle in handles))  # inches
     rows = -(-len(handles) // max(1, int(figure.get_figwidth() / entry)))
     columns = -(-len(handles) // rows)
