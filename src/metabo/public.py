@@ -15,7 +15,7 @@ from metabo.collect import shipped
 from metabo.compute.precision import accelerated, float64
 from metabo.errors import ConfigError, unknown
 from metabo.gp.process import require_count
-from metabo.plan import collectors, config, registry
+from metabo.plan import collectors, config, registry, splits
 from metabo.plan.entries import BenchmarkEntry
 from metabo.plan.runs import RunId, resolved
 from metabo.plan.specs import BOSpec, TrainingSpec

@@ -30,7 +30,10 @@ Fit = Callable[[PyTree, Rows], tuple[PyTree, Bool[Array, ""]]]
 
 
 class Refit(eqx.Module):
-    """BO with parameters re-fitted by `fit` after every observation, from the previous fit; `to_gp` makes their GP."""
+    """BO with parameters re-fitted by `fit` after every observation, from the previous fit; `to_gp` makes their GP.
+
+    Fits begin with observation number `first`; before, the parameters are those that the policy starts with.
+    """
 
     params: PyTree
     to_gp: Callable[[PyTree], GP] = eqx.field(static=True)
@@ -38,6 +41,7 @@ class Refit(eqx.Module):
     acquisition: Acquisition = eqx.field(static=True)
     budget: int = eqx.field(static=True)
     repeats: bool = eqx.field(static=True, default=True)
+    first: int = eqx.field(static=True, default=1)
 
     def init(self, candidates: Candidates, key: Key[Array, ""]) -> RefitState:
         """Start from the unfitted parameters."""
@@ -63,8 +67,12 @@ class Refit(eqx.Module):
         x = jax.lax.dynamic_update_index_in_dim(state.x, state.pool[index], state.observed, 0)
         ys = jax.lax.dynamic_update_index_in_dim(state.y, y, state.observed, 0)
         observed = state.observed + 1
-        params, ok = self.fit(state.params, Rows(x, ys, jnp.arange(len(ys)) < observed))
+        data = Rows(x, ys, jnp.arange(len(ys)) < observed)
+        params, ok = self.fit(state.params, data) if self.first <= 1 else self._fit_later(state.params, data, observed)
         return state._replace(params=params, x=x, y=ys, observed=observed, ok=ok)
+
+    def _fit_later(self, last: PyTree, data: Rows, observed: Int[Array, ""]) -> tuple[PyTree, Bool[Array, ""]]:
+        return jax.lax.cond(observed >= self.first, lambda: self.fit(last, data), lambda: (last, jnp.asarray(True)))
 
     def resized(self, state: RefitState, budget: int) -> RefitState:
         """Return the state with room for `budget` observations: a fit costs their cube, padding included."""

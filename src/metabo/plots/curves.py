@@ -11,7 +11,6 @@ from scipy.stats import gaussian_kde
 
 from metabo.plots import look, style
 
-
 FEWEST = 8
 """Repetitions that a density is drawn of; fewer are dots."""
 

@@ -13,6 +13,7 @@ from metabo.bo import priors
 from metabo.bo.policy import Candidates
 from metabo.bo.trajectories import optimise
 from metabo.methods.hierarchical.hyperprior import Parameters, of_gp, to_gp
+from metabo.methods.hierarchical.policy import COLLAPSED
 from metabo.methods.hierarchical.policy import policy as policy_of
 from metabo.methods.hierarchical.train import Hierarchical, make_prior
 from metabo.plan import registry
@@ -212,3 +213,58 @@ def test_other_acquisitions_of_the_paper(acquisition, runs):
     base, other = runs("mphd"), runs("mphd", acquisition)
     assert other["ok"].all() and (other["acquisition"] == acquisition).all()
     assert (base["candidate"] != other["candidate"]).any()
+
+
+SHORT = Parameters([0.5, 0.5], [0.6, 3.0], [2.0, 5.0], [1.5, 30.0])
+"""Shape 0.6 of the length-scales: a density without a maximum."""
+
+
+def played(coordinates="plain", fit_from=5, count=BUDGET):
+    """Return the length-scales after each observation of a smooth function, under the prior SHORT."""
+    rng = np.random.default_rng(3)
+    x = rng.uniform(size=(count, DIM))
+    y = np.sin(3 * x[:, 0]) + 0.5 * x[:, 1]
+    gp = to_gp(Parameters(0.5, jnp.full(DIM, 1.3), 0.69, 0.018), "matern52")
+    params = Hierarchical(gp, make_prior(SHORT, DIM, "gamma"))
+    settings = {"refit_steps": 30, "fit_from": fit_from, "coordinates": coordinates}
+    policy = policy_of(params, settings, "pi", count)
+    state = policy.init(Candidates(jnp.asarray(x), jnp.ones(count, bool)), jax.random.key(0))
+    found = []
+    for index in range(count):
+        state = policy.observe(state, jnp.asarray(index), jnp.asarray(y[index]))
+        found.append(np.asarray(state.params.gp.kernel.lengthscale))
+    return np.array(found)
+
+
+def test_the_first_fit_waits_for_five_observations():
+    found = played()
+    np.testing.assert_allclose(found[:4], 1.3, rtol=1e-12)
+    assert (found[4] != found[3]).all()
+
+
+def test_a_prior_without_a_maximum_collapses_no_fit():
+    """Fitted from the first observation on, as before, all length-scales end at 0 and stay there."""
+    bad = played(fit_from=1)
+    assert (bad[3:6] < COLLAPSED).any()  # the control: what happened
+    good = played()
+    assert np.mean(good < COLLAPSED) <= 0.05
+
+
+def test_the_density_of_log_parameters_is_bounded():
+    found = played("log", fit_from=1)
+    assert np.mean(found < COLLAPSED) <= 0.05
+
+
+def test_a_collapsed_fit_starts_afresh(fit):
+    x, y, mask = observations("some")
+    params = begin("gamma")
+    gone = params._replace(gp=to_gp(Parameters(0.5, jnp.full(DIM, 1e-4), 0.69, 0.018), "matern52"))
+    (again, ok), (fresh, _) = fit(gone, Rows(x, y, mask)), fit(params, Rows(x, y, mask))
+    assert bool(ok)
+    np.testing.assert_allclose(vector(again.gp), vector(fresh.gp), rtol=1e-9)
+
+
+def test_the_jacobian_is_that_of_the_logarithm():
+    gp = to_gp(Parameters(0.5, jnp.array([0.3, 2.0]), 0.7, 0.01), "matern52")
+    prior = make_prior(NORMAL, DIM, "gamma")
+    assert float(prior.log_jacobian(gp)) == pytest.approx(np.log([0.3, 2.0, 0.7, 0.01]).sum(), rel=1e-9)

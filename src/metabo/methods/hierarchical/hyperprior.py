@@ -106,6 +106,11 @@ class Hyperprior(eqx.Module):
         ]
         return jnp.sum(jnp.stack(terms))
 
+    def log_jacobian(self, gp: GP) -> Float[Array, ""]:
+        """Σ_h log θ_h over the positive parameters that have a prior: log density of log θ minus that of θ."""
+        _, *positive = zip(of_gp(gp), self.numbers, strict=True)
+        return jnp.sum(jnp.stack([jnp.sum(jnp.where(_there(n), jnp.log(v), 0.0)) for v, n in positive]))
+
     @property
     def numbers(self) -> Parameters:
         """The two numbers of each parameter's prior, on the last axis."""

@@ -1,22 +1,49 @@
 """BO with a hierarchical GP: its parameters are fitted to the test task under their prior (MPHD §2.4, Algorithm 1).
 
-θ̂ minimises -log p(D | θ) - log p(θ) (Eq. 6) by L-BFGS, after every observation, from the θ̂ before; the first fit starts
-where Step 1 does. So the query after the initial points has seen one fit for each of them; the authors' code fits once
-before it.
+θ̂ minimises -log p(D | θ) - log p(θ) (Eq. 6) by L-BFGS, after every observation from number `fit_from` on (the authors
+fit first when the five initial points are there), from the θ̂ before; the first fit starts where Step 1 does.
+
+A Gamma density of shape below 1 grows without limit as a length-scale goes to 0, and of shape 1 nothing pushes back.
+One observation cannot say what the length-scale is: a fit to it ends at 0, and softplus has no gradient there to come
+back. Hence the first fit at five, and a fit whose last θ̂ has a length-scale below `COLLAPSED` starts afresh, where Step
+1 does. `coordinates: log` is another reading of Eq. 6: the maximum of the density of log θ, whose Jacobian θ makes it
+bounded for every shape.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool
 
 from metabo.bo.acquisition import make
 from metabo.bo.refit import Refit
 from metabo.bo.settings import RefitSettings
 from metabo.gp.fit import lbfgs
 from metabo.gp.model import GP
-from metabo.methods.hierarchical.hyperprior import Support, map_loss
+from metabo.methods.hierarchical.hyperprior import Hyperprior, Support, map_loss, of_gp
 from metabo.methods.hierarchical.train import Hierarchical
 from metabo.plan.typed import read
 from metabo.records.files import Json
 from metabo.tasks.rows import Rows
+
+COLLAPSED = 1e-2
+"""Of the unit cube: below this length-scale any two points of a pool are independent."""
+
+
+@dataclass(frozen=True)
+class MapSettings(RefitSettings):
+    """Of MAP fits: besides, the observation of the first one, and the coordinates whose density is maximised."""
+
+    fit_from: int = 5
+    coordinates: Literal["plain", "log"] = "plain"
+
+
+def collapsed(gp: GP, prior: Hyperprior) -> Bool[Array, ""]:
+    """Return whether a length-scale that has a prior is below COLLAPSED."""
+    return jnp.any((of_gp(gp).lengthscale < COLLAPSED) & (prior.lengthscale != 0.0).any(axis=-1))
 
 
 def gp_of(params: Hierarchical) -> GP:
@@ -27,23 +54,30 @@ def gp_of(params: Hierarchical) -> GP:
 def policy(
     params: Hierarchical, settings: Mapping[str, Json], acquisition: str, budget: int, past: Rows | None = None
 ) -> Refit:
-    """Return the BO policy of a hierarchical GP. `settings`: those of `RefitSettings` (paper: 100 steps).
+    """Return the BO policy of a hierarchical GP. `settings`: those of `MapSettings` (paper: 100 steps).
 
     Normal and Gamma priors: the fit is over the unconstrained leaves of the GP. Uniform ones: over coordinates that
     cannot leave the support (`metabo.methods.hierarchical.hyperprior.Support`).
     """
-    chosen = read(RefitSettings, settings, "config", "policy")
+    chosen = read(MapSettings, settings, "config", "policy")
 
     def fit(last, data):
         prior, kernel = last.prior, last.gp.kernel.shape
         support = Support(prior)
         bounded = prior.kind == "uniform"
-        begin = support.begin(last.gp) if bounded else last.gp
+        afresh = collapsed(last.gp, prior)
+        start = jax.tree.map(lambda new, old: jnp.where(afresh, new, old), params.gp, last.gp)
+        begin = support.begin(start) if bounded else start
 
         def made(raw):
             return support.to_gp(raw, kernel) if bounded else raw
 
-        fitted, log = lbfgs(lambda raw: map_loss(made(raw), prior, *data), begin, steps=chosen.refit_steps)
+        def loss(raw):
+            gp = made(raw)
+            stretch = prior.log_jacobian(gp) if chosen.coordinates == "log" else 0.0
+            return map_loss(gp, prior, *data) - stretch
+
+        fitted, log = lbfgs(loss, begin, steps=chosen.refit_steps)
         return last._replace(gp=made(fitted)), log.stopped < 0
 
-    return Refit(params, gp_of, fit, make(acquisition, chosen.pi_threshold), budget)
+    return Refit(params, gp_of, fit, make(acquisition, chosen.pi_threshold), budget, first=chosen.fit_from)
