@@ -179,3 +179,23 @@ def test_too_many_unsound_steps_fail_with_the_first_one_named():
     rows.loc[3, "ok"] = False
     with pytest.raises(NumericsError, match=r"5 of 80 steps.*'task': 'a'.*'iteration': (np.int64\()?4"):
         unsound(rows)
+
+
+def test_a_candidate_is_queried_once_where_the_benchmark_says_so():
+    """Random search with repeats asks for some candidate twice in as many queries as there are candidates."""
+    benchmark = tiny.benchmark()
+    count = min(len(task.y) for task in benchmark.tasks.values() if task.name in ("a", "b"))
+    again, once = (
+        optimise(benchmark, prior(benchmark), *tiny.job(tiny.spec("rand", iterations=count) | {"once": flag}), 1)
+        for flag in (False, True)
+    )
+    runs = [*results.RUN]
+    assert (again.groupby(runs)["candidate"].nunique() < count).any()
+    distinct = once[once["task"].isin(["a", "b"])].groupby(runs)["candidate"].nunique()
+    assert (distinct >= count).all()
+
+
+def test_exceptions_are_the_other_way_round():
+    spec, _ = tiny.job(tiny.spec("rand") | {"once": True, "exceptions": ("plane",)})
+    assert spec.repeats("plane") and not spec.repeats("other")
+    assert not replace(spec, once=False).repeats("plane") and replace(spec, once=False).repeats("other")

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -76,6 +77,25 @@ def test_regret_figure(runs):
     assert_readable(figure)
 
 
+def test_the_legend_counts_different_queries(runs):
+    curves, slices = metrics.regret_curves(runs), metrics.regret_slices(runs, [30])
+    figure = plots.regret_figure(curves, slices, "Regret (test)", distinct={METHODS[0]: 8.6, METHODS[1]: 30.0})
+    labels = [look.of(m).label for m in METHODS[:3]]
+    assert legend_labels(figure)[:3] == [f"{labels[0]} (8.6)", f"{labels[1]} (30)", labels[2]]
+    (said,) = [text.get_text() for text in figure.texts if "brackets" in text.get_text()]
+    assert said == "in brackets: different candidates among 30 queries, mean over runs"
+    assert_readable(figure)
+
+
+def test_few_repetitions_are_dots_and_many_a_density(runs):
+    few = metrics.regret_slices(runs, [30])
+    many = pd.concat([few.assign(regret=few["regret"] * (1 + 0.01 * n)) for n in range(4)], ignore_index=True)
+    for slices, densities in ((few, 0), (many, len(METHODS))):
+        panel = plots.regret_figure(metrics.regret_curves(runs), slices, "Regret (test)").axes[1]
+        filled = [drawn for drawn in panel.collections if isinstance(drawn, PolyCollection)]
+        assert len(filled) == densities
+
+
 def test_zeros_stay_on_the_regret_axis(runs):
     solved = runs.values["h_nll"] * (runs.iterations < 20)
     runs = Runs({**runs.values, "h_nll": solved}, runs.prior_seeds, runs.tasks, runs.iterations, runs.single_task)
@@ -131,6 +151,8 @@ def test_split_panels_share_their_axes(runs):
     figure = plots.split_panels(curves, "Two splits (test)", "normalised regret")
     left, right = figure.axes
     assert [left.get_title(), right.get_title()] == ["split held_out", "split new_rows"]
+    named = plots.split_panels(curves, "Two splits (test)", titles={"held_out": "queries may repeat"})
+    assert [ax.get_title() for ax in named.axes] == ["queries may repeat", "split new_rows"]
     assert left.get_ylim() == right.get_ylim() and left.get_xlim() == right.get_xlim()
     assert left.get_xscale() == left.get_yscale() == "log"
     assert left.get_ylabel() == "normalised regret, mean over tasks" and not right.get_ylabel()

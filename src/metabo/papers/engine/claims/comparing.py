@@ -6,12 +6,13 @@ they were independent (Nadeau and Bengio 2003); more priors never narrow it. A c
 finding has both intervals; `Evidence.estimand` says which one decides.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.stats import t as student
 
 from metabo.artefacts.api import available
 from metabo.metrics import Runs, independent_units, paired, paired_difference
@@ -201,3 +202,42 @@ def fold_of_task(evidence: Evidence) -> dict[str, int]:
     """Return the number of each task's fold; a number of its own where the runs have no folds."""
     runs = evidence.runs
     return dict(zip(runs.tasks, runs.folds or range(len(runs.tasks)), strict=True))
+
+
+def jackknife(
+    statistic: Callable[[np.ndarray], float],
+    units: Sequence[int] | np.ndarray,
+    level: float = 0.95,
+    overlap: float = 0.0,
+) -> tuple[float, float, float]:
+    """Return a statistic of all units with its delete-one interval (Tukey 1958; Student's t); NaN ends for one unit.
+
+    For what is no mean, such as a range or a correlation. `overlap`: as in `metabo.metrics.paired_difference`.
+    """
+    units = np.asarray(units)
+    value, number = float(statistic(units)), len(units)
+    if number < 2:
+        return value, np.nan, np.nan
+    left = np.array([statistic(np.delete(units, place)) for place in range(number)])
+    error = np.sqrt((number - 1) / number * ((left - left.mean()) ** 2).sum() * (1 + overlap))
+    half = float(student.ppf(0.5 + level / 2, number - 1) * error)
+    return value, value - half, value + half
+
+
+def jackknifed(
+    evidence: Evidence,
+    statistic: Callable[[np.ndarray, Sequence[str]], float],
+    repetitions: int,
+    tasks: Sequence[str],
+) -> Compared:
+    """Return a statistic of repetitions (their numbers) and tasks (of `evidence.runs`) with both estimands' intervals.
+
+    One repetition, or one fold with all its tasks, is left out at a time (`jackknife`).
+    """
+    runs, fold = evidence.runs, fold_of_task(evidence)
+    every, folds = np.arange(repetitions), list(dict.fromkeys(fold[task] for task in tasks))
+    suite = jackknife(lambda kept: statistic(kept, tasks), every)
+    new = jackknife(lambda kept: statistic(every, [t for t in tasks if fold[t] in kept]), folds, overlap=runs.overlap)
+    fixed = runs.drawn == "fixed"
+    chosen, units = (suite, repetitions) if fixed or evidence.estimand == "suite" else (new, len(folds))
+    return Compared(*chosen, units, suite[1:], (np.nan, np.nan) if fixed else new[1:])
