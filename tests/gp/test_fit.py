@@ -29,10 +29,10 @@ def rows_of(tasks):
 
 
 @eqx.filter_jit
-def train(gp, rows, members, present, key, *, steps, learning_rate=1e-2, batch=50, per_shuffle=1):
+def train(gp, rows, members, present, key, *, steps, learning_rate=1e-2, batch=50, per_shuffle=1, decay=1.0):
     return adam(
         gp, rows, jnp.asarray(members), jnp.asarray(present), key,
-        steps=steps, learning_rate=learning_rate, batch=batch, per_shuffle=per_shuffle,
+        steps=steps, learning_rate=learning_rate, batch=batch, per_shuffle=per_shuffle, decay=decay,
     )  # fmt: skip
 
 
@@ -158,6 +158,27 @@ def test_full_batches_equal_a_plain_loop():
     assert int(log.stopped) == -1
     assert float(log.loss[-1]) < float(log.loss[0])
     assert float(log.loss[0]) == pytest.approx(np.mean([DenseGP(gp).nll(*t) for t in tasks]), rel=1e-10)
+
+
+@pytest.mark.parametrize("per_shuffle", [1, 3])
+def test_a_decaying_rate_is_half_a_cosine(per_shuffle):
+    """Adam by hand (Kingma and Ba 2015) in NumPy; full batches, so that shuffles change nothing."""
+    rng, steps = np.random.default_rng(0), 12
+    tasks, gp = some_tasks(rng, (7, 4)), tiny.random_gp(rng, 2)
+    trained, log = train(
+        gp, rows_of(tasks), [0, 1], [True] * 2, jax.random.key(0), steps=steps, decay=0.01, per_shuffle=per_shuffle
+    )
+    vector, unravel = ravel_pytree(gp)
+    gradient = jax.jit(jax.grad(lambda v: plain_nll(unravel(v), tasks)))
+    value, first, second = np.asarray(vector), np.zeros(len(vector)), np.zeros(len(vector))
+    for number in range(steps):
+        slope = np.asarray(gradient(value))
+        first, second = 0.9 * first + 0.1 * slope, 0.999 * second + 0.001 * slope**2
+        rate = 1e-2 * (0.99 * 0.5 * (1 + np.cos(np.pi * number / steps)) + 0.01)
+        step = (first / (1 - 0.9 ** (number + 1))) / (np.sqrt(second / (1 - 0.999 ** (number + 1))) + 1e-8)
+        value = value - rate * step
+    np.testing.assert_allclose(ravel_pytree(trained)[0], value, rtol=1e-6, atol=1e-8)
+    assert int(log.stopped) == -1
 
 
 def test_absent_members_are_ignored():

@@ -204,7 +204,7 @@ DEFAULTS = yaml.safe_load((ROOT / "config.yaml").read_text())
 STUDIES = DEFAULTS["studies"]
 SIZES = {
     *("benchmarks.tables.pool", "benchmarks.tables.spaces", "benchmarks.hpob.max_points", "benchmarks.hpob.spaces"),
-    *(f"pretrain.{key}" for key in ("seeds", "adam_steps", "learning_rate", "lbfgs_steps", "matched_points")),
+    *(f"pretrain.{key}" for key in ("seeds", "adam_steps", "learning_rate", "decay", "lbfgs_steps", "matched_points")),
     *(f"{section}.{key}" for section in ("sweep", "crossing", "mphd") for key in ("seeds", "adam_steps")),
     *("mphd.learning_rate", "mphd.network_steps", "mphd.map_steps", "mphd.bo_seeds"),
     *("elimination.seeds", "elimination.adam_steps", "elimination.bo_seeds"),
@@ -416,6 +416,11 @@ READ_BY = {
         jobs("pretrain", ADAM, (*HYPERBO, *CMBO))
         | {"sweep/h_nll", "crossing/h_nll", "crossing/h_nll_short", "elimination/h_nll"},
     ),
+    "pretrain.decay": (
+        0.5,
+        jobs("pretrain", ADAM, (*HYPERBO, *CMBO))
+        | {"sweep/h_nll", "crossing/h_nll", "crossing/h_nll_short", "elimination/h_nll"},
+    ),
     "pretrain.lbfgs_steps": (77, jobs("pretrain", (*LBFGS, "h_ekl_online")) | {"crossing/h_ekl"}),
     "pretrain.matched_points": (
         77,
@@ -505,7 +510,7 @@ def test_an_override_reaches_its_method_alone(good, override, expected):
 def test_specs_hold_the_registered_settings_with_the_sizes_of_the_scale(good):
     registered = registry.method("h_nll")
     spec = config.pretrain_spec(config.check(good), "tables", "held_out", "h_nll")
-    assert spec.pretrain == plain(registered.pretrain) | {"steps": 2000, "learning_rate": 1e-3}
+    assert spec.pretrain == plain(registered.pretrain) | {"steps": 2000, "learning_rate": 1e-3, "decay": 1.0}
     assert spec.model == plain(registered.model)
     ekl = config.pretrain_spec(config.check(good), "tables", "held_out", "h_ekl").pretrain
     assert (ekl["steps"], ekl["matched_points"]) == (100, 242)

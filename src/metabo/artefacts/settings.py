@@ -116,7 +116,7 @@ def _row(path: Path, record: Mapping[str, Json]) -> dict[str, Json]:
         **{key: job.get(key) for key in ("split", "method", "acquisition", "seeds", "iterations")},
         **{key: training.get(key) for key in _TRAINING},
         "optimiser": "" if not training else "Adam" if "learning_rate" in training else "L-BFGS",
-        "training": _text({k: v for k, v in training.items() if k not in _TRAINING}),
+        "training": _text({k: v for k, v in training.items() if k not in _TRAINING and (k, v) != ("decay", 1.0)}),
         "prior_seeds": own.get("seeds"),
         "refit_steps": again.get(refit), "refit_epochs": again.get("epochs"), "warm_start": again.get("warm_start"),
         "bo": _text(kept),

@@ -56,9 +56,12 @@ def adam(
     learning_rate: float,
     batch: int,
     per_shuffle: int,
+    decay: float = 1.0,
 ) -> tuple[GP, Log]:
     """Minimise the NLL (hyperbo Eq. 13) over the tasks `members` (where `present`) by Adam (hyperbo §7.2).
 
+    The rate falls by half a cosine (Loshchilov and Hutter 2017) from `learning_rate` at the first step to `decay` times
+    that after the last; 1 keeps it constant, as published.
     At every step each task gives `batch` rows drawn uniformly without replacement, all its rows if it has fewer. One
     shuffle serves `per_shuffle` consecutive disjoint batches: every batch alone is a uniform draw, at a fraction of
     the cost of shuffling at every step. Raises nothing: non-finite steps are recorded in the log.
@@ -67,7 +70,8 @@ def adam(
     n = mask.shape[1]
     width = min(batch, n)
     counts = mask.sum(axis=1)
-    optimiser = optax.adam(learning_rate)
+    rate = learning_rate if decay == 1 else optax.cosine_decay_schedule(learning_rate, steps, decay)
+    optimiser = optax.adam(rate)
 
     def shuffle(block_key):
         # Valid rows come first, in random order: sort random bits with the row number packed below them (on CPU a

@@ -46,6 +46,7 @@ RANGES: dict[str, Schema] = {
     "nll_weight": {"minimum": 0},
     "outputs": {"enum": list(registry.literal("tasks.training_set", "OUTPUTS"))},
     "learning_rate": {"exclusiveMinimum": 0},
+    "decay": {"exclusiveMinimum": 0, "maximum": 1},
     "features": {"items": {"type": "integer", "minimum": 1}},
     "mean": {"enum": list(registry.literal("gp.settings", "MEANS"))},
     "kernel": {"enum": list(registry.literal("gp.settings", "KERNELS"))},

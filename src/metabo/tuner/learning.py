@@ -37,7 +37,7 @@ METHODS = tuple(name for name in registry.methods("policy", ordered=True) if _su
 LEARNS = tuple(m for m in METHODS if registry.method(m).pretrain or registry.made_of(m).across_spaces)
 """Those that learn from past studies."""
 SIZES = {
-    "pretrain": {"adam_steps": 2000, "learning_rate": 1.0e-3, "lbfgs_steps": 100, "matched_points": 242},
+    "pretrain": {"adam_steps": 2000, "learning_rate": 1.0e-3, "decay": 1.0, "lbfgs_steps": 100, "matched_points": 242},
     "crossing": {"short_adam_steps": 40, "short_lbfgs_steps": 10},
     "mphd": {"adam_steps": 2000, "learning_rate": 1.0e-2, "network_steps": 10000, "map_steps": 10},
     "cmbo": {

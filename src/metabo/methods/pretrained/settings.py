@@ -1,7 +1,7 @@
 """The settings of training by each objective (hyperbo §7.2, §7.5)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import TypeAlias
 
 from metabo.errors import ConfigError, unknown
@@ -13,12 +13,14 @@ OBJECTIVES = ["nll", "ekl", "ekl_nll"]
 
 @dataclass(frozen=True)
 class NLLSettings:
-    """Objective "nll": Adam on mini-batches of `batch` rows of each task."""
+    """Objective "nll": Adam on mini-batches of `batch` rows of each task; `decay`: its last rate as a share of the
+    first."""
 
     objective: str
     learning_rate: float
     steps: int
     batch: int
+    decay: float = 1.0
     outputs: str = "raw"
 
 
@@ -54,11 +56,12 @@ def read_objective(method: str, settings: Mapping[str, Json]) -> Objective:
     kind = {"nll": NLLSettings, "ekl": EKLSettings, "ekl_nll": JointSettings}.get(str(objective))
     if kind is None:
         raise unknown("objective", str(objective), OBJECTIVES)
-    shared = {"objective", "outputs"}
-    needed, found = {field.name for field in fields(kind)} - shared, set(settings) - shared
-    if found != needed:
+    known = {field.name for field in fields(kind)} - {"objective"}
+    needed = {field.name for field in fields(kind) if field.default is MISSING} - {"objective"}
+    found = set(settings) - {"objective"}
+    if not needed <= found <= known:
         raise ConfigError(
             f"config key '{where}': objective '{objective}' reads {', '.join(sorted(needed))}; "
-            f"got {', '.join(sorted(found))}"
+            f"got {', '.join(sorted(found - (known - needed)))}"
         )
     return read(kind, settings, "config", where)

@@ -74,7 +74,7 @@ def _trained(
         gp, members, present, key = pair
         return adam(
             gp, rows, members, present, key, steps=settings.steps, learning_rate=settings.learning_rate,
-            batch=settings.batch, per_shuffle=per_shuffle,
+            batch=settings.batch, per_shuffle=per_shuffle, decay=settings.decay,
         )  # fmt: skip
 
     pairs = (starts, jnp.asarray(training.members)[fold, seed], jnp.asarray(training.present)[fold, seed], draws)

@@ -8,6 +8,10 @@ from metabo.plan.sections.base import Count, Natural, Positive, Section, Several
 
 Seeds = Annotated[Count, Field(description="Priors per method and fold.")]
 AdamSteps = Annotated[Count, Field(description="Steps of every method trained by Adam.")]
+Decay = Annotated[
+    float,
+    Field(gt=0, le=1, description="Last rate of Adam as a share of the first, by half a cosine; 1: a constant rate."),
+]
 LBFGSSteps = Annotated[Count, Field(description="Steps of every method trained by L-BFGS.")]
 MatchedPoints = Annotated[Natural, Field(description="Matched inputs per block that EKL reads, at most; 0: all.")]
 BOSeeds = Annotated[Count, Field(description="Runs per task and prior, in place of bo.seeds.")]
@@ -22,6 +26,7 @@ class PretrainSizes(Section):
     learning_rate: Positive = Field(
         description="Of Adam in H-NLL and the methods like it; MIMO and RFGP have their own."
     )
+    decay: Decay
     lbfgs_steps: LBFGSSteps
     matched_points: MatchedPoints
 
@@ -32,6 +37,8 @@ class SweepSizes(Section):
 
     seeds: Seeds | None = None
     adam_steps: AdamSteps | None = None
+    learning_rate: Positive | None = Field(None, description="Of Adam, in place of pretrain.learning_rate.")
+    decay: Decay | None = None
     lbfgs_steps: LBFGSSteps | None = None
     matched_points: MatchedPoints | None = None
 

@@ -1,9 +1,9 @@
-"""Checks of what the data holds: counts that a loader compares with the stated ones, ranges, sizes."""
+"""Checks of what the data holds: counts that a loader compares with the stated ones, ranges, sizes. All are facts."""
 
 from collections.abc import Sequence
 
 from metabo.papers.engine.claims.evidence import Evidence
-from metabo.papers.engine.claims.verdicts import Finding, counted, together, untestable
+from metabo.papers.engine.claims.verdicts import Finding, fact, together, untestable
 
 
 def as_stated(evidence: Evidence, counts: Sequence[str]) -> Finding:
@@ -21,10 +21,10 @@ def as_stated(evidence: Evidence, counts: Sequence[str]) -> Finding:
             named = rows["count"].str.startswith(wanted[:-1])
         chosen = rows[named & rows["stated"].notna()]
         if chosen.empty:
-            return untestable(f"nothing is stated of '{wanted}' for benchmark {evidence.benchmark}")
+            found.append(untestable(f"nothing is stated of '{wanted}' for benchmark {evidence.benchmark}"))
         for row in chosen.itertuples():
             said = f"{row.count}: {row.found:,.0f}, stated {row.stated:,.0f}"
-            found.append(Finding(counted(not row.differs), said, float(row.found), unit="count"))
+            found.append(fact(said, not row.differs, float(row.found), "count"))
     return together(found, "counts")
 
 
@@ -37,7 +37,7 @@ def any_as_stated(evidence: Evidence, beginning: str) -> Finding:
     hits = rows[rows["differs"] == 0]
     nearest = rows.loc[(rows["found"] - rows["stated"]).abs().idxmin()]
     said = f"{len(hits)} of {len(rows)} readings give {nearest['stated']:,.0f}; nearest: {nearest['found']:,.0f} "
-    return Finding(counted(len(hits) > 0), said + f"({nearest['count']})", float(nearest["found"]), unit="count")
+    return fact(said + f"({nearest['count']})", len(hits) > 0, float(nearest["found"]), "count")
 
 
 def inside_box(evidence: Evidence) -> Finding:
@@ -45,14 +45,14 @@ def inside_box(evidence: Evidence) -> Finding:
     rows = evidence.table("range")
     outside, of = int(rows["outside"].sum()), int(rows["points"].max())
     said = f"{outside} values outside the box, {len(rows)} parameters, {of:,} evaluations"
-    return Finding(counted(outside == 0), said, outside, unit="values")
+    return fact(said, outside == 0, outside, "values")
 
 
 def few_tasks(evidence: Evidence, most: int) -> Finding:
     """CNT: there are at most `most` training tasks for any test task, i.e. all tasks but one."""
     tasks = len(evidence.table("task")) - 1
     said = f"at most {tasks} training tasks; N > T + 1 would need more than {most}"
-    return Finding(counted(tasks <= most), said, tasks, unit="tasks")
+    return fact(said, tasks <= most, tasks, "tasks")
 
 
 def counts_at_most(evidence: Evidence, ending: str, most: int) -> Finding:
@@ -63,4 +63,4 @@ def counts_at_most(evidence: Evidence, ending: str, most: int) -> Finding:
         return untestable(f"nothing is counted as '{ending}' for benchmark {evidence.benchmark}")
     largest = rows.loc[rows["found"].idxmax()]
     said = f"{len(rows)} counts of '{ending.strip(': ')}', largest {largest['found']:,.0f}; at most {most:,} wanted"
-    return Finding(counted(bool(largest["found"] <= most)), said, float(largest["found"]), unit="count")
+    return fact(said, bool(largest["found"] <= most), float(largest["found"]), "count")

@@ -1,65 +1,106 @@
 """Checks of online tuning: who ends with the better value, and who asks for infeasible points (hyperbo §7.5, D.1)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 
-from metabo.papers.engine.claims.comparing import name
+from metabo.papers.engine.claims.comparing import absent, at_moment, difference, held, name, share_of_tasks
 from metabo.papers.engine.claims.evidence import Evidence
-from metabo.papers.engine.claims.verdicts import Finding, counted, share, together, untestable
+from metabo.papers.engine.claims.verdicts import (
+    CONTRADICTED,
+    MARGIN,
+    Finding,
+    order,
+    share,
+    together,
+    untestable,
+)
+from metabo.papers.engine.printed import tasknames
+
+INFEASIBLE = "infeasible"
+
+
+def _queries(evidence: Evidence) -> Evidence:
+    """Return the online queries as runs whose value is 1 at an infeasible query.
+
+    Tasks on one data set are a fold; a seed is a repetition, since every run trains its prior again.
+    """
+    table = evidence.online
+    data_set = [tasknames.parts(task).dataset or task for task in table["task"]]
+    infeasible = (~table["feasible"].astype(bool)).astype(np.float64)
+    runs = table.assign(space="", fold=data_set, prior_seed=table["seed"], seed=0, infeasible=infeasible)
+    own = Evidence(evidence.benchmark, {"trajectories": lambda: runs}, {"regret": INFEASIBLE})
+    return own.about(evidence.estimand)
 
 
 def ends_lower(
     evidence: Evidence, methods: Sequence[str], reference: str, least: float, strictly: bool = False
 ) -> Finding:
-    """CNT: on at least a share of the tasks (`strictly`: on more), each method's median is below `reference`'s.
+    """On at least a share of the tasks (`strictly`: on more), each method's median is below `reference`'s.
 
     Median over runs of the best value after the last query. A run without any feasible point is worse than every
-    value; equality is no win.
+    value; equality is no win. The share of a new task is compared with `least`, data sets are the units: an interval
+    that decides does so for "more than" and for "at least".
     """
     final = evidence.table("final").pivot(index="task", columns="method", values="median")
+    asked = _queries(evidence)
+    tasks = {tasknames.label(task): task for task in asked.runs.tasks}
+    stated = f"{'more than' if strictly else 'at least'} {least:.3g} stated"
     found = []
     for method in methods:
         if not {method, reference} <= set(final):
             found.append(untestable(f"{name(method)} or {name(reference)} was not run"))
             continue
-        wins, of = int((final[method] < final[reference]).sum()), len(final)
-        holds = wins > least * of if strictly else wins >= least * of - 1e-9
-        label = f"tasks on which {name(method)} ends below {name(reference)}"
-        found.append(share(wins, of, label, holds, "share of tasks"))
+        wins = (final[method] < final[reference]).rename(index=tasks)
+        label = f"tasks on which {name(method)} ends below {name(reference)} ({stated})"
+        found.append(share_of_tasks(asked, label, wins, least))
     return together(found, "methods")
 
 
 def only_infeasible(evidence: Evidence, method: str, tasks: Sequence[str]) -> Finding:
-    """CNT: all queries of a method are infeasible on the named tasks (a name that a task's begins with)."""
-    rows = evidence.table("infeasible")
+    """No run of a method finds a feasible point on the named tasks (a name that a task's begins with).
+
+    One feasible query contradicts "only". Without any it holds if the exact interval of the share of such runs lies
+    above one half, which takes six runs.
+    """
+    rows = evidence.table("final")
     own = rows[rows["method"] == method]
-    named = own[[any(task.startswith(begin) for begin in tasks) for task in own["task"]]]
-    everywhere = int((own["share"] == 1).sum())
-    general = f"{name(method)} has only infeasible queries on {everywhere} of {len(own)} tasks of {evidence.benchmark}"
-    if own.empty or named.empty:
-        return untestable(f"benchmark {evidence.benchmark} has no task {' or '.join(tasks)}; {general}")
-    said = f"{general}; share of infeasible queries on the named: {_shares(named)}"
-    least = float(named["share"].min())
-    return Finding(counted(least == 1), said, least, unit="share of queries")
+    if own.empty:
+        return untestable(f"{name(method)} was not run")
+    found = []
+    for begin in tasks:
+        named = own[own["task"].str.startswith(begin)]
+        if named.empty:
+            found.append(untestable(f"benchmark {evidence.benchmark} has no task {begin}"))
+        found += [
+            _never(method, *row) for row in zip(named["task"], named["repetitions"], named["with_value"], strict=True)
+        ]
+    never = int((own["with_value"] == 0).sum())
+    whole = together(found, "tasks")
+    general = f"no run of {name(method)} finds a feasible point on {never} of {len(own)} tasks of {evidence.benchmark}"
+    return replace(whole, said=f"{whole.said}; {general}")
 
 
-def _shares(rows: pd.DataFrame) -> str:
-    return ", ".join(f"{row.task} {row.share:.2f}" for row in rows.itertuples())
+def _never(method: str, task: str, runs: float, with_value: float) -> Finding:
+    without = int(runs - with_value)
+    label = f"runs of {name(method)} on {task} that ask for infeasible points only"
+    found = share(label, without, int(runs), 0.5, unit="share of runs")
+    return found if without == runs else replace(found, verdict=CONTRADICTED, against=0.0)
 
 
 def more_infeasible(evidence: Evidence, more: Sequence[str], than: Sequence[str]) -> Finding:
-    """CNT: each of `more` asks for infeasible points in a larger share of its queries than any of `than`."""
-    rows = evidence.table("infeasible").groupby("method")[["infeasible", "queries"]].sum()
-    shares = rows["infeasible"] / rows["queries"]
-    known = [method for method in than if method in shares]
+    """ORD: each of `more` asks for infeasible points in a larger share of its queries than each of `than`.
+
+    Power is for a share that is larger by MARGIN; data sets are the units.
+    """
+    asked = _queries(evidence)
+    here, _ = at_moment(asked.runs, "area")
     found = []
-    for method in more:
-        if method not in shares or not known:
-            found.append(untestable(f"{name(method)} was not run"))
-            continue
-        most = float(np.max([shares[other] for other in known]))
-        said = f"infeasible queries: {name(method)} {shares[method]:.3f}, at most {most:.3f} for the others"
-        found.append(Finding(counted(shares[method] > most), said, float(shares[method]), unit="share of queries"))
-    return together(found, "methods")
+    for own in held(more, asked.runs):
+        for other in held(than, asked.runs):
+            gap = difference(asked, here, own, other, len(found))
+            label = f"share of infeasible queries, {name(own)} minus {name(other)}:"
+            one = order(label, gap.estimate, False, "share of queries", effect=MARGIN, clusters=gap.clusters)
+            found.append(gap.told(one))
+    return together([*found, *absent(more, asked.runs), *absent(than, asked.runs)], "comparisons")

@@ -1,0 +1,92 @@
+"""Intervals of 95 % from small samples, for checks whose tables hold repetitions or sizes in place of an interval.
+
+An estimate is value, low, high; the ends are NaN where nothing says how much the value varies.
+"""
+
+from functools import cache
+from itertools import permutations
+
+import numpy as np
+from scipy.stats import chi2, linregress
+from scipy.stats import t as student
+
+from metabo.papers.engine.claims.verdicts import LEVEL
+
+Estimate = tuple[float, float, float]
+EXACT = 8
+"""Points up to which the p value of a rank correlation is that of all permutations."""
+
+
+def of_mean(values: np.ndarray) -> Estimate:
+    """Return the mean of independent draws with Student's t interval."""
+    return apart(values, np.zeros(len(values)))
+
+
+def apart(first: np.ndarray, second: np.ndarray) -> Estimate:
+    """Return the mean of `first` minus that of `second`, two independent samples of unequal variance.
+
+    Student's t has the fewer degrees of freedom of the two, which is on the safe side of Welch's.
+    """
+    gap, count = float(np.mean(first) - np.mean(second)), min(len(first), len(second))
+    if count < 2:
+        return gap, np.nan, np.nan
+    error = np.sqrt(np.var(first, ddof=1) / len(first) + np.var(second, ddof=1) / len(second))
+    half = float(student.ppf(1 - LEVEL / 2, count - 1) * error)
+    return gap, gap - half, gap + half
+
+
+def of_deviation(deviation: float, freedom: int) -> Estimate:
+    """Return a standard deviation with its interval: `freedom` degrees of freedom, normal draws."""
+    if freedom < 1:
+        return deviation, np.nan, np.nan
+    low, high = (deviation * np.sqrt(freedom / chi2.ppf(end, freedom)) for end in (1 - LEVEL / 2, LEVEL / 2))
+    return deviation, float(low), float(high)
+
+
+def distance(estimate: Estimate, truth: float) -> Estimate:
+    """Return the absolute distance of an estimate from a known number."""
+    value, low, high = (end - truth for end in estimate)
+    ends = abs(low), abs(high)
+    return abs(value), 0.0 if low <= 0 <= high else min(ends), max(ends)
+
+
+def combined(*terms: tuple[float, Estimate]) -> Estimate:
+    """Return a weighted sum of independent estimates, given as (weight, estimate).
+
+    Variance estimates recovered from the estimates' own intervals, which need not be symmetric (Zou and Donner 2008).
+    """
+    value = below = above = 0.0
+    for weight, one in terms:
+        own, *ends = (weight * number for number in one)
+        value += own
+        below += (own - min(ends)) ** 2
+        above += (max(ends) - own) ** 2
+    return value, value - float(np.sqrt(below)), value + float(np.sqrt(above))
+
+
+def of_slope(x: np.ndarray, y: np.ndarray) -> Estimate:
+    """Return the slope of a straight line through points (least squares) with Student's t interval."""
+    found = linregress(x, y)
+    if len(x) < 3:
+        return float(found.slope), np.nan, np.nan
+    half = float(student.ppf(1 - LEVEL / 2, len(x) - 2) * found.stderr)
+    return float(found.slope), float(found.slope - half), float(found.slope + half)
+
+
+def spearman_p(rho: float, points: int) -> float:
+    """Return the two-sided p value of a rank correlation: of all permutations up to EXACT points, else Student's t."""
+    if not np.isfinite(rho) or points < 3:
+        return np.nan
+    if points <= EXACT:
+        return float(np.mean(np.abs(_every_correlation(points)) >= abs(rho) - 1e-9))
+    if abs(rho) >= 1:
+        return 0.0
+    return float(2 * student.sf(abs(rho) * np.sqrt((points - 2) / (1 - rho**2)), points - 2))
+
+
+@cache
+def _every_correlation(points: int) -> np.ndarray:
+    """Return Spearman's correlation of every order of `points` ranks with their own."""
+    ranks = np.arange(points)
+    squares = ((np.array(list(permutations(ranks))) - ranks) ** 2).sum(axis=1)
+    return 1 - 6 * squares / (points * (points**2 - 1))
