@@ -3,11 +3,12 @@
 f(x, t) = φ(x, e_t)ᵀ β with φ(z) = sqrt(2/K) cos(Wᵀ z + b), W normal, b uniform, both fixed: a GP with the squared
 exponential kernel of lengthscale 1 and variance 1 on x and the embedding e_t of the task. As in the implementation of
 Liu et al., weights β are learned by gradient steps and the variance is that of the Laplace approximation, with its
-default `ridge` 1, which is the noise variance.
+default `ridge` 1, which is the noise variance. With `weights: solved` the mean has the minimiser of that loss in place of
+what the steps reached: exact given the embeddings, (ridge I + Σ φ φᵀ)⁻¹ Σ φ y over all rows.
 
 The precision ridge I + Σ φ φᵀ over all rows is exact at every iteration though the embeddings move: a task's embedding
 only shifts the phase, cos(A + c) = cos A cos c - sin A sin c, so that sums of products of cos A and sin A suffice.
-They are made once.
+They are made once, and so are the sums of cos A y and sin A y.
 """
 
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.scipy.linalg import solve_triangular
+from jax.scipy.linalg import cho_solve, solve_triangular
 from jaxtyping import Array, Bool, Float, Key
 
 from metabo.gp.fit import Log
@@ -44,18 +45,22 @@ class LearnedWeights(NamedTuple):
 
 
 class Products(NamedTuple):
-    """Per task, sums over its rows of cos A cos Aᵀ, cos A sin Aᵀ and sin A sin Aᵀ, with A the phases of x alone."""
+    """Per task, sums over its rows of cos A cos Aᵀ, cos A sin Aᵀ, sin A sin Aᵀ, cos A y and sin A y, with A the phases of
+    x alone and y standardised."""
 
     cc: Float[Array, "tasks k k"]
     cs: Float[Array, "tasks k k"]
     ss: Float[Array, "tasks k k"]
+    cy: Float[Array, "tasks k"]
+    sy: Float[Array, "tasks k"]
 
 
 class RandomFeatures(eqx.Module):
     """Bayesian linear regression on random Fourier features of input and task embedding.
 
     `frequencies` (d, k) act on x, `shifts` (e, k) on the embedding, `phases` (k,) are added. `ridge` is the noise
-    variance of standardised outputs; the prior variance of a weight is 1.
+    variance of standardised outputs; the prior variance of a weight is 1. `solved`: predictions use the weights' closed
+    form.
     """
 
     outputs: Outputs
@@ -64,6 +69,7 @@ class RandomFeatures(eqx.Module):
     shifts: Float[Array, "e k"]
     phases: Float[Array, " k"]
     ridge: Float[Array, ""]
+    solved: bool = eqx.field(static=True, default=False)
 
     draws = 1
 
@@ -92,7 +98,8 @@ class RandomFeatures(eqx.Module):
         def of_task(rows: Rows) -> Products:
             phase = rows.x @ self.frequencies + self.phases
             cos, sin = (jnp.where(rows.mask[:, None], part, 0.0) for part in (jnp.cos(phase), jnp.sin(phase)))
-            return Products(cos.T @ cos, cos.T @ sin, sin.T @ sin)
+            y = jnp.where(rows.mask, self.outputs.standard(rows.y), 0.0)
+            return Products(cos.T @ cos, cos.T @ sin, sin.T @ sin, y @ cos, y @ sin)
 
         return jax.lax.map(of_task, past)
 
@@ -101,7 +108,7 @@ class RandomFeatures(eqx.Module):
         shift = self.learned.embedding[:-1] @ self.shifts
 
         def add(total: Float[Array, "k k"], task: tuple) -> tuple[Float[Array, "k k"], None]:
-            cos, sin, (cc, cs, ss) = task
+            cos, sin, (cc, cs, ss, *_) = task
             one = cos[:, None] * (cc * cos - cs * sin) + sin[:, None] * (ss * sin - cs.T * cos)
             return total + one, None
 
@@ -117,15 +124,30 @@ class RandomFeatures(eqx.Module):
         return self.features(x, jnp.broadcast_to(embedding, (len(x), len(embedding))))
 
     def posterior(self, prepared: Products, data: Rows) -> "RFGPPosterior":
-        """Return the prediction for the test task: learned mean, variance from the precision of all rows."""
-        factor, ok = cholesky(self.precision(prepared, jnp.asarray(data.x), jnp.asarray(data.mask)))
-        return RFGPPosterior(self, factor, ok)
+        """Return the prediction for the test task: learned or solved mean, variance from the precision of all rows."""
+        x, y, mask = map(jnp.asarray, data)
+        factor, ok = cholesky(self.precision(prepared, x, mask))
+        weights = (
+            cho_solve((factor, True), self.projection(prepared, x, y, mask)) if self.solved else self.learned.weights
+        )
+        return RFGPPosterior(self, weights, factor, ok)
+
+    def projection(
+        self, products: Products, x: Float[Array, "b d"], y: Float[Array, " b"], mask: Bool[Array, " b"]
+    ) -> Float[Array, " k"]:
+        """Return Σ φ y over the rows of all training tasks and the observations of the test task."""
+        shift = self.learned.embedding[:-1] @ self.shifts
+        past = jnp.sum(jnp.cos(shift) * products.cy - jnp.sin(shift) * products.sy, axis=0)
+        own = jnp.where(mask, self.outputs.standard(y), 0.0) @ self.of_test_task(x)
+        return jnp.sqrt(2.0 / len(self.phases)) * past + own
 
 
 class RFGPPosterior(NamedTuple):
-    """What the random features predict for the test task: `factor` is the lower Cholesky factor of the precision."""
+    """What the random features predict for the test task with these weights; `factor` is the lower Cholesky factor of
+    the precision."""
 
     network: RandomFeatures
+    weights: Float[Array, " k"]
     factor: Float[Array, "k k"]
     ok: Bool[Array, ""]
 
@@ -134,7 +156,7 @@ class RFGPPosterior(NamedTuple):
         phi = self.network.of_test_task(x)
         whitened = solve_triangular(self.factor, phi.T, lower=True)
         variance = self.network.ridge * jnp.sum(whitened**2, axis=0)
-        return self.network.outputs.moments(phi @ self.network.learned.weights, variance)
+        return self.network.outputs.moments(phi @ self.weights, variance)
 
 
 def start(model: Mapping[str, Json], dim: int, tasks: int, key: Key[Array, ""]) -> RandomFeatures:
@@ -146,10 +168,11 @@ def start(model: Mapping[str, Json], dim: int, tasks: int, key: Key[Array, ""]) 
     return RandomFeatures(
         outputs=Outputs(jnp.zeros(()), jnp.ones(())),
         learned=empty,
-        frequencies=jax.random.normal(frequencies, (dim, count), jnp.float64),
+        frequencies=jax.random.normal(frequencies, (dim, count), jnp.float64) / settings.lengthscale,
         shifts=jax.random.normal(shifts, (size, count), jnp.float64),
         phases=jax.random.uniform(phases, (count,), jnp.float64, 0.0, 2 * jnp.pi),
         ridge=jnp.asarray(settings.ridge, jnp.float64),
+        solved=settings.weights == "solved",
     ).fresh(learned)
 
 

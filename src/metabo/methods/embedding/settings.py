@@ -1,6 +1,7 @@
 """The settings of the networks with an embedding of each task, and of their training."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,11 @@ class EnsembleModel:
 
 @dataclass(frozen=True)
 class FeaturesModel:
-    """Of RFGP: number of random features, size of the embedding, noise variance."""
+    """Of RFGP: number of random features, size of the embedding, noise variance, length-scale of the kernel, and
+    whether the mean has the weights that training reached or those of the closed form."""
 
     random_features: int
     embedding: int
     ridge: float
+    lengthscale: float = 1.0
+    weights: Literal["trained", "solved"] = "trained"

@@ -128,11 +128,13 @@ def resampled(parts: Mapping[str, Runs], method: str, reference: str, seed: int)
 def differences(
     parts: Mapping[str, Runs], methods: Sequence[str], reference: str, iterations: Sequence[int], seed: int
 ) -> pd.DataFrame:
-    """Return method, reference, iteration, difference, low, high, overtaken, overtaken_low, overtaken_high.
+    """Return method, reference, iteration, difference, low, high, area, area_low, area_high, units, overtaken,
+    overtaken_low, overtaken_high.
 
     `difference`: regret of the method minus the reference's at an iteration, with its 95 % interval: Student's t times
     the deviation of the bootstrap means, as in `paired_difference`, since percentiles are too narrow for few draws.
-    NaN if there is but one space, task and seed. `overtaken`: first iteration from which on the reference's mean regret
+    NaN if there is but one space, task and seed. `area`: the same of the mean over all iterations. `units`: independent
+    draws that the intervals rest on (`_units`). `overtaken`: first iteration from which on the reference's mean regret
     stays the lower one, with its percentile interval; one beyond the last if it never does.
     """
     every = next(iter(parts.values())).iterations
@@ -140,7 +142,10 @@ def differences(
     for method in [m for m in methods if m != reference]:
         both = seed_curves(parts, [method, reference]).mean(axis=1)
         gap, draws = both[0] - both[1], resampled(parts, method, reference, seed)
-        half = _half_width(draws, _units(parts, [method, reference]))
+        units = _units(parts, [method, reference])
+        half, half_area = (_half_width(of, units) for of in (draws, draws.mean(axis=1, keepdims=True)))
+        area = gap.mean()
+        whole = {"area": area, "area_low": area - half_area[0], "area_high": area + half_area[0], "units": units}
         crossed = _lead(draws)
         ends = np.percentile(crossed, [50 * (1 - LEVEL), 50 * (1 + LEVEL)])
         overtaken = dict(
@@ -149,7 +154,7 @@ def differences(
         for place in np.flatnonzero(np.isin(every, iterations)):
             keys = {"method": method, "reference": reference, "iteration": int(every[place])}
             ends = {"low": gap[place] - half[place], "high": gap[place] + half[place]}
-            rows.append({**keys, "difference": gap[place], **ends, **overtaken})
+            rows.append({**keys, "difference": gap[place], **ends, **whole, **overtaken})
     return pd.DataFrame(rows)
 
 

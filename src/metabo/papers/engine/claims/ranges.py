@@ -57,7 +57,7 @@ def at_least(label: str, parts: Sequence[Finding], ahead: Sequence[bool], needed
     if of < needed:
         return untestable(f"{label}: {needed} wanted, there are {of}")
     if all(part.verdict == UNTESTABLE for part in parts):
-        return untestable(f"{label}: {parts[0].said if parts else 'nothing to count'}")
+        return untestable(f"{label}: {parts[0].said}")
     holding = [part.support for part in parts if part.verdict == HOLDS]
     failing = [part.against for part in parts if part.verdict == CONTRADICTED]
     won, lost = _surely(holding, of), _surely(failing, of)

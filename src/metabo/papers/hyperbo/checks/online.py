@@ -73,19 +73,18 @@ def only_infeasible(evidence: Evidence, method: str, tasks: Sequence[str]) -> Fi
         named = own[own["task"].str.startswith(begin)]
         if named.empty:
             found.append(untestable(f"benchmark {evidence.benchmark} has no task {begin}"))
-        found += [
-            _never(method, *row) for row in zip(named["task"], named["repetitions"], named["with_value"], strict=True)
-        ]
+        for row in named.itertuples():
+            found.append(_never(method, row.task, int(row.repetitions), int(row.with_value)))
     never = int((own["with_value"] == 0).sum())
     whole = together(found, "tasks")
     general = f"no run of {name(method)} finds a feasible point on {never} of {len(own)} tasks of {evidence.benchmark}"
     return replace(whole, said=f"{whole.said}; {general}")
 
 
-def _never(method: str, task: str, runs: float, with_value: float) -> Finding:
-    without = int(runs - with_value)
+def _never(method: str, task: str, runs: int, with_value: int) -> Finding:
+    without = runs - with_value
     label = f"runs of {name(method)} on {task} that ask for infeasible points only"
-    found = share(label, without, int(runs), 0.5, unit="share of runs")
+    found = share(label, without, runs, 0.5, unit="share of runs")
     return found if without == runs else replace(found, verdict=CONTRADICTED, against=0.0)
 
 
