@@ -1,5 +1,7 @@
 """RFGP: features, posterior mean and variance against dense linear algebra, the kernel against the RBF kernel."""
 
+from dataclasses import replace
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -8,7 +10,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from metabo.methods.embedding import rfgp
-from metabo.methods.embedding.networks import MiniBatch
+from metabo.methods.embedding.networks import MiniBatch, Outputs
 from metabo.tasks.rows import Rows
 from tests.methods.embedding import cases as networks
 from tests.methods.embedding.cases import DIM, TASKS
@@ -52,6 +54,48 @@ def test_mean_and_variance_are_those_of_the_dense_posterior():
     cross = here @ phi.T
     dual = cross @ np.linalg.solve(phi @ phi.T + RIDGE * np.eye(14), cross.T)
     np.testing.assert_allclose(variance, 4.0 * (np.sum(here**2, axis=1) - np.diag(dual)), rtol=1e-9)
+
+
+def outputs_of(net, past, y, mask):
+    """Standardised outputs of all valid rows, in the order of `rows_of`."""
+    values = np.concatenate([np.asarray(past.y)[np.asarray(past.mask)], y[mask]])
+    return np.asarray(net.outputs.standard(values))
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_solved_weights_are_those_of_the_dense_ridge_regression(moved):
+    net, past = replace(networks.network("rfgp"), solved=True), networks.past()
+    prepared = net.prepare(past)
+    if moved:
+        net = eqx.tree_at(lambda n: n.learned.embedding, net, net.learned.embedding * -1.7 + 0.3)
+    x, y, mask = observations()
+    posterior = net.posterior(prepared, Rows(x, y, mask))
+    phi = features(net, *rows_of(past, x, mask))
+    expected = np.linalg.solve(RIDGE * np.eye(12) + phi.T @ phi, phi.T @ outputs_of(net, past, y, mask))
+    np.testing.assert_allclose(posterior.weights, expected, rtol=1e-9, atol=1e-12)
+    at = np.random.default_rng(6).uniform(size=(5, DIM))
+    here = features(net, at, np.full(5, TASKS))
+    np.testing.assert_allclose(posterior.predict(jnp.asarray(at))[0], 1.5 + 2.0 * here @ expected, rtol=1e-9)
+
+
+def test_ten_tasks_like_the_target_are_learned():
+    """A case in which it must work: past tasks are the target itself. Length-scale 1 and ridge 1, as in Liu et al., is
+    too stiff for it, whatever the weights."""
+    rng = np.random.default_rng(0)
+    x = np.broadcast_to(rng.uniform(size=(60, DIM)), (10, 60, DIM))
+    y = np.sin(9 * x[..., 0]) + np.cos(7 * x[..., 1])
+    past = Rows(*map(jnp.asarray, (x, y, np.ones((10, 60), bool))))
+    none = Rows(np.zeros((1, DIM)), np.zeros(1), np.zeros(1, bool))
+    at = rng.uniform(size=(200, DIM))
+    truth = np.sin(9 * at[:, 0]) + np.cos(7 * at[:, 1])
+    reached = {}
+    for lengthscale, ridge in ((1.0, 1.0), (0.3, 0.01)):
+        model = {"random_features": 64, "embedding": 5, "ridge": ridge, "lengthscale": lengthscale, "weights": "solved"}
+        net = rfgp.start(model, DIM, 10, jax.random.key(1))
+        net = eqx.tree_at(lambda n: n.outputs, net, Outputs(jnp.asarray(y.mean()), jnp.asarray(y.std())))
+        mean, _ = net.posterior(net.prepare(past), none).predict(jnp.asarray(at))
+        reached[lengthscale] = 1 - np.mean((np.asarray(mean) - truth) ** 2) / truth.var()
+    assert reached[0.3] > 0.9 > reached[1.0]
 
 
 def test_products_stay_exact_when_the_embeddings_move():

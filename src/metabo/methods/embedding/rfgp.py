@@ -3,8 +3,8 @@
 f(x, t) = φ(x, e_t)ᵀ β with φ(z) = sqrt(2/K) cos(Wᵀ z + b), W normal, b uniform, both fixed: a GP with the squared
 exponential kernel of lengthscale 1 and variance 1 on x and the embedding e_t of the task. As in the implementation of
 Liu et al., weights β are learned by gradient steps and the variance is that of the Laplace approximation, with its
-default `ridge` 1, which is the noise variance. With `weights: solved` the mean has the minimiser of that loss in place of
-what the steps reached: exact given the embeddings, (ridge I + Σ φ φᵀ)⁻¹ Σ φ y over all rows.
+default `ridge` 1, which is the noise variance. With `weights: solved` the mean has the minimiser of that loss in place
+of what the steps reached: exact given the embeddings, (ridge I + Σ φ φᵀ)⁻¹ Σ φ y over all rows.
 
 The precision ridge I + Σ φ φᵀ over all rows is exact at every iteration though the embeddings move: a task's embedding
 only shifts the phase, cos(A + c) = cos A cos c - sin A sin c, so that sums of products of cos A and sin A suffice.
@@ -45,8 +45,8 @@ class LearnedWeights(NamedTuple):
 
 
 class Products(NamedTuple):
-    """Per task, sums over its rows of cos A cos Aᵀ, cos A sin Aᵀ, sin A sin Aᵀ, cos A y and sin A y, with A the phases of
-    x alone and y standardised."""
+    """Per task, sums over its rows of cos A cos Aᵀ, cos A sin Aᵀ, sin A sin Aᵀ, cos A y and sin A y, with A the phases
+    of x alone and y standardised."""
 
     cc: Float[Array, "tasks k k"]
     cs: Float[Array, "tasks k k"]
@@ -127,9 +127,9 @@ class RandomFeatures(eqx.Module):
         """Return the prediction for the test task: learned or solved mean, variance from the precision of all rows."""
         x, y, mask = map(jnp.asarray, data)
         factor, ok = cholesky(self.precision(prepared, x, mask))
-        weights = (
-            cho_solve((factor, True), self.projection(prepared, x, y, mask)) if self.solved else self.learned.weights
-        )
+        weights = self.learned.weights
+        if self.solved:
+            weights = cho_solve((factor, True), self.projection(prepared, x, y, mask))
         return RFGPPosterior(self, weights, factor, ok)
 
     def projection(

@@ -72,8 +72,8 @@ def _divergence(evidence: Evidence) -> pd.DataFrame:
 def drifts(evidence: Evidence, models: Sequence[str], functions: int) -> Finding:
     """The divergence from the true posterior grows with the observations, 0 to 4 (Figures 4, 5).
 
-    Spearman's correlation of the two within a draw, mean over draws: it lies above 0. Ranks, since some draws diverge by
-    orders of magnitude.
+    Spearman's correlation of the two within a draw, mean over draws, lies above 0. Ranks, since some draws diverge by
+    orders of magnitude more.
     """
     divergence, found = _divergence(evidence), []
     for model in models:
@@ -84,10 +84,8 @@ def drifts(evidence: Evidence, models: Sequence[str], functions: int) -> Finding
         norm = np.sqrt((ranks**2).sum(axis=1) * (times**2).sum())
         rho = np.divide(ranks @ times, norm, out=np.zeros(len(own)), where=norm > 0)
         listed = ", ".join(f"{v:.3g}" for v in own.median())
-        label = (
-            f"{WORDS[model]}, N = {functions}: median divergence {listed} after 0 to {len(times) - 1} observations, "
-        )
-        label += "mean rank correlation within a draw"
+        label = f"{WORDS[model]}, N = {functions}: median divergence {listed} after 0 to {len(times) - 1} observations"
+        label += ", mean rank correlation within a draw"
         found.append(order(label, _mean(rho), False, "Spearman's rho", clusters=len(rho)))
     return together(found, "models")
 
@@ -163,7 +161,7 @@ def exponents(evidence: Evidence) -> Finding:
 
 
 def model_orders(evidence: Evidence, least: float) -> Finding:
-    """In at least a share of the draws the three models have the printed order, for each of the four losses (Table 2)."""
+    """In at least a share of the draws the three models have the printed order, for each loss of Table 2."""
     rows = evidence.table("order")
     found = []
     for row in rows[rows["comparison"].str.count("<") == 2].itertuples():

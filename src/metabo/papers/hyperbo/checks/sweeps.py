@@ -1,29 +1,54 @@
-"""Checks of regret against the amount of training data (hyperbo §7.4.3, §7.4.4, §7.6.2), from the figures' numbers."""
+"""Checks of regret against the amount of training data (hyperbo §7.4.3, §7.4.4, §7.6.2).
+
+The figures' numbers say which run has which size; the runs themselves give differences and their intervals.
+"""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float
 
-from metabo.papers.engine.claims.comparing import name
+from metabo.metrics import Runs
+from metabo.papers.engine.claims.comparing import (
+    Compared,
+    at_moment,
+    compared,
+    difference,
+    name,
+    side_values,
+    tenth_of_random,
+    unit,
+)
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.verdicts import (
-    FAILED,
     LEVEL,
-    REPLICATED,
-    WEAK,
     Finding,
-    counted,
-    known,
+    any_of,
     order,
+    similar,
     together,
-    trend,
     untestable,
 )
+from metabo.plan.runs import on_splits
 
-NEGLIGIBLE = 0.3
-"""Largest rank correlation that counts as no trend."""
+ITERATION = 100
+"""At which the figures compare regrets; a run that ends before is taken at its last."""
+
+
+def _sized(evidence: Evidence, table: str) -> pd.DataFrame:
+    """Return the rows of a table of the figure by ascending size, with the name of each one's run."""
+    rows = evidence.table(table).sort_values("size")
+    return rows.assign(run=on_splits(rows["method"], rows["split"]))
+
+
+def _regret(evidence: Evidence) -> Runs:
+    return at_moment(evidence.runs, ITERATION)[0]
+
+
+def _missing(method: str) -> str:
+    return f"{name(method)} was not run"
 
 
 def beside_reference(
@@ -34,71 +59,136 @@ def beside_reference(
     None for `to`: no upper end. A method without a size in that range is judged at its largest below it (H-EKL has
     no more points than are matched). `below` false: more regret instead.
     """
-    rows = evidence.table("difference")
+    rows, here = _sized(evidence, "difference"), _regret(evidence)
     start, end = sizes[0] or 0, np.inf if sizes[1] is None else sizes[1]
     found = []
     for method in methods:
-        own = rows[rows["method"] == method].sort_values("size")
+        own = rows[rows["method"] == method]
         chosen = own[(own["size"] >= start) & (own["size"] <= end)]
         chosen = own[own["size"] <= end].tail(1) if chosen.empty else chosen
         if chosen.empty:
             found.append(untestable(f"{name(method)} was not run with so few" if len(own) else _missing(method)))
         for row in chosen.itertuples():
             label = f"{name(method)} minus {name(row.reference)} with {row.size:.0f} (ratio {row.ratio:.2g}):"
-            found.append(order(label, (row.difference, row.low, row.high), below, evidence.regret.replace("_", " ")))
-    return together(found, "comparisons", 1 if below else -1)
+            found.append(_beside(evidence, here, row.run, row.reference, label, len(found), below))
+    return together(found, "comparisons")
+
+
+def _beside(
+    evidence: Evidence, here: Runs, run: str, reference: str, label: str, place: int, below: bool, level: float = 0.95
+) -> Finding:
+    gap = difference(evidence, here, run, reference, place, level)
+    effect = tenth_of_random(here, reference)
+    return gap.told(order(label, gap.estimate, below, unit(evidence), effect=effect, clusters=gap.clusters))
+
+
+class _Line(NamedTuple):
+    """A change of regret along the sizes of a method, what it is called, and MARGIN of Random's regret."""
+
+    label: str
+    change: Compared
+    margin: float
+
+
+def _line(evidence: Evidence, method: str, place: int) -> _Line | None:
+    """Return the change of regret from the smallest size to the largest along a line through the sizes in order.
+
+    Of each repetition and task; sizes count by their rank, as in the figure's rank correlation. None for one size.
+    """
+    rows, here = _sized(evidence, "curve"), _regret(evidence)
+    own = rows[rows["method"] == method]
+    if len(own) < 2:
+        return None
+    step = np.arange(len(own)) - (len(own) - 1) / 2
+    values = side_values(here, list(own["run"]))
+    change = (len(own) - 1) * np.tensordot(step, values, axes=1) / (step @ step)
+    label = f"{name(method)}, {own['size'].iloc[0]:.0f} to {own['size'].iloc[-1]:.0f}: change of regret along a line"
+    return _Line(
+        f"{label} through {len(own)} sizes:",
+        compared(evidence, change, place),
+        tenth_of_random(here, own["run"].iloc[0]),
+    )
 
 
 def trend_down(evidence: Evidence, methods: Sequence[str]) -> Finding:
-    """Regret falls with the amount of data, for each method (rank correlation over repetitions and sizes)."""
-    rows = evidence.table("trend").set_index("method")
-    shown = set(rows.index)
-    found = [_trend(rows, m) if m in shown else untestable(_missing(m)) for m in methods]
+    """ORD: regret falls with the amount of data, for each method, along a line through the sizes (`_line`)."""
+    found = []
+    for place, method in enumerate(methods):
+        line = _line(evidence, method, place)
+        if line is None:
+            found.append(untestable(f"{name(method)} was run with one size, or not at all"))
+            continue
+        gap = line.change
+        one = order(line.label, gap.estimate, True, unit(evidence), effect=line.margin, clusters=gap.clusters)
+        found.append(gap.told(one))
     return together(found, "methods")
-
-
-def _trend(rows: pd.DataFrame, method: str) -> Finding:
-    return trend(name(method), rows.at[method, "spearman"], rows.at[method, "p"])
-
-
-def _missing(method: str) -> str:
-    return f"{name(method)} was not run"
 
 
 def trend_flat(evidence: Evidence, method: str) -> Finding:
-    """A method has no trend: p < 0.05 is one; without that, a rank correlation within ± NEGLIGIBLE is none, a larger
-    one is undecided (weak): few runs rarely make a trend significant."""
-    rows = evidence.table("trend").set_index("method")
-    if method not in rows.index:
-        return untestable(_missing(method))
-    found = _trend(rows, method)
-    if found.value is None:
-        return found
-    flat = REPLICATED if abs(found.value) <= NEGLIGIBLE else WEAK
-    return replace(found, verdict=FAILED if rows.at[method, "p"] < LEVEL else flat)
+    """A method does not improve with the amount of data: its regret falls by at most MARGIN of Random's (`_line`)."""
+    line = _line(evidence, method, 0)
+    if line is None:
+        return untestable(f"{name(method)} was run with one size, or not at all")
+    gap = line.change
+    return gap.told(similar(line.label, gap.estimate, line.margin, False, unit(evidence), gap.clusters))
 
 
 def wider_beyond(evidence: Evidence, methods: Sequence[str], size: float) -> Finding:
-    """CNT: the mean width of the 20 to 80 % band is larger above `size` than up to it, for each method."""
-    curves = evidence.table("curve").assign(width=lambda t: t["high"] - t["low"])
+    """ORD: regret varies more over pre-training seeds above `size` than up to it, for each method (Figure 11).
+
+    Varies: distance from the median over repetitions, of each repetition and task (Brown and Forsythe 1974), mean over
+    sizes. The widths of the figure's bands, which have no interval, are said.
+    """
+    rows, here = _sized(evidence, "curve"), _regret(evidence)
     found = []
-    for method in methods:
-        own = curves[curves["method"] == method]
-        few, many = (own.loc[chosen, "width"] for chosen in (own["size"] <= size, own["size"] > size))
-        if few.empty or many.empty:
+    for place, method in enumerate(methods):
+        own = rows[rows["method"] == method]
+        above = (own["size"] > size).to_numpy()
+        if not len(own) or above.all() or not above.any():
             found.append(untestable(f"{name(method)}: no sizes on both sides of {size:g}"))
             continue
-        said = f"band of {name(method)}: {many.mean():.3g} wide above {size:g}, {few.mean():.3g} up to it"
-        found.append(Finding(counted(many.mean() > few.mean()), said, many.mean() - few.mean(), unit="regret"))
+        values = side_values(here, list(own["run"]))
+        if values.shape[1] < 2:
+            found.append(untestable(f"{name(method)}: one repetition"))
+            continue
+        gap = compared(evidence, _spread(values[above]) - _spread(values[~above]), place)
+        few, many = ((own["high"] - own["low"])[chosen].mean() for chosen in (~above, above))
+        label = (
+            f"{name(method)}: band {many:.3g} wide above {size:g}, {few:.3g} up to it; distance from the median above "
+        )
+        label += "minus up to it:"
+        effect = tenth_of_random(here, own["run"].iloc[0])
+        one = order(label, gap.estimate, False, unit(evidence), effect=effect, clusters=gap.clusters)
+        found.append(gap.told(one))
     return together(found, "methods")
 
 
+def _spread(values: Float[np.ndarray, "s q k"]) -> Float[np.ndarray, "q k"]:
+    """Return the distance of each repetition from the median of all, mean over sizes."""
+    return np.abs(values - np.median(values, axis=1, keepdims=True)).mean(axis=0)
+
+
 def fewest_needed(evidence: Evidence, method: str) -> Finding:
-    """CNT: a method reaches the reference's median regret with less data than any other method."""
-    first = evidence.table("below").set_index("method")["first"]
-    if method not in first.index:
-        return untestable(f"{name(method)} was not run")
-    own, others = first[method], first.drop(method)
-    listed = ", ".join(f"{name(m)} {'never' if np.isnan(v) else f'{v:.0f}'}" for m, v in first.items())
-    holds = not np.isnan(own) and not (others <= own).any()
-    return Finding(counted(bool(holds)), f"smallest size that reaches the reference's regret: {listed}", known(own))
+    """At some size a method has less regret than the reference, while every other one with as much data has more.
+
+    Others are judged at their largest size up to that. Each size is tested at the level of all together (Bonferroni).
+    """
+    rows, here = _sized(evidence, "difference"), _regret(evidence)
+    own, others = rows[rows["method"] == method], rows[rows["method"] != method]
+    if own.empty or others.empty:
+        return untestable(f"{name(method)} or the others were not run")
+    reference, level, place = str(own["reference"].iloc[0]), 1 - LEVEL / len(own), 0
+    found = []
+    for size, run in zip(own["size"], own["run"], strict=True):
+        nearest = others[others["size"] <= size].groupby("method", sort=False).tail(1)
+        parts = []
+        for who, used, beside, below in [(method, size, run, True), *_above(nearest)]:
+            label = f"{name(who)} minus {name(reference)} with {used:.0f}:"
+            parts.append(_beside(evidence, here, beside, reference, label, place, below, level))
+            place += 1
+        found.append(together(parts, "methods"))
+    return any_of(found, "sizes")
+
+
+def _above(rows: pd.DataFrame) -> list[tuple[str, float, str, bool]]:
+    return [(row.method, row.size, row.run, False) for row in rows.itertuples()]

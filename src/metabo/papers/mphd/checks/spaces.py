@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from scipy.stats import t as student
 
 from metabo.errors import unknown
 from metabo.papers.engine.claims.comparing import OTHERS, name
@@ -20,6 +21,7 @@ from metabo.papers.engine.claims.verdicts import (
     CONTRADICTED,
     LEVEL,
     MARGIN,
+    UNDECIDED,
     Finding,
     about_equal,
     equivalent,
@@ -38,6 +40,7 @@ VARIANTS = ("mphd_squashed",)
 """Methods of the figures that the paper does not have, left out of "others"."""
 ABOUT = 0.25
 """Share of a stated iteration within which another one is about the same; ours, the paper reads it off a figure."""
+ONE_SEED = "one seed has no deviation"
 
 
 def _rows(evidence: Evidence, table: str, panel: str, acquisition: str) -> pd.DataFrame:
@@ -147,6 +150,8 @@ def by_margin(evidence: Evidence, method: str, other: str, panel: str, deviation
         return untestable(f"{name(other)} was not run on {evidence.benchmark}")
     row = rows.loc[rows["iteration"].idxmax()]
     seeds = _seeds(evidence, panel)
+    if seeds < 2:
+        return Finding(UNDECIDED, f"{name(method)} minus {name(other)}, {panel}; {ONE_SEED}", *_turned(row), UNIT)
     spread = _pooled([ends.at[method, "std"], ends.at[other, "std"]], seeds)
     shifted = combined((1.0, _turned(row)), (deviations, of_deviation(spread, 2 * (seeds - 1))))
     label = f"{name(method)} minus {name(other)}, {panel}: {-float(row['difference']):.3g}; plus {deviations:g} pooled "
@@ -162,8 +167,7 @@ def _seeds(evidence: Evidence, panel: str) -> int:
 
 def _pooled(stds: Sequence[float], seeds: int) -> float:
     """Return the pooled standard deviation over seeds; those of the figure have the divisor n."""
-    mean = float(np.mean(np.square(stds)))
-    return float(np.sqrt(mean * seeds / (seeds - 1))) if seeds > 1 else np.nan
+    return float(np.sqrt(np.mean(np.square(stds)) * seeds / (seeds - 1)))
 
 
 def ahead_then_behind(
@@ -211,9 +215,62 @@ def costs_little(evidence: Evidence, method: str, deviations: float = 1.0) -> Fi
         return untestable(f"{name(method)} was not run in both settings")
     last, std = ([float(rows.at[method, column]) for rows in ends.values()] for column in ("last", "std"))
     seeds = _seeds(evidence, "default")
-    spread, freedom = _pooled(std, seeds), 2 * (seeds - 1)
-    raised = combined((1.0, (last[1] - last[0], *_around(last[1] - last[0], spread, seeds))))
-    beyond = combined((1.0, raised), (-deviations, of_deviation(spread, freedom)))
+    spread, freedom, rise = _pooled(std, seeds), 2 * (seeds - 1), last[1] - last[0]
+    if seeds < 2:
+        return Finding(UNDECIDED, f"{name(method)}: the regret rises by {rise:.3g}; {ONE_SEED}", rise, unit=UNIT)
+    half = float(student.ppf(1 - LEVEL / 2, freedom) * spread * np.sqrt(2 / seeds))
+    beyond = combined((1.0, (rise, rise - half, rise + half)), (-deviations, of_deviation(spread, freedom)))
     label = f"{name(method)}: last regret {last[0]:.3g}, without the test space {last[1]:.3g}; the rise minus "
     label += f"{deviations:g} deviations over {seeds} seeds ({spread:.3g}):"
     return order(label, beyond, True, UNIT, effect=deviations * spread, clusters=freedom + 1)
+
+
+def best_acquisition(evidence: Evidence, method: str, acquisition: str = "pi") -> Finding:
+    """ORD: with its own acquisition, `method` has a lower last regret than with the others."""
+    rows = evidence.table("difference")
+    others = [run for run in map(RunId.parse, rows["method"].unique()) if run.method == method and run.acquisition]
+    rows = rows[(rows["reference"] == method) & rows["method"].isin(list(map(str, others)))]
+    found = []
+    for row in rows[rows["iteration"] == rows["iteration"].max()].itertuples():
+        label = f"{name(method)} with {acquisition} minus with {RunId.parse(row.method).acquisition}:"
+        effect = MARGIN * _random(evidence, row.panel, row.acquisition, "last")
+        found.append(order(label, _turned(row), True, UNIT, effect=effect, clusters=int(row.units)))
+    return together(found, "acquisitions")
+
+
+def wins(evidence: Evidence, method: str, but: Sequence[str] = (), metric: str = "last") -> Finding:
+    """In more than half of the (panel, acquisition) shown, `method` has the lowest regret of all but `but`.
+
+    In each it is compared with every other method, our own variants apart; panels share runs, so that they are counted
+    by how many are surely won and surely lost.
+    """
+    ends = evidence.table("ending")
+    found, ahead, winners = [], [], []
+    for panel, acq in ends[["panel", "acquisition"]].drop_duplicates().itertuples(index=False):
+        rows = _rows(evidence, "ending", panel, acq)
+        rows = rows[~rows["method"].isin([*but, *VARIANTS])]
+        best = str(rows.loc[rows[metric].idxmin(), "method"])
+        found.append(together(_orders(evidence, method, OTHERS, but, panel, [acq], metric, True), "methods"))
+        ahead.append(best == method)
+        winners.append(f"{panel}, {acq}: {name(best)}")
+    label = f"panels in which {name(method)} has the lowest regret, {metric} ({'; '.join(winners)})"
+    return at_least(label, found, ahead, len(found) // 2 + 1, "share of panels")
+
+
+def super_dataset(evidence: Evidence, seen: int, unseen: int, train: int, test: int, dims: Sequence[int]) -> Finding:
+    """Numbers of spaces, of the unseen space's training and test sub-datasets, range of inputs (mphd §4.1)."""
+    spaces = evidence.table("space")
+    inputs = evidence.table("context").groupby("space").size().reindex(spaces["space"])
+    new = (spaces["unseen"] == 1).to_numpy()
+    old = inputs.to_numpy()[~new]
+    counts = [
+        ("spaces that φ learns from", int((~new).sum()), seen),
+        ("unseen spaces", int(new.sum()), unseen),
+        ("training sub-datasets of the unseen space", int(spaces.loc[new, "train"].sum()), train),
+        ("test sub-datasets of the unseen space", int(spaces.loc[new, "test"].sum()), test),
+        ("fewest inputs", int(old.min()), dims[0]),
+        ("most inputs", int(old.max()), dims[1]),
+    ]
+    return together(
+        (fact(f"{label}: {own}, stated {of}", own == of, own, "count") for label, own, of in counts), "counts"
+    )
