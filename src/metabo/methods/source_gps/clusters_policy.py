@@ -5,16 +5,18 @@ Prototypes are evaluated on the candidates once. At query τ the meta-prior is �
 it is conditioned on the observations, the acquisition chooses, and the weights of the next query come from the
 distances of the prototypes from that posterior, before the new observation is used.
 
-Open in the paper and chosen here: the noise variance is fitted by maximum likelihood in [1e-6, 1e-1] at every query;
-acquisitions read the variance of f, without noise; a candidate is queried once; distances are taken on at most `grid`
-of the candidates (the paper: 300); weights stay equal until the initial points are in. Weights that are not finite are
-replaced by the last ones and the step is marked unsound, as is every step from a barycenter that did not converge;
-`remarks` names it.
+Open in the paper and chosen here: the noise variance is fitted by maximum likelihood in [1e-6, 1e-1] at every query
+(`noise: fitted`). The prior of p clusters of equal weight has 1/p of a cluster's variance, so that much of what it
+cannot explain is taken for noise; other readings are a fixed variance of 1e-4 (`fixed`), and a factor on the prior's
+covariance that is fitted with the noise (`scaled`). Acquisitions read the variance of f, without noise; a candidate is
+queried once; distances are taken on at most `grid` of the candidates (the paper: 300); weights stay equal until the
+initial points are in. Weights that are not finite are replaced by the last ones and the step is marked unsound, as is
+every step from a barycenter that did not converge; `remarks` names it.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -49,6 +51,10 @@ KERNELS = ("plain", "product")
 FLOOR = 1e-12
 """Least variance of f that an acquisition sees."""
 NOISE = (1e-6, 1e-1)
+FIXED = 1e-4
+"""The noise variance of `noise: fixed`."""
+FACTORS = (0.1, 100.0, 31)
+"""Factors on the prior's covariance that `noise: scaled` tries: from, to, how many, evenly on the log scale."""
 NOISES = 41
 """Noise variances that the fit tries: evenly on the log scale, 0.12 of a decade apart; the likelihood is flat there."""
 
@@ -57,8 +63,8 @@ NOISES = 41
 class ClusterSettings:
     """What tells the variants apart. `prototypes`: one for each cluster, or for each task; `clusters`: how many (0: as
     the indices choose); `weights`: distance; `centre` and `proto_kernel` of a prototype; `grid`: locations of a
-    distance; `initial`: observations before the weights move; `tolerance` of the barycenter;
-    `pi_threshold`: margin of PI."""
+    distance; `initial`: observations before the weights move; `tolerance` of the barycenter; `noise`: how the noise
+    variance of the target is found; `pi_threshold`: margin of PI."""
 
     prototypes: str
     clusters: int
@@ -68,6 +74,7 @@ class ClusterSettings:
     grid: int
     initial: int
     tolerance: float
+    noise: Literal["fitted", "fixed", "scaled"] = "fitted"
     pi_threshold: float = PI_THRESHOLD
 
 
@@ -134,7 +141,7 @@ class ClusterBO(eqx.Module):
             weights=present / jnp.sum(present),
             queried=jnp.zeros(self.budget, jnp.int64), y=jnp.zeros(self.budget), observed=jnp.asarray(0), ok=ok,
         )  # fmt: skip
-        return ClusterState(meta, condition(meta))
+        return ClusterState(meta, condition(meta, self.settings.noise))
 
     def prototypes(self, candidates: Candidates) -> tuple[Array, Array, Bool[Array, " p"], Bool[Array, ""]]:
         """Return means (p, c) and covariances (p, c, c) of the prototypes, which of them exist, and whether all are
@@ -198,7 +205,7 @@ class ClusterBO(eqx.Module):
         at = jax.lax.dynamic_update_index_in_dim(meta.queried, index.astype(jnp.int64), meta.observed, 0)
         ys = jax.lax.dynamic_update_index_in_dim(meta.y, y, meta.observed, 0)
         meta = meta._replace(weights=new, queried=at, y=ys, observed=meta.observed + 1, ok=ok)
-        return ClusterState(meta, condition(meta))
+        return ClusterState(meta, condition(meta, self.settings.noise))
 
     def moved(self, state: ClusterState) -> tuple[Float[Array, " p"], Bool[Array, ""]]:
         """Return the weights after the query (lines 18 to 21), and whether their distances were finite."""
@@ -237,8 +244,8 @@ def _grid(mask: Bool[Array, " c"], size: int, key: Key[Array, ""]) -> Int[Array,
     return jnp.sort(order[:size])
 
 
-def condition(meta: MetaPrior) -> Conditioned:
-    """Condition the meta-prior on the observations (lines 13 to 15). Cost O(b² c + b g²)."""
+def condition(meta: MetaPrior, how: str = "fitted") -> Conditioned:
+    """Condition the meta-prior on the observations (lines 13 to 15); `how` the noise is found. Cost O(b² c + b g²)."""
     squares = meta.weights**2
     seen = jnp.arange(len(meta.queried)) < meta.observed
     both = seen[:, None] & seen[None, :]
@@ -246,7 +253,8 @@ def condition(meta: MetaPrior) -> Conditioned:
     cross = jnp.where(seen[:, None], jnp.einsum("p,pbc->bc", squares, meta.covs[:, meta.queried]), 0.0)
     inner = jnp.where(both, cross[:, meta.queried], 0.0)
     residual = jnp.where(seen, meta.y - prior[meta.queried], 0.0)
-    noise = fitted_noise(inner, residual, seen)
+    scale, noise = variances(inner, residual, seen, how)
+    squares, cross, inner = scale * squares, scale * cross, scale * inner
     factor, ok = cholesky(inner + jnp.diag(jnp.where(seen, noise, 1.0)))
     half = solve_triangular(factor, cross, lower=True)
     whitened = solve_triangular(factor, residual, lower=True)
@@ -258,19 +266,27 @@ def condition(meta: MetaPrior) -> Conditioned:
     return Conditioned(mean, jnp.maximum(variance, FLOOR), covariance, noise, ok & jnp.isfinite(mean).all())
 
 
-def fitted_noise(inner: Float[Array, "b b"], residual: Float[Array, " b"], seen: Bool[Array, " b"]) -> Float[Array, ""]:
-    """Return the noise variance in [1e-6, 1e-1] with the largest likelihood of `residual` under N(0, inner + noise I);
-    the least one without an observation. Rows that are not `seen` are zeros.
+def variances(
+    inner: Float[Array, "b b"], residual: Float[Array, " b"], seen: Bool[Array, " b"], how: str = "fitted"
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """Return the factor on `inner` and the noise variance with the largest likelihood of `residual` under
+    N(0, factor inner + noise I), of those that `how` tries; the least noise, and factor 1, without an observation. Rows
+    that are not `seen` are zeros.
 
     One eigen-decomposition serves all trials; the zeros of the padding are counted off.
     """
+    one = jnp.ones(1)
+    if how == "fixed":
+        return one[0], FIXED * one[0]
     values, vectors = jnp.linalg.eigh(inner)
     rotated = (vectors.T @ residual) ** 2
     trials = jnp.geomspace(*NOISE, NOISES)
-    total = jnp.maximum(values, 0.0)[None, :] + trials[:, None]
+    factors = jnp.geomspace(*FACTORS) if how == "scaled" else one
+    total = factors[:, None, None] * jnp.maximum(values, 0.0) + trials[:, None]
     padding = len(seen) - jnp.sum(seen)
-    losses = jnp.sum(rotated / total + jnp.log(total), axis=1) - padding * jnp.log(trials)
-    return trials[jnp.argmin(losses)]
+    losses = jnp.sum(rotated / total + jnp.log(total), axis=2) - padding * jnp.log(trials)
+    factor, noise = jnp.unravel_index(jnp.argmin(losses), losses.shape)
+    return jnp.where(seen.any(), factors[factor], 1.0), trials[noise]
 
 
 def policy(

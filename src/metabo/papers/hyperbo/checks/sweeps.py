@@ -153,10 +153,8 @@ def wider_beyond(evidence: Evidence, methods: Sequence[str], size: float) -> Fin
             continue
         gap = compared(evidence, _spread(values[above]) - _spread(values[~above]), place)
         few, many = ((own["high"] - own["low"])[chosen].mean() for chosen in (~above, above))
-        label = (
-            f"{name(method)}: band {many:.3g} wide above {size:g}, {few:.3g} up to it; distance from the median above "
-        )
-        label += "minus up to it:"
+        label = f"{name(method)}: band {many:.3g} wide above {size:g}, {few:.3g} up to it; distance from the median"
+        label += " above minus up to it:"
         effect = tenth_of_random(here, own["run"].iloc[0])
         one = order(label, gap.estimate, False, unit(evidence), effect=effect, clusters=gap.clusters)
         found.append(gap.told(one))
@@ -177,18 +175,14 @@ def fewest_needed(evidence: Evidence, method: str) -> Finding:
     own, others = rows[rows["method"] == method], rows[rows["method"] != method]
     if own.empty or others.empty:
         return untestable(f"{name(method)} or the others were not run")
-    reference, level, place = str(own["reference"].iloc[0]), 1 - LEVEL / len(own), 0
-    found = []
-    for size, run in zip(own["size"], own["run"], strict=True):
-        nearest = others[others["size"] <= size].groupby("method", sort=False).tail(1)
+    reference, level = str(own["reference"].iloc[0]), 1 - LEVEL / len(own)
+    found, place = [], 0
+    for row in own.itertuples():
+        nearest = others[others["size"] <= row.size].groupby("method", sort=False).tail(1)
         parts = []
-        for who, used, beside, below in [(method, size, run, True), *_above(nearest)]:
-            label = f"{name(who)} minus {name(reference)} with {used:.0f}:"
-            parts.append(_beside(evidence, here, beside, reference, label, place, below, level))
+        for side in [row, *nearest.itertuples()]:
+            label = f"{name(side.method)} minus {name(reference)} with {side.size:.0f}:"
+            parts.append(_beside(evidence, here, side.run, reference, label, place, side is row, level))
             place += 1
         found.append(together(parts, "methods"))
     return any_of(found, "sizes")
-
-
-def _above(rows: pd.DataFrame) -> list[tuple[str, float, str, bool]]:
-    return [(row.method, row.size, row.run, False) for row in rows.itertuples()]

@@ -1,159 +1,213 @@
 """Checks of variants of one method: acquisition functions, mean and kernel structures (hyperbo D.2, D.3).
 
-From the figures' numbers. `panel` names a row of the figure, e.g. "H-NLL"; `metric` is "last" (regret at the last
-iteration) or "mean" (over all iterations).
+The figures' numbers say what a panel shows, and the runs give differences and their intervals. `panel` names a row of
+the figure, e.g. "H-NLL"; `metric` is "last" (regret at the last iteration) or "mean" (over all iterations).
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from itertools import combinations, pairwise
 
+import numpy as np
 import pandas as pd
 
-from metabo.papers.engine.claims.comparing import name
+from metabo.errors import unknown
+from metabo.metrics import Runs
+from metabo.papers.engine.claims import verdicts
+from metabo.papers.engine.claims.comparing import (
+    Moment,
+    at_moment,
+    compared,
+    difference,
+    jackknifed,
+    name,
+    orders,
+    side_values,
+    tenth_of_random,
+    unit,
+)
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.verdicts import (
-    FAILED,
     MARGIN,
-    WEAK,
     Finding,
-    counted,
-    equivalent,
-    interval,
-    known,
-    share,
+    clopper_pearson,
+    order,
     together,
     untestable,
 )
-from metabo.papers.hyperbo.metrics.variants import by_structure, lower_share
+from metabo.papers.hyperbo.metrics.variants import by_structure
+
+METRICS = ("last", "mean")
 
 
-def bands_meet(evidence: Evidence, least: float = 0.5) -> Finding:
-    """CNT: the 20 to 80 % band of every variant meets that of its reference in more than this share of iterations."""
-    rows = evidence.table("difference").drop_duplicates(["method", "reference"])
+def _moment(evidence: Evidence, metric: str) -> Moment:
+    """Return when a metric looks at regret. Raises ConfigError for an unknown one."""
+    if metric not in METRICS:
+        raise unknown("metric of a panel", metric, METRICS)
+    return evidence.runs.last if metric == "last" else "area"
+
+
+def _members(evidence: Evidence, panel: str) -> list[str]:
+    """Return the methods of a panel; none if the benchmark lacks it."""
+    rows = evidence.table("ending")
+    return list(dict.fromkeys(rows.loc[rows["panel"] == panel, "method"]))
+
+
+def _structures(evidence: Evidence, panel: str) -> pd.DataFrame | None:
+    """Return the methods by mean function and layers (columns from small to large), or None without the panel."""
+    methods = _members(evidence, panel)
+    return by_structure(pd.DataFrame({"method": methods, "name": methods}), "name") if methods else None
+
+
+def bands_meet(evidence: Evidence) -> Finding:
+    """The curves of every variant and its reference are so near that their 20 to 80 % bands meet (D.2, Figure 23).
+
+    Two bands meet if their middles are no further apart than the mean of their widths: about equal, within that margin,
+    of the mean over iterations. The share of iterations in which the figure's bands meet, which has no interval, is
+    said.
+    """
+    rows = evidence.table("difference").drop_duplicates(["panel", "method", "reference"])
+    curves = evidence.table("curve")
+    width = (curves["high"] - curves["low"]).groupby([curves["panel"], curves["method"]]).mean()
+    here, when = at_moment(evidence.runs, "area")
     found = []
     for row in rows.itertuples():
-        said = f"{name(row.method)} and {name(row.reference)}: bands meet in {row.bands_meet:.0%} of the iterations"
-        found.append(Finding(counted(row.bands_meet > least), said, row.bands_meet, unit="share of iterations"))
-    return together(sorted(found, key=lambda finding: finding.value), "pairs")
-
-
-def no_difference(evidence: Evidence) -> Finding:
-    """No variant's last regret differs from that of its reference: an interval that excludes 0 is a difference; one
-    that holds 0 is none if it lies within the margin (`_limit`), and undecided (weak) beyond it."""
-    rows = evidence.table("difference")
-    found = []
-    for row in rows[rows["metric"] == "last"].itertuples():
-        part = _equal(row, _limit(evidence, row.panel, row.reference))
-        clear = row.low > 0 or row.high < 0
-        verdict = FAILED if clear else WEAK if part.verdict == FAILED else part.verdict
-        found.append(replace(part, verdict=verdict))
+        both = f"{name(row.method)} minus {name(row.reference)}"
+        limit = float(width[row.panel, row.method] + width[row.panel, row.reference]) / 2
+        if not limit > 0:
+            found.append(untestable(f"{both}: bands without width"))
+            continue
+        gap = difference(evidence, here, row.method, row.reference, len(found))
+        label = f"{both} {when} (bands meet in {row.bands_meet:.0%} of the iterations):"
+        one = verdicts.about_equal(label, gap.estimate, limit, unit(evidence), gap.clusters)
+        found.append(gap.told(one))
     return together(found, "pairs")
 
 
-def _equal(row: NamedTuple, limit: float) -> Finding:
-    """Return the finding of "about equal" of a row of `difference`."""
-    gap = (float(row.difference), float(row.low), float(row.high))
-    said = f"{name(row.method)} minus {name(row.reference)}: {interval(*gap)}, margin {limit:.3g}"
-    return Finding(equivalent(*gap, limit), said, *map(known, gap), "regret")
+def no_difference(evidence: Evidence) -> Finding:
+    """The last regret of every variant is about equal to that of its reference, within MARGIN of Random's (D.2).
+
+    Of the reference's where the figure has no Random. That two "do not differ significantly" holds of small studies
+    whatever the truth, hence a margin.
+    """
+    rows = evidence.table("difference")
+    rows = rows[rows["metric"] == "last"]
+    pairs = list(zip(rows["method"], rows["reference"], strict=True))
+    here, _ = at_moment(evidence.runs, evidence.runs.last)
+    return together(_equal(evidence, here, pairs, {pair: tenth_of_random(here, pair[1]) for pair in pairs}), "pairs")
 
 
-def _limit(evidence: Evidence, panel: str, reference: str) -> float:
-    """Return what counts as about the same: MARGIN of Random's last regret, or of the reference's without it."""
-    values = _ending(evidence, panel, "last")
-    return MARGIN * float(values["rand" if "rand" in values else reference])
-
-
-def _ending(evidence: Evidence, panel: str, metric: str) -> pd.Series:
-    """Return the mean of each method of a panel, best first; empty if the benchmark lacks the panel."""
-    rows = evidence.table("ending")
-    rows = rows[(rows["panel"] == panel) & (rows["metric"] == metric)]
-    return rows.set_index("method")["mean"].sort_values()
-
-
-def _listed(values: pd.Series) -> str:
-    return ", ".join(f"{name(method)} {value:.3g}" for method, value in values.items())
-
-
-def best_are(evidence: Evidence, panel: str, metric: str, methods: Sequence[str]) -> Finding:
-    """CNT: the structures with the lowest means are the named ones, in any order."""
-    values = _ending(evidence, panel, metric)
-    if not set(methods) <= set(values.index):
-        return untestable(f"panel {panel} lacks some of these structures")
-    best = values.index[: len(methods)]
-    said = f"lowest {metric} regret, {panel}: {_listed(values[: len(methods) + 1])}"
-    right = len(set(best) & set(methods))
-    return Finding(counted(right == len(methods)), said, right, unit=f"of {len(methods)} named")
-
-
-def worst_is(evidence: Evidence, panel: str, metric: str, method: str) -> Finding:
-    """CNT: the structure with the highest mean is the named one."""
-    values = _ending(evidence, panel, metric)
-    if method not in values.index:
-        return untestable(f"panel {panel} lacks {name(method)}")
-    place = int((values > values[method]).sum()) + 1
-    said = f"highest {metric} regret, {panel}: {_listed(values.iloc[::-1][:2])}; {name(method)} {values[method]:.3g}"
-    return Finding(counted(place == 1), said, place, unit="place from the worst")
+def _equal(
+    evidence: Evidence, here: Runs, pairs: Sequence[tuple[str, str]], limits: dict[tuple[str, str], float]
+) -> list[Finding]:
+    """Return the finding of "about equal" of each pair."""
+    found = []
+    for place, (first, second) in enumerate(pairs):
+        gap = difference(evidence, here, first, second, place)
+        label, limit = f"{name(first)} minus {name(second)}:", limits[first, second]
+        found.append(gap.told(verdicts.about_equal(label, gap.estimate, limit, unit(evidence), gap.clusters)))
+    return found
 
 
 def about_equal(evidence: Evidence, panel: str, methods: Sequence[str]) -> Finding:
-    """The last regrets of the named structures differ from the panel's reference, which is one of them, by an interval
-    within the margin (`_limit`); weak: the estimate alone."""
-    rows = evidence.table("difference")
-    rows = rows[(rows["panel"] == panel) & (rows["metric"] == "last") & rows["method"].isin(methods)]
-    if len(rows) != len(methods) - 1:
+    """The last regrets of any two of the named structures are about equal (D.3, Figure 25).
+
+    Within MARGIN of Random's, or of the mean of the named where the figure has no Random.
+    """
+    if not set(methods) <= set(_members(evidence, panel)):
         return untestable(f"panel {panel} lacks some of these structures")
-    limits = {reference: _limit(evidence, panel, reference) for reference in rows["reference"].unique()}
-    return together((_equal(row, limits[row.reference]) for row in rows.itertuples()), "pairs")
+    here, _ = at_moment(evidence.runs, evidence.runs.last)
+    pairs = list(combinations(methods, 2))
+    typical = "rand" if "rand" in here.methods else list(methods)
+    limit = MARGIN * float(side_values(here, [typical]).mean())
+    return together(_equal(evidence, here, pairs, dict.fromkeys(pairs, limit)), "pairs")
+
+
+def best_are(evidence: Evidence, panel: str, metric: str, methods: Sequence[str]) -> Finding:
+    """ORD: every named structure has less regret than every other one of the panel (D.3)."""
+    members = _members(evidence, panel)
+    others = [m for m in members if m not in methods]
+    if not set(methods) <= set(members) or not others:
+        return untestable(f"panel {panel} lacks some of these structures, or all others")
+    pairs = [(own, other) for own in methods for other in others]
+    return together(orders(evidence, pairs, [_moment(evidence, metric)]), "comparisons")
+
+
+def worst_is(evidence: Evidence, panel: str, metric: str, method: str) -> Finding:
+    """ORD: every other structure of the panel has less regret than the named one (D.3)."""
+    members = _members(evidence, panel)
+    if method not in members or len(members) < 2:
+        return untestable(f"panel {panel} lacks {name(method)}, or all others")
+    pairs = [(other, method) for other in members if other != method]
+    return together(orders(evidence, pairs, [_moment(evidence, metric)]), "comparisons")
 
 
 def all_above(evidence: Evidence, panel: str, metric: str, mean: str) -> Finding:
-    """CNT: every structure with the mean function `mean` has more regret than every other structure."""
-    wide = _wide(evidence, panel, metric)
-    if wide is None or mean not in wide.index:
-        return untestable(f"panel {panel} has no structure with mean function {mean}")
-    least, most = float(wide.loc[mean].min()), float(wide.drop(index=mean).max(axis=None))
-    said = f"{metric} regret, {panel}: {mean} mean {least:.3g} and more, the others at most {most:.3g}"
-    return Finding(counted(least > most), said, least - most, unit="regret")
+    """ORD: every structure with the mean function `mean` has more regret than every other structure (D.3)."""
+    structures = _structures(evidence, panel)
+    if structures is None or mean not in structures.index or len(structures) < 2:
+        return untestable(f"panel {panel} has no structure with mean function {mean}, or no other one")
+    above = structures.loc[mean].dropna()
+    others = [m for m in _members(evidence, panel) if m not in set(above)]
+    pairs = [(other, own) for own in above for other in others]
+    return together(orders(evidence, pairs, [_moment(evidence, metric)]), "comparisons")
 
 
 def mean_wins(evidence: Evidence, better: str, worse: str, panels: Sequence[str] = ()) -> Finding:
-    """CNT: a mean function has less regret than another one in more than half of (panel, metric, layers).
+    """A mean function has less regret than another one in more than half of the cases (D.3).
 
-    `panels`: those that count, all by default."""
-    wins = cases = 0
+    A case: one panel, network, metric, task and repetition; equality counts half. Folds are the units, since the cases
+    of one share tasks and priors. If all cases agree, the exact interval of as many draws takes the place of Student's
+    t. `panels`: those that count, all by default.
+    """
+    won = []
     for panel in panels or dict.fromkeys(evidence.table("ending")["panel"]):
-        for metric in ("last", "mean"):
-            wide = _wide(evidence, panel, metric)
-            if wide is not None and {better, worse} <= set(wide.index):
-                won, of = lower_share(wide, better, worse)
-                wins, cases = wins + won, cases + of
-    return share(wins, cases, f"cases in which mean {better} is below {worse}", 2 * wins > cases, "share of cases")
+        structures = _structures(evidence, panel)
+        if structures is None or not {better, worse} <= set(structures.index):
+            continue
+        both = structures.loc[[better, worse]].dropna(axis=1)
+        for metric in METRICS:
+            here, _ = at_moment(evidence.runs, _moment(evidence, metric))
+            for pair in zip(both.loc[better], both.loc[worse], strict=True):
+                own, other = side_values(here, pair)
+                won.append((own < other) + 0.5 * (own == other))
+    if not won:
+        return untestable(f"no network with mean functions {better} and {worse}")
+    values = np.mean(won, axis=0)
+    gap = compared(evidence, values, 0)
+    low, high = max(0.0, gap.low), min(1.0, gap.high)
+    if np.ptp(values) == 0 and gap.value in (0.0, 1.0) and gap.clusters:
+        low, high = clopper_pearson(gap.clusters if gap.value else 0, gap.clusters)
+    label = f"share of cases in which mean {better} is below {worse}, {len(won)} a task and repetition:"
+    return order(label, (gap.value, low, high), False, "share of cases", 0.5, clusters=gap.clusters)
 
 
 def wider_spread(evidence: Evidence, panel: str, than: str, metric: str = "last") -> Finding:
-    """CNT: highest minus lowest mean over the structures is larger in a panel than in another one."""
-    both = [_ending(evidence, which, metric) for which in (panel, than)]
-    if any(values.empty for values in both):
+    """Highest minus lowest mean regret over the structures is larger in a panel than in another one (D.3).
+
+    A range is no mean: its interval is a jackknife over folds (repetitions).
+    """
+    sides = [_members(evidence, which) for which in (panel, than)]
+    if not all(sides):
         return untestable(f"the benchmark lacks {panel} or {than}")
-    own, other = (float(values.max() - values.min()) for values in both)
-    said = f"range of the {metric} regret over structures: {panel} {own:.3g}, {than} {other:.3g}"
-    return Finding(counted(own > other), said, own - other, unit="regret")
+    here, when = at_moment(evidence.runs, _moment(evidence, metric))
+    values = side_values(here, [*sides[0], *sides[1]])
+    place = {task: number for number, task in enumerate(here.tasks)}
+
+    def wider(repetitions: np.ndarray, tasks: Sequence[str]) -> float:
+        means = values[:, repetitions][..., [place[task] for task in tasks]].mean(axis=(1, 2))
+        own, other = np.split(means, [len(sides[0])])
+        return float(np.ptp(own) - np.ptp(other))
+
+    gap = jackknifed(evidence, wider, values.shape[1], here.tasks)
+    label = f"range over structures {when}, {panel} minus {than}:"
+    effect = tenth_of_random(here, sides[1])
+    return gap.told(order(label, gap.estimate, False, unit(evidence), effect=effect, clusters=gap.clusters))
 
 
 def falls_with_size(evidence: Evidence, panel: str, metric: str, mean: str) -> Finding:
-    """CNT: with the mean function `mean`, each larger network has less regret than the one before it."""
-    wide = _wide(evidence, panel, metric)
-    if wide is None or mean not in wide.index or wide.loc[mean].notna().sum() < 2:
+    """ORD: with the mean function `mean`, each larger network has less regret than the one before it (D.3)."""
+    structures = _structures(evidence, panel)
+    if structures is None or mean not in structures.index or structures.loc[mean].notna().sum() < 2:
         return untestable(f"panel {panel} has fewer than two networks with mean function {mean}")
-    values = wide.loc[mean].dropna()
-    listed = ", ".join(f"{layers} {value:.3g}" for layers, value in values.items())
-    said = f"{metric} regret, {panel}, {mean} mean: {listed}"
-    change = float(values.iloc[-1] - values.iloc[0])
-    return Finding(counted(bool((values.diff()[1:] < 0).all())), said, change, unit="regret")
-
-
-def _wide(evidence: Evidence, panel: str, metric: str) -> pd.DataFrame | None:
-    """Return the mean regret by mean function and layers (columns from small to large), or None without the panel."""
-    values = _ending(evidence, panel, metric)
-    return None if values.empty else by_structure(values.rename_axis("method").reset_index(), "mean")
+    pairs = [(larger, smaller) for smaller, larger in pairwise(structures.loc[mean].dropna())]
+    return together(orders(evidence, pairs, [_moment(evidence, metric)]), "comparisons")

@@ -1,99 +1,187 @@
-"""Checks of learned priors of GP parameters against the number of domains (mphd §3.2, Figures 5, 6, 10, 11)."""
+"""Checks of learned priors of GP parameters against the number of domains (mphd §3.2, Figures 5, 6, 10, 11).
+
+Seeds are the draws, and the tables behind the figures hold each of them.
+"""
 
 from collections.abc import Sequence
 
-from scipy.stats import spearmanr
+import numpy as np
+import pandas as pd
+from scipy.stats import gamma, spearmanr
 
 from metabo.papers.engine.claims.comparing import name
 from metabo.papers.engine.claims.evidence import Evidence
-from metabo.papers.engine.claims.verdicts import (
-    FAILED,
-    LEVEL,
-    REPLICATED,
-    WEAK,
-    Finding,
-    counted,
-    order,
-    together,
-    trend,
+from metabo.papers.engine.claims.intervals import (
+    apart,
+    combined,
+    distance,
+    of_deviation,
+    of_mean,
+    spearman_p,
 )
+from metabo.papers.engine.claims.verdicts import MARGIN, Finding, order, together, trend, untestable
+from metabo.papers.mphd.studies import summaries
+
+NOISE_LIMIT = 2e-4
+"""Upper end of the range of noise variances that Figure 11 shows; the figure's parameter `noise_limit`."""
 
 
 def settles(evidence: Evidence, parameters: Sequence[str]) -> Finding:
-    """From the fewest to the most domains, the first number of each prior spreads less over seeds (Levene) and its mean
-    comes nearer to the truth: both, with p < 0.05 replicated, else weak; one of them does not: not replicated."""
-    return together((_settles(evidence, parameter) for parameter in parameters), "parameters")
+    """ORD: from the fewest to the most domains, the first number of each prior varies less over seeds, and its mean
+    comes nearer to the truth."""
+    parts = [part for p in parameters for part in (_varies_less(evidence, p), _comes_nearer(evidence, p))]
+    return together(parts, "conditions")
 
 
-def _settles(evidence: Evidence, parameter: str) -> Finding:
-    few, many = _ends(evidence, parameter)
-    p = float(evidence.table("levene").set_index("parameter").at[parameter, "p"])
-    truth = float(evidence.table("truth").set_index("parameter").at[parameter, "first"])
-    nearer = abs(many["mean"] - truth) < abs(few["mean"] - truth)
-    steadier = many["std"] < few["std"]
-    verdict = FAILED if not (nearer and steadier) else REPLICATED if p < LEVEL else WEAK
-    said = f"{parameter}: {few['mean']:.3g} ± {few['std']:.2g} with {few['train']:.0f} domains, "
-    said += f"{many['mean']:.3g} ± {many['std']:.2g} with {many['train']:.0f}; truth {truth:g}, Levene p = {p:.2g}"
-    return Finding(verdict, said, float(many["mean"]), unit="first number of the prior")
+def _ends(evidence: Evidence, parameter: str) -> list[pd.DataFrame]:
+    """Return the priors of every seed with the fewest domains, and with the most."""
+    rows = evidence.table("prior")
+    rows = rows[rows["parameter"] == parameter]
+    return [rows[rows["train"] == end] for end in (rows["train"].min(), rows["train"].max())]
 
 
-def _ends(evidence: Evidence, parameter: str):
-    """Return the rows of `convergence` with the fewest and the most domains."""
-    rows = evidence.table("convergence")
-    rows = rows[rows["parameter"] == parameter].sort_values("train")
-    return rows.iloc[0], rows.iloc[-1]
+def _truth(evidence: Evidence, parameter: str) -> tuple[float, float]:
+    row = evidence.table("truth").set_index("parameter").loc[parameter]
+    return float(row["first"]), float(row["second"])
+
+
+def _between(ends: Sequence[pd.DataFrame]) -> str:
+    few, many = ends
+    return f"{many['train'].iloc[0]} minus {few['train'].iloc[0]} domains"
+
+
+def _less(label: str, few: np.ndarray, many: np.ndarray, unit: str) -> Finding:
+    """ORD: the mean of `many` is below that of `few`, two samples over seeds; power is for a tenth less."""
+    said = f"{label} ({np.mean(few):.3g} to {np.mean(many):.3g}):"
+    effect, seeds = MARGIN * abs(float(np.mean(few))), min(len(few), len(many))
+    return order(said, apart(many, few), True, unit, effect=effect, clusters=seeds)
+
+
+def _from_median(values: np.ndarray) -> np.ndarray:
+    """Return distances from the median, the spread that Brown and Forsythe (1974) compare."""
+    return np.abs(values - np.median(values))
+
+
+def _varies_less(evidence: Evidence, parameter: str) -> Finding:
+    ends = _ends(evidence, parameter)
+    few, many = (_from_median(rows["first"].to_numpy()) for rows in ends)
+    label = f"{parameter}, mean distance from the median over seeds, {_between(ends)}"
+    return _less(label, few, many, "first number of the prior")
+
+
+def _comes_nearer(evidence: Evidence, parameter: str) -> Finding:
+    """ORD: the mean over seeds is nearer to the truth; its distance has an interval that ends at 0 at the least."""
+    ends, truth = _ends(evidence, parameter), _truth(evidence, parameter)[0]
+    few, many = (rows["first"].to_numpy() for rows in ends)
+    gaps = [distance(of_mean(values), truth) for values in (few, many)]
+    label = f"{parameter}, distance of the mean from the truth ({truth:g}), {_between(ends)} ({gaps[0][0]:.3g} to "
+    label += f"{gaps[1][0]:.3g}):"
+    estimate, seeds = combined((1.0, gaps[1]), (-1.0, gaps[0])), min(len(few), len(many))
+    effect = MARGIN * gaps[0][0]
+    return order(label, estimate, True, "first number of the prior", effect=effect, clusters=seeds)
 
 
 def steadier(evidence: Evidence, parameter: str) -> Finding:
-    """CNT: with the most domains the densities vary less over seeds, and diverge less from the truth, than with the
-    fewest."""
-    few, many = _ends(evidence, parameter)
-    said = f"{parameter}: variance of the density over seeds {few['spread']:.3g} to {many['spread']:.3g}, divergence "
-    said += f"from the truth {few['kl']:.3g} to {many['kl']:.3g} nats, "
-    said += f"{few['train']:.0f} to {many['train']:.0f} domains"
-    holds = bool(many["spread"] < few["spread"] and many["kl"] < few["kl"])
-    return Finding(counted(holds), said, float(many["kl"]), unit="nats")
+    """ORD: with the most domains the densities vary less over seeds, and diverge less from the truth, than with the
+    fewest.
+
+    The variation of densities is their mean distance (L2) from their mean (Anderson 2006).
+    """
+    ends, truth = _ends(evidence, parameter), _truth(evidence, parameter)
+    spreads = [_from_mean_density(parameter, rows) for rows in ends]
+    label = f"{parameter}, mean distance of the densities from their mean, {_between(ends)}"
+    stable = _less(label, *spreads, "distance of densities")
+    divergences = [
+        summaries.from_truth(parameter, truth, rows["first"].to_numpy(), rows["second"].to_numpy()) for rows in ends
+    ]
+    nearer = _less(f"{parameter}, divergence from the truth, {_between(ends)}", *divergences, "nats")
+    return together([stable, nearer], "conditions")
+
+
+def _from_mean_density(parameter: str, rows: pd.DataFrame) -> np.ndarray:
+    """Return the distance of every seed's density from the mean density."""
+    x = np.linspace(*getattr(summaries.RANGES, parameter), summaries.GRID)[1:]
+    pairs = rows[["first", "second"]].to_numpy()
+    curves = np.array([summaries.density(parameter, x, *pair) for pair in pairs])
+    return np.sqrt(((curves - curves.mean(axis=0)) ** 2).sum(axis=1) * (x[1] - x[0]))
 
 
 def nll_falls(evidence: Evidence) -> Finding:
-    """Mean and variance over seeds of the test NLL fall with the number of domains."""
-    row = evidence.table("nll_trend").iloc[0]
-    parts = [(f"{kind} of the test NLL", row[kind], row[f"{kind}_p"]) for kind in ("mean", "variance")]
-    return together((trend(*part) for part in parts), "trends")
+    """The test NLL, and its distance from the median over seeds, fall with the number of domains (Spearman)."""
+    rows = evidence.table("nll")
+    centred = rows.groupby("train")["value"].transform(lambda values: _from_median(values.to_numpy()))
+    return together(
+        [
+            _falls("test NLL over seeds", rows["train"], rows["value"]),
+            _falls("spread of the test NLL over seeds", rows["train"], centred),
+        ],
+        "trends",
+    )
+
+
+def _falls(label: str, sizes: pd.Series, values: pd.Series) -> Finding:
+    """Return the finding that values, one per draw and size, fall with the size."""
+    varies = len(sizes) > 2 and sizes.nunique() > 1 and values.nunique() > 1
+    rho = float(spearmanr(sizes, values).statistic) if varies else np.nan
+    return trend(label, rho, spearman_p(rho, len(sizes)))
 
 
 def divergence_falls(evidence: Evidence, methods: Sequence[str]) -> Finding:
     """The divergence from the true length-scale prior falls with the number of domains, for each method, over seeds."""
     rows = evidence.table("divergence")
-    parts = [(m, rows[rows["method"] == m]) for m in methods]
-    return together((trend(name(m), *spearmanr(own["train"], own["kl"])) for m, own in parts if len(own)), "methods")
+    each = {method: rows[rows["method"] == method] for method in methods}
+    found = [
+        _falls(name(method), own["train"], own["kl"]) if len(own) else untestable(f"{name(method)} was not run")
+        for method, own in each.items()
+    ]
+    return together(found, "methods")
 
 
 def lower_divergence(evidence: Evidence, method: str, than: str = "mphd_non_nn") -> Finding:
     """ORD: at every number of domains, the divergence is below that of the prior without a network, paired by seed."""
-    rows = evidence.table("difference")
-    own = rows[rows["method"] == method].sort_values("train")
-    label = f"{name(method)} minus {name(than)} with {{:.0f}} domains:"
-    gaps = own[["train", "difference", "low", "high"]].to_numpy()
-    found = [order(label.format(train), estimate, unit="nats") for train, *estimate in gaps]
-    return together(found, "numbers of domains", 1)
+    rows, each = evidence.table("difference"), evidence.table("divergence")
+    reference = each[each["method"] == than].groupby("train")["kl"]
+    found = []
+    for row in rows[rows["method"] == method].sort_values("train").itertuples():
+        label = f"{name(method)} minus {name(than)} with {row.train:.0f} domains:"
+        effect, seeds = MARGIN * float(reference.mean()[row.train]), int(reference.count()[row.train])
+        estimate = (row.difference, row.low, row.high)
+        found.append(order(label, estimate, unit="nats", effect=effect, clusters=seeds))
+    return together(found, "numbers of domains")
 
 
 def spread_falls(evidence: Evidence) -> Finding:
-    """The standard deviation of every estimate falls with the number of sub-datasets."""
-    parts = [(row.parameter, row.spearman, row.p) for row in evidence.table("trend").itertuples()]
-    return together((trend(*part) for part in parts), "parameters")
+    """The distance of every estimate from its median over runs falls with the number of sub-datasets (Spearman)."""
+    rows = evidence.table("estimate")
+    centred = rows.groupby(["parameter", "functions"])["value"].transform(
+        lambda values: _from_median(values.to_numpy())
+    )
+    parts = [
+        _falls(f"spread of the {parameter} over runs", own["functions"], own["centred"])
+        for parameter, own in rows.assign(centred=centred).groupby("parameter", sort=False)
+    ]
+    return together(parts, "parameters")
 
 
 def noise_stays_away(evidence: Evidence, least: float) -> Finding:
-    """CNT: with the most domains, the noise prior's shape spreads less and is further than two deviations from the
-    truth, and a mean mass of at least `least` lies where the paper sees most of it."""
-    few, many = _ends(evidence, "noise")
-    truth = float(evidence.table("truth").set_index("parameter").at["noise", "first"])
-    mass = evidence.table("noise_mass").sort_values("train").iloc[-1]
-    away = abs(many["mean"] - truth) > 2 * many["std"]
-    said = f"shape {many['mean']:.3g} ± {many['std']:.2g}, truth {truth:g}; ± {few['std']:.2g} with the fewest domains"
-    shape = Finding(counted(bool(away and many["std"] < few["std"])), said, float(many["mean"]), unit="shape")
-    over = f"{mass['low']:.2f} to {mass['high']:.2f} over seeds"
-    said = f"mass in [0, 2e-4] {mass['mean']:.2f} ({over}), {least:g} wanted"
-    return together([shape, Finding(counted(mass["mean"] >= least), said, float(mass["mean"]), unit="mass")])
+    """ORD: with the most domains, the noise prior's shape varies less than with the fewest, its mean over seeds is more
+    than two deviations from the truth, and a mean mass of at least `least` lies where the paper sees most of it."""
+    many, truth = _ends(evidence, "noise")[1], _truth(evidence, "noise")[0]
+    first, second = (many[column].to_numpy() for column in ("first", "second"))
+    return together([_varies_less(evidence, "noise"), _stays_away(first, truth), _mass(evidence, first, second, least)])
+
+
+def _stays_away(values: np.ndarray, truth: float) -> Finding:
+    gap = distance(of_mean(values), truth)
+    deviation = of_deviation(float(np.std(values, ddof=min(1, len(values) - 1))), len(values) - 1)
+    label = f"shape {np.mean(values):.3g} ± {deviation[0]:.2g}, truth {truth:g}; distance minus two deviations:"
+    estimate = combined((1.0, gap), (-2.0, deviation))
+    return order(label, estimate, False, "shape", effect=MARGIN * abs(truth), clusters=len(values))
+
+
+def _mass(evidence: Evidence, first: np.ndarray, second: np.ndarray, least: float) -> Finding:
+    limit = float(evidence.parameters.get("noise_limit", NOISE_LIMIT))
+    value, low, high = of_mean(gamma.cdf(limit, first, scale=1.0 / second))
+    label = f"mass of the noise prior in [0, {limit:g}], {least:g} wanted:"
+    estimate = (value, max(low, 0.0), min(high, 1.0))
+    return order(label, estimate, False, "mass", bound=least, effect=MARGIN, clusters=len(first))

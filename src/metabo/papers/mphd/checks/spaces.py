@@ -27,6 +27,7 @@ from metabo.papers.engine.claims.verdicts import (
     equivalent,
     fact,
     interval,
+    known,
     order,
     together,
     untestable,
@@ -151,7 +152,9 @@ def by_margin(evidence: Evidence, method: str, other: str, panel: str, deviation
     row = rows.loc[rows["iteration"].idxmax()]
     seeds = _seeds(evidence, panel)
     if seeds < 2:
-        return Finding(UNDECIDED, f"{name(method)} minus {name(other)}, {panel}; {ONE_SEED}", *_turned(row), UNIT)
+        return Finding(
+            UNDECIDED, f"{name(method)} minus {name(other)}, {panel}; {ONE_SEED}", *map(known, _turned(row)), UNIT
+        )
     spread = _pooled([ends.at[method, "std"], ends.at[other, "std"]], seeds)
     shifted = combined((1.0, _turned(row)), (deviations, of_deviation(spread, 2 * (seeds - 1))))
     label = f"{name(method)} minus {name(other)}, {panel}: {-float(row['difference']):.3g}; plus {deviations:g} pooled "
@@ -215,9 +218,10 @@ def costs_little(evidence: Evidence, method: str, deviations: float = 1.0) -> Fi
         return untestable(f"{name(method)} was not run in both settings")
     last, std = ([float(rows.at[method, column]) for rows in ends.values()] for column in ("last", "std"))
     seeds = _seeds(evidence, "default")
-    spread, freedom, rise = _pooled(std, seeds), 2 * (seeds - 1), last[1] - last[0]
+    freedom, rise = 2 * (seeds - 1), last[1] - last[0]
     if seeds < 2:
         return Finding(UNDECIDED, f"{name(method)}: the regret rises by {rise:.3g}; {ONE_SEED}", rise, unit=UNIT)
+    spread = _pooled(std, seeds)
     half = float(student.ppf(1 - LEVEL / 2, freedom) * spread * np.sqrt(2 / seeds))
     beyond = combined((1.0, (rise, rise - half, rise + half)), (-deviations, of_deviation(spread, freedom)))
     label = f"{name(method)}: last regret {last[0]:.3g}, without the test space {last[1]:.3g}; the rise minus "
@@ -247,10 +251,10 @@ def wins(evidence: Evidence, method: str, but: Sequence[str] = (), metric: str =
     ends = evidence.table("ending")
     found, ahead, winners = [], [], []
     for panel, acq in ends[["panel", "acquisition"]].drop_duplicates().itertuples(index=False):
+        found.append(together(_orders(evidence, method, OTHERS, but, panel, [acq], metric, True), "methods"))
         rows = _rows(evidence, "ending", panel, acq)
         rows = rows[~rows["method"].isin([*but, *VARIANTS])]
         best = str(rows.loc[rows[metric].idxmin(), "method"])
-        found.append(together(_orders(evidence, method, OTHERS, but, panel, [acq], metric, True), "methods"))
         ahead.append(best == method)
         winners.append(f"{panel}, {acq}: {name(best)}")
     label = f"panels in which {name(method)} has the lowest regret, {metric} ({'; '.join(winners)})"
