@@ -70,6 +70,18 @@ def test_differences_are_those_of_a_bootstrap_in_plain_loops():
     assert table.loc[1, "high"] - table.loc[1, "difference"] == pytest.approx(half, rel=0.06)
 
 
+def test_a_difference_over_all_iterations_has_the_same_bootstrap():
+    """Regrets fall as 1/t, and so do their differences: so does the interval of the mean, and units are the spaces."""
+    parts = {"a": runs(0.0, 0.3, noise=1.0), "b": runs(0.0, 0.3, tasks=3, noise=1.0)}
+    table = metrics.differences(parts, ["m0", "m1"], "m1", [1, 4], seed=0)
+    shrunk = np.mean([1, 1 / 2, 1 / 3, 1 / 4])
+    for own, of in (("area", "difference"), ("area_low", "low"), ("area_high", "high")):
+        assert table[own].tolist() == pytest.approx([shrunk * table[of].iloc[0]] * 2)
+    assert table["units"].tolist() == [2, 2]
+    alone = metrics.differences({"a": parts["a"]}, ["m0", "m1"], "m1", [1], seed=0)
+    assert alone["units"].tolist() == [2]  # the tasks of the only space
+
+
 def test_intervals_of_few_draws_are_honest():
     # Four tasks of one space, three seeds: of 200 made-up panels about 95 % of the intervals hold the truth, 0.3.
     held = 0

@@ -122,13 +122,35 @@ def test_ratios_and_growth_by_hand():
     )
     found = summaries.ratios(MEASURED, iterations).set_index("comparison")
     assert found.loc["HyperBO's training over cm-BO's fits and clusters", "value"] == pytest.approx(40)
-    assert found.loc["iteration of k-means, W2 over Jeffreys", "value"] == pytest.approx(0.07 / 0.03)
+    one = found.loc["iteration of k-means, W2 over Jeffreys"]
+    assert (
+        one["value"] == pytest.approx(0.07 / 0.02) and one["units"] == 1 and np.isnan(one["least"])
+    )  # one size is both
     assert found.loc["distances of a query, W2 over Jeffreys", "holds"] == 1.0
     assert found.loc["share of fits with fewer than 10 iterations, jeffreys", "value"] == pytest.approx(0.8)
+    assert found.loc["share of fits with fewer than 10 iterations, jeffreys", "least"] == pytest.approx(
+        0.2836, rel=1e-3
+    )
     assert found.loc["share of fits with fewer than 10 iterations, wasserstein", "holds"] == 0.0
     slope = summaries.growth(MEASURED).set_index(["kind", "measure", "axis"])["slope"]
     assert slope["kmeans_iteration", "jeffreys", "clusters"] == pytest.approx(1.0)
     assert list(slope.index) == [("kmeans_iteration", "jeffreys", "clusters")]
+
+
+def test_ratios_of_times_have_an_interval_over_equal_sizes():
+    rows = [
+        ("kmeans_iteration", distance, 40, clusters, 100, seconds)
+        for distance, of in (("jeffreys", (0.01, 0.02, 0.03)), ("wasserstein", (0.02, 0.04, 0.09)))
+        for clusters, seconds in zip((2, 4, 6), of, strict=True)
+    ]
+    known = [row for row in MEASURED.itertuples(index=False) if row.kind != "kmeans_iteration"]
+    iterations = pd.DataFrame({"measure": ["jeffreys"], "iterations": [3]})
+    found = summaries.ratios(measured([*rows, *known]), iterations).set_index("comparison")
+    logs = np.log([2.0, 2.0, 3.0])
+    half = 4.3027 * logs.std(ddof=1) / np.sqrt(3)
+    row = found.loc["iteration of k-means, W2 over Jeffreys"]
+    expected = np.exp([logs.mean(), logs.mean() - half, logs.mean() + half])
+    assert row[["value", "least", "most"]].tolist() == pytest.approx(expected.tolist(), rel=1e-4) and row["units"] == 3
 
 
 def test_cost_of_an_iteration_is_judged_in_every_size():

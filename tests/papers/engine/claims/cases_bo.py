@@ -17,7 +17,7 @@ BO = {
         {"pairs": [[f"{m}@held_out_points_100", f"{m}@held_out_sweep"] for m in ("fsbo", "ablr")]},
     ),
     "more_solved": lambda good: (
-        bo(h_ekl=0.001, rand=0.5, h_nll=either(good, 0.5, 0.001)),
+        bo(h_ekl=either(good, 0.001, 0.02), rand=0.5, h_nll=either(good, 0.5, 0.001)),
         {"more": [["h_ekl"]], "than": ["rand", "h_nll"], "thresholds": [0.05, 0.01]},
     ),
     "not_beaten": lambda good: (
@@ -46,7 +46,7 @@ BO = {
         {"method": "h_ekl", "within": [4, 100]},
     ),
     "rank_improves": lambda good: (
-        bo(mimo=[0.5, 0.5, 0.1, 0.1], rand=either(good, 0.3, 0.6)),
+        bo(mimo=either(good, [0.5, 0.5, 0.1, 0.1], 0.1), rand=either(good, 0.3, [0.5, 0.5, 0.05, 0.05])),
         {"method": "mimo", "early": [1, 2], "late": 100},
     ),
     "larger_gain": lambda good: (

@@ -1,13 +1,26 @@
 """Cases of checks of HE-GP-UCB, as in `cases_bo`."""
 
+import numpy as np
 import pandas as pd
 
 from metabo.papers.engine.claims.evidence import Evidence
-from tests.papers.engine.claims.made import either, numbers, over
+from tests.papers.engine.claims.made import either, numbers
 
 
 def with_runs(frame):
     return Evidence("synthetic", {"studies": lambda: {"hegpucb_runs": {"run": frame}}})
+
+
+def queries(methods, problem="decomposition", seeds=10, iterations=(1, 2), truth=0, **columns):
+    """Queries of every method, seed and iteration; a column is a number, or made by a function of (method, seed, t)."""
+    rows = []
+    for method in methods:
+        for seed in range(seeds):
+            for t in iterations:
+                own = {"problem": problem, "profile": "plain", "method": method, "seed": seed, "iteration": t}
+                made = {k: v(method, seed, t) if callable(v) else v for k, v in columns.items()}
+                rows.append({**own, "truth": truth, **made})
+    return pd.DataFrame(rows)
 
 
 def study(good, problems=("mean",), gap=None, noise=0.0):
@@ -25,103 +38,117 @@ def study(good, problems=("mean",), gap=None, noise=0.0):
     return with_runs(pd.DataFrame(rows, columns=keys))
 
 
-def recovered(**right):
-    """Runs of two problems, ten seeds each: `right` are the runs of each method that end with the true candidate.
+def regrets(gap, methods=("he_gp_ucb", "mle", "uniform"), problem="decomposition", half=0.2, iterations=(15, 50)):
+    """Runs of three methods at two iterations: the second is `gap` above the first, give or take `half`; random points
+    have 3."""
+    level = {methods[0]: 1.0, methods[1]: 1.0 + gap, methods[2]: 3.0}
+    wide = half / 2.262 * np.sqrt(9)  # of ten seeds: Student's t, deviation with divisor n
 
-    In problem "decomposition", they all do.
-    """
-    rows = [
-        (problem, "plain", method, seed, t, 0, 0 if t == 1 or problem == "decomposition" or seed < count else 1)
-        for problem in ("period", "decomposition")
-        for method, count in right.items()
-        for seed in range(10)
-        for t in (1, 2)
-    ]
-    return with_runs(pd.DataFrame(rows, columns=["problem", "profile", "method", "seed", "iteration", "truth", "mle"]))
+    def regret(method, seed, t):
+        return 0.0 if t < iterations[-1] else level[method] + wide * (-1) ** seed * (method == methods[1])
+
+    return with_runs(queries(methods, problem, iterations=iterations, simple=regret, cumulative=regret))
 
 
 def late(gap, half=0.2):
-    """The difference of MLE at the later iteration of panel (c), where random points have a regret of 3."""
-    row = {
-        "problem": "decomposition",
-        "profile": "plain",
-        "reference": "he_gp_ucb",
-        "method": "mle",
-        "measure": "simple",
-    }
+    """Regret of MLE above that of HE-GP-UCB at the later iteration of panel (c); random points have 3."""
+    return regrets(gap, half=half)
+
+
+def recovered(elsewhere=None, **right):
+    """Runs of two problems, ten seeds each: `right` are the runs of each method that end with the true candidate.
+
+    In problem "decomposition" `elsewhere` are, or all of them.
+    """
+    parts = [
+        queries(right, problem, mle=lambda m, seed, t, ends=ends: int(t > 1 and seed >= ends[m]))
+        for problem, ends in (("period", right), ("decomposition", elsewhere or dict.fromkeys(right, 10)))
+    ]
+    return with_runs(pd.concat(parts))
+
+
+def lengthscales(ours):
+    """Candidates of (a) are 0.3, 0.4, 0.5, 0.7 and 1: MLE follows 0.7 at first, HE-GP-UCB the one of this number."""
+    scale = {"mle": 3, "he_gp_ucb": ours}
+    return with_runs(
+        queries(scale, "lengthscale", iterations=(1, 10, 40), truth=-1, u=lambda m, seed, t: scale[m] if t < 40 else 4)
+    )
+
+
+def ends(count):
+    """Runs of (a) of MLE, of which `count` of ten end at the right end and miss the peak."""
+    return with_runs(
+        queries(
+            ["mle", "he_gp_ucb"],
+            "lengthscale",
+            truth=-1,
+            x=lambda m, seed, t: 1.0 if m == "mle" and seed < count else 0.2,
+            simple=lambda m, seed, t: 1.0 if m == "mle" and seed < count else 0.0,
+        )
+    )
+
+
+def followed(good):
+    """Candidate 0 is true: HE-GP-UCB follows it from the third query on, MLE from the ninth, or the other way round."""
+    first, second = either(good, (3, 9), (9, 3))
+    start = {"he_gp_ucb": first, "mle": second, "uniform": 20}
+    return with_runs(
+        queries(start, "period", iterations=range(1, 13), u=lambda m, seed, t: int(t < start[m] + seed % 2))
+    )
+
+
+def fits(good, period=0.25):
+    """Fits of one piece and of the whole to five draws of points."""
     rows = [
-        {**row, "iteration": t, "difference": g, "low": g - half, "high": g + half} for t, g in ((15, -9), (50, gap))
+        {"piece": piece, "seed": seed, "period": (middle if piece == 0 else 1.0) * (1 + 0.001 * seed)}
+        for piece, middle in ((0, either(good, period, 0.5)), (1, 1.0))
+        for seed in range(5)
     ]
-    ends = [{"problem": "decomposition", "measure": "simple", "method": "uniform", "iteration": 50, "mean": 3.0}]
-    return numbers(keys=["iteration"], phase=rows, ending=ends)
-
-
-def wrong(good):
-    row = {"problem": "period", "profile": "plain"}
-    settled = {"he_gp_ucb": 5.0, "mle": either(good, 20.0, 2.0), "uniform": 9.0}
-    return [
-        {
-            **row,
-            "method": m,
-            "wrong": either(good, 0.1, 0.6) if m == "he_gp_ucb" else 0.5,
-            "settled": s,
-        }
-        for m, s in settled.items()
-    ]
-
-
-def fits(good):
-    rows = over("piece", piece=[0, 1], period=[either(good, 0.25, 0.5), 1.0], one=[0.0, 1.0])
-    return numbers(keys=["piece"], fit=[{**row, "scale": 0.1 * (2 - row["piece"])} for row in rows])
+    return Evidence("synthetic", {"studies": lambda: {"hegpucb_fits": {"fit": pd.DataFrame(rows)}}})
 
 
 def drops(good):
-    row = {"problem": "mean", "profile": "plain", "dropped": 50, "likeliest": either(good, 2, 0), "runs": 50}
-    return numbers(drop=[{**row, "true": either(good, 5, 6)}])
+    row = {"problem": "mean", "profile": "plain", "dropped": 50, "likeliest": 2, "runs": 50}
+    return numbers(drop=[{**row, "true": either(good, 0, 20)}])
+
+
+def dropped(good, seeds=100):
+    """Runs that drop a wrong candidate at their second query, while it is the likeliest in one of them or in none."""
+    return with_runs(
+        queries(
+            ["he_gp_ucb"], seeds=seeds, u=1, mle=lambda m, seed, t: int(good and seed == 0),
+            rejected=lambda m, seed, t: t == 2,
+        )
+    )  # fmt: skip
 
 
 PROBLEMS = ["period", "decomposition"]
+APART = ("he_gp_ucb", "a_gp_ucb", "mle")
 ELIMINATION = {
     "seeds_order": lambda good: (
         study(good),
         {"problem": "mean", "lower": ["he_gp_ucb"], "than": ["mle"], "measures": ["cumulative", "simple"]},
     ),
     "beats_somewhere": lambda good: (study(good, ("lengthscale", "mean")), {"other": "mle"}),
-    "nearly_equal": lambda good: (
-        numbers(
-            equal=[
-                {"measure": "simple", "he_gp_ucb": 0.1, "a_gp_ucb": 0.1, "mle": 0.5, "apart": either(good, 0.1, 0.3)}
-            ]
+    "nearly_equal": lambda good: (regrets(either(good, 0.1, 1.0), APART, "lengthscale"), {}),
+    "chosen_lengthscales": lambda good: (lengthscales(either(good, 0, 2)), {"until": 10, "mle": 0.5, "ours": 0.4}),
+    "stuck": lambda good: (ends(either(good, 10, 0)), {"method": "mle"}),
+    "fewer_wrong": lambda good: (followed(good), {"problem": "period", "than": "mle"}),
+    "settles_sooner": lambda good: (followed(good), {"problem": "period", "than": ["mle"]}),
+    "recovers_less": lambda good: (
+        recovered(
+            mle=either(good, 0, 10), uniform=either(good, 9, 0), elsewhere=either(good, None, {"mle": 9, "uniform": 0})
         ),
-        {},
+        {"problems": PROBLEMS},
     ),
-    "chosen_lengthscales": lambda good: (
-        numbers(
-            keys=["iteration"],
-            scale=over(
-                "method",
-                method=["mle", "he_gp_ucb", "he_gp_ucb"],
-                iteration=[1, 1, 40],
-                median=[0.7, either(good, 0.3, 0.5), 1.0],
-            ),
-        ),
-        {"until": 10, "mle": 0.5, "ours": 0.4},
-    ),
-    "stuck": lambda good: (
-        numbers(stuck=over("method", method=["mle", "he_gp_ucb"], fraction=[either(good, 0.7, 0.2), 0.0])),
-        {"method": "mle"},
-    ),
-    "fewer_wrong": lambda good: (numbers(wrong=wrong(good)), {"problem": "period", "than": "mle"}),
-    "settles_sooner": lambda good: (numbers(wrong=wrong(good)), {"problem": "period", "than": ["mle", "expected_ucb"]}),
-    "recovers_less": lambda good: (recovered(mle=0, uniform=either(good, 9, 0)), {"problems": PROBLEMS}),
-    "catch_up": lambda good: (late(either(good, 0.0, -0.4)), {"others": ["mle"]}),
+    "catch_up": lambda good: (late(either(good, 0.0, 1.0)), {"others": ["mle"]}),
     "fitted_periods": lambda good: (fits(good), {"pieces": [0.25], "whole": 1.0}),
     "not_additive": lambda good: (
         numbers(fact=[{"place": "mode", "value": 1.0, "mixed": 3.0, "third": either(good, 0.0, 0.1)}]),
         {},
     ),
     "kept": lambda good: (drops(good), {"delta": 0.1}),
-    "likeliest_dropped": lambda good: (drops(good), {}),
+    "likeliest_dropped": lambda good: (dropped(good), {}),
     "protocol": lambda good: (
         numbers(
             keys=["iteration"],

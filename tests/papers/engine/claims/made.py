@@ -8,18 +8,18 @@ from metabo.papers.engine.claims import checks, sheet
 from metabo.papers.engine.claims.evidence import Evidence
 
 
-def numbers(benchmark="pd1_mini", parameters=None, trajectories=None, keys=(), **tables) -> Evidence:
+def numbers(benchmark="pd1_mini", parameters=None, trajectories=None, keys=(), sources=None, **tables) -> Evidence:
     """Return evidence whose data.csv holds the tables (lists of rows), written as the notebooks write them.
 
-    Columns of words are keys, and the columns of numbers in `keys`.
+    Columns of words are keys, and the columns of numbers in `keys`. `sources`: other kinds of tables, by kind.
     """
     frames = {name: pd.DataFrame(rows) for name, rows in tables.items()}
     words = [column for frame in frames.values() for column in frame if frame[column].dtype == object]
     data = artefacts.numbers(frames, list(dict.fromkeys([*words, *keys]))) if frames else pd.DataFrame()
-    sources = {"data": lambda: data}
+    read = {"data": lambda: data} | {kind: lambda table=table: table for kind, table in (sources or {}).items()}
     if trajectories is not None:
-        sources["trajectories"] = lambda: trajectories
-    return Evidence(benchmark, sources, parameters)
+        read["trajectories"] = lambda: trajectories
+    return Evidence(benchmark, read, parameters)
 
 
 def runs(last=4, tasks=6, priors=3, column="simple_regret", **levels) -> pd.DataFrame:
@@ -62,7 +62,7 @@ def either(good, yes, no):
     return yes if good else no
 
 
-HALVES = ["a", "b", "c", "d"]
+TASKS = [f"t{number}" for number in range(12)]
 """Tasks."""
 
 

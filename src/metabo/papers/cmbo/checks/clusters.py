@@ -1,194 +1,334 @@
-"""Checks of cm-BO: what its figures say of one search space and acquisition, and of clusters (cm-BO §4.2).
+"""Checks of cm-BO: orders of regret, rank and runs solved, and what clusters do (cm-BO §4.2).
 
-Claims that the figures' notebooks decide are read from their tables `claim`; the rest is computed here from the runs or
-from the curves with their 95 % bands over targets.
+Orders are over all search spaces of the benchmark, or over those of a group of Figure 2, paired by run, with splits as
+the folds of their intervals; a panel is an acquisition.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
-import pandas as pd
+from scipy.stats import rankdata
 from scipy.stats import t as t_distribution
 
-from metabo.metrics import Runs
-from metabo.papers.engine.claims.comparing import name
+from metabo.data.cmbo import IDS
+from metabo.metrics import Runs, paired
+from metabo.papers.cmbo.metrics import SOLVED, VARIANTS, of_acquisition
+from metabo.papers.engine.claims.comparing import at_moment, compared, name, orders, side_values, unit
 from metabo.papers.engine.claims.evidence import Evidence
+from metabo.papers.engine.claims.intervals import spearman_p
+from metabo.papers.engine.claims.ranges import at_least, ranged
 from metabo.papers.engine.claims.verdicts import (
-    FAILED,
     LEVEL,
-    REPLICATED,
-    WEAK,
+    MARGIN,
     Finding,
-    counted,
+    any_of,
+    fact,
     order,
-    share,
     together,
     trend,
     untestable,
 )
+from metabo.plan import registry
 from metabo.plan.runs import acquisition_of, method_of
 
 FEWEST = 3
 """Repetitions from which on an interval over them is taken."""
+GROUPS = {"a": ("rpart.preproc",), "b": ("rpart", "svm", "ranger")}
+"""Search spaces of Figure 2, by their names in Table 1."""
+OVERTAKING, BEFORE = "B15", 25
+"""The claim about an iteration, and the iteration from before which on a variant stays below HyperBO."""
+HARDLY, SPAN = 0.1, 30
+"""A fall by less than this share of the regret in so many iterations hardly is one: what B5 says of HyperBO."""
+STEP = 10
+
+
+def _panels(runs: Runs) -> dict[str, dict[str, str]]:
+    """Return, by acquisition, the runs' names by method; random search is in every panel."""
+    kinds = [kind for kind in dict.fromkeys(map(acquisition_of, runs.methods)) if kind != "uniform"]
+    return {kind: {method_of(run): run for run in of_acquisition(runs.methods, kind)} for kind in kinds}
+
+
+def _absent(methods: Sequence[str], runs: Runs) -> list[Finding]:
+    """Return a finding, not testable, for every method that was run with no acquisition."""
+    known = set(map(method_of, runs.methods))
+    return [untestable(f"{name(method)} was not run") for method in methods if method not in known]
 
 
 def as_ranged(evidence: Evidence, claim: str) -> Finding:
-    """CNT, NUM: every row of the table `claim` for this claim meets the condition that the notebook checked."""
+    """Every row of the table `claim` for this claim has its interval in the accepted range, or outside it.
+
+    The claim about an iteration (OVERTAKING) has none there and is judged on the runs.
+    """
+    if claim == OVERTAKING:
+        return _overtakes_early(evidence)
     rows = evidence.table("claim")
-    rows = rows[rows["claim"] == claim]
-    found = []
-    for row in rows.itertuples():
-        where = f" ({row.panel})" if "panel" in rows else ""
-        limits = f", accepted {row.low:g} to {row.high:g}" if "low" in rows and np.isfinite(row.low) else ""
-        found.append(Finding(counted(row.holds == 1), f"{row.comparison}{where}: {row.value:.3g}{limits}", row.value))
+    found = [
+        ranged(f"{row.comparison}:", (row.value, row.least, row.most), row.low, row.high, clusters=int(row.units))
+        for row in rows[rows["claim"] == claim].itertuples()
+    ]
     return together(found, "conditions")
 
 
-def _last(evidence: Evidence) -> pd.DataFrame:
-    """Return the mean last regret by (space, acquisition) and method, a method without acquisition under each."""
-    table = evidence.trajectories
-    ends = table[table["iteration"] == table["iteration"].max()]
-    ends = ends.assign(plain=ends["method"].map(method_of), acq=ends["method"].map(acquisition_of))
-    means = ends.groupby(["space", "acq", "plain"])[evidence.regret].mean().unstack("plain")
-    free = [acq for acq in means.index.unique("acq") if acq == "uniform"]
-    for acq in free:  # random search is beside every acquisition
-        rows = means.xs(acq, level="acq")
-        means = means.drop(index=acq, level="acq")
-        for method in rows.columns[rows.notna().all()]:
-            means[method] = means.index.get_level_values("space").map(rows[method])
-    return means
+def _overtakes_early(evidence: Evidence) -> Finding:
+    """ORD: in every panel, most variants have less regret than HyperBO at every iteration from BEFORE - 1 on."""
+    runs = evidence.runs
+    times = [int(t) for t in runs.iterations if t >= BEFORE - 1]
+    if not times:
+        return untestable(f"the runs end at iteration {runs.last}")
+    found = []
+    for panel, names in _panels(runs).items():
+        ours = [names[variant] for variant in VARIANTS if variant in names]
+        if "hyperbo" not in names or not ours:
+            found.append(untestable(f"{panel}: HyperBO or the variants were not run"))
+            continue
+        parts = [together(orders(evidence, [(own, names["hyperbo"])], times), "iterations") for own in ours]
+        label = f"{panel}: variants below HyperBO from iteration {times[0]} on"
+        found.append(_most(label, parts, [_stays_below(runs, own, names["hyperbo"], times) for own in ours]))
+    return together(found, "panels")
+
+
+def _stays_below(runs: Runs, first: str, second: str, times: Sequence[int]) -> bool:
+    """Tell whether the mean regret of `first` is the lower one at all these iterations."""
+    chosen = np.isin(runs.iterations, times)
+    means = paired(runs.select([first, second]))[..., chosen].mean(axis=(1, 2))
+    return bool((means[0] < means[1]).all())
+
+
+def _most(label: str, parts: Sequence[Finding], ahead: Sequence[bool], what: str = "variants") -> Finding:
+    """Return the finding that more than half of the parts hold; for an odd number, that their median does."""
+    return at_least(label, parts, ahead, len(parts) // 2 + 1, f"share of {what}")
+
+
+def _lower(part: Finding) -> bool:
+    return part.value is not None and part.value < 0
 
 
 def wins_most(evidence: Evidence, variants: Sequence[str], others: Sequence[str]) -> Finding:
-    """CNT: in most of (space, acquisition, other method), the best of the variants has the lower mean last regret, and
-    so has their median."""
-    means = _last(evidence)
-    ours = [m for m in variants if m in means]
-    rest = [m for m in others if m in means]
-    if not ours or not rest:
-        return untestable("the variants or the other methods were not run")
-    found = []
-    for words, own in (("best", means[ours].min(axis=1)), ("median", means[ours].median(axis=1))):
-        gaps = pd.concat([(own - means[m]).dropna() for m in rest])
-        wins, of = int((gaps < 0).sum()), len(gaps)
-        label = f"(space, acquisition, method) in which the {words} variant is lower"
-        found.append(share(wins, of, label, 2 * wins > of, "share of comparisons"))
-    return together(found, "comparisons")
+    """ORD: in most of (acquisition, other method), most variants have less last regret, over all search spaces.
+
+    Comparisons share runs, so that they are counted by how many are surely won and surely lost.
+    """
+    runs = evidence.runs
+    found = _absent([*variants, *others], runs)
+    ahead = [False] * len(found)
+    for panel, names in _panels(runs).items():
+        ours = [names[m] for m in variants if m in names]
+        for other in [names[m] for m in others if m in names] if ours else []:
+            parts = orders(evidence, [(own, other) for own in ours], [runs.last])
+            lower = [_lower(part) for part in parts]
+            found.append(_most(f"{panel}: variants below {name(other)}", parts, lower))
+            ahead.append(2 * sum(lower) > len(lower))
+    return _most("comparisons in which most variants are lower", found, ahead, "comparisons")
 
 
 def larger_area(evidence: Evidence, method: str, than: Sequence[str]) -> Finding:
-    """ORD: over all iterations, a method has more regret than each of `than`, in every panel of the figure."""
-    rows = evidence.table("difference")
-    rows = rows[(rows["reference"].map(method_of) == method) & rows["method"].map(method_of).isin(than)]
-    found = [
-        order(f"{name(row.reference)} minus {name(row.method)}, mean over iterations:",
-              (-row.area, -row.area_high, -row.area_low), False, "normalised regret")
-        for row in rows.itertuples()
-    ]  # fmt: skip
-    return together(found, "comparisons", -1)
-
-
-def _curves(evidence: Evidence, table: str, **where: str) -> pd.DataFrame:
-    rows = evidence.table(table)
-    for column, value in where.items():
-        rows = rows[rows[column] == value]
-    return rows.assign(method=rows["method"].map(method_of))
+    """ORD: over all iterations, each of `than` has less regret than a method, in every panel."""
+    runs = evidence.runs
+    pairs = [
+        (names[other], names[method])
+        for names in _panels(runs).values()
+        for other in than
+        if {other, method} <= set(names)
+    ]
+    return together([*orders(evidence, pairs, ["area"]), *_absent([method, *than], runs)], "comparisons")
 
 
 def small_gain(evidence: Evidence, method: str, variants: Sequence[str], start: int, most: float) -> Finding:
-    """CNT: from iteration `start` to the last, the mean regret of a method falls by less than the share `most`, and by
-    less than that of the median variant, in every panel."""
+    """ORD: from iteration `start` to the last, the mean regret of a method falls by less than the share `most`, and by
+    a smaller share than that of most variants, in every panel."""
+    runs = evidence.runs
+    if start >= runs.last:
+        return untestable(f"the runs end at iteration {runs.last}")
     found = []
-    rows = _curves(evidence, "curve")
-    last = rows["iteration"].max()
-    for panel, own in rows.groupby("panel", sort=False):
-        wide = own.pivot(index="iteration", columns="method", values="mean")
-        if method not in wide or start >= last:
-            return untestable(f"{name(method)} was not run beyond iteration {start}")
-        falls = 1 - wide.loc[last] / wide.loc[start].where(wide.loc[start] > 0)
-        median = float(falls[[v for v in variants if v in falls]].median())
-        value = float(falls[method])
-        said = f"{panel}: regret of {name(method)} falls by {value:.0%} from iteration {start} to {last}"
-        said += f", that of the median variant by {median:.0%}"
-        found.append(Finding(counted(value < most and value < median), said, value, unit="share of the regret"))
-    return together(found, "panels", 1)
+    for panel, names in _panels(runs).items():
+        if method not in names:
+            continue
+        sides = [names[method], *(names[v] for v in variants if v in names)]
+        before, after = (side_values(at_moment(runs, t)[0], sides) for t in (start, runs.last))
+        gap = compared(evidence, after[0] - (1 - most) * before[0], len(found))
+        label = f"{panel}: last regret of {name(method)} minus {1 - most:.0%} of that at iteration {start}:"
+        effect = most * float(before[0].mean())
+        found.append(gap.told(order(label, gap.estimate, False, unit(evidence), effect=effect, clusters=gap.clusters)))
+        parts = [_falls_less(evidence, name(method), name(sides[i]), before, after, i) for i in range(1, len(sides))]
+        ahead = [(part.value or 0.0) > 0 for part in parts]
+        if parts:
+            found.append(_most(f"{panel}: variants that fall by more than {name(method)}", parts, ahead))
+    return together([*found, *_absent([method, *variants], runs)], "conditions")
+
+
+def _falls_less(evidence: Evidence, own: str, other: str, before: np.ndarray, after: np.ndarray, place: int) -> Finding:
+    """ORD: the share of its regret that side 0 keeps is larger than that of side `place`.
+
+    A ratio of means varies as its linear approximation about them does (delta method).
+    """
+    scale = [float(before[side].mean()) for side in (0, place)]
+    if min(scale) <= 0:
+        return untestable(f"{own} or {other} has no regret to lose")
+    kept = [float(after[side].mean()) / size for side, size in zip((0, place), scale, strict=True)]
+    parts = [
+        ratio + (after[side] - ratio * before[side]) / size
+        for side, size, ratio in zip((0, place), scale, kept, strict=True)
+    ]
+    gap = compared(evidence, parts[0] - parts[1], place)
+    label = f"share of its regret that {own} keeps minus that of {other}:"
+    return gap.told(order(label, gap.estimate, False, "share of the regret", effect=MARGIN, clusters=gap.clusters))
 
 
 def best_areas(evidence: Evidence, methods: Sequence[str], among: Sequence[str]) -> Finding:
-    """CNT: in every panel, the lowest means over all iterations of `among` are those of `methods`, in any order."""
+    """ORD: over all iterations, each of `methods` has less regret than each other one of `among`, in every panel."""
+    runs = evidence.runs
+    pairs = [
+        (names[own], names[other])
+        for names in _panels(runs).values()
+        for own in methods
+        for other in among
+        if other not in methods and {own, other} <= set(names)
+    ]
+    return together([*orders(evidence, pairs, ["area"]), *_absent(among, runs)], "comparisons")
+
+
+def _group(evidence: Evidence, group: str) -> Evidence | None:
+    """Return the evidence of the search spaces of a group; where none of the paper's is there, group "a" has all."""
+    table = evidence.trajectories
+    labels = {id: label for label, ids in IDS.get(evidence.benchmark, {}).items() for id in ids}
+    if set(table["space"]) & set(labels):
+        rows = table[table["space"].map(labels).isin(GROUPS[group])]
+    else:
+        rows = table if group == "a" else table.iloc[:0]
+    if rows.empty:
+        return None
+    return Evidence(evidence.benchmark, {"trajectories": lambda: rows}, evidence.parameters).about(evidence.estimand)
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """Return the rank of each method's regret within its run, ties averaged: (methods, repetitions, targets, T)."""
+    return rankdata(values, axis=0, method="average")
+
+
+def _solved(values: np.ndarray) -> np.ndarray:
+    return (values < SOLVED).astype(np.float64)
+
+
+MEASURES: dict[str, Callable[[np.ndarray], np.ndarray]] = {"rank": _ranks, "solved": _solved}
+"""What Figure 2 shows of each run."""
+UNITS = {"rank": ("ranks", 1.0), "solved": ("share of runs", MARGIN)}
+"""Their units, and the differences that power is stated for: one rank, a tenth of the runs."""
+
+
+def _pooled(runs: Runs, measure: str, first: int, last: int) -> dict[str, np.ndarray]:
+    """Return a measure of each run, mean over iterations [first, last] and acquisitions: (repetitions, targets).
+
+    Of the methods that were run with every acquisition, as in the paper's first row of panels.
+    """
+    panels = list(_panels(runs).values())
+    shared = [method for method in (panels[0] if panels else []) if all(method in names for names in panels)]
+    if not shared:
+        return {}
+    chosen = (runs.iterations >= first) & (runs.iterations <= last)
+    each = [
+        MEASURES[measure](paired(runs.select([names[m] for m in shared]), "run")[..., chosen]).mean(axis=-1)
+        for names in panels
+    ]
+    return dict(zip(shared, np.mean(each, axis=0), strict=True))
+
+
+def _measured(
+    evidence: Evidence,
+    measure: str,
+    where: str,
+    values: dict[str, np.ndarray],
+    pairs: Sequence[tuple[str, str]],
+    higher: bool,
+) -> list[Finding]:
+    """Return one ORD finding per pair: the first has the lower measure, or the `higher` one."""
     found = []
-    for panel, own in _curves(evidence, "curve").groupby("panel", sort=False):
-        areas = own[own["method"].isin(among)].groupby("method")["mean"].mean().sort_values()
-        if not set(methods) <= set(areas.index):
-            return untestable("some of these methods were not run")
-        right = len(set(areas.index[: len(methods)]) & set(methods))
-        listed = ", ".join(f"{name(m)} {v:.3g}" for m, v in areas.items())
-        found.append(Finding(counted(right == len(methods)), f"{panel}: {listed}", right, unit=f"of {len(methods)}"))
-    return together(found, "panels", -1)
+    for first, second in pairs:
+        gap = compared(evidence, values[first] - values[second], len(found))
+        label, (measured, effect) = f"{measure}, {where}: {name(first)} minus {name(second)}:", UNITS[measure]
+        one = order(label, gap.estimate, not higher, measured, effect=effect, clusters=gap.clusters)
+        found.append(gap.told(one))
+    return found
 
 
 def best_in_band(
     evidence: Evidence, table: str, group: str, methods: Sequence[str], within: Sequence[int], higher: bool = False
 ) -> Finding:
-    """Over the iterations [from, to], the methods take the first places, in this order, in a table with bands.
+    """ORD: over the iterations [from, to], the methods take the first places, in this order: each is ahead of those
+    after it and of all others.
 
-    Replicated if the first one's band is also clear of that of every method behind them, weak if the means alone.
     `table`: "rank" (lower is better) or "solved" (`higher`), all acquisitions pooled.
     """
-    rows = _curves(evidence, table, group=group, acquisition="pooled")
-    rows = rows[(rows["iteration"] >= within[0]) & (rows["iteration"] <= within[1])]
-    means = rows.groupby("method")[["mean", "low", "high"]].mean().sort_values("mean", ascending=not higher)
-    if not set(methods) <= set(means.index):
+    here = _group(evidence, group)
+    if here is None or here.runs.last < within[0]:
         return untestable(f"no runs of group ({group}) in iterations {within[0]} to {within[1]}")
-    first = means.loc[methods[0]]
-    rest = means.drop(index=list(methods))
-    clear = (first["low"] > rest["high"]).all() if higher else (first["high"] < rest["low"]).all()
-    placed = list(means.index[: len(methods)]) == list(methods)
-    listed = ", ".join(f"{name(m)} {v:.3g}" for m, v in means["mean"].head(len(methods) + 2).items())
-    said = f"{table}, group ({group}), iterations {within[0]} to {within[1]}: {listed}"
-    verdict = FAILED if not placed else REPLICATED if clear else WEAK
-    return Finding(verdict, said, *map(float, first[["mean", "low", "high"]]), unit=table)
+    values = _pooled(here.runs, table, *within)
+    if lost := [method for method in methods if method not in values]:
+        return untestable(f"{name(lost)} was not run with every acquisition")
+    pairs = [(own, other) for i, own in enumerate(methods) for other in values if other not in methods[: i + 1]]
+    where = f"group ({group}), iterations {within[0]} to {within[1]}"
+    return together(_measured(here, table, where, values, pairs, higher), "comparisons")
 
 
 def fewer_solved(evidence: Evidence, method: str, than: Sequence[str], groups: Sequence[str]) -> Finding:
-    """CNT: at the last iteration a method has solved fewer runs than each of `than`, in every group."""
+    """ORD: at the last iteration each of `than` has solved a larger share of runs than a method, in every group."""
     found = []
     for group in groups:
-        rows = _curves(evidence, "solved", group=group, acquisition="pooled")
-        ends = rows[rows["iteration"] == rows["iteration"].max()].set_index("method")["mean"]
-        others = ends[[m for m in than if m in ends]]
-        if method not in ends or others.empty:
+        here = _group(evidence, group)
+        last = here.runs.last if here else 0
+        values = _pooled(here.runs, "solved", last, last) if here else {}
+        others = [m for m in than if m in values]
+        if here is None or method not in values or not others:
             found.append(untestable(f"group ({group}) has no runs of {name(method)} or of the others"))
             continue
-        said = (
-            f"runs solved, group ({group}): {name(method)} {ends[method]:.2f}, the others {others.min():.2f} and more"
-        )
-        found.append(Finding(counted(bool((others > ends[method]).all())), said, float(ends[method]), unit="share"))
-    return together(found, "groups")
+        pairs = [(other, method) for other in others]
+        found += _measured(here, "solved", f"group ({group}), iteration {last}", values, pairs, True)
+    return together([*found, *_absent(than, evidence.runs)], "comparisons")
 
 
 def falls_every_decade(evidence: Evidence, methods: Sequence[str]) -> Finding:
-    """CNT: the mean regret of each method falls from every tenth iteration to the next, in every panel."""
-    found = []
-    for panel, own in _curves(evidence, "curve").groupby("panel", sort=False):
-        wide = own.pivot(index="iteration", columns="method", values="mean")
-        tenths = wide.loc[[t for t in wide.index if t % 10 == 0]]
-        for method in [m for m in methods if m in wide] if len(tenths) > 1 else []:
-            steps = -np.diff(tenths[method].to_numpy())
-            listed = ", ".join(f"{step:.2g}" for step in steps)
-            said = f"{panel}, {name(method)}: falls by {listed} from iteration {tenths.index[0]} on"
-            found.append(Finding(counted(bool((steps > 0).all())), said, float(steps.min()), unit="normalised regret"))
-    return together(found, "curves", -1)
+    """ORD: the mean regret of each method keeps falling from every tenth iteration to the next, in every panel.
+
+    Best values never rise, so that a fall is more than what hardly is one: HARDLY within SPAN iterations, at an even
+    rate. A method without regret left has converged.
+    """
+    runs = evidence.runs
+    tenths = [int(t) for t in runs.iterations if t % STEP == 0]
+    if len(tenths) < 2:
+        return untestable(f"the runs end at iteration {runs.last}")
+    kept, found = (1 - HARDLY) ** (STEP / SPAN), []
+    for panel, names in _panels(runs).items():
+        for run in [names[m] for m in methods if m in names]:
+            values = {t: side_values(at_moment(runs, t)[0], [run])[0] for t in tenths}
+            for start, end in pairwise(tenths):
+                level = float(values[start].mean())
+                if level > 0:
+                    gap = compared(evidence, kept * values[start] - values[end], len(found))
+                    label = f"{panel}, {name(run)}: {kept:.1%} of the regret at iteration {start} minus that at {end}:"
+                    effect = MARGIN * level
+                    one = order(label, gap.estimate, False, unit(evidence), effect=effect, clusters=gap.clusters)
+                    found.append(gap.told(one))
+    return together([*found, *_absent(methods, runs)], "steps")
 
 
 def more_clusters_help(evidence: Evidence, least: int) -> Finding:
-    """CNT: for each variant, at least `least` of the numbers of clusters above one end lower than one cluster."""
+    """ORD: for each variant, at least `least` of the numbers of clusters above one have less last regret than one
+    cluster; they share runs, so that they are counted by how many are surely better and surely not."""
+    runs = evidence.runs
+    families: dict[str, dict[int, str]] = {}
+    for run in runs.methods:
+        entry = registry.method(method_of(run))
+        families.setdefault(entry.variant_of, {})[int(entry.policy["clusters"])] = run
     found = []
-    for panel, own in evidence.table("number").groupby("panel", sort=False):
-        several = own[own["clusters"] > 1]
-        better, of = int(several["better"].sum()), len(several)
-        found.append(share(better, of, f"{name(panel)}: numbers of clusters better than one", better >= least))
+    for family, by_number in families.items():
+        several = [by_number[number] for number in sorted(by_number) if number > 1]
+        if 1 not in by_number or not several:
+            found.append(untestable(f"{name(family)} was not run with one cluster and with several"))
+            continue
+        parts = orders(evidence, [(run, by_number[1]) for run in several], [runs.last])
+        label = f"{name(family)}: numbers of clusters better than one"
+        found.append(at_least(label, parts, [_lower(part) for part in parts], least, "share of numbers"))
     return together(found, "variants")
 
 
@@ -199,37 +339,35 @@ def index_agrees(evidence: Evidence) -> Finding:
     found = []
     for row in evidence.table("correlation").itertuples():
         n, rho = int(row.points), float(row.spearman)
-        with np.errstate(divide="ignore"):
-            p = 2 * t_distribution.sf(abs(rho) * np.sqrt((n - 2) / (1 - rho**2)), n - 2) if n > 2 else np.nan
-        found.append(trend(f"{name(row.panel)}, {row.distance}, {n} numbers of clusters", rho, float(p), rises=True))
-    return together(found, "correlations", -1)
+        label = f"{name(row.panel)}, {row.distance}, {n} numbers of clusters"
+        found.append(trend(label, rho, spearman_p(rho, n), rises=True))
+    return together(found, "correlations")
 
 
 def run_count(evidence: Evidence, stated: int, repetitions: int, tolerance: float = 0.1) -> Finding:
-    """NUM: the runs of a method, repetitions x splits x targets over all spaces, are the stated number."""
+    """The runs of a method, repetitions x splits x targets over all spaces, are the stated number, about."""
     spaces = evidence.table("space")
     runs = int(repetitions * (spaces["splits"] * spaces["targets"]).sum())
-    return Finding(counted(abs(runs - stated) <= tolerance * stated), f"{runs} runs a method, stated {stated}", runs)
+    return fact(f"{runs} runs a method, stated {stated}", abs(runs - stated) <= tolerance * stated, runs, "runs")
 
 
 def table_of_spaces(evidence: Evidence) -> Finding:
-    """CNT: every space has the stated numbers of inputs and tasks, those with constant outputs among them."""
+    """Every space has the stated numbers of inputs and tasks, those with constant outputs among them."""
     found = []
     for row in evidence.table("space").dropna(subset=["stated_inputs"]).itertuples():
         holds = (row.inputs, row.tasks) == (row.stated_inputs, row.stated_tasks)
         said = f"{row.space}: {row.inputs:.0f} inputs, {row.tasks:.0f} tasks ({row.flat:.0f} constant); "
         said += f"stated {row.stated_inputs:.0f} and {row.stated_tasks:.0f}"
-        found.append(Finding(counted(holds), said, row.tasks, unit="tasks"))
+        found.append(fact(said, holds, row.tasks, "tasks"))
     return together(found, "spaces")
 
 
 def negative_transfer(evidence: Evidence, single: str, meta: Sequence[str]) -> Finding:
-    """CNT: on at least one target, a GP that knows no other task ends lower than one of the methods that do.
+    """On at least one target, a GP that knows no other task ends lower than one of the methods that do.
 
     A gap is the GP's last regret minus the method's, mean over priors and over the acquisitions that both have. Of many
-    targets and methods some gaps are below 0 by chance: replicated only if, for one of them, the interval over
-    repetitions (other initial points) is, with Bonferroni's correction for all; else weak, as with fewer than three
-    repetitions. Acquisitions share the initial points: they are no repetitions.
+    targets and methods some gaps are below 0 by chance: the intervals, over repetitions (other initial points), are at
+    the level of all together (Bonferroni). Acquisitions share the initial points: they are no repetitions.
     """
     ends = _ends(evidence.runs)
     gaps = {m: _gap(ends[single], ends[m]) for m in meta if m in ends} if single in ends else {}
@@ -237,17 +375,22 @@ def negative_transfer(evidence: Evidence, single: str, meta: Sequence[str]) -> F
     if not gaps:
         return untestable(f"{name(single)} or the others were not run")
     every = np.stack(list(gaps.values()))  # methods, repetitions, targets
-    ahead = (every.mean(axis=1) < 0).any(axis=0)
-    clear = _clear(every)
-    label = f"targets on which {name(single)} ends below one of {len(gaps)} methods that learn from other tasks"
-    found = share(int(ahead.sum()), len(ahead), label, bool(clear.any()), "share of targets")
-    repetitions = every.shape[1]
+    means, half, repetitions = every.mean(axis=1), _half_width(every), every.shape[1]
+    found = []
+    for row, other in enumerate(gaps):
+        for target, mean in enumerate(means[row]):
+            label = f"{name(single)} minus {name(other)} on {evidence.runs.tasks[target]}:"
+            ends_of = (mean - half[row, target], mean + half[row, target])
+            found.append(order(label, (mean, *ends_of), True, unit(evidence), clusters=repetitions))
+    ahead, clear = (means < 0).any(axis=0), (means + half < 0).any(axis=0)
+    said = f"targets on which {name(single)} ends below one of {len(gaps)} methods that learn from other tasks: "
+    said += f"{int(ahead.sum())} of {len(ahead)}; "
     if repetitions < FEWEST:
-        why = f"with {repetitions} of at least {FEWEST} repetitions no gap has an interval, and noise gives some too"
+        said += f"with {repetitions} of at least {FEWEST} repetitions no gap has an interval, and noise gives some too"
     else:
-        why = f"on {int(clear.any(axis=0).sum())} beyond the noise of {repetitions} repetitions (Bonferroni)"
-    verdict = REPLICATED if clear.any() else WEAK if ahead.any() else FAILED
-    return replace(found, verdict=verdict, said=f"{found.said}; {why}")
+        said += f"on {int(clear.sum())} beyond the noise of {repetitions} repetitions (Bonferroni)"
+    best = any_of(found, "gaps")
+    return replace(best, said=f"{said}; {best.said}")
 
 
 def _ends(runs: Runs) -> dict[str, dict[str, np.ndarray]]:
@@ -263,12 +406,12 @@ def _gap(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> np.ndarray
     return np.mean([one[acq] - other[acq] for acq in shared], axis=0) if shared else None
 
 
-def _clear(gaps: np.ndarray) -> np.ndarray:
-    """Return for which (methods, targets) the mean of (methods, repetitions, targets) is below 0 with Bonferroni's
-    correction: a t interval over repetitions. Repetitions that do not differ tell nothing of their noise."""
+def _half_width(gaps: np.ndarray) -> np.ndarray:
+    """Return half the width of the t interval over repetitions of (methods, repetitions, targets), with Bonferroni's
+    correction; NaN for fewer than FEWEST, and for repetitions that do not differ: they tell nothing of their noise."""
     count = gaps.shape[1]
     if count < FEWEST:
-        return np.zeros((len(gaps), gaps.shape[2]), bool)
+        return np.full((len(gaps), gaps.shape[2]), np.nan)
     error = gaps.std(axis=1, ddof=1) / np.sqrt(count)
     reach = t_distribution.ppf(1 - LEVEL / (2 * gaps[:, 0].size), count - 1)
-    return (error > 0) & (gaps.mean(axis=1) + reach * error < 0)
+    return np.where(error > 0, reach * error, np.nan)

@@ -57,7 +57,7 @@ def ratios(measure: pd.DataFrame, iterations: pd.DataFrame) -> pd.DataFrame:
     for distance, own in iterations.groupby("measure", sort=False):
         few, of = int((own["iterations"] < 10).sum()), len(own)
         words = f"share of fits with fewer than 10 iterations, {distance}"
-        found.append(("B12", words, 0.8, 1.0, few / of, *clopper_pearson(few, of), of))
+        found.append(("B12", words, 0.8, np.inf, few / of, *clopper_pearson(few, of), of))
     table = pd.DataFrame(found, columns=["claim", "comparison", "low", "high", "value", "least", "most", "units"])
     return table.assign(holds=table["value"].between(table["low"], table["high"]).astype(np.float64))
 

@@ -174,7 +174,7 @@ def mean_wins(evidence: Evidence, better: str, worse: str, panels: Sequence[str]
         return untestable(f"no network with mean functions {better} and {worse}")
     values = np.mean(won, axis=0)
     gap = compared(evidence, values, 0)
-    low, high = max(0.0, gap.low), min(1.0, gap.high)
+    low, high = np.clip([gap.low, gap.high], 0.0, 1.0)
     if np.ptp(values) == 0 and gap.value in (0.0, 1.0) and gap.clusters:
         low, high = clopper_pearson(gap.clusters if gap.value else 0, gap.clusters)
     label = f"share of cases in which mean {better} is below {worse}, {len(won)} a task and repetition:"
