@@ -146,7 +146,7 @@ def test_as_many_runs_go_side_by_side_as_fit(monkeypatch):
     chunks = []
 
     def watched(*arguments):
-        chunks.append(arguments[-2])
+        chunks.append(arguments[6])
         return run_all(*arguments)
 
     run_all = trajectories.run_all

@@ -39,7 +39,9 @@ LEARNS = tuple(m for m in METHODS if registry.method(m).pretrain or registry.mad
 SIZES = {
     "pretrain": {"adam_steps": 2000, "learning_rate": 1.0e-3, "decay": 1.0, "lbfgs_steps": 100, "matched_points": 242},
     "crossing": {"short_adam_steps": 40, "short_lbfgs_steps": 10},
-    "mphd": {"adam_steps": 2000, "learning_rate": 1.0e-2, "network_steps": 10000, "map_steps": 10},
+    "mphd": {
+        "adam_steps": 2000, "learning_rate": 1.0e-2, "decay": 1.0, "network_steps": 10000, "map_steps": 10,
+    },
     "cmbo": {
         "clusters": 6, "restarts": 3, "fit_steps": 50, "refit_steps": 10, "locations": 100, "grid": 100,
         "tolerance": 1.0e-3, "samples": 64,

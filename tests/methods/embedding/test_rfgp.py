@@ -59,7 +59,7 @@ def test_mean_and_variance_are_those_of_the_dense_posterior():
 def outputs_of(net, past, y, mask):
     """Standardised outputs of all valid rows, in the order of `rows_of`."""
     values = np.concatenate([np.asarray(past.y)[np.asarray(past.mask)], y[mask]])
-    return np.asarray(net.outputs.standard(values))
+    return np.asarray(net.outputs.standard(jnp.asarray(values)))
 
 
 @pytest.mark.parametrize("moved", [False, True])

@@ -5,8 +5,8 @@ fit first when the five initial points are there), from the θ̂ before; the fir
 
 A Gamma density of shape below 1 grows without limit as a length-scale goes to 0, and of shape 1 nothing pushes back.
 One observation cannot say what the length-scale is: a fit to it ends at 0, and softplus has no gradient there to come
-back. Hence the first fit at five, and a fit whose last θ̂ has a length-scale below `COLLAPSED` starts afresh, where Step
-1 does. `coordinates: log` is another reading of Eq. 6: the maximum of the density of log θ, whose Jacobian θ makes it
+back. Hence the first fit at five, and a fit that ends with a length-scale below `COLLAPSED` is not used: the last θ̂
+stays. `coordinates: log` is another reading of Eq. 6: the maximum of the density of log θ, whose Jacobian θ makes it
 bounded for every shape.
 """
 
@@ -65,9 +65,7 @@ def policy(
         prior, kernel = last.prior, last.gp.kernel.shape
         support = Support(prior)
         bounded = prior.kind == "uniform"
-        afresh = collapsed(last.gp, prior)
-        start = jax.tree.map(lambda new, old: jnp.where(afresh, new, old), params.gp, last.gp)
-        begin = support.begin(start) if bounded else start
+        begin = support.begin(last.gp) if bounded else last.gp
 
         def made(raw):
             return support.to_gp(raw, kernel) if bounded else raw
@@ -78,6 +76,9 @@ def policy(
             return map_loss(gp, prior, *data) - stretch
 
         fitted, log = lbfgs(loss, begin, steps=chosen.refit_steps)
-        return last._replace(gp=made(fitted)), log.stopped < 0
+        found = made(fitted)
+        gone = collapsed(found, prior)
+        kept = jax.tree.map(lambda new, old: jnp.where(gone, old, new), found, last.gp)
+        return last._replace(gp=kept), log.stopped < 0
 
     return Refit(params, gp_of, fit, make(acquisition, chosen.pi_threshold), budget, first=chosen.fit_from)

@@ -231,12 +231,23 @@ def fitted_periods(evidence: Evidence, pieces: Sequence[float], whole: float, to
     found = []
     for place, (periods, wanted) in enumerate(zip(each, stated, strict=True)):
         label = f"piece {place + 1}" if place < len(pieces) else "whole function"
-        said = f"{label}: median period {np.median(periods):.4g}, stated {wanted:.4g}; mean relative error"
-        found.append(about_equal(said, of_mean(periods / wanted - 1), tolerance, "relative error", len(periods)))
+        found.append(_fitted(label, periods, wanted, tolerance))
     ones = sum(int((np.abs(periods / whole - 1) < tolerance).sum()) for periods in each[:-1])
     fits = sum(map(len, each[:-1]))
     found.append(fact(f"{ones} of {fits} fits of a piece find period {whole:g}", ones == 0, ones, "fits"))
     return together(found, "fits")
+
+
+def _fitted(label: str, periods: np.ndarray, wanted: float, tolerance: float) -> Finding:
+    """Return the finding of the fits of one piece.
+
+    If all draws end at one point, such as an end of the search, Student's t has no width: their exact share counts.
+    """
+    said, errors = f"{label}: median period {np.median(periods):.4g}, stated {wanted:.4g}", periods / wanted - 1
+    if np.ptp(periods) > 0:
+        return about_equal(f"{said}; mean relative error", of_mean(errors), tolerance, "relative error", len(periods))
+    near = int((np.abs(errors) <= tolerance).sum())
+    return share(f"{said}; draws of points with that fit", near, len(periods), 0.5, unit="share of draws")
 
 
 def not_additive(evidence: Evidence) -> Finding:

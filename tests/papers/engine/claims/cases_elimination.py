@@ -97,11 +97,11 @@ def followed(good):
     )
 
 
-def fits(good, period=0.25):
-    """Fits of one piece and of the whole to five draws of points."""
+def fits(good, step=0.001):
+    """Fits of one piece and of the whole to five draws of points, `step` apart."""
     rows = [
-        {"piece": piece, "seed": seed, "period": (middle if piece == 0 else 1.0) * (1 + 0.001 * seed)}
-        for piece, middle in ((0, either(good, period, 0.5)), (1, 1.0))
+        {"piece": piece, "seed": seed, "period": (middle if piece == 0 else 1.0) * (1 + step * seed)}
+        for piece, middle in ((0, either(good, 0.25, 0.5)), (1, 1.0))
         for seed in range(5)
     ]
     return Evidence("synthetic", {"studies": lambda: {"hegpucb_fits": {"fit": pd.DataFrame(rows)}}})

@@ -14,6 +14,7 @@ from tests.papers.engine.claims.cases_elimination import (
     PROBLEMS,
     dropped,
     ends,
+    fits,
     late,
     recovered,
     regrets,
@@ -61,6 +62,7 @@ def test_a_good_result_holds_and_a_bad_one_is_contradicted(name):
         ("nearly_equal", regrets(0.5, APART, "lengthscale"), {}),
         ("stuck", ends(7), {"method": "mle"}),
         ("likeliest_dropped", dropped(False, seeds=9), {}),
+        ("fitted_periods", fits(True, step=0.0), {"pieces": [0.25], "whole": 1.0}),  # five draws, all at one point
         ("recovers_less", recovered(mle=9, uniform=10), {"problems": PROBLEMS}),  # one run
         ("recovers_less", recovered(mle=4, uniform=10), {"problems": PROBLEMS}),  # p = 0.031, of two problems
         ("statements", theory(True, "INCONCLUSIVE"), {"names": ["Theorem 5, probability, printed"]}),
