@@ -85,7 +85,8 @@ def test_a_spec_is_what_its_json_gives_and_has_a_hash(kind):
     values = {
         "urls": ["u"], "sizes": {"pool": 3}, "source": "shipped", "settings": {"spaces": ["a"], "max_points": None},
         "past": {"base": "b", "tasks": 3}, "model": {"features": [4]}, "pretrain": {}, "policy": {"t": 0.1},
-        "online": {}, "candidates": 300, "once": True, "exceptions": ["s"], "artefacts": [["a", ""]], "names": ["a"], "papers": [], "share": 1.0,
+        "online": {}, "candidates": 300, "artefacts": [["a", ""]], "names": ["a"], "papers": [], "share": 1.0,
+        "once": True, "exceptions": ["s"],
     }  # fmt: skip
     values |= dict.fromkeys(("seed", "seeds", "iterations"), 2)
     given = {f.name: values.get(f.name, "text") for f in dataclasses.fields(kind) if f.default is dataclasses.MISSING}

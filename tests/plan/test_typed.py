@@ -148,7 +148,8 @@ def test_jobs_read_their_specs_without_the_library_of_schemas():
         "registry.method('h_nll'), registry.benchmark('pd1_mini'), splits.entry('clustered'); "
         "registry.check('mphd', 'lemma1'); "
         "read(BOSpec, {'benchmark': 'a', 'split': 'b', 'method': 'c', 'acquisition': 'd', 'seed': 0, 'seeds': 1, "
-        "'iterations': 1, 'policy': {}, 'candidates': 'all', 'once': False, 'exceptions': []}, 'spec'); print('jsonschema' in sys.modules)"
+        "'iterations': 1, 'policy': {}, 'candidates': 'all', "
+        "'once': False, 'exceptions': []}, 'spec'); print('jsonschema' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n", done.stdout
