@@ -98,7 +98,7 @@ class RandomFeatures(eqx.Module):
         def of_task(rows: Rows) -> Products:
             phase = rows.x @ self.frequencies + self.phases
             cos, sin = (jnp.where(rows.mask[:, None], part, 0.0) for part in (jnp.cos(phase), jnp.sin(phase)))
-            y = jnp.where(rows.mask, self.outputs.standard(rows.y), 0.0)
+            y = jnp.where(rows.mask, self.outputs.standard(jnp.asarray(rows.y)), 0.0)
             return Products(cos.T @ cos, cos.T @ sin, sin.T @ sin, y @ cos, y @ sin)
 
         return jax.lax.map(of_task, past)
