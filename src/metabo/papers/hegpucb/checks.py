@@ -15,7 +15,7 @@ from scipy.stats import binom, binomtest
 
 from metabo.metrics import paired_difference
 from metabo.papers.engine.claims.evidence import Evidence
-from metabo.papers.engine.claims.intervals import Estimate, of_mean
+from metabo.papers.engine.claims.intervals import Estimate, of_mean, varies
 from metabo.papers.engine.claims.verdicts import (
     CONTRADICTED,
     HOLDS,
@@ -244,7 +244,7 @@ def _fitted(label: str, periods: np.ndarray, wanted: float, tolerance: float) ->
     If all draws end at one point, such as an end of the search, Student's t has no width: their exact share counts.
     """
     said, errors = f"{label}: median period {np.median(periods):.4g}, stated {wanted:.4g}", periods / wanted - 1
-    if np.ptp(periods) > 0:
+    if varies(periods):
         return about_equal(f"{said}; mean relative error", of_mean(errors), tolerance, "relative error", len(periods))
     near = int((np.abs(errors) <= tolerance).sum())
     return share(f"{said}; draws of points with that fit", near, len(periods), 0.5, unit="share of draws")

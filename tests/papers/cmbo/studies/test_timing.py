@@ -6,9 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from metabo.artefacts import api
 from metabo.gaussians import distances, kmeans
 from metabo.papers.cmbo.studies import summaries
 from metabo.papers.cmbo.studies import timing as study
+from metabo.papers.engine.claims import checks
+from metabo.papers.engine.claims.evidence import Evidence
+from metabo.papers.engine.claims.verdicts import UNDECIDED
 from metabo.papers.engine.studies import files as tables
 
 
@@ -170,3 +174,26 @@ def test_cost_of_an_iteration_is_judged_in_every_size():
     assert (judged.loc["jeffreys", "holds"] == 1.0).all()
     assert judged.loc[("wasserstein", "locations"), "holds"] == 0.0  # slope 6
     assert judged.loc[("wasserstein", "tasks"), "value"] < 0.98 and judged.loc[("wasserstein", "tasks"), "holds"] == 0.0
+
+
+def test_checks_read_what_the_study_and_its_notebook_write(frames):
+    """Three sizes and one repeat decide little; every number must come out with its interval, or say it has none."""
+    claim = summaries.ratios(frames["time"], frames["iterations"])
+    keys = ["comparison", "claim", "kind", "measure", "tasks", "clusters", "locations", "kernel", "jitter"]
+    shown = {"claim": claim, "time": frames["time"], "stability": frames["stability"]}
+    data = api.numbers(shown, keys)
+    evidence = Evidence("synthetic", {"data": lambda: data})
+    found = {
+        name: checks.run("cmbo", check, evidence, arguments)
+        for name, check, arguments in (
+            ("B11", "as_ranged", {"claim": "B11"}),
+            ("B12", "as_ranged", {"claim": "B12"}),
+            ("B13", "as_ranged", {"claim": "B13"}),
+            ("growth", "weak_growth", {"kind": "query_distance", "most": {"wasserstein": 1.25, "jeffreys": 2.5}}),
+            ("stable", "more_stable", {"kernels": ["matern32", "matern32 x matern12"]}),
+            ("tasks", "grows_with_tasks", {"flat": ["cm_jef_jef"], "linear": ["rgpe", "rm_gp_ucb"]}),
+        )
+    }
+    assert found["B11"].verdict == UNDECIDED and "one number, no interval" in found["B11"].said
+    for name in ("B12", "B13", "growth", "stable", "tasks"):
+        assert found[name].low < found[name].value < found[name].high, found[name].said

@@ -8,14 +8,17 @@ SEEDS = np.linspace(-1.5, 1.5, 10)
 """What seeds differ by."""
 
 
-def priors(good, noise=False):
-    """Priors of ten seeds: near the truth and steady (a noise prior: far from it and steady), or neither."""
+def priors(good, noise=False, apart=1.0):
+    """Priors of ten seeds: near the truth and steady (a noise prior: far from it and steady), or neither.
+
+    `apart`: how far seeds are from each other, in steps of these.
+    """
     steady, wild = ((0.5, 0.02, 1e5), (9.0, 3.0, 9e3)) if noise else ((11.0, 0.5, None), (60.0, 20.0, None))
     ends = {2: either(good, wild, steady), 16: either(good, steady, wild)}
     parameter = "noise" if noise else "lengthscale"
     rows = []
     for train, (mean, deviation, rate) in ends.items():
-        for seed, step in enumerate(SEEDS):
+        for seed, step in enumerate(apart * SEEDS):
             first = mean + deviation * step
             rows.append(
                 {"parameter": parameter, "train": train, "seed": seed, "first": first, "second": rate or 3 * first}

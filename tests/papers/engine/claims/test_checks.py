@@ -5,7 +5,7 @@ import pytest
 
 from metabo.errors import ConfigError, DataError
 from metabo.papers.engine.claims.verdicts import CONTRADICTED, HOLDS, UNDECIDED, UNTESTABLE
-from tests.papers.engine.claims.cases_across import ACROSS, spaces
+from tests.papers.engine.claims.cases_across import ACROSS, priors, spaces
 from tests.papers.engine.claims.cases_bo import BO
 from tests.papers.engine.claims.cases_clusters import CLUSTERS, costs, lost, queries
 from tests.papers.engine.claims.cases_elimination import (
@@ -109,6 +109,7 @@ def test_a_result_between_is_undecided(name, evidence, arguments):
         ("only_infeasible", infeasible(True), {"method": "mimo_online", "tasks": ["ImageNet"]}),
         ("negative_in", pearsons(rpart_6=1), {"spaces": ["5636"]}),
         ("overtaken_at", spaces(True), {"method": "rand", "reference": "mphd", "at": 300}),
+        ("settles", priors(True, apart=1e-12), {"parameters": ["lengthscale"]}),  # seeds that differ by rounding
         (
             "best_are",
             numbers(ending=endings(["h_nll_zero_8"])),

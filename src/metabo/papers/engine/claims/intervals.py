@@ -15,6 +15,13 @@ from metabo.papers.engine.claims.verdicts import LEVEL
 Estimate = tuple[float, float, float]
 EXACT = 8
 """Points up to which the p value of a rank correlation is that of all permutations."""
+ROUNDING = 1e-9
+"""Relative difference up to which two numbers of the same computation are the same."""
+
+
+def varies(values: np.ndarray) -> bool:
+    """Tell whether draws differ by more than rounding; those that do not tell nothing of their noise."""
+    return bool(np.ptp(values) > ROUNDING * np.max(np.abs(values)))
 
 
 def of_mean(values: np.ndarray) -> Estimate:

@@ -18,6 +18,7 @@ from metabo.papers.engine.claims.intervals import (
     of_deviation,
     of_mean,
     spearman_p,
+    varies,
 )
 from metabo.papers.engine.claims.verdicts import MARGIN, Finding, order, together, trend, untestable
 from metabo.papers.mphd.studies import summaries
@@ -62,8 +63,19 @@ def _from_median(values: np.ndarray) -> np.ndarray:
     return np.abs(values - np.median(values))
 
 
+def _same(ends: Sequence[pd.DataFrame], parameter: str) -> list[Finding]:
+    """Return a finding, not testable, for each end at which seeds do not differ: their noise is not known."""
+    return [
+        untestable(f"{parameter}: seeds do not differ with {rows['train'].iloc[0]} domains")
+        for rows in ends
+        if not varies(rows["first"].to_numpy())
+    ]
+
+
 def _varies_less(evidence: Evidence, parameter: str) -> Finding:
     ends = _ends(evidence, parameter)
+    if same := _same(ends[:1], parameter):
+        return same[0]
     few, many = (_from_median(rows["first"].to_numpy()) for rows in ends)
     label = f"{parameter}, mean distance from the median over seeds, {_between(ends)}"
     return _less(label, few, many, "first number of the prior")
@@ -72,6 +84,8 @@ def _varies_less(evidence: Evidence, parameter: str) -> Finding:
 def _comes_nearer(evidence: Evidence, parameter: str) -> Finding:
     """ORD: the mean over seeds is nearer to the truth; its distance has an interval that ends at 0 at the least."""
     ends, truth = _ends(evidence, parameter), _truth(evidence, parameter)[0]
+    if same := _same(ends, parameter):
+        return same[0]
     few, many = (rows["first"].to_numpy() for rows in ends)
     gaps = [distance(of_mean(values), truth) for values in (few, many)]
     label = f"{parameter}, distance of the mean from the truth ({truth:g}), {_between(ends)} ({gaps[0][0]:.3g} to "
@@ -88,6 +102,8 @@ def steadier(evidence: Evidence, parameter: str) -> Finding:
     The variation of densities is their mean distance (L2) from their mean (Anderson 2006).
     """
     ends, truth = _ends(evidence, parameter), _truth(evidence, parameter)
+    if same := _same(ends, parameter):
+        return together(same)
     spreads = [_from_mean_density(parameter, rows) for rows in ends]
     label = f"{parameter}, mean distance of the densities from their mean, {_between(ends)}"
     stable = _less(label, *spreads, "distance of densities")
@@ -167,6 +183,8 @@ def noise_stays_away(evidence: Evidence, least: float) -> Finding:
     """ORD: with the most domains, the noise prior's shape varies less than with the fewest, its mean over seeds is more
     than two deviations from the truth, and a mean mass of at least `least` lies where the paper sees most of it."""
     many, truth = _ends(evidence, "noise")[1], _truth(evidence, "noise")[0]
+    if same := _same([many], "noise"):
+        return same[0]
     first, second = (many[column].to_numpy() for column in ("first", "second"))
     return together([_varies_less(evidence, "noise"), _stays_away(first, truth), _mass(evidence, first, second, least)])
 
