@@ -130,7 +130,11 @@ def test_every_template_is_in_the_catalogue():
 QUICK = {"hyperbo_fig16", "hyperbo_tab05", "hyperbo_fig14", "hyperbo_fig11", "mphd_fig14"}
 EXECUTED = [
     ("hyperbo_fig07", "tables", {"profile", "spread"}),
-    ("hyperbo_fig16", "hpob", {"curve", "slice", "task", "difference", "spread", "speedup", "speedup_summary"}),
+    (
+        "hyperbo_fig16",
+        "hpob",
+        {"budget", "curve", "slice", "task", "difference", "spread", "speedup", "speedup_summary"},
+    ),
     ("hyperbo_fig09", "tables", {"rank", "spread"}),
     ("hyperbo_fig10", "pd1", {"point", "pearson", "spread"}),
     ("hyperbo_tab05", "pd1", {"best_metric", "spread", "paper"}),
