@@ -152,7 +152,10 @@ def test_what_is_pickled_keeps_its_digits_in_a_float32_process(folder):
         (lambda: metabo.run_bo(tiny.benchmark(), acquisition="eii"), "unknown acquisition 'eii'. Did you mean 'ei'"),
         (lambda: metabo.run_bo(tiny.benchmark(), iterations=0), "^iterations is 0"),
         (lambda: metabo.run_bo(tiny.benchmark(), "h_nll_online"), "has no part .policy.|has no policy"),
-        (lambda: metabo.run_bo(tiny.benchmark(), sizes={"pretrain.adam": 3}), "Did you mean 'pretrain.adam_steps'"),
+        (
+            lambda: metabo.run_bo(tiny.benchmark(), sizes={"pretrain.adam_step": 3}),
+            "Did you mean 'pretrain.adam_steps'",
+        ),
     ],
 )
 def test_bad_input_is_refused_with_argument_and_remedy(call, message):

@@ -19,7 +19,7 @@ MODEL = {
     "initial": [{"constant": 1.0, "lengthscale": 0.3}],
 }
 """Values, the first of which that a method does not have is tried."""
-PRETRAIN = {"learning_rate": 3e-3, "steps": 7, "batch": 3, "matched_points": 4}
+PRETRAIN = {"learning_rate": 3e-3, "decay": 0.1, "steps": 7, "batch": 3, "matched_points": 4}
 POLICY = {"pi_threshold": 1.5, "refit_steps": 2, "use_prior": False}
 REFUSED = {
     "pretrain": {"objective": ["ekl", "nlll"]},
@@ -119,6 +119,9 @@ def test_pretrain_settings(method, key, lab):
     elif key == "learning_rate":
         np.testing.assert_allclose(other.loss[:, 0], prior.loss[:, 0], rtol=1e-12)
         assert (other.loss[:, 1:] != prior.loss[:, 1:]).all()
+    elif key == "decay":  # the first step has the whole rate
+        np.testing.assert_allclose(other.loss[:, :2], prior.loss[:, :2], rtol=1e-12)
+        assert (other.loss[:, 2:] != prior.loss[:, 2:]).all()
     else:
         assert (other.loss[:, 0] != prior.loss[:, 0]).all()  # other data from the first step on
 

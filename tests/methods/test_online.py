@@ -84,7 +84,8 @@ def test_offline_specs_know_nothing_of_outputs():
     given = config.load(Path(__file__).parents[2])
     spec, own = config.pretrain_spec(given, "tables", "held_out", "h_nll"), given.pretrain
     assert spec.pretrain == {
-        "objective": "nll", "learning_rate": own.learning_rate, "batch": 50, "steps": own.adam_steps,
+        "objective": "nll", "learning_rate": own.learning_rate, "decay": own.decay, "batch": 50,
+        "steps": own.adam_steps,
     }  # fmt: skip
     assert spec.seeds == own.seeds
     online = config.pretrain_spec(given, "tables", "held_out", "h_nll_online")
