@@ -183,7 +183,7 @@ def share_of_tasks(
     groups = holds.astype(float).groupby(holds.index.map(fold)).mean()
     count, of, folds = int(holds.sum()), len(holds), len(groups)
     value = count / of
-    if folds < 2:
+    if folds < 2 or evidence.runs.drawn == "fixed":  # variants of one data set: nothing to draw
         low, high = np.nan, np.nan
     elif groups.nunique() == 1 and groups.iloc[0] in (0.0, 1.0):
         low, high = clopper_pearson(folds if value else 0, folds)

@@ -251,8 +251,10 @@ def _with_power(found: Finding, effect: float | None) -> Finding:
     if found.verdict != UNDECIDED or found.low is None or found.high is None or not effect:
         return found
     half = (found.high - found.low) / 2
+    if not half > 0:  # nothing varies: exactly 0 in all units
+        return found
     power = power_of(half, effect, found.clusters)
-    needed = clusters_needed(half, effect, found.clusters) if found.clusters and half > 0 else None
+    needed = clusters_needed(half, effect, found.clusters) if found.clusters else None
     said = f"{found.said}; power {power:.2f} for {effect:.3g}"
     if found.clusters:
         said += f", 80 % needs {needed if needed else f'more than {MOST}'} units in place of {found.clusters}"
