@@ -57,8 +57,10 @@ def new(project: Path) -> Path:
     entry |= {"inputs": inputs, "benchmarks": ["tables"], "claims": [CLAIM]}
     catalogue.write_text(yaml.safe_dump({ARTEFACT: entry}))
     for sheet in (project / "src/metabo/papers").glob("*/claims.yaml"):
-        claims = yaml.safe_load(sheet.read_text())
-        sheet.write_text(yaml.safe_dump({CLAIM: claims[CLAIM]} if CLAIM in claims else {}))
+        claims = {claim: says for claim, says in yaml.safe_load(sheet.read_text()).items() if claim == CLAIM}
+        for claim in claims.values():
+            claim["primary"]["benchmarks"] = ["tables"]
+        sheet.write_text(yaml.safe_dump(claims))
     (project / "few.yaml").write_text("run: {papers: [hyperbo], benchmarks: [tables]}\n")
     return project
 

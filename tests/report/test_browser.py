@@ -187,7 +187,7 @@ class TestPage:
         assert not reader.all("#claim-hyperbo-C02 details li")
         reader.click("#claim-hyperbo-C02 summary")
         reader.wait(lambda: len(reader.all("#claim-hyperbo-C02 details li")) == 2)
-        assert "5 [4, 6] times" in reader.all("#claim-hyperbo-C02 details li")[1].text
+        assert "2 [1.5, 2.5] times" in reader.all("#claim-hyperbo-C02 details li")[1].text
         Select(reader.find("#theory select[name=verdict]")).select_by_visible_text("REFUTED")
         assert len(reader.all("#theory tbody tr")) == 1
 

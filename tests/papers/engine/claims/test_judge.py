@@ -95,7 +95,9 @@ def test_an_untestable_claim_says_why(results):
 def told(verdict, on="pd1_mini", beside="", reading="", **more):
     test = ClaimTest("hyperbo_fig08", "lower_regret", {}, (), beside)
     role = "part" if not beside and on == "pd1_mini" and not reading else "beside"
-    return judge.Told(judge.Cell("C01", test, on, role, reading or beside, None), Finding(verdict, "x", 1.0, **more))
+    return judge.Judged(
+        judge.ClaimCell("C01", test, on, role, reading or beside, None), Finding(verdict, "x", 1.0, **more)
+    )
 
 
 STRONG = {"support": 1e-4}

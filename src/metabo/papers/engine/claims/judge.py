@@ -62,7 +62,7 @@ Place = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Cell:
+class ClaimCell:
     """One test on one benchmark: what it is called in the table, and where it can be made (None: nowhere here)."""
 
     claim: str
@@ -74,10 +74,10 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Told:
+class Judged:
     """A cell with its finding."""
 
-    cell: Cell
+    cell: ClaimCell
     finding: Finding
 
 
@@ -103,7 +103,7 @@ def judge(
             if cell.place == place:
                 about = evidence.about(ESTIMANDS.get(kinds[cell.claim], "new"))
                 found[number] = _found(artefacts[place].entry.paper, cell.test, about)
-    told = [Told(cell, found.get(number) or _absent(cell)) for number, cell in enumerate(wanted_cells)]
+    told = [Judged(cell, found.get(number) or _absent(cell)) for number, cell in enumerate(wanted_cells)]
     rung = RUNGS.get(root.name, root.name)
     rows = [row for claim in claims for row in _rows(claim, [one for one in told if one.cell.claim == claim.id], rung)]
     return pd.DataFrame(rows, columns=list(COLUMNS)), read
@@ -116,13 +116,13 @@ def _found(paper: str, test: ClaimTest, evidence: Evidence) -> Finding:
         return untestable(str(error))
 
 
-def _absent(cell: Cell) -> Finding:
+def _absent(cell: ClaimCell) -> Finding:
     where = "" if cell.benchmark == SYNTHETIC else f" on {cell.benchmark}"
     reason = f"{cell.test.artefact}{where} is not part of this run (config run.papers, run.benchmarks)"
     return untestable(reason)
 
 
-def cells_of(claim: Claim, artefacts: Iterable[Place], entries: Mapping[str, CatalogueEntry]) -> list[Cell]:
+def cells_of(claim: Claim, artefacts: Iterable[Place], entries: Mapping[str, CatalogueEntry]) -> list[ClaimCell]:
     """Return the cells of a claim: parts on the primary benchmarks first, then what stands beside them.
 
     A part that this run cannot make has a cell without a place; what stands beside is listed only where it was made.
@@ -135,16 +135,16 @@ def cells_of(claim: Claim, artefacts: Iterable[Place], entries: Mapping[str, Cat
     for test, benchmark in own:
         place = (test.artefact, "" if benchmark == SYNTHETIC else benchmark)
         here = place if place in made else None
-        parts.append(Cell(claim.id, test, benchmark, PART, primary.reading, here))
+        parts.append(ClaimCell(claim.id, test, benchmark, PART, primary.reading, here))
         if here:
             others = other_metrics(claim.paper, test)
-            beside += [Cell(claim.id, other, benchmark, BESIDE, name, here) for name, other in others]
+            beside += [ClaimCell(claim.id, other, benchmark, BESIDE, name, here) for name, other in others]
     for test in claim.tests:
         for id, on in sorted(made):
             benchmark = on or SYNTHETIC
             if id != test.artefact or (test.benchmarks and on not in test.benchmarks) or (test, benchmark) in own:
                 continue
-            beside.append(Cell(claim.id, test, benchmark, BESIDE, test.beside or primary.reading, (id, on)))
+            beside.append(ClaimCell(claim.id, test, benchmark, BESIDE, test.beside or primary.reading, (id, on)))
     return [*parts, *beside]
 
 
@@ -161,7 +161,7 @@ def other_metrics(paper: str, test: ClaimTest) -> list[tuple[str, ClaimTest]]:
     ]
 
 
-def _rows(claim: Claim, told: Sequence[Told], rung: str) -> list[dict[str, object]]:
+def _rows(claim: Claim, told: Sequence[Judged], rung: str) -> list[dict[str, object]]:
     if claim.untestable:
         return [_row(claim, CLAIM, "", rung, "", "", untestable(claim.untestable), "")]
     parts = [one for one in told if one.cell.role == PART]
@@ -177,7 +177,7 @@ def _rows(claim: Claim, told: Sequence[Told], rung: str) -> list[dict[str, objec
     return rows
 
 
-def settled(claim: Claim, parts: Sequence[Told], beside: Sequence[Told]) -> tuple[Finding, str]:
+def settled(claim: Claim, parts: Sequence[Judged], beside: Sequence[Judged]) -> tuple[Finding, str]:
     """Return the finding of a claim and the cause of a verdict that is not `holds`."""
     found = [part.finding for part in parts]
     whole = together(found) if claim.pooled is None else pooled(found, claim.pooled)
