@@ -22,16 +22,26 @@ def curves(problems=("lengthscale", "mean"), measures=("simple", "cumulative")):
 
 
 def test_regret_panels():
-    figure = hegpucb.regret_panels(curves(), "plain", "Title")
+    left = pd.DataFrame([
+        {"problem": p, "profile": "plain", "iteration": t, "alive": 5 - t / 4, "least": 5 - t // 2}
+        for p in ("lengthscale", "mean") for t in range(1, 8)
+    ])  # fmt: skip
+    ticks = {"lengthscale": {"simple": (1.0, 2.0), "cumulative": (2.0, 4.0)},
+             "mean": {"simple": (1.0, 2.0), "cumulative": (0.1, 0.2)}}  # fmt: skip
+    figure = hegpucb.regret_panels(curves(), left, ticks, "plain", "Title")
     axes = figure.axes
-    assert [ax.get_title() for ax in axes] == ["(a) length-scale", "(d) mean", "", ""]
-    for ax in axes:
-        assert len(ax.lines) == 3 and len(ax.collections) == 3 and ax.get_ylim()[0] == 0
+    assert [ax.get_title() for ax in axes] == ["(a) length-scale", "(d) mean", "", "", "", ""]
+    for ax, printed in zip(axes[:4], (ticks[p][m] for m in ("simple", "cumulative") for p in ticks), strict=True):
+        assert len(ax.lines) == 4 and len(ax.collections) == 3 and ax.get_ylim()[0] == 0
+        assert tuple(ax.lines[3].get_ydata()) == printed and ax.get_ylim()[1] > max(printed[1], 2.0)
+    for ax in axes[4:]:
+        np.testing.assert_allclose(ax.lines[0].get_ydata(), 5 - np.arange(1, 8) / 4)
+        np.testing.assert_allclose(ax.lines[1].get_ydata(), 5 - np.arange(1, 8) // 2)
     np.testing.assert_allclose(axes[0].lines[1].get_ydata(), 1 + 1 / np.arange(1, 8))
     band = axes[0].collections[1].get_paths()[0].vertices[:, 1]
     assert band.min() == pytest.approx(1 + 1 / 7 - 0.1) and band.max() == pytest.approx(2.1)
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert labels == ["MLE", "HE-GP-UCB", "random points"] and "our settings" in figure.get_suptitle()
+    assert labels[:3] == ["MLE", "HE-GP-UCB", "random points"] and "repaired theorems" in figure.get_suptitle()
 
 
 def test_looks_are_unique_and_registered_methods_have_theirs():
@@ -55,7 +65,7 @@ def test_sensitivity_panels():
     ]  # fmt: skip
     settings = {
         "variant": "whole",
-        "norm": 1.0,
+        "beta": 1.0,
         "noise": 0.01,
         "standardise": 0,
         "predictive": 0,
@@ -79,8 +89,8 @@ def test_sensitivity_panels():
 @pytest.mark.parametrize(
     ("cell", "text"),
     [
-        (("text", 2.0, 1e-4, 1, 0, 0.0, 0.0), "text, B = 2, λ = 0.0001, stand."),
-        (("hills", 0.0, 1e-2, 0, 1, 1.0, 0.02), "λ = 0.01, raw, σ with noise, h = 1, w = 0.02"),
+        (("text", 2.0, 1e-4, 1, 0, 0.0, 0.0), "text, β = 2, λ = 0.0001, stand."),
+        (("hills", 0.0, 1e-2, 0, 1, 1.0, 0.02), "β of the theorem, λ = 0.01, raw, σ with noise, h = 1, w = 0.02"),
     ],
 )  # fmt: skip
 def test_cells_are_named_by_their_settings(cell, text):

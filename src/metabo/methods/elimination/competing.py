@@ -32,6 +32,7 @@ def beta_of(
             t, settings.d, settings.a, settings.b, settings.r, settings.delta
         ),
         "bayes_successor": jnp.sqrt(2.0 * settings.d * jnp.log(t**2 / settings.delta)),
+        "constant": jnp.asarray(settings.B),
     }
     # All are computed: they are a few numbers, and one program then serves all forms.
     return jnp.stack([jnp.broadcast_to(forms[name], gain.shape) for name in BETAS])[form_of(settings.beta)]

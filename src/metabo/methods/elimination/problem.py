@@ -8,9 +8,9 @@ from jaxtyping import Array, Bool, Float, Int
 
 from metabo.errors import ConfigError, DataError
 
-BETAS = ("frequentist", "frequentist_printed", "bayes_finite", "bayes_infinite", "bayes_successor")
+BETAS = ("frequentist", "frequentist_printed", "bayes_finite", "bayes_infinite", "bayes_successor", "constant")
 """Confidence constants of `metabo.methods.elimination.confidence`; bayes_successor: √(2d log(t²/δ)) of the authors'
-later code."""
+later code; constant: B, to which the printed frequentist form tends for small R."""
 SIGMAS = ("before", "after")
 ROUNDING = 1e-9
 """Kernels may exceed 1 on the diagonal by this much."""

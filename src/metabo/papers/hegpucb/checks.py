@@ -46,7 +46,7 @@ PROBLEMS = ("lengthscale", "period", "decomposition", "mean")
 
 
 def _profile(evidence: Evidence) -> str:
-    return str(evidence.parameters.get("profile", "plain"))
+    return str(evidence.parameters.get("profile", "figure"))
 
 
 def _runs(evidence: Evidence, problem: str) -> pd.DataFrame:

@@ -1,6 +1,6 @@
 """Figures of HE-GP-UCB's studies: regret on the four problems, sensitivity grid, robust queries, pre-trained priors."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -36,10 +36,16 @@ PROBLEMS = {
     "decomposition": "(c) decomposition",
     "mean": "(d) mean",
 }
-PROFILES = {"plain": "our settings", "successor": "settings of the later code"}
+PROFILES = {
+    "figure": "constants on the scale of the paper's axes",
+    "plain": "constants of the repaired theorems",
+    "successor": "settings of the later code",
+}
 MEASURES = {"simple": "simple regret", "cumulative": "cumulative regret", "reported": "regret of the reported point"}
+PRINTED = {"color": "0.45", "linewidth": 2.5, "solid_capstyle": "butt"}
+"""Mark of what the paper's axis spans."""
 COMPARISONS = {"lower": "#0072b2", "undecided": "0.75", "higher": "#d55e00"}
-SETTINGS = ["variant", "norm", "noise", "standardise", "predictive", "height", "width"]
+SETTINGS = ["variant", "beta", "noise", "standardise", "predictive", "height", "width"]
 """Of a cell of the study of sensitivity."""
 
 
@@ -60,39 +66,62 @@ def _line(ax: Axes, name: str, rows: pd.DataFrame, low: str, high: str) -> None:
     ax.fill_between(x, rows[low], rows[high], color=one.colour, alpha=0.15, linewidth=0)
 
 
-def _legend(figure: Figure, names: list[str], columns: int) -> None:
+def _legend(figure: Figure, names: list[str], columns: int, others: Sequence[Line2D] = ()) -> None:
     handles = [
         Line2D([], [], color=o.colour, marker=o.marker, markersize=5, label=o.label, dashes=o.dashes or (None, None))
         for o in map(look, names)
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, handlelength=3.2)
+    figure.legend(
+        handles=[*handles, *others], loc="outside lower center", ncols=columns, frameon=False, handlelength=3.2
+    )
 
 
-def regret_panels(curves: pd.DataFrame, profile: str, title: str) -> Figure:
-    """Draw Figure 2 under one profile: simple (top) and cumulative regret (bottom) of each problem, mean ± s.e.
+def regret_panels(
+    curves: pd.DataFrame,
+    left: pd.DataFrame,
+    ticks: Mapping[str, Mapping[str, tuple[float, float]]],
+    profile: str,
+    title: str,
+) -> Figure:
+    """Draw Figure 2 under one profile: simple (top) and cumulative regret of each problem, mean ± s.e., and below them
+    the candidates that HE-GP-UCB has left, mean and least.
 
-    `curves`: problem, profile, method, iteration, measure, mean, error.
+    `curves`: problem, profile, method, iteration, measure, mean, error; `left`: problem, profile, iteration, alive,
+    least; `ticks`: first and last tick label of the paper's axis, by problem and measure, marked at the right.
     """
     own = curves[curves["profile"] == profile]
     own = own.assign(low=own["mean"] - own["error"], high=own["mean"] + own["error"])
     problems = list(dict.fromkeys(own["problem"]))
     with style.theme():
-        figure = Figure(figsize=(3.0 * len(problems) + 0.4, 5.4), layout="constrained")
-        axes = figure.subplots(2, len(problems), squeeze=False)
-        for row, measure in zip(axes, ("simple", "cumulative"), strict=True):
+        figure = Figure(figsize=(3.0 * len(problems) + 0.4, 7.0), layout="constrained")
+        axes = figure.subplots(3, len(problems), squeeze=False, height_ratios=(3, 3, 1.6))
+        for row, measure in zip(axes[:2], ("simple", "cumulative"), strict=True):
             for ax, problem in zip(row, problems, strict=True):
                 mine = own[(own["problem"] == problem) & (own["measure"] == measure)]
                 for method, rows in mine.groupby("method", sort=False):
                     _line(ax, str(method), rows, "low", "high")
                 # Random points would press the others together: their regret leaves the panel.
                 highest = mine.loc[mine["method"] != "uniform", "high"].max()
-                ax.set_ylim(0.0, 1.05 * highest if highest > 0 else None)
+                low, high = ticks[problem][measure]
+                ax.set_ylim(0.0, 1.05 * max(highest, high))
+                ax.plot([1.02, 1.02], [low, high], transform=ax.get_yaxis_transform(), clip_on=False, **PRINTED)
                 if measure == "simple":
                     ax.set_title(PROBLEMS[problem])
-                else:
-                    ax.set_xlabel("iteration")
             row[0].set_ylabel(MEASURES[measure])
-        _legend(figure, list(dict.fromkeys(own["method"])), 6)
+        for ax, problem in zip(axes[2], problems, strict=True):
+            rows = left[(left["profile"] == profile) & (left["problem"] == problem)]
+            one = look("he_gp_ucb")
+            ax.plot(rows["iteration"], rows["alive"], color=one.colour, linewidth=1.5)
+            ax.plot(rows["iteration"], rows["least"], color=one.colour, linewidth=1.0, dashes=(1, 1.2))
+            ax.set_ylim(0.0, 1.08 * rows["alive"].max())
+            ax.set_xlabel("iteration")
+        axes[2, 0].set_ylabel("candidates left")
+        handles = [
+            Line2D([], [], **PRINTED, label="first to last tick label of the paper's axis"),
+            Line2D([], [], color="0.3", linewidth=1.5, label="left: mean over seeds"),
+            Line2D([], [], color="0.3", linewidth=1.0, dashes=(1, 1.2), label="left: fewest of a seed"),
+        ]
+        _legend(figure, list(dict.fromkeys(own["method"])), 5, handles)
         figure.suptitle(f"{title}: {PROFILES[profile]}")
     return figure
 
@@ -142,10 +171,10 @@ def sensitivity_panels(orders: pd.DataFrame, means: pd.DataFrame, title: str) ->
 
 
 def cell_label(
-    variant: str, norm: float, noise: float, standardise: float, predictive: float, height: float, width: float
+    variant: str, beta: float, noise: float, standardise: float, predictive: float, height: float, width: float
 ) -> str:
     """Return the settings of a cell in short; those that its problem does not have are left out."""
-    parts = [f"B = {norm:g}"] if norm else []
+    parts = [f"β = {beta:g}" if beta else "β of the theorem"]
     parts += [f"λ = {noise:g}", "stand." if standardise else "raw"]
     parts += ["σ with noise"] if predictive else []
     parts += [f"h = {height:g}", f"w = {width:g}"] if height else []

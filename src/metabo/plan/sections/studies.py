@@ -132,6 +132,7 @@ class ProblemSeeds(Section):
 
 Delta = Annotated[Level, Field(description="Level δ.")]
 Norm = Annotated[Positive, Field(description="Bound B of the norm.")]
+Beta = Annotated[Positive, Field(description="Constant β of the profile `figure`.")]
 Noise = Annotated[Positive, Field(description="Noise variance.")]
 
 
@@ -140,6 +141,7 @@ class EliminationRunSizes(Section):
 
     delta: Delta
     norm: Norm
+    beta: Beta
     noise: Noise
     problems: Problems
     seeds: ProblemSeeds
@@ -152,7 +154,7 @@ class SensitivitySizes(Section):
     delta: Delta
     problems: Problems
     seeds: Several = Field(description="Seeds of every problem.")
-    norm: Some[Positive] = Field(description="Bounds B of the norm.")
+    beta: Some[Positive] = Field(description="Constants β.")
     noise: Some[Positive] = Field(description="Noise variances.")
     standardise: Some[bool] = Field(description="Whether outputs are standardised.")
     height: Some[Positive] = Field(description="Heights of the hills of problem `mean`.")

@@ -17,7 +17,7 @@ def queries(methods, problem="decomposition", seeds=10, iterations=(1, 2), truth
     for method in methods:
         for seed in range(seeds):
             for t in iterations:
-                own = {"problem": problem, "profile": "plain", "method": method, "seed": seed, "iteration": t}
+                own = {"problem": problem, "profile": "figure", "method": method, "seed": seed, "iteration": t}
                 made = {k: v(method, seed, t) if callable(v) else v for k, v in columns.items()}
                 rows.append({**own, "truth": truth, **made})
     return pd.DataFrame(rows)
@@ -28,7 +28,7 @@ def study(good, problems=("mean",), gap=None, noise=0.0):
     gap = either(good, 0.4, -0.05) if gap is None else gap
     keys = ["problem", "profile", "method", "seed", "iteration", "simple", "cumulative"]
     rows = [
-        (problem, "plain", method, seed, t, level * (1 + 0.01 * seed), t * level * (1 + 0.01 * seed) + shift)
+        (problem, "figure", method, seed, t, level * (1 + 0.01 * seed), t * level * (1 + 0.01 * seed) + shift)
         for problem in problems
         for method, level in (("he_gp_ucb", 0.1), ("mle", 0.1 + gap))
         for seed in range(6)
@@ -108,7 +108,7 @@ def fits(good, step=0.001):
 
 
 def drops(good):
-    row = {"problem": "mean", "profile": "plain", "dropped": 50, "likeliest": 2, "runs": 50}
+    row = {"problem": "mean", "profile": "figure", "dropped": 50, "likeliest": 2, "runs": 50}
     return numbers(drop=[{**row, "true": either(good, 0, 20)}])
 
 

@@ -35,18 +35,20 @@ def test_protocol_of_the_paper_at_the_default_scale():
     sizes = {name: (own["iterations"], own["initial"]) for name, own in runs["problems"].items()}
     assert {name: t for name, (t, _) in sizes.items()} == dict.fromkeys(sizes, 50) | {"mean": 100}
     assert sizes["lengthscale"][1] == 3 and sizes["period"][1] == 5
-    for name in ("norm", "noise"):
-        assert studies["hegpucb_sensitivity"][name][0] == runs[name] == studies["hegpucb_robust"][name]
+    assert studies["hegpucb_sensitivity"]["noise"][0] == runs["noise"] == studies["hegpucb_robust"]["noise"]
+    assert (
+        studies["hegpucb_sensitivity"]["beta"][0] == runs["beta"] and studies["hegpucb_robust"]["norm"] == runs["norm"]
+    )
     assert studies["hegpucb_sensitivity"]["problems"] == runs["problems"]
 
 
 def test_every_run_is_there_and_its_regrets_belong_together(frames, smoke):
     run, spec = frames["run"], smoke.sizes["studies"]["hegpucb_runs"]
     expected = sum(
-        2 * len((*COMPARED[name], *BESIDE[name])) * spec["seeds"][name] * own["iterations"]
+        3 * len((*COMPARED[name], *BESIDE[name])) * spec["seeds"][name] * own["iterations"]
         for name, own in spec["problems"].items()
     )
-    assert len(run) == expected and set(run["profile"]) == {"plain", "successor"}
+    assert len(run) == expected and set(run["profile"]) == {"figure", "plain", "successor"}
     for _, own in run.groupby(["problem", "profile", "method", "seed"]):
         np.testing.assert_allclose(own["regret"].cumsum(), own["cumulative"])
         simple = own["simple"].to_numpy()
@@ -88,6 +90,10 @@ def test_profiles():
     assert [float(c.problem.noise_std) for c in plain] == pytest.approx([0, 0, 0.1, 0.1])
     assert [c.settings.beta for c in plain] == ["frequentist"] * 3 + ["bayes_finite"]
     assert {(c.settings.R, c.settings.B, c.settings.delta, c.settings.xi) for c in plain} == {(0.1, 1.0, 0.1, "pi2")}
+    scaled = [case(name, SIZES, 2, 0, profile="figure", beta=1.5, norm=7.0) for name in ("lengthscale", "mean")]
+    assert {(c.settings.R, c.settings.B, c.settings.delta, c.settings.beta) for c in scaled} == {
+        (0.1, 1.5, 0.1, "constant")
+    }
     later = [case(name, SIZES, 2, 0, profile="successor") for name in ("lengthscale", "mean")]
     assert [c.settings.beta for c in later] == ["frequentist_printed", "bayes_successor"]
     for one in later:
@@ -128,16 +134,16 @@ def test_a_kept_last_candidate_is_said_aloud(capsys):
 def test_the_grid_of_sensitivity_has_every_cell(made, smoke):
     spec = smoke.sizes["studies"]["hegpucb_sensitivity"]
     ending = tables.read(made("hegpucb_sensitivity"))["ending"]
-    settings = ["variant", "norm", "noise", "standardise", "predictive", "height", "width"]
+    settings = ["variant", "beta", "noise", "standardise", "predictive", "height", "width"]
     cells = ending.drop_duplicates(["problem", "cell"])
     assert cells.groupby("problem", sort=False)["cell"].count().to_dict() == {
-        "lengthscale": 12 + 4, "period": 12 + 3, "decomposition": 12 + 1, "mean": 16 + 1,
+        "lengthscale": 4 + 6 + 3, "period": 4 + 6 + 2, "decomposition": 4 + 6, "mean": 16 + 6,
     }  # fmt: skip
     assert not cells.duplicated(["problem", *settings]).any()
     assert (ending.groupby(["problem", "cell", "method"])["seed"].nunique() == spec["seeds"]).all()
     first = cells[cells["cell"] == 0].set_index("problem")
-    assert (first.loc["period", ["norm", "noise", "standardise"]] == [1.0, 0.01, 0]).all()
-    assert (first.loc["mean", ["norm", "height", "width"]] == [0.0, 2.0, 0.04]).all()
+    assert (first.loc["period", ["beta", "noise", "standardise"]] == [spec["beta"][0], 0.01, 0]).all()
+    assert (first.loc["mean", ["beta", "height", "width"]] == [spec["beta"][0], 2.0, 0.04]).all()
 
 
 @pytest.mark.parametrize("problem", ["lengthscale", "mean"])
@@ -151,15 +157,20 @@ def test_every_cell_is_run_with_its_settings(problem, monkeypatch):
     for cell, one in zip(cells.itertuples(), given, strict=True):
         assert pytest.approx(cell.noise**0.5) == one.settings.R and one.settings.standardise == bool(cell.standardise)
         assert one.settings.predictive == bool(cell.predictive)
+        if cell.beta:
+            assert (one.settings.beta, one.settings.B) == ("constant", cell.beta)
+        else:
+            assert one.settings.beta == ("bayes_finite" if problem == "mean" else "frequentist")
+            assert one.settings.B == 1.0
         if problem == "mean":
             means = np.asarray(one.problem.means)
-            assert means.max() <= 2 * cell.height < means.max() * 1.6 and cell.norm == 0
+            assert means.max() <= 2 * cell.height < means.max() * 1.6
             # The hills cover 20 times their half-width of [0, 1].
             assert (means[0] > 0).mean() == pytest.approx(20 * cell.width, abs=0.2)
         else:
             f = problems.lengthscale_function(np.asarray(one.problem.x), cell.variant)
             np.testing.assert_array_equal(one.problem.f, f)
-            assert cell.norm == one.settings.B and cell.height == cell.width == 0
+            assert cell.height == cell.width == 0
     wide = ending.pivot(index="cell", columns=["method", "seed"], values="cumulative").round(9)
     assert (~wide.duplicated()).sum() > len(cells) / 2
 
@@ -194,10 +205,23 @@ def test_numbers_of_the_robust_study_matter(smoke):
 
 def test_numbers_of_a_study_of_runs_matter():
     spec = SMOKE | {"seed": 0, "problems": {"lengthscale": SIZES}}
-    base = hegpucb_runs.run(spec)["run"].query("profile == 'plain'")
-    for change in ({"norm": 4.0}, {"noise": 0.3}, {"delta": 0.9}, {"seed": 1}):
-        other = hegpucb_runs.run(spec | change)["run"].query("profile == 'plain'")
-        assert not np.array_equal(base["x"], other["x"]), change
+    base = hegpucb_runs.run(spec)["run"]
+    changes = {
+        "plain": ({"norm": 4.0}, {"noise": 0.3}, {"delta": 0.9}, {"seed": 1}), "figure": ({"beta": 4.0}, {"noise": 0.3}),
+    }  # fmt: skip
+    for profile, change in ((profile, change) for profile, own in changes.items() for change in own):
+        found = (base, hegpucb_runs.run(spec | change)["run"])
+        pair = [table.loc[table["profile"] == profile, "x"] for table in found]
+        assert not np.array_equal(*pair), (profile, change)
+
+
+def test_a_constant_beta_is_the_printed_form_for_small_noise():
+    one = case("lengthscale", SIZES, SEEDS, 0, profile="figure", beta=1.5)
+    printed = one._replace(settings=one.settings._replace(beta="frequentist_printed", R=1e-12, noise=0.1))
+    constant = one._replace(settings=one.settings._replace(R=1e-12, noise=0.1))
+    traces = [execute(given, ("he_gp_ucb", "mle"), SEEDS, 0, "here") for given in (printed, constant)]
+    np.testing.assert_array_equal(traces[0].point, traces[1].point)
+    np.testing.assert_allclose(traces[1].beta, 1.5)
 
 
 def test_log_likelihood_of_a_periodic_kernel():

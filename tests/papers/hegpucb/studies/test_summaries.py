@@ -118,7 +118,7 @@ def test_drops_by_hand():
 def test_cells():
     settings = {
         "variant": "code",
-        "norm": 1.0,
+        "beta": 1.0,
         "noise": 0.01,
         "standardise": 0,
         "predictive": 0,
@@ -154,3 +154,36 @@ def test_period_fits():
     found = summaries.period_fits(fit).iloc[0]
     assert found[["period", "lengthscale", "least", "most", "margin"]].tolist() == [0.3, 2.0, 0.2, 0.97, 2.0]
     assert found["one"] == pytest.approx(1 / 3)
+
+
+def of_betas(heights, methods=("he_gp_ucb", "mle")):
+    """Means of cells along β: problem -> the highest end per β; the other method ends at half of it."""
+    settings = {"variant": "v", "noise": 0.01, "standardise": 0, "predictive": 0, "height": 0.0, "width": 0.0}
+    return pd.DataFrame([
+        {"problem": problem, "beta": beta, **settings, "method": method, "measure": "cumulative", "mean": end * share}
+        for problem, ends in heights.items() for beta, end in ends.items()
+        for method, share in zip(methods, (1.0, 0.5), strict=True)
+    ])  # fmt: skip
+
+
+def test_calibration_lands_on_the_axes_and_does_not_see_who_is_better():
+    heights = {"lengthscale": {1.0: 3.5, 2.0: 4.5}, "period": {1.0: 14.9, 2.0: 30.0}}
+    found = summaries.calibration(of_betas(heights), ["he_gp_ucb", "mle"])
+    # (a): 3.6 to 6, (b): 9 to 15
+    assert found["lands"].tolist() == [0, 1, 1, 0]
+    # equal counts: |log 3.5/4| + |log 1.49| is less than log 4.5/4 + log 3
+    assert found.loc[found["chosen"] == 1, "beta"].unique().tolist() == [1.0]
+    swapped = summaries.calibration(of_betas(heights, ("mle", "he_gp_ucb")), ["he_gp_ucb", "mle"])
+    pd.testing.assert_frame_equal(found, swapped)
+    nearer = {"lengthscale": {1.0: 3.5, 2.0: 4.5}, "period": {1.0: 14.9, 2.0: 10.0}}
+    found = summaries.calibration(of_betas(nearer), ["he_gp_ucb", "mle"])
+    assert found.loc[found["chosen"] == 1, "beta"].unique().tolist() == [2.0]
+    others = pd.concat([of_betas(heights), of_betas({"period": {1.5: 11.0}}).assign(noise=1e-4),
+                        of_betas({"period": {0.0: 11.0}})])  # fmt: skip
+    assert summaries.calibration(others, ["he_gp_ucb", "mle"])["beta"].tolist() == [1.0, 2.0] * 2
+
+
+def test_candidates_left():
+    table = run(np.ones((2, 3)), "he_gp_ucb", alive=[[5, 4, 4], [5, 5, 2]])
+    found = summaries.left(pd.concat([table, table.assign(method="mle", alive=1)]))
+    assert found["alive"].tolist() == [5.0, 4.5, 3.0] and found["least"].tolist() == [5, 4, 2]

@@ -1,9 +1,11 @@
 """What the studies of HE-GP-UCB share: its methods and settings on each problem, runs, and their table (hegpucb §7).
 
-Norm bound, noise, scaling of the outputs and kernels are not in the paper. Two profiles stand for them:
+Norm bound, noise, scaling of the outputs and kernels are not in the paper. Three profiles stand for them:
 
-- `plain` (ours): outputs as they are, B = 1, noise variance λ = R² = 0.01, β and ξ with R, observations without noise
-  in (a) and (b), with N(0, R²) in (c) and (d);
+- `figure`: outputs as they are, noise variance λ = R² = 0.01, ξ with R, observations without noise in (a) and (b), with
+  N(0, R²) in (c) and (d), and one constant β in all problems: the one under which cumulative regrets end where the axes
+  of the paper's Figure 2 do (`summaries.calibration`, which does not look at the order of the methods);
+- `plain`: the same with β of the repaired theorems, B = 1: two to ten times as large;
 - `successor`: settings of the authors' later code: outputs standardised, noise variance 1e-4, R = 1e-4 in β and ξ,
   B = 1, δ = 0.01, deviations with the noise, observations without noise, its own length-scales in (a). Kernels have
   scale 1 in both (that code: 1.42 in (a)), points are those of the grid.
@@ -25,7 +27,7 @@ from metabo.methods.elimination.problem import EliminationSettings, Problem, che
 from metabo.methods.elimination.simulate import Trace, run_all, traced
 from metabo.papers.hegpucb import problems
 
-PROFILES = ("plain", "successor")
+PROFILES = ("figure", "plain", "successor")
 COMPARED = {
     "lengthscale": ("mle", "expected_ucb", "a_gp_ucb", "he_gp_ucb"),
     "period": ("mle", "expected_ucb", "he_gp_ucb"),
@@ -70,6 +72,7 @@ def case(
     profile: str = "plain",
     delta: float = 0.1,
     norm: float = 1.0,
+    beta: float = 1.0,
     noise: float = 0.01,
     standardise: bool = False,
     predictive: bool = False,
@@ -77,8 +80,9 @@ def case(
 ) -> StudyProblem:
     """Return a problem of the paper under a profile, checked.
 
-    delta, norm (B), noise (λ), standardise and predictive (σ includes the noise) are read by `plain` only; `made`:
-    variant, height, width (`problems.make`). Raises ConfigError for an unknown profile or problem.
+    norm (B) is read by `plain` only, beta by `figure`; delta, noise (λ), standardise and predictive (σ includes the
+    noise) by both; `made`: variant, height, width (`problems.make`). Raises ConfigError for an unknown profile or
+    problem.
     """
     if profile not in PROFILES:
         raise unknown("profile", profile, PROFILES)
@@ -90,6 +94,8 @@ def case(
     problem = problem._replace(noise_std=outputs)
     bayes = "bayes_successor" if later else "bayes_finite"
     known = {"beta": bayes} if name in BAYESIAN else {"beta": "frequentist_printed" if later else "frequentist"}
+    if profile == "figure":
+        known, norm = {"beta": "constant"}, beta
     if later:
         settings = EliminationSettings(
             sizes["iterations"], 0.01, 1.0, 1e-4, noise=1e-2, standardise=True, predictive=True, **known

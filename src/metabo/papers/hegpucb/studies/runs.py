@@ -14,10 +14,11 @@ STUDIES = {"hegpucb_runs": {}}
 
 
 class EliminationSpec(StudySpec):
-    """δ, `norm` B and `noise` λ of all problems; sizes and seeds of each."""
+    """δ, `norm` B (of profile `plain`), `beta` (of `figure`) and `noise` λ of all problems; sizes and seeds of each."""
 
     delta: float
     norm: float
+    beta: float
     noise: float
     problems: dict[str, ProblemGrid]
     seeds: dict[str, int]
@@ -35,7 +36,7 @@ def run(spec: EliminationSpec) -> Frames:
         for profile in progress.loop(PROFILES, "profiles"):
             one = case(
                 name, sizes, seeds, spec["seed"], profile=profile, delta=spec["delta"], norm=spec["norm"],
-                noise=spec["noise"],
+                beta=spec["beta"], noise=spec["noise"],
             )  # fmt: skip
             begin = perf_counter()
             trace = execute(one, rules, seeds, spec["seed"], f"study hegpucb_runs, problem {name}, {profile}")

@@ -1,8 +1,8 @@
 """Study of how the comparison depends on what the paper does not say (hegpucb §7): a declared grid, every cell kept.
 
-Frequentist problems: B x noise variance x outputs raw or standardised, and, at the first value of each, the variants of
-the function. Bayesian problem (d): B is not used; height x width of the hills x noise variance x scaling. Every
-problem, at the first values: deviations that include the noise.
+Frequentist problems: noise variance x outputs raw or standardised, and, at the first value of each, the variants of the
+function. Bayesian problem (d): height x width of the hills x noise variance x scaling. Every problem, at the first
+values: the other constants β, β of the repaired theorems, and deviations that include the noise.
 """
 
 from functools import partial
@@ -21,15 +21,17 @@ STUDIES = {"hegpucb_sensitivity": {}}
 
 UNUSED = 0.0
 """What a cell shows for a setting that its problem does not have."""
+THEOREM = 0.0
+"""What a cell shows for β of the repaired theorems (profile `plain`)."""
 
 
 class SensitivitySpec(StudySpec):
-    """δ, seeds, the problems with their sizes, and the values of the grid, those of the profile `plain` first."""
+    """δ, seeds, the problems with their sizes, and the values of the grid, those of the profile `figure` first."""
 
     delta: float
     seeds: int
     problems: dict[str, ProblemGrid]
-    norm: list[float]
+    beta: list[float]
     noise: list[float]
     standardise: list[bool]
     height: list[float]
@@ -37,10 +39,10 @@ class SensitivitySpec(StudySpec):
 
 
 class GridCell(NamedTuple):
-    """The settings of one cell."""
+    """The settings of one cell; `beta` 0: that of the repaired theorems, which varies."""
 
     variant: str
-    norm: float
+    beta: float
     noise: float
     standardise: bool
     predictive: bool
@@ -50,22 +52,17 @@ class GridCell(NamedTuple):
 
 def cells(name: str, spec: SensitivitySpec) -> list[GridCell]:
     """Return every cell of a problem."""
-    variants, scaling = problems.VARIANTS[name], product(spec["noise"], spec["standardise"])
-    if name in BAYESIAN:
-        hills = list(product(spec["height"], spec["width"]))
-        found = [
-            GridCell(variants[0], UNUSED, noise, scaled, False, height, width)
-            for noise, scaled in scaling
-            for height, width in hills
-        ]
-        return [*found, found[0]._replace(predictive=True)]
+    variants, (first, *others) = problems.VARIANTS[name], spec["beta"]
+    hills = list(product(spec["height"], spec["width"])) if name in BAYESIAN else [(UNUSED, UNUSED)]
     found = [
-        GridCell(variants[0], norm, noise, scaled, False, UNUSED, UNUSED)
-        for noise, scaled in scaling
-        for norm in spec["norm"]
+        GridCell(variants[0], first, noise, scaled, False, height, width)
+        for noise, scaled in product(spec["noise"], spec["standardise"])
+        for height, width in hills
     ]
-    others = [found[0]._replace(variant=variant) for variant in variants[1:]]
-    return [*found, found[0]._replace(predictive=True), *others]
+    found += [found[0]._replace(beta=beta) for beta in (*others, THEOREM)]
+    found.append(found[0]._replace(predictive=True))
+    # The readings of (d) are its hills; the other problems have variants of the function.
+    return found if name in BAYESIAN else [*found, *(found[0]._replace(variant=other) for other in variants[1:])]
 
 
 def run(spec: SensitivitySpec) -> Frames:
@@ -79,10 +76,11 @@ def run(spec: SensitivitySpec) -> Frames:
         sizes = spec["problems"][name]
         for number, cell in progress.loop(enumerate(cells(name, spec)), "cells"):
             made = partial(
-                case, name, sizes, spec["seeds"], spec["seed"], delta=spec["delta"], noise=cell.noise,
-                standardise=cell.standardise, predictive=cell.predictive, variant=cell.variant,
+                case, name, sizes, spec["seeds"], spec["seed"], profile="plain" if cell.beta == THEOREM else "figure",
+                delta=spec["delta"], beta=cell.beta, noise=cell.noise, standardise=cell.standardise,
+                predictive=cell.predictive, variant=cell.variant,
             )  # fmt: skip
-            one = made(height=cell.height, width=cell.width) if name in BAYESIAN else made(norm=cell.norm)
+            one = made(height=cell.height, width=cell.width) if name in BAYESIAN else made()
             where = f"study hegpucb_sensitivity, problem {name}, cell {number}"
             trace = execute(one, COMPARED[name], spec["seeds"], spec["seed"], where)
             table = run_table(one, trace, COMPARED[name], problem=name, cell=number)

@@ -15,6 +15,13 @@ EDGE, LAST = 0.95, 20
 """G5: a run is stuck if its last 20 queries have x >= 0.95 in (a), whose best point is near 0.2."""
 EARLY, LATE = 15, 50
 """G8: iterations at which panel (c) is compared."""
+TICKS = {
+    "lengthscale": {"simple": (0.05, 0.15), "cumulative": (2.0, 4.0)},
+    "period": {"simple": (0.2, 0.6), "cumulative": (5.0, 10.0)},
+    "decomposition": {"simple": (1.0, 2.0), "cumulative": (20.0, 40.0)},
+    "mean": {"simple": (1.0, 2.0), "cumulative": (40.0, 80.0)},
+}
+"""First and last tick label of the axes of the paper's Figure 2."""
 
 
 def curves(run: pd.DataFrame, keys: Sequence[str] = PANEL) -> pd.DataFrame:
@@ -166,6 +173,35 @@ def drops(run: pd.DataFrame) -> pd.DataFrame:
     ).reset_index()
 
 
+def left(run: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean number of candidates that HE-GP-UCB has left: problem, profile, iteration, alive, least."""
+    own = run[run["method"] == "he_gp_ucb"].groupby([*PANEL, "iteration"], sort=False)["alive"]
+    return own.agg(alive="mean", least="min").reset_index()
+
+
+def calibration(means: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
+    """Return, for each constant β, where the highest curve of cumulative regret ends on the axis of the paper's figure.
+
+    `means`: `cell_means`; of its cells those count that have the first value of every setting but β. The curve lands if
+    it ends between 0.9 times the last tick label and one label's distance above it. `chosen`: the β that lands in most
+    problems, of these the one with the least sum of |log(end / last label)|. Only the highest of `methods` is looked
+    at, never which one it is: the order of the methods decides nothing. Columns: problem, beta, highest, low, high
+    (where it lands), lands, chosen (1 or 0).
+    """
+    cells = means[(means["measure"] == "cumulative") & means["method"].isin(methods)]
+    first = cells.groupby("problem", sort=False).transform("first")
+    others = ["variant", "noise", "standardise", "predictive", "height", "width"]
+    along = cells[(cells[others] == first[others]).all(axis=1) & (cells["beta"] > 0)]
+    found = along.groupby(["problem", "beta"], sort=False)["mean"].max().rename("highest").reset_index()
+    ticks = np.array([TICKS[problem]["cumulative"] for problem in found["problem"]])
+    found = found.assign(low=0.9 * ticks[:, 1], high=2 * ticks[:, 1] - ticks[:, 0])
+    found["lands"] = found["highest"].between(found["low"], found["high"]).astype(int)
+    away = np.abs(np.log(found["highest"] / ticks[:, 1]))
+    total = found.assign(away=away).groupby("beta")[["lands", "away"]].sum()
+    best = total.sort_values(["lands", "away"], ascending=[False, True]).index[0]
+    return found.assign(chosen=(found["beta"] == best).astype(int))
+
+
 def cell_orders(ending: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     """Return `differences` in every cell of the sensitivity grid: problem, cell and the columns of `differences`."""
     return differences(ending, ("problem", "cell"), seed=seed)
@@ -174,7 +210,7 @@ def cell_orders(ending: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
 def cell_means(ending: pd.DataFrame) -> pd.DataFrame:
     """Return mean and standard error per cell and method: problem, cell, variant and settings, method, measure, mean,
     error, alive (mean number of candidates left)."""
-    keys = ["problem", "cell", "variant", "norm", "noise", "standardise", "predictive", "height", "width", "method"]
+    keys = ["problem", "cell", "variant", "beta", "noise", "standardise", "predictive", "height", "width", "method"]
     groups = ending.groupby(keys, sort=False)
     parts = []
     for quantity in QUANTITIES:
