@@ -207,7 +207,8 @@ def test_numbers_of_a_study_of_runs_matter():
     spec = SMOKE | {"seed": 0, "problems": {"lengthscale": SIZES}}
     base = hegpucb_runs.run(spec)["run"]
     changes = {
-        "plain": ({"norm": 4.0}, {"noise": 0.3}, {"delta": 0.9}, {"seed": 1}), "figure": ({"beta": 4.0}, {"noise": 0.3}),
+        "plain": ({"norm": 4.0}, {"noise": 0.3}, {"delta": 0.9}, {"seed": 1}),
+        "figure": ({"beta": 4.0}, {"noise": 0.3}),
     }  # fmt: skip
     for profile, change in ((profile, change) for profile, own in changes.items() for change in own):
         found = (base, hegpucb_runs.run(spec | change)["run"])
