@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from metabo.artefacts import api as artefacts
 from metabo.papers.engine.theory import records, verdicts
 from metabo.records import checksums, files, provenance
-from metabo.report import scorecard
+from metabo.report import gates, scorecard
 
 ROOT = Path(__file__).parents[2]
 OUT = "results/smoke"
@@ -40,6 +40,10 @@ CLAIMS = [
     ("C02", "It helps on all tasks.", "-", "beside", "pd1", "hyperbo_fig08", "holds", 5.0, 4.0, 6.0, "times"),
     ("C03", "Its error is below 1 %.", "0.9", "claim", "tables", "hyperbo_tab05", "contradicted", 4.0, None, None, "%"),
     ("C04", "It takes a TPU.", "-", "claim", "", "", "not testable", None, None, None, ""),
+]
+GATES = [
+    ("hyperbo", "asks around", "hyperbo_fig08", "tables", "h_nll", "passes", 0.1, 0.5, "Ten of 100.", ""),
+    ("hyperbo", "asks around", "hyperbo_fig08", "tables", "stbo", "fails", 0.9, 0.5, "90 of 100.", "C02 C03"),
 ]
 
 
@@ -148,6 +152,8 @@ def site(tmp_path_factory):
             artefact(id, benchmark, inputs, entries[id])
         table = pd.DataFrame(map(claim_row, CLAIMS), columns=list(scorecard.COLUMNS))
         result("claims", "claims/hyperbo.csv", 1.0, [], table.to_csv(index=False))
+        controls = pd.DataFrame(GATES, columns=list(gates.ShownGate._fields))
+        files.write_text(f"{OUT}/claims/hyperbo-gates.csv", controls.to_csv(index=False))
         folders = [folder_of(rule) for rule in MADE]
         stage(
             "pages", {"names": list(MADE), "index": f"{OUT}/index.html"}, "--sidecar", f"{OUT}/hyperbo/pages.json",
@@ -189,7 +195,8 @@ def report() -> str:
     spec = {"scale": "smoke", "papers": ["hyperbo", "mphd"], "names": list(MADE)}
     return stage(
         "report", spec, "--in-catalogue", "workflow/catalogue.yaml", "--in-claims", f"{OUT}/claims/hyperbo.csv",
-        "--in-pages", f"{OUT}/hyperbo/pages.json", "--out", f"{OUT}/index.html",
+        "--in-gates", f"{OUT}/claims/hyperbo-gates.csv", "--in-pages", f"{OUT}/hyperbo/pages.json",
+        "--out", f"{OUT}/index.html",
         "--out-scorecard", f"{OUT}/scorecard.csv", "--out-multiverse", f"{OUT}/multiverse.csv",
         "--in-artefacts", *[f"{folder_of(rule)}/provenance.json" for rule in MADE],
     )  # fmt: skip

@@ -1,4 +1,5 @@
-# Artefacts -> verdicts (results/{scale}/claims/{paper}.csv): every claim of a paper, judged on what this run made.
+# Artefacts -> verdicts (results/{scale}/claims/{paper}.csv): every claim of a paper, judged on what this run made, and
+# the gates that they rest on.
 SHEETS = "src/metabo/papers"
 JUDGED = [paper for paper in SETTINGS.run.papers if Path(f"{SHEETS}/{paper}/claims.yaml").is_file()]
 
@@ -18,6 +19,7 @@ rule judge_claims:
         code=lambda w: code("claims", {"paper": w.paper}),
     output:
         table=OUT + "/claims/{paper}.csv",
+        gates=OUT + "/claims/{paper}-gates.csv",
         meta=OUT + "/claims/{paper}.json",
     log:
         OUT + "/logs/claims/{paper}.log",
@@ -37,7 +39,7 @@ rule judge_claims:
     shell:
         "python -m metabo.stages.claims --spec {params.spec:q} --code {params.code}"
         " --in-sheet {input.sheet} --in-catalogue {input.catalogue}"
-        " --in-data {input.data} --out {output.table} --threads {threads} > {log} 2>&1"
+        " --in-data {input.data} --out {output.table} --out-gates {output.gates} --threads {threads} > {log} 2>&1"
 
 
 rule claims:

@@ -50,6 +50,7 @@ rule report:
         artefacts=made(ENABLED, "provenance.json"),
         pages=[f"{OUT}/{paper}/pages.json" for paper in SHOWN],
         claims=rules.claims.input,
+        gates=expand(f"{OUT}/claims/{{paper}}-gates.csv", paper=JUDGED),
         catalogue="workflow/catalogue.yaml",
         papers=os.path.relpath(Path(SOURCE, "metabo/report/papers.yaml")),
         templates=TEMPLATES,
@@ -68,7 +69,7 @@ rule report:
     params:
         code=planned,
         spec=constant(written(specs.ReportSpec(SETTINGS.scale, (*SHOWN,), names(ENABLED)))),
-        claims=lambda w, input: f"--in-claims {input.claims}" if input.claims else "",
+        claims=lambda w, input: f"--in-claims {input.claims} --in-gates {input.gates}" if input.claims else "",
     message:
         f"write {OUT}/index.html and say where the time went, rule by rule"
     shell:

@@ -154,7 +154,7 @@ def stage_roots(stage: str, spec: Mapping[str, object]) -> list[str]:
     if stage == "theory":
         roots.append(registry.check_module(name["paper"], name["check"]))
     if stage == "claims":
-        roots += registry.claim_modules(name["paper"])
+        roots += [*registry.claim_modules(name["paper"]), *registry.gate_modules(name["paper"])]
     if stage == "study":
         roots.append(registry.study_module(name["study"]))
     if stage == "online":

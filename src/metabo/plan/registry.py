@@ -229,6 +229,11 @@ def claim_modules(paper: str = "*") -> list[str]:
     return [SHARED_CHECKS, *(_module(path) for path in own if path.name != "__init__.py")]
 
 
+def gate_modules(paper: str = "*") -> list[str]:
+    """List the modules with gates of a paper (or of all): at most one each."""
+    return [_module(path) for path in sorted((PACKAGE_ROOT / "papers").glob(f"{paper}/gates.py"))]
+
+
 @cache
 def literal(module: str, table: str) -> Mapping[str, object]:
     """Return one top-level literal of a module, unimported: a table by name, or names, which then stand for

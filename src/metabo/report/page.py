@@ -7,8 +7,10 @@ from pathlib import Path
 
 from metabo.errors import unknown
 from metabo.plan.yaml_files import read_yaml
+from metabo.report import gates as controls
 from metabo.report import jobs, scorecard
 from metabo.report.gallery import ShownArtefact
+from metabo.report.gates import ShownGate
 from metabo.report.html import duration, templates
 from metabo.report.jobs import Job
 from metabo.report.scorecard import JudgedClaim
@@ -90,6 +92,7 @@ def index(
     claims: list[JudgedClaim],
     artefacts: list[ShownArtefact],
     theory: list[ShownStatement],
+    gates: list[ShownGate],
     made: Mapping[str, Job],
 ) -> str:
     """Return the page; `made`: the jobs behind it."""
@@ -100,6 +103,7 @@ def index(
         for claim in claims
         for row in (claim.whole, *claim.tests)
     }
+    places = [(gate.artefact, gate.benchmark) for gate in gates]
     return templates().get_template("index.html.j2").render(
         scale=scale,
         papers=summary(papers, claims, artefacts, theory),
@@ -112,6 +116,9 @@ def index(
         artefacts=artefacts,
         benchmarks=list(dict.fromkeys(a.benchmark for a in artefacts if a.benchmark)),
         theory=theory,
+        gates=gates,
+        gate_counts=controls.counts(gates),
+        gate_links={place: names.get(place, first.get(place[0])) for place in places},
         rules=jobs.by_rule(made.values()),
         longest=sorted(made.values(), key=lambda job: -job.seconds)[:10],
         seconds=sum(job.seconds for job in made.values()),

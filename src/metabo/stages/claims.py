@@ -11,6 +11,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the inputs."""
     parser.add_argument("--in-sheet", required=True, help="claims of the paper")
     parser.add_argument("--in-catalogue", required=True, help="catalogue of artefacts")
+    parser.add_argument("--out-gates", required=True, help="table of gates: controls that claims rest on")
     parser.add_argument("--in-data", nargs="*", default=[], help="data.csv of the artefacts")
 
 
@@ -30,12 +31,22 @@ def work(args: Namespace, spec: ClaimsSpec) -> Outcome:
     made = [catalogue.Artefact(id, id, benchmark, entries[id]) for id, benchmark in spec.artefacts]
     reads = [path for artefact in made for paths in evidence.gather(artefact, results)[1].values() for path in paths]
     checksums(path for path in reads if path.is_file())
-    table, read = judge.judge(claims, made, results, entries)
+    table, controls, read = judge.judge(claims, made, results, entries)
     write_text(args.out, table.to_csv(index=False))
+    write_text(args.out_gates, controls.to_csv(index=False))
     verdicts = judge.verdicts(table)["verdict"].value_counts().to_dict()
     print(f"{spec.paper}: {len(claims)} claims, {', '.join(f'{n} {verdict}' for verdict, n in verdicts.items())}")
+    for gate in controls[controls["verdict"] == "fails"].itertuples():
+        print(
+            f"{gate.artefact} on {gate.benchmark}: gate '{gate.gate}' fails ({gate.said}); claims: {gate.claims or '-'}"
+        )
     files = sorted({path for paths in read.values() for path in paths})
-    return {"verdicts": verdicts, "rows": len(table), "read": {path: digest(path) for path in files}}
+    return {
+        "verdicts": verdicts,
+        "rows": len(table),
+        "gates": len(controls),
+        "read": {path: digest(path) for path in files},
+    }
 
 
 if __name__ == "__main__":

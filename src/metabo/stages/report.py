@@ -10,6 +10,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the inputs. The spec holds `scale`, `papers` and `names` of the artefacts, in the order of --in-artefacts."""
     parser.add_argument("--in-artefacts", nargs="+", required=True, help="provenance.json of each artefact")
     parser.add_argument("--in-claims", nargs="*", default=[], help="claims of the papers, CSV")
+    parser.add_argument("--in-gates", nargs="*", default=[], help="gates of the papers, CSV")
     parser.add_argument("--in-pages", nargs="*", default=[], help="sidecars of the jobs that rendered the notebooks")
     parser.add_argument("--in-catalogue", required=True, help="workflow/catalogue.yaml")
     parser.add_argument("--out-scorecard", required=True, help="the verdicts of all claims, CSV")
@@ -25,7 +26,7 @@ def work(args: Namespace, spec: ReportSpec) -> Outcome:
     from metabo.plan.yaml_files import read_yaml
     from metabo.records import files
     from metabo.records.checksums import sidecar_of
-    from metabo.report import gallery, jobs, page, scorecard, theory
+    from metabo.report import gallery, gates, jobs, page, scorecard, theory
 
     table = scorecard.read(args.in_claims)
     claims = scorecard.claims(table)
@@ -37,7 +38,9 @@ def work(args: Namespace, spec: ReportSpec) -> Outcome:
         gallery.entry(path, name, catalogue, made, out)
         for path, name in zip(args.in_artefacts, spec.names, strict=True)
     ]
-    text = page.index(spec.scale, list(spec.papers), claims, artefacts, theory.verdicts(made, out), made)
+    text = page.index(
+        spec.scale, list(spec.papers), claims, artefacts, theory.verdicts(made, out), gates.read(args.in_gates), made
+    )
     files.write_text(args.out_scorecard, scorecard.scorecard(table).to_csv(index=False))
     files.write_text(args.out_multiverse, table.to_csv(index=False))
     files.write_text(out, text)

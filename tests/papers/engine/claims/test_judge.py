@@ -51,7 +51,7 @@ def results(tmp_path):
 
 
 def test_a_claim_of_one_part_has_one_row(results):
-    table, read = judged([claim(DIFFER, headline=True)], results)
+    table, _, read = judged([claim(DIFFER, headline=True)], results)
     assert list(table.columns) == list(judge.COLUMNS) and len(table) == 1
     row = table.iloc[0]
     assert (row.claim, row.role, row.benchmark, row.artefact) == ("C01", "claim", "synthetic", "hyperbo_fig03")
@@ -65,7 +65,7 @@ def test_a_claim_of_one_part_has_one_row(results):
 def test_a_claim_needs_all_its_parts_and_nothing_beside_them(results):
     both = claim(DIFFER, FEW, on=("synthetic", "pd1_mini"))
     apart = claim(DIFFER, replace(FEW, beside="another reading"), id="C02")
-    table, _ = judged([both, apart], results)
+    table, _, _ = judged([both, apart], results)
     assert table[["claim", "role"]].values.tolist() == [
         ["C01", "claim"], ["C01", "part"], ["C01", "part"], ["C02", "claim"], ["C02", "beside"],
     ]  # fmt: skip
@@ -78,7 +78,7 @@ def test_a_claim_needs_all_its_parts_and_nothing_beside_them(results):
 
 def test_a_part_that_was_not_run_leaves_the_claim_untestable(results):
     elsewhere = ClaimTest("hyperbo_tab03", "few_tasks", {"most": 101}, ("pd1",))
-    table, _ = judged(
+    table, _, _ = judged(
         [claim(elsewhere, on=["pd1"]), claim(DIFFER, elsewhere, id="C02", on=["synthetic", "pd1"])], results
     )
     verdicts = judge.verdicts(table)
@@ -88,7 +88,7 @@ def test_a_part_that_was_not_run_leaves_the_claim_untestable(results):
 
 
 def test_an_untestable_claim_says_why(results):
-    table, _ = judged([claim(untestable="No run has it.")], results)
+    table, _, _ = judged([claim(untestable="No run has it.")], results)
     assert table[["role", "verdict", "said"]].values.tolist() == [["claim", UNTESTABLE, "No run has it."]]
 
 
@@ -157,7 +157,7 @@ def test_pooled_claims_count_over_their_tests():
 
 
 def test_a_table_that_the_notebook_left_out_is_not_testable(results):
-    table, _ = judged([claim(ClaimTest("hyperbo_fig03", "inside_box"))], results)
+    table, _, _ = judged([claim(ClaimTest("hyperbo_fig03", "inside_box"))], results)
     assert table["verdict"].tolist() == [UNTESTABLE] and "no table 'range'; it holds differ" in table.iloc[0].said
 
 
@@ -190,6 +190,7 @@ def test_the_stage_writes_the_table_and_what_it_read(results, tmp_path):
     spec = {"paper": "hyperbo", "results": str(results), "artefacts": [list(place) for place in PLACES]}
     data = [str(results / artefact.place / "data.csv") for artefact in MADE]
     options = ["--in-sheet", str(sheet.path("hyperbo")), "--in-catalogue", str(catalogue.CATALOGUE), "--in-data", *data]
+    options += ["--out-gates", str(tmp_path / "claims" / "hyperbo-gates.csv")]
     out = stage_runs.run("claims", spec, tmp_path / "claims" / "hyperbo.csv", *options)
     table = pd.read_csv(out)
     claims = sheet.load("hyperbo", ROOT)

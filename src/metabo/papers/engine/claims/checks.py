@@ -53,6 +53,13 @@ def faults(paper: str, name: str, arguments: Mapping[str, Json]) -> list[str]:
     return []
 
 
+def arguments(paper: str, name: str, given: Mapping[str, Json]) -> dict[str, object]:
+    """Return the arguments of a check, its defaults filled in. Raises ConfigError for one that does not exist."""
+    parameters = inspect.signature(_check(paper, name)).parameters
+    defaults = {key: one.default for key, one in parameters.items() if one.default is not inspect.Parameter.empty}
+    return {**defaults, **given}
+
+
 def moments(paper: str, name: str, arguments: Mapping[str, Json]) -> set[str]:
     """Return when a check of regrets compares: "area", "last" or "named" (an iteration that is not the last).
 

@@ -63,6 +63,10 @@ class Evidence:
         other.estimand = estimand
         return other
 
+    def has(self, kind: str) -> bool:
+        """Return whether the artefact has tables of this kind, such as "trajectories"."""
+        return kind in self._sources
+
     def _read(self, kind: str, source: Callable[[], Loaded] | None) -> Loaded:
         if source is None:
             raise DataError(f"the artefact has no {kind}, only {', '.join(self._sources)}; name another in the claim")

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from metabo.papers.engine.claims import checks
+from metabo.papers.engine.claims import checks, gates
 from metabo.papers.engine.claims.evidence import SYNTHETIC, Evidence, NoTable, gather
+from metabo.papers.engine.claims.gates import Gate
 from metabo.papers.engine.claims.sheet import Claim, ClaimTest, cells
 from metabo.papers.engine.claims.verdicts import (
     CONTRADICTED,
@@ -46,6 +47,7 @@ CAUSES = {
     "power": "too few units for an effect of the paper's size",
     "reading": "another reading of the paper decides otherwise",
     "ours": "a known departure of this project",
+    "gate": "a control of the benchmark or of a method fails, so that nothing can be concluded",
     "unresolved": "contradicted here, and no rung, benchmark or reading says why",
 }
 """Why a claim does not hold."""
@@ -75,16 +77,17 @@ class ClaimCell:
 
 @dataclass(frozen=True)
 class Judged:
-    """A cell with its finding."""
+    """A cell with its finding, and the failed gates that it rests on, with which nothing can be tested."""
 
     cell: ClaimCell
     finding: Finding
+    gates: tuple[Gate, ...] = ()
 
 
 def judge(
     claims: Sequence[Claim], made: Iterable[Artefact], root: Path, entries: Mapping[str, CatalogueEntry]
-) -> tuple[pd.DataFrame, dict[str, list[str]]]:
-    """Return the table of verdicts (COLUMNS), and the files behind each artefact, by its place.
+) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, list[str]]]:
+    """Return the table of verdicts (COLUMNS), that of gates (`gates.COLUMNS`), and the files behind each artefact.
 
     `made`: the artefacts that this run has, below `root` (results/{scale}); `entries`: the whole catalogue. Every
     artefact is read once, whatever the number of claims. Raises DataError for a missing file.
@@ -93,27 +96,46 @@ def judge(
     wanted_cells = [cell for claim in claims for cell in cells_of(claim, artefacts, entries)]
     kinds = {claim.id: claim.kind for claim in claims}
     wanted = dict.fromkeys(cell.place for cell in wanted_cells if cell.place)
-    found: dict[int, Finding] = {}
-    read = {}
+    found: dict[int, Judged] = {}
+    read, controls = {}, []
     # those that show the same runs follow each other, so that these are read once
     for place in sorted(wanted, key=lambda place: (place[1], str(artefacts[place].files.get("trajectories")))):
         evidence, files = gather(artefacts[place], root)
+        paper = artefacts[place].entry.paper
+        own = gates.of(paper, evidence)
+        runs = list(dict.fromkeys(evidence.trajectories["method"])) if evidence.has("trajectories") else []
+        resting: dict[Gate, list[str]] = {gate: [] for gate in own}
         read["/".join(filter(None, place))] = [str(path) for paths in files.values() for path in paths]
         for number, cell in enumerate(wanted_cells):
             if cell.place == place:
                 about = evidence.about(ESTIMANDS.get(kinds[cell.claim], "new"))
-                found[number] = _found(artefacts[place].entry.paper, cell.test, about)
-    told = [Judged(cell, found.get(number) or _absent(cell)) for number, cell in enumerate(wanted_cells)]
+                found[number] = _judged(paper, cell, about, gates.failed(own, paper, cell.test, runs))
+                for gate in own:
+                    if cell.claim not in resting[gate] and gates.rests(gate, paper, cell.test, runs):
+                        resting[gate].append(cell.claim)
+        controls += [_control(paper, place, gate, claims) for gate, claims in resting.items()]
+    told = [found.get(number) or Judged(cell, _absent(cell)) for number, cell in enumerate(wanted_cells)]
     rung = RUNGS.get(root.name, root.name)
     rows = [row for claim in claims for row in _rows(claim, [one for one in told if one.cell.claim == claim.id], rung)]
-    return pd.DataFrame(rows, columns=list(COLUMNS)), read
+    return pd.DataFrame(rows, columns=list(COLUMNS)), pd.DataFrame(controls, columns=list(gates.COLUMNS)), read
 
 
-def _found(paper: str, test: ClaimTest, evidence: Evidence) -> Finding:
+def _judged(paper: str, cell: ClaimCell, evidence: Evidence, failed: Sequence[Gate]) -> Judged:
+    if failed:
+        said = "; ".join(f"gate '{gate.name}' fails: {gate.said}" for gate in failed)
+        return Judged(cell, untestable(said), tuple(failed))
     try:
-        return checks.run(paper, test.check, evidence, test.arguments)
+        return Judged(cell, checks.run(paper, cell.test.check, evidence, cell.test.arguments))
     except NoTable as error:
-        return untestable(str(error))
+        return Judged(cell, untestable(str(error)))
+
+
+def _control(paper: str, place: Place, gate: Gate, claims: Sequence[str]) -> dict[str, object]:
+    return {
+        "paper": paper, "gate": gate.name, "artefact": place[0], "benchmark": place[1] or SYNTHETIC,
+        "subjects": " ".join(gate.subjects), "verdict": gates.PASSES if gate.passed else gates.FAILS,
+        "value": gate.value, "bound": gate.bound, "said": gate.said, "claims": " ".join(claims),
+    }  # fmt: skip
 
 
 def _absent(cell: ClaimCell) -> Finding:
@@ -195,6 +217,9 @@ def settled(claim: Claim, parts: Sequence[Judged], beside: Sequence[Judged]) -> 
     if whole.verdict == CONTRADICTED and lower:
         said = f"contradicted, not under every reading ({', '.join(lower)}): {whole.said}"
         return replace(whole, verdict=UNDECIDED, said=said), "reading"
+    if whole.verdict != CONTRADICTED and any(part.gates for part in parts):
+        lost = untestable("; ".join(dict.fromkeys(part.finding.said for part in parts if part.gates)))
+        return lost, "gate"
     return whole, _cause(claim, whole, read, others)
 
 
