@@ -18,7 +18,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def work(args: Namespace, spec: ClaimsSpec) -> Outcome:
     """Run the tests of every claim and write one table."""
     from metabo.errors import ConfigError
-    from metabo.papers.engine.claims import evidence, judge, sheet
+    from metabo.papers.engine.claims import evidence, gates, judge, sheet
     from metabo.plan import catalogue
     from metabo.records.checksums import checksums
     from metabo.records.files import digest, write_text
@@ -36,9 +36,10 @@ def work(args: Namespace, spec: ClaimsSpec) -> Outcome:
     write_text(args.out_gates, controls.to_csv(index=False))
     verdicts = judge.verdicts(table)["verdict"].value_counts().to_dict()
     print(f"{spec.paper}: {len(claims)} claims, {', '.join(f'{n} {verdict}' for verdict, n in verdicts.items())}")
-    for gate in controls[controls["verdict"] == "fails"].itertuples():
+    for gate in controls[controls["verdict"] == gates.FAILS].to_dict("records"):
+        claims_of = gate["claims"] or "-"
         print(
-            f"{gate.artefact} on {gate.benchmark}: gate '{gate.gate}' fails ({gate.said}); claims: {gate.claims or '-'}"
+            f"{gate['artefact']} on {gate['benchmark']}: gate '{gate['gate']}' fails: {gate['said']}; claims {claims_of}"
         )
     files = sorted({path for paths in read.values() for path in paths})
     return {
