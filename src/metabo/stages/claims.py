@@ -37,10 +37,8 @@ def work(args: Namespace, spec: ClaimsSpec) -> Outcome:
     verdicts = judge.verdicts(table)["verdict"].value_counts().to_dict()
     print(f"{spec.paper}: {len(claims)} claims, {', '.join(f'{n} {verdict}' for verdict, n in verdicts.items())}")
     for gate in controls[controls["verdict"] == gates.FAILS].to_dict("records"):
-        claims_of = gate["claims"] or "-"
-        print(
-            f"{gate['artefact']} on {gate['benchmark']}: gate '{gate['gate']}' fails: {gate['said']}; claims {claims_of}"
-        )
+        place = f"{gate['artefact']} on {gate['benchmark']}"
+        print(f"{place}: gate '{gate['gate']}' fails: {gate['said']}; claims {gate['claims'] or '-'}")
     files = sorted({path for paths in read.values() for path in paths})
     return {
         "verdicts": verdicts,
