@@ -36,7 +36,7 @@ def work(args: Namespace, spec: ClaimsSpec) -> Outcome:
     write_text(args.out_gates, controls.to_csv(index=False))
     verdicts = judge.verdicts(table)["verdict"].value_counts().to_dict()
     print(f"{spec.paper}: {len(claims)} claims, {', '.join(f'{n} {verdict}' for verdict, n in verdicts.items())}")
-    for gate in controls[controls["verdict"] == gates.FAILS].to_dict("records"):
+    for gate in [row for row in controls.to_dict("records") if row["verdict"] == gates.FAILS]:
         place = f"{gate['artefact']} on {gate['benchmark']}"
         print(f"{place}: gate '{gate['gate']}' fails: {gate['said']}; claims {gate['claims'] or '-'}")
     files = sorted({path for paths in read.values() for path in paths})
