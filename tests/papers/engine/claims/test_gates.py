@@ -40,12 +40,20 @@ def test_some_method_must_beat_random():
     assert LEARNABLE not in {g.name for g in gates.of_runs(evidence({}, rand=0.5))}
 
 
+def test_three_priors_that_differ_do_not_hide_a_clear_advantage():
+    table = made.runs(LENGTH, tasks=12, rand=1.0, h_nll=0.5).assign(candidate=0)
+    spread = table["prior_seed"].map({0: 0.6, 1: 1.0, 2: 1.5}).where(table["method"] == "h_nll", 1.0)
+    table["simple_regret"] *= spread
+    (gate,) = gates.learnable(Evidence("pd1_mini", {"trajectories": lambda: table}))
+    assert gate.passed
+
+
 def test_noise_alone_rarely_passes_as_better_than_random():
     """Nine methods that are Random: the best of them must not pass more often than an interval errs."""
     passed = []
     for seed in range(60):
         rng = np.random.default_rng(seed)
-        table = made.runs(2, tasks=4, priors=5, **{f"m{i}": 1.0 for i in range(8)}, rand=1.0)
+        table = made.runs(2, tasks=8, priors=3, **{f"m{i}": 1.0 for i in range(8)}, rand=1.0)
         noise = {key: 1 + 0.1 * rng.random() for key, _ in table.groupby(["method", "task", "prior_seed"])}
         keys = zip(table["method"], table["task"], table["prior_seed"], strict=True)
         table["simple_regret"] = [noise[key] for key in keys]
