@@ -157,6 +157,12 @@ class SyntheticSection(Section):
     points: Annotated[int, Field(ge=5)] = Field(description="Points of each function.")
 
 
+class ControlSection(Section):
+    """Synthetic tasks on which methods must work, and others on which none can (gates of claims)."""
+
+    points: Annotated[int, Field(ge=10)] = Field(description="Points of each task, the same for all.")
+
+
 class BenchmarkSections(Section):
     """The settings of each benchmark."""
 
@@ -173,3 +179,4 @@ class BenchmarkSections(Section):
     own_spaces: OwnSpacesSection
     mphd_s: SyntheticSection
     mphd_l: SyntheticSection
+    control: ControlSection

@@ -12,6 +12,7 @@ from metabo.papers.engine.claims.gates import ASKING, DIFFERING, LEARNABLE, Gate
 from metabo.papers.engine.claims.sheet import ClaimTest
 from metabo.papers.engine.claims.verdicts import CONTRADICTED, HOLDS, UNTESTABLE, Finding
 from metabo.papers.hegpucb import gates as elimination
+from metabo.papers.hyperbo import gates as learning
 from tests.papers.engine.claims import made
 from tests.papers.engine.claims.test_judge import claim, told
 
@@ -105,9 +106,7 @@ PROBLEM = Gate(elimination.DROPPING, ("period",), False, 0.0, 0.5, "d", unless_n
 def test_a_test_rests_on_the_gates_of_what_it_names(paper, check, arguments, expected):
     given = [PROBLEM] if paper == "hegpucb" else [WHOLE, OF_STBO, PAIR]
     runs = [] if paper == "hegpucb" else ["rand", "h_nll", "h_nll-ei", "stbo"]
-    assert gates.failed(given, paper, ClaimTest("x", check, arguments), runs) == expected
-    passed = [gate._replace(passed=True) for gate in given]
-    assert gates.failed(passed, paper, ClaimTest("x", check, arguments), runs) == []
+    assert [gate for gate in given if gates.rests(gate, paper, ClaimTest("x", check, arguments), runs)] == expected
 
 
 def test_a_claim_on_a_failed_gate_is_not_testable_but_another_part_can_contradict_it():
@@ -143,3 +142,36 @@ def test_elimination_must_drop_a_wrong_candidate(dropped, profile, candidate, pa
     (gate,) = gates.of("hegpucb", own)
     assert gate.subjects == ("period",) and gate.passed == passed
     assert gates.of("hegpucb", Evidence("synthetic", {"studies": dict})) == []
+
+
+def control_runs(**levels):
+    """Runs on `control`: a level per space, (alike, unlike), for each method."""
+    tables = []
+    for place, space in enumerate(("alike", "unlike")):
+        table = made.runs(LENGTH, tasks=8, **{method: both[place] for method, both in levels.items()})
+        tables.append(table.assign(task=space + "/" + table["task"], fold=space, candidate=0))
+    return pd.concat(tables, ignore_index=True)
+
+
+def test_a_method_must_work_where_tasks_are_alike_and_not_where_nothing_can_be_learned():
+    table = control_runs(rand=(1.0, 1.0), h_nll=(0.2, 1.0), rfgp=(1.0, 1.0), fsbo=(0.2, 0.2))
+    found = gates.of("hyperbo", Evidence("control", {"trajectories": lambda: table}))
+    passed = {(gate.name, gate.subjects[0]): gate.passed for gate in found if gate.everywhere}
+    works, abstains = learning.WORKS, learning.ABSTAINS
+    assert passed == {
+        (works, "h_nll"): True, (works, "rfgp"): False, (works, "fsbo"): True,
+        (abstains, "h_nll"): True, (abstains, "rfgp"): True, (abstains, "fsbo"): False,
+    }  # fmt: skip
+    assert not [
+        gate for gate in gates.of("hyperbo", Evidence("pd1_mini", {"trajectories": lambda: table})) if gate.everywhere
+    ]
+
+
+def test_a_gate_on_control_counts_for_the_method_on_all_benchmarks():
+    gate = Gate(learning.WORKS, ("rfgp",), False, 0.1, 0.0, "r", everywhere=True)
+    order = lambda *names: ClaimTest("x", "lower_regret", {"lower": ["h_nll"], "than": [*names]})  # noqa: E731
+    runs = ["rand", "h_nll", "rfgp", "rfgp-ei"]
+    assert gates.rests(gate, "hyperbo", order("rfgp"), runs) and gates.rests(gate, "hyperbo", order("rfgp-ei"), runs)
+    assert not gates.rests(gate, "hyperbo", order("rand"), runs) and gates.rests(
+        gate, "hyperbo", ClaimTest("x", "lower_regret", {"lower": [], "than": "others"}), runs
+    )

@@ -7,7 +7,7 @@ paper's own gates are in its module `gates`, with one function `gates(evidence)`
 """
 
 import importlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -38,8 +38,8 @@ class Gate(NamedTuple):
     """A gate of one artefact on one benchmark.
 
     `subjects`: what it is about, named as in a claim's arguments (runs, problems): the gate counts for tests that name
-    them all; none: for every test. `unless_named`: it counts as well for a test that names no run at all. `value` is
-    compared with `bound`.
+    them all; none: for every test. `unless_named`: it counts as well for a test that names no run at all.
+    `everywhere`: on all artefacts of the paper, not on its own alone. `value` is compared with `bound`.
     """
 
     name: str
@@ -49,6 +49,7 @@ class Gate(NamedTuple):
     bound: float
     said: str
     unless_named: bool = True
+    everywhere: bool = False
 
 
 def of(paper: str, evidence: Evidence) -> list[Gate]:
@@ -132,18 +133,18 @@ def _same_queries(queries: pd.DataFrame, first: str, second: str) -> float | Non
     return float(alike.mean())
 
 
-def failed(gates: Iterable[Gate], paper: str, test: ClaimTest, runs: Sequence[str]) -> list[Gate]:
-    """Return the failed gates that a test rests on; `runs`: all that the artefact shows."""
-    return [gate for gate in gates if not gate.passed and rests(gate, paper, test, runs)]
-
-
 def rests(gate: Gate, paper: str, test: ClaimTest, runs: Sequence[str]) -> bool:
-    """Return whether a test rests on a gate: it names all its subjects, or the gate is about the whole benchmark."""
+    """Return whether a test rests on a gate: it names all its subjects, or the gate is about the whole benchmark.
+
+    `runs`: all that the artefact shows. A gate that counts everywhere is about methods, whatever their acquisition.
+    """
     if not gate.subjects:
         return True
     named = _strings(checks.arguments(paper, test.check, test.arguments))
     if gate.unless_named and (OTHERS in named or not named & set(runs)):
         named |= set(runs)
+    if gate.everywhere:
+        named = {RunId.parse(one).method for one in named}
     return set(gate.subjects) <= named
 
 

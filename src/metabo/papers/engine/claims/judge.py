@@ -89,31 +89,42 @@ def judge(
 ) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, list[str]]]:
     """Return the table of verdicts (COLUMNS), that of gates (`gates.COLUMNS`), and the files behind each artefact.
 
-    `made`: the artefacts that this run has, below `root` (results/{scale}); `entries`: the whole catalogue. Every
-    artefact is read once, whatever the number of claims. Raises DataError for a missing file.
+    `made`: the artefacts that this run has, below `root` (results/{scale}), those without claims for their gates;
+    `entries`: the whole catalogue. Every artefact is read once, whatever the number of claims. Raises DataError for a
+    missing file.
     """
     artefacts = {(artefact.id, artefact.benchmark): artefact for artefact in made}
     wanted_cells = [cell for claim in claims for cell in cells_of(claim, artefacts, entries)]
     kinds = {claim.id: claim.kind for claim in claims}
     wanted = dict.fromkeys(cell.place for cell in wanted_cells if cell.place)
     found: dict[int, Judged] = {}
-    read, controls = {}, []
+    read: dict[str, list[str]] = {}
+    shared = {
+        (place, gate): list[str]()
+        for place, artefact in artefacts.items()
+        if place not in wanted
+        for gate in gates.of(artefact.entry.paper, gather(artefact, root)[0])
+    }
+    resting = dict(shared)
     # those that show the same runs follow each other, so that these are read once
     for place in sorted(wanted, key=lambda place: (place[1], str(artefacts[place].files.get("trajectories")))):
         evidence, files = gather(artefacts[place], root)
         paper = artefacts[place].entry.paper
-        own = gates.of(paper, evidence)
+        here = {(place, gate): list[str]() for gate in gates.of(paper, evidence)}
+        resting |= here
+        counting = [key for key in (*here, *shared) if key in here or key[1].everywhere]
         runs = list(dict.fromkeys(evidence.trajectories["method"])) if evidence.has("trajectories") else []
-        resting: dict[Gate, list[str]] = {gate: [] for gate in own}
         read["/".join(filter(None, place))] = [str(path) for paths in files.values() for path in paths]
         for number, cell in enumerate(wanted_cells):
             if cell.place == place:
                 about = evidence.about(ESTIMANDS.get(kinds[cell.claim], "new"))
-                found[number] = _judged(paper, cell, about, gates.failed(own, paper, cell.test, runs))
-                for gate in own:
-                    if cell.claim not in resting[gate] and gates.rests(gate, paper, cell.test, runs):
-                        resting[gate].append(cell.claim)
-        controls += [_control(paper, place, gate, claims) for gate, claims in resting.items()]
+                own = [key for key in counting if gates.rests(key[1], paper, cell.test, runs)]
+                found[number] = _judged(paper, cell, about, [gate for _, gate in own if not gate.passed])
+                for key in own:
+                    resting[key] += [cell.claim] if cell.claim not in resting[key] else []
+    controls = [
+        _control(artefacts[place].entry.paper, place, gate, claims) for (place, gate), claims in resting.items()
+    ]
     told = [found.get(number) or Judged(cell, _absent(cell)) for number, cell in enumerate(wanted_cells)]
     rung = RUNGS.get(root.name, root.name)
     rows = [row for claim in claims for row in _rows(claim, [one for one in told if one.cell.claim == claim.id], rung)]
