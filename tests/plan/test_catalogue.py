@@ -21,8 +21,8 @@ PRINTED = {
     "cmbo": {"fig01", "fig02", "fig03", "tab01"},
     "hegpucb": {*(f"fig{n:02}" for n in range(1, 7)), "fig02b", "fig02c", "tab01"},
 }
-"""The figures and tables that each paper prints: facts, whatever the catalogue says. hegpucb's fig02b and fig02c are its
-Figure 2 with settings of later code of the authors, and with constants of the theorems."""
+"""The figures and tables that each paper prints: facts, whatever the catalogue says. hegpucb's fig02b and fig02c are
+its Figure 2 with settings of later code of the authors, and with constants of the theorems."""
 
 
 @pytest.fixture
