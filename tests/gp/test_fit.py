@@ -178,6 +178,19 @@ def test_a_decaying_rate_is_half_a_cosine():
     assert int(log.stopped) == -1
 
 
+def test_at_a_constant_rate_a_short_training_is_the_beginning_of_a_long_one():
+    """What the ladder of hyperbo_x12 rests on; with a decaying rate it is not so (the control)."""
+    rng = np.random.default_rng(2)
+    rows, gp, key = rows_of(some_tasks(rng, (12, 9))), simple_gp(dim=2), jax.random.key(4)
+    logs = {
+        (steps, decay): train(gp, rows, [0, 1], [True] * 2, key, steps=steps, decay=decay, batch=4, per_shuffle=2)[1]
+        for steps in (5, 9) for decay in (1.0, 0.01)
+    }  # fmt: skip
+    logs = {rung: log.loss for rung, log in logs.items()}
+    np.testing.assert_allclose(logs[9, 1.0][:5], logs[5, 1.0], rtol=1e-12)
+    assert np.abs(logs[9, 0.01][3:5] - logs[5, 0.01][3:5]).max() > 1e-6
+
+
 def test_absent_members_are_ignored():
     rng = np.random.default_rng(1)
     tasks, gp = some_tasks(rng, (12, 9, 5)), simple_gp(dim=2)

@@ -203,6 +203,8 @@ def leaves(settings: dict, path: str = "") -> list[str]:
 DEFAULTS = yaml.safe_load((ROOT / "config.yaml").read_text())
 STUDIES = DEFAULTS["studies"]
 SIZES = {
+    "benchmarks.control.points",
+    *leaves({"ladder": DEFAULTS["ladder"]}),
     *("benchmarks.tables.pool", "benchmarks.tables.spaces", "benchmarks.hpob.max_points", "benchmarks.hpob.spaces"),
     *(f"pretrain.{key}" for key in ("seeds", "adam_steps", "learning_rate", "decay", "lbfgs_steps", "matched_points")),
     *(f"{section}.{key}" for section in ("sweep", "crossing", "mphd") for key in ("seeds", "adam_steps")),
@@ -257,6 +259,8 @@ def all_specs(settings: dict) -> dict[str, dict]:
             specs[f"{sizes}/{method}"] = config.pretrain_spec(settings, "pd1_mini", split, method)
     for method in ("h_nll_short", "h_ekl_short"):
         specs[f"crossing/{method}"] = config.pretrain_spec(settings, "pd1_mini", "crossed", method)
+    for split in [name for name in splits.names() if name.startswith("ladder_")]:
+        specs[split] = config.pretrain_spec(settings, "pd1_mini", split, "h_nll")
     for split in ("crossed", "crossed_candidates"):
         specs[f"crossing/bo/{split}"] = config.bo_spec(settings, "pd1_mini", split, "h_nll_short", "ei")
     for method in ELIMINATION:
@@ -367,6 +371,7 @@ def allowed(rules: dict, present: object) -> object:
     return min(77, rules.get("maximum", 77)) if "integer" in kinds else present / 2
 
 
+LADDER = {f"ladder_{rung}" for rung in DEFAULTS["ladder"]}
 READ_BY = {
     **{  # a benchmark's own keys: its addresses are read by its download, all others by its load, and by nothing else
         f"benchmarks.{name}.{key}": (
@@ -389,6 +394,7 @@ READ_BY = {
         | {f"theory/{paper}/{check}" for paper, check in CHECKS}
         | {f"data/{name}" for name in BENCHMARKS if "seed" in registry.benchmark(name).settings}
         | {"cmbo/first"}
+        | LADDER
         | ACROSS
         | {f"collect/{name}" for name in ("pd1_mini", "pd1_mini_2", "hpob_mini", "hpob_mini_2")},
     ),
@@ -409,7 +415,12 @@ READ_BY = {
     "online.starts": (7, online(GP_ONLINE)),
     "online.polish": (7, online(GP_ONLINE)),
     "online.polish_steps": (7, online(GP_ONLINE)),
-    "pretrain.seeds": (7, jobs("pretrain", EVERY, HYPERBO) | reduced("sweep")),
+    **{
+        f"ladder.{rung}.{key}": (0.5 if key in ("learning_rate", "decay") else 7, {f"ladder_{rung}"})
+        for rung, own in DEFAULTS["ladder"].items()
+        for key in own
+    },
+    "pretrain.seeds": (7, jobs("pretrain", EVERY, HYPERBO) | reduced("sweep") | LADDER - {"ladder_published"}),
     "pretrain.adam_steps": (77, jobs("pretrain", (*ADAM, "h_nll_online"), HYPERBO)),
     "pretrain.learning_rate": (
         0.5,
@@ -470,7 +481,7 @@ READ_BY = {
     "bo.refit_steps": (77, jobs("bo", ("stbo", "stboh")) | online(FITTED_ONLINE)),
     "methods": (
         {"h_nll": {"pretrain": {"learning_rate": 0.5}}},
-        jobs("pretrain", ("h_nll",)) | {"sweep/h_nll", "crossing/h_nll", "elimination/h_nll"},
+        jobs("pretrain", ("h_nll",)) | {"sweep/h_nll", "crossing/h_nll", "elimination/h_nll"} | LADDER,
     ),
 }
 NOT_IN_SPECS = {

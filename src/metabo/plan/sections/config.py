@@ -34,6 +34,7 @@ class Config(Section):
     benchmarks: BenchmarkSections
     pretrain: sizes.PretrainSizes
     sweep: sizes.SweepSizes
+    ladder: sizes.LadderSizes
     crossing: sizes.CrossingSizes
     mphd: sizes.MPHDSizes
     elimination: sizes.EliminationSizes
@@ -57,10 +58,11 @@ class Config(Section):
     @cached_property
     def sizes(self) -> dict[str, dict[str, JsonValue]]:
         """The keys of every section, by name, without those that were left out: what a registration names as
-        "@section.key", and what one section lays over another."""
+        "@section.key", and what one section lays over another. A rung of `ladder` is a section "ladder.{rung}"."""
         sections = {name: getattr(self, name) for name in type(self).model_fields}
+        rungs = {f"ladder.{name}": getattr(self.ladder, name) for name in type(self.ladder).model_fields}
         return {
             name: section.model_dump(mode="json", exclude_unset=True)
-            for name, section in sections.items()
+            for name, section in (sections | rungs).items()
             if isinstance(section, Section)
         }

@@ -43,6 +43,20 @@ class SweepSizes(Section):
     matched_points: MatchedPoints | None = None
 
 
+class LadderSizes(Section):
+    """Rungs of training in hyperbo_x12, each laid over `pretrain` on a split `ladder_{rung}`. At a constant rate a rung
+    with fewer steps is the beginning of the longer ones: their mini-batches are the same."""
+
+    constant_200: SweepSizes
+    constant_500: SweepSizes
+    constant_1000: SweepSizes
+    constant_2000: SweepSizes
+    constant_5000: SweepSizes
+    decaying_2000: SweepSizes
+    decaying_5000: SweepSizes
+    published: SweepSizes = Field(description="As printed (hyperbo §7.2), with fewer seeds: the anchor of the others.")
+
+
 class CrossingSizes(SweepSizes):
     """Likewise in hyperbo_x01, which crosses methods, points, steps and acquisitions."""
 
