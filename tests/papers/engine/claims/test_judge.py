@@ -127,6 +127,15 @@ def test_only_the_primary_cell_decides_and_the_cause_is_named(part, beside, more
     assert (found.verdict, cause) == expected and cause in ("", *judge.CAUSES)
 
 
+def test_a_repaired_statement_is_no_reading_but_the_row_says_what_it_shows():
+    parts, beside = [told(CONTRADICTED, against=0.0)], [told(HOLDS, beside="repaired")]
+    found, cause = judge.settled(claim(DIFFER, on=["pd1_mini"], metrics=("statement",)), parts, beside)
+    assert (found.verdict, cause) == (CONTRADICTED, "claim") and found.said == "x; repaired, holds: x"
+    assert (
+        judge.settled(claim(DIFFER), parts, [told(HOLDS, beside="another")])[0].verdict == UNDECIDED
+    )  # a reading saves it
+
+
 def test_a_reading_that_holds_is_corrected_for_the_number_of_readings():
     """Of ten readings one with p = 0.01 is what chance gives."""
     others = [told(UNDECIDED, beside=f"reading {n}", support=0.5) for n in range(9)]

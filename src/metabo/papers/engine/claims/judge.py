@@ -59,6 +59,10 @@ METRICS: Mapping[str, object] = {"area": "area", "last": 100, "regret at 10": 10
 RUNGS = {"laptop": "default", "paper": "published"}
 """Rungs of the ladder by scale; any other scale is its own."""
 
+REPAIRED = "repaired"
+"""`beside` of a test of our correction: no reading of the paper, so that it cannot save what is printed. The row says
+what it shows."""
+
 Place = tuple[str, str]
 """An artefact's id and benchmark ("": none)."""
 
@@ -216,8 +220,13 @@ def settled(claim: Claim, parts: Sequence[Judged], beside: Sequence[Judged]) -> 
     whole = together(found) if claim.pooled is None else pooled(found, claim.pooled)
     on = {part.cell.benchmark for part in parts}
     readings: dict[str, list[Finding]] = {}
+    repaired = [one.finding for one in beside if one.cell.reading == REPAIRED]
+    if repaired:
+        whole = replace(whole, said=f"{whole.said}; repaired, {together(repaired).verdict}: {together(repaired).said}")
     elsewhere: dict[str, list[Finding]] = {}
     for one in beside:
+        if one.cell.reading == REPAIRED:
+            continue
         if one.cell.test.beside and one.cell.benchmark in on:
             readings.setdefault(one.cell.reading, []).append(one.finding)
         elif not one.cell.test.beside and one.cell.benchmark not in on:
