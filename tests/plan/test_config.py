@@ -212,7 +212,7 @@ SIZES = {
     *("elimination.seeds", "elimination.adam_steps", "elimination.bo_seeds"),
     *(f"benchmarks.{name}.{key}" for name in ("mphd_s", "mphd_l") for key in ("domains", "functions", "points")),
     *("sweep.lbfgs_steps", "crossing.short_adam_steps", "crossing.short_lbfgs_steps", "crossing.bo_seeds"),
-    *("bo.iterations", "bo.seeds", "bo.refit_steps", "benchmarks.hpob_mini.max_points"),
+    *("bo.iterations", "bo.seeds", "bo.random_seeds", "bo.refit_steps", "benchmarks.hpob_mini.max_points"),
     *(f"maf.{key}" for key in ("iterations", "episodes", "horizon", "candidates", "minibatches", "learning_rate")),
     *(f"maf.{key}" for key in ("hidden", "evaluate_every", "points", "gp_points", "gp_steps")),
     *(f"{network}.{key}" for network in ("mimo", "rfgp") for key in ("learning_rate", "steps", "retrain_steps")),
@@ -477,7 +477,8 @@ READ_BY = {
     "theory.share": (0.5, {f"theory/{paper}/{check}" for paper, check in CHECKS}),
     **{f"studies.{path}": (another(path), {f"study/{path.partition('.')[0]}"}) for path in leaves(STUDIES)},
     "bo.iterations": (77, jobs("bo", EVERY, HYPERBO + MPHD) | CROSSED_BO | {"elimination/bo"}),
-    "bo.seeds": (77, jobs("bo", EVERY, HYPERBO)),
+    "bo.seeds": (77, jobs("bo", tuple(m for m in EVERY if m != "rand"), HYPERBO)),
+    "bo.random_seeds": (77, jobs("bo", ("rand",), HYPERBO)),
     "bo.refit_steps": (77, jobs("bo", ("stbo", "stboh")) | online(FITTED_ONLINE)),
     "methods": (
         {"h_nll": {"pretrain": {"learning_rate": 0.5}}},

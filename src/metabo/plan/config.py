@@ -234,7 +234,8 @@ def evaluate_spec(config: Config, benchmark: str, split: str, method: str) -> Ev
 
 def bo_spec(config: Config, benchmark: str, split: str, method: str, acquisition: str) -> BOSpec:
     """Return what one Bayesian-optimisation job reads besides its input files."""
-    policy = sized(config.sizes, registry.method(method).policy or NOTHING)
+    entry = registry.method(method)
+    policy = sized(config.sizes, entry.policy or NOTHING)
     sizes = pretrain_sizes(config, benchmark, split)
     return BOSpec(
         benchmark,
@@ -242,7 +243,7 @@ def bo_spec(config: Config, benchmark: str, split: str, method: str, acquisition
         method,
         acquisition,
         config.seed,
-        _count(sizes.get("bo_seeds", config.bo.seeds)),
+        _count(sizes.get("bo_seeds", sized(config.sizes, {"seeds": entry.bo_seeds})["seeds"])),
         _count(sizes.get("bo_iterations", config.bo.iterations)),
         Values(policy | _overrides(config, method, "policy")),
         splits.entry(split).candidates,

@@ -26,6 +26,7 @@ class MethodEntry:
     policy: Values | None = None
     online: Values | None = None
     prior_seeds: str = "@pretrain.seeds"
+    bo_seeds: str = "@bo.seeds"
     variant_of: str | None = None
     fits: str | None = None
     own_features: bool = False
