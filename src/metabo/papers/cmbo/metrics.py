@@ -27,6 +27,8 @@ SOLVED = 0.005
 VARIANTS = ("cm_jef_jef", "cm_wss_wss", "cm_jef_wss", "cm_wss_jef", "cm_wss_bary")
 WITHOUT_CLUSTERS = ("cm_global", "cm_tasks")
 BASELINES = ("rand_once", "gp32", "rgpe", "rm_gp_ucb", "hyperbo")
+READINGS = ("_fixed", "_scaled")
+"""Ends of the names of methods under another reading of the noise."""
 
 
 def of_acquisition(names: Iterable[str], acquisition: str) -> list[str]:
@@ -146,16 +148,23 @@ def claims(runs: Runs) -> pd.DataFrame:
     """Return claim, comparison, value, holds for what the paper says of one space and acquisition (sheet §8): `value`
     is the number that the claim is about, `holds` 1 or 0.
 
-    Means over runs, without intervals: `differences` has these. Claims of methods without runs are left out.
+    Means over runs, without intervals: `differences` has these. Claims of methods without runs are left out. A method
+    under another reading of the noise (READINGS) stands for itself.
     """
     curve = by_target(runs).mean(axis=(1, 2))
-    place = {method_of(name): i for i, name in enumerate(runs.methods)}
+    place = {_plain(method_of(name)): i for i, name in enumerate(runs.methods)}
     ours = [place[method] for method in VARIANTS if method in place]
     ends = Ends(runs, curve, curve[:, -1], curve.mean(axis=1), place, ours)
     parts = (_variants, _single_task, _baselines, _without_clusters, _hyperbo)
     rows = [row for part in parts for row in part(ends)] if ours else []
     table = pd.DataFrame(rows, columns=["claim", "comparison", "value", "holds"])
     return table.astype({"value": np.float64, "holds": np.float64})
+
+
+def _plain(method: str) -> str:
+    for reading in READINGS:
+        method = method.removesuffix(reading)
+    return method
 
 
 def _variants(ends: Ends) -> Iterator[Row]:
