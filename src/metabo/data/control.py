@@ -28,6 +28,7 @@ BENCHMARKS = {
         "default_split": "held_out",
         "settings": ["points", "seed"],
         "matched": True,
+        "once": True,
     },
 }
 ALIKE, UNLIKE = "alike", "unlike"

@@ -37,7 +37,7 @@ PROBLEMS = {
     "mean": "(d) mean",
 }
 PROFILES = {
-    "figure": "constants on the scale of the paper's axes",
+    "figure": "constant β calibrated to the paper's axes",
     "plain": "constants of the repaired theorems",
     "successor": "settings of the later code",
 }

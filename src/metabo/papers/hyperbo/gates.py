@@ -2,35 +2,56 @@
 
 import numpy as np
 
-from metabo.metrics import paired_difference
-from metabo.papers.engine.claims.comparing import at_moment, name, side_values
+from metabo.metrics import Runs, paired_difference
+from metabo.papers.engine.claims.comparing import Moment, at_moment, name, side_values
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.gates import RANDOM, Gate
-from metabo.papers.engine.claims.verdicts import interval
+from metabo.papers.engine.claims.verdicts import LEVEL, interval
 
 CONTROL, ALIKE, UNLIKE = "control", "alike", "unlike"
-WORKS, ABSTAINS = "works where tasks are alike", "is no better than Random where nothing can be learned"
+LEARNS, WORKS, ABSTAINS = (
+    "knows a good first query where tasks are alike",
+    "beats Random on a smooth function",
+    "is no better than Random where nothing can be learned",
+)
 
 
 def gates(evidence: Evidence) -> list[Gate]:
-    """Return both gates of every method on `control`: its area under the regret curve minus Random's, an interval of
-    95 % over test tasks, lies below 0 on `alike`, and not wholly below 0 on `unlike`. They count on all benchmarks."""
+    """Return the gates of every method on `control`, intervals over its test tasks; they count on all benchmarks.
+
+    A method that learns from tasks has a lower regret than Random after its first query on `alike`, which no method
+    without past tasks can have; any other one a lower area under its curve. On `unlike` no method has an area below
+    Random's (Bonferroni over the methods). All query a candidate once there, Random too.
+    """
     if evidence.benchmark != CONTROL or not evidence.has("trajectories"):
         return []
-    here, _ = at_moment(evidence.runs, "area")
-    reference = next((run for run in RANDOM if run in here.methods), None)
+    runs = evidence.runs
+    reference = next((run for run in RANDOM if run in runs.methods), None)
+    methods = [method for method in runs.methods if method not in RANDOM]
     if reference is None:
         return []
     found = []
-    for place, run in enumerate(method for method in here.methods if method not in RANDOM):
-        first, second = side_values(here, [run, reference])
-        for space in (ALIKE, UNLIKE):
-            own = np.array([task.startswith(f"{space}/") for task in here.tasks])
-            if own.sum() > 1:
-                rng = np.random.default_rng([1, place])
-                gap = paired_difference(first[:, own], second[:, own], rng, "nested")
-                said = f"{name(run)} minus Random on {space}: {interval(gap.estimate, gap.low, gap.high)}"
-                better = bool(gap.high < 0)
-                kind, passed = (WORKS, better) if space == ALIKE else (ABSTAINS, not better)
-                found.append(Gate(kind, (run,), passed, float(gap.high), 0.0, said, everywhere=True))
+    for place, run in enumerate(methods):
+        kind, moment = (WORKS, "area") if run in runs.single_task else (LEARNS, 1)
+        for here, test, at, level in ((ALIKE, kind, moment, LEVEL), (UNLIKE, ABSTAINS, "area", LEVEL / len(methods))):
+            gap = _gap(runs, run, reference, here, at, place, level)
+            if gap is not None:
+                low, estimate, high = gap
+                better = high < 0
+                said = f"{name(run)} minus Random on {here}: {interval(estimate, low, high)}"
+                passed = better if here == ALIKE else not better
+                found.append(Gate(test, (run,), bool(passed), float(high), 0.0, said, everywhere=True))
     return found
+
+
+def _gap(
+    runs: Runs, run: str, reference: str, space: str, moment: Moment, place: int, level: float
+) -> tuple[float, float, float] | None:
+    """Return low end, mean and high end of a method's regret minus Random's over the tasks of a space."""
+    here, _ = at_moment(runs, moment)
+    own = np.array([task.startswith(f"{space}/") for task in here.tasks])
+    if own.sum() < 2:
+        return None
+    first, second = (values[:, own] for values in side_values(here, [run, reference]))
+    gap = paired_difference(first, second, np.random.default_rng([1, place]), "nested", level=1 - level)
+    return gap.low, gap.estimate, gap.high

@@ -115,7 +115,9 @@ class BOSizes(Section):
 
     iterations: Count = Field(description="Queries per run.")
     seeds: Count = Field(description="Runs per task and prior.")
-    random_seeds: Count = Field(description="Runs of random search per task and pre-training seed.")
+    random_seeds: Count = Field(
+        description="Runs of random search per task and pre-training seed, where no section has bo_seeds of its own."
+    )
     refit_steps: Count = Field(description="Optimiser steps per refit, for methods that refit at each iteration.")
 
 

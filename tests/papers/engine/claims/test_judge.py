@@ -127,6 +127,14 @@ def test_only_the_primary_cell_decides_and_the_cause_is_named(part, beside, more
     assert (found.verdict, cause) == expected and cause in ("", *judge.CAUSES)
 
 
+def test_a_partial_reading_cannot_save_a_claim():
+    """It was made for one panel of three: that it is not contradicted there says nothing of the other two."""
+    parts, other = [told(CONTRADICTED, against=1e-9)], told(UNDECIDED, beside="another")
+    part = replace(other, cell=replace(other.cell, test=replace(other.cell.test, partial=True)))
+    assert judge.settled(claim(DIFFER), parts, [other])[0].verdict == UNDECIDED
+    assert judge.settled(claim(DIFFER), parts, [part])[0].verdict == CONTRADICTED
+
+
 def test_a_repaired_statement_is_no_reading_but_the_row_says_what_it_shows():
     parts, beside = [told(CONTRADICTED, against=0.0)], [told(HOLDS, beside="repaired")]
     found, cause = judge.settled(claim(DIFFER, on=["pd1_mini"], metrics=("statement",)), parts, beside)

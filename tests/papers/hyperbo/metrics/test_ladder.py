@@ -59,7 +59,14 @@ def test_every_prior_has_its_losses_and_its_area(climbed):
 def test_a_test_loss_that_rises_is_over_fitting(climbed):
     found = ladder.overfitting(climbed).set_index("kind")
     assert found.loc[ladder.CONSTANT, "best_steps"] == 10 and found.loc[ladder.CONSTANT, "rise"] == pytest.approx(1.5)
-    assert found.loc[ladder.DECAYING, "rise"] == 0
+    assert found.loc[ladder.DECAYING, "rise"] == 0 and found.loc[ladder.CONSTANT, "priors"] == 2
+
+
+def test_over_fitting_compares_the_priors_that_all_rungs_have(climbed):
+    """The anchor has one prior; that the first prior is better than the others is no over-fitting."""
+    one = climbed[~((climbed["split"] == "two") & (climbed["prior_seed"] == 1))]
+    found = ladder.overfitting(one).set_index("kind").loc[ladder.CONSTANT]
+    assert found["priors"] == 1 and found["rise"] == pytest.approx(2.0)
 
 
 def test_a_split_without_runs_or_losses_stops():

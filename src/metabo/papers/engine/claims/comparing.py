@@ -159,6 +159,11 @@ def orders(
             here, when = at_moment(runs, moment)
             when += f", C = {threshold:g}" if threshold is not None else ""
             for first, second in pairs:
+                if lost := [
+                    evidence.failing[run] for run in members(first) + members(second) if run in evidence.failing
+                ]:
+                    found.append(untestable(lost[0]))
+                    continue
                 label = f"{name(first)} minus {name(second)} {when}:"
                 gap = difference(evidence, here, first, second, len(found))
                 below, measured = threshold is None, "share solved" if threshold is not None else unit(evidence)

@@ -53,14 +53,16 @@ class Evidence:
         self.benchmark = benchmark
         self.parameters = dict(parameters or {})
         self.estimand = "new"
+        self.failing: Mapping[str, str] = {}
         self._sources = sources
         self._tables: dict[str, pd.DataFrame] = {}
         self._runs: dict[str, Runs] = {}
 
-    def about(self, estimand: str) -> "Evidence":
-        """Return the same evidence for a claim about "suite" (these tasks) or "new" (a new data set)."""
+    def about(self, estimand: str, failing: Mapping[str, str] | None = None) -> "Evidence":
+        """Return the same evidence for a claim about "suite" (these tasks) or "new" (a new data set). `failing`: runs
+        that fail a gate, with the reason: comparisons with them are not testable."""
         other = copy.copy(self)
-        other.estimand = estimand
+        other.estimand, other.failing = estimand, failing or {}
         return other
 
     def has(self, kind: str) -> bool:

@@ -1,20 +1,21 @@
 """Gates: positive controls that a benchmark and its runs must pass before a claim about them is judged.
 
 A comparison of methods says nothing where none of them finds anything that random search does not, where a policy asks
-for one point over and over, or where two acquisitions choose the same points. A claim that rests on a failed gate is
-not testable, and its row names the gate. The rules and their constants were fixed before any result was looked at; a
+for one point over and over, or where two acquisitions that are compared choose the same points. What rests on a failed
+gate is not testable, and its row names it. The rules and their constants were fixed before any result was looked at; a
 paper's own gates are in its module `gates`, with one function `gates(evidence)`.
 """
 
 import importlib
-from collections.abc import Mapping, Sequence
-from itertools import combinations
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations, product
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from metabo.metrics import paired_difference
+from metabo.artefacts import api as artefacts
+from metabo.metrics import Runs, paired_difference
 from metabo.papers.engine.claims import checks
 from metabo.papers.engine.claims.comparing import OTHERS, at_moment, name, side_values
 from metabo.papers.engine.claims.evidence import Evidence
@@ -29,6 +30,13 @@ STUCK = 0.9
 MOST = 0.5
 """The share of runs that may be stuck, or be the same under two acquisitions."""
 RANDOM = ("rand", "rand_once")
+LEAST_TASKS = 5
+"""With fewer test tasks an interval over them has no power."""
+BY_COMPARISON = ("lower_regret", "larger_area", "best_areas")
+"""Checks of pairs of runs, one comparison each: a gate that is about one run takes its comparisons alone
+(`Evidence.failing`), and the others can still contradict."""
+ASIDE = ("but",)
+"""Arguments of checks that name what is left out."""
 COLUMNS = ("paper", "gate", "artefact", "benchmark", "subjects", "verdict", "value", "bound", "said", "claims")
 """Of the table of gates; `claims`: those that rest on it."""
 PASSES, FAILS = "passes", "fails"
@@ -37,9 +45,10 @@ PASSES, FAILS = "passes", "fails"
 class Gate(NamedTuple):
     """A gate of one artefact on one benchmark.
 
-    `subjects`: what it is about, named as in a claim's arguments (runs, problems): the gate counts for tests that name
-    them all; none: for every test. `unless_named`: it counts as well for a test that names no run at all.
-    `everywhere`: on all artefacts of the paper, not on its own alone. `value` is compared with `bound`.
+    `subjects`: the runs (or problems) that it is about: it counts for tests that name them all; none: for every test.
+    `unless_named`: it counts as well for a test that names no run at all. `checks`: it counts for tests by these checks
+    only (empty: by all). `everywhere`: on all artefacts of the paper, whatever the acquisition, not on its own alone.
+    `value` is compared with `bound`.
     """
 
     name: str
@@ -49,6 +58,7 @@ class Gate(NamedTuple):
     bound: float
     said: str
     unless_named: bool = True
+    checks: tuple[str, ...] = ()
     everywhere: bool = False
 
 
@@ -61,51 +71,59 @@ def of(paper: str, evidence: Evidence) -> list[Gate]:
 
 
 def of_runs(evidence: Evidence) -> list[Gate]:
-    """Return the gates of BO runs: LEARNABLE once, ASKING for every run's name, DIFFERING for pairs of acquisitions."""
-    table = evidence.trajectories
-    queries = table[(table["iteration"] >= 1) & (table["candidate"] >= 0)]
-    return [*learnable(evidence), *asking(queries, evidence.regret), *differing(queries)]
+    """Return the gates of BO runs, split by split: LEARNABLE, ASKING for every run's name, DIFFERING for pairs of
+    acquisitions. Methods without a prior keep their name on all splits, so that runs are only unique within one."""
+    table, found = evidence.trajectories, []
+    splits = table["split"] if "split" in table else pd.Series("", index=table.index)
+    for split, part in table.groupby(splits, sort=False):
+        queries = part[(part["iteration"] >= 1) & (part["candidate"] >= 0)]
+        where = f" on {split}" if splits.nunique() > 1 else ""
+        found += [
+            *learnable(artefacts.runs(part, evidence.regret), where),
+            *asking(queries, where),
+            *differing(queries),
+        ]
+    return found
 
 
-def learnable(evidence: Evidence) -> list[Gate]:
+def learnable(runs: Runs, where: str = "") -> list[Gate]:
     """The area under the regret curve of some method is below Random's: an interval over tasks, each with the mean of
     its repetitions, at level 1 - LEVEL / methods (Bonferroni). Three priors are too few units for that: a gate must not
-    fail for lack of power. No gate without Random, with Random alone, or with one task."""
-    here, _ = at_moment(evidence.runs, "area")
+    fail for lack of power. No gate without Random, with Random alone, or with fewer than LEAST_TASKS tasks."""
+    here, _ = at_moment(runs, "area")
     reference = next((run for run in RANDOM if run in here.methods), None)
     others = [run for run in here.methods if run not in RANDOM]
-    if reference is None or not others:
+    if reference is None or not others or len(runs.tasks) < LEAST_TASKS:
         return []
     gaps = []
     for place, run in enumerate(others):
         first, second = side_values(here, [run, reference])
         rng = np.random.default_rng([0, place])
         gap = paired_difference(first, second, rng, "nested", level=1 - LEVEL / len(others))
-        if np.isfinite(gap.high):
-            gaps.append((gap.high, run, gap))
-    if not gaps:
-        return []
+        gaps.append((gap.high, run, gap))
     high, best, gap = min(gaps, key=lambda one: one[0])
-    said = f"{name(best)} minus Random, area: {interval(gap.estimate, gap.low, gap.high)}"
+    said = f"{name(best)} minus Random, area{where}: {interval(gap.estimate, gap.low, gap.high)}"
     return [Gate(LEARNABLE, (), bool(high < 0), float(high), 0.0, said)]
 
 
-def asking(queries: pd.DataFrame, regret: str = "simple_regret") -> list[Gate]:
+def asking(queries: pd.DataFrame, where: str = "") -> list[Gate]:
     """At most MOST of a method's runs ask STUCK of their queries for one point that is not the best."""
     run = ["method", "space", "task", "prior_seed", "seed"]
     counts = queries.groupby([*run, "candidate"], sort=False).size().groupby(run, sort=False).max()
+    regret = "simple_regret" if "simple_regret" in queries else "normalised_regret"
     ends = queries.groupby(run, sort=False)[regret].min()
     totals = queries.groupby(run, sort=False).size()
     stuck = (counts >= STUCK * totals) & (ends > 0) & (totals > 1)
     found = []
     for method, share in stuck.groupby("method", sort=False).mean().items():
-        said = f"{share:.0%} of the runs of {name(str(method))} ask {STUCK:.0%} of their queries for one point"
+        said = f"{share:.0%} of the runs of {name(str(method))}{where} ask {STUCK:.0%} of their queries for one point"
         found.append(Gate(ASKING, (str(method),), bool(share <= MOST), float(share), MOST, said))
     return found
 
 
 def differing(queries: pd.DataFrame) -> list[Gate]:
-    """At most MOST of the runs are the same, query by query, under two acquisitions of a method."""
+    """At most MOST of the runs are the same, query by query, under two acquisitions of a method. It counts where both
+    are named: a claim that acquisitions are alike does not rest on it."""
     groups: dict[tuple[str, str], list[str]] = {}
     for method in dict.fromkeys(queries["method"]):
         parsed = RunId.parse(method)
@@ -116,7 +134,7 @@ def differing(queries: pd.DataFrame) -> list[Gate]:
             same = _same_queries(queries, *pair)
             if same is not None:
                 said = f"{same:.0%} of the runs of {name(pair[0])} and {name(pair[1])} ask for the same points"
-                found.append(Gate(DIFFERING, pair, bool(same <= MOST), same, MOST, said))
+                found.append(Gate(DIFFERING, pair, bool(same <= MOST), same, MOST, said, unless_named=False))
     return found
 
 
@@ -134,26 +152,54 @@ def _same_queries(queries: pd.DataFrame, first: str, second: str) -> float | Non
 
 
 def rests(gate: Gate, paper: str, test: ClaimTest, runs: Sequence[str]) -> bool:
-    """Return whether a test rests on a gate: it names all its subjects, or the gate is about the whole benchmark.
-
-    `runs`: all that the artefact shows. A gate that counts everywhere is about methods, whatever their acquisition.
-    """
+    """Return whether a test rests on a gate; `runs`: all that the artefact shows."""
+    if gate.checks and test.check not in gate.checks:
+        return False
     if not gate.subjects:
         return True
-    named = _strings(checks.arguments(paper, test.check, test.arguments))
-    if gate.unless_named and (OTHERS in named or not named & set(runs)):
+    given = checks.arguments(paper, test.check, test.arguments)
+    words = strings({key: value for key, value in given.items() if key not in ASIDE})
+    named = named_runs(words, given.get("acquisitions"), runs)
+    if gate.unless_named and (OTHERS in words or not named):
         named |= set(runs)
-    if gate.everywhere:
-        named = {RunId.parse(one).method for one in named}
-    return set(gate.subjects) <= named
+    known = {RunId.parse(run).method for run in named} if gate.everywhere else words | named
+    return set(gate.subjects) <= known
 
 
-def _strings(value: object) -> set[str]:
+def apart(gate: Gate, test: ClaimTest) -> bool:
+    """Return whether a failed gate takes comparisons of its one run alone, not the whole test."""
+    return len(gate.subjects) == 1 and test.check in BY_COMPARISON
+
+
+def failing(failed: Iterable[Gate], runs: Sequence[str]) -> dict[str, str]:
+    """Return the runs that failed gates are about, each with the reason."""
+    found = {}
+    for gate in failed:
+        for run in runs:
+            subject = RunId.parse(run).method if gate.everywhere else run
+            if subject in gate.subjects:
+                found.setdefault(run, f"gate '{gate.name}' fails: {gate.said}")
+    return found
+
+
+def named_runs(words: Iterable[str], acquisitions: object, runs: Sequence[str]) -> set[str]:
+    """Return the runs that words of a claim's arguments mean: of that method, on any split unless a word names one,
+    with the acquisition that it names, those that the test lists apart (`acquisitions`), or else the method's own."""
+    listed = {"", *strings(acquisitions)}
+    found = set()
+    for word, run in product(map(RunId.parse, words), map(RunId.parse, runs)):
+        scored = run.acquisition == word.acquisition if word.acquisition else run.acquisition in listed
+        if run.method == word.method and scored and word.split in ("", run.split):
+            found.add(str(run))
+    return found
+
+
+def strings(value: object) -> set[str]:
     """Return all texts inside a value."""
     if isinstance(value, str):
         return {value}
     if isinstance(value, Mapping):
-        return set().union(*map(_strings, value.values())) if value else set()
+        return set().union(*map(strings, value.values())) if value else set()
     if isinstance(value, list | tuple):
-        return set().union(*map(_strings, value)) if value else set()
+        return set().union(*map(strings, value)) if value else set()
     return set()

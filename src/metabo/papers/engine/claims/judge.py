@@ -63,6 +63,8 @@ REPAIRED = "repaired"
 """`beside` of a test of our correction: no reading of the paper, so that it cannot save what is printed. The row says
 what it shows."""
 
+CONTROL = "control"
+"""The benchmark whose gates count everywhere."""
 Place = tuple[str, str]
 """An artefact's id and benchmark ("": none)."""
 
@@ -106,7 +108,7 @@ def judge(
     shared = {
         (place, gate): list[str]()
         for place, artefact in artefacts.items()
-        if place not in wanted
+        if place[1] == CONTROL
         for gate in gates.of(artefact.entry.paper, gather(artefact, root)[0])
     }
     resting = dict(shared)
@@ -121,9 +123,11 @@ def judge(
         read["/".join(filter(None, place))] = [str(path) for paths in files.values() for path in paths]
         for number, cell in enumerate(wanted_cells):
             if cell.place == place:
-                about = evidence.about(ESTIMANDS.get(kinds[cell.claim], "new"))
                 own = [key for key in counting if gates.rests(key[1], paper, cell.test, runs)]
-                found[number] = _judged(paper, cell, about, [gate for _, gate in own if not gate.passed])
+                failed = [gate for _, gate in own if not gate.passed]
+                apart = [gate for gate in failed if gates.apart(gate, cell.test)]
+                about = evidence.about(ESTIMANDS.get(kinds[cell.claim], "new"), gates.failing(apart, runs))
+                found[number] = _judged(paper, cell, about, [gate for gate in failed if gate not in apart])
                 for key in own:
                     resting[key] += [cell.claim] if cell.claim not in resting[key] else []
     controls = [
@@ -225,7 +229,7 @@ def settled(claim: Claim, parts: Sequence[Judged], beside: Sequence[Judged]) -> 
         whole = replace(whole, said=f"{whole.said}; repaired, {together(repaired).verdict}: {together(repaired).said}")
     elsewhere: dict[str, list[Finding]] = {}
     for one in beside:
-        if one.cell.reading == REPAIRED:
+        if one.cell.reading == REPAIRED or one.cell.test.partial:
             continue
         if one.cell.test.beside and one.cell.benchmark in on:
             readings.setdefault(one.cell.reading, []).append(one.finding)

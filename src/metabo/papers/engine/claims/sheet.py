@@ -24,7 +24,8 @@ MOMENTS = {"named", "place", "rank", "iteration", "solved"}
 class ClaimTest:
     """A check of one artefact, on all its benchmarks or only on `benchmarks`.
 
-    `beside`: the reading that it is of, where that is not the primary one; "" for a part of the claim.
+    `beside`: the reading that it is of, where that is not the primary one; "" for a part of the claim. `partial`: the
+    reading was made for some of the claim's parts only; it is shown, and cannot save the claim.
     """
 
     artefact: str
@@ -32,6 +33,7 @@ class ClaimTest:
     arguments: Mapping[str, Json] = field(default_factory=dict)
     benchmarks: tuple[str, ...] = ()
     beside: str = ""
+    partial: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,7 @@ class TestEntry(TypedDict):
     arguments: NotRequired[dict[str, Json]]
     benchmarks: NotRequired[list[str]]
     beside: NotRequired[str]
+    partial: NotRequired[bool]
 
 
 class PrimaryEntry(TypedDict):
@@ -149,7 +152,8 @@ def _claim(id: str, paper: str, entry: ClaimEntry) -> Claim:
 
 def _test(entry: TestEntry) -> ClaimTest:
     given, benchmarks = entry.get("arguments", {}), tuple(entry.get("benchmarks", []))
-    return ClaimTest(entry["artefact"], entry["check"], given, benchmarks, entry.get("beside", "").strip())
+    beside, partial = entry.get("beside", "").strip(), entry.get("partial", False)
+    return ClaimTest(entry["artefact"], entry["check"], given, benchmarks, beside, partial)
 
 
 def _primary(entry: PrimaryEntry) -> Primary:

@@ -75,14 +75,17 @@ def summary(climbed: pd.DataFrame) -> pd.DataFrame:
 
 def overfitting(climbed: pd.DataFrame) -> pd.DataFrame:
     """Return, per kind of rate, the steps with the least Test NLL, and how far it rises from there to the last rung:
-    kind, best_steps, least, last, rise (nats; positive: more training made it worse)."""
-    means = summary(climbed[climbed["metric"] == "test_nll"])
+    kind, best_steps, least, last, rise (nats; positive: more training made it worse), priors.
+
+    Over the pre-training seeds that all rungs of the kind have: another prior has another loss at any step.
+    """
     rows = []
-    for kind, own in means.groupby("kind", sort=False):
-        own = own.sort_values("steps")
+    for kind, losses in climbed[climbed["metric"] == "test_nll"].groupby("kind", sort=False):
+        seeds = set.intersection(*(set(rung["prior_seed"]) for _, rung in losses.groupby("split")))
+        own = summary(losses[losses["prior_seed"].isin(seeds)]).sort_values("steps")
         best, last = own.loc[own["mean"].idxmin()], own.iloc[-1]
         rows.append({
             "kind": kind, "best_steps": best["steps"], "least": best["mean"], "last": last["mean"],
-            "rise": last["mean"] - best["mean"],
+            "rise": last["mean"] - best["mean"], "priors": len(seeds),
         })  # fmt: skip
     return pd.DataFrame(rows)
