@@ -91,7 +91,10 @@ def test_the_rungs_of_tables_without_a_record_are_those_of_the_default_scale():
 def test_panels_show_every_prior(climbed):
     figure = drawings.ladder_panels(climbed, 1.5, "Title", "simple regret")
     assert [ax.get_ylabel() for ax in figure.axes] == [
-        "training NLL (nats)", "Test NLL (nats)", "simple regret, mean over all queries",
+        "training NLL (nats)", "Test NLL (nats)", "mean simple regret",
     ]  # fmt: skip
     marks = [len(line.get_xdata()) for line in figure.axes[2].lines if line.get_linestyle() == "None"]
+    one = climbed[~((climbed["split"] == "two") & (climbed["prior_seed"] == 1))]
+    joined = drawings.ladder_panels(one, 1.5, "Title", "simple regret").axes[0].lines[0]
+    assert list(joined.get_xdata()) == [10]  # the rung with one prior of two is no part of the line
     assert marks == [4, 2] and figure.axes[2].lines[-1].get_ydata()[0] == 1.5

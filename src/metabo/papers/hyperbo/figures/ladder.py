@@ -7,12 +7,13 @@ from matplotlib.ticker import NullFormatter
 from metabo.papers.hyperbo.metrics.ladder import CONSTANT, DECAYING
 from metabo.plots import style
 
-PANELS = {"train_nll": "training NLL (nats)", "test_nll": "Test NLL (nats)", "area": "{regret}, mean over all queries"}
+PANELS = {"train_nll": "training NLL (nats)", "test_nll": "Test NLL (nats)", "area": "mean {regret}"}
 LOOKS = {CONSTANT: ("#1f77b4", "o", "-"), DECAYING: ("#d62728", "^", "--")}
 
 
 def ladder_panels(climbed: pd.DataFrame, random: float, title: str, regret: str) -> Figure:
-    """Draw one panel per metric against the steps of training: a mark per prior, a line through their means.
+    """Draw one panel per metric against the steps of training: a mark per prior, and a line through the means of the
+    rungs that have all priors (other priors have other losses at any step).
 
     `climbed`: kind, steps, metric, prior_seed, value; `random`: the area of random search, a grey line.
     """
@@ -23,7 +24,8 @@ def ladder_panels(climbed: pd.DataFrame, random: float, title: str, regret: str)
             own = climbed[climbed["metric"] == metric]
             for kind, (colour, marker, line) in LOOKS.items():
                 rows = own[own["kind"] == kind]
-                means = rows.groupby("steps")["value"].mean()
+                priors = rows.groupby("steps")["prior_seed"].nunique()
+                means = rows.groupby("steps")["value"].mean()[priors == priors.max()]
                 ax.plot(means.index, means, color=colour, linestyle=line, linewidth=1.4, label=kind)
                 ax.plot(
                     rows["steps"], rows["value"], color=colour, marker=marker, linestyle="none", markersize=5, alpha=0.7
