@@ -5,10 +5,10 @@ import numpy as np
 from metabo.metrics import Runs, paired_difference
 from metabo.papers.engine.claims.comparing import Moment, at_moment, name, side_values
 from metabo.papers.engine.claims.evidence import Evidence
-from metabo.papers.engine.claims.gates import RANDOM, Gate
+from metabo.papers.engine.claims.gates import CONTROL, RANDOM, Gate
 from metabo.papers.engine.claims.verdicts import LEVEL, interval
 
-CONTROL, ALIKE, UNLIKE = "control", "alike", "unlike"
+ALIKE, UNLIKE = "alike", "unlike"
 LEARNS, WORKS, ABSTAINS = (
     "knows a good first query where tasks are alike",
     "beats Random on a smooth function",

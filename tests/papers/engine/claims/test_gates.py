@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from metabo.artefacts import api as artefacts
-from metabo.papers.engine.claims import checks, gates, judge
+from metabo.papers.engine.claims import checks, gates, judge, settling
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.gates import ASKING, DIFFERING, LEARNABLE, Gate
 from metabo.papers.engine.claims.sheet import ClaimTest
@@ -169,14 +169,26 @@ def test_runs_without_a_prior_on_two_splits_are_kept_apart():
 
 
 def test_a_claim_on_a_failed_gate_is_not_testable_but_another_part_can_contradict_it():
-    lost = replace(told(UNTESTABLE), finding=Finding(UNTESTABLE, "gate 'x' fails: y"), gates=(WHOLE,))
+    lost = replace(told(UNTESTABLE), finding=Finding(UNTESTABLE, WHOLE.failure), gates=(WHOLE,))
     for other in ([], [told(HOLDS)], [told("undecided")]):
-        found, cause = judge.settled(claim(ClaimTest("a", "b"), on=["pd1_mini"]), [lost, *other], [])
-        assert (found.verdict, cause, found.said) == (UNTESTABLE, "gate", "gate 'x' fails: y")
-    found, cause = judge.settled(
+        found, cause = settling.settled(claim(ClaimTest("a", "b"), on=["pd1_mini"]), [lost, *other], [])
+        assert (found.verdict, cause, found.said) == (UNTESTABLE, "gate", WHOLE.failure)
+    found, cause = settling.settled(
         claim(ClaimTest("a", "b"), on=["pd1_mini"]), [lost, told(CONTRADICTED, against=1e-9)], []
     )
     assert (found.verdict, cause) == (CONTRADICTED, "unresolved")
+
+
+def test_a_gate_that_takes_one_comparison_is_named_as_the_cause_too():
+    """`lower_regret` loses the comparison with the stuck run alone; what is left does not contradict."""
+    given = evidence({}, rand=1.0, h_nll=0.5, stbo=1.0)
+    cell = told("undecided").cell
+    cell = replace(cell, test=ClaimTest("x", "lower_regret", {"lower": ["h_nll"], "than": ["rand", "stbo"]}))
+    about = given.about("suite", gates.failing([OF_STBO], ["stbo"]))
+    part = judge._judged("hyperbo", cell, about, [OF_STBO], whole=False)
+    assert part.gates == (OF_STBO,)
+    found, cause = settling.settled(claim(cell.test, on=["pd1_mini"]), [part], [])
+    assert (found.verdict, cause, found.said) == (UNTESTABLE, "gate", OF_STBO.failure)
 
 
 def elimination_runs(dropped, truth=2, candidate=0):

@@ -9,7 +9,7 @@ import pytest
 
 from metabo.artefacts import api as artefacts
 from metabo.errors import DataError
-from metabo.papers.engine.claims import judge, sheet
+from metabo.papers.engine.claims import judge, settling, sheet
 from metabo.papers.engine.claims.evidence import Evidence, gather
 from metabo.papers.engine.claims.sheet import Claim, ClaimTest, Primary
 from metabo.papers.engine.claims.verdicts import CONTRADICTED, HOLDS, UNDECIDED, UNTESTABLE, Finding
@@ -95,8 +95,8 @@ def test_an_untestable_claim_says_why(results):
 def told(verdict, on="pd1_mini", beside="", reading="", **more):
     test = ClaimTest("hyperbo_fig08", "lower_regret", {}, (), beside)
     role = "part" if not beside and on == "pd1_mini" and not reading else "beside"
-    return judge.Judged(
-        judge.ClaimCell("C01", test, on, role, reading or beside, None), Finding(verdict, "x", 1.0, **more)
+    return settling.Judged(
+        settling.ClaimCell("C01", test, on, role, reading or beside, None), Finding(verdict, "x", 1.0, **more)
     )
 
 
@@ -123,24 +123,24 @@ STRONG = {"support": 1e-4}
     ],
 )
 def test_only_the_primary_cell_decides_and_the_cause_is_named(part, beside, more, expected):
-    found, cause = judge.settled(claim(DIFFER, on=["pd1_mini"], **more), [told(part)], beside)
-    assert (found.verdict, cause) == expected and cause in ("", *judge.CAUSES)
+    found, cause = settling.settled(claim(DIFFER, on=["pd1_mini"], **more), [told(part)], beside)
+    assert (found.verdict, cause) == expected and cause in ("", *settling.CAUSES)
 
 
 def test_a_partial_reading_cannot_save_a_claim():
     """It was made for one panel of three: that it is not contradicted there says nothing of the other two."""
     parts, other = [told(CONTRADICTED, against=1e-9)], told(UNDECIDED, beside="another")
     part = replace(other, cell=replace(other.cell, test=replace(other.cell.test, partial=True)))
-    assert judge.settled(claim(DIFFER), parts, [other])[0].verdict == UNDECIDED
-    assert judge.settled(claim(DIFFER), parts, [part])[0].verdict == CONTRADICTED
+    assert settling.settled(claim(DIFFER), parts, [other])[0].verdict == UNDECIDED
+    assert settling.settled(claim(DIFFER), parts, [part])[0].verdict == CONTRADICTED
 
 
 def test_a_repaired_statement_is_no_reading_but_the_row_says_what_it_shows():
     parts, beside = [told(CONTRADICTED, against=0.0)], [told(HOLDS, beside="repaired")]
-    found, cause = judge.settled(claim(DIFFER, on=["pd1_mini"], metrics=("statement",)), parts, beside)
+    found, cause = settling.settled(claim(DIFFER, on=["pd1_mini"], metrics=("statement",)), parts, beside)
     assert (found.verdict, cause) == (CONTRADICTED, "claim") and found.said == "x; repaired, holds: x"
     assert (
-        judge.settled(claim(DIFFER), parts, [told(HOLDS, beside="another")])[0].verdict == UNDECIDED
+        settling.settled(claim(DIFFER), parts, [told(HOLDS, beside="another")])[0].verdict == UNDECIDED
     )  # a reading saves it
 
 
@@ -148,8 +148,8 @@ def test_a_reading_that_holds_is_corrected_for_the_number_of_readings():
     """Of ten readings one with p = 0.01 is what chance gives."""
     others = [told(UNDECIDED, beside=f"reading {n}", support=0.5) for n in range(9)]
     barely, clear = (told(HOLDS, beside="this one", support=p) for p in (0.01, 0.002))
-    assert judge.settled(claim(DIFFER), [told(UNDECIDED)], [*others, barely])[1] == "power"
-    assert judge.settled(claim(DIFFER), [told(UNDECIDED)], [*others, clear])[1] == "reading"
+    assert settling.settled(claim(DIFFER), [told(UNDECIDED)], [*others, barely])[1] == "power"
+    assert settling.settled(claim(DIFFER), [told(UNDECIDED)], [*others, clear])[1] == "reading"
 
 
 def test_other_metrics_stand_beside_an_order_without_a_moment():
@@ -165,12 +165,12 @@ def test_other_metrics_stand_beside_an_order_without_a_moment():
 
 def test_pooled_claims_count_over_their_tests():
     parts = [Finding(UNDECIDED, "", 0.25, 0.1, 0.5, count=1, of=4), Finding(HOLDS, "", 0.9, 0.8, 1.0, count=9, of=10)]
-    found = judge.pooled(parts, 0.5)
+    found = settling.pooled(parts, 0.5)
     assert (found.verdict, found.value, found.count, found.of) == (HOLDS, 10 / 14, 10, 14)
     assert found.low == pytest.approx(8.4 / 14) and found.high == pytest.approx(12 / 14)
-    assert judge.pooled(parts, 0.8).verdict == UNDECIDED and judge.pooled(parts, 0.9).verdict == CONTRADICTED
-    assert judge.pooled([*parts, Finding(UNTESTABLE, "")], 0.5).verdict == UNTESTABLE
-    assert judge.pooled([Finding(UNDECIDED, "", 1.0)], 0.5).verdict == UNTESTABLE
+    assert settling.pooled(parts, 0.8).verdict == UNDECIDED and settling.pooled(parts, 0.9).verdict == CONTRADICTED
+    assert settling.pooled([*parts, Finding(UNTESTABLE, "")], 0.5).verdict == UNTESTABLE
+    assert settling.pooled([Finding(UNDECIDED, "", 1.0)], 0.5).verdict == UNTESTABLE
 
 
 def test_a_table_that_the_notebook_left_out_is_not_testable(results):

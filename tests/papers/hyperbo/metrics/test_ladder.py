@@ -83,6 +83,7 @@ def test_the_rungs_of_tables_without_a_record_are_those_of_the_default_scale():
         assert (own["adam_steps"], own["learning_rate"]) == (steps, rate)
         assert (own["decay"] < 1) == (kind == ladder.DECAYING)
     found = ladder.rungs([f"results/nowhere/evaluation/tables/{split}/h_nll.parquet" for split in ladder.PLANNED])
+    assert set(found["origin"]) == {ladder.PLANNED_ONLY}
     assert found["steps"].tolist() == [200, 500, 1000, 2000, 5000, 50_000, 2000, 5000]
     with pytest.raises(DataError, match="split 'held_out' has no record of its training"):
         ladder.rungs(["results/nowhere/evaluation/tables/held_out/h_nll.parquet"])

@@ -40,7 +40,7 @@ GROUPS = {"a": ("rpart.preproc",), "b": ("rpart", "svm", "ranger")}
 OVERTAKING, BEFORE = "B15", 25
 """The claim about an iteration, and the iteration from before which on a variant stays below HyperBO."""
 HARDLY, SPAN = 0.1, 30
-"""A fall by less than this share of the regret in so many iterations hardly is one: what B5 says of HyperBO."""
+"""Claim B5 says that HyperBO's regret hardly falls: by less than HARDLY of itself over SPAN iterations."""
 STEP = 10
 
 

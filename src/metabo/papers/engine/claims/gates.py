@@ -25,6 +25,8 @@ from metabo.plan import registry
 from metabo.plan.runs import RunId
 
 LEARNABLE, ASKING, DIFFERING = "a method beats Random", "asks for more than one point", "acquisitions differ"
+CONTROL = "control"
+"""The benchmark whose gates count everywhere."""
 STUCK = 0.9
 """A run is stuck if one point that is not the best takes this share of its queries."""
 MOST = 0.5
@@ -60,6 +62,11 @@ class Gate(NamedTuple):
     unless_named: bool = True
     checks: tuple[str, ...] = ()
     everywhere: bool = False
+
+    @property
+    def failure(self) -> str:
+        """What a row says that rests on the gate when it fails."""
+        return f"gate '{self.name}' fails: {self.said}"
 
 
 def of(paper: str, evidence: Evidence) -> list[Gate]:
@@ -178,7 +185,7 @@ def failing(failed: Iterable[Gate], runs: Sequence[str]) -> dict[str, str]:
         for run in runs:
             subject = RunId.parse(run).method if gate.everywhere else run
             if subject in gate.subjects:
-                found.setdefault(run, f"gate '{gate.name}' fails: {gate.said}")
+                found.setdefault(run, gate.failure)
     return found
 
 

@@ -7,7 +7,7 @@ named as the cause of a verdict that is undecided.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -15,21 +15,9 @@ import pandas as pd
 from metabo.papers.engine.claims import checks, gates
 from metabo.papers.engine.claims.evidence import SYNTHETIC, Evidence, NoTable, gather
 from metabo.papers.engine.claims.gates import Gate
+from metabo.papers.engine.claims.settling import ClaimCell, Judged, Place, settled
 from metabo.papers.engine.claims.sheet import Claim, ClaimTest, cells
-from metabo.papers.engine.claims.verdicts import (
-    CONTRADICTED,
-    HOLDS,
-    LEVEL,
-    UNDECIDED,
-    UNTESTABLE,
-    Finding,
-    interval,
-    ordered,
-    supporting,
-    tally,
-    together,
-    untestable,
-)
+from metabo.papers.engine.claims.verdicts import Finding, untestable
 from metabo.plan.catalogue import Artefact
 from metabo.plan.entries import CatalogueEntry
 
@@ -40,17 +28,6 @@ COLUMNS = (
 )  # fmt: skip
 CLAIM, PART, BESIDE = "claim", "part", "beside"
 """Roles of rows."""
-CAUSES = {
-    "claim": "contradicted in theory, with a counterexample, or at the published size on two independent benchmarks",
-    "size": "another rung of the ladder holds",
-    "data": "another benchmark holds, or only the paper's own data can show it",
-    "power": "too few units for an effect of the paper's size",
-    "reading": "another reading of the paper decides otherwise",
-    "ours": "a known departure of this project",
-    "gate": "a control of the benchmark or of a method fails, so that nothing can be concluded",
-    "unresolved": "contradicted here, and no rung, benchmark or reading says why",
-}
-"""Why a claim does not hold."""
 ESTIMANDS = {"direct": "suite", "conceptual": "new"}
 """What the interval of a verdict is about: a direct test asks what the paper reports, its own tasks; a test on other
 tables asks whether the claim carries over to a new one."""
@@ -58,36 +35,6 @@ METRICS: Mapping[str, object] = {"area": "area", "last": 100, "regret at 10": 10
 """Moments that stand beside each other where a claim names none."""
 RUNGS = {"laptop": "default", "paper": "published"}
 """Rungs of the ladder by scale; any other scale is its own."""
-
-REPAIRED = "repaired"
-"""`beside` of a test of our correction: no reading of the paper, so that it cannot save what is printed. The row says
-what it shows."""
-
-CONTROL = "control"
-"""The benchmark whose gates count everywhere."""
-Place = tuple[str, str]
-"""An artefact's id and benchmark ("": none)."""
-
-
-@dataclass(frozen=True)
-class ClaimCell:
-    """One test on one benchmark: what it is called in the table, and where it can be made (None: nowhere here)."""
-
-    claim: str
-    test: ClaimTest
-    benchmark: str
-    role: str
-    reading: str
-    place: Place | None
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A cell with its finding, and the failed gates that it rests on, with which nothing can be tested."""
-
-    cell: ClaimCell
-    finding: Finding
-    gates: tuple[Gate, ...] = ()
 
 
 def judge(
@@ -105,31 +52,32 @@ def judge(
     wanted = dict.fromkeys(cell.place for cell in wanted_cells if cell.place)
     found: dict[int, Judged] = {}
     read: dict[str, list[str]] = {}
-    shared = {
-        (place, gate): list[str]()
-        for place, artefact in artefacts.items()
-        if place[1] == CONTROL
-        for gate in gates.of(artefact.entry.paper, gather(artefact, root)[0])
-    }
-    resting = dict(shared)
+    resting: dict[tuple[Place, Gate], list[str]] = {}
+    for place, artefact in artefacts.items():
+        if place[1] == gates.CONTROL:
+            evidence, files = gather(artefact, root)
+            resting |= {(place, gate): [] for gate in gates.of(artefact.entry.paper, evidence)}
+            read[_label(place)] = _paths(files)
+    everywhere = [key for key in resting if key[1].everywhere]
     # those that show the same runs follow each other, so that these are read once
     for place in sorted(wanted, key=lambda place: (place[1], str(artefacts[place].files.get("trajectories")))):
         evidence, files = gather(artefacts[place], root)
         paper = artefacts[place].entry.paper
-        here = {(place, gate): list[str]() for gate in gates.of(paper, evidence)}
-        resting |= here
-        counting = [key for key in (*here, *shared) if key in here or key[1].everywhere]
+        here = [(place, gate) for gate in gates.of(paper, evidence)]
+        counting = dict.fromkeys([*here, *everywhere])
+        resting = {key: [] for key in here} | resting
         runs = list(dict.fromkeys(evidence.trajectories["method"])) if evidence.has("trajectories") else []
-        read["/".join(filter(None, place))] = [str(path) for paths in files.values() for path in paths]
+        read[_label(place)] = _paths(files)
         for number, cell in enumerate(wanted_cells):
-            if cell.place == place:
-                own = [key for key in counting if gates.rests(key[1], paper, cell.test, runs)]
-                failed = [gate for _, gate in own if not gate.passed]
-                apart = [gate for gate in failed if gates.apart(gate, cell.test)]
-                about = evidence.about(ESTIMANDS.get(kinds[cell.claim], "new"), gates.failing(apart, runs))
-                found[number] = _judged(paper, cell, about, [gate for gate in failed if gate not in apart])
-                for key in own:
-                    resting[key] += [cell.claim] if cell.claim not in resting[key] else []
+            if cell.place != place:
+                continue
+            own = [key for key in counting if gates.rests(key[1], paper, cell.test, runs)]
+            failed = [gate for _, gate in own if not gate.passed]
+            apart = [gate for gate in failed if gates.apart(gate, cell.test)]
+            about = evidence.about(ESTIMANDS.get(kinds[cell.claim], "new"), gates.failing(apart, runs))
+            found[number] = _judged(paper, cell, about, failed, whole=len(failed) > len(apart))
+            for key in own:
+                resting[key] += [cell.claim] if cell.claim not in resting[key] else []
     controls = [
         _control(artefacts[place].entry.paper, place, gate, claims) for (place, gate), claims in resting.items()
     ]
@@ -139,14 +87,23 @@ def judge(
     return pd.DataFrame(rows, columns=list(COLUMNS)), pd.DataFrame(controls, columns=list(gates.COLUMNS)), read
 
 
-def _judged(paper: str, cell: ClaimCell, evidence: Evidence, failed: Sequence[Gate]) -> Judged:
-    if failed:
-        said = "; ".join(f"gate '{gate.name}' fails: {gate.said}" for gate in failed)
-        return Judged(cell, untestable(said), tuple(failed))
+def _label(place: Place) -> str:
+    return "/".join(filter(None, place))
+
+
+def _paths(files: Mapping[str, Sequence[Path]]) -> list[str]:
+    return [str(path) for paths in files.values() for path in paths]
+
+
+def _judged(paper: str, cell: ClaimCell, evidence: Evidence, failed: Sequence[Gate], whole: bool) -> Judged:
+    """Judge a cell. `whole`: some failed gate takes the whole test, not single comparisons of it alone."""
+    if whole:
+        return Judged(cell, untestable("; ".join(gate.failure for gate in failed)), tuple(failed))
     try:
-        return Judged(cell, checks.run(paper, cell.test.check, evidence, cell.test.arguments))
+        finding = checks.run(paper, cell.test.check, evidence, cell.test.arguments)
     except NoTable as error:
-        return Judged(cell, untestable(str(error)))
+        finding = untestable(str(error))
+    return Judged(cell, finding, tuple(failed))
 
 
 def _control(paper: str, place: Place, gate: Gate, claims: Sequence[str]) -> dict[str, object]:
@@ -216,76 +173,6 @@ def _rows(claim: Claim, told: Sequence[Judged], rung: str) -> list[dict[str, obj
         cell = one.cell
         rows.append(_row(claim, cell.role, cell.benchmark, rung, cell.test.artefact, cell.reading, one.finding, ""))
     return rows
-
-
-def settled(claim: Claim, parts: Sequence[Judged], beside: Sequence[Judged]) -> tuple[Finding, str]:
-    """Return the finding of a claim and the cause of a verdict that is not `holds`."""
-    found = [part.finding for part in parts]
-    whole = together(found) if claim.pooled is None else pooled(found, claim.pooled)
-    on = {part.cell.benchmark for part in parts}
-    readings: dict[str, list[Finding]] = {}
-    repaired = [one.finding for one in beside if one.cell.reading == REPAIRED]
-    if repaired:
-        whole = replace(whole, said=f"{whole.said}; repaired, {together(repaired).verdict}: {together(repaired).said}")
-    elsewhere: dict[str, list[Finding]] = {}
-    for one in beside:
-        if one.cell.reading == REPAIRED or one.cell.test.partial:
-            continue
-        if one.cell.test.beside and one.cell.benchmark in on:
-            readings.setdefault(one.cell.reading, []).append(one.finding)
-        elif not one.cell.test.beside and one.cell.benchmark not in on:
-            elsewhere.setdefault(one.cell.benchmark, []).append(one.finding)
-    read = {name: together(several) for name, several in readings.items()}
-    others = {name: together(several) for name, several in elsewhere.items()}
-    lower = [name for name, finding in read.items() if finding.verdict not in (CONTRADICTED, UNTESTABLE)]
-    if whole.verdict == CONTRADICTED and lower:
-        said = f"contradicted, not under every reading ({', '.join(lower)}): {whole.said}"
-        return replace(whole, verdict=UNDECIDED, said=said), "reading"
-    if whole.verdict != CONTRADICTED and any(part.gates for part in parts):
-        lost = untestable("; ".join(dict.fromkeys(part.finding.said for part in parts if part.gates)))
-        return lost, "gate"
-    return whole, _cause(claim, whole, read, others)
-
-
-def _cause(claim: Claim, whole: Finding, read: Mapping[str, Finding], others: Mapping[str, Finding]) -> str:
-    assert claim.primary is not None
-    if whole.verdict == HOLDS:
-        return ""
-    if whole.verdict == UNTESTABLE:
-        return "ours" if claim.ours else "data"
-    if whole.verdict == CONTRADICTED and set(claim.primary.metrics) <= {"statement"}:
-        return "claim"
-    holding = [f for f in read.values() if f.verdict == HOLDS and supporting(f) * len(read) <= LEVEL / 2]
-    if whole.verdict == UNDECIDED and holding:
-        return "reading"
-    if any(finding.verdict == HOLDS for finding in others.values()):
-        return "data"
-    if claim.ours:
-        return "ours"
-    return "power" if whole.verdict == UNDECIDED else "unresolved"
-
-
-def pooled(findings: Sequence[Finding], bound: float) -> Finding:
-    """Return the finding of a claim about the share of all that its tests count: more than `bound` of it holds.
-
-    The ends of the parts' intervals, weighted by what they count, are the ends of the whole; that is wider than 95 %.
-    """
-    tested = [f for f in findings if f.count is not None and f.of and f.low is not None and f.high is not None]
-    if not tested:
-        return untestable(f"{tally(findings)}; none of {len(findings)} tests counts anything to pool")
-    of = sum(f.of or 0 for f in tested)
-    count = sum(f.count or 0 for f in tested)
-    low, high = (sum(end * (f.of or 0) for end, f in zip(ends, tested, strict=True)) / of for ends in _ends(tested))
-    said = f"over {len(tested)} tests: {count} of {of}, share {interval(count / of, low, high)}"
-    lost = len(findings) - len(tested)
-    verdict = ordered(low, high, False, bound)
-    if lost:
-        said, verdict = f"{said}; {lost} not testable", UNTESTABLE if verdict == HOLDS else verdict
-    return Finding(verdict, said, count / of, low, high, "share", count, of)
-
-
-def _ends(findings: Sequence[Finding]) -> tuple[list[float], list[float]]:
-    return [f.low or 0.0 for f in findings], [1.0 if f.high is None else f.high for f in findings]
 
 
 def _row(

@@ -14,11 +14,13 @@ PLANNED = {f"ladder_constant_{steps}": (CONSTANT, steps, 1e-3) for steps in (200
 PLANNED |= {f"ladder_decaying_{steps}": (DECAYING, steps, 1e-2) for steps in (2000, 5000)}
 PLANNED["ladder_published"] = (CONSTANT, 50_000, 1e-3)
 """Rungs of config.yaml: kind, steps, first rate."""
+RECORDED, PLANNED_ONLY = "recorded", "planned"
+"""Where a rung's steps and rate come from: the record of its training, or PLANNED."""
 
 
 def rungs(paths: Iterable[str]) -> pd.DataFrame:
-    """Return split, kind (CONSTANT or DECAYING), steps and rate (the first) of the priors behind tables of results, in
-    the order of kind and steps.
+    """Return split, kind (CONSTANT or DECAYING), steps, rate (the first) and origin (RECORDED or PLANNED_ONLY) of the
+    priors behind tables of results, in the order of kind and steps.
 
     A table without a record of its training has what the default scale sets for its split (PLANNED). Raises DataError
     for one of another split.
@@ -27,12 +29,12 @@ def rungs(paths: Iterable[str]) -> pd.DataFrame:
     for row in settings(paths).to_dict("records"):
         if row["record"] == "complete" and pd.notna(row["learning_rate"]):
             kind = DECAYING if "decay" in row["training"] else CONSTANT
-            rows.append((row["split"], kind, int(row["steps"]), float(row["learning_rate"])))
+            rows.append((row["split"], kind, int(row["steps"]), float(row["learning_rate"]), RECORDED))
         elif row["split"] in PLANNED:
-            rows.append((row["split"], *PLANNED[row["split"]]))
+            rows.append((row["split"], *PLANNED[row["split"]], PLANNED_ONLY))
         elif row["record"] != "complete":
             raise DataError(f"ladder of training: split '{row['split']}' has no record of its training; make it again")
-    found = pd.DataFrame(rows, columns=["split", "kind", "steps", "rate"]).drop_duplicates()
+    found = pd.DataFrame(rows, columns=["split", "kind", "steps", "rate", "origin"]).drop_duplicates()
     return found.sort_values(["kind", "steps"]).reset_index(drop=True)
 
 

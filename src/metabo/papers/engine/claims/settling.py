@@ -1,0 +1,133 @@
+"""Settle a claim: the verdict of all its parts together, and the cause where it does not hold."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from metabo.papers.engine.claims.gates import Gate
+from metabo.papers.engine.claims.sheet import Claim, ClaimTest
+from metabo.papers.engine.claims.verdicts import (
+    CONTRADICTED,
+    HOLDS,
+    LEVEL,
+    UNDECIDED,
+    UNTESTABLE,
+    Finding,
+    interval,
+    ordered,
+    supporting,
+    tally,
+    together,
+    untestable,
+)
+
+CAUSES = {
+    "claim": "contradicted in theory, with a counterexample, or at the published size on two independent benchmarks",
+    "size": "another rung of the ladder holds",
+    "data": "another benchmark holds, or only the paper's own data can show it",
+    "power": "too few units for an effect of the paper's size",
+    "reading": "another reading of the paper decides otherwise",
+    "ours": "a known departure of this project",
+    "gate": "a control of the benchmark or of a method fails, so that nothing can be concluded",
+    "unresolved": "contradicted here, and no rung, benchmark or reading says why",
+}
+"""Why a claim does not hold."""
+REPAIRED = "repaired"
+"""`beside` of a test of our correction: no reading of the paper, so that it cannot save what is printed. The row says
+what it shows."""
+
+Place = tuple[str, str]
+"""An artefact's id and benchmark ("": none)."""
+
+
+@dataclass(frozen=True)
+class ClaimCell:
+    """One test on one benchmark: what it is called in the table, and where it can be made (None: nowhere here)."""
+
+    claim: str
+    test: ClaimTest
+    benchmark: str
+    role: str
+    reading: str
+    place: Place | None
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A cell with its finding, and the failed gates that it rests on, with which it cannot hold."""
+
+    cell: ClaimCell
+    finding: Finding
+    gates: tuple[Gate, ...] = ()
+
+
+def settled(claim: Claim, parts: Sequence[Judged], beside: Sequence[Judged]) -> tuple[Finding, str]:
+    """Return the finding of a claim and the cause of a verdict that is not `holds`.
+
+    A failed gate of any part leaves the claim untestable, unless what does not rest on the gate contradicts it.
+    """
+    found = [part.finding for part in parts]
+    whole = together(found) if claim.pooled is None else pooled(found, claim.pooled)
+    on = {part.cell.benchmark for part in parts}
+    readings: dict[str, list[Finding]] = {}
+    repaired = [one.finding for one in beside if one.cell.reading == REPAIRED]
+    if repaired:
+        whole = replace(whole, said=f"{whole.said}; repaired, {together(repaired).verdict}: {together(repaired).said}")
+    elsewhere: dict[str, list[Finding]] = {}
+    for one in beside:
+        if one.cell.reading == REPAIRED or one.cell.test.partial:
+            continue
+        if one.cell.test.beside and one.cell.benchmark in on:
+            readings.setdefault(one.cell.reading, []).append(one.finding)
+        elif not one.cell.test.beside and one.cell.benchmark not in on:
+            elsewhere.setdefault(one.cell.benchmark, []).append(one.finding)
+    read = {name: together(several) for name, several in readings.items()}
+    others = {name: together(several) for name, several in elsewhere.items()}
+    lower = [name for name, finding in read.items() if finding.verdict not in (CONTRADICTED, UNTESTABLE)]
+    if whole.verdict == CONTRADICTED and lower:
+        said = f"contradicted, not under every reading ({', '.join(lower)}): {whole.said}"
+        return replace(whole, verdict=UNDECIDED, said=said), "reading"
+    failed = dict.fromkeys(gate.failure for part in parts for gate in part.gates)
+    if whole.verdict != CONTRADICTED and failed:
+        return untestable("; ".join(failed)), "gate"
+    return whole, _cause(claim, whole, read, others)
+
+
+def _cause(claim: Claim, whole: Finding, read: Mapping[str, Finding], others: Mapping[str, Finding]) -> str:
+    assert claim.primary is not None
+    if whole.verdict == HOLDS:
+        return ""
+    if whole.verdict == UNTESTABLE:
+        return "ours" if claim.ours else "data"
+    if whole.verdict == CONTRADICTED and set(claim.primary.metrics) <= {"statement"}:
+        return "claim"
+    holding = [f for f in read.values() if f.verdict == HOLDS and supporting(f) * len(read) <= LEVEL / 2]
+    if whole.verdict == UNDECIDED and holding:
+        return "reading"
+    if any(finding.verdict == HOLDS for finding in others.values()):
+        return "data"
+    if claim.ours:
+        return "ours"
+    return "power" if whole.verdict == UNDECIDED else "unresolved"
+
+
+def pooled(findings: Sequence[Finding], bound: float) -> Finding:
+    """Return the finding of a claim about the share of all that its tests count: more than `bound` of it holds.
+
+    The ends of the parts' intervals, weighted by what they count, are the ends of the whole; that is wider than 95 %.
+    """
+    tested = [f for f in findings if f.count is not None and f.of and f.low is not None and f.high is not None]
+    if not tested:
+        return untestable(f"{tally(findings)}; none of {len(findings)} tests counts anything to pool")
+    of = sum(f.of or 0 for f in tested)
+    count = sum(f.count or 0 for f in tested)
+    low, high = (sum(end * (f.of or 0) for end, f in zip(ends, tested, strict=True)) / of for ends in _ends(tested))
+    said = f"over {len(tested)} tests: {count} of {of}, share {interval(count / of, low, high)}"
+    lost = len(findings) - len(tested)
+    verdict = ordered(low, high, False, bound)
+    if lost:
+        said, verdict = f"{said}; {lost} not testable", UNTESTABLE if verdict == HOLDS else verdict
+    return Finding(verdict, said, count / of, low, high, "share", count, of)
+
+
+def _ends(findings: Sequence[Finding]) -> tuple[list[float], list[float]]:
+    return [f.low or 0.0 for f in findings], [1.0 if f.high is None else f.high for f in findings]
