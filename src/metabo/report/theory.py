@@ -21,6 +21,7 @@ class ShownStatement:
     title: str
     where: str
     verdict: str
+    sees: str
     decided: str
     paper: str
     link: str
@@ -39,6 +40,6 @@ def verdicts(made: Mapping[str, Job], page: Path) -> list[ShownStatement]:
             link = quote(Path(os.path.relpath(path, page.parent)).as_posix())
             checksums([path])
             table, paper = tables.verdicts(tables.read([path])), job.record.spec.text("paper")
-            shown = table[["check", "statement", "version", "title", "where", "verdict", "decided"]]
+            shown = table[["check", "statement", "version", "title", "where", "verdict", "sees", "decided"]]
             rows += [ShownStatement(*row, paper=paper, link=link) for row in shown.itertuples(index=False, name=None)]
     return sorted(rows, key=lambda row: (row.paper, row.check))

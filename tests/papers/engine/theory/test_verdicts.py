@@ -142,7 +142,7 @@ def test_a_refuted_statement_shows_its_counterexample():
     record = built(FALSE, control("false", [cell(FALSE)]))
     assert record["verdict"] == REFUTED
     assert record["counterexample"] | {"part": "a", "n": 3, "left": 1.0, "right": 2.0} == record["counterexample"]
-    assert "counterexample (a)" in describe(record) and "S (printed), §1: REFUTED, controls ok" in describe(record)
+    assert "counterexample (a)" in describe(record) and "S (printed), §1: REFUTED, ok" in describe(record)
     assert built(TRUE, control("false", [cell(FALSE)]))["counterexample"] is None
 
 
@@ -170,3 +170,56 @@ def test_what_is_not_a_number_is_no_support(value):
     ):
         with pytest.raises(NumericsError, match="the computation of the check is at fault"):
             rule()
+
+
+def test_what_a_bound_could_be_divided_by_before_it_is_refuted():
+    """The number `sees` is where the verdict turns, of shares and of single violations."""
+    values = np.random.default_rng(0).gamma(2.0, size=1000)
+    large = np.full(1000, 30.0)
+
+    def decided(factor):
+        shrunk = large / factor
+        return verdicts.probability(int((values > shrunk).sum()), 1000, 0.1, verdicts.least_ratio(shrunk, values))
+
+    sees = decided(1.0).numbers["sees"]
+    assert 1.0 < sees < 30.0 and decided(1.0).verdict == SUPPORTED
+    assert decided(0.999 * sees).verdict != REFUTED and decided(1.001 * sees).verdict == REFUTED
+    assert decided(sees).numbers["sees"] == pytest.approx(1.0)
+    once = verdicts.upper_bound(values, large).numbers["sees"]
+    assert once == pytest.approx(30.0 / values.max())
+    assert verdicts.upper_bound(values, large / (1.001 * once)).verdict == REFUTED
+    assert verdicts.upper_bound(values, large / (0.999 * once)).verdict == SUPPORTED
+
+
+def test_what_is_never_exceeded_says_nothing_and_what_is_no_number_exceeds_all():
+    assert verdicts.least_error(np.full(1000, np.inf), 0.1) == np.inf
+    assert verdicts.least_error(np.array([2.0, 3.0]), 0.5) == np.inf, "two runs cannot refute a half"
+    assert verdicts.least_error(np.full(100, np.nan), 0.1) == 0.0
+    assert list(verdicts.least_ratio(np.array([[4.0, 9.0], [1.0, 1.0]]), np.array([[2.0, 3.0], [0.0, -1.0]]))) == [
+        2,
+        np.inf,
+    ]
+    assert verdicts.upper_bound(np.zeros(3), np.ones(3)).numbers["sees"] == np.inf
+
+
+@pytest.mark.parametrize(
+    ("sees", "verdict", "status"),
+    [
+        ([5.0], SUPPORTED, "ok"),
+        ([500.0], INCONCLUSIVE, "not informative"),
+        ([500.0, 5.0], SUPPORTED, "ok"),
+        ([np.inf], INCONCLUSIVE, "not informative"),
+        ([], SUPPORTED, "ok"),
+    ],
+)
+def test_a_bound_far_above_all_that_happens_is_not_informative(sees, verdict, status):
+    against = control("false", [cell(verdicts.inequality(2.0, 1.0))])
+    nothing = verdicts.upper_bound(np.zeros(1), np.ones(1))
+    found = [verdicts.upper_bound(np.ones(1), np.array([s])) if np.isfinite(s) else nothing for s in sees]
+    found = found or [verdicts.inequality(1.0, 2.0)]
+    made = [part(str(n), "claim", "inequality", [cell(ruling)], against) for n, ruling in enumerate(found)]
+    record = statement("S", "title", "§1", made)
+    assert (record["verdict"], record["status"]) == (verdict, status)
+    assert ("would refute the bound divided by" in describe(record)) == bool(sees)
+    refuted = part("r", "claim", "inequality", [cell(verdicts.inequality(2.0, 1.0))], against)
+    assert statement("S", "title", "§1", [*made, refuted])["verdict"] == REFUTED

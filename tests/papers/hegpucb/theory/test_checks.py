@@ -135,6 +135,10 @@ def test_the_true_candidate_is_kept_by_the_repaired_test_only(shorter):
     shares = {c["setting"]["case"]: c["numbers"]["share"] for c in cells(printed, "kept")}
     assert printed["verdict"] == "REFUTED" and shares["one candidate, GP"] > 0.5
     assert repaired["verdict"] == "SUPPORTED" and all(c["numbers"]["bad"] == 0 for c in cells(repaired, "kept"))
+    assert all(1.0 < c["numbers"]["sees"] < 10.0 for c in cells(repaired, "kept")), (
+        "a test that cannot fire shows nothing"
+    )
+    assert numbers(repaired, "others")["share"] == 0.0, "some wrong candidate is dropped in every run"
     assert controls(found) == {"REFUTED"}
 
 
@@ -160,6 +164,7 @@ def test_regret_is_bounded(name, shorter):
     shorter("regret", ITERATIONS=50)
     found = statements(name)
     assert {s["verdict"] for s in found.values()} == {"SUPPORTED"} and controls(found) == {"REFUTED"}
+    assert all(1.0 < s["sees"] < 100.0 for s in found.values()), "bounds that these runs could refute"
 
 
 def test_regret_of_maximum_likelihood():
@@ -171,7 +176,7 @@ def test_regret_of_maximum_likelihood():
 @pytest.mark.parametrize(
     ("name", "module", "values"),
     [
-        ("no_regret", "growth", {"LONG": 80, "TIMES": np.array([20, 40, 80])}),
+        ("no_regret", "growth", {"LONG": 200, "TIMES": np.array([50, 100, 200])}),
         ("dependence", "growth", {"CANDIDATES": (1, 10), "ROUGH": (0.3, 0.075), "SHORT": 50}),
         ("theorem61", "robust", {"ITERATIONS": 80, "TIMES": np.array([20, 40, 80])}),
     ],
@@ -179,10 +184,14 @@ def test_regret_of_maximum_likelihood():
 def test_growth_of_regret(name, module, values, shorter):
     if name == "no_regret":
         every = importlib.import_module("metabo.papers.hegpucb.theory.growth").types()
-        values = values | {"types": lambda: {k: every[k] for k in ("period, GP", "mean, GP")}}
+        values = values | {"types": lambda: {k: every[k] for k in ("rough length-scale, GP", "mean, GP")}}
     shorter(module, **values)
     found = statements(name)
     assert controls(found) == {"REFUTED"} and "REFUTED" not in {s["verdict"] for s in found.values()}
+    if name == "no_regret":
+        slope = next(p for p in found["No regret", "repaired"]["parts"] if p["part"] == "slope")
+        rules = [c["setting"]["rule"] for c in slope["control"]["cells"]]
+        assert rules == ["MLE, peak missed", "random", "without the truth", "random"]
 
 
 def test_a_check_depends_on_the_package_code_that_it_tests():

@@ -365,6 +365,21 @@ def test_norms_grow_to_the_norm(rng):
     np.testing.assert_allclose(norms[:, -1], squared, rtol=0.05)
 
 
+def test_ridge_norms_stay_below_the_norm_of_a_member_and_grow_without_bound_otherwise():
+    """A member of the RKHS of period 1, and a wave of period 0.7, by dense solves."""
+    x = nesting.WAVES
+    kernel = problems.periodic(x[:, None], 1.0, nesting.PERIODIC_LENGTHSCALE)
+    member, other = kernel[:, [0, 40]] @ np.array([1.0, -2.0]), np.sin(2.0 * np.pi * x / 0.7)
+    norm = np.array([1.0, -2.0]) @ kernel[np.ix_([0, 40], [0, 40])] @ np.array([1.0, -2.0])
+    found = nesting.ridge_norms(kernel, member)
+    for place in range(3):
+        dense = member @ np.linalg.solve(kernel + nesting.RIDGES[place] * np.eye(len(x)), member)
+        assert found[place] == pytest.approx(dense, rel=1e-6)
+    assert (found <= norm * (1 + 1e-6)).all() and found[-1] == pytest.approx(norm, rel=1e-4)
+    grown = nesting.ridge_norms(kernel, other)
+    assert (grown[1:] > 9.0 * grown[:-1]).all()
+
+
 # --- additive kernels, maximum likelihood
 
 

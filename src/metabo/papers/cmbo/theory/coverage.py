@@ -22,7 +22,7 @@ from metabo.papers.cmbo.theory.tasks import (
 from metabo.papers.cmbo.theory.traces import constant, draw_sources, equal_grid, prior_of, prototypes, run
 from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
-from metabo.papers.engine.theory.verdicts import Ruling, probability
+from metabo.papers.engine.theory.verdicts import Ruling, least_ratio, probability
 
 CHECKS = {"lemma4": "Lemma 4: confidence bounds of the posterior"}
 BOUND = 1.0
@@ -102,22 +102,23 @@ def regularised(rng: np.random.Generator, count: int, factor: float) -> Ruling:
     truth, prior = values(draw_functions(rng, count, norm=BOUND), grid), prior_of(grid, count)
     gamma = greedy_information(prior.cov, QUERIES, regulariser) * GREEDY
     index, y = np.zeros((count, 0), int), np.zeros((count, 0))
-    bad = np.zeros(count, bool)
+    bad, ratio = np.zeros(count, bool), np.full(count, np.inf)
     for t in range(QUERIES):
         found = condition(prior, index, y, regulariser) if t else prior
         spread = np.sqrt(np.diagonal(found.cov, axis1=1, axis2=2))
         beta = factor * printed_beta(gamma[:, t], BOUND, DELTA, NOISE)[:, None]
         bad |= ~(np.abs(truth - found.mean) <= beta * spread).all(axis=1)
+        ratio = np.minimum(ratio, least_ratio(beta * spread, np.abs(truth - found.mean)))
         chosen = np.argmax(found.mean + beta * spread, axis=1)
         new = truth[np.arange(count), chosen] + np.sqrt(NOISE) * rng.standard_normal(count)
         index, y = np.column_stack([index, chosen]), np.column_stack([y, new])
-    return probability(int(bad.sum()), count, DELTA / 4.0)
+    return probability(int(bad.sum()), count, DELTA / 4.0, ratio)
 
 
 def covered(found: Excess, beta: np.ndarray) -> Ruling:
     """Decide P[ratio > β at some query] <= δ/4; of the numbers, medians of the last β, the largest ratio, the norm."""
     bad = ~(found.ratio <= beta).all(axis=1)
-    decided = probability(int(bad.sum()), len(bad), DELTA / 4.0)
+    decided = probability(int(bad.sum()), len(bad), DELTA / 4.0, least_ratio(beta, found.ratio))
     decided.numbers.update({"beta": np.median(beta[:, -1]), "ratio": np.median(found.ratio.max(axis=1))})
     decided.numbers.update({"norm": np.median(found.norm)})
     return decided

@@ -10,7 +10,7 @@ from metabo.papers.cmbo.theory.tasks import NOISE, Function, draw_functions, mat
 from metabo.papers.cmbo.theory.traces import OWNERS, SourceTasks, draw_sources, equal_grid, task_weights
 from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
-from metabo.papers.engine.theory.verdicts import exact_probability, inequality, probability
+from metabo.papers.engine.theory.verdicts import exact_probability, inequality, probability, upper_bound
 
 CHECKS = {"lemma5": "Lemma 5: means with the sources' and with the target's outputs"}
 POINTS, OBSERVED, SINGLE, RUNS = 50, 50, 50, 500
@@ -85,7 +85,7 @@ def _coverage(found: dict[float, Sides], which: str) -> list[StatementPart]:
 
     def cells(delta: float, factor: float) -> list[Cell]:
         ratio = found[delta].largest / (factor * getattr(found[delta], which))
-        decided = probability(int((~(ratio <= 1.0)).sum()), len(ratio), delta / 4.0)
+        decided = probability(int((~(ratio <= 1.0)).sum()), len(ratio), delta / 4.0, 1.0 / ratio)
         decided.numbers.update({"median": np.median(ratio), "largest": ratio.max()})
         return [cell(decided, delta=delta)]
 
@@ -115,12 +115,12 @@ def _ingredients(rng: np.random.Generator) -> list[StatementPart]:
     moved = np.abs(posterior(x, first, grid, NOISE).mean - posterior(x, second, grid, NOISE).mean)
     bound = np.linalg.norm(first - second, axis=1)[:, None] * np.sqrt(OBSERVED) / NOISE
     return [
-        part("inverse", "‖(Σ + σ²I)⁻¹‖ <= 1/σ²", "inequality", [cell(inequality(spectral, 1.0 / NOISE))],
+        part("inverse", "‖(Σ + σ²I)⁻¹‖ <= 1/σ²", "inequality", [cell(upper_bound(spectral, 1.0 / NOISE))],
              control("<= 1/(2σ²)", [cell(inequality(spectral, 0.5 / NOISE))])),
-        part("cross-covariance", "‖k(x, X)‖ <= √n for k <= 1", "inequality", [cell(inequality(cross, OBSERVED**0.5))],
+        part("cross-covariance", "‖k(x, X)‖ <= √n for k <= 1", "inequality", [cell(upper_bound(cross, OBSERVED**0.5))],
              control("<= √n/4", [cell(inequality(cross, OBSERVED**0.5 / 4.0))])),
         part("product", "|μ(x) - μ'(x)| <= √n ‖y - y'‖/σ² for outputs y, y' at the same inputs", "inequality",
-             [cell(inequality(moved, bound))],
+             [cell(upper_bound(moved, bound))],
              control(f"the same divided by {LOOSE:.0e}", [cell(inequality(moved, bound / LOOSE))])),
     ]  # fmt: skip
 

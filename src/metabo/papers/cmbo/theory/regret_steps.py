@@ -17,7 +17,7 @@ from metabo.papers.cmbo.theory.traces import (
 )
 from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
-from metabo.papers.engine.theory.verdicts import identity, inequality
+from metabo.papers.engine.theory.verdicts import identity, inequality, upper_bound
 
 CHECKS = {"theorem32_steps": "Theorem 3.2: three steps of the proof"}
 POINTS, RUNS, DELTA = 50, 200, 0.1
@@ -85,7 +85,7 @@ def _counterexample(points: int) -> StatementPart:
     bound = right * np.sqrt(points)
     where = {"lengthscale": SHORT, "near": NEAR, "observed": 10, "n_i": 1}
     return part("counterexample", f"K = C = 1, n = 1, ten inputs near x*: <= 2√{points}", "inequality",
-                [cell(inequality(left, bound), **where)],
+                [cell(upper_bound(left, bound), **where)],
                 control("<= a third of it", [cell(inequality(left, bound / 3.0), **where)]))  # fmt: skip
 
 
@@ -113,7 +113,7 @@ def _on_runs(traced: dict[int, Sides], which: str) -> StatementPart:
 
     def cells(factor: float) -> list[Cell]:
         return [
-            cell(inequality(s["left"], s[which] / factor, observed=s["size"]), n_i=n,
+            cell(upper_bound(s["left"], s[which] / factor, observed=s["size"]), n_i=n,
                  largest_share=float(np.max(s["left"] / s[which])))
             for n, s in traced.items()
         ]  # fmt: skip
@@ -148,6 +148,6 @@ def _equation25(s: Sides, repaired: bool) -> StatementPart:
     whole = s["eta"] + np.sqrt(INITIAL) * s["alpha"] + s["noise"] if repaired else s["eta"]
     bare = s["eta"] + s["noise"] if repaired else 0.1 * s["eta"]
     claim = "‖η(X)‖ + √5 α + ‖y - f(X)‖" if repaired else "‖η(X)‖ + √0 α"
-    return part("first query", f"‖μ_0(X) - y‖ <= {claim}", "inequality", [cell(inequality(s["left"], whole))],
+    return part("first query", f"‖μ_0(X) - y‖ <= {claim}", "inequality", [cell(upper_bound(s["left"], whole))],
                 control("the same without α" if repaired else "<= ‖η(X)‖/10",
                         [cell(inequality(s["left"], bare))]))  # fmt: skip

@@ -10,7 +10,10 @@ from matplotlib.figure import Figure
 from metabo.errors import unknown
 from metabo.plots import style
 
-COLOURS = {"SUPPORTED": "#2a6f4e", "REFUTED": "#b3261e", "INCONCLUSIVE": "#7a5c00", "no power": "#6a1b9a"}
+COLOURS = {
+    "SUPPORTED": "#2a6f4e", "REFUTED": "#b3261e", "INCONCLUSIVE": "#7a5c00", "no power": "#6a1b9a",
+    "not informative": "#5f6b73",
+}  # fmt: skip
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
 _COLUMNS = {
     "statement": "Statement",
@@ -18,6 +21,7 @@ _COLUMNS = {
     "title": "Claim",
     "verdict": "Verdict",
     "controls": "Controls refuted",
+    "sees": "Would refute",
     "decided": "Decided by",
 }
 _CHARACTER, _ROW, _GAP = 0.062, 0.185, 0.2

@@ -3,7 +3,9 @@
 A statement is a claim of a paper (or a repaired version of one). Its parts test what it says, each in one or several
 cells (settings). A part's negative control is a deliberately false variant of what that part says, decided by the same
 rule: unless it is refuted in all of its cells, the check could not have refuted the part either. A statement of which
-one part lacks such a control has the status "no power".
+one part lacks such a control has the status "no power". A control shows that the check can refute something; how large
+an error in a bound it sees is its number `sees`, and a supported bound that could be 100 times smaller without being
+refuted has the status "not informative".
 """
 
 import math
@@ -13,7 +15,7 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import ArrayLike
 
-from metabo.papers.engine.theory.verdicts import INCONCLUSIVE, REFUTED, SUPPORTED, Ruling, combine
+from metabo.papers.engine.theory.verdicts import INCONCLUSIVE, INFORMATIVE, REFUTED, SUPPORTED, Ruling, combine
 from metabo.records.files import Json
 
 
@@ -45,7 +47,9 @@ class StatementPart(TypedDict):
 
 
 class Statement(TypedDict):
-    """A claim of a paper with its verdict; `counterexample`: setting and numbers of the first cell that refutes it."""
+    """A claim of a paper with its verdict; `counterexample`: setting and numbers of the first cell that refutes it;
+    `sees`: the least factor by which its bounds could be divided such that some cell refutes one (a text if infinite,
+    None without a bound)."""
 
     id: str
     title: str
@@ -53,13 +57,14 @@ class Statement(TypedDict):
     version: str
     verdict: str
     status: str
+    sees: Json
     counterexample: dict[str, Json] | None
     parts: list[StatementPart]
 
 
 VERSIONS = ("printed", "repaired", "proof step", "reading", "ours")
 """Of a statement: as printed, repaired by us, a step of the printed proof, a reading of it (of O(·)), or our own."""
-OK, NO_POWER = "ok", "no power"
+OK, NO_POWER, UNINFORMATIVE = "ok", "no power", "not informative"
 _DECIDED_BY = {
     "probability": "share", "expectation": "z", "distribution": "p", "identity": "error", "inequality": "violations",
 }  # fmt: skip
@@ -97,17 +102,28 @@ def part(
     return {"part": name, "claim": claim, "kind": kind, "verdict": verdict, "cells": cells, "control": against}
 
 
+def seen_by(cells: Iterable[Cell]) -> float | None:
+    """Return the least factor by which the bound of a part could be divided such that some of its cells refutes it;
+    None if no cell is about a bound."""
+    return min((float(str(c["numbers"]["sees"])) for c in cells if "sees" in c["numbers"]), default=None)
+
+
 def statement(id: str, title: str, where: str, parts: Iterable[StatementPart], version: str = "printed") -> Statement:
     """Return a statement with its verdict, the status of its controls, and the first cell that refutes it.
 
     `where`: section of the paper; `version`: one of VERSIONS. A statement with a part whose control is not refuted,
-    or that has none, has the status "no power" and is not decided.
+    or that has none, has the status "no power" and is not decided. One whose parts are supported, but would be with
+    bounds INFORMATIVE times smaller too, has the status "not informative" and is not decided either.
     """
     if version not in VERSIONS:
         raise ValueError(f"statement '{id}': version '{version}' is none of {', '.join(VERSIONS)}")
     parts = list(parts)
     controls = [p["control"]["verdict"] if p["control"] else None for p in parts]
+    verdict = combine([p["verdict"] for p in parts])
+    seen = [factor for p in parts if (factor := seen_by(p["cells"])) is not None]
     status = OK if set(controls) == {REFUTED} else NO_POWER
+    if status == OK and verdict == SUPPORTED and seen and min(seen) > INFORMATIVE:
+        status = UNINFORMATIVE
     refuting = [(p, c) for p in parts for c in p["cells"] if c["verdict"] == REFUTED]
     example = None
     if refuting:
@@ -118,8 +134,9 @@ def statement(id: str, title: str, where: str, parts: Iterable[StatementPart], v
         "title": title,
         "where": where,
         "version": version,
-        "verdict": combine([p["verdict"] for p in parts]) if status == OK else INCONCLUSIVE,
+        "verdict": verdict if status == OK else INCONCLUSIVE,
         "status": status,
+        "sees": _number(min(seen)) if seen else None,
         "counterexample": example,
         "parts": parts,
     }
@@ -127,9 +144,9 @@ def statement(id: str, title: str, where: str, parts: Iterable[StatementPart], v
 
 def describe(record: Statement) -> str:
     """Return a statement as lines of text: verdict, parts, the numbers of the first cell that decides each."""
-    lines = [
-        f"{record['id']} ({record['version']}), {record['where']}: {record['verdict']}, controls {record['status']}"
-    ]
+    lines = [f"{record['id']} ({record['version']}), {record['where']}: {record['verdict']}, {record['status']}"]
+    if record["sees"] is not None:
+        lines.append(f"  would refute the bound divided by {float(str(record['sees'])):.3g}")
     for p in record["parts"]:
         lines.append(f"  {p['part']}: {p['verdict']} in {len(p['cells'])} cells. {p['claim']}")
         lines.append(

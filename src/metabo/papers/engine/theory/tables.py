@@ -9,7 +9,7 @@ from typing import TypedDict
 import pandas as pd
 
 from metabo.errors import DataError
-from metabo.papers.engine.theory.records import NO_POWER, Cell, NegativeControl, Statement, StatementPart
+from metabo.papers.engine.theory.records import OK, Cell, NegativeControl, Statement, StatementPart, seen_by
 from metabo.papers.engine.theory.verdicts import REFUTED
 from metabo.records.fields import Fields
 from metabo.records.files import Json
@@ -46,7 +46,7 @@ def read(paths: list[str]) -> list[CheckResult]:
 def _statement(fields: Fields) -> Statement:
     return Statement(
         id=fields.text("id"), title=fields.text("title"), where=fields.text("where"), version=fields.text("version"),
-        verdict=fields.text("verdict"), status=fields.text("status"),
+        verdict=fields.text("verdict"), status=fields.text("status"), sees=fields.values.get("sees"),
         counterexample=dict(fields.object("counterexample").values) if fields.maybe("counterexample") else None,
         parts=[_part(one) for one in fields.objects("parts")],
     )  # fmt: skip
@@ -75,26 +75,33 @@ def _cells(fields: Fields) -> list[Cell]:
 
 
 def verdicts(checks: list[CheckResult]) -> pd.DataFrame:
-    """Return one row per statement: check, statement, version, title, where, verdict, status, controls, decided.
+    """Return one row per statement: check, statement, version, title, where, verdict, status, controls, sees, decided.
 
-    A statement with a part whose control is not refuted has the verdict "no power". `controls`: how many are refuted,
-    of how many parts; `decided`: the numbers that the verdict rests on.
+    The verdict of a statement that the check cannot decide is its status: "no power" or "not informative". `controls`:
+    how many are refuted, of how many parts; `sees`: what its bounds could be divided by before the check refuted one
+    ("": no bound); `decided`: the numbers that the verdict rests on.
     """
     rows = []
     for check in checks:
         for s in check["statements"]:
             names = {"check": check["check"], "statement": s["id"], "version": s["version"], "title": s["title"]}
-            shown = s["verdict"] if s["status"] != NO_POWER else NO_POWER
+            shown = s["verdict"] if s["status"] == OK else s["status"]
             refuted = sum(p["control"]["verdict"] == REFUTED for p in s["parts"] if p["control"])
             names |= {"where": s["where"], "verdict": shown, "status": s["status"]}
-            rows.append(names | {"controls": f"{refuted} of {len(s['parts'])}", "decided": decided(s)})
+            sees = "" if s["sees"] is None else _factor(_real({"sees": s["sees"]}, "sees"))
+            rows.append(names | {"controls": f"{refuted} of {len(s['parts'])}", "sees": sees, "decided": decided(s)})
     return pd.DataFrame(rows)
+
+
+def _factor(sees: float) -> str:
+    return f"bound/{sees:.2g}" if math.isfinite(sees) else "none"
 
 
 def parts(checks: list[CheckResult]) -> pd.DataFrame:
     """Return one row per part: names, kind, claim, verdict and the numbers of its worst cell; the same of its control.
 
-    `control`: what it claims, `refuted`: its verdict, `by`: the numbers of the cell that comes closest to its claim.
+    `sees`: that of this part's cells; `control`: what it claims, `refuted`: its verdict, `by`: the numbers of the cell
+    that comes closest to its claim.
     """
     rows = []
     for check in checks:
@@ -102,7 +109,9 @@ def parts(checks: list[CheckResult]) -> pd.DataFrame:
             for p in s["parts"]:
                 names = {"check": check["check"], "statement": s["id"], "version": s["version"], "part": p["part"]}
                 names |= {"kind": p["kind"], "claim": p["claim"], "verdict": p["verdict"]}
+                seen = seen_by(p["cells"])
                 names |= {"decided": _decided(p["kind"], p["cells"], max)}
+                names |= {"sees": "" if seen is None else _factor(seen)}
                 against = p["control"] or NegativeControl(claim="none", verdict="", cells=[])
                 names |= {"control": against["claim"], "refuted": against["verdict"]}
                 rows.append(names | {"by": _decided(p["kind"], against["cells"], min)})
@@ -222,8 +231,8 @@ def numbers(checks: list[CheckResult]) -> dict[str, pd.DataFrame]:
     """
     table = verdicts(checks)
     titles = table["statement"] + ", " + table["version"] + ": " + table["title"]
-    undecided = table["status"] == NO_POWER
-    counts = pd.DataFrame({"statement": titles, "verdict": table["verdict"], "no_power": undecided.astype(float)})
+    undecidable = table["status"] != OK
+    counts = pd.DataFrame({"statement": titles, "verdict": table["verdict"], "no_power": undecidable.astype(float)})
     statements = [s for check in checks for s in check["statements"]]
     rows = []
     for named, s in zip(table["statement"] + ", " + table["version"], statements, strict=True):

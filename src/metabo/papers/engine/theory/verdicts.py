@@ -29,6 +29,8 @@ IDENTITY = 1e-8
 """Largest |left - right| / (1 + |right|) of an identity in float64."""
 SLACK = 1e-12
 """Rounding that an inequality may exceed by, relative to 1 + |larger side|."""
+INFORMATIVE = 100.0
+"""A check of a bound says nothing if it would also pass a bound this many times smaller."""
 
 
 Numbers = dict[str, ArrayLike]
@@ -65,13 +67,25 @@ def clopper_pearson(bad: int, runs: int, alpha: float = ALPHA) -> tuple[float, f
     return low, high
 
 
-def probability(bad: int, runs: int, limit: float) -> Ruling:
-    """Decide P(bad) <= limit: refuted if the lower bound exceeds it, supported if the upper bound is below it."""
+def probability(bad: int, runs: int, limit: float, ratios: np.ndarray | None = None) -> Ruling:
+    """Decide P(bad) <= limit: refuted if the lower bound exceeds it, supported if the upper bound is below it.
+
+    `ratios` (runs,): where the bad runs are those that exceed a bound, the bound over what it bounds, the least of each
+    run (infinite where nothing is to be bounded). The ruling then has the number `sees` (`least_error`).
+    """
     low, high = clopper_pearson(bad, runs)
     verdict = REFUTED if low > limit else SUPPORTED if high < limit else INCONCLUSIVE
-    return Ruling(
-        verdict, {"share": bad / runs, "low": low, "high": high, "limit": limit, "bad": int(bad), "runs": runs}
-    )
+    numbers: Numbers = {"share": bad / runs, "low": low, "high": high, "limit": limit, "bad": int(bad), "runs": runs}
+    return Ruling(verdict, numbers if ratios is None else numbers | {"sees": least_error(ratios, limit)})
+
+
+def least_error(ratios: np.ndarray, limit: float) -> float:
+    """Return the least factor by which a bound could be divided such that `probability` would refute it; infinite if
+    no factor would do. `ratios` (runs,): bound over what it bounds; what is not a number exceeds any bound."""
+    ordered = np.sort(np.where(np.isnan(ratios), 0.0, ratios))
+    runs = len(ordered)
+    enough = next((bad for bad in range(1, runs + 1) if clopper_pearson(bad, runs)[0] > limit), None)
+    return math.inf if enough is None else float(max(ordered[enough - 1], 0.0))
 
 
 def exact_probability(share: float, limit: float) -> Ruling:
@@ -135,6 +149,24 @@ def inequality(smaller: np.ndarray, larger: np.ndarray, **point: np.ndarray) -> 
     numbers: Numbers = {"violations": violations, "cases": excess.size}
     numbers |= {"smaller": smaller.ravel()[worst], "larger": larger.ravel()[worst], **where}
     return Ruling(REFUTED if violations else SUPPORTED, numbers)
+
+
+def upper_bound(smaller: np.ndarray, larger: np.ndarray, **point: np.ndarray) -> Ruling:
+    """Decide smaller <= larger as `inequality` does, for a larger side that is a bound with a constant of its own.
+
+    The number `sees` is the least factor by which the bound could be divided such that some entry exceeds it.
+    """
+    decided = inequality(smaller, larger, **point)
+    sees = np.min(least_ratio(*(np.atleast_1d(side) for side in (larger, smaller))))
+    return Ruling(decided.verdict, decided.numbers | {"sees": float(np.maximum(sees, 0.0))})
+
+
+def least_ratio(bound: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """Return the least bound/value of each run (runs, ...) where the value is positive, infinite where none is."""
+    bound, value = np.broadcast_arrays(np.asarray(bound, np.float64), np.asarray(value, np.float64))
+    positive = value > 0
+    ratio = np.where(positive, bound / np.where(positive, value, 1.0), np.inf)
+    return np.where(np.isnan(value), np.nan, ratio).reshape(len(ratio), -1).min(axis=1)
 
 
 def combine(verdicts: list[str]) -> str:

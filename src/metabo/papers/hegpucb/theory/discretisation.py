@@ -17,7 +17,7 @@ from metabo.methods.elimination import confidence
 from metabo.methods.elimination.problem import EliminationSettings
 from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
-from metabo.papers.engine.theory.verdicts import identity, inequality, probability
+from metabo.papers.engine.theory.verdicts import identity, inequality, least_ratio, probability
 from metabo.papers.hegpucb.theory import instances
 from metabo.papers.hegpucb.theory.intervals import DELTA, rice
 from metabo.papers.hegpucb.theory.kernels import rbf
@@ -113,8 +113,8 @@ def _tails(key: Key[Array, ""], count: int) -> StatementPart:
         for level in LEVELS:
             for scale, into in ((b, cells), (b / 8.0, less)):
                 limit = np.sqrt(scale * np.log(a / level))
-                above = int((~(steepest <= limit)).sum())
-                into.append(cell(probability(above, count, level), lengthscale=lengthscale, a=a, b=scale))
+                found = probability(int((~(steepest <= limit)).sum()), count, level, least_ratio(limit, steepest))
+                into.append(cell(found, lengthscale=lengthscale, a=a, b=scale))
     return part("tails", "P(sup |f'| > L) <= a exp(-L²/b), a = 1 + √3/(πℓ), b = 2/ℓ²", "probability", cells,
                 control("an eighth of b", less))  # fmt: skip
 
@@ -130,10 +130,12 @@ def _halves(samples: dict[str, Sample], printed: bool) -> list[StatementPart]:
         error, deviation, own, own_deviation = _moments(sample, nearest(instances.line(FINE), tau))
         for scale, into in ((1.0, every), (0.3, less)):
             limit = scale * (beta[:, None] * deviation + t[:, None] ** -2.0)
-            into.append(cell(probability(int((~(error <= limit)).any(axis=(1, 2)).sum()), count, DELTA), **where))
+            bad = (~(error <= limit)).any(axis=(1, 2))
+            into.append(cell(probability(int(bad.sum()), count, DELTA, least_ratio(limit, error)), **where))
         for scale, into in ((1.0, queried), (0.3, less_queried)):
-            bad = ~(own <= scale * beta * own_deviation)
-            into.append(cell(probability(int(bad.any(axis=1).sum()), count, DELTA), **where))
+            limit = scale * beta * own_deviation
+            bad = (~(own <= limit)).any(axis=1)
+            into.append(cell(probability(int(bad.sum()), count, DELTA, least_ratio(limit, own)), **where))
     return [
         part("everywhere", f"P[|f(x) - μ([x]_t)| > β_t σ([x]_t) + 1/t² for some x, t <= {ITERATIONS}] <= δ_A",
              "probability", every, control("0.3 times the right side", less)),
@@ -187,7 +189,7 @@ def _step(samples: dict[str, Sample], printed: bool) -> StatementPart:
         gaps = np.stack([np.abs(sample.f - _interpolated(sample.f, points)).max(axis=1) for points in near], axis=1)
         for scale, into in ((1.0, cells), (0.03, less)):
             bad = int((~(gaps <= scale * t**-2.0)).any(axis=1).sum())
-            found = probability(bad, len(gaps), DELTA / 2.0)
+            found = probability(bad, len(gaps), DELTA / 2.0, least_ratio(scale * t**-2.0, gaps))
             into.append(cell(found, case=name, lengthscale=sample.lengthscale))
     return part("step", f"P[|f(x) - f([x]_t)| > 1/t² for some x, t <= {ITERATIONS}] <= δ_A/2", "probability", cells,
                 control("0.03/t² in place of 1/t²", less))  # fmt: skip

@@ -12,7 +12,7 @@ from metabo.methods.elimination import confidence
 from metabo.methods.elimination.problem import EliminationSettings
 from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
-from metabo.papers.engine.theory.verdicts import probability
+from metabo.papers.engine.theory.verdicts import Ruling, least_ratio, probability
 from metabo.papers.hegpucb.theory import instances
 from metabo.papers.hegpucb.theory.posteriors import PosteriorTrace, greedy, posterior, simulate
 
@@ -31,9 +31,15 @@ UNSURE = 1.0 / (1.0 - np.exp(-1.0))
 """γ <= UNSURE times the greedy gain."""
 
 
-def missed(found: PosteriorTrace, beta: Float[np.ndarray, "..."]) -> int:
-    """Count the runs in which |f(x) - μ_{t-1}(x)| > β_t σ_{t-1}(x) for some x and t; β (t,) or (n, t)."""
-    return int((~(found.distance <= beta)).any(axis=1).sum())
+def missing(found: PosteriorTrace, beta: Float[np.ndarray, "..."]) -> Ruling:
+    """Decide P(|f(x) - μ_{t-1}(x)| > β_t σ_{t-1}(x) for some x and t) <= δ_A; β (t,) or (n, t)."""
+    bad = (~(found.distance <= beta)).any(axis=1)
+    return probability(int(bad.sum()), len(bad), DELTA, least_ratio(beta, found.distance))
+
+
+def _below(sup: Float[np.ndarray, " n"], limit: float) -> Ruling:
+    """Decide P(sup |f| > limit) <= δ/2."""
+    return probability(int((~(sup <= limit)).sum()), len(sup), DELTA / 2, least_ratio(limit, sup))
 
 
 def bayes_beta(iterations: int) -> Float[np.ndarray, " t"]:
@@ -60,7 +66,7 @@ def theorem31_bayes(key: Key[Array, ""], share: float) -> list[Statement]:
 
     def coverage(gram: np.ndarray, factor: float, **where: float) -> Cell:
         found = posterior(gram, true.means[0], instances.R**2, f, trace.point, trace.y)
-        return cell(probability(missed(found, factor * beta), count, DELTA), **where)
+        return cell(missing(found, factor * beta), **where)
 
     def other(value: float) -> np.ndarray:
         return instances.lengthscales((value,), 0, POINTS).kernels[0]
@@ -109,7 +115,7 @@ def theorem31_frequentist(key: Key[Array, ""], share: float) -> list[Statement]:
         if norm == min(NORMS):
             judged["norm alone"] = (repaired, np.full(length, norm))
         for name, (at, beta) in judged.items():
-            found[name].append(cell(probability(missed(at, beta), count, DELTA), B=norm, R=noise))
+            found[name].append(cell(missing(at, beta), B=norm, R=noise))
 
     def made(name: str, claim: str) -> list[StatementPart]:
         return [part("coverage", claim, "probability", found[name], control("β = B", found["norm alone"]))]
@@ -144,10 +150,10 @@ def lemma54(key: Key[Array, ""], share: float) -> list[Statement]:
         top = float(np.abs(one.means).max())
         wrong = 0.5 * beta if name == "zero mean" else beta
         for limit, cells in ((beta + top, finite), (wrong, less)):
-            cells.append(cell(probability(int((~(sup <= limit)).sum()), count, DELTA / 2), mean=name, B=limit))
+            cells.append(cell(_below(sup, limit), mean=name, B=limit))
     sup = np.abs(instances.gp_draws(rng, fine, count)).max(axis=1)
     for limit, cells in ((beta_inf + 1.0, infinite), (beta_inf / 3.0, less_inf)):
-        cells.append(cell(probability(int((~(sup <= limit)).sum()), count, DELTA / 2), B=limit))
+        cells.append(cell(_below(sup, limit), B=limit))
     return [
         statement("Lemma 5.4", "sup |f| <= B with probability 1 - δ/2", "§5, App. H", [
             part("finite", "P[max |f| > β_1 + max |μ_0|] <= δ/2", "probability", finite,

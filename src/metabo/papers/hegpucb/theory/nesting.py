@@ -12,7 +12,7 @@ from scipy import special
 
 from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator
-from metabo.papers.engine.theory.verdicts import identity, inequality
+from metabo.papers.engine.theory.verdicts import Ruling, identity, inequality
 from metabo.papers.hegpucb.problems import periodic
 from metabo.papers.hegpucb.theory.kernels import rbf
 
@@ -25,7 +25,12 @@ WORST = 1e12
 FUNCTIONS, CENTRES = 50, 5
 PERIODIC_LENGTHSCALE = 1.0
 ORDERS = np.arange(1, 61)
-GAP = 0.1
+RIDGES = 10.0 ** -np.arange(2.0, 9.0)
+"""λ of yᵀ(K + λI)⁻¹y, which stays below ||f||² for every λ if f is in the RKHS, and grows like 1/λ if it is not."""
+GROWTH = 3.0
+"""How much it grows at least each time that λ falls tenfold."""
+WAVES = np.linspace(0.0, 3.0, 301)
+"""Inputs of the waves: several periods."""
 
 
 def log_weights(orders: np.ndarray, lengthscale: float) -> Float[np.ndarray, " k"]:
@@ -89,19 +94,27 @@ def _lengthscales(centres: np.ndarray, weights: np.ndarray) -> StatementPart:
     )  # fmt: skip
 
 
+def ridge_norms(kernel: Float[np.ndarray, "n n"], y: Float[np.ndarray, " n"]) -> Float[np.ndarray, " l"]:
+    """Return yᵀ(K + λI)⁻¹y for every λ of RIDGES, from the eigenvalues of K."""
+    values, vectors = np.linalg.eigh(kernel)
+    return np.sum((vectors.T @ y) ** 2 / (np.maximum(values, 0.0) + RIDGES[:, None]), axis=1)
+
+
 def _different() -> StatementPart:
-    """A function of H(k_p) has the period p: one that has not is not in it, whatever its norm."""
-    x = np.linspace(0.0, 1.0, 401)
+    """sin(2πx/P1) under the kernel of period P2: no function of that RKHS goes through it if its norm has no bound."""
 
     def cells(pairs: tuple[tuple[float, float], ...]) -> list[Cell]:
         found = []
         for own, other in pairs:
-            wave = np.sin(2.0 * np.pi * np.add.outer([0.0, other], x) / own)
-            found.append(cell(inequality(GAP, np.abs(wave[1] - wave[0]).max()), period=own, other=other))
+            norms = ridge_norms(
+                periodic(WAVES[:, None], other, PERIODIC_LENGTHSCALE), np.sin(2.0 * np.pi * WAVES / own)
+            )
+            decided = inequality(GROWTH, norms[1:] / norms[:-1], ridge=RIDGES[1:])
+            found.append(cell(Ruling(decided.verdict, decided.numbers | {"norms": norms}), period=own, other=other))
         return found
 
     return part(
-        "period", "sin(2πx/P1), in H(k_P1), and its translation by P2 differ by 0.1 or more", "inequality",
+        "period", "yᵀ(K_P2 + λI)⁻¹y of sin(2πx/P1) grows at least threefold whenever λ falls tenfold", "inequality",
         cells(((0.7, 1.0), (1.0, 0.7), (1.0, 0.5), (2.0 / 7.0, 0.25), (0.25, 2.0 / 7.0))),
         control("also for P1 = P2/2 and P1 = P2/4", cells(((0.5, 1.0), (0.25, 1.0)))),
     )  # fmt: skip

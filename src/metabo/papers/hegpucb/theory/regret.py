@@ -15,7 +15,7 @@ from metabo.methods.elimination.problem import EliminationSettings
 from metabo.methods.elimination.simulate import Trace
 from metabo.papers.engine.theory.records import Cell, Statement, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import runs
-from metabo.papers.engine.theory.verdicts import Ruling, identity, inequality, probability
+from metabo.papers.engine.theory.verdicts import Ruling, identity, inequality, least_ratio, probability, upper_bound
 from metabo.papers.hegpucb.theory import bounds, instances
 from metabo.papers.hegpucb.theory.intervals import UNSURE, rice
 from metabo.papers.hegpucb.theory.posteriors import greedy
@@ -43,7 +43,8 @@ def gains(case: Regime, iterations: int) -> Float[np.ndarray, " t"]:
 def covered(regret: Float[np.ndarray, "n t"], bound: Float[np.ndarray, "n t"], delta: float) -> Ruling:
     """Decide P(R_T > bound for some T) <= δ, and report the slack: the largest share of the bound that is used."""
     total = np.cumsum(regret, axis=1)
-    found = probability(int((~(total <= bound)).any(axis=1).sum()), len(total), delta)
+    bad = (~(total <= bound)).any(axis=1)
+    found = probability(int(bad.sum()), len(total), delta, least_ratio(bound, total))
     slack = {"regret": float(np.quantile(total[:, -1], 1.0 - delta)), "bound": float(np.median(bound[:, -1]))}
     return Ruling(found.verdict, found.numbers | slack | {"largest_share": float((total / bound).max())})
 
@@ -132,14 +133,14 @@ def lemma53(key: Key[Array, ""], share: float) -> list[Statement]:
         total = np.cumsum(np.where(criticals(trace), 0.0, trace.beta * trace.sigma), axis=1)
         beta = np.maximum.accumulate(trace.beta, axis=1)
         where, points = {"case": name}, np.broadcast_to(t, total.shape)
-        found = inequality(total, bounds.width_sum(beta, gain, many, t, constant), T=points)
+        found = upper_bound(total, bounds.width_sum(beta, gain, many, t, constant), T=points)
         largest = total / bounds.width_sum(beta, gain, many, t, constant)
         own.append(cell(Ruling(found.verdict, found.numbers | {"largest_share": largest.max()}), **where))
         # the first iteration of one candidate: σ_0 = 1 and γ_1 = ½ log(1 + R^-2)
         first = bounds.width_sum(beta[:, 0], gain[0], 1, 1.0, 0.5 * constant)
         half.append(cell(inequality(trace.beta[:, 0] * trace.sigma[:, 0], first), **where, candidates=1, T=1))
         upper = bounds.width_sum(beta, UNSURE * gain, many, t, 0.5 * constant)
-        found = inequality(total, upper, T=points)
+        found = upper_bound(total, upper, T=points)
         least.append(cell(found, **where))
         if before is None:
             before = trace.sigma**2

@@ -85,23 +85,24 @@ def _direct(
     Returns the cells of every version, of its bound and of its bound divided by SHRINK.
     """
     rng, total = generator(key), 1.0 + NOISE
-    bad = {(version, delta): np.zeros(2, int) for version, chosen in versions.items() for delta in chosen}
+    ratios: dict[tuple[str, float], list[float]] = {
+        (version, delta): [] for version, chosen in versions.items() for delta in chosen
+    }
     for _ in range(count):
         mean = np.sqrt(total / FUNCTIONS) * rng.standard_normal(ARMS)
         variance = total / FUNCTIONS * rng.chisquare(FUNCTIONS - 1, ARMS)
         f = rng.standard_normal(ARMS)
-        for version, delta in bad:
+        for (version, delta), found in ratios.items():
             arm, bound = _query(theorem, versions[version][delta], mean, variance, float(f.max()))
-            bad[version, delta] += ~(f.max() - f[arm] <= bound / np.array([1.0, SHRINK[version]]))
+            regret = float(f.max() - f[arm])
+            found.append(bound / regret if regret > 0 else np.inf)
     where = {"arms": ARMS, "functions": FUNCTIONS, "method": "all arms drawn"}
-    whole, shrunk = (
-        {
-            version: [cell(probability(int(bad[version, d][place]), count, d), delta=d, **where) for d in chosen]
-            for version, chosen in versions.items()
-        }
-        for place in (0, 1)
-    )
-    return whole, shrunk
+
+    def cells(version: str, shrink: float) -> list[Cell]:
+        found = {delta: np.array(ratios[version, delta]) / shrink for delta in versions[version]}
+        return [cell(probability(int((~(r >= 1.0)).sum()), count, d, r), delta=d, **where) for d, r in found.items()]
+
+    return {v: cells(v, 1.0) for v in versions}, {v: cells(v, SHRINK[v]) for v in versions}
 
 
 def _query(theorem: int, k: TheoremConstants, mean: np.ndarray, variance: np.ndarray, top: float) -> tuple[int, float]:

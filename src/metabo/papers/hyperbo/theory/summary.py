@@ -10,7 +10,14 @@ from jaxtyping import Array, Key
 
 from metabo.papers.engine.theory.records import Cell, Statement, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import runs
-from metabo.papers.engine.theory.verdicts import Ruling, exact_probability, inequality, probability
+from metabo.papers.engine.theory.verdicts import (
+    Ruling,
+    exact_probability,
+    inequality,
+    least_ratio,
+    probability,
+    upper_bound,
+)
 from metabo.papers.hyperbo.theory import bounds
 from metabo.papers.hyperbo.theory.regret import POINTS, simulate, simulation, true_gram
 from metabo.papers.hyperbo.theory.selection import failure_probability
@@ -72,7 +79,8 @@ def _simulated(key: Key[Array, ""], share: float) -> tuple[list[Cell], list[Cell
 
 
 def _above(regret: np.ndarray, right: float) -> Ruling:
-    found = probability(int((~(regret <= right)).sum()), len(regret), DELTA)  # what is not a number is above
+    # what is not a number is above
+    found = probability(int((~(regret <= right)).sum()), len(regret), DELTA, least_ratio(right, regret))
     quantile = float(np.quantile(regret, 1.0 - DELTA))
     return Ruling(found.verdict, found.numbers | {"regret": quantile, "right": right, "ratio": quantile / right})
 
@@ -89,7 +97,7 @@ def _explicit(among: tuple[int, ...] | None) -> Cell:
     left, right = zip(*(_sides(t, n, DELTA, s) for n, t, s in grid), strict=True)
     functions, iterations, sigma = map(np.array, zip(*grid, strict=True))
     ratio = np.array(left) / np.array(right)
-    return cell(inequality(ratio, CONSTANT, functions=functions, iterations=iterations, sigma=sigma))
+    return cell(upper_bound(ratio, CONSTANT, functions=functions, iterations=iterations, sigma=sigma))
 
 
 def _sides(iterations: int, functions: int, delta: float, sigma: float) -> tuple[float, float]:
@@ -113,7 +121,7 @@ def _in_delta() -> Statement:
     deltas = 10.0 ** -np.arange(1.0, 15.0)
     sides = np.array([_sides(4, 10**6, d, 0.1) for d in deltas])
     ratio = sides[:, 0] / sides[:, 1]
-    found = inequality(ratio, CONSTANT, delta=deltas)
+    found = upper_bound(ratio, CONSTANT, delta=deltas)
     found.numbers["slope"] = float(np.log10(ratio[-1] / ratio[-2]))
     found.numbers["ratios"] = [float(r) for r in ratio]
     claim = f"bound of Theorem 16 <= {CONSTANT:.0f} x right side for every δ >= 1e-14, N = 1e6, T = 4"

@@ -12,7 +12,7 @@ from jaxtyping import Array, Key
 
 from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import runs
-from metabo.papers.engine.theory.verdicts import Ruling, inequality, probability
+from metabo.papers.engine.theory.verdicts import Ruling, inequality, least_ratio, probability
 from metabo.papers.hyperbo.theory import bounds, instances
 from metabo.papers.hyperbo.theory.bounds import TheoremConstants
 from metabo.papers.hyperbo.theory.regret import POINTS, Outcome, simulate, simulation, true_gram
@@ -74,7 +74,7 @@ def _bound18(k: TheoremConstants, case: TheoremSetting, got: Outcome, _multisets
 
 def covered(regret: np.ndarray, bound: np.ndarray, delta: float) -> Ruling:
     """Decide P(regret > bound) <= δ, and report the slack: quantile and largest share of the bound that is used."""
-    found = probability(int((~(regret <= bound)).sum()), len(regret), delta)
+    found = probability(int((~(regret <= bound)).sum()), len(regret), delta, least_ratio(bound, regret))
     slack = {
         "regret": float(np.quantile(regret, 1.0 - delta)),
         "bound": float(np.median(bound)),
