@@ -1,6 +1,7 @@
 """The settings that the policies of several methods share."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 PI_THRESHOLD = 0.1
 """The margin of probability of improvement (hyperbo §7.2)."""
@@ -11,6 +12,16 @@ class FixedSettings:
     """Of a policy whose GP does not change: the margin of PI."""
 
     pi_threshold: float = PI_THRESHOLD
+
+
+@dataclass(frozen=True)
+class ReadingSettings:
+    """Of `metabo.bo.readings`: the margin of PI, the unit that it is in, the outputs' own or standard deviations of
+    theirs, and whether the variance is multiplied by n/(n-1)."""
+
+    pi_threshold: float = PI_THRESHOLD
+    margin: Literal["outputs", "deviations"] = "outputs"
+    unbiased: bool = False
 
 
 @dataclass(frozen=True)

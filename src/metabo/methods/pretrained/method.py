@@ -14,3 +14,6 @@ METHOD = Method(
 
 ONCE = replace(METHOD, policy="bo.once", online=None, tunes=False)
 """A candidate is queried once."""
+
+READING = replace(METHOD, policy="bo.readings", uses_past=True, online=None, tunes=False)
+"""Other readings of the acquisitions, with the same prior."""
