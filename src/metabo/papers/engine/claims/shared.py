@@ -15,8 +15,8 @@ def statements(evidence: Evidence, names: Sequence[str]) -> Finding:
     """Supported statements hold, refuted ones are contradicted, inconclusive ones undecided.
 
     A theory check has a level of its own over all that it compares; a refuted one counts as such in a conjunction. One
-    without power, whose negative control is not refuted either, and one that is not informative, whose bounds could be a
-    hundred times smaller, are not testable.
+    without power, whose negative control is not refuted either, and one that is not informative, whose bounds could be
+    a hundred times smaller, are not testable.
 
     `names`: "id, version" of each statement, e.g. "Theorem 5, printed". Raises ConfigError for an unknown one.
     """
