@@ -18,6 +18,8 @@ ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^([^\n]*)\n\n?```(\w+)\n(.*?)^```$", re.M | re.S)
 PROFILE = "Using workflow specific profile profiles/default for setting default command line arguments.\n"
 """What Snakemake says first, whatever it is asked."""
+MORE = r"(?P<more>(?:, \w+)*)\]"
+"""The end of a list, with items that a page does not know."""
 PLACE = re.compile(r"`([\w./]+)`(?:, cell `(\w+)`)?:$")
 
 
@@ -63,12 +65,25 @@ def follow(page: str, project: Path, instead: Mapping[str, Callable[[], None]]) 
 
 
 def changed(text: str, hunk: str, where: str = "") -> str:
-    """Return a file's text after the change of one hunk; `where` names page and file."""
+    """Return a file's text after the change of one hunk; `where` names page and file.
+
+    A list that the hunk lengthens may have grown since the page was written: a reader who followed the page once has a
+    benchmark of their own there, and their items stay.
+    """
     lines = [(line[:1] or " ", line[1:]) for line in hunk.splitlines(keepends=True)]
     old = "".join("\n" if sign == "\n" else line for sign, line in lines if sign != "+")
     new = "".join("\n" if sign == "\n" else line for sign, line in lines if sign != "-")
-    assert text.count(old) == 1, f"{where}: these lines stand {text.count(old)} times; update the page:\n{old}"
-    return text.replace(old, new)
+    removed = {line for sign, line in lines if sign == "-"}
+    pattern = "".join(
+        re.escape(line).replace(r"\]", MORE, 1) if line in removed else re.escape(line)
+        for line in old.splitlines(keepends=True)
+    )
+    found = list(re.finditer(pattern, text))
+    assert len(found) == 1, f"{where}: these lines stand {len(found)} times; update the page:\n{old}"
+    more = found[0].groupdict().get("more") or ""
+    added = "".join(line for sign, line in lines if sign == "+")
+    new = new.replace(added, added.replace("]", f"{more}]", 1)) if more else new
+    return text[: found[0].start()] + new + text[found[0].end() :]
 
 
 def with_cell(notebook: str, name: str, text: str) -> str:

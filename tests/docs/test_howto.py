@@ -17,6 +17,15 @@ def project(copy_project, tmp_path):
     return copy_project(tmp_path / "project")
 
 
+def test_a_list_that_has_grown_keeps_its_items():
+    hunk = "   x: y\n-  benchmarks: [a, b]\n+  benchmarks: [a, b, forest]\n"
+    assert pages.changed("  x: y\n  benchmarks: [a, b]\n", hunk) == "  x: y\n  benchmarks: [a, b, forest]\n"
+    assert pages.changed("  x: y\n  benchmarks: [a, b, c]\n", hunk) == "  x: y\n  benchmarks: [a, b, forest, c]\n"
+    for other in ("  x: y\n  benchmarks: [a, c, b]\n", "  x: z\n  benchmarks: [a, b]\n"):
+        with pytest.raises(AssertionError, match="stand 0 times"):
+            pages.changed(other, hunk)
+
+
 def skip():
     """In place of a command that another test has."""
 

@@ -188,9 +188,13 @@ def test_confidence_constants_by_hand():
     np.testing.assert_allclose(intervals.frequentist_beta(1.5, 0.1, gain, True), 1.5 + 0.1 * root)
 
 
-def test_missed_counts_runs():
+def test_intervals_that_miss_are_counted_by_runs():
+    """The bound would be refuted where enough runs exceed it: none of three is enough for a tenth."""
     found = posteriors.PosteriorTrace(np.array([[1.0, 2.0], [1.0, 4.0], [np.nan, 0.0]]), np.zeros((3, 2)))
-    assert intervals.missed(found, np.array([2.0, 3.0])) == 2
+    decided = intervals.missing(found, np.array([2.0, 3.0]))
+    assert (decided.numbers["bad"], decided.numbers["runs"], decided.numbers["limit"]) == (2, 3, intervals.DELTA)
+    many = posteriors.PosteriorTrace(np.tile([[1.0, 1.5]], (100, 1)), np.zeros((100, 2)))
+    assert intervals.missing(many, np.array([2.0, 3.0])).numbers["sees"] == pytest.approx(2.0)
 
 
 def test_rices_bound_holds_for_sampled_slopes(rng):
