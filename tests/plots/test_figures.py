@@ -15,7 +15,7 @@ from metabo.metrics import Pearson, Runs
 from metabo.papers.hyperbo.figures import correlations as correlations_figures
 from metabo.papers.hyperbo.figures import online as online_figures
 from metabo.papers.hyperbo.figures import studies
-from metabo.plots import look
+from metabo.plots import look, style
 
 METHODS = ["rand", "stbo", "stboh", "ablr", "fsbo", "h_nll", "h_ekl"]
 
@@ -84,6 +84,10 @@ def test_the_legend_counts_different_queries(runs):
     assert legend_labels(figure)[:3] == [f"{labels[0]} (8.6)", f"{labels[1]} (30)", labels[2]]
     (said,) = [text.get_text() for text in figure.texts if "brackets" in text.get_text()]
     assert said == "in brackets: different candidates among 30 queries, mean over runs"
+    style.imprint(figure, "hyperbo_fig08_pd1_mini, benchmark pd1_mini")  # as every saved figure has it
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    first, second = (text.get_window_extent(renderer) for text in figure.texts if text.get_fontsize() == 6)
+    assert not first.overlaps(second)
     assert_readable(figure)
 
 

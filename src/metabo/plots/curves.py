@@ -52,7 +52,7 @@ def regret_figure(
         style.legend(figure, methods, notes={m: f"{number:.3g}" for m, number in (distinct or {}).items()})
         if distinct:
             last = int(curves["iteration"].max())
-            style.imprint(figure, f"in brackets: different candidates among {last} queries, mean over runs")
+            style.imprint(figure, f"in brackets: different candidates among {last} queries, mean over runs", left=True)
         figure.suptitle(title)
     return figure
 
