@@ -58,8 +58,10 @@ def legend(figure: Figure, names: list[str], lines: bool = True, notes: Mapping[
 
 
 def imprint(figure: Figure, text: str, left: bool = False) -> None:
-    """Print a line above the upper right corner, which the artefact's name has in every figure, or above the `left` one:
-    titles are in the middle, and legends below."""
+    """Print a line above the upper right corner, where every figure has its artefact's name, or above the `left` one.
+
+    Titles are in the middle, and legends below.
+    """
     figure.text(0.0 if left else 1.0, 1.0, text, ha="left" if left else "right", va="bottom", fontsize=6, color="0.4")
 
 
