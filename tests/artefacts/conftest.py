@@ -34,7 +34,7 @@ STRENGTH = {"rand": 1, "stbo": 2, "stboh": 3, "ablr": 4, "fsbo": 6, "h_nll": 12,
 OTHER = 7  # strength of any other method
 ONLINE = {"rand": 1, "stbo_online": 2, "stboh_online": 3, "h_nll_online": 8, "h_ekl_online": 6}
 CMBO = {"rpart_3": "rpart.preproc", "rpart_6": "rpart", "svm_8": "svm"}
-REAL = ("cmbo_lcbench", "cmbo_taskset")  # one space that the paper does not have
+REAL = ("cmbo_lcbench", "cmbo_taskset", "cmbo_control")  # one space that the paper does not have
 PRIORS, SEEDS, ITERATIONS, POOL = 3, 2, 25, 150
 MODELS = ("simple_cnn", "max_pool_relu", "mlp")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from metabo.data import cmbo, combined, control, hpob, hpob_counts, pd1, synthetic, tables
+from metabo.data import cmbo, cmbo_control, combined, control, hpob, hpob_counts, pd1, synthetic, tables
 from metabo.data.history import benchmark as own
 from tests.data import archives_fixture
 from tests.tuner.conftest import HEADER, SPACE, rows, write
@@ -55,6 +55,7 @@ CASES = {
     "mphd_s": lambda folder: synthetic.load("mphd_s", {"domains": 2, "functions": 2, "points": 8}),
     "mphd_l": lambda folder: synthetic.load("mphd_l", {"domains": 2, "functions": 2, "points": 8}),
     "control": lambda folder: control.load("control", {"points": 12}),
+    "cmbo_control": lambda folder: cmbo_control.load("cmbo_control", {"points": 12}),
     "pd1": trained,
     "pd1_mini": lambda folder: trained(folder, "pd1_mini", inputs="warped", divergence="status", online=[]),
     "hpob": published,

@@ -203,7 +203,7 @@ def leaves(settings: dict, path: str = "") -> list[str]:
 DEFAULTS = yaml.safe_load((ROOT / "config.yaml").read_text())
 STUDIES = DEFAULTS["studies"]
 SIZES = {
-    "benchmarks.control.points",
+    *("benchmarks.control.points", "benchmarks.cmbo_control.points"),
     *leaves({"ladder": DEFAULTS["ladder"]}),
     *("benchmarks.tables.pool", "benchmarks.tables.spaces", "benchmarks.hpob.max_points", "benchmarks.hpob.spaces"),
     *(f"pretrain.{key}" for key in ("seeds", "adam_steps", "learning_rate", "decay", "lbfgs_steps", "matched_points")),
@@ -224,7 +224,13 @@ SIZES = {
     *("collect.pd1_mini_2.matched", "collect.pd1_mini_2.repeats"),
     *(f"cmbo.{key}" for key in ("adam_steps", "bo_seeds", "bo_iterations", "clusters", "restarts", "fit_steps")),
     *(f"cmbo.{key}" for key in ("refit_steps", "locations", "grid", "tolerance", "samples")),
-    *("cmbo_first.bo_seeds", "benchmarks.cmbo_mini.spaces", "benchmarks.cmbo_mini.folds", "benchmarks.cmbo_hpob.folds"),
+    *(
+        "cmbo_control.bo_seeds",
+        "cmbo_first.bo_seeds",
+        "benchmarks.cmbo_mini.spaces",
+        "benchmarks.cmbo_mini.folds",
+        "benchmarks.cmbo_hpob.folds",
+    ),
     "theory.share",
     *(f"studies.{path}" for path in leaves(STUDIES)),
 }
@@ -266,6 +272,7 @@ def all_specs(settings: dict) -> dict[str, dict]:
     for method in ELIMINATION:
         specs[f"elimination/{method}"] = config.pretrain_spec(settings, "pd1_mini", "held_out_tasks_2", method)
     specs["elimination/bo"] = config.bo_spec(settings, "pd1_mini", "held_out_tasks_2", "h_nll", "ucb3")
+    specs["cmbo/control"] = config.bo_spec(settings, "cmbo_control", "clustered_control", "cm_wss_wss", "ucb3")
     specs["cmbo/first"] = config.bo_spec(settings, "cmbo_mini", "clustered_first", "cm_wss_2", "ucb3")
     for study in registry.studies():
         specs[f"study/{study}"] = config.study_spec(settings, study)
@@ -326,9 +333,18 @@ def reduced(sizes: str) -> set[str]:
     return {f"{sizes}/h_nll", f"{sizes}/h_ekl"}
 
 
+def test_a_benchmark_that_is_read_from_anothers_collection_has_that_ones_version():
+    """One collection, one version: setting both apart would read a table as what it is not."""
+    settings = config.check(config.merge(DEFAULTS, {"benchmarks": {"pd1_mini": {"version": 2, "inputs": "warped"}}}))
+    own, variant = (config.data_spec(settings, name).settings for name in ("pd1_mini", "pd1_mini_nan"))
+    assert (variant["version"], variant["inputs"]) == (own["version"], own["inputs"]) == (2, "warped")
+    assert (own["divergence"], variant["divergence"]) == ("status", "nan")
+
+
 ELIMINATION = ("h_nll", "he_pretrained")
 CANDIDATES = {f"elimination/{method}" for method in ELIMINATION}
 CROSSED = reduced("crossing") | {"crossing/h_nll_short", "crossing/h_ekl_short"}
+CLUSTER_BO = {"cmbo/first", "cmbo/control"}
 CROSSED_BO = {"crossing/bo/crossed", "crossing/bo/crossed_candidates"}
 
 
@@ -359,6 +375,12 @@ BENCHMARK_KEYS = {
 }
 
 
+def variants(name: str, key: str) -> list[str]:
+    """The benchmarks that read the collection of `name`, and this key with it."""
+    others = [other for other in registry.benchmarks() if registry.benchmark(other).archive_of == name]
+    return [o for o in others if key in registry.benchmark(o).settings and (o, key) not in BENCHMARK_KEYS]
+
+
 def allowed(rules: dict, present: object) -> object:
     """Another value that the schema of a key allows."""
     if "enum" in rules:
@@ -376,7 +398,7 @@ READ_BY = {
     **{  # a benchmark's own keys: its addresses are read by its download, all others by its load, and by nothing else
         f"benchmarks.{name}.{key}": (
             allowed(rules, DEFAULTS["benchmarks"][name][key]),
-            {f"{'download' if key == 'mirrors' else 'data'}/{name}"},
+            {f"{'download' if key == 'mirrors' else 'data'}/{reader}" for reader in (name, *variants(name, key))},
         )
         for (name, key), rules in BENCHMARK_KEYS.items()
     },
@@ -393,7 +415,7 @@ READ_BY = {
         | {f"study/{study}" for study in registry.studies()}
         | {f"theory/{paper}/{check}" for paper, check in CHECKS}
         | {f"data/{name}" for name in BENCHMARKS if "seed" in registry.benchmark(name).settings}
-        | {"cmbo/first"}
+        | CLUSTER_BO
         | LADDER
         | ACROSS
         | {f"collect/{name}" for name in ("pd1_mini", "pd1_mini_2", "hpob_mini", "hpob_mini_2")},
@@ -457,14 +479,15 @@ READ_BY = {
     "cmbo.seeds": (7, jobs("pretrain", EVERY, CMBO)),
     "cmbo.adam_steps": (77, jobs("pretrain", (*ADAM, "h_nll_online"), CMBO)),
     "cmbo.bo_seeds": (7, jobs("bo", EVERY, CMBO)),
-    "cmbo.bo_iterations": (7, jobs("bo", EVERY, CMBO) | {"cmbo/first"}),
+    "cmbo.bo_iterations": (7, jobs("bo", EVERY, CMBO) | CLUSTER_BO),
     **{f"cmbo.{key}": (77, jobs("pretrain", CLUSTERED)) for key in ("clusters", "restarts", "locations")},
     "cmbo.fit_steps": (77, jobs("pretrain", (*CLUSTERED, *RANKED))),
     "cmbo.refit_steps": (77, jobs("bo", REFITTED)),
-    "cmbo.grid": (77, jobs("bo", CLUSTERED) | {"cmbo/first"}),
-    "cmbo.tolerance": (0.5, jobs("bo", CLUSTERED) | {"cmbo/first"}),
+    "cmbo.grid": (77, jobs("bo", CLUSTERED) | CLUSTER_BO),
+    "cmbo.tolerance": (0.5, jobs("bo", CLUSTERED) | CLUSTER_BO),
     "cmbo.samples": (77, jobs("bo", ("rgpe",))),
     "cmbo_first.bo_seeds": (7, {"cmbo/first"}),
+    "cmbo_control.bo_seeds": (7, {"cmbo/control"}),
     **{f"maf.{key}": (value, jobs("pretrain", ("maf",))) for key, value in MAF.items()},
     **{f"{m}.steps": (77, jobs("pretrain", (m, f"{m}_online"))) for m in NETWORKS},
     **{f"{m}.retrain_steps": (77, jobs("bo", (m,)) | online((f"{m}_online",))) for m in NETWORKS},

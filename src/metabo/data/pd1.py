@@ -49,8 +49,18 @@ BENCHMARKS = {
         "package": None,
         "settings": ["version", "inputs", "divergence", "online"],
     },
+    "pd1_mini_nan": {
+        "dataset": None,
+        "archive_of": "pd1_mini",  # the same collection, diverged trials with a finite value kept
+        "matched": True,
+        "default_split": "held_out",
+        "package": None,
+        "settings": ["version", "inputs", "divergence"],
+    },
 }
 
+MINI = ("pd1_mini", "pd1_mini_nan")
+"""Benchmarks that are read from this project's collection."""
 TRAINING_ONLY = "imagenet_resnet50,imagenet,resnet,resnet50,1024"
 HAIR = 0.01  # share of a parameter's (warped) range by which a point may lie outside the box
 
@@ -67,7 +77,7 @@ def load(name: str, settings: Mapping[str, object], archive: Path | None) -> Ben
     or a task without any finite row.
     """
     defaults = {"inputs": "unit", "divergence": "nan", "online": []}
-    mini = name == "pd1_mini"
+    mini = name in MINI
     chosen = counts.take(name, settings, defaults | ({"version": 1} if mini else {}))
     inputs: Inputs = counts.one_of(name, "inputs", chosen["inputs"], SCALES)
     divergence: Divergence = counts.one_of(name, "divergence", chosen["divergence"], RULES if mini else DROPPING)

@@ -90,9 +90,14 @@ def check_scale(scale: str, used: list[str], root: Path = Path()) -> None:
 
 
 def data_spec(config: Config, benchmark: str) -> DataSpec:
-    """Return what the job that loads a benchmark reads: the settings that its source registers, nothing else."""
+    """Return what the job that loads a benchmark reads: the settings that its source registers, nothing else.
+
+    A benchmark that is read from the collection of another one has that one's settings where it has none itself: there
+    is one collection, of one version.
+    """
     entry = registry.benchmark(benchmark)
-    values: dict[str, Json] = {"seed": config.seed, **_of_benchmark(config, benchmark)}
+    collected = _of_benchmark(config, entry.archive_of) if entry.archive_of else {}
+    values: dict[str, Json] = {"seed": config.seed, **collected, **_of_benchmark(config, benchmark)}
     if "online" in entry.settings and entry.collector:  # the tasks that its collector can evaluate new points of
         values["online"] = list(registry.literal(entry.collector, "ONLINE"))
     return DataSpec(benchmark, Values({key: values[key] for key in entry.settings}))

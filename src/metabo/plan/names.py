@@ -82,7 +82,8 @@ def _settings() -> list[str]:
         f"src/metabo/plan/sections/benchmarks.py and 'benchmarks.{name}.{key}' to config.yaml"
         for name in registry.benchmarks()
         for key in dict.fromkeys((*registry.benchmark(name).settings, *registry.benchmark(name).files))
-        if key not in {"seed", "online", *declared.get(name, {})}
+        if key
+        not in {"seed", "online", *declared.get(name, {}), *declared.get(registry.benchmark(name).archive_of or "", {})}
     ]
 
 

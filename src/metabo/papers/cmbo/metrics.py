@@ -31,9 +31,27 @@ READINGS = ("_fixed", "_scaled")
 """Ends of the names of methods under another reading of the noise."""
 
 
+def reading_of(method: str) -> str:
+    """Return the end of a method's name that tells its reading of the noise (READINGS); empty for the paper's."""
+    return next((reading for reading in READINGS if method.endswith(reading)), "")
+
+
+def printed(method: str) -> str:
+    """Return the method of the paper that a method under some reading of the noise stands for."""
+    return method.removesuffix(reading_of(method))
+
+
 def of_acquisition(names: Iterable[str], acquisition: str) -> list[str]:
     """Keep the runs with this acquisition, and those of methods without one (random search)."""
     return [name for name in names if acquisition_of(name) in (acquisition, "uniform")]
+
+
+def of_reading(runs: Runs, reading: str) -> Runs:
+    """Keep the runs of cm-BO under this reading of the noise (an end of names, empty for the paper's), and those of the
+    methods that no reading changes."""
+    own = {*VARIANTS, *WITHOUT_CLUSTERS}
+    found = {name: method_of(name) for name in runs.methods}
+    return runs.select([n for n, m in found.items() if printed(m) not in own or reading_of(m) == reading])
 
 
 def pooled(parts: Mapping[str, Runs]) -> Runs:
@@ -152,19 +170,13 @@ def claims(runs: Runs) -> pd.DataFrame:
     under another reading of the noise (READINGS) stands for itself.
     """
     curve = by_target(runs).mean(axis=(1, 2))
-    place = {_plain(method_of(name)): i for i, name in enumerate(runs.methods)}
+    place = {printed(method_of(name)): i for i, name in enumerate(runs.methods)}
     ours = [place[method] for method in VARIANTS if method in place]
     ends = Ends(runs, curve, curve[:, -1], curve.mean(axis=1), place, ours)
     parts = (_variants, _single_task, _baselines, _without_clusters, _hyperbo)
     rows = [row for part in parts for row in part(ends)] if ours else []
     table = pd.DataFrame(rows, columns=["claim", "comparison", "value", "holds"])
     return table.astype({"value": np.float64, "holds": np.float64})
-
-
-def _plain(method: str) -> str:
-    for reading in READINGS:
-        method = method.removesuffix(reading)
-    return method
 
 
 def _variants(ends: Ends) -> Iterator[Row]:

@@ -37,6 +37,13 @@ Loss = Annotated[
 Files = Annotated[Listed[str], Field(description="CSV files of past trials.")]
 Spaces = Annotated[tuple[str, ...], Field(description="The space.yaml of each, in the same order.")]
 Skip = Annotated[bool, Field(description="Leave out rows with a fault, and say which; otherwise they end the job.")]
+Diverged = Annotated[
+    Literal["nan", "status", "chance"],
+    Field(
+        description='Drop rows without a finite value ("nan"), also rows whose status is not "done" ("status"), or '
+        'give the latter the error of guessing ("chance").'
+    ),
+]
 
 
 class TablesSection(Section):
@@ -56,13 +63,13 @@ class PD1MiniSection(Section):
         Field(description="Of the collection; 2: 1,000 matched configurations, means of three trainings each."),
     ]
     inputs: Inputs
-    divergence: Annotated[
-        Literal["nan", "status", "chance"],
-        Field(
-            description='Drop rows without a finite value ("nan"), also rows whose status is not "done" ("status"), or '
-            'give the latter the error of guessing ("chance").'
-        ),
-    ]
+    divergence: Diverged
+
+
+class PD1VariantSection(Section):
+    """The collection of `pd1_mini`, as set there, with another rule for trials that diverged."""
+
+    divergence: Diverged
 
 
 class HPOBMiniSection(Section):
@@ -168,6 +175,7 @@ class BenchmarkSections(Section):
 
     tables: TablesSection
     pd1_mini: PD1MiniSection
+    pd1_mini_nan: PD1VariantSection
     hpob_mini: HPOBMiniSection
     pd1: PD1Section
     hpob: HPOBSection
@@ -180,3 +188,4 @@ class BenchmarkSections(Section):
     mphd_s: SyntheticSection
     mphd_l: SyntheticSection
     control: ControlSection
+    cmbo_control: ControlSection

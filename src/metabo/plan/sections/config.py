@@ -40,6 +40,7 @@ class Config(Section):
     elimination: sizes.EliminationSizes
     cmbo: sizes.CMBOSizes
     cmbo_first: sizes.CMBOFirstSizes
+    cmbo_control: sizes.CMBOControlSizes
     bo: sizes.BOSizes
     online: sizes.OnlineSizes
     mimo: sizes.MIMOSizes

@@ -110,6 +110,12 @@ class CMBOFirstSizes(Section):
     bo_seeds: Targets
 
 
+class CMBOControlSizes(Section):
+    """Laid over `cmbo` on the case that clusters must decide (gates of claims)."""
+
+    bo_seeds: Targets
+
+
 class BOSizes(Section):
     """How large the runs of BO on tables are."""
 

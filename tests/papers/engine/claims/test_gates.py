@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from metabo.artefacts import api as artefacts
+from metabo.papers.cmbo import gates as clusters
 from metabo.papers.engine.claims import checks, gates, judge, settling
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.gates import ASKING, DIFFERING, LEARNABLE, Gate
@@ -242,6 +243,24 @@ def test_a_method_must_work_where_tasks_are_alike_and_not_where_nothing_can_be_l
         (abstains, "stbo"): True, (abstains, "stboh"): True,
     }  # fmt: skip
     other = gates.of("hyperbo", Evidence("pd1_mini", {"trajectories": lambda: table}))
+    assert not [gate for gate in other if gate.everywhere]
+
+
+def test_clusters_must_beat_the_average_of_all_tasks_under_their_own_reading_of_the_noise():
+    table = made.runs(
+        LENGTH, tasks=8, column="normalised_regret", rand_once=1.0, gp32=0.6, cm_global=0.5, cm_wss_wss=0.4,
+        cm_jef_jef=0.5, cm_tasks=1.0, cm_global_fixed=0.2, cm_wss_wss_fixed=0.3,
+    )  # fmt: skip
+    table = table.assign(candidate=0, simple_regret=table["normalised_regret"])
+    found = gates.of("cmbo", Evidence("cmbo_control", {"trajectories": lambda: table}))
+    passed = {(gate.name, gate.subjects[0]): gate.passed for gate in found if gate.everywhere}
+    works, chooses = clusters.WORKS, clusters.CHOOSES
+    assert passed == {
+        (works, "gp32"): True, (works, "cm_global"): True, (works, "cm_wss_wss"): True, (works, "cm_jef_jef"): True,
+        (works, "cm_tasks"): False, (works, "cm_global_fixed"): True, (works, "cm_wss_wss_fixed"): True,
+        (chooses, "cm_wss_wss"): True, (chooses, "cm_jef_jef"): False, (chooses, "cm_wss_wss_fixed"): False,
+    }  # fmt: skip
+    other = gates.of("cmbo", Evidence("cmbo_mini", {"trajectories": lambda: table}))
     assert not [gate for gate in other if gate.everywhere]
 
 

@@ -26,7 +26,8 @@ from metabo.plan.runs import RunId
 
 LEARNABLE, ASKING, DIFFERING = "a method beats Random", "asks for more than one point", "acquisitions differ"
 CONTROL = "control"
-"""The benchmark whose gates count everywhere."""
+CONTROLS = (CONTROL, "cmbo_control")
+"""The benchmarks whose gates count everywhere."""
 STUCK = 0.9
 """A run is stuck if one point that is not the best takes this share of its queries."""
 MOST = 0.5

@@ -54,7 +54,7 @@ def judge(
     read: dict[str, list[str]] = {}
     resting: dict[tuple[Place, Gate], list[str]] = {}
     for place, artefact in artefacts.items():
-        if place[1] == gates.CONTROL:
+        if place[1] in gates.CONTROLS:
             evidence, files = gather(artefact, root)
             resting |= {(place, gate): [] for gate in gates.of(artefact.entry.paper, evidence)}
             read[_label(place)] = _paths(files)
