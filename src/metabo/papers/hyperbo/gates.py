@@ -7,6 +7,8 @@ from metabo.papers.engine.claims.comparing import Moment, at_moment, name, side_
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.gates import CONTROL, RANDOM, Gate
 from metabo.papers.engine.claims.verdicts import LEVEL, interval
+from metabo.plan import registry
+from metabo.plan.runs import method_of
 
 ALIKE, UNLIKE = "alike", "unlike"
 LEARNS, WORKS, ABSTAINS = (
@@ -19,8 +21,9 @@ LEARNS, WORKS, ABSTAINS = (
 def gates(evidence: Evidence) -> list[Gate]:
     """Return the gates of every method on `control`, intervals over its test tasks; they count on all benchmarks.
 
-    A method that learns from tasks has a lower regret than Random after its first query on `alike`, which no method
-    without past tasks can have; any other one a lower area under its curve. On `unlike` no method has an area below
+    A method that learns a mean from tasks has a lower regret than Random after its first query on `alike`, which no
+    method without past tasks can have. One without, or with a prior of mean zero (FSBO, ABLR), begins like Random by
+    definition: it has a lower area under its curve. On `unlike` no method has an area below
     Random's (Bonferroni over the methods). All query a candidate once there, Random too.
     """
     if evidence.benchmark != CONTROL or not evidence.has("trajectories"):
@@ -32,7 +35,7 @@ def gates(evidence: Evidence) -> list[Gate]:
         return []
     found = []
     for place, run in enumerate(methods):
-        kind, moment = (WORKS, "area") if run in runs.single_task else (LEARNS, 1)
+        kind, moment = (LEARNS, 1) if run not in runs.single_task and _learns_mean(run) else (WORKS, "area")
         for here, test, at, level in ((ALIKE, kind, moment, LEVEL), (UNLIKE, ABSTAINS, "area", LEVEL / len(methods))):
             gap = _gap(runs, run, reference, here, at, place, level)
             if gap is not None:
@@ -42,6 +45,10 @@ def gates(evidence: Evidence) -> list[Gate]:
                 passed = better if here == ALIKE else not better
                 found.append(Gate(test, (run,), bool(passed), float(high), 0.0, said, everywhere=True))
     return found
+
+
+def _learns_mean(run: str) -> bool:
+    return registry.method(method_of(run)).model.get("mean") != "zero"
 
 
 def _gap(

@@ -231,15 +231,22 @@ def control_runs(**levels):
 def test_a_method_must_work_where_tasks_are_alike_and_not_where_nothing_can_be_learned():
     late = [1.0, *[0.1] * (LENGTH - 1)]  # no better than Random at first: it has learned nothing from the tasks
     table = control_runs(
-        rand=(1.0, 1.0), h_nll=(0.2, 1.0), rfgp=(late, 1.0), fsbo=(0.2, 0.2), stbo=(late, 1.0), stboh=(1.0, 1.0)
+        rand=(1.0, 1.0),
+        h_nll=(0.2, 1.0),
+        rfgp=(late, 1.0),
+        fsbo=(late, 0.2),
+        ablr=(1.0, 1.0),
+        stbo=(late, 1.0),
+        stboh=(1.0, 1.0),
     )
     found = gates.of("hyperbo", Evidence("control", {"trajectories": lambda: table}))
     passed = {(gate.name, gate.subjects[0]): gate.passed for gate in found if gate.everywhere}
     learns, works, abstains = learning.LEARNS, learning.WORKS, learning.ABSTAINS
     assert passed == {
-        (learns, "h_nll"): True, (learns, "rfgp"): False, (learns, "fsbo"): True,
+        (learns, "h_nll"): True, (learns, "rfgp"): False, (works, "fsbo"): True, (works, "ablr"): False,
         (works, "stbo"): True, (works, "stboh"): False,
         (abstains, "h_nll"): True, (abstains, "rfgp"): True, (abstains, "fsbo"): False,
+        (abstains, "ablr"): True,
         (abstains, "stbo"): True, (abstains, "stboh"): True,
     }  # fmt: skip
     other = gates.of("hyperbo", Evidence("pd1_mini", {"trajectories": lambda: table}))
