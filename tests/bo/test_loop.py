@@ -191,7 +191,7 @@ class Counting(eqx.Module):
     def select(self, state, mask, key):
         self.traced[0].append("select")
         nan = jnp.asarray(jnp.nan)
-        return jax.random.randint(key, (), 0, 3), Info(nan, nan, jnp.asarray(True))
+        return jax.random.randint(key, (), 0, 3), Info(nan, nan, nan, jnp.asarray(True))
 
     def observe(self, state, index, y):
         return state

@@ -27,7 +27,9 @@ def prior(benchmark, seeds=2):
 def steps_of(benchmark, task, index):
     index = np.asarray(index)
     nothing = np.full(index.shape, np.nan)
-    return Steps(index, benchmark.tasks[task].y[index], Info(nothing, nothing, np.ones(index.shape, dtype=bool)))
+    return Steps(
+        index, benchmark.tasks[task].y[index], Info(nothing, nothing, nothing, np.ones(index.shape, dtype=bool))
+    )
 
 
 def lay_out(benchmark, task, index, iterations):

@@ -216,7 +216,7 @@ SIZES = {
     *(f"maf.{key}" for key in ("iterations", "episodes", "horizon", "candidates", "minibatches", "learning_rate")),
     *(f"maf.{key}" for key in ("hidden", "evaluate_every", "points", "gp_points", "gp_steps")),
     *(f"{network}.{key}" for network in ("mimo", "rfgp") for key in ("learning_rate", "steps", "retrain_steps")),
-    *("mimo.warm_start", "rfgp.warm_start", "rfgp.random_features"),
+    *("mimo.warm_start", "rfgp.warm_start", "rfgp.random_features", "rfgp.ridge", "rfgp.lengthscale"),
     *(f"online.{key}" for key in ("iterations", "seeds", "retrain_steps", "matched_points")),
     *(f"online.{key}" for key in ("starts", "polish", "polish_steps")),
     *(f"collect.pd1_mini.{key}" for key in ("pilot", "matched", "unmatched")),
@@ -497,6 +497,7 @@ READ_BY = {
         for m in NETWORKS
     },
     "rfgp.random_features": (77, jobs("pretrain", ("rfgp", "rfgp_online"))),
+    **{f"rfgp.{key}": (0.77, jobs("pretrain", ("rfgp", "rfgp_online"))) for key in ("ridge", "lengthscale")},
     "theory.share": (0.5, {f"theory/{paper}/{check}" for paper, check in CHECKS}),
     **{f"studies.{path}": (another(path), {f"study/{path.partition('.')[0]}"}) for path in leaves(STUDIES)},
     "bo.iterations": (77, jobs("bo", EVERY, HYPERBO + MPHD) | CROSSED_BO | {"elimination/bo"}),

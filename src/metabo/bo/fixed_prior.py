@@ -68,7 +68,7 @@ class FixedPrior(eqx.Module):
         std = jnp.sqrt(jnp.maximum(state.variance, 0.0) + self.gp.noise)
         scores = self.acquisition(state.mean, std, state.best, state.observed)
         index = argmax(scores, mask, state.priority)
-        return index, Info(state.mean[index], std[index], state.ok & ~jnp.isnan(scores[index]))
+        return index, Info(state.mean[index], std[index], jnp.sqrt(self.gp.noise), state.ok & ~jnp.isnan(scores[index]))
 
     def observe(self, state: FixedState, index: Int[Array, ""], y: Float[Array, ""]) -> FixedState:
         """Append one row to the factor and update the pool's moments."""

@@ -21,10 +21,12 @@ class Candidates(NamedTuple):
 
 class Info(NamedTuple):
     """What a person or a table needs of one selection, never fed back: predicted mean and standard deviation (with
-    noise) at the selected candidate, NaN without a model, and whether the step was numerically sound."""
+    noise) at the selected candidate, the standard deviation of the model's noise, NaN without a model (the last one
+    also where a model has no such number), and whether the step was numerically sound."""
 
     mean: Float[Array, ""]
     std: Float[Array, ""]
+    noise: Float[Array, ""]
     ok: Bool[Array, ""]
 
 

@@ -237,7 +237,8 @@ def table(
         "candidate": points, "y": steps.y, "best_y": best, "simple_regret": regret,
         # A constant task has no spread: every point is optimal and its normalised regret is 0.
         "normalised_regret": np.where(spread > 0, regret / np.where(spread > 0, spread, 1.0), 0.0),
-        "metric": metric, "mean": steps.info.mean, "std": steps.info.std, "ok": steps.info.ok,
+        "metric": metric, "mean": steps.info.mean, "std": steps.info.std,
+        "noise": steps.info.noise, "ok": steps.info.ok,
     }  # fmt: skip
     columns: dict[str, np.ndarray] = {name: np.repeat(values, length) for name, values in per_run.items()}
     columns |= {name: values.reshape(-1) for name, values in per_step.items()}

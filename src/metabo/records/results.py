@@ -18,12 +18,14 @@ COLUMNS = {
     "benchmark": "str", "space": "str", "split": "str", "fold": "str", "task": "str", "method": "str",
     "acquisition": "str", "prior_seed": "int64", "seed": "int64", "iteration": "int64", "candidate": "int64",
     "y": "float64", "best_y": "float64", "simple_regret": "float64", "normalised_regret": "float64",
-    "metric": "float64", "mean": "float64", "std": "float64", "feasible": "bool", "ok": "bool", "data": "str",
+    "metric": "float64", "mean": "float64", "std": "float64", "noise": "float64", "feasible": "bool", "ok": "bool",
+    "data": "str",
 }  # fmt: skip
 """`metric`: original metric at the query; `mean`, `std`: prediction there before observing it (NaN without a model);
+`noise`: standard deviation of the noise in the model that chose it (NaN where it has none);
 `ok`: no numerical failure in the step; `data`: first 12 digits of the data file's SHA-256."""
 
-MAY_BE_MISSING = {"mean", "std"}
+MAY_BE_MISSING = {"mean", "std", "noise"}
 INFEASIBLE_MISSING = {"y", "metric", "best_metric"}
 RUN = ["benchmark", "split", "method", "acquisition", "space", "task", "prior_seed", "seed"]
 """The columns that identify one BO run."""

@@ -103,7 +103,7 @@ class Elimination(eqx.Module):
         score = jnp.max(jnp.where(self.allowed(state)[:, None], upper, -jnp.inf), axis=0)
         index = argmax(score, mask, state.priority)
         u = self.chosen(state, upper, index)
-        return index, Info(mean[u, index], std[u, index], state.belief.ok)
+        return index, Info(mean[u, index], std[u, index], jnp.sqrt(self._noise()[u]), state.belief.ok)
 
     def observe(self, state: EliminationState, index: Int[Array, ""], y: Float[Array, ""]) -> EliminationState:
         """Test the candidate of this query (initial points that are given count like queries), then update all."""

@@ -101,7 +101,7 @@ class Retrained(eqx.Module):
         best = jnp.max(jnp.where(seen.mask, seen.y, -jnp.inf))
         scores = self.acquisition(mean, std, best, pool.counts[-1])
         index = argmax(scores, mask, state.priority)
-        return index, Info(mean[index], std[index], state.training.ok & posterior.ok)
+        return index, Info(mean[index], std[index], jnp.asarray(jnp.nan), state.training.ok & posterior.ok)
 
     def observe(self, state: RetrainedState, index: Int[Array, ""], y: Float[Array, ""]) -> RetrainedState:
         """Append the observation and train again, unless no further prediction is asked for."""

@@ -76,7 +76,7 @@ class Portfolio(eqx.Module):
         gains = jnp.sum(jnp.maximum(state.best[:, None] - state.regrets, 0.0), axis=0)
         some = jnp.any(mask & (gains > 0)) & (self.rule == "greedy")
         index = argmax(jnp.where(some, gains, -state.rank), mask, state.priority)
-        return index, Info(jnp.asarray(jnp.nan), jnp.asarray(jnp.nan), jnp.asarray(True))
+        return index, Info(*[jnp.asarray(jnp.nan)] * 3, ok=jnp.asarray(True))
 
     def observe(self, state: PortfolioState, index: Int[Array, ""], y: Float[Array, ""]) -> PortfolioState:
         """Note which candidate was queried, not what it gave."""

@@ -33,7 +33,7 @@ class Uniform(eqx.Module):
     def select(self, state: None, mask: Bool[Array, " c"], key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
         """Draw one of the candidates that may be queried."""
         index = jax.random.categorical(key, jnp.where(mask, 0.0, -jnp.inf))
-        return index, Info(jnp.asarray(jnp.nan), jnp.asarray(jnp.nan), jnp.asarray(True))
+        return index, Info(*[jnp.asarray(jnp.nan)] * 3, ok=jnp.asarray(True))
 
     def observe(self, state: None, index: Int[Array, ""], y: Float[Array, ""]) -> None:
         """Ignore the observation."""

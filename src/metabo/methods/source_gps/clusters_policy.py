@@ -193,7 +193,9 @@ class ClusterBO(eqx.Module):
         best = jnp.max(jnp.where(seen, meta.y, -jnp.inf))
         scores = self.acquisition(now.mean, std, best, meta.observed)
         index = argmax(scores, mask, meta.priority)
-        return index, Info(now.mean[index], jnp.sqrt(now.variance[index] + now.noise), meta.ok & now.ok)
+        return index, Info(
+            now.mean[index], jnp.sqrt(now.variance[index] + now.noise), jnp.sqrt(now.noise), meta.ok & now.ok
+        )
 
     def observe(self, state: ClusterState, index: Int[Array, ""], y: Float[Array, ""]) -> ClusterState:
         """Move the weights by the posterior that chose the candidate, then append the observation."""

@@ -77,7 +77,7 @@ class Ranked(eqx.Module):
         scores = self.acquisition(mean, std, target.best, target.observed)
         index = argmax(scores, mask, target.priority)
         sound = target.ok & posterior.ok & jnp.isfinite(mean).all()
-        return index, Info(mean[index], jnp.sqrt(variance[index] + target.gp.noise), sound)
+        return index, Info(mean[index], jnp.sqrt(variance[index] + target.gp.noise), jnp.sqrt(target.gp.noise), sound)
 
     def observe(self, state: RankedState, index: Int[Array, ""], y: Float[Array, ""]) -> RankedState:
         """Append the observation and fit the target's GP."""

@@ -80,7 +80,7 @@ class Bounded(eqx.Module):
         scores = state.nu * (share @ state.bounds) + (1.0 - state.nu) * own
         index = argmax(scores, mask, target.priority)
         sound = target.ok & posterior.ok & jnp.isfinite(scores).all()
-        return index, Info(mean[index], jnp.sqrt(variance[index] + target.gp.noise), sound)
+        return index, Info(mean[index], jnp.sqrt(variance[index] + target.gp.noise), jnp.sqrt(target.gp.noise), sound)
 
     def observe(self, state: BoundedState, index: Int[Array, ""], y: Float[Array, ""]) -> BoundedState:
         """Move weights and ν by the bounds that chose the candidate, then append it and fit the target's GP."""

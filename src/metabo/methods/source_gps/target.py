@@ -90,7 +90,9 @@ class Alone(eqx.Module):
         mean, variance = posterior.predict(state.candidates)
         scores = self.acquisition(mean, jnp.sqrt(variance), state.best, state.observed)
         index = argmax(scores, mask, state.priority)
-        return index, Info(mean[index], jnp.sqrt(variance[index] + state.gp.noise), state.ok & posterior.ok)
+        return index, Info(
+            mean[index], jnp.sqrt(variance[index] + state.gp.noise), jnp.sqrt(state.gp.noise), state.ok & posterior.ok
+        )
 
     def observe(self, state: TargetGP, index: Int[Array, ""], y: Float[Array, ""]) -> TargetGP:
         """Append the observation and fit again."""

@@ -152,6 +152,8 @@ class RFGPSizes(MIMOSizes):
     """RFGP, a GP of random Fourier features, and its training."""
 
     random_features: Count = Field(description="Random Fourier features.")
+    ridge: Positive = Field(description="Noise variance of the standardised outputs.")
+    lengthscale: Positive = Field(description="Of the squared exponential kernel, in the unit cube.")
 
 
 class MAFSizes(Section):

@@ -271,6 +271,21 @@ def test_clusters_must_beat_the_average_of_all_tasks_under_their_own_reading_of_
     assert not [gate for gate in other if gate.everywhere]
 
 
+def test_noise_at_the_upper_end_of_its_range_takes_a_method_of_cm_bo_out():
+    table = made.runs(LENGTH, tasks=6, rand_once=1.0, gp32=0.4, cm_wss_wss=0.5, cm_jef_jef=0.5, cm_tasks=0.5)
+    high, inside, low = (np.sqrt(variance) for variance in (0.1, 0.05, 1e-6))
+    first_half = table["task"].isin(["t0", "t1", "t2"])
+    noise = {"cm_wss_wss": np.where(first_half, high, inside), "cm_jef_jef": high, "cm_tasks": low, "gp32": high}
+    table = table.assign(candidate=np.arange(len(table)), noise=np.nan)
+    for method, values in noise.items():
+        table.loc[table["method"] == method, "noise"] = np.broadcast_to(values, len(table))[table["method"] == method]
+    found = by_name(gates.of("cmbo", Evidence("cmbo_mini", {"trajectories": lambda: table})), clusters.FREE)
+    assert {subjects: gate.passed for subjects, gate in found.items()} == {
+        ("cm_wss_wss",): True, ("cm_jef_jef",): False, ("cm_tasks",): True
+    }  # fmt: skip
+    assert "in 100% of its runs" in found[("cm_jef_jef",)].said and found[("cm_wss_wss",)].value == 0.5
+
+
 def test_a_gate_on_control_counts_for_the_method_on_all_benchmarks():
     gate = Gate(learning.LEARNS, ("rfgp",), False, 0.1, 0.0, "r", everywhere=True)
     order = lambda *names: ClaimTest("x", "lower_regret", {"lower": ["h_nll"], "than": [*names]})  # noqa: E731
