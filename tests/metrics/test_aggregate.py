@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from metabo import metrics
-from metabo.errors import ConfigError
+from metabo.errors import ConfigError, DataError
 from metabo.metrics import Runs
 
 
@@ -147,3 +147,11 @@ def test_speedup_against_zero_regret_needs_zero_regret():
     assert rows["target"].tolist() == [0, 0] and rows["speedup"].tolist() == [1.5, 0]
     with pytest.raises(ConfigError, match="unknown method in these runs 'x'"):
         metrics.speedups(runs, "h", ["x"])
+
+
+def test_a_task_is_solved_within_what_its_own_pool_can_tell():
+    runs = make({"a": [[[[4.0, 1.0], [4.0, 1.0 + 1e-12]]]], "b": [[[[0.0, 0.0], [1.1, 0.0]]]]})
+    share = metrics.profile_of_resolved(runs, {"t0": 0.5, "t1": 1.0}).set_index(["method", "iteration"])["fraction"]
+    assert share.to_dict() == {("a", 1): 0.0, ("a", 2): 0.5, ("b", 1): 0.5, ("b", 2): 1.0}
+    with pytest.raises(DataError, match="no resolution of task 't1' is given"):
+        metrics.profile_of_resolved(runs, {"t0": 0.5})

@@ -59,3 +59,15 @@ def test_a_pool_of_one_output(y):
 def test_half_of_the_rows_at_the_best_leave_no_scale():
     y = np.array([1.0, 1.0, 1.0, 0.0])
     assert pools.scale(y) == 0 and pools.near_best(y, 0.5) == 3 and pools.gap(y) == 1
+
+
+def test_the_resolution_is_the_gap_or_the_noise_of_the_best_rows():
+    y = np.concatenate([[5.0, 4.7], np.linspace(0, 3, 18)])
+    assert pools.resolution(y) == pytest.approx(0.3)
+    noise = np.full(20, 9.0)
+    noise[:2] = 0.4, 0.6  # the best tenth
+    assert pools.resolution(y, noise) == pytest.approx(0.5)
+    noise[:2] = 0.1, np.nan
+    assert pools.resolution(y, noise) == pytest.approx(0.3)
+    assert pools.resolution(y, np.full(20, np.nan)) == pytest.approx(0.3)
+    assert pools.resolution(np.full(4, 2.0)) == 0

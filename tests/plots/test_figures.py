@@ -178,6 +178,16 @@ def test_profile_panels(runs):
     assert_readable(figure)
 
 
+def test_profile_panels_with_each_tasks_own_threshold(runs):
+    profiles = metrics.performance_profiles(runs, [0.05, 0.01, 0.001])
+    resolved = metrics.profile_of_resolved(runs, dict.fromkeys(runs.tasks, 0.1))
+    figure = plots.profile_panels(profiles, "Profiles (test)", resolved)
+    assert len(figure.axes) == 4 and "resolves" in figure.axes[3].get_title()
+    last = resolved.loc[resolved["method"] == "h_ekl", "fraction"]
+    np.testing.assert_array_equal(figure.axes[3].lines[-1].get_ydata(), last)
+    assert_readable(figure)
+
+
 def test_rank_curves(runs):
     ranks = metrics.ranks(runs)
     figure = plots.rank_curves(ranks, "Ranks (test)")

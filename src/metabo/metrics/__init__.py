@@ -16,10 +16,12 @@ paper alone shows (losses, sweeps, online tuning, ...) is in `metabo.papers.{pap
 from metabo.metrics.aggregate import (
     best_metric,
     performance_profiles,
+    profile_of_resolved,
     ranks,
     regret_by_task,
     regret_curves,
     regret_slices,
+    resolutions,
 )
 from metabo.metrics.budgets import budgets, regret_at
 from metabo.metrics.description import loader_counts, space_table, task_table
@@ -51,12 +53,14 @@ __all__ = [
     "paired_difference",
     "pearson",
     "performance_profiles",
+    "profile_of_resolved",
     "ranks",
     "regret_at",
     "regret_by_task",
     "regret_curves",
     "regret_slices",
     "repetitions",
+    "resolutions",
     "space_table",
     "speedup_summary",
     "speedups",

@@ -4,18 +4,24 @@ All functions take `Runs` and return tidy DataFrames, one row per plotted point.
 `metabo.metrics.runs`.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
+from metabo.errors import DataError
+from metabo.metrics import pools
 from metabo.metrics.runs import Runs, paired, repetitions
+from metabo.tasks.benchmark import Benchmark
 
 LOW, HIGH = 20, 80
 """Percentiles of the bands, hyperbo §7.3."""
 DECIMALS = 8
 """Of a mean regret; means that agree to these share a rank, whatever the order of the sum."""
+ROUNDING = 1e-9
+"""Relative; a regret that is the resolution of its table but for rounding is within it."""
 
 
 def regret_curves(runs: Runs, unit: str = "prior") -> pd.DataFrame:
@@ -74,6 +80,30 @@ def performance_profiles(runs: Runs, thresholds: list[float], unit: str = "prior
             columns = {"fraction": share.mean(axis=0), "low": low, "high": high, "repetitions": len(share)}
             frames.append(_frame(method, runs.iterations, threshold=threshold, **columns))
     return pd.concat(frames, ignore_index=True)
+
+
+def resolutions(benchmark: Benchmark, noise: Mapping[str, np.ndarray], regret: str) -> dict[str, float]:
+    """Return the least regret that each task's pool can tell from 0 (`metabo.metrics.pools.resolution`), in the unit
+    of `regret` ("simple_regret" or "normalised_regret"). `noise`: (n,) standard deviations where they are known."""
+    found = {}
+    for name, task in benchmark.tasks.items():
+        width = np.ptp(task.y) if regret == "normalised_regret" else 1.0
+        found[name] = pools.resolution(task.y, noise.get(name)) / width if width > 0 else 0.0
+    return found
+
+
+def profile_of_resolved(runs: Runs, resolution: Mapping[str, float], unit: str = "prior") -> pd.DataFrame:
+    """Return method, iteration, fraction, low, high, repetitions: the share of tasks whose regret is at most what their
+    own pool can tell from 0 (`metabo.metrics.pools.resolution`, in the unit of the regret, by task).
+
+    Below it the last query says which of two rows was asked for, not which method is better. Raises DataError for a
+    task without a resolution.
+    """
+    if lost := [task for task in runs.tasks if task not in resolution]:
+        raise DataError(f"no resolution of task '{lost[0]}' is given; load the benchmark that the runs are on")
+    least = np.array([resolution[task] for task in runs.tasks])[:, None]
+    beyond = {m: np.where(v <= least * (1 + ROUNDING), 0.0, 1.0) for m, v in runs.values.items()}
+    return performance_profiles(replace(runs, values=beyond), [0.5], unit).drop(columns="threshold")
 
 
 def ranks(runs: Runs, unit: str = "prior") -> pd.DataFrame:

@@ -11,6 +11,8 @@ from metabo.errors import ConfigError
 
 EQUAL = 1e-9
 """Share of the range of all outputs within which two are equal."""
+TOP = 0.1
+"""The noise of a pool is the median over this share of its rows, the best."""
 
 
 def scale(y: Float[np.ndarray, " n"]) -> float:
@@ -32,6 +34,15 @@ def gap(y: Float[np.ndarray, " n"]) -> float:
     """Return best minus second-best distinct output: the least regret that is not 0. NaN if all outputs are equal."""
     loss = _loss(y)
     return float(loss[loss > 0].min()) if loss.any() else np.nan
+
+
+def resolution(y: Float[np.ndarray, " n"], noise: Float[np.ndarray, " n"] | None = None) -> float:
+    """Return the least regret that a pool can tell from 0: `gap(y)`, or the median noise of the best tenth of the rows
+    (standard deviations, NaN where not known) if that is more. 0 if all outputs are equal."""
+    best = np.argsort(-y, kind="stable")[: max(1, round(TOP * len(y)))]
+    known = np.empty(0) if noise is None else noise[best][np.isfinite(noise[best])]
+    least = gap(y)
+    return max(0.0 if np.isnan(least) else least, float(np.median(known)) if len(known) else 0.0)
 
 
 def _loss(y: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:

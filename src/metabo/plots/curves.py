@@ -113,22 +113,25 @@ def split_panels(
     return figure
 
 
-def profile_panels(profiles: pd.DataFrame, title: str) -> Figure:
+def profile_panels(profiles: pd.DataFrame, title: str, resolved: pd.DataFrame | None = None) -> Figure:
     """Draw one panel per threshold C: share of tasks with regret below C against BO iteration.
 
-    `profiles`: method, threshold, iteration, fraction.
+    `profiles`: method, threshold, iteration, fraction. `resolved` (the same without threshold,
+    `metabo.metrics.profile_of_resolved`) adds a panel where C is each task's own.
     """
-    thresholds = list(dict.fromkeys(profiles["threshold"]))
+    panels = {f"C = {c:g}": profiles[profiles["threshold"] == c] for c in dict.fromkeys(profiles["threshold"])}
+    if resolved is not None:
+        panels["C: what each table resolves"] = resolved
     methods = list(dict.fromkeys(profiles["method"]))
     with style.theme():
-        figure = Figure(figsize=(max(4.6, 0.6 + 2.7 * len(thresholds)), 3.3), layout="constrained")
-        axes = np.atleast_1d(figure.subplots(1, len(thresholds), sharey=True))
-        for ax, threshold in zip(axes, thresholds, strict=True):
+        figure = Figure(figsize=(max(4.6, 0.6 + 2.7 * len(panels)), 3.3), layout="constrained")
+        axes = np.atleast_1d(figure.subplots(1, len(panels), sharey=True))
+        for ax, (heading, own) in zip(axes, panels.items(), strict=True):
             style.iteration_axis(ax, int(profiles["iteration"].max()))
-            for method, rows in profiles[profiles["threshold"] == threshold].groupby("method", sort=False):
+            for method, rows in own.groupby("method", sort=False):
                 style.line(ax, str(method), *rows[["iteration", "fraction"]].to_numpy().T)
             ax.set_ylim(-0.02, 1.02)
-            ax.set_title(f"C = {threshold:g}")
+            ax.set_title(heading)
         axes[0].set_ylabel("fraction of tasks solved")
         style.legend(figure, methods)
         figure.suptitle(title)

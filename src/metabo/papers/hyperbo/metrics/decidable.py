@@ -21,8 +21,6 @@ SPLIT = "held_out"
 NEAR = 0.01
 """Rows are near the best within this share of the task's scale."""
 QUERIES = (10, 100)
-TOP = 0.1
-"""The noise of a task is the median over this share of its rows, the best."""
 LOW = 5
 """The low end of correlations is this percentile."""
 ALL = "all"
@@ -57,7 +55,7 @@ def _facts(task: Task, noise: np.ndarray | None) -> dict[str, object]:
     y, size = task.y, len(task.y)
     if noise is not None and noise.shape != y.shape:
         raise DataError(f"task '{task.name}': noise {noise.shape} of outputs {y.shape}; give one number for each row")
-    best = np.argsort(-y, kind="stable")[: max(1, round(TOP * size))]
+    best = np.argsort(-y, kind="stable")[: max(1, round(pools.TOP * size))]
     model = ceiling(task.x, y)
     random = {f"random_{q}": pools.random_regret(y, q) for q in QUERIES}
     better = int(np.count_nonzero(y.max() - y < random[f"random_{QUERIES[-1]}"]))
