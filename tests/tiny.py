@@ -105,7 +105,7 @@ def spec(method, seed=0, seeds=2, acquisition=None, iterations=6, **overrides):
         settings["model"]["features"] = [4, 3]
     small = {"steps": 12 if method != "h_ekl" else 6, "batch": 5, "refit_steps": 4, "matched_points": 0}
     small |= {"hidden": [4], "episodes": 8, "horizon": 3, "candidates": 5, "minibatches": 2, "evaluate_every": 5}  # maf
-    small |= {"random_features": 12, "warm_start": True}  # mimo, rfgp
+    small |= {"random_features": 12, "ridge": 1.0, "lengthscale": 0.5, "warm_start": True}  # mimo, rfgp
     small |= {"most": 3, "restarts": 2, "locations": 9, "grid": 7, "samples": 6, "tolerance": 1e-3}  # cm-BO
     small |= {"points": 12, "gp_points": 0, "gp_steps": 5, "learning_rate": 1e-3, "decay": 1.0}
     for section in ("model", "pretrain", "policy"):

@@ -69,7 +69,14 @@ def specs(method, seeds=2, iterations=4, seed=0, **overrides):
     entry = registry.method(method)
     sizes = {"steps": 40, "batch": 5, "matched_points": 0, "retrain_steps": 6, "refit_steps": 4}
     sizes |= {"starts": 16, "polish": 2, "polish_steps": 4}
-    sizes |= {"random_features": 12, "warm_start": True, "learning_rate": 1e-3, "decay": 1.0}  # mimo, rfgp
+    sizes |= {
+        "random_features": 12,
+        "ridge": 1.0,
+        "lengthscale": 0.5,
+        "warm_start": True,
+        "learning_rate": 1e-3,
+        "decay": 1.0,
+    }  # mimo, rfgp
     sections = {"model": plain(entry.model), "pretrain": plain(entry.pretrain), "online": plain(entry.online)}
     for section, settings in sections.items():
         settings |= {key: value for key, value in sizes.items() if key in settings} | overrides.get(section, {})
