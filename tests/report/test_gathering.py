@@ -18,7 +18,7 @@ ROW = {
     "paper_value": "-", "role": "claim", "benchmark": "tables", "rung": "smoke", "artefact": "hyperbo_fig08",
     "reading": "once", "metrics": "area", "verdict": "undecided", "cause": "power", "value": "0.5", "low": "",
     "high": "", "suite_low": "", "suite_high": "", "new_low": "", "new_high": "", "unit": "nats", "clusters": "5",
-    "power": "0.1", "needed": "60", "said": "x",
+    "power": "0.1", "needed": "60", "effect": "0.02", "said": "x",
 }  # fmt: skip
 
 
@@ -161,6 +161,21 @@ def test_claims_are_grouped_and_counted(tmp_path):
 def test_a_faulty_table_of_claims_is_told(tmp_path, rows, message):
     with pytest.raises(DataError, match=message):
         scorecard.claims(scorecard.read([written(tmp_path / "c.csv", *rows)]))
+
+
+def test_intervals_of_headline_claims_are_compared_with_the_effect(tmp_path):
+    wide = ROW | {"low": "-0.2", "high": "0.4", "effect": "-0.1"}
+    narrow = ROW | {"claim": "C02", "low": "0.1", "high": "0.2", "effect": "0.5"}
+    others = (
+        wide | {"claim": "C03", "headline": "0"}, ROW | {"claim": "C04"}, wide | {"claim": "C05", "effect": ""},
+        wide | {"claim": "C06", "effect": "0"},
+    )  # fmt: skip
+    found = scorecard.widths(scorecard.claims(scorecard.read([written(tmp_path / "a.csv", narrow, wide, *others)])))
+    assert [width.claim.whole.claim for width in found] == ["C01", "C02"]
+    assert [(w.half, w.effect, w.ratio) for w in found] == [
+        pytest.approx((0.3, 0.1, 3.0)),
+        pytest.approx((0.05, 0.5, 0.1)),
+    ]
 
 
 def test_numbers_are_written_with_interval_and_unit():

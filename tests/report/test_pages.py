@@ -100,6 +100,11 @@ def test_claims_artefacts_theory_times_and_environment_are_shown(index, site):
     assert list(table["claim"]) == ["C01", "C02", "C02", "C02", "C02", "C03", "C04"]
 
 
+def test_the_widths_of_headline_claims_stand_beside_the_effects(index):
+    part = index.path.read_text().split('id="widths"')[1].split("</details>")[0]
+    assert "headline claims against the effects" in part and "C01" in part and "C03" not in part
+
+
 def test_the_log_says_the_verdicts_and_where_the_time_went(site):
     log = (site / "report.log").read_text().splitlines()
     assert log[0] == ("hyperbo: 1 holds, 1 contradicted, 1 undecided, 1 not testable; 1 of 2 headline claims decided")

@@ -113,6 +113,7 @@ def index(
         verdict_of={claim.anchor: claim.whole.verdict for claim in claims},
         shown=shown,
         ours=scorecard.ours,
+        widths=scorecard.widths(claims),
         artefacts=artefacts,
         benchmarks=list(dict.fromkeys(a.benchmark for a in artefacts if a.benchmark)),
         theory=theory,

@@ -11,7 +11,19 @@ import pandas as pd
 
 from metabo.errors import DataError
 
-NUMBERS = ("value", "low", "high", "suite_low", "suite_high", "new_low", "new_high", "clusters", "power", "needed")
+NUMBERS = (
+    "value",
+    "low",
+    "high",
+    "suite_low",
+    "suite_high",
+    "new_low",
+    "new_high",
+    "clusters",
+    "power",
+    "needed",
+    "effect",
+)
 VERDICTS = ("holds", "contradicted", "undecided", "not testable")
 ROLES = ("claim", "part", "beside")
 SCORECARD = (
@@ -50,6 +62,7 @@ class ClaimRow(NamedTuple):
     clusters: float
     power: float
     needed: float
+    effect: float
     said: str
 
 
@@ -136,6 +149,29 @@ def decided(chosen: Iterable[JudgedClaim]) -> tuple[int, int]:
     """Return how many headline claims hold or are contradicted, and how many there are."""
     headline = [claim.whole.verdict for claim in chosen if claim.whole.headline == "1"]
     return sum(verdict in ("holds", "contradicted") for verdict in headline), len(headline)
+
+
+class Width(NamedTuple):
+    """How wide the interval of a headline claim is, beside the effect that it should see: `ratio` of both."""
+
+    claim: JudgedClaim
+    half: float
+    effect: float
+    ratio: float
+
+
+def widths(chosen: Iterable[JudgedClaim]) -> list[Width]:
+    """Return the headline claims whose number has an interval and an effect, the widest in units of the effect first.
+
+    An interval with a ratio above 1 is wider than the effect: a result of the paper's size can stay undecided.
+    """
+    found = []
+    for claim in chosen:
+        row = claim.whole
+        half, effect = (row.high - row.low) / 2, abs(row.effect)
+        if row.headline == "1" and math.isfinite(half) and effect > 0:
+            found.append(Width(claim, half, effect, half / effect))
+    return sorted(found, key=lambda width: -width.ratio)
 
 
 def ours(row: ClaimRow) -> str:

@@ -24,7 +24,7 @@ from metabo.plan.entries import CatalogueEntry
 COLUMNS = (
     "claim", "paper", "headline", "kind", "section", "statement", "paper_value", "role", "benchmark", "rung",
     "artefact", "reading", "metrics", "verdict", "cause", "value", "low", "high", "suite_low", "suite_high",
-    "new_low", "new_high", "unit", "clusters", "power", "needed", "said",
+    "new_low", "new_high", "unit", "clusters", "power", "needed", "effect", "said",
 )  # fmt: skip
 CLAIM, PART, BESIDE = "claim", "part", "beside"
 """Roles of rows."""
@@ -186,7 +186,7 @@ def _row(
         "metrics": " ".join(claim.primary.metrics) if claim.primary else "", "verdict": finding.verdict, "cause": cause,
         "value": finding.value, "low": finding.low, "high": finding.high, "suite_low": suite[0], "suite_high": suite[1],
         "new_low": new[0], "new_high": new[1], "unit": finding.unit, "clusters": finding.clusters,
-        "power": finding.power, "needed": finding.needed, "said": finding.said,
+        "power": finding.power, "needed": finding.needed, "effect": finding.effect, "said": finding.said,
     }  # fmt: skip
 
 

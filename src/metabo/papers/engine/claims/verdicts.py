@@ -41,8 +41,9 @@ class Finding:
     `value` with its 95 % interval `low`, `high` (None where there is none), in `unit` ("" for a pure number), from
     `clusters` independent units. `count` and `of`: what a counted share is made of, so that a claim can pool several.
     `against` and `support`: p values of the one-sided tests that contradict, and that make it hold (0 and 1 for exact
-    facts, None without a test); `power` and `needed`: of an undecided order (`power_of`, `clusters_needed`). `suite`
-    and `new`: the intervals of both estimands, for these tasks and for a new one, where there are two.
+    facts, None without a test); `power` and `needed`: of an undecided order (`power_of`, `clusters_needed`). `effect`:
+    what these are for, the paper's own or, where it prints none, a stated share of Random's value, or the margin.
+    `suite` and `new`: the intervals of both estimands, for these tasks and for a new one, where there are two.
     """
 
     verdict: str
@@ -58,6 +59,7 @@ class Finding:
     support: float | None = None
     power: float | None = None
     needed: int | None = None
+    effect: float | None = None
     suite: tuple[float, float] | None = None
     new: tuple[float, float] | None = None
 
@@ -113,7 +115,7 @@ def order(
     against, support = (contrary(value - bound, low, high, side, clusters) for side in (below, not below))
     found = Finding(
         ordered(low, high, below, bound), f"{label} {interval(value, low, high)}", value, known(low), known(high), unit,
-        clusters=clusters, against=against, support=support,
+        clusters=clusters, against=against, support=support, effect=effect,
     )  # fmt: skip
     return _with_power(found, effect)
 
@@ -132,7 +134,7 @@ def about_equal(
     said = f"{label} {interval(value, low, high)}, margin {limit:.3g}"
     found = Finding(
         equivalent(low, high, limit), said, value, known(low), known(high), unit, clusters=clusters, against=outside,
-        support=max((p for p in inside if p is not None), default=None),
+        support=max((p for p in inside if p is not None), default=None), effect=limit,
     )  # fmt: skip
     half = (high - low) / 2
     if found.verdict != UNDECIDED or not half > 0:
@@ -150,7 +152,7 @@ def similar(
     found = Finding(
         no_worse(low, high, limit, below), said, value, known(low), known(high), unit, clusters=clusters,
         against=contrary(against, low, high, below, clusters),
-        support=contrary(against, low, high, not below, clusters),
+        support=contrary(against, low, high, not below, clusters), effect=limit,
     )  # fmt: skip
     return _with_power(found, limit)
 
