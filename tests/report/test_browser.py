@@ -103,7 +103,7 @@ def reader(site, downloads, tmp_path_factory):
 
 
 def claims(reader: Reader) -> list[str]:
-    return [row.find_element(By.TAG_NAME, "th").text.split()[0] for row in reader.all("#scorecard tbody tr")]
+    return [row.find_element(By.TAG_NAME, "th").text.split()[0] for row in reader.all("#scorecard > table > tbody > tr")]
 
 
 def faults(reader: Reader) -> list[tuple[str, str, str]]:
