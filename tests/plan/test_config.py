@@ -547,7 +547,7 @@ def test_an_override_reaches_its_method_alone(good, override, expected):
 def test_specs_hold_the_registered_settings_with_the_sizes_of_the_scale(good):
     registered = registry.method("h_nll")
     spec = config.pretrain_spec(config.check(good), "tables", "held_out", "h_nll")
-    assert spec.pretrain == plain(registered.pretrain) | {"steps": 2000, "learning_rate": 1e-3, "decay": 1.0}
+    assert spec.pretrain == plain(registered.pretrain) | {"steps": 2000, "learning_rate": 3e-3, "decay": 0.01}
     assert spec.model == plain(registered.model)
     ekl = config.pretrain_spec(config.check(good), "tables", "held_out", "h_ekl").pretrain
     assert (ekl["steps"], ekl["matched_points"]) == (100, 242)

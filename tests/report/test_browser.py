@@ -103,7 +103,8 @@ def reader(site, downloads, tmp_path_factory):
 
 
 def claims(reader: Reader) -> list[str]:
-    return [row.find_element(By.TAG_NAME, "th").text.split()[0] for row in reader.all("#scorecard > table > tbody > tr")]
+    rows = reader.all("#scorecard > table > tbody > tr")
+    return [row.find_element(By.TAG_NAME, "th").text.split()[0] for row in rows]
 
 
 def faults(reader: Reader) -> list[tuple[str, str, str]]:

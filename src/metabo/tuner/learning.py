@@ -37,8 +37,8 @@ METHODS = tuple(name for name in registry.methods("policy", ordered=True) if _su
 LEARNS = tuple(m for m in METHODS if registry.method(m).pretrain or registry.made_of(m).across_spaces)
 """Those that learn from past studies."""
 SIZES = {
-    "pretrain": {"adam_steps": 2000, "learning_rate": 1.0e-3, "decay": 1.0, "lbfgs_steps": 100, "matched_points": 242},
-    "crossing": {"short_adam_steps": 40, "short_lbfgs_steps": 10},
+    "pretrain": {"adam_steps": 2000, "learning_rate": 3.0e-3, "decay": 0.01, "lbfgs_steps": 100, "matched_points": 242},
+    "crossing": {"short_adam_steps": 100, "short_lbfgs_steps": 10},
     "mphd": {
         "adam_steps": 2000, "learning_rate": 1.0e-2, "decay": 1.0, "network_steps": 10000, "map_steps": 10,
     },

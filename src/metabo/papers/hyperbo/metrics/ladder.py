@@ -11,7 +11,7 @@ from metabo.plan.runs import RunId
 
 CONSTANT, DECAYING = "constant rate", "decaying rate"
 PLANNED = {f"ladder_constant_{steps}": (CONSTANT, steps, 1e-3) for steps in (200, 500, 1000, 2000, 5000)}
-PLANNED |= {f"ladder_decaying_{steps}": (DECAYING, steps, 1e-2) for steps in (2000, 5000)}
+PLANNED |= {f"ladder_decaying_{steps}": (DECAYING, steps, 3e-3) for steps in (2000, 5000)}
 PLANNED["ladder_published"] = (CONSTANT, 50_000, 1e-3)
 """Rungs of config.yaml: kind, steps, first rate."""
 RECORDED, PLANNED_ONLY = "recorded", "planned"
