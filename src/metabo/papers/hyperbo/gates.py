@@ -1,16 +1,24 @@
-"""Gates of HyperBO's methods: each must work where it must, and not where nothing can (benchmark `control`)."""
+"""Gates of HyperBO's methods: each must work where it must, and not where nothing can (benchmark `control`); and what
+varies the data or the structure of H-NLL must train it until its mean is learned."""
+
+from collections.abc import Iterator
 
 import numpy as np
 
+from metabo.artefacts import api as artefacts
 from metabo.metrics import Runs, paired_difference
 from metabo.papers.engine.claims.comparing import Moment, at_moment, name, side_values
 from metabo.papers.engine.claims.evidence import Evidence
-from metabo.papers.engine.claims.gates import CONTROL, RANDOM, Gate
+from metabo.papers.engine.claims.gates import CONTROL, LEAST_TASKS, RANDOM, Gate
 from metabo.papers.engine.claims.verdicts import LEVEL, interval
-from metabo.plan import registry
+from metabo.plan import registry, splits
 from metabo.plan.runs import method_of
 
 ALIKE, UNLIKE = "alike", "unlike"
+H_NLL = "h_nll"
+REDUCED = {"sweep", "crossing"}
+"""Sections of config.yaml with sizes for priors that are compared with each other."""
+TRAINED = "priors of reduced training know a good first query"
 LEARNS, WORKS, ABSTAINS = (
     "knows a good first query where tasks are alike",
     "beats Random on a smooth function",
@@ -26,8 +34,10 @@ def gates(evidence: Evidence) -> list[Gate]:
     definition: it has a lower area under its curve. On `unlike` no method has an area below
     Random's (Bonferroni over the methods). All query a candidate once there, Random too.
     """
-    if evidence.benchmark != CONTROL or not evidence.has("trajectories"):
+    if not evidence.has("trajectories"):
         return []
+    if evidence.benchmark != CONTROL:
+        return list(trained(evidence))
     runs = evidence.runs
     reference = next((run for run in RANDOM if run in runs.methods), None)
     methods = [method for method in runs.methods if method not in RANDOM]
@@ -45,6 +55,36 @@ def gates(evidence: Evidence) -> list[Gate]:
                 passed = better if here == ALIKE else not better
                 found.append(Gate(test, (run,), bool(passed), float(high), 0.0, said, everywhere=True))
     return found
+
+
+def trained(evidence: Evidence) -> Iterator[Gate]:
+    """Where priors have sizes of their own (sweeps over data, structures, crossed settings), H-NLL on all the data has
+    a lower regret than Random after its first query, by an interval over test tasks.
+
+    If not, its mean is not learned, and the figure compares priors that say nothing. It counts for every test of the
+    artefact.
+    """
+    table = evidence.trajectories
+    if "split" not in table:
+        return
+    for split, part in table.groupby("split", sort=False):
+        if not _reduced(str(split)):
+            continue
+        runs, _ = at_moment(artefacts.runs(part, evidence.regret), 1)
+        reference = next((run for run in RANDOM if run in runs.methods), None)
+        own = next((run for run in runs.methods if run in (H_NLL, f"{H_NLL}@{split}")), None)
+        if reference is None or own is None or len(runs.tasks) < LEAST_TASKS:
+            continue
+        values, random = side_values(runs, [own, reference])
+        gap = paired_difference(values, random, np.random.default_rng(3), "nested")
+        said = f"{name(own)} on {split} minus Random, first query: {interval(gap.estimate, gap.low, gap.high)}"
+        yield Gate(TRAINED, (), bool(gap.high < 0), float(gap.high), 0.0, said)
+
+
+def _reduced(split: str) -> bool:
+    """Return whether priors of a split have sizes of their own and all the data."""
+    entry = splits.entry(split)
+    return bool({*entry.sizes} & REDUCED) and entry.points is None and entry.tasks is None and entry.rows == "all"
 
 
 def _learns_mean(run: str) -> bool:

@@ -271,6 +271,20 @@ def test_clusters_must_beat_the_average_of_all_tasks_under_their_own_reading_of_
     assert not [gate for gate in other if gate.everywhere]
 
 
+@pytest.mark.parametrize(("first", "passed"), [(0.4, True), (1.0, False)])
+def test_priors_of_a_sweep_must_have_learned_a_mean(first, passed):
+    late = [first, *[0.1] * (LENGTH - 1)]
+    table = made.runs(LENGTH, tasks=9, rand=1.0, h_nll=late, fsbo=1.0).assign(candidate=0, split="others_sweep")
+    gate = by_name(gates.of("hyperbo", Evidence("pd1_mini", {"trajectories": lambda: table})), learning.TRAINED)
+    assert [one.passed for one in gate.values()] == [passed] and set(gate) == {()}
+    several = made.runs(LENGTH, tasks=9, rand=1.0, h_nll__others_sweep=late, h_nll__others_points_4=1.0)
+    several = several.assign(candidate=0, split="others_sweep")
+    found = gates.of("hyperbo", Evidence("pd1_mini", {"trajectories": lambda: several}))
+    assert [one.passed for one in found if one.name == learning.TRAINED] == [passed]
+    plain = table.assign(split="held_out")
+    assert not by_name(gates.of("hyperbo", Evidence("pd1_mini", {"trajectories": lambda: plain})), learning.TRAINED)
+
+
 def test_noise_at_the_upper_end_of_its_range_takes_a_method_of_cm_bo_out():
     table = made.runs(LENGTH, tasks=6, rand_once=1.0, gp32=0.4, cm_wss_wss=0.5, cm_jef_jef=0.5, cm_tasks=0.5)
     high, inside, low = (np.sqrt(variance) for variance in (0.1, 0.05, 1e-6))
