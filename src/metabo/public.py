@@ -58,8 +58,8 @@ def load_benchmark(source: str | Path, *, archive: str | Path | None = None, **s
     if archive is not None:
         return loader.load(source, settings, Path(archive))
     with tempfile.TemporaryDirectory(prefix="metabo-benchmark-") as folder:
-        if entry.versions > 1:
-            settings = {"version": shipped.newest(source), **settings}
+        if "version" in entry.settings:  # its own collection's, or that of the one that it is read from
+            settings = {"version": shipped.newest(entry.archive_of or source), **settings}
         return loader.load(source, settings, _files(entry, source, Path(folder), settings.get("version")))
 
 

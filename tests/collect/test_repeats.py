@@ -280,7 +280,8 @@ class TestShipped:
         assert len(now) == 24_000 and (now["repeats"] == 3).all()
         both = now.merge(before, on=["study_group", "trial_id"], suffixes=("", "_before"))
         assert len(both) == 24 * 256
-        np.testing.assert_array_equal(both[INPUTS], both[[f"{name}_before" for name in INPUTS]])
+        # to twelve digits: the last ones of 10**x depend on the processor
+        np.testing.assert_allclose(both[INPUTS], both[[f"{name}_before" for name in INPUTS]], rtol=1e-11)
         first = np.stack(both[f"{ERROR}_repeats"])[:, 0]
         done = np.isfinite(first)
         assert (done == (both["status_before"] == "done")).mean() > 0.98
