@@ -208,6 +208,7 @@ EXECUTED = [
     ("cmbo_fig01", "cmbo_lcbench", {"curve", "difference", "claim", "repeat"}),
     ("cmbo_fig02", "cmbo_taskset", {"rank", "solved"}),
     ("cmbo_tab01", "cmbo_lcbench", {"space"}),
+    ("hyperbo_x14", "pd1_mini_nan", {"curve", "support", "query", "beyond", "difference"}),
     ("hyperbo_x06", "taskset", {"curve", "regret", "budget", "difference"}),
     ("cmbo_fig03", "cmbo_mini", {"curve", "number"}),
     ("cmbo_x01", "", {"paper", "claim", "growth", "cost", "time", "iterations", "stability"}),

@@ -60,7 +60,7 @@ def test_labels_and_settings_of_the_paper():
     default = config.load(Path(__file__).parents[2])
     for name in ("ablr", "fsbo", "h_nll"):
         settings = config.pretrain_spec(default, "tables", "held_out", name).pretrain
-        assert (settings["objective"], settings["learning_rate"], settings["batch"]) == ("nll", 1e-3, 50)
+        assert (settings["objective"], settings["learning_rate"], settings["batch"]) == ("nll", 3e-3, 50)
     assert entries["h_ekl"].pretrain["objective"] == "ekl"
     assert all(entries[name].policy["pi_threshold"] == 0.1 for name in PAPER[3:])
     assert entries["stbo"].policy["pi_threshold"] == 0.1
