@@ -47,9 +47,9 @@ SHAPES = {
     # mphd §4.1, E.2: both of them, 19 and 4 tasks of pd1
     "super": Shape({"held_out": 17}, {"held_out": 46}, {"held_out": 90}, 4300),
 }
+"""Of benchmarks whose shape no setting changes."""
 TASKS = {"cmbo_mini": (32, 560), "cmbo_hpob": (63, 4300)}
 """Tasks of a space and points of a task of cm-BO's benchmarks, whose folds are draws of 15 % of the tasks (§4.1)."""
-"""Of benchmarks whose shape no setting changes."""
 MEASURED_ON = {"pd1": "pd1_mini", "hpob": "hpob_mini", "super": "super_mini", "cmbo_hpob": "cmbo_mini"}
 NETWORKS = ("mimo", "rfgp")
 EPOCHS, BATCH = 1000, 64  # hyperbo §7.2
@@ -110,7 +110,8 @@ def jobs(settings: Config) -> set[Job]:
 
 def network(job: Job) -> bool:
     """Tell whether the job trains a network of all tasks, whose work is counted in mini-batches times its features."""
-    return job.method.removesuffix("_online") in NETWORKS
+    method = job.method.removesuffix("_online")
+    return (registry.method(method).variant_of or method) in NETWORKS
 
 
 def work(job: Job, settings: Config, benchmark: str, split: str) -> float:

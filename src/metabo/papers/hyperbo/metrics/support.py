@@ -51,9 +51,10 @@ def first_queries(benchmark: Benchmark, runs: pd.DataFrame, ranges: pd.DataFrame
     }
     rows = []
     for row in first.to_dict("records"):
-        x = benchmark.tasks[row["task"]].x[int(row["candidate"])]
+        task = benchmark.tasks[row["task"]]
+        x = task.x[int(row["candidate"])]
         own = {key: row[key] for key in ("method", "fold", "task", "prior_seed", "seed")}
-        for parameter, value in zip(benchmark.spaces[row["space"]].parameters, x, strict=True):
+        for parameter, value in zip(benchmark.spaces[task.space].parameters, x, strict=True):
             low, high = limits.get((row["fold"], parameter.name), (np.nan, np.nan))
             rows.append({**own, "input": parameter.name, "value": value, "beyond": bool(value < low or value > high)})
     return pd.DataFrame(rows)
