@@ -33,8 +33,8 @@ class Shape(NamedTuple):
 
 
 SHAPES = {
-    "pd1_mini": Shape({"held_out": 7, "others": 9}, {"held_out": 20, "others": 23}, {"held_out": 24, "others": 9}, 500),
-    "hpob_mini": Shape({"held_out": 6}, {"held_out": 22}, {"held_out": 36}, 560),
+    "pd1_mini": Shape({"held_out": 7, "others": 9}, {"held_out": 20, "others": 23}, {"held_out": 24, "others": 9}, 880),
+    "hpob_mini": Shape({"held_out": 6}, {"held_out": 22}, {"held_out": 32}, 1060),
     # hyperbo §7.1, D.5: 24 tasks of about 2,000 usable points; 23 are tested, 9 data sets
     "pd1": Shape({"held_out": 9, "others": 23}, {"held_out": 20, "others": 23}, {"held_out": 23, "others": 23}, 2000),
     # hyperbo §7.6: 16 spaces, 758 training tasks, 3.3 million evaluations, 86 test tasks
@@ -42,13 +42,13 @@ SHAPES = {
     "control": Shape({"held_out": 2}, {"held_out": 10}, {"held_out": 16}, 200),
     "cmbo_control": Shape({"held_out": 1}, {"held_out": 12}, {"held_out": 8}, 200),
     # pd1_mini with another filter
-    "pd1_mini_nan": Shape({"held_out": 7}, {"held_out": 20}, {"held_out": 24}, 500),
-    "super_mini": Shape({"held_out": 10}, {"held_out": 16}, {"held_out": 43}, 560),
+    "pd1_mini_nan": Shape({"held_out": 7}, {"held_out": 20}, {"held_out": 24}, 880),
+    "super_mini": Shape({"held_out": 10}, {"held_out": 16}, {"held_out": 39}, 1060),
     # mphd §4.1, E.2: both of them, 19 and 4 tasks of pd1
     "super": Shape({"held_out": 17}, {"held_out": 46}, {"held_out": 90}, 4300),
 }
 """Of benchmarks whose shape no setting changes."""
-TASKS = {"cmbo_mini": (32, 560), "cmbo_hpob": (63, 4300)}
+TASKS = {"cmbo_mini": (32, 330), "cmbo_hpob": (63, 4300)}
 """Tasks of a space and points of a task of cm-BO's benchmarks, whose folds are draws of 15 % of the tasks (§4.1)."""
 MEASURED_ON = {"pd1": "pd1_mini", "hpob": "hpob_mini", "super": "super_mini", "cmbo_hpob": "cmbo_mini"}
 NETWORKS = ("mimo", "rfgp")

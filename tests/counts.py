@@ -49,9 +49,11 @@ def everything() -> list[Made]:
 
 
 def of_paper(given: config.Config, paper: str) -> list[Made]:
-    """List a paper's entries on the benchmarks that the configuration runs, and those on none."""
+    """List a paper's entries on the benchmarks that the configuration runs, and those on none, but for those made on
+    request."""
     run = {"", *given.run.benchmarks}
-    return [made for made in everything() if ENTRIES[made.id].paper == paper and made.benchmark in run]
+    listed = [made for made in everything() if ENTRIES[made.id].paper == paper and made.benchmark in run]
+    return [made for made in listed if made.benchmark not in ENTRIES[made.id].on_request]
 
 
 def enabled(given: config.Config) -> list[Made]:

@@ -37,7 +37,7 @@ def test_every_job_of_both_scales_has_work(scales):
             lambda laptop: (9 * 5 * 50_000 * 20) / (7 * 3 * laptop.pretrain.adam_steps * 20),
         ),
         # runs x iterations x candidates
-        ("run_bo", "h_nll", "pi", lambda _: (23 * 5 * 5 * 100 * 2000) / (24 * 3 * 1 * 100 * 500)),
+        ("run_bo", "h_nll", "pi", lambda _: (23 * 5 * 5 * 100 * 2000) / (24 * 3 * 1 * 100 * 880)),
         # runs x iterations x steps of each fit
         (
             "run_bo",

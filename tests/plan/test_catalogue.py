@@ -212,6 +212,8 @@ def test_a_bad_id_is_told_the_rule_in_words(load):
             "ranks.ipynb: 'online' is no parameter of it",
         ),
         ("hyperbo_x77", {"benchmarks": ["tabels"]}, "unknown benchmark 'tabels'. Did you mean 'tables'?"),
+        ("hyperbo_x77", {"on_request": ["tabels"]}, "unknown benchmark of this entry 'tabels'. Did you mean 'tables'?"),
+        ("hyperbo_x77", {"on_request": ["tables"], "claims": ["C25"]}, "'on_request': claims read it (C25)"),
     ],
 )
 def test_a_faulty_entry_is_told_once(load, id, change, message):
@@ -228,6 +230,18 @@ def test_a_papers_target_makes_each_of_its_entries_at_every_scale(overlay):
     made = catalogue.collections(settings, catalogue.artefacts(settings, entries))
     for paper in catalogue.papers(entries) if overlay != ("smoke",) else ["mphd"]:
         assert {a.id for a in made[paper]} == {id for id, entry in entries.items() if entry.paper == paper}
+
+
+def test_what_is_made_on_request_has_its_own_target_and_that_of_its_benchmark_alone():
+    settings, entries = config.load(ROOT), catalogue.load(ROOT)
+    listed = catalogue.artefacts(settings, entries)
+    asked = {a.name for a in listed if a.benchmark in a.entry.on_request and a.benchmark in settings.run.benchmarks}
+    assert asked
+    made = catalogue.collections(settings, listed)
+    assert asked.isdisjoint(a.name for a in catalogue.enabled(settings, listed))
+    for artefact in listed:
+        if artefact.name in asked:
+            assert artefact in made[artefact.benchmark] and artefact not in made[artefact.entry.paper]
 
 
 def test_every_check_and_every_study_is_shown_by_some_artefact():

@@ -137,11 +137,12 @@ def artefacts(config: Config, catalogue: Mapping[str, CatalogueEntry]) -> list[A
 
 
 def enabled(config: Config, all_artefacts: list[Artefact]) -> list[Artefact]:
-    """Keep the artefacts of the papers and benchmarks that the configuration runs, and those that need no benchmark.
+    """Keep the artefacts of the papers and benchmarks that the configuration runs, and those that need no benchmark,
+    but for those that are made on request.
 
     Raises ConfigError if none is."""
     papers, benchmarks = list(config.run.papers), ["", *config.run.benchmarks]
-    kept = [a for a in all_artefacts if a.entry.paper in papers and a.benchmark in benchmarks]
+    kept = [a for a in all_artefacts if a.entry.paper in papers and _by_default(a, config)]
     if not kept:
         raise ConfigError(
             f"config key 'run': no artefact of {', '.join(papers)} is made on {', '.join(benchmarks)}; the catalogue "
@@ -151,8 +152,9 @@ def enabled(config: Config, all_artefacts: list[Artefact]) -> list[Artefact]:
 
 
 def collections(config: Config, all_artefacts: list[Artefact]) -> dict[str, list[Artefact]]:
-    """Group artefacts under the target names that users type: a paper (on the benchmarks that the configuration runs)
-    and a benchmark (whatever can be made for it, or for one that is made of it alone)."""
+    """Group artefacts under the target names that users type: a paper (on the benchmarks that the configuration runs,
+    without what is made on request) and a benchmark (whatever can be made for it, or for one that is made of it alone).
+    """
     groups: dict[str, list[Artefact]] = {}
     for artefact in all_artefacts:
         if artefact.benchmark:
@@ -161,9 +163,15 @@ def collections(config: Config, all_artefacts: list[Artefact]) -> dict[str, list
             if len(members) == 1:
                 groups.setdefault(members[0], []).append(artefact)
         paper = groups.setdefault(artefact.entry.paper, [])
-        if artefact.benchmark in ["", *config.run.benchmarks]:
+        if _by_default(artefact, config):
             paper.append(artefact)
     return groups
+
+
+def _by_default(artefact: Artefact, config: Config) -> bool:
+    """Tell whether a run of the artefact's paper makes it."""
+    asked = artefact.benchmark in artefact.entry.on_request
+    return not asked and artefact.benchmark in ["", *config.run.benchmarks]
 
 
 def _listed(inputs: Inputs) -> Sequence[str]:
@@ -181,6 +189,8 @@ def _faults(id: str, entry: CatalogueEntry, root: Path) -> list[str]:
         lambda: _require_paper(id, entry.paper),
         lambda: templates.require(root / NOTEBOOKS / entry.notebook, _given(entry), entry.parameters),
         lambda: [registry.benchmark(b) for b in benchmarks],
+        lambda: [_require_listed(b, benchmarks) for b in entry.on_request],
+        lambda: _refuse_claims(entry),
         lambda: _require_benchmark(inputs, benchmarks),
         lambda: [_require_module(resolved(run).method, "policy") for run in named("trajectories")],
         lambda: [_require_prior(str(run.on(""))) for run in named("evaluations")],
@@ -225,6 +235,17 @@ def _refuse_repeats(runs: list[RunId]) -> None:
         raise ConfigError(
             f"trajectories name {run.on('')} on split '{run.split}' twice ('{run.method}' means its own acquisition)"
         )
+
+
+def _require_listed(benchmark: str, benchmarks: Sequence[str]) -> None:
+    if benchmark not in benchmarks:
+        raise ConfigError(f"'on_request': {unknown('benchmark of this entry', benchmark, benchmarks)}")
+
+
+def _refuse_claims(entry: CatalogueEntry) -> None:
+    """Refuse to leave out of the default run what a claim may be judged on."""
+    if entry.on_request and entry.claims:
+        raise ConfigError(f"'on_request': claims read it ({', '.join(entry.claims)}); remove the key, or the claims")
 
 
 def _require_benchmark(inputs: Inputs, benchmarks: Sequence[str]) -> None:

@@ -144,6 +144,7 @@ class CatalogueEntry:
     notebook: str
     caption: str
     benchmarks: tuple[str, ...] = ()
+    on_request: tuple[str, ...] = ()
     parameters: Values = NOTHING
     inputs: Inputs = Inputs()
     claims: tuple[str, ...] = ()
