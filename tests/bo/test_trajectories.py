@@ -90,6 +90,24 @@ def test_more_seeds_than_initialisations_are_refused():
         entries(benchmark, prior(benchmark, 1), 3)
 
 
+def test_random_search_may_have_more_runs_than_initialisations():
+    """They begin with the sets in turn, and differ."""
+    benchmark = given("tiny", tiny.benchmark(initial=True))
+    spec = tiny.spec("rand", iterations=4) | {"seeds": 5}
+    frame = optimise(benchmark, prior(benchmark, 1), *tiny.job(spec), 3)
+    sets = benchmark.initial["a"]
+    runs = [run["candidate"].tolist() for _, run in frame.groupby("seed")]
+    assert [run[:2] for run in runs] == [sets[seed % 2].tolist() for seed in range(5)]
+    assert len({tuple(run) for run in runs}) == 5
+
+
+def test_a_method_that_draws_nothing_has_as_many_runs_as_initialisations():
+    benchmark = given("tiny", tiny.benchmark(initial=True))
+    spec = tiny.spec("gp32", iterations=4) | {"seeds": 3}
+    with pytest.raises(ConfigError, match="only 2 initialisations"):
+        optimise(benchmark, prior(benchmark, 1), *tiny.job(spec), 3)
+
+
 def given(name, benchmark):
     """The tiny benchmark with the task `a` alone under test."""
     folds = (benchmark.splits["held_out"][0],)

@@ -43,19 +43,28 @@ class Entry:
     seed: int
 
 
-def entries(benchmark: Benchmark, prior: SpacePrior, seeds: int) -> list[Entry]:
-    """List the runs of one space. Raises ConfigError when a task has fewer given initialisations than BO seeds."""
+def entries(benchmark: Benchmark, prior: SpacePrior, seeds: int, draws: bool = False) -> list[Entry]:
+    """List the runs of one space.
+
+    `draws`: queries are random draws, so that runs may share given points. Otherwise raises ConfigError when a task has
+    fewer given initialisations than BO seeds: a second run from the same points would be the same run.
+    """
     listed = []
     for f, fold in enumerate(prior.folds):
         for task in fold.test:
             given = benchmark.initial.get(task)
-            if given is not None and len(given) < seeds:
+            if given is not None and len(given) < seeds and not draws:
                 raise ConfigError(
                     f"config key 'bo.seeds' is {seeds}, but task '{task}' of benchmark '{benchmark.name}' has only "
                     f"{len(given)} initialisations; set bo.seeds to at most {len(given)}"
                 )
             listed += [Entry(f, task, p, s) for p in range(prior.seeds) for s in range(seeds)]
     return listed
+
+
+def _given(sets: Int[np.ndarray, "sets points"], seed: int) -> Int[np.ndarray, " points"]:
+    """Return the initial points of a run: sets in turn, from the first again where runs outnumber them."""
+    return sets[seed % len(sets)]
 
 
 def refuse_seen(spec: BOSpec, trained_from: TrainingSpec) -> None:
@@ -133,12 +142,12 @@ def optimise(
     ConfigError if the memory is too small for one run.
     """
     module = registry.policy_module(spec.method)
-    listed = entries(benchmark, prior, spec.seeds)
+    listed = entries(benchmark, prior, spec.seeds, registry.made_of(spec.method).draws)
     names = list(dict.fromkeys(entry.task for entry in listed))
     pools = pools_of(benchmark, names, spec.candidates, spec.seed)
     tasks = [benchmark.tasks[name] for name in names]
     none = np.zeros(0, dtype=np.int64)
-    given = [benchmark.initial[e.task][e.seed] if e.task in benchmark.initial else none for e in listed]
+    given = [_given(benchmark.initial[e.task], e.seed) if e.task in benchmark.initial else none for e in listed]
     # Rows of a task are not positions in its pool where the pool is a part of them.
     starts = [np.searchsorted(pools[e.task], rows) for e, rows in zip(listed, given, strict=True)]
     runs = RunBatch(

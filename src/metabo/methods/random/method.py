@@ -3,8 +3,12 @@
 from metabo.plan.method import Method
 
 METHOD = Method(
-    pretrain="methods.random.policy", policy="methods.random.policy", online="methods.random.online", tunes=True
+    pretrain="methods.random.policy",
+    policy="methods.random.policy",
+    online="methods.random.online",
+    draws=True,
+    tunes=True,
 )
 
-ONCE = Method(pretrain="methods.random.once", policy="methods.random.once")
+ONCE = Method(pretrain="methods.random.once", policy="methods.random.once", draws=True)
 """A candidate is queried once."""
