@@ -14,8 +14,8 @@ class Method:
     `pads_inputs`: columns of zeros after the inputs change nothing that the policy does (`metabo.tasks.padding`).
     `uses_past`: the policy is given the training rows of its prior.
     `across_spaces`: it learns from all spaces at once, by `pretrain_across` in place of `pretrain`.
-    `draws`: it draws its queries at random, so that runs from the same given points differ: it may have more runs of a task
-    than the task has given initialisations.
+    `draws`: it draws its queries at random, so that runs from the same given points differ: it may have more runs of a
+    task than the task has given initialisations.
     `tunes`: its policy suggests from a user's trials and past studies alone, so that the tuner has it (`metabo.tuner`).
     `remarks`: the function that tells what a person should know of the priors that the training starts from.
     `report`: the function that tells more of a prior than its losses, for the sidecar.
