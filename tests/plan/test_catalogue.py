@@ -244,6 +244,15 @@ def test_what_is_made_on_request_has_its_own_target_and_that_of_its_benchmark_al
             assert artefact in made[artefact.benchmark] and artefact not in made[artefact.entry.paper]
 
 
+@pytest.mark.parametrize(("paper", "control"), [("hyperbo", "control"), ("cmbo", "cmbo_control")])
+def test_verdicts_read_the_controls_of_a_papers_methods(paper, control):
+    """No claim is tested on them, so that they would be left out; every claim of the paper rests on them."""
+    settings, entries = config.load(ROOT), catalogue.load(ROOT)
+    read = [a for a in catalogue.enabled(settings, catalogue.artefacts(settings, entries)) if a.judges]
+    assert any(a.benchmark == control and not a.entry.claims for a in read if a.entry.paper == paper)
+    assert all(a.entry.claims for a in read if a.benchmark != control and a.entry.paper == paper)
+
+
 def test_every_check_and_every_study_is_shown_by_some_artefact():
     entries = catalogue.load(ROOT).values()
     for paper in registry.papers_with_checks():

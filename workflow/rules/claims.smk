@@ -6,7 +6,7 @@ JUDGED = [paper for paper in SETTINGS.run.papers if Path(f"{SHEETS}/{paper}/clai
 
 def judged(paper):
     """Return the artefacts of this run on which claims of a paper are tested, and those with controls of its methods."""
-    return [a for a in ENABLED if a.entry.paper == paper and (a.entry.claims or a.benchmark == "control")]
+    return [a for a in ENABLED if a.entry.paper == paper and a.judges]
 
 
 rule judge_claims:

@@ -30,6 +30,7 @@ BENCHMARKS = {
         "settings": ["points", "seed"],
         "sizes": "cmbo",
         "once": True,
+        "control": True,
     },
 }
 SPACE = "mirrored"

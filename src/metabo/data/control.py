@@ -29,6 +29,7 @@ BENCHMARKS = {
         "settings": ["points", "seed"],
         "matched": True,
         "once": True,
+        "control": True,
     },
 }
 ALIKE, UNLIKE = "alike", "unlike"

@@ -39,6 +39,11 @@ class Artefact:
         return self.entry.inputs
 
     @property
+    def judges(self) -> bool:
+        """Whether verdicts read it: claims are tested on it, or it has the controls of the paper's methods."""
+        return bool(self.entry.claims) or (self.benchmark != "" and registry.benchmark(self.benchmark).control)
+
+    @property
     def splits(self) -> list[str]:
         """Splits that the benchmark has of the tables that the artefact reads; none if it reads no such tables."""
         return [split for split in _listed(self.inputs) if split in splits.of(self.benchmark)]

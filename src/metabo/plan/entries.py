@@ -54,6 +54,7 @@ class BenchmarkEntry:
     some inputs are shared by tasks. `truth`: the parameters that its functions were drawn with are known. `memory_mb`:
     of a job that reads it. `one_data_set`: its tasks are variants of one, so that no interval speaks of a new data set.
     `once`: its authors query a candidate once (HPO-B); `exceptions`: the spaces in which it is the other way round.
+    `control`: methods must work on it, and claims about them rest on its gates.
     """
 
     default_split: str
@@ -78,6 +79,7 @@ class BenchmarkEntry:
     one_data_set: bool = False
     once: bool = False
     exceptions: tuple[str, ...] = ()
+    control: bool = False
 
     @property
     def loaded(self) -> tuple[str, ...]:

@@ -26,8 +26,6 @@ from metabo.plan.runs import RunId
 
 LEARNABLE, ASKING, DIFFERING = "a method beats Random", "asks for more than one point", "acquisitions differ"
 CONTROL = "control"
-CONTROLS = (CONTROL, "cmbo_control")
-"""The benchmarks whose gates count everywhere."""
 STUCK = 0.9
 """A run is stuck if one point that is not the best takes this share of its queries."""
 MOST = 0.5

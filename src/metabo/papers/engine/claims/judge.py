@@ -18,6 +18,7 @@ from metabo.papers.engine.claims.gates import Gate
 from metabo.papers.engine.claims.settling import ClaimCell, Judged, Place, settled
 from metabo.papers.engine.claims.sheet import Claim, ClaimTest, cells
 from metabo.papers.engine.claims.verdicts import Finding, untestable
+from metabo.plan import registry
 from metabo.plan.catalogue import Artefact
 from metabo.plan.entries import CatalogueEntry
 
@@ -54,7 +55,7 @@ def judge(
     read: dict[str, list[str]] = {}
     resting: dict[tuple[Place, Gate], list[str]] = {}
     for place, artefact in artefacts.items():
-        if place[1] in gates.CONTROLS:
+        if place[1] and registry.benchmark(place[1]).control:
             evidence, files = gather(artefact, root)
             resting |= {(place, gate): [] for gate in gates.of(artefact.entry.paper, evidence)}
             read[_label(place)] = _paths(files)
