@@ -20,6 +20,10 @@ class NumericsError(MetaboError):
     """A computation that left the finite numbers and could not be recovered."""
 
 
+class NumericsWarning(UserWarning):
+    """A result whose computation was not numerically sound, and that should not be trusted as it is."""
+
+
 def nearest(name: str, valid: Iterable[str]) -> str:
     """Return " Did you mean 'x'?" for the closest valid name, or "" when none is close."""
     close = difflib.get_close_matches(str(name), [str(v) for v in valid], n=1, cutoff=0.5)

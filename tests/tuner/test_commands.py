@@ -12,6 +12,7 @@ import pytest
 
 from metabo import cli
 from metabo.tuner import compare as comparison
+from metabo.tuner import suggest as suggestion
 from metabo.tuner.study import Study
 from tests.tuner.conftest import HEADER, rows, write
 
@@ -112,6 +113,19 @@ def test_parameters_that_are_no_object(folder, capsys, text, fault):
     with pytest.raises(SystemExit):
         cli.main(["tell", str(folder), "--parameters", text, "--outcome", "1"])
     assert fault in capsys.readouterr().err
+
+
+def test_a_guess_is_named_in_one_line(metabo, folder, monkeypatch):
+    def unsound(*args):
+        steps = choose(*args)
+        return steps._replace(info=steps.info._replace(ok=steps.info.ok & False))
+
+    choose = suggestion.choose
+    sound = metabo("suggest", folder)
+    monkeypatch.setattr(suggestion, "choose", unsound)
+    guessed = metabo("suggest", folder)
+    assert sound.err.startswith("predicted") and guessed.out.splitlines()[0] == sound.out.splitlines()[0]
+    assert guessed.err.startswith("warning: 1 of 1 suggestions are guesses: ") and guessed.err.count("\n") == 1
 
 
 def test_no_suggestion_is_refused(folder, capsys):

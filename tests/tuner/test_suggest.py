@@ -1,5 +1,6 @@
 """Suggestions come from the experiments' policy; batches spread, running trials are avoided, failures repel."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,7 +10,7 @@ from metabo.bo import loop
 from metabo.bo.policy import Candidates
 from metabo.data.history import description
 from metabo.data.history.past import Scale
-from metabo.errors import ConfigError
+from metabo.errors import ConfigError, NumericsWarning
 from metabo.plan import registry
 from metabo.records.files import canonical
 from metabo.tuner import learning, pool
@@ -82,6 +83,21 @@ def finite(most: int = 4):
     parameters = {"a": {"type": "categorical", "choices": ["x", "y"]}, "b": {"type": "int", "low": 1, "high": most}}
     outcome = {"column": "e", "goal": "maximise"}
     return description.of_mapping({"name": "f", "study": "s", "outcome": outcome, "parameters": parameters}, "f")
+
+
+def test_an_unsound_posterior_is_told_and_predicts_nothing(prior):
+    """A mean that is not finite: the configurations are valid and new all the same. A sound prior warns of nothing, or
+    every other test here would fail."""
+    broken = prior._replace(params=eqx.tree_at(lambda gp: gp.mean.bias, prior.params, jnp.asarray(jnp.nan)))
+    told = Told([suggest(prior, NOTHING)[0].configuration], [0.2], [])
+    with pytest.warns(
+        NumericsWarning, match="2 of 2 suggestions are guesses: the posterior of h_nll is not .* 1 outcomes"
+    ):
+        found = suggest(broken, told, 2)
+    assert len({key(one.configuration) for one in found} - {key(told.done[0])}) == 2
+    for one in found:
+        assert prior.description.read(one.configuration) == one.configuration
+        assert np.isnan([one.median, one.low, one.high]).all()
 
 
 @pytest.mark.parametrize("method", ["rand", "stboh", "hgp_hand"])

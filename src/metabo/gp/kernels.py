@@ -18,11 +18,25 @@ COINCIDENT = 1e-14
 """Squared distances below this share of the squared norms are rounding errors of equal points: set to zero."""
 
 
+ROUNDING = 1e-14
+"""Distances below this share of the norm are rounding errors of features of equal inputs."""
+
+
 def squared_distances(a: Float[Array, "n p"], b: Float[Array, "m p"]) -> Float[Array, "n m"]:
     """Return ‖a_i - b_j‖² by one matrix product. Cost O(n m p)."""
     norms = jnp.sum(a**2, 1)[:, None] + jnp.sum(b**2, 1)[None, :]
     raw = norms - 2.0 * (a @ b.T)
     return jnp.where(raw > COINCIDENT * norms, raw, 0.0)
+
+
+def exact_squared_distances(a: Float[Array, "n p"], b: Float[Array, "m p"]) -> Float[Array, "n m"]:
+    """Return ‖a_i - b_j‖² by differences: exact to rounding however near two points are. Cost O(n m p), memory too.
+
+    A network may round the features of equal inputs differently: what is nearer than that is set to zero.
+    """
+    norms = jnp.sum(a**2, 1)[:, None] + jnp.sum(b**2, 1)[None, :]
+    raw = jnp.sum((a[:, None, :] - b[None, :, :]) ** 2, axis=2)
+    return jnp.where(raw > ROUNDING**2 * norms, raw, 0.0)
 
 
 @jax.custom_vjp
@@ -86,6 +100,11 @@ class Pool(NamedTuple):
     norms: Float[Array, " n"]
 
 
+KINKED = ("matern12",)
+"""Kernels of slope -1 in r at 0. One matrix product gives r² to about 1e-16 of the squared norms, hence r of near
+points to 1e-8, which the others, flat at 0, do not see: these need distances by differences."""
+
+
 class Stationary(eqx.Module):
     """s_v k(r), one lengthscale per feature. Leaves are unconstrained."""
 
@@ -105,10 +124,13 @@ class Stationary(eqx.Module):
 
     def __call__(self, a: Float[Array, "n p"], b: Float[Array, "m p"]) -> Float[Array, "n m"]:
         """Cross-covariances of two sets of features."""
-        return self.variance * RADIAL[self.shape](squared_distances(a / self.lengthscale, b / self.lengthscale))
+        squared = exact_squared_distances if self.shape in KINKED else squared_distances
+        return self.variance * RADIAL[self.shape](squared(a / self.lengthscale, b / self.lengthscale))
 
     def gram(self, a: Float[Array, "n p"]) -> Float[Array, "n n"]:
         """Covariances within one set of features."""
+        if self.shape in KINKED:
+            return self(a, a)
         return self.variance * RADIAL[self.shape](self_squared_distances(a / self.lengthscale))
 
     def diagonal(self, a: Float[Array, "n p"]) -> Float[Array, " n"]:
@@ -122,6 +144,8 @@ class Stationary(eqx.Module):
 
     def row(self, pool: Pool, index: Int[Array, ""]) -> Float[Array, " n"]:
         """Covariances of one pool member with all of them. Cost O(n p), without scaling them again."""
+        if self.shape in KINKED:
+            return self.variance * RADIAL[self.shape](exact_squared_distances(pool.scaled[index][None], pool.scaled)[0])
         norms = pool.norms + pool.norms[index]
         raw = norms - 2.0 * (pool.scaled @ pool.scaled[index])
         return self.variance * RADIAL[self.shape](jnp.where(raw > COINCIDENT * norms, raw, 0.0))

@@ -6,11 +6,12 @@ import json
 import math
 import os
 import sys
+import warnings
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from metabo.errors import ConfigError
+from metabo.errors import ConfigError, NumericsWarning
 
 if TYPE_CHECKING:
     from metabo.data.history.description import Configuration, Description
@@ -115,7 +116,11 @@ def _suggest(args: Namespace) -> list[str]:
     from metabo.tuner.study import Study
 
     study = Study(args.folder, args.study)
-    found = study.suggest(args.count, args.seed, args.claim)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", NumericsWarning)
+        found = study.suggest(args.count, args.seed, args.claim)
+    for warning in caught:
+        _say(f"warning: {warning.message}")
     if args.json:
         return [json.dumps([_as_json(one) for one in found], indent=1)]
     for one in found:

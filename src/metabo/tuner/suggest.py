@@ -7,6 +7,7 @@ believer), so that a batch spreads.
 
 import json
 import math
+import warnings
 from typing import NamedTuple
 
 import equinox as eqx
@@ -21,7 +22,7 @@ from metabo.compute.keys import stream
 from metabo.compute.precision import float64
 from metabo.data.history.description import Configuration, Description
 from metabo.data.history.past import Scale, oriented, scale_of
-from metabo.errors import ConfigError
+from metabo.errors import ConfigError, NumericsWarning
 from metabo.plan import registry
 from metabo.plan.specs import MethodSpec
 from metabo.records.files import canonical
@@ -65,7 +66,8 @@ class Suggestion(NamedTuple):
 def suggest(prior: Prior, told: Told, count: int = 1, seed: int = 0) -> list[Suggestion]:
     """Return `count` configurations to try next; the same for the same arguments.
 
-    Raises ConfigError if the space has fewer configurations left.
+    Raises ConfigError if the space has fewer configurations left. Warns (NumericsWarning) of a model whose posterior is
+    not numerically sound: the suggestion is a configuration of the space all the same, without a prediction.
     """
     scale, y = scaled(prior, told)
     taken = [*told.done, *told.running]
@@ -76,7 +78,7 @@ def suggest(prior: Prior, told: Told, count: int = 1, seed: int = 0) -> list[Sug
     numbers = [seed, len(told.done), len(told.running)]
     outputs = np.zeros(places)
     outputs[: len(y)] = y
-    centres, found = best, []
+    centres, found, guesses = best, [], 0
     for turn in range(2):  # the second pool looks closer where the first one found something
         candidates = pool.make(prior.description, taken, places, centres, [*numbers, turn])
         if (left := int(candidates.mask.sum())) < count:
@@ -89,9 +91,19 @@ def suggest(prior: Prior, told: Told, count: int = 1, seed: int = 0) -> list[Sug
         steps = choose(prior.params, data, jnp.asarray(outputs), *counts, key, *program)
         picks = [candidates.configurations[int(i)] for i in steps.candidate[len(taken) : len(taken) + count]]
         centres = [*picks, *best]
-        moments = (np.asarray(part)[len(taken) :][:count].tolist() for part in (steps.info.mean, steps.info.std))
-        predictions = zip(picks, *moments, strict=True)
+        mean, std, ok = (
+            np.asarray(part)[len(taken) :][:count] for part in (steps.info.mean, steps.info.std, steps.info.ok)
+        )
+        predictions = zip(picks, np.where(ok, mean, np.nan).tolist(), std.tolist(), strict=True)
         found = [_suggestion(pick, mean, std, scale, prior.description) for pick, mean, std in predictions]
+        guesses = int((~ok).sum())
+    if guesses:
+        warnings.warn(
+            f"{guesses} of {count} suggestions are guesses: the posterior of {prior.spec['method']} is not numerically "
+            f"sound after {len(y)} outcomes; learn the prior again, or with another --method",
+            NumericsWarning,
+            stacklevel=3,
+        )
     return found
 
 
