@@ -103,12 +103,13 @@ def observed(gp, x, y, pool):
 
 
 def test_the_bound_finds_single_precision():
-    """The control: a posterior computed in float32 is beyond the bound of float64 where the covariance is well
-    conditioned."""
+    """The control: where the covariance is well conditioned, a posterior in float32 is beyond the bound of float64."""
     kernel = Stationary(jnp.full(DIM, raw(0.3)), raw(1.0), "matern52")
     gp = GP(Identity(), Zero(), kernel, raw(1e-1))
     x, y, pool = problem(0)
     mean, _, carried = exact(gp, x, y, pool)
-    rough = jax.tree.map(lambda leaf: leaf.astype(jnp.float32).astype(jnp.float64) * (1 + 1e-7), gp)
-    found, _ = rough.posterior(x, y, np.ones(POINTS, dtype=bool)).predict(jnp.asarray(pool))
+    single = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), gp)
+    rows = (jnp.asarray(x, jnp.float32), jnp.asarray(y, jnp.float32), jnp.ones(POINTS, dtype=bool))
+    found, _ = single.posterior(*rows).predict(jnp.asarray(pool, jnp.float32))
+    assert found.dtype == jnp.float32
     assert np.abs(np.asarray(found) - mean).max() > FACTOR * np.finfo(np.float64).eps * carried

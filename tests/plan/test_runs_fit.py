@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("overlay", [(), ("smoke",)], ids=["laptop", "smoke"])
-@pytest.mark.parametrize("benchmark", ["hpob_mini", "cmbo_mini", "cmbo_control", "mphd_l"])
+@pytest.mark.parametrize("benchmark", ["hpob_mini", "cmbo_mini", "cmbo_control", "mphd_l", "super_mini"])
 def test_runs_are_no_more_than_given_initialisations(benchmark, overlay):
     """Random search alone may begin with a set again; any other method would repeat a run."""
     settings = config.load(ROOT, tuple(ROOT / "config" / f"{name}.yaml" for name in overlay))

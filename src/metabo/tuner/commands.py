@@ -119,8 +119,11 @@ def _suggest(args: Namespace) -> list[str]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", NumericsWarning)
         found = study.suggest(args.count, args.seed, args.claim)
-    for warning in caught:
-        _say(f"warning: {warning.message}")
+    for one in caught:
+        if issubclass(one.category, NumericsWarning):
+            _say(f"warning: {one.message}")
+        else:
+            warnings.showwarning(one.message, one.category, one.filename, one.lineno)
     if args.json:
         return [json.dumps([_as_json(one) for one in found], indent=1)]
     for one in found:

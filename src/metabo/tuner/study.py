@@ -135,7 +135,8 @@ class Study:
     def suggest(self, count: int = 1, seed: int = 0, claim: bool = False) -> list[Suggestion]:
         """Return `count` configurations to try next. Nothing changes, so the same call gives the same answer.
 
-        `claim` records them as running: other suggestions then avoid them, until their outcomes are told.
+        `claim` records them as running: other suggestions then avoid them, until their outcomes are told. Warns
+        (NumericsWarning) where the model is not numerically sound: what it suggests is then a guess without prediction.
         """
         if count < 1:
             raise ConfigError(f"count is {count}; ask for one suggestion at least")

@@ -102,7 +102,7 @@ def suggest(prior: Prior, told: Told, count: int = 1, seed: int = 0) -> list[Sug
             f"{guesses} of {count} suggestions are guesses: the posterior of {prior.spec['method']} is not numerically "
             f"sound after {len(y)} outcomes; learn the prior again, or with another --method",
             NumericsWarning,
-            stacklevel=3,
+            stacklevel=4,  # past float64 and Study.suggest: the line that asked
         )
     return found
 
