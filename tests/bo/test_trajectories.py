@@ -101,6 +101,18 @@ def test_random_search_may_have_more_runs_than_initialisations():
     assert len({tuple(run) for run in runs}) == 5
 
 
+def test_priors_that_are_all_the_same_make_different_runs():
+    """A method that learns nothing and draws nothing would make one run for each of them from the same points."""
+    benchmark = given("tiny", tiny.benchmark(initial=True))
+    learned = gp_prior(benchmark, 2)
+    same = replace(learned, params=jax.tree.map(lambda leaf: jnp.stack([leaf[0], leaf[0]]), learned.params))
+    spec = tiny.spec("fsbo", iterations=2) | {"seeds": 1}
+    frame = optimise(benchmark, same, *tiny.job(spec), 3)
+    runs = [run["candidate"].tolist() for _, run in frame.groupby("prior_seed")]
+    assert [run[:2] for run in runs] == benchmark.initial["a"].tolist()
+    assert runs[0] != runs[1]
+
+
 def test_a_method_that_draws_nothing_has_as_many_runs_as_initialisations():
     benchmark = given("tiny", tiny.benchmark(initial=True))
     spec = tiny.spec("gp32", iterations=4) | {"seeds": 3}

@@ -62,9 +62,10 @@ def entries(benchmark: Benchmark, prior: SpacePrior, seeds: int, draws: bool = F
     return listed
 
 
-def _given(sets: Int[np.ndarray, "sets points"], seed: int) -> Int[np.ndarray, " points"]:
-    """Return the initial points of a run: sets in turn, from the first again where runs outnumber them."""
-    return sets[seed % len(sets)]
+def _given(sets: Int[np.ndarray, "sets points"], run: int) -> Int[np.ndarray, " points"]:
+    """Return the initial points of the run of that number: sets in turn, from the first again where runs outnumber
+    them."""
+    return sets[run % len(sets)]
 
 
 def refuse_seen(spec: BOSpec, trained_from: TrainingSpec) -> None:
@@ -147,7 +148,10 @@ def optimise(
     pools = pools_of(benchmark, names, spec.candidates, spec.seed)
     tasks = [benchmark.tasks[name] for name in names]
     none = np.zeros(0, dtype=np.int64)
-    given = [_given(benchmark.initial[e.task], e.seed) if e.task in benchmark.initial else none for e in listed]
+    # Counted over priors too: a method that learns nothing would make the same run for each of them from one set.
+    numbers = [e.prior_seed * spec.seeds + e.seed for e in listed]
+    sets = benchmark.initial
+    given = [_given(sets[e.task], i) if e.task in sets else none for e, i in zip(listed, numbers, strict=True)]
     # Rows of a task are not positions in its pool where the pool is a part of them.
     starts = [np.searchsorted(pools[e.task], rows) for e, rows in zip(listed, given, strict=True)]
     runs = RunBatch(
