@@ -59,7 +59,8 @@ def trajectories(tmp: Path, benchmark: str, tasks: list[str], run: RunId, data: 
                     "task": task, "method": method, "acquisition": acquisition, "prior_seed": prior, "seed": seed,
                     "iteration": np.arange(1, ITERATIONS + 1), "candidate": query % 30, "y": y[query], "best_y": best,
                     "simple_regret": regret, "normalised_regret": regret / np.ptp(y), "metric": error[query],
-                    "mean": np.nan, "std": np.nan, "noise": np.nan, "feasible": True, "ok": True, "data": data,
+                    "mean": np.nan, "std": np.nan, "noise": np.nan, "jitter": 0.0, "feasible": True,
+                    "ok": True, "data": data,
                 }  # fmt: skip
                 rows.append(pd.DataFrame(shared))
     path = tmp / "bo" / split / f"{method}-{acquisition}.parquet"
@@ -104,7 +105,7 @@ def online_table(tmp: Path, benchmark: str, tasks: list[str], run: RunId, data: 
                 "y": -np.log(metric), "metric": metric, "best_metric": np.fmin.accumulate(metric),
                 "metric_name": "ce_loss" if k == 0 else "error_rate", "feasible": feasible,
                 "reason": np.where(feasible, "", "raised: MemoryError: out of memory"), "mean": 0.0, "std": 1.0,
-                "ok": True, "data": data,
+                "jitter": 0.0, "ok": True, "data": data,
             }  # fmt: skip
             frames.append(pd.DataFrame(shared))
     path = tmp / "online" / f"{method}.parquet"

@@ -213,6 +213,17 @@ def test_too_many_unsound_steps_fail_with_the_first_one_named():
         unsound(rows)
 
 
+def test_what_a_posterior_needed_on_its_diagonal_is_a_column_without_gaps():
+    """Given points are not predicted, so that the loop has NaN for them."""
+    benchmark = tiny.benchmark()
+    steps = steps_of(benchmark, "a", [[3, 1, 0]])
+    steps = steps._replace(info=steps.info._replace(jitter=np.array([[np.nan, 0.0, 1e-5]])))
+    pools = {"a": np.arange(len(benchmark.tasks["a"].y))}
+    job = tiny.job(tiny.spec("rand", iterations=2))
+    rows = results.check(table(benchmark, prior(benchmark), *job, [Entry(0, "a", 1, 0)], pools, steps))
+    assert rows["jitter"].tolist() == [0.0, 0.0, 1e-5]
+
+
 def test_a_candidate_is_queried_once_where_the_benchmark_says_so():
     """Random search with repeats asks for some candidate twice in as many queries as there are candidates."""
     benchmark = tiny.benchmark()

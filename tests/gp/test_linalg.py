@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from metabo.gp.linalg import JITTER, cholesky, gram_lower, half_quadratic_logdet, invert_lower, masked_covariance
+from metabo.gp.linalg import (
+    JITTER,
+    RAISED,
+    cholesky,
+    escalated,
+    gram_lower,
+    half_quadratic_logdet,
+    invert_lower,
+    jitter,
+    masked_covariance,
+)
 
 value_and_gradient = jax.jit(jax.value_and_grad(half_quadratic_logdet, argnums=(0, 1)))
 value_only = jax.jit(half_quadratic_logdet)
@@ -107,3 +117,58 @@ def test_cholesky_flags_matrices_that_are_not_positive_definite():
     assert bool(ok)
     assert not bool(jax.jit(cholesky)(np.array([[1.0, 2.0], [2.0, 1.0]]))[1])
     assert not bool(jax.jit(cholesky)(np.array([[1.0, np.nan], [np.nan, 1.0]]))[1])
+
+
+# --- jitter -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("variance", "expected"), [(1e-300, 1e-6), (1.0, 1e-6), (1e4, 1e-6), (1e6, 1e-4), (1e10, 1.0)])
+def test_jitter_is_the_authors_number_until_it_would_vanish_beside_the_variance(variance, expected):
+    assert float(jitter(jnp.asarray(variance))) == pytest.approx(expected, rel=1e-12)
+    diagonal = np.diag(masked_covariance(jnp.full((2, 2), variance), jnp.asarray(0.5), jnp.ones(2, bool)))
+    np.testing.assert_allclose(diagonal, variance + 0.5 + expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("variance", [1e-10, 1.0, 1e10])
+def test_a_thousand_equal_rows_of_any_variance_factorise(variance):
+    covariance = masked_covariance(jnp.full((1000, 1000), variance), jnp.asarray(1e-10), jnp.ones(1000, bool))
+    assert bool(cholesky(covariance)[1])
+
+
+def test_a_covariance_that_factorises_gets_nothing():
+    matrix = spd(np.random.default_rng(0), 30, 1e8)[0]
+    factor, added, ok = escalated(jnp.asarray(matrix))
+    assert float(added) == 0.0 and bool(ok)
+    np.testing.assert_array_equal(factor, cholesky(jnp.asarray(matrix))[0])
+
+
+@pytest.mark.parametrize(("below", "share"), [(3e-9, 1e-8), (3e-7, 1e-6), (3e-5, 1e-4)])
+def test_an_indefinite_one_gets_the_first_share_that_helps(below, share):
+    rng = np.random.default_rng(1)
+    vectors = np.linalg.qr(rng.normal(size=(20, 20)))[0]
+    values = np.append(np.geomspace(1e3, 1.0, 19), -below)
+    matrix = jnp.asarray(vectors * values @ vectors.T)
+    matrix = (matrix + matrix.T) / 2 / jnp.diagonal(matrix).max()
+    matrix = matrix * (below / -np.linalg.eigvalsh(matrix)[0])  # the least eigenvalue is -below again
+    largest = float(jnp.diagonal(matrix).max())
+    assert below < share * largest  # the case is what it says
+    factor, added, ok = escalated(matrix)
+    assert bool(ok) and float(added) in [pytest.approx(s * largest) for s in RAISED]
+    assert not np.isfinite(np.asarray(cholesky(matrix)[0])).all()
+    np.testing.assert_allclose(factor @ factor.T, matrix + added * np.eye(20), rtol=0, atol=1e-10 * largest)
+    lower = [s for s in RAISED if s * largest < float(added) * 0.5]
+    assert all(not bool(cholesky(matrix + s * largest * jnp.eye(20))[1]) for s in lower)
+
+
+def test_what_no_share_helps_is_not_sound():
+    factor, added, ok = escalated(jnp.asarray([[1.0, 2.0], [2.0, 1.0]]))
+    assert not bool(ok) and float(added) == 0.0 and not np.isfinite(np.asarray(factor)).all()
+    assert not bool(escalated(jnp.asarray([[1.0, jnp.nan], [jnp.nan, 1.0]]))[2])
+    assert not bool(escalated(jnp.full((2, 2), jnp.inf))[2])
+
+
+def test_in_a_batch_only_those_that_need_it_get_more():
+    good, bad, ugly = np.eye(2), np.array([[1.0, 1.0], [1.0, 1.0 - 1e-9]]), np.array([[1.0, 2.0], [2.0, 1.0]])
+    factors, added, ok = jax.vmap(escalated)(jnp.asarray([good, bad, ugly]))
+    assert ok.tolist() == [True, True, False] and added.tolist() == [0.0, 1e-8, 0.0]
+    np.testing.assert_array_equal(factors[0], np.eye(2))

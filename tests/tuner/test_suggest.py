@@ -100,6 +100,18 @@ def test_an_unsound_posterior_is_told_and_predicts_nothing(prior):
         assert np.isnan([one.median, one.low, one.high]).all()
 
 
+def test_a_covariance_that_needed_more_on_its_diagonal_is_told_of(prior, monkeypatch):
+    chosen = suggestion.choose
+
+    def lifted(*arguments):
+        steps = chosen(*arguments)
+        return steps._replace(info=steps.info._replace(jitter=jnp.full(steps.y.shape, 2e-5)))
+
+    monkeypatch.setattr(suggestion, "choose", lifted)
+    with pytest.warns(NumericsWarning, match="covariance of 0 outcomes needed 2e-05 more on its diagonal"):
+        assert np.isfinite(suggest(prior, NOTHING)[0].median)
+
+
 @pytest.mark.parametrize("method", ["rand", "stboh", "hgp_hand"])
 def test_a_finite_space_is_searched_to_its_end_without_a_past(method):
     space = finite()

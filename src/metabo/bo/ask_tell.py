@@ -24,14 +24,16 @@ from metabo.tasks.rows import AnyArray, Rows
 
 
 class Proposal(NamedTuple):
-    """A point of the unit cube, the prediction there (on the mapped scale; NaN without a model), and whether fit and
-    posterior were numerically sound. `params` are the re-trained ones."""
+    """A point of the unit cube, the prediction there (on the mapped scale; NaN without a model), whether fit and
+    posterior were numerically sound, and the variance that the covariance needed on its diagonal beyond the usual
+    jitter. `params` are the re-trained ones."""
 
     params: PyTree
     x: np.ndarray
     mean: float
     std: float
     ok: bool
+    jitter: float = 0.0
 
 
 @runtime_checkable
@@ -41,6 +43,11 @@ class Predictive(Protocol):
     @property
     def ok(self) -> Bool[Array, ""]:
         """Whether it is numerically sound."""
+        ...
+
+    @property
+    def jitter(self) -> Float[Array, ""] | float:
+        """The variance that its covariance needed on the diagonal beyond the usual jitter."""
         ...
 
     def predict(self, x: Float[Array, "m d"]) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
@@ -141,15 +148,18 @@ class Tuner(eqx.Module):
         """Re-train and maximise the acquisition from fresh Halton starts."""
         search, ties, fit = jax.random.split(key, 3)
         starts = halton(self.starts, self.dim, np.random.default_rng(np.asarray(jax.random.key_data(search))))
-        params, x, mean, std, ok = self.step(params, context, data, jnp.asarray(starts), ties, fit)
-        return Proposal(params, np.asarray(x), float(mean), float(std), bool(ok))
+        params, x, *said = self.step(params, context, data, jnp.asarray(starts), ties, fit)
+        mean, std, ok, jitter = said
+        return Proposal(params, np.asarray(x), float(mean), float(std), bool(ok), float(jitter))
 
     @eqx.filter_jit
     def step(
         self, params: PyTree, context: PyTree, data: Rows, starts: Float[Array, "n d"], ties: Key[Array, ""],
         fit: Key[Array, ""],
-    ) -> tuple[PyTree, Float[Array, " d"], Float[Array, ""], Float[Array, ""], Bool[Array, ""]]:  # fmt: skip
-        """Return (params, x, mean, std, sound): the compiled part of `suggest`."""
+    ) -> tuple[
+        PyTree, Float[Array, " d"], Float[Array, ""], Float[Array, ""], Bool[Array, ""], Float[Array, ""] | float
+    ]:  # fmt: skip
+        """Return (params, x, mean, std, sound, jitter): the compiled part of `suggest`."""
         count = jnp.sum(data.mask)
         params, trained = jax.lax.cond(
             count == 0, lambda: (params, jnp.asarray(True)), lambda: self.refit(params, context, data, fit)
@@ -168,7 +178,7 @@ class Tuner(eqx.Module):
         priority = tie_breakers(ties, self.starts)
         x = maximise(score, starts, priority, self.polish, self.polish_steps)
         mean, std = moments(x[None])
-        return params, x, mean[0], std[0], trained & posterior.ok
+        return params, x, mean[0], std[0], trained & posterior.ok, posterior.jitter
 
 
 class Target(NamedTuple):

@@ -23,7 +23,8 @@ class FixedState(NamedTuple):
     """Posterior of the pool under a fixed prior.
 
     `rows` (budget, c) are the rows of L⁻¹ K(X, pool): row t is written by observation t. `mean` and `variance` (c,)
-    are the posterior moments of f after `observed` observations, `best` is the maximum of these.
+    are the posterior moments of f after `observed` observations, `best` is the maximum of these. `raised`: the largest
+    variance that a pivot needed beyond the usual jitter.
     """
 
     pool: Pool
@@ -33,7 +34,13 @@ class FixedState(NamedTuple):
     rows: Float[Array, "b c"]
     observed: Int[Array, ""]
     best: Float[Array, ""]
+    raised: Float[Array, ""]
     ok: Bool[Array, ""]
+
+    def told(self, index: Int[Array, ""], score: Float[Array, ""], noise: Float[Array, ""]) -> Info:
+        """Return what to say of the selection of candidate `index` with that score."""
+        std = jnp.sqrt(jnp.maximum(self.variance[index], 0.0) + noise)
+        return Info(self.mean[index], std, jnp.sqrt(noise), self.ok & ~jnp.isnan(score), self.raised)
 
 
 class FixedPrior(eqx.Module):
@@ -60,6 +67,7 @@ class FixedPrior(eqx.Module):
             rows=jnp.zeros((self.budget, count)),
             observed=jnp.asarray(0),
             best=jnp.asarray(-jnp.inf),
+            raised=jnp.asarray(0.0),
             ok=jnp.asarray(True),
         )
 
@@ -68,18 +76,19 @@ class FixedPrior(eqx.Module):
         std = jnp.sqrt(jnp.maximum(state.variance, 0.0) + self.gp.noise)
         scores = self.acquisition(state.mean, std, state.best, state.observed)
         index = argmax(scores, mask, state.priority)
-        return index, Info(state.mean[index], std[index], jnp.sqrt(self.gp.noise), state.ok & ~jnp.isnan(scores[index]))
+        return index, state.told(index, scores[index], self.gp.noise)
 
     def observe(self, state: FixedState, index: Int[Array, ""], y: Float[Array, ""]) -> FixedState:
         """Append one row to the factor and update the pool's moments."""
-        row, pivot = new_row(self.gp, state.pool, state.rows, state.variance, index)
+        row, pivot, raised, ok = new_row(self.gp, state.pool, state.rows, state.variance, index)
         return state._replace(
             mean=state.mean + row * (y - state.mean[index]) / jnp.sqrt(pivot),
             variance=state.variance - row**2,
             rows=jax.lax.dynamic_update_index_in_dim(state.rows, row, state.observed, 0),
             observed=state.observed + 1,
             best=jnp.maximum(state.best, y),
-            ok=state.ok & (pivot > 0),
+            raised=jnp.maximum(state.raised, raised),
+            ok=state.ok & ok,
         )
 
 

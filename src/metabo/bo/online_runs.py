@@ -95,6 +95,7 @@ def table(name: str, spec: OnlineSpec, data: str, ids: Mapping[str, str | int], 
         "reason": [step.outcome.reason for step in steps],
         "mean": np.array([step.suggestion.mean for step in steps]),
         "std": np.array([step.suggestion.std for step in steps]),
+        "jitter": np.array([step.suggestion.jitter for step in steps]),
         "ok": np.array([step.suggestion.ok for step in steps]),
     }  # fmt: skip
     return pd.DataFrame(columns)

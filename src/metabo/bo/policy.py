@@ -22,12 +22,14 @@ class Candidates(NamedTuple):
 class Info(NamedTuple):
     """What a person or a table needs of one selection, never fed back: predicted mean and standard deviation (with
     noise) at the selected candidate, the standard deviation of the model's noise, NaN without a model (the last one
-    also where a model has no such number), and whether the step was numerically sound."""
+    also where a model has no such number), whether the step was numerically sound, and the variance that its covariance
+    needed on the diagonal beyond the usual jitter."""
 
     mean: Float[Array, ""]
     std: Float[Array, ""]
     noise: Float[Array, ""]
     ok: Bool[Array, ""]
+    jitter: Float[Array, ""] | float = 0.0
 
 
 @runtime_checkable

@@ -44,9 +44,7 @@ class Reading(eqx.Module):
         scaled = jnp.sqrt(variance_factor(self.tasks, state.observed)) * std
         scores = self.prior.acquisition(state.mean, scaled, state.best + self.shift, state.observed)
         index = argmax(scores, mask, state.priority)
-        return index, Info(
-            state.mean[index], std[index], jnp.sqrt(self.prior.gp.noise), state.ok & ~jnp.isnan(scores[index])
-        )
+        return index, state.told(index, scores[index], self.prior.gp.noise)
 
     def observe(self, state: FixedState, index: Int[Array, ""], y: Float[Array, ""]) -> FixedState:
         """Append an observation."""

@@ -60,7 +60,7 @@ class Refit(eqx.Module):
         scores = self.acquisition(mean, std, best, state.observed)
         index = argmax(scores, mask, state.priority)
         sound = state.ok & posterior.ok & ~jnp.isnan(scores[index])
-        return index, Info(mean[index], std[index], jnp.sqrt(gp.noise), sound)
+        return index, Info(mean[index], std[index], jnp.sqrt(gp.noise), sound, posterior.jitter)
 
     def observe(self, state: RefitState, index: Int[Array, ""], y: Float[Array, ""]) -> RefitState:
         """Append the observation and fit again."""

@@ -252,6 +252,7 @@ def table(
         "normalised_regret": np.where(spread > 0, regret / np.where(spread > 0, spread, 1.0), 0.0),
         "metric": metric, "mean": steps.info.mean, "std": steps.info.std,
         "noise": steps.info.noise, "ok": steps.info.ok,
+        "jitter": np.nan_to_num(np.broadcast_to(steps.info.jitter, steps.y.shape)),  # NaN where nothing was predicted
     }  # fmt: skip
     columns: dict[str, np.ndarray] = {name: np.repeat(values, length) for name, values in per_run.items()}
     columns |= {name: values.reshape(-1) for name, values in per_step.items()}

@@ -7,17 +7,26 @@ from jaxtyping import Array, Bool, Float
 
 JITTER = 1e-6
 """Added to the noise variance in every covariance (value of the authors' code; outputs have unit order)."""
+RELATIVE_JITTER = 1e-10
+"""At least this share of the prior variance is added: an absolute number vanishes beside a variance of 1e10."""
+RAISED = (1e-8, 1e-6, 1e-4)
+"""Shares of the largest variance that are added in turn to a covariance that cannot be factorised."""
+
+
+def jitter(variance: Float[Array, "*n"]) -> Float[Array, "*n"]:
+    """Return what is added to the noise where the prior variance is `variance`: JITTER up to a variance of 1e4."""
+    return jnp.maximum(JITTER, RELATIVE_JITTER * variance)
 
 
 def masked_covariance(
     gram: Float[Array, "n n"], noise: Float[Array, ""], mask: Bool[Array, " n"]
 ) -> Float[Array, "n n"]:
-    """Return K + (noise + JITTER) I on the valid rows, and unit rows elsewhere, so that padding changes nothing.
+    """Return K + noise I and the jitter on the valid rows, and unit rows elsewhere, so that padding changes nothing.
 
     The noise indicator is on the index, not on the input value (hyperbo §3): repeated inputs stay non-singular.
     """
     valid = mask[:, None] & mask[None, :]
-    diagonal = jnp.where(mask, noise + JITTER, 1.0)
+    diagonal = jnp.where(mask, noise + jitter(jnp.diagonal(gram)), 1.0)
     return jnp.where(valid, gram, 0.0) + jnp.diag(diagonal)
 
 
@@ -25,6 +34,30 @@ def cholesky(covariance: Float[Array, "n n"]) -> tuple[Float[Array, "n n"], Bool
     """Return the lower factor and a flag that is False when the matrix was not positive definite."""
     factor = jnp.linalg.cholesky(covariance, symmetrize_input=False)
     return factor, jnp.isfinite(factor).all()
+
+
+def escalated(
+    covariance: Float[Array, "n n"],
+) -> tuple[Float[Array, "n n"], Float[Array, ""], Bool[Array, ""]]:
+    """Return the lower factor, the variance that was added to the diagonal for it, and whether there is a factor.
+
+    0 is added, then as long as that fails the shares `RAISED` of the largest variance in turn. A covariance that holds
+    NaN or infinity has no factor. Not differentiable in reverse.
+    """
+    largest = jnp.max(jnp.diagonal(covariance))
+    shares = jnp.asarray((0.0, *RAISED), covariance.dtype)
+
+    def failed(carry):
+        _, ok, level = carry
+        return ~ok & (level < len(RAISED)) & jnp.isfinite(largest)
+
+    def again(carry):
+        level = carry[2] + 1
+        added = shares[level] * largest
+        return *cholesky(covariance + added * jnp.eye(len(covariance), dtype=covariance.dtype)), level
+
+    factor, ok, level = jax.lax.while_loop(failed, again, (*cholesky(covariance), jnp.asarray(0)))
+    return factor, jnp.where(ok, shares[level] * largest, 0.0), ok
 
 
 @jax.custom_vjp

@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Key
 from metabo.gp.constraints import positive
 from metabo.gp.features import Features, Identity, make_mlp
 from metabo.gp.kernels import DotProduct, Kernel, Stationary
-from metabo.gp.linalg import cholesky, half_quadratic_logdet, masked_covariance
+from metabo.gp.linalg import escalated, half_quadratic_logdet, masked_covariance
 from metabo.gp.means import Constant, Linear, Mean, Zero
 from metabo.gp.settings import GPSettings, read_gp
 from metabo.records.files import Json
@@ -50,16 +50,20 @@ class GP(eqx.Module):
         return -core - 0.5 * jnp.sum(mask) * jnp.log(2.0 * jnp.pi)
 
     def posterior(self, x: Float[AnyArray, "n d"], y: Float[AnyArray, " n"], mask: Bool[AnyArray, " n"]) -> "Posterior":
-        """Condition on the valid rows (hyperbo Eq. 17-18)."""
+        """Condition on the valid rows (hyperbo Eq. 17-18).
+
+        Where their covariance cannot be factorised, more is added to its diagonal: `Posterior.jitter`.
+        """
         x, y, mask = map(jnp.asarray, (x, y, mask))
         phi = self.features(x)
-        factor, ok = cholesky(self.covariance(phi, mask))
+        factor, jitter, ok = escalated(self.covariance(phi, mask))
         weights = cho_solve((factor, True), jnp.where(mask, y - self.mean(phi), 0.0))
-        return Posterior(self, phi, mask, factor, weights, ok)
+        return Posterior(self, phi, mask, factor, weights, ok, jitter)
 
 
 class Posterior(NamedTuple):
-    """A GP conditioned on n rows: features, mask, Cholesky factor, Σ⁻¹(y - μ), and whether Σ factorised."""
+    """A GP conditioned on n rows: features, mask, Cholesky factor, Σ⁻¹(y - μ), whether Σ factorised, and the variance
+    that its diagonal needed for that beyond the usual jitter."""
 
     gp: GP
     phi: Float[Array, "n p"]
@@ -67,6 +71,7 @@ class Posterior(NamedTuple):
     factor: Float[Array, "n n"]
     weights: Float[Array, " n"]
     ok: Bool[Array, ""]
+    jitter: Float[Array, ""]
 
     def predict(self, x: Float[Array, "m d"]) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
         """Posterior mean and variance of f (without noise) at m inputs. Cost O(n² m)."""

@@ -3,8 +3,10 @@
 It is `metabo.gp.model.GP` with its data checked, computed in float64 whatever JAX does in the process.
 """
 
+import math
+import warnings
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -15,8 +17,9 @@ from numpy.typing import ArrayLike
 
 from metabo.compute.keys import stream
 from metabo.compute.precision import float64
-from metabo.errors import ConfigError, DataError, NumericsError
+from metabo.errors import ConfigError, DataError, NumericsError, NumericsWarning
 from metabo.gp.fit import Log, lbfgs
+from metabo.gp.means import Zero
 from metabo.gp.model import GP, Posterior, build
 from metabo.gp.objectives import nll
 from metabo.tasks.rows import stack
@@ -24,6 +27,20 @@ from metabo.tasks.rows import stack
 Points = Float[np.ndarray, "n d"]
 Values = Float[np.ndarray, " n"]
 Kind = TypeVar("Kind", "GaussianProcess", "Predictor")
+
+LARGEST, SMALLEST = 1e153, 1e-153
+"""Of the spreads that outputs may have: their squares, the variances, are float64 too."""
+
+
+class Units(NamedTuple):
+    """The model sees (y - `centre`) / `spread`: jitter, floors and starting values are meant for outputs of order 1."""
+
+    centre: float = 0.0
+    spread: float = 1.0
+
+    def standard(self, y: Values) -> Values:
+        """Return outputs as the model sees them."""
+        return (y - self.centre) / self.spread
 
 
 class GaussianProcess:
@@ -42,8 +59,9 @@ class GaussianProcess:
 
     `dim`: columns of the inputs, which the unit cube should hold. `mean`: "zero", "constant" or "linear_mlp"; `kernel`:
     "matern12", "matern32", "matern52", "squared_exponential" or "dot_product"; `features`: sizes of the layers of the
-    network that both share (hyperbo §7.2), () for the inputs themselves; `seed`: of its weights. Objects do not change:
-    `fit` returns another one. Raises ConfigError for names that do not exist.
+    network that both share (hyperbo §7.2), () for the inputs themselves; `seed`: of its weights. Outputs may be of any
+    size: `fit` scales them by their spread, and centres them unless the mean is zero. Objects do not change: `fit`
+    returns another one. Raises ConfigError for names that do not exist.
     """
 
     @float64
@@ -52,7 +70,7 @@ class GaussianProcess:
     ) -> None:
         require_count("dim", dim)
         model = {"mean": mean, "kernel": kernel, "features": [require_count("features", size) for size in features]}
-        self.dim, self._model = dim, build(model, dim, stream(seed, "gp"))
+        self.dim, self._model, self._units = dim, build(model, dim, stream(seed, "gp")), Units()
 
     @float64
     def fit(self, x: ArrayLike, y: ArrayLike, steps: int = 100) -> "GaussianProcess":
@@ -66,41 +84,56 @@ class GaussianProcess:
             tasks = [self._task(*pair, f"[{i}]") for i, pair in enumerate(_paired(x, y))]
         else:
             tasks = [self._task(x, y)]
-        batch = stack([points for points, _ in tasks], [values for _, values in tasks])
+        units = _units_of(np.concatenate([values for _, values in tasks]), not isinstance(self._model.mean, Zero))
+        batch = stack([points for points, _ in tasks], [units.standard(values) for _, values in tasks])
         gp, log = _fitted(self._model, jnp.asarray(batch.x), jnp.asarray(batch.y), jnp.asarray(batch.mask), steps)
         if int(log.stopped) == 0:
-            raise NumericsError("fit: the likelihood of the data is not finite; scale y to unit order")
-        return _made(GaussianProcess, dim=self.dim, model=gp)
+            raise NumericsError("fit: the likelihood of the data is not finite; scale x to [0, 1]")
+        return _made(GaussianProcess, dim=self.dim, model=gp, units=units)
 
     @float64
     def posterior(self, x: ArrayLike, y: ArrayLike) -> "Predictor":
-        """Condition on observations `x` (n, dim), `y` (n,). Raises DataError for other shapes or what is not finite."""
+        """Condition on observations `x` (n, dim), `y` (n,).
+
+        Raises DataError for other shapes or what is not finite. A covariance that cannot be factorised gets more on its
+        diagonal, of which NumericsWarning tells (`Predictor.jitter`); NumericsError if that does not help.
+        """
         points, values = self._task(x, y)
-        posterior = self._model.posterior(jnp.asarray(points), jnp.asarray(values), jnp.ones(len(values), dtype=bool))
+        seen, y = jnp.ones(len(values), dtype=bool), jnp.asarray(self._units.standard(values))
+        posterior = self._model.posterior(jnp.asarray(points), y, seen)
         if not bool(posterior.ok):
             raise NumericsError("posterior: the covariance of x cannot be factorised; fit the GP, or scale x to [0, 1]")
-        return _made(Predictor, dim=self.dim, model=posterior)
+        predictor = _made(Predictor, dim=self.dim, model=posterior, units=self._units)
+        if predictor.jitter > 0:
+            warnings.warn(
+                f"posterior: the covariance of x needed {predictor.jitter:.2g} more on its diagonal to be factorised; "
+                "predictions near the observations are smoother than the model: scale x to [0, 1], or fit the GP",
+                NumericsWarning,
+                stacklevel=3,  # past float64: the line that asked
+            )
+        return predictor
 
     @float64
     def predict(self, x: ArrayLike) -> tuple[Values, Values]:
         """Return mean and standard deviation of the function at `x` (n, dim) before any observation."""
         phi = self._model.features(jnp.asarray(_points("x", x, self.dim)))
-        return np.asarray(self._model.mean(phi)), np.sqrt(np.asarray(self._model.kernel.diagonal(phi)))
+        return _moments(self._units, self._model.mean(phi), self._model.kernel.diagonal(phi))
 
     @float64
     def log_likelihood(self, x: ArrayLike, y: ArrayLike) -> float:
         """Return the log marginal likelihood of one task, `x` (n, dim) and `y` (n,)."""
         points, values = self._task(x, y)
-        return float(self._model.log_prob(jnp.asarray(points), jnp.asarray(values), jnp.ones(len(values), dtype=bool)))
+        seen, y = jnp.ones(len(values), dtype=bool), jnp.asarray(self._units.standard(values))
+        return float(self._model.log_prob(jnp.asarray(points), y, seen)) - len(values) * math.log(self._units.spread)
 
     @property
     @float64
     def noise(self) -> float:
         """Variance of the observation noise."""
-        return float(self._model.noise)
+        return float(self._model.noise) * self._units.spread**2
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _restored, (GaussianProcess, self.dim, _as_numpy(self._model))
+        return _restored, (GaussianProcess, self.dim, _as_numpy(self._model), self._units)
 
     def _task(self, x: ArrayLike, y: ArrayLike, which: str = "") -> tuple[Points, Values]:
         points, values = _points(f"x{which}", x, self.dim), _numbers(f"y{which}", y)
@@ -115,20 +148,49 @@ class Predictor:
 
     dim: int
     _model: Posterior
+    _units: Units
+
+    @property
+    def jitter(self) -> float:
+        """Variance that the covariance of the observations needed on its diagonal to be factorised: 0 as a rule."""
+        return float(self._model.jitter) * self._units.spread**2
 
     @float64
     def predict(self, x: ArrayLike) -> tuple[Values, Values]:
         """Return mean and standard deviation of the function, without noise, at `x` (n, dim)."""
         mean, variance = self._model.predict(jnp.asarray(_points("x", x, self.dim)))
-        return np.asarray(mean), np.sqrt(np.asarray(variance))
+        return _moments(self._units, mean, variance)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _restored, (Predictor, self.dim, _as_numpy(self._model))
+        return _restored, (Predictor, self.dim, _as_numpy(self._model), self._units)
 
 
-def _made(kind: type[Kind], dim: int, model: GP | Posterior) -> Kind:
+def _units_of(y: Values, centred: bool) -> Units:
+    """Return the units of all outputs of a fit. Raises DataError for a spread whose square is no float64.
+
+    Outputs that are all equal have no spread: they are seen as they are.
+    """
+    largest = float(np.abs(y).max())
+    if largest > LARGEST:
+        raise DataError(f"y has values of size {largest:.3g}, whose variance is no float64; divide y by {largest:.0e}")
+    centre = float(y.mean()) if centred else 0.0
+    size = float(np.abs(y - centre).max())
+    # Values that differ by no more than the rounding of their mean are equal.
+    if size <= 8 * np.finfo(np.float64).eps * largest:
+        return Units(centre if centred else 0.0, 1.0)
+    if size < SMALLEST:
+        raise DataError(f"y has a spread of {size:.3g}, whose square is no float64; multiply y by {1 / size:.0e}")
+    return Units(centre, size * float(np.sqrt(np.mean(((y - centre) / size) ** 2))))
+
+
+def _moments(units: Units, mean: Float[Array, " n"], variance: Float[Array, " n"]) -> tuple[Values, Values]:
+    """Return mean and standard deviation in units of the outputs."""
+    return units.centre + units.spread * np.asarray(mean), units.spread * np.sqrt(np.asarray(variance))
+
+
+def _made(kind: type[Kind], dim: int, model: GP | Posterior, units: Units) -> Kind:
     made = object.__new__(kind)
-    made.__dict__.update(dim=dim, _model=model)
+    made.__dict__.update(dim=dim, _model=model, _units=units)
     return made
 
 
@@ -138,8 +200,8 @@ def _as_numpy(model: PyTree) -> PyTree:
 
 
 @float64
-def _restored(kind: type[Kind], dim: int, model: PyTree) -> Kind:
-    return _made(kind, dim, jax.tree.map(jnp.asarray, model))
+def _restored(kind: type[Kind], dim: int, model: PyTree, units: Units) -> Kind:
+    return _made(kind, dim, jax.tree.map(jnp.asarray, model), units)
 
 
 @eqx.filter_jit

@@ -18,11 +18,12 @@ COLUMNS = {
     "benchmark": "str", "space": "str", "split": "str", "fold": "str", "task": "str", "method": "str",
     "acquisition": "str", "prior_seed": "int64", "seed": "int64", "iteration": "int64", "candidate": "int64",
     "y": "float64", "best_y": "float64", "simple_regret": "float64", "normalised_regret": "float64",
-    "metric": "float64", "mean": "float64", "std": "float64", "noise": "float64", "feasible": "bool", "ok": "bool",
-    "data": "str",
+    "metric": "float64", "mean": "float64", "std": "float64", "noise": "float64", "jitter": "float64",
+    "feasible": "bool", "ok": "bool", "data": "str",
 }  # fmt: skip
 """`metric`: original metric at the query; `mean`, `std`: prediction there before observing it (NaN without a model);
-`noise`: standard deviation of the noise in the model that chose it (NaN where it has none);
+`noise`: standard deviation of the noise in the model that chose it (NaN where it has none); `jitter`: variance that
+its covariance needed on the diagonal beyond the usual jitter, 0 but for ill-conditioned ones;
 `ok`: no numerical failure in the step; `data`: first 12 digits of the data file's SHA-256."""
 
 MAY_BE_MISSING = {"mean", "std", "noise"}
@@ -39,12 +40,13 @@ EVALUATION_COLUMNS = {
 ONLINE_COLUMNS = {
     "benchmark": "str", "split": "str", "task": "str", "method": "str", "acquisition": "str", "prior_seed": "int64",
     "seed": "int64", "iteration": "int64", "x": "str", "y": "float64", "metric": "float64", "best_metric": "float64",
-    "metric_name": "str", "feasible": "bool", "reason": "str", "mean": "float64", "std": "float64", "ok": "bool",
-    "data": "str",
+    "metric_name": "str", "feasible": "bool", "reason": "str", "mean": "float64", "std": "float64",
+    "jitter": "float64", "ok": "bool", "data": "str",
 }  # fmt: skip
 """`x`: JSON list of unit-cube coordinates; `y`: output, maximised; `metric`: the original one, minimised, whose field
 is `metric_name`; `y` and `metric` are NaN where infeasible, `best_metric` while all are; `reason`: why infeasible
-("" if feasible); `mean`, `std`: prediction at x on the mapped scale, before observing it."""
+("" if feasible); `mean`, `std`: prediction at x on the mapped scale, before observing it; `jitter`: as in
+trajectories."""
 
 ONLINE_RUN = ["benchmark", "split", "method", "acquisition", "task", "prior_seed", "seed"]
 """The columns that identify one online run."""

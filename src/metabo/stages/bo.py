@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 
 from metabo.plan.specs import BOSpec
-from metabo.stages.common import Outcome, main
+from metabo.stages.common import Outcome, main, raised
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -41,7 +41,9 @@ def work(args: Namespace, spec: BOSpec) -> Outcome:
     table = pd.concat(tables, ignore_index=True)
     bad = unsound(table)
     results.write(table, args.out)
-    return {"seeds": list(range(spec.seeds)), "rows": len(table), "unsound_steps": bad}
+    return {
+        "seeds": list(range(spec.seeds)), "rows": len(table), "unsound_steps": bad, "raised_jitter": raised(table)
+    }  # fmt: skip
 
 
 CHUNK = 1

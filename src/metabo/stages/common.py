@@ -7,7 +7,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from metabo.compute import cores, progress
 from metabo.errors import ConfigError, MetaboError
@@ -15,6 +15,9 @@ from metabo.plan import codegraph, digests, preflight, typed
 from metabo.records import files, provenance
 from metabo.records.checksums import checksums
 from metabo.records.files import Json
+
+if TYPE_CHECKING:  # a stage imports it once its cores are pinned
+    import pandas as pd
 
 Spec = TypeVar("Spec")
 Outcome = Mapping[str, object]
@@ -67,6 +70,18 @@ def main(
         if full := files.unwritable(error.filename or _paths(args, "out")[0], error):
             _stop(stage, full)
         raise
+
+
+def raised(table: "pd.DataFrame") -> int:
+    """Return the number of steps whose covariance needed more on its diagonal than the usual jitter, and print it."""
+    more = table.loc[table["jitter"] > 0, "jitter"]
+    if len(more):
+        print(
+            f"{len(more)} of {len(table)} steps: the covariance needed up to {more.max():.2g} more on its diagonal "
+            "to be factorised (column 'jitter'); near or repeated points with little noise do that",
+            flush=True,
+        )
+    return len(more)
 
 
 def _stop(stage: str, error: MetaboError) -> NoReturn:

@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 
 from metabo.plan.specs import OnlineSpec
-from metabo.stages.common import Outcome, main
+from metabo.stages.common import Outcome, main, raised
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -49,7 +49,7 @@ def work(args: Namespace, spec: OnlineSpec) -> Outcome:
     results.write_online(table, args.out)
     return {
         "seeds": list(range(spec.seeds)), "rows": len(table), "infeasible": int((~table["feasible"]).sum()),
-        "unsound_steps": int((~table["ok"]).sum()),
+        "unsound_steps": int((~table["ok"]).sum()), "raised_jitter": raised(table),
     }  # fmt: skip
 
 

@@ -67,7 +67,8 @@ def suggest(prior: Prior, told: Told, count: int = 1, seed: int = 0) -> list[Sug
     """Return `count` configurations to try next; the same for the same arguments.
 
     Raises ConfigError if the space has fewer configurations left. Warns (NumericsWarning) of a model whose posterior is
-    not numerically sound: the suggestion is a configuration of the space all the same, without a prediction.
+    not numerically sound: the suggestion is a configuration of the space all the same, without a prediction. And of one
+    whose covariance needed more on its diagonal.
     """
     scale, y = scaled(prior, told)
     taken = [*told.done, *told.running]
@@ -78,7 +79,7 @@ def suggest(prior: Prior, told: Told, count: int = 1, seed: int = 0) -> list[Sug
     numbers = [seed, len(told.done), len(told.running)]
     outputs = np.zeros(places)
     outputs[: len(y)] = y
-    centres, found, guesses = best, [], 0
+    centres, found, guesses, more = best, [], 0, 0.0
     for turn in range(2):  # the second pool looks closer where the first one found something
         candidates = pool.make(prior.description, taken, places, centres, [*numbers, turn])
         if (left := int(candidates.mask.sum())) < count:
@@ -96,13 +97,20 @@ def suggest(prior: Prior, told: Told, count: int = 1, seed: int = 0) -> list[Sug
         )
         predictions = zip(picks, np.where(ok, mean, np.nan).tolist(), std.tolist(), strict=True)
         found = [_suggestion(pick, mean, std, scale, prior.description) for pick, mean, std in predictions]
-        guesses = int((~ok).sum())
+        guesses, more = int((~ok).sum()), float(np.nan_to_num(steps.info.jitter).max())
     if guesses:
         warnings.warn(
             f"{guesses} of {count} suggestions are guesses: the posterior of {prior.spec['method']} is not numerically "
             f"sound after {len(y)} outcomes; learn the prior again, or with another --method",
             NumericsWarning,
             stacklevel=4,  # past float64 and Study.suggest: the line that asked
+        )
+    elif more > 0:
+        warnings.warn(
+            f"the covariance of {len(y)} outcomes needed {more:.2g} more on its diagonal to be factorised: predictions "
+            "near evaluated configurations are smoother than the model",
+            NumericsWarning,
+            stacklevel=4,
         )
     return found
 

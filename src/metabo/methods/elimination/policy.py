@@ -20,7 +20,7 @@ from metabo.bo.policy import Candidates, Info, argmax, tie_breakers
 from metabo.errors import ConfigError, unknown
 from metabo.gp import many as beliefs
 from metabo.gp.kernels import Pool
-from metabo.gp.linalg import JITTER
+from metabo.gp.linalg import jitter
 from metabo.gp.many import Belief
 from metabo.gp.model import GP
 from metabo.methods.elimination.confidence import xi
@@ -115,7 +115,7 @@ class Elimination(eqx.Module):
         row = jax.vmap(lambda gp, pool: gp.kernel.row(pool, index))(self.gps, state.pool)
         residual = y - state.means[:, index]
         return state._replace(
-            belief=beliefs.condition(state.belief, row, index, y, residual, noise + JITTER),
+            belief=beliefs.condition(state.belief, row, index, y, residual, noise + jitter(row[:, index])),
             alive=without(state.alive, u, fired) if self.rule == "elimination" else state.alive,
             tally=tally,
             best=jnp.maximum(state.best, y),

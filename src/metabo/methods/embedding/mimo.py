@@ -117,6 +117,7 @@ class Prediction(NamedTuple):
 
     ensemble: Ensemble
     ok: Bool[Array, ""]
+    jitter: float = 0.0
 
     def predict(self, x: Float[Array, "n d"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
         """Return mean and variance (with noise) at n inputs."""

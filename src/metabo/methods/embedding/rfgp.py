@@ -150,6 +150,7 @@ class RFGPPosterior(NamedTuple):
     weights: Float[Array, " k"]
     factor: Float[Array, "k k"]
     ok: Bool[Array, ""]
+    jitter: float = 0.0
 
     def predict(self, x: Float[Array, "n d"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
         """Return mean and variance of f (without noise, as Liu et al.) at n inputs."""

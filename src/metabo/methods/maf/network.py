@@ -69,8 +69,8 @@ class PoolBelief(NamedTuple):
     """Posterior of f on a pool of c candidates under a zero-mean GP, after `observed` of at most b observations.
 
     `response` and `unit` (c,) are k(·, X) Σ⁻¹ y and k(·, X) Σ⁻¹ 1, so that the posterior mean with any constant mean m
-    is response + m (1 - unit); `total` is the sum of y; `rows` (b, c) those of L⁻¹ K(X, pool); `ok`: all pivots were
-    positive. Without noise in `variance`.
+    is response + m (1 - unit); `total` is the sum of y; `rows` (b, c) those of L⁻¹ K(X, pool); `raised`: the
+    largest variance that a pivot needed beyond the usual jitter; `ok`: all rows are sound. Without noise in `variance`.
     """
 
     pool: Pool
@@ -80,19 +80,20 @@ class PoolBelief(NamedTuple):
     rows: Float[Array, "b c"]
     total: Float[Array, ""]
     observed: Int[Array, ""]
+    raised: Float[Array, ""]
     ok: Bool[Array, ""]
 
 
 def prior_belief(gp: GP, x: Float[Array, "c d"], budget: int) -> PoolBelief:
     """Return the belief before any of at most `budget` observations."""
-    zeros = jnp.zeros(x.shape[0])
-    rows, pool = jnp.zeros((budget, x.shape[0])), gp.kernel.prepare(x)
-    return PoolBelief(pool, gp.kernel.diagonal(x), zeros, zeros, rows, jnp.zeros(()), jnp.asarray(0), jnp.asarray(True))
+    zero, zeros, rows = jnp.zeros(()), jnp.zeros(x.shape[0]), jnp.zeros((budget, x.shape[0]))
+    pool, count, ok = gp.kernel.prepare(x), jnp.asarray(0), jnp.asarray(True)
+    return PoolBelief(pool, gp.kernel.diagonal(x), zeros, zeros, rows, zero, count, zero, ok)
 
 
 def observe(gp: GP, belief: PoolBelief, index: Int[Array, ""], y: Float[Array, ""]) -> PoolBelief:
     """Add the output y of candidate `index` by one new Cholesky row. Cost O(b c)."""
-    row, pivot = new_row(gp, belief.pool, belief.rows, belief.variance, index)
+    row, pivot, raised, ok = new_row(gp, belief.pool, belief.rows, belief.variance, index)
     return belief._replace(
         variance=belief.variance - row**2,
         response=belief.response + row * (y - belief.response[index]) / jnp.sqrt(pivot),
@@ -100,7 +101,8 @@ def observe(gp: GP, belief: PoolBelief, index: Int[Array, ""], y: Float[Array, "
         rows=jax.lax.dynamic_update_index_in_dim(belief.rows, row, belief.observed, 0),
         total=belief.total + y,
         observed=belief.observed + 1,
-        ok=belief.ok & (pivot > 0),
+        raised=jnp.maximum(belief.raised, raised),
+        ok=belief.ok & ok,
     )
 
 

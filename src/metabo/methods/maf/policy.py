@@ -48,8 +48,8 @@ class LearnedAcquisition(eqx.Module):
         mean, std = (moment[index] for moment in maf_network.moments(state.belief))
         offset, scale = state.standard
         ok = state.belief.ok & jnp.isfinite(logits[index])
-        noise = state.gp.noise
-        return index, Info(offset + scale * mean, scale * jnp.sqrt(std**2 + noise), scale * jnp.sqrt(noise), ok)
+        noise, raised = state.gp.noise, scale**2 * state.belief.raised
+        return index, Info(offset + scale * mean, scale * jnp.sqrt(std**2 + noise), scale * jnp.sqrt(noise), ok, raised)
 
     def observe(self, state: LearnedState, index: Int[Array, ""], y: Float[Array, ""]) -> LearnedState:
         """Add the standardised output to the belief."""

@@ -91,7 +91,11 @@ class Alone(eqx.Module):
         scores = self.acquisition(mean, jnp.sqrt(variance), state.best, state.observed)
         index = argmax(scores, mask, state.priority)
         return index, Info(
-            mean[index], jnp.sqrt(variance[index] + state.gp.noise), jnp.sqrt(state.gp.noise), state.ok & posterior.ok
+            mean[index],
+            jnp.sqrt(variance[index] + state.gp.noise),
+            jnp.sqrt(state.gp.noise),
+            state.ok & posterior.ok,
+            posterior.jitter,
         )
 
     def observe(self, state: TargetGP, index: Int[Array, ""], y: Float[Array, ""]) -> TargetGP:
