@@ -3,6 +3,7 @@ from dataclasses import replace
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 
 from metabo.bo.evaluation import comparable, ekl, evaluate
@@ -27,7 +28,7 @@ def world(seeds):
 
 def test_values_against_dense():
     benchmark, gps, prior, spec = world(2)
-    table, left_out = evaluate(benchmark, spec, [prior])
+    table, left_out = evaluate(benchmark, spec, [prior], "held_out")
     assert list(results.check_evaluations(table)) == list(table)
     # The test task `point` shares no input with others: no EKL.
     assert len(table) == 2 * (3 + 3 + 2) and left_out == {"not_finite": 0, "without_ekl": 2}
@@ -51,6 +52,16 @@ def test_values_against_dense():
                 model = dense.mean(block.x), dense.covariance(block.x)
                 expected = references.projected_kl(*model, *sample, rank=len(shared[task]) - 1)
                 assert row["ekl"] == pytest.approx(expected, rel=1e-7)
+
+
+def test_priors_that_two_splits_share_are_evaluated_for_each():
+    """A ladder's rung that trains as the default does has the default's priors."""
+    benchmark, _, prior, spec = world(1)
+    table, _ = evaluate(benchmark, spec, [prior], "ladder_decaying_2000")
+    assert set(table["split"]) == {"ladder_decaying_2000"}
+    pd.testing.assert_frame_equal(
+        table.drop(columns="split"), evaluate(benchmark, spec, [prior], "held_out")[0].drop(columns="split")
+    )
 
 
 def test_ekl_is_the_mean_over_blocks():
@@ -88,13 +99,13 @@ def test_tasks_that_agree_everywhere_have_no_ekl_and_are_counted():
     benchmark, _, prior, spec = world(2)
     block = benchmark.matched[0]
     same = replace(block, y=np.repeat(block.y[:, :1], 3, axis=1))
-    table, left_out = evaluate(replace(benchmark, matched=(same,)), spec, [prior])
+    table, left_out = evaluate(replace(benchmark, matched=(same,)), spec, [prior], "held_out")
     assert set(table["metric"]) == {"test_nll", "train_nll"} and left_out == {"not_finite": 0, "without_ekl": 6}
 
 
 def test_without_matched_blocks_there_is_no_ekl():
     benchmark, _, prior, spec = world(1)
-    table, left_out = evaluate(replace(benchmark, matched=()), spec, [prior])
+    table, left_out = evaluate(replace(benchmark, matched=()), spec, [prior], "held_out")
     assert set(table["metric"]) == {"test_nll", "train_nll"} and left_out == {"not_finite": 0, "without_ekl": 3}
 
 
@@ -102,16 +113,16 @@ def test_tasks_beyond_the_memory_are_refused(monkeypatch):
     benchmark, _, prior, spec = world(1)
     need = 3 * 14**2 * 8  # the largest task has 14 rows
     monkeypatch.setattr(memory, "available", lambda: (int(need / memory.SHARE) + 2, "the machine"))
-    evaluate(benchmark, spec, [prior])
+    evaluate(benchmark, spec, [prior], "held_out")
     monkeypatch.setattr(memory, "available", lambda: (int(need / memory.SHARE) - 2, "the machine"))
     with pytest.raises(ConfigError, match=r"benchmark 'tiny', space 'plane': .* 14 points: needs"):
-        evaluate(benchmark, spec, [prior])
+        evaluate(benchmark, spec, [prior], "held_out")
 
 
 def test_priors_of_no_split_are_refused():
     benchmark, _, prior, spec = world(1)
     with pytest.raises(ConfigError, match="spec of the priors key 'split' is empty"):
-        evaluate(benchmark, {key: value for key, value in spec.items() if key != "split"}, [prior])
+        evaluate(benchmark, {key: value for key, value in spec.items() if key != "split"}, [prior], "held_out")
 
 
 def broken(prior, pair):
@@ -123,12 +134,12 @@ def test_too_many_failures_stop_with_the_first_one_and_say_what_to_change():
     benchmark, _, prior, spec = world(2)
     message = r"3 of 16 values are not finite.*'task': 'a'.*'prior_seed': 1.*test_nll.*learning rate.*h_nll.*'seed'"
     with pytest.raises(NumericsError, match=message):
-        evaluate(benchmark, spec, [broken(prior, 1)])
+        evaluate(benchmark, spec, [broken(prior, 1)], "held_out")
 
 
 def test_few_failures_are_left_out_and_counted():
     benchmark, _, prior, spec = world(8)
-    table, left_out = evaluate(benchmark, spec, [broken(prior, 3)])  # 3 of 64 values: below 5 %
+    table, left_out = evaluate(benchmark, spec, [broken(prior, 3)], "held_out")  # 3 of 64 values: below 5 %
     assert len(table) == 61 and np.isfinite(table["value"]).all()
     assert left_out == {"not_finite": 3, "without_ekl": 8}
     assert not ((table["fold"] == "without a") & (table["prior_seed"] == 3)).any()

@@ -365,7 +365,7 @@ def test_priors_that_cannot_be_trained_further_are_refused(outputs, objective, w
 def test_losses_of_mapped_priors_are_not_compared_with_others(workshop):
     spec, prior = workshop.prior("h_nll_online")
     with pytest.raises(ConfigError, match="'h_nll_online' is trained on outputs 'mapped'"):
-        evaluate(tiny_online.benchmark(), spec, [prior])
+        evaluate(tiny_online.benchmark(), spec, [prior], "held_out")
 
 
 def test_a_missing_package_stops_the_job_before_anything_is_tuned(monkeypatch):

@@ -77,10 +77,13 @@ def _rows(benchmark: Benchmark, prior: SpacePrior, training: TrainingSet) -> Ite
                     }  # fmt: skip
 
 
-def evaluate(benchmark: Benchmark, spec: TrainingSpec, priors: list[SpacePrior]) -> tuple[pd.DataFrame, dict[str, int]]:
+def evaluate(
+    benchmark: Benchmark, spec: TrainingSpec, priors: list[SpacePrior], split: str
+) -> tuple[pd.DataFrame, dict[str, int]]:
     """Return the table of `test_nll`, `train_nll` and `ekl` per test task and pre-training seed, and what it lacks.
 
-    `spec`: what the priors were trained from. `test_nll`: NLL of all rows of the test task (with `rows: half` of the
+    `spec`: what the priors were trained from; `split`: that they are evaluated for, another one where splits that train
+    alike share priors. `test_nll`: NLL of all rows of the test task (with `rows: half` of the
     split those of the training half). `train_nll`: mean NLL of the training tasks, all rows that the prior was trained
     on (Eq. 13). `ekl`: Eq. 8 with Eq. 6 on the blocks matched between training tasks and the test task.
     The counts are "not_finite", values left out, and "without_ekl", pairs of test task and seed that have no EKL since
@@ -93,7 +96,8 @@ def evaluate(benchmark: Benchmark, spec: TrainingSpec, priors: list[SpacePrior])
             f"method '{spec['method']}' is trained on outputs '{outputs}', for online tuning; its losses on the "
             "benchmark's outputs mean nothing: evaluate a method trained on raw ones"
         )
-    split, sets = read(str, spec.get("split"), "spec of the priors", "split"), training_sets_of(benchmark, spec)
+    read(str, spec.get("split"), "spec of the priors", "split")
+    sets = training_sets_of(benchmark, spec)
     pairs = zip(priors, sets, strict=True)
     table = pd.DataFrame([row for prior, training in pairs for row in _rows(benchmark, prior, training)])
     table.insert(0, "benchmark", benchmark.name)

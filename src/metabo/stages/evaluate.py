@@ -20,7 +20,7 @@ def work(args: Namespace, spec: EvaluateSpec) -> Outcome:
     from metabo.tasks.benchmark import Benchmark
 
     trained_from, trained = priors.load(args.in_prior)
-    table, left_out = evaluate(Benchmark.load(args.in_data), trained_from, trained)
+    table, left_out = evaluate(Benchmark.load(args.in_data), trained_from, trained, spec.split)
     results.write_evaluations(table, args.out)
     return {"rows": len(table), "left_out": left_out}
 

@@ -1,5 +1,6 @@
 """The claim sheets: complete, in step with the catalogue, and strict about names."""
 
+import inspect
 import re
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 import yaml
 
 from metabo.errors import ConfigError
-from metabo.papers.engine.claims import checks, sheet
+from metabo.papers.engine.claims import checks, judge, sheet
 from metabo.plan import catalogue
 
 ROOT = Path(__file__).parents[4]
@@ -81,6 +82,18 @@ def test_every_check_is_used_by_a_claim():
     shared = {check for _, check in used} & set(checks.of("none"))
     own = {(name, check) for name in SHEETS for check in checks.of(name) if check not in shared}
     assert shared == set(checks.of("none")) and own == {pair for pair in used if pair[1] not in shared}
+
+
+def test_the_multiverse_asks_no_check_for_a_moment_that_it_does_not_take():
+    """ "area" given to a rank at an iteration stopped the judging of HyperBO's claims."""
+    asked = 0
+    for paper in SHEETS:
+        for test in (test for claim in sheet.load(paper, ROOT) for test in claim.tests):
+            others = judge.other_metrics(paper, test)
+            asked += len(others)
+            kind = inspect.signature(checks.of(paper)[test.check]).parameters.get("at")
+            assert not others or kind.annotation not in (int, int | None), (paper, test.check)
+    assert asked > 20
 
 
 @pytest.fixture

@@ -63,10 +63,13 @@ def arguments(paper: str, name: str, given: Mapping[str, Json]) -> dict[str, obj
 def moments(paper: str, name: str, arguments: Mapping[str, Json]) -> set[str]:
     """Return when a check of regrets compares: "area", "last" or "named" (an iteration that is not the last).
 
-    Empty for checks that take no `at`. 50 and 100 are the last iterations of the papers' runs.
+    Empty for checks that take no `at`, or an iteration and nothing else (ranks). 50 and 100 are the last iterations of
+    the papers' runs.
     """
     given = inspect.signature(_check(paper, name)).parameters
-    if "at" not in given or ("at" not in arguments and given["at"].default in (None, inspect.Parameter.empty)):
+    if "at" not in given or given["at"].annotation in (int, int | None):
+        return set()
+    if "at" not in arguments and given["at"].default in (None, inspect.Parameter.empty):
         return set()
     at = arguments.get("at", given["at"].default)
     listed = at if isinstance(at, list | tuple) else [at]
