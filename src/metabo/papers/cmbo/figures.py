@@ -20,9 +20,9 @@ def regret_panels(
 ) -> Figure:
     """Draw one panel per key of `headings` of the mean normalised regret with its interval, on one logarithmic axis.
 
-    `curves`: panel, method, iteration, mean, low, high. `indices` (`metabo.papers.cmbo.metrics.clusters_of`; not drawn
-    if it has no rows): adds a panel for each of its distances. The panels fill `rows` rows, one after the other.
-    Methods of one label are one entry of the legend.
+    `curves`: panel, method, iteration, mean, low, high. `indices` (as from
+    `metabo.papers.cmbo.cluster_metrics.clusters_of`; not drawn if it has no rows): adds a panel for each of its
+    distances. The panels fill `rows` rows, one after the other. Methods of one label are one entry of the legend.
     """
     names = list(dict.fromkeys(map(method_of, curves["method"])))
     methods = list({look.of(name).label: name for name in reversed(names)}.values())[::-1]

@@ -14,7 +14,7 @@ import pandas as pd
 
 from metabo.artefacts import api as artefacts
 from metabo.data.cmbo_control import ALIKE, MIRRORED
-from metabo.methods.source_gps.clusters_policy import NOISE
+from metabo.methods.source_gps.clusters_posterior import NOISE
 from metabo.metrics import Runs, paired_difference
 from metabo.papers.cmbo.metrics import VARIANTS, WITHOUT_CLUSTERS, printed, reading_of
 from metabo.papers.engine.claims.comparing import at_moment, name, side_values
