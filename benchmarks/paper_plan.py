@@ -40,7 +40,7 @@ SHAPES = {
     # hyperbo §7.6: 16 spaces, 758 training tasks, 3.3 million evaluations, 86 test tasks
     "hpob": Shape({"held_out": 16}, {"held_out": 47}, {"held_out": 86}, 4300),
     "control": Shape({"held_out": 2}, {"held_out": 10}, {"held_out": 16}, 200),
-    "cmbo_control": Shape({"held_out": 1}, {"held_out": 12}, {"held_out": 8}, 200),
+    "cmbo_control": Shape({"held_out": 2}, {"held_out": 12}, {"held_out": 16}, 200),
     # pd1_mini with another filter
     "pd1_mini_nan": Shape({"held_out": 7}, {"held_out": 20}, {"held_out": 24}, 880),
     "super_mini": Shape({"held_out": 10}, {"held_out": 16}, {"held_out": 39}, 1060),

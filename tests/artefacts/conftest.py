@@ -34,7 +34,8 @@ STRENGTH = {"rand": 1, "stbo": 2, "stboh": 3, "ablr": 4, "fsbo": 6, "h_nll": 12,
 OTHER = 7  # strength of any other method
 ONLINE = {"rand": 1, "stbo_online": 2, "stboh_online": 3, "h_nll_online": 8, "h_ekl_online": 6}
 CMBO = {"rpart_3": "rpart.preproc", "rpart_6": "rpart", "svm_8": "svm"}
-REAL = ("cmbo_lcbench", "cmbo_taskset", "cmbo_control")  # one space that the paper does not have
+REAL = {"cmbo_lcbench": ["table_7"], "cmbo_taskset": ["table_7"], "cmbo_control": ["mirrored_2", "alike_2"]}
+"""Spaces that the paper does not have, of benchmarks in cm-BO's protocol."""
 PRIORS, SEEDS, ITERATIONS, POOL = 3, 2, 25, 150
 MODELS = ("simple_cnn", "max_pool_relu", "mlp")
 
@@ -121,7 +122,7 @@ def names(benchmark: str) -> list[str]:
     if benchmark.startswith(("mphd", "super")):
         return [f"{space}/{i}" for space in ("seen_2", "seen_3", "other_4") for i in range(2)]
     if benchmark in REAL:
-        return [f"table_7/{i}" for i in range(6)]
+        return [f"{space}/{i}" for space in REAL[benchmark] for i in range(6)]
     if benchmark.startswith("cmbo"):
         return [f"{space}/{i}" for space in CMBO for i in range(2)]
     if benchmark == "pd1":

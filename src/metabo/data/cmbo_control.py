@@ -1,9 +1,11 @@
-"""The benchmark `cmbo_control`: two families of tasks that are each other's mirror, a case that clusters must decide.
+"""The benchmark `cmbo_control`: one case that clusters must decide, and one in which the average of all tasks is right.
 
-Half of the tasks are one smooth function seen with deviations of their own, the other half its negative. So the best
-points of a target are those of its family, the worst ones of the other, and the average of all tasks says nothing. A
-method that clusters past tasks and weighs the clusters by what it has seen must find the right one here; one without
-clusters cannot. In cm-BO's protocol (§4.1): standardised outputs and five initial points. Ours (docs/claims.md, Gates).
+Space `mirrored`: half of the tasks are one smooth function seen with deviations of their own, the other half its
+negative. So the best points of a target are those of its family, the worst ones of the other, and the average of all
+tasks says nothing. A method that clusters past tasks and weighs the clusters by what it has seen must find the right
+one here; a method that averages all of them cannot. Space `alike`: the same with one family alone, so that the average
+of all tasks is the right prior, and whoever learns from them must find the best points. In cm-BO's protocol (§4.1):
+standardised outputs and five initial points. Ours (docs/claims.md, Gates).
 """
 
 from collections.abc import Mapping
@@ -33,49 +35,60 @@ BENCHMARKS = {
         "control": True,
     },
 }
-SPACE = "mirrored"
-FAMILIES = {"up": 1.0, "down": -1.0}
-"""Sign of the function in each family."""
+MIRRORED, ALIKE = "mirrored", "alike"
+FAMILIES = {MIRRORED: {"up": 1.0, "down": -1.0}, ALIKE: {"up": 1.0}}
+"""Sign of the function in each family of a space."""
 DIM = 2
 TRAIN, TEST = 12, 8
-"""Tasks that train and targets, as many of each family."""
+"""Tasks that train and targets of a space, as many of each family."""
 LENGTHSCALE, OWN, NOISE = 0.25, 0.2, 0.05
-"""Of the families' function (Matérn-5/2, variance 1); standard deviations of a task's own deviation from it (the same
+"""Of a space's function (Matérn-5/2, variance 1); standard deviations of a task's own deviation from it (the same
 kernel) and of the noise of its outputs."""
 
 
 def load(name: str, settings: Mapping[str, object], archive: Path | None = None) -> Benchmark:
-    """Draw the space. Settings: `points`, the same for all tasks; `seed`.
+    """Draw the two spaces. Settings: `points`, the same for all tasks of a space; `seed`.
 
-    One fold: twelve tasks train, eight are targets. Raises ConfigError for fewer than ten points, NumericsError if a
-    function cannot be drawn.
+    Each space has one fold: twelve tasks train, eight are targets. Raises ConfigError for fewer than ten points,
+    NumericsError if a function cannot be drawn.
     """
     chosen = counts.take(name, settings, {"points": 200, "seed": 0})
     points = counts.whole_number(name, "points", chosen["points"], least=10)
     seed = counts.whole_number(name, "seed", chosen["seed"], least=0)
+    spaces, tasks, folds = {}, {}, []
+    for space in FAMILIES:
+        spaces[space] = SearchSpace(space, tuple(Parameter(f"x{i}", "linear", 0.0, 1.0) for i in range(1, DIM + 1)))
+        own = _tasks(space, *_draws(name, space, points, seed))
+        tasks |= own
+        folds.append(Fold(space, space, tuple(own)[:TRAIN], tuple(own)[TRAIN:]))
+    initial = {t: initial_points(task, seed) for t, task in tasks.items()}
+    return Benchmark(name, spaces, tasks, (), {"held_out": tuple(folds)}, initial, _facts(points))
+
+
+def _tasks(space: str, x: np.ndarray, y: np.ndarray) -> dict[str, Task]:
+    """Name the outputs (tasks, n) at the inputs (n, d): first those that train, then the targets, families in turn."""
     names = [
-        f"{SPACE}/{family}-{part}{i:02d}"
+        f"{space}/{family}-{part}{i:02d}"
         for part, count in (("train", TRAIN), ("test", TEST))
-        for i in range(1, count // len(FAMILIES) + 1)
-        for family in FAMILIES
+        for i in range(1, count // len(FAMILIES[space]) + 1)
+        for family in FAMILIES[space]
     ]
-    x, y = _draws(name, points, seed)
-    space = SearchSpace(SPACE, tuple(Parameter(f"x{i}", "linear", 0.0, 1.0) for i in range(1, DIM + 1)))
     none = np.zeros((0, DIM))
-    tasks = {
-        t: standardised(Task(t, SPACE, t, x, own, own, np.arange(points), none))
+    return {
+        t: standardised(Task(t, space, t, x, own, own, np.arange(len(x)), none))
         for t, own in zip(names, y, strict=True)
     }
-    initial = {t: initial_points(task, seed) for t, task in tasks.items()}
-    fold = Fold(SPACE, SPACE, tuple(names[:TRAIN]), tuple(names[TRAIN:]))
-    lines = [("families", len(FAMILIES)), ("training tasks", TRAIN), ("targets", TEST), ("points", points)]
-    facts = Facts(counts=tuple(counts.count(label, number) for label, number in lines))
-    return Benchmark(name, {SPACE: space}, tasks, (), {"held_out": (fold,)}, initial, facts)
 
 
-def _draws(name: str, points: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the inputs (n, d) and the outputs (tasks, n), families in turn."""
-    where, common, single, noise = jax.random.split(stream(seed, name, SPACE), 4)
+def _facts(points: int) -> Facts:
+    lines = [("spaces", len(FAMILIES)), *((f"families of {space}", len(own)) for space, own in FAMILIES.items())]
+    lines += [("training tasks of each space", TRAIN), ("targets of each space", TEST), ("points", points)]
+    return Facts(counts=tuple(counts.count(label, number) for label, number in lines))
+
+
+def _draws(name: str, space: str, points: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the inputs (n, d) of a space and the outputs (tasks, n), families in turn."""
+    where, common, single, noise = jax.random.split(stream(seed, name, space), 4)
     x = jax.random.uniform(where, (points, DIM))
 
     def draw(key: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -84,7 +97,9 @@ def _draws(name: str, points: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     f, ok = draw(common)
     own, sound = jax.vmap(draw)(jax.random.split(single, TRAIN + TEST))
     if not (ok & sound.all()):
-        raise NumericsError(f"{name}: the covariance of {points} points cannot be factorised; take another seed")
-    signs = np.resize(list(FAMILIES.values()), TRAIN + TEST)
+        raise NumericsError(
+            f"{name}, {space}: the covariance of {points} points cannot be factorised; take another seed"
+        )
+    signs = np.resize(list(FAMILIES[space].values()), TRAIN + TEST)
     errors = jax.random.normal(noise, own.shape)
     return np.asarray(x), np.asarray(signs[:, None] * f + OWN * own + NOISE * errors)

@@ -51,6 +51,17 @@ def test_regret_panels(with_indices):
     assert_readable(figure, METHODS)
 
 
+def test_panels_fill_several_rows():
+    keys = [f"{space}, {noise}" for space in ("mirrored", "alike") for noise in ("fitted", "fixed", "scaled")]
+    table = pd.concat([lines(panel=key) for key in keys])
+    figure = cmbo.regret_panels(table, "Rows (test)", {key: key for key in keys}, rows=2)
+    assert [ax.get_title() for ax in figure.axes] == keys
+    rows = [ax.get_subplotspec().rowspan.start for ax in figure.axes]
+    assert rows == [0, 0, 0, 1, 1, 1]
+    assert [bool(ax.get_ylabel()) for ax in figure.axes] == [True, False, False] * 2
+    assert_readable(figure, METHODS)
+
+
 def test_methods_of_one_label_are_one_entry_of_the_legend():
     table = lines(panel="x")
     table = pd.concat([

@@ -1,6 +1,5 @@
 """What cm-BO reports: means over runs, ranks, solved shares, differences and claims, with cases worked out by hand."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -155,29 +154,3 @@ def test_repeated_queries_count_those_before_them_only():
     table = table.assign(method="hyperbo", space="s", prior_seed=0, seed=0)
     found = cmbo.repeats(pd.concat([table, table.assign(task="b", candidate=range(6))]))
     assert found.set_index("method")["share"]["hyperbo"] == pytest.approx(2 / 8)
-
-
-def test_numbers_of_clusters_and_their_indices():
-    methods = ["cm_wss_2", "cm_wss_1", "cm_wss_3", "cm_wss_4"]
-    numbers = cmbo.cluster_numbers(runs(flat([0.2, 0.3, 0.4, 0.1]), methods))
-    assert numbers["clusters"].tolist() == [1, 2, 3, 4] and numbers["better"].tolist() == [0.0, 1.0, 0.0, 1.0]
-    indices = pd.DataFrame({"distance": "wasserstein", "clusters": [1, 2, 3, 4], "ratio": [np.inf, 0.5, 0.6, 0.4]})
-    found = cmbo.index_correlation(numbers, indices)
-    assert found["spearman"].tolist() == [pytest.approx(1.0)] and found["points"].tolist() == [3]
-    assert cmbo.index_correlation(numbers, indices[:3]).empty
-    with pytest.raises(DataError, match="no run with one cluster"):
-        cmbo.cluster_numbers(runs(flat([0.2]), ["cm_wss_2"]))
-
-
-def test_clusters_are_read_from_the_sidecars_of_the_priors(tmp_path):
-    prior, table = tmp_path / "prior.npz", tmp_path / "bo.parquet"
-    fold = {"fold": "f", "seed": 0, "chosen": 2, "sizes": [[3], [1, 2]], "intra": [2.0, 1.0], "inter": [0.0, 4.0]}
-    told = {"space": "s", "clusters": [fold | {"iterations": [1, 4]}]}
-    record = {"stage": "pretrain", "spec": {"pretrain": {"distance": "jeffreys"}}, "training": [told]}
-    prior.with_suffix(".json").write_text(json.dumps(record))
-    table.with_suffix(".json").write_text(json.dumps({"inputs": {str(prior): "x", str(tmp_path / "data.npz"): "y"}}))
-    found = cmbo.clusters_of([str(table), str(table)])
-    assert found["clusters"].tolist() == [1, 2] and found["chosen"].tolist() == [0.0, 1.0]
-    assert found["ratio"].tolist() == [np.inf, 0.25] and found["largest"].tolist() == [3.0, 2.0]
-    assert set(found["distance"]) == {"jeffreys"} and found["iterations"].tolist() == [1.0, 4.0]
-    assert cmbo.clusters_of([str(tmp_path / "none.parquet")]).empty

@@ -2,16 +2,13 @@
 22; sheet §2.3 and §2.4).
 
 Prototypes are evaluated on the candidates once. At query τ the meta-prior is μ_0 = Σ w_i μ^{C_i}, k_0 = Σ w_i² k^{C_i};
-it is conditioned on the observations, the acquisition chooses, and the weights of the next query come from the
-distances of the prototypes from that posterior, before the new observation is used.
+it is conditioned on the observations (`clusters_posterior`), the acquisition chooses, and the weights of the next query
+come from the distances of the prototypes from that posterior, before the new observation is used.
 
-Open in the paper and chosen here: the noise variance is fitted by maximum likelihood in [1e-6, 1e-1] at every query
-(`noise: fitted`). The prior of p clusters of equal weight has 1/p of a cluster's variance, so that much of what it
-cannot explain is taken for noise; other readings are a fixed variance of 1e-4 (`fixed`), and a factor on the prior's
-covariance that is fitted with the noise (`scaled`). Acquisitions read the variance of f, without noise; a candidate is
-queried once; distances are taken on at most `grid` of the candidates (the paper: 300); weights stay equal until the
-initial points are in. Weights that are not finite are replaced by the last ones and the step is marked unsound, as is
-every step from a barycenter that did not converge; `remarks` names it.
+Open in the paper and chosen here: acquisitions read the variance of f, without noise; a candidate is queried once;
+distances are taken on at most `grid` of the candidates (the paper: 300); weights stay equal until the initial points
+are in. Weights that are not finite are replaced by the last ones and the step is marked unsound, as is every step from
+a barycenter that did not converge; `remarks` names it.
 """
 
 from collections.abc import Mapping
@@ -21,7 +18,6 @@ from typing import Literal, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from metabo.bo.acquisition import Acquisition, make
@@ -38,8 +34,8 @@ from metabo.gaussians.distances import (
     wasserstein_prepared,
 )
 from metabo.gaussians.kmeans import weights
-from metabo.gp.linalg import cholesky
 from metabo.methods.source_gps.clusters import Clustered
+from metabo.methods.source_gps.clusters_posterior import Conditioned, MetaPrior, condition
 from metabo.methods.source_gps.sources import posteriors_at
 from metabo.plan.typed import read
 from metabo.records.files import Json
@@ -48,15 +44,6 @@ from metabo.tasks.rows import Rows
 PROTOTYPES = ("clusters", "tasks")
 CENTRES = ("geometric", "barycenter")
 KERNELS = ("plain", "product")
-FLOOR = 1e-12
-"""Least variance of f that an acquisition sees."""
-NOISE = (1e-6, 1e-1)
-FIXED = 1e-4
-"""The noise variance of `noise: fixed`."""
-FACTORS = (0.1, 100.0, 31)
-"""Factors on the prior's covariance that `noise: scaled` tries: from, to, how many, evenly on the log scale."""
-NOISES = 41
-"""Noise variances that the fit tries: evenly on the log scale, 0.12 of a decade apart; the likelihood is flat there."""
 
 
 @dataclass(frozen=True)
@@ -76,37 +63,6 @@ class ClusterSettings:
     tolerance: float
     noise: Literal["fitted", "fixed", "scaled"] = "fitted"
     pi_threshold: float = PI_THRESHOLD
-
-
-class Conditioned(NamedTuple):
-    """The target's posterior: moments of f at the candidates (c,) and covariance on the grid (g, g)."""
-
-    mean: Float[Array, " c"]
-    variance: Float[Array, " c"]
-    covariance: Float[Array, "g g"]
-    noise: Float[Array, ""]
-    ok: Bool[Array, ""]
-
-
-class MetaPrior(NamedTuple):
-    """Prototypes on c candidates: `means` (p, c), `covs` (p, c, c), `present` (p,); on the g locations `grid` what
-    their distances need: `near` (p, g), `near_covs`, `part` (p, g, g). Their weights (p,). What it is conditioned on:
-    the observed candidates and outputs, `observed` of them, padded to the budget."""
-
-    valid: Bool[Array, " c"]
-    priority: Float[Array, " c"]
-    means: Float[Array, "p c"]
-    covs: Float[Array, "p c c"]
-    present: Bool[Array, " p"]
-    grid: Int[Array, " g"]
-    near: Float[Array, "p g"]
-    near_covs: Float[Array, "p g g"]
-    part: Float[Array, "p g g"]
-    weights: Float[Array, " p"]
-    queried: Int[Array, " b"]
-    y: Float[Array, " b"]
-    observed: Int[Array, ""]
-    ok: Bool[Array, ""]
 
 
 class ClusterState(NamedTuple):
@@ -244,51 +200,6 @@ def _grid(mask: Bool[Array, " c"], size: int, key: Key[Array, ""]) -> Int[Array,
     """Draw `size` different candidates, padding only when there are no others."""
     order = jnp.argsort(jnp.where(mask, jax.random.uniform(key, mask.shape), 2.0))
     return jnp.sort(order[:size])
-
-
-def condition(meta: MetaPrior, how: str = "fitted") -> Conditioned:
-    """Condition the meta-prior on the observations (lines 13 to 15); `how` the noise is found. Cost O(b² c + b g²)."""
-    squares = meta.weights**2
-    seen = jnp.arange(len(meta.queried)) < meta.observed
-    both = seen[:, None] & seen[None, :]
-    prior = meta.weights @ meta.means
-    cross = jnp.where(seen[:, None], jnp.einsum("p,pbc->bc", squares, meta.covs[:, meta.queried]), 0.0)
-    inner = jnp.where(both, cross[:, meta.queried], 0.0)
-    residual = jnp.where(seen, meta.y - prior[meta.queried], 0.0)
-    scale, noise = variances(inner, residual, seen, how)
-    squares, cross, inner = scale * squares, scale * cross, scale * inner
-    factor, ok = cholesky(inner + jnp.diag(jnp.where(seen, noise, 1.0)))
-    half = solve_triangular(factor, cross, lower=True)
-    whitened = solve_triangular(factor, residual, lower=True)
-    variance = squares @ jax.vmap(jnp.diagonal)(meta.covs) - jnp.sum(half**2, axis=0)
-    on_grid = half[:, meta.grid]
-    covariance = jnp.einsum("p,pij->ij", squares, meta.near_covs) - on_grid.T @ on_grid
-    mean = prior + half.T @ whitened
-    # A variance that rounds to 0 or less has no improvement to expect: the acquisition needs a number.
-    return Conditioned(mean, jnp.maximum(variance, FLOOR), covariance, noise, ok & jnp.isfinite(mean).all())
-
-
-def variances(
-    inner: Float[Array, "b b"], residual: Float[Array, " b"], seen: Bool[Array, " b"], how: str = "fitted"
-) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Return the factor on `inner` and the noise variance with the largest likelihood of `residual` under
-    N(0, factor inner + noise I), of those that `how` tries; the least noise, and factor 1, without an observation. Rows
-    that are not `seen` are zeros.
-
-    One eigen-decomposition serves all trials; the zeros of the padding are counted off.
-    """
-    one = jnp.ones(1)
-    if how == "fixed":
-        return one[0], FIXED * one[0]
-    values, vectors = jnp.linalg.eigh(inner)
-    rotated = (vectors.T @ residual) ** 2
-    trials = jnp.geomspace(*NOISE, NOISES)
-    factors = jnp.geomspace(*FACTORS) if how == "scaled" else one
-    total = factors[:, None, None] * jnp.maximum(values, 0.0) + trials[:, None]
-    padding = len(seen) - jnp.sum(seen)
-    losses = jnp.sum(rotated / total + jnp.log(total), axis=2) - padding * jnp.log(trials)
-    factor, noise = jnp.unravel_index(jnp.argmin(losses), losses.shape)
-    return jnp.where(seen.any(), factors[factor], 1.0), trials[noise]
 
 
 def policy(

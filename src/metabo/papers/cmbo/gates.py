@@ -1,5 +1,11 @@
-"""Gates of cm-BO's methods: on a crisp case each must work, and its clusters must help (benchmark `cmbo_control`); and
-the noise of the target's GP must not be at the end of its range."""
+"""Gates of cm-BO's methods (benchmark `cmbo_control`): on a crisp case each must work, and its clusters must help;
+where all tasks are alike, what learns from them must work. And the noise of the target's GP must not be at the end of
+its range.
+
+Every method that learns from tasks needs a case in which it must work, and that case must be one that it can win. The
+average of all tasks (GlobalCen) says nothing on two mirrored families, and is the right prior where all are alike: so
+it is judged on the second, and on the first it is what clusters are compared with. The others are judged on both.
+"""
 
 from collections.abc import Iterator
 
@@ -7,7 +13,8 @@ import numpy as np
 import pandas as pd
 
 from metabo.artefacts import api as artefacts
-from metabo.methods.source_gps.clusters_policy import NOISE
+from metabo.data.cmbo_control import ALIKE, MIRRORED
+from metabo.methods.source_gps.clusters_posterior import NOISE
 from metabo.metrics import Runs, paired_difference
 from metabo.papers.cmbo.metrics import VARIANTS, WITHOUT_CLUSTERS, printed, reading_of
 from metabo.papers.engine.claims.comparing import at_moment, name, side_values
@@ -22,38 +29,52 @@ GLOBAL = "cm_global"
 CLUSTERED = (*VARIANTS, *WITHOUT_CLUSTERS)
 FREE = "noise is not at its upper end"
 WORKS, CHOOSES = "beats Random on two mirrored families", "the right cluster beats the average of all tasks"
+TRANSFERS = "beats Random where all tasks are alike"
 
 
 def gates(evidence: Evidence) -> list[Gate]:
-    """Return the gates of every method on `cmbo_control`, intervals over its eight targets; they count everywhere. And,
-    on the artefact's own benchmark, FREE for the methods whose noise is fitted.
-
-    The area under the normalised regret of a method is below Random's, and that of a method with clusters is also below
-    that of GlobalCen under the same reading of the noise: there the average of all tasks says nothing, so that only the
-    right cluster can help.
-    """
+    """Return the gates of every method on `cmbo_control` (`crisp`), which count everywhere. And, on the artefact's own
+    benchmark, FREE for the methods whose noise is fitted."""
     if not evidence.has("trajectories"):
         return []
     found = list(free_noise(evidence.trajectories))
     if evidence.benchmark == CONTROL:
-        found += crisp(artefacts.runs(evidence.trajectories, "normalised_regret"))
+        found += crisp(evidence.trajectories)
     return found
 
 
-def crisp(every: Runs) -> list[Gate]:
-    """Return WORKS and CHOOSES from runs on `cmbo_control`."""
-    runs, _ = at_moment(every, "area")
-    reference = next((run for run in RANDOM if run in runs.methods), None)
+def crisp(table: pd.DataFrame) -> list[Gate]:
+    """Return WORKS and CHOOSES from the runs on `mirrored`, TRANSFERS from those on `alike`: the area under the
+    normalised regret of a method is below that of its rival, by an interval over the eight targets of the space."""
     found = []
-    for place, run in enumerate(runs.methods):
-        if reference is None or run == reference:
+    for space, rivals in ((MIRRORED, _on_mirrored), (ALIKE, _on_alike)):
+        part = table[table["space"] == space]
+        if part.empty:
             continue
-        rivals = [(WORKS, reference)]
-        average = GLOBAL + reading_of(method_of(run))
-        if printed(method_of(run)) in VARIANTS and average in runs.methods:
-            rivals.append((CHOOSES, average))
-        found += [_below(runs, test, run, rival, place) for test, rival in rivals]
+        runs, _ = at_moment(artefacts.runs(part, "normalised_regret"), "area")
+        random = next((run for run in RANDOM if run in runs.methods), None)
+        for place, run in enumerate(runs.methods):
+            if random is not None and run != random:
+                found += [_below(runs, test, (run, rival), place, space) for test, rival in rivals(runs, run, random)]
     return found
+
+
+def _on_mirrored(runs: Runs, run: str, random: str) -> Iterator[tuple[str, str]]:
+    """Yield each gate of a run with its rival. All but GlobalCen, whose prior says nothing there, must beat Random;
+    with clusters they must beat GlobalCen too, under the same reading of the noise: only the right cluster can help."""
+    method = method_of(run)
+    if printed(method) != GLOBAL:
+        yield WORKS, random
+    average = GLOBAL + reading_of(method)
+    if printed(method) in VARIANTS and average in runs.methods:
+        yield CHOOSES, average
+
+
+def _on_alike(runs: Runs, run: str, random: str) -> Iterator[tuple[str, str]]:
+    """Yield the gate of a run with its rival: all that learn from past tasks must beat Random. A method without them
+    has no use for tasks that are alike."""
+    if run not in runs.single_task:
+        yield TRANSFERS, random
 
 
 def free_noise(table: pd.DataFrame) -> Iterator[Gate]:
@@ -72,8 +93,10 @@ def free_noise(table: pd.DataFrame) -> Iterator[Gate]:
         yield Gate(FREE, (str(method),), bool(share <= MOST), float(share), MOST, said)
 
 
-def _below(runs: Runs, test: str, run: str, rival: str, place: int) -> Gate:
-    first, second = side_values(runs, [run, rival])
+def _below(runs: Runs, test: str, pair: tuple[str, str], place: int, space: str) -> Gate:
+    """Return the gate that the first of two runs is below the second; `place` keys its random numbers."""
+    first, second = side_values(runs, pair)
     gap = paired_difference(first, second, np.random.default_rng([2, place]), "nested")
-    said = f"{name(run)} minus {name(rival)} on {CONTROL}, area: {interval(gap.estimate, gap.low, gap.high)}"
-    return Gate(test, (run,), bool(gap.high < 0), float(gap.high), 0.0, said, everywhere=True)
+    run, rival = map(name, pair)
+    said = f"{run} minus {rival} on {CONTROL} ({space}), area: {interval(gap.estimate, gap.low, gap.high)}"
+    return Gate(test, pair[:1], bool(gap.high < 0), float(gap.high), 0.0, said, everywhere=True)

@@ -165,7 +165,7 @@ class SyntheticSection(Section):
 
 
 class ControlSection(Section):
-    """Synthetic tasks on which methods must work, and others on which none can (gates of claims)."""
+    """Synthetic tasks that say whether methods work (gates of claims)."""
 
     points: Annotated[int, Field(ge=10)] = Field(description="Points of each task, the same for all.")
 

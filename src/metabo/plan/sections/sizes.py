@@ -111,7 +111,7 @@ class CMBOFirstSizes(Section):
 
 
 class CMBOControlSizes(Section):
-    """Laid over `cmbo` on the case that clusters must decide (gates of claims)."""
+    """Laid over `cmbo` on the cases in which its methods must work (gates of claims)."""
 
     bo_seeds: Targets
 

@@ -253,22 +253,64 @@ def test_a_method_must_work_where_tasks_are_alike_and_not_where_nothing_can_be_l
     assert not [gate for gate in other if gate.everywhere]
 
 
+def cmbo_runs(**levels):
+    """Runs on `cmbo_control`: a level per space, (mirrored, alike), for each method."""
+    tables = []
+    for place, space in enumerate(("mirrored", "alike")):
+        own = {method: both[place] for method, both in levels.items()}
+        table = made.runs(LENGTH, tasks=8, column="normalised_regret", **own)
+        tables.append(table.assign(space=space, task=space + "/" + table["task"], fold=space, candidate=0))
+    table = pd.concat(tables, ignore_index=True)
+    return table.assign(simple_regret=table["normalised_regret"])
+
+
+def everywhere(benchmark, table):
+    """Which gates of cm-BO that count everywhere pass: {(gate, run): passed}."""
+    found = gates.of("cmbo", Evidence(benchmark, {"trajectories": lambda: table}))
+    return {(gate.name, gate.subjects[0]): gate.passed for gate in found if gate.everywhere}
+
+
 def test_clusters_must_beat_the_average_of_all_tasks_under_their_own_reading_of_the_noise():
-    table = made.runs(
-        LENGTH, tasks=8, column="normalised_regret", rand_once=1.0, gp32=0.6, cm_global=0.5, cm_wss_wss=0.4,
-        cm_jef_jef=0.5, cm_tasks=1.0, cm_global_fixed=0.2, cm_wss_wss_fixed=0.3,
+    table = cmbo_runs(
+        rand_once=(1.0, 0.1), gp32=(0.6, 1.0), cm_global=(0.5, 1.0), cm_wss_wss=(0.4, 1.0), cm_jef_jef=(0.5, 1.0),
+        cm_tasks=(1.0, 0.01), cm_global_fixed=(0.2, 1.0), cm_wss_wss_fixed=(0.3, 0.01),
     )  # fmt: skip
-    table = table.assign(candidate=0, simple_regret=table["normalised_regret"])
-    found = gates.of("cmbo", Evidence("cmbo_control", {"trajectories": lambda: table}))
-    passed = {(gate.name, gate.subjects[0]): gate.passed for gate in found if gate.everywhere}
     works, chooses = clusters.WORKS, clusters.CHOOSES
+    passed = {key: one for key, one in everywhere("cmbo_control", table).items() if key[0] in (works, chooses)}
     assert passed == {
-        (works, "gp32"): True, (works, "cm_global"): True, (works, "cm_wss_wss"): True, (works, "cm_jef_jef"): True,
-        (works, "cm_tasks"): False, (works, "cm_global_fixed"): True, (works, "cm_wss_wss_fixed"): True,
+        (works, "gp32"): True, (works, "cm_wss_wss"): True, (works, "cm_jef_jef"): True, (works, "cm_tasks"): False,
+        (works, "cm_wss_wss_fixed"): True,
         (chooses, "cm_wss_wss"): True, (chooses, "cm_jef_jef"): False, (chooses, "cm_wss_wss_fixed"): False,
     }  # fmt: skip
-    other = gates.of("cmbo", Evidence("cmbo_mini", {"trajectories": lambda: table}))
-    assert not [gate for gate in other if gate.everywhere]
+    assert not everywhere("cmbo_mini", table)
+
+
+GLOBALS = ("cm_global", "cm_global_fixed", "cm_global_scaled")
+"""The average of all tasks, under each reading of the noise."""
+
+
+@pytest.mark.parametrize(("level", "passed"), [(0.5, True), (1.0, False), (1.5, False)])
+def test_what_learns_from_tasks_must_beat_random_where_they_are_alike(level, passed):
+    """Whatever it does on two mirrored families; a method that learns from no task is not asked."""
+    learning = [*GLOBALS, "cm_wss_wss", "cm_tasks_scaled", "rgpe", "rm_gp_ucb", "hyperbo"]
+    table = cmbo_runs(rand_once=(0.5, 1.0), gp32=(0.4, 2.0), **{method: (0.2, level) for method in learning})
+    found = {run: one for (gate, run), one in everywhere("cmbo_control", table).items() if gate == clusters.TRANSFERS}
+    assert found == dict.fromkeys(learning, passed)
+
+
+def test_the_average_of_all_tasks_fails_no_gate_for_two_mirrored_families():
+    """The case is not one that it can win; what it is compared with there are clusters, which must beat it."""
+    table = cmbo_runs(rand_once=(0.1, 1.0), cm_wss_wss=(0.05, 0.2), **dict.fromkeys(GLOBALS, (1.0, 0.2)))
+    passed = everywhere("cmbo_control", table)
+    assert all(passed.values()) and {key for key in passed if key[1] in GLOBALS} == {
+        (clusters.TRANSFERS, method) for method in GLOBALS
+    }
+    test = ClaimTest("cmbo_fig01", "larger_area", {"method": "rand_once", "than": ["cm_global"]})
+    found = gates.of("cmbo", Evidence("cmbo_control", {"trajectories": lambda: table}))
+    resting = [
+        gate for gate in found if gate.everywhere and gates.rests(gate, "cmbo", test, ["rand_once", "cm_global"])
+    ]
+    assert {gate.name for gate in resting} == {clusters.TRANSFERS}
 
 
 @pytest.mark.parametrize(("first", "passed"), [(0.4, True), (1.0, False)])

@@ -1,12 +1,12 @@
-"""Checks of cm-BO where noise, a tie or another kernel could be mistaken for a result."""
+"""Checks of cm-BO's orders of regret, where noise could be mistaken for a result."""
 
 import numpy as np
 import pytest
 
-from metabo.papers.cmbo.checks import clusters
+from metabo.papers.cmbo.checks import regret
 from metabo.papers.engine.claims import checks
 from metabo.papers.engine.claims.verdicts import CONTRADICTED, HOLDS, UNDECIDED, UNTESTABLE
-from tests.papers.engine.claims.cases_clusters import decaying, grouped, harm, lost, overtaking, regrets, times
+from tests.papers.engine.claims.cases_clusters import decaying, harm, overtaking, regrets
 
 METHODS = {"single": "stbo", "meta": ["h_nll", "ablr"]}
 
@@ -30,34 +30,14 @@ def test_noise_alone_is_no_negative_transfer(evidence, verdict, said):
 
 def test_bonferroni_counts_methods_and_targets():
     gaps = np.random.default_rng(0).normal(size=(5, 4, 400))
-    below = gaps.mean(axis=1) + clusters._half_width(gaps) < 0
+    below = gaps.mean(axis=1) + regret._half_width(gaps) < 0
     assert below.sum() <= 1  # of 2,000, where 50 would be below 0 without the correction
-    assert np.isnan(clusters._half_width(gaps[:, :2])).all()
+    assert np.isnan(regret._half_width(gaps[:, :2])).all()
 
 
 def test_methods_are_compared_under_acquisitions_that_both_have():
     found = checks.run("cmbo", "negative_transfer", harm(0.4), {"single": "stbo", "meta": ["rand"]})
     assert found.verdict == UNTESTABLE
-
-
-def test_lost_distances_that_nearly_tie_are_no_advantage():
-    arguments = {"kernels": ["plain", "product"]}
-    assert checks.run("cmbo", "more_stable", lost(True, w2=16), arguments).verdict == UNDECIDED
-    found = checks.run("cmbo", "more_stable", lost(True), arguments)
-    assert "W2 0 of 80 (largest change 0.5), Jeffreys 64 of 80" in found.said and "20 draws" in found.said
-    assert checks.run("cmbo", "more_stable", lost(True), {"kernels": ["plain", "other"]}).verdict == UNTESTABLE
-    assert checks.run("cmbo", "more_stable", lost(True, ratio=0.2), arguments).verdict == CONTRADICTED
-
-
-def test_growth_is_that_of_a_straight_line_with_its_interval():
-    limits = {"kind": "query_distance", "most": {"wasserstein": 1.25}}
-    found = checks.run("cmbo", "weak_growth", times(False), limits)
-    assert found.value == pytest.approx(2.0) and found.verdict == CONTRADICTED
-    assert found.said == "wasserstein: time with 6 clusters over that with 2, 3 sizes: 2 [2, 2], accepted at most 1.25"
-    noisy = checks.run("cmbo", "weak_growth", times(False, middle=1.5), limits)
-    assert noisy.verdict == UNDECIDED and noisy.low < 1.25 < noisy.high
-    missing = checks.run("cmbo", "weak_growth", times(True), {"kind": "query", "most": {"jeffreys": 2.5}})
-    assert missing.verdict == UNTESTABLE
 
 
 def test_most_variants_must_stay_below_hyperbo_from_the_stated_iteration_on():
@@ -66,16 +46,6 @@ def test_most_variants_must_stay_below_hyperbo_from_the_stated_iteration_on():
     assert bad.verdict == CONTRADICTED and "2 of 5, between 2 and 2 by intervals; 3 wanted" in bad.said
     short = checks.run("cmbo", "as_ranged", regrets(10, hyperbo=0.3), {"claim": "B15"})
     assert short.verdict == UNTESTABLE
-
-
-def test_groups_are_the_search_spaces_of_figure_2():
-    here = grouped({"h_nll": 0.1, "rand": 0.3})
-    assert {name: set(clusters._group(here, name).trajectories["space"]) for name in "ab"} == {
-        "a": {"rpart_3"},
-        "b": {"rpart_6"},
-    }
-    other = regrets(h_nll=0.1)
-    assert clusters._group(other, "b") is None and len(clusters._group(other, "a").runs.tasks) == 6
 
 
 def test_a_fall_that_hardly_is_one_is_no_steady_convergence():

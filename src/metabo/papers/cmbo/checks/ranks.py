@@ -1,0 +1,118 @@
+"""Checks of cm-BO's ranks and shares of runs solved (cm-BO §4.2, Figure 2).
+
+They are over the search spaces of a group of the figure, paired by run, with splits as the folds of their intervals.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy.stats import rankdata
+
+from metabo.data.cmbo import IDS
+from metabo.metrics import Runs, paired
+from metabo.papers.cmbo.metrics import SOLVED
+from metabo.papers.cmbo.panels import absent, panels
+from metabo.papers.engine.claims.comparing import compared, name
+from metabo.papers.engine.claims.evidence import Evidence
+from metabo.papers.engine.claims.verdicts import MARGIN, Finding, order, together, untestable
+
+GROUPS = {"a": ("rpart.preproc",), "b": ("rpart", "svm", "ranger")}
+"""Search spaces of Figure 2, by their names in Table 1."""
+
+
+def _group(evidence: Evidence, group: str) -> Evidence | None:
+    """Return the evidence of the search spaces of a group; where none of the paper's is there, group "a" has all."""
+    table = evidence.trajectories
+    labels = {id: label for label, ids in IDS.get(evidence.benchmark, {}).items() for id in ids}
+    if set(table["space"]) & set(labels):
+        rows = table[table["space"].map(labels).isin(GROUPS[group])]
+    else:
+        rows = table if group == "a" else table.iloc[:0]
+    if rows.empty:
+        return None
+    return Evidence(evidence.benchmark, {"trajectories": lambda: rows}, evidence.parameters).about(evidence.estimand)
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """Return the rank of each method's regret within its run, ties averaged: (methods, repetitions, targets, T)."""
+    return rankdata(values, axis=0, method="average")
+
+
+def _solved(values: np.ndarray) -> np.ndarray:
+    return (values < SOLVED).astype(np.float64)
+
+
+MEASURES: dict[str, Callable[[np.ndarray], np.ndarray]] = {"rank": _ranks, "solved": _solved}
+"""What Figure 2 shows of each run."""
+UNITS = {"rank": ("ranks", 1.0), "solved": ("share of runs", MARGIN)}
+"""Their units, and the differences that power is stated for: one rank, a tenth of the runs."""
+
+
+def _pooled(runs: Runs, measure: str, first: int, last: int) -> dict[str, np.ndarray]:
+    """Return a measure of each run, mean over iterations [first, last] and acquisitions: (repetitions, targets).
+
+    Of the methods that were run with every acquisition, as in the paper's first row of panels.
+    """
+    shown = list(panels(runs).values())
+    shared = [method for method in (shown[0] if shown else []) if all(method in names for names in shown)]
+    if not shared:
+        return {}
+    chosen = (runs.iterations >= first) & (runs.iterations <= last)
+    each = [
+        MEASURES[measure](paired(runs.select([names[m] for m in shared]), "run")[..., chosen]).mean(axis=-1)
+        for names in shown
+    ]
+    return dict(zip(shared, np.mean(each, axis=0), strict=True))
+
+
+def _measured(
+    evidence: Evidence,
+    measure: str,
+    where: str,
+    values: dict[str, np.ndarray],
+    pairs: Sequence[tuple[str, str]],
+    higher: bool,
+) -> list[Finding]:
+    """Return one ORD finding per pair: the first has the lower measure, or the `higher` one."""
+    found = []
+    for first, second in pairs:
+        gap = compared(evidence, values[first] - values[second], len(found))
+        label, (measured, effect) = f"{measure}, {where}: {name(first)} minus {name(second)}:", UNITS[measure]
+        one = order(label, gap.estimate, not higher, measured, effect=effect, clusters=gap.clusters)
+        found.append(gap.told(one))
+    return found
+
+
+def best_in_band(
+    evidence: Evidence, table: str, group: str, methods: Sequence[str], within: Sequence[int], higher: bool = False
+) -> Finding:
+    """ORD: over the iterations [from, to], the methods take the first places, in this order: each is ahead of those
+    after it and of all others.
+
+    `table`: "rank" (lower is better) or "solved" (`higher`), all acquisitions pooled.
+    """
+    here = _group(evidence, group)
+    if here is None or here.runs.last < within[0]:
+        return untestable(f"no runs of group ({group}) in iterations {within[0]} to {within[1]}")
+    values = _pooled(here.runs, table, *within)
+    if lost := [method for method in methods if method not in values]:
+        return untestable(f"{name(lost)} was not run with every acquisition")
+    pairs = [(own, other) for i, own in enumerate(methods) for other in values if other not in methods[: i + 1]]
+    where = f"group ({group}), iterations {within[0]} to {within[1]}"
+    return together(_measured(here, table, where, values, pairs, higher), "comparisons")
+
+
+def fewer_solved(evidence: Evidence, method: str, than: Sequence[str], groups: Sequence[str]) -> Finding:
+    """ORD: at the last iteration each of `than` has solved a larger share of runs than a method, in every group."""
+    found = []
+    for group in groups:
+        here = _group(evidence, group)
+        last = here.runs.last if here else 0
+        values = _pooled(here.runs, "solved", last, last) if here else {}
+        others = [m for m in than if m in values]
+        if here is None or method not in values or not others:
+            found.append(untestable(f"group ({group}) has no runs of {name(method)} or of the others"))
+            continue
+        pairs = [(other, method) for other in others]
+        found += _measured(here, "solved", f"group ({group}), iteration {last}", values, pairs, True)
+    return together([*found, *absent(than, evidence.runs)], "comparisons")

@@ -1,0 +1,238 @@
+"""Checks of cm-BO's orders of regret (cm-BO §4.2, Figure 1).
+
+Orders are over all search spaces of the benchmark, paired by run, with splits as the folds of their intervals; a panel
+is an acquisition.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+from scipy.stats import t as t_distribution
+
+from metabo.metrics import Runs, paired
+from metabo.papers.cmbo.metrics import VARIANTS
+from metabo.papers.cmbo.panels import absent, is_lower, panels
+from metabo.papers.engine.claims.comparing import at_moment, compared, name, orders, side_values, unit
+from metabo.papers.engine.claims.evidence import Evidence
+from metabo.papers.engine.claims.ranges import at_least, ranged
+from metabo.papers.engine.claims.verdicts import LEVEL, MARGIN, Finding, any_of, order, together, untestable
+from metabo.plan.runs import acquisition_of, method_of
+
+FEWEST = 3
+"""Repetitions from which on an interval over them is taken."""
+OVERTAKING, BEFORE = "B15", 25
+"""The claim about an iteration, and the iteration from before which on a variant stays below HyperBO."""
+HARDLY, SPAN = 0.1, 30
+"""Claim B5 says that HyperBO's regret hardly falls: by less than HARDLY of itself over SPAN iterations."""
+STEP = 10
+
+
+def as_ranged(evidence: Evidence, claim: str) -> Finding:
+    """Every row of the table `claim` for this claim has its interval in the accepted range, or outside it.
+
+    The claim about an iteration (OVERTAKING) has none there and is judged on the runs.
+    """
+    if claim == OVERTAKING:
+        return _overtakes_early(evidence)
+    rows = evidence.table("claim")
+    found = [
+        ranged(f"{row.comparison}:", (row.value, row.least, row.most), row.low, row.high, clusters=int(row.units))
+        for row in rows[rows["claim"] == claim].itertuples()
+    ]
+    return together(found, "conditions")
+
+
+def _overtakes_early(evidence: Evidence) -> Finding:
+    """ORD: in every panel, most variants have less regret than HyperBO at every iteration from BEFORE - 1 on."""
+    runs = evidence.runs
+    times = [int(t) for t in runs.iterations if t >= BEFORE - 1]
+    if not times:
+        return untestable(f"the runs end at iteration {runs.last}")
+    found = []
+    for panel, names in panels(runs).items():
+        ours = [names[variant] for variant in VARIANTS if variant in names]
+        if "hyperbo" not in names or not ours:
+            found.append(untestable(f"{panel}: HyperBO or the variants were not run"))
+            continue
+        parts = [together(orders(evidence, [(own, names["hyperbo"])], times), "iterations") for own in ours]
+        label = f"{panel}: variants below HyperBO from iteration {times[0]} on"
+        found.append(_most(label, parts, [_stays_below(runs, own, names["hyperbo"], times) for own in ours]))
+    return together(found, "panels")
+
+
+def _stays_below(runs: Runs, first: str, second: str, times: Sequence[int]) -> bool:
+    """Tell whether the mean regret of `first` is the lower one at all these iterations."""
+    chosen = np.isin(runs.iterations, times)
+    means = paired(runs.select([first, second]))[..., chosen].mean(axis=(1, 2))
+    return bool((means[0] < means[1]).all())
+
+
+def _most(label: str, parts: Sequence[Finding], ahead: Sequence[bool], what: str = "variants") -> Finding:
+    """Return the finding that more than half of the parts hold; for an odd number, that their median does."""
+    return at_least(label, parts, ahead, len(parts) // 2 + 1, f"share of {what}")
+
+
+def wins_most(evidence: Evidence, variants: Sequence[str], others: Sequence[str]) -> Finding:
+    """ORD: in most of (acquisition, other method), most variants have less last regret, over all search spaces.
+
+    Comparisons share runs, so that they are counted by how many are surely won and surely lost.
+    """
+    runs = evidence.runs
+    found = absent([*variants, *others], runs)
+    ahead = [False] * len(found)
+    for panel, names in panels(runs).items():
+        ours = [names[m] for m in variants if m in names]
+        for other in [names[m] for m in others if m in names] if ours else []:
+            parts = orders(evidence, [(own, other) for own in ours], [runs.last])
+            lower = [is_lower(part) for part in parts]
+            found.append(_most(f"{panel}: variants below {name(other)}", parts, lower))
+            ahead.append(2 * sum(lower) > len(lower))
+    return _most("comparisons in which most variants are lower", found, ahead, "comparisons")
+
+
+def larger_area(evidence: Evidence, method: str, than: Sequence[str]) -> Finding:
+    """ORD: over all iterations, each of `than` has less regret than a method, in every panel."""
+    runs = evidence.runs
+    pairs = [
+        (names[other], names[method])
+        for names in panels(runs).values()
+        for other in than
+        if {other, method} <= set(names)
+    ]
+    return together([*orders(evidence, pairs, ["area"]), *absent([method, *than], runs)], "comparisons")
+
+
+def small_gain(evidence: Evidence, method: str, variants: Sequence[str], start: int, most: float) -> Finding:
+    """ORD: from iteration `start` to the last, the mean regret of a method falls by less than the share `most`, and by
+    a smaller share than that of most variants, in every panel."""
+    runs = evidence.runs
+    if start >= runs.last:
+        return untestable(f"the runs end at iteration {runs.last}")
+    found = []
+    for panel, names in panels(runs).items():
+        if method not in names:
+            continue
+        sides = [names[method], *(names[v] for v in variants if v in names)]
+        before, after = (side_values(at_moment(runs, t)[0], sides) for t in (start, runs.last))
+        gap = compared(evidence, after[0] - (1 - most) * before[0], len(found))
+        label = f"{panel}: last regret of {name(method)} minus {1 - most:.0%} of that at iteration {start}:"
+        effect = most * float(before[0].mean())
+        found.append(gap.told(order(label, gap.estimate, False, unit(evidence), effect=effect, clusters=gap.clusters)))
+        parts = [_falls_less(evidence, name(method), name(sides[i]), before, after, i) for i in range(1, len(sides))]
+        ahead = [(part.value or 0.0) > 0 for part in parts]
+        if parts:
+            found.append(_most(f"{panel}: variants that fall by more than {name(method)}", parts, ahead))
+    return together([*found, *absent([method, *variants], runs)], "conditions")
+
+
+def _falls_less(evidence: Evidence, own: str, other: str, before: np.ndarray, after: np.ndarray, place: int) -> Finding:
+    """ORD: the share of its regret that side 0 keeps is larger than that of side `place`.
+
+    A ratio of means varies as its linear approximation about them does (delta method).
+    """
+    scale = [float(before[side].mean()) for side in (0, place)]
+    if min(scale) <= 0:
+        return untestable(f"{own} or {other} has no regret to lose")
+    kept = [float(after[side].mean()) / size for side, size in zip((0, place), scale, strict=True)]
+    parts = [
+        ratio + (after[side] - ratio * before[side]) / size
+        for side, size, ratio in zip((0, place), scale, kept, strict=True)
+    ]
+    gap = compared(evidence, parts[0] - parts[1], place)
+    label = f"share of its regret that {own} keeps minus that of {other}:"
+    return gap.told(order(label, gap.estimate, False, "share of the regret", effect=MARGIN, clusters=gap.clusters))
+
+
+def best_areas(evidence: Evidence, methods: Sequence[str], among: Sequence[str]) -> Finding:
+    """ORD: over all iterations, each of `methods` has less regret than each other one of `among`, in every panel."""
+    runs = evidence.runs
+    pairs = [
+        (names[own], names[other])
+        for names in panels(runs).values()
+        for own in methods
+        for other in among
+        if other not in methods and {own, other} <= set(names)
+    ]
+    return together([*orders(evidence, pairs, ["area"]), *absent(among, runs)], "comparisons")
+
+
+def falls_every_decade(evidence: Evidence, methods: Sequence[str]) -> Finding:
+    """ORD: the mean regret of each method keeps falling from every tenth iteration to the next, in every panel.
+
+    Best values never rise, so that a fall is more than what hardly is one: HARDLY within SPAN iterations, at an even
+    rate. A method without regret left has converged.
+    """
+    runs = evidence.runs
+    tenths = [int(t) for t in runs.iterations if t % STEP == 0]
+    if len(tenths) < 2:
+        return untestable(f"the runs end at iteration {runs.last}")
+    kept, found = (1 - HARDLY) ** (STEP / SPAN), []
+    for panel, names in panels(runs).items():
+        for run in [names[m] for m in methods if m in names]:
+            values = {t: side_values(at_moment(runs, t)[0], [run])[0] for t in tenths}
+            for start, end in pairwise(tenths):
+                level = float(values[start].mean())
+                if level > 0:
+                    gap = compared(evidence, kept * values[start] - values[end], len(found))
+                    label = f"{panel}, {name(run)}: {kept:.1%} of the regret at iteration {start} minus that at {end}:"
+                    effect = MARGIN * level
+                    one = order(label, gap.estimate, False, unit(evidence), effect=effect, clusters=gap.clusters)
+                    found.append(gap.told(one))
+    return together([*found, *absent(methods, runs)], "steps")
+
+
+def negative_transfer(evidence: Evidence, single: str, meta: Sequence[str]) -> Finding:
+    """On at least one target, a GP that knows no other task ends lower than one of the methods that do.
+
+    A gap is the GP's last regret minus the method's, mean over priors and over the acquisitions that both have. Of many
+    targets and methods some gaps are below 0 by chance: the intervals, over repetitions (other initial points), are at
+    the level of all together (Bonferroni). Acquisitions share the initial points: they are no repetitions.
+    """
+    ends = _ends(evidence.runs)
+    gaps = {m: _gap(ends[single], ends[m]) for m in meta if m in ends} if single in ends else {}
+    gaps = {m: gap for m, gap in gaps.items() if gap is not None}
+    if not gaps:
+        return untestable(f"{name(single)} or the others were not run")
+    every = np.stack(list(gaps.values()))  # methods, repetitions, targets
+    means, half, repetitions = every.mean(axis=1), _half_width(every), every.shape[1]
+    found = []
+    for row, other in enumerate(gaps):
+        for target, mean in enumerate(means[row]):
+            label = f"{name(single)} minus {name(other)} on {evidence.runs.tasks[target]}:"
+            ends_of = (mean - half[row, target], mean + half[row, target])
+            found.append(order(label, (mean, *ends_of), True, unit(evidence), clusters=repetitions))
+    ahead, clear = (means < 0).any(axis=0), (means + half < 0).any(axis=0)
+    said = f"targets on which {name(single)} ends below one of {len(gaps)} methods that learn from other tasks: "
+    said += f"{int(ahead.sum())} of {len(ahead)}; "
+    if repetitions < FEWEST:
+        said += f"with {repetitions} of at least {FEWEST} repetitions no gap has an interval, and noise gives some too"
+    else:
+        said += f"on {int(clear.sum())} beyond the noise of {repetitions} repetitions (Bonferroni)"
+    best = any_of(found, "gaps")
+    return replace(best, said=f"{said}; {best.said}")
+
+
+def _ends(runs: Runs) -> dict[str, dict[str, np.ndarray]]:
+    """Return the last regrets (repetitions, targets), mean over priors, of each method by acquisition."""
+    found: dict[str, dict[str, np.ndarray]] = {}
+    for run, values in runs.values.items():
+        found.setdefault(method_of(run), {})[acquisition_of(run)] = values[..., -1].mean(axis=0)
+    return found
+
+
+def _gap(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> np.ndarray | None:
+    shared = [acq for acq in one if acq in other and one[acq].shape == other[acq].shape]
+    return np.mean([one[acq] - other[acq] for acq in shared], axis=0) if shared else None
+
+
+def _half_width(gaps: np.ndarray) -> np.ndarray:
+    """Return half the width of the t interval over repetitions of (methods, repetitions, targets), with Bonferroni's
+    correction; NaN for fewer than FEWEST, and for repetitions that do not differ: they tell nothing of their noise."""
+    count = gaps.shape[1]
+    if count < FEWEST:
+        return np.full((len(gaps), gaps.shape[2]), np.nan)
+    error = gaps.std(axis=1, ddof=1) / np.sqrt(count)
+    reach = t_distribution.ppf(1 - LEVEL / (2 * gaps[:, 0].size), count - 1)
+    return np.where(error > 0, reach * error, np.nan)
