@@ -13,7 +13,7 @@ MARGIN = 10.0
 """A pivot of the size of the rounding error would blow it up: the next row divides by its root."""
 
 
-class Row(NamedTuple):
+class NewRow(NamedTuple):
     """The next row of L⁻¹ K(X, pool), its pivot d², the variance that was added to the pivot beyond the usual jitter,
     and whether the row is sound."""
 
@@ -23,7 +23,7 @@ class Row(NamedTuple):
     ok: Bool[Array, ""]
 
 
-def new_row(gp: GP, pool: Pool, rows: Float[Array, "b c"], variance: Float[Array, " c"], index: Int[Array, ""]) -> Row:
+def new_row(gp: GP, pool: Pool, rows: Float[Array, "b c"], variance: Float[Array, " c"], index: Int[Array, ""]) -> NewRow:
     """Return the next row after observing candidate `index`.
 
     `rows` are those so far (zeros beyond), `variance` the posterior variance of f on the pool. With v the new row,
@@ -38,4 +38,4 @@ def new_row(gp: GP, pool: Pool, rows: Float[Array, "b c"], variance: Float[Array
     pivot = jnp.where(given > 0, given, usual - MARGIN * variance[index])
     raised = pivot - given
     values = (covariances - rows[:, index] @ rows) / jnp.sqrt(pivot)
-    return Row(values, pivot, raised, raised <= RAISED[-1] * prior)
+    return NewRow(values, pivot, raised, raised <= RAISED[-1] * prior)

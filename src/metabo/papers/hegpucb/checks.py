@@ -14,6 +14,7 @@ import pandas as pd
 from scipy.stats import binom, binomtest
 
 from metabo.metrics import paired_difference
+from metabo.papers.engine.claims.conjunctions import any_of, together
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.intervals import Estimate, of_mean, varies
 from metabo.papers.engine.claims.verdicts import (
@@ -24,13 +25,11 @@ from metabo.papers.engine.claims.verdicts import (
     UNDECIDED,
     Finding,
     about_equal,
-    any_of,
     fact,
     known,
     order,
     share,
     similar,
-    together,
     untestable,
 )
 from metabo.papers.hegpucb.problems import LENGTHSCALES

@@ -77,7 +77,8 @@ def test_more_priors_never_narrow_the_interval_of_a_new_task():
 
 def test_true_nulls_of_several_parts_rarely_read_contradicted():
     """Thirty parts without a difference: the old rule failed them with probability 1 - 2^-30."""
-    from metabo.papers.engine.claims.verdicts import UNDECIDED, together
+    from metabo.papers.engine.claims.conjunctions import together
+    from metabo.papers.engine.claims.verdicts import UNDECIDED
 
     rng, found = np.random.default_rng(4), []
     for _ in range(400):

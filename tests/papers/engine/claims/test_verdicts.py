@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, ttest_1samp
 
+from metabo.papers.engine.claims.conjunctions import any_of, tally, together
 from metabo.papers.engine.claims.verdicts import (
     CONTRADICTED,
     HOLDS,
@@ -13,7 +14,6 @@ from metabo.papers.engine.claims.verdicts import (
     UNTESTABLE,
     Finding,
     about_equal,
-    any_of,
     clusters_needed,
     equivalent,
     fact,
@@ -23,8 +23,6 @@ from metabo.papers.engine.claims.verdicts import (
     power_of,
     share,
     similar,
-    tally,
-    together,
     trend,
     untestable,
 )

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from metabo.papers.engine.claims.conjunctions import together
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.intervals import combined, of_slope
 from metabo.papers.engine.claims.ranges import ranged
-from metabo.papers.engine.claims.verdicts import MARGIN, Finding, clopper_pearson, order, together, untestable
+from metabo.papers.engine.claims.verdicts import MARGIN, Finding, clopper_pearson, order, untestable
 
 FLAT, LINEAR = (-0.1, 0.2), (0.8, 1.2)
 """Accepted slopes of log time over log number (the ranges of HyperBO's Table 1)."""

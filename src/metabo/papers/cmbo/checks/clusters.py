@@ -2,10 +2,11 @@
 
 from metabo.papers.cmbo.panels import is_lower
 from metabo.papers.engine.claims.comparing import name, orders
+from metabo.papers.engine.claims.conjunctions import together
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.intervals import spearman_p
 from metabo.papers.engine.claims.ranges import at_least
-from metabo.papers.engine.claims.verdicts import Finding, fact, together, trend, untestable
+from metabo.papers.engine.claims.verdicts import Finding, fact, trend, untestable
 from metabo.plan import registry
 from metabo.plan.runs import method_of
 

@@ -13,8 +13,9 @@ from metabo.metrics import Runs, paired
 from metabo.papers.cmbo.metrics import SOLVED
 from metabo.papers.cmbo.panels import absent, panels
 from metabo.papers.engine.claims.comparing import compared, name
+from metabo.papers.engine.claims.conjunctions import together
 from metabo.papers.engine.claims.evidence import Evidence
-from metabo.papers.engine.claims.verdicts import MARGIN, Finding, order, together, untestable
+from metabo.papers.engine.claims.verdicts import MARGIN, Finding, order, untestable
 
 GROUPS = {"a": ("rpart.preproc",), "b": ("rpart", "svm", "ranger")}
 """Search spaces of Figure 2, by their names in Table 1."""

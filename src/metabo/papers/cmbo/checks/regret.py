@@ -15,9 +15,10 @@ from metabo.metrics import Runs, paired
 from metabo.papers.cmbo.metrics import VARIANTS
 from metabo.papers.cmbo.panels import absent, is_lower, panels
 from metabo.papers.engine.claims.comparing import at_moment, compared, name, orders, side_values, unit
+from metabo.papers.engine.claims.conjunctions import any_of, together
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.ranges import at_least, ranged
-from metabo.papers.engine.claims.verdicts import LEVEL, MARGIN, Finding, any_of, order, together, untestable
+from metabo.papers.engine.claims.verdicts import LEVEL, MARGIN, Finding, order, untestable
 from metabo.plan.runs import acquisition_of, method_of
 
 FEWEST = 3

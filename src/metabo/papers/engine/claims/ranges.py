@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+from metabo.papers.engine.claims.conjunctions import tally
 from metabo.papers.engine.claims.verdicts import (
     CONTRADICTED,
     HOLDS,
@@ -13,7 +14,6 @@ from metabo.papers.engine.claims.verdicts import (
     contrary,
     interval,
     known,
-    tally,
     untestable,
 )
 

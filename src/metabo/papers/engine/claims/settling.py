@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from metabo.papers.engine.claims.conjunctions import supporting, tally, together
 from metabo.papers.engine.claims.gates import Gate
 from metabo.papers.engine.claims.sheet import Claim, ClaimTest
 from metabo.papers.engine.claims.verdicts import (
@@ -14,9 +15,6 @@ from metabo.papers.engine.claims.verdicts import (
     Finding,
     interval,
     ordered,
-    supporting,
-    tally,
-    together,
     untestable,
 )
 

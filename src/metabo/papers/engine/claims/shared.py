@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from metabo.errors import ConfigError
 from metabo.papers.engine.claims.comparing import OTHERS, Moment, Side, absent, against, held, orders
+from metabo.papers.engine.claims.conjunctions import together
 from metabo.papers.engine.claims.evidence import Evidence
-from metabo.papers.engine.claims.verdicts import CONTRADICTED, HOLDS, UNDECIDED, UNTESTABLE, Finding, together
+from metabo.papers.engine.claims.verdicts import CONTRADICTED, HOLDS, UNDECIDED, UNTESTABLE, Finding
 from metabo.papers.engine.theory.verdicts import INCONCLUSIVE, REFUTED, SUPPORTED
 
 _VERDICTS = {SUPPORTED: HOLDS, INCONCLUSIVE: UNDECIDED, REFUTED: CONTRADICTED}

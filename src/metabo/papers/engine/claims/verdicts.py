@@ -7,13 +7,11 @@
   this one would find the paper's own effect, `needed` how many clusters would find it in 80 % of cases.
 - not testable: nothing here can decide it.
 
-A claim of several parts is an intersection-union test: it holds if every part does, each at 95 %, uncorrected; it is
-contradicted if one part is after Holm's correction over the parts (Berger 1982). A conjunction that cannot be tested in
-full does not hold; it can still be contradicted.
+Claims of several parts: `metabo.papers.engine.claims.conjunctions`.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from scipy.stats import beta, binom, nct, norm
@@ -21,7 +19,6 @@ from scipy.stats import t as student
 
 HOLDS, CONTRADICTED, UNDECIDED, UNTESTABLE = "holds", "contradicted", "undecided", "not testable"
 VERDICTS = (HOLDS, CONTRADICTED, UNDECIDED, UNTESTABLE)
-_LOUDEST_FIRST = (CONTRADICTED, UNDECIDED, HOLDS, UNTESTABLE)
 LEVEL = 0.05
 """Of two-sided tests; an interval has the level 1 - LEVEL."""
 MARGIN = 0.1
@@ -30,8 +27,6 @@ WANTED = 0.8
 """The power that `needed` is for."""
 MOST = 10_000
 """The largest number of clusters that `needed` looks for."""
-SHOWN_PARTS, SHOWN_UNTESTABLE = 3, 2
-"""Parts of a claim that its sentence spells out, tested and not testable; more are counted."""
 
 
 @dataclass(frozen=True)
@@ -261,103 +256,6 @@ def _with_power(found: Finding, effect: float | None) -> Finding:
     if found.clusters:
         said += f", 80 % needs {needed if needed else f'more than {MOST}'} units in place of {found.clusters}"
     return replace(found, said=said, power=power, needed=needed)
-
-
-def together(parts: Iterable[Finding], what: str = "parts") -> Finding:
-    """Return the finding of a claim that needs all `parts`: an intersection-union test.
-
-    It is contradicted if a part is after Holm's correction (with several parts the smallest `against` times their
-    number is compared with LEVEL / 2), holds if all parts hold, is not testable if all that can be tested hold, and
-    otherwise undecided. Its number is that of the part that speaks loudest: the most contrary, then the least certain.
-    The sentence spells out up to SHOWN_PARTS parts and counts the rest.
-    """
-    found = list(parts)
-    if not found:
-        return untestable(f"no {what} to compare")
-    if len(found) == 1:
-        return found[0]
-    tested = [part for part in found if part.verdict != UNTESTABLE]
-    lost = [part.said for part in found if part.verdict == UNTESTABLE] if tested else []
-    if not tested:
-        return replace(found[0], said=_joined(found, found, what))
-    ranked = sorted(tested, key=lambda part: (_LOUDEST_FIRST.index(part.verdict), _against(part)))
-    loudest = ranked[0]
-    clear = loudest.verdict == CONTRADICTED and _against(loudest) * len(tested) <= LEVEL / 2
-    verdict = (
-        CONTRADICTED
-        if clear
-        else HOLDS
-        if all(part.verdict == HOLDS for part in found)
-        else UNTESTABLE
-        if all(part.verdict == HOLDS for part in tested)
-        else UNDECIDED
-    )
-    said = _joined(ranked, found, what)
-    if loudest.verdict == CONTRADICTED and not clear:
-        said = f"contradicted in a part, not after Holm's correction over {len(tested)}: {said}"
-    powers = [part.power for part in tested if part.power is not None]
-    return replace(
-        loudest, verdict=verdict, said=said + _untested(lost), count=None, of=None,
-        power=min(powers) if powers and verdict == UNDECIDED else None,
-        needed=loudest.needed if verdict == UNDECIDED else None,
-        against=min(1.0, min(map(_against, tested)) * len(tested)), support=max(map(supporting, found)),
-    )  # fmt: skip
-
-
-def _against(part: Finding) -> float:
-    if part.against is not None:
-        return part.against
-    return LEVEL / 2 if part.verdict == CONTRADICTED else 1.0
-
-
-def supporting(part: Finding) -> float:
-    """Return the p value with which a finding holds; of one without a test the level that it was decided at."""
-    if part.support is not None:
-        return part.support
-    return LEVEL / 2 if part.verdict == HOLDS else 1.0
-
-
-def any_of(parts: Sequence[Finding], what: str = "problems") -> Finding:
-    """Return the finding of an existence claim: one of `parts` suffices.
-
-    `parts` are tested at level LEVEL / len(parts) already (Bonferroni). It is contradicted if every part is.
-    """
-    tested = [part for part in parts if part.verdict != UNTESTABLE]
-    if not tested:
-        return untestable(f"no {what} to compare" if not parts else _joined(parts, parts, what))
-    quietest = sorted(tested, key=lambda part: (-_LOUDEST_FIRST.index(part.verdict), -_against(part)))
-    best = quietest[0]
-    said = _joined(quietest, parts, what) if len(parts) > 1 else best.said
-    every = all(part.verdict == CONTRADICTED for part in tested)
-    verdict = HOLDS if best.verdict == HOLDS else CONTRADICTED if every else UNDECIDED
-    lost = [part.said for part in parts if part.verdict == UNTESTABLE]
-    support = min(1.0, min(map(supporting, tested)) * len(tested))
-    return replace(
-        best, verdict=verdict, said=said + _untested(lost), against=max(map(_against, tested)), support=support
-    )
-
-
-def _joined(ranked: Sequence[Finding], found: Sequence[Finding], what: str) -> str:
-    said = "; ".join(part.said for part in ranked[:SHOWN_PARTS])
-    if len(ranked) > SHOWN_PARTS:
-        said = f"{tally(found)} of {len(found)} {what}: {said}; and {len(ranked) - SHOWN_PARTS} more"
-    return said
-
-
-def _untested(reasons: Sequence[str]) -> str:
-    """Return the end of a sentence that says what could not be tested."""
-    shown = [*reasons[:SHOWN_UNTESTABLE]]
-    if len(reasons) > SHOWN_UNTESTABLE:
-        shown.append(f"and {len(reasons) - SHOWN_UNTESTABLE} more")
-    return f"; not testable: {'; '.join(shown)}" if shown else ""
-
-
-def tally(findings: Iterable[Finding]) -> str:
-    """Say how many findings have each verdict, e.g. "2 hold, 1 undecided"."""
-    verdicts = [finding.verdict for finding in findings]
-    words = {HOLDS: ("holds", "hold")}
-    counts = [(verdicts.count(v), *words.get(v, (v, v))) for v in VERDICTS if v in verdicts]
-    return ", ".join(f"{count} {one if count == 1 else many}" for count, one, many in counts)
 
 
 def interval(value: float, low: float = math.nan, high: float = math.nan) -> str:

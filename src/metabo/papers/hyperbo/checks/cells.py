@@ -25,17 +25,9 @@ from metabo.papers.engine.claims.comparing import (
     tenth_of_random,
     unit,
 )
+from metabo.papers.engine.claims.conjunctions import any_of, together
 from metabo.papers.engine.claims.evidence import Evidence
-from metabo.papers.engine.claims.verdicts import (
-    LEVEL,
-    Finding,
-    any_of,
-    fact,
-    order,
-    share,
-    together,
-    untestable,
-)
+from metabo.papers.engine.claims.verdicts import LEVEL, Finding, fact, order, share, untestable
 from metabo.papers.engine.printed import tasknames
 from metabo.papers.hyperbo.metrics.crossing import AREA, SETTING, factors
 from metabo.papers.hyperbo.metrics.losses import loss_runs

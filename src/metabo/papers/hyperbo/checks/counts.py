@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from metabo.papers.engine.claims.conjunctions import together
 from metabo.papers.engine.claims.evidence import Evidence
-from metabo.papers.engine.claims.verdicts import Finding, fact, together, untestable
+from metabo.papers.engine.claims.verdicts import Finding, fact, untestable
 
 
 def as_stated(evidence: Evidence, counts: Sequence[str]) -> Finding:

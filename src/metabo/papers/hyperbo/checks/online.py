@@ -6,16 +6,9 @@ from dataclasses import replace
 import numpy as np
 
 from metabo.papers.engine.claims.comparing import absent, at_moment, difference, held, name, share_of_tasks
+from metabo.papers.engine.claims.conjunctions import together
 from metabo.papers.engine.claims.evidence import Evidence
-from metabo.papers.engine.claims.verdicts import (
-    CONTRADICTED,
-    MARGIN,
-    Finding,
-    order,
-    share,
-    together,
-    untestable,
-)
+from metabo.papers.engine.claims.verdicts import CONTRADICTED, MARGIN, Finding, order, share, untestable
 from metabo.papers.engine.printed import tasknames
 
 INFEASIBLE = "infeasible"

@@ -25,6 +25,7 @@ from metabo.papers.engine.claims.comparing import (
     solved,
     unit,
 )
+from metabo.papers.engine.claims.conjunctions import any_of, together
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.verdicts import (
     CONTRADICTED,
@@ -33,11 +34,9 @@ from metabo.papers.engine.claims.verdicts import (
     MARGIN,
     UNDECIDED,
     Finding,
-    any_of,
     interval,
     order,
     similar,
-    together,
     untestable,
 )
 from metabo.plan.runs import RunId

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from scipy.stats import rankdata
 from scipy.stats import t as student
 
+from metabo.papers.engine.claims.conjunctions import together
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.verdicts import (
     LEVEL,
@@ -22,7 +23,6 @@ from metabo.papers.engine.claims.verdicts import (
     known,
     order,
     share,
-    together,
     untestable,
 )
 

@@ -21,16 +21,9 @@ from metabo.papers.engine.claims.comparing import (
     tenth_of_random,
     unit,
 )
+from metabo.papers.engine.claims.conjunctions import any_of, together
 from metabo.papers.engine.claims.evidence import Evidence
-from metabo.papers.engine.claims.verdicts import (
-    LEVEL,
-    Finding,
-    any_of,
-    order,
-    similar,
-    together,
-    untestable,
-)
+from metabo.papers.engine.claims.verdicts import LEVEL, Finding, order, similar, untestable
 from metabo.plan.runs import on_splits
 
 ITERATION = 100

@@ -25,15 +25,9 @@ from metabo.papers.engine.claims.comparing import (
     tenth_of_random,
     unit,
 )
+from metabo.papers.engine.claims.conjunctions import together
 from metabo.papers.engine.claims.evidence import Evidence
-from metabo.papers.engine.claims.verdicts import (
-    MARGIN,
-    Finding,
-    clopper_pearson,
-    order,
-    together,
-    untestable,
-)
+from metabo.papers.engine.claims.verdicts import MARGIN, Finding, clopper_pearson, order, untestable
 from metabo.papers.hyperbo.metrics.variants import by_structure
 
 METRICS = ("last", "mean")

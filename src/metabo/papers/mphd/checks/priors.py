@@ -10,6 +10,7 @@ import pandas as pd
 from scipy.stats import gamma, spearmanr
 
 from metabo.papers.engine.claims.comparing import name
+from metabo.papers.engine.claims.conjunctions import together
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.intervals import (
     apart,
@@ -20,7 +21,7 @@ from metabo.papers.engine.claims.intervals import (
     spearman_p,
     varies,
 )
-from metabo.papers.engine.claims.verdicts import MARGIN, Finding, order, together, trend, untestable
+from metabo.papers.engine.claims.verdicts import MARGIN, Finding, order, trend, untestable
 from metabo.papers.mphd.studies import summaries
 
 NOISE_LIMIT = 2e-4

@@ -14,6 +14,7 @@ from scipy.stats import t as student
 
 from metabo.errors import unknown
 from metabo.papers.engine.claims.comparing import OTHERS, name
+from metabo.papers.engine.claims.conjunctions import together
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.intervals import Estimate, combined, of_deviation
 from metabo.papers.engine.claims.ranges import at_least
@@ -29,7 +30,6 @@ from metabo.papers.engine.claims.verdicts import (
     interval,
     known,
     order,
-    together,
     untestable,
 )
 from metabo.plan.runs import RunId, method_of
