@@ -6,7 +6,7 @@ READY := .venv/.installed
 # The checks of `make lint`, one target each. .pre-commit-config.yaml has a hook for each (a test compares them).
 CHECKS := lint-ruff lint-format lint-snakefmt lint-notebooks lint-config lint-imports lint-types
 
-.PHONY: reproduce smoke real paper test test-fast test-slurm browser lint $(CHECKS) benchmark clean install reference lock
+.PHONY: reproduce smoke real paper test test-fast test-slurm browser lint $(CHECKS) benchmark docs clean install reference lock
 
 reproduce: install  ## every artefact of config.yaml, into results/laptop
 	$(BIN)/snakemake --cores $(CORES)
@@ -61,9 +61,13 @@ benchmark: install  ## speed against a textbook implementation and BoTorch, as r
 	$(BIN)/python -m pip install --quiet -r requirements-bench.lock
 	$(BIN)/python benchmarks/run.py
 
-clean:  ## results, workflow state and caches; keeps the environment and the downloaded archives
+docs: install  ## the site, into site/; a warning or a link that leads nowhere stops it
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-docs.lock
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+clean:  ## results, the site, workflow state and caches; keeps the environment and the downloaded archives
 	find results -mindepth 1 -not -name README.md -delete
-	rm -rf .snakemake .cache/jax .cache/code .cache/run.lock .cache/jobs.lock .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf site .snakemake .cache/jax .cache/code .cache/run.lock .cache/jobs.lock .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
 install: $(READY)
 
@@ -77,6 +81,9 @@ $(READY): requirements.lock pyproject.toml
 reference: install  ## re-make workflow/schemas/config.yaml and the keys of config/README.md from src/metabo/plan/sections
 	$(BIN)/python -m metabo.plan.reference
 
-lock:  ## re-make requirements.lock after a change of dependencies in pyproject.toml
+LOCK := $(BIN)/uv pip compile --universal --fork-strategy fewest --generate-hashes --no-emit-index-url --python-version 3.11 --no-header
+DOCS := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"], sep="\n")
+lock:  ## re-make requirements.lock and requirements-docs.lock after a change of dependencies in pyproject.toml
 	test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --fork-strategy fewest --generate-hashes --no-emit-index-url --python-version 3.11 --no-header -o requirements.lock
+	$(LOCK) pyproject.toml --extra dev -o requirements.lock
+	$(BIN)/python -c '$(DOCS)' | $(LOCK) - --constraint requirements.lock -o requirements-docs.lock

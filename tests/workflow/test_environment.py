@@ -28,8 +28,12 @@ def direct(project):
 @pytest.fixture(scope="module")
 def locked():
     """Name -> versions in the lock (a version may differ by platform or Python)."""
+    return versions_of("requirements.lock")
+
+
+def versions_of(lock):
     versions: dict[str, set[str]] = {}
-    for name, version in re.findall(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", (ROOT / "requirements.lock").read_text(), re.M):
+    for name, version in re.findall(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", (ROOT / lock).read_text(), re.M):
         versions.setdefault(canonicalize_name(name), set()).add(version)
     return versions
 
@@ -52,10 +56,19 @@ def test_conda_pins_are_the_locked_versions_of_the_direct_dependencies(direct, l
     assert conda == {name: next(iter(locked[name])) for name in direct}
 
 
-def test_every_locked_package_has_hashes():
-    blocks = re.split(r"^(?=[a-z0-9])", (ROOT / "requirements.lock").read_text(), flags=re.M)
+def test_the_lock_of_the_site_fits_its_extra_and_changes_no_version_of_the_main_one(project, locked):
+    site = versions_of("requirements-docs.lock")
+    for requirement in map(Requirement, project["optional-dependencies"]["docs"]):
+        (version,) = site[canonicalize_name(requirement.name)]
+        assert requirement.specifier.contains(version), f"{requirement.name} {version}; run make lock"
+    assert {name: found for name, found in site.items() if name in locked and not found <= locked[name]} == {}
+
+
+@pytest.mark.parametrize(("lock", "least"), [("requirements.lock", 50), ("requirements-docs.lock", 20)])
+def test_every_locked_package_has_hashes(lock, least):
+    blocks = re.split(r"^(?=[a-z0-9])", (ROOT / lock).read_text(), flags=re.M)
     packages = [block for block in blocks if re.match(r"[a-z0-9._-]+==", block)]
-    assert len(packages) > 50
+    assert len(packages) > least
     assert [block.split(" ")[0] for block in packages if "--hash=sha256:" not in block] == []
 
 
@@ -66,7 +79,7 @@ def test_the_python_versions_agree(project):
 
 
 def test_nothing_names_a_package_server_or_a_machine():
-    for name in ("requirements.lock", "environment.yml", "Makefile", "pyproject.toml"):
+    for name in ("requirements.lock", "requirements-docs.lock", "environment.yml", "Makefile", "pyproject.toml"):
         text = (ROOT / name).read_text()
         assert not re.search(r"https?://|--(extra-)?index-url|file:/|find-links", text), name
 

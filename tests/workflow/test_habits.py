@@ -104,12 +104,3 @@ def test_the_changelog_has_a_section_for_this_version_and_for_the_next_one():
     headings = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.M)
     assert headings[0] == "[Unreleased]"
     assert re.fullmatch(rf"\[{re.escape(metabo.__version__)}\] - \d{{4}}-\d{{2}}-\d{{2}}", headings[1])
-
-
-PAGES = sorted(page for folder in (ROOT, ROOT / "config", ROOT / "docs") for page in folder.glob("*.md"))
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_between_pages_lead_somewhere(page):
-    links = re.findall(r"\]\((?!https?://)([^)#\s]+)", page.read_text())
-    assert [link for link in links if not (page.parent / link).exists()] == []
