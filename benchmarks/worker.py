@@ -20,6 +20,7 @@ from metabo.compute import cores
 
 MODULES = {
     "metabo": "ours",
+    "limit": "limit",
     "textbook": "textbook",
     "botorch": "peer_botorch",
 }

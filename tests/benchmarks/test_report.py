@@ -151,7 +151,7 @@ def test_every_case_is_implemented():
     assert {pair for pair, module in named.items() if module in MAYBE_ABSENT} == {
         pair for pairs in MAYBE_ABSENT.values() for pair in pairs
     }
-    assert worker.module_of("bo", "metabo_ei") == "ours"
+    assert worker.module_of("bo", "metabo_ei") == "ours" and worker.module_of("adam", "limit") == "limit"
     assert worker.module_of("refit", "botorch_default") == "peer_botorch"
     assert worker.module_of("mphd_map", "metabo_single") == "ours_mphd"
     assert worker.module_of("tables_bo", "textbook") == "textbook_tables"
