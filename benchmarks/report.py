@@ -16,7 +16,7 @@ from metabo.records.provenance import git_state
 SCHEMA = 2
 PACKAGES = (
     *("metabo", "jax", "jaxlib", "numpy", "scipy", "equinox", "optax"),
-    *("torch", "botorch", "gpytorch", "linear_operator"),
+    *("torch", "botorch", "gpytorch", "linear_operator", "optuna", "scikit-learn"),
 )
 INSTALL = "python -m pip install -r requirements-bench.lock"
 Record = dict[str, Any]

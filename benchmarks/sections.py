@@ -88,6 +88,64 @@ SECTIONS: dict[str, dict[str, Any]] = {
             "textbook": "textbook: full Cholesky each time, PI",
         },
     },
+    "gp_fit": {
+        "title": "GP fitted to {fit_points} points by maximum likelihood, d = {dim}",
+        "unit": "fit", "goal_ms": None, "reference": "metabo",
+        "cases": {
+            "metabo": "metabo.GP.fit",
+            "textbook": "textbook: SciPy L-BFGS-B, autodiff",
+            "botorch": "BoTorch: SingleTaskGP, fit_gpytorch_mll",
+            "sklearn": "scikit-learn: GaussianProcessRegressor.fit",
+        },
+    },
+    "gp_fit_large": {
+        "title": "GP fitted to {fit_points_large} points by maximum likelihood, d = {dim}",
+        "unit": "fit", "goal_ms": None, "reference": "metabo",
+        "cases": {
+            "metabo": "metabo.GP.fit",
+            "textbook": "textbook: SciPy L-BFGS-B, autodiff",
+            "botorch": "BoTorch: SingleTaskGP, fit_gpytorch_mll",
+            "sklearn": "scikit-learn: GaussianProcessRegressor.fit",
+        },
+    },
+    "gp_posterior": {
+        "title": "GP conditioned on {fit_points} points, mean and variance at {pool} candidates, d = {dim}",
+        "unit": "prediction", "goal_ms": None, "reference": "metabo",
+        "cases": {
+            "metabo": "metabo, one compiled program",
+            "metabo_api": "metabo.GP: posterior and predict",
+            "textbook": "textbook: Cholesky, SciPy",
+            "botorch": "BoTorch: posterior of a SingleTaskGP",
+            "sklearn": "scikit-learn: fit without optimiser, predict",
+        },
+    },
+    "gp_log_ei": {
+        "title": "Expected improvement at {pool} candidates after {fit_points} points, d = {dim}",
+        "unit": "scoring", "goal_ms": None, "reference": "metabo",
+        "cases": {
+            "metabo": "metabo: EI, factor known",
+            "textbook": "textbook: log-EI, conditioned anew",
+            "botorch": "BoTorch: LogExpectedImprovement, factor known",
+        },
+    },
+    "ask_few": {
+        "title": "Next configuration of a mixed space of 7 parameters after {told_few} trials",
+        "unit": "ask, CPU time", "goal_ms": None, "reference": "optuna_tpe",
+        "cases": {
+            "metabo": "metabo: Study.suggest, learned prior",
+            "optuna_tpe": "Optuna: TPESampler",
+            "optuna_gp": "Optuna: GPSampler",
+        },
+    },
+    "ask_many": {
+        "title": "Next configuration of a mixed space of 7 parameters after {told_many} trials",
+        "unit": "ask, CPU time", "goal_ms": None, "reference": "optuna_tpe",
+        "cases": {
+            "metabo": "metabo: Study.suggest, learned prior",
+            "optuna_tpe": "Optuna: TPESampler",
+            "optuna_gp": "Optuna: GPSampler",
+        },
+    },
 }  # fmt: skip
 """`unit`: what a time is for; `goal_ms`: of the `reference`, whose ratio is 1; `within`: the goal of its time over that
 of a case; `sizes`: the field of `Sizes` that a growth goes through."""

@@ -23,11 +23,13 @@ MODULES = {
     "limit": "limit",
     "textbook": "textbook",
     "botorch": "peer_botorch",
+    "optuna": "peer_optuna",
+    "sklearn": "peer_sklearn",
 }
 """Modules by the first word of a case's name."""
-PARTS = ("mphd", "tables")
+PARTS = ("mphd", "tables", "gp", "ask")
 """Sections that begin so have modules of their own."""
-PEER_PACKAGES = ("torch", "botorch", "gpytorch", "linear_operator")
+PEER_PACKAGES = ("torch", "botorch", "gpytorch", "linear_operator", "optuna", "sklearn")
 
 
 def peak_mib() -> float:

@@ -155,6 +155,7 @@ def test_every_case_is_implemented():
     assert worker.module_of("refit", "botorch_default") == "peer_botorch"
     assert worker.module_of("mphd_map", "metabo_single") == "ours_mphd"
     assert worker.module_of("tables_bo", "textbook") == "textbook_tables"
+    assert worker.module_of("ask_few", "optuna_gp") == "peer_optuna_ask"
 
 
 def listed(module):
@@ -163,8 +164,10 @@ def listed(module):
 
 MAYBE_ABSENT = {
     "peer_botorch": {("bo", "botorch"), ("refit", "botorch"), ("refit", "botorch_default")},
+    "peer_botorch_gp": {(s, "botorch") for s in ("gp_fit", "gp_fit_large", "gp_posterior", "gp_log_ei")},
 }
 """Modules of cases whose packages the development environment lacks."""
+NEW = ["adam/metabo", "adam/limit", *(name for name in run.SECTIONS if name.startswith(("gp_", "ask_", "growth_")))]
 PEERS = {"botorch": "torch", "sklearn": "sklearn", "optuna": "optuna"}
 """Packages that the modules of the peers import first."""
 
@@ -179,7 +182,7 @@ def without_peers(folder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("only", [["bo"]], ids=["bo"])
+@pytest.mark.parametrize("only", [["bo"], NEW], ids=["bo", "new"])
 def test_a_quick_run_without_the_peers(tmp_path, only):
     """The run succeeds where peers are not installed, says so, and leaves a complete file that names no machine."""
     out = tmp_path / "out"
