@@ -146,6 +146,26 @@ SECTIONS: dict[str, dict[str, Any]] = {
             "optuna_gp": "Optuna: GPSampler",
         },
     },
+    "growth_tasks": {
+        "title": "Growth of an Adam step with the tasks {growth_tasks}: {batch} points, MLP {layers}",
+        "unit": "step", "goal_ms": None, "reference": "metabo", "sizes": "growth_tasks",
+        "cases": {"metabo": "metabo", "textbook": "textbook: loop over tasks, autodiff"},
+    },
+    "growth_points": {
+        "title": "Growth of an Adam step with the points of a task {growth_points}: {tasks} tasks, MLP {layers}",
+        "unit": "step", "goal_ms": None, "reference": "metabo", "sizes": "growth_points",
+        "cases": {"metabo": "metabo", "textbook": "textbook: loop over tasks, autodiff"},
+    },
+    "growth_candidates": {
+        "title": "Growth of a BO iteration, fixed prior, with the candidates {growth_candidates}: budget {budget}",
+        "unit": "BO iteration", "goal_ms": None, "reference": "metabo", "sizes": "growth_candidates",
+        "cases": {"metabo": "metabo, PI", "textbook": "textbook: full Cholesky each time, PI"},
+    },
+    "growth_observations": {
+        "title": "Growth of a BO iteration, fixed prior, with the budget {growth_observations}: {pool} candidates",
+        "unit": "BO iteration", "goal_ms": None, "reference": "metabo", "sizes": "growth_observations",
+        "cases": {"metabo": "metabo, PI", "textbook": "textbook: full Cholesky each time, PI"},
+    },
 }  # fmt: skip
 """`unit`: what a time is for; `goal_ms`: of the `reference`, whose ratio is 1; `within`: the goal of its time over that
 of a case; `sizes`: the field of `Sizes` that a growth goes through."""

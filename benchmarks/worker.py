@@ -27,7 +27,7 @@ MODULES = {
     "sklearn": "peer_sklearn",
 }
 """Modules by the first word of a case's name."""
-PARTS = ("mphd", "tables", "gp", "ask")
+PARTS = ("mphd", "tables", "gp", "ask", "growth")
 """Sections that begin so have modules of their own."""
 PEER_PACKAGES = ("torch", "botorch", "gpytorch", "linear_operator", "optuna", "sklearn")
 
