@@ -57,7 +57,7 @@ lint-imports: install  ## a room imports only rooms above it: the contracts of i
 lint-types: install  ## types of the rooms that pyproject.toml names
 	$(BIN)/basedpyright
 
-benchmark: install  ## speed against a textbook implementation and BoTorch, as ratios
+benchmark: install  ## speed and memory against a textbook implementation, BoTorch, Optuna, scikit-learn and a limit, as ratios
 	$(BIN)/python -m pip install --quiet -r requirements-bench.lock
 	$(BIN)/python benchmarks/run.py
 

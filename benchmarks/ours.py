@@ -37,8 +37,8 @@ def to_gp(params: Parameters, dtype: str = "float64") -> GP:
     return GP(features, Linear(p["mean_weight"], p["mean_bias"]), kernel, p["noise"])
 
 
-def compiled_case(function: Callable, arguments: Any, units: int | Callable[[Any], int]) -> Case:
-    """Trace and compile `function`; the compiled program on `arguments` is what is measured.
+def compiled_case(function: Callable, arguments: Any, units: int | Callable[[Any], int], times: int = 1) -> Case:
+    """Trace and compile `function`; the compiled program on `arguments`, `times` in a row, is what is measured.
 
     `units` is how many steps that is, or a function of the program's result that says it.
     """
@@ -51,7 +51,8 @@ def compiled_case(function: Callable, arguments: Any, units: int | Callable[[Any
     number = units(program(*arguments)) if callable(units) else units
 
     def repeat() -> int:
-        jax.block_until_ready(eqx.filter(program(*arguments), eqx.is_array))
+        for _ in range(times):
+            jax.block_until_ready(eqx.filter(program(*arguments), eqx.is_array))
         return number
 
     return Case(repeat, traced - start, compiled - traced)

@@ -53,6 +53,25 @@ class Sizes:
     configurations: int = 2000
     epochs: int = 52
     textbook_data_sets: int = 2
+    limit_tries: int = 20
+    fit_points: int = 100
+    fit_points_large: int = 400
+    fits: int = 3
+    predictions: int = 20
+    told_few: int = 20
+    told_many: int = 100
+    asks: int = 5
+    past_studies: int = 8
+    past_trials: int = 40
+    prior_steps: int = 500
+    growth_tasks: tuple[int, ...] = (4, 8, 16, 32, 64)
+    growth_points: tuple[int, ...] = (16, 32, 64, 128, 256)
+    growth_candidates: tuple[int, ...] = (500, 1000, 2000, 4000, 8000)
+    growth_observations: tuple[int, ...] = (25, 50, 100, 200, 400)
+    growth_shuffles: int = 4
+    batches_per_shuffle: int = 10
+    growth_runs: int = 8
+    textbook_growth_steps: int = 3
 
 
 QUICK = Sizes(
@@ -60,7 +79,11 @@ QUICK = Sizes(
     accelerator_pairs=2, matched=12, lbfgs_steps=3, pool=40, budget=6, runs=2, accelerator_runs=2, refit_steps=2,
     refit_sizes=(2, 4), functions=3, points=20, inputs=2, widest=3, step1_steps=6, textbook_step1_steps=2,
     lengthscales=12, network_steps=8, textbook_network_steps=4, map_runs=2, map_steps=2,
-    configurations=40, epochs=5, textbook_data_sets=1,
+    configurations=40, epochs=5, textbook_data_sets=1, limit_tries=1, fit_points=8, fit_points_large=12, fits=1,
+    predictions=1, told_few=11, told_many=13, asks=1, past_studies=3, past_trials=6, prior_steps=4,
+    growth_tasks=(1, 2, 3, 4), growth_points=(4, 6, 8, 10), growth_candidates=(30, 40, 50, 60),
+    growth_observations=(3, 4, 5, 6), growth_shuffles=1, batches_per_shuffle=3, growth_runs=1,
+    textbook_growth_steps=1,
 )  # fmt: skip
 """Sizes for a test that everything runs; its times mean nothing."""
 
@@ -116,6 +139,29 @@ def candidates(sizes: Sizes) -> tuple[np.ndarray, np.ndarray]:
 def observed(sizes: Sizes, number: int) -> np.ndarray:
     """Return `number` distinct candidates that a re-fit starts from; a smaller number gives a prefix."""
     return np.random.default_rng(5).permutation(sizes.pool)[:number]
+
+
+def fit_rows(sizes: Sizes, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return `number` observations, inputs (number, dim) and outputs (number,), and the pool that they are from."""
+    x, y = candidates(sizes)
+    chosen = observed(sizes, number)
+    return x[chosen], y[chosen], x
+
+
+def likelihood_per_point(
+    x: np.ndarray, y: np.ndarray, mean: float, lengthscale: np.ndarray, variance: float, noise: float
+) -> float:
+    """Return the log marginal likelihood of `x` (n, d) and `y` (n,), over n: the judge of every fit.
+
+    The GP has a constant mean and a Matérn-5/2 kernel with one lengthscale for each input; `noise` is all that is added
+    to the diagonal.
+    """
+    scaled = x / lengthscale
+    r = np.sqrt(5.0 * np.sum((scaled[:, None] - scaled) ** 2, axis=-1))
+    covariance = variance * (1.0 + r + r**2 / 3.0) * np.exp(-r) + noise * np.eye(len(y))
+    _, logdet = np.linalg.slogdet(covariance)
+    quadratic = (y - mean) @ np.linalg.solve(covariance, y - mean)
+    return float(-0.5 * (quadratic + logdet) / len(y) - 0.5 * np.log(2.0 * np.pi))
 
 
 THETA = {"constant": 1.0, "lengthscale": 1.0, "variance": 0.0, "noise": -4.0}

@@ -1,4 +1,4 @@
-"""Measure metabo against a textbook implementation and BoTorch: one table of ratios and one JSON file.
+"""Measure metabo against a textbook implementation, a limit and its peers: one table of ratios and one JSON file.
 
 All implementations of a section are warm in processes of their own, pinned to the same core, and do one piece of work
 each in turn (A B C A B C ...), so that a slow moment of the machine meets all of them.
@@ -15,98 +15,12 @@ from typing import Any
 
 import report
 from problem import QUICK, Sizes
+from sections import SECTIONS
 
 from metabo.compute.cores import own_cores, own_process
 from metabo.records.files import write_text
 
 HERE = Path(__file__).resolve().parent
-
-SECTIONS: dict[str, dict[str, Any]] = {
-    "adam": {
-        "title": "Pre-training: Adam on the NLL, {tasks} tasks x {batch} of {rows} points, MLP {layers}, d = {dim}",
-        "unit": "step", "goal_ms": 1.3, "reference": "metabo",
-        "cases": {
-            "metabo": "metabo, float64",
-            "metabo_float32": "metabo, float32",
-            "metabo_autodiff": "metabo, automatic Cholesky gradient",
-            "metabo_pairs_map": "metabo, {pairs} pairs in one program, in turn",
-            "metabo_pairs_vmap": "metabo, {pairs} pairs in one program, vmap",
-            "textbook": "textbook: loop over tasks, autodiff",
-            "metabo_gpu": "metabo on the GPU, {accelerator_pairs} pairs, vmap",
-        },
-    },
-    "lbfgs": {
-        "title": "Pre-training: L-BFGS on the EKL, {matched} matched points, {tasks} tasks, MLP {layers}",
-        "unit": "iteration", "goal_ms": None, "reference": "metabo",
-        "cases": {
-            "metabo": "metabo, float64",
-            "metabo_autodiff": "metabo, automatic Cholesky gradient",
-            "textbook": "textbook: SciPy L-BFGS-B, autodiff",
-            "metabo_gpu": "metabo on the GPU",
-        },
-    },
-    "bo": {
-        "title": "BO, fixed prior: {pool} candidates, d = {dim}, budget {budget}",
-        "unit": "BO iteration", "goal_ms": 0.06, "reference": "metabo",
-        "cases": {
-            "metabo": "metabo, PI",
-            "metabo_ei": "metabo, EI",
-            "textbook": "textbook: full Cholesky each time, PI",
-            "botorch": "BoTorch: posterior and log-EI",
-            "metabo_gpu": "metabo on the GPU, {accelerator_runs} runs, PI",
-        },
-    },
-    "refit": {
-        "title": "BO with a re-fit each iteration: {pool} candidates, d = {dim}, budget {budget}",
-        "unit": "BO iteration", "goal_ms": None, "reference": "metabo_stboh",
-        "cases": {
-            "metabo_stboh": "metabo STBOH, at most {refit_steps} L-BFGS steps",
-            "metabo_stbo": "metabo STBO (MLP), at most {refit_steps} steps",
-            "textbook": "textbook STBOH: SciPy, recompiles as data grow",
-            "botorch": "BoTorch, at most {refit_steps} L-BFGS-B steps",
-            "botorch_default": "BoTorch, default fit",
-        },
-    },
-    "mphd_step1": {
-        "title": "MPHD step 1: Adam on one domain, {functions} functions x {batch} of {points} points, d = {inputs}",
-        "unit": "step", "goal_ms": None, "reference": "metabo",
-        "cases": {
-            "metabo": "metabo",
-            "metabo_widened": "metabo, padded to {widest} inputs",
-            "textbook": "textbook: loop over functions, autodiff",
-        },
-    },
-    "mphd_step2": {
-        "title": "MPHD step 2: Adam on the prior network, {lengthscales} length-scales",
-        "unit": "step", "goal_ms": None, "reference": "metabo",
-        "cases": {"metabo": "metabo", "textbook": "textbook: optimiser not compiled"},
-    },
-    "mphd_map": {
-        "title": "MPHD, BO with a MAP fit each iteration: {points} candidates, d = {inputs}, budget {budget}",
-        "unit": "BO iteration", "goal_ms": None, "reference": "metabo",
-        "cases": {
-            "metabo": "metabo, {map_runs} runs side by side, {map_steps} L-BFGS steps",
-            "metabo_single": "metabo, one run",
-            "textbook": "textbook: SciPy, recompiles as data grow",
-        },
-    },
-    "tables_load": {
-        "title": "Reading a table in LCBench's format: {data_sets} files x {configurations} rows x {epochs} epochs",
-        "unit": "archive", "goal_ms": 5000.0, "reference": "metabo",
-        "cases": {
-            "metabo": "metabo: the loader, with its checks",
-            "textbook": "textbook: np.load, no check",
-        },
-    },
-    "tables_bo": {
-        "title": "BO, fixed prior, on each of {data_sets} data sets: {configurations} candidates, budget {budget}",
-        "unit": "data set", "goal_ms": 285.0, "reference": "metabo",  # 35 of them in ten seconds
-        "cases": {
-            "metabo": "metabo, PI",
-            "textbook": "textbook: full Cholesky each time, PI",
-        },
-    },
-}  # fmt: skip
 
 
 class Worker:
@@ -142,36 +56,44 @@ class Worker:
         self.process.wait()
 
 
-def measure(section: str, cases: list[str], sizes: Sizes, quick: bool) -> dict[str, Any]:
+def measure(section: str, cases: list[str], sizes: Sizes, quick: bool) -> report.Record:
     """Measure the given cases of one section in turns."""
     described = SECTIONS[section]
-    words = asdict(sizes) | {"layers": "-".join(map(str, sizes.layers))}
-    results: dict[str, Any] = {}
+    shown = {key: described.get(key) for key in ("unit", "goal_ms", "reference")}
+    words = {name: ", ".join(map(str, v)) if isinstance(v, tuple) else v for name, v in asdict(sizes).items()}
+    words["layers"] = words["layers"].replace(", ", "-")
+    results: dict[str, report.Record] = {}
     workers: dict[str, Worker] = {}
     try:
         for case in cases:
             print(f"{section}: {case}", file=sys.stderr, flush=True)
-            worker = Worker(section, case, quick)
+            worker = workers[case] = Worker(section, case, quick)
             results[case] = {"label": described["cases"][case].format(**words)} | worker.ready
-            if worker.ready["status"] == "ok":
-                workers[case] = worker
-                results[case]["ms"] = []
-        for _ in range(sizes.rounds):
-            for case, worker in list(workers.items()):
-                answer = worker.turn()
-                if "ms" in answer:
-                    results[case]["ms"].append(answer["ms"])
-                else:
-                    results[case] = {"label": results[case]["label"]} | answer
-                    workers.pop(case).stop()
-        for case, worker in workers.items():
-            results[case] |= worker.finish()
+        take_turns(results, workers, sizes.rounds)
     finally:
         for worker in workers.values():
             worker.stop()
-    report.summarise(results, described["reference"])
-    shown = {key: described[key] for key in ("unit", "goal_ms", "reference")}
-    return {"title": described["title"].format(**words)} | shown | {"cases": results}
+    grown = list(getattr(sizes, described["sizes"])) if "sizes" in described else None
+    report.summarise(results, described["reference"], grown)
+    within = report.within(results, described["reference"], described.get("within"))
+    return {"title": described["title"].format(**words)} | shown | {"within": within, "sizes": grown, "cases": results}
+
+
+def take_turns(results: dict[str, report.Record], workers: dict[str, Worker], rounds: int) -> None:
+    """Let the workers that are ready do their work in turn; put times, memory and failures into `results`."""
+    ready = {case: worker for case, worker in workers.items() if results[case]["status"] == "ok"}
+    for case in ready:
+        results[case]["ms"] = []
+    for _ in range(rounds):
+        for case, worker in list(ready.items()):
+            answer = worker.turn()
+            if "ms" in answer:
+                results[case]["ms"].append(answer["ms"])
+            else:
+                results[case] = {"label": results[case]["label"]} | answer
+                ready.pop(case).stop()
+    for case, worker in ready.items():
+        results[case] |= worker.finish()
 
 
 def find_gpu() -> str | None:

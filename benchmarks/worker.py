@@ -1,7 +1,8 @@
 """Measure one implementation in a process of its own (so that its memory is its own), one turn per line of input.
 
 Protocol: one JSON object per line on the original standard output. First what happened until the case was warm; then,
-for each line "go", the milliseconds per unit of one turn; at the end of the input the peak memory.
+for each line "go", the milliseconds per unit of one turn (a list for a curve, one number for each size); at the end of
+the input the peak memory and the facts.
 """
 
 import importlib
@@ -10,7 +11,6 @@ import os
 import resource
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,18 @@ from problem import QUICK, Sizes
 
 from metabo.compute import cores
 
-MODULES = ("ours", "textbook", "peer_botorch")
-PARTS = ("mphd", "tables")
+MODULES = {
+    "metabo": "ours",
+    "limit": "limit",
+    "textbook": "textbook",
+    "botorch": "peer_botorch",
+    "optuna": "peer_optuna",
+    "sklearn": "peer_sklearn",
+}
+"""Modules by the first word of a case's name."""
+PARTS = ("mphd", "tables", "gp", "ask", "growth")
 """Sections that begin so have modules of their own."""
-PEER_PACKAGES = ("torch", "botorch", "gpytorch", "linear_operator")
+PEER_PACKAGES = ("torch", "botorch", "gpytorch", "linear_operator", "optuna", "sklearn")
 
 
 def peak_mib() -> float:
@@ -32,7 +40,7 @@ def peak_mib() -> float:
 
 def module_of(section: str, case: str) -> str:
     """Return the module that holds a case: its name begins with that of the implementation, and may end in a part."""
-    module = dict(zip(("metabo", "textbook", "botorch"), MODULES, strict=True))[case.split("_")[0]]
+    module = MODULES[case.split("_")[0]]
     part = section.split("_")[0]
     return f"{module}_{part}" if part in PARTS else module
 
@@ -60,20 +68,18 @@ def main(section: str, name: str, sizes: Sizes) -> None:
         cores.own_cores(1, int(name.endswith("_gpu")), Path(scratch))
         try:
             module = importlib.import_module(module_of(section, name))
+            base = peak_mib()
+            case = module.CASES[section][name](sizes)
         except ModuleNotFoundError as error:
             if (error.name or "").split(".")[0] not in PEER_PACKAGES:
                 raise
             answer(status="not installed", missing=error.name)
             return
-        base = peak_mib()
-        case = module.CASES[section][name](sizes)
-        case.repeat()
+        case.turn()
         answer(status="ok", trace_s=case.trace_s, compile_s=case.compile_s, base_mib=base)
         for _ in sys.stdin:
-            start = time.perf_counter()
-            units = case.repeat()
-            answer(ms=1e3 * (time.perf_counter() - start) / units)
-        answer(peak_mib=peak_mib(), device_mib=device_memory())
+            answer(ms=case.turn())
+        answer(peak_mib=peak_mib(), device_mib=device_memory(), facts=case.facts)
 
 
 if __name__ == "__main__":
