@@ -34,8 +34,10 @@ def test_metabo_states_the_likelihood_that_the_judge_finds():
     x, y, _ = problem.fit_rows(SIZES, SIZES.fit_points)
     fitted = metabo.GP(SIZES.dim).fit(x, y)
     gp = fitted._model
-    values = (float(gp.mean.value), np.asarray(gp.kernel.lengthscale), float(gp.kernel.variance))
-    found = problem.likelihood_per_point(x, y, *values, float(gp.noise) + problem.JITTER)
+    centre, spread = fitted._units  # the model sees outputs of order 1
+    mean, variance = centre + spread * float(gp.mean.value), spread**2 * float(gp.kernel.variance)
+    noise = spread**2 * (float(gp.noise) + problem.JITTER)
+    found = problem.likelihood_per_point(x, y, mean, np.asarray(gp.kernel.lengthscale), variance, noise)
     assert fitted.log_likelihood(x, y) / len(y) == pytest.approx(found, abs=1e-9)
 
 

@@ -23,7 +23,9 @@ class NewRow(NamedTuple):
     ok: Bool[Array, ""]
 
 
-def new_row(gp: GP, pool: Pool, rows: Float[Array, "b c"], variance: Float[Array, " c"], index: Int[Array, ""]) -> NewRow:
+def new_row(
+    gp: GP, pool: Pool, rows: Float[Array, "b c"], variance: Float[Array, " c"], index: Int[Array, ""]
+) -> NewRow:
     """Return the next row after observing candidate `index`.
 
     `rows` are those so far (zeros beyond), `variance` the posterior variance of f on the pool. With v the new row,
