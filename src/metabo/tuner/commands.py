@@ -15,6 +15,7 @@ from metabo.errors import ConfigError, NumericsWarning
 
 if TYPE_CHECKING:
     from metabo.data.history.description import Configuration, Description
+    from metabo.tuner.store import PastSummary
     from metabo.tuner.study import Study
     from metabo.tuner.suggest import Suggestion
 
@@ -99,11 +100,19 @@ def _pretrain(args: Namespace) -> list[str]:
     )  # fmt: skip
     for remark in study.record["remarks"]:
         _say(f"note: {remark}")
-    lines = [f"{p['history']}: {p['trials']} trials of {p['studies']} past studies" for p in study.record["past"]]
+    lines = [line for past in study.record["past"] for line in _past(past)]
     if scale := study.record["scale"]:
         lines.append(f"outcomes: {_outcomes(study.description, scale)}")
     folder, method = study.folder, study.record["spec"]["method"]
     return [*lines, f"{folder}: prior of {method} is ready; next: metabo suggest {folder} --count 3 > todo.csv"]
+
+
+def _past(past: "PastSummary") -> list[str]:
+    from metabo.data.history import account
+
+    layout = f" ({past['layout']})" if past["layout"] else ""
+    first = f"{past['history']}: {past['trials']} trials of {past['studies']} past studies{layout}"
+    return [first, *account.lines(past["accounts"])]
 
 
 def _outcomes(description: "Description", scale: dict[str, float]) -> str:
@@ -153,6 +162,7 @@ def _csv(description: "Description", found: list["Suggestion"]) -> list[str]:
 
 
 def _tell(args: Namespace) -> list[str]:
+    from metabo.data.csv_layout import read_sheet
     from metabo.tuner.study import Study
 
     study = Study(args.folder, args.study)
@@ -161,6 +171,9 @@ def _tell(args: Namespace) -> list[str]:
         raise ConfigError("tell: give a CSV of results, or --parameters with either --outcome or --failed")
     if args.results:
         told = study.tell_file(args.results, args.correct)
+        layout = read_sheet(args.results, study.description.numeric).layout
+        if layout and not layout.usual:
+            _say(f"{args.results}: {layout.said}")
     else:
         told = [study.tell(_parameters(args.parameters), args.outcome, args.correct)]
     done = sum(trial["state"] != "running" for trial in study.trials)
