@@ -14,10 +14,10 @@ NUMERIC = ["rate", "error"]
 def read(tmp_path):
     """Return a function that writes bytes, or text in an encoding, and reads them."""
 
-    def call(content, encoding="utf-8", numeric=NUMERIC):
+    def call(content, encoding="utf-8", numeric=NUMERIC, text=()):
         path = tmp_path / "t.csv"
         path.write_bytes(content if isinstance(content, bytes) else content.encode(encoding))
-        return read_sheet(path, numeric)
+        return read_sheet(path, numeric, text)
 
     return call
 
@@ -58,6 +58,10 @@ def test_columns_of_numbers_are_found_where_none_are_named(read):
     sheet = read("a;version;b\nx;1,2,3;0,5\ny;2,0;1,5\n", numeric=None)
     assert sheet.rows == [(2, ["x", "1,2,3", "0.5"]), (3, ["y", "2,0", "1.5"])]
     assert read("a;b\nx;3\n", numeric=None).layout.decimal == "."
+    times = "a;time;b\nx;12.30;0,5\n"
+    with pytest.raises(DataError, match=r"'0,5' has a decimal comma, and row 2 field 'time': '12\.30' a decimal point"):
+        read(times, numeric=None)
+    assert read(times, numeric=None, text=["time"]).rows == [(2, ["x", "12.30", "0.5"])]
 
 
 def test_text_keeps_its_commas_and_a_ragged_row_its_cells(read):

@@ -61,20 +61,20 @@ class Sheet(NamedTuple):
     head: str = "row 1, "
 
 
-def read_sheet(path: str | Path, numeric: Collection[str] | None = None) -> Sheet:
+def read_sheet(path: str | Path, numeric: Collection[str] | None = None, text: Collection[str] = ()) -> Sheet:
     """Return a CSV file in any usual layout; row numbers are those that a spreadsheet shows. Decimal commas in the
-    `numeric` columns (None: those that hold nothing but numbers) become points.
+    `numeric` columns (None: those that hold nothing but numbers, and are none of `text`) become points.
 
     Raises DataError for a file that cannot be read, and for what can be read in two ways.
     """
     path = Path(path)
-    text, encoding, check = decoded(read_bytes(path), str(path))
-    named = _SEPARATOR.match(text)
+    content, encoding, check = decoded(read_bytes(path), str(path))
+    named = _SEPARATOR.match(content)
     if named:  # the row stays, empty, so that row numbers are those that the spreadsheet shows
-        text = "\n" + text[named.end() :]
-    delimiter = named[1] if named else delimiter_of(text, str(path))
-    (_, header), *rows = records(text, path, delimiter)
-    places = _places(header, rows, numeric)
+        content = "\n" + content[named.end() :]
+    delimiter = named[1] if named else delimiter_of(content, str(path))
+    (_, header), *rows = records(content, path, delimiter)
+    places = [i for i in _places(header, rows, numeric) if header[i] not in text]
     decimal = decimal_of(header, rows, places, str(path))
     if decimal == ",":
         rows = [(number, _with_points(cells, places)) for number, cells in rows]

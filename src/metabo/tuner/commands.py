@@ -1,4 +1,4 @@
-"""The commands for one's own data: `metabo pretrain`, `suggest`, `tell` and `compare`."""
+"""The commands for one's own data: `metabo pretrain`, `suggest`, `tell` and `compare`; `import` is in `imports`."""
 
 import csv
 import io
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metabo.errors import ConfigError, NumericsWarning
+from metabo.tuner import imports
 
 if TYPE_CHECKING:
     from metabo.data.history.description import Configuration, Description
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from metabo.tuner.suggest import Suggestion
 
 FOLDER = "metabo-study"
-NAMES = ("pretrain", "suggest", "tell", "compare")
+NAMES = ("pretrain", "suggest", "tell", "compare", "import")
 
 
 def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
@@ -54,6 +55,8 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     compare.add_argument("--cores", type=int, default=os.cpu_count() or 1)
     compare.add_argument("--dry-run", action="store_true", help="say what would run")
 
+    imports.add(commands)
+
 
 def _histories(parser: ArgumentParser) -> None:
     parser.add_argument("history", nargs="+", type=Path, help="CSV of past trials")
@@ -76,8 +79,21 @@ def run(args: Namespace) -> list[str]:
 
         sizes = Namespace(scale=args.scale, cores=args.cores, dry_run=args.dry_run)
         return comparison.compare(args.history, args.space, args.skip_bad_rows, **vars(sizes))
+    if args.command == "import":
+        return _import(args)
     _own_core()
     return {"pretrain": _pretrain, "suggest": _suggest, "tell": _tell}[args.command](args)
+
+
+def _import(args: Namespace) -> list[str]:
+    """Import past trials and, if a folder is named, learn a prior from them at once."""
+    lines, history, space = imports.run(args)
+    if args.to is None:
+        return lines
+    print("\n".join(lines), flush=True)
+    _own_core()
+    options = {"target": None, "method": None, "seed": 0, "steps": args.steps, "skip_bad_rows": args.skip_bad_rows}
+    return _pretrain(Namespace(history=[history], space=[space], to=args.to, **options))
 
 
 def _own_core() -> None:
