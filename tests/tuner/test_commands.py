@@ -138,7 +138,7 @@ def test_looking_at_help_imports_no_jax():
     program = "import sys; from metabo import cli\ntry: cli.main(['--help'])\nfinally: assert 'jax' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr
-    for command in ("pretrain", "suggest", "tell", "compare"):
+    for command in ("pretrain", "suggest", "tell", "compare", "import"):
         assert command in done.stdout
 
 

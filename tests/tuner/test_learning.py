@@ -40,7 +40,7 @@ class Described:
 
 
 def past_of(name: str, dim: int, **sizes) -> past.PastStudies:
-    return past.PastStudies(Described(name, dim), tasks_of(name, dim, **sizes), past.Scale(0.0, 1.0, -2.0), [])
+    return past.PastStudies(Described(name, dim), tasks_of(name, dim, **sizes), past.Scale(0.0, 1.0, -2.0), [], [])
 
 
 def test_sizes_are_those_of_the_default_scale():

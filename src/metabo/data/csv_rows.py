@@ -83,12 +83,17 @@ def _number(cell: str, where: str, may_lack: bool) -> float:
     return value
 
 
-def table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """Return header and (row number, cells) of a CSV file, blank rows left out. Raises DataError."""
+def read_bytes(path: Path) -> bytes:
+    """Return the content of a file. Raises DataError."""
     try:
-        content = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         raise DataError(f"{path}: cannot read it ({error.strerror}); check the path") from error
+
+
+def table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """Return header and (row number, cells) of a CSV file, blank rows left out. Raises DataError."""
+    content = read_bytes(path)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -96,23 +101,37 @@ def table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
         raise DataError(
             f"{path}: row {row} is not UTF-8 (byte 0x{content[error.start]:02x}); save the file as CSV UTF-8"
         ) from error
-    try:
-        lines = list(enumerate(csv.reader(io.StringIO(text, newline=""), strict=True), start=1))
-    except csv.Error as error:
-        raise DataError(f"{path}: not a CSV table ({error}); save it with commas and closed quotes") from error
-    filled = [(number, [cell.strip() for cell in cells]) for number, cells in lines if any(c.strip() for c in cells)]
-    if not filled:
-        raise DataError(f"{path}: the file is empty; its first row must name the columns")
+    filled = records(text, path)
     return filled[0][1], filled[1:]
 
 
+def records(text: str, path: str | Path, delimiter: str = ",") -> list[tuple[int, list[str]]]:
+    """Return (row number, cells) of a CSV text, header first, blank rows left out. Raises DataError."""
+    try:
+        lines = list(enumerate(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True), start=1))
+    except csv.Error as error:
+        raise DataError(
+            f"{path}: not a CSV table ({error}); save it with columns separated by commas, and closed quotes"
+        ) from error
+    filled = [(number, [cell.strip() for cell in cells]) for number, cells in lines if any(c.strip() for c in cells)]
+    if not filled:
+        raise DataError(f"{path}: the file is empty; its first row must name the columns")
+    return filled
+
+
 def require_columns(
-    path: Path, header: list[str], needed: list[str], ignored: Sequence[str] = (), remedy: str = "Correct the header"
+    path: str | Path,
+    header: list[str],
+    needed: list[str],
+    ignored: Sequence[str] = (),
+    remedy: str = "Correct the header",
+    head: str = "row 1, ",
 ) -> None:
-    """Raise DataError for columns that are missing or twice there. `ignored`: no match for a missing one."""
+    """Raise DataError for columns that are missing or twice there. `ignored`: no match for a missing one; `head`: where
+    the header stands."""
     twice = [column for column in dict.fromkeys(header) if header.count(column) > 1]
     if twice:
-        raise DataError(f"{path}: row 1, column '{twice[0]}' is there {header.count(twice[0])} times; rename one")
+        raise DataError(f"{path}: {head}column '{twice[0]}' is there {header.count(twice[0])} times; rename one")
     strange = [column for column in header if column not in (*needed, *ignored)]
     for column in needed:
         if column not in header:
@@ -120,6 +139,6 @@ def require_columns(
             if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
                 hint = " Its columns are separated by semicolons or tabs: save it with commas."
             raise DataError(
-                f"{path}: row 1, column '{column}' is missing.{hint or nearest(column, strange)} "
+                f"{path}: {head}column '{column}' is missing.{hint or nearest(column, strange)} "
                 f"Columns there: {', '.join(header)}. {remedy}"
             )

@@ -1,4 +1,4 @@
-"""The commands for one's own data: `metabo pretrain`, `suggest`, `tell` and `compare`."""
+"""The commands for one's own data: `metabo pretrain`, `suggest`, `tell` and `compare`; `import` is in `imports`."""
 
 import csv
 import io
@@ -12,14 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metabo.errors import ConfigError, NumericsWarning
+from metabo.tuner import imports
 
 if TYPE_CHECKING:
     from metabo.data.history.description import Configuration, Description
+    from metabo.tuner.store import PastSummary
     from metabo.tuner.study import Study
     from metabo.tuner.suggest import Suggestion
 
 FOLDER = "metabo-study"
-NAMES = ("pretrain", "suggest", "tell", "compare")
+NAMES = ("pretrain", "suggest", "tell", "compare", "import")
 
 
 def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
@@ -53,6 +55,8 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     compare.add_argument("--cores", type=int, default=os.cpu_count() or 1)
     compare.add_argument("--dry-run", action="store_true", help="say what would run")
 
+    imports.add(commands)
+
 
 def _histories(parser: ArgumentParser) -> None:
     parser.add_argument("history", nargs="+", type=Path, help="CSV of past trials")
@@ -75,8 +79,21 @@ def run(args: Namespace) -> list[str]:
 
         sizes = Namespace(scale=args.scale, cores=args.cores, dry_run=args.dry_run)
         return comparison.compare(args.history, args.space, args.skip_bad_rows, **vars(sizes))
+    if args.command == "import":
+        return _import(args)
     _own_core()
     return {"pretrain": _pretrain, "suggest": _suggest, "tell": _tell}[args.command](args)
+
+
+def _import(args: Namespace) -> list[str]:
+    """Import past trials and, if a folder is named, learn a prior from them at once."""
+    lines, history, space = imports.run(args)
+    if args.to is None:
+        return lines
+    print("\n".join(lines), flush=True)
+    _own_core()
+    options = {"target": None, "method": None, "seed": 0, "steps": args.steps, "skip_bad_rows": args.skip_bad_rows}
+    return _pretrain(Namespace(history=[history], space=[space], to=args.to, **options))
 
 
 def _own_core() -> None:
@@ -99,11 +116,19 @@ def _pretrain(args: Namespace) -> list[str]:
     )  # fmt: skip
     for remark in study.record["remarks"]:
         _say(f"note: {remark}")
-    lines = [f"{p['history']}: {p['trials']} trials of {p['studies']} past studies" for p in study.record["past"]]
+    lines = [line for past in study.record["past"] for line in _past(past)]
     if scale := study.record["scale"]:
         lines.append(f"outcomes: {_outcomes(study.description, scale)}")
     folder, method = study.folder, study.record["spec"]["method"]
     return [*lines, f"{folder}: prior of {method} is ready; next: metabo suggest {folder} --count 3 > todo.csv"]
+
+
+def _past(past: "PastSummary") -> list[str]:
+    from metabo.data.history import account
+
+    layout = f" ({past['layout']})" if past["layout"] else ""
+    first = f"{past['history']}: {past['trials']} trials of {past['studies']} past studies{layout}"
+    return [first, *account.lines(past["accounts"])]
 
 
 def _outcomes(description: "Description", scale: dict[str, float]) -> str:
@@ -153,6 +178,7 @@ def _csv(description: "Description", found: list["Suggestion"]) -> list[str]:
 
 
 def _tell(args: Namespace) -> list[str]:
+    from metabo.data.csv_layout import read_sheet
     from metabo.tuner.study import Study
 
     study = Study(args.folder, args.study)
@@ -161,6 +187,9 @@ def _tell(args: Namespace) -> list[str]:
         raise ConfigError("tell: give a CSV of results, or --parameters with either --outcome or --failed")
     if args.results:
         told = study.tell_file(args.results, args.correct)
+        layout = read_sheet(args.results, study.description.numeric).layout
+        if layout and not layout.usual:
+            _say(f"{args.results}: {layout.said}")
     else:
         told = [study.tell(_parameters(args.parameters), args.outcome, args.correct)]
     done = sum(trial["state"] != "running" for trial in study.trials)

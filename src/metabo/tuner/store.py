@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypedDict, cast
 
+from metabo.data.history.account import StudyAccount
 from metabo.errors import ConfigError, DataError
 from metabo.records.files import canonical, digest, remove_scratch, write_text
 from metabo.tuner.trials import StudyTrial
@@ -27,12 +28,15 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class PastSummary(TypedDict):
-    """What a prior was learned from: a history, its space, and how many studies and trials of it were usable."""
+    """What a prior was learned from: a history, its space, how many studies and trials of it were usable, how its file
+    was written, and what became of the rows of each study."""
 
     history: str
     space: str
     studies: int
     trials: int
+    layout: str
+    accounts: list[StudyAccount]
 
 
 class StudyRecord(TypedDict):

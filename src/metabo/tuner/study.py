@@ -14,6 +14,7 @@ from metabo.compute.precision import float64
 from metabo.data.history import description as descriptions
 from metabo.data.history import read as history
 from metabo.data.history.description import Configuration, Description
+from metabo.data.history.frames import PastTrials, required
 from metabo.data.history.past import PastStudies, Scale, read_all
 from metabo.errors import ConfigError, DataError
 from metabo.plan.specs import MethodSpec
@@ -27,7 +28,7 @@ DEFAULT = "study"
 
 @float64
 def pretrain(
-    histories: str | Path | Sequence[str | Path],
+    histories: PastTrials | Sequence[PastTrials],
     spaces: str | Path | Sequence[str | Path],
     to: str | Path,
     *,
@@ -46,13 +47,16 @@ def pretrain(
         print(first.configuration)
         print(f"predicted: {first.median:.3g} (90 %: {first.low:.3g} to {first.high:.3g})")
 
-    Each history (CSV) goes with the space (``space.yaml``) at the same position; one may be given without a list.
+    Each history goes with the space (``space.yaml``) at the same position; one may be given without a list. A history
+    is a CSV file, a DataFrame with a column for the study, or a dict of DataFrames by study; several DataFrames with
+    one space are one history.
     `target`: the space to tune, the first one unless given; it needs no history. `method`: h_nll for one space, mphd
     for several, unless given. `steps`: of the training. Raises DataError and ConfigError that name file, row, field and
     fix.
     """
-    histories, spaces = ([given] if isinstance(given, str | Path) else given for given in (histories, spaces))
-    past = read_all(histories, spaces, skip_bad_rows)
+    given = required(histories)
+    spaces = [spaces] if isinstance(spaces, str | Path) else spaces
+    past = read_all(given, spaces, skip_bad_rows)
     goal = descriptions.load(target) if target else past[0].description
     here = next((one for one in past if one.description.name == goal.name), None)
     if here is not None and here.description.source != goal.source:
@@ -69,7 +73,7 @@ def pretrain(
         "space": goal.source,
         "scale": here.scale._asdict() if here else None,
         "spec": spec,
-        "past": [_summary(str(path), one) for path, one in zip(histories, past, strict=True)],
+        "past": [_summary(one) for one in past],
         "remarks": [*(remark for one in past for remark in one.remarks), *remarks],
     }
     try:
@@ -211,12 +215,14 @@ def _checked(outcome: float, space: Description) -> float:
     return outcome
 
 
-def _summary(path: str, past: PastStudies) -> store.PastSummary:
+def _summary(past: PastStudies) -> store.PastSummary:
     return {
-        "history": path,
+        "history": past.name,
         "space": past.description.name,
         "studies": len(past.tasks),
         "trials": sum(len(task.y) for task in past.tasks.values()),
+        "layout": past.layout,
+        "accounts": past.accounts,
     }
 
 

@@ -4,62 +4,32 @@ A configuration is a dict from parameter to value; a parameter that is not in us
 a point of `SearchSpace`'s unit cube, where an unused parameter takes its lowest value or first choice.
 """
 
+import dataclasses
 import itertools
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NotRequired, TypedDict, cast
+from typing import cast
 
 import numpy as np
-import yaml
 from jaxtyping import Float
 
 from metabo.data.history.fields import Field, Value
+from metabo.data.history.space_yaml import REST, SpaceYaml, StudyFacts, facts_of, faults_of, field_of, text_choices
 from metabo.errors import ConfigError, DataError, nearest
-from metabo.plan.schema import plain_number, violations
-from metabo.plan.yaml_files import compose, read_yaml
-from metabo.tasks.spaces import Level, SearchSpace
+from metabo.plan.schema import violations
+from metabo.plan.yaml_files import read_yaml
+from metabo.tasks.spaces import SearchSpace
 
 SCHEMA = Path(__file__).with_name("space.schema.yaml")
 Configuration = dict[str, Value]
-EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+")
-"""Numbers with an exponent; YAML takes those without a dot, or without a sign of the exponent, for text."""
-
-
-class OutcomeYaml(TypedDict):
-    """`outcome` of ``space.yaml``."""
-
-    column: str
-    goal: Literal["minimise", "maximise"]
-    scale: NotRequired[Literal["linear", "log"]]
-
-
-class ParameterYaml(TypedDict):
-    """A parameter of ``space.yaml``."""
-
-    type: Literal["float", "int", "ordinal", "categorical"]
-    low: NotRequired[float]
-    high: NotRequired[float]
-    scale: NotRequired[Literal["linear", "log"]]
-    choices: NotRequired[list[Level]]
-    when: NotRequired[dict[str, Level | list[Level]]]
-
-
-class SpaceYaml(TypedDict):
-    """What ``space.yaml`` says (``space.schema.yaml``)."""
-
-    name: NotRequired[str]
-    study: str
-    outcome: OutcomeYaml
-    ignore: NotRequired[list[str]]
-    parameters: dict[str, ParameterYaml]
 
 
 @dataclass(frozen=True)
 class Description:
-    """A search space and the columns of its history. `source` is what ``space.yaml`` says, as it says it."""
+    """A search space and the columns of its history. `rest`: columns that are not named are ignored; `studies`: what
+    sets single past studies apart; `source` is what ``space.yaml`` says, as it says it; `where` names the file."""
 
     name: str
     study: str
@@ -67,8 +37,16 @@ class Description:
     maximise: bool
     log: bool
     ignore: tuple[str, ...]
+    rest: bool
     fields: tuple[Field, ...]
+    studies: Mapping[str, StudyFacts]
     source: SpaceYaml
+    where: str = dataclasses.field(compare=False)
+
+    @property
+    def numeric(self) -> set[str]:
+        """Return the columns whose cells are numbers."""
+        return {self.outcome, *(field.name for field in self.fields if field.numeric)}
 
     @property
     def space(self) -> SearchSpace:
@@ -137,104 +115,27 @@ def load(path: str | Path) -> Description:
     data = read_yaml(path)
     if not isinstance(data, dict):
         raise ConfigError(f"{path}: must be a mapping with the keys study, outcome and parameters")
-    return of_mapping({"name": path.stem, **data}, str(path), _text_choices(path))
+    return of_mapping({"name": path.stem, **data}, str(path), text_choices(path))
 
 
 def of_mapping(data: Mapping[str, object], where: str, found: Sequence[str] = ()) -> Description:
     """Build a description from what ``space.yaml`` says; `where` names the file in messages, `found` are faults that
     its text has. Raises ConfigError."""
     said = cast(SpaceYaml, data)  # if the schema finds no fault
-    faults = violations(data, read_yaml(SCHEMA), where) or [*_faults(said, where), *found]
+    faults = violations(data, read_yaml(SCHEMA), where) or [*faults_of(said, where), *found]
     if faults:
         raise ConfigError("\n".join(faults))
-    outcome = said["outcome"]
+    outcome, ignore = said["outcome"], said.get("ignore", ())
     return Description(
         name=said.get("name", Path(where).stem),
         study=said["study"],
         outcome=outcome["column"],
         maximise=outcome["goal"] == "maximise",
         log=outcome.get("scale") == "log",
-        ignore=tuple(said.get("ignore", ())),
-        fields=tuple(_field(name, entry) for name, entry in said["parameters"].items()),
+        ignore=() if ignore == REST else tuple(ignore),
+        rest=ignore == REST,
+        fields=tuple(field_of(name, entry) for name, entry in said["parameters"].items()),
+        studies={study: facts_of(entry, outcome) for study, entry in said.get("studies", {}).items()},
         source=said,
+        where=where,
     )
-
-
-def _text_choices(path: Path) -> list[str]:
-    """Find choices that were meant as numbers and that YAML takes for text, such as 1e-3. In quotes they are meant as
-    text, which only the file tells: what is read from it is the same."""
-    parameters = _items(_items(compose(path)).get("parameters"))
-    faults = []
-    for name, entry in parameters.items():
-        choices = _items(entry).get("choices")
-        for choice in choices.value if isinstance(choices, yaml.SequenceNode) else ():
-            plain = isinstance(choice, yaml.ScalarNode) and choice.style is None
-            if plain and choice.tag.endswith(":str") and EXPONENT.fullmatch(choice.value):
-                faults.append(
-                    f"{path} key 'parameters.{name}.choices' has {choice.value}, which YAML reads as text: write "
-                    f"{plain_number(choice.value) or 'a finite number'}, or '{choice.value}' in quotes if text is meant"
-                )
-    return faults
-
-
-def _items(node: yaml.Node | None) -> dict[str, yaml.Node]:
-    """Return the values of a YAML mapping by key; nothing for another node."""
-    return {key.value: value for key, value in node.value} if isinstance(node, yaml.MappingNode) else {}
-
-
-def _field(name: str, entry: ParameterYaml) -> Field:
-    parent, needs = next(iter(entry.get("when", {None: ()}).items()))
-    return Field(
-        name, entry["type"], float(entry.get("low", 0.0)), float(entry.get("high", 0.0)), entry.get("scale") == "log",
-        tuple(entry.get("choices", ())), parent, tuple(needs) if isinstance(needs, list | tuple) else (needs,),
-    )  # fmt: skip
-
-
-def _faults(data: SpaceYaml, where: str) -> list[str]:
-    """Find what the schema cannot say: keys that a type needs or does not have, bounds, conditions, clashes."""
-    faults, before = [], {}
-    for name, entry in data["parameters"].items():
-        key = f"{where} key 'parameters.{name}"
-        numeric = entry["type"] in ("float", "int")
-        needed = ("low", "high") if numeric else ("choices",)
-        useless = ("choices",) if numeric else ("low", "high", "scale")
-        faults += [f"{key}.{k}' is missing: type {entry['type']} needs it" for k in needed if k not in entry]
-        faults += [f"{key}.{k}': type {entry['type']} has no such key; remove it" for k in useless if k in entry]
-        if numeric and not any(k not in entry for k in needed):
-            faults += _bounds(key, entry)
-        if "when" in entry:
-            faults += _condition(key, entry["when"], before)
-        before[name] = entry
-    roles = [data["study"], data["outcome"]["column"], *data.get("ignore", [])]
-    for column in dict.fromkeys(roles):
-        if roles.count(column) > 1 or column in data["parameters"]:
-            faults.append(f"{where}: column '{column}' has two roles (study, outcome, ignore, parameters); keep one")
-    return faults
-
-
-def _bounds(key: str, entry: ParameterYaml) -> list[str]:
-    low, high = entry.get("low", 0.0), entry.get("high", 0.0)
-    if not low < high:
-        return [f"{key}.low' is {low}, not below high ({high}); exchange or widen them"]
-    if entry.get("scale") == "log" and low <= 0:
-        return [f"{key}.low' is {low}: a log scale needs low above 0; raise it or remove scale"]
-    if entry["type"] == "int" and (low != round(low) or high != round(high)):
-        return [f"{key}': bounds of an int are whole numbers, got {low} and {high}; round them"]
-    return []
-
-
-def _condition(key: str, when: dict[str, Level | list[Level]], before: dict[str, ParameterYaml]) -> list[str]:
-    parent, values = next(iter(when.items()))
-    able = [name for name, entry in before.items() if "choices" in entry]
-    if parent not in able:
-        return [
-            f"{key}.when' names '{parent}', which is no ordinal or categorical parameter above it."
-            f"{nearest(parent, able)} Valid: {', '.join(able) or 'none'}"
-        ]
-    choices = before[parent].get("choices", [])
-    values = values if isinstance(values, list) else [values]
-    strange = [value for value in values if value not in choices]
-    if strange or not values:
-        shown = ", ".join(map(str, strange)) or "nothing"
-        return [f"{key}.when.{parent}' is {shown}; choose among {', '.join(map(str, choices))}"]
-    return []

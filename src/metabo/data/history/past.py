@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 
+from metabo.data.history.account import StudyAccount, listed, without
 from metabo.data.history.description import Description, load
-from metabo.data.history.read import History, Trial, listed, read
+from metabo.data.history.frames import PastTrials, sheets, together
+from metabo.data.history.read import History, read, read_sheets
+from metabo.data.history.rows import Trial
 from metabo.errors import ConfigError, DataError
 from metabo.tasks.task import Task
 
@@ -37,12 +41,16 @@ class Scale(NamedTuple):
 
 
 class PastStudies(NamedTuple):
-    """The usable past studies of one space, as tasks with the names of the studies, their scale, and remarks."""
+    """The usable past studies of one space, as tasks with the names of the studies, their scale, remarks, what became
+    of the rows of each study, what messages call the history, and how it was written ("": it is no file)."""
 
     description: Description
     tasks: dict[str, Task]
     scale: Scale
     remarks: list[str]
+    accounts: list[StudyAccount]
+    name: str = ""
+    layout: str = ""
 
 
 def oriented(outcomes: Float[np.ndarray, " n"], description: Description) -> Float[np.ndarray, " n"]:
@@ -67,20 +75,38 @@ def scale_of(outcomes: Float[np.ndarray, " n"], worst: Float[np.ndarray, " s"] |
 
 
 def read_all(
-    histories: Sequence[str | Path], spaces: Sequence[str | Path], skip_bad_rows: bool = False
+    histories: Sequence[PastTrials], spaces: Sequence[str | Path], skip_bad_rows: bool = False
 ) -> list[PastStudies]:
-    """Read histories with their spaces. Raises ConfigError if they do not go together, DataError for their content."""
+    """Read histories with their spaces. Several DataFrames with one space are one history.
+
+    Raises ConfigError if histories and spaces do not go together, DataError for their content.
+    """
+    described = [load(path) for path in spaces]
+    frames = [one for one in histories if isinstance(one, pd.DataFrame)]
+    if len(described) == 1 and len(histories) == len(frames) > 1:
+        histories = [together(frames, described[0].study)]
     if not histories or len(histories) != len(spaces):
         raise ConfigError(f"{len(histories)} histories and {len(spaces)} spaces; give each history its space")
-    described = [load(path) for path in spaces]
     names = [one.name for one in described]
     if twins := [name for name in names if names.count(name) > 1]:
         raise ConfigError(f"two spaces have the name '{twins[0]}'; give each its own 'name', or join their histories")
     several = len(described) > 1
     return [
-        past_of(str(path), read(path, one, skip_bad_rows), one, f"{one.name}: " if several else "")
-        for path, one in zip(histories, described, strict=True)
+        past_of(_named(given), _read(given, one, skip_bad_rows), one, f"{one.name}: " if several else "")
+        for given, one in zip(histories, described, strict=True)
     ]
+
+
+def _named(history: PastTrials) -> str:
+    if isinstance(history, str | Path):
+        return str(history)
+    return "DataFrame" if isinstance(history, pd.DataFrame) else "DataFrames"
+
+
+def _read(history: PastTrials, description: Description, skip_bad_rows: bool) -> History:
+    if isinstance(history, str | Path):
+        return read(history, description, skip_bad_rows)
+    return read_sheets(sheets(history, description.study), description, skip_bad_rows)
 
 
 def past_of(path: str, history: History, description: Description, prefix: str = "") -> PastStudies:
@@ -96,9 +122,11 @@ def past_of(path: str, history: History, description: Description, prefix: str =
     }
     kept = {study: y for study, y in values.items() if np.isfinite(y).any() and np.nanmin(y) < np.nanmax(y)}
     remarks = list(history.remarks)
+    lost: dict[str, tuple[str, list[int]]] = {}
     for study in [study for study in values if study not in kept]:
         kind = "no trial that succeeded" if np.isnan(values[study]).all() else "one and the same outcome throughout"
-        rows = listed([trial.row for trial in groups[study]])
+        lost[study] = kind, [trial.row for trial in groups[study]]
+        rows = listed(lost[study][1])
         remarks.append(f"{path}: left out study '{study}' ({rows}): {kind}, so there is nothing to learn from")
     if not kept:
         raise DataError(
@@ -112,7 +140,7 @@ def past_of(path: str, history: History, description: Description, prefix: str =
     low = sum(int((task.y == FLOOR).sum()) for task in tasks.values())
     if low:
         remarks.append(f"{path}: {low} outcomes are more than {-FLOOR:g} spreads below the median and count as that")
-    return PastStudies(description, tasks, scale, remarks)
+    return PastStudies(description, tasks, scale, remarks, without(history.accounts, lost), path, history.layout)
 
 
 def _task(name: str, trials: list[Trial], values: np.ndarray, scale: Scale, description: Description) -> Task:

@@ -1,174 +1,214 @@
-"""A CSV of past trials: one row per trial, columns for study, parameters and outcome. Every fault names file, row and
-field.
+"""A history of past trials, from a CSV file or DataFrames: one row per trial, columns for study, parameters and
+outcome. Every fault names file, row and field.
 
 Row numbers are those that a spreadsheet shows: the header is row 1. A trial that failed has an empty outcome, a number
 that is not finite, or the word "failed".
 """
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from metabo.data.csv_rows import ABSENT, require_columns, table
+from metabo.data.csv_layout import Sheet, read_sheet
+from metabo.data.csv_rows import require_columns
+from metabo.data.history.account import StudyAccount, account, listed
+from metabo.data.history.coverage import covered
 from metabo.data.history.description import Configuration, Description
-from metabo.errors import DataError, nearest
+from metabo.data.history.rows import Refused, Trial, Unread, read_cells, read_outcome, read_row
+from metabo.errors import ConfigError, DataError, nearest
 
 SHOWN = 10
 """Faults that one message lists."""
-FAILED = ("failed", "fail", "inf", "-inf", "infinity", "-infinity")
-"""What stands in the outcome of a trial that failed, besides `ABSENT` (in lower case)."""
-
-
-class Trial(NamedTuple):
-    """One row: its number in the file, the study, the configuration and the outcome as written (NaN: it failed)."""
-
-    row: int
-    study: str
-    configuration: Configuration
-    outcome: float
 
 
 class History(NamedTuple):
-    """The trials of a file, and what a person should know of how it was read."""
+    """The trials of a history, what became of the rows of each study, what a person should know of how it was read,
+    and how its files were written ("": it is no file)."""
 
     trials: list[Trial]
     remarks: list[str]
-
-
-class _Fault(NamedTuple):
-    row: int
-    text: str
+    accounts: list[StudyAccount]
+    layout: str = ""
 
 
 def read(path: str | Path, description: Description, skip_bad_rows: bool = False) -> History:
-    """Read a history. `skip_bad_rows`: leave out the rows with a fault, and say which.
+    """Read a history from a CSV file. `skip_bad_rows`: leave out the rows with a fault, and say which.
 
     Raises DataError for a file, header or rows that are not as described; it lists up to `SHOWN` faulty rows.
     """
-    path = Path(path)
-    header, rows = table(path)
-    columns = [description.study, description.outcome, *(field.name for field in description.fields)]
-    check_header(path, header, columns, list(description.ignore))
-    if not rows:
-        raise DataError(f"{path}: no rows below the header; a history has one row per past trial")
-    trials, faults = [], []
-    for number, cells in rows:
-        found = _trial(number, cells, header, description)
-        (faults if isinstance(found, _Fault) else trials).append(found)
-    if faults and not skip_bad_rows:
-        more = f"\n  ... and {len(faults) - SHOWN} more rows" if len(faults) > SHOWN else ""
-        lines = "".join(f"\n  row {fault.row}, {fault.text}" for fault in faults[:SHOWN])
-        raise DataError(
-            f"{path}: {len(faults)} of {len(rows)} rows cannot be used; correct them, or leave them out with "
-            f"--skip-bad-rows:{lines}{more}"
-        )
+    return read_sheets([read_sheet(path, description.numeric)], description, skip_bad_rows)
+
+
+def read_sheets(sheets: Sequence[Sheet], description: Description, skip_bad_rows: bool = False) -> History:
+    """Read a history that stands in tables; all rows of a study are in the same one. Trials outside the space are left
+    out, and so are, with `skip_bad_rows`, rows with a fault.
+
+    Raises DataError for a table or rows that are not as described, ConfigError for a study of ``space.yaml`` that is
+    not there.
+    """
+    parts = [_read(sheet, description, skip_bad_rows) for sheet in sheets]
+    accounts = [one for part in parts for one in part.accounts]
+    _require_studies(description, [one["study"] for one in accounts], sheets[0].where)
+    trials = [trial for part in parts for trial in part.trials]
     if not trials:
-        raise DataError(f"{path}: no usable row is left, the first: row {faults[0].row}, {faults[0].text}")
-    kept, remarks = _without_copies(trials, path)
-    if faults:
-        remarks.insert(0, f"{path}: left out {listed([fault.row for fault in faults])}: they have faults")
-    failed = [trial.row for trial in kept if math.isnan(trial.outcome)]
-    if failed:
-        remarks.append(f"{path}: {listed(failed)} without a finite outcome count as failed trials")
-    return History(kept, remarks)
+        where, first = next((sheet.where, part.refused[0]) for sheet, part in zip(sheets, parts, strict=True))
+        raise DataError(f"{where}: no usable row is left, the first: row {first.row}, {first.why.text}")
+    remarks = [remark for part in parts for remark in part.remarks]
+    said = dict.fromkeys(sheet.layout.said for sheet in sheets if sheet.layout)
+    return History(trials, remarks, accounts, "; ".join(said))
 
 
-def check_header(path: Path, header: list[str], needed: list[str], ignored: list[str]) -> None:
-    """Raise DataError for columns that are missing, unknown or twice there."""
-    require_columns(path, header, needed, ignored, "Correct the header, or the name in space.yaml")
-    strange = [column for column in header if column not in (*needed, *ignored)]
-    if strange:
+class _Part(NamedTuple):
+    """What is read from one table, and the rows that are no trials."""
+
+    trials: list[Trial]
+    remarks: list[str]
+    accounts: list[StudyAccount]
+    refused: list[Refused]
+
+
+def _read(sheet: Sheet, space: Description, skip_bad_rows: bool) -> _Part:
+    where, header, rows = sheet.where, sheet.header, sheet.rows
+    known = [field.name for field in space.fields]
+    needed = [field.name for field in space.fields if field.default is None]
+    rest = check_header(sheet, [space.study, space.outcome, *needed], space)
+    if not rows:
+        raise DataError(f"{where}: no rows below the header; a history has one row per past trial")
+    missing = [name for name in known if name not in header]
+    untuned = _untuned(sheet, space, missing)
+    found = [read_row(number, cells, header, space, untuned) for number, cells in rows]
+    refused = [one for one in found if isinstance(one, Refused)]
+    faults = [one for one in refused if one.why.kind != "outside"]
+    outside = [one for one in refused if one.why.kind == "outside"]
+    if faults and not skip_bad_rows:
         raise DataError(
-            f"{path}: row 1, column '{strange[0]}' is not in space.yaml.{nearest(strange[0], needed)} Describe it "
-            f"under 'parameters', or list under 'ignore' what is not tuned: [{', '.join(strange)}]"
+            f"{where}: {len(faults)} of {len(rows)} rows cannot be used; correct them, or leave them out with "
+            f"--skip-bad-rows (in Python: skip_bad_rows=True):{_shown(faults)}"
         )
+    kept, copies = _without_copies([one for one in found if isinstance(one, Trial)])
+    remarks = [f"{where}: left out {listed([fault.row for fault in faults])}: they have faults"] if faults else []
+    for reason in dict.fromkeys(one.why.reason for one in outside):
+        numbers = listed([one.row for one in outside if one.why.reason == reason])
+        remarks.append(f"{where}: left out {numbers}: {reason}; widen the space in space.yaml to use them")
+    if copies:
+        remarks.append(
+            f"{where}: left out {listed([one.row for one in copies])}: each repeats an earlier row, outcome included"
+        )
+    if failed := [trial.row for trial in kept if math.isnan(trial.outcome)]:
+        remarks.append(f"{where}: {listed(failed)} without a finite outcome count as failed trials")
+    if rest:
+        remarks.append(f"{where}: ignored (ignore: rest): {', '.join(rest)}")
+    dropped = [(one.study, one.why.reason, one.row) for one in refused]
+    dropped += [(one.study, "repeats an earlier row", one.row) for one in copies]
+    return _Part(kept, remarks, _accounts(found, kept, dropped, space, untuned), refused)
 
 
-def _trial(number: int, cells: list[str], header: list[str], description: Description) -> Trial | _Fault:
-    """Read one row."""
-    if len(cells) != len(header):
-        return _Fault(number, f"it has {len(cells)} cells, the header has {len(header)}; check commas and quotes")
-    row = dict(zip(header, cells, strict=True))
-    if not row[description.study]:
-        return _Fault(number, f"field '{description.study}' is empty; name the study of the trial")
-    configuration = read_cells(row, description)
-    if isinstance(configuration, str):
-        return _Fault(number, configuration)
-    outcome = read_outcome(row[description.outcome], description)
-    if isinstance(outcome, str):
-        return _Fault(number, outcome)
-    return Trial(number, row[description.study], configuration, outcome)
+def check_header(sheet: Sheet, needed: list[str], space: Description, more: Sequence[str] = ()) -> list[str]:
+    """Return the columns that `ignore: rest` leaves out. `more`: columns that are not read.
+
+    Raises DataError for columns that are missing, unknown or twice there.
+    """
+    ignored, known = [*space.ignore, *more], [field.name for field in space.fields]
+    place = f"{sheet.where}: {sheet.head}column"
+    remedy = "Correct the header, or the name in space.yaml"
+    require_columns(sheet.where, sheet.header, needed, ignored, remedy, sheet.head)
+    strange = [column for column in sheet.header if column not in (*needed, *known, *ignored)]
+    for name in (name for name in known if name not in sheet.header):  # it has a default, which must hide no slip
+        if close := nearest(name, strange):
+            raise DataError(
+                f"{place} '{name}' is missing.{close} Correct the header; if no study there tuned '{name}', which has "
+                "a default, list the other column under 'ignore' in space.yaml"
+            )
+    if strange and not space.rest:
+        raise DataError(
+            f"{place} '{strange[0]}' is not in space.yaml.{nearest(strange[0], [*needed, *known])} Describe it under "
+            f"'parameters', or list under 'ignore' what is not tuned: [{', '.join(strange)}] (ignore: rest for all)"
+        )
+    return strange
 
 
-def read_cells(row: dict[str, str], description: Description) -> Configuration | str:
-    """Return the configuration of a row, or its first fault. A parameter that is not in use is not read."""
-    out: Configuration = {}
-    for field in description.fields:
-        cell = row[field.name]
-        if field.parent is not None and out[field.parent] not in field.needs:
-            out[field.name] = None
-            continue
-        try:
-            out[field.name] = field.read(cell)
-        except ValueError as error:
-            if cell.lower() in ABSENT:
-                return f"field '{field.name}' has no value; write {field.allowed}"
-            return f"field '{field.name}': {cell!r} {error}; write {field.allowed}, or correct space.yaml"
+def _untuned(sheet: Sheet, space: Description, missing: list[str]) -> dict[str, list[str]]:
+    """Return the parameters that have no value in any row of a study, by study."""
+    whole = [dict(zip(sheet.header, cells, strict=True)) for _, cells in sheet.rows if len(cells) == len(sheet.header)]
+    groups: dict[str, list[dict[str, str]]] = {}
+    for row in whole:
+        groups.setdefault(row[space.study], []).append(row)
+    return {
+        study: [
+            field.name
+            for field in space.fields
+            if field.name in missing or all(field.blank(row[field.name]) for row in rows)
+        ]
+        for study, rows in groups.items()
+    }
+
+
+def _shown(faults: list[Refused]) -> str:
+    """List faults, a line each; one that all rows of a study have is told once."""
+    lines: dict[tuple[str, str, int], list[int]] = {}
+    for one in faults:
+        lines.setdefault((one.why.text, one.study, 0 if one.why.kind == "study" else one.row), []).append(one.row)
+    told = [f"\n  {listed(rows, 3)}, {text}" for (text, *_), rows in list(lines.items())[:SHOWN]]
+    more = sum(map(len, list(lines.values())[SHOWN:]))
+    return "".join(told) + (f"\n  ... and {more} more rows" if more else "")
+
+
+def _accounts(
+    found: list[Trial | Refused],
+    kept: list[Trial],
+    dropped: list[tuple[str, str, int]],
+    space: Description,
+    untuned: dict[str, list[str]],
+) -> list[StudyAccount]:
+    """Account for the rows of each study, in the order of the table."""
+    out = []
+    for study in dict.fromkeys(one.study for one in found if one.study):
+        trials = [trial for trial in kept if trial.study == study]
+        failed = sum(math.isnan(trial.outcome) for trial in trials)
+        why = [(reason, row) for of, reason, row in dropped if of == study]
+        notes = covered(study, trials, space, untuned.get(study, []))
+        out.append(account(study, len(trials), failed, why, notes))
     return out
 
 
-def read_outcome(cell: str, description: Description) -> float | str:
-    """Return the outcome of a cell, NaN for a failed trial, or what is wrong with it."""
-    if cell.lower() in (*ABSENT, *FAILED):
-        return math.nan
-    try:
-        value = float(cell)
-    except ValueError:
-        return f"field '{description.outcome}': {cell!r} is no number; write one, or 'failed' for a failed trial"
-    if description.log and value <= 0:
-        return (
-            f"field '{description.outcome}': {cell!r} has no logarithm; write a number above 0, or remove "
-            "'scale: log' of the outcome from space.yaml"
-        )
-    return value if math.isfinite(value) else math.nan
+def _require_studies(space: Description, studies: list[str], where: str) -> None:
+    for study in space.studies:
+        if study not in studies:
+            raise ConfigError(
+                f"{space.where} key 'studies.{study}' names no study of {where}.{nearest(study, studies)} Studies "
+                f"there: {', '.join(studies)}"
+            )
 
 
-def _without_copies(trials: list[Trial], path: Path) -> tuple[list[Trial], list[str]]:
-    """Leave out rows that repeat another one with the same outcome; repeats that came out otherwise are data."""
+def _without_copies(trials: list[Trial]) -> tuple[list[Trial], list[Trial]]:
+    """Part the trials from those that repeat another one with the same outcome; repeats that came out otherwise are
+    data."""
     seen: dict[tuple, int] = {}
     kept, copies = [], []
     for trial in trials:
         outcome = "failed" if math.isnan(trial.outcome) else trial.outcome
         first = seen.setdefault((trial.study, tuple(trial.configuration.items()), outcome), trial.row)
-        if first == trial.row:
-            kept.append(trial)
-        else:
-            copies.append(trial.row)
-    return kept, [f"{path}: left out {listed(copies)}: each repeats an earlier row, outcome included"] if copies else []
-
-
-def listed(rows: list[int]) -> str:
-    """Name rows in a sentence: "row 7", "rows 7, 9, ... (12 rows)"."""
-    if len(rows) == 1:
-        return f"row {rows[0]}"
-    shown = ", ".join(map(str, rows[:SHOWN]))
-    return f"rows {shown}" + (f", ... ({len(rows)} rows)" if len(rows) > SHOWN else "")
+        (kept if first == trial.row else copies).append(trial)
+    return kept, copies
 
 
 def read_told(path: str | Path, description: Description) -> list[tuple[int, Configuration, float]]:
     """Read finished trials of the study that is tuned, each with its row in the file: columns of parameters and
     outcome; NaN for a failed trial, whose outcome must say so ("failed"). Columns of study and of `ignore` are not
     read. Raises DataError."""
-    path = Path(path)
-    header, rows = table(path)
-    columns = [description.outcome, *(field.name for field in description.fields)]
-    check_header(path, header, columns, [description.study, *description.ignore])
+    sheet = read_sheet(path, description.numeric)
+    header, rows = sheet.header, sheet.rows
+    needed = [description.outcome, *(field.name for field in description.fields)]
+    check_header(sheet, needed, description, [description.study])
     if not rows:
         raise DataError(f"{path}: no rows below the header; one row per finished trial is needed")
     told = []
     for number, cells in rows:
         if len(cells) != len(header):
-            raise DataError(f"{path}: row {number} has {len(cells)} cells, the header has {len(header)}; check commas")
+            raise DataError(
+                f"{path}: row {number} has {len(cells)} cells, the header has {len(header)}; check separators"
+            )
         row = dict(zip(header, cells, strict=True))
         if row[description.outcome] == "":
             raise DataError(
@@ -177,7 +217,7 @@ def read_told(path: str | Path, description: Description) -> list[tuple[int, Con
             )
         configuration, outcome = read_cells(row, description), read_outcome(row[description.outcome], description)
         for found in (configuration, outcome):
-            if isinstance(found, str):
-                raise DataError(f"{path}: row {number}, {found}")
+            if isinstance(found, Unread):
+                raise DataError(f"{path}: row {number}, {found.text}")
         told.append((number, configuration, outcome))
     return told

@@ -1,0 +1,29 @@
+"""What was done to the trials of a past study, and which part of the space they cover."""
+
+from metabo.data.history.description import Description
+from metabo.data.history.rows import Trial
+from metabo.data.history.space_yaml import NOTHING_APART
+
+FEWEST = 10
+"""Trials from which on it is said which part of a range a study covers: as many random ones rarely miss half of it."""
+NARROW = 0.5
+"""A part of a parameter's range, as the model sees it, that is worth saying."""
+
+
+def covered(study: str, trials: list[Trial], space: Description, untuned: list[str]) -> list[str]:
+    """Say of a study what was done to its numbers, which defaults it has, and where it covers less than half of a
+    range, or one of several choices."""
+    facts = space.studies.get(study, NOTHING_APART)
+    notes = [f"sign of {space.outcome} flipped (it was tuned the other way)"] if facts.flipped else []
+    notes += [f"{column} times {factor:g}" for column, factor in facts.factors.items()]
+    for field in space.fields:
+        values = [value for trial in trials if (value := trial.configuration[field.name]) is not None]
+        if field.name in untuned:
+            notes += [f"{field.name} not tuned, taken as {field.default}"] if values else []
+        elif len(values) >= FEWEST and field.choices and len(set(values)) == 1:
+            notes.append(f"only {field.name} {values[0]}")
+        elif len(values) >= FEWEST and not field.choices:
+            low, high = min(values), max(values)
+            if field.unit(high) - field.unit(low) < NARROW:
+                notes.append(f"only {field.name} {low:.4g} to {high:.4g}")
+    return notes

@@ -1,0 +1,134 @@
+"""One row of a history: its trial, or why it is none. A message names the row's field and what to do."""
+
+import math
+from collections.abc import Collection, Mapping
+from typing import Literal, NamedTuple
+
+from metabo.data.csv_rows import ABSENT
+from metabo.data.history.description import Configuration, Description
+from metabo.data.history.fields import Field, OutsideSpace
+from metabo.data.history.space_yaml import NOTHING_APART, StudyFacts
+from metabo.errors import nearest
+
+FAILED = ("failed", "fail", "inf", "-inf", "infinity", "-infinity")
+"""What stands in the outcome of a trial that failed, besides `ABSENT` (in lower case)."""
+DIGITS = 12
+"""Digits of a number that was multiplied by a factor: 3 times 0.1 is 0.3."""
+
+
+class Trial(NamedTuple):
+    """One row: its number in the file, the study, the configuration and the outcome in today's direction and unit
+    (NaN: it failed)."""
+
+    row: int
+    study: str
+    configuration: Configuration
+    outcome: float
+
+
+class Unread(NamedTuple):
+    """Why a cell or a row is not read, in full and in short. `kind`: something is wrong with it ("fault"), or with all
+    rows of its study ("study"), or it is a trial of another space ("outside")."""
+
+    text: str
+    reason: str
+    kind: Literal["fault", "study", "outside"] = "fault"
+
+
+class Refused(NamedTuple):
+    """A row that is no trial of today's space."""
+
+    row: int
+    study: str
+    why: Unread
+
+
+def read_row(
+    number: int, cells: list[str], header: list[str], space: Description, untuned: Mapping[str, Collection[str]]
+) -> Trial | Refused:
+    """Read one row. `untuned`: the parameters that have no value in any row of a study, by study."""
+    if len(cells) != len(header):
+        text = f"it has {len(cells)} cells, the header has {len(header)}; check separators and quotes"
+        return Refused(number, "", Unread(text, "another number of cells"))
+    row = dict(zip(header, cells, strict=True))
+    study = row[space.study]
+    if not study:
+        return Refused(number, "", Unread(f"field '{space.study}' is empty; name the study of the trial", "no study"))
+    facts = space.studies.get(study, NOTHING_APART)
+    configuration = read_cells(row, space, facts, untuned.get(study, ()))
+    if isinstance(configuration, Unread):
+        return Refused(number, study, configuration)
+    outcome = read_outcome(row[space.outcome], space, facts)
+    if isinstance(outcome, Unread):
+        return Refused(number, study, outcome)
+    return Trial(number, study, configuration, outcome)
+
+
+def read_cells(
+    row: dict[str, str], space: Description, facts: StudyFacts = NOTHING_APART, untuned: Collection[str] = ()
+) -> Configuration | Unread:
+    """Return the configuration of a row, or why there is none. A parameter that is not in use is not read; one that is
+    `untuned` in the study of the row has its default."""
+    out: Configuration = {}
+    for field in space.fields:
+        if field.parent is not None and out[field.parent] not in field.needs:
+            out[field.name] = None
+        elif field.name in untuned and field.default is not None:
+            out[field.name] = field.default
+        elif field.name in untuned:
+            return Unread(
+                f"field '{field.name}' has no value in all of study '{row.get(space.study)}'; write the value that it "
+                f"had there under 'parameters.{field.name}.default' in space.yaml",
+                f"{field.name} not tuned, and no default in space.yaml",
+                "study",
+            )
+        else:
+            cell = row[field.name]
+            try:
+                out[field.name] = field.read(multiplied(cell, facts.factors.get(field.name)))
+            except ValueError as error:
+                return _unread(field, cell, error)
+    return out
+
+
+def _unread(field: Field, cell: str, error: ValueError) -> Unread:
+    name = f"field '{field.name}'"
+    if field.blank(cell):
+        return Unread(f"{name} has no value; write {field.allowed}", f"{field.name} empty")
+    if not isinstance(error, OutsideSpace):
+        return Unread(f"{name}: {cell!r} {error}; write {field.allowed}, or correct space.yaml", f"bad {field.name}")
+    short = f"{field.name} is not {field.allowed}.{nearest(cell, map(str, field.choices))}" if field.choices else ""
+    text = f"{name}: {cell!r} {error}; write {field.allowed}, or widen the space in space.yaml"
+    return Unread(text, short.rstrip(".") or f"{field.name} {str(error).removeprefix('is ')}", "outside")
+
+
+def multiplied(cell: str, factor: float | None) -> str:
+    """Return a cell in today's unit; what is no number stays, to be told as such."""
+    if factor is None:
+        return cell
+    try:
+        return f"{float(cell) * factor:.{DIGITS}g}"
+    except ValueError:
+        return cell
+
+
+def read_outcome(cell: str, space: Description, facts: StudyFacts = NOTHING_APART) -> float | Unread:
+    """Return the outcome of a cell in today's direction and unit, NaN for a failed trial, or what is wrong with it."""
+    if cell.lower() in (*ABSENT, *FAILED):
+        return math.nan
+    name = f"field '{space.outcome}'"
+    try:
+        value = float(multiplied(cell, facts.factors.get(space.outcome)))
+    except ValueError:
+        text = f"{name}: {cell!r} is no number; write one, or 'failed' for a failed trial"
+        return Unread(text, f"bad {space.outcome}")
+    value = -value if facts.flipped else value
+    if space.log and value <= 0:
+        fault = f"{name}: {cell!r} has no logarithm"
+        if facts.flipped:
+            text = f"{fault} with its sign flipped, as the goal of its study demands; convert the outcomes of the study"
+        else:
+            text = f"{fault}; write a number above 0"
+        text += ", or remove 'scale: log' of the outcome from space.yaml"
+        return Unread(text, f"{space.outcome} without a logarithm")
+    return value if math.isfinite(value) else math.nan

@@ -1,0 +1,192 @@
+"""What may stand in a ``space.yaml``: its types, and the faults that its schema cannot say."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal, NamedTuple, NotRequired, TypedDict
+
+import yaml
+
+from metabo.data.history.fields import Field
+from metabo.errors import nearest
+from metabo.plan.schema import plain_number
+from metabo.plan.yaml_files import compose
+from metabo.tasks.spaces import Level
+
+REST = "rest"
+"""Said of `ignore`: every column that is not named elsewhere."""
+EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+")
+"""Numbers with an exponent; YAML takes those without a dot, or without a sign of the exponent, for text."""
+
+
+class OutcomeYaml(TypedDict):
+    """`outcome` of ``space.yaml``."""
+
+    column: str
+    goal: Literal["minimise", "maximise"]
+    scale: NotRequired[Literal["linear", "log"]]
+
+
+class ParameterYaml(TypedDict):
+    """A parameter of ``space.yaml``."""
+
+    type: Literal["float", "int", "ordinal", "categorical"]
+    low: NotRequired[float]
+    high: NotRequired[float]
+    scale: NotRequired[Literal["linear", "log"]]
+    choices: NotRequired[list[Level]]
+    when: NotRequired[dict[str, Level | list[Level]]]
+    default: NotRequired[Level]
+
+
+class StudyYaml(TypedDict):
+    """What ``space.yaml`` says of one past study that differs from today's."""
+
+    goal: NotRequired[Literal["minimise", "maximise"]]
+    scale_by: NotRequired[dict[str, float]]
+
+
+class SpaceYaml(TypedDict):
+    """What ``space.yaml`` says (``space.schema.yaml``)."""
+
+    name: NotRequired[str]
+    study: str
+    outcome: OutcomeYaml
+    ignore: NotRequired[list[str] | Literal["rest"]]
+    parameters: dict[str, ParameterYaml]
+    studies: NotRequired[dict[str, StudyYaml]]
+
+
+class StudyFacts(NamedTuple):
+    """What sets a past study apart: its outcomes count in the other direction, and what the numbers of a column are
+    multiplied by to be in today's units."""
+
+    flipped: bool
+    factors: Mapping[str, float]
+
+
+NOTHING_APART = StudyFacts(False, {})
+"""Of a study of which ``space.yaml`` says nothing."""
+
+
+def facts_of(entry: StudyYaml, outcome: OutcomeYaml) -> StudyFacts:
+    """Return what is said of one study, which has no fault."""
+    factors = {column: float(factor) for column, factor in entry.get("scale_by", {}).items()}
+    return StudyFacts(entry.get("goal", outcome["goal"]) != outcome["goal"], factors)
+
+
+def field_of(name: str, entry: ParameterYaml) -> Field:
+    """Return a parameter from what is said of it. Raises ValueError for a default that it cannot take."""
+    parent, needs = next(iter(entry.get("when", {None: ()}).items()))
+    field = Field(
+        name, entry["type"], float(entry.get("low", 0.0)), float(entry.get("high", 0.0)), entry.get("scale") == "log",
+        tuple(entry.get("choices", ())), parent, tuple(needs) if isinstance(needs, list | tuple) else (needs,),
+    )  # fmt: skip
+    return replace(field, default=field.read(entry["default"])) if "default" in entry else field
+
+
+def faults_of(data: SpaceYaml, where: str) -> list[str]:
+    """Find what the schema cannot say: keys that a type needs or does not have, bounds, conditions, clashes."""
+    faults, before = [], {}
+    for name, entry in data["parameters"].items():
+        key = f"{where} key 'parameters.{name}"
+        numeric = entry["type"] in ("float", "int")
+        needed = ("low", "high") if numeric else ("choices",)
+        useless = ("choices",) if numeric else ("low", "high", "scale")
+        faults += [f"{key}.{k}' is missing: type {entry['type']} needs it" for k in needed if k not in entry]
+        faults += [f"{key}.{k}': type {entry['type']} has no such key; remove it" for k in useless if k in entry]
+        if not any(k not in entry for k in needed):
+            faults += (_bounds(key, entry) if numeric else []) or _default(name, key, entry)
+        if "when" in entry:
+            faults += _condition(key, entry["when"], before)
+        before[name] = entry
+    ignored = data.get("ignore", [])
+    if isinstance(ignored, str):
+        if ignored != REST:
+            faults.append(f"{where} key 'ignore' is the text '{ignored}': write a list of columns, or {REST}")
+        ignored = []
+    faults += _studies(data, where)
+    roles = [data["study"], data["outcome"]["column"], *ignored]
+    for column in dict.fromkeys(roles):
+        if roles.count(column) > 1 or column in data["parameters"]:
+            faults.append(f"{where}: column '{column}' has two roles (study, outcome, ignore, parameters); keep one")
+    return faults
+
+
+def _bounds(key: str, entry: ParameterYaml) -> list[str]:
+    low, high = entry.get("low", 0.0), entry.get("high", 0.0)
+    if not low < high:
+        return [f"{key}.low' is {low}, not below high ({high}); exchange or widen them"]
+    if entry.get("scale") == "log" and low <= 0:
+        return [f"{key}.low' is {low}: a log scale needs low above 0; raise it or remove scale"]
+    if entry["type"] == "int" and (low != round(low) or high != round(high)):
+        return [f"{key}': bounds of an int are whole numbers, got {low} and {high}; round them"]
+    return []
+
+
+def _default(name: str, key: str, entry: ParameterYaml) -> list[str]:
+    """Find a default outside the space: of trials there nothing is learned."""
+    try:
+        field_of(name, entry)
+    except ValueError as error:
+        given = entry.get("default")
+        return [f"{key}.default' is {given!r}, which {str(error).rstrip('.')}; give a value of the space"]
+    return []
+
+
+def _studies(data: SpaceYaml, where: str) -> list[str]:
+    """Find factors of columns without a unit, and those that no unit has."""
+    parameters, outcome = data["parameters"], data["outcome"]["column"]
+    able = [*(name for name, entry in parameters.items() if entry["type"] in ("float", "int")), outcome]
+    faults = []
+    for study, entry in data.get("studies", {}).items():
+        for column, factor in entry.get("scale_by", {}).items():
+            key = f"{where} key 'studies.{study}.scale_by.{column}'"
+            if column in able:
+                wrong = [] if factor > 0 else [f"{key} is {factor}; give a factor above 0"]
+            elif column in parameters:
+                wrong = [f"{key}: type {parameters[column]['type']} has no unit; factors go to {', '.join(able)}"]
+            else:
+                wrong = [f"{key} is no parameter or outcome.{nearest(column, able)} Valid: {', '.join(able)}"]
+            faults += wrong
+    return faults
+
+
+def _condition(key: str, when: dict[str, Level | list[Level]], before: dict[str, ParameterYaml]) -> list[str]:
+    parent, values = next(iter(when.items()))
+    able = [name for name, entry in before.items() if "choices" in entry]
+    if parent not in able:
+        return [
+            f"{key}.when' names '{parent}', which is no ordinal or categorical parameter above it."
+            f"{nearest(parent, able)} Valid: {', '.join(able) or 'none'}"
+        ]
+    choices = before[parent].get("choices", [])
+    values = values if isinstance(values, list) else [values]
+    strange = [value for value in values if value not in choices]
+    if strange or not values:
+        shown = ", ".join(map(str, strange)) or "nothing"
+        return [f"{key}.when.{parent}' is {shown}; choose among {', '.join(map(str, choices))}"]
+    return []
+
+
+def text_choices(path: Path) -> list[str]:
+    """Find choices that were meant as numbers and that YAML takes for text, such as 1e-3. In quotes they are meant as
+    text, which only the file tells: what is read from it is the same."""
+    parameters = _items(_items(compose(path)).get("parameters"))
+    faults = []
+    for name, entry in parameters.items():
+        choices = _items(entry).get("choices")
+        for choice in choices.value if isinstance(choices, yaml.SequenceNode) else ():
+            plain = isinstance(choice, yaml.ScalarNode) and choice.style is None
+            if plain and choice.tag.endswith(":str") and EXPONENT.fullmatch(choice.value):
+                faults.append(
+                    f"{path} key 'parameters.{name}.choices' has {choice.value}, which YAML reads as text: write "
+                    f"{plain_number(choice.value) or 'a finite number'}, or '{choice.value}' in quotes if text is meant"
+                )
+    return faults
+
+
+def _items(node: yaml.Node | None) -> dict[str, yaml.Node]:
+    """Return the values of a YAML mapping by key; nothing for another node."""
+    return {key.value: value for key, value in node.value} if isinstance(node, yaml.MappingNode) else {}

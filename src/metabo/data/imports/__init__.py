@@ -1,0 +1,1 @@
+"""Past trials kept elsewhere (Optuna, MLflow, a table) as a history with a drafted ``space.yaml``."""

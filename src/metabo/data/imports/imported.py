@@ -1,0 +1,89 @@
+"""What an import makes of past trials kept elsewhere: a history as CSV, a drafted ``space.yaml`` and an account of the
+trials of each study."""
+
+import csv
+import io
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from metabo.data.csv_layout import Sheet
+from metabo.data.csv_rows import ABSENT, require_columns
+from metabo.data.history.account import StudyAccount
+from metabo.data.imports import guess
+from metabo.data.imports.draft import Draft, Goal, with_conditions
+from metabo.errors import DataError, unknown
+
+
+class Imported(NamedTuple):
+    """The columns and rows of a history, the draft of its ``space.yaml``, what became of the trials of each study, and
+    what a person should know."""
+
+    header: list[str]
+    rows: list[list[str]]
+    draft: Draft
+    accounts: list[StudyAccount]
+    remarks: list[str]
+
+    @property
+    def csv(self) -> str:
+        """Return the history as CSV."""
+        stream = io.StringIO()
+        csv.writer(stream, lineterminator="\n").writerows([self.header, *self.rows])
+        return stream.getvalue()
+
+
+def draft_of(
+    sheets: Sequence[Sheet], study: str, outcome: str, goal: Goal, ignore: Mapping[str, str], name: str
+) -> Draft:
+    """Draft a ``space.yaml`` from tables of past trials, by the rules of `metabo.data.imports.guess`. `ignore`: columns
+    that are not tuned, and why.
+
+    Raises DataError for tables that do not have the columns, or a row without a study, ConfigError for a column to
+    ignore that is not there.
+    """
+    where = sheets[0].where
+    names = list(dict.fromkeys(column for sheet in sheets for column in sheet.header))
+    for sheet in sheets:
+        require_columns(sheet.where, sheet.header, [study, outcome], (), "Name the column that is meant", sheet.head)
+    for column in ignore:
+        if column not in names:
+            raise unknown("column to ignore", column, names)
+    read = [(sheet, number, _cells(sheet, number, cells)) for sheet in sheets for number, cells in sheet.rows]
+    if not read:
+        raise DataError(f"{where}: no rows below the header; a history has one row per past trial")
+    for sheet, number, row in read:
+        if not row[study]:
+            raise DataError(f"{sheet.where}: row {number}, field '{study}' is empty; name the study of the trial")
+    columns = {
+        column: [row.get(column, "") for _, _, row in read]
+        for column in names
+        if column not in (study, outcome, *ignore)
+    }
+    studies = [row[study] for _, _, row in read]
+    found, none = guess.parameters(columns, studies, [f"{sheet.where}: row {number}" for sheet, number, _ in read])
+    told = [one.name for one in found]
+    trials = [
+        (row[study], {key: row[key] for key in told if row.get(key, "").lower() not in ABSENT}) for _, _, row in read
+    ]
+    return Draft(name, where, study, outcome, goal, with_conditions(found, trials), {**ignore, **none}, {})
+
+
+def _cells(sheet: Sheet, number: int, cells: list[str]) -> dict[str, str]:
+    if len(cells) != len(sheet.header):
+        raise DataError(
+            f"{sheet.where}: row {number} has {len(cells)} cells, the header has {len(sheet.header)}; check separators "
+            "and quotes"
+        )
+    return dict(zip(sheet.header, cells, strict=True))
+
+
+def free(name: str, taken: Collection[str]) -> str:
+    """Return a name for a column that no other one has."""
+    while name in taken:
+        name += "_"
+    return name
+
+
+def either(names: Iterable[str]) -> str:
+    """List names for a message, or say that there are none."""
+    return ", ".join(names) or "none"
