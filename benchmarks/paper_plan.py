@@ -16,7 +16,7 @@ from pathlib import Path
 
 from metabo.plan import catalogue, config, registry, splits
 from metabo.plan.sections.config import Config
-from metabo.plan.work import Job, loops, network
+from metabo.plan.work import NumericJob, loops, network
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = {"pretrain": "priors", "evaluate": "evaluation", "run_bo": "bo", "run_online": "online"}
@@ -24,40 +24,40 @@ MEASURED_ON = {"pd1": "pd1_mini", "hpob": "hpob_mini", "super": "super_mini", "c
 GPU_CORES = 20  # an assumption: cores whose work one GPU does
 
 
-def jobs(settings: Config) -> set[Job]:
+def jobs(settings: Config) -> set[NumericJob]:
     """List the jobs that compute: what the enabled artefacts read."""
     found = set()
     known = cache(lambda benchmark, split: config.trainings(settings, benchmark, split))
 
-    def prior(benchmark: str, split: str, method: str) -> Job:
+    def prior(benchmark: str, split: str, method: str) -> NumericJob:
         place = config.prior_of(settings, benchmark, split, method, lambda _, *place: known(*place))
-        return Job("pretrain", benchmark, *place, "")
+        return NumericJob("pretrain", benchmark, *place, "")
 
     for artefact in catalogue.enabled(settings, catalogue.artefacts(settings, catalogue.load(ROOT))):
         b = artefact.benchmark
         for method, acquisition, split in artefact.trajectories:
-            found |= {Job("run_bo", b, split, method, acquisition), trained := prior(b, split, method)}
+            found |= {NumericJob("run_bo", b, split, method, acquisition), trained := prior(b, split, method)}
             if fits := registry.method(method).fits:
                 found.add(prior(b, trained.split, fits))
         for method, _, split in artefact.evaluations:
-            found |= {Job("evaluate", b, split, method, ""), prior(b, split, method)}
+            found |= {NumericJob("evaluate", b, split, method, ""), prior(b, split, method)}
         for method, _, split in artefact.online:
-            found |= {Job("run_online", b, split, method, ""), prior(b, split, method)}
+            found |= {NumericJob("run_online", b, split, method, ""), prior(b, split, method)}
     return found
 
 
-def work(job: Job, settings: Config, benchmark: str, split: str) -> float:
+def work(job: NumericJob, settings: Config, benchmark: str, split: str) -> float:
     """Count the innermost steps of a job as if it were on another benchmark and split."""
     return loops(job._replace(benchmark=benchmark, split=split), settings).steps
 
 
-def file(job: Job) -> str:
+def file(job: NumericJob) -> str:
     """Return the record that a job writes, below results/{scale}."""
     name = f"{job.method}-{job.acquisition}" if job.rule == "run_bo" else job.method
     return f"{FOLDERS[job.rule]}/{job.benchmark}/{job.split}/{name}.json"
 
 
-def measured(job: Job, folder: Path, laptop: Config) -> tuple[float, float] | None:
+def measured(job: NumericJob, folder: Path, laptop: Config) -> tuple[float, float] | None:
     """Return (seconds, work) of the most alike job at laptop scale: of the same method, or the one that it is a variant
     of, on the same or the nearest split."""
     benchmark = MEASURED_ON.get(job.benchmark, job.benchmark)
@@ -73,7 +73,7 @@ def measured(job: Job, folder: Path, laptop: Config) -> tuple[float, float] | No
     return None
 
 
-def estimate(folder: Path) -> Iterator[tuple[Job, float | None]]:
+def estimate(folder: Path) -> Iterator[tuple[NumericJob, float | None]]:
     """Yield every job of the paper-scale plan with its estimated hours on one core of the machine that was measured."""
     laptop, paper = config.load(ROOT), config.load(ROOT, (ROOT / "config" / "paper.yaml",))
     for job in sorted(jobs(paper)):

@@ -6,7 +6,7 @@ import pytest
 
 from metabo.data.initial import fifth
 from metabo.plan import limits
-from metabo.plan.work import OTHER, Job, Kind, loops, shape_of
+from metabo.plan.work import OTHER, Kind, NumericJob, loops, shape_of
 from tests import counts
 
 
@@ -25,8 +25,8 @@ def test_every_kind_of_loop_has_a_pace():
 
 
 def test_a_limit_is_the_margin_times_the_estimate(laptop):
-    job = Job("run_bo", "hpob_mini", "held_out", "stbo", "ucb18")
-    seconds = limits.START + limits.PACES["refits"] * (32 * 3 * 100 * laptop.bo.refit_steps)
+    job = NumericJob("run_bo", "mphd_l", "held_out", "mphd", "pi")  # 20 test tasks, 100 queries
+    seconds = limits.START + limits.PACES["refits"] * (20 * laptop.mphd.bo_seeds * 100 * laptop.mphd.map_steps)
     assert limits.seconds(job, laptop) == pytest.approx(seconds)
     assert limits.MARGIN * seconds / 60 <= limits.minutes(job, laptop) < limits.MARGIN * seconds / 60 + 1
 
@@ -35,12 +35,12 @@ def test_a_limit_is_the_margin_times_the_estimate(laptop):
 @pytest.mark.parametrize(
     ("job", "seconds"),
     [
-        (Job("pretrain", "hpob_mini", "held_out", "fsbo"), 141),
-        (Job("pretrain", "pd1_mini", "held_out", "h_ekl"), 70),
-        (Job("pretrain", "hpob_mini", "held_out", "rfgp"), 73),
-        (Job("run_bo", "cmbo_mini", "clustered", "cm_wss_bary", "ucb3"), 101),
-        (Job("run_bo", "super_mini", "held_out", "mphd_non_nn", "pi"), 391),
-        (Job("evaluate", "pd1_mini", "held_out", "h_ekl"), 24),
+        (NumericJob("pretrain", "hpob_mini", "held_out", "fsbo"), 141),
+        (NumericJob("pretrain", "pd1_mini", "held_out", "h_ekl"), 70),
+        (NumericJob("pretrain", "hpob_mini", "held_out", "rfgp"), 73),
+        (NumericJob("run_bo", "cmbo_mini", "clustered", "cm_wss_bary", "ucb3"), 101),
+        (NumericJob("run_bo", "super_mini", "held_out", "mphd_non_nn", "pi"), 391),
+        (NumericJob("evaluate", "pd1_mini", "held_out", "h_ekl"), 24),
     ],
 )
 def test_jobs_that_took_minutes_are_short_and_have_twice_as_long(laptop, job, seconds):
@@ -51,11 +51,11 @@ def test_jobs_that_took_minutes_are_short_and_have_twice_as_long(laptop, job, se
 @pytest.mark.parametrize(
     "job",
     [
-        Job("pretrain", "pd1", "held_out", "h_nll"),
-        Job("pretrain", "pd1", "others", "maf"),
-        Job("run_bo", "hpob", "held_out", "rfgp", "ucb18"),
-        Job("evaluate", "hpob", "held_out", "h_nll"),
-        Job("run_online", "pd1_mini", "others", "rfgp_online"),
+        NumericJob("pretrain", "pd1", "held_out", "h_nll"),
+        NumericJob("pretrain", "pd1", "others", "maf"),
+        NumericJob("run_bo", "hpob", "held_out", "rfgp", "ucb18"),
+        NumericJob("evaluate", "hpob", "held_out", "h_nll"),
+        NumericJob("run_online", "pd1_mini", "others", "rfgp_online"),
     ],
 )
 def test_what_takes_hours_at_paper_scale_goes_alone(paper, job):
@@ -64,12 +64,14 @@ def test_what_takes_hours_at_paper_scale_goes_alone(paper, job):
 
 
 def test_nothing_is_asked_to_hurry(paper):
-    assert limits.minutes(Job("pretrain", "control", "held_out", "rand"), paper) == limits.QUICK
+    assert limits.minutes(NumericJob("pretrain", "control", "held_out", "rand"), paper) == limits.QUICK
 
 
 def test_a_benchmark_that_is_not_described_counts_as_a_large_table(laptop):
     assert shape_of("lcbench", laptop) == OTHER
-    assert loops(Job("run_bo", "own", "others", "h_nll", "pi"), laptop).steps > 0  # on a split that it does not have
+    assert (
+        loops(NumericJob("run_bo", "own", "others", "h_nll", "pi"), laptop).steps > 0
+    )  # on a split that it does not have
 
 
 @pytest.mark.parametrize("functions", [3, 8, 20])

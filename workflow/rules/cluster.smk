@@ -1,12 +1,12 @@
 # What a cluster is told: how long each job may take, and which short jobs travel in one submission. On one machine neither
 # counts: time limits bind nobody there, and only a profile with `group-components` makes groups.
 from metabo.plan import limits
-from metabo.plan.work import Job
+from metabo.plan.work import NumericJob
 
 
 @cache
 def numeric_minutes(rule, benchmark, split, method, acquisition=""):
-    return limits.minutes(Job(rule, benchmark, split, method, acquisition), SETTINGS)
+    return limits.minutes(NumericJob(rule, benchmark, split, method, acquisition), SETTINGS)
 
 
 def minutes(rule):

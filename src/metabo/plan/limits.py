@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 
 from metabo.plan.sections.config import Config
-from metabo.plan.work import Job, Kind, loops
+from metabo.plan.work import Kind, NumericJob, loops
 
 QUICK = 10
 """Minutes of a job that takes seconds at every scale (loads, figures, checks of theory), and the least asked for."""
@@ -29,13 +29,13 @@ PACES: Mapping[Kind, float] = {
 machine (`python benchmarks/paces.py results/laptop` measures them again)."""
 
 
-def seconds(job: Job, settings: Config) -> float:
+def seconds(job: NumericJob, settings: Config) -> float:
     """Estimate how long a job takes on one core; most take less, since the slowest of each kind was measured."""
     kind, steps = loops(job, settings)
     return START + PACES[kind] * steps
 
 
-def minutes(job: Job, settings: Config) -> int:
+def minutes(job: NumericJob, settings: Config) -> int:
     """Return the limit of a numeric job."""
     limit = math.ceil(MARGIN * seconds(job, settings) / 60)
     return max(limit, QUICK) if limit <= SHORT else max(limit, LONG)

@@ -54,7 +54,7 @@ OTHER = Shape({"held_out": 10}, {"held_out": 35}, {"held_out": 40}, 2000)
 """Of a benchmark that is not described here, such as a user's own: like LCBench, the larger of the real tables."""
 
 
-class Job(NamedTuple):
+class NumericJob(NamedTuple):
     """One job of the plan: its rule, its benchmark, the split, the method, and the acquisition of a `run_bo`."""
 
     rule: Rule
@@ -100,7 +100,7 @@ def _of_sources(method: str) -> bool:
     return registry.method(method).method.startswith("methods.source_gps.")
 
 
-def loops(job: Job, settings: Config) -> Loops:
+def loops(job: NumericJob, settings: Config) -> Loops:
     """Count the innermost steps of a job, weighted by what one step is proportional to."""
     sizes = _Sizes(job, settings)
     if job.rule == "pretrain":
@@ -113,7 +113,7 @@ def loops(job: Job, settings: Config) -> Loops:
 class _Sizes:
     """The sizes of a job: of its data and of the priors that it trains or reads."""
 
-    def __init__(self, job: Job, settings: Config):
+    def __init__(self, job: NumericJob, settings: Config):
         place = splits.prior_split(job.split)
         entry, base = splits.entry(place), splits.base(job.split)
         spec = config.pretrain_spec(settings, job.benchmark, place, job.method)
@@ -128,7 +128,7 @@ class _Sizes:
         self.network: Literal["networks", "features"] = "features" if "random_features" in self.model else "networks"
 
 
-def _of_training(job: Job, sizes: _Sizes) -> Loops:
+def _of_training(job: NumericJob, sizes: _Sizes) -> Loops:
     own, pairs = sizes.pretrain, sizes.pairs
     if network(job.method):
         return Loops(sizes.network, pairs * (_number(own, "steps") or sizes.epochs) * sizes.features)
@@ -144,14 +144,14 @@ def _of_training(job: Job, sizes: _Sizes) -> Loops:
     return Loops(kind, pairs * _number(own, "steps", 1) * sizes.train * batch**2)
 
 
-def _of_online(job: Job, settings: Config, sizes: _Sizes) -> Loops:
+def _of_online(job: NumericJob, settings: Config, sizes: _Sizes) -> Loops:
     online = config.online_spec(settings, job.benchmark, job.split, job.method)
     own = _mapping(plain(online.online))
     inner = [_number(own, key) or sizes.epochs for key in ("retrain_steps", "refit_steps", "steps") if key in own]
     return Loops("online", sizes.runs * online.iterations * (inner or [1])[0] * sizes.features)
 
 
-def _of_bo(job: Job, settings: Config, sizes: _Sizes) -> Loops:
+def _of_bo(job: NumericJob, settings: Config, sizes: _Sizes) -> Loops:
     bo = config.bo_spec(settings, job.benchmark, job.split, job.method, job.acquisition)
     queries, policy = sizes.runs * bo.seeds * bo.iterations, _mapping(plain(bo.policy))
     if network(job.method):
