@@ -22,6 +22,7 @@ configfile: "config.yaml"
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/cluster.smk"
 include: "workflow/rules/collect.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/pretrain.smk"

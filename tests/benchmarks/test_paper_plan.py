@@ -56,7 +56,7 @@ def test_every_job_of_both_scales_has_work(scales):
 )
 def test_work_counts_the_innermost_steps(scales, rule, method, acquisition, ratio):
     laptop, paper = scales
-    job = paper_plan.Job(rule, "pd1", "held_out", method, acquisition)
+    job = paper_plan.NumericJob(rule, "pd1", "held_out", method, acquisition)
     found = paper_plan.work(job, paper, "pd1", "held_out") / paper_plan.work(job, laptop, "pd1_mini", "held_out")
     assert found == pytest.approx(ratio(laptop))
 
@@ -64,12 +64,12 @@ def test_work_counts_the_innermost_steps(scales, rule, method, acquisition, rati
 def test_work_on_a_synthetic_benchmark_grows_with_its_settings(scales):
     """Of Super-dataset L: 20 domains, a fifth of the functions tested; (seeds, steps of a fit, test functions)."""
     laptop = scales[0]
-    job = paper_plan.Job("run_bo", "mphd_l", "held_out", "mphd", "pi")
+    job = paper_plan.NumericJob("run_bo", "mphd_l", "held_out", "mphd", "pi")
     found = [paper_plan.work(job, settings, "mphd_l", "held_out") for settings in scales]
     assert found == [20 * 1 * laptop.mphd.bo_seeds * 100 * laptop.mphd.map_steps, 20 * 4 * 5 * 100 * 100]
 
 
 def test_step_1_of_mphd_is_a_job_of_the_plan(scales):
     jobs = paper_plan.jobs(scales[1])
-    assert paper_plan.Job("pretrain", "super", "held_out", "base_gp", "") in jobs
-    assert paper_plan.Job("pretrain", "super", "new_space", "mphd", "") in jobs
+    assert paper_plan.NumericJob("pretrain", "super", "held_out", "base_gp", "") in jobs
+    assert paper_plan.NumericJob("pretrain", "super", "new_space", "mphd", "") in jobs

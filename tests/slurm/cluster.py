@@ -1,4 +1,7 @@
-"""A Slurm of one node on loopback for as long as a test takes, with its own key, configuration, ports and folders.
+"""A Slurm of two nodes on loopback for as long as a test takes, with its own key, configuration, ports and folders.
+
+Both nodes are this machine: a slurmd each, with a name and a port (Debian builds Slurm with --enable-multiple-slurmd).
+They share its cores, memory and files, so this shows how jobs are spread and followed, and not what a network does.
 
 A Slurm or munge that the machine had before is neither asked nor changed: nothing here reads /etc/slurm or /etc/munge.
 """
@@ -12,40 +15,44 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 from metabo.errors import MetaboError
 
 PACKAGES = ("munge", "slurmctld", "slurmd", "slurm-client")
+NODES = ("node1", "node2")
 COMMANDS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "sinfo", "scancel", "scontrol")
 SEARCHED = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 NO_SERVICES = Path("/usr/sbin/policy-rc.d")
 """While this file says 101, Debian's packages start no service when they are installed."""
 
 # The daemons listen on the addresses given here, not on all (CommunicationParameters): on loopback alone.
-# proctrack/linuxproc and task/none need no control groups, which a container may lack: memory is then enforced by what
-# slurmd samples (OverMemoryKill), and a job sees all cores. The GPU is no device: it can be
-# asked for, and Slurm says who had it.
+# %n is the name of a node. Slurm is told that a node may have more cores than the machine (config_overrides), and waits
+# for a busy one (MessageTimeout). proctrack/linuxproc and task/none need no control groups, which a container may lack:
+# memory is then enforced by what slurmd samples (OverMemoryKill), and a job sees all cores. The GPU is no device: it
+# can be asked for, and Slurm says who had it. The least loaded node comes first (CR_LLN), so that few jobs reach both.
 CONFIGURATION = """
 ClusterName=metabo-test
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={ctld_port}
-SlurmdPort={d_port}
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
 AuthInfo=socket={folder}/munge/socket
 CredType=cred/munge
 StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool
+SlurmdSpoolDir={folder}/spool/%n
+SlurmdParameters=config_overrides
+MessageTimeout=100
 SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.pid
+SlurmdPidFile={folder}/slurmd-%n.pid
 SlurmctldLogFile={folder}/slurmctld.log
-SlurmdLogFile={folder}/slurmd.log
+SlurmdLogFile={folder}/slurmd-%n.log
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SelectType=select/cons_tres
-SelectTypeParameters=CR_CPU_Memory
+SelectTypeParameters=CR_CPU_Memory,CR_LLN
 SchedulerType=sched/backfill
 SchedulerParameters=batch_sched_delay=1,bf_interval=5
 JobAcctGatherType=jobacct_gather/linux
@@ -59,9 +66,10 @@ MinJobAge=3600
 ReturnToService=2
 MpiDefault=none
 GresTypes=gpu
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cores} RealMemory={memory} Gres=gpu:1 State=UNKNOWN
-PartitionName=test Nodes={host} Default=YES MaxTime=INFINITE State=UP
+{nodes}
+PartitionName=test Nodes={names} Default=YES MaxTime=INFINITE State=UP
 """
+NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cores} RealMemory={memory} Gres=gpu:1"
 
 
 def install() -> None:
@@ -113,7 +121,8 @@ def started(folder: Path) -> Iterator[dict[str, str]]:
     with ExitStack() as stack:
 
         def daemon(name: str, *arguments: str) -> subprocess.Popen:
-            return stack.enter_context(_daemon([name, *arguments], folder / f"{name}.out", environment))
+            output = folder / f"{name}{len(list(folder.glob('*.out')))}.out"
+            return stack.enter_context(_daemon([name, *arguments], output, environment))
 
         munged = daemon(
             "munged", "--foreground", "--force", f"--key-file={key}", f"--socket={munge / 'socket'}",
@@ -122,9 +131,10 @@ def started(folder: Path) -> Iterator[dict[str, str]]:
         _wait("munged", (munge / "socket").exists, munged, folder)
         ctld = daemon("slurmctld", "-D")
         _wait("slurmctld", lambda: "PARTITION" in _ask(environment, "sinfo"), ctld, folder)
-        d = daemon("slurmd", "-D")
+        for name in NODES:
+            d = daemon("slurmd", "-D", "-N", name, "-n", "19")  # its jobs leave the machine to others
+            _wait("slurmd", partial(_idle, environment, name), d, folder)
         stack.callback(_cancel, environment)  # the last in is the first out: jobs end while the daemons still run
-        _wait("slurmd", lambda: "idle" in _ask(environment, "sinfo", "-h", "-o", "%T"), d, folder)
         yield environment
 
 
@@ -134,8 +144,19 @@ def records(folder: Path) -> Path:
 
 
 def cores() -> int:
-    """Return the cores of the node."""
-    return os.cpu_count() or 1
+    """Return the cores of a node: at least two, so that a job that asks for all has more than another."""
+    return max(2, (os.cpu_count() or 1) // len(NODES))
+
+
+def running(environment: dict[str, str]) -> dict[str, str]:
+    """Return the comment of each job that runs."""
+    lines = _ask(environment, "squeue", "--states=running", "-h", "-o", "%i %k").splitlines()
+    return dict(line.split(maxsplit=1) for line in lines if " " in line)
+
+
+def cancel(environment: dict[str, str], job: str) -> None:
+    """Kill a job, as an administrator would."""
+    _ask(environment, "scancel", job)
 
 
 def gpus(environment: dict[str, str]) -> dict[str, int]:
@@ -145,19 +166,27 @@ def gpus(environment: dict[str, str]) -> dict[str, int]:
     return {job: int(found[1]) if found else 0 for job, found in asked.items()}
 
 
+def _idle(environment: dict[str, str], node: str) -> bool:
+    return f"{node} idle" in _ask(environment, "sinfo", "-hNo", "%N %T").splitlines()
+
+
 def _prepare(folder: Path) -> Path:
     """Write the configuration and munge's key; return the key."""
-    for part in (folder, *(folder / name for name in ("munge", "state", "spool", "bin"))):
+    for part in (folder, *(folder / name for name in ("munge", "state", "bin", *(f"spool/{node}" for node in NODES)))):
         part.mkdir(parents=True, exist_ok=True)
         part.chmod(0o755)  # munge wants a socket that others can reach
     key = folder / "munge.key"
     key.touch(mode=0o600)
     key.write_bytes(secrets.token_bytes(1024))
-    ctld_port, d_port = _free_ports(2)
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+    ctld_port, *ports = _free_ports(1 + len(NODES))
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20 // len(NODES)
     host = socket.gethostname().split(".")[0]
+    nodes = [
+        NODE.format(name=name, host=host, port=port, cores=cores(), memory=memory)
+        for name, port in zip(NODES, ports, strict=True)
+    ]
     text = CONFIGURATION.format(
-        folder=folder, host=host, cores=cores(), memory=memory, ctld_port=ctld_port, d_port=d_port
+        folder=folder, host=host, ctld_port=ctld_port, nodes="\n".join(nodes), names=",".join(NODES)
     )
     (folder / "slurm.conf").write_text(text)
     (folder / "gres.conf").write_text("Name=gpu File=/dev/null\n")
@@ -211,7 +240,7 @@ def _cancel(environment: dict[str, str]) -> None:
         time.sleep(0.5)
 
 
-def _wait(name: str, ready: Callable[[], bool], process: subprocess.Popen, folder: Path, seconds: float = 60) -> None:
+def _wait(name: str, ready: Callable[[], bool], process: subprocess.Popen, folder: Path, seconds: float = 120) -> None:
     """Wait until a daemon is ready. Raises MetaboError with the end of its log if it ends or is late."""
     deadline = time.monotonic() + seconds
     while not ready():

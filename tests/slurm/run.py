@@ -1,9 +1,10 @@
 """The smoke workflow through a real Slurm: `make test-slurm`, as root (`python -m tests.slurm.run`).
 
-Starts a Slurm of one node (cluster.py), runs a part of the smoke workflow with profiles/slurm in a copy of the project,
-compares Slurm's own records with its log (records.py), and stops what it started. The part has every kind of rule
-but collections and downloads: a paper with its report, evaluations, online tuning, and a study that wants the node to
-itself. The whole would take an hour on two cores, since two Snakemake processes start for each job.
+Starts a Slurm of two nodes (cluster.py), runs a part of the smoke workflow with profiles/slurm in a copy of the
+project, and kills one submission on the way. It compares Slurm's own records with Snakemake's log (records.py), and the
+results with those of a run without Slurm, byte for byte; then it stops what it started. The part has every kind of rule
+but collections and downloads: a paper with its report, evaluations, online tuning, and a study that wants a node to
+itself.
 """
 
 import os
@@ -12,7 +13,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from metabo.errors import MetaboError
@@ -27,8 +31,14 @@ MORE = (counts.Made("hyperbo_tab06", "tables"), counts.Made("cmbo_x01", ""))
 ONLINE = counts.Run("pd1_mini", "others", "h_ekl_online", "pi")
 TARGETS = ["all", *(made.id for made in MORE), f"results/smoke/online/{'/'.join(ONLINE[:3])}.parquet"]
 LOCAL = {"all"}
+CLUSTER = ["--workflow-profile", "profiles/slurm"]
+# This Slurm keeps no accounts, so jobs are followed with squeue, and often, since they are short.
+CLUSTER += ["--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "2"]
 ALONE = "cmbo_timing"
-"""The study of `cmbo_x01`, which measures times: its job takes all cores of the node."""
+"""The study of `cmbo_x01`, which measures times: its job takes all cores of a node, and no two runs of it agree."""
+TIMED = {f"studies/{ALONE}.parquet", "cmbo/cmbo_x01/data.csv"}
+COMPARED = (".npz", ".parquet", ".csv")
+"""Files of results, which have no clock in them; figures, notebooks and records do."""
 ON_GPU = "results/smoke/priors/tables/held_out/mimo.npz"
 
 
@@ -39,30 +49,96 @@ def main() -> None:
     try:
         cluster.install()
         with tempfile.TemporaryDirectory(prefix="metabo-slurm-") as scratch:
-            project = copy_project(Path(scratch, "project"))
+            project, alone = copy_project(Path(scratch, "project")), copy_project(Path(scratch, "alone"))
             with cluster.started(Path(scratch, "slurm")) as environment:
                 run_smoke(project, Path(scratch, "slurm"), environment)
                 ask_for_a_gpu(project, environment)
+            compare(project, alone)
     except MetaboError as error:
         sys.exit(f"test-slurm: {error}")
 
 
 def run_smoke(project: Path, folder: Path, environment: dict[str, str]) -> None:
     """Run the targets through Slurm, compare with its records, and see that a second call has nothing to do."""
-    status, log = snakemake(project, environment, *SMOKE, "--", *TARGETS)
+    with one_cancelled(project, environment) as cancelled:
+        status, log = snakemake(project, environment, *CLUSTER, "--slurm-keep-successful-logs", *SMOKE, "--", *TARGETS)
     if status != 0:
         raise MetaboError(f"Snakemake ended with status {status} (see above)")
-    jobs = records.read(cluster.records(folder))
-    count = records.check(log, jobs, LOCAL)
+    jobs, texts = records.read(cluster.records(folder)), records.outputs(project / ".snakemake" / "slurm_logs")
+    count = records.check(log, texts, jobs, LOCAL, cancelled)
     if count != (wanted := expected()):
         raise MetaboError(f"Slurm ran too few of {dict(wanted - count)} and too many of {dict(count - wanted)}")
-    cores = records.cores_of(log, jobs, f"run study {ALONE}")
-    if cores != cluster.cores():
-        raise MetaboError(f"study {ALONE} had {cores} of the node's {cluster.cores()} cores, not all")
-    status, log = snakemake(project, environment, *SMOKE, "--", *TARGETS)
+    had_a_node(log, texts, jobs)
+    sent = [job for job in records.submitted(log) if job not in cancelled]
+    nodes = travelled(count.total(), sent, jobs)
+    if not cancelled or log.count("Trying to restart job") != len(cancelled):
+        raise MetaboError(f"of the jobs that were killed ({', '.join(cancelled) or 'none'}) not each was tried again")
+    status, log = snakemake(project, environment, *CLUSTER, *SMOKE, "--", *TARGETS)
     if status != 0 or "Nothing to be done" not in log:
         raise MetaboError("a second run did not find everything done (see above)")
-    print(f"test-slurm: {count.total()} jobs of {len(count)} rules ran in Slurm; a second run had nothing to do")
+    print(f"test-slurm: {count.total()} jobs of {len(count)} rules ran in {len(sent)} submissions, {dict(nodes)}")
+    print(f"test-slurm: Slurm job {cancelled[0]} was killed and tried again; a second run had nothing to do")
+
+
+def had_a_node(log: str, texts: dict[str, str], jobs: dict[str, records.Record]) -> None:
+    """Check that the study that measures times had a node to itself."""
+    cores = records.cores_of(log, texts, jobs, f"run study {ALONE}")
+    if cores != cluster.cores():
+        raise MetaboError(f"study {ALONE} had {cores} of the node's {cluster.cores()} cores, not all")
+
+
+def travelled(count: int, sent: list[str], jobs: dict[str, records.Record]) -> Counter[str]:
+    """Check that `count` jobs took at most half as many submissions, on all nodes; return how many each ran."""
+    if 2 * len(sent) > count:
+        raise MetaboError(f"{count} jobs took {len(sent)} submissions; short ones should travel together")
+    nodes = Counter(jobs[job]["NodeList"] for job in sent)
+    if nodes.keys() != set(cluster.NODES):
+        raise MetaboError(f"submissions ran on {dict(nodes)}, not on all of {', '.join(cluster.NODES)}")
+    return nodes
+
+
+@contextmanager
+def one_cancelled(project: Path, environment: dict[str, str]) -> Iterator[list[str]]:
+    """Kill the submission that checks theory once one of its jobs is done; the list has its number then."""
+    cancelled: list[str] = []
+    over = threading.Event()
+
+    def watch() -> None:
+        while not cancelled and not over.wait(1):
+            if not any(project.glob("results/smoke/theory/*/*.json")):
+                continue
+            groups = [job for job, comment in cluster.running(environment).items() if "rule_check_theory-" in comment]
+            for job in groups[:1]:
+                cluster.cancel(environment, job)
+                cancelled.append(job)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield cancelled
+    finally:
+        over.set()
+        watcher.join()
+
+
+def compare(project: Path, alone: Path) -> None:
+    """Run the same targets without Slurm, and compare what they made byte for byte."""
+    status, _ = snakemake(alone, os.environ.copy(), "--cores", str(os.cpu_count() or 1), *SMOKE, "--", *TARGETS)
+    if status != 0:
+        raise MetaboError(f"Snakemake without Slurm ended with status {status} (see above)")
+    here, there = (results(folder) for folder in (alone, project))
+    differing = sorted(path for path in here.keys() | there.keys() if here.get(path) != there.get(path))
+    if differing or not here:
+        raise MetaboError(f"results differ from those without Slurm: {', '.join(differing) or 'there are none'}")
+    print(f"test-slurm: {len(here)} files of results are the same, byte for byte, without Slurm")
+
+
+def results(project: Path) -> dict[str, bytes]:
+    """Return the contents of the files of results, by their path; those that measure time are left out."""
+    folder = project / "results" / "smoke"
+    paths = [path for path in folder.rglob("*") if path.suffix in COMPARED]
+    named = {str(path.relative_to(folder)): path for path in paths}
+    return {name: path.read_bytes() for name, path in named.items() if name not in TIMED}
 
 
 def expected() -> Counter[str]:
@@ -77,8 +153,8 @@ def ask_for_a_gpu(project: Path, environment: dict[str, str]) -> None:
     Here the job may fail, since the node's GPU is no device.
     """
     before = cluster.gpus(environment)
-    _, log = snakemake(project, environment, *SMOKE, "device=gpu", "--", ON_GPU)
-    jobs = records.submitted(log).values()
+    _, log = snakemake(project, environment, *CLUSTER, *SMOKE, "device=gpu", "--", ON_GPU)
+    jobs = records.submitted(log)
     asked = cluster.gpus(environment)
     if not jobs or [asked.get(job) for job in jobs] != [1] * len(jobs) or any(before.values()):
         raise MetaboError(f"GPUs that jobs asked for: {asked}; expected one by {', '.join(jobs) or 'a job'}, else none")
@@ -86,12 +162,8 @@ def ask_for_a_gpu(project: Path, environment: dict[str, str]) -> None:
 
 
 def snakemake(project: Path, environment: dict[str, str], *arguments: str) -> tuple[int, str]:
-    """Run Snakemake with the cluster's profile; show and return its output with the exit status.
-
-    This Slurm keeps no accounts, so jobs are followed with squeue, and often, since they are short.
-    """
-    command = [sys.executable, "-m", "snakemake", "--workflow-profile", "profiles/slurm"]
-    command += ["--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "2"]
+    """Run Snakemake; show and return its output with the exit status."""
+    command = [sys.executable, "-m", "snakemake"]
     environment = environment | {"JAX_COMPILATION_CACHE_DIR": str(ROOT / ".cache" / "jax"), "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(
         [*command, *arguments], cwd=project, env=environment, text=True,

@@ -31,69 +31,88 @@ records = part("records")
 
 RUN = "273d4b20-13b1-4bff-a592-f9021493be03"
 LOG = f"""SLURM run ID: {RUN}
-[Sun Nov 22 06:50:07 2026]
-Job 2: load tables
-Reason: Missing output files: results/smoke/data/tables.npz
-Job 2 has been submitted with SLURM jobid 7 (log: .snakemake/slurm_logs/rule_load/tables/7.log).
+[Sun Nov 22 06:50:07 2026] Group job check_theory-cmbo (jobs in lexicogr. order):
+
+    [Sun Nov 22 06:50:07 2026]
+    Job 2: check a of cmbo
+    Reason: Missing output files: results/smoke/theory/cmbo/a.json
+    [Sun Nov 22 06:50:07 2026]
+    Job 3: check b of cmbo
+Job c2d0ada8-60ce-5656-86db-3c018f761605 has been submitted with SLURM jobid 6 (log: .snakemake/slurm_logs/g/6.log).
+Job c2d0ada8-60ce-5656-86db-3c018f761605 has been submitted with SLURM jobid 7 (log: .snakemake/slurm_logs/g/7.log).
 [Sun Nov 22 06:51:58 2026]
-Finished jobid: 2 (Rule: load)
-1 of 3 steps (33%) done
+Finished jobid: 2 (Rule: check_theory)
+Finished jobid: 3 (Rule: check_theory)
+2 of 4 steps (50%) done
 Job 1: run study cmbo_timing
 Job 1 has been submitted with SLURM jobid 8 (log: .snakemake/slurm_logs/rule_run_study/cmbo_timing/8.log).
 Finished jobid: 1 (Rule: run_study)
 Finished jobid: 0 (Rule: all)
 """
+TEXTS = {
+    "6": "Job 0: check b of cmbo\n", "7": "Job 0: check b of cmbo\nJob 1: check a of cmbo\n",
+    "8": "Job 0: run study cmbo_timing\n",
+}  # fmt: skip
 LINE = (
     "JobId={} UserId=root(0) Name={} JobState={} Partition=test ProcCnt={} WorkDir=/w ReservationName= ExitCode={} \n"
 )
-JOBS = LINE.format(7, RUN, "COMPLETED", 1, "0:0") + LINE.format(8, RUN, "COMPLETED", 16, "0:0")
+JOBS = "".join(
+    LINE.format(number, RUN, *rest)
+    for number, *rest in (
+        (6, "CANCELLED", 1, "0:15"),
+        (7, "COMPLETED", 1, "0:0"),
+        (8, "COMPLETED", 16, "0:0"),
+    )
+)
 
 
 @pytest.fixture
 def compare(tmp_path):
     """Return a function that checks a log against a file of records."""
 
-    def check(log: str = LOG, jobs: str = JOBS):
+    def check(log: str = LOG, jobs: str = JOBS, texts: dict[str, str] = TEXTS):
         (tmp_path / "jobs.txt").write_text(jobs)
-        return records.check(log, records.read(tmp_path / "jobs.txt"), {"all", "download_pd1"})
+        return records.check(log, texts, records.read(tmp_path / "jobs.txt"), {"all", "download_pd1"}, ["6"])
 
     return check
 
 
 def test_jobs_that_slurm_completed_are_counted_by_rule(compare):
-    assert compare() == {"load": 1, "run_study": 1}
+    assert compare() == {"check_theory": 2, "run_study": 1}
 
 
 def test_jobs_of_others_are_no_fault(compare):
-    assert compare(jobs=JOBS + LINE.format(9, "another", "FAILED", 1, "1:0")).total() == 2
+    assert compare(jobs=JOBS + LINE.format(9, "another", "FAILED", 1, "1:0")).total() == 3
 
 
 @pytest.mark.parametrize(
-    ("log", "jobs", "said"),
+    ("log", "jobs", "texts", "said"),
     [
-        (LOG, JOBS.replace("COMPLETED", "FAILED", 1), r"job 2 \(load\), in Slurm 7: JobState is FAILED, not COMPLETED"),
-        (LOG, JOBS.replace("0:0", "0:9"), "ExitCode is 0:9, not 0:0"),
-        (LOG, JOBS.replace(RUN, "another"), "Name is another"),
-        (LOG, JOBS.splitlines()[0], r"job 1 \(run_study\) was handed over as 8, of which Slurm has no record"),
-        (LOG, JOBS + LINE.format(9, RUN, "COMPLETED", 1, "0:0"), "a job 9 that Snakemake does not name"),
-        (LOG.replace("Job 2 has been", "Job 3 was not"), JOBS, r"job 2 \(load\) finished without Slurm"),
-        (LOG.replace("Finished jobid: 2", "Failed 2"), JOBS, "job 2, in Slurm 7, did not finish"),
-        (LOG.replace("Rule: load", "Rule: download_pd1"), JOBS, r"job 2 \(download_pd1\) ran in Slurm as 7"),
-        (re.sub("Job . has been.*\n", "", LOG), "", "no job was handed to Slurm"),
-        (LOG, "JobId=7 JobState=COMPLETED\n", "not a line of jobcomp/filetxt"),
+        (LOG, JOBS.replace("COMPLETED", "FAILED", 1), TEXTS, "Slurm 7: JobState is FAILED, not COMPLETED"),
+        (LOG, JOBS.replace("CANCELLED", "COMPLETED"), TEXTS, "Slurm 6: JobState is COMPLETED, not CANCELLED"),
+        (LOG, JOBS.replace("0:0", "0:9"), TEXTS, "ExitCode is 0:9, not 0:0"),
+        (LOG, JOBS.replace(RUN, "another"), TEXTS, "Name is another"),
+        (LOG, "".join(JOBS.splitlines(keepends=True)[:2]), TEXTS, "Slurm 8: Slurm has no record of it"),
+        (LOG, JOBS + LINE.format(9, RUN, "COMPLETED", 1, "0:0"), TEXTS, "a job 9 that Snakemake does not name"),
+        (LOG, JOBS, TEXTS | {"7": TEXTS["6"]}, r"job 2 \(check_theory\) finished without Slurm"),
+        (LOG, JOBS, TEXTS | {"7": "Job 0: check a of cmbo"}, r"job 3 .* was in Slurm 6, which was killed, and in no"),
+        (LOG.replace("Finished jobid: 2", "Failed 2"), JOBS, TEXTS, "job 2, in Slurm 7, did not finish"),
+        (LOG.replace("2 (Rule: check_theory)", "2 (Rule: all)"), JOBS, TEXTS, r"job 2 \(all\) ran in Slurm as 7"),
+        (re.sub("Job .* has been.*\n", "", LOG), "", TEXTS, "no job was handed to Slurm"),
+        (LOG, "JobId=7 JobState=COMPLETED\n", TEXTS, "not a line of jobcomp/filetxt"),
     ],
 )
-def test_what_does_not_agree_is_told(compare, log, jobs, said):
+def test_what_does_not_agree_is_told(compare, log, jobs, texts, said):
     with pytest.raises(MetaboError, match=said):
-        compare(log, jobs)
+        compare(log, jobs, texts)
 
 
 def test_the_cores_of_a_job_are_found_by_its_message(tmp_path):
     (tmp_path / "jobs.txt").write_text(JOBS)
     jobs = records.read(tmp_path / "jobs.txt")
-    assert records.cores_of(LOG, jobs, "run study cmbo_timing") == 16
+    assert records.cores_of(LOG, TEXTS, jobs, "run study cmbo_timing") == 16
     with pytest.raises(MetaboError, match="no job 'run study landscapes' was handed to Slurm"):
-        records.cores_of(LOG, jobs, "run study landscapes")
+        records.cores_of(LOG, TEXTS, jobs, "run study landscapes")
 
 
 def test_without_root_the_reason_is_given(monkeypatch):
@@ -136,8 +155,19 @@ def test_the_profile_names_no_account_partition_or_gpu():
 
 @pytest.fixture
 def asked(project, tmp_path):
-    """Return what sbatch is asked for, by rule: stand-ins for Slurm's commands, of which sbatch refuses every job."""
-    commands = {"sbatch": "exit 1", "sinfo": "echo 'test*'", "squeue": "", "sacct": "", "scontrol": "", "scancel": ""}
+    """Return what sbatch is asked for, by rule: stand-ins for Slurm's commands, of which sbatch refuses every job.
+
+    It writes its arguments down: Snakemake shows no call of a submission of several jobs.
+    """
+    calls = tmp_path / "calls.txt"
+    commands = {
+        "sbatch": f'echo "$*" >> {calls}; exit 1',
+        "sinfo": "echo 'test*'",
+        "squeue": "",
+        "sacct": "",
+        "scontrol": "",
+        "scancel": "",
+    }
     for name, text in commands.items():
         (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / name).chmod(0o755)
@@ -147,30 +177,32 @@ def asked(project, tmp_path):
     command = [sys.executable, "-m", "snakemake", "--workflow-profile", "profiles/slurm", "--config", "device=gpu"]
     targets = ("studies/cmbo_timing.parquet", "studies/landscapes.parquet", "theory/hyperbo/lemma10.json")
     done = subprocess.run(
-        [*command, "--slurm-init-seconds-before-status-checks", "1", "--set-resources", "pretrain:gpu_model=a100",
-         "--", *(f"results/laptop/{target}" for target in (*targets, "priors/tables/held_out/rand.npz"))],
+        [*command, "--retries", "0", "--slurm-init-seconds-before-status-checks", "1",
+         "--set-resources", "pretrain:gpu_model=a100", "--",
+         *(f"results/laptop/{target}" for target in (*targets, "priors/tables/held_out/rand.npz"))],
         cwd=project, env=os.environ | {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
         capture_output=True, text=True, timeout=300,
     )  # fmt: skip
-    calls = re.findall(r"^ *(sbatch .*--comment rule_(\S+) .*?) --wrap=", done.stdout + done.stderr, re.M)
-    return {name: call for call, name in calls}
+    assert calls.is_file(), done.stdout + done.stderr
+    return {name: call for call, name in re.findall(r"^(.*--comment rule_(\S+) .*?) --wrap=", calls.read_text(), re.M)}
 
 
 def test_sbatch_is_asked_for_what_the_rules_declare(asked):
-    # There is no --cores: the study that wants the machine to itself asks Slurm for the node instead.
+    # The study that wants the machine to itself asks Slurm for the node; its job has one core for Snakemake.
     timing, landscapes = asked["run_study_wildcards_cmbo_timing"], asked["run_study_wildcards_landscapes"]
-    check, prior = asked["check_theory_wildcards_hyperbo_lemma10"], asked["pretrain_wildcards_tables_held_out_rand"]
-    assert all("-p test -t 720 " in call and "--cpus-per-task=1" in call for call in asked.values()), asked
+    check, prior = asked["check_theory-hyperbo_check_theory"], asked["pretrain-tables_pretrain"]
+    assert all("-p test -t " in call and "--cpus-per-task=1" in call for call in asked.values()), asked
+    assert " -t 720 " in timing and " -t 720 " in landscapes and " -t 10 " in check and " -t 10 " in prior
     assert "--exclusive" in timing and "--exclusive" not in landscapes + check + prior
     assert "--mem 5000" in timing and "--mem 5000" in landscapes and "--mem 3000" in check and "--mem 3000" in prior
     assert "--gpus=a100:1" in prior and "--gpus" not in timing + landscapes + check
 
 
 @pytest.mark.parametrize("path", RULES, ids=lambda path: path.stem)
-def test_every_job_declares_threads_memory_and_gpu(path):
+def test_every_job_declares_threads_memory_gpu_and_time(path):
     for rule in re.split(r"^ *rule\b", path.read_text(), flags=re.M)[1:]:
         if "shell:" in rule:
-            parts = ("threads:", "resources:", "gpu=", "mem_mb=")
+            parts = ("threads:", "resources:", "gpu=", "mem_mb=", "runtime=")
             assert [part for part in parts if part not in rule] == [], rule[:60]
 
 

@@ -91,10 +91,13 @@ for artefact in ARTEFACTS:
             f"{OUT}/logs/{artefact.place}.log",
         benchmark:
             f"{OUT}/benchmarks/{artefact.place}.tsv"
+        group:
+            together("notebook", shared_notebook(artefact))
         threads: 1
         resources:
             gpu=0,
             mem_mb=artefact_memory(artefact),
+            runtime=quick,
         params:
             code=planned,
             spec=constant(canonical(notebook_parameters(artefact))),

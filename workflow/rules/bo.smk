@@ -15,10 +15,13 @@ rule run_bo:
         OUT + f"/logs/bo/{TRAJECTORY}.log",
     benchmark:
         OUT + f"/benchmarks/bo/{TRAJECTORY}.tsv"
+    group:
+        together("run_bo", shared_numeric("run_bo"))
     threads: 1
     resources:
         gpu=GPU,
         mem_mb=memory,
+        runtime=minutes("run_bo"),
     params:
         code=planned,
         flags=lambda w: canonical(codegraph.flags("bo", w.method)),

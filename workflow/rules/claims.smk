@@ -31,6 +31,7 @@ rule judge_claims:
     resources:
         gpu=0,
         mem_mb=4000,
+        runtime=quick,
     params:
         code=planned,
         spec=lambda w: written(specs.ClaimsSpec(w.paper, OUT, tuple((a.id, a.benchmark) for a in judged(w.paper)))),

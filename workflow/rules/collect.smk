@@ -61,6 +61,7 @@ rule collect:
     resources:
         gpu=0,
         mem_mb=3000,
+        runtime=long,
     params:
         code=planned,
         spec=lambda w: written(collected_unit(w)),
@@ -91,6 +92,7 @@ for one, (benchmark, version) in COLLECTIONS.items():
         resources:
             gpu=0,
             mem_mb=3000,
+            runtime=quick,
         params:
             code=planned,
             spec=constant(written(settings.pack_spec(SETTINGS, benchmark, version))),
@@ -119,6 +121,7 @@ for benchmark in COLLECTED:
         resources:
             gpu=0,
             mem_mb=3000,
+            runtime=quick,
         params:
             code=planned,
             spec=constant(written(specs.ArchiveSpec(benchmark, source_of(benchmark), version_of(benchmark)))),

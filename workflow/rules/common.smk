@@ -89,10 +89,14 @@ def trainings(benchmark, split):
 
 
 @cache
+def prior_of(benchmark, split, method):
+    """Return the (split, method) whose training makes the priors of a method on a split."""
+    return settings.prior_of(SETTINGS, benchmark, split, method, lambda config, *place: trainings(*place))
+
+
 def prior_file(benchmark, split, method):
     """Return the priors of a method on a split; those of equal settings are one file, so they are trained once."""
-    known = lambda config, *place: trainings(*place)
-    place, trainer = settings.prior_of(SETTINGS, benchmark, split, method, known)
+    place, trainer = prior_of(benchmark, split, method)
     return f"{OUT}/priors/{benchmark}/{place}/{trainer}.npz"
 
 
@@ -123,6 +127,9 @@ def start_run():
         or_stop(preflight.require_intact, needed)
         if future := preflight.no_future(needed):
             logger.info(f"{future} files were dated in the future; they have the present time now")
+        if not workflow.local_exec:
+            jobs, sent = submissions()
+            logger.info(f"{jobs} jobs go to the cluster in {sent} submissions")
     if workflow.local_exec:
         # Its limit of starts per second makes Snakemake (9.27) look at every ready job each second, once more for each
         # job that has finished: after 130 jobs that took all of a core. On a cluster it spares the queue.

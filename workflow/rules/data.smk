@@ -52,6 +52,7 @@ for row in DATASETS.values():
         resources:
             gpu=0,
             mem_mb=500,
+            runtime=quick,
         params:
             spec=constant(written(settings.download_spec(SETTINGS, row))),
         message:
@@ -76,10 +77,13 @@ rule load:
         OUT + "/logs/data/{benchmark}.log",
     benchmark:
         OUT + "/benchmarks/data/{benchmark}.tsv"
+    group:
+        together("load", shared_load)
     threads: 1
     resources:
         gpu=0,
         mem_mb=memory,
+        runtime=load_minutes,
     params:
         code=planned,
         spec=lambda w: written(settings.data_spec(SETTINGS, w.benchmark)),

@@ -18,6 +18,7 @@ rule run_online:
     resources:
         gpu=GPU,
         mem_mb=memory,
+        runtime=minutes("run_online"),
     params:
         code=planned,
         spec=lambda w: written(settings.online_spec(SETTINGS, w.benchmark, w.split, w.method)),

@@ -14,10 +14,13 @@ rule pretrain:
         OUT + f"/logs/priors/{PRIOR}.log",
     benchmark:
         OUT + f"/benchmarks/priors/{PRIOR}.tsv"
+    group:
+        together("pretrain", shared_numeric("pretrain"))
     threads: 1
     resources:
         gpu=GPU,
         mem_mb=memory,
+        runtime=minutes("pretrain"),
     params:
         code=planned,
         flags=lambda w: canonical(codegraph.flags("pretrain", w.method)),
@@ -43,10 +46,13 @@ rule evaluate:
         OUT + f"/logs/evaluation/{PRIOR}.log",
     benchmark:
         OUT + f"/benchmarks/evaluation/{PRIOR}.tsv"
+    group:
+        together("evaluate", shared_numeric("evaluate"))
     threads: 1
     resources:
         gpu=GPU,
         mem_mb=memory,
+        runtime=minutes("evaluate"),
     params:
         code=planned,
         spec=lambda w: written(settings.evaluate_spec(SETTINGS, w.benchmark, w.split, w.method)),

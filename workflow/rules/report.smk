@@ -34,6 +34,7 @@ for paper, shown in SHOWN.items():
         resources:
             gpu=0,
             mem_mb=1000,
+            runtime=quick,
         params:
             code=planned,
             spec=constant(written(specs.PagesSpec(names(shown), f"{OUT}/index.html"))),
@@ -66,6 +67,7 @@ rule report:
     resources:
         gpu=0,
         mem_mb=1000,
+        runtime=quick,
     params:
         code=planned,
         spec=constant(written(specs.ReportSpec(SETTINGS.scale, (*SHOWN,), names(ENABLED)))),

@@ -20,6 +20,7 @@ rule run_study:
     resources:
         gpu=0,
         mem_mb=5000,
+        runtime=long,
         slurm_extra=lambda w: "--exclusive" if alone(w) else "",
     params:
         code=planned,

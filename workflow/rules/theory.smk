@@ -15,10 +15,13 @@ rule check_theory:
     wildcard_constraints:
         paper="|".join(registry.papers_with_checks()),
         check="[a-z0-9_]+",
+    group:
+        together("check_theory", shared_theory)
     threads: 1
     resources:
         gpu=0,
         mem_mb=3000,
+        runtime=quick,
     params:
         code=planned,
         spec=lambda w: written(settings.theory_spec(SETTINGS, w.paper, w.check)),
