@@ -1,7 +1,8 @@
-"""The command `metabo`: tune with one's own history, look at what is registered, check the configuration, ship a
-re-collected benchmark."""
+"""The command `metabo`: tune with one's own history, look at what is registered, check the configuration and finished
+results, ship a re-collected benchmark."""
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
@@ -13,15 +14,18 @@ from metabo.tuner import commands as tuning
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run the command line. A MetaboError ends it with one clear message and exit status 1."""
+    """Run the command line. A MetaboError ends it with one clear message and exit status 1, as does what `verify`
+    finds damaged or missing."""
     cores.own_process()
     args = _parsed(_parser(), argv)
     try:
-        lines = _run(args)
+        lines, status = _run(args)
     except MetaboError as error:
         print(f"metabo: {error}", file=sys.stderr)
         raise SystemExit(1) from None
     print("\n".join(lines))
+    if status:
+        raise SystemExit(status)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -34,16 +38,22 @@ def _parser() -> argparse.ArgumentParser:
     shipping = commands.add_parser("ship", help="put a re-collected benchmark into the package")
     shipping.add_argument("benchmark", help="an embedded one, e.g. pd1_mini")
     shipping.add_argument("table", type=Path, help="e.g. results/laptop/collect/pd1_mini.parquet")
+    verifying = commands.add_parser("verify", help="compare finished results with the checksums in their records")
+    verifying.add_argument("folder", nargs="?", type=Path, default=Path("results"), help="default: results, all scales")
+    verifying.add_argument("--json", action="store_true", help="print JSON")
     tuning.add(commands)
     return parser
 
 
-def _run(args: argparse.Namespace) -> list[str]:
+def _run(args: argparse.Namespace) -> tuple[list[str], int]:
+    """Return the lines of a command's standard output, and its exit status."""
     if args.command in tuning.NAMES:
-        return tuning.run(args)
+        return tuning.run(args), 0
+    if args.command == "verify":
+        return _verify(args.folder, args.json)
     if args.command == "list":
-        return _list(args.what)
-    return _check(args.overlay) if args.command == "check-config" else _ship(args.benchmark, args.table)
+        return _list(args.what), 0
+    return (_check(args.overlay) if args.command == "check-config" else _ship(args.benchmark, args.table)), 0
 
 
 def _parsed(parser: argparse.ArgumentParser, argv: list[str] | None) -> argparse.Namespace:
@@ -75,6 +85,13 @@ def _ship(benchmark: str, table: Path) -> list[str]:
 
     collectors.collector_module(benchmark)  # refuses one that is not collected
     return shipped.ship(benchmark, table)
+
+
+def _verify(folder: Path, as_json: bool) -> tuple[list[str], int]:
+    from metabo.records import verify
+
+    found = verify.verify(folder)
+    return ([json.dumps(found.json, indent=1)] if as_json else found.lines), int(not found.intact)
 
 
 def _source(benchmark: str) -> str:
