@@ -1,49 +1,64 @@
-"""The command `metabo`: tune with one's own history, look at what is registered, check the configuration, ship a
-re-collected benchmark."""
+"""The command `metabo`: tune with one's own history, look at what is registered, check the configuration and finished
+results, ship a re-collected benchmark."""
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
 from metabo.compute import cores
 from metabo.errors import MetaboError
+from metabo.records.provenance import VERSION
 from metabo.tuner import commands as tuning
+from metabo.tuner.commands import command
 
 # Commands import the plan themselves: it reads the registrations, and a fault in one is told like any other.
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run the command line. A MetaboError ends it with one clear message and exit status 1."""
+    """Run the command line. A MetaboError ends it with one clear message and exit status 1, as does what `verify`
+    finds damaged or missing."""
     cores.own_process()
     args = _parsed(_parser(), argv)
     try:
-        lines = _run(args)
+        lines, status = _run(args)
     except MetaboError as error:
         print(f"metabo: {error}", file=sys.stderr)
         raise SystemExit(1) from None
     print("\n".join(lines))
+    if status:
+        raise SystemExit(status)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="metabo", description="Bayesian optimisation with learned GP priors")
-    commands = parser.add_subparsers(dest="command", required=True)
-    listing = commands.add_parser("list", help="list what is registered")
-    listing.add_argument("what", choices=("methods", "benchmarks", "artefacts"))
-    checking = commands.add_parser("check-config", help="check config.yaml, the overlays and the catalogue")
+    parser.add_argument("--version", action="version", version=f"metabo {VERSION}", help="print the version and stop")
+    commands = parser.add_subparsers(dest="command", required=True, help="`metabo COMMAND --help` says more")
+    listing = command(commands, "list", "list what is registered")
+    listing.add_argument("what", choices=("methods", "benchmarks", "artefacts"), help="what to list")
+    explaining = command(commands, "explain", "say where a figure or table, a claim or a run comes from")
+    explaining.add_argument("name", help="e.g. hyperbo_fig08, hyperbo_fig08_tables, C26 or h_nll-pi@new_rows")
+    explaining.add_argument("--configfile", nargs="+", type=Path, default=[], help="overlays, as Snakemake takes them")
+    checking = command(commands, "check-config", "check config.yaml, the overlays and the catalogue")
     checking.add_argument("overlay", nargs="*", type=Path, help="overlays to check (default: every config/*.yaml)")
-    shipping = commands.add_parser("ship", help="put a re-collected benchmark into the package")
+    verifying = command(commands, "verify", "compare finished results with the checksums in their records")
+    verifying.add_argument("folder", nargs="?", type=Path, default=Path("results"), help="default: results, all scales")
+    verifying.add_argument("--json", action="store_true", help="print JSON, for a program")
+    shipping = command(commands, "ship", "put a re-collected benchmark into the package")
     shipping.add_argument("benchmark", help="an embedded one, e.g. pd1_mini")
     shipping.add_argument("table", type=Path, help="e.g. results/laptop/collect/pd1_mini.parquet")
     tuning.add(commands)
     return parser
 
 
-def _run(args: argparse.Namespace) -> list[str]:
+def _run(args: argparse.Namespace) -> tuple[list[str], int]:
+    """Return the lines of a command's standard output, and its exit status."""
     if args.command in tuning.NAMES:
-        return tuning.run(args)
-    if args.command == "list":
-        return _list(args.what)
-    return _check(args.overlay) if args.command == "check-config" else _ship(args.benchmark, args.table)
+        return tuning.run(args), 0
+    if args.command == "verify":
+        return _verify(args.folder, args.json)
+    others = {"list": _list, "explain": _explain, "check-config": _check, "ship": _ship}
+    return others[args.command](args), 0
 
 
 def _parsed(parser: argparse.ArgumentParser, argv: list[str] | None) -> argparse.Namespace:
@@ -56,48 +71,39 @@ def _parsed(parser: argparse.ArgumentParser, argv: list[str] | None) -> argparse
     return args
 
 
-def _list(what: str) -> list[str]:
-    from metabo.plan import catalogue, registry
+def _list(args: argparse.Namespace) -> list[str]:
+    from metabo.report import listing
 
-    if what == "artefacts":
-        return [
-            f"{id:16} {', '.join(entry.benchmarks or ['-']):40} {entry.title}" for id, entry in catalogue.load().items()
-        ]
-    if what == "benchmarks":
-        return [f"{name:16} {_source(name)}" for name in registry.benchmarks()]
-    methods = {name: registry.method(name) for name in registry.methods()}
-    return [f"{name:16} {entry.label:10} metabo.{registry.made_of(name).pretrain}" for name, entry in methods.items()]
+    return listing.lines(args.what)
 
 
-def _ship(benchmark: str, table: Path) -> list[str]:
+def _explain(args: argparse.Namespace) -> list[str]:
+    from metabo.report.explain import names
+
+    return names.explain(args.name, args.configfile)
+
+
+def _ship(args: argparse.Namespace) -> list[str]:
     from metabo.collect import shipped
     from metabo.plan import collectors
 
-    collectors.collector_module(benchmark)  # refuses one that is not collected
-    return shipped.ship(benchmark, table)
+    collectors.collector_module(args.benchmark)  # refuses one that is not collected
+    return shipped.ship(args.benchmark, args.table)
 
 
-def _source(benchmark: str) -> str:
-    from metabo.plan import registry
+def _verify(folder: Path, as_json: bool) -> tuple[list[str], int]:
+    from metabo.records import verify
 
-    entry = registry.benchmark(benchmark)
-    if entry.collector:
-        return f"collected by this project (metabo.{entry.collector}), table in the package"
-    if entry.dataset:
-        return f"archive {entry.dataset} (downloaded on request)"
-    if entry.package:
-        return f"package {entry.package}"
-    if entry.files:
-        return f"your files, benchmarks.{benchmark}.{entry.files[0]} in config.yaml"
-    return f"made by {registry.loader(benchmark)}"
+    found = verify.verify(folder)
+    return ([json.dumps(found.json, indent=1)] if as_json else found.lines), int(not found.intact)
 
 
-def _check(overlays: list[Path]) -> list[str]:
+def _check(args: argparse.Namespace) -> list[str]:
     from metabo.plan import catalogue, config
 
     papers = catalogue.papers(catalogue.load())
     checked = []
-    for chosen in ((), *((path,) for path in overlays or sorted(Path("config").glob("*.yaml")))):
+    for chosen in ((), *((path,) for path in args.overlay or sorted(Path("config").glob("*.yaml")))):
         config.check(config.read(overlays=chosen), papers)
         checked.append(f"ok: config.yaml{''.join(f' + {path}' for path in chosen)}")
     return [*checked, f"ok: {catalogue.CATALOGUE}"]

@@ -32,6 +32,8 @@ def work(args, spec):
     if spec.get("jax"):
         import jax.numpy as jnp, jax
         jax.jit(lambda x: jnp.sin(x) @ jnp.cos(x).T)(jnp.ones((3, 3))).block_until_ready()
+    if spec.get("say"):
+        print(spec["say"])
     open(args.out, "w").write(str(spec["value"]))
     return {"seeds": [0, 1], **({"wall_s": 1} if spec.get("clash") else {})}
 
@@ -82,6 +84,17 @@ def test_the_sidecar_says_what_made_the_result(run):
     assert 10_000_000 < sidecar["peak_bytes"] < 2_000_000_000
     assert sidecar["git"] == {"commit": None, "dirty": None}  # the folder is no checkout
     assert sidecar["device"] is None and sidecar["x64"] is None and sidecar["compile_s"] is None
+
+
+def test_the_sidecar_lists_the_log_that_the_job_writes_into(run, tmp_path):
+    log = tmp_path / "results" / "logs" / "trial.log"
+    log.parent.mkdir(parents=True)
+    out = ["--in-data", "data", "--out", "result.txt", "--spec", canonical({"value": 7, "say": "a word"})]
+    with log.open("w") as stream:
+        subprocess.run([sys.executable, "stage.py", *out], cwd=tmp_path, stdout=stream, check=True)
+    listed = json.loads((tmp_path / "result.json").read_text())["logs"]
+    assert listed == {"results/logs/trial.log": {"bytes": 7, "sha256": sha("a word\n")}}
+    assert run({"value": 7})[1]["logs"] == {}  # it prints into a pipe
 
 
 def test_a_stage_that_computes_reports_device_precision_and_compile_time(run):

@@ -2,13 +2,17 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections import Counter, defaultdict
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from metabo.plan import catalogue, chain
+from metabo.records.files import canonical
 from tests import counts
 from tests.slurm import run as slurm
 
@@ -57,6 +61,21 @@ def test_a_target_makes_what_it_needs_and_no_more(jobs, target):
 def test_an_artefact_makes_what_it_needs_and_no_more(jobs):
     names = [counts.rule(DEFAULT, made) for made in counts.everything() if made.benchmark in {"", *counts.benchmarks()}]
     assert {name: jobs(name) for name in names} == {name: counts.behind(DEFAULT, name) for name in names}
+
+
+def test_the_chain_of_jobs_is_that_of_the_rules(project, snakemake):
+    artefacts = catalogue.enabled(DEFAULT, catalogue.artefacts(DEFAULT, counts.ENTRIES))
+    kinds = ("evaluations", "online", "studies", "theory")
+    shown = {kind: next(one for one in artefacts if kind in one.inputs.kinds) for kind in kinds}
+    status, output = snakemake(project, "-n", "-p", "--", *{one.name for one in shown.values()})
+    assert status == 0, output
+    found = {}
+    for line in re.findall(r"python -m metabo\.stages\..*", output):
+        words = shlex.split(line)
+        options = dict(pairwise(words))
+        found[options["--out"]] = options["-m"].rpartition(".")[2], options["--spec"]
+    jobs = chain.behind(map(chain.Chain(DEFAULT, {}).artefact, shown.values()))
+    assert found == {job.result: (job.stage, canonical(job.spec)) for job in jobs}
 
 
 @pytest.mark.parametrize(

@@ -17,23 +17,6 @@ def data_file(artefact):
     return [f"{OUT}/data/{artefact.benchmark}.npz"] if artefact.benchmark else []
 
 
-def notebook_parameters(artefact):
-    """Return the notebook's parameters; it need not have those of inputs that its entry does not list."""
-    inputs = artefact.inputs
-    chosen = {"split": inputs.split} if inputs.split else {}
-    chosen |= {"splits": artefact.splits} if inputs.splits else {}
-    return {
-        "artefact": artefact.id,
-        "title": artefact.entry.title,
-        "caption": artefact.entry.caption,
-        **({"benchmark": artefact.benchmark, "data": data_file(artefact)[0]} if artefact.benchmark else {}),
-        **chosen,
-        **input_files(artefact),
-        "out": f"{OUT}/{artefact.place}",
-        **plain(artefact.entry.parameters),
-    }
-
-
 def artefact_code(artefact):
     """Return the digests of the notebook's package modules."""
     return or_stop(lambda: digests_of(["metabo.stages.notebook", *codegraph.notebook_roots(artefact.template)]))
@@ -100,7 +83,7 @@ for artefact in ARTEFACTS:
             runtime=quick,
         params:
             code=planned,
-            spec=constant(canonical(notebook_parameters(artefact))),
+            spec=constant(canonical(notebook_parameters(artefact, OUT))),
             methods=constant(canonical(artefact_methods(artefact))),
             data=lambda w, input: f"--in-data {input.data}" if input.data else "",
             scratch=executed_copy(artefact),

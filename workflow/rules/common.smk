@@ -7,6 +7,7 @@ from metabo.errors import MetaboError, unknown
 try:  # the plan reads tables in our modules: a fault there is told without a traceback too
     from metabo.plan import catalogue, codegraph, collectors, digests, preflight, registry, specs, splits
     from metabo.plan import config as settings
+    from metabo.plan.chain import parameters as notebook_parameters  # Snakemake has a global `chain` here
     from metabo.plan.runs import ACQUISITIONS
     from metabo.plan.typed import plain
     from metabo.records.files import canonical, remove_scratch

@@ -22,6 +22,13 @@ MADE = ("results", ".cache")
 AGAIN = "delete it and run the same command"
 
 
+class LogStart(TypedDict):
+    """A log as it was when its job wrote the sidecar: so many first bytes, and their checksum. It may have grown."""
+
+    bytes: int
+    sha256: str
+
+
 class Sidecar(TypedDict, total=False):
     """What stands beside a result (`metabo.records.provenance`): keys of every stage; each stage adds its own."""
 
@@ -32,6 +39,7 @@ class Sidecar(TypedDict, total=False):
     spec_sha256: str
     inputs: dict[str, str]
     outputs: dict[str, str]
+    logs: dict[str, LogStart]
     git: dict[str, str | bool | None]
     code_sha256: str
     versions: dict[str, str]
@@ -67,25 +75,43 @@ def read_sidecar(path: str | Path, result: str | Path = "its result") -> Sidecar
         raise DataError(f"{path}: not a readable sidecar ({error}); {again}") from error
     if not isinstance(record, dict):
         raise DataError(f"{path}: not the sidecar of a result; {again}")
-    try:
-        intact = record[SEAL] == _seal(record) if SEAL in record else record.get("schema", 1) == 1
-    except ValueError:  # NaN, which no sidecar is written with
-        intact = False
-    if not intact:
+    if not is_intact(record):
         raise DataError(f"{path}: damaged or edited since it was written (its '{SEAL}' differs); {again}")
     return record
+
+
+def is_intact(record: Mapping[str, object]) -> bool:
+    """Tell whether a sidecar is as it was written, by its own checksum; one of schema 1, which had none, counts as
+    intact."""
+    try:
+        return record[SEAL] == _seal(record) if SEAL in record else record.get("schema", 1) == 1
+    except ValueError:  # NaN, which no sidecar is written with
+        return False
+
+
+def log_start(path: str | Path, size: int | None = None) -> LogStart:
+    """Measure the first `size` bytes of a log, by default all that it has now. Raises OSError."""
+    with open(path, "rb") as stream:
+        content = stream.read(size)
+    return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
 
 def sidecar_of(result: str | Path) -> Path | None:
     """Return the sidecar of a result file, None if there is none (a notebook template, a table of the package)."""
     path = Path(result)
-    if not _made(path):
-        return None
-    plain = path.with_name(path.name.partition(".")[0])  # archives end in .tar.gz
+    return next((name for name in sidecar_names(path) if name.is_file()), None) if _made(path) else None
+
+
+def sidecar_names(path: Path) -> list[Path]:
+    """Return where the sidecar of a result file would lie, whether or not it is there."""
+    stem = path.name.partition(".")[0]  # archives end in .tar.gz
+    if not stem:  # a hidden file
+        return []
+    plain = path.with_name(stem)
     own = "figure", "data", "notebook"  # an artefact's files share provenance.json
     names = [path.with_suffix(".meta.json")] if path.suffix == ".json" else [plain.with_suffix(".json")]
     names += [path.with_name("provenance.json")] if plain.name in own else []
-    return next((name for name in names if name.is_file() and name != path), None)
+    return [name for name in names if name != path]
 
 
 def _made(path: str | Path) -> bool:

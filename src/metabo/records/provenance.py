@@ -7,6 +7,7 @@ import datetime
 import hashlib
 import importlib
 import json
+import os
 import platform
 import resource
 import subprocess
@@ -17,7 +18,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
-from metabo.records.checksums import sealed
+from metabo.records.checksums import MADE, log_start, sealed
 from metabo.records.files import Json, canonical, digest, write_text
 
 VERSION = "0.1.0"
@@ -60,11 +61,12 @@ def write_sidecar(
     started: Start,
     granted: Mapping[str, object],
     extra: Mapping[str, object],
+    logs: Iterable[str | Path] = (),
 ) -> None:
     """Write the sidecar atomically, with a checksum of itself.
 
     `inputs`: checksum by path, taken before the work (`checksums.checksums`). `code`: one hash over the digests of the
-    modules that ran (`digests.together`).
+    modules that ran (`digests.together`). `logs`: of the job, as far as they are written.
     `granted` is what `cores.own_cores` returned, `extra` what the stage adds (seeds, last losses, counts). Keys of
     `extra` must not repeat the standard ones (ValueError).
     """
@@ -78,6 +80,7 @@ def write_sidecar(
         "spec_sha256": hashlib.sha256(canonical(spec).encode()).hexdigest(),
         "inputs": dict(inputs),
         "outputs": {str(p): digest(p) for p in outputs},
+        "logs": {str(p): log_start(p) for p in logs},
         "git": git_state(),
         "code_sha256": code,
         "versions": {"python": platform.python_version()} | _versions(),
@@ -94,6 +97,18 @@ def write_sidecar(
     if repeated:
         raise ValueError(f"sidecar of stage '{stage}': the stage returns reserved keys {repeated}; rename them")
     write_text(path, json.dumps(sealed({**record, **extra}), indent=1, allow_nan=False) + "\n")
+
+
+def own_log() -> Path | None:
+    """Return the file of a run's results that this process prints into; None if it prints elsewhere, or where the
+    platform does not say (it is asked as Linux is)."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        path = Path(os.readlink("/proc/self/fd/1")).relative_to(Path.cwd())
+    except (OSError, ValueError):  # ValueError: of another folder, perhaps the terminal
+        return None
+    return path if path.parts[0] in MADE and path.is_file() else None
 
 
 def _on_duration(event: str, seconds: float, **_: str | int) -> None:

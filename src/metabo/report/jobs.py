@@ -165,7 +165,7 @@ def behind(sidecars: Iterable[str | Path], known: Mapping[str, Job] | None = Non
         path = queue.pop()
         if path in found:
             continue
-        found[path] = (known or {}).get(path) or _load(path)
+        found[path] = (known or {}).get(path) or load(path)
         queue += [str(upstream) for name in found[path].record.inputs if (upstream := sidecar_of(name))]
     return dict(sorted(found.items()))
 
@@ -213,7 +213,8 @@ def environment(jobs: Iterable[Job]) -> Environment:
     )
 
 
-def _load(sidecar: str) -> Job:
+def load(sidecar: str) -> Job:
+    """Read a finished job by its sidecar. Raises DataError if that is missing, damaged, or no sidecar."""
     record = read(sidecar)
     return Job(sidecar, record, _seconds(sidecar, record))
 

@@ -120,7 +120,14 @@ def _run(stage: str, args: Namespace, work: Callable[[], Outcome], roots: list[s
         started=started,
         granted=granted,
         extra=outcome,
+        logs=_logs(args),
     )
+
+
+def _logs(args: Namespace) -> list[Path]:
+    """Return what the job has said: its output, and the executed copy of a notebook."""
+    copy = Path(args.scratch) if getattr(args, "scratch", None) else None
+    return [path for path in (provenance.own_log(), copy) if path and path.is_file()]
 
 
 def _spec(text: str) -> dict[str, Json]:

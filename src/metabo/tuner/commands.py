@@ -24,24 +24,29 @@ FOLDER = "metabo-study"
 NAMES = ("pretrain", "suggest", "tell", "compare", "import")
 
 
+def command(commands: "_SubParsersAction[ArgumentParser]", name: str, what: str) -> ArgumentParser:
+    """Add one command: `what` it does stands in the list of commands and above its own options."""
+    return commands.add_parser(name, help=what, description=what[0].upper() + what[1:])
+
+
 def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     """Add the commands to the command line."""
-    pretrain = commands.add_parser("pretrain", help="learn a prior from your past studies")
+    pretrain = command(commands, "pretrain", "learn a prior from your past studies")
     _histories(pretrain)
     pretrain.add_argument("--target", type=Path, help="space.yaml of the space to tune, if not the first one")
     pretrain.add_argument("--to", type=Path, default=Path(FOLDER), help=f"folder of the study (default: {FOLDER})")
     pretrain.add_argument("--method", help="h_nll (default for one space), mphd (default for several), ...")
     pretrain.add_argument("--steps", type=int, help="training steps, if not the method's own")
-    pretrain.add_argument("--seed", type=int, default=0)
+    pretrain.add_argument("--seed", type=int, default=0, help="of the training (default: 0)")
 
-    suggest = commands.add_parser("suggest", help="print configurations to try next, as CSV")
+    suggest = command(commands, "suggest", "print configurations to try next, as CSV")
     _study(suggest)
     suggest.add_argument("--count", type=int, default=1, help="how many to try at once")
-    suggest.add_argument("--seed", type=int, default=0)
+    suggest.add_argument("--seed", type=int, default=0, help="of what methods draw at random (default: 0)")
     suggest.add_argument("--claim", action="store_true", help="record them as running: others then avoid them")
     suggest.add_argument("--json", action="store_true", help="print JSON, with predictions")
 
-    tell = commands.add_parser("tell", help="record what came out")
+    tell = command(commands, "tell", "record what came out")
     _study(tell)
     tell.add_argument("results", nargs="?", type=Path, help="CSV as printed by `metabo suggest`, outcomes filled in")
     tell.add_argument("--parameters", help="one configuration as JSON, e.g. '{\"learning_rate\": 0.01}'")
@@ -49,10 +54,10 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     tell.add_argument("--failed", action="store_true", help="it failed")
     tell.add_argument("--correct", action="store_true", help="replace what was told of these configurations before")
 
-    compare = commands.add_parser("compare", help="compare all methods on your past studies, offline")
+    compare = command(commands, "compare", "compare all methods on your past studies, offline")
     _histories(compare)
     compare.add_argument("--scale", choices=("smoke", "laptop"), default="laptop", help="sizes: toy or real ones")
-    compare.add_argument("--cores", type=int, default=os.cpu_count() or 1)
+    compare.add_argument("--cores", type=int, default=os.cpu_count() or 1, help="jobs at a time (default: all cores)")
     compare.add_argument("--dry-run", action="store_true", help="say what would run")
 
     imports.add(commands)

@@ -1,0 +1,1 @@
+"""Where a figure, a claim or a run comes from, in lines for a terminal: `metabo explain`."""
