@@ -17,10 +17,18 @@ GOALS = ("minimise", "maximise")
 
 def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     """Add the command to the command line."""
-    kinds = commands.add_parser("import", help="make a history of past trials kept elsewhere").add_subparsers(
-        dest="kind", required=True
+    importing = commands.add_parser(
+        "import",
+        help="make a history of past trials kept elsewhere",
+        description="Write a history and a draft of its space.yaml from past trials that are kept elsewhere, and say "
+        "what became of each study.",
     )
-    optuna = kinds.add_parser("optuna", help="the studies of an Optuna storage")
+    kinds = importing.add_subparsers(dest="kind", required=True, help="where the past trials are")
+    optuna = kinds.add_parser(
+        "optuna",
+        help="the studies of an Optuna storage",
+        description="Read studies of an Optuna storage; it is only read.",
+    )
     optuna.add_argument("storage", help="sqlite:///past.db, an SQLite or journal file, or the URL of a database")
     optuna.add_argument("--only", nargs="+", default=[], metavar="STUDY", help="these studies")
     optuna.add_argument("--without", nargs="+", default=[], metavar="STUDY", help="all studies but these")
@@ -28,19 +36,23 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     optuna.add_argument("--pruned", choices=("failed", "drop"), default="failed", help="what pruned trials count as")
     _common(optuna)
 
-    mlflow = kinds.add_parser("mlflow", help="runs of MLflow, exported as CSV")
+    mlflow = kinds.add_parser(
+        "mlflow", help="runs of MLflow, exported as CSV", description="Read runs of MLflow from an exported CSV."
+    )
     mlflow.add_argument("table", nargs="+", type=Path, help="CSV of mlflow.search_runs or `mlflow experiments csv`")
     mlflow.add_argument("--outcome", help="the metric that was tuned, if there are several")
-    mlflow.add_argument("--goal", choices=GOALS, required=True)
+    mlflow.add_argument("--goal", choices=GOALS, required=True, help="whether the metric is minimised or maximised")
     mlflow.add_argument("--by", metavar="COLUMN", help="what names the study of a run (default: the experiment)")
     mlflow.add_argument("--ignore", nargs="+", default=[], metavar="PARAMETER", help="parameters that were not tuned")
     _common(mlflow)
 
-    table = kinds.add_parser("csv", help="draft the space.yaml of a CSV")
+    table = kinds.add_parser(
+        "csv", help="draft the space.yaml of a CSV", description="Draft the space.yaml of a CSV of past trials."
+    )
     table.add_argument("table", type=Path, help="CSV of past trials; it stays where it is")
     table.add_argument("--study", required=True, metavar="COLUMN", help="the column that names the study of a trial")
     table.add_argument("--outcome", required=True, metavar="COLUMN", help="the column with the outcome")
-    table.add_argument("--goal", choices=GOALS, required=True)
+    table.add_argument("--goal", choices=GOALS, required=True, help="whether the outcome is minimised or maximised")
     table.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help="columns that were not tuned")
     _common(table)
 

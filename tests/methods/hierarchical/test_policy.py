@@ -195,9 +195,11 @@ def runs(data):
 def test_bo_runs_from_given_initial_points(method, runs, data):
     table = runs(method)
     assert table["ok"].all() and np.isfinite(table.loc[table["iteration"] > 0, ["mean", "std"]]).all(axis=None)
-    for (task, _, seed), run in table.groupby(["task", "prior_seed", "seed"]):
+    seeds = table["seed"].max() + 1
+    for (task, prior_seed, seed), run in table.groupby(["task", "prior_seed", "seed"]):
+        sets = data.initial[task]
         assert run["iteration"].tolist() == list(range(-4, 7))
-        assert run["candidate"].tolist()[:5] == data.initial[task][seed].tolist()
+        assert run["candidate"].tolist()[:5] == sets[(prior_seed * seeds + seed) % len(sets)].tolist()
         np.testing.assert_array_equal(run["y"], data.tasks[task].y[run["candidate"]])
 
 
