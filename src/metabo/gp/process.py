@@ -84,7 +84,7 @@ class GaussianProcess:
             tasks = [self._task(*pair, f"[{i}]") for i, pair in enumerate(_paired(x, y))]
         else:
             tasks = [self._task(x, y)]
-        units = _units_of(np.concatenate([values for _, values in tasks]), not isinstance(self._model.mean, Zero))
+        units = _units_of([values for _, values in tasks], not isinstance(self._model.mean, Zero))
         batch = stack([points for points, _ in tasks], [units.standard(values) for _, values in tasks])
         gp, log = _fitted(self._model, jnp.asarray(batch.x), jnp.asarray(batch.y), jnp.asarray(batch.mask), steps)
         if int(log.stopped) == 0:
@@ -165,22 +165,34 @@ class Predictor:
         return _restored, (Predictor, self.dim, _as_numpy(self._model), self._units)
 
 
-def _units_of(y: Values, centred: bool) -> Units:
-    """Return the units of all outputs of a fit. Raises DataError for a spread whose square is no float64.
+def _units_of(tasks: Sequence[np.ndarray], centred: bool) -> Units:
+    """Return the units of the outputs of a fit, from those of each task, each of shape (n,).
 
-    Outputs that are all equal have no spread: they are seen as they are.
+    The spread is the geometric mean of that of all outputs, which a fit from the usual start can reach, and of that
+    within tasks, which the jitter must not drown. Outputs that are all equal have no spread, and are seen as they are.
+    Raises DataError for a spread whose square is no float64.
     """
+    y = np.concatenate(tasks)
     largest = float(np.abs(y).max())
     if largest > LARGEST:
         raise DataError(f"y has values of size {largest:.3g}, whose variance is no float64; divide y by {largest:.0e}")
     centre = float(y.mean()) if centred else 0.0
-    size = float(np.abs(y - centre).max())
-    # Values that differ by no more than the rounding of their mean are equal.
+    deviations = y - centre, np.concatenate([values - values.mean() for values in tasks]) if centred else y
+    spreads = [spread for one in deviations if (spread := _spread(one, largest)) > 0]
+    spread = math.prod(math.sqrt(one) for one in spreads) ** (2 / max(len(spreads), 1))
+    if not spreads:
+        return Units(centre, 1.0)
+    if spread < SMALLEST:
+        raise DataError(f"y has a spread of {spread:.3g}, whose square is no float64; multiply y by {1 / spread:.0e}")
+    return Units(centre, spread)
+
+
+def _spread(deviations: Values, largest: float) -> float:
+    """Return the root mean square, 0 if it is no more than the rounding of numbers of size `largest`."""
+    size = float(np.abs(deviations).max())
     if size <= 8 * np.finfo(np.float64).eps * largest:
-        return Units(centre if centred else 0.0, 1.0)
-    if size < SMALLEST:
-        raise DataError(f"y has a spread of {size:.3g}, whose square is no float64; multiply y by {1 / size:.0e}")
-    return Units(centre, size * float(np.sqrt(np.mean(((y - centre) / size) ** 2))))
+        return 0.0
+    return size * float(np.sqrt(np.mean((deviations / size) ** 2)))  # a square alone may be no float64
 
 
 def _moments(units: Units, mean: Float[Array, " n"], variance: Float[Array, " n"]) -> tuple[Values, Values]:
