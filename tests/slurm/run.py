@@ -37,7 +37,7 @@ CLUSTER += ["--slurm-status-command", "squeue", "--slurm-init-seconds-before-sta
 ALONE = "cmbo_timing"
 """The study of `cmbo_x01`, which measures times: its job takes all cores of a node, and no two runs of it agree."""
 TIMED = {f"studies/{ALONE}.parquet", "cmbo/cmbo_x01/data.csv"}
-COMPARED = (".npz", ".parquet", ".csv")
+COMPARED = ("*.npz", "*.parquet", "*.csv", "theory/*/*.json")
 """Files of results, which have no clock in them; figures, notebooks and records do."""
 ON_GPU = "results/smoke/priors/tables/held_out/mimo.npz"
 
@@ -136,7 +136,7 @@ def compare(project: Path, alone: Path) -> None:
 def results(project: Path) -> dict[str, bytes]:
     """Return the contents of the files of results, by their path; those that measure time are left out."""
     folder = project / "results" / "smoke"
-    paths = [path for path in folder.rglob("*") if path.suffix in COMPARED]
+    paths = [path for pattern in COMPARED for path in folder.rglob(pattern) if not path.name.endswith(".meta.json")]
     named = {str(path.relative_to(folder)): path for path in paths}
     return {name: path.read_bytes() for name, path in named.items() if name not in TIMED}
 

@@ -26,7 +26,8 @@ PACES: Mapping[Kind, float] = {
     "candidates": 5e-7, "clusters": 2e-4, "refits": 3.5e-3, "evaluations": 5e-11, "online": 1.5e-2,
 }  # fmt: skip
 """Seconds of one innermost step: those of the slowest job of the kind at laptop scale, on one core of a small virtual
-machine (`python benchmarks/paces.py results/laptop` measures them again)."""
+machine, rounded up (`python benchmarks/paces.py results/laptop` measures them again). Untrained priors, evaluations and
+searches of candidates took no longer there than it takes to start; theirs are a part of that time."""
 
 
 def seconds(job: NumericJob, settings: Config) -> float:
