@@ -26,7 +26,7 @@ test: install browser
 test-fast: install  ## without the tests marked slow
 	$(BIN)/python -m pytest -q -n $(CORES) --dist loadscope --no-loadscope-reorder -m "not slow"
 
-test-slurm: install  ## part of the smoke workflow through a real Slurm of two nodes, from Debian's packages; root, half an hour
+test-slurm: install  ## part of the smoke workflow through a real Slurm of two nodes, from Debian's packages; root, up to an hour
 	$(BIN)/python -m tests.slurm.run
 
 browser:  ## Debian's Chromium and its driver, for the test of the report page; where it cannot be had that test is skipped
