@@ -1,5 +1,5 @@
-# What a cluster is told: how long each job may take, and which short jobs travel in one submission. On one machine neither
-# counts: time limits bind nobody there, and only a profile with `group-components` makes groups.
+# Tell a cluster how long each job may take, and which short jobs travel in one submission. On one machine neither counts:
+# time limits stop no job there, and only a profile with `group-components` makes groups.
 from metabo.plan import limits
 from metabo.plan.work import NumericJob
 

@@ -23,7 +23,8 @@ AGAIN = "delete it and run the same command"
 
 
 class LogStart(TypedDict):
-    """A log as it was when its job wrote the sidecar: so many first bytes, and their checksum. It may have grown."""
+    """A log as it was when its job wrote the sidecar: its length then, and the checksum of that many first bytes. It
+    may have grown since."""
 
     bytes: int
     sha256: str
