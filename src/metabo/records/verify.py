@@ -27,7 +27,7 @@ ASIDE = {
 }
 """Folders of a run whose files may lack a record, with the reason."""
 MADE = frozenset({".npz", ".parquet", ".csv", ".ipynb", ".png", ".pdf", ".html"})
-"""Endings of what jobs make: such a file without a record cannot be compared, so that its record must have been lost."""
+"""Endings of what jobs make: such a file without a record cannot be compared, its record must have been lost."""
 SHOWN = 3
 """Names in one line, at most."""
 
