@@ -144,11 +144,9 @@ def _csv(description: "Description", found: list["Suggestion"]) -> list[str]:
     """Lay out suggestions as a CSV with an empty outcome, to be filled in."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    names = [field.name for field in description.fields]
-    writer.writerow([*names, description.outcome])
+    writer.writerow([*(field.name for field in description.fields), description.outcome])
     for one in found:
-        values = (one.configuration[name] for name in names)
-        writer.writerow([*("" if value is None else value for value in values), ""])
+        writer.writerow([*(field.written(one.configuration[field.name]) for field in description.fields), ""])
     return stream.getvalue().splitlines()
 
 

@@ -13,7 +13,7 @@ from metabo.bo import priors
 from metabo.compute.precision import float64
 from metabo.data.history import description as descriptions
 from metabo.data.history import read as history
-from metabo.data.history.description import Configuration, Description
+from metabo.data.history.description import LARGEST, Configuration, Description
 from metabo.data.history.past import PastStudies, Scale, read_all
 from metabo.errors import ConfigError, DataError
 from metabo.plan.specs import MethodSpec
@@ -206,6 +206,11 @@ def _checked(outcome: float, space: Description) -> float:
     if space.log and isfinite(outcome) and outcome <= 0:
         raise DataError(
             f"outcome {outcome:g} of '{space.outcome}' has no logarithm (its scale is log); tell a number above 0, or "
+            "that the trial failed"
+        )
+    if not space.log and isfinite(outcome) and abs(outcome) > LARGEST:
+        raise DataError(
+            f"outcome {outcome:g} of '{space.outcome}' is larger than {LARGEST:g} in size; tell it in another unit, or "
             "that the trial failed"
         )
     return outcome

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Literal, NamedTuple, TypedDict
 
-import numpy as np
-
 from metabo.data.history.description import Configuration, Description
 from metabo.errors import DataError
 
@@ -46,7 +44,7 @@ def recorded(
     trials, told = list(trials), []
     for result in results:
         new = _finished(len(trials), result)
-        same = [one for one in trials if _alike(space, one["parameters"], result.configuration)]
+        same = [one for one in trials if space.same(one["parameters"], result.configuration)]
         match = next((one for one in same if one["state"] == "running"), None)
         match = match or next((one for one in same if _equal(one, new)), None)
         new["number"] = match["number"] if match else len(trials)
@@ -67,7 +65,7 @@ def corrected(
     cleared: set[int] = set()
     told = []
     for result in results:
-        same = [one for one in trials if _alike(space, one["parameters"], result.configuration)]
+        same = [one for one in trials if space.same(one["parameters"], result.configuration)]
         ended = [one["number"] for one in same if one["state"] != "running"]
         if not ended:
             shown = ", ".join(f"{name} {value}" for name, value in result.configuration.items() if value is not None)
@@ -114,8 +112,3 @@ def _finished(number: int, result: Result) -> StudyTrial:
 
 def _equal(one: StudyTrial, other: StudyTrial) -> bool:
     return (one["state"], one["outcome"]) == (other["state"], other["outcome"])
-
-
-def _alike(space: Description, one: Configuration, other: Configuration) -> bool:
-    """Tell whether two configurations are the same, up to digits lost in printing."""
-    return bool(np.allclose(*space.encode([one, other]), rtol=0.0, atol=1e-9))

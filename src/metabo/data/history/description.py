@@ -24,6 +24,10 @@ from metabo.tasks.spaces import Level, SearchSpace
 
 SCHEMA = Path(__file__).with_name("space.schema.yaml")
 Configuration = dict[str, Value]
+LARGEST = 1e300
+"""Bounds of a float, and outcomes, are no larger than this; differences of larger numbers may be infinite."""
+WHOLE = 2**53
+"""Whole numbers up to this size are floats without rounding."""
 EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+")
 """Numbers with an exponent; YAML takes those without a dot, or without a sign of the exponent, for text."""
 
@@ -102,6 +106,10 @@ class Description:
                     f"parameter '{field.name}': {configuration[field.name]!r} {error}; give {field.allowed}"
                 ) from None
         return out
+
+    def same(self, one: Configuration, other: Configuration) -> bool:
+        """Tell whether two configurations are the same, up to digits lost in printing."""
+        return all(field.same(one[field.name], other[field.name]) for field in self.fields)
 
     def encode(self, configurations: list[Configuration]) -> Float[np.ndarray, "n d"]:
         """Map configurations to the unit cube."""
@@ -202,10 +210,14 @@ def _faults(data: SpaceYaml, where: str) -> list[str]:
         faults += [f"{key}.{k}': type {entry['type']} has no such key; remove it" for k in useless if k in entry]
         if numeric and not any(k not in entry for k in needed):
             faults += _bounds(key, entry)
+        faults += _twins(key, entry.get("choices", []))
         if "when" in entry:
             faults += _condition(key, entry["when"], before)
         before[name] = entry
     roles = [data["study"], data["outcome"]["column"], *data.get("ignore", [])]
+    for column in [*data["parameters"], *dict.fromkeys(roles)]:
+        if column != column.strip() or not column.isprintable():
+            faults.append(f"{where}: column {column!r} has outer spaces, or signs that no table keeps; rename it")
     for column in dict.fromkeys(roles):
         if roles.count(column) > 1 or column in data["parameters"]:
             faults.append(f"{where}: column '{column}' has two roles (study, outcome, ignore, parameters); keep one")
@@ -220,7 +232,26 @@ def _bounds(key: str, entry: ParameterYaml) -> list[str]:
         return [f"{key}.low' is {low}: a log scale needs low above 0; raise it or remove scale"]
     if entry["type"] == "int" and (low != round(low) or high != round(high)):
         return [f"{key}': bounds of an int are whole numbers, got {low} and {high}; round them"]
+    if entry["type"] == "int" and max(abs(low), abs(high)) > WHOLE:
+        return [
+            f"{key}': bounds of an int lie within ±{WHOLE}, got {low} and {high}; narrow them, or count in millions"
+        ]
+    if any(size and not 1 / LARGEST <= size <= LARGEST for size in (abs(low), abs(high), high - low)):
+        return [
+            f"{key}': bounds are 0, or from {1 / LARGEST:g} to {LARGEST:g} in size, and at least {1 / LARGEST:g} "
+            f"apart, got {low} and {high}; choose another unit"
+        ]
     return []
+
+
+def _twins(key: str, choices: list[Level]) -> list[str]:
+    """Find a boolean and a number among choices that Python takes for equal."""
+    both = [one for one in choices if isinstance(one, bool) and any(_is_number(other, one) for other in choices)]
+    return [f"{key}.choices' has {one} and {int(one)}, which count as equal; put one of them in quotes" for one in both]
+
+
+def _is_number(choice: Level, value: bool) -> bool:
+    return isinstance(choice, int | float) and not isinstance(choice, bool) and choice == value
 
 
 def _condition(key: str, when: dict[str, Level | list[Level]], before: dict[str, ParameterYaml]) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from metabo.data.csv_rows import ABSENT, require_columns, table
-from metabo.data.history.description import Configuration, Description
+from metabo.data.history.description import LARGEST, Configuration, Description
 from metabo.errors import DataError, nearest
 
 SHOWN = 10
@@ -109,7 +109,7 @@ def read_cells(row: dict[str, str], description: Description) -> Configuration |
             out[field.name] = None
             continue
         try:
-            out[field.name] = field.read(cell)
+            out[field.name] = field.parse(cell)
         except ValueError as error:
             if cell.lower() in ABSENT:
                 return f"field '{field.name}' has no value; write {field.allowed}"
@@ -130,7 +130,17 @@ def read_outcome(cell: str, description: Description) -> float | str:
             f"field '{description.outcome}': {cell!r} has no logarithm; write a number above 0, or remove "
             "'scale: log' of the outcome from space.yaml"
         )
+    if _beyond(value, cell) or (math.isfinite(value) and abs(value) > LARGEST and not description.log):
+        return (
+            f"field '{description.outcome}': {cell!r} is larger than {LARGEST:g} in size; choose another unit, or "
+            "write 'failed' if the trial diverged"
+        )
     return value if math.isfinite(value) else math.nan
+
+
+def _beyond(value: float, text: str) -> bool:
+    """Tell whether a text is a number that is too large to be one, such as 1e400; "inf" says that a trial failed."""
+    return math.isinf(value) and any(sign.isdigit() for sign in text)
 
 
 def _without_copies(trials: list[Trial], path: Path) -> tuple[list[Trial], list[str]]:
