@@ -71,8 +71,8 @@ def assert_survives(space, configurations, folder):
     results = [trials.Result(configuration, outcome, "") for _, configuration, outcome in told]
     kept, _ = trials.recorded(running, results, space)
     assert [one["state"] for one in kept] == ["done"] * len(configurations)  # each ended its own trial
-    store.write_trials(folder, "s", kept)
-    again = store.read_trials(folder, "s")
+    store.write_trials(folder, "s", kept, space)
+    again = store.read_trials(folder, "s", space)
     assert all(equal(a["parameters"], b["parameters"]) for a, b in zip(again, kept, strict=True))
 
 
