@@ -1,4 +1,4 @@
-"""The commands for one's own data: `metabo pretrain`, `suggest`, `tell` and `compare`."""
+"""The commands for one's own data: `metabo pretrain`, `suggest`, `tell`, `trials`, `release` and `compare`."""
 
 import csv
 import io
@@ -7,7 +7,8 @@ import math
 import os
 import sys
 import warnings
-from argparse import ArgumentParser, Namespace, _SubParsersAction
+from argparse import ArgumentParser, ArgumentTypeError, Namespace, _SubParsersAction
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,11 +16,11 @@ from metabo.errors import ConfigError, NumericsWarning
 
 if TYPE_CHECKING:
     from metabo.data.history.description import Configuration, Description
-    from metabo.tuner.study import Study
+    from metabo.tuner.ledger import Ledger
     from metabo.tuner.suggest import Suggestion
 
 FOLDER = "metabo-study"
-NAMES = ("pretrain", "suggest", "tell", "compare")
+NAMES = ("pretrain", "suggest", "tell", "trials", "release", "compare")
 
 
 def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
@@ -37,15 +38,27 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     suggest.add_argument("--count", type=int, default=1, help="how many to try at once")
     suggest.add_argument("--seed", type=int, default=0)
     suggest.add_argument("--claim", action="store_true", help="record them as running: others then avoid them")
+    suggest.add_argument("--by", help="who claims them, if not user and host")
     suggest.add_argument("--json", action="store_true", help="print JSON, with predictions")
 
     tell = commands.add_parser("tell", help="record what came out")
     _study(tell)
     tell.add_argument("results", nargs="?", type=Path, help="CSV as printed by `metabo suggest`, outcomes filled in")
     tell.add_argument("--parameters", help="one configuration as JSON, e.g. '{\"learning_rate\": 0.01}'")
-    tell.add_argument("--outcome", type=float, help="its outcome")
+    tell.add_argument("--outcome", type=_outcome, help="its outcome")
     tell.add_argument("--failed", action="store_true", help="it failed")
     tell.add_argument("--correct", action="store_true", help="replace what was told of these configurations before")
+
+    trials = commands.add_parser("trials", help="list trials: done, failed, or running, with who claimed them and when")
+    _study(trials, optional=True)
+    trials.add_argument("--state", choices=("running", "done", "failed"), help="only those in this state")
+
+    release = commands.add_parser("release", help="give back claimed trials whose outcome nobody will tell")
+    _study(release, optional=True)
+    which = release.add_mutually_exclusive_group(required=True)
+    which.add_argument("--all", action="store_true", help="all running ones")
+    which.add_argument("--number", type=int, nargs="+", help="those with these numbers, as `metabo trials` shows them")
+    which.add_argument("--older-than", metavar="AGE", help="those claimed longer ago, e.g. 90min, 2h or 3d")
 
     compare = commands.add_parser("compare", help="compare all methods on your past studies, offline")
     _histories(compare)
@@ -60,8 +73,9 @@ def _histories(parser: ArgumentParser) -> None:
     parser.add_argument("--skip-bad-rows", action="store_true", help="leave out rows with a fault, and say which")
 
 
-def _study(parser: ArgumentParser) -> None:
-    parser.add_argument("folder", type=Path, help="folder that `metabo pretrain` made")
+def _study(parser: ArgumentParser, optional: bool = False) -> None:
+    default = {"nargs": "?", "default": Path(FOLDER)} if optional else {}
+    parser.add_argument("folder", type=Path, help="folder that `metabo pretrain` made", **default)
     parser.add_argument("--study", default="study", help="name of the study, if several share the prior")
 
 
@@ -75,8 +89,10 @@ def run(args: Namespace) -> list[str]:
 
         sizes = Namespace(scale=args.scale, cores=args.cores, dry_run=args.dry_run)
         return comparison.compare(args.history, args.space, args.skip_bad_rows, **vars(sizes))
-    _own_core()
-    return {"pretrain": _pretrain, "suggest": _suggest, "tell": _tell}[args.command](args)
+    if args.command in ("pretrain", "suggest"):  # the others need no JAX
+        _own_core()
+    called = {"pretrain": _pretrain, "suggest": _suggest, "tell": _tell, "trials": _trials, "release": _release}
+    return called[args.command](args)
 
 
 def _own_core() -> None:
@@ -115,10 +131,12 @@ def _outcomes(description: "Description", scale: dict[str, float]) -> str:
 def _suggest(args: Namespace) -> list[str]:
     from metabo.tuner.study import Study
 
+    if args.by is not None and not args.claim:
+        raise ConfigError("suggest: --by says who claims, so it needs --claim; add it, or leave --by out")
     study = Study(args.folder, args.study)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", NumericsWarning)
-        found = study.suggest(args.count, args.seed, args.claim)
+        found = study.suggest(args.count, args.seed, args.claim, args.by)
     for one in caught:
         if issubclass(one.category, NumericsWarning):
             _say(f"warning: {one.message}")
@@ -151,9 +169,9 @@ def _csv(description: "Description", found: list["Suggestion"]) -> list[str]:
 
 
 def _tell(args: Namespace) -> list[str]:
-    from metabo.tuner.study import Study
+    from metabo.tuner.ledger import Ledger
 
-    study = Study(args.folder, args.study)
+    study = Ledger(args.folder, args.study)
     single = args.parameters is not None
     if single == (args.results is not None) or (single and args.failed == (args.outcome is not None)):
         raise ConfigError("tell: give a CSV of results, or --parameters with either --outcome or --failed")
@@ -168,7 +186,26 @@ def _tell(args: Namespace) -> list[str]:
     ]
 
 
-def _best(study: "Study") -> list[str]:
+def _trials(args: Namespace) -> list[str]:
+    from metabo.tuner import listing
+    from metabo.tuner.ledger import Ledger
+
+    return listing.listed(Ledger(args.folder, args.study), args.state)
+
+
+def _release(args: Namespace) -> list[str]:
+    from metabo.tuner import listing
+    from metabo.tuner.ledger import Ledger
+
+    study = Ledger(args.folder, args.study)
+    older = listing.age_in(args.older_than) if args.older_than is not None else None
+    gone = study.release(args.number, older)
+    left = sum(trial["state"] == "running" for trial in study.trials)
+    shown = listing.lines(gone, study.description, datetime.now(UTC))
+    return [f"released {len(gone)}; study '{study.name}' has {left} running trials", *shown]
+
+
+def _best(study: "Ledger") -> list[str]:
     best = study.best
     return [f"best {study.description.outcome}: {best['outcome']:g} at {best['parameters']}"] if best else []
 
@@ -181,6 +218,17 @@ def _parameters(text: str) -> "Configuration":
     if not isinstance(parameters, dict):
         raise ConfigError("--parameters: must be a JSON object of names and values")
     return parameters
+
+
+def _outcome(text: str) -> float:
+    """Read an outcome. Raises ArgumentTypeError for what is no number, or would count as infinite."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is no number; write one, or --failed in its place") from None
+    if math.isinf(value) and any(sign.isdigit() for sign in text):
+        raise ArgumentTypeError(f"{text} is too large for a number; say --failed if the trial diverged")
+    return value
 
 
 def _say(line: str) -> None:
