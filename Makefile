@@ -6,7 +6,7 @@ READY := .venv/.installed
 # The checks of `make lint`, one target each. .pre-commit-config.yaml has a hook for each (a test compares them).
 CHECKS := lint-ruff lint-format lint-snakefmt lint-notebooks lint-config lint-imports lint-types
 
-.PHONY: reproduce smoke real paper test test-fast test-slurm browser lint $(CHECKS) benchmark docs clean install reference lock
+.PHONY: reproduce smoke real paper test test-fast test-faults test-slurm browser lint $(CHECKS) benchmark docs clean install reference lock
 
 reproduce: install  ## every artefact of config.yaml, into results/laptop
 	$(BIN)/snakemake --cores $(CORES)
@@ -25,6 +25,9 @@ test: install browser
 
 test-fast: install  ## without the tests marked slow
 	$(BIN)/python -m pytest -q -n $(CORES) --dist loadscope --no-loadscope-reorder -m "not slow"
+
+test-faults: install  ## every call to the system that tell, claim and publish make, failing in turn: some 4,400 points, minutes
+	$(BIN)/python -m tests.tuner.crashes
 
 test-slurm: install  ## part of the smoke workflow through a real Slurm of two nodes, from Debian's packages; root, up to an hour
 	$(BIN)/python -m tests.slurm.run

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 SPACE = """\
 study: dataset
@@ -68,3 +69,35 @@ def folder(trained, tmp_path):
     import shutil
 
     return Path(shutil.copytree(trained, tmp_path / "study"))
+
+
+@pytest.fixture
+def plain(tmp_path):
+    """A folder whose prior is no prior: enough to tell, claim and release."""
+    from metabo.tuner import store
+
+    folder = tmp_path / "plain"
+    record = {
+        "space": {"name": "space", **yaml.safe_load(SPACE)}, "scale": {"centre": 0.0, "spread": 1.0, "worst": -2.0},
+        "spec": {"method": "rand"}, "remarks": ["a remark"],
+        "past": [{"history": "history.csv", "space": "space", "studies": 4, "trials": 38, "layout": "",
+                  "accounts": [{"study": "d0", "read": 8, "used": 7, "failed": 0, "notes": [],
+                                "dropped": [{"reason": "bad layers", "rows": [3]}]}]}],
+    }  # fmt: skip
+    with store.publishing(folder) as scratch:
+        (scratch / "prior.npz").write_bytes(b"no prior")
+        store.publish(folder, record, scratch / "prior.npz")
+    return folder
+
+
+def unseal(folder: Path) -> None:
+    """Make the files of a folder what the version before seals would have written."""
+    import json
+
+    path = folder / "study.json"
+    record = {key: value for key, value in json.loads(path.read_text()).items() if key != "record_sha256"}
+    record["past"] = [{k: v for k, v in one.items() if k not in ("layout", "accounts")} for one in record["past"]]
+    path.write_text(json.dumps({**record, "format": 1}, indent=1) + "\n")
+    for path in folder.glob("trials/*.json"):
+        trials = json.loads(path.read_text())["trials"]
+        path.write_text(json.dumps([{k: v for k, v in one.items() if k != "claim"} for one in trials]))

@@ -134,11 +134,84 @@ def test_no_suggestion_is_refused(folder, capsys):
     assert "ask for one suggestion at least" in capsys.readouterr().err
 
 
+def test_claims_are_listed_and_released(metabo, folder):
+    metabo("suggest", folder, "--count", 3, "--claim", "--by", "job 7")
+    metabo("suggest", folder, "--claim")
+    metabo("tell", folder, "--parameters", json.dumps(Study(folder).trials[1]["parameters"]), "--outcome", 0.5)
+    head, *lines = metabo("trials", folder)[0].splitlines()
+    assert head == f"study 'study' in {folder}: 4 trials (3 running, 1 done, 0 failed)"
+    assert [line.split()[1] for line in lines] == ["running", "done", "running", "running"]
+    assert " s ago by job 7 " in lines[0] and "@" in lines[3]
+    assert len(metabo("trials", folder, "--state", "running")[0].splitlines()) == 4
+    out, _ = metabo("release", folder, "--number", 0, 3)
+    assert out.startswith("released 2; study 'study' has 1 running trials\n0  running  claimed ")
+    assert metabo("release", folder, "--older-than", "2h")[0].startswith("released 0; ")
+    assert metabo("release", folder, "--all")[0].startswith("released 1; study 'study' has 0 running trials")
+    assert [trial["state"] for trial in Study(folder).trials] == ["done"]
+
+
+def test_the_folder_of_trials_may_be_the_default_one(metabo, folder, monkeypatch):
+    monkeypatch.chdir(shutil.move(folder, folder.with_name("metabo-study")).parent)
+    assert metabo("trials")[0].startswith("study 'study' in metabo-study: 0 trials")
+    assert metabo("release", "--all")[0].startswith("released 0; ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["release"], "one of the arguments --all --number --older-than is required"),
+        (["release", "--all", "--number", "1"], "not allowed with argument"),
+        (["release", "--number", "1"], "no trial 1, and only a running one can be released; running: none"),
+        (["release", "--older-than", ""], "age '': write a number and its unit (s, min, h or d), e.g. 90min"),
+        (["tell", "--parameters", "{}", "--outcome", "1e400"], "1e400 is too large for a number; say --failed if"),
+        (
+            ["tell", "--parameters", "{}", "--outcome", "good"],
+            "'good' is no number; write one, or --failed in its place",
+        ),
+        (["suggest", "--by", "me"], "--by says who claims, so it needs --claim"),
+    ],
+)
+def test_what_a_command_needs_is_said(folder, capsys, arguments, part):
+    command, *rest = arguments
+    with pytest.raises(SystemExit):
+        cli.main([command, str(folder), *rest])
+    assert part in capsys.readouterr().err
+
+
+def test_choices_that_look_alike_survive_the_command_line(metabo, files, tmp_path):
+    """As `space.yaml`, a history, a suggestion and a told file have them."""
+    choices = "choices: [16, '16', ' 32 ']"
+    space = tmp_path / "alike.yaml"
+    space.write_text(files[1].read_text().replace("choices: [16, 32, 64]", choices))
+    cells = {"16": "16", "32": '"16"', "64": '" 32 "'}
+    history = write(tmp_path / "alike.csv", HEADER, [[*row[:3], cells[row[3]], *row[4:]] for row in rows()])
+    to = tmp_path / "to"
+    metabo("pretrain", history, "--space", space, "--to", to, "--method", "rand")
+    table = list(csv.reader(io.StringIO(metabo("suggest", to, "--count", 30, "--claim")[0])))
+    assert {row[2] for row in table[1:]} == {"16", '"16"', " 32 "}  # what needs no quotes has none
+    metabo("tell", to, write(tmp_path / "todo.csv", table[0], [[*row[:-1], "0.1"] for row in table[1:]]))
+    kept = Study(to).trials
+    assert [trial["state"] for trial in kept] == ["done"] * 30
+    assert {trial["parameters"]["batch"] for trial in kept} == {16, "16", " 32 "}
+
+
+def test_trials_release_and_tell_import_no_jax(plain):
+    calls = [["tell", "--parameters", '{"learning_rate": 0.01, "layers": 3, "batch": 32, "optimiser": "adam"}',
+              "--outcome", "0.1"], ["trials"], ["release", "--all"]]  # fmt: skip
+    program = "import sys; from metabo import cli\n" + "".join(
+        f"cli.main({[name, str(plain), *rest]})\n" for name, *rest in calls
+    )
+    program += "assert 'jax' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert "told 1" in done.stdout and "1 trials (0 running, 1 done, 0 failed)" in done.stdout
+
+
 def test_looking_at_help_imports_no_jax():
     program = "import sys; from metabo import cli\ntry: cli.main(['--help'])\nfinally: assert 'jax' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr
-    for command in ("pretrain", "suggest", "tell", "compare", "import"):
+    for command in ("pretrain", "suggest", "tell", "trials", "release", "compare", "import"):
         assert command in done.stdout
 
 

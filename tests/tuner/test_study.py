@@ -10,7 +10,7 @@ import pytest
 from metabo.errors import ConfigError, DataError
 from metabo.tuner import store, study
 from metabo.tuner.study import Study, pretrain
-from tests.tuner.conftest import HEADER, SPACE, rows, write
+from tests.tuner.conftest import HEADER, SPACE, rows, unseal, write
 
 GOOD = {"learning_rate": 0.01, "layers": 3, "batch": 32, "optimiser": "adam"}
 
@@ -23,8 +23,17 @@ def test_suggest_changes_nothing_and_claim_does(folder):
     claimed = Study(folder).suggest(2, claim=True)
     assert claimed == one
     assert [t["state"] for t in Study(folder).trials] == ["running", "running"]
+    assert all("@" in t["claim"]["by"] for t in Study(folder).trials)
     other = Study(folder).suggest(1)[0]
     assert other.configuration not in [c.configuration for c in claimed]
+
+
+def test_what_is_released_is_suggested_again(folder):
+    tuned = Study(folder)
+    (one,) = tuned.suggest(claim=True, by="job 7")
+    assert tuned.trials[0]["claim"]["by"] == "job 7"
+    assert [t["parameters"] for t in tuned.release([0])] == [one.configuration]
+    assert tuned.trials == [] and tuned.suggest() == [one]
 
 
 def test_a_running_trial_ends_with_its_outcome(folder):
@@ -159,6 +168,7 @@ class TestScaleLog:
     def test_a_folder_in_which_it_has_happened_is_told(self, linear):
         """An older version let it happen."""
         folder, *_ = linear
+        unseal(folder)
         record = json.loads((folder / store.RECORD).read_text())
         record["space"]["outcome"]["scale"] = "log"
         (folder / store.RECORD).write_text(json.dumps(record))
@@ -260,13 +270,26 @@ def test_files_that_are_missing_or_changed_are_named(folder):
             Study(folder).suggest()
     path.unlink()
     (folder / store.RECORD).write_text("{}")
-    with pytest.raises(DataError, match=r"study\.json: not a record of format 1"):
+    with pytest.raises(DataError, match=r"study\.json: field 'format' is missing"):
         Study(folder)
+
+
+@pytest.mark.parametrize("damage", ["{", None])
+def test_a_damaged_record_is_made_again_and_the_trials_stay(folder, files, tmp_path, damage):
+    Study(folder).tell(GOOD, 0.1)
+    (folder / store.RECORD).unlink()
+    if damage:
+        (folder / store.RECORD).write_text(damage)
+    other = tmp_path / "other.yaml"
+    other.write_text(SPACE.replace("layers: {type: int, low: 1", "layers: {type: int, low: 4"))
+    with pytest.raises(DataError, match=r"trials/study\.json: trial 0: parameter 'layers': 3 is outside \[4, 6\]"):
+        pretrain([files[0]], [other], folder, method="stboh", skip_bad_rows=True)
+    assert len(pretrain([files[0]], [files[1]], folder, method="stboh").trials) == 1
 
 
 def test_a_folder_that_cannot_be_written_is_named(files, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(DataError, match="file: cannot write here"):
+    with pytest.raises(DataError, match=r"file: cannot be written .*, or choose another folder with --to"):
         pretrain([files[0]], [files[1]], tmp_path / "file", method="stboh")
 
 

@@ -1,4 +1,5 @@
-"""The commands for one's own data: `metabo pretrain`, `suggest`, `tell` and `compare`; `import` is in `imports`."""
+"""The commands for one's own data: `metabo pretrain`, `suggest`, `tell`, `trials`, `release`, `compare`; `import` is in
+`imports`."""
 
 import csv
 import io
@@ -7,7 +8,8 @@ import math
 import os
 import sys
 import warnings
-from argparse import ArgumentParser, Namespace, _SubParsersAction
+from argparse import ArgumentParser, ArgumentTypeError, Namespace, _SubParsersAction
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,12 +18,12 @@ from metabo.tuner import imports
 
 if TYPE_CHECKING:
     from metabo.data.history.description import Configuration, Description
-    from metabo.tuner.store import PastSummary
-    from metabo.tuner.study import Study
+    from metabo.tuner.formats import PastSummary
+    from metabo.tuner.ledger import Ledger
     from metabo.tuner.suggest import Suggestion
 
 FOLDER = "metabo-study"
-NAMES = ("pretrain", "suggest", "tell", "compare", "import")
+NAMES = ("pretrain", "suggest", "tell", "trials", "release", "compare", "import")
 
 
 def command(commands: "_SubParsersAction[ArgumentParser]", name: str, what: str) -> ArgumentParser:
@@ -44,15 +46,27 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     suggest.add_argument("--count", type=int, default=1, help="how many to try at once")
     suggest.add_argument("--seed", type=int, default=0, help="of what methods draw at random (default: 0)")
     suggest.add_argument("--claim", action="store_true", help="record them as running: others then avoid them")
+    suggest.add_argument("--by", help="who claims them, if not user and host")
     suggest.add_argument("--json", action="store_true", help="print JSON, with predictions")
 
     tell = command(commands, "tell", "record what came out")
     _study(tell)
     tell.add_argument("results", nargs="?", type=Path, help="CSV as printed by `metabo suggest`, outcomes filled in")
     tell.add_argument("--parameters", help="one configuration as JSON, e.g. '{\"learning_rate\": 0.01}'")
-    tell.add_argument("--outcome", type=float, help="its outcome")
+    tell.add_argument("--outcome", type=_outcome, help="its outcome")
     tell.add_argument("--failed", action="store_true", help="it failed")
     tell.add_argument("--correct", action="store_true", help="replace what was told of these configurations before")
+
+    trials = command(commands, "trials", "list trials: done, failed, or running, with who claimed them and when")
+    _study(trials, optional=True)
+    trials.add_argument("--state", choices=("running", "done", "failed"), help="only those in this state")
+
+    release = command(commands, "release", "give back claimed trials whose outcome nobody will tell")
+    _study(release, optional=True)
+    which = release.add_mutually_exclusive_group(required=True)
+    which.add_argument("--all", action="store_true", help="all running ones")
+    which.add_argument("--number", type=int, nargs="+", help="those with these numbers, as `metabo trials` shows them")
+    which.add_argument("--older-than", metavar="AGE", help="those claimed longer ago, e.g. 90min, 2h or 3d")
 
     compare = command(commands, "compare", "compare all methods on your past studies, offline")
     _histories(compare)
@@ -69,8 +83,9 @@ def _histories(parser: ArgumentParser) -> None:
     parser.add_argument("--skip-bad-rows", action="store_true", help="leave out rows with a fault, and say which")
 
 
-def _study(parser: ArgumentParser) -> None:
-    parser.add_argument("folder", type=Path, help="folder that `metabo pretrain` made")
+def _study(parser: ArgumentParser, optional: bool = False) -> None:
+    default = {"nargs": "?", "default": Path(FOLDER)} if optional else {}
+    parser.add_argument("folder", type=Path, help="folder that `metabo pretrain` made", **default)
     parser.add_argument("--study", default="study", help="name of the study, if several share the prior")
 
 
@@ -86,8 +101,10 @@ def run(args: Namespace) -> list[str]:
         return comparison.compare(args.history, args.space, args.skip_bad_rows, **vars(sizes))
     if args.command == "import":
         return _import(args)
-    _own_core()
-    return {"pretrain": _pretrain, "suggest": _suggest, "tell": _tell}[args.command](args)
+    if args.command in ("pretrain", "suggest"):  # the others need no JAX
+        _own_core()
+    called = {"pretrain": _pretrain, "suggest": _suggest, "tell": _tell, "trials": _trials, "release": _release}
+    return called[args.command](args)
 
 
 def _import(args: Namespace) -> list[str]:
@@ -145,10 +162,12 @@ def _outcomes(description: "Description", scale: dict[str, float]) -> str:
 def _suggest(args: Namespace) -> list[str]:
     from metabo.tuner.study import Study
 
+    if args.by is not None and not args.claim:
+        raise ConfigError("suggest: --by says who claims, so it needs --claim; add it, or leave --by out")
     study = Study(args.folder, args.study)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", NumericsWarning)
-        found = study.suggest(args.count, args.seed, args.claim)
+        found = study.suggest(args.count, args.seed, args.claim, args.by)
     for one in caught:
         if issubclass(one.category, NumericsWarning):
             _say(f"warning: {one.message}")
@@ -174,19 +193,17 @@ def _csv(description: "Description", found: list["Suggestion"]) -> list[str]:
     """Lay out suggestions as a CSV with an empty outcome, to be filled in."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    names = [field.name for field in description.fields]
-    writer.writerow([*names, description.outcome])
+    writer.writerow([*(field.name for field in description.fields), description.outcome])
     for one in found:
-        values = (one.configuration[name] for name in names)
-        writer.writerow([*("" if value is None else value for value in values), ""])
+        writer.writerow([*(field.written(one.configuration[field.name]) for field in description.fields), ""])
     return stream.getvalue().splitlines()
 
 
 def _tell(args: Namespace) -> list[str]:
     from metabo.data.csv_layout import read_sheet
-    from metabo.tuner.study import Study
+    from metabo.tuner.ledger import Ledger
 
-    study = Study(args.folder, args.study)
+    study = Ledger(args.folder, args.study)
     single = args.parameters is not None
     if single == (args.results is not None) or (single and args.failed == (args.outcome is not None)):
         raise ConfigError("tell: give a CSV of results, or --parameters with either --outcome or --failed")
@@ -204,7 +221,26 @@ def _tell(args: Namespace) -> list[str]:
     ]
 
 
-def _best(study: "Study") -> list[str]:
+def _trials(args: Namespace) -> list[str]:
+    from metabo.tuner import listing
+    from metabo.tuner.ledger import Ledger
+
+    return listing.listed(Ledger(args.folder, args.study), args.state)
+
+
+def _release(args: Namespace) -> list[str]:
+    from metabo.tuner import listing
+    from metabo.tuner.ledger import Ledger
+
+    study = Ledger(args.folder, args.study)
+    older = listing.age_in(args.older_than) if args.older_than is not None else None
+    gone = study.release(args.number, older)
+    left = sum(trial["state"] == "running" for trial in study.trials)
+    shown = listing.lines(gone, study.description, datetime.now(UTC))
+    return [f"released {len(gone)}; study '{study.name}' has {left} running trials", *shown]
+
+
+def _best(study: "Ledger") -> list[str]:
     best = study.best
     return [f"best {study.description.outcome}: {best['outcome']:g} at {best['parameters']}"] if best else []
 
@@ -217,6 +253,17 @@ def _parameters(text: str) -> "Configuration":
     if not isinstance(parameters, dict):
         raise ConfigError("--parameters: must be a JSON object of names and values")
     return parameters
+
+
+def _outcome(text: str) -> float:
+    """Read an outcome. Raises ArgumentTypeError for what is no number, or would count as infinite."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is no number; write one, or --failed in its place") from None
+    if math.isinf(value) and any(sign.isdigit() for sign in text):
+        raise ArgumentTypeError(f"{text} is too large for a number; say --failed if the trial diverged")
+    return value
 
 
 def _say(line: str) -> None:

@@ -1,5 +1,6 @@
 """The folder of a tuned study: ``study.json`` (what the prior is and where it came from), ``prior-*.npz`` (its
-parameters) and ``trials/*.json`` (what was told). JSON and arrays only; every file is replaced in one step.
+parameters) and ``trials/*.json`` (what was told). JSON and arrays only; every file is replaced in one step, and is on
+the disk before anyone is told that it was written. Nothing here imports JAX.
 
 ``study.json`` names the file of the parameters and is written last, so a killed `pretrain` leaves the old prior whole.
 Changes of trials hold a lock, so that none is lost when several processes tell at once.
@@ -11,51 +12,20 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypedDict, cast
 
-from metabo.data.history.account import StudyAccount
+from metabo.data.history.description import Description
 from metabo.errors import ConfigError, DataError
-from metabo.records.files import canonical, digest, remove_scratch, write_text
+from metabo.records.files import digest, remove_scratch, write_text
+from metabo.tuner import formats
+from metabo.tuner.formats import StoredRecord, StudyRecord
 from metabo.tuner.trials import StudyTrial
 
-FORMAT = 1
 RECORD = "study.json"
 SCRATCH = ".prior-"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-
-
-class PastSummary(TypedDict):
-    """What a prior was learned from: a history, its space, how many studies and trials of it were usable, how its file
-    was written, and what became of the rows of each study."""
-
-    history: str
-    space: str
-    studies: int
-    trials: int
-    layout: str
-    accounts: list[StudyAccount]
-
-
-class StudyRecord(TypedDict):
-    """What ``study.json`` says of a prior: the space as ``space.yaml`` described it, the scale of its outcomes (None:
-    no past study tells), the specification of the method, the histories, and remarks on them and on the training."""
-
-    space: Mapping[str, object]
-    scale: dict[str, float] | None
-    spec: Mapping[str, object]
-    past: list[PastSummary]
-    remarks: list[str]
-
-
-class StoredRecord(StudyRecord):
-    """The same as it is stored: with its format, and the name and checksum of the file of the parameters."""
-
-    format: int
-    prior: str
-    checksum: str
 
 
 @contextmanager
@@ -79,36 +49,46 @@ def locked(folder: Path) -> Iterator[None]:
             raise DataError(
                 f"{folder / '.lock'}: cannot be locked ({error.strerror}); move the folder to a file system with locks"
             ) from error
-        remove_scratch([*folder.glob(".*"), *folder.glob("trials/.*")])
+        with _speaking(folder, "read"):
+            remove_scratch([*folder.glob(".*"), *folder.glob("trials/.*")])
         yield
     finally:
-        os.close(handle)
+        with suppress(OSError):  # closed it is, whatever the kernel says, and what was written stays written
+            os.close(handle)
 
 
 @contextmanager
-def scratch(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder in `folder`, removed at the end with those that killed runs left. Hold the lock."""
-    for left in folder.glob(f"{SCRATCH}*"):
-        shutil.rmtree(left, ignore_errors=True)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=SCRATCH) as place:
-        yield Path(place)
+def publishing(folder: Path) -> Iterator[Path]:
+    """Make the folder, hold its lock and yield an empty folder in it, where to write what is to be published.
+
+    The empty folder is removed at the end, with those that killed runs left. Raises DataError.
+    """
+    with _speaking(folder, "written", "or choose another folder with --to"):
+        _make(folder)
+        with locked(folder):
+            for left in folder.glob(f"{SCRATCH}*"):
+                shutil.rmtree(left, ignore_errors=True)
+            with tempfile.TemporaryDirectory(dir=folder, prefix=SCRATCH, ignore_cleanup_errors=True) as place:
+                yield Path(place)
 
 
 def require(folder: Path) -> StoredRecord:
-    """Return the record of a folder. Raises DataError if it has none, or one that cannot be read."""
+    """Return the record of a folder. Raises DataError if it has none, or one that is not as it was written."""
     path = folder / RECORD
-    if not path.is_file():
+    content = _json(path, formats.RECORD_AGAIN)
+    if content is None:
         raise DataError(f"{folder}: no prior here ({RECORD} is missing); make one: metabo pretrain ... --to {folder}")
-    record = _json(path)
-    if not isinstance(record, dict) or record.get("format") != FORMAT:
-        raise DataError(f"{path}: not a record of format {FORMAT}; make it again with metabo pretrain")
-    return cast(StoredRecord, record)
+    return formats.parse_record(path, content)
 
 
 def prior_path(folder: Path, record: StoredRecord) -> Path:
     """Return the file of the parameters. Raises DataError if it is not the one that was written."""
     path = folder / record["prior"]
-    if not path.is_file() or digest(path) != record["checksum"]:
+    try:
+        intact = digest(path) == record["checksum"]
+    except OSError:
+        intact = False
+    if not intact:
         raise DataError(f"{path}: missing or changed since it was written; make it again with metabo pretrain")
     return path
 
@@ -119,11 +99,25 @@ def publish(folder: Path, record: StudyRecord, prior: Path) -> None:
     checksum = digest(prior)
     name = f"prior-{checksum[:12]}.npz"
     os.replace(prior, folder / name)
-    content = {"format": FORMAT, **record, "prior": name, "checksum": checksum}
-    write_text(folder / RECORD, json.dumps(content, indent=1, allow_nan=False) + "\n")
+    _to_disk(folder)  # before a record names it
+    write_text(folder / RECORD, formats.record_text(record, name, checksum))
     for old in folder.glob("prior-*.npz"):
         if old.name != name:
-            old.unlink(missing_ok=True)
+            with suppress(OSError):  # the next prior takes it along
+                old.unlink()
+
+
+def settle(folder: Path, expected: StoredRecord) -> None:
+    """Seal a record that an older version wrote. Call it with the lock held, before trials are written.
+
+    Raises DataError if the folder has come to have another space than the one in `expected`, which is not asked again.
+    """
+    record = require(folder)
+    if any(record["space"].get(key) != expected["space"].get(key) for key in ("parameters", "outcome")):
+        raise DataError(f"{folder / RECORD}: has another space than when the study was opened; open it again")
+    if record["format"] < formats.FORMAT:
+        with _speaking(folder / RECORD, "written"):
+            write_text(folder / RECORD, formats.record_text(record, record["prior"], record["checksum"]))
 
 
 def trials_path(folder: Path, study: str) -> Path:
@@ -133,34 +127,68 @@ def trials_path(folder: Path, study: str) -> Path:
     return folder / "trials" / f"{study}.json"
 
 
-def read_trials(folder: Path, study: str) -> list[StudyTrial]:
+def read_trials(folder: Path, study: str, space: Description) -> list[StudyTrial]:
     """Return what was told of a study, oldest first.
 
-    Raises DataError for a file that cannot be read."""
+    Raises DataError for a file that cannot be read, is not as it was written, or has values outside the space."""
     path = trials_path(folder, study)
-    if not path.exists():
-        return []
-    content = _json(path)
-    keys = {"number", "parameters", "state", "outcome"}
-    if not isinstance(content, list) or any(not isinstance(t, dict) or t.keys() != keys for t in content):
-        raise DataError(f"{path}: not a list of trials with {', '.join(sorted(keys))}; restore it, or move it away")
-    return cast(list[StudyTrial], content)
+    content = _json(path, formats.TRIALS_AGAIN)
+    return [] if content is None else formats.parse_trials(path, content, space)
 
 
-def write_trials(folder: Path, study: str, trials: list[StudyTrial]) -> None:
-    """Replace the trials of a study. Call it with the lock held, from reading to writing."""
-    lines = ",\n ".join(canonical(trial) for trial in trials)
-    write_text(trials_path(folder, study), f"[{lines}]\n")
+def write_trials(folder: Path, study: str, trials: list[StudyTrial], space: Description) -> None:
+    """Replace the trials of a study. Call it with the lock held, from reading to writing.
+
+    Raises MetaboError, and then nothing is changed: for what could not be read again, too."""
+    path = trials_path(folder, study)
+    formats.parse_trials(path, [*trials], space)
+    with _speaking(path, "written"):
+        _make(path.parent)
+        write_text(path, formats.trials_text(trials))
 
 
 def told_studies(folder: Path) -> list[str]:
-    """List the studies that have trials."""
+    """List the studies that have trials. Raises DataError."""
     # `*.json` is also the name of what a killed first `tell` left unfinished; no study has such a name.
-    return sorted(path.stem for path in (folder / "trials").glob("*.json") if NAME.fullmatch(path.stem))
+    with _speaking(folder, "read"):
+        return sorted(path.stem for path in (folder / "trials").glob("*.json") if NAME.fullmatch(path.stem))
 
 
-def _json(path: Path) -> object:
+@contextmanager
+def _speaking(path: Path, done: str, remedy: str = "") -> Iterator[None]:
+    """Turn what the file system refuses into one line. Raises DataError."""
+    try:
+        yield
+    except OSError as error:
+        also = f", {remedy}" if remedy else ""
+        raise DataError(
+            f"{path}: cannot be {done} ({error.strerror or error}); check its permissions and the disk{also}"
+        ) from error
+
+
+def _make(folder: Path) -> None:
+    """Make a folder and those above it, and wait until their names are on the disk."""
+    new = [one for one in (folder, *folder.parents) if not one.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for one in new:
+        with suppress(PermissionError):  # a folder that may be written and not read
+            _to_disk(one.parent)
+
+
+def _to_disk(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _json(path: Path, remedy: str) -> object:
+    """Return what a file of JSON holds; None if there is no file. Raises DataError."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read ({error}); restore it, or make it again") from error
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(f"{path}: cannot be read ({error}); {remedy}") from error

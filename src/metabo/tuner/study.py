@@ -5,25 +5,23 @@ A study lives in a folder, so that another process, or `metabo suggest` in a she
 
 from collections.abc import Sequence
 from functools import cached_property
-from math import isfinite, nan
+from math import nan
 from pathlib import Path
 from typing import cast
 
 from metabo.bo import priors
 from metabo.compute.precision import float64
 from metabo.data.history import description as descriptions
-from metabo.data.history import read as history
-from metabo.data.history.description import Configuration, Description
+from metabo.data.history.description import Description
 from metabo.data.history.frames import PastTrials, required
 from metabo.data.history.past import PastStudies, Scale, read_all
 from metabo.errors import ConfigError, DataError
 from metabo.plan.specs import MethodSpec
 from metabo.tuner import learning, store
+from metabo.tuner.formats import PastSummary, StudyRecord
+from metabo.tuner.ledger import Ledger, claim_of
 from metabo.tuner.suggest import Prior, Suggestion, Told, suggest
-from metabo.tuner.trials import Result, StudyTrial, corrected, recorded, require_logarithms, trial
-
-DEFAULT = "study"
-"""Name of the tuned study unless another one is given."""
+from metabo.tuner.trials import StudyTrial, claimed, require_logarithms
 
 
 @float64
@@ -69,25 +67,21 @@ def pretrain(
     prior, remarks = learning.learn(spec, goal.space, past)
     if (prior.stopped >= 0).any():
         remarks = [*remarks, f"training stopped at step {int(prior.stopped.max())}, which was not finite"]
-    record: store.StudyRecord = {
+    record: StudyRecord = {
         "space": goal.source,
         "scale": here.scale._asdict() if here else None,
         "spec": spec,
         "past": [_summary(one) for one in past],
         "remarks": [*(remark for one in past for remark in one.remarks), *remarks],
     }
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with store.locked(folder), store.scratch(folder) as scratch:
-            _refuse_other_space(folder, goal, described)  # training took a while, and others may have told meanwhile
-            priors.save(scratch / "prior.npz", spec, [prior])
-            store.publish(folder, record, scratch / "prior.npz")
-    except OSError as error:
-        raise DataError(f"{folder}: cannot write here ({error.strerror}); choose another folder with --to") from error
+    with store.publishing(folder) as scratch:
+        _refuse_other_space(folder, goal, described)  # training took a while, and others may have told meanwhile
+        priors.save(scratch / "prior.npz", spec, [prior])
+        store.publish(folder, record, scratch / "prior.npz")
     return Study(folder)
 
 
-class Study:
+class Study(Ledger):
     """A study that is tuned, in a folder that `pretrain` made. `name` tells apart studies that share the prior.
 
         import metabo
@@ -102,11 +96,6 @@ class Study:
     Another process, or `metabo suggest` in a shell, can go on with it.
     """
 
-    def __init__(self, folder: str | Path, name: str = DEFAULT) -> None:
-        self.folder, self.name = Path(folder), name
-        self.record = store.require(self.folder)
-        store.trials_path(self.folder, name)  # refuses a bad name
-
     def __getstate__(self) -> dict[str, object]:
         """Leave out the prior: unpickled elsewhere its arrays would be float32, and it is in the folder anyway."""
         return {name: value for name, value in vars(self).items() if name != "prior"}
@@ -119,103 +108,33 @@ class Study:
         scale = Scale(**self.record["scale"]) if self.record["scale"] else None
         return Prior(self.description, scale, cast(MethodSpec, spec), stored.of(0, 0))  # which `learn` stored
 
-    @cached_property
-    def description(self) -> Description:
-        """The space, as ``space.yaml`` described it."""
-        return descriptions.of_mapping(dict(self.record["space"]), str(self.folder / store.RECORD))
-
-    @property
-    def trials(self) -> list[StudyTrial]:
-        """What was told, oldest first: number, parameters, state (running, done, failed), outcome."""
-        return store.read_trials(self.folder, self.name)
-
-    @property
-    def best(self) -> StudyTrial | None:
-        """The best trial so far."""
-        sign = 1.0 if self.description.maximise else -1.0
-        done = [(sign * one["outcome"], one) for one in self.trials if one["outcome"] is not None]
-        return max(done, key=lambda pair: pair[0], default=(0.0, None))[1]
-
-    def suggest(self, count: int = 1, seed: int = 0, claim: bool = False) -> list[Suggestion]:
+    def suggest(self, count: int = 1, seed: int = 0, claim: bool = False, by: str | None = None) -> list[Suggestion]:
         """Return `count` configurations to try next. Nothing changes, so the same call gives the same answer.
 
-        `claim` records them as running: other suggestions then avoid them, until their outcomes are told. Warns
-        (NumericsWarning) where the model is not numerically sound: what it suggests is then a guess without prediction.
+        `claim` records them as running: other suggestions then avoid them, until their outcomes are told, or they are
+        released. `by`: who claims them; user and host unless given. Warns (NumericsWarning) where the model is not
+        numerically sound: what it suggests is then a guess without prediction.
         """
         if count < 1:
             raise ConfigError(f"count is {count}; ask for one suggestion at least")
         if not claim:
             return suggest(self.prior, self._told(self.trials), count, seed)
-        with store.locked(self.folder):
-            trials = self.trials
+        made = claim_of(by)
+        with self._held() as trials:
             found = suggest(self.prior, self._told(trials), count, seed)
-            new = [trial(len(trials) + i, one.configuration, "running", None) for i, one in enumerate(found)]
-            store.write_trials(self.folder, self.name, [*trials, *new])
+            self._keep(claimed(trials, [one.configuration for one in found], made))
         return found
-
-    def tell(self, configuration: Configuration, outcome: float | None, correct: bool = False) -> StudyTrial:
-        """Record the outcome of a configuration (None, or not finite: it failed), and return the trial. `correct`: see
-        `tell_all`."""
-        (told,) = self.tell_all([(configuration, nan if outcome is None else float(outcome))], correct)
-        return told
-
-    def tell_all(self, results: Sequence[tuple[Configuration, float]], correct: bool = False) -> list[StudyTrial]:
-        """Record several outcomes (NaN: failed), all or none, and return their trials.
-
-        A running trial of the same configuration ends with it. A configuration that was told before with the same
-        outcome stays one trial; with another one it is a repeat.
-
-        `correct`: what was told of these configurations before was wrong; the outcomes take its place. Give all repeats
-        of a configuration again. Trials are numbered anew. Raises DataError for a configuration that has no outcome
-        yet; nothing is recorded then.
-        """
-        space = self.description
-        several = len(results) > 1
-        return self._record(
-            [
-                Result(space.read(configuration), _checked(outcome, space), f"result {number}: " if several else "")
-                for number, (configuration, outcome) in enumerate(results, start=1)
-            ],
-            correct,
-        )
-
-    def tell_file(self, path: str | Path, correct: bool = False) -> list[StudyTrial]:
-        """Record the rows of a CSV such as `metabo suggest` prints, its outcomes filled in ("failed": it failed).
-        `correct`: see `tell_all`.
-
-        Raises DataError that names row and field; nothing is recorded then.
-        """
-        rows = history.read_told(path, self.description)
-        results = [Result(trial, outcome, f"{path}: row {number}, ") for number, trial, outcome in rows]
-        return self._record(results, correct)
-
-    def _record(self, results: list[Result], correct: bool) -> list[StudyTrial]:
-        with store.locked(self.folder):
-            change = corrected if correct else recorded
-            trials, told = change(self.trials, results, self.description)
-            store.write_trials(self.folder, self.name, trials)
-        return told
 
     def _told(self, trials: list[StudyTrial]) -> Told:
         """Sort trials for the model. Raises DataError for an outcome that its scale does not allow."""
-        path, record = store.trials_path(self.folder, self.name), self.folder / store.RECORD
-        require_logarithms(trials, self.description, str(path), str(record))
+        self._require_logarithms(trials)
         finished = [one for one in trials if one["state"] != "running"]
         outcomes = [nan if one["outcome"] is None else one["outcome"] for one in finished]
         running = [one["parameters"] for one in trials if one["state"] == "running"]
         return Told([one["parameters"] for one in finished], outcomes, running)
 
 
-def _checked(outcome: float, space: Description) -> float:
-    if space.log and isfinite(outcome) and outcome <= 0:
-        raise DataError(
-            f"outcome {outcome:g} of '{space.outcome}' has no logarithm (its scale is log); tell a number above 0, or "
-            "that the trial failed"
-        )
-    return outcome
-
-
-def _summary(past: PastStudies) -> store.PastSummary:
+def _summary(past: PastStudies) -> PastSummary:
     return {
         "history": past.name,
         "space": past.description.name,
@@ -227,13 +146,24 @@ def _summary(past: PastStudies) -> store.PastSummary:
 
 
 def _refuse_other_space(folder: Path, goal: Description, described: str) -> None:
-    """Raise ConfigError if trials in the folder are of another space than `goal`, DataError if it asks for logarithms
-    that their outcomes do not have. `described`: the file that describes the goal."""
-    if not (folder / store.RECORD).exists() or not (studies := store.told_studies(folder)):
-        return
-    before = descriptions.of_mapping(dict(store.require(folder)["space"]), str(folder / store.RECORD))
-    if (before.fields, before.outcome, before.maximise) != (goal.fields, goal.outcome, goal.maximise):
-        raise ConfigError(f"{folder}: has trials of another space ({', '.join(studies)}); choose another folder")
-    for name in studies if goal.log else ():
-        trials = store.read_trials(folder, name)
+    """Raise ConfigError if trials in the folder are of another space than `goal`, DataError if they cannot be read, or
+    if it asks for logarithms that their outcomes do not have. `described`: the file that describes the goal."""
+    studies = store.told_studies(folder)
+    before = _space_before(folder) if studies else goal
+    if before is not None:
+        one, other = ((space.fields, space.outcome, space.maximise) for space in (before, goal))
+        if one != other:
+            raise ConfigError(f"{folder}: has trials of another space ({', '.join(studies)}); choose another folder")
+    for name in studies if goal.log or before is None else ():
+        trials = store.read_trials(folder, name, goal)
         require_logarithms(trials, goal, str(store.trials_path(folder, name)), described)
+
+
+def _space_before(folder: Path) -> Description | None:
+    """Return the space of the folder's record; None if the record is gone or damaged: it is about to be made again, and
+    whether the trials lie in the new space is seen from their values."""
+    try:
+        record = store.require(folder)
+    except DataError:
+        return None
+    return descriptions.of_mapping(dict(record["space"]), str(folder / store.RECORD))

@@ -159,7 +159,8 @@ def choose(
 def _suggestion(
     configuration: Configuration, mean: float, std: float, scale: Scale | None, description: Description
 ) -> Suggestion:
-    if scale is None or not math.isfinite(mean):
+    steps = (0.0, -1.645, 1.645)
+    middle, *ends = (scale.original(mean + step * std, description) if scale else math.nan for step in steps)
+    if not all(map(math.isfinite, (middle, *ends))):
         return Suggestion(configuration, math.nan, math.nan, math.nan)
-    middle, *ends = (scale.original(mean + step * std, description) for step in (0.0, -1.645, 1.645))
     return Suggestion(configuration, middle, min(ends), max(ends))

@@ -1,25 +1,33 @@
 """The trials of a tuned study as a list, oldest first, each with its place as number: what telling and correcting make
 of it. Nothing here reads or writes a file."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import isfinite
-from typing import Literal, NamedTuple, TypedDict
-
-import numpy as np
+from typing import Literal, NamedTuple, NotRequired, TypedDict, get_args
 
 from metabo.data.history.description import Configuration, Description
-from metabo.errors import DataError
+from metabo.errors import ConfigError, DataError
 
 State = Literal["running", "done", "failed"]
+STATES: tuple[State, ...] = get_args(State)
+
+
+class Claimant(TypedDict):
+    """Who claimed a trial, and when (ISO 8601, UTC)."""
+
+    by: str
+    at: str
 
 
 class StudyTrial(TypedDict):
-    """A trial as it is kept; `outcome` is None unless it is done."""
+    """A trial as it is kept; `outcome` is None unless it is done. Running ones have a `claim`, unless a version claimed
+    them that did not note it."""
 
     number: int
     parameters: Configuration
     state: State
     outcome: float | None
+    claim: NotRequired[Claimant]
 
 
 class Result(NamedTuple):
@@ -35,6 +43,32 @@ def trial(number: int, configuration: Configuration, state: State, outcome: floa
     return {"number": number, "parameters": configuration, "state": state, "outcome": outcome}
 
 
+def claimed(trials: list[StudyTrial], configurations: Sequence[Configuration], claim: Claimant) -> list[StudyTrial]:
+    """Return the trials with the configurations as running ones after them."""
+    new = [trial(number, one, "running", None) for number, one in enumerate(configurations, start=len(trials))]
+    for one in new:
+        one["claim"] = claim
+    return [*trials, *new]
+
+
+def released(
+    trials: list[StudyTrial], chosen: Collection[int], where: str
+) -> tuple[list[StudyTrial], list[StudyTrial]]:
+    """Return the trials without the running ones that have the chosen numbers, and those. Trials are numbered anew.
+
+    Raises ConfigError, which starts with `where`, for a number that no running trial has.
+    """
+    running = [one["number"] for one in trials if one["state"] == "running"]
+    for number in chosen:
+        if number not in running:
+            what = f"trial {number} is {trials[number]['state']}" if 0 <= number < len(trials) else f"no trial {number}"
+            shown = ", ".join(map(str, running)) or "none"
+            raise ConfigError(f"{where}: {what}, and only a running one can be released; running: {shown}")
+    kept = [one for one in trials if one["number"] not in chosen]
+    gone = [one for one in trials if one["number"] in chosen]
+    return _numbered(kept), gone
+
+
 def recorded(
     trials: list[StudyTrial], results: Sequence[Result], space: Description
 ) -> tuple[list[StudyTrial], list[StudyTrial]]:
@@ -46,7 +80,7 @@ def recorded(
     trials, told = list(trials), []
     for result in results:
         new = _finished(len(trials), result)
-        same = [one for one in trials if _alike(space, one["parameters"], result.configuration)]
+        same = [one for one in trials if space.same(one["parameters"], result.configuration)]
         match = next((one for one in same if one["state"] == "running"), None)
         match = match or next((one for one in same if _equal(one, new)), None)
         new["number"] = match["number"] if match else len(trials)
@@ -67,7 +101,7 @@ def corrected(
     cleared: set[int] = set()
     told = []
     for result in results:
-        same = [one for one in trials if _alike(space, one["parameters"], result.configuration)]
+        same = [one for one in trials if space.same(one["parameters"], result.configuration)]
         ended = [one["number"] for one in same if one["state"] != "running"]
         if not ended:
             shown = ", ".join(f"{name} {value}" for name, value in result.configuration.items() if value is not None)
@@ -86,10 +120,7 @@ def corrected(
         if match is None:
             place.append(new)
         told.append(match or new)
-    kept = [one for place in places for one in place]
-    for number, one in enumerate(kept):
-        one["number"] = number
-    return kept, told
+    return _numbered([one for place in places for one in place]), told
 
 
 def require_logarithms(trials: list[StudyTrial], space: Description, where: str, described: str) -> None:
@@ -112,10 +143,11 @@ def _finished(number: int, result: Result) -> StudyTrial:
     return trial(number, result.configuration, "failed" if value is None else "done", value)
 
 
+def _numbered(trials: list[StudyTrial]) -> list[StudyTrial]:
+    for number, one in enumerate(trials):
+        one["number"] = number
+    return trials
+
+
 def _equal(one: StudyTrial, other: StudyTrial) -> bool:
     return (one["state"], one["outcome"]) == (other["state"], other["outcome"])
-
-
-def _alike(space: Description, one: Configuration, other: Configuration) -> bool:
-    """Tell whether two configurations are the same, up to digits lost in printing."""
-    return bool(np.allclose(*space.encode([one, other]), rtol=0.0, atol=1e-9))

@@ -90,6 +90,11 @@ def test_a_finite_space_is_listed_without_repeats():
          ["parameters.momentum.when.optimiser' is sdg; choose among sgd, adam"]),
         (changed(outcome={"column": "error", "goal": "minimize"}), ["outcome.goal", "Did you mean 'minimise'?"]),
         (changed(ignore=["layers"]), ["column 'layers' has two roles"]),
+        (changed(p_layers={"type": "int", "low": 0, "high": 1e30}), ["parameters.layers'", "within ±9007199254740992"]),
+        (changed(p_momentum={"type": "float", "low": -1e308, "high": 1e308}), ["from 1e-300 to 1e+300 in size"]),
+        (changed(p_momentum={"type": "float", "low": 0.0, "high": 1e-305}), ["1e-300 apart, got 0.0 and 1e-305"]),
+        (changed(p_batch={"type": "ordinal", "choices": [True, 1, 2]}), ["has True and 1, which count as equal"]),
+        (changed(**{"p_ lr ": {"type": "float", "low": 0, "high": 1}}), ["column ' lr ' has outer spaces"]),
     ],
 )  # fmt: skip
 def test_a_slip_names_the_key_and_what_is_valid(tmp_path, data, parts):

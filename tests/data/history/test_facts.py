@@ -82,6 +82,14 @@ class TestOtherBounds:
         (dropped,) = of(read(changed("batch", lambda cell: "33")), "d1")["dropped"]
         assert dropped["reason"].startswith("batch is not one of 16, 32, 64") and len(dropped["rows"]) == 9
 
+    def test_a_number_beyond_a_bound_is_outside_unless_it_is_the_bound_with_digits_lost(self, read):
+        table = changed("learning_rate", lambda cell: "1.0000000005")
+        found = read(table)
+        assert {t.configuration["learning_rate"] for t in found.trials if t.study == "d1"} == {1.0}
+        for beyond in ("1.00000001", "-5e-8"):
+            (dropped,) = of(read(changed("learning_rate", lambda cell, to=beyond: to)), "d1")["dropped"]
+            assert dropped["reason"] == "learning_rate outside [0.0001, 1]" and len(dropped["rows"]) == 9
+
     def test_a_narrow_study_is_told(self, read):
         found = read(changed("learning_rate", lambda cell: repr(1e-3 * (1 + float(cell))), ["d3"]))
         assert of(found, "d3")["used"] == 11
@@ -181,6 +189,13 @@ class TestUnits:
         assert [t.configuration["layers"] for t in found.trials] == [
             t.configuration["layers"] for t in read(rows()).trials
         ]
+
+    def test_a_factor_keeps_the_digits(self, read):
+        wide = {"type": "int", "low": 1, "high": 4_000_000_000_000_000}
+        table = changed("layers", lambda cell: f"12345678901234{cell}")
+        found = read(table, parameters__layers=wide, studies={"d1": {"scale_by": {"layers": 10}}})
+        own = [t.configuration["layers"] for t in found.trials if t.study == "d1"]
+        assert own == [int(f"12345678901234{row[2]}0") for row in rows() if row[0] == "d1"]
 
     @pytest.mark.parametrize(
         ("study", "factors", "message"),

@@ -82,6 +82,25 @@ def test_a_bad_cell_is_told_and_can_be_left_out(read, row, column, value, parts)
     assert kept.remarks[0].endswith(f"left out row {row}: they have faults")
 
 
+def test_outcomes_whose_differences_are_infinite_are_refused_unless_logarithms_are_taken(read, tmp_path):
+    read(altered(7, "error", "1.7e308"))
+    linear = description.of_mapping({"name": "s", **yaml.safe_load(SPACE.replace(", scale: log}\np", "}\np"))}, "s")
+    assert not linear.log
+    for cell in ("1e301", "-1.7e308", "1e400"):
+        path = write(tmp_path / "large.csv", HEADER, altered(7, "error", cell))
+        with pytest.raises(DataError, match=rf"row 7, field 'error': '{cell}' is larger than 1e\+300 in size"):
+            history.read(path, linear)
+
+
+def test_cells_that_need_quotes_are_read_with_them(tmp_path):
+    mixed = {"type": "categorical", "choices": [64, "64", " sgd ", "sgd"]}
+    space = description.of_mapping({"name": "s", "study": "a", "outcome": {"column": "b", "goal": "maximise"},
+                                    "parameters": {"c": mixed}}, "s")  # fmt: skip
+    cells = ["64", '"64"', '" sgd "', "sgd", "64.0"]
+    path = write(tmp_path / "history.csv", ["a", "b", "c"], [["x", str(i), cell] for i, cell in enumerate(cells)])
+    assert [trial.configuration["c"] for trial in history.read(path, space).trials] == [64, "64", " sgd ", "sgd", 64]
+
+
 def test_many_bad_rows_are_counted_and_the_first_ten_shown(read):
     table = [[*row[:2], "few", *row[3:]] for row in rows()]
     with pytest.raises(DataError, match=r"38 of 38 rows cannot(.|\n)*row 11, field(.|\n)*\.\.\. and 28 more rows"):
@@ -156,6 +175,19 @@ class TestPast:
         everything = np.concatenate([task.y for task in found.tasks.values()])
         assert np.isfinite(everything).all() and everything.min() >= past.FLOOR
         assert found.scale.original(0.0, found.description) == pytest.approx(np.exp(-found.scale.centre))
+
+    def test_outcomes_of_any_size_have_a_finite_scale(self):
+        """Spreads of 1e±300, where squares and differences leave the numbers, are like those of 1."""
+        rng = np.random.default_rng(0)
+        values = rng.normal(size=50)
+        one = past.scale_of(values, values[:3])
+        for size in (2.0**996, 2.0**-996):
+            same = past.scale_of(values * size, values[:3] * size)
+            assert (same.centre, same.spread, same.worst) == (one.centre * size, one.spread * size, one.worst)
+            assert same.scaled(values * size).tolist() == one.scaled(values).tolist()
+        few = np.array([0.0] * 8 + [1e300])  # half of them are equal: the standard deviation
+        assert past.scale_of(few).spread == pytest.approx(np.std(few / 1e300) * 1e300)
+        assert past.Scale(0.0, 1e-300, -2.0).scaled(np.array([1e300, -1e300])).tolist() == [past.CEILING, past.FLOOR]
 
     def test_studies_without_a_signal_are_left_out_by_name(self, read):
         table = rows()

@@ -286,6 +286,14 @@ def test_values_on_a_grid_are_written_as_its_choices(storage, imported):
     assert len(read.tasks["a"].y) == 9
 
 
+def test_texts_that_a_table_confuses_are_written_in_quotes(storage, imported):
+    made, space, read = kinds(storage, imported, CategoricalDistribution(('"64"', "64", "none")))
+    assert [row[2] for row in made.rows][:3] == [r'"\"64\""', "64", "none"]
+    (task,) = read.tasks.values()
+    field = next(one for one in space.fields if one.name == "p")
+    assert [field.parse(row[2]) for row in made.rows] == ['"64"', "64", "none"] * 2 and len(task.y) == 6
+
+
 @pytest.mark.parametrize(
     ("distributions", "message"),
     [

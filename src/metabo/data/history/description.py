@@ -81,6 +81,10 @@ class Description:
                 ) from None
         return out
 
+    def same(self, one: Configuration, other: Configuration) -> bool:
+        """Tell whether two configurations are the same, up to digits lost in printing."""
+        return all(field.same(one[field.name], other[field.name]) for field in self.fields)
+
     def encode(self, configurations: list[Configuration]) -> Float[np.ndarray, "n d"]:
         """Map configurations to the unit cube."""
         columns = {}

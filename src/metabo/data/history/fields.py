@@ -1,7 +1,10 @@
 """One parameter as a user describes it: what its cells mean, which values it takes, and where they lie in [0, 1]."""
 
+import json
 import math
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from metabo.data.csv_rows import ABSENT
 from metabo.errors import nearest
@@ -9,6 +12,9 @@ from metabo.tasks.spaces import Level, Parameter
 
 SWITCHES = ("yes", "no", "on", "off")
 """Words that YAML takes for True and False unless they are in quotes."""
+
+CLOSE = 1e-9
+"""Digits get lost in printing: numbers that differ by at most this part of each, and of their range, are the same."""
 
 Value = float | int | str | bool | None
 """A value of a parameter; None where it is not in use."""
@@ -50,38 +56,52 @@ class Field:
     def allowed(self) -> str:
         """Say which values it takes."""
         if self.choices:
-            return f"one of {', '.join(map(str, self.choices))}"
+            return f"one of {', '.join(map(self.written, self.choices))}"
         number = "a whole number" if self.kind == "int" else "a number"
-        return f"{number} from {self.low:g} to {self.high:g}"
+        return f"{number} from {_shown(self.low)} to {_shown(self.high)}"
 
     def blank(self, cell: str) -> bool:
         """Tell whether a cell has no value; a choice may be called "none"."""
-        return cell.lower() in ABSENT and not any(_same(choice, cell) for choice in self.choices)
+        return cell.lower() in ABSENT and not self._meant(cell)
 
     def read(self, cell: Value) -> Value:
-        """Return the value of a cell (text) or of a Python object.
+        """Return the value that a Python object or JSON means; a text may also be written as in a table (`parse`).
 
         Raises ValueError that says what is allowed, OutsideSpace if another space could have the value.
         """
-        if self.choices:
-            found = [choice for choice in self.choices if _same(choice, cell)]
-            if not found:
-                raise self._no_choice(str(cell).strip())
+        if isinstance(cell, np.generic):
+            cell = cell.item()
+        if not self.choices:
+            return self._whole(cell) if self.kind == "int" else self._real(cell)
+        exact = [choice for choice in self.choices if _kind(choice) is _kind(cell) and choice == cell]
+        return exact[0] if exact else self.parse(str(cell))
+
+    def parse(self, cell: str) -> Value:
+        """Return the value that a cell of a table means. Raises ValueError as `read` does.
+
+        Outer spaces do not count, and what could be a number and a text is the number; a text in double quotes, as JSON
+        writes it, is that text (`written`).
+        """
+        if not self.choices:
+            return self.read(cell)
+        found = self._meant(cell)
+        if len(found) == 1:
             return found[0]
-        try:
-            number = math.nan if isinstance(cell, bool) or cell is None else float(cell)
-        except (TypeError, ValueError):
-            number = math.nan
-        if not math.isfinite(number):
-            raise ValueError(f"is not {self.allowed}")
-        slack = 1e-9 * max(abs(self.low), abs(self.high))  # a bound may have been printed with fewer digits
-        if not self.low - slack <= number <= self.high + slack:
-            raise OutsideSpace(f"is outside [{self.low:g}, {self.high:g}]")
-        if self.kind == "int":
-            if number != round(number):
-                raise ValueError(f"is not {self.allowed}")
-            return round(number)
-        return min(max(number, self.low), self.high)
+        if found:
+            raise ValueError(f"could be {' or '.join(map(json.dumps, found))}: write one of these, quotes included")
+        raise self._no_choice(cell.strip())
+
+    def _meant(self, cell: str) -> list[Level]:
+        """Return the choices that a cell may mean: several only of texts that differ in outer spaces or capitals."""
+        texts = [choice for choice in self.choices if isinstance(choice, str)]
+        if (quoted := _unquoted(cell)) in texts:
+            return [quoted]
+        for choice in self.choices:
+            if not isinstance(choice, str) and _means(cell, choice):
+                return [choice]
+        bare = cell.strip()
+        found = [bare] if bare in texts else [text for text in texts if text.strip() == bare]
+        return found or [text for text in texts if cell in ("True", "False") and text.lower() == cell.lower()]
 
     def _no_choice(self, cell: str) -> ValueError:
         """Build the error for a value that is not offered: a slip of the pen, or a choice of another space."""
@@ -89,8 +109,47 @@ class Field:
         if cell.lower() in SWITCHES and any(isinstance(one, bool) for one in self.choices):
             hint = " YAML reads yes/no/on/off as True and False: put yes/no/on/off in quotes in space.yaml"
             return ValueError(f"is not {self.allowed}.{hint}")
-        slip = cell.lower() in (str(one).lower() for one in self.choices) or (self.numeric and not _finite(cell))
+        slip = cell.lower() in (str(one).lower() for one in self.choices)
+        slip = slip or (self.numeric and not math.isfinite(_number(cell)))
         return (ValueError if slip else OutsideSpace)(f"is not {self.allowed}.{hint}")
+
+    def written(self, value: Value) -> str:
+        """Return the cell of a table that `parse` reads as this value: a text in double quotes where it would be taken
+        for another choice, or a table would not keep it. A parameter that is not in use has an empty cell."""
+        plain = "" if value is None else str(value)
+        if not isinstance(value, str):
+            return plain
+        try:
+            kept = plain.isprintable() and self.parse(plain.strip()) == value
+        except ValueError:
+            kept = False
+        return plain if kept else json.dumps(value)
+
+    def same(self, one: Value, other: Value) -> bool:
+        """Tell whether two values are the same, up to digits lost in printing. Whole numbers and choices lose none."""
+        if self.kind != "float" or one is None or other is None:
+            return one == other
+        return self._close(float(one), float(other))
+
+    def _close(self, one: float, other: float) -> bool:
+        return abs(one - other) <= CLOSE * min(abs(one), abs(other), self.high - self.low)
+
+    def _whole(self, cell: Value) -> int:
+        number = _number(cell)
+        if not math.isfinite(number) or number != round(number):
+            raise ValueError(f"is not {self.allowed}")
+        if not self.low <= number <= self.high:
+            raise OutsideSpace(f"is outside [{_shown(self.low)}, {_shown(self.high)}]")
+        return round(number)
+
+    def _real(self, cell: Value) -> float:
+        number = float(_number(cell))
+        if not math.isfinite(number):
+            raise ValueError(f"is not {self.allowed}")
+        bound = min(max(number, self.low), self.high)
+        if number != bound and not self._close(number, bound):
+            raise OutsideSpace(f"is outside [{_shown(self.low)}, {_shown(self.high)}]")
+        return bound
 
     def parameter(self) -> Parameter:
         """Return how the model sees it. A whole number with two values is ordinal: to MPHD it is a discrete input."""
@@ -105,7 +164,7 @@ class Field:
         if self.choices:
             return self.choices[min(int(u * len(self.choices)), len(self.choices) - 1)]
         low, high = self._edges()
-        value = low * (high / low) ** u if self.log else low + (high - low) * u
+        value = low ** (1.0 - u) * high**u if self.log else low + (high - low) * u  # low / high may be no number
         value = min(max(value, self.low), self.high)
         return round(value) if self.kind == "int" else value
 
@@ -116,8 +175,8 @@ class Field:
         if self.choices:
             return (self.choices.index(value) + 0.5) / len(self.choices)
         low, high = self._edges()
-        number = float(value)
-        return math.log(number / low) / math.log(high / low) if self.log else (number - low) / (high - low)
+        low, high, number = (math.log(x) if self.log else x for x in (low, high, float(value)))
+        return (number - low) / (high - low)
 
     def values(self) -> tuple[Level, ...]:
         """Return all values of a parameter that is no float."""
@@ -128,20 +187,43 @@ class Field:
         return self.low - half, self.high + half
 
 
-def _finite(cell: str) -> bool:
+def _kind(value: Value) -> type:
+    """Return what tells values apart that Python or a table takes for equal: a boolean, a number or a text."""
+    return float if isinstance(value, int | float) and not isinstance(value, bool) else type(value)
+
+
+def _number(cell: Value) -> float:
+    """Return the number that a cell means, whole numbers exactly; NaN if it means none."""
+    if isinstance(cell, bool) or cell is None:
+        return math.nan
     try:
-        return math.isfinite(float(cell))
+        number = float(cell)
+        return int(cell) if _digits(cell) and math.isfinite(number) else number
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def _digits(cell: Value) -> bool:
+    return isinstance(cell, int) or (isinstance(cell, str) and cell.strip().lstrip("+-").isdecimal())
+
+
+def _means(cell: str, choice: Value) -> bool:
+    """Tell whether a cell means a choice that is no text: numbers by value ("16.0" is 16), booleans in any case."""
+    if isinstance(choice, bool):
+        return cell.strip().lower() == str(choice).lower()
+    return _number(cell) == choice
+
+
+def _unquoted(cell: str) -> str | None:
+    """Return the text that a cell has in double quotes; None if it has none."""
+    try:
+        text = json.loads(cell) if cell.strip().startswith('"') else None
     except ValueError:
-        return False
+        return None
+    return text if isinstance(text, str) else None
 
 
-def _same(choice: Value, cell: Value) -> bool:
-    """Tell whether a cell means a choice: numbers by value ("16.0" is 16), booleans in any case, text as it is."""
-    if isinstance(choice, bool) or isinstance(cell, bool):
-        return str(cell).strip().lower() == str(choice).lower()
-    if isinstance(choice, int | float) and cell is not None:
-        try:
-            return float(cell) == float(choice)
-        except (TypeError, ValueError):
-            return False
-    return str(cell).strip() == choice
+def _shown(bound: float) -> str:
+    """Return a bound with as many digits as it has."""
+    short = f"{bound:g}"
+    return short if float(short) == bound else str(int(bound)) if bound.is_integer() else repr(bound)

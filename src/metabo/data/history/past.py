@@ -15,16 +15,20 @@ from metabo.data.history.description import Description, load
 from metabo.data.history.frames import PastTrials, sheets, together
 from metabo.data.history.read import History, read, read_sheets
 from metabo.data.history.rows import Trial
+from metabo.data.history.space_yaml import LARGEST
 from metabo.errors import ConfigError, DataError
 from metabo.tasks.task import Task
 
 FLOOR = -5.0
 """Scaled outcomes below this count as this: how hopeless a trial was must not decide what a model learns."""
+CEILING = 1e9
+"""Scaled outcomes above this count as this: beyond it the models would compute with infinite numbers."""
 
 
 class Scale(NamedTuple):
-    """Outcomes as the model sees them: (oriented outcome - centre) / spread, not below `FLOOR`. Oriented: its logarithm
-    if the outcome's scale is log, and negative if it is minimised. `worst`: what a failed trial counts as, at best."""
+    """Outcomes as the model sees them: (oriented outcome - centre) / spread, from `FLOOR` to `CEILING`. Oriented: its
+    logarithm if the outcome's scale is log, and negative if it is minimised. `worst`: what a failed trial counts as, at
+    best."""
 
     centre: float
     spread: float
@@ -32,7 +36,8 @@ class Scale(NamedTuple):
 
     def scaled(self, oriented: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         """Return oriented outcomes as the model sees them; NaN stays."""
-        return np.maximum((oriented - self.centre) / self.spread, FLOOR)
+        with np.errstate(over="ignore"):  # of a spread that is next to nothing
+            return np.clip((oriented - self.centre) / self.spread, FLOOR, CEILING)
 
     def original(self, scaled: float, description: Description) -> float:
         """Return the outcome, as the user counts it, of a scaled one."""
@@ -55,8 +60,10 @@ class PastStudies(NamedTuple):
 
 def oriented(outcomes: Float[np.ndarray, " n"], description: Description) -> Float[np.ndarray, " n"]:
     """Return outcomes to maximise, on the log scale if the description says so; NaN stays, and stands for what has no
-    logarithm."""
-    values = np.log(np.where(outcomes > 0, outcomes, np.nan)) if description.log else outcomes
+    logarithm. Larger ones than `LARGEST`, which only an older version or Optuna has kept, count as that."""
+    values = np.clip(outcomes, -LARGEST, LARGEST)
+    if description.log:
+        values = np.log(np.where(outcomes > 0, outcomes, np.nan))
     return values if description.maximise else -values
 
 
@@ -68,7 +75,8 @@ def scale_of(outcomes: Float[np.ndarray, " n"], worst: Float[np.ndarray, " s"] |
     centre = float(np.median(outcomes)) if len(outcomes) else 0.0
     spread = float(np.subtract(*np.quantile(outcomes, [0.75, 0.25]))) / 1.349 if len(outcomes) else 0.0
     if spread <= 0 and len(outcomes):  # half of the outcomes are equal
-        spread = float(np.std(outcomes))
+        size = 2.0 ** np.frexp(np.abs(outcomes).max())[1]  # a square would be infinite
+        spread = float(np.std(outcomes / size) * size)
     spread = spread if np.isfinite(spread) and spread > 0 else 1.0
     scale = Scale(centre, spread, -2.0)
     return scale if worst is None else scale._replace(worst=min(-2.0, float(np.median(scale.scaled(worst)))))

@@ -7,12 +7,12 @@ from typing import Literal, NamedTuple
 from metabo.data.csv_rows import ABSENT
 from metabo.data.history.description import Configuration, Description
 from metabo.data.history.fields import Field, OutsideSpace
-from metabo.data.history.space_yaml import NOTHING_APART, StudyFacts
+from metabo.data.history.space_yaml import LARGEST, NOTHING_APART, StudyFacts
 from metabo.errors import nearest
 
 FAILED = ("failed", "fail", "inf", "-inf", "infinity", "-infinity")
 """What stands in the outcome of a trial that failed, besides `ABSENT` (in lower case)."""
-DIGITS = 12
+DIGITS = 15
 """Digits of a number that was multiplied by a factor: 3 times 0.1 is 0.3."""
 
 
@@ -85,7 +85,7 @@ def read_cells(
         else:
             cell = row[field.name]
             try:
-                out[field.name] = field.read(multiplied(cell, facts.factors.get(field.name)))
+                out[field.name] = field.parse(multiplied(cell, facts.factors.get(field.name)))
             except ValueError as error:
                 return _unread(field, cell, error)
     return out
@@ -131,4 +131,12 @@ def read_outcome(cell: str, space: Description, facts: StudyFacts = NOTHING_APAR
             text = f"{fault}; write a number above 0"
         text += ", or remove 'scale: log' of the outcome from space.yaml"
         return Unread(text, f"{space.outcome} without a logarithm")
+    if _beyond(value, cell) or (math.isfinite(value) and abs(value) > LARGEST and not space.log):
+        text = f"{name}: {cell!r} is larger than {LARGEST:g} in size; choose another unit, or write 'failed' if the "
+        return Unread(f"{text}trial diverged", f"{space.outcome} beyond {LARGEST:g}")
     return value if math.isfinite(value) else math.nan
+
+
+def _beyond(value: float, text: str) -> bool:
+    """Tell whether a text is a number that is too large to be one, such as 1e400; "inf" says that a trial failed."""
+    return math.isinf(value) and any(sign.isdigit() for sign in text)

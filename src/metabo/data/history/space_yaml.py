@@ -16,6 +16,10 @@ from metabo.tasks.spaces import Level
 
 REST = "rest"
 """Said of `ignore`: every column that is not named elsewhere."""
+LARGEST = 1e300
+"""Bounds of a float, and outcomes, are no larger than this; differences of larger numbers may be infinite."""
+WHOLE = 2**53
+"""Whole numbers up to this size are floats without rounding."""
 EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+")
 """Numbers with an exponent; YAML takes those without a dot, or without a sign of the exponent, for text."""
 
@@ -97,7 +101,8 @@ def faults_of(data: SpaceYaml, where: str) -> list[str]:
         faults += [f"{key}.{k}' is missing: type {entry['type']} needs it" for k in needed if k not in entry]
         faults += [f"{key}.{k}': type {entry['type']} has no such key; remove it" for k in useless if k in entry]
         if not any(k not in entry for k in needed):
-            faults += (_bounds(key, entry) if numeric else []) or _default(name, key, entry)
+            wrong = _bounds(key, entry) if numeric else _twins(key, entry.get("choices", []))
+            faults += wrong or _default(name, key, entry)
         if "when" in entry:
             faults += _condition(key, entry["when"], before)
         before[name] = entry
@@ -108,6 +113,9 @@ def faults_of(data: SpaceYaml, where: str) -> list[str]:
         ignored = []
     faults += _studies(data, where)
     roles = [data["study"], data["outcome"]["column"], *ignored]
+    for column in [*data["parameters"], *dict.fromkeys(roles)]:
+        if column != column.strip() or not column.isprintable():
+            faults.append(f"{where}: column {column!r} has outer spaces, or signs that no table keeps; rename it")
     for column in dict.fromkeys(roles):
         if roles.count(column) > 1 or column in data["parameters"]:
             faults.append(f"{where}: column '{column}' has two roles (study, outcome, ignore, parameters); keep one")
@@ -122,7 +130,26 @@ def _bounds(key: str, entry: ParameterYaml) -> list[str]:
         return [f"{key}.low' is {low}: a log scale needs low above 0; raise it or remove scale"]
     if entry["type"] == "int" and (low != round(low) or high != round(high)):
         return [f"{key}': bounds of an int are whole numbers, got {low} and {high}; round them"]
+    if entry["type"] == "int" and max(abs(low), abs(high)) > WHOLE:
+        return [
+            f"{key}': bounds of an int lie within ±{WHOLE}, got {low} and {high}; narrow them, or count in millions"
+        ]
+    if any(size and not 1 / LARGEST <= size <= LARGEST for size in (abs(low), abs(high), high - low)):
+        return [
+            f"{key}': bounds are 0, or from {1 / LARGEST:g} to {LARGEST:g} in size, and at least {1 / LARGEST:g} "
+            f"apart, got {low} and {high}; choose another unit"
+        ]
     return []
+
+
+def _twins(key: str, choices: list[Level]) -> list[str]:
+    """Find a boolean and a number among choices that Python takes for equal."""
+    both = [one for one in choices if isinstance(one, bool) and any(_is_number(other, one) for other in choices)]
+    return [f"{key}.choices' has {one} and {int(one)}, which count as equal; put one of them in quotes" for one in both]
+
+
+def _is_number(choice: Level, value: bool) -> bool:
+    return isinstance(choice, int | float) and not isinstance(choice, bool) and choice == value
 
 
 def _default(name: str, key: str, entry: ParameterYaml) -> list[str]:

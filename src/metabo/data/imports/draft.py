@@ -6,7 +6,6 @@ from typing import Literal, TypeAlias
 
 import yaml
 
-from metabo.data.history.fields import Value
 from metabo.data.history.space_yaml import EXPONENT, ParameterYaml, StudyYaml, field_of
 from metabo.errors import DataError
 from metabo.tasks.spaces import Level
@@ -69,13 +68,13 @@ def text(draft: Draft) -> str:
 
 
 def with_conditions(
-    parameters: Sequence[Drafted], trials: Sequence[tuple[str, Mapping[str, Value]]]
+    parameters: Sequence[Drafted], trials: Sequence[tuple[str, Mapping[str, str]]]
 ) -> tuple[Drafted, ...]:
     """Return the parameters with what the trials tell of values that are missing, those that depend on others last.
 
     A parameter without a value in a whole study needs a `default`; one without a value in some trials of a study gets a
     `when` if one other parameter explains all of them: it has a value exactly for some choices. `trials`: the study and
-    the values that each has.
+    the cells that each has.
     """
     always, depends, unclear = [], [], []
     for one in parameters:
@@ -104,7 +103,7 @@ def with_conditions(
 
 
 def _explained(
-    name: str, parent: Drafted, trials: Iterable[Mapping[str, Value]]
+    name: str, parent: Drafted, trials: Iterable[Mapping[str, str]]
 ) -> dict[str, Level | list[Level]] | None:
     """Return the choices of a parent for which a parameter has a value, if it has none for the others."""
     choices = parent.entry.get("choices")
@@ -115,7 +114,7 @@ def _explained(
     for values in trials:
         if parent.name not in values:
             return None
-        (used if name in values else unused).add(choices.index(field.read(values[parent.name])))
+        (used if name in values else unused).add(choices.index(field.parse(values[parent.name])))
     if not used or used & unused:
         return None
     some = [choices[i] for i in sorted(used)]

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from metabo.data.history.space_yaml import ParameterYaml
+from metabo.data.history.space_yaml import ParameterYaml, field_of
 from metabo.data.imports.draft import SHOWN, Drafted
 from metabo.data.imports.guess import plain
 from metabo.errors import DataError
@@ -117,7 +117,7 @@ def cell(value: object, entry: ParameterYaml) -> str:
     """Return the cell of a value; one that lies on a grid up to rounding is written as the grid has it."""
     written = level(value)
     if isinstance(written, str | bool):
-        return str(written)
+        return field_of("", entry).written(written)
     for choice in entry.get("choices", ()):
         if not isinstance(choice, str | bool) and math.isclose(choice, written, rel_tol=1e-9, abs_tol=1e-12):
             return str(choice)

@@ -1,0 +1,195 @@
+"""What the files of a study say, and that it is what was written: a seal like that of sidecars, every value looked at.
+
+``study.json`` is an object, a file of trials an object with a list. Files of format 1 had no seal, and those of trials
+were the bare list: they are read as they are, and sealed when they are next written.
+"""
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import TypedDict, cast
+
+from metabo.data.history.account import StudyAccount
+from metabo.data.history.description import Configuration, Description
+from metabo.errors import DataError
+from metabo.records.checksums import SEAL, sealed
+from metabo.records.fields import Fields
+from metabo.records.files import Json, canonical
+from metabo.tuner.trials import STATES, StudyTrial
+
+FORMAT = 2
+RECORD_AGAIN = "restore a copy, or make it again with metabo pretrain (trials stay)"
+TRIALS_AGAIN = (
+    "restore a copy, or move the file away; if the change is yours, leave only the list [...] of trials in it, and it "
+    "is sealed again"
+)
+PRIOR = re.compile(r"prior-[0-9a-f]{12}\.npz")
+CHECKSUM = re.compile(r"[0-9a-f]{64}")
+
+
+class PastSummary(TypedDict):
+    """What a prior was learned from: a history, its space, how many studies and trials of it were usable, how its file
+    was written, and what became of the rows of each study."""
+
+    history: str
+    space: str
+    studies: int
+    trials: int
+    layout: str
+    accounts: list[StudyAccount]
+
+
+class StudyRecord(TypedDict):
+    """What ``study.json`` says of a prior: the space as ``space.yaml`` described it, the scale of its outcomes (None:
+    no past study tells), the specification of the method, the histories, and remarks on them and on the training."""
+
+    space: Mapping[str, object]
+    scale: dict[str, float] | None
+    spec: Mapping[str, object]
+    past: list[PastSummary]
+    remarks: list[str]
+
+
+class StoredRecord(StudyRecord):
+    """The same as it is stored: with its format, and the name and checksum of the file of the parameters."""
+
+    format: int
+    prior: str
+    checksum: str
+
+
+def record_text(record: StudyRecord, prior: str, checksum: str) -> str:
+    """Return the text of ``study.json``."""
+    content = sealed({**record, "format": FORMAT, "prior": prior, "checksum": checksum})
+    return json.dumps(content, indent=1, allow_nan=False) + "\n"
+
+
+def trials_text(trials: list[StudyTrial]) -> str:
+    """Return the text of a file of trials, one in a line."""
+    content = sealed({"format": FORMAT, "trials": trials})
+    lines = ",\n ".join(canonical(trial) for trial in trials)
+    return f'{{"format":{FORMAT},"{SEAL}":"{content[SEAL]}","trials":[{lines}]}}\n'
+
+
+def parse_record(path: Path, content: object) -> StoredRecord:
+    """Return the record that ``study.json`` holds. Raises DataError that names the field that is missing or wrong."""
+    fields = _intact(path, content, RECORD_AGAIN)
+    fields.object("space")
+    fields.object("spec").text("method")
+    past = [_past(one, fields.number("format")) for one in fields.objects("past")]
+    _texts(fields, "remarks")
+    for name, pattern in (("prior", PRIOR), ("checksum", CHECKSUM)):
+        if not pattern.fullmatch(fields.text(name)):
+            raise DataError(f"{path}: field '{name}' is {fields.text(name)!r}, not as it is written; {RECORD_AGAIN}")
+    if "scale" not in fields.values or fields.maybe("scale"):
+        scale = fields.object("scale")
+        numbers = [scale.number(name) for name in ("centre", "spread", "worst")]
+        if not (all(map(math.isfinite, numbers)) and numbers[1] > 0):
+            raise DataError(f"{path}: field 'scale' is {dict(scale.values)}, not finite or no spread; {RECORD_AGAIN}")
+    kept = {name: value for name, value in fields.values.items() if name != SEAL}
+    return cast(StoredRecord, {**kept, "past": past})
+
+
+def _past(past: Fields, written: float) -> dict[str, Json]:
+    """Return what is said of one history; the first version of the format did not say all. Raises DataError."""
+    if written == 1:
+        past = replace(past, values={"layout": "", "accounts": [], **past.values})
+    _ = past.text("history"), past.text("space"), past.number("studies"), past.number("trials"), past.text("layout")
+    for account in past.objects("accounts"):
+        _ = account.text("study"), account.number("read"), account.number("used"), account.number("failed")
+        for dropped in account.objects("dropped"):
+            _ = dropped.text("reason"), dropped.numbers("rows")
+        _texts(account, "notes")
+    return dict(past.values)
+
+
+def parse_trials(path: Path, content: object, space: Description) -> list[StudyTrial]:
+    """Return the trials that a file holds. Raises DataError that names the trial and its field."""
+    if isinstance(content, list):
+        content = {"format": 1, "trials": content}
+    trials = _listed(_intact(path, content, TRIALS_AGAIN), "trials")
+    return [_trial(number, one, f"{path}: trial {number}", space) for number, one in enumerate(trials)]
+
+
+def _intact(path: Path, content: object, remedy: str) -> Fields:
+    """Return the fields of a file that has its seal, or is of format 1. Raises DataError."""
+    if not isinstance(content, dict):
+        raise DataError(f"{path}: not a file of a study; {remedy}")
+    fields = Fields(content, str(path), remedy)
+    try:
+        if SEAL in content and content[SEAL] != sealed(content)[SEAL]:
+            raise ValueError
+    except ValueError:  # also of NaN, which no seal is made of
+        raise DataError(f"{path}: damaged or edited since it was written (its '{SEAL}' differs); {remedy}") from None
+    written = fields.number("format")
+    if written > FORMAT and SEAL in content:
+        raise DataError(f"{path}: format {written:g} is that of a newer version of metabo; use that one")
+    if written not in (1, FORMAT):
+        raise DataError(f"{path}: field 'format' is {written!r}, must be {FORMAT}; {remedy}")
+    if written == FORMAT:
+        fields.text(SEAL)
+    return fields
+
+
+def _trial(number: int, found: Json, where: str, space: Description) -> StudyTrial:
+    if not isinstance(found, dict):
+        raise DataError(f"{where} is no object; {TRIALS_AGAIN}")
+    fields = Fields(found, where, TRIALS_AGAIN)
+    state, outcome = fields.text("state"), found.get("outcome")
+    _ = fields.number("number")
+    parameters = cast(Configuration, fields.object("parameters").values)  # or else `read` refuses it
+    if strange := sorted(set(found) - {"number", "parameters", "state", "outcome", "claim"}):
+        raise DataError(f"{where}: field '{strange[0]}' is unknown; {TRIALS_AGAIN}")
+    if "outcome" not in found:
+        raise DataError(f"{where}: field 'outcome' is missing; {TRIALS_AGAIN}")
+    if found["number"] != number:
+        raise DataError(f"{where}: field 'number' is {found['number']}, not its place; {TRIALS_AGAIN}")
+    if state not in STATES:
+        raise DataError(f"{where}: field 'state' is {state!r}, must be one of {', '.join(STATES)}; {TRIALS_AGAIN}")
+    if state == "done" and not math.isfinite(fields.number("outcome")):
+        raise DataError(f"{where}: field 'outcome' is {outcome}, must be a finite number; {TRIALS_AGAIN}")
+    if state != "done" and outcome is not None:
+        raise DataError(f"{where}: field 'outcome' is {outcome!r}, must be null: the trial is {state}; {TRIALS_AGAIN}")
+    if "claim" in found:
+        _claim(fields.object("claim"), state)
+    try:
+        parameters = space.read(parameters)
+    except DataError as error:
+        raise DataError(f"{where}: {error}; {TRIALS_AGAIN}") from None
+    return cast(StudyTrial, {**found, "parameters": parameters})
+
+
+def _claim(claim: Fields, state: str) -> None:
+    if state != "running":
+        raise DataError(f"{claim.file}: field 'claim' is of a running trial, this one is {state}; {claim.remedy}")
+    claim.text("by")
+    try:
+        known = datetime.fromisoformat(claim.text("at")).tzinfo is not None
+    except ValueError:
+        known = False
+    if not known:
+        raise DataError(
+            f"{claim.file}: field 'claim.at' is {claim.text('at')!r}, must be a time such as "
+            f"2026-01-31T12:00:00+00:00; {claim.remedy}"
+        )
+
+
+def _texts(fields: Fields, name: str) -> None:
+    """Raise DataError if a field is no list of texts."""
+    if not all(isinstance(one, str) for one in _listed(fields, name)):
+        place = f"{fields.at}.{name}" if fields.at else name
+        raise DataError(f"{fields.file}: field '{place}' is no list of texts; {fields.remedy}")
+
+
+def _listed(fields: Fields, name: str) -> list[Json]:
+    """Return a list. Raises DataError if the field is missing or no list."""
+    if name not in fields.values:
+        raise DataError(f"{fields.file}: field '{name}' is missing; {fields.remedy}")
+    value = fields.values[name]
+    if not isinstance(value, list):
+        raise DataError(f"{fields.file}: field '{name}' is no list; {fields.remedy}")
+    return value

@@ -1,0 +1,173 @@
+"""What is told and claimed of a study, in the folder that `pretrain` made. No JAX: the prior is not looked at."""
+
+import getpass
+import platform
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from math import isfinite, nan
+from pathlib import Path
+
+from metabo.data.history import description as descriptions
+from metabo.data.history import read as history
+from metabo.data.history.description import Configuration, Description
+from metabo.data.history.space_yaml import LARGEST
+from metabo.errors import ConfigError, DataError
+from metabo.tuner import store
+from metabo.tuner.trials import Claimant, Result, StudyTrial, corrected, recorded, released, require_logarithms
+
+DEFAULT = "study"
+"""Name of the tuned study unless another one is given."""
+
+
+class Ledger:
+    """The trials of a study: `name` tells apart studies that share the prior of a folder."""
+
+    def __init__(self, folder: str | Path, name: str = DEFAULT) -> None:
+        self.folder, self.name = Path(folder), name
+        self.record = store.require(self.folder)
+        store.trials_path(self.folder, name)  # refuses a bad name
+
+    @cached_property
+    def description(self) -> Description:
+        """The space, as ``space.yaml`` described it."""
+        return descriptions.of_mapping(dict(self.record["space"]), str(self.folder / store.RECORD))
+
+    @property
+    def trials(self) -> list[StudyTrial]:
+        """What was told, oldest first: number, parameters, state (running, done, failed), outcome. A running trial has
+        a `claim` too: by whom, and when."""
+        return store.read_trials(self.folder, self.name, self.description)
+
+    @property
+    def best(self) -> StudyTrial | None:
+        """The best trial so far."""
+        sign = 1.0 if self.description.maximise else -1.0
+        done = [(sign * one["outcome"], one) for one in self.trials if one["outcome"] is not None]
+        return max(done, key=lambda pair: pair[0], default=(0.0, None))[1]
+
+    def tell(self, configuration: Configuration, outcome: float | None, correct: bool = False) -> StudyTrial:
+        """Record the outcome of a configuration (None, or not finite: it failed), and return the trial. `correct`: see
+        `tell_all`."""
+        (told,) = self.tell_all([(configuration, outcome)], correct)
+        return told
+
+    def tell_all(
+        self, results: Sequence[tuple[Configuration, float | None]], correct: bool = False
+    ) -> list[StudyTrial]:
+        """Record several outcomes (None or NaN: failed), all or none, and return their trials.
+
+        A running trial of the same configuration ends with it. A configuration that was told before with the same
+        outcome stays one trial; with another one it is a repeat.
+
+        `correct`: what was told of these configurations before was wrong; the outcomes take its place. Give all repeats
+        of a configuration again. Trials are numbered anew. Raises DataError for a configuration that has no outcome
+        yet; nothing is recorded then.
+        """
+        space = self.description
+        several = len(results) > 1
+        return self._record(
+            [
+                Result(space.read(configuration), _checked(outcome, space), f"result {number}: " if several else "")
+                for number, (configuration, outcome) in enumerate(results, start=1)
+            ],
+            correct,
+        )
+
+    def tell_file(self, path: str | Path, correct: bool = False) -> list[StudyTrial]:
+        """Record the rows of a CSV such as `metabo suggest` prints, its outcomes filled in ("failed": it failed).
+        `correct`: see `tell_all`.
+
+        Raises DataError that names row and field; nothing is recorded then.
+        """
+        rows = history.read_told(path, self.description)
+        results = [Result(trial, outcome, f"{path}: row {number}, ") for number, trial, outcome in rows]
+        return self._record(results, correct)
+
+    def release(self, numbers: Collection[int] | None = None, older: timedelta | None = None) -> list[StudyTrial]:
+        """Give back claimed trials whose outcome nobody will tell, and return them: those with the `numbers`, or that
+        were claimed longer ago than `older`, or all. They may be suggested again; the others are numbered anew.
+
+        An outcome that is told of a released trial all the same is recorded. Raises ConfigError for a number that no
+        running trial has.
+        """
+        if numbers is not None and older is not None:
+            raise ConfigError("release: give numbers or an age, not both")
+        now = datetime.now(UTC)
+        with self._held() as trials:
+            running = [one for one in trials if one["state"] == "running"]
+            if older is not None:
+                running = [one for one in running if (age := age_of(one, now)) is not None and age > older]
+            chosen = [one["number"] for one in running] if numbers is None else list(numbers)
+            kept, gone = released(trials, chosen, str(store.trials_path(self.folder, self.name)))
+            if gone:
+                self._keep(kept)
+        return gone
+
+    @contextmanager
+    def _held(self) -> Iterator[list[StudyTrial]]:
+        """Yield the trials; until the end nobody else changes them, and `_keep` may. Raises DataError."""
+        with store.locked(self.folder):
+            store.settle(self.folder, self.record)
+            yield self.trials
+
+    def _keep(self, trials: list[StudyTrial]) -> None:
+        """Put other trials in the place of those that are held; they are on the disk then. Raises MetaboError."""
+        store.write_trials(self.folder, self.name, trials, self.description)
+
+    def _record(self, results: list[Result], correct: bool) -> list[StudyTrial]:
+        change = corrected if correct else recorded
+        with self._held() as trials:
+            changed, told = change(trials, results, self.description)
+            self._keep(changed)
+        return told
+
+    def _require_logarithms(self, trials: list[StudyTrial]) -> None:
+        """Raise DataError for an outcome that its scale does not allow."""
+        path, record = store.trials_path(self.folder, self.name), self.folder / store.RECORD
+        require_logarithms(trials, self.description, str(path), str(record))
+
+
+def claim_of(by: str | None = None) -> Claimant:
+    """Return a claim of now. Raises ConfigError for a name that is no short text of one line."""
+    if by is not None and not (by.strip() and by.isprintable() and len(by) <= 100):
+        raise ConfigError(f"by {by!r}: say who claims in one line of at most 100 characters")
+    return {"by": by or f"{_user()}@{platform.node() or 'this machine'}", "at": _seconds(datetime.now(UTC))}
+
+
+def age_of(trial: StudyTrial, now: datetime) -> timedelta | None:
+    """Return how long ago a trial was claimed; None if it is not known."""
+    return now - datetime.fromisoformat(trial["claim"]["at"]) if "claim" in trial else None
+
+
+def _seconds(now: datetime) -> str:
+    return now.isoformat(timespec="seconds")
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container may run as a user that has no name
+        return "someone"
+
+
+def _checked(outcome: float | None, space: Description) -> float:
+    """Return an outcome, NaN for None. Raises DataError for what is no number, or none of the outcome's scale."""
+    try:
+        value = nan if outcome is None else float(outcome)
+    except (TypeError, ValueError, OverflowError):
+        raise DataError(
+            f"outcome {outcome!r} of '{space.outcome}' is no number; tell one, or None if the trial failed"
+        ) from None
+    if space.log and isfinite(value) and value <= 0:
+        raise DataError(
+            f"outcome {value:g} of '{space.outcome}' has no logarithm (its scale is log); tell a number above 0, or "
+            "that the trial failed"
+        )
+    if not space.log and isfinite(value) and abs(value) > LARGEST:
+        raise DataError(
+            f"outcome {value:g} of '{space.outcome}' is larger than {LARGEST:g} in size; tell it in another unit, or "
+            "that the trial failed"
+        )
+    return value

@@ -1,0 +1,73 @@
+"""Trials of a study as lines of text: number, state, what came out or who runs it since when, and the configuration."""
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from metabo.data.history.description import Configuration, Description
+from metabo.errors import ConfigError
+from metabo.tuner import store
+from metabo.tuner.ledger import Ledger, age_of
+from metabo.tuner.trials import STATES, StudyTrial
+
+AGE = re.compile(r"(\d+(?:\.\d+)?) ?(s|min|h|d)")
+UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86400}
+"""Seconds of each unit of an age."""
+
+
+def listed(ledger: Ledger, state: str | None = None) -> list[str]:
+    """Return a line that counts a study's trials, and one for each trial, or for each in a `state`."""
+    trials, now = ledger.trials, datetime.now(UTC)
+    counts = [f"{sum(one['state'] == name for one in trials)} {name}" for name in STATES]
+    shown = [one for one in trials if state in (None, one["state"])]
+    others = [name for name in store.told_studies(ledger.folder) if name != ledger.name]
+    return [
+        f"study '{ledger.name}' in {ledger.folder}: {len(trials)} trials ({', '.join(counts)})",
+        *lines(shown, ledger.description, now),
+        *([f"other studies here (--study NAME): {', '.join(others)}"] if others else []),
+    ]
+
+
+def lines(trials: Sequence[StudyTrial], space: Description, now: datetime) -> list[str]:
+    """Return one line for each trial, in columns."""
+    rows = [(str(one["number"]), one["state"], _news(one, now)) for one in trials]
+    widths = [max(map(len, column), default=0) for column in zip(*rows, strict=True)]
+    columns = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    return [f"{row}  {_values(one['parameters'], space)}" for row, one in zip(columns, trials, strict=True)]
+
+
+def _news(trial: StudyTrial, now: datetime) -> str:
+    """Say what came out of a trial, or who runs it since when."""
+    if trial["state"] != "running":
+        return "-" if trial["outcome"] is None else repr(trial["outcome"])
+    age = age_of(trial, now)
+    if "claim" not in trial or age is None:
+        return "claimed by an older version, which did not note when"
+    return f"claimed {in_words(age)} ago by {trial['claim']['by']}"
+
+
+def _values(configuration: Configuration, space: Description) -> str:
+    used = [field for field in space.fields if configuration[field.name] is not None]
+    return ", ".join(f"{field.name} {field.written(configuration[field.name])}" for field in used)
+
+
+def in_words(age: timedelta) -> str:
+    """Return an age in its two largest units: "2 d 4 h", "3 h 5 min", "45 s"."""
+    seconds = max(int(age.total_seconds()), 0)  # another machine's clock may be ahead
+    parts = []
+    for unit in ("d", "h", "min", "s"):
+        count, seconds = divmod(seconds, UNITS[unit])
+        if count or parts:
+            parts.append((count, unit))
+    return " ".join(f"{count} {unit}" for count, unit in parts[:2] if count) or "0 s"
+
+
+def age_in(text: str) -> timedelta:
+    """Read an age such as "90min". Raises ConfigError."""
+    found = AGE.fullmatch(text.strip())
+    if not found:
+        raise ConfigError(f"age '{text}': write a number and its unit (s, min, h or d), e.g. 90min, 2h or 3d")
+    try:
+        return timedelta(seconds=float(found[1]) * UNITS[found[2]])
+    except OverflowError:
+        return timedelta.max  # older than anything

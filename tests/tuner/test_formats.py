@@ -1,0 +1,247 @@
+"""The files of a study are sealed and looked at value by value; those of the version before are taken, and sealed."""
+
+import json
+import math
+
+import pytest
+
+from metabo.errors import DataError
+from metabo.records.checksums import SEAL, sealed
+from metabo.tuner import formats, store
+from metabo.tuner.ledger import Ledger
+from tests.tuner.conftest import unseal
+
+GOOD = {"learning_rate": 0.01, "layers": 3, "batch": 32, "optimiser": "adam"}
+PAST = {"history": "history.csv", "space": "space", "studies": 4, "trials": 38, "layout": "", "accounts": []}
+ACCOUNT = {"study": "d0", "read": 8, "used": 7, "failed": 0, "dropped": [], "notes": []}
+
+
+@pytest.fixture
+def told(plain):
+    """A folder with a trial that is done, one that failed and one that is running; (folder, file of its trials)."""
+    ledger = Ledger(plain)
+    ledger.tell_all([(GOOD, 0.1), (GOOD | {"layers": 4}, None)])
+    with ledger._held() as trials:
+        new = {"number": 2, "parameters": ledger.description.read(GOOD | {"layers": 5}), "state": "running",
+               "outcome": None, "claim": {"by": "someone", "at": "2026-01-31T12:00:00+00:00"}}  # fmt: skip
+        ledger._keep([*trials, new])
+    return plain, store.trials_path(plain, "study")
+
+
+def trials_of(path):
+    return json.loads(path.read_text())["trials"]
+
+
+def refused(folder, *parts):
+    with pytest.raises(DataError) as error:
+        _ = Ledger(folder).trials
+    assert "\n" not in str(error.value)
+    for part in parts:
+        assert part in str(error.value)
+
+
+def test_every_file_is_sealed(told):
+    folder, path = told
+    for place in (folder / store.RECORD, path):
+        content = json.loads(place.read_text())
+        assert content == sealed(content) and content["format"] == formats.FORMAT
+    assert len(path.read_text().splitlines()) == 3  # a trial a line
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [('"outcome":0.1', '"outcome":0.2'), ('"done"', '"dome"'), (SEAL, "record_sha257"), ('"format":2', '"format":1'),
+     ('"layers":3', '"layers":4'), ('"outcome":0.1', '"outcome":NaN')],
+)  # fmt: skip
+def test_a_change_of_a_file_of_trials_is_seen(told, old, new):
+    folder, path = told
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    refused(folder, str(path), SEAL, "restore a copy", "leave only the list [...] of trials")
+    with pytest.raises(DataError, match=SEAL):  # and nothing is written over it
+        Ledger(folder).tell(GOOD, 0.3)
+    assert path.read_text() == text.replace(old, new, 1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [('"spread": 1.0', '"spread": 2.0'), ('"format": 2', '"format": 1'), (SEAL, "record_sha257"),
+     ('"high": 6', '"high": 7'), ('"a remark"', '"no remark"')],
+)  # fmt: skip
+def test_a_change_of_the_record_is_seen(told, old, new):
+    folder, _ = told
+    text = (folder / store.RECORD).read_text()
+    assert old in text
+    (folder / store.RECORD).write_text(text.replace(old, new, 1))
+    refused(folder, f"{folder / store.RECORD}: ", SEAL, "make it again with metabo pretrain (trials stay)")
+
+
+def test_every_bit_counts(told):
+    """Whatever single character is another one: the file is refused, or says the same."""
+    folder, path = told
+    good, before = path.read_bytes(), Ledger(folder).trials
+    for place in range(0, len(good), 7):
+        path.write_bytes(good[:place] + bytes([good[place] ^ 1]) + good[place + 1 :])
+        try:
+            assert Ledger(folder).trials == before
+        except DataError:
+            continue
+
+
+def test_files_of_the_version_before_are_taken_and_sealed_when_they_are_written(told):
+    folder, path = told
+    unseal(folder)
+    before = Ledger(folder).trials
+    assert [one["state"] for one in before] == ["done", "failed", "running"] and "claim" not in before[2]
+    assert json.loads((folder / store.RECORD).read_text())["format"] == 1  # reading changes nothing
+    Ledger(folder, "other").tell(GOOD, 0.5)
+    assert sealed(record := json.loads((folder / store.RECORD).read_text())) == record
+    assert record["past"][0]["layout"] == "" and record["past"][0]["accounts"] == []  # which it did not say
+    assert isinstance(json.loads(path.read_text()), list)  # each file at its own first change
+    Ledger(folder).tell(GOOD | {"layers": 5}, 0.2)
+    assert [one["outcome"] for one in trials_of(path)] == [0.1, None, 0.2]
+    assert sealed(content := json.loads(path.read_text())) == content
+
+
+def test_a_list_of_trials_that_its_user_changed_is_sealed_again(told):
+    folder, path = told
+    path.write_text(json.dumps(trials_of(path)[:2]))
+    Ledger(folder).tell(GOOD | {"layers": 6}, 0.6)
+    assert [one["outcome"] for one in trials_of(path)] == [0.1, None, 0.6]
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        ({"state": "paused"}, "field 'state' is 'paused', must be one of running, done, failed"),
+        ({"outcome": math.nan}, "field 'outcome' is nan, must be a finite number"),
+        ({"outcome": math.inf}, "field 'outcome' is inf, must be a finite number"),
+        ({"outcome": None}, "field 'outcome' is None, must be a number"),
+        ({"outcome": "0.1"}, "field 'outcome' is '0.1', must be a number"),
+        ({"outcome": True}, "field 'outcome' is True, must be a number"),
+        ({"state": "failed"}, "field 'outcome' is 0.1, must be null: the trial is failed"),
+        ({"state": "running"}, "field 'outcome' is 0.1, must be null: the trial is running"),
+        ({"number": 1}, "field 'number' is 1, not its place"),
+        ({"number": "0"}, "field 'number' is '0', must be a number"),
+        ({"parameters": []}, "field 'parameters' is [], must be an object"),
+        ({"parameters": GOOD | {"layers": 9}}, "parameter 'layers': 9 is outside [1, 6]"),
+        ({"parameters": GOOD | {"learning_rate": math.nan}}, "parameter 'learning_rate': nan is not a number"),
+        ({"parameters": {"layers": 3}}, "parameter 'learning_rate' has no value"),
+        ({"parameters": GOOD | {"width": 3}}, "unknown parameter 'width'"),
+        ({"note": 1}, "field 'note' is unknown"),
+        ({"claim": {"by": "a", "at": "2026-01-31T12:00:00+00:00"}}, "field 'claim' is of a running trial"),
+    ],
+)
+def test_a_value_that_no_trial_has_is_named(told, change, part):
+    folder, path = told
+    first, *rest = trials_of(path)
+    path.write_text(json.dumps([first | change, *rest]))
+    refused(folder, f"{path}: trial 0: ", part, "restore a copy, or move the file away")
+
+
+@pytest.mark.parametrize("key", ["number", "parameters", "state", "outcome"])
+def test_a_key_that_a_trial_lacks_is_named(told, key):
+    folder, path = told
+    first, *rest = trials_of(path)
+    del first[key]
+    path.write_text(json.dumps([first, *rest]))
+    refused(folder, f"{path}: trial 0: field '{key}' is missing")
+
+
+@pytest.mark.parametrize(
+    ("claim", "part"),
+    [
+        (3, "field 'claim' is 3, must be an object"),
+        ({"at": "2026-01-31T12:00:00+00:00"}, "field 'by' is missing"),
+        ({"by": "a"}, "field 'at' is missing"),
+        ({"by": "a", "at": "yesterday"}, "field 'claim.at' is 'yesterday', must be a time"),
+        ({"by": "a", "at": "2026-01-31T12:00:00"}, "must be a time"),  # of no time zone
+    ],
+)
+def test_a_claim_says_who_and_when(told, claim, part):
+    folder, path = told
+    trials = trials_of(path)
+    trials[2]["claim"] = claim
+    path.write_text(json.dumps(trials))
+    refused(folder, f"{path}: trial 2: ", part.replace("'by'", "'claim.by'").replace("'at'", "'claim.at'"))
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("[{", "cannot be read (Expecting property name"),
+        ("[" * 100_000, "cannot be read (maximum recursion"),
+        ("3", "not a file of a study"),
+        ("[3]", "trial 0 is no object"),
+        ('{"trials": []}', "field 'format' is missing"),
+        ('{"format": 2, "trials": []}', f"field '{SEAL}' is missing"),
+        ('{"format": 1}', "field 'trials' is missing"),
+        ('{"format": 1, "trials": 3}', "field 'trials' is no list"),
+    ],
+)
+def test_a_file_that_holds_no_trials_is_named(told, text, part):
+    folder, path = told
+    path.write_text(text)
+    refused(folder, f"{path}: ", part, "restore a copy, or move the file away")
+
+
+def test_a_newer_format_is_named_as_such(told):
+    folder, path = told
+    path.write_text(json.dumps(sealed({"format": 3, "trials": []})))
+    refused(folder, "format 3 is that of a newer version of metabo; use that one")
+
+
+def record_without(folder, key):
+    path = folder / store.RECORD
+    path.write_text(json.dumps({k: v for k, v in json.loads(path.read_text()).items() if k != key}))
+
+
+@pytest.mark.parametrize(
+    "key", ["space", "scale", "spec", "past", "remarks", "prior", "checksum", "format"]
+)  # fmt: skip
+def test_a_key_that_the_record_lacks_is_named(plain, key):
+    unseal(plain)
+    record_without(plain, key)
+    refused(plain, f"{plain / store.RECORD}: field '{key}' is missing; restore a copy, or make it again")
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        ({"scale": {"centre": 0.0, "spread": 1.0}}, "field 'scale.worst' is missing"),
+        ({"scale": {"centre": math.nan, "spread": 1.0, "worst": -2.0}}, "field 'scale' is"),
+        ({"scale": {"centre": 0.0, "spread": 0.0, "worst": -2.0}}, "not finite or no spread"),
+        ({"prior": "../../elsewhere.npz"}, "field 'prior' is '../../elsewhere.npz', not as it is written"),
+        ({"checksum": "x"}, "field 'checksum' is 'x'"),
+        ({"spec": {}}, "field 'spec.method' is missing"),
+        ({"past": [{}]}, "field 'past.0.history' is missing"),
+        ({"past": [PAST | {"layout": None}]}, "field 'past.0.layout' is None, must be text"),
+        ({"past": [PAST | {"accounts": {}}]}, "field 'past.0.accounts' is {}, must be a list of objects"),
+        ({"past": [PAST | {"accounts": [ACCOUNT | {"used": "7"}]}]}, "field 'past.0.accounts.0.used' is '7', must be"),
+        ({"past": [PAST | {"accounts": [ACCOUNT | {"notes": [1]}]}]}, "'past.0.accounts.0.notes' is no list of texts"),
+        (
+            {"past": [PAST | {"accounts": [ACCOUNT | {"dropped": [{"reason": "bad", "rows": ["3"]}]}]}]},
+            "field 'past.0.accounts.0.dropped.0.rows' is ['3'], must be a list of numbers",
+        ),
+        ({"remarks": [1]}, "field 'remarks' is no list of texts"),
+        ({"format": 0}, "field 'format' is 0, must be 2"),
+        ({"space": {"name": "s"}}, "key 'parameters' is missing"),
+    ],
+)
+def test_a_value_that_no_record_has_is_named(plain, change, part):
+    unseal(plain)
+    path = plain / store.RECORD
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(Exception, match=r"study\.json") as error:
+        _ = Ledger(plain).description
+    assert part in str(error.value)
+
+
+def test_what_could_not_be_read_again_is_not_written(told):
+    folder, path = told
+    before = path.read_bytes()
+    ledger = Ledger(folder)
+    with ledger._held() as trials, pytest.raises(DataError, match=r"trial 3: parameter 'layers': 9 is outside"):
+        ledger._keep([*trials, {"number": 3, "parameters": GOOD | {"layers": 9}, "state": "running", "outcome": None}])
+    assert path.read_bytes() == before

@@ -1,0 +1,120 @@
+"""Telling and claiming: what is claimed is listed with age and owner, and given back; outcomes are looked at first."""
+
+import getpass
+from datetime import UTC, datetime, timedelta
+from math import inf, nan
+
+import pytest
+
+from metabo.errors import ConfigError, DataError
+from metabo.tuner import ledger as ledgers
+from metabo.tuner import store
+from metabo.tuner.ledger import Ledger, age_of, claim_of
+from metabo.tuner.trials import claimed
+from tests.tuner.conftest import unseal
+
+GOOD = {"learning_rate": 0.01, "layers": 3, "batch": 32, "optimiser": "adam"}
+
+
+@pytest.fixture
+def ledger(plain):
+    return Ledger(plain)
+
+
+def claim(ledger: Ledger, *layers: int, age: timedelta = timedelta(0), by: str = "anna@lab") -> None:
+    made = {"by": by, "at": (datetime.now(UTC) - age).isoformat(timespec="seconds")}
+    with ledger._held() as trials:
+        ledger._keep(claimed(trials, [ledger.description.read(GOOD | {"layers": n}) for n in layers], made))
+
+
+def layers(ledger: Ledger) -> list[tuple[int, str]]:
+    assert [one["number"] for one in ledger.trials] == list(range(len(ledger.trials)))
+    return [(one["parameters"]["layers"], one["state"]) for one in ledger.trials]
+
+
+def test_a_claim_says_who_and_since_when(ledger, monkeypatch):
+    claim(ledger, 1, age=timedelta(hours=2))
+    (one,) = ledger.trials
+    assert one["claim"]["by"] == "anna@lab"
+    assert timedelta(hours=2) <= age_of(one, datetime.now(UTC)) < timedelta(hours=2, minutes=5)
+    ledger.tell(GOOD | {"layers": 1}, 0.1)
+    assert "claim" not in ledger.trials[0]
+    assert claim_of()["by"].startswith(f"{getpass.getuser()}@") and claim_of("a job")["by"] == "a job"
+    for name in ("", " ", "two\nlines", "x" * 101):
+        with pytest.raises(ConfigError, match="say who claims in one line"):
+            claim_of(name)
+
+    def nameless():
+        raise KeyError("no name for this user")
+
+    monkeypatch.setattr(ledgers.getpass, "getuser", nameless)
+    assert claim_of()["by"].startswith("someone@")
+
+
+def test_claims_are_released_by_number_by_age_or_all(ledger):
+    ledger.tell(GOOD | {"layers": 6}, 0.1)
+    claim(ledger, 1, 2, age=timedelta(days=2))
+    claim(ledger, 3, 4)
+    assert [one["parameters"]["layers"] for one in ledger.release([3])] == [3]
+    assert layers(ledger) == [(6, "done"), (1, "running"), (2, "running"), (4, "running")]
+    assert ledger.release(older=timedelta(days=3)) == []
+    assert [one["number"] for one in ledger.release(older=timedelta(days=1))] == [1, 2]
+    assert layers(ledger) == [(6, "done"), (4, "running")]
+    claim(ledger, 5)
+    assert len(ledger.release()) == 2 and layers(ledger) == [(6, "done")]
+    assert ledger.release() == [] and not (ledger.folder / "trials" / "other.json").exists()
+    Ledger(ledger.folder, "other").release()
+    assert store.told_studies(ledger.folder) == ["study"]  # nothing to release makes no study
+
+
+def test_only_running_trials_are_released(ledger):
+    ledger.tell(GOOD, 0.1)
+    claim(ledger, 1, 2)
+    for number, what in ((0, "trial 0 is done"), (7, "no trial 7"), (-1, "no trial -1")):
+        with pytest.raises(ConfigError, match=rf"study\.json: {what}, and only a running .*; running: 1, 2"):
+            ledger.release([1, number])
+    with pytest.raises(ConfigError, match="give numbers or an age, not both"):
+        ledger.release([1], timedelta(hours=1))
+    assert len(ledger.trials) == 3
+
+
+def test_an_outcome_of_a_released_trial_is_recorded(ledger):
+    claim(ledger, 1)
+    ledger.release()
+    ledger.tell(GOOD | {"layers": 1}, 0.1)
+    assert layers(ledger) == [(1, "done")]
+
+
+def test_claims_of_the_version_before_have_no_age(ledger):
+    claim(ledger, 1, age=timedelta(days=9))
+    unseal(ledger.folder)
+    again = Ledger(ledger.folder)
+    assert age_of(again.trials[0], datetime.now(UTC)) is None
+    assert again.release(older=timedelta(days=1)) == []  # nobody knows whether it is
+    assert len(again.release([0])) == 1
+
+
+@pytest.mark.parametrize("outcome", ["fast", [], {}, 10**400])
+def test_what_is_no_number_is_no_outcome(ledger, outcome):
+    with pytest.raises(DataError, match="of 'error' is no number; tell one, or None if the trial failed"):
+        ledger.tell(GOOD, outcome)
+    assert ledger.trials == []
+
+
+@pytest.mark.parametrize("outcome", [None, nan, inf, -inf])
+def test_a_trial_without_a_finite_outcome_failed(ledger, outcome):
+    assert ledger.tell(GOOD, outcome)["state"] == "failed" and ledger.trials[0]["outcome"] is None
+    assert ledger.tell_all([(GOOD | {"layers": 4}, outcome)])[0]["state"] == "failed"
+
+
+def test_a_folder_that_got_another_space_is_opened_again(ledger):
+    stale = Ledger(ledger.folder)
+    record = dict(stale.record)
+    record["space"] = {**record["space"], "parameters": {**record["space"]["parameters"],
+                       "layers": {"type": "int", "low": 1, "high": 9}}}  # fmt: skip
+    with store.publishing(ledger.folder) as scratch:
+        (scratch / "prior.npz").write_bytes(b"another")
+        store.publish(ledger.folder, record, scratch / "prior.npz")
+    with pytest.raises(DataError, match="has another space than when the study was opened; open it again"):
+        stale.tell(GOOD, 0.1)
+    assert Ledger(ledger.folder).tell(GOOD | {"layers": 9}, 0.1)["number"] == 0

@@ -1,0 +1,48 @@
+"""Trials as lines, and ages as people write them."""
+
+from datetime import timedelta
+
+import pytest
+
+from metabo.errors import ConfigError
+from metabo.tuner.ledger import Ledger
+from metabo.tuner.listing import age_in, in_words, listed
+from tests.tuner.conftest import unseal
+from tests.tuner.test_ledger import GOOD, claim
+
+
+def test_every_trial_has_a_line(plain):
+    ledger = Ledger(plain)
+    ledger.tell_all([(GOOD, 0.125), (GOOD | {"layers": 4, "optimiser": "sgd", "momentum": 0.5}, None)])
+    claim(ledger, 5, age=timedelta(minutes=65, seconds=1))
+    Ledger(plain, "other").tell(GOOD, 0.1)
+    head, *lines, others = listed(ledger)
+    assert head == f"study 'study' in {plain}: 3 trials (1 running, 1 done, 1 failed)"
+    assert [" ".join(line.split()) for line in lines] == [
+        "0 done 0.125 learning_rate 0.01, layers 3, batch 32, optimiser adam",
+        "1 failed - learning_rate 0.01, layers 4, batch 32, optimiser sgd, momentum 0.5",
+        "2 running claimed 1 h 5 min ago by anna@lab learning_rate 0.01, layers 5, batch 32, optimiser adam",
+    ]
+    assert len({line.index("learning_rate") for line in lines}) == 1
+    assert others == "other studies here (--study NAME): other"
+    assert [line.split()[0] for line in listed(ledger, "running")[1:-1]] == ["2"]
+    assert listed(Ledger(plain, "new"))[:1] == [f"study 'new' in {plain}: 0 trials (0 running, 0 done, 0 failed)"]
+    unseal(plain)
+    assert "claimed by an older version, which did not note when" in listed(Ledger(plain))[3]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(-5, "0 s"), (0, "0 s"), (59, "59 s"), (60, "1 min"), (3661, "1 h 1 min"), (3605, "1 h"), (90000, "1 d 1 h")],
+)
+def test_an_age_has_two_units(seconds, words):
+    assert in_words(timedelta(seconds=seconds)) == words
+
+
+def test_an_age_is_read_with_its_unit():
+    assert age_in("90min") == timedelta(minutes=90) and age_in(" 1.5 h ") == timedelta(minutes=90)
+    assert age_in("3d") == timedelta(days=3) and age_in("20s") == timedelta(seconds=20)
+    assert age_in("9" * 30 + "d") == timedelta.max
+    for text in ("", "3", "h", "3 weeks", "-2h", "2m"):
+        with pytest.raises(ConfigError, match=f"age '{text}': write a number and its unit"):
+            age_in(text)
