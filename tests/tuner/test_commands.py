@@ -134,6 +134,25 @@ def test_no_suggestion_is_refused(folder, capsys):
     assert "ask for one suggestion at least" in capsys.readouterr().err
 
 
+def test_sizes_without_end_are_refused_in_one_line(folder, files, tmp_path, capsys):
+    history, space = files
+    calls = [
+        (
+            ["suggest", folder, "--count", 10**18],
+            "count is 1000000000000000000, and at most 10,000 are suggested at once",
+        ),
+        (
+            ["pretrain", history, "--space", space, "--to", tmp_path / "to", "--steps", 10**18],
+            "thousand years; give fewer",
+        ),
+    ]
+    for arguments, part in calls:
+        with pytest.raises(SystemExit):
+            cli.main([str(one) for one in arguments])
+        assert part in capsys.readouterr().err.splitlines()[-1]
+    assert not (tmp_path / "to").exists()
+
+
 def test_claims_are_listed_and_released(metabo, folder):
     metabo("suggest", folder, "--count", 3, "--claim", "--by", "job 7")
     metabo("suggest", folder, "--claim")
