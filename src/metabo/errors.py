@@ -1,7 +1,11 @@
 """Errors that users see. Each message says what is wrong, where (file, key, row) and what to do."""
 
 import difflib
+import re
 from collections.abc import Iterable
+
+_LOGIN = re.compile(r"://(?:[^\s/]*|[^\s/@:]*:(?!\d+/)[^\s@]*)@")
+_SECRET = re.compile(r"([?&][^\s=&]*(?:token|key|secret|sig|pass|auth|credential)[^\s=&]*=)[^\s&'\"]+", re.IGNORECASE)
 
 
 class MetaboError(Exception):
@@ -30,6 +34,12 @@ def nearest(name: str, valid: Iterable[str]) -> str:
     same = [one for one in known if one.casefold() == str(name).casefold()]
     close = same or difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
     return f" Did you mean '{close[0]}'?" if close else ""
+
+
+def without_passwords(text: str) -> str:
+    """Return a text with *** for what signs in to the addresses in it: a user and password before the host
+    (https://***@host/), and parameters that are called a token, key, signature or the like."""
+    return _SECRET.sub(r"\1***", _LOGIN.sub("://***@", text))
 
 
 def unknown(kind: str, name: str, valid: Iterable[str]) -> ConfigError:

@@ -198,6 +198,8 @@ def test_table_of_addresses_is_valid():
     for name, row in rows.items():
         download._parse_checksum(name, row["checksum"])
     assert "http://storage.googleapis.com/gresearch/pint/pd1.tar.gz" in rows["pd1"]["urls"].split()
+    weak = [name for name, row in rows.items() if not row["checksum"].startswith("sha256:")]
+    assert weak == ["pd1"]  # no public source has its SHA-256
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,12 @@ def value(at, what):
     return change
 
 
+def squeezed(**arrays):
+    file = io.BytesIO()
+    np.savez_compressed(file, **arrays)
+    return file.getvalue()
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -128,6 +134,10 @@ def value(at, what):
             r"kc1.npz: not the arrays",
         ),
         (lambda files: files.__setitem__("kc1.npz", real_tables._npz({"A": np.zeros(2)})), r"kc1.npz: not the arrays"),
+        (
+            lambda files: files.__setitem__("kc1.npz", squeezed(X=np.zeros((2**21, 7)))),
+            r"kc1.npz: not the arrays X and Y \(its arrays have more than 67108864 bytes",
+        ),
     ],
 )
 def test_a_bad_file_is_named(tmp_path, change, message):

@@ -59,6 +59,13 @@ def put(settings: dict, key: str, value) -> dict:
         ),
         ("benchmarks.pd1.inputs", "units", ["'benchmarks.pd1.inputs'", "unit, warped", "Did you mean 'unit'?"]),
         ("benchmarks.pd1.mirrors", ["ftp://x"], ["'benchmarks.pd1.mirrors.0'", "ftp://x"]),
+        (
+            "benchmarks.pd1.mirrors",
+            ["https://me:s3cret@host/x"],
+            ["'benchmarks.pd1.mirrors': https://***@host/x has a password", "~/.netrc"],
+        ),
+        ("benchmarks.hpob.mirrors", ["https://host/x?token=s3cret"], ["https://host/x?token=*** has a password"]),
+        ("benchmarks.hpob.mirrors", ["ftp://me:s3cret@host/x"], ["'ftp://***@host/x' does not match"]),
         ("methods", {"hnll": {}}, ["'methods.hnll'", "unknown method 'hnll'", "Did you mean 'h_nll'?"]),
         ("methods", {"h_nll": {"pretrian": {}}}, ["'methods.h_nll.pretrian' is unknown", "Did you mean 'pretrain'?"]),
         ("methods", {"h_nll": {"pretrain": 3}}, ["'methods.h_nll.pretrain'", "must be a mapping"]),

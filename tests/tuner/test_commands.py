@@ -134,6 +134,25 @@ def test_no_suggestion_is_refused(folder, capsys):
     assert "ask for one suggestion at least" in capsys.readouterr().err
 
 
+def test_sizes_without_end_are_refused_in_one_line(folder, files, tmp_path, capsys):
+    history, space = files
+    calls = [
+        (
+            ["suggest", folder, "--count", 10**18],
+            "count is 1000000000000000000, and at most 10,000 are suggested at once",
+        ),
+        (
+            ["pretrain", history, "--space", space, "--to", tmp_path / "to", "--steps", 10**18],
+            "thousand years; give fewer",
+        ),
+    ]
+    for arguments, part in calls:
+        with pytest.raises(SystemExit):
+            cli.main([str(one) for one in arguments])
+        assert part in capsys.readouterr().err.splitlines()[-1]
+    assert not (tmp_path / "to").exists()
+
+
 def test_claims_are_listed_and_released(metabo, folder):
     metabo("suggest", folder, "--count", 3, "--claim", "--by", "job 7")
     metabo("suggest", folder, "--claim")
@@ -193,6 +212,23 @@ def test_choices_that_look_alike_survive_the_command_line(metabo, files, tmp_pat
     kept = Study(to).trials
     assert [trial["state"] for trial in kept] == ["done"] * 30
     assert {trial["parameters"]["batch"] for trial in kept} == {16, "16", " 32 "}
+
+
+def test_no_cell_that_is_printed_is_a_formula(metabo, files, tmp_path):
+    space = tmp_path / "formulas.yaml"
+    text = files[1].read_text().replace("choices: [sgd, adam]", "choices: ['=1+1', '@x']")
+    space.write_text(text.replace("{optimiser: sgd}", "{optimiser: '=1+1'}"))
+    names = {"sgd": "=1+1", "adam": "@x"}
+    table = [[f"-{row[0]}", *row[1:4], names[row[4]], *row[5:]] for row in rows()]
+    history = write(tmp_path / "formulas.csv", HEADER, table)
+    metabo("pretrain", history, "--space", space, "--to", tmp_path / "to", "--method", "rand")
+    printed = metabo("suggest", tmp_path / "to", "--count", 30, "--claim")[0]
+    head, *rest = csv.reader(io.StringIO(printed))
+    assert {row[3] for row in rest} == {'"=1+1"', '"@x"'}
+    metabo("tell", tmp_path / "to", write(tmp_path / "todo.csv", head, [[*row[:-1], "0.1"] for row in rest]))
+    kept = Study(tmp_path / "to").trials
+    assert [trial["state"] for trial in kept] == ["done"] * 30
+    assert {trial["parameters"]["optimiser"] for trial in kept} == {"=1+1", "@x"}
 
 
 def test_trials_release_and_tell_import_no_jax(plain):

@@ -116,3 +116,14 @@ def test_a_history_with_faults_in_two_files_stops_at_the_first(tmp_path):
     (tmp_path / "space.yaml").write_text(SPACE)
     good = write(tmp_path / "good.csv", HEADER, rows())
     assert len(past.read_all([good], [tmp_path / "space.yaml"])[0].tasks) == 4
+
+
+@pytest.mark.parametrize("steps", [10**18, 10**15])
+def test_steps_without_end_are_refused_with_their_cost(steps):
+    few = [past_of("a", 2)]
+    learning.require_affordable(100_000, few)
+    with pytest.raises(
+        ConfigError, match=rf"steps is {steps}: on these past studies they would take about \S+ "
+    ) as error:
+        learning.require_affordable(steps, few)
+    assert "years; give fewer, or leave it out (2,000)" in str(error.value)

@@ -41,6 +41,24 @@ def test_a_comparison_has_all_methods(project, snakemake, benchmark, spaces):
     assert planned(output) == counts.behind(counts.settings("smoke"), benchmark)
 
 
+def test_braces_in_file_names_are_no_patterns(project, snakemake):
+    """{scale} is a word of the rules, {x} is none."""
+    overlay(project)
+    folder = project / "my {x} files"
+    (project / "my files/own_data").rename(folder)
+    (folder / "history0.csv").rename(folder / "{scale} {.csv")
+    settings = {"history": ["my {x} files/{scale} {.csv"], "space": ["my {x} files/space0.yaml"]}
+    (project / "own.yaml").write_text(yaml.safe_dump({"benchmarks": {"own": settings}}))
+    options = ("--configfile", "config/smoke.yaml", "own.yaml", "--", "results/smoke/data/own.npz")
+    status, output = snakemake(project, *options)
+    assert status == 0, output
+    sidecar = json.loads((project / "results/smoke/data/own.json").read_text())
+    assert {"my {x} files/{scale} {.csv", "my {x} files/space0.yaml"} <= set(sidecar["inputs"])
+    with (folder / "{scale} {.csv").open("a") as stream:
+        stream.write("\n")
+    assert planned(snakemake(project, "-n", *options)[1]) == {"load": 1}
+
+
 @pytest.mark.slow
 def test_a_changed_file_is_noticed_and_missing_ones_are_told(project, snakemake):
     options = overlay(project)

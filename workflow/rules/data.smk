@@ -2,6 +2,7 @@
 import shlex
 
 from metabo.data import download
+from metabo.plan import aliases
 
 DATASETS = or_stop(download.archives, Path("workflow/datasets.csv"), Path("workflow/schemas/datasets.yaml"))
 
@@ -68,7 +69,7 @@ rule load:
         archive=ancient(lambda w: archive_file(w.benchmark)),
         collected=lambda w: collected_file(w.benchmark),
         members=lambda w: member_files(w.benchmark),
-        files=lambda w: named_files(w.benchmark),
+        files=lambda w: [aliases.escaped(path) for path in named_files(w.benchmark)],
         code=lambda w: code("data", {"benchmark": w.benchmark}),
     output:
         data=OUT + "/data/{benchmark}.npz",
@@ -90,7 +91,7 @@ rule load:
         checksum=lambda w: (dataset(w.benchmark) or {"checksum": "none"})["checksum"],
         archive=lambda w, input: f"--in-archive {path}" if (path := input.archive or input.collected) else "",
         members=lambda w, input: f"--in-members {input.members}" if input.members else "",
-        files=lambda w, input: f"--in-files {shlex.join(input.files)}" if input.files else "",
+        files=lambda w: f"--in-files {shlex.join(paths)}" if (paths := named_files(w.benchmark)) else "",
     message:
         "load {wildcards.benchmark}"
     shell:

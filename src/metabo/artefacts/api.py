@@ -13,12 +13,13 @@ from matplotlib.figure import Figure
 
 from metabo import metrics
 from metabo.artefacts import settings as sidecars
+from metabo.artefacts.text import plain
 from metabo.compute import cores
 from metabo.errors import ConfigError, DataError, nearest
 from metabo.plan import registry, splits
 from metabo.plan.runs import RunId, method_of, on_splits
 from metabo.plots import look, style
-from metabo.records import files, provenance, results
+from metabo.records import csv_cells, files, provenance, results
 from metabo.records import sidecars as records
 from metabo.tasks.benchmark import Benchmark
 
@@ -282,7 +283,7 @@ def save(
     for name, metadata in (("figure.pdf", pdf), ("figure.png", png)):
         with files.atomic_path(Path(out) / name) as scratch, style.theme():
             figure.savefig(scratch, metadata=metadata, bbox_inches="tight", pad_inches=0.08)
-    files.write_text(Path(out) / "data.csv", data.to_csv(index=False))
+    files.write_text(Path(out) / "data.csv", csv_cells.guarded_frame(data).to_csv(index=False))
 
 
 def show(out: str, title: str, caption: str, benchmark: str = "") -> None:
@@ -291,6 +292,13 @@ def show(out: str, title: str, caption: str, benchmark: str = "") -> None:
 
     on = f" Benchmark: {benchmark}." if benchmark else ""
     display(Image(filename=str(Path(out) / "figure.png")), Markdown(f"**{title}.** {caption}{on}"))
+
+
+def show_notes(notes: Sequence[str]) -> None:
+    """Display in the notebook what a loader notes of its data; names in it may be a user's."""
+    from IPython.display import Markdown, display
+
+    display(*[Markdown(f"Note of the loader: {plain(note)}") for note in notes])
 
 
 def show_settings(paths: list[str]) -> None:

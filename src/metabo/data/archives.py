@@ -1,10 +1,13 @@
 """Read members of downloaded archives without ever writing them to disk.
 
 Archives are untrusted: a name that points outside, a link or a device is refused although nothing is extracted, since
-an archive with such a member is not the published one.
+an archive with such a member is not the published one. What it holds may not be larger than `most` bytes: a few
+kilobytes can hold more zeros than the machine has memory.
 """
 
 import gzip
+import io
+import lzma
 import re
 import stat
 import tarfile
@@ -17,39 +20,115 @@ from typing import IO, TypeVar
 from metabo.errors import DataError
 
 T = TypeVar("T")
-Stream = IO[bytes] | gzip.GzipFile
+Stream = IO[bytes]
 """Decompressed bytes of a member."""
+TIMES, LEAST, MOST = 100, 1 << 26, 1 << 34
+"""What an archive holds may be this many times as large as the archive, at least 64 MiB and at most 16 GiB. JSON and
+CSV as published are at most some 30 times as large as their archives, a bomb is 1,000 times."""
+CHUNK = 1 << 20
+LOCKED = 0x1
+"""Flag of a zip's member that needs a password."""
+PUBLISHED = "this is not the published archive: delete it and check where it came from"
 
 
 def read_members(path: str | Path, names: tuple[str, ...], parse: Callable[[str, Stream], T]) -> dict[str, T]:
     """Parse the members called `names` (last part of the path, with or without ``.gz``) of a tar.gz or zip archive.
 
     `parse(member, stream)` gets the full member name and its decompressed bytes. Returns name -> parsed value. Raises
-    DataError for a damaged archive, an unsafe, missing or doubled member.
+    DataError for a damaged, locked or overlarge archive, an unsafe, missing or doubled member.
     """
     path = Path(path)
     found: dict[str, T] = {}
+    room = _Room(path)
     seen: list[str] = []
     try:
-        for member, stream in _members(path):
+        for member, stream in _members(path, room):
             seen.append(member)
             name = PurePosixPath(member).name.removesuffix(".gz")
             if name not in names:
                 continue
             if name in found:
                 raise DataError(f"{path}: holds {name} twice, the second time as '{member}'; get the published archive")
-            found[name] = parse(member, gzip.GzipFile(fileobj=stream) if member.endswith(".gz") else stream)
-    except (tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, EOFError, NotImplementedError) as error:
-        raise DataError(f"{path}: damaged archive ({error}); delete it and download it again") from error
+            found[name] = parse(member, room.limited(member, stream))
+    except (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError) as error:
+        raise _damaged(path, error) from error
     except FileNotFoundError as error:
         raise DataError(f"{path}: no such archive; download it first (benchmarks.*.mirrors may name a copy)") from error
+    except OSError as error:
+        if error.errno is not None:
+            raise DataError(f"{path}: cannot be read ({error.strerror}); check its permissions and the disk") from error
+        # what gzip and bz2 say of bytes that are not theirs
+        raise _damaged(path, error) from error
     missing = [name for name in names if name not in found]
     if missing:
         raise DataError(f"{path}: lacks {', '.join(missing)}; holds {', '.join(seen[:20]) or 'nothing'}")
     return found
 
 
-def _members(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
+def _damaged(path: Path, error: Exception) -> DataError:
+    said = (str(error) or type(error).__name__).splitlines()[0].rstrip(":")  # tarfile lists in lines what it tried
+    return DataError(f"{path}: damaged archive ({said}); delete it and download it again")
+
+
+def arrays_file(content: bytes) -> io.BytesIO:
+    """Return the bytes of an ``.npz`` to be loaded. Raises DataError if its arrays are larger than `LEAST`, BadZipFile
+    for bytes that are none."""
+    file = io.BytesIO(content)
+    with zipfile.ZipFile(file) as arrays:
+        if sum(info.file_size for info in arrays.infolist()) > LEAST:
+            raise DataError(f"its arrays have more than {LEAST} bytes; {PUBLISHED}")
+    file.seek(0)
+    return file
+
+
+class _Room:
+    """How much an archive, and each compressed member of it, may hold. Raises DataError."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.held = path, 0
+        self.most = min(max(TIMES * path.stat().st_size, LEAST), MOST) if path.exists() else LEAST
+
+    def add(self, member: str, size: int) -> None:
+        """Count a member of which the archive says how large it is."""
+        self.held += size
+        self.require(member, self.held)
+
+    def require(self, member: str, size: int) -> None:
+        if size > self.most:
+            raise DataError(f"{self.path}: holds more than {self.most} bytes, at member '{member}'; {PUBLISHED}")
+
+    def limited(self, member: str, stream: IO[bytes]) -> Stream:
+        """Return the bytes of a member, decompressed, and no more than there is room for."""
+        plain = gzip.GzipFile(fileobj=stream) if member.endswith(".gz") else stream
+        return io.BufferedReader(_Limited(self, member, plain))
+
+
+class _Limited(io.RawIOBase):
+    """A stream that counts what is read of it."""
+
+    def __init__(self, room: _Room, member: str, stream: IO[bytes] | gzip.GzipFile) -> None:
+        self.room, self.member, self.stream, self.count = room, member, stream, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:
+        found = self.stream.read(len(buffer))
+        self.count += len(found)
+        self.room.require(self.member, self.count)
+        buffer[: len(found)] = found
+        return len(found)
+
+    def readall(self) -> bytes:
+        parts = []
+        while found := self.stream.read(CHUNK):
+            self.count += len(found)
+            self.room.require(self.member, self.count)
+            parts.append(found)
+        return b"".join(parts)
+
+
+def _members(path: Path, room: _Room) -> Iterator[tuple[str, IO[bytes]]]:
     """Yield (name, stream) of each regular file once its name and kind are checked; a stream lives until the next."""
     # A zip has its directory at the end, so a tar that ends with an .npz looks like one; no zip looks like a tar.
     if not tarfile.is_tarfile(path) and zipfile.is_zipfile(path):
@@ -57,6 +136,9 @@ def _members(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
             for info in archive.infolist():
                 kind = stat.S_IFMT(info.external_attr >> 16)
                 _refuse(path, info.filename, special=kind not in (0, stat.S_IFREG, stat.S_IFDIR))
+                room.add(info.filename, info.file_size)
+                if info.flag_bits & LOCKED:
+                    raise DataError(f"{path}: member '{info.filename}' needs a password; {PUBLISHED}")
             for info in archive.infolist():
                 if not info.is_dir():
                     with archive.open(info) as stream:
@@ -65,6 +147,7 @@ def _members(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
     with tarfile.open(path, "r:*") as archive:
         for member in archive:
             _refuse(path, member.name, special=not (member.isfile() or member.isdir()))
+            room.add(member.name, member.size)
             stream = archive.extractfile(member) if member.isfile() else None
             if stream is not None:
                 yield member.name, stream
@@ -72,8 +155,7 @@ def _members(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
 
 def _refuse(path: Path, member: str, special: bool) -> None:
     name = member.replace("\\", "/")
-    fix = "this is not the published archive: delete it and check where it came from"
     if special:
-        raise DataError(f"{path}: member '{member}' is a link or a device, not a plain file; {fix}")
+        raise DataError(f"{path}: member '{member}' is a link or a device, not a plain file; {PUBLISHED}")
     if name.startswith("/") or re.match(r"[A-Za-z]:", name) or ".." in name.split("/"):
-        raise DataError(f"{path}: member '{member}' points outside the archive; {fix}")
+        raise DataError(f"{path}: member '{member}' points outside the archive; {PUBLISHED}")

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from metabo.data import published
-from metabo.data.download import fetch
+from metabo.data.download import LIMIT, fetch
 from metabo.errors import ConfigError, DataError
 from metabo.records.files import atomic_path, digest
 
@@ -88,11 +88,13 @@ def fetch_bundle(
     retries: int = 4,
     pause: float = 2.0,
     progress: bool = True,
+    limit: int = LIMIT,
 ) -> Path:
     """Fetch every one of `members` (file name -> SHA-256) from the first of `folders` that has it, and pack them.
 
     Files that have come stay beside `out`, in a folder ``<out>.parts``, until all have: a run that is killed, or that
-    ends at a missing file, goes on from there. A right archive is left alone. Raises DataError that names the file and
+    ends at a missing file, goes on from there. A right archive is left alone. `limit`: the most bytes that are taken of
+    a file. Raises DataError that names the file and
     what each address did (`metabo.data.download.fetch`), ConfigError where no address is known.
     """
     out = Path(out)
@@ -101,7 +103,7 @@ def fetch_bundle(
     parts = out.with_name(f"{out.name}.parts")
     for member, expected in members.items():
         addresses = [f"{folder.rstrip('/')}/{urllib.parse.quote(member)}" for folder in folders]
-        fetch(name, addresses, f"sha256:{expected}", parts / member, None, retries, pause, progress)
+        fetch(name, addresses, f"sha256:{expected}", parts / member, None, retries, pause, progress, limit)
     with atomic_path(out) as scratch:
         pack({member: parts / member for member in members}, scratch)
         if (found := f"sha256:{digest(scratch)}") != checksum:

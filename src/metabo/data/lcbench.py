@@ -5,7 +5,6 @@ Zimmer, Lindauer, Hutter: Auto-PyTorch Tabular (TPAMI 2021). One file per data s
 last epoch), to be maximised.
 """
 
-import io
 import zipfile
 from collections.abc import Mapping
 from functools import partial
@@ -15,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from metabo.data import counts
-from metabo.data.archives import Stream, read_members
+from metabo.data.archives import Stream, arrays_file, read_members
 from metabo.data.bundle import members_of, naming, require_same
 from metabo.errors import DataError
 from metabo.tasks import ties
@@ -109,9 +108,9 @@ class _Losses(NamedTuple):
 def _parse(archive: Path, member: str, stream: Stream) -> _Losses:
     where = f"{archive}: {member}"
     try:
-        with np.load(io.BytesIO(stream.read()), allow_pickle=False) as arrays:
+        with np.load(arrays_file(stream.read()), allow_pickle=False) as arrays:
             x, losses = arrays["X"], arrays["Y"]
-    except (KeyError, ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
+    except (KeyError, ValueError, EOFError, OSError, MemoryError, zipfile.BadZipFile, DataError) as error:
         raise DataError(
             f"{where}: not the arrays X and Y ({error}); delete the archive and download it again"
         ) from error

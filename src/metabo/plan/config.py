@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from metabo.errors import ConfigError
-from metabo.plan import names, overrides, reference, registry, splits
+from metabo.plan import costs, names, overrides, reference, registry, splits
 from metabo.plan.entries import collection
 from metabo.plan.schema import required_mapping, violations
 from metabo.plan.sections.config import Config
@@ -71,7 +71,7 @@ def check(config: Raw, papers: list[str] | None = None) -> Config:
     if faults := violations(config, schema, "config"):
         raise ConfigError("\n".join([*faults, *names.undeclared(config)]))
     made = Config.model_validate_json(json.dumps(config))
-    if faults := [*names.faults(made, papers), *overrides.faults(made.methods, schema)]:
+    if faults := [*names.faults(made, papers), *overrides.faults(made.methods, schema), *costs.faults(config)]:
         raise ConfigError("\n".join(faults))
     return made
 

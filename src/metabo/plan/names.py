@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from metabo.errors import nearest, unknown
+from metabo.errors import nearest, unknown, without_passwords
 from metabo.plan import registry, splits
 from metabo.plan.runs import ACQUISITIONS
 from metabo.plan.sections.benchmarks import BenchmarkSections
@@ -13,7 +13,7 @@ from metabo.records.files import Json
 
 def faults(config: Config, papers: list[str] | None) -> list[str]:
     """Describe, one line each, names without what they name. `papers`: those of the catalogue, not checked if None."""
-    return [*_listed(config, papers), *_sections(config), *_settings(), *_methods()]
+    return [*_listed(config, papers), *_sections(config), *_settings(), *_methods(), *_addresses(config)]
 
 
 def undeclared(config: Mapping[str, Json]) -> list[str]:
@@ -69,6 +69,17 @@ def _sections(config: Config) -> list[str]:
         f"{where}: {unknown('section of config.yaml', section, config.sizes)}"
         for where, section in sections
         if section and section not in config.sizes
+    ]
+
+
+def _addresses(config: Config) -> list[str]:
+    """Refuse passwords in addresses: they would stand in commands, logs and records."""
+    return [
+        f"config key 'benchmarks.{name}.mirrors': {shown} has a password, which logs and records would show; put "
+        "it into ~/.netrc, which is read for https, or name a copy here (file:///...)"
+        for name in BenchmarkSections.model_fields
+        for address in getattr(getattr(config.benchmarks, name), "mirrors", ())
+        if (shown := without_passwords(address)) != address
     ]
 
 

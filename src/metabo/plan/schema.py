@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from metabo.errors import ConfigError, nearest
+from metabo.errors import ConfigError, nearest, without_passwords
 from metabo.plan.yaml_files import read_yaml
 from metabo.records.files import Json
 
@@ -63,7 +63,7 @@ def violations(instance: Json, schema: Schema, kind: str, where: str = "") -> li
     errors = sorted(
         _validator()(schema).iter_errors(instance), key=lambda e: ([str(p) for p in e.absolute_path], str(e.validator))
     )
-    return [line for error in errors for line in _describe(error, kind, where)]
+    return [without_passwords(line) for error in errors for line in _describe(error, kind, where)]
 
 
 def _describe(error: "jsonschema.ValidationError", kind: str, prefix: str) -> list[str]:

@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import jinja2
 import nbformat
 from nbconvert import HTMLExporter
+from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from pygments.formatters import HtmlFormatter
 
 from metabo.errors import DataError
@@ -13,9 +15,19 @@ LIGHT, DARK = "default", "github-dark"
 """Styles of highlighted code."""
 
 
+class _Exporter(HTMLExporter):
+    """Shows HTML in Markdown, which may have names of a user in it, as text, and takes no script for an address."""
+
+    @jinja2.pass_context
+    def markdown2html(self, context: jinja2.runtime.Context, source: str) -> str:
+        """Return Markdown as HTML."""
+        renderer = IPythonRenderer(escape=True, allow_harmful_protocols=False, exclude_anchor_links=True)
+        return MarkdownWithMath(renderer=renderer).render(source)
+
+
 def exporter() -> HTMLExporter:
     """Return what turns a notebook into an HTML fragment."""
-    return HTMLExporter(template_name="basic", exclude_anchor_links=True)
+    return _Exporter(template_name="basic", exclude_anchor_links=True)
 
 
 def render(notebook: Path, name: str, index: str, export: HTMLExporter) -> str:

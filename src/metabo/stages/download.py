@@ -22,7 +22,8 @@ def work(args: Namespace, spec: DownloadSpec) -> Outcome:
     urls = [*bundle.local_copies(spec.name, Path(args.out).name, many=spec.members is not None), *spec.urls]
     if spec.members is not None:
         members = bundle.manifest(Path(spec.members))
-        bundle.fetch_bundle(spec.name, urls, members, spec.checksum, args.out, spec.retries, spec.pause)
+        limit = spec.size or download.LIMIT  # no file is larger than all together
+        bundle.fetch_bundle(spec.name, urls, members, spec.checksum, args.out, spec.retries, spec.pause, limit=limit)
     else:
         download.fetch(spec.name, urls, spec.checksum, args.out, spec.size, spec.retries, spec.pause)
     return {"source": spec.name}

@@ -17,7 +17,7 @@ from metabo.methods.hierarchical import contexts
 from metabo.methods.hierarchical.estimates import Estimates, remarks, step1
 from metabo.methods.hierarchical.settings import NetworkSettings, read_model
 from metabo.methods.hierarchical.train import Hierarchical, learned, train_networks
-from metabo.plan import config, registry
+from metabo.plan import config, costs, limits, registry
 from metabo.plan.specs import MethodSpec, TrainingSpec
 from metabo.plan.typed import NOTHING, read
 from metabo.tasks.folds import Fold
@@ -59,6 +59,10 @@ SIZES = {
 }  # fmt: skip
 """Sizes that the methods name: those of config.yaml."""
 ALL = "all studies"
+LONGEST = 365 * 86400.0
+"""Seconds that a training may take by its estimate."""
+BATCH = 50
+"""Points of a study that a step of Adam reads, at most."""
 
 
 def specification(method: str, seed: int, steps: int | None = None) -> MethodSpec:
@@ -83,6 +87,17 @@ def specification(method: str, seed: int, steps: int | None = None) -> MethodSpe
         "policy": config.sized(sizes, entry.policy or NOTHING),
     }
     return {**made, "fits": specification(entry.fits, seed, steps)} if entry.fits else made
+
+
+def require_affordable(steps: int, past: list[PastStudies]) -> None:
+    """Raise ConfigError if so many steps of Adam on past studies take longer than `LONGEST`, with the estimate."""
+    read = sum(min(len(task.y), BATCH) ** 2 for one in past for task in one.tasks.values())
+    seconds = limits.PACES["steps"] * steps * read
+    if seconds > LONGEST:
+        raise ConfigError(
+            f"steps is {steps}: on these past studies they would take about {costs.in_words(seconds)}; give fewer, or "
+            f"leave it out ({SIZES['pretrain']['adam_steps']:,})"
+        )
 
 
 def learn(spec: MethodSpec, target: SearchSpace, past: list[PastStudies]) -> tuple[SpacePrior, list[str]]:

@@ -23,6 +23,9 @@ from metabo.tuner.ledger import Ledger, claim_of
 from metabo.tuner.suggest import Prior, Suggestion, Told, suggest
 from metabo.tuner.trials import StudyTrial, claimed, require_logarithms
 
+MOST = 10_000
+"""Suggestions at once, at most: their covariance takes 800 MB."""
+
 
 @float64
 def pretrain(
@@ -64,6 +67,8 @@ def pretrain(
     folder = Path(to)
     described = str(target or spaces[0])
     _refuse_other_space(folder, goal, described)
+    if steps is not None:
+        learning.require_affordable(steps, past)
     prior, remarks = learning.learn(spec, goal.space, past)
     if (prior.stopped >= 0).any():
         remarks = [*remarks, f"training stopped at step {int(prior.stopped.max())}, which was not finite"]
@@ -117,6 +122,12 @@ class Study(Ledger):
         """
         if count < 1:
             raise ConfigError(f"count is {count}; ask for one suggestion at least")
+        if count > MOST:
+            gigabytes = 8 * float(count) ** 2 / 1e9
+            raise ConfigError(
+                f"count is {count}, and at most {MOST:,} are suggested at once: the covariance of so many takes "
+                f"{gigabytes:,.0f} GB; ask for fewer"
+            )
         if not claim:
             return suggest(self.prior, self._told(self.trials), count, seed)
         made = claim_of(by)

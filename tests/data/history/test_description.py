@@ -94,6 +94,7 @@ def test_a_finite_space_is_listed_without_repeats():
         (changed(p_momentum={"type": "float", "low": -1e308, "high": 1e308}), ["from 1e-300 to 1e+300 in size"]),
         (changed(p_momentum={"type": "float", "low": 0.0, "high": 1e-305}), ["1e-300 apart, got 0.0 and 1e-305"]),
         (changed(p_batch={"type": "ordinal", "choices": [True, 1, 2]}), ["has True and 1, which count as equal"]),
+        (changed(**{"p_=lr": {"type": "float", "low": 0, "high": 1}}), ["column '=lr' begins like a formula"]),
         (changed(**{"p_ lr ": {"type": "float", "low": 0, "high": 1}}), ["column ' lr ' has outer spaces"]),
     ],
 )  # fmt: skip

@@ -70,6 +70,13 @@ def test_choices_that_a_table_confuses_are_printed_in_quotes():
     assert [plain.written(choice) for choice in plain.choices] == ["64", "sgd"] and plain.read(64) == "64"
 
 
+def test_a_choice_that_begins_like_a_formula_is_printed_in_quotes():
+    field = Field("x", "categorical", choices=("=1+1", "-x", "@a", "+b", "-1", "adam"))
+    printed = [field.written(choice) for choice in field.choices]
+    assert printed == ['"=1+1"', '"-x"', '"@a"', '"+b"', "-1", "adam"]
+    assert [field.parse(cell) for cell in printed] == [field.parse(one) for one in field.choices] == list(field.choices)
+
+
 def test_a_text_that_could_be_two_choices_is_not_guessed():
     spaced = Field("spaced", "categorical", choices=(" sgd", "sgd ", "adam"))
     with pytest.raises(ValueError, match='could be " sgd" or "sgd ": write one of these, quotes included'):

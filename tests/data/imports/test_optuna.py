@@ -1,5 +1,7 @@
 """Past studies of Optuna: every state, distribution and direction becomes what a history has, or is told."""
 
+import csv
+import io
 import json
 import sqlite3
 
@@ -284,6 +286,18 @@ def test_values_on_a_grid_are_written_as_its_choices(storage, imported):
     made, _, read = imported(storage)
     assert [row[2] for row in made.rows] == ["0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9"]
     assert len(read.tasks["a"].y) == 9
+
+
+def test_no_cell_of_the_history_is_a_formula(storage, imported):
+    ranges = {"p": CategoricalDistribution(("=1+1", "-x")), "q": MOMENTUM}
+    trials = [trial(0.1 * i, ranges=ranges, p=["=1+1", "-x"][i % 2], q=0.1 * i) for i in range(4)]
+    past(storage, "@study", trials, direction="maximize")  # which space.yaml names
+    past(storage, "other", trials)
+    past(storage, "third", trials)
+    made, _, read = imported(storage)
+    cells = [cell for row in csv.reader(io.StringIO(made.csv)) for cell in row]
+    assert '"@study"' in cells and not [cell for cell in cells if cell[:1] in "=@" and cell]
+    assert {"@study", "other", "third"} == set(read.tasks) and len(read.tasks["@study"].y) == 4
 
 
 def test_texts_that_a_table_confuses_are_written_in_quotes(storage, imported):

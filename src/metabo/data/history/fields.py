@@ -8,6 +8,7 @@ import numpy as np
 
 from metabo.data.csv_rows import ABSENT
 from metabo.errors import nearest
+from metabo.records.csv_cells import is_formula
 from metabo.tasks.spaces import Level, Parameter
 
 SWITCHES = ("yes", "no", "on", "off")
@@ -115,12 +116,13 @@ class Field:
 
     def written(self, value: Value) -> str:
         """Return the cell of a table that `parse` reads as this value: a text in double quotes where it would be taken
-        for another choice, or a table would not keep it. A parameter that is not in use has an empty cell."""
+        for another choice or for a formula, or a table would not keep it. A parameter that is not in use has an empty
+        cell."""
         plain = "" if value is None else str(value)
         if not isinstance(value, str):
             return plain
         try:
-            kept = plain.isprintable() and self.parse(plain.strip()) == value
+            kept = plain.isprintable() and not is_formula(plain) and self.parse(plain.strip()) == value
         except ValueError:
             kept = False
         return plain if kept else json.dumps(value)

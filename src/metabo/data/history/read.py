@@ -17,6 +17,7 @@ from metabo.data.history.coverage import covered
 from metabo.data.history.description import Configuration, Description
 from metabo.data.history.rows import Refused, Trial, Unread, read_cells, read_outcome, read_row
 from metabo.errors import ConfigError, DataError, nearest
+from metabo.records.csv_cells import unguarded
 
 SHOWN = 10
 """Faults that one message lists."""
@@ -133,7 +134,7 @@ def _untuned(sheet: Sheet, space: Description, missing: list[str]) -> dict[str, 
     whole = [dict(zip(sheet.header, cells, strict=True)) for _, cells in sheet.rows if len(cells) == len(sheet.header)]
     groups: dict[str, list[dict[str, str]]] = {}
     for row in whole:
-        groups.setdefault(row[space.study], []).append(row)
+        groups.setdefault(unguarded(row[space.study]), []).append(row)
     return {
         study: [
             field.name

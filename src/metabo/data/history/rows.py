@@ -9,6 +9,7 @@ from metabo.data.history.description import Configuration, Description
 from metabo.data.history.fields import Field, OutsideSpace
 from metabo.data.history.space_yaml import LARGEST, NOTHING_APART, StudyFacts
 from metabo.errors import nearest
+from metabo.records.csv_cells import unguarded
 
 FAILED = ("failed", "fail", "inf", "-inf", "infinity", "-infinity")
 """What stands in the outcome of a trial that failed, besides `ABSENT` (in lower case)."""
@@ -51,7 +52,7 @@ def read_row(
         text = f"it has {len(cells)} cells, the header has {len(header)}; check separators and quotes"
         return Refused(number, "", Unread(text, "another number of cells"))
     row = dict(zip(header, cells, strict=True))
-    study = row[space.study]
+    study = unguarded(row[space.study])
     if not study:
         return Refused(number, "", Unread(f"field '{space.study}' is empty; name the study of the trial", "no study"))
     facts = space.studies.get(study, NOTHING_APART)

@@ -12,6 +12,7 @@ from metabo.data.history.fields import Field
 from metabo.errors import nearest
 from metabo.plan.schema import plain_number
 from metabo.plan.yaml_files import compose
+from metabo.records.csv_cells import is_formula
 from metabo.tasks.spaces import Level
 
 REST = "rest"
@@ -116,6 +117,9 @@ def faults_of(data: SpaceYaml, where: str) -> list[str]:
     for column in [*data["parameters"], *dict.fromkeys(roles)]:
         if column != column.strip() or not column.isprintable():
             faults.append(f"{where}: column {column!r} has outer spaces, or signs that no table keeps; rename it")
+    for column in (*data["parameters"], data["outcome"]["column"]):
+        if is_formula(column):
+            faults.append(f"{where}: column '{column}' begins like a formula, which a spreadsheet would run; rename it")
     for column in dict.fromkeys(roles):
         if roles.count(column) > 1 or column in data["parameters"]:
             faults.append(f"{where}: column '{column}' has two roles (study, outcome, ignore, parameters); keep one")

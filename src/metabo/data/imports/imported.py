@@ -12,6 +12,7 @@ from metabo.data.history.account import StudyAccount
 from metabo.data.imports import guess
 from metabo.data.imports.draft import Draft, Goal, with_conditions
 from metabo.errors import DataError, unknown
+from metabo.records.csv_cells import guarded
 
 
 class Imported(NamedTuple):
@@ -26,9 +27,10 @@ class Imported(NamedTuple):
 
     @property
     def csv(self) -> str:
-        """Return the history as CSV."""
+        """Return the history as CSV, in which no text is taken for a formula."""
         stream = io.StringIO()
-        csv.writer(stream, lineterminator="\n").writerows([self.header, *self.rows])
+        guarded_rows = [[guarded(cell) for cell in row] for row in (self.header, *self.rows)]
+        csv.writer(stream, lineterminator="\n").writerows(guarded_rows)
         return stream.getvalue()
 
 

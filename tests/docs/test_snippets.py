@@ -1,0 +1,303 @@
+"""Every fenced block of README and docs is run by a test, or says here why not; a new block has to say one of the two.
+
+The how-to pages (docs/new-*.md) are followed by `test_howto`, the examples of docs/python.md by `tests/test_public.py`.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import yaml
+
+from metabo.data.history import account, description
+from metabo.plan.method import Method
+from tests.docs import pages
+from tests.tuner.conftest import HEADER, SPACE, rows, write
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    "README.md", "CONTRIBUTING.md", "config/README.md", "benchmarks/README.md", "results/README.md",
+    *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("**/*.md")),
+]  # fmt: skip
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
+PROGRAMS = ("make", "snakemake", "metabo", "python", "pip", "source")
+
+TOLD = {
+    "source .venv/bin/activate": "the tests run in that environment",
+    "make install && source .venv/bin/activate": "it needs the package index",
+    "pip install -e '.[slurm]'": "it needs the package index",
+    "snakemake --workflow-profile profiles/slurm hyperbo_fig08": "it needs Slurm: tests/workflow/test_cluster.py, make "
+    "test-slurm",
+    "metabo verify results/laptop": "it needs results of hours; tests/records/test_verify.py runs it on others",
+    "python benchmarks/paper_plan.py results/laptop > docs/paper-scale.md": "it needs results of hours; "
+    "tests/benchmarks/test_paper_plan.py runs its parts",
+    "python benchmarks/run.py": "it takes hours, and packages of its own",
+    "python benchmarks/run.py --only bo refit/botorch": "it needs packages of its own",
+    "python benchmarks/run.py --quick --out DIR": "it needs packages of its own",
+    "snakemake --cores 2 report": "hours",
+    "snakemake --cores 2 hyperbo_fig08": "hours",
+    "snakemake -n --cores 2 hyperbo_fig08": "",
+    "snakemake --cores 2 -f hyperbo_fig08": "hours",
+    "snakemake --cores 2 --configfile config/smoke.yaml -- hyperbo_fig08": "minutes: make smoke has it",
+    "snakemake --cores 2 --configfile my.yaml -- hyperbo_fig08": "hours",
+    "snakemake --cores 2 --configfile config/smoke.yaml my.yaml -- hyperbo_fig08": "minutes",
+    "snakemake --cores 2 collect_pd1_mini": "hours",
+    "snakemake --cores 2 collect_hpob_mini": "hours",
+    "snakemake --cores 2 lcbench": "network, hours",
+    "snakemake --cores 2 taskset": "network, hours",
+    "snakemake --cores 2 pd1": "network, hours",
+    "snakemake --cores 2 hpob": "network, hours",
+    "snakemake --cores 2 super": "network, hours",
+    "snakemake --cores 2 cmbo_hpob": "network, hours",
+    "snakemake --cores 2 -- results/laptop/data/pd1_mini.npz": "",
+    **dict.fromkeys([f"make {target}" for target in (
+        "reproduce", "smoke", "test", "test-fast", "test-faults", "lint", "docs", "install",
+    )], "minutes to hours"),
+}  # fmt: skip
+"""Commands that no test carries out, and why. Those of Snakemake and make are planned (`-n`), which says that their
+targets and options are right."""
+PLANNED = [command for command in TOLD if command.startswith("snakemake") and "profiles/slurm" not in command]
+DRY = [command for command in TOLD if command.startswith("make") and "&&" not in command]
+
+STUDY = [
+    "metabo pretrain examples/own_data/history.csv --space examples/own_data/space.yaml --to my_study",
+    "metabo suggest my_study --count 3 > todo.csv",
+    "metabo tell my_study todo.csv",
+]
+IMPORTED = ["metabo import optuna sqlite:///past.db --to my_study", "metabo suggest my_study --count 3"]
+ACROSS = ["metabo pretrain svm.csv forest.csv --space svm.yaml forest.yaml --target network.yaml --to my_study"]
+COMPARED = [
+    "metabo compare history.csv --space space.yaml --scale smoke",
+    "metabo compare history.csv --space space.yaml",
+]
+CHECKED = ["metabo check-config my.yaml"]
+CARRIED_OUT = [*STUDY, *IMPORTED, *ACROSS, *COMPARED, *CHECKED]
+"""Commands that the tests below type."""
+
+
+class Snippet(NamedTuple):
+    """A fenced block: its page, language and text."""
+
+    page: str
+    kind: str
+    text: str
+
+    @property
+    def commands(self) -> list[str]:
+        """The command lines, without comments; none for a block that is no session."""
+        lines = [re.split(r" +# ", line)[0].strip() for line in self.text.splitlines()]
+        lines = [line for line in lines if line and not line.startswith("#")]
+        return lines if not self.kind and lines and lines[0].startswith(PROGRAMS) else []
+
+    @property
+    def first(self) -> str:
+        return self.text.splitlines()[0]
+
+
+def snippets() -> list[Snippet]:
+    return [Snippet(page, *found) for page in PAGES for found in FENCE.findall((ROOT / page).read_text())]
+
+
+def block(page: str, first: str) -> str:
+    """Return the text of the block of a page that begins so."""
+    (found,) = [one.text for one in snippets() if one.page == page and one.text.startswith(first)]
+    return found
+
+
+FILES = "{scale}/data/{benchmark}.npz                                   tasks, matched blocks, splits"
+BLOCKS = {
+    ("README.md", "import metabo"): "test_the_blocks_of_python_run",
+    ("README.md", "methods: {h_nll: {pretrain: {learning_rate: 5.0e-4}}}"): "test_settings_are_checked",
+    ("config/README.md", "# my.yaml"): "test_settings_are_checked",
+    ("docs/claims.md", "C32:"): "test_the_claim_is_that_of_the_sheet",
+    ("docs/new-method.md", 'METHOD = Method(pretrain="methods.mine.train", policy="methods.mine.policy")'):
+        "test_a_method_is_made_so",
+    ("docs/own-data.md", "study: dataset                  # column with the name of the past study"):
+        "test_the_space_is_read",
+    ("docs/own-data.md", "study      read   used failed  dropped, and what was done"): "test_the_table_is_laid_out_so",
+    ("docs/own-data.md", "parameters:"): "test_the_space_is_read",
+    ("docs/own-data.md", "import metabo"): "test_the_blocks_of_python_run",
+    ("docs/own-data.md", "import optuna"): "test_the_blocks_of_python_run",
+    ("results/README.md", FILES): "a list of files",
+}  # fmt: skip
+"""Blocks that are no sessions, by page and first line, and what runs or reads them."""
+
+
+def test_every_block_is_run_or_says_why_not():
+    followed = {
+        (page, one.text) for page in ("new-method.md", "new-figure.md", "new-data.md") for one in pages.blocks(page)
+    }
+    shown = dict(
+        re.findall(r"<!-- (\w+) -->\n```python\n(.*?)^```", (ROOT / "docs/python.md").read_text(), re.M | re.S)
+    )
+    commands, others = set(), set()
+    for one in snippets():
+        if (one.page.removeprefix("docs/"), one.text) in followed:
+            continue
+        if one.page == "docs/python.md" and one.text in shown.values():
+            continue
+        commands |= set(one.commands)
+        others |= set() if one.commands else {(one.page, one.first)}
+    assert commands == {*TOLD, *CARRIED_OUT}
+    assert others == set(BLOCKS)
+    for name in BLOCKS.values():
+        assert name == "a list of files" or callable(globals()[name])
+
+
+def typed(command: str, folder: Path) -> str:
+    status, printed = pages.typed(command, folder)
+    assert status == 0, f"$ {command}\n{printed}"
+    return printed
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory, copy_project):
+    """A copy of the project with the overlay of config/README.md."""
+    project = copy_project(tmp_path_factory.mktemp("snippets") / "project")
+    (project / "my.yaml").write_text(block("config/README.md", "# my.yaml"))
+    (project / "Makefile").write_text((ROOT / "Makefile").read_text())
+    return project
+
+
+def test_settings_are_checked(copied):
+    for command in CHECKED:
+        assert "my.yaml" in typed(command, copied)
+    (copied / "readme.yaml").write_text(block("README.md", "methods: {h_nll"))
+    typed("metabo check-config readme.yaml", copied)
+    (copied / "wrong.yaml").write_text(block("README.md", "methods: {h_nll").replace("learning_rate", "learning"))
+    assert pages.typed("metabo check-config wrong.yaml", copied)[0] != 0
+
+
+@pytest.mark.parametrize("command", DRY)
+def test_a_target_is_there(command):
+    done = subprocess.run(f"{command} -n -B", shell=True, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", PLANNED)
+def test_a_command_of_snakemake_is_planned(copied, command):
+    assert "Job stats:" in typed(command.replace("snakemake", "snakemake -n -q rules", 1), copied)
+
+
+def filled(path: Path) -> None:
+    """Write outcomes into the last column of what `metabo suggest` printed, as the page has the reader do."""
+    head, *lines = path.read_text().splitlines()
+    path.write_text("\n".join([head, *(f"{line}{0.1 + i / 100}" for i, line in enumerate(lines))]) + "\n")
+
+
+@pytest.fixture(scope="module")
+def studied(tmp_path_factory):
+    """A folder in which the first commands of README and docs/own-data.md were typed."""
+    folder = tmp_path_factory.mktemp("study")
+    (folder / "examples").symlink_to(ROOT / "examples")
+    for name in ("history.csv", "space.yaml"):
+        (folder / name).write_text((ROOT / "examples" / "own_data" / name).read_text())
+    for command in STUDY:
+        if command.startswith("metabo tell"):
+            filled(folder / "todo.csv")
+        typed(command, folder)
+    return folder
+
+
+@pytest.mark.slow
+def test_the_first_commands_of_the_tuner_run(studied):
+    for page in ("README.md", "docs/own-data.md"):
+        (one,) = [one for one in snippets() if one.page == page and STUDY[0] in one.commands]
+        assert set(one.commands) - set(TOLD) == set(STUDY)
+    assert "3 finished trials" in typed(STUDY[2], studied) and len((studied / "todo.csv").read_text().splitlines()) == 4
+    typed(STUDY[1], studied)
+
+
+PRELUDE = """
+import optuna
+optuna.logging.set_verbosity(optuna.logging.ERROR)
+def train(learning_rate, **others):
+    return 0.1 + abs(learning_rate - 0.01)
+def objective(trial):
+    return 0.1 + abs(trial.suggest_float("learning_rate", 1e-5, 10.0, log=True) - 0.01)
+"""
+"""What the pages call your code."""
+
+
+@pytest.mark.slow
+def test_the_blocks_of_python_run(studied):
+    """One after the other: the later ones use the folder of the first."""
+    for page, first in (
+        ("README.md", "import metabo"),
+        ("docs/own-data.md", "import metabo"),
+        ("docs/own-data.md", "import o"),
+    ):
+        (studied / "block.py").write_text(f"{PRELUDE}\n{block(page, first)}")
+        typed(f"{sys.executable} block.py", studied)
+
+
+@pytest.mark.slow
+def test_an_optuna_storage_is_imported(tmp_path):
+    optuna = pytest.importorskip("optuna")
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    for number in range(3):
+        study = optuna.create_study(storage=f"sqlite:///{tmp_path}/past.db", study_name=f"s{number}")
+        study.optimize(lambda trial: abs(trial.suggest_float("rate", 1e-5, 1.0, log=True) - 0.01), n_trials=8)
+    printed = "".join(typed(command, tmp_path) for command in IMPORTED)
+    assert "24 trials of 3 studies" in printed and "rate,value" in printed
+
+
+@pytest.mark.slow
+def test_a_prior_across_spaces_is_learned(tmp_path):
+    for name in ("svm", "forest"):
+        (tmp_path / f"{name}.yaml").write_text(SPACE)
+        write(tmp_path / f"{name}.csv", HEADER, rows(seed=len(name)))
+    (tmp_path / "network.yaml").write_text(
+        SPACE.replace("layers: {type: int, low: 1, high: 6}", "width: {type: int, low: 1, high: 9}")
+    )
+    for command in ACROSS:
+        assert "prior of mphd is ready" in typed(command, tmp_path)
+
+
+@pytest.mark.slow
+def test_a_comparison_is_planned(copied):
+    """Its runs take minutes (smoke) and hours."""
+    for name in ("history.csv", "space.yaml"):
+        (copied / name).write_text((ROOT / "examples" / "own_data" / name).read_text())
+    for command in COMPARED:
+        assert "run_bo" in typed(f"{command} --dry-run", copied)
+
+
+def test_the_space_is_read(tmp_path):
+    whole = yaml.safe_load(block("docs/own-data.md", "study: dataset"))
+    more = yaml.safe_load(block("docs/own-data.md", "parameters:\n  momentum"))
+    (tmp_path / "space.yaml").write_text(block("docs/own-data.md", "study: dataset"))
+    assert [field.name for field in description.load(tmp_path / "space.yaml").fields] == list(whole["parameters"])
+    joined = {
+        **whole,
+        "name": "s",
+        "parameters": {**whole["parameters"], **more["parameters"]},
+        "studies": more["studies"],
+    }
+    assert description.of_mapping(joined, "space.yaml").studies["old runs"].flipped
+
+
+def test_the_table_is_laid_out_so():
+    beyond = "learning_rate outside [1e-05, 1]"
+    made = [
+        account.account("cifar", 38, 5, [(beyond, 12), (beyond, 19)], []),
+        account.account("old runs", 25, 0, [], ["sign of error flipped (it was tuned the other way)",
+                                                "momentum not tuned, taken as 0.9"]),
+    ]  # fmt: skip
+    assert account.lines(made) == block("docs/own-data.md", "study      read").splitlines()
+
+
+def test_the_claim_is_that_of_the_sheet():
+    shown = yaml.safe_load(block("docs/claims.md", "C32:"))
+    sheet = yaml.safe_load((ROOT / "src/metabo/papers/hyperbo/claims.yaml").read_text())
+    assert shown.items() <= (sheet.get("claims") or sheet).items()
+
+
+def test_a_method_is_made_so():
+    names = {"Method": Method}
+    exec(block("docs/new-method.md", "METHOD = "), names)
+    assert isinstance(names["METHOD"], Method)

@@ -1,0 +1,21 @@
+"""Texts of users in CSV files that a spreadsheet opens."""
+
+import pandas as pd
+import pytest
+
+from metabo.records.csv_cells import guarded, guarded_frame, unguarded
+
+
+@pytest.mark.parametrize("text", ["=1+1", "@sum(a)", "+cmd|x", "-x", "-", '=HYPERLINK("a")', "=ü", '="a"'])
+def test_what_begins_like_a_formula_stands_in_quotes_and_comes_back(text):
+    assert guarded(text) != text and guarded(text).startswith('"') and unguarded(guarded(text)) == text
+
+
+@pytest.mark.parametrize("text", ["", "adam", "-1", "+1e-3", "-inf", "1=1", " =x", '"quoted"', '"', "–5", '"5'])
+def test_other_texts_stay(text):
+    assert guarded(text) == text == unguarded(text)
+
+
+def test_a_table_is_guarded_and_numbers_stay():
+    table = pd.DataFrame({"task": ["=a", "b", None], "value": [-1.0, 2.0, 3.0], "count": [-1, 2, 3]})
+    assert guarded_frame(table).to_csv(index=False) == 'task,value,count\n"""=a""",-1.0,-1\nb,2.0,2\n,3.0,3\n'
