@@ -236,4 +236,54 @@ class DotProduct(eqx.Module):
         return self.bias**2 + pool.scaled @ pool.scaled[index]
 
 
-Kernel = Stationary | Product | DotProduct
+class CorrectedPool(NamedTuple):
+    """A fixed set of features prepared for many rows of a `Corrected` kernel."""
+
+    inputs: Pool
+    whitened: Float[Array, "n m"]
+    corrected: Float[Array, "n m"]
+
+
+class Corrected(eqx.Module):
+    """k(x, x') + u B uᵀ on features φ = [x, u] (`metabo.gp.features.Anchored`): a stationary kernel k whose covariance
+    at the anchors is replaced.
+
+    With L Lᵀ = k(Z, Z), B = L⁻¹ Σ L⁻ᵀ - I makes the covariance of the anchors Σ; elsewhere f given its values there
+    keeps the conditional distribution under k. Whitened, rounding grows with the root of the condition number only.
+    `share`, for the record: of k's own covariance in Σ.
+    """
+
+    base: Stationary
+    correction: Float[Array, "m m"]
+    share: Float[Array, ""]
+
+    def _split(self, a: Float[Array, "n p"]) -> tuple[Float[Array, "n d"], Float[Array, "n m"]]:
+        width = a.shape[1] - self.correction.shape[0]
+        return a[:, :width], a[:, width:]
+
+    def __call__(self, a: Float[Array, "n p"], b: Float[Array, "m p"]) -> Float[Array, "n m"]:
+        """Cross-covariances of two sets of features."""
+        (x, u), (z, v) = self._split(a), self._split(b)
+        return self.base(x, z) + u @ self.correction @ v.T
+
+    def gram(self, a: Float[Array, "n p"]) -> Float[Array, "n n"]:
+        """Covariances within one set of features."""
+        x, u = self._split(a)
+        return self.base.gram(x) + u @ self.correction @ u.T
+
+    def diagonal(self, a: Float[Array, "n p"]) -> Float[Array, " n"]:
+        """Prior variances k(a_i, a_i)."""
+        x, u = self._split(a)
+        return self.base.diagonal(x) + jnp.sum((u @ self.correction) * u, axis=1)
+
+    def prepare(self, a: Float[Array, "n p"]) -> CorrectedPool:
+        """Scale inputs and correct features once, for `row`."""
+        x, u = self._split(a)
+        return CorrectedPool(self.base.prepare(x), u, u @ self.correction)
+
+    def row(self, pool: CorrectedPool, index: Int[Array, ""]) -> Float[Array, " n"]:
+        """Covariances of one pool member with all of them. Cost O(n (d + m))."""
+        return self.base.row(pool.inputs, index) + pool.whitened @ pool.corrected[index]
+
+
+Kernel = Stationary | Product | DotProduct | Corrected
