@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from metabo.errors import ConfigError
-from metabo.plan.typed import Count, read
+from metabo.plan.typed import Count, Values, read
 from metabo.records.files import Json
 
 
@@ -14,7 +14,7 @@ class EmpiricalSettings:
     iterations; `shrinkage`: shares of the kernel's covariance to choose from; `parts`: of the training tasks, one of
     which is left out at a time for that choice."""
 
-    base: Mapping[str, Json]
+    base: Values
     em_steps: Count
     shrinkage: tuple[float, ...]
     parts: Count

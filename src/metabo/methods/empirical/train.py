@@ -25,6 +25,7 @@ from metabo.methods.empirical.em import Prior, Table, choose
 from metabo.methods.empirical.settings import anchors_of, read_settings
 from metabo.methods.pretrained import train as pretrained
 from metabo.plan.specs import TrainingSpec
+from metabo.plan.typed import written
 from metabo.records.files import Json
 from metabo.tasks.task import MatchedBlock
 from metabo.tasks.training_set import TrainingSet
@@ -67,7 +68,7 @@ def pretrain(
     """
     settings = read_settings(spec["method"], spec["pretrain"])
     limit, own = anchors_of(spec["model"])
-    base: TrainingSpec = {**spec, "model": own, "pretrain": settings.base}
+    base: TrainingSpec = {**spec, "model": own, "pretrain": written(settings.base)}
     gps, log = pretrained.pretrain(base, training, keys, accelerator)
     tables = shared_tables(training, keys, limit)
     shares = jnp.asarray(settings.shrinkage)
