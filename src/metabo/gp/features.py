@@ -4,7 +4,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
-from jaxtyping import Array, Bool, Float, Key
+from jaxtyping import Array, Float, Key
 
 from metabo.gp.kernels import Stationary
 
@@ -33,19 +33,19 @@ class MLP(eqx.Module):
 class Anchored(eqx.Module):
     """φ(x) = [x, L⁻¹ k(Z, x)]: the inputs and, behind them, what `kernel` says of x given its values at m anchors Z.
 
-    `factor` is the Cholesky factor L of k(Z, Z) with jitter; an anchor that is padding has a unit row there, and its
-    feature is 0 where `present` is False. A prior that is known at the anchors extends to all inputs by a mean and a
-    kernel that are linear in these features (`metabo.gp.kernels.Corrected`).
+    `factor` is the Cholesky factor L of k(Z, Z) with jitter. `present` is 1 for an anchor and 0 for padding, which has
+    a unit row in L and the feature 0. A prior that is known at the anchors extends to all inputs by a mean and a kernel
+    that are linear in these features (`metabo.gp.kernels.Corrected`).
     """
 
     kernel: Stationary
     anchors: Float[Array, "m d"]
-    present: Bool[Array, " m"]
+    present: Float[Array, " m"]
     factor: Float[Array, "m m"]
 
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, "n p"]:
         """Map n inputs to (n, d + m) features. Cost O(n m (d + m))."""
-        cross = jnp.where(self.present[:, None], self.kernel(self.anchors, x), 0.0)
+        cross = self.present[:, None] * self.kernel(self.anchors, x)
         return jnp.concatenate([x, solve_triangular(self.factor, cross, lower=True).T], axis=1)
 
 

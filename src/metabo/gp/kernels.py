@@ -236,14 +236,6 @@ class DotProduct(eqx.Module):
         return self.bias**2 + pool.scaled @ pool.scaled[index]
 
 
-class CorrectedPool(NamedTuple):
-    """A fixed set of features prepared for many rows of a `Corrected` kernel."""
-
-    inputs: Pool
-    whitened: Float[Array, "n m"]
-    corrected: Float[Array, "n m"]
-
-
 class Corrected(eqx.Module):
     """k(x, x') + u B uᵀ on features φ = [x, u] (`metabo.gp.features.Anchored`): a stationary kernel k whose covariance
     at the anchors is replaced.
@@ -276,14 +268,16 @@ class Corrected(eqx.Module):
         x, u = self._split(a)
         return self.base.diagonal(x) + jnp.sum((u @ self.correction) * u, axis=1)
 
-    def prepare(self, a: Float[Array, "n p"]) -> CorrectedPool:
-        """Scale inputs and correct features once, for `row`."""
+    def prepare(self, a: Float[Array, "n p"]) -> Pool:
+        """Scale inputs once, for `row`; what is behind them stays."""
         x, u = self._split(a)
-        return CorrectedPool(self.base.prepare(x), u, u @ self.correction)
+        inputs = self.base.prepare(x)
+        return Pool(jnp.concatenate([inputs.scaled, u], axis=1), inputs.norms)
 
-    def row(self, pool: CorrectedPool, index: Int[Array, ""]) -> Float[Array, " n"]:
-        """Covariances of one pool member with all of them. Cost O(n (d + m))."""
-        return self.base.row(pool.inputs, index) + pool.whitened @ pool.corrected[index]
+    def row(self, pool: Pool, index: Int[Array, ""]) -> Float[Array, " n"]:
+        """Covariances of one pool member with all of them. Cost O(n (d + m) + m²)."""
+        scaled, u = self._split(pool.scaled)
+        return self.base.row(Pool(scaled, pool.norms), index) + u @ (self.correction @ u[index])
 
 
 Kernel = Stationary | Product | DotProduct | Corrected

@@ -75,7 +75,7 @@ def test_em_never_lowers_the_likelihood_and_ends_at_the_moments_of_complete_tabl
 
 def test_a_task_without_weight_changes_nothing():
     rng = np.random.default_rng(5)
-    made, y, seen = table(rng)
+    made, _, _ = table(rng)
     start = em.Prior(jnp.zeros(5), jnp.eye(5))
     less = made._replace(weight=made.weight.at[2].set(0.0))
     other = less._replace(y=less.y.at[2].add(50.0))

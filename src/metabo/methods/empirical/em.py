@@ -69,8 +69,8 @@ def blended(covariance: Float[Array, "m m"], kernel: Float[Array, "m m"], share:
 def estimate(
     start: Prior, table: Table, noise: Float[Array, ""], share: Float[Array, ""], steps: int
 ) -> tuple[Prior, Float[Array, " steps"]]:
-    """Return the prior after `steps` EM iterations from `start`, whose covariance is the kernel's, and the mean negative
-    log likelihood of the tasks before each. With `share` = 0 it never rises."""
+    """Return the prior after `steps` EM iterations from `start`, whose covariance is the kernel's, and the mean
+    negative log likelihood of the tasks before each. With `share` = 0 it never rises."""
     total = jnp.sum(table.weight)
 
     def step(prior, _):

@@ -3,6 +3,4 @@ Empirical Gaussian Processes, arXiv 2602.12082)."""
 
 from metabo.plan.method import Method
 
-METHOD = Method(
-    pretrain="methods.empirical.train", policy="bo.fixed_prior", report="methods.empirical.train.report"
-)
+METHOD = Method(pretrain="methods.empirical.train", policy="bo.fixed_prior", report="methods.empirical.train.report")

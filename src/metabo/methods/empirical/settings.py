@@ -38,4 +38,7 @@ def anchors_of(model: Mapping[str, Json]) -> tuple[int, dict[str, Json]]:
     anchors = read(int, model.get("anchors"), "config", "model.anchors")
     if anchors < 1:
         raise ConfigError(f"model setting 'anchors': {anchors} must be at least 1")
-    return anchors, {key: value for key, value in model.items() if key != "anchors"}
+    own = {key: value for key, value in model.items() if key != "anchors"}
+    if own.get("mean") != "constant" or own.get("kernel") == "dot_product" or own.get("features"):
+        raise ConfigError(f"model {own}: EmpGP extends a constant mean by a stationary kernel on the raw inputs")
+    return anchors, own

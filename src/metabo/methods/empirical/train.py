@@ -6,6 +6,7 @@ training tasks; at most `anchors` matched inputs are used, drawn per pre-trainin
 """
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +20,7 @@ from metabo.gp.features import Anchored
 from metabo.gp.fit import Log, over_pairs
 from metabo.gp.kernels import Corrected, Stationary
 from metabo.gp.linalg import cholesky, masked_covariance
-from metabo.gp.means import Linear
+from metabo.gp.means import Constant, Linear
 from metabo.gp.model import GP, build
 from metabo.methods.empirical.em import Prior, Table, choose
 from metabo.methods.empirical.settings import anchors_of, read_settings
@@ -42,20 +43,26 @@ def start(model: Mapping[str, Json], dim: int, tasks: int, key: Key[Array, ""]) 
 def extended(
     gp: GP, anchors: Float[Array, "m d"], present: Bool[Array, " m"], prior: Prior, share: Float[Array, ""]
 ) -> GP:
-    """Return the GP whose mean and covariance at the anchors are those of `prior`, and which elsewhere, given its values
-    there, is `gp`: μ(x) = c + k(x, Z) K⁻¹ (μ - c) and k(x, x') + k(x, Z) K⁻¹ (Σ - K) K⁻¹ k(Z, x'), K = k(Z, Z).
+    """Return the GP whose mean and covariance at the anchors are those of `prior`, and which elsewhere, given its
+    values there, is `gp`: μ(x) = c + k(x, Z) K⁻¹ (μ - c) and k(x, x') + k(x, Z) K⁻¹ (Σ - K) K⁻¹ k(Z, x'), K = k(Z, Z).
 
     `gp` has a constant mean and a stationary kernel on its inputs.
     """
-    base: Stationary = gp.kernel
+    base, level = gp.kernel, gp.mean
+    assert isinstance(base, Stationary) and isinstance(level, Constant), "`start` refuses others"
     factor, _ = cholesky(masked_covariance(base.gram(anchors), jnp.zeros(()), present))
     both = present[:, None] & present
     half = solve_triangular(factor, jnp.where(both, prior.covariance, 0.0), lower=True)
     whitened = solve_triangular(factor, half.T, lower=True)
     correction = jnp.where(both, 0.5 * (whitened + whitened.T) - jnp.eye(len(anchors)), 0.0)
-    weight = solve_triangular(factor, jnp.where(present, prior.mean - gp.mean.value, 0.0), lower=True)
-    mean = Linear(jnp.concatenate([jnp.zeros(anchors.shape[1]), weight]), gp.mean.value)
-    return GP(Anchored(base, anchors, present, factor), mean, Corrected(base, correction, share), gp.raw_noise)
+    weight = solve_triangular(factor, jnp.where(present, prior.mean - level.value, 0.0), lower=True)
+    mean = Linear(jnp.concatenate([jnp.zeros(anchors.shape[1]), weight]), level.value)
+    return GP(
+        Anchored(base, anchors, present.astype(anchors.dtype), factor),
+        mean,
+        Corrected(base, correction, share),
+        gp.raw_noise,
+    )
 
 
 def pretrain(
@@ -102,13 +109,21 @@ def shared_tables(
                     f"fold '{fold.name}' of space '{fold.space}': no matched inputs shared by two training tasks, "
                     "from which EmpGP learns; leave emp_gp out for this benchmark"
                 )
-            made.append(_drawn(*_joined(blocks), key, limit))
-    tasks, kinds = max(len(y) for _, y, _ in made), max(len(np.unique(s, axis=0)) for _, _, s in made)
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *[_padded(*one, limit, tasks, kinds) for one in made])
+            made.append(drawn(joined(blocks), key, limit))
+    tasks, kinds = max(len(one.y) for one in made), max(len(np.unique(one.seen, axis=0)) for one in made)
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *[_padded(one, limit, tasks, kinds) for one in made])
 
 
-def _joined(blocks: tuple[MatchedBlock, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the distinct inputs (m, d) of blocks, and the outputs (tasks, m) there with the mask of those there are."""
+class Joined(NamedTuple):
+    """Matched blocks as one table: distinct inputs (m, d), outputs (tasks, m), and the mask of those there are."""
+
+    x: np.ndarray
+    y: np.ndarray
+    seen: np.ndarray
+
+
+def joined(blocks: tuple[MatchedBlock, ...]) -> Joined:
+    """Return the blocks as one table, joined where their inputs are equal."""
     names = list(dict.fromkeys(task for block in blocks for task in block.tasks))
     x, place = np.unique(np.concatenate([block.x for block in blocks]), axis=0, return_inverse=True)
     y, seen = np.zeros((len(names), len(x))), np.zeros((len(names), len(x)), bool)
@@ -116,31 +131,30 @@ def _joined(blocks: tuple[MatchedBlock, ...]) -> tuple[np.ndarray, np.ndarray, n
     for block in blocks:
         at, first = place[first : first + len(block.x)], first + len(block.x)
         rows = [names.index(task) for task in block.tasks]
-        y[np.ix_(rows, at)], seen[np.ix_(rows, at)] = block.y.T, True
-    return x, y, seen
+        for row, values in zip(rows, block.y.T, strict=True):
+            y[row, at], seen[row, at] = values, True
+    return Joined(x, y, seen)
 
 
-def _drawn(
-    x: np.ndarray, y: np.ndarray, seen: np.ndarray, key: Key[Array, ""], limit: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    order = np.asarray(jax.random.permutation(key, len(x)))
-    chosen = np.sort(order[np.argsort(-seen.sum(axis=0)[order], kind="stable")][:limit])
-    some = seen[:, chosen].any(axis=1)
-    return x[chosen], y[np.ix_(some, chosen)], seen[np.ix_(some, chosen)]
+def drawn(table: Joined, key: Key[Array, ""], limit: int) -> Joined:
+    """Return at most `limit` inputs of a table, those that most tasks share first and others at random, and the tasks
+    that have one of them."""
+    order = np.asarray(jax.random.permutation(key, len(table.x)))
+    chosen = np.sort(order[np.argsort(-table.seen.sum(axis=0)[order], kind="stable")][:limit])
+    some = table.seen[:, chosen].any(axis=1)
+    return Joined(table.x[chosen], table.y[some][:, chosen], table.seen[some][:, chosen])
 
 
-def _padded(
-    x: np.ndarray, y: np.ndarray, seen: np.ndarray, anchors: int, tasks: int, kinds: int
-) -> tuple[np.ndarray, np.ndarray, Table]:
-    more, spare = anchors - len(x), tasks - len(y)
-    patterns, kind = np.unique(seen, axis=0, return_inverse=True)
+def _padded(found: Joined, anchors: int, tasks: int, kinds: int) -> tuple[Array, Array, Table]:
+    more, spare = anchors - len(found.x), tasks - len(found.y)
+    patterns, kind = np.unique(found.seen, axis=0, return_inverse=True)
     table = Table(
-        np.pad(y, ((0, spare), (0, more))),
-        np.pad(patterns, ((0, kinds - len(patterns)), (0, more))),
-        np.pad(kind.reshape(-1), (0, spare), constant_values=kinds),
-        np.pad(np.ones(len(y)), (0, spare)),
+        jnp.pad(found.y, ((0, spare), (0, more))),
+        jnp.pad(patterns, ((0, kinds - len(patterns)), (0, more))),
+        jnp.pad(kind.reshape(-1), (0, spare), constant_values=kinds),
+        jnp.pad(jnp.ones(len(found.y)), (0, spare)),
     )
-    return np.pad(x, ((0, more), (0, 0))), np.arange(anchors) < len(x), table
+    return jnp.pad(found.x, ((0, more), (0, 0))), jnp.arange(anchors) < len(found.x), table
 
 
 def report(prior: SpacePrior) -> dict[str, Json]:
