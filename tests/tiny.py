@@ -108,6 +108,7 @@ def spec(method, seed=0, seeds=2, acquisition=None, iterations=6, **overrides):
     small |= {"random_features": 12, "ridge": 1.0, "lengthscale": 0.5, "warm_start": True}  # mimo, rfgp
     small |= {"most": 3, "restarts": 2, "locations": 9, "grid": 7, "samples": 6, "tolerance": 1e-3}  # cm-BO
     small |= {"points": 12, "gp_points": 0, "gp_steps": 5, "learning_rate": 1e-3, "decay": 1.0}
+    small |= {"anchors": 4, "em_steps": 3, "shrinkage": [0.2, 1.0], "parts": 2}  # emp_gp
     for section in ("model", "pretrain", "policy"):
         settings[section] |= {key: value for key, value in small.items() if key in settings[section]}
         settings[section] |= overrides.get(section, {})

@@ -37,8 +37,9 @@ PORTFOLIOS = tuple(m for m in tiny.METHODS if registry.policy_module(m).__name__
 
 def registered(section):
     """All (method, setting) pairs of one section; those of MAF, MIMO and RFGP, which are no GPs, of hierarchical GPs,
-    of cm-BO's methods, of elimination among priors and of portfolios have their cases in files of their own."""
-    elsewhere = (*NO_GP, *HIERARCHICAL, *OF_SOURCES, *ELIMINATION, *PORTFOLIOS)
+    of cm-BO's methods, of elimination among priors, of portfolios and of EmpGP have their cases in files of their
+    own."""
+    elsewhere = (*NO_GP, *HIERARCHICAL, *OF_SOURCES, *ELIMINATION, *PORTFOLIOS, "emp_gp")
     methods = {method: getattr(registry.method(method), section) for method in tiny.METHODS if method not in elsewhere}
     return [(method, key) for method, settings in methods.items() for key in settings]
 

@@ -467,7 +467,7 @@ READ_BY = {
     "pretrain.lbfgs_steps": (77, jobs("pretrain", (*LBFGS, "h_ekl_online")) | {"crossing/h_ekl"}),
     "pretrain.matched_points": (
         77,
-        jobs("pretrain", LBFGS) | {"sweep/h_ekl", "crossing/h_ekl", "crossing/h_ekl_short"},
+        jobs("pretrain", (*LBFGS, "emp_gp")) | {"sweep/h_ekl", "crossing/h_ekl", "crossing/h_ekl_short"},
     ),
     "sweep.adam_steps": (7, {"sweep/h_nll"}),
     "sweep.lbfgs_steps": (7, {"sweep/h_ekl"}),

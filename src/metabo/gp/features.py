@@ -1,9 +1,12 @@
-"""Features φ(x): the identity or an MLP with tanh after every layer (hyperbo §7.2)."""
+"""Features φ(x): the identity, an MLP with tanh after every layer (hyperbo §7.2), or covariances with anchors."""
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float, Key
+
+from metabo.gp.kernels import Stationary
 
 
 class Identity(eqx.Module):
@@ -27,7 +30,26 @@ class MLP(eqx.Module):
         return x
 
 
-Features = Identity | MLP
+class Anchored(eqx.Module):
+    """φ(x) = [x, L⁻¹ k(Z, x)]: the inputs and, behind them, what `kernel` says of x given its values at m anchors Z.
+
+    `factor` is the Cholesky factor L of k(Z, Z) with jitter. `present` is 1 for an anchor and 0 for padding, which has
+    a unit row in L and the feature 0. A prior that is known at the anchors extends to all inputs by a mean and a kernel
+    that are linear in these features (`metabo.gp.kernels.Corrected`).
+    """
+
+    kernel: Stationary
+    anchors: Float[Array, "m d"]
+    present: Float[Array, " m"]
+    factor: Float[Array, "m m"]
+
+    def __call__(self, x: Float[Array, "n d"]) -> Float[Array, "n p"]:
+        """Map n inputs to (n, d + m) features. Cost O(n m (d + m))."""
+        cross = self.present[:, None] * self.kernel(self.anchors, x)
+        return jnp.concatenate([x, solve_triangular(self.factor, cross, lower=True).T], axis=1)
+
+
+Features = Identity | MLP | Anchored
 
 
 def make_mlp(dim: int, sizes: tuple[int, ...], key: Key[Array, ""]) -> MLP:

@@ -236,4 +236,48 @@ class DotProduct(eqx.Module):
         return self.bias**2 + pool.scaled @ pool.scaled[index]
 
 
-Kernel = Stationary | Product | DotProduct
+class Corrected(eqx.Module):
+    """k(x, x') + u B uᵀ on features φ = [x, u] (`metabo.gp.features.Anchored`): a stationary kernel k whose covariance
+    at the anchors is replaced.
+
+    With L Lᵀ = k(Z, Z), B = L⁻¹ Σ L⁻ᵀ - I makes the covariance of the anchors Σ; elsewhere f given its values there
+    keeps the conditional distribution under k. Whitened, rounding grows with the root of the condition number only.
+    `share`, for the record: of k's own covariance in Σ.
+    """
+
+    base: Stationary
+    correction: Float[Array, "m m"]
+    share: Float[Array, ""]
+
+    def _split(self, a: Float[Array, "n p"]) -> tuple[Float[Array, "n d"], Float[Array, "n m"]]:
+        width = a.shape[1] - self.correction.shape[0]
+        return a[:, :width], a[:, width:]
+
+    def __call__(self, a: Float[Array, "n p"], b: Float[Array, "m p"]) -> Float[Array, "n m"]:
+        """Cross-covariances of two sets of features."""
+        (x, u), (z, v) = self._split(a), self._split(b)
+        return self.base(x, z) + u @ self.correction @ v.T
+
+    def gram(self, a: Float[Array, "n p"]) -> Float[Array, "n n"]:
+        """Covariances within one set of features."""
+        x, u = self._split(a)
+        return self.base.gram(x) + u @ self.correction @ u.T
+
+    def diagonal(self, a: Float[Array, "n p"]) -> Float[Array, " n"]:
+        """Prior variances k(a_i, a_i)."""
+        x, u = self._split(a)
+        return self.base.diagonal(x) + jnp.sum((u @ self.correction) * u, axis=1)
+
+    def prepare(self, a: Float[Array, "n p"]) -> Pool:
+        """Scale inputs once, for `row`; what is behind them stays."""
+        x, u = self._split(a)
+        inputs = self.base.prepare(x)
+        return Pool(jnp.concatenate([inputs.scaled, u], axis=1), inputs.norms)
+
+    def row(self, pool: Pool, index: Int[Array, ""]) -> Float[Array, " n"]:
+        """Covariances of one pool member with all of them. Cost O(n (d + m) + m²)."""
+        scaled, u = self._split(pool.scaled)
+        return self.base.row(Pool(scaled, pool.norms), index) + u @ (self.correction @ u[index])
+
+
+Kernel = Stationary | Product | DotProduct | Corrected

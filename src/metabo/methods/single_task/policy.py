@@ -25,7 +25,7 @@ from metabo.errors import ConfigError
 from metabo.gp.constraints import inverse_positive, soft_clip
 from metabo.gp.features import Identity
 from metabo.gp.fit import lbfgs
-from metabo.gp.kernels import DotProduct, Stationary
+from metabo.gp.kernels import Product, Stationary
 from metabo.gp.means import Constant
 from metabo.gp.model import GP, build
 from metabo.gp.settings import read_gp
@@ -84,7 +84,7 @@ def stbo_log_prior(gp: GP) -> Float[Array, ""]:
         logs = jnp.log(value)
         return jnp.sum(-0.5 * (logs / 0.1) ** 2 - logs)
 
-    assert not isinstance(gp.kernel, DotProduct), "`start` refuses it: it has no lengthscales"
+    assert isinstance(gp.kernel, Stationary | Product), "`start` refuses what has no lengthscales"
     return lognormal(gp.kernel.lengthscale) + lognormal(gp.kernel.variance) - 0.5 * (gp.noise / 0.1) ** 2
 
 
