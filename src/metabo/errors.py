@@ -29,8 +29,10 @@ class NumericsWarning(UserWarning):
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:
-    """Return " Did you mean 'x'?" for the closest valid name, or "" when none is close."""
-    close = difflib.get_close_matches(str(name), [str(v) for v in valid], n=1, cutoff=0.5)
+    """Return " Did you mean 'x'?" for the closest valid name, or "" when none is close; case counts least."""
+    known = [str(v) for v in valid]
+    same = [one for one in known if one.casefold() == str(name).casefold()]
+    close = same or difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
     return f" Did you mean '{close[0]}'?" if close else ""
 
 

@@ -114,12 +114,23 @@ def test_a_record_that_is_gone_is_found_where_another_job_read_its_result(projec
     Path(OUT, name).unlink()
     missing = found()["missing"]
     if name == f"{PLACE}/provenance.json":
-        assert missing == [
-            f"{PLACE}/notebook.ipynb",
-            name,
-        ]  # the one read by the job of the pages, both by the report's
+        assert missing == [*FIGURE, name]  # its notebook was read by the job of the pages, itself by the report's
     else:
         assert [RECORD[result] for result in missing] == [name]
+
+
+def test_a_record_that_is_gone_is_found_where_no_job_read_its_result(project, capsys):
+    leaf, figure = "bo/tables/held_out/rand-uniform.parquet", "cmbo/tables/cmbo_fig02/data.csv"
+    for result, record in (
+        (leaf, leaf.replace("parquet", "json")),
+        (figure, figure.replace("data.csv", "provenance.json")),
+    ):
+        write(record, (result,))
+        Path(OUT, record).unlink()
+    assert found() == {"missing": [leaf, figure]}
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["verify"])
+    assert stop.value.code == 1 and f"{OUT}/{leaf}: its record is missing: delete it" in capsys.readouterr().out
 
 
 def test_what_no_record_lists_is_named_and_is_no_fault(project, capsys):

@@ -166,6 +166,7 @@ def test_a_run_says_its_settings_and_where_it_is_shown(project, capsys):
             "hyperbo_fig8",
             "'hyperbo_fig8' is no figure or table, no claim and no run of a method. Did you mean 'hyperbo_fig",
         ),
+        ("c26", "Did you mean 'C26'?"),
         ("C260", "no claim and no run of a method. Did you mean 'C"),
         ("h_nll-pl", "unknown acquisition 'pl'"),
         ("h_nll@new_row", "unknown split 'new_row'. Did you mean 'new_rows'"),

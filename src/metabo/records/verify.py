@@ -26,6 +26,8 @@ ASIDE = {
     "benchmarks": "times that Snakemake writes after a job, when its record is finished",
 }
 """Folders of a run whose files may lack a record, with the reason."""
+MADE = frozenset({".npz", ".parquet", ".csv", ".ipynb", ".png", ".pdf", ".html"})
+"""Endings of what jobs make: such a file without a record cannot be compared, its record must have been lost."""
 SHOWN = 3
 """Names in one line, at most."""
 
@@ -272,7 +274,7 @@ def _unrecorded(sight: Sight, record: StoredSidecar, path: Path, expected: str) 
 
 def _without_record(sight: Sight, bare: Iterable[Path]) -> Iterator[Flaw]:
     """Name the files that no record lists; those of a folder of ASIDE in one line. Where the record is there and
-    broken, the record is named."""
+    broken, the record is named. What a job must have made (MADE) lacks its record; anything else is the user's own."""
     aside: dict[Path, list[Path]] = {}
     read = {record.located(name) for record in sight.held.records for name in record.inputs}  # told by `_inputs`
     bases = {record.base for record in sight.held.records}
@@ -284,7 +286,11 @@ def _without_record(sight: Sight, bare: Iterable[Path]) -> Iterator[Flaw]:
             yield Flaw(BARE, sight.shown(path), "unfinished file of a killed job", "the next run deletes it")
         elif place:
             aside.setdefault(place, []).append(path)
-        elif path.name != "README.md" and not sight.doubtful(path) and path not in read:
+        elif path.name == "README.md" or sight.doubtful(path) or path in read:
+            continue
+        elif path.suffix in MADE:
+            yield Flaw(MISSING, sight.shown(path), "its record is missing", AGAIN)
+        else:
             yield Flaw(BARE, sight.shown(path), "no record lists it", "if a job made it, delete it and run again")
     for place, files in aside.items():
         what = f"{len(files):,} file{'s' * (len(files) > 1)} without a record: {ASIDE[place.name]}"
