@@ -50,6 +50,12 @@ def test_links_and_anchors_lead_somewhere(page):
             assert anchor in prose.anchors((ROOT / path).read_text()), link
 
 
+def test_the_first_page_and_readme_say_the_same_of_the_papers():
+    of_readme, of_site = ((ROOT / page).read_text() for page in ("README.md", "docs/index.md"))
+    rows = [line.replace("(docs/", "(") for line in of_readme.splitlines() if line.startswith("| [")]
+    assert len(rows) == 4 and rows == [line for line in of_site.splitlines() if line.startswith("| [")]
+
+
 def test_the_navigation_has_every_page_once():
     listed = nav()
     assert [page for page in listed if not (ROOT / repository.file_of(page)).is_file()] == []

@@ -73,8 +73,8 @@ COMPARED = [
     "metabo compare history.csv --space space.yaml --scale smoke",
     "metabo compare history.csv --space space.yaml",
 ]
-CHECKED = ["metabo check-config my.yaml"]
-CARRIED_OUT = [*STUDY, *IMPORTED, *ACROSS, *COMPARED, *CHECKED]
+CHECKED, EXPLAINED = ["metabo check-config my.yaml"], ["metabo explain hyperbo_fig08"]
+CARRIED_OUT = [*STUDY, *IMPORTED, *ACROSS, *COMPARED, *CHECKED, *EXPLAINED]
 """Commands that the tests below type."""
 
 
@@ -110,7 +110,7 @@ def block(page: str, first: str) -> str:
 FILES = "{scale}/data/{benchmark}.npz                                   tasks, matched blocks, splits"
 BLOCKS = {
     ("README.md", "import metabo"): "test_the_blocks_of_python_run",
-    ("README.md", "methods: {h_nll: {pretrain: {learning_rate: 5.0e-4}}}"): "test_settings_are_checked",
+    ("docs/replicate.md", "methods: {h_nll: {pretrain: {learning_rate: 5.0e-4}}}"): "test_settings_are_checked",
     ("config/README.md", "# my.yaml"): "test_settings_are_checked",
     ("docs/claims.md", "C32:"): "test_the_claim_is_that_of_the_sheet",
     ("docs/new-method.md", 'METHOD = Method(pretrain="methods.mine.train", policy="methods.mine.policy")'):
@@ -165,10 +165,17 @@ def copied(tmp_path_factory, copy_project):
 def test_settings_are_checked(copied):
     for command in CHECKED:
         assert "my.yaml" in typed(command, copied)
-    (copied / "readme.yaml").write_text(block("README.md", "methods: {h_nll"))
+    (copied / "readme.yaml").write_text(block("docs/replicate.md", "methods: {h_nll"))
     typed("metabo check-config readme.yaml", copied)
-    (copied / "wrong.yaml").write_text(block("README.md", "methods: {h_nll").replace("learning_rate", "learning"))
+    (copied / "wrong.yaml").write_text(
+        block("docs/replicate.md", "methods: {h_nll").replace("learning_rate", "learning")
+    )
     assert pages.typed("metabo check-config wrong.yaml", copied)[0] != 0
+
+
+def test_a_figure_is_explained(copied):
+    (command,) = EXPLAINED
+    assert "hyperbo_fig08" in typed(command, copied)
 
 
 @pytest.mark.parametrize("command", DRY)
