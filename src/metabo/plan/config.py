@@ -104,12 +104,17 @@ def data_spec(config: Config, benchmark: str) -> DataSpec:
 
 
 def named_files(config: Config, benchmark: str) -> list[str]:
-    """Return the files that the settings of a benchmark name. Raises ConfigError for one that does not exist."""
+    """Return the files that the settings of a benchmark name. Raises ConfigError for one that does not exist, and for a
+    folder, since no job depends on what lies in it."""
     values = _of_benchmark(config, benchmark)
     named = [(key, path) for key in registry.benchmark(benchmark).files for path in _texts(values[key])]
-    lost = [(key, path) for key, path in named if not Path(path).exists()]
-    if lost:
-        faults = [f"config key 'benchmarks.{benchmark}.{key}': {path} does not exist" for key, path in lost]
+    faults = [
+        f"config key 'benchmarks.{benchmark}.{key}': {path} "
+        + ("is a folder; name the files in it" if Path(path).is_dir() else "does not exist")
+        for key, path in named
+        if not Path(path).is_file()
+    ]
+    if faults:
         raise ConfigError("\n".join(faults))
     return [path for _, path in named]
 
@@ -287,6 +292,9 @@ def _count(value: Json) -> int:
 
 
 def _texts(value: Json) -> list[str]:
+    """Return the texts of a setting: of a list, or the one that it is."""
+    if isinstance(value, str):
+        return [value]
     return [str(entry) for entry in value] if isinstance(value, list) else []
 
 

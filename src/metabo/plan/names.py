@@ -4,16 +4,20 @@ import re
 from collections.abc import Mapping
 
 from metabo.errors import nearest, unknown
-from metabo.plan import registry, splits
+from metabo.plan import reference, registry, splits
 from metabo.plan.runs import ACQUISITIONS
+from metabo.plan.schema import required_mapping
 from metabo.plan.sections.benchmarks import BenchmarkSections
 from metabo.plan.sections.config import Config
 from metabo.records.files import Json
 
+TYPES = "src/metabo/plan/sections/benchmarks.py"
+"""Where the types of the settings of benchmarks are."""
+
 
 def faults(config: Config, papers: list[str] | None) -> list[str]:
     """Describe, one line each, names without what they name. `papers`: those of the catalogue, not checked if None."""
-    return [*_listed(config, papers), *_sections(config), *_settings(), *_methods()]
+    return [*_listed(config, papers), *_sections(config), *_settings(), *_files(), *_methods()]
 
 
 def undeclared(config: Mapping[str, Json]) -> list[str]:
@@ -21,7 +25,7 @@ def undeclared(config: Mapping[str, Json]) -> list[str]:
     does not know. A setting with a name like that of another one is taken for a slip."""
     sections, known = config.get("benchmarks"), BenchmarkSections.model_fields
     sections = sections if isinstance(sections, Mapping) else {}
-    place = "src/metabo/plan/sections/benchmarks.py (docs/new-data.md)"
+    place = f"{TYPES} (docs/new-data.md)"
     found = [
         f"config key 'benchmarks.{name}': {_source(name)}; the types of its settings belong into {place}"
         for name in sections
@@ -79,12 +83,49 @@ def _settings() -> list[str]:
     }
     return [
         f"{registry.loader(name)}: setting '{key}' of benchmark '{name}' is not declared; add it to "
-        f"src/metabo/plan/sections/benchmarks.py and 'benchmarks.{name}.{key}' to config.yaml"
+        f"{TYPES} and 'benchmarks.{name}.{key}' to config.yaml"
         for name in registry.benchmarks()
         for key in dict.fromkeys((*registry.benchmark(name).settings, *registry.benchmark(name).files))
         if key
         not in {"seed", "online", *declared.get(name, {}), *declared.get(registry.benchmark(name).archive_of or "", {})}
     ]
+
+
+def _files() -> list[str]:
+    """Check that every setting of free text names files that jobs depend on: text that names none has a pattern, or is
+    a choice. Without that an edit of a file which a loader reads would run nothing again, and nobody would know."""
+    found = []
+    for name in registry.benchmarks():
+        entry = registry.benchmark(name)
+        types = _types(entry.archive_of or "") | _types(name)
+        found += [
+            f"{registry.loader(name)}: BENCHMARKS key '{name}.files' lacks '{key}', which is free text: add it there, so "
+            f"that an edit of the files it names runs jobs again, or, if it names none, make its type in {TYPES} a "
+            "Literal of the texts that it may be"
+            for key in entry.settings
+            if key not in entry.files and _free(types.get(key))
+        ]
+    return found
+
+
+def _types(benchmark: str) -> Mapping[str, Json]:
+    """Return the JSON schema of each setting of a benchmark; of none for one without a section."""
+    part: Json = reference.schema()
+    for key in ("properties", "benchmarks", "properties", benchmark, "properties"):
+        part = required_mapping(part, key).get(key, {})
+    return required_mapping(part, benchmark)
+
+
+def _free(schema: Json) -> bool:
+    """Tell whether a value of a schema may have any text in it."""
+    if isinstance(schema, list):
+        return any(map(_free, schema))
+    if not isinstance(schema, Mapping):
+        return False
+    kind = schema.get("type")
+    if kind == "string" or (isinstance(kind, list) and "string" in kind):
+        return not {"enum", "const", "pattern"} & schema.keys()
+    return any(map(_free, schema.values()))
 
 
 def _methods() -> list[str]:
