@@ -181,9 +181,9 @@ def test_faults_of_registered_methods_are_told(good, monkeypatch, colour):
     entry = registry.method("h_nll")
     wrong = {
         "h_Two": replace(entry, colour="#123456"),
-        "z_twin": replace(entry, label="Twin"),
-        "a_slip": replace(entry, label="Slip", colour="#123457", acquisition="pie"),
-        "a_colour": replace(entry, label="Colour", colour=colour),
+        "z_twin": replace(entry, label="Twin", marker="1"),
+        "a_slip": replace(entry, label="Slip", colour="#123457", marker="2", acquisition="pie"),
+        "a_colour": replace(entry, label="Colour", colour=colour, marker="3"),
     }
     monkeypatch.setattr(registry, "_methods", lambda: known | wrong)
     with pytest.raises(ConfigError) as error:

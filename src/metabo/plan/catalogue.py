@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from metabo.errors import ConfigError, unknown
-from metabo.plan import registry, splits, templates
+from metabo.plan import names, registry, splits, templates
 from metabo.plan.config import Config
 from metabo.plan.entries import CatalogueEntry, Inputs
 from metabo.plan.parts import PACKAGE_ROOT
@@ -104,7 +104,8 @@ def applies(method: str, benchmark: str) -> bool:
 def load(root: Path = Path()) -> dict[str, CatalogueEntry]:
     """Read and check the catalogue below the project folder `root`. Raises ConfigError that lists every fault, or the
     first of a registration, which every entry that reads it would tell again."""
-    for read in (_methods, registry.benchmarks, registry.studies, registry.papers_with_checks, splits.names):
+    registered = (registry.benchmarks, registry.studies, registry.papers_with_checks, splits.names)
+    for read in (_methods, names.require_methods, *registered):
         read()
     written = read_yaml(root / CATALOGUE)
     faults = violations(written, read_schema(root / SCHEMA), "catalogue")

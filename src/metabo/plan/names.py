@@ -3,9 +3,9 @@
 import re
 from collections.abc import Mapping
 
-from metabo.errors import nearest, unknown
-from metabo.plan import reference, registry, splits
-from metabo.plan.runs import ACQUISITIONS
+from metabo.errors import ConfigError, nearest, unknown
+from metabo.plan import promises, reference, registry, splits
+from metabo.plan.runs import ACQUISITIONS, SCORED
 from metabo.plan.schema import required_mapping
 from metabo.plan.sections.benchmarks import BenchmarkSections
 from metabo.plan.sections.config import Config
@@ -18,6 +18,12 @@ TYPES = "src/metabo/plan/sections/benchmarks.py"
 def faults(config: Config, papers: list[str] | None) -> list[str]:
     """Describe, one line each, names without what they name. `papers`: those of the catalogue, not checked if None."""
     return [*_listed(config, papers), *_sections(config), *_settings(), *_files(), *_methods()]
+
+
+def require_methods() -> None:
+    """Raise ConfigError that lists what is wrong with the entries of methods.yaml, and with the code that they name."""
+    if found := _methods():
+        raise ConfigError("\n".join(found))
 
 
 def undeclared(config: Mapping[str, Json]) -> list[str]:
@@ -130,17 +136,27 @@ def _free(schema: Json) -> bool:
 
 def _methods() -> list[str]:
     """Check what entries of methods.yaml name or share: a figure or a run would stop on it, or show two as one."""
-    found, colours = [], dict[str, str]()
+    found, colours, patterns = [], dict[str, str](), dict[tuple[object, ...], str]()
     for name in registry.methods():
         entry, key = registry.method(name), f"{registry.METHODS.name} key '{name}"
         if not re.fullmatch("[a-z][a-z0-9_]*", name):
             found.append(f"{key}': a name has lower-case letters, digits and underscores only")
         if entry.acquisition not in ACQUISITIONS:
-            found.append(f"{key}.acquisition': {unknown('acquisition', entry.acquisition, ACQUISITIONS)}")
+            found.append(
+                f"{key}.acquisition': {unknown('acquisition', entry.acquisition, SCORED)}; a new one is added to SCORED "
+                f"and to `make` in {promises.ACQUISITION}"
+            )
         if not re.fullmatch("#[0-9a-fA-F]{6}", entry.colour):
             found.append(f"{key}.colour' is '{entry.colour}': write it as \"#1f77b4\", six hexadecimal digits")
         if not entry.variant_of:  # variants of a method are shown with each other only
             other = colours.setdefault(entry.colour.lower(), name)
             if registry.method(other).label != entry.label:  # online tuning registers a method a second time
-                found.append(f"{key}.colour' is that of '{other}', {entry.colour}: give one of the two another colour")
-    return found
+                found.append(f"{key}.colour' is that of '{other}', {entry.colour}; {FREE}")
+            other = patterns.setdefault((entry.marker, entry.dashes), name)
+            if registry.method(other).label != entry.label:
+                shown = f"'{entry.marker}' with {list(entry.dashes)}"
+                found.append(f"{key}.marker' and its dashes are those of '{other}', {shown}; {FREE}")
+    return [*found, *promises.acquisitions(), *promises.settings()]
+
+
+FREE = "`metabo list looks` names free ones"
