@@ -84,7 +84,11 @@ def entry(monkeypatch):
         ),
         ("rand", {"policy": Values({"a": 1})}, "methods.yaml key 'new.policy.a' .* of metabo.*random.policy: none"),
         ("stbo", {"policy": Values({"refit_step": 1})}, "'new.policy.refit_step' .* Did you mean 'refit_steps'?"),
-        ("stbo", {"policy": Values({})}, "'new.policy.refit_steps' is missing; metabo.methods.single_task.policy reads"),
+        (
+            "stbo",
+            {"policy": Values({})},
+            "'new.policy.refit_steps' is missing; metabo.methods.single_task.policy reads",
+        ),
         ("stbo_online", {"online": Values({"kappa": 2})}, "methods.yaml key 'new.online.kappa' is read by nothing"),
     ],
 )
