@@ -10,14 +10,15 @@ from metabo.plan import catalogue, registry
 from metabo.plan import config as settings
 from metabo.plan.config import Config
 from metabo.records.checksums import read_sidecar
+from metabo.report import looks
 
 CONFIG = Path("config.yaml")
 DATASETS = Path("workflow/datasets.csv")
 
 
 def lines(what: str) -> list[str]:
-    """List "methods", "benchmarks" or "artefacts". Raises ConfigError for a fault in what is registered."""
-    return {"methods": methods, "benchmarks": benchmarks, "artefacts": artefacts}[what]()
+    """List "methods", "benchmarks", "artefacts" or "looks". Raises ConfigError for a fault in what is registered."""
+    return {"methods": methods, "benchmarks": benchmarks, "artefacts": artefacts, "looks": looks.lines}[what]()
 
 
 def methods() -> list[str]:
