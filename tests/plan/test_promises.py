@@ -176,6 +176,6 @@ def test_marker_and_dashes_of_another_method_are_told(entry):
     registry._methods()["new"] = replace(registry.method("new"), marker=registry.method("fsbo").marker)
     (fault,) = names._methods()
     assert fault == (
-        "methods.yaml key 'new.marker' and its dashes are those of 'fsbo', '^' with [1, 1.2]; `metabo list looks` names "
-        "free ones"
+        "methods.yaml key 'new.marker' and its dashes are those of 'fsbo', '^' with [1, 1.2]; `metabo list looks` "
+        "names free ones"
     )

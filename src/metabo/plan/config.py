@@ -108,14 +108,11 @@ def named_files(config: Config, benchmark: str) -> list[str]:
     folder, since no job depends on what lies in it."""
     values = _of_benchmark(config, benchmark)
     named = [(key, path) for key in registry.benchmark(benchmark).files for path in _texts(values[key])]
-    faults = [
-        f"config key 'benchmarks.{benchmark}.{key}': {path} "
-        + ("is a folder; name the files in it" if Path(path).is_dir() else "does not exist")
-        for key, path in named
-        if not Path(path).is_file()
-    ]
-    if faults:
-        raise ConfigError("\n".join(faults))
+    wrong = {True: "is a folder; name the files in it", False: "does not exist"}
+    lost = [(key, Path(path)) for key, path in named if not Path(path).is_file()]
+    if lost:
+        where = f"config key 'benchmarks.{benchmark}"
+        raise ConfigError("\n".join(f"{where}.{key}': {path} {wrong[path.is_dir()]}" for key, path in lost))
     return [path for _, path in named]
 
 
@@ -293,9 +290,8 @@ def _count(value: Json) -> int:
 
 def _texts(value: Json) -> list[str]:
     """Return the texts of a setting: of a list, or the one that it is."""
-    if isinstance(value, str):
-        return [value]
-    return [str(entry) for entry in value] if isinstance(value, list) else []
+    listed = [value] if isinstance(value, str) else value
+    return [str(entry) for entry in listed] if isinstance(listed, list) else []
 
 
 def _mapping(value: Json) -> Mapping[str, Json]:

@@ -103,10 +103,10 @@ def _files() -> list[str]:
     found = []
     for name in registry.benchmarks():
         entry = registry.benchmark(name)
-        types = _types(entry.archive_of or "") | _types(name)
+        types = {**_types(entry.archive_of or ""), **_types(name)}
         found += [
-            f"{registry.loader(name)}: BENCHMARKS key '{name}.files' lacks '{key}', which is free text: add it there, so "
-            f"that an edit of the files it names runs jobs again, or, if it names none, make its type in {TYPES} a "
+            f"{registry.loader(name)}: BENCHMARKS key '{name}.files' lacks '{key}', which is free text: add it there, "
+            f"so that an edit of the files it names runs jobs again, or, if it names none, make its type in {TYPES} a "
             "Literal of the texts that it may be"
             for key in entry.settings
             if key not in entry.files and _free(types.get(key))
@@ -143,8 +143,8 @@ def _methods() -> list[str]:
             found.append(f"{key}': a name has lower-case letters, digits and underscores only")
         if entry.acquisition not in ACQUISITIONS:
             found.append(
-                f"{key}.acquisition': {unknown('acquisition', entry.acquisition, SCORED)}; a new one is added to SCORED "
-                f"and to `make` in {promises.ACQUISITION}"
+                f"{key}.acquisition': {unknown('acquisition', entry.acquisition, SCORED)}; a new one is added to "
+                f"SCORED and to `make` in {promises.ACQUISITION}"
             )
         if not re.fullmatch("#[0-9a-fA-F]{6}", entry.colour):
             found.append(f"{key}.colour' is '{entry.colour}': write it as \"#1f77b4\", six hexadecimal digits")

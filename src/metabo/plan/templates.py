@@ -90,8 +90,8 @@ def require_shown(
             source = "" if name in own else ", the template's default"
             none = ", or [] for none" if isinstance(value, tuple) else ""
             raise ConfigError(
-                f"parameter '{name}' is {', '.join(named)}{source}, of which the inputs on {benchmark} have nothing; give "
-                f"'{name}' under 'parameters'{none}. They have: {', '.join(sorted(shown))}"
+                f"parameter '{name}' is {', '.join(named)}{source}, of which the inputs on {benchmark} have nothing; "
+                f"give '{name}' under 'parameters'{none}. They have: {', '.join(sorted(shown))}"
             )
 
 

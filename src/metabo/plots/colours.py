@@ -18,7 +18,7 @@ LEAST = 12.0
 
 @cache
 def lab(colour: str, vision: str = FULL) -> tuple[float, float, float]:
-    """Return CIELAB (sRGB, D65) of a colour "#rrggbb" as a reader sees it who has full vision or one of DEFICIENCIES."""
+    """Return CIELAB (sRGB, D65) of a colour "#rrggbb" as a reader with full vision or one of DEFICIENCIES sees it."""
     srgb = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
     linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
     seen = np.clip(np.array(DEFICIENCIES.get(vision, np.eye(3))) @ linear, 0, 1)
