@@ -55,6 +55,19 @@ def test_every_benchmark_says_what_it_is_and_where_it_comes_from(project, capsys
     )
 
 
+def test_a_table_that_is_committed_is_not_called_the_users(project, capsys):
+    text = (project / "config.yaml").read_text()
+    for name in ("data/a.csv", "data/b.csv", "mine.csv"):
+        files.write_text(name, "x\n")
+    for named, expected in (
+        ("data/a.csv, data/b.csv", "table on request - data/a.csv, data/b.csv"),
+        ("data/a.csv, mine.csv", "yours on request - your files, benchmarks.own.history in config.yaml"),
+    ):
+        (project / "config.yaml").unlink()
+        (project / "config.yaml").write_text(text.replace("    history: []", f"    history: [{named}]", 1))
+        assert listed(capsys, "benchmarks")["own"] == expected
+
+
 def test_a_benchmark_that_was_loaded_says_how_large_it_is(project, capsys):
     record = checksums.sealed({"schema": 2, "tasks": 24, "points": 21042})
     files.write_text("results/laptop/data/pd1_mini.json", files.canonical(record))

@@ -35,7 +35,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"metabo {VERSION}", help="print the version and stop")
     commands = parser.add_subparsers(dest="command", required=True, help="`metabo COMMAND --help` says more")
     listing = command(commands, "list", "list what is registered")
-    listing.add_argument("what", choices=("methods", "benchmarks", "artefacts"), help="what to list")
+    listing.add_argument(
+        "what",
+        choices=("methods", "benchmarks", "artefacts", "looks"),
+        help="what to list; looks: of methods, and free ones",
+    )
     explaining = command(commands, "explain", "say where a figure or table, a claim or a run comes from")
     explaining.add_argument("name", help="e.g. hyperbo_fig08, hyperbo_fig08_tables, C26 or h_nll-pi@new_rows")
     explaining.add_argument("--configfile", nargs="+", type=Path, default=[], help="overlays, as Snakemake takes them")

@@ -68,14 +68,30 @@ def test_a_template_needs_a_parameters_cell(template, run, tmp_path):
 
 
 def test_a_failing_cell_keeps_the_executed_notebook(template, run, tmp_path):
-    with pytest.raises(MetaboError, match=r"(?s)failed with ZeroDivisionError: division by zero.*n\.ipynb") as error:
+    with pytest.raises(MetaboError, match=r"(?s)n\.ipynb.*failed with ZeroDivisionError: division by zero$") as error:
         run(template("before = 'here'\nprint(before)\n1 / 0"))
     assert "\x1b" not in str(error.value) and "1 / 0" in str(error.value)
+    assert (
+        str(error.value)
+        .splitlines()[-1]
+        .endswith("template.ipynb: cell 3 failed with ZeroDivisionError: division by zero")
+    )
     kept = nbformat.read(tmp_path / "logs" / "n.ipynb", as_version=4)
     outputs = [output for cell in kept.cells if cell.cell_type == "code" for output in cell.outputs]
     assert any(output.get("ename") == "ZeroDivisionError" for output in outputs)
     assert any("here" in output.get("text", "") for output in outputs)
     assert not (tmp_path / "out" / "notebook.ipynb").exists()
+
+
+def test_an_error_that_says_itself_what_to_do_comes_last_without_a_traceback(template, run):
+    with pytest.raises(MetaboError, match=r"n\.ipynb\n.*template\.ipynb: row 3 is bad; mend it$") as error:
+        run(template("from metabo.errors import DataError\nraise DataError('row 3 is bad; mend it')"))
+    assert "Traceback" not in str(error.value)
+
+
+def test_the_kernel_says_nothing_of_its_own(template, run, capfd):
+    run(template())
+    assert "IPKernelApp" not in capfd.readouterr().err
 
 
 def test_a_notebook_that_writes_too_little_is_refused_even_if_old_files_lie_there(template, run, tmp_path):

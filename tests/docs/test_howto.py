@@ -1,10 +1,12 @@
 """The how-to pages work: their code, written into a copy of the project, does what they say it does."""
 
 import re
+import runpy
+import shutil
 
 import pytest
 
-from metabo.plan import catalogue
+from metabo.plan import catalogue, templates
 from metabo.plan.runs import RunId
 from metabo.plan.typed import written
 from metabo.records import files, results
@@ -33,13 +35,26 @@ def skip():
 QUICK = {"snakemake --cores": skip, "cut": skip}
 
 
-def test_a_new_method_is_listed_and_planned(project):
-    assert len(pages.touched("new-method.md")) == 3
-    pages.follow("new-method.md", project, QUICK)
+@pytest.fixture
+def with_tests(project):
+    """The copy with the tests that the page has a reader change."""
+    for name in ("conftest.py", "references.py", "bo/test_acquisition.py"):
+        (project / "tests" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(pages.ROOT / "tests" / name, project / "tests" / name)
+    return project
+
+
+def test_a_new_method_is_listed_and_planned(with_tests):
+    assert sum(path.startswith("tests/") for path in pages.touched("new-method.md")) == 2
+    assert len(pages.touched("new-method.md")) == 5
+    pages.follow("new-method.md", with_tests, QUICK)
+    references = runpy.run_path(str(with_tests / "tests" / "references.py"))
+    assert references["score"]("q90", 1.0, 0.5, 1.0, 3) == pytest.approx(1.6407758)
 
 
 @pytest.mark.slow
-def test_a_new_method_runs(project):
+def test_a_new_method_runs(with_tests):
+    project = with_tests
     pages.follow("new-method.md", project, {"snakemake -n": skip})
     table = results.read([project / "results/smoke/bo/tables/held_out/h_nll_q90-q90.parquet"])
     assert set(table["method"]) == {"h_nll_q90"} and table["ok"].all()
@@ -74,10 +89,16 @@ def test_a_new_figure_is_drawn(project):
 
 
 def test_the_shared_templates_are_listed_with_their_inputs():
-    rows = re.findall(r"^\| `(\w+)` \| (.*?) ?\| \w", (pages.ROOT / "docs" / "new-figure.md").read_text(), re.M)
-    listed = {f"shared/{name}.ipynb": set(filter(None, inputs.split(", "))) for name, inputs in rows}
+    page = (pages.ROOT / "docs" / "new-figure.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) ?\| (.*?) ?\| \w", page, re.M)
+    listed = {f"shared/{name}.ipynb": set(filter(None, inputs.split(", "))) for name, inputs, _ in rows}
     entries = [entry for entry in catalogue.load(pages.ROOT).values() if entry.notebook.startswith("shared/")]
     assert listed == {entry.notebook: set(written(entry.inputs)) for entry in entries}
+    for name, _, naming in rows:
+        given = [*catalogue.STANDARD, *catalogue.ON_BENCHMARK, "trajectories", "evaluations", "online"]
+        found = templates.naming_methods(pages.ROOT / "notebooks" / "shared" / f"{name}.ipynb", {}, given)
+        assert set(re.findall(r"`(\w+)`", naming)) == found.keys(), name
+        assert all(f"`{key}`: {value}" in naming for key, value in found.items() if isinstance(value, str)), name
 
 
 @pytest.mark.slow

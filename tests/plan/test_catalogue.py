@@ -222,6 +222,51 @@ def test_a_faulty_entry_is_told_once(load, id, change, message):
     assert str(error.value).count(message) == 1 and f"catalogue entry '{id}'" in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("id", "parameters", "trajectories", "message"),
+    [
+        (
+            "hyperbo_fig13",
+            {},
+            ["rand", "fsbo", "fsbo-ucb3"],
+            "parameter 'reference' is stboh, the template's default, of which the inputs on tables have nothing; give "
+            "'reference' under 'parameters'. They have: fsbo, fsbo-ucb3, rand",
+        ),
+        ("hyperbo_fig13", {"reference": "fsbo-ei"}, ["rand", "fsbo-ucb3"], "parameter 'reference' is fsbo-ei, of"),
+        ("hyperbo_fig13", {"reference": "fsbo"}, ["rand", "fsbo-ucb3"], "parameter 'reference' is fsbo, of which the"),
+        ("hyperbo_fig13", {"reference": "fsbo-ucb3"}, ["rand", "fsbo-ucb3"], None),
+        ("hyperbo_fig13", {"reference": "h_nll"}, ["rand", "h_nll-pi"], None),
+        (
+            "hyperbo_fig08",
+            {"faster": ["mimo"], "reference": "rand"},
+            ["rand", "stbo"],
+            "parameter 'faster' is mimo, of",
+        ),
+        ("hyperbo_fig08", {"faster": ["stbo", "mimo"], "reference": "rand"}, ["rand", "stbo-ei"], None),
+    ],
+)
+def test_a_parameter_that_names_a_method_without_runs_is_told(load, id, parameters, trajectories, message):
+    inputs = {"split": "held_out", "trajectories": trajectories}
+    changed = load.entries[id] | {"parameters": parameters, "inputs": inputs, "claims": [], "benchmarks": ["tables"]}
+    changed.pop("on_request", None)
+    if message is None:
+        load(**{id: changed})
+        return
+    with pytest.raises(ConfigError) as error:
+        load(**{id: changed})
+    assert message in str(error.value) and len(str(error.value).splitlines()) == 2
+
+
+def test_a_method_that_one_benchmark_cannot_have_is_told_with_it(load):
+    """H-EKL needs matched inputs, which hpob_mini has not."""
+    inputs = {"split": "held_out", "trajectories": ["rand", "h_ekl"]}
+    with pytest.raises(ConfigError, match="'reference' is h_ekl, of which the inputs on hpob_mini have nothing"):
+        load(hyperbo_x77=load.entries["hyperbo_fig08"] | {
+            "parameters": {"reference": "h_ekl", "faster": ["rand"], "alternatives": ["rand"]}, "inputs": inputs,
+            "benchmarks": ["tables", "hpob_mini"], "claims": [],
+        })  # fmt: skip
+
+
 @pytest.mark.parametrize("overlay", [(), ("smoke",), ("paper",)])
 def test_a_papers_target_makes_each_of_its_entries_at_every_scale(overlay):
     """Of hyperbo, at the smoke scale, those on its one small benchmark only."""

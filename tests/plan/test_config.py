@@ -3,15 +3,18 @@
 import copy
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated, Literal
 
 import pytest
 import yaml
+from pydantic import Field, create_model
 
 from metabo.errors import ConfigError
 from metabo.plan import catalogue, config, names, reference, registry, runs, splits
 from metabo.plan.entries import Split, collection
 from metabo.plan.past import Past
 from metabo.plan.schema import violations
+from metabo.plan.sections.base import Section
 from metabo.plan.typed import plain
 
 ROOT = Path(__file__).parents[2]
@@ -130,15 +133,64 @@ def test_files_that_settings_name_must_exist(good, tmp_path):
         config.named_files(config.check(put(good, "benchmarks.own.history", [there, lost])), "own")
 
 
+def test_a_folder_in_place_of_files_is_refused(good, tmp_path):
+    settings = config.check(put(good, "benchmarks.own.history", [str(tmp_path)]))
+    with pytest.raises(ConfigError, match=rf"^config key 'benchmarks.own.history': {tmp_path} is a folder; name the "):
+        config.named_files(settings, "own")
+
+
+def test_a_setting_that_names_one_file_may_be_no_list(good, tmp_path, monkeypatch):
+    (tmp_path / "a.csv").write_text("x\n")
+    monkeypatch.setattr(config, "_of_benchmark", lambda *_: {"history": str(tmp_path / "a.csv"), "space": None})
+    assert config.named_files(config.check(good), "own") == [str(tmp_path / "a.csv")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "refused"),
+    [
+        (tuple[str, ...], True),
+        (str | None, True),
+        (dict[str, list[str]], True),
+        (Literal["a", "b"], False),
+        (Literal["a"], False),
+        (tuple[Annotated[str, Field(pattern="^https?://")], ...], False),
+        (tuple[int, ...], False),
+    ],
+)
+def test_text_that_may_name_files_must_be_named_under_files(good, monkeypatch, kind, refused):
+    section = create_model("WithText", __base__=Section, history=(kind, Field(description="A type: string.")))
+    types = {**reference.schema()["properties"]["benchmarks"]["properties"]}
+    types["own"] = reference._told(section.model_json_schema(), {})
+    whole = {"properties": {"benchmarks": {"properties": types}}}
+    monkeypatch.setattr(names.reference, "schema", lambda: whole)
+    known = registry._benchmarks()
+    entry = replace(registry.benchmark("own"), settings=("history", "seed"), files=())
+    changed = known | {"own": known["own"]._replace(entry=entry)}
+    monkeypatch.setattr(registry, "_benchmarks", lambda: changed)
+    found = names._files()
+    assert len(found) == refused and all(
+        line.startswith("metabo.data.history.benchmark: BENCHMARKS key 'own.files' lacks 'history', which is free text")
+        for line in found
+    )
+
+
+def test_a_registration_that_leaves_its_files_out_is_refused(good, monkeypatch):
+    known = registry._benchmarks()
+    changed = known | {"own": known["own"]._replace(entry=replace(registry.benchmark("own"), files=("space",)))}
+    monkeypatch.setattr(registry, "_benchmarks", lambda: changed)
+    with pytest.raises(ConfigError, match=r"^metabo.data.history.benchmark: .*'own.files' lacks 'history'.*add it"):
+        config.check(good)
+
+
 @pytest.mark.parametrize("colour", ["teall", "#1f77b", "d62728"])
 def test_faults_of_registered_methods_are_told(good, monkeypatch, colour):
     known = registry._methods()
     entry = registry.method("h_nll")
     wrong = {
         "h_Two": replace(entry, colour="#123456"),
-        "z_twin": replace(entry, label="Twin"),
-        "a_slip": replace(entry, label="Slip", colour="#123457", acquisition="pie"),
-        "a_colour": replace(entry, label="Colour", colour=colour),
+        "z_twin": replace(entry, label="Twin", marker="1"),
+        "a_slip": replace(entry, label="Slip", colour="#123457", marker="2", acquisition="pie"),
+        "a_colour": replace(entry, label="Colour", colour=colour, marker="3"),
     }
     monkeypatch.setattr(registry, "_methods", lambda: known | wrong)
     with pytest.raises(ConfigError) as error:

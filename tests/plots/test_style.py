@@ -4,11 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_rgb
 
 from metabo.errors import ConfigError
 from metabo.plan import registry, splits
 from metabo.plan.runs import SCORED
+from metabo.plots import colours
 from metabo.plots import look as looks
 
 ENTRIES = {name: registry.method(name) for name in registry.methods()}
@@ -18,54 +18,44 @@ PLAIN = [name for name in ENTRIES if not ENTRIES[name].variant_of]
 METHODS = list({ENTRIES[name].label: name for name in PLAIN}.values())
 STRUCTURES = list({entry.label: name for name, entry in ENTRIES.items() if entry.own_features}.values())
 ACQUISITIONS = list(looks.COMPARED)
+FREE = "`metabo list looks` names free ones"
 SHOWN = {"methods": METHODS, "structures": STRUCTURES, "acquisitions": ACQUISITIONS}
-
-# Machado, Oliveira and Fernandes (2009), severity 1.0; rows act on linear RGB.
-DEFICIENCIES = {
-    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
-    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
-    "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
-}
-
-
-def lab(colour: str, matrix: np.ndarray) -> np.ndarray:
-    """CIELAB of a colour as a colour-blind reader sees it (sRGB, D65)."""
-    srgb = np.array(to_rgb(colour))
-    linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
-    seen = np.clip(np.array(matrix) @ linear, 0, 1)
-    xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ seen
-    t = xyz / np.array([0.9505, 1.0, 1.089])
-    f = np.where(t > (6 / 29) ** 3, np.cbrt(t), t / (3 * (6 / 29) ** 2) + 4 / 29)
-    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
 
 
 def test_lab_of_known_colours():
-    np.testing.assert_allclose(lab("white", np.eye(3)), [100, 0, 0], atol=0.05)
-    np.testing.assert_allclose(lab("#ff0000", np.eye(3)), [53.24, 80.09, 67.20], atol=0.1)
+    np.testing.assert_allclose(colours.lab("#ffffff"), [100, 0, 0], atol=0.05)
+    np.testing.assert_allclose(colours.lab("#ff0000"), [53.24, 80.09, 67.20], atol=0.1)
+    assert colours.distance("#000000", "#ffffff") == pytest.approx(100, abs=0.05)
+
+
+def test_colours_that_a_deficiency_takes_for_each_other_are_close_to_it_alone():
+    red, green = "#a05a2c", "#5a7a2c"
+    assert colours.distance(red, green, "deuteranopia") < colours.LEAST < colours.distance(red, green)
 
 
 @pytest.mark.parametrize("together", SHOWN)
-@pytest.mark.parametrize("deficiency", DEFICIENCIES)
+@pytest.mark.parametrize("deficiency", colours.DEFICIENCIES)
 def test_pairs_that_look_alike_differ_in_marker_and_dashes(deficiency, together):
     """Colours closer than 12 (Delta E 1976) are not relied on: such a pair needs another marker and dash pattern."""
-    matrix = DEFICIENCIES[deficiency]
     for a, b in itertools.combinations(SHOWN[together], 2):
         first, second = looks.of(a), looks.of(b)
-        distance = np.linalg.norm(lab(first.colour, matrix) - lab(second.colour, matrix))
-        assert distance >= 12 or (first.marker != second.marker and first.dashes != second.dashes), (a, b, distance)
+        distance = colours.distance(first.colour, second.colour, deficiency)
+        apart = distance >= 12 or (first.marker != second.marker and first.dashes != second.dashes)
+        assert apart, f"{a} and {b} look alike ({distance:.1f}); {FREE}"
 
 
 @pytest.mark.parametrize("together", SHOWN)
 def test_colours_differ_for_full_vision(together):
     for a, b in itertools.combinations(SHOWN[together], 2):
-        assert np.linalg.norm(lab(looks.of(a).colour, np.eye(3)) - lab(looks.of(b).colour, np.eye(3))) >= 12, (a, b)
+        distance = colours.distance(looks.of(a).colour, looks.of(b).colour)
+        assert distance >= 12, f"the colours of {a} and {b} are close ({distance:.1f}); {FREE}"
 
 
 @pytest.mark.parametrize("together", SHOWN)
 def test_marker_and_dash_combinations_are_unique(together):
     names = [*SHOWN[together], *(f"h_nll-{acquisition}" for acquisition in SCORED if together == "methods")]
     for a, b in itertools.combinations(names, 2):
-        assert looks.of(a)[2:] != looks.of(b)[2:], f"{a} and {b} have one marker and dash pattern; change one of them"
+        assert looks.of(a)[2:] != looks.of(b)[2:], f"{a} and {b} have one marker and dash pattern; {FREE}"
 
 
 def test_many_acquisitions_stay_apart(monkeypatch):

@@ -157,6 +157,14 @@ def test_a_run_says_its_settings_and_where_it_is_shown(project, capsys):
     assert "make snakemake --cores 2 -- results/laptop/bo/pd1_mini/new_rows/h_nll-pi.parquet jobs 0 of 4 made" in told
     assert said(capsys, "h_nll@new_rows").partition(":")[2] == told.partition(":")[2]  # its own acquisition
     assert told != said(capsys, "h_nll")
+    assert "code pretrain: metabo.methods.pretrained.train policy: metabo.bo.fixed_prior split" in told
+
+
+def test_a_run_names_the_code_of_the_parts_that_its_entry_has_settings_for(project, capsys):
+    told = said(capsys, "h_nll_online")
+    assert "code pretrain: metabo.methods.pretrained.train online: metabo.methods.pretrained.online split" in told
+    told = said(capsys, "rand-uniform")
+    assert "policy: metabo.methods.random.policy online: metabo.methods.random.online" in told
 
 
 @pytest.mark.parametrize(

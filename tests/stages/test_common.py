@@ -1,7 +1,12 @@
 """What stage commands share."""
 
 import pandas as pd
+import pytest
 
+from metabo.bo.settings import FixedSettings
+from metabo.errors import ConfigError
+from metabo.plan.typed import Values, read
+from metabo.stages import common
 from metabo.stages.common import raised
 
 
@@ -11,3 +16,26 @@ def test_steps_that_needed_more_on_the_diagonal_are_counted_and_printed(capsys):
     rows.loc[[3, 50], "jitter"] = [1e-6, 2e-4]
     assert raised(rows) == 2
     assert capsys.readouterr().out.startswith("2 of 80 steps: the covariance needed up to 0.0002 more on its diagonal")
+
+
+@pytest.mark.parametrize(
+    ("fault", "located"),
+    [
+        (lambda: read(FixedSettings, {"kappa": 2}, "config", "policy"), True),
+        (lambda: failing("config key 'methods.new.pretrain.steps' is 2.5, must be an integer"), True),
+        (lambda: failing("model key 'unshared' is missing"), True),
+        (lambda: failing("config key 'maf.minibatches' is 7"), False),
+    ],
+)
+def test_a_fault_in_the_settings_of_a_method_is_told_with_method_and_file(monkeypatch, capsys, fault, located):
+    monkeypatch.setattr(common, "_run", lambda stage, args, work, roots: work())
+    arguments = ["--spec", '{"method": "new"}', "--out", "x"]
+    with pytest.raises(SystemExit):
+        common.main("bo", None, lambda args, spec: fault(), Values, lambda args, spec: [], arguments)
+    said = capsys.readouterr().err
+    assert said.startswith("bo: ") and said.count("\n") == 1
+    assert ("(settings of 'new' in src/metabo/plan/methods.yaml, or under 'methods' in config.yaml)" in said) == located
+
+
+def failing(message: str):
+    raise ConfigError(message)

@@ -45,11 +45,12 @@ def run(template: Path, scratch: Path, out: Path, parameters: dict[str, Json]) -
             )
         except PapermillExecutionError as error:
             if error.ename in _CLEAR:
-                raise MetaboError(f"{template}: {error.evalue}\nThe executed notebook is kept: {scratch}") from error
-            raise MetaboError(
-                f"{template}: cell {error.exec_count} failed with {error.ename}: {error.evalue}\n"
+                raise MetaboError(f"The executed notebook is kept: {scratch}\n{template}: {error.evalue}") from error
+            traceback = _COLOURS.sub("", "\n".join(error.traceback))
+            raise MetaboError(  # what a reader needs comes last: Snakemake prints the log below much else
+                f"{template}: cell {error.exec_count} failed\n{traceback}\n"
                 f"The executed notebook with its traceback is kept: {scratch}\n"
-                + _COLOURS.sub("", "\n".join(error.traceback))
+                f"{template}: cell {error.exec_count} failed with {error.ename}: {error.evalue}"
             ) from error
         except PapermillException as error:
             raise MetaboError(f"{template}: papermill could not run it: {error}") from error
@@ -82,10 +83,14 @@ def _kernel_environment() -> Iterator[None]:
     """Set the environment that the kernel inherits, and restore it.
 
     The kernel must be this environment's (never a user's kernel of the same name), find this checkout's package, ignore
-    the user's IPython profile, and write no clock time into figures.
+    the user's IPython profile, write no clock time into figures, and log errors alone: it warns of every start that
+    others on this machine could listen.
     """
     source = str(Path(__file__).parents[2])
     with tempfile.TemporaryDirectory(prefix="metabo-notebook-") as folder:
+        profile = Path(folder, "profile_default", "ipython_kernel_config.py")
+        profile.parent.mkdir()
+        profile.write_text("get_config().IPKernelApp.log_level = 'ERROR'\n")
         changes = {
             "JUPYTER_PREFER_ENV_PATH": "1",
             "IPYTHONDIR": folder,

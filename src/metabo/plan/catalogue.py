@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from metabo.errors import ConfigError, unknown
-from metabo.plan import registry, splits, templates
+from metabo.plan import names, registry, splits, templates
 from metabo.plan.config import Config
 from metabo.plan.entries import CatalogueEntry, Inputs
 from metabo.plan.parts import PACKAGE_ROOT
@@ -104,7 +104,8 @@ def applies(method: str, benchmark: str) -> bool:
 def load(root: Path = Path()) -> dict[str, CatalogueEntry]:
     """Read and check the catalogue below the project folder `root`. Raises ConfigError that lists every fault, or the
     first of a registration, which every entry that reads it would tell again."""
-    for read in (_methods, registry.benchmarks, registry.studies, registry.papers_with_checks, splits.names):
+    names.require_methods()
+    for read in (registry.benchmarks, registry.studies, registry.papers_with_checks, splits.names):
         read()
     written = read_yaml(root / CATALOGUE)
     faults = violations(written, read_schema(root / SCHEMA), "catalogue")
@@ -115,10 +116,6 @@ def load(root: Path = Path()) -> dict[str, CatalogueEntry]:
     if faults:
         raise ConfigError(f"{CATALOGUE}:\n  " + "\n  ".join(faults))
     return entries
-
-
-def _methods() -> list[str]:
-    return registry.methods("policy")  # reads what each is made of, too
 
 
 def papers(catalogue: Mapping[str, CatalogueEntry]) -> list[str]:
@@ -206,6 +203,7 @@ def _faults(id: str, entry: CatalogueEntry, root: Path) -> list[str]:
         lambda: [registry.study(name) for name in inputs.studies or ()],
         lambda: [registry.check(entry.paper, name) for name in inputs.theory or ()],
         lambda: [_refuse_repeats(Artefact(b, b, b, entry).trajectories) for b in benchmarks],
+        lambda: [_require_shown(root, Artefact(b, b, b, entry)) for b in benchmarks],
     )
     found = []
     for check in checks:
@@ -240,6 +238,14 @@ def _refuse_repeats(runs: list[RunId]) -> None:
         raise ConfigError(
             f"trajectories name {run.on('')} on split '{run.split}' twice ('{run.method}' means its own acquisition)"
         )
+
+
+def _require_shown(root: Path, artefact: Artefact) -> None:
+    """Refuse parameters that name methods of which the artefact reads nothing."""
+    entry, runs = artefact.entry, [*artefact.trajectories, *artefact.evaluations, *artefact.online]
+    runs = [run.on("") for run in runs]
+    template = root / NOTEBOOKS / entry.notebook
+    templates.require_shown(template, entry.parameters, _given(entry), runs, artefact.benchmark)
 
 
 def _require_listed(benchmark: str, benchmarks: Sequence[str]) -> None:

@@ -104,13 +104,15 @@ def data_spec(config: Config, benchmark: str) -> DataSpec:
 
 
 def named_files(config: Config, benchmark: str) -> list[str]:
-    """Return the files that the settings of a benchmark name. Raises ConfigError for one that does not exist."""
+    """Return the files that the settings of a benchmark name. Raises ConfigError for one that does not exist, and for a
+    folder, since no job depends on what lies in it."""
     values = _of_benchmark(config, benchmark)
     named = [(key, path) for key in registry.benchmark(benchmark).files for path in _texts(values[key])]
-    lost = [(key, path) for key, path in named if not Path(path).exists()]
+    wrong = {True: "is a folder; name the files in it", False: "does not exist"}
+    lost = [(key, Path(path)) for key, path in named if not Path(path).is_file()]
     if lost:
-        faults = [f"config key 'benchmarks.{benchmark}.{key}': {path} does not exist" for key, path in lost]
-        raise ConfigError("\n".join(faults))
+        where = f"config key 'benchmarks.{benchmark}"
+        raise ConfigError("\n".join(f"{where}.{key}': {path} {wrong[path.is_dir()]}" for key, path in lost))
     return [path for _, path in named]
 
 
@@ -287,7 +289,9 @@ def _count(value: Json) -> int:
 
 
 def _texts(value: Json) -> list[str]:
-    return [str(entry) for entry in value] if isinstance(value, list) else []
+    """Return the texts of a setting: of a list, or the one that it is."""
+    listed = [value] if isinstance(value, str) else value
+    return [str(entry) for entry in listed] if isinstance(listed, list) else []
 
 
 def _mapping(value: Json) -> Mapping[str, Json]:

@@ -3,17 +3,27 @@
 import re
 from collections.abc import Mapping
 
-from metabo.errors import nearest, unknown, without_passwords
-from metabo.plan import registry, splits
-from metabo.plan.runs import ACQUISITIONS
+from metabo.errors import ConfigError, nearest, unknown, without_passwords
+from metabo.plan import promises, reference, registry, splits
+from metabo.plan.runs import ACQUISITIONS, SCORED
+from metabo.plan.schema import required_mapping
 from metabo.plan.sections.benchmarks import BenchmarkSections
 from metabo.plan.sections.config import Config
 from metabo.records.files import Json
 
+TYPES = "src/metabo/plan/sections/benchmarks.py"
+"""Where the types of the settings of benchmarks are."""
+
 
 def faults(config: Config, papers: list[str] | None) -> list[str]:
     """Describe, one line each, names without what they name. `papers`: those of the catalogue, not checked if None."""
-    return [*_listed(config, papers), *_sections(config), *_settings(), *_methods(), *_addresses(config)]
+    return [*_listed(config, papers), *_sections(config), *_settings(), *_files(), *_methods(), *_addresses(config)]
+
+
+def require_methods() -> None:
+    """Raise ConfigError that lists what is wrong with the entries of methods.yaml, and with the code that they name."""
+    if found := _methods():
+        raise ConfigError("\n".join(found))
 
 
 def undeclared(config: Mapping[str, Json]) -> list[str]:
@@ -21,7 +31,7 @@ def undeclared(config: Mapping[str, Json]) -> list[str]:
     does not know. A setting with a name like that of another one is taken for a slip."""
     sections, known = config.get("benchmarks"), BenchmarkSections.model_fields
     sections = sections if isinstance(sections, Mapping) else {}
-    place = "src/metabo/plan/sections/benchmarks.py (docs/new-data.md)"
+    place = f"{TYPES} (docs/new-data.md)"
     found = [
         f"config key 'benchmarks.{name}': {_source(name)}; the types of its settings belong into {place}"
         for name in sections
@@ -90,7 +100,7 @@ def _settings() -> list[str]:
     }
     return [
         f"{registry.loader(name)}: setting '{key}' of benchmark '{name}' is not declared; add it to "
-        f"src/metabo/plan/sections/benchmarks.py and 'benchmarks.{name}.{key}' to config.yaml"
+        f"{TYPES} and 'benchmarks.{name}.{key}' to config.yaml"
         for name in registry.benchmarks()
         for key in dict.fromkeys((*registry.benchmark(name).settings, *registry.benchmark(name).files))
         if key
@@ -98,19 +108,66 @@ def _settings() -> list[str]:
     ]
 
 
+def _files() -> list[str]:
+    """Check that every setting of free text names files that jobs depend on: text that names none has a pattern, or is
+    a choice. Without that an edit of a file which a loader reads would run nothing again, and nobody would know."""
+    found = []
+    for name in registry.benchmarks():
+        entry = registry.benchmark(name)
+        types = {**_types(entry.archive_of or ""), **_types(name)}
+        found += [
+            f"{registry.loader(name)}: BENCHMARKS key '{name}.files' lacks '{key}', which is free text: add it there, "
+            f"so that an edit of the files it names runs jobs again, or, if it names none, make its type in {TYPES} a "
+            "Literal of the texts that it may be"
+            for key in entry.settings
+            if key not in entry.files and _free(types.get(key))
+        ]
+    return found
+
+
+def _types(benchmark: str) -> Mapping[str, Json]:
+    """Return the JSON schema of each setting of a benchmark; of none for one without a section."""
+    part: Json = reference.schema()
+    for key in ("properties", "benchmarks", "properties", benchmark, "properties"):
+        part = required_mapping(part, key).get(key, {})
+    return required_mapping(part, benchmark)
+
+
+def _free(schema: Json) -> bool:
+    """Tell whether a value of a schema may have any text in it."""
+    if isinstance(schema, list):
+        return any(map(_free, schema))
+    if not isinstance(schema, Mapping):
+        return False
+    kind = schema.get("type")
+    if kind == "string" or (isinstance(kind, list) and "string" in kind):
+        return not {"enum", "const", "pattern"} & schema.keys()
+    return any(map(_free, schema.values()))
+
+
 def _methods() -> list[str]:
     """Check what entries of methods.yaml name or share: a figure or a run would stop on it, or show two as one."""
-    found, colours = [], dict[str, str]()
+    found, colours, patterns = [], dict[str, str](), dict[tuple[object, ...], str]()
     for name in registry.methods():
         entry, key = registry.method(name), f"{registry.METHODS.name} key '{name}"
         if not re.fullmatch("[a-z][a-z0-9_]*", name):
             found.append(f"{key}': a name has lower-case letters, digits and underscores only")
         if entry.acquisition not in ACQUISITIONS:
-            found.append(f"{key}.acquisition': {unknown('acquisition', entry.acquisition, ACQUISITIONS)}")
+            found.append(
+                f"{key}.acquisition': {unknown('acquisition', entry.acquisition, SCORED)}; a new one is added to "
+                f"SCORED and to `make` in {promises.ACQUISITION}"
+            )
         if not re.fullmatch("#[0-9a-fA-F]{6}", entry.colour):
             found.append(f"{key}.colour' is '{entry.colour}': write it as \"#1f77b4\", six hexadecimal digits")
         if not entry.variant_of:  # variants of a method are shown with each other only
             other = colours.setdefault(entry.colour.lower(), name)
             if registry.method(other).label != entry.label:  # online tuning registers a method a second time
-                found.append(f"{key}.colour' is that of '{other}', {entry.colour}: give one of the two another colour")
-    return found
+                found.append(f"{key}.colour' is that of '{other}', {entry.colour}; {FREE}")
+            other = patterns.setdefault((entry.marker, entry.dashes), name)
+            if registry.method(other).label != entry.label:
+                shown = f"'{entry.marker}' with {list(entry.dashes)}"
+                found.append(f"{key}.marker' and its dashes are those of '{other}', {shown}; {FREE}")
+    return [*found, *promises.acquisitions(), *promises.settings()]
+
+
+FREE = "`metabo list looks` names free ones"

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from metabo.errors import ConfigError, nearest
+from metabo.plan import registry
+from metabo.plan.runs import RunId, method_of
 from metabo.plan.typed import Setting, Values
 from metabo.records.files import Json
 
@@ -63,6 +65,39 @@ def require(path: Path, given: Iterable[str], own: Mapping[str, Setting]) -> Non
     ]
     if faults:
         raise ConfigError(f"template {path}: {' '.join(faults)} Parameters: {', '.join(sorted(known))}")
+
+
+def naming_methods(path: Path, own: Mapping[str, Setting], given: Iterable[str] = ()) -> dict[str, Setting]:
+    """Return the parameters of a template whose value, an entry's `own` or else the default, names a method or is a
+    list with methods. `given`: what the workflow gives, which is left out."""
+    chosen = {name: own.get(name, value) for name, value in parameters(path).items() if name not in given}
+    known = set(registry.methods())
+    return {name: value for name, value in chosen.items() if any(method_of(one) in known for one in _texts(value))}
+
+
+def require_shown(
+    path: Path, own: Mapping[str, Setting], given: Iterable[str], runs: Iterable[RunId], benchmark: str
+) -> None:
+    """Raise ConfigError for a parameter that names a method which is not in the `runs` of an entry on a benchmark, or a
+    list of methods none of which is: the notebook would fail, or leave that part out, once all runs are done."""
+    shown = {
+        str(run if run.acquisition != registry.method(run.method).acquisition else RunId(run.method)) for run in runs
+    }
+    for name, value in naming_methods(path, own, given).items():
+        named = _texts(value)
+        of_list = {one for one in shown if isinstance(value, tuple) and method_of(one) in named}
+        if shown and not shown & {*named, *of_list}:
+            source = "" if name in own else ", the template's default"
+            none = ", or [] for none" if isinstance(value, tuple) else ""
+            raise ConfigError(
+                f"parameter '{name}' is {', '.join(named)}{source}, of which the inputs on {benchmark} have nothing; "
+                f"give '{name}' under 'parameters'{none}. They have: {', '.join(sorted(shown))}"
+            )
+
+
+def _texts(value: Setting) -> tuple[str, ...]:
+    """Return the texts that a value is or has in a list."""
+    return tuple(one for one in (value if isinstance(value, tuple) else (value,)) if isinstance(one, str))
 
 
 def _as_float(value: Setting, default: Setting) -> str:

@@ -1,23 +1,26 @@
 """What is registered, one line each: `metabo list`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from metabo.data import download
-from metabo.errors import DataError
+from metabo.errors import ConfigError, DataError
 from metabo.plan import catalogue, registry
 from metabo.plan import config as settings
 from metabo.plan.config import Config
 from metabo.records.checksums import read_sidecar
+from metabo.report import looks
 
 CONFIG = Path("config.yaml")
 DATASETS = Path("workflow/datasets.csv")
+TABLES = Path("data")
+"""Where committed tables are."""
 
 
 def lines(what: str) -> list[str]:
-    """List "methods", "benchmarks" or "artefacts". Raises ConfigError for a fault in what is registered."""
-    return {"methods": methods, "benchmarks": benchmarks, "artefacts": artefacts}[what]()
+    """List "methods", "benchmarks", "artefacts" or "looks". Raises ConfigError for a fault in what is registered."""
+    return {"methods": methods, "benchmarks": benchmarks, "artefacts": artefacts, "looks": looks.lines}[what]()
 
 
 def methods() -> list[str]:
@@ -40,26 +43,30 @@ def benchmarks() -> list[str]:
     config = settings.load() if here else None
     licences = {row["name"]: row["licence"] for row in _archives().values()} if here else {}
     return [
-        f"{name:16} {kind(name):10} {_chosen(name, config):12} {_size(name, config):32} {origin(name, licences)}"
+        f"{name:16} {kind(name, committed(name, config)):10} {_chosen(name, config):12} {_size(name, config):32} "
+        f"{origin(name, licences, committed(name, config))}"
         for name in registry.benchmarks()
     ]
 
 
-def kind(benchmark: str) -> str:
-    """Return what kind of data a benchmark is: synthetic, embedded, package, download, combined, or the user's."""
+def kind(benchmark: str, files: Sequence[str] = ()) -> str:
+    """Return what kind of data a benchmark is: synthetic, embedded, package, download, combined, a table of
+    `files` that are committed with the project, or the user's."""
     entry = registry.benchmark(benchmark)
     kinds = {
         "embedded": entry.collector or entry.archive_of,
         "download": entry.dataset,
         "package": entry.package,
         "combined": entry.members,
+        "table": files,
         "yours": entry.files,
     }
     return next((name for name, given in kinds.items() if given), "synthetic")
 
 
-def origin(benchmark: str, licences: Mapping[str, str] | None = None) -> str:
-    """Return where a benchmark comes from, with the licence of an archive that is downloaded, if `licences` has it."""
+def origin(benchmark: str, licences: Mapping[str, str] | None = None, files: Sequence[str] = ()) -> str:
+    """Return where a benchmark comes from, with the licence of an archive that is downloaded, if `licences` has it, or
+    the `files` that are committed with the project."""
     entry = registry.benchmark(benchmark)
     if entry.collector:
         return f"collected by this project (metabo.{entry.collector}), table in the package"
@@ -72,9 +79,19 @@ def origin(benchmark: str, licences: Mapping[str, str] | None = None) -> str:
         return f"package {entry.package}"
     if entry.members:
         return f"made of {', '.join(entry.members)} by {registry.loader(benchmark)}"
+    if files:
+        return ", ".join(files)
     if entry.files:
         return f"your files, benchmarks.{benchmark}.{entry.files[0]} in config.yaml"
     return f"made by {registry.loader(benchmark)}"
+
+
+def committed(benchmark: str, config: Config | None) -> list[str]:
+    """Return the files that the settings of a benchmark name, if all are there in the project's folder of tables."""
+    with suppress(ConfigError):
+        named = settings.named_files(config, benchmark) if config else []
+        return named if all(TABLES in Path(path).parents for path in named) else []
+    return []
 
 
 def _archives() -> dict[str, dict[str, str]]:

@@ -3,6 +3,7 @@
 import argparse
 import importlib
 import json
+import re
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
@@ -65,7 +66,7 @@ def main(
             roots(args, spec) if roots else codegraph.stage_roots(stage, args.spec),
         )
     except MetaboError as error:
-        _stop(stage, error)
+        _stop(stage, _located(error, args.spec))
     except OSError as error:
         if full := files.unwritable(error.filename or _paths(args, "out")[0], error):
             _stop(stage, full)
@@ -82,6 +83,19 @@ def raised(table: "pd.DataFrame") -> int:
             flush=True,
         )
     return len(more)
+
+
+_OF_METHOD = re.compile(r"(config key '(policy|online|methods)\b|model key ')")
+"""How a fault in the settings of a method begins: the code that reads them knows neither method nor file."""
+
+
+def _located(error: MetaboError, spec: Mapping[str, Json]) -> MetaboError:
+    """Return an error, with method and file where it is one of the method's settings."""
+    if "method" not in spec or not isinstance(error, ConfigError) or not _OF_METHOD.match(str(error)):
+        return error
+    return ConfigError(
+        f"{error} (settings of '{spec['method']}' in src/metabo/plan/methods.yaml, or under 'methods' in config.yaml)"
+    )
 
 
 def _stop(stage: str, error: MetaboError) -> NoReturn:

@@ -11,7 +11,7 @@ from metabo.plan.typed import written
 from metabo.plan.yaml_files import read_yaml
 from metabo.records.fields import Fields
 from metabo.report.explain import layout, times
-from metabo.report.listing import kind, origin
+from metabo.report.listing import committed, kind, origin
 
 PAPERS = Path(__file__).parents[1] / "papers.yaml"
 
@@ -26,7 +26,7 @@ def lines(artefact: Artefact, planned: Chain, overlays: Iterable[Path], everythi
         *layout.paragraph(entry.caption),
         "",
         *layout.field("paper", about(entry.paper)),
-        *layout.field("benchmark", _benchmark(artefact.benchmark)),
+        *layout.field("benchmark", _benchmark(artefact.benchmark, planned)),
         *(layout.field("also on", ", ".join(f"{_on(name, everything)} ({name})" for name in others)) if others else []),
         *layout.field("template", f"{artefact.template}; its entry is '{artefact.id}' in workflow/catalogue.yaml"),
         *layout.listed("inputs", _inputs(artefact)),
@@ -47,8 +47,9 @@ def about(paper: str) -> str:
     return f"{paper}: {entry.text('title')}, {entry.text('where')}"
 
 
-def _benchmark(name: str) -> str:
-    return f"{name} ({kind(name)}: {origin(name)})" if name else ""
+def _benchmark(name: str, planned: Chain) -> str:
+    files = committed(name, planned.config) if name else ()
+    return f"{name} ({kind(name, files)}: {origin(name, files=files)})" if name else ""
 
 
 def _on(name: str, everything: Iterable[Artefact]) -> str:

@@ -28,7 +28,9 @@ def lines(
         raise ConfigError(_unshown(name, wanted, everything))
     entry, made = registry.method(wanted.method), registry.made_of(wanted.method)
     tables = {job.result: job for jobs in showing.values() for job in jobs}
-    parts = {"pretrain": made.pretrain, "policy": made.policy, "online": made.online}
+    parts = {"pretrain": made.pretrain}
+    parts |= {"policy": made.policy} if entry.policy is not None else {}
+    parts |= {"online": made.online} if entry.online is not None else {}
     return [
         f"{name}: {entry.label} with {ACQUISITIONS[wanted.acquisition]}",
         "",

@@ -1,0 +1,143 @@
+"""What code must give for a registration to hold, read from syntax trees without importing it: the acquisitions that
+`make` returns, and the settings that policies read. The first job that meets a fault there would else tell it.
+
+A module that cannot be read is passed over: only the jobs that run it must stop, and they say why.
+"""
+
+import ast
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+from metabo.errors import MetaboError, nearest
+from metabo.plan import codegraph, registry, syntax
+from metabo.plan.parts import path_of
+from metabo.plan.runs import SCORED
+from metabo.plan.typed import NOTHING
+
+ACQUISITION = "src/metabo/bo/acquisition.py"
+GIVEN = "settings"
+"""The parameter of `policy` and `online` that has an entry's settings."""
+
+Fields = Mapping[str, bool]
+"""The names of settings that a function reads, each with whether an entry must give it."""
+
+
+def acquisitions() -> list[str]:
+    """Say, one line each, what SCORED names and `make` does not give, and the other way round."""
+    try:
+        body = list(ast.walk(_defined(path_of("bo.acquisition"), "make")))
+    except MetaboError:
+        return []
+    named = {node.value for node in body if isinstance(node, ast.Constant)}
+    listed = [key for node in body if isinstance(node, ast.Dict) for key in node.keys]
+    made = [key.value for key in listed if isinstance(key, ast.Constant)]
+    lost = [name for name in SCORED if name not in named]
+    bare = [name for name in made if name not in SCORED]
+    return [
+        *(f"{ACQUISITION}: SCORED has '{name}', which `make` does not give; add it to `make`" for name in lost),
+        *(f"{ACQUISITION}: `make` gives '{name}', which SCORED has no label for; add it to SCORED" for name in bare),
+    ]
+
+
+def settings() -> list[str]:
+    """Say, one line each, which settings of an entry of methods.yaml nothing reads, and which it lacks."""
+    parts: tuple[registry.Part, ...] = ("policy", "online")
+    return [line for part in parts for name in registry.methods(part) for line in _settings(name, part)]
+
+
+def _settings(name: str, part: registry.Part) -> list[str]:
+    entry, module = registry.method(name), registry.method_module(name, part)
+    given = (entry.policy if part == "policy" else entry.online) or NOTHING
+    fields = reads(module, part)
+    if fields is None:
+        return []
+    where, listed = f"{registry.METHODS.name} key '{name}.{part}", ", ".join(fields) or "none"
+    return [
+        *(
+            f"{where}.{key}' is read by nothing; leave it out.{nearest(key, fields)} Settings of {module}: {listed}"
+            for key in given
+            if key not in fields
+        ),
+        *(
+            f"{where}.{key}' is missing; {module} reads it"
+            for key, needed in fields.items()
+            if needed and key not in given
+        ),
+    ]
+
+
+@cache
+def reads(module: str, function: str) -> Fields | None:
+    """Return the settings that `policy` or `online` of a module reads: the fields of the dataclass that it makes of its
+    parameter `settings` by `read`, or those of the function that it hands them to. None if it uses them otherwise."""
+    try:
+        path, name = _found(codegraph.source(module), function)
+        return _read(path, _defined(path, name)) if path else None
+    except MetaboError:
+        return None
+
+
+def _read(path: Path, body: ast.stmt) -> Fields | None:
+    found: dict[str, bool] = {}
+    used = [node for node in ast.walk(body) if isinstance(node, ast.Name) and node.id == GIVEN]
+    calls = [node for node in ast.walk(body) if isinstance(node, ast.Call) and any(one in used for one in node.args)]
+    for call in calls:
+        fields = _read_by(path, call)
+        if fields is None:
+            return None
+        found |= fields
+    return found if len(calls) == len(used) else None
+
+
+def _read_by(path: Path, call: ast.Call) -> Fields | None:
+    """Return what a call with the settings reads of them; None if that is not known."""
+    match call:
+        case ast.Call(func=ast.Name(id="read"), args=[ast.Name(id=kind), ast.Name(id=given), *_]) if given == GIVEN:
+            return _fields(path, kind)
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=alias), attr=function)):
+            target, name = _found(path, alias)
+            return None if target is None or name else reads(codegraph.module_name(target), function)
+    return None
+
+
+def _fields(path: Path, kind: str) -> Fields | None:
+    """Return the fields of a dataclass, those of its bases first; None if one of them is not found."""
+    where, name = _found(path, kind)
+    made = _defined(where, name) if where else None
+    if not (where and isinstance(made, ast.ClassDef)):
+        return None
+    found: dict[str, bool] = {}
+    for base in made.bases:
+        inherited = _fields(where, base.id) if isinstance(base, ast.Name) else None
+        if inherited is None:
+            return None
+        found |= inherited
+    return found | dict(_annotated(made))
+
+
+def _annotated(made: ast.ClassDef) -> Iterator[tuple[str, bool]]:
+    for node in made.body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield node.target.id, node.value is None
+
+
+def _found(path: Path, name: str) -> tuple[Path | None, str]:
+    """Return the file of the package that has what a module calls `name`, and the name there; None for what is not of
+    the package."""
+    if any(_is(node, name) for node in _tree(path).body):
+        return path, name
+    target = codegraph.read(path).exports.get(name)
+    return codegraph.resolve(*target) if target else (None, "")
+
+
+_tree = cache(syntax.tree)
+
+
+def _is(node: ast.stmt, name: str) -> bool:
+    return isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name
+
+
+def _defined(path: Path, name: str) -> ast.stmt:
+    """Return a function of a module; an empty statement if the module has none."""
+    return next((node for node in _tree(path).body if _is(node, name)), ast.Pass())

@@ -1,0 +1,181 @@
+"""What code must give for a registration to hold: told from the syntax trees, and the same that the code does."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from metabo.errors import ConfigError
+from metabo.plan import catalogue, codegraph, names, promises, registry, runs
+from metabo.plan.typed import Values
+
+ROOT = Path(__file__).parents[2]
+REALLY = """
+import importlib, json
+from dataclasses import MISSING, fields
+from unittest.mock import MagicMock
+from metabo.plan import config, registry, specs, typed
+
+SETTINGS, CONFIG, read = {}, config.load(), typed.read
+
+
+class Read(Exception):
+    pass
+
+
+def watched(kind, value, *where):
+    if value is SETTINGS:
+        raise Read(kind)
+    return read(kind, value, *where)
+
+
+named = {f"{registry.method_module(name, part)} {part}": name
+         for part in ("policy", "online") for name in registry.methods(part)}
+typed.read = watched
+found = {}
+for place, name in named.items():
+    module, part = place.split()
+    acquisition, any = registry.method(name).acquisition, MagicMock()
+    spec = specs.training_spec(config.pretrain_spec(CONFIG, "tables", "held_out", name))
+    given = {"policy": (any, SETTINGS, acquisition, 1, any), "online": (spec, any, any, SETTINGS, acquisition, 1)}
+    try:
+        getattr(importlib.import_module(module), part)(*given[part])
+        found[place] = {}
+    except Read as done:
+        found[place] = {field.name: field.default is MISSING for field in fields(done.args[0])}
+print(json.dumps(found))
+"""
+"""What policies do with their settings, in a process that lets their arguments be anything."""
+
+
+def test_the_settings_that_the_plan_finds_are_those_that_the_code_reads():
+    done = subprocess.run([sys.executable, "-c", REALLY], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    parts = [(name, part) for part in ("policy", "online") for name in registry.methods(part)]
+    assert found.keys() == {f"{registry.method_module(*one)} {one[1]}" for one in parts}
+    assert {place: promises.reads(*place.split()) for place in found} == found
+    assert sum(map(bool, found.values())) > 10
+
+
+@pytest.fixture
+def entry(monkeypatch):
+    """Return a function that registers another method like one that there is."""
+
+    def register(like: str, **changes):
+        new = {"new": replace(registry.method(like), label="New", colour="#123456", marker="x", **changes)}
+        known = registry._methods() | new
+        monkeypatch.setattr(registry, "_methods", lambda: known)
+
+    return register
+
+
+@pytest.mark.parametrize(
+    ("like", "changes", "message"),
+    [
+        (
+            "fsbo",
+            {"policy": Values({"kappa": 2})},
+            "methods.yaml key 'new.policy.kappa' is read by nothing; leave it out. Settings of metabo.bo.fixed_prior: "
+            "pi_threshold",
+        ),
+        ("rand", {"policy": Values({"a": 1})}, "methods.yaml key 'new.policy.a' .* of metabo.*random.policy: none"),
+        ("stbo", {"policy": Values({"refit_step": 1})}, "'new.policy.refit_step' .* Did you mean 'refit_steps'?"),
+        (
+            "stbo",
+            {"policy": Values({})},
+            "'new.policy.refit_steps' is missing; metabo.methods.single_task.policy reads",
+        ),
+        ("stbo_online", {"online": Values({"kappa": 2})}, "methods.yaml key 'new.online.kappa' is read by nothing"),
+    ],
+)
+def test_a_setting_that_nothing_reads_and_one_that_is_missing_are_told_before_anything_runs(
+    entry, like, changes, message
+):
+    entry(like, **changes)
+    with pytest.raises(ConfigError, match=message):
+        catalogue.load()
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("def policy(params, settings, acquisition):\n    return params", {}),
+        ("def policy(params, settings, acquisition):\n    return settings['kappa']", None),
+        ("def policy(params, settings, acquisition):\n    return read(Own, settings, 'a'), settings['kappa']", None),
+        ("def policy(params, settings, acquisition):\n    return read(kind=Own, value=settings)", None),
+        ("def policy(params, settings, acquisition):\n    return read(Lost, settings, 'a')", None),
+        ("def policy(params, settings, acquisition):\n    return read(Odd, settings, 'a')", None),
+        ("def policy(params, settings, acquisition):\n    return read(Own, settings, 'a')", {"a": True, "b": False}),
+        ("def policy(params, settings, acquisition):\n    return other.policy(params, settings)", {"a": True}),
+        ("def policy(params, settings, acquisition):\n    return lost.policy(params, settings)", None),
+        ("from metabo.other import policy", {"a": True}),
+        ("", None),
+        ("def policy(", None),
+    ],
+)
+def test_settings_that_are_read_in_another_way_are_not_judged(tmp_path, monkeypatch, code, expected):
+    package = tmp_path / "metabo"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "other.py").write_text(
+        "class Base:\n    a: int\ndef policy(params, settings):\n    return read(Base, settings, 'policy')\n"
+    )
+    head = "import json\nfrom metabo import other\nfrom metabo.other import Base\n"
+    kinds = "class Own(Base):\n    b: int = 3\nclass Odd(json.JSONEncoder):\n    c: int\n"
+    (package / "new.py").write_text(f"{head}{kinds}{code}\n")
+    monkeypatch.setattr(codegraph, "PACKAGE_ROOT", package)
+    for name in ("reads", "_tree"):
+        monkeypatch.setattr(promises, name, getattr(promises, name).__wrapped__)
+    assert promises.reads("metabo.new", "policy") == expected
+
+
+MAKE = "SCORED = {}\ndef make(slug):\n    table = {%s}\n    return table[slug]\n"
+
+
+@pytest.mark.parametrize(
+    ("scored", "table", "expected"),
+    [
+        (["pi", "ei"], "'pi': 1, 'ei': 2", []),
+        (["pi", "late"], "'pi': 1}\n    if slug == 'late':\n        return 3\n    table |= {", []),
+        (["pi", "ucblog"], "'pi': 1", ["SCORED has 'ucblog', which `make` does not give; add it to `make`"]),
+        (["pi"], "'pi': 1, 'q': 2", ["`make` gives 'q', which SCORED has no label for; add it to SCORED"]),
+        (["pi"], "'pi': (", []),
+    ],
+)
+def test_acquisitions_are_named_and_made(tmp_path, monkeypatch, scored, table, expected):
+    (tmp_path / "acquisition.py").write_text(MAKE % table)
+    monkeypatch.setattr(promises, "path_of", lambda _: tmp_path / "acquisition.py")
+    monkeypatch.setattr(promises, "SCORED", dict.fromkeys(scored, "A"))
+    monkeypatch.setattr(promises, "_tree", promises._tree.__wrapped__)
+    assert promises.acquisitions() == [f"src/metabo/bo/acquisition.py: {line}" for line in expected]
+
+
+def test_an_acquisition_without_its_line_in_make_stops_the_plan(monkeypatch):
+    monkeypatch.setattr(promises, "SCORED", runs.SCORED | {"ucblog": "UCB, log t"})
+    with pytest.raises(ConfigError, match=r"^src/metabo/bo/acquisition.py: SCORED has 'ucblog', .*; add it to `make`$"):
+        catalogue.load()
+
+
+def test_an_unknown_acquisition_of_a_method_is_told_with_its_file_and_what_there_is_for_all(entry):
+    entry("fsbo", acquisition="ucblgo")
+    with pytest.raises(ConfigError) as error:
+        catalogue.load()
+    assert str(error.value) == (
+        "methods.yaml key 'new.acquisition': unknown acquisition 'ucblgo'. Did you mean 'ucb3'? Valid: ei, pi, ucb18, "
+        "ucb3; a new one is added to SCORED and to `make` in src/metabo/bo/acquisition.py"
+    )
+
+
+def test_marker_and_dashes_of_another_method_are_told(entry):
+    entry("fsbo")
+    assert names._methods() == []
+    registry._methods()["new"] = replace(registry.method("new"), marker=registry.method("fsbo").marker)
+    (fault,) = names._methods()
+    assert fault == (
+        "methods.yaml key 'new.marker' and its dashes are those of 'fsbo', '^' with [1, 1.2]; `metabo list looks` "
+        "names free ones"
+    )
