@@ -1,5 +1,6 @@
 """Settings of every test: 64-bit floats, checked shapes, own cores, warnings as errors, keys from one place."""
 
+import gc
 import os
 import zlib
 from pathlib import Path
@@ -21,9 +22,19 @@ from metabo.compute import cores  # noqa: E402 (the hook must be in place before
 
 cores.own_process()
 os.environ["JAX_PLATFORMS"] = "cpu"
-# Two thirds of a test's time would be compilation: programs of tests are small, so they are optimised little (1.2 s to
-# compile a fit inside BO instead of 4.5 s). Stages that a test starts inherit the flags.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
+# Most of a test's time would be compilation. Its programs are small, so they are optimised little (1.2 s to compile
+# a fit inside BO instead of 4.5 s) and each is one piece for LLVM, since the threads that could share it have one core;
+# positions of the source are left out of them. A program that was compiled once, however small, is read from the folder
+# of compiled programs: by the other worker, after `room_for_programs`, and by the stages that a test starts, which
+# inherit all of this.
+FLAGS = (
+    "--xla_backend_optimization_level=0",
+    "--xla_cpu_use_fusion_emitters=false",
+    "--xla_cpu_parallel_codegen_split_count=1",
+)
+os.environ.setdefault("XLA_FLAGS", " ".join(FLAGS))
+os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 if "PYTEST_XDIST_WORKER" in os.environ:
     cores.own_cores(threads=1, gpu=0)  # workers that share cores slow each other down
 
@@ -67,6 +78,14 @@ def common(tmp_path_factory):
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "common"
     folder.mkdir(exist_ok=True)
     return folder
+
+
+def pytest_collection_finish():
+    """Leave what was imported out of the search for garbage, and search less often: tracing makes objects by the
+    thousand, and a search after every 700 took a twentieth of the time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(7_000)
 
 
 def pytest_sessionstart():

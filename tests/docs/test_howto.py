@@ -80,6 +80,7 @@ def executed(project):
 ACQUISITION = {"rand": "uniform", "h_nll": "pi"}
 
 
+@pytest.mark.slow
 def test_a_new_figure_is_drawn(project):
     assert len(pages.touched("new-figure.md")) == 3
     pages.follow("new-figure.md", project, {"snakemake --cores": lambda: executed(project)})
@@ -106,6 +107,7 @@ def test_a_new_figure_is_made_by_the_workflow(project):
     pages.follow("new-figure.md", project, {})
 
 
+@pytest.mark.slow
 def test_a_new_data_set_is_loaded(project):
     given, shown = {"data/forest.csv"}, {"workflow/catalogue.yaml"}
     assert len(set(pages.touched("new-data.md")) - given - shown) == 3

@@ -62,7 +62,7 @@ class Lab:
 def lab(tmp_path_factory):
     """The laboratory, with a compilation cache of its own: equal programs are compiled once."""
     before = jax.config.jax_compilation_cache_dir, jax.config.jax_persistent_cache_min_compile_time_secs
-    use_cache(before[0] or str(tmp_path_factory.mktemp("jax")), 0.2)
+    use_cache(before[0] or str(tmp_path_factory.mktemp("jax")), 0.0)
     yield Lab(tmp_path_factory.mktemp("priors"))
     use_cache(*before)
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from metabo.bo import priors
+from metabo.compute import mapping
 from metabo.errors import DataError
 from metabo.methods.random.policy import Nothing
 from metabo.plan import config, registry, runs
@@ -29,6 +30,9 @@ WITHOUT_CHANCE = [*CLUSTERED, "rm_gp_ucb", "portfolio", "mean_rank", "mean_z"]
 UNTRAINED = ("rand", "rand_once", "portfolio", "mean_rank", "mean_z")  # no parameters, and no predictions
 PAPER = ["rand", "stbo", "stboh", "ablr", "fsbo", "h_nll", "h_ekl"]  # hyperbo §7.2
 QUICK = ["rand", "h_nll", "h_ekl"]  # in the fast set where a test compiles a lot
+QUICK_OR_SLOW = [
+    name if name in (*QUICK, "stboh", "portfolio") else pytest.param(name, marks=pytest.mark.slow) for name in METHODS
+]
 TESTED = {"a": 14, "flat": 8, "point": 1}  # the test tasks and their candidates
 
 
@@ -67,11 +71,11 @@ def test_labels_and_settings_of_the_paper():
     assert [entries[name].acquisition for name in PAPER] == ["uniform", "pi", "ucb18", "pi", "pi", "pi", "pi"]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", QUICK_OR_SLOW)
 def test_protocol(method, lab, compilations):
     spec = tiny.spec(method, seed=17)  # a run of its own: the lab keeps those of other tests
     lab.prior(spec)
-    jax.clear_caches()
+    mapping._stretch._cached.clear_cache()  # whatever compiled it before; all other programs stay
     compilations.clear()
     table = results.check(lab.table(spec))
     # All tasks, priors and seeds are one compiled program.
@@ -92,7 +96,7 @@ def test_protocol(method, lab, compilations):
     assert (table.loc[table["task"].isin(["flat", "point"]), "normalised_regret"] == 0).all()
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", QUICK_OR_SLOW)
 def test_prior_survives_saving(method, lab, tmp_path):
     spec = tiny.spec(method)
     prior = lab.prior(spec)

@@ -74,6 +74,7 @@ def test_every_job_travels_once_and_the_run_comes_to_its_end(smoke):
     assert 2 * len(submissions) < slurm.expected().total()
 
 
+@pytest.mark.slow
 def test_short_jobs_alone_share_what_their_sum_and_maximum_need(smoke, paper):
     for one in [*smoke[1], *paper]:
         jobs = one["jobs"]
@@ -91,6 +92,7 @@ def test_a_gpu_is_asked_for_once_by_jobs_that_take_turns(submitted):
     assert asked == {"load": (0, 1), "pretrain": (1, 3), "check_theory": (0, 1)}
 
 
+@pytest.mark.slow
 def test_ten_thousand_short_jobs_of_the_paper_scale_are_less_than_a_thousand_submissions(paper):
     planned = counts.behind(counts.settings("paper"), "all")
     assert rules(paper).total() == sum(planned.values()) - planned["all"] - sum(
@@ -104,6 +106,7 @@ def test_ten_thousand_short_jobs_of_the_paper_scale_are_less_than_a_thousand_sub
     assert math.ceil(10_000 / min(size for rule, size in SIZES.items() if rule != "load")) + len(short) < 1_000
 
 
+@pytest.mark.slow
 def test_who_waits_for_a_long_training_holds_up_no_other(paper):
     settings = counts.settings("paper")
     long = {job["output"][0] for one in paper for job in one["jobs"] if job["rule"] == "pretrain" and not is_short(job)}

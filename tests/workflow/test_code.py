@@ -115,6 +115,7 @@ class TestWholePlan:
 class TestFaults:
     """Of the files that stand for the code, and of the code."""
 
+    @pytest.mark.slow
     def test_files_that_are_deleted_during_a_run_come_back_with_the_next(self, project, snakemake, start):
         process = start(project, *SMALL)
         self.wait(project)
@@ -124,6 +125,7 @@ class TestFaults:
         assert status == 0, output
         assert "Nothing to be done" in snakemake(project, *SMALL)[1]
 
+    @pytest.mark.slow
     def test_code_that_changes_during_a_run_stops_the_jobs_that_would_run_it(self, project, snakemake, start):
         process = start(project, *SMALL)
         self.wait(project)

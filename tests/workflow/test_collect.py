@@ -20,6 +20,7 @@ def counts(output: str) -> dict[str, int]:
     return {name: int(n) for name, n in re.findall(r"^(\w+) +(\d+) *$", output, re.M) if name != "total"}
 
 
+@pytest.mark.slow
 def test_a_re_collection_is_one_job_per_unit_and_one_that_joins_them(project, snakemake):
     """Of the newest version; `collect_pd1_mini_1` is that of the first."""
     first, newest = ({f"collect_{benchmark}{version}": 1 for benchmark in COLLECTED} for version in ("_1", ""))
@@ -30,6 +31,7 @@ def test_a_re_collection_is_one_job_per_unit_and_one_that_joins_them(project, sn
         assert counts(output) == {"collect": units, **rules} and mark in output
 
 
+@pytest.mark.slow
 def test_the_shipped_table_needs_no_collection_and_a_collected_one_does(project, snakemake):
     target = "results/smoke/data/pd1_mini.npz"
     _, output = snakemake(project, "-n", target, *SMOKE)

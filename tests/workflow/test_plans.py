@@ -53,11 +53,13 @@ def jobs(copy_project, snakemake, tmp_path_factory):
     return behind
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_target_makes_what_it_needs_and_no_more(jobs, target):
     assert jobs(target) == counts.behind(DEFAULT, target)
 
 
+@pytest.mark.slow
 def test_an_artefact_makes_what_it_needs_and_no_more(jobs):
     names = [counts.rule(DEFAULT, made) for made in counts.everything() if made.benchmark in {"", *counts.benchmarks()}]
     assert {name: jobs(name) for name in names} == {name: counts.behind(DEFAULT, name) for name in names}
@@ -81,16 +83,24 @@ def test_the_chain_of_jobs_is_that_of_the_rules(project, snakemake):
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["--configfile", "config/smoke.yaml"], counts.behind(counts.settings("smoke"), "all")),
-        (["--configfile", "config/paper.yaml"], counts.behind(counts.settings("paper"), "all")),
-        (
+        *(
+            pytest.param(
+                ["--configfile", f"config/{scale}.yaml"], counts.behind(counts.settings(scale), "all"), id=scale,
+                marks=pytest.mark.slow,
+            )
+            for scale in ("smoke", "paper")
+        ),
+        pytest.param(
             ["--config", "run={papers: [hyperbo], benchmarks: [tables]}"],
             counts.behind(counts.settings(run={"papers": ["hyperbo"], "benchmarks": ["tables"]}), "all"),
+            id="run",
         ),
-        ([*slurm.SMOKE, "--", *slurm.TARGETS], slurm.expected() + Counter(slurm.LOCAL)),
+        pytest.param(
+            [*slurm.SMOKE, "--", *slurm.TARGETS], slurm.expected() + Counter(slurm.LOCAL), id="slurm",
+            marks=pytest.mark.slow,
+        ),
     ],
-    ids=["smoke", "paper", "run", "slurm"],
-)
+)  # fmt: skip
 def test_a_plan_is_complete(project, snakemake, arguments, expected):
     status, output = snakemake(project, "-q", "rules", "-n", *arguments)
     assert status == 0, output

@@ -191,9 +191,12 @@ def notebook_roots(template: str | Path) -> list[str]:
 
 def _locate(name: str) -> Path | None:
     """Return the file of a package module, or None if the name is not one."""
-    if name.split(".")[0] != PACKAGE:
-        return None
-    base = PACKAGE_ROOT.joinpath(*name.split(".")[1:])
+    return _found(PACKAGE_ROOT, name) if name.split(".")[0] == PACKAGE else None
+
+
+@cache
+def _found(root: Path, name: str) -> Path | None:
+    base = root.joinpath(*name.split(".")[1:])
     candidates = (base / "__init__.py", base.with_name(f"{base.name}.py"))
     return next((path for path in candidates if path.is_file()), None)
 

@@ -71,7 +71,18 @@ def base(name: str) -> str:
 def of(benchmark: str) -> list[str]:
     """List the splits of a benchmark: those its loader makes, and those made of them."""
     loaded = registry.benchmark(benchmark).loaded
-    return [n for n, own in _splits().items() if base(n) in loaded and benchmark in (own.benchmarks or [benchmark])]
+    return [
+        name
+        for name, own in _splits().items()
+        if _bases()[name] in loaded and benchmark in (own.benchmarks or [benchmark])
+    ]
+
+
+@cache
+def _bases() -> dict[str, str]:
+    """Return `base` of every split: a plan asks for the splits of a benchmark thousands of times."""
+    entries = _splits()
+    return {name: entries[own.prior or name].base or own.prior or name for name, own in entries.items()}
 
 
 def queries(benchmark: str, name: str) -> tuple[bool, tuple[str, ...]]:

@@ -21,6 +21,7 @@ def frames(made):
     return tables.read(made("cmbo_timing"))
 
 
+@pytest.mark.slow
 def test_every_time_is_measured_and_positive(frames, smoke):
     spec, time = smoke.sizes["studies"]["cmbo_timing"], frames["time"]
     assert (time["seconds"] > 0).all()
@@ -36,6 +37,7 @@ def test_every_time_is_measured_and_positive(frames, smoke):
     assert set(spec["sizes"]) <= set(iteration.loc[iteration["measure"] == "jeffreys", "locations"])
 
 
+@pytest.mark.slow
 def test_iterations_and_lost_distances_are_counted(frames):
     assert frames["iterations"].groupby("measure").size().to_dict() == {"jeffreys": 20, "wasserstein": 20}
     assert (frames["iterations"]["iterations"] >= 1).all()
@@ -176,6 +178,7 @@ def test_cost_of_an_iteration_is_judged_in_every_size():
     assert judged.loc[("wasserstein", "tasks"), "value"] < 0.98 and judged.loc[("wasserstein", "tasks"), "holds"] == 0.0
 
 
+@pytest.mark.slow
 def test_checks_read_what_the_study_and_its_notebook_write(frames):
     """Three sizes and one repeat decide little; every number must come out with its interval, or say it has none."""
     claim = summaries.ratios(frames["time"], frames["iterations"])

@@ -88,6 +88,7 @@ def test_the_clock_calls_short_work_several_times():
     assert len(calls) == 2 + 3
 
 
+@pytest.mark.slow
 def test_a_run_measures_every_row_of_the_table_and_memory_is_exact(made):
     measured = tables.read(made("complexity"))["measure"]
     table = scaling.exponents(measured).set_index(scaling.CASE)

@@ -13,8 +13,13 @@ from metabo.papers.hyperbo.studies import summaries
 from metabo.plan import config, registry
 from metabo.plan.typed import plain
 
+# Their tables take three seconds to a minute, and nothing in the fast set reads them.
+SLOW = ("cmbo_timing", "complexity", "mphd_asymptotics", "mphd_divergence", "mphd_lemma1", "mphd_single", "transfer")
 
-@pytest.mark.parametrize("study", registry.studies())
+
+@pytest.mark.parametrize(
+    "study", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in registry.studies()]
+)
 def test_the_stage_writes_tables_and_a_sidecar(made, smoke, study):
     path = made(study)
     frames, sidecar = tables.read(path), json.loads(path.with_suffix(".json").read_text())
@@ -44,6 +49,7 @@ def test_estimates_are_drawn_in_six_panels(made):
     assert titles[:3] == ["10 training functions", "prior", "posterior, 1 observation"] and len(titles) == 6
 
 
+@pytest.mark.slow
 def test_transfer_is_drawn_while_it_trains_and_in_comparison(made):
     frames = tables.read(made("transfer"))
     shown = [frames[name] for name in ("function", "band", "sample")]

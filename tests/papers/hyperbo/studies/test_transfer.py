@@ -88,6 +88,7 @@ def test_the_single_task_fit_beats_a_grid():
     assert fitted <= lowest + 1e-3
 
 
+@pytest.mark.slow
 def test_the_prior_comes_nearer_to_the_training_functions_with_every_snapshot(made, smoke):
     frames, sizes = tables.read(made("transfer")), smoke.sizes["studies"]["transfer"]
     band = frames["band"].query("kind == 'prior' and model == 'pretrained'")
