@@ -24,6 +24,7 @@ os.environ["JAX_PLATFORMS"] = "cpu"
 # Two thirds of a test's time would be compilation: programs of tests are small, so they are optimised little (1.2 s to
 # compile a fit inside BO instead of 4.5 s). Stages that a test starts inherit the flags.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
+os.environ["METABO_PROGRESS"] = "full"  # tests of the workflow read what Snakemake says of each job
 if "PYTEST_XDIST_WORKER" in os.environ:
     cores.own_cores(threads=1, gpu=0)  # workers that share cores slow each other down
 
