@@ -14,7 +14,8 @@ sys.path.insert(0, SOURCE)
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [SOURCE, os.environ.get("PYTHONPATH", "")]))
 os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
 
-# The log of a job takes its output and messages; lines on its progress go to the terminal too (src/metabo/compute/progress.py).
+# The log of a job takes its output and messages. Where the terminal shows all (a cluster, METABO_PROGRESS=full), lines on a
+# job's progress go there too (src/metabo/compute/progress.py).
 shell.prefix("exec 3>&2; export METABO_TERMINAL=3; ")
 
 
@@ -23,6 +24,7 @@ configfile: "config.yaml"
 
 include: "workflow/rules/common.smk"
 include: "workflow/rules/cluster.smk"
+include: "workflow/rules/progress.smk"
 include: "workflow/rules/collect.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/pretrain.smk"
@@ -37,6 +39,10 @@ include: "workflow/rules/report.smk"
 
 onstart:
     start_run()
+
+
+onsuccess:
+    tell_report()
 
 
 onerror:

@@ -35,6 +35,7 @@ FLAGS = (
 os.environ.setdefault("XLA_FLAGS", " ".join(FLAGS))
 os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+os.environ["METABO_PROGRESS"] = "full"  # tests of the workflow read what Snakemake says of each job
 if "PYTEST_XDIST_WORKER" in os.environ:
     cores.own_cores(threads=1, gpu=0)  # workers that share cores slow each other down
 

@@ -148,7 +148,7 @@ EXECUTED = [
     ("hyperbo_fig11", "tables", {"curve", "reference", "slice", "trend", "difference", "below"}),
     ("hyperbo_fig13", "tables", {"profile", "curve", "rank", "window", "difference"}),
     ("hyperbo_fig19", "hpob_mini", {"curve", "slice", "difference", "spread"}),
-    ("hyperbo_tab07", "hpob_mini", {"cell", "pearson"}),
+    ("hyperbo_tab07", "hpob_mini", {"cell", "pearson", "beside"}),
     ("hyperbo_fig23", "tables", {"profile", "curve", "rank", "ending", "difference", "spread"}),
     ("hyperbo_fig26", "hpob_mini", {"profile", "curve", "rank", "ending", "difference", "spread"}),
     ("hyperbo_fig28", "hpob_mini", {"curve", "spread"}),

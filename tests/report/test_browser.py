@@ -149,7 +149,7 @@ class TestPage:
         reader.wait(lambda: claims(reader) == ["C04"])
         assert Select(reader.find("#scorecard select[name=paper]")).first_selected_option.text == "HyperBO"
         reader.wait(lambda: in_view(reader, "#scorecard-title"))
-        reader.click("#papers article:nth-child(2) a[href='#gallery']")
+        reader.click("#papers article:nth-of-type(2) a[href='#gallery']")
         assert [a.get_attribute("id") for a in reader.all("#gallery article")] == ["mphd_x01"]
 
     @sizes
@@ -198,7 +198,9 @@ class TestPage:
     def test_it_fits_and_is_accessible(self, reader, size, scheme, page):
         notebook = Path("results/smoke/hyperbo/tables/hyperbo_fig08/notebook.html")
         reader.open(size, scheme, INDEX if page == "index" else notebook)
-        assert reader.script("return document.documentElement.scrollWidth <= innerWidth")
+        assert (
+            reader.script("return document.documentElement.scrollWidth") <= SIZES[size][0]
+        )  # a phone's innerWidth grows
         assert dark(reader) == (scheme == "dark")
         assert faults(reader) == []
         reader.script("document.querySelector('main p').style.color = '#777777'")  # too faint on white and on black
@@ -213,7 +215,11 @@ class TestPage:
         reader.press(Keys.ENTER)
         reader.wait(lambda: reader.focused() == "main")
         reader.press(Keys.TAB)
-        assert reader.focused().endswith("holds")  # the first link after the skipped part
+        assert reader.focused() == "C01"  # the first link after the skipped part: a claim in the first answer
+        for _ in range(40):
+            if reader.focused().endswith("badge holds"):
+                break
+            reader.press(Keys.TAB)
         reader.press(Keys.ENTER)
         reader.wait(lambda: reader.focused() == "scorecard")
         assert claims(reader) == ["C01"]

@@ -1,5 +1,6 @@
 """The written pages as files: every link leads somewhere, nothing is fetched, text is escaped, all is there."""
 
+import html
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -8,7 +9,7 @@ import pandas as pd
 import pytest
 
 OUT = Path("results/smoke")
-VOID = {"meta", "link", "img", "input", "br", "hr"}
+VOID = {"meta", "link", "img", "input", "br", "hr", "wbr"}
 
 
 class Page(HTMLParser):
@@ -88,7 +89,7 @@ def test_claims_artefacts_theory_times_and_environment_are_shown(index, site):
     for part in (
         "4 figures and tables, 4 claims, 2 statements of theory", "1 holds", "1 not testable",
         "The claims of this paper are not checked in this run", "3.21 [2.4, 4.9] times", "2 parts", "Said of C03.",
-        "1 beside: other readings, benchmarks, metrics", "HyperBO, headline", "undecided power",
+        "1 beside: other readings, benchmarks, metrics", "HyperBO, headline", "undecided cause: power;",
         "1 refuted", "1 supported", "error 0.5 in 2 cases", "pretrain", "1 min 40 s",
         "4 jobs, 2 min 42 s", "python", "numpy", "1 fail", "90 of 100.; claims C02, C03",
     ):  # fmt: skip
@@ -98,6 +99,35 @@ def test_claims_artefacts_theory_times_and_environment_are_shown(index, site):
     assert list(table["claim"]) == ["C01", "C02", "C03", "C04"] and list(table["headline"]) == [1, 1, 0, 0]
     table = pd.read_csv(site / OUT / "multiverse.csv")
     assert list(table["claim"]) == ["C01", "C02", "C02", "C02", "C02", "C03", "C04"]
+
+
+def test_the_page_opens_with_answers_and_headline_claims(index):
+    text = index.path.read_text()
+    part = text.split('id="papers"')[1].split("</section>")[0]
+    assert (
+        text.index('id="papers"')
+        < text.index('id="scorecard"')
+        < text.index('id="gallery"')
+        < text.index('id="theory"')
+    )
+    words = html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", part)))
+    assert "One of four claims holds, one of two headline claims: “Pre-training helps” (C01)." in words
+    assert "One is contradicted: C03 for a reason that this run does not show." in words
+    assert (
+        "One is undecided: it has too few units for an effect of that size, and more would decide it (C02); one"
+        in words
+    )
+    assert "verdicts rest on our stand-ins for the paper's data (tables)" in words
+    table = part.split("<table")[1]
+    assert "3 times" in table and "3.21 [2.4, 4.9] times" in table and "not printed" in table and "C03" not in table
+    assert 'href="hyperbo/tables/hyperbo_fig08/notebook.html#figure"' in table and "data.csv" in table
+
+
+def test_a_check_says_what_it_asks_and_leads_to_its_claims(index):
+    part = index.path.read_text().split('id="checks"')[1].split("</section>")[0]
+    assert 'id="check-hyperbo-speedup"' in part and "src/<wbr>metabo/<wbr>papers/<wbr>hyperbo/<wbr>checks/" in part
+    assert "<code>over</code>" in part
+    assert 'href="#claim-hyperbo-C01"' in part and 'href="#check-hyperbo-speedup"' in index.path.read_text()
 
 
 def test_the_widths_of_headline_claims_stand_beside_the_effects(index):

@@ -123,14 +123,16 @@ def start_run():
         alone = or_stop(preflight.claim_folder)
         if alone and workflow.local_exec:
             if left := remove_scratch([*Path("results").rglob(".*"), *Path(".cache").rglob(".*")]):
-                logger.info(f"removed {left} unfinished files of killed jobs")
+                logger.info(f"removed {left} unfinished files of killed jobs", extra={"tell": True})
         needed = needed_files()
         or_stop(preflight.require_intact, needed)
         if future := preflight.no_future(needed):
-            logger.info(f"{future} files were dated in the future; they have the present time now")
+            said = f"{future} files were dated in the future; they have the present time now"
+            logger.info(said, extra={"tell": True})
         if not workflow.local_exec:
             jobs, sent = submissions()
             logger.info(f"{jobs} jobs go to the cluster in {sent} submissions")
+        begin_line()
     if workflow.local_exec:
         # Its limit of starts per second makes Snakemake (9.27) look at every ready job each second, once more for each
         # job that has finished: after 130 jobs that took all of a core. On a cluster it spares the queue.

@@ -78,4 +78,4 @@ rule report:
         "python -m metabo.stages.report --spec {params.spec:q} --code {params.code}"
         " --in-artefacts {input.artefacts} --in-pages {input.pages}"
         " {params.claims} --in-catalogue {input.catalogue} --out {output.page} --out-scorecard {output.scorecard}"
-        " --out-multiverse {output.multiverse} --threads {threads} > {log} 2>&1 && cat {log}"
+        " --out-multiverse {output.multiverse} --threads {threads} > {log} 2>&1"

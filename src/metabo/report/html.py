@@ -1,8 +1,10 @@
 """The templates of this package (package data), and how they write times, sizes and names."""
 
+import re
 from functools import cache
 
 import jinja2
+from markupsafe import Markup, escape
 
 
 @cache
@@ -16,6 +18,7 @@ def templates() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"duration": duration, "moment": moment, "mebibytes": mebibytes, "slug": slug}
+    environment.filters |= {"code_words": code_words, "breakable": breakable}
     return environment
 
 
@@ -42,3 +45,13 @@ def mebibytes(number: float) -> str:
 def slug(text: str) -> str:
     """Return a name for CSS classes: "not testable" is "not-testable"."""
     return "-".join(text.lower().split())
+
+
+def code_words(text: str) -> Markup:
+    """Return HTML of a text in which `words` between backticks are code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+
+
+def breakable(path: str) -> Markup:
+    """Return HTML of a path that a narrow column may break after each slash."""
+    return Markup(str(escape(path)).replace("/", "/<wbr>"))

@@ -41,7 +41,7 @@ def render(notebook: Path, name: str, index: str, export: HTMLExporter) -> str:
         raise DataError(f"{notebook}: not a readable notebook ({error}); make the artefact again") from error
     given = node.metadata.get("papermill", {}).get("parameters", {})
     _describe_images(node, ": ".join(filter(None, [given.get("title", "Figure"), given.get("caption", "")])))
-    body, _ = export.from_notebook_node(node)
+    body, _ = export.from_notebook_node(_with_anchor(node))
     return templates().get_template("notebook.html.j2").render(
         name=name,
         title=given.get("title", name),
@@ -60,6 +60,18 @@ def _describe_images(node: nbformat.NotebookNode, text: str) -> None:
         for output in cell.get("outputs", []):
             if "image/png" in output.get("data", {}):
                 output.setdefault("metadata", {}).setdefault("image/png", {}).setdefault("alt", text)
+
+
+def _with_anchor(node: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Mark the first cell that shows an image as #figure, or the page's end if there is none: claims link there."""
+    showing = [
+        place
+        for place, cell in enumerate(node.cells)
+        if any("image/png" in output.get("data", {}) for output in cell.get("outputs", []))
+    ]
+    anchor = nbformat.v4.new_markdown_cell('<span id="figure"></span>')
+    node.cells.insert(showing[0] if showing else len(node.cells), anchor)
+    return node
 
 
 def _colours(style: str, selector: str) -> str:

@@ -1,14 +1,15 @@
 """The report page: the templates filled with what was gathered. Links are relative."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from metabo.errors import unknown
 from metabo.plan.yaml_files import read_yaml
+from metabo.report import checks, jobs, scorecard
 from metabo.report import gates as controls
-from metabo.report import jobs, scorecard
+from metabo.report.answers import Answer, answers
 from metabo.report.gallery import ShownArtefact
 from metabo.report.gates import ShownGate
 from metabo.report.html import duration, templates
@@ -32,7 +33,8 @@ def about(papers: list[str]) -> dict[str, dict[str, str]]:
 class PaperCard:
     """A paper (papers.yaml) with what the run has of it.
 
-    `counts`: claims by verdict, none if its claims are not checked; `theory`: statements by verdict; `claims` and
+    `counts`: claims by verdict, none if its claims are not checked; `answers`: what they come to, in sentences;
+    `headline`: the claims of its abstract, introduction and conclusion; `theory`: statements by verdict; `claims` and
     `artefacts`: their numbers.
     """
 
@@ -43,15 +45,21 @@ class PaperCard:
     where: str
     about: str
     counts: Mapping[str, int]
+    answers: Sequence[Answer]
+    headline: Sequence[JudgedClaim]
     claims: int
     artefacts: int
     theory: Mapping[str, int]
 
 
 def summary(
-    papers: list[str], claims: list[JudgedClaim], artefacts: list[ShownArtefact], theory: list[ShownStatement]
+    papers: list[str],
+    claims: list[JudgedClaim],
+    artefacts: list[ShownArtefact],
+    theory: list[ShownStatement],
+    gates: list[ShownGate],
 ) -> list[PaperCard]:
-    """Count, per paper: claims by verdict (none if its claims are not checked), artefacts, statements of theory."""
+    """Answer, per paper, and count: claims by verdict (none if its claims are not checked), artefacts, theory."""
     cards = []
     for paper, entry in about(papers).items():
         own = [claim for claim in claims if claim.whole.paper == paper]
@@ -61,6 +69,8 @@ def summary(
                 **entry,
                 id=paper,
                 counts=scorecard.counts(own) if own else {},
+                answers=answers(own, [gate for gate in gates if gate.paper == paper]),
+                headline=[claim for claim in own if claim.headline],
                 claims=len(own),
                 artefacts=sum(a.paper == paper for a in artefacts),
                 theory=dict(sorted(verdicts.items())),
@@ -106,13 +116,18 @@ def index(
     places = [(gate.artefact, gate.benchmark) for gate in gates]
     return templates().get_template("index.html.j2").render(
         scale=scale,
-        papers=summary(papers, claims, artefacts, theory),
+        papers=summary(papers, claims, artefacts, theory, gates),
         titles={paper: entry["name"] for paper, entry in about(papers).items()},
         verdicts=scorecard.VERDICTS,
         claims=claims,
         verdict_of={claim.anchor: claim.whole.verdict for claim in claims},
         shown=shown,
         ours=scorecard.ours,
+        printed=scorecard.printed,
+        ladder=scorecard.ladder,
+        links={a.name: a.links for a in artefacts},
+        checks=(every := checks.read(papers)),
+        checks_of=checks.by_claim(every),
         widths=scorecard.widths(claims),
         artefacts=artefacts,
         benchmarks=list(dict.fromkeys(a.benchmark for a in artefacts if a.benchmark)),

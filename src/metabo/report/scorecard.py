@@ -1,6 +1,7 @@
 """The claims of the papers with their verdicts: read, checked and grouped for the scorecard."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -81,6 +82,11 @@ class JudgedClaim:
     def tests(self) -> list[ClaimRow]:
         """All rows but the verdict's."""
         return [*self.parts, *self.beside]
+
+    @property
+    def headline(self) -> bool:
+        """Whether the paper's abstract, introduction or conclusion makes it."""
+        return self.whole.headline == "1"
 
     @property
     def anchor(self) -> str:
@@ -172,6 +178,41 @@ def widths(chosen: Iterable[JudgedClaim]) -> list[Width]:
         if row.headline == "1" and math.isfinite(half) and effect > 0:
             found.append(Width(claim, half, effect, half / effect))
     return sorted(found, key=lambda width: -width.ratio)
+
+
+class Step(NamedTuple):
+    """A step of a claim's ladder: one cell, how often its tests got which verdict, and our number if it is one test.
+
+    `reading` is "" for the primary cell.
+    """
+
+    rung: str
+    benchmark: str
+    reading: str
+    verdicts: tuple[tuple[str, int], ...]
+    number: str
+
+
+def ladder(claim: JudgedClaim) -> list[Step]:
+    """Return the primary cell of a claim, then the other rungs, benchmarks and readings in the order of the table."""
+    whole = claim.whole
+    steps = [Step(whole.rung, whole.benchmark, "", ((whole.verdict, 1),), ours(whole))]
+    cells: dict[tuple[str, str, str], list[ClaimRow]] = {}
+    for row in claim.beside:
+        cells.setdefault((row.rung, row.benchmark, row.reading if row.reading != whole.reading else ""), []).append(row)
+    for (rung, benchmark, reading), rows in cells.items():
+        found = Counter(row.verdict for row in rows)
+        verdicts = tuple((verdict, found[verdict]) for verdict in VERDICTS if found[verdict])
+        steps.append(Step(rung, benchmark, reading, verdicts, ours(rows[0]) if len(rows) == 1 else ""))
+    return steps
+
+
+def printed(row: ClaimRow) -> str:
+    """Return the paper's number, or that it prints none and where it shows the result."""
+    if row.paper_value in ("", "-"):
+        return "not printed"
+    shown = re.fullmatch(r"(Figure|Table|Theorem|Lemma)s? [\w.,() ]+", row.paper_value)
+    return f"not printed ({row.paper_value})" if shown and shown[1] == "Figure" else row.paper_value
 
 
 def ours(row: ClaimRow) -> str:

@@ -142,22 +142,26 @@ def sensitivity_panels(orders: pd.DataFrame, means: pd.DataFrame, title: str) ->
     problems = list(dict.fromkeys(own["problem"]))
     counts = {p: own.loc[own["problem"] == p, "cell"].nunique() for p in problems}
     with style.theme():
-        figure = Figure(figsize=(4.0 * len(problems) + 0.4, 1.6 + 0.27 * max(counts.values())), layout="constrained")
-        for ax, problem in zip(np.atleast_1d(figure.subplots(1, len(problems))), problems, strict=True):
+        columns = min(2, len(problems))  # four in a row leave no room for labels that a column's width can show
+        tall = [max(counts[p] for p in problems[i : i + columns]) for i in range(0, len(problems), columns)]
+        figure = Figure(figsize=(9.2, 1.6 + 0.34 * sum(tall)), layout="constrained")
+        grid = figure.add_gridspec(len(tall), columns, height_ratios=tall)
+        for number, problem in enumerate(problems):
+            ax = figure.add_subplot(grid[number // columns, number % columns])
             mine = own[own["problem"] == problem]
             methods = list(dict.fromkeys(mine["method"]))
             for place, method in enumerate(methods):
                 rows, one = mine[mine["method"] == method], look(method)
-                y = rows["cell"] + 0.5 * (place / max(len(methods) - 1, 1) - 0.5)
+                y = rows["cell"] + 0.6 * (place / max(len(methods) - 1, 1) - 0.5)
                 colours = [COMPARISONS[v] for v in rows["verdict"]]
                 ax.hlines(y, rows["low"], rows["high"], colors=colours, linewidth=1.6)
-                ax.scatter(rows["difference"], y, c=colours, marker=one.marker, s=22, zorder=3)
+                ax.scatter(rows["difference"], y, c=colours, marker=one.marker, s=18, zorder=3)
             ax.axvline(0.0, color="black", linewidth=0.8)
             settings = means[means["problem"] == problem].drop_duplicates("cell").sort_values("cell")
             labels = [cell_label(*row) for row in settings[SETTINGS].itertuples(index=False, name=None)]
-            ax.set_yticks(settings["cell"], labels, fontsize=6.5)
+            ax.set_yticks(settings["cell"], labels, fontsize=9)
             ax.invert_yaxis()
-            ax.set(title=PROBLEMS[problem], xlabel="difference / the other's regret")
+            ax.set(title=PROBLEMS[problem], xlabel="relative difference")
             ax.locator_params(axis="x", nbins=5)
         methods = list(dict.fromkeys(own["method"]))
         handles = [
@@ -165,7 +169,7 @@ def sensitivity_panels(orders: pd.DataFrame, means: pd.DataFrame, title: str) ->
             for m in methods
         ]
         handles += [Line2D([], [], color=c, linewidth=2, label=f"HE-GP-UCB {v}") for v, c in COMPARISONS.items()]
-        figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)
+        figure.legend(handles=handles, loc="outside lower center", ncols=len(COMPARISONS), frameon=False)
         figure.suptitle(title)
     return figure
 

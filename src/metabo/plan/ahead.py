@@ -1,0 +1,117 @@
+"""How far a run is, and when it ends: the share of the work and the time that is left, from typical times of jobs that
+are scaled to what the finished ones took.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+ALL, OWN = 300.0, 600.0
+"""Seconds of typical work until what was measured counts as much as what was expected: of the machine's speed, and of a
+group's own deviation from it."""
+OVERDUE = 0.25
+"""What is left of a job that takes longer than expected, as a share of the time that it has taken."""
+BUSY = 600.0
+"""Core-seconds of a run until its own share of busy cores counts as much as all of them being busy."""
+
+
+class Expected(NamedTuple):
+    """A job ahead: its group, its typical seconds, its cores, and the jobs that it waits for."""
+
+    group: str
+    seconds: float
+    cores: int = 1
+    after: Collection[int] = ()
+
+
+@dataclass
+class Ahead:
+    """The jobs of a run and what became of them. All times are seconds of one clock."""
+
+    jobs: Mapping[int, Expected]
+    cores: int
+    began: float
+    started: dict[int, float] = field(default_factory=dict)
+    taken: dict[int, float] = field(default_factory=dict)
+    failed: set[int] = field(default_factory=set)
+
+    def start(self, job: int, now: float) -> None:
+        """Note that a job starts, again if it has failed before."""
+        self.failed.discard(job)
+        self.started[job] = now
+
+    def finish(self, job: int, now: float) -> None:
+        """Note that a job has ended well."""
+        if job in self.jobs:
+            self.taken[job] = now - self.started.pop(job, now)
+
+    def fail(self, job: int) -> None:
+        """Note that a job has failed: it and what waits for it are no longer ahead."""
+        self.started.pop(job, None)
+        self.failed.add(job)
+
+    def lost(self) -> set[int]:
+        """Return the jobs that have failed and those that wait for them."""
+        lost = self.failed & self.jobs.keys()
+        while more := {job for job, one in self.jobs.items() if job not in lost and not lost.isdisjoint(one.after)}:
+            lost |= more
+        return lost
+
+    def speeds(self) -> dict[str, float]:
+        """Return, for each group, how much longer its jobs take here than on the measured machine."""
+        spent: dict[str, float] = {}
+        typical: dict[str, float] = {}
+        for job, seconds in self.taken.items():
+            group = self.jobs[job].group
+            spent[group] = spent.get(group, 0.0) + seconds
+            typical[group] = typical.get(group, 0.0) + self.jobs[job].seconds
+        machine = (ALL + sum(spent.values())) / (ALL + sum(typical.values()))
+        groups = {one.group for one in self.jobs.values()}
+        return {g: (OWN * machine + spent.get(g, 0.0)) / (OWN + typical.get(g, 0.0)) for g in groups}
+
+    def share(self, now: float) -> float:
+        """Return the share of the work that is done, in [0, 1]."""
+        left = self._left(now)
+        done, ahead = self._spent(now), sum(seconds * self.jobs[job].cores for job, seconds in left.items())
+        return done / (done + ahead) if ahead > 0 else 1.0
+
+    def left(self, now: float) -> float:
+        """Return the seconds until the run ends: all cores work at the jobs that are left, or, if that takes longer,
+        the longest chain of jobs that wait for each other."""
+        left = self._left(now)
+        if not left:
+            return 0.0
+        work = sum(seconds * self.jobs[job].cores for job, seconds in left.items())
+        busy = min(1.0, (BUSY + self._spent(now)) / (BUSY + self.cores * (now - self.began)))
+        return max(work / (self.cores * busy), _chain(left, self.jobs))
+
+    def _spent(self, now: float) -> float:
+        """Return the core-seconds that jobs have run."""
+        running = {job: now - at for job, at in self.started.items() if job in self.jobs}
+        return sum(seconds * self.jobs[job].cores for job, seconds in [*self.taken.items(), *running.items()])
+
+    def _left(self, now: float) -> dict[int, float]:
+        """Return the seconds that each unfinished job will still take here."""
+        speeds, lost = self.speeds(), self.lost()
+        left = {}
+        for job, one in self.jobs.items():
+            if job not in self.taken and job not in lost:
+                seconds = speeds[one.group] * one.seconds
+                ran = now - self.started.get(job, now)
+                left[job] = max(seconds - ran, OVERDUE * ran)
+        return left
+
+
+def _chain(left: Mapping[int, float], jobs: Mapping[int, Expected]) -> float:
+    """Return the seconds of the longest chain of unfinished jobs, each of which waits for the one before."""
+    ends: dict[int, float] = {}
+    for job in left:
+        path = [job]
+        while path:
+            ahead = [other for other in jobs[path[-1]].after if other in left and other not in ends]
+            if ahead:
+                path.extend(ahead)
+                continue
+            last = path.pop()
+            ends[last] = left[last] + max((ends[other] for other in jobs[last].after if other in ends), default=0.0)
+    return max(ends.values(), default=0.0)

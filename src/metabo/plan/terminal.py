@@ -1,0 +1,219 @@
+"""What a run shows on the terminal: one line on how far it is, and one for each job that fails. Everything else is in
+Snakemake's own log, below `.snakemake/log`.
+
+A logger plugin of Snakemake's is a top-level package of its own, and sees neither the jobs ahead nor their settings. So
+a handler takes the place of Snakemake's on its logger: while the run is planned it holds the messages back, and if no
+jobs are run after that (nothing to do, a listing, a cluster) they are written as Snakemake writes them.
+"""
+
+import logging
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TextIO
+
+from metabo.compute.progress import TERMINAL_EVERY, duration
+from metabo.errors import ConfigError
+from metabo.plan.ahead import Ahead
+
+SWITCH = "METABO_PROGRESS"
+LINE, FULL = "line", "full"
+"""Values of the environment variable `METABO_PROGRESS`: one line (the default), or all that Snakemake writes."""
+
+DEFAULT = "DefaultStreamHandler"
+"""Name of Snakemake's handler that writes to the terminal."""
+
+RENEW = 2.0
+"""Seconds after which the line is renewed in place."""
+CLEAR = "\r\x1b[2K"
+TOLD = ("CalledProcessError", "RuleException", "SpawnedJobError")
+"""Errors that a failed job raises inside Snakemake: its own line has said what happened."""
+POINTER = "Exiting because a job execution failed"
+PLANNING = "Building DAG of jobs"
+NOTABLE = ("Terminating processes", "Will exit after finishing")
+
+
+def wanted() -> bool:
+    """Tell whether a run shows one line. Raises ConfigError if the environment variable says something else."""
+    value = os.environ.get(SWITCH, LINE)
+    if value not in (LINE, FULL):
+        raise ConfigError(f"{SWITCH} in the environment is '{value}'; use '{LINE}' or '{FULL}' or leave it out")
+    return value == LINE
+
+
+def take_over(logger: logging.Logger) -> "RunLine | None":
+    """Put a `RunLine` in the place of Snakemake's handler; None if there is none, as with a plugin of the user's."""
+    for handler in logger.handlers:
+        if handler.name == DEFAULT and isinstance(handler, logging.StreamHandler):
+            logger.removeHandler(handler)
+            logger.addHandler(line := RunLine(handler))
+            return line
+    return None
+
+
+class RunLine(logging.Handler):
+    """Take Snakemake's log records and write the line. `usual`: Snakemake's handler for the terminal."""
+
+    def __init__(self, usual: "logging.StreamHandler[TextIO]", clock: Callable[[], float] = time.monotonic):
+        super().__init__(level=usual.level)
+        self.usual, self.stream, self.clock = usual, usual.stream, clock
+        self.held: list[logging.LogRecord] = []
+        self.ahead: Ahead | None = None
+        self.logs: Sequence[str] = ()
+        self.names: dict[int, str] = {}
+        self.in_place = self.stream.isatty() and os.environ.get("TERM") != "dumb"
+        self.drawn, self.shown, self.passing, self.closed = False, 0.0, False, False
+        self.stopped = threading.Event()
+
+    def begin(self, ahead: Ahead, logs: Sequence[str]) -> None:
+        """Show the line from here on. `logs`: files that have all that is not shown."""
+        with self.lock or threading.RLock():
+            self.held.clear()
+            self.ahead, self.logs = ahead, logs
+            self._clear()
+            self.renew(force=True)
+        threading.Thread(target=self._keep, daemon=True).start()
+
+    def hand_back(self) -> None:
+        """Write what was held back, and all that follows, as Snakemake does."""
+        self.passing = True
+        self._clear()
+        held, self.held = self.held, []
+        for record in held:
+            self.usual.handle(record)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show an error or a warning; note what happens to jobs; hold back or leave out the rest."""
+        event = str(getattr(record, "event", None) or "")
+        if self.ahead is None:
+            if record.levelno >= logging.ERROR:
+                self.held.clear()  # what was to be run says nothing about it
+            if self.passing or record.levelno >= logging.WARNING or hasattr(record, "tell"):
+                self._clear()
+                self.usual.handle(record)
+            else:
+                self._hold(record)
+        elif event in _NOTES:
+            _NOTES[event](self, self.ahead, record)
+        elif record.levelno >= logging.WARNING:
+            if getattr(record, "exception", None) not in TOLD and not str(record.msg).startswith(POINTER):
+                self._say(self.usual.format(record))
+        elif hasattr(record, "tell") or str(record.msg).startswith(NOTABLE):
+            self._say(str(record.msg))
+
+    def _hold(self, record: logging.LogRecord) -> None:
+        self.held.append(record)
+        if self.in_place and str(record.msg).startswith(PLANNING):
+            self._write(f"{CLEAR}planning the run")
+            self.drawn = True
+
+    def renew(self, force: bool = False) -> None:
+        """Write the line again, at most every half minute where it cannot be renewed in place."""
+        if self.ahead is None or self.closed:
+            return
+        now = self.clock()
+        if self.in_place:
+            width = shutil.get_terminal_size().columns - 1
+            self._write(CLEAR + line(self.ahead, now)[:width])
+            self.drawn = True
+        elif force or now - self.shown >= TERMINAL_EVERY:
+            self.shown = now
+            self._write(line(self.ahead, now) + "\n")
+
+    def close(self) -> None:
+        """Write the last line; write what is still held back if no jobs were run."""
+        if not self.closed:
+            self.stopped.set()
+            if self.ahead is None:
+                self.hand_back()
+            else:
+                self._say(end(self.ahead, self.clock(), self.logs))
+            self.closed = True
+        super().close()
+
+    def _keep(self) -> None:
+        while not self.stopped.wait(RENEW):
+            with self.lock or threading.RLock():
+                self.renew()
+
+    def _say(self, text: str) -> None:
+        """Write lines of their own, and the line below them again."""
+        if text:
+            self._clear()
+            self._write(text.strip("\n") + "\n")
+
+    def _clear(self) -> None:
+        if self.drawn:
+            self._write(CLEAR)
+        self.drawn = False
+
+    def _write(self, text: str) -> None:
+        try:
+            self.stream.write(text)
+            self.stream.flush()
+        except (OSError, ValueError):
+            self.stopped.set()  # the terminal was closed: the run goes on
+
+    def note_name(self, _: Ahead, record: logging.LogRecord) -> None:
+        """Remember what a job is called."""
+        self.names[int(getattr(record, "jobid", -1))] = str(getattr(record, "rule_msg", None) or "")
+
+    def note_start(self, ahead: Ahead, record: logging.LogRecord) -> None:
+        """Note that jobs start."""
+        for job in getattr(record, "jobs", ()):
+            ahead.start(job, self.clock())
+
+    def note_end(self, ahead: Ahead, record: logging.LogRecord) -> None:
+        """Note that a job has ended well."""
+        ahead.finish(int(getattr(record, "job_id", -1)), self.clock())
+
+    def note_failure(self, ahead: Ahead, record: logging.LogRecord) -> None:
+        """Note that a job has failed, and say why."""
+        job = int(getattr(record, "jobid", -1))
+        ahead.fail(job)
+        name = self.names.get(job) or str(getattr(record, "rule_name", "a job"))
+        self._say(failure(name, [str(path) for path in getattr(record, "log", None) or ()]))
+        self.renew()
+
+
+_NOTES: dict[str, Callable[[RunLine, Ahead, logging.LogRecord], None]] = {
+    "job_info": RunLine.note_name, "job_started": RunLine.note_start, "job_finished": RunLine.note_end,
+    "job_error": RunLine.note_failure,
+}  # fmt: skip
+
+
+def line(ahead: Ahead, now: float) -> str:
+    """Say how many jobs are done, the share of the work, and the time that is left."""
+    lost, failed = len(ahead.lost()), f", {len(ahead.failed)} failed" if ahead.failed else ""
+    share = min(ahead.share(now), 0.99) if len(ahead.taken) + lost < len(ahead.jobs) else 1.0
+    return f"{_counts(ahead)}, {100 * share:.0f} % of the work, about {duration(ahead.left(now))} left{failed}"
+
+
+def end(ahead: Ahead, now: float, logs: Sequence[str]) -> str:
+    """Say what came of the run, the time that it took, and where its log is."""
+    failed, waiting = len(ahead.failed), len(ahead.lost()) - len(ahead.failed)
+    parts = [f"{_counts(ahead)} done in {duration(now - ahead.began)}"]
+    parts += [f"{failed} failed"] * bool(failed) + [f"{waiting} not started: they need what failed"] * bool(waiting)
+    return ", ".join(parts) + (f"; log: {', '.join(map(os.path.relpath, logs))}" if logs else "")
+
+
+def failure(name: str, logs: Sequence[str]) -> str:
+    """Say in one line that a job has failed, why, and where its log is. The reason is the last line of the log."""
+    said = next((last for path in logs if (last := _last_line(Path(path)))), "")
+    where = f" (log: {', '.join(logs)})" if logs else ""
+    return f"FAILED: {name}" + (f": {said}" if said else "") + where
+
+
+def _last_line(path: Path) -> str:
+    try:
+        lines = path.read_text(errors="replace").splitlines()
+    except OSError:
+        return ""
+    return next((text.strip() for text in reversed(lines) if text.strip()), "")
+
+
+def _counts(ahead: Ahead) -> str:
+    return f"{len(ahead.taken)} of {len(ahead.jobs)} job{'s' * (len(ahead.jobs) != 1)}"
