@@ -17,8 +17,8 @@ from paper_plan import FOLDERS, ROOT
 from scipy.optimize import nnls
 
 from metabo.plan import config
-from metabo.plan.typical import NOTEBOOK, Cost, family
 from metabo.plan.sections.config import Config
+from metabo.plan.typical import NOTEBOOK, Cost, family
 from metabo.plan.work import NumericJob, loops
 
 RULES = {folder: rule for rule, folder in FOLDERS.items()}
