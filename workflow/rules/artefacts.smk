@@ -19,7 +19,12 @@ def data_file(artefact):
 
 def artefact_code(artefact):
     """Return the digests of the notebook's package modules."""
-    return or_stop(lambda: digests_of(["metabo.stages.notebook", *codegraph.notebook_roots(artefact.template)]))
+    return or_stop(lambda: digests_of(["metabo.stages.notebook", *template_roots(artefact.template)]))
+
+
+@cache  # several artefacts share a template
+def template_roots(template):
+    return codegraph.notebook_roots(template)
 
 
 def artefact_methods(artefact):

@@ -57,6 +57,11 @@ def code(stage, spec):
 
 
 def digests_of(roots):
+    return list(digests_behind(tuple(roots)))
+
+
+@cache  # the jobs of one method run the same modules
+def digests_behind(roots):
     return digests.files(codegraph.inputs(roots))
 
 
