@@ -1,6 +1,6 @@
-"""Fit the typical times of `metabo.plan.costs`, from which the progress of a run starts, to records of finished runs.
+"""Fit the typical times of `metabo.plan.typical`, from which the progress of a run starts, to records of finished runs.
 
-    python benchmarks/costs.py results/laptop > src/metabo/plan/costs.csv
+    python benchmarks/typical.py results/laptop > src/metabo/plan/typical.csv
 
 Several folders may be given. Each sum is that of the records; within it a job counts by the square root of its time,
 since long ones scatter most.
@@ -17,8 +17,8 @@ from paper_plan import FOLDERS, ROOT
 from scipy.optimize import nnls
 
 from metabo.plan import config
-from metabo.plan.costs import NOTEBOOK, Cost, family
 from metabo.plan.sections.config import Config
+from metabo.plan.typical import NOTEBOOK, Cost, family
 from metabo.plan.work import NumericJob, loops
 
 RULES = {folder: rule for rule, folder in FOLDERS.items()}

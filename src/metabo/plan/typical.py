@@ -2,8 +2,8 @@
 
 `metabo.plan.limits` says how long a job may take at most. Here it is the typical time on the machine that was measured,
 one job a core: a start (imports, compilation, reading) and a pace, seconds of one step of the loops that
-`metabo.plan.work` counts. `costs.csv` has them by kind of loop and family of the method, and the means of the rules
-without such loops; `python benchmarks/costs.py results/laptop` fits them to the records of a finished run. Here that
+`metabo.plan.work` counts. `typical.csv` has them by kind of loop and family of the method, and the means of the rules
+without such loops; `python benchmarks/typical.py results/laptop` fits them to the records of a finished run. Here that
 was a run of the other papers and a part of HyperBO; what it did not have (online jobs, two studies) is from another.
 """
 
@@ -17,7 +17,7 @@ from metabo.plan import registry
 from metabo.plan.sections.config import Config
 from metabo.plan.work import NumericJob, loops
 
-TABLE = Path(__file__).with_name("costs.csv")
+TABLE = Path(__file__).with_name("typical.csv")
 NOTEBOOK = "notebook"
 """What a figure or a table counts as: each has a rule of its own."""
 
