@@ -100,8 +100,8 @@ def real():
         for number, row in enumerate(csv.DictReader(stream)):
             numeric = NumericJob(row["rule"], *(row[key] for key in ("benchmark", "split", "method", "acquisition")))
             known = row["rule"] in RULES
-            expected = typical.of_numeric(numeric, settings) if known else typical.of_rule(row["rule"], row["study"])
-            jobs[number] = Expected(*expected)
+            took = typical.of_numeric(numeric, settings) if known else typical.of_rule(row["rule"], row["study"])
+            jobs[number] = Expected(*took)
             events += [(float(row["started"]), 1, number), (float(row["ended"]), 0, number)]
     return jobs, sorted(events)
 

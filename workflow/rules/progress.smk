@@ -1,5 +1,6 @@
 # One line on the terminal in place of Snakemake's messages, which are in its log (src/metabo/plan/terminal.py).
-from metabo.plan import terminal, typical
+from metabo.plan import terminal
+from metabo.plan import typical as typical_times
 from metabo.plan.ahead import Ahead, Expected
 from metabo.plan.work import RULES
 
@@ -41,8 +42,8 @@ def typical(job):
     """Return the group of a job and its typical seconds."""
     names = dict(job.wildcards.items())
     if job.rule.name in RULES:
-        return typical.of_numeric(NumericJob(job.rule.name, **names), SETTINGS)
-    return typical.of_rule(job.rule.name, names.get("study", ""))
+        return typical_times.of_numeric(NumericJob(job.rule.name, **names), SETTINGS)
+    return typical_times.of_rule(job.rule.name, names.get("study", ""))
 
 
 def tell_report():

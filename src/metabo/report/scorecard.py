@@ -180,7 +180,7 @@ def widths(chosen: Iterable[JudgedClaim]) -> list[Width]:
     return sorted(found, key=lambda width: -width.ratio)
 
 
-class Step(NamedTuple):
+class Rung(NamedTuple):
     """A step of a claim's ladder: one cell, how often its tests got which verdict, and our number if it is one test.
 
     `reading` is "" for the primary cell.
@@ -193,17 +193,17 @@ class Step(NamedTuple):
     number: str
 
 
-def ladder(claim: JudgedClaim) -> list[Step]:
+def ladder(claim: JudgedClaim) -> list[Rung]:
     """Return the primary cell of a claim, then the other rungs, benchmarks and readings in the order of the table."""
     whole = claim.whole
-    steps = [Step(whole.rung, whole.benchmark, "", ((whole.verdict, 1),), ours(whole))]
+    steps = [Rung(whole.rung, whole.benchmark, "", ((whole.verdict, 1),), ours(whole))]
     cells: dict[tuple[str, str, str], list[ClaimRow]] = {}
     for row in claim.beside:
         cells.setdefault((row.rung, row.benchmark, row.reading if row.reading != whole.reading else ""), []).append(row)
     for (rung, benchmark, reading), rows in cells.items():
         found = Counter(row.verdict for row in rows)
         verdicts = tuple((verdict, found[verdict]) for verdict in VERDICTS if found[verdict])
-        steps.append(Step(rung, benchmark, reading, verdicts, ours(rows[0]) if len(rows) == 1 else ""))
+        steps.append(Rung(rung, benchmark, reading, verdicts, ours(rows[0]) if len(rows) == 1 else ""))
     return steps
 
 
