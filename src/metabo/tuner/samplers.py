@@ -26,7 +26,8 @@ from metabo.data.history.description import Configuration
 from metabo.data.history.fields import Field, Value
 from metabo.errors import ConfigError, DataError
 from metabo.tuner.study import Study
-from metabo.tuner.suggest import Told, suggest
+from metabo.tuner.asking import Told
+from metabo.tuner.suggest import suggest
 
 
 def distribution(field: Field) -> BaseDistribution:

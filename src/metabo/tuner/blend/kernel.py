@@ -21,7 +21,8 @@ def squared(
 ) -> Matrix:
     """Return r² = Σ (a - b)² columns², for each pair of rows."""
     a, b = a * columns, b * columns
-    return np.maximum(np.sum(a**2, 1)[:, None] + np.sum(b**2, 1) - 2.0 * a @ b.T, 0.0)
+    found = np.sum(a**2, 1)[:, None] + np.sum(b**2, 1) - 2.0 * a @ b.T
+    return np.where(found > 1e-12, found, 0.0)  # of equal rows rounding leaves a little, and √ makes it more
 
 
 def matern52(square: Matrix) -> Matrix:

@@ -40,39 +40,51 @@ class Predicted(NamedTuple):
     weight: Float[np.ndarray, " g"]
 
 
-def predict(components: list[Component], y: Vector, noisy: bool = False) -> Predicted:
+def predict(components: list[Component], y: Vector) -> Predicted:
     """Weigh the components by the evidence of the outcomes y, and predict the candidates."""
     means, stds, logs = [], [], []
     n = len(y)
     log_prior = -0.5 * (np.log(SPREADS) / LOG_DEVIATION) ** 2
     log_prior -= logsumexp(log_prior)
     for one in components:
-        cov = one.cov + (one.noise + 1e-8) * np.eye(n)
-        low = np.linalg.cholesky(cov)
+        low = factor(one.cov + one.noise * np.eye(n))
         solved = cho_solve((low, True), np.stack([np.ones(n), y, one.mean], axis=1))
         ones, ys, mu = solved.T
         total = ones.sum()
 
-        def product(a, b_solved, b_sum, a_sum, total=total):
-            return a @ b_solved - a_sum * b_sum / total
-
-        a = product(y, ys, ys.sum(), ys.sum())
-        b = product(y, mu, mu.sum(), ys.sum())
-        c = product(one.mean, mu, mu.sum(), mu.sum())
+        # With m integrated out Σ⁻¹ becomes P = Σ⁻¹ - Σ⁻¹ 1 1ᵀ Σ⁻¹ / (1ᵀ Σ⁻¹ 1); below yᵀPy, yᵀPμ and μᵀPμ.
+        a = y @ ys - ys.sum() ** 2 / total
+        b = y @ mu - ys.sum() * mu.sum() / total
+        c = one.mean @ mu - mu.sum() ** 2 / total
         quadratic = a / SPREADS**2 - 2 * b / SPREADS + c
         evidence = -(n - 1) * np.log(SPREADS) - np.sum(np.log(np.diag(low))) - 0.5 * np.log(total) - 0.5 * quadratic
         logs.append(one.log_weight + log_prior + evidence)
         half = solve_triangular(low, one.cross, lower=True, check_finite=False)
         left = 1.0 - ones @ one.cross
         variance = np.maximum(one.variance_new - np.sum(half**2, axis=0) + left**2 / total, 1e-12)
-        if noisy:
-            variance = variance + one.noise
         flat = one.cross.T @ np.stack([ys, mu], axis=1)
         offset = (ys.sum() - SPREADS * mu.sum()) / total
         means.append(offset[:, None] * left + flat[:, 0] + SPREADS[:, None] * (one.mean_new - flat[:, 1]))
         stds.append(SPREADS[:, None] * np.sqrt(variance))
     log = np.concatenate(logs)
     return Predicted(np.concatenate(means), np.concatenate(stds), np.exp(log - logsumexp(log)))
+
+
+def factor(cov: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n n"]:
+    """Return the Cholesky factor; where rounding left the matrix no positive one, with as little more on the diagonal as
+    it takes."""
+    for more in (1e-8, 1e-6, 1e-4, 1e-2):
+        try:
+            return np.linalg.cholesky(cov + more * np.eye(len(cov)))
+        except np.linalg.LinAlgError:
+            continue
+    return np.linalg.cholesky(cov + np.trace(cov) * np.eye(len(cov)))
+
+
+def moments(predicted: Predicted) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+    """Return mean and deviation of the mixture at each candidate."""
+    mean = predicted.weight @ predicted.mean
+    return mean, np.sqrt(predicted.weight @ (predicted.std**2 + (predicted.mean - mean) ** 2))
 
 
 def expected_improvement(predicted: Predicted, best: float) -> Float[np.ndarray, " m"]:

@@ -1,130 +1,114 @@
-"""What past studies say: one GP of all of them.
+"""What is learned from past studies, and what it says of points: the GP of all studies, and their best trials."""
 
-Study t's outcomes are z_t(x) = m_t + f(x) + g_t(x) + noise, with f common and g_t the study's own, both Matérn-5/2 with
-the same length-scales: Cov = v (ρ + (1 - ρ) [t = t']) k(x, x') + [t = t'] c + noise. The studies themselves tell their
-correlation ρ: near 0 where they have nothing in common.
-
-A past optimiser tried more where outcomes were good, so that the plain mean of its outcomes is too high. m_t has a flat
-prior (variance c), so that it is the generalised least squares mean, in which a cluster of trials counts like few.
-"""
-
+from collections.abc import Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
-from scipy.linalg.lapack import dpotri
-from scipy.optimize import minimize
+from scipy.linalg import cho_solve, solve_triangular
 
-from metabo.tuner.blend import kernel
+from metabo.data.history.description import Description
+from metabo.data.history.past import PastStudies, oriented
+from metabo.errors import DataError
+from metabo.records.files import save_npz
+from metabo.tuner.blend import hyper, kernel, outcomes, points
+from metabo.tuner.blend.hyper import Hyper
 
-OFFSET = 25.0
-"""Variance c of a study's offset: flat, next to a spread of about 1."""
-
-
-class Hyper(NamedTuple):
-    """Length-scales (p,), variance v, correlation ρ and variance of the noise."""
-
-    scales: Float[np.ndarray, " p"]
-    variance: float
-    correlation: float
-    noise: float
+MOST, FEWEST, STUDIES = 400, 5, 100
+"""Past trials that the GP has room for, those of a study at least, and studies at most."""
+ELITES = 3
+"""Best trials of each study, which are candidates."""
 
 
-class Learned(NamedTuple):
-    """Past trials: encoded inputs x (n, d), outcomes z (n,), study of each (n,), and the hyperparameters."""
+class Past(NamedTuple):
+    """Past trials that the GP knows: encoded inputs x (n, d), normal scores z (n,), study of each (n,); the
+    hyperparameters; the best trials of the studies as points `elites` (e, p); `quantiles` of all past outcomes (to be
+    maximised, on their scale) at `outcomes.LEVELS`; `owner`, the parameter of each column."""
 
     x: Float[np.ndarray, "n d"]
     z: Float[np.ndarray, " n"]
     study: Int[np.ndarray, " n"]
-    hyper: Hyper
+    scales: Float[np.ndarray, " p"]
+    numbers: Float[np.ndarray, "3"]
+    elites: Float[np.ndarray, "e p"]
+    quantiles: Float[np.ndarray, " q"]
+    owner: Int[np.ndarray, " d"]
+
+    @property
+    def hyper(self) -> Hyper:
+        """Return the hyperparameters."""
+        return Hyper(self.scales, *self.numbers.tolist())
 
 
-def columns_of(scales: Float[np.ndarray, " p"], owner: Int[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
-    """Return what columns are multiplied by."""
-    return kernel.widths(owner) / scales[owner]
+class Explained(NamedTuple):
+    """The common function at m points: its mean (m,), and V (n, m) with VᵀV the covariance that the past explains."""
 
-
-def prior_of(width: int) -> tuple[Float[np.ndarray, " q"], Float[np.ndarray, " q"]]:
-    """Return means and deviations of the Normals that log length-scales, log v, logit ρ and log noise have.
-
-    Length-scales grow with the root of the dimension (Hvarfner, Hellsten, Nardi 2024)."""
-    mean = np.concatenate([np.full(width, np.log(0.6) + 0.5 * np.log(width)), [0.0, 0.5, np.log(0.02)]])
-    return mean, np.concatenate([np.full(width, 0.9), [0.7, 1.5, 1.0]])
-
-
-def fit(
-    x: Float[np.ndarray, "n d"], z: Float[np.ndarray, " n"], study: Int[np.ndarray, " n"],
-    owner: Int[np.ndarray, " d"], steps: int = 60,
-) -> Hyper:  # fmt: skip
-    """Return the most probable hyperparameters (MAP), by L-BFGS."""
-    width = int(owner.max()) + 1
-    mean, deviation = prior_of(width)
-    same = study[:, None] == study
-    found = minimize(
-        lambda t: loss(t, x, z, same, owner, mean, deviation), mean, jac=True, method="L-BFGS-B",
-        bounds=[(m - 4 * s, m + 4 * s) for m, s in zip(mean, deviation, strict=True)], options={"maxiter": steps},
-    )  # fmt: skip
-    return unpacked(found.x, width)
-
-
-def unpacked(t: Float[np.ndarray, " q"], width: int) -> Hyper:
-    """Return hyperparameters from what is optimised."""
-    return Hyper(np.exp(t[:width]), float(np.exp(t[width])), float(1 / (1 + np.exp(-t[width + 1]))),
-                 float(np.exp(t[width + 2])))  # fmt: skip
-
-
-def loss(t, x, z, same, owner, mean, deviation):
-    """Return the negative log posterior density (up to a constant) and its gradient."""
-    width = len(t) - 3
-    h = unpacked(t, width)
-    columns = columns_of(h.scales, owner)
-    square = kernel.squared(x, x, columns)
-    np.fill_diagonal(square, 0.0)
-    k = kernel.matern52(square)
-    share = np.where(same, 1.0, h.correlation)
-    signal = h.variance * share * k
-    cov = signal + OFFSET * same
-    cov[np.diag_indices(len(cov))] += h.noise
-    low, lower = cho_factor(cov, lower=True)
-    alpha = cho_solve((low, lower), z)
-    inverse = dpotri(low, lower=1)[0]
-    inverse = np.tril(inverse) + np.tril(inverse, -1).T
-    g = 0.5 * (inverse - np.outer(alpha, alpha))
-    weights = g * h.variance * share * kernel.slope(square)
-    per_column = kernel.spread(weights, x, columns)
-    d_scales = np.bincount(owner, per_column, minlength=width)
-    d_variance = np.sum(g * signal)
-    d_rho = np.sum(g * np.where(same, 0.0, h.variance * k)) * h.correlation * (1 - h.correlation)
-    d_noise = np.trace(g) * h.noise
-    value = 0.5 * z @ alpha + np.sum(np.log(np.diag(low)))
-    scaled = (t - mean) / deviation
-    return value + 0.5 * scaled @ scaled, np.concatenate([d_scales, [d_variance, d_rho, d_noise]]) + scaled / deviation
+    mean: Float[np.ndarray, " m"]
+    root: Float[np.ndarray, "n m"]
 
 
 class Conditioned(NamedTuple):
-    """The GP of the past, ready to predict the common function: factor of the covariance, weights."""
+    """The GP of the past, ready to predict: the factor of its covariance, and its weights."""
 
-    learned: Learned
-    columns: Float[np.ndarray, " d"]
+    past: Past
     low: Float[np.ndarray, "n n"]
     alpha: Float[np.ndarray, " n"]
 
+    def explained(self, x: Float[np.ndarray, "m d"]) -> Explained:
+        """Return what the past says of the common function at x."""
+        h = self.past.hyper
+        square = kernel.squared(self.past.x, x, hyper.columns_of(h.scales, self.past.owner))
+        cross = h.variance * h.correlation * kernel.matern52(square)
+        return Explained(cross.T @ self.alpha, solve_triangular(self.low, cross, lower=True, check_finite=False))
 
-def condition(learned: Learned, owner: Int[np.ndarray, " d"]) -> Conditioned:
+
+def conditioned(past: Past) -> Conditioned:
     """Factorise the covariance of the past trials."""
-    h = learned.hyper
-    columns = columns_of(h.scales, owner)
-    same = learned.study[:, None] == learned.study
-    cov = h.variance * np.where(same, 1.0, h.correlation) * kernel.matern52(kernel.squared(learned.x, learned.x, columns))
-    cov += OFFSET * same
-    cov[np.diag_indices(len(cov))] += h.noise
+    cov = hyper.covariance(past.hyper, past.x, past.study[:, None] == past.study, past.owner)
     low = np.linalg.cholesky(cov)
-    return Conditioned(learned, columns, low, cho_solve((low, True), learned.z))
+    return Conditioned(past, low, cho_solve((low, True), past.z))
 
 
-def explained(past: Conditioned, x: Float[np.ndarray, "m d"]) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, "n m"]]:
-    """Return the mean of the common function at x, and V with VᵀV the part of its covariance that the past explains."""
-    h = past.learned.hyper
-    cross = h.variance * h.correlation * kernel.matern52(kernel.squared(past.learned.x, x, past.columns))
-    return cross.T @ past.alpha, solve_triangular(past.low, cross, lower=True, check_finite=False)
+def learn(studies: PastStudies, seed: int) -> Past:
+    """Learn from all usable past studies. `seed`: of which trials are left out where there are more than `MOST`."""
+    space = studies.description
+    tasks, rng = list(studies.tasks.values()), np.random.default_rng([11, seed])
+    if len(tasks) > STUDIES:
+        tasks = [tasks[i] for i in sorted(rng.permutation(len(tasks))[:STUDIES])]
+    values = [oriented(task.metric, space) for task in tasks]
+    units = [points.units(space, task.x) for task in tasks]
+    scores = [outcomes.normal_scores(y) for y in values]
+    kept = [_kept(z, max(FEWEST, MOST // len(tasks)), rng) for z in scores]
+    x = np.concatenate([task.x[rows] for task, rows in zip(tasks, kept, strict=True)])
+    z = [score[rows] for score, rows in zip(scores, kept, strict=True)]
+    z = np.concatenate(z) / np.sqrt(np.mean([np.var(one) for one in z]))
+    study = np.repeat(np.arange(len(tasks)), [len(rows) for rows in kept])
+    owner = points.owners(space)
+    found = hyper.fit(x, z, study, owner)
+    best = [at[np.argsort(-score, kind="stable")[:ELITES]] for at, score in zip(units, scores, strict=True)]
+    spread = np.quantile(np.concatenate(values), outcomes.LEVELS)
+    numbers = np.array([found.variance, found.correlation, found.noise])
+    return Past(x, z, study, found.scales, numbers, np.concatenate(best), spread, owner)
+
+
+def _kept(z: Float[np.ndarray, " n"], most: int, rng: np.random.Generator) -> Int[np.ndarray, " k"]:
+    """Return the rows that are kept of a study: the best third of `most`, the others at random."""
+    order = np.argsort(-z, kind="stable")
+    best = most // 3
+    return order if len(z) <= most else np.concatenate([order[:best], rng.permutation(order[best:])[: most - best]])
+
+
+def save(path: Path, past: Past) -> None:
+    """Write what was learned."""
+    save_npz(path, past._asdict())
+
+
+def load(path: Path) -> Past:
+    """Read what was learned. Raises DataError if the file does not hold it."""
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            found: Mapping[str, np.ndarray] = {name: arrays[name] for name in Past._fields}
+    except (OSError, KeyError, ValueError) as error:
+        raise DataError(f"{path}: cannot be read ({error}); make it again with metabo pretrain") from error
+    return Past(**found)

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from metabo.data.history.description import Configuration, Description
-from metabo.data.history.fields import Field
+from metabo.data.history.fields import Field, Value
 
 STEPS = (0.3, 0.15, 0.07, 0.03, 0.01)
 """Standard deviations of the steps from a centre, of a parameter's range."""
@@ -24,51 +24,95 @@ def owners(description: Description) -> Int[np.ndarray, " d"]:
     return np.repeat(np.arange(len(description.fields)), [p.width for p in description.space.parameters])
 
 
-def at(description: Description, units: Float[np.ndarray, "n p"]) -> Points:
-    """Encode the configurations `description.at(units)`: the same numbers as `description.encode` gives of them."""
+def at(description: Description, where: Float[np.ndarray, "n p"]) -> Points:
+    """Encode the configurations `description.at(where)`: the same numbers as `description.encode` gives of them."""
     used: dict[str, Bool[np.ndarray, " n"]] = {}
-    ranks: dict[str, Int[np.ndarray, " n"]] = {}
+    levels: dict[str, Places] = {}
     columns = []
     for place, field in enumerate(description.fields):
-        u = units[:, place]
-        on = np.ones(len(u), dtype=bool)
+        u, on = where[:, place], np.ones(len(where), dtype=bool)
         if field.parent is not None:
-            parent = next(one for one in description.fields if one.name == field.parent)
-            levels = parent.values()
-            needed = np.array([level in field.needs for level in levels])
-            on = used[parent.name] & needed[ranks[parent.name]]
+            on = used[field.parent] & levels[field.parent].among(field.needs)
         used[field.name] = on
-        if field.options < np.inf:
-            ranks[field.name] = _ranks(field, u)
-        columns.append(_encoded(field, u, ranks.get(field.name), on))
-    return Points(units, np.concatenate(columns, axis=1) if columns else np.zeros((len(units), 0)))
+        levels[field.name] = Places(field, _choice(field, u) if field.choices else _number(field, u))
+        columns.append(_encoded(field, levels[field.name].values, on))
+    return Points(where, np.concatenate(columns, axis=1))
 
 
-def _ranks(field: Field, u: Float[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
-    """Return the position of each value among `field.values()`."""
-    if field.choices:
-        return np.minimum((u * len(field.choices)).astype(int), len(field.choices) - 1)
-    return np.rint(_numbers(field, u)).astype(int) - int(field.low)
+class Places(NamedTuple):
+    """Values of a parameter: numbers, or positions among its choices."""
+
+    field: Field
+    values: Float[np.ndarray, " n"]
+
+    def among(self, needs: tuple[Value, ...]) -> Bool[np.ndarray, " n"]:
+        """Tell which of them are one of `needs`."""
+        choices = self.field.choices
+        wanted = [choices.index(one) for one in needs if one is not None] if choices else [*needs]
+        return np.isin(self.values, np.array(wanted, dtype=np.float64))
 
 
-def _numbers(field: Field, u: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+def _choice(field: Field, u: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    return np.minimum(np.floor(u * len(field.choices)), len(field.choices) - 1)
+
+
+def _number(field: Field, u: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     half = 0.5 if field.kind == "int" else 0.0
     low, high = field.low - half, field.high + half
-    found = low * (high / low) ** u if field.log else low + (high - low) * u
-    return np.clip(found, field.low, field.high)
+    found = np.clip(low ** (1.0 - u) * high**u if field.log else low + (high - low) * u, field.low, field.high)
+    return np.rint(found) if field.kind == "int" else found
 
 
-def _encoded(
-    field: Field, u: Float[np.ndarray, " n"], rank: Int[np.ndarray, " n"] | None, on: Bool[np.ndarray, " n"]
-) -> Float[np.ndarray, "n w"]:
+def _encoded(field: Field, values: Float[np.ndarray, " n"], on: Bool[np.ndarray, " n"]) -> Float[np.ndarray, "n w"]:
     parameter = field.parameter()
     if parameter.levels:
-        place = np.where(on, rank, 0)
-        return np.eye(parameter.width)[place] if parameter.width > 1 else (place / (len(parameter.levels) - 1))[:, None]
-    value = _numbers(field, u) if rank is None else rank + field.low
-    warp = np.log if field.log else np.asarray
-    low, high = warp(field.low), warp(field.high)
-    return np.where(on, np.clip((warp(value) - low) / (high - low), 0.0, 1.0), 0.0)[:, None]
+        place = np.where(on, values if field.choices else values - field.low, 0.0)
+        shares = place / (len(parameter.levels) - 1)
+        return np.eye(parameter.width)[place.astype(int)] if parameter.width > 1 else shares[:, None]
+    low, high, number = (np.log(one) if field.log else one for one in (field.low, field.high, values))
+    return np.where(on, np.clip((number - low) / (high - low), 0.0, 1.0), 0.0)[:, None]
+
+
+def units(description: Description, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n p"]:
+    """Return points that `at` encodes as x, rounded to values of the space."""
+    found, start = [], 0
+    for field, parameter in zip(description.fields, description.space.parameters, strict=True):
+        part = x[:, start : start + parameter.width]
+        start += parameter.width
+        if parameter.levels:
+            place = np.argmax(part, 1) if parameter.width > 1 else np.rint(part[:, 0] * (len(parameter.levels) - 1))
+            found.append((place + 0.5) / len(parameter.levels))
+            continue
+        low, high = (np.log(one) if field.log else one for one in (field.low, field.high))
+        if field.kind == "int":
+            value = low + part[:, 0] * (high - low)
+            whole = np.rint(np.exp(value) if field.log else value)
+            low, high = (np.log(one) if field.log else one for one in (field.low - 0.5, field.high + 0.5))
+            found.append(((np.log(whole) if field.log else whole) - low) / (high - low))
+        else:
+            found.append(part[:, 0])
+    return np.stack(found, axis=1)
+
+
+def of(description: Description, configurations: list[Configuration]) -> Points:
+    """Return configurations as points."""
+    x = description.encode(configurations)
+    return Points(units(description, x), x)
+
+
+def none(description: Description) -> Points:
+    """Return no points."""
+    return of(description, [])
+
+
+def joined(one: Points, other: Points) -> Points:
+    """Return the points of both."""
+    return Points(np.concatenate([one.units, other.units]), np.concatenate([one.x, other.x]))
+
+
+def rows(where: Points, chosen: Bool[np.ndarray, " n"] | list[int]) -> Points:
+    """Return some of the points."""
+    return Points(where.units[chosen], where.x[chosen])
 
 
 def near(
@@ -83,10 +127,3 @@ def near(
     stepped = np.clip(origin + rng.normal(size=(count, width)) * rng.choice(STEPS, size=(count, 1)), 0.0, 1.0)
     choices = np.array([bool(field.choices) for field in description.fields])
     return np.where(moves, np.where(choices, rng.random((count, width)), stepped), origin)
-
-
-def of(description: Description, configurations: list[Configuration]) -> Points:
-    """Return configurations as points."""
-    units = [description.units(one) for one in configurations]
-    width = len(description.fields)
-    return Points(np.array(units).reshape(len(units), width), description.encode(configurations))
