@@ -21,6 +21,7 @@ from metabo.data.history.past import PastStudies, past_of
 from metabo.data.history.read import History as Read
 from metabo.data.history.rows import Trial
 from metabo.tuner.asking import Told
+from metabo.tuner.learning import STEPS
 from metabo.tuner.blend import choose, hyper, kernel, past, points
 
 LEARNED: dict[tuple[str, str], past.Past] = {}
@@ -43,7 +44,7 @@ def default(one: World, task: str, given: History, seed: int, budget: int) -> li
     """metabo's default, as `Study.suggest` does it."""
     key = (one.name, str(hash(str(given))))
     if key not in LEARNED:
-        LEARNED[key] = past.learn(studies(one, given), 0)
+        LEARNED[key] = past.learn(studies(one, given), 0, STEPS)
     return _played(one, task, LEARNED[key], seed, budget)
 
 

@@ -65,14 +65,8 @@ BATCH = 50
 """Points of a study that a step of Adam reads, at most."""
 
 
-BLEND = "blend"
-"""The default for one space: a method of the tuner's own (`metabo.tuner.blend`)."""
-
-
-def own_specification(seed: int) -> MethodSpec:
-    """Return what decides a prior of `BLEND`; it has no settings."""
-    return {"method": BLEND, "acquisition": "ei", "seed": seed, "seeds": 1, "past": {"base": ALL}, "model": {},
-            "pretrain": {}, "policy": {}}  # fmt: skip
+BLEND, STEPS = "blend", 60
+"""The default for one space, a method of the tuner's own (`metabo.tuner.blend`), and its steps of L-BFGS."""
 
 
 def specification(method: str, seed: int, steps: int | None = None) -> MethodSpec:
@@ -80,6 +74,9 @@ def specification(method: str, seed: int, steps: int | None = None) -> MethodSpe
 
     Raises ConfigError for a method that cannot suggest.
     """
+    if method == BLEND:
+        return {"method": BLEND, "acquisition": "ei", "seed": seed, "seeds": 1, "past": {"base": ALL}, "model": {},
+                "pretrain": {"steps": STEPS if steps is None else steps}, "policy": {}}  # fmt: skip
     if method not in METHODS:
         raise unknown("method", method, (BLEND, *METHODS))
     sizes = SIZES if steps is None else {**SIZES, "pretrain": {**SIZES["pretrain"], "adam_steps": steps}, "mphd": {

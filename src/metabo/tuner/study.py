@@ -23,7 +23,12 @@ from metabo.tuner.blend import past as blend
 from metabo.tuner.formats import PastSummary, StudyRecord
 from metabo.tuner.ledger import Ledger, claim_of
 from metabo.tuner.suggest import suggest
-from metabo.tuner.trials import StudyTrial, claimed, require_logarithms
+from metabo.tuner.trials import Claimant, StudyTrial, claimed, require_logarithms
+
+
+UNLOCKED = 5
+"""Times that a claim is computed without the folder's lock; if others changed the trials meanwhile each time, it is
+computed with the lock held."""
 
 MOST = 10_000
 """Suggestions at once, at most: their covariance takes 800 MB."""
@@ -54,7 +59,7 @@ def pretrain(
     is a CSV file, a DataFrame with a column for the study, or a dict of DataFrames by study; several DataFrames with
     one space are one history.
     `target`: the space to tune, the first one unless given; it needs no history. `method`: blend for one space, mphd
-    for several, unless given. `steps`: of the training; blend has none. Raises DataError and ConfigError that name file, row, field and
+    for several, unless given. `steps`: of the training, at most. Raises DataError and ConfigError that name file, row, field and
     fix.
     """
     given = required(histories)
@@ -65,7 +70,7 @@ def pretrain(
     if here is not None and here.description.source != goal.source:
         raise ConfigError(f"{target}: space '{goal.name}' has another description in --space; give one of them a name")
     method = method or (learning.BLEND if len(past) == 1 and here is not None else "mphd")
-    spec = learning.own_specification(seed) if method == learning.BLEND else learning.specification(method, seed, steps)
+    spec = learning.specification(method, seed, steps)
     folder = Path(to)
     described = str(target or spaces[0])
     _refuse_other_space(folder, goal, described)
@@ -91,7 +96,8 @@ def _learned(
 ) -> tuple[Callable[[Path], None], list[str]]:
     """Learn a prior; return what writes it to a file, and remarks."""
     if spec["method"] == learning.BLEND:
-        return partial(blend.save, past=blend.learn(learning.require_here(goal.name, past), spec["seed"])), []
+        here, steps = learning.require_here(goal.name, past), int(cast(int, spec["pretrain"]["steps"]))
+        return partial(blend.save, past=blend.learn(here, spec["seed"], steps)), []
     prior, remarks = learning.learn(spec, goal.space, past)
     if (prior.stopped >= 0).any():
         remarks = [*remarks, f"training stopped at step {int(prior.stopped.max())}, which was not finite"]
@@ -146,9 +152,18 @@ class Study(Ledger):
         if not claim:
             return suggest(self.prior, self._told(self.trials), count, seed)
         made = claim_of(by)
+        for _ in range(UNLOCKED):  # nobody waits for the model, unless others change the trials again and again
+            before = self.trials
+            found = suggest(self.prior, self._told(before), count, seed)
+            with self._held() as trials:
+                if trials == before:
+                    return self._claimed(trials, found, made)
         with self._held() as trials:
-            found = suggest(self.prior, self._told(trials), count, seed)
-            self._keep(claimed(trials, [one.configuration for one in found], made))
+            return self._claimed(trials, suggest(self.prior, self._told(trials), count, seed), made)
+
+    def _claimed(self, trials: list[StudyTrial], found: list[Suggestion], made: Claimant) -> list[Suggestion]:
+        """Record suggestions as running. Call it with the trials held."""
+        self._keep(claimed(trials, [one.configuration for one in found], made))
         return found
 
     def _told(self, trials: list[StudyTrial]) -> Told:

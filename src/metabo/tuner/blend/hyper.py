@@ -19,6 +19,7 @@ from scipy.optimize import minimize
 from metabo.tuner.blend import kernel
 
 Vector = Float[np.ndarray, " n"]
+Settings = Float[np.ndarray, " q"]
 OFFSET = 25.0
 """Variance c of a study's offset: flat, next to a spread of about 1."""
 
@@ -47,7 +48,7 @@ def prior_of(width: int) -> tuple[Float[np.ndarray, " q"], Float[np.ndarray, " q
 
 def fit(
     x: Float[np.ndarray, "n d"], z: Vector, study: Int[np.ndarray, " n"],
-    owner: Int[np.ndarray, " d"], steps: int = 60,
+    owner: Int[np.ndarray, " d"], steps: int,
 ) -> Hyper:  # fmt: skip
     """Return the most probable hyperparameters (MAP), by L-BFGS."""
     width = int(owner.max()) + 1
@@ -76,9 +77,9 @@ def covariance(
 
 
 def loss(
-    t: Vector, x: Float[np.ndarray, "n d"], z: Vector, same: Bool[np.ndarray, "n n"], owner: Int[np.ndarray, " d"],
-    mean: Vector, deviation: Vector,
-) -> tuple[float, Vector]:  # fmt: skip
+    t: Settings, x: Float[np.ndarray, "n d"], z: Vector, same: Bool[np.ndarray, "n n"], owner: Int[np.ndarray, " d"],
+    mean: Settings, deviation: Settings,
+) -> tuple[float, Settings]:  # fmt: skip
     """Return the negative log posterior density of t (up to a constant) and its gradient. `mean`, `deviation`: `prior_of`;
     `same`: whether two trials are of one study."""
     width = len(t) - 3

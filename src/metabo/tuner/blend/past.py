@@ -70,8 +70,9 @@ def conditioned(past: Past) -> Conditioned:
     return Conditioned(past, low, cho_solve((low, True), past.z))
 
 
-def learn(studies: PastStudies, seed: int) -> Past:
-    """Learn from all usable past studies. `seed`: of which trials are left out where there are more than `MOST`."""
+def learn(studies: PastStudies, seed: int, steps: int) -> Past:
+    """Learn from all usable past studies. `seed`: of which trials are left out where there are more than `MOST`; `steps`:
+    of L-BFGS, at most."""
     space = studies.description
     tasks, rng = list(studies.tasks.values()), np.random.default_rng([11, seed])
     if len(tasks) > STUDIES:
@@ -85,7 +86,7 @@ def learn(studies: PastStudies, seed: int) -> Past:
     z = np.concatenate(z) / np.sqrt(np.mean([np.var(one) for one in z]))
     study = np.repeat(np.arange(len(tasks)), [len(rows) for rows in kept])
     owner = points.owners(space)
-    found = hyper.fit(x, z, study, owner)
+    found = hyper.fit(x, z, study, owner, steps)
     best = [at[np.argsort(-score, kind="stable")[:ELITES]] for at, score in zip(units, scores, strict=True)]
     spread = np.quantile(np.concatenate(values), outcomes.LEVELS)
     numbers = np.array([found.variance, found.correlation, found.noise])
