@@ -5,14 +5,16 @@ their evaluation. Rivals that learn nothing from the past ignore it.
 """
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import optuna
+from optuna.distributions import BaseDistribution, IntDistribution
 from optuna.trial import TrialState, create_trial
-from worlds import Trial, World, ask, distributions, oriented, random_configuration
+from worlds import NO_RANKS, Trial, World, ask, distributions, oriented, random_configuration
 
 from metabo.data.history.description import Configuration, Description
+from metabo.tasks.spaces import Level
 
 History = list[list[Trial]]
 Rival = Callable[[World, str, History, int, int], list[float]]
@@ -44,22 +46,37 @@ def gpsampler(one: World, task: str, past: History, seed: int, budget: int) -> l
 
 def cmaes_warm(one: World, task: str, past: History, seed: int, budget: int) -> list[float]:
     """CMA-ES that starts from the past trials (Nomura et al. 2021), each study's outcomes standardised. It searches the
-    numeric parameters; Optuna draws the others at random."""
+    parameters that have an order and no condition, ordinal ones by rank; Optuna draws the others at random."""
     space, shown = one.description, distributions(one.description)
-    numeric = {field.name for field in space.fields if not field.choices and field.parent is None}
+    ranks = {field.name: field.choices for field in space.fields if field.kind == "ordinal"}
+    shown |= {name: IntDistribution(0, len(choices) - 1) for name, choices in ranks.items()}
+    numeric = [field.name for field in space.fields if field.kind != "categorical" and field.parent is None]
     source = []
     for study in past:
         y = oriented(space, np.array([value for _, value in study], dtype=np.float64))
         z = (y - np.nanmean(y)) / (np.nanstd(y) or 1.0)
         for (c, _), value in zip(study, z, strict=True):
             if np.isfinite(value):
-                params = {name: c[name] for name in numeric}
+                params = {name: ranks[name].index(c[name]) if name in ranks else c[name] for name in numeric}
                 of = {name: shown[name] for name in numeric}
                 source.append(create_trial(params=params, distributions=of, value=float(value)))
-    sampler = optuna.samplers.CmaEsSampler(
+    sampler = _WarmCma(
         seed=seed, source_trials=source or None, n_startup_trials=1, warn_independent_sampling=False
     )
-    return _optuna(one, task, sampler, [], budget)
+    sampler.searched = {name: shown[name] for name in numeric}
+    return _optuna(one, task, sampler, [], budget, ranks)
+
+
+class _WarmCma(optuna.samplers.CmaEsSampler):
+    """CMA-ES on given parameters. Optuna's own choice has conditional ones among them if the first trial used them, and
+    then takes no past trial for compatible."""
+
+    searched: dict[str, BaseDistribution]
+
+    def infer_relative_search_space(
+        self, study: optuna.Study, trial: optuna.trial.FrozenTrial
+    ) -> dict[str, BaseDistribution]:
+        return dict(self.searched)
 
 
 def incumbents(space: Description, past: History, seed: int) -> list[Configuration]:
@@ -99,8 +116,9 @@ def portfolio(one: World, task: str, past: History, seed: int, budget: int) -> l
 
 
 def _optuna(
-    one: World, task: str, sampler: optuna.samplers.BaseSampler, enqueued: list[Configuration], budget: int
-) -> list[float]:
+    one: World, task: str, sampler: optuna.samplers.BaseSampler, enqueued: list[Configuration], budget: int,
+    ranks: Mapping[str, Sequence[Level]] = NO_RANKS,
+) -> list[float]:  # fmt: skip
     outcome, out = one.outcome(task), []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -109,7 +127,7 @@ def _optuna(
             study.enqueue_trial({name: value for name, value in configuration.items() if value is not None})
         for _ in range(budget):
             trial = study.ask()
-            value = outcome(ask(trial, one.description))
+            value = outcome(ask(trial, one.description, ranks))
             out.append(value)
             finite = bool(np.isfinite(value))
             told = float(oriented(one.description, np.array(value))) if finite else None

@@ -3,7 +3,7 @@
 import json
 import os
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from scipy.spatial import cKDTree
 from metabo.data import lcbench, tables, taskset
 from metabo.data.history import description as descriptions
 from metabo.data.history.description import Configuration, Description
+from metabo.tasks.spaces import Level
 
 HERE = Path(__file__).resolve().parent
 PLAN = yaml.safe_load((HERE / "problems.yaml").read_text())
@@ -24,6 +25,7 @@ CACHE = Path(os.environ.get("METABO_TUNER_CACHE", HERE.parents[1] / ".cache" / "
 DATA = Path(os.environ.get("METABO_DATA", HERE.parents[1] / ".cache" / "data"))
 Outcome = Callable[[Configuration], float]
 Trial = tuple[Configuration, float]
+NO_RANKS: dict[str, Sequence[Level]] = {}
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
@@ -143,12 +145,18 @@ def distributions(description: Description) -> dict[str, BaseDistribution]:
     return out
 
 
-def ask(trial: optuna.Trial, description: Description) -> Configuration:
-    """Ask Optuna for the parameters that are in use, as an objective does."""
+def ask(
+    trial: optuna.Trial, description: Description, ranks: Mapping[str, Sequence[Level]] = NO_RANKS
+) -> Configuration:
+    """Ask Optuna for the parameters that are in use, as an objective does. `ranks`: choices that are asked for by rank."""
     shown, out = distributions(description), {}
     for field in description.fields:
         on = field.parent is None or out[field.parent] in field.needs
-        out[field.name] = trial._suggest(field.name, shown[field.name]) if on else None
+        if on and field.name in ranks:
+            choices = ranks[field.name]
+            out[field.name] = choices[trial.suggest_int(field.name, 0, len(choices) - 1)]
+        else:
+            out[field.name] = trial._suggest(field.name, shown[field.name]) if on else None
     return out
 
 

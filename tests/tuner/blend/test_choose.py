@@ -33,10 +33,12 @@ def play(space, known, function, budget, seed=0):
     return told
 
 
-def test_a_history_of_the_same_function_gives_its_optimum_at_the_third_query(flat, same):
-    """The gate for related history. A random configuration is 0.3 from the best on the median."""
+def test_a_history_of_the_same_function_gives_its_optimum_at_once(flat, same):
+    """The gate for related history: the best past trial first, and the optimum itself at the fifth query. A random
+    configuration is 0.25 below the best on the median."""
     for seed in range(3):
-        assert max(play(flat, same, worlds.bowl(BEST), 3, seed).outcomes) > -0.01
+        outcomes = play(flat, same, worlds.bowl(BEST), 5, seed).outcomes
+        assert outcomes[0] > -0.02 and max(outcomes) > -0.003
 
 
 def test_an_unrelated_history_costs_at_most_a_tenth_more_than_a_plain_gp(flat):

@@ -15,7 +15,7 @@ MIXED = {
     "batch": {"type": "ordinal", "choices": [16, 32, 64]},
     "solver": {"type": "categorical", "choices": ["sgd", "adam", "lbfgs"]},
     "momentum": {"type": "float", "low": 0.0, "high": 0.9, "when": {"solver": "sgd"}},
-    "deep": {"type": "float", "low": 0.0, "high": 1.0, "when": {"layers": [3, 4]}},
+    "deep": {"type": "float", "low": 0.0, "high": 1.0, "when": {"batch": [16, 64]}},
     "nested": {"type": "categorical", "choices": [True, False], "when": {"solver": ["sgd", "adam"]}},
 }
 FLAT = {name: {"type": "float", "low": 0.0, "high": 1.0} for name in ("a", "b", "c")}
@@ -38,5 +38,5 @@ def studies(described, functions, trials=20, seed=0):
     rng, found = np.random.default_rng(seed), []
     for number, function in enumerate(functions):
         for c in described.at(rng.random((trials, len(described.fields)))):
-            found.append(Trial(len(found) + 1, f"study {number}", c, function(c)))
+            found.append(Trial(len(found) + 1, f"study {number}", c, float(function(c))))
     return past_of("history", History(found, [], []), described)

@@ -1,5 +1,7 @@
 """What is learned from past studies, and what it says of points: the GP of all studies, and their best trials."""
 
+import io
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -108,8 +110,8 @@ def save(path: Path, past: Past) -> None:
 def load(path: Path) -> Past:
     """Read what was learned. Raises DataError if the file does not hold it."""
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
             found: Mapping[str, np.ndarray] = {name: arrays[name] for name in Past._fields}
-    except (OSError, KeyError, ValueError) as error:
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
         raise DataError(f"{path}: cannot be read ({error}); make it again with metabo pretrain") from error
     return Past(**found)
