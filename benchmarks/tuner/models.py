@@ -1,7 +1,7 @@
 """Players of the benchmark that are models: this project's default and its plain GP, RGPE, and the former default.
 
-Each is a rival as in `rivals.py`. RGPE (Feurer, Letham, Hutter, Bakshy 2018) has the same kernel, hyperparameter prior and
-candidates as the default, so that what differs is how the past is used.
+Each is a rival as in `rivals.py`. RGPE (Feurer, Letham, Hutter, Bakshy 2018) has the same kernel, hyperparameter prior
+and candidates as the default, so that what differs is how the past is used.
 """
 
 import csv
@@ -21,8 +21,8 @@ from metabo.data.history.past import PastStudies, past_of
 from metabo.data.history.read import History as Read
 from metabo.data.history.rows import Trial
 from metabo.tuner.asking import Told
-from metabo.tuner.learning import STEPS
 from metabo.tuner.blend import choose, hyper, kernel, past, points
+from metabo.tuner.learning import STEPS
 
 LEARNED: dict[tuple[str, str], past.Past] = {}
 """Priors of this process by world and history: a history serves several seeds and targets."""

@@ -1,6 +1,6 @@
 """The results of the tuner's benchmark: the mean regret of each method, and the default's difference to each rival.
 
-    python benchmarks/tuner/report.py held_out --out results.csv
+python benchmarks/tuner/report.py held_out --out results.csv
 """
 
 import argparse
@@ -46,7 +46,7 @@ def means(found: Curves, method: str, history: str) -> dict[tuple[str, str], dic
 
 
 def difference(found: Curves, history: str, rival: str, at: int) -> tuple[int, float, float, float, int, int]:
-    """Return problems, mean of default - rival, its 95 % interval, and on how many problems the default wins and loses."""
+    """Return problems, mean of default - rival, its 95 % interval, and how many problems the default wins and loses."""
     ours, theirs = means(found, "default", history), means(found, rival, history)
     gaps = []
     for problem in ours.keys() & theirs.keys():

@@ -1,7 +1,7 @@
 """What the default is compared with: Optuna's samplers, the portfolio, RGPE, random search. Each plays a whole study.
 
-A rival is a function of a world, a data set, past studies, a seed and the budget; it returns the outcomes in the order of
-their evaluation. Rivals that learn nothing from the past ignore it.
+A rival is a function of a world, a data set, past studies, a seed and the budget; it returns the outcomes in the order
+of their evaluation. Rivals that learn nothing from the past ignore it.
 """
 
 import warnings
@@ -60,9 +60,7 @@ def cmaes_warm(one: World, task: str, past: History, seed: int, budget: int) -> 
                 params = {name: ranks[name].index(c[name]) if name in ranks else c[name] for name in numeric}
                 of = {name: shown[name] for name in numeric}
                 source.append(create_trial(params=params, distributions=of, value=float(value)))
-    sampler = _WarmCma(
-        seed=seed, source_trials=source or None, n_startup_trials=1, warn_independent_sampling=False
-    )
+    sampler = _WarmCma(seed=seed, source_trials=source or None, n_startup_trials=1, warn_independent_sampling=False)
     sampler.searched = {name: shown[name] for name in numeric}
     return _optuna(one, task, sampler, [], budget, ranks)
 

@@ -37,7 +37,9 @@ class Run(NamedTuple):
 
     @property
     def path(self) -> Path:
-        return CACHE / "runs" / "-".join([self.space, self.task, self.method, self.history or "none", f"{self.seed}.json"])
+        return (
+            CACHE / "runs" / "-".join([self.space, self.task, self.method, self.history or "none", f"{self.seed}.json"])
+        )
 
 
 def planned(part: str, methods: list[str], histories: list[str], seeds: list[int]) -> Iterator[Run]:

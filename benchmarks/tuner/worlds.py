@@ -148,7 +148,7 @@ def distributions(description: Description) -> dict[str, BaseDistribution]:
 def ask(
     trial: optuna.Trial, description: Description, ranks: Mapping[str, Sequence[Level]] = NO_RANKS
 ) -> Configuration:
-    """Ask Optuna for the parameters that are in use, as an objective does. `ranks`: choices that are asked for by rank."""
+    """Ask Optuna for the parameters that are in use, as an objective does. `ranks`: choices asked for by rank."""
     shown, out = distributions(description), {}
     for field in description.fields:
         on = field.parent is None or out[field.parent] in field.needs

@@ -25,7 +25,6 @@ from metabo.tuner.ledger import Ledger, claim_of
 from metabo.tuner.suggest import suggest
 from metabo.tuner.trials import Claimant, StudyTrial, claimed, require_logarithms
 
-
 UNLOCKED = 5
 """Times that a claim is computed without the folder's lock; if others changed the trials meanwhile each time, it is
 computed with the lock held."""
@@ -59,8 +58,8 @@ def pretrain(
     is a CSV file, a DataFrame with a column for the study, or a dict of DataFrames by study; several DataFrames with
     one space are one history.
     `target`: the space to tune, the first one unless given; it needs no history. `method`: blend for one space, mphd
-    for several, unless given. `steps`: of the training, at most. Raises DataError and ConfigError that name file, row, field and
-    fix.
+    for several, unless given. `steps`: of the training, at most. Raises DataError and ConfigError that name file, row,
+    field and fix.
     """
     given = required(histories)
     spaces = [spaces] if isinstance(spaces, str | Path) else spaces
@@ -74,7 +73,7 @@ def pretrain(
     folder = Path(to)
     described = str(target or spaces[0])
     _refuse_other_space(folder, goal, described)
-    if steps is not None:
+    if steps is not None and method != learning.BLEND:  # which stops where it has converged
         learning.require_affordable(steps, past)
     save, remarks = _learned(spec, goal, past)
     record: StudyRecord = {
@@ -91,9 +90,7 @@ def pretrain(
     return Study(folder)
 
 
-def _learned(
-    spec: MethodSpec, goal: Description, past: list[PastStudies]
-) -> tuple[Callable[[Path], None], list[str]]:
+def _learned(spec: MethodSpec, goal: Description, past: list[PastStudies]) -> tuple[Callable[[Path], None], list[str]]:
     """Learn a prior; return what writes it to a file, and remarks."""
     if spec["method"] == learning.BLEND:
         here, steps = learning.require_here(goal.name, past), int(cast(int, spec["pretrain"]["steps"]))

@@ -23,7 +23,6 @@ from metabo.data.history.description import Configuration, Description
 from metabo.data.history.past import Scale, oriented, scale_of
 from metabo.errors import ConfigError, NumericsWarning
 from metabo.plan import registry
-from metabo.plan.specs import MethodSpec
 from metabo.records.files import canonical
 from metabo.tuner import pool
 from metabo.tuner.asking import Prior, Suggestion, Told

@@ -69,7 +69,7 @@ def test_a_past_that_predicts_badly_loses_its_weight(flat, same):
     weights = []
     for sign in (1.0, -1.0):
         z = np.array([sign * worlds.bowl(BEST)(c) for c in done])
-        seen = belief.seen_of(flat, done, z)
+        seen = belief.seen_of(points.of(flat, done), z)
         shown = belief.predicted(model, seen, seen.points, belief.fitted(model, seen))
         weights.append(shown.weight.reshape(len(belief.TRUST) + 1, -1).sum(axis=1)[1:-1].sum())
     assert weights[0] > 0.6 and weights[1] < 0.1
@@ -130,7 +130,7 @@ def test_a_finite_space_is_used_up_and_then_said():
     known = past.learn(worlds.studies(space, [lambda c: c["a"] + (c["b"] == "x")] * 2), 0, 60)
     told = play(space, known, lambda c: float(c["a"] + (c["b"] == "x")), 10)
     assert choose.suggest(space, known, told, 2)
-    with pytest.raises(ConfigError, match="2 configurations are left .* 3 are asked for"):
+    with pytest.raises(ConfigError, match=r"2 configurations are left .* 3 are asked for"):
         choose.suggest(space, known, told, 3)
 
 
@@ -139,4 +139,4 @@ def test_of_many_trials_the_best_and_the_latest_are_known(flat, monkeypatch):
     monkeypatch.setattr(belief, "RECENT", 4)
     z = np.array([0.0, 5.0, 1.0, 4.0, 2.0, 0.1, 0.2, 0.3, 0.4])
     done = flat.at(np.random.default_rng(0).random((9, 3)))
-    assert belief.seen_of(flat, done, z).z.tolist() == [5.0, 4.0, 0.1, 0.2, 0.3, 0.4]
+    assert belief.seen_of(points.of(flat, done), z).z.tolist() == [5.0, 4.0, 0.1, 0.2, 0.3, 0.4]

@@ -23,7 +23,9 @@ def slow_kernel(a, b, scales):
     for i, p in enumerate(a):
         for j, q in enumerate(b):
             other = 0.0 if (p[2:] == q[2:]).all() else 1.0
-            r = np.sqrt((p[0] - q[0]) ** 2 / scales[0] ** 2 + (p[1] - q[1]) ** 2 / scales[1] ** 2 + other / scales[2] ** 2)
+            r = np.sqrt(
+                (p[0] - q[0]) ** 2 / scales[0] ** 2 + (p[1] - q[1]) ** 2 / scales[1] ** 2 + other / scales[2] ** 2
+            )
             k[i, j] = (1 + 5**0.5 * r + 5 * r**2 / 3) * np.exp(-(5**0.5) * r)
     return k
 

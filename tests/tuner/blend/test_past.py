@@ -42,7 +42,9 @@ def test_units_and_directions_of_past_studies_do_not_matter(flat, learned):
     given = worlds.studies(flat, [lambda c, f=f, i=i: 10.0**i * f(c) + i for i, f in enumerate(BOWLS)])
     np.testing.assert_allclose(past.learn(given, 0, 60).z, learned.z)
     least = worlds.space(worlds.FLAT, goal="minimise")
-    np.testing.assert_allclose(past.learn(worlds.studies(least, [lambda c, f=f: -f(c) for f in BOWLS]), 0, 60).z, learned.z)
+    np.testing.assert_allclose(
+        past.learn(worlds.studies(least, [lambda c, f=f: -f(c) for f in BOWLS]), 0, 60).z, learned.z
+    )
 
 
 def test_many_trials_of_one_place_do_not_lift_the_mean_elsewhere(flat):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from metabo.data.history.description import Configuration, Description
+from metabo.data.history.description import Description
 from metabo.tuner.blend import hyper, kernel, outcomes, points
 from metabo.tuner.blend.hyper import Hyper
 from metabo.tuner.blend.mixture import Component, Predicted, moments, predict
@@ -40,25 +40,26 @@ class Seen(NamedTuple):
     z: Vector
 
 
-def seen_of(description: Description, done: list[Configuration], z: Vector) -> Seen:
-    """Return the finished trials; of many the best of the early ones and the latest."""
-    rows = np.arange(len(done))
-    if len(done) > KNOWN:
-        early = rows[:-RECENT]
-        rows = np.sort(np.concatenate([early[np.argsort(-z[early], kind="stable")[: KNOWN - RECENT]], rows[-RECENT:]]))
-    return Seen(points.of(description, [done[i] for i in rows]), z[rows])
+def seen_of(points_of: Points, z: Vector) -> Seen:
+    """Return the trials that the model knows: of many the best of the early ones and the latest."""
+    if len(z) <= KNOWN:
+        return Seen(points_of, z)
+    early, latest = np.split(np.arange(len(z)), [len(z) - RECENT])
+    best = np.sort(early[np.argsort(-z[early], kind="stable")[: KNOWN - RECENT]])
+    chosen = [*best.tolist(), *latest.tolist()]
+    return Seen(points.rows(points_of, chosen), z[chosen])
 
 
-def believed(model: Model, seen: Seen, where: Points) -> Seen:
-    """Return the trials with more of them, each at its predicted mean."""
-    mean, _ = moments_at(model, seen, where)
-    return Seen(points.joined(seen.points, where), np.concatenate([seen.z, mean]))
+def believed(model: Model, seen: Seen, where: Points, plain: Hyper) -> Seen:
+    """Return the trials with more of them, each at its predicted mean. `plain`: `fitted` to the trials."""
+    mean, _ = moments_at(model, seen, where, plain)
+    return seen_of(points.joined(seen.points, where), np.concatenate([seen.z, mean]))
 
 
 def fitted(model: Model, seen: Seen) -> Hyper:
     """Return the hyperparameters of the plain GP: fitted to the outcomes, or those of the prior while they are few."""
-    spread = float(np.std(seen.z))
-    if len(seen.z) < FIT_FROM or spread == 0.0:
+    spread = float(np.std(seen.z)) if len(seen.z) >= FIT_FROM else 0.0
+    if spread == 0.0:
         width = len(model.description.fields)
         return hyper.unpacked(hyper.prior_of(width)[0], width)
     z = (seen.z - seen.z.mean()) / spread
@@ -91,10 +92,10 @@ def predicted(model: Model, seen: Seen, where: Points, plain: Hyper) -> Predicte
     return predict(components(model, seen, where, plain), seen.z)
 
 
-def moments_at(model: Model, seen: Seen, where: Points) -> tuple[Vector, Vector]:
-    """Return means and deviations (with noise) at points; before any outcome those that the past gives."""
+def moments_at(model: Model, seen: Seen, where: Points, plain: Hyper) -> tuple[Vector, Vector]:
+    """Return means and deviations (with noise) at points; before any outcome those that the past gives. `plain`:
+    `fitted` to the trials."""
     if len(seen.z):
-        plain = fitted(model, seen)
         found = components(model, seen, where, plain)
         mean, std = moments(predict(found, seen.z))
         noise = plain.noise if model.past is None else model.past.past.hyper.noise
@@ -105,14 +106,16 @@ def moments_at(model: Model, seen: Seen, where: Points) -> tuple[Vector, Vector]
     return said.mean, np.sqrt(h.variance - np.sum(said.root**2, axis=0) + h.noise)
 
 
-def interval(model: Model, seen: Seen, where: Points, scale: Scale) -> tuple[float, float, float]:
+def interval(model: Model, seen: Seen, where: Points, scale: Scale, plain: Hyper) -> tuple[float, float, float]:
     """Return the median and the central 90 % of the outcome (to be maximised, on its scale) at one point.
 
     As long as no two outcomes differ, they are quantiles of all past outcomes; NaN without a past."""
     known = scale.gap > 0
     if not known and model.past is None:
         return math.nan, math.nan, math.nan
-    (mean,), (std,) = moments_at(model, seen if known else Seen(points.none(model.description), np.zeros(0)), where)
+    if not known:
+        seen = Seen(points.of(model.description, []), np.zeros(0))
+    (mean,), (std,) = moments_at(model, seen, where, plain)
     scores = [float(mean + step * std) for step in (0.0, -1.645, 1.645)]
     if known or model.past is None:
         middle, low, high = (scale.y(score) for score in scores)

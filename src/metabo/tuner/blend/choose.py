@@ -1,9 +1,9 @@
 """The tuner's default policy: which configurations to try next, after the trials of a study.
 
-The first four trials take turns: the best that the past knows, a point that covers the space, again. Points of both kinds
-are what tells whether the past predicts this study. From then on every trial maximises the expected improvement under all
-priors, weighted by their evidence (`belief`): the past with several degrees of trust, and a plain GP whose hyperparameters
-are fitted to this study alone.
+The first four trials take turns: the best that the past knows, a point that covers the space, again. Points of both
+kinds are what tells whether the past predicts this study. From then on every trial maximises the expected improvement
+under all priors, weighted by their evidence (`belief`): the past with several degrees of trust, and a plain GP whose
+hyperparameters are fitted to this study alone.
 """
 
 import math
@@ -19,6 +19,7 @@ from metabo.errors import ConfigError
 from metabo.tuner.asking import Suggestion, Told
 from metabo.tuner.blend import kernel, outcomes, points
 from metabo.tuner.blend.belief import Model, Seen, believed, fitted, interval, predicted, seen_of
+from metabo.tuner.blend.hyper import Hyper
 from metabo.tuner.blend.mixture import expected_improvement
 from metabo.tuner.blend.past import Past, conditioned
 from metabo.tuner.blend.points import Points
@@ -42,29 +43,32 @@ Scores = Float[np.ndarray, " m"]
 def suggest(description: Description, past: Past | None, told: Told, count: int = 1, seed: int = 0) -> list[Suggestion]:
     """Return `count` configurations to try next; the same for the same arguments. `past` None: those of a plain GP.
 
-    A trial that is still running, and each suggestion of a batch, stands at its predicted mean until its outcome is told.
-    Raises ConfigError if the space has fewer configurations left.
+    A trial that is still running, and each suggestion of a batch, stands at its predicted mean until its outcome is
+    told. Raises ConfigError if the space has fewer configurations left.
     """
     model = Model(description, points.owners(description), None if past is None else conditioned(past))
     y = oriented(np.array(told.outcomes, dtype=np.float64), description)
     scale = outcomes.scale_of(y)
-    seen = seen_of(description, told.done, scale.z(y))
+    seen = seen_of(points.of(description, told.done), scale.z(y))
     taken = points.of(description, [*told.done, *told.running])
+    plain = fitted(model, seen)
     if told.running:
-        seen = believed(model, seen, points.of(description, told.running))
+        seen = believed(model, seen, points.of(description, told.running), plain)
+        plain = fitted(model, seen)
     found: list[Suggestion] = []
     for _ in range(count):
-        pick = _next(model, seen, taken, seed)
+        pick = _next(model, seen, taken, seed, plain)
         if pick is None:
             raise ConfigError(
                 f"space '{description.name}': {len(found)} configurations are left that are neither evaluated nor "
                 f"running, {count} are asked for; ask for fewer, or widen the space"
             )
         (chosen,) = description.at(pick.units)
-        found.append(Suggestion(chosen, *_as_told(interval(model, seen, pick, scale), description)))
+        found.append(Suggestion(chosen, *_as_told(interval(model, seen, pick, scale, plain), description)))
         taken = points.joined(taken, pick)
         if len(found) < count:
-            seen = believed(model, seen, pick)
+            seen = believed(model, seen, pick, plain)
+            plain = fitted(model, seen)
     return found
 
 
@@ -75,10 +79,10 @@ def _as_told(numbers: tuple[float, float, float], description: Description) -> t
     return middle, min(ends), max(ends)
 
 
-def _next(model: Model, seen: Seen, taken: Points, seed: int) -> Points | None:
+def _next(model: Model, seen: Seen, taken: Points, seed: int, plain: Hyper) -> Points | None:
     """Return the next point, None if no configuration is left."""
     number, found = len(taken.x), None
-    score = _score(model, seen)
+    score = _score(model, seen, plain)
     if number in (DESIGN if model.past is None else COVER):
         found = covering(model.description, taken, seed)
     elif number in RECALL and model.past is not None:
@@ -86,17 +90,16 @@ def _next(model: Model, seen: Seen, taken: Points, seed: int) -> Points | None:
     return found if found is not None else _searched(model, seen, score, taken, np.random.default_rng([seed, number]))
 
 
-def _score(model: Model, seen: Seen) -> Callable[[Points], Scores]:
+def _score(model: Model, seen: Seen, plain: Hyper) -> Callable[[Points], Scores]:
     """Return what is maximised: the expected improvement; before any outcome the mean."""
     if len(seen.z):
-        plain = fitted(model, seen)
         return lambda where: expected_improvement(predicted(model, seen, where, plain), float(seen.z.max()))
     return lambda where: np.zeros(len(where.x)) if model.past is None else model.past.explained(where.x).mean
 
 
 def covering(description: Description, taken: Points, seed: int) -> Points | None:
-    """Return the point of a scrambled Halton sequence at the place of the next trial, or the first one after it, that is
-    not taken; None if all are."""
+    """Return the point of a scrambled Halton sequence at the place of the next trial, or the first one after it, that
+    is not taken; None if all are."""
     rng = np.random.default_rng([seed, COVERING])
     sequence = np.roll(halton(COVERING, len(description.fields), rng), -len(taken.x), axis=0)
     return _best(points.at(description, sequence), lambda at: -np.arange(len(at.x), dtype=float), taken)

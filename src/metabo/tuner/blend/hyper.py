@@ -80,8 +80,8 @@ def loss(
     t: Settings, x: Float[np.ndarray, "n d"], z: Vector, same: Bool[np.ndarray, "n n"], owner: Int[np.ndarray, " d"],
     mean: Settings, deviation: Settings,
 ) -> tuple[float, Settings]:  # fmt: skip
-    """Return the negative log posterior density of t (up to a constant) and its gradient. `mean`, `deviation`: `prior_of`;
-    `same`: whether two trials are of one study."""
+    """Return the negative log posterior density of t (up to a constant) and its gradient. `mean`, `deviation`:
+    `prior_of`; `same`: whether two trials are of one study."""
     width = len(t) - 3
     h = unpacked(t, width)
     columns = columns_of(h.scales, owner)
@@ -104,4 +104,6 @@ def loss(
     d_noise = np.trace(g) * h.noise
     value = 0.5 * z @ alpha + np.sum(np.log(np.diag(low)))
     scaled = (t - mean) / deviation
-    return float(value + 0.5 * scaled @ scaled), np.concatenate([d_scales, [d_variance, d_rho, d_noise]]) + scaled / deviation
+    return float(value + 0.5 * scaled @ scaled), np.concatenate(
+        [d_scales, [d_variance, d_rho, d_noise]]
+    ) + scaled / deviation

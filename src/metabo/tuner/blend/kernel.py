@@ -1,7 +1,7 @@
 """Matérn-5/2 with one length-scale per parameter, on encoded inputs.
 
-The columns of a categorical parameter share its length-scale, and two choices that differ are as far apart as the ends of
-a range.
+The columns of a categorical parameter share its length-scale, and two choices that differ are as far apart as the ends
+of a range.
 """
 
 import numpy as np
@@ -16,9 +16,7 @@ def widths(owner: Int[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
     return np.where(np.bincount(owner)[owner] > 1, np.sqrt(0.5), 1.0)
 
 
-def squared(
-    a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "m d"], columns: Float[np.ndarray, " d"]
-) -> Matrix:
+def squared(a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "m d"], columns: Float[np.ndarray, " d"]) -> Matrix:
     """Return r² = Σ (a - b)² columns², for each pair of rows."""
     a, b = a * columns, b * columns
     found = np.sum(a**2, 1)[:, None] + np.sum(b**2, 1) - 2.0 * a @ b.T

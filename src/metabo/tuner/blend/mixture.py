@@ -1,8 +1,8 @@
 """The new study under several priors: how probable each is after its trials, and what they predict together.
 
-A component says z(x) = m + s (w μ(x) + ...): the common function of the past with trust w, or nothing of it (w = 0) with
-hyperparameters of its own. m is integrated over a flat prior in closed form, s over a grid; both therefore follow the new
-study's unit.
+A component says z(x) = m + s (w μ(x) + ...): the common function of the past with trust w, or nothing of it (w = 0)
+with hyperparameters of its own. m is integrated over a flat prior in closed form, s over a grid; both therefore follow
+the new study's unit.
 """
 
 from typing import NamedTuple
@@ -71,8 +71,8 @@ def predict(components: list[Component], y: Vector) -> Predicted:
 
 
 def factor(cov: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n n"]:
-    """Return the Cholesky factor; where rounding left the matrix no positive one, with as little more on the diagonal as
-    it takes."""
+    """Return the Cholesky factor; where rounding left the matrix no positive one, with as little more on the diagonal
+    as it takes."""
     for more in (1e-8, 1e-6, 1e-4, 1e-2):
         try:
             return np.linalg.cholesky(cov + more * np.eye(len(cov)))

@@ -10,7 +10,6 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.linalg import cho_solve, solve_triangular
 
-from metabo.data.history.description import Description
 from metabo.data.history.past import PastStudies, oriented
 from metabo.errors import DataError
 from metabo.records.files import save_npz
@@ -73,8 +72,8 @@ def conditioned(past: Past) -> Conditioned:
 
 
 def learn(studies: PastStudies, seed: int, steps: int) -> Past:
-    """Learn from all usable past studies. `seed`: of which trials are left out where there are more than `MOST`; `steps`:
-    of L-BFGS, at most."""
+    """Learn from all usable past studies. `seed`: of which trials are left out where there are more than `MOST`;
+    `steps`: of L-BFGS, at most."""
     space = studies.description
     tasks, rng = list(studies.tasks.values()), np.random.default_rng([11, seed])
     if len(tasks) > STUDIES:

@@ -100,11 +100,6 @@ def of(description: Description, configurations: list[Configuration]) -> Points:
     return Points(units(description, x), x)
 
 
-def none(description: Description) -> Points:
-    """Return no points."""
-    return of(description, [])
-
-
 def joined(one: Points, other: Points) -> Points:
     """Return the points of both."""
     return Points(np.concatenate([one.units, other.units]), np.concatenate([one.x, other.x]))
