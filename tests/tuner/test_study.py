@@ -261,12 +261,12 @@ def test_one_study_only_is_refused(files, tmp_path):
 def test_the_default_is_stored_and_goes_on_in_another_process(blended, files, tmp_path):
     place = Path(shutil.copytree(blended, tmp_path / "study"))
     one = Study(place)
-    assert one.record["spec"]["method"] == "blend" and isinstance(one.prior.params, blend.Past)
+    assert one.record["spec"]["method"] == "blend" and isinstance(one.prior.params, blend.Conditioned)
     one.tell(GOOD, 0.1)
     assert one.suggest(2) == Study(place).suggest(2) != Study(place).suggest(2, seed=1)
     again = pretrain([files[0]], [files[1]], tmp_path / "again", steps=1)
     assert again.record["spec"]["pretrain"] == {"steps": 1}
-    assert (again.prior.params.scales != one.prior.params.scales).any()
+    assert (again.prior.params.past.scales != one.prior.params.past.scales).any()
     (prior,) = place.glob("prior-*.npz")
     prior.write_bytes(prior.read_bytes()[:-1])
     with pytest.raises(DataError, match="missing or changed since it was written"):

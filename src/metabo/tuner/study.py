@@ -127,7 +127,9 @@ class Study(Ledger):
         path = store.prior_path(self.folder, self.record)
         scale = Scale(**self.record["scale"]) if self.record["scale"] else None
         if self.record["spec"]["method"] == learning.BLEND:
-            return Prior(self.description, scale, cast(MethodSpec, self.record["spec"]), blend.load(path))
+            return Prior(
+                self.description, scale, cast(MethodSpec, self.record["spec"]), blend.conditioned(blend.load(path))
+            )
         spec, (stored,) = priors.load(path)
         return Prior(self.description, scale, cast(MethodSpec, spec), stored.of(0, 0))  # which `learn` stored
 

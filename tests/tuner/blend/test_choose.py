@@ -21,7 +21,11 @@ def flat():
 @pytest.fixture(scope="module")
 def same(flat):
     """The past of the very function that is tuned."""
-    return past.learn(worlds.studies(flat, [worlds.bowl(BEST)] * 4, trials=25), 0, 60)
+    return learned(worlds.studies(flat, [worlds.bowl(BEST)] * 4, trials=25))
+
+
+def learned(given):
+    return past.conditioned(past.learn(given, 0, 60))
 
 
 def play(space, known, function, budget, seed=0):
@@ -47,7 +51,7 @@ def test_an_unrelated_history_costs_at_most_a_tenth_more_than_a_plain_gp(flat):
     for seed in range(6):
         others = [worlds.bowl(rng.random(3)) for _ in range(4)]
         function = worlds.bowl(rng.random(3))
-        known = past.learn(worlds.studies(flat, others, seed=seed), 0, 60)
+        known = learned(worlds.studies(flat, others, seed=seed))
         middle = np.median([function(c) for c in flat.at(rng.random((500, 3)))])
         ours, plain = (max(play(flat, one, function, 12, seed).outcomes) for one in (known, None))
         lost.append((plain - ours) / -middle)
@@ -56,7 +60,7 @@ def test_an_unrelated_history_costs_at_most_a_tenth_more_than_a_plain_gp(flat):
 
 def test_the_first_trials_take_turns_between_the_past_and_the_space(flat, same):
     told = play(flat, same, worlds.bowl(BEST), 4)
-    elites = flat.at(same.elites)
+    elites = flat.at(same.past.elites)
     assert [any(flat.same(c, one) for one in elites) for c in told.done] == [True, False, True, False]
     covering = choose.covering(flat, points.of(flat, told.done[:1]), 0)
     assert flat.same(told.done[1], flat.at(covering.units)[0])
@@ -65,7 +69,7 @@ def test_the_first_trials_take_turns_between_the_past_and_the_space(flat, same):
 def test_a_past_that_predicts_badly_loses_its_weight(flat, same):
     rng = np.random.default_rng(1)
     done = flat.at(rng.random((8, 3)))
-    model = belief.Model(flat, points.owners(flat), past.conditioned(same))
+    model = belief.Model(flat, points.owners(flat), same)
     weights = []
     for sign in (1.0, -1.0):
         z = np.array([sign * worlds.bowl(BEST)(c) for c in done])
@@ -95,7 +99,7 @@ def test_suggestions_are_valid_distinct_and_new_in_a_mixed_space():
     def function(c):
         return float(np.exp(abs(np.log10(c["rate"]) + 2) + (c["solver"] == "sgd") * (0.5 - (c["momentum"] or 0.0))))
 
-    known = past.learn(worlds.studies(space, [function] * 3), 0, 60)
+    known = learned(worlds.studies(space, [function] * 3))
     told = play(space, known, function, 6)
     found = choose.suggest(space, known, told._replace(running=[told.done[0]]), 4)
     shown = [*told.done, *(one.configuration for one in found)]
@@ -127,7 +131,7 @@ def test_predictions_are_in_the_unit_of_the_outcome(flat, same):
 
 def test_a_finite_space_is_used_up_and_then_said():
     space = worlds.space(worlds.GRID)
-    known = past.learn(worlds.studies(space, [lambda c: c["a"] + (c["b"] == "x")] * 2), 0, 60)
+    known = learned(worlds.studies(space, [lambda c: c["a"] + (c["b"] == "x")] * 2))
     told = play(space, known, lambda c: float(c["a"] + (c["b"] == "x")), 10)
     assert choose.suggest(space, known, told, 2)
     with pytest.raises(ConfigError, match=r"2 configurations are left .* 3 are asked for"):

@@ -21,7 +21,7 @@ from metabo.tuner.blend import kernel, outcomes, points
 from metabo.tuner.blend.belief import Model, Seen, believed, fitted, interval, predicted, seen_of
 from metabo.tuner.blend.hyper import Hyper
 from metabo.tuner.blend.mixture import expected_improvement
-from metabo.tuner.blend.past import Past, conditioned
+from metabo.tuner.blend.past import Conditioned
 from metabo.tuner.blend.points import Points
 
 RECALL, COVER = (0, 2), (1, 3)
@@ -40,13 +40,15 @@ FINITE = 3072
 Scores = Float[np.ndarray, " m"]
 
 
-def suggest(description: Description, past: Past | None, told: Told, count: int = 1, seed: int = 0) -> list[Suggestion]:
+def suggest(
+    description: Description, past: Conditioned | None, told: Told, count: int = 1, seed: int = 0
+) -> list[Suggestion]:
     """Return `count` configurations to try next; the same for the same arguments. `past` None: those of a plain GP.
 
     A trial that is still running, and each suggestion of a batch, stands at its predicted mean until its outcome is
     told. Raises ConfigError if the space has fewer configurations left.
     """
-    model = Model(description, points.owners(description), None if past is None else conditioned(past))
+    model = Model(description, points.owners(description), past)
     y = oriented(np.array(told.outcomes, dtype=np.float64), description)
     scale = outcomes.scale_of(y)
     seen = seen_of(points.of(description, told.done), scale.z(y))
