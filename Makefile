@@ -6,7 +6,7 @@ READY := .venv/.installed
 # The checks of `make lint`, one target each. .pre-commit-config.yaml has a hook for each (a test compares them).
 CHECKS := lint-ruff lint-format lint-snakefmt lint-notebooks lint-config lint-imports lint-types
 
-.PHONY: reproduce smoke real paper test test-fast test-faults test-slurm browser lint $(CHECKS) benchmark docs clean install reference lock
+.PHONY: reproduce smoke real paper test test-fast test-faults test-slurm browser lint $(CHECKS) benchmark benchmark-tuner docs clean install reference lock
 
 reproduce: install  ## every artefact of config.yaml, into results/laptop
 	$(BIN)/snakemake --cores $(CORES)
@@ -63,6 +63,11 @@ lint-types: install  ## types of the rooms that pyproject.toml names
 benchmark: install  ## speed and memory against a textbook implementation, BoTorch, Optuna, scikit-learn and a limit, as ratios
 	$(BIN)/python -m pip install --quiet -r requirements-bench.lock
 	$(BIN)/python benchmarks/run.py
+
+benchmark-tuner: install  ## the tuner's default against Optuna's samplers, RGPE and a portfolio on held-out problems (hours; goes on where it stopped)
+	$(BIN)/python -m pip install --quiet -r requirements-bench.lock
+	$(BIN)/python benchmarks/tuner/run.py held_out
+	$(BIN)/python benchmarks/tuner/report.py held_out --out benchmarks/tuner/results/held_out.csv
 
 docs: install  ## the site, into site/; a warning or a link that leads nowhere stops it
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-docs.lock

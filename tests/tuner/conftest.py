@@ -60,7 +60,17 @@ def trained(tmp_path_factory):
     place = tmp_path_factory.mktemp("own")
     (place / "space.yaml").write_text(SPACE)
     history = write(place / "history.csv", HEADER, rows())
-    return pretrain([history], [place / "space.yaml"], place / "prior", steps=600).folder
+    return pretrain([history], [place / "space.yaml"], place / "prior", method="h_nll", steps=600).folder
+
+
+@pytest.fixture(scope="session")
+def blended(tmp_path_factory):
+    """A folder with a prior of the default. Copy it before telling anything."""
+    from metabo.tuner.study import pretrain
+
+    place = tmp_path_factory.mktemp("blend")
+    (place / "space.yaml").write_text(SPACE)
+    return pretrain(write(place / "history.csv", HEADER, rows()), place / "space.yaml", place / "prior").folder
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ def metabo(capsys):
 def test_from_a_history_to_suggestions_and_back(metabo, files, tmp_path):
     to = tmp_path / "tuning"
     out, err = metabo("pretrain", files[0], "--space", files[1], "--to", to, "--steps", 20)
-    assert "38 trials of 4 past studies" in out and "the model sees (-log(error) - " in out
+    assert "38 trials of 4 past studies" in out and "the model sees the ranks of 'error'" in out
     assert f"metabo suggest {to} --count 3 > todo.csv" in out and "count as failed trials" in err
     out, err = metabo("suggest", to, "--count", 3)
     table = list(csv.reader(io.StringIO(out)))
@@ -142,7 +142,7 @@ def test_sizes_without_end_are_refused_in_one_line(folder, files, tmp_path, caps
             "count is 1000000000000000000, and at most 10,000 are suggested at once",
         ),
         (
-            ["pretrain", history, "--space", space, "--to", tmp_path / "to", "--steps", 10**18],
+            ["pretrain", history, "--space", space, "--to", tmp_path / "to", "--method", "h_nll", "--steps", 10**18],
             "thousand years; give fewer",
         ),
     ]

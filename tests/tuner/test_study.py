@@ -4,11 +4,15 @@ import json
 import shutil
 import threading
 from math import nan
+from pathlib import Path
 
 import pytest
 
 from metabo.errors import ConfigError, DataError
 from metabo.tuner import store, study
+from metabo.tuner.asking import Suggestion
+from metabo.tuner.blend import past as blend
+from metabo.tuner.ledger import Ledger
 from metabo.tuner.study import Study, pretrain
 from tests.tuner.conftest import HEADER, SPACE, rows, unseal, write
 
@@ -107,12 +111,12 @@ def test_a_killed_pretrain_leaves_the_old_prior_whole(folder, files, monkeypatch
     with monkeypatch.context() as patch:
         patch.setattr(owner, step, kill)
         with pytest.raises(KeyboardInterrupt):
-            pretrain([files[0]], [files[1]], folder, steps=2, seed=7)
+            pretrain([files[0]], [files[1]], folder, method="h_nll", steps=2, seed=7)
     assert len(Study(folder).trials) == 1
     store.trials_path(folder, "study").unlink()
     assert Study(folder).suggest(1) == before
     (folder / ".prior-left-by-a-kill").mkdir()
-    pretrain([files[0]], [files[1]], folder, steps=2, seed=7)
+    pretrain([files[0]], [files[1]], folder, method="h_nll", steps=2, seed=7)
     assert Study(folder).suggest(1) != before
     assert len(list(folder.glob("prior-*.npz"))) == 1 and not list(folder.glob(".prior-*"))
 
@@ -249,8 +253,50 @@ def test_a_target_must_not_have_two_descriptions(files, tmp_path):
 def test_one_study_only_is_refused(files, tmp_path):
     write(files[0], HEADER, [row for row in rows() if row[0] == "d3"])
     with pytest.raises(ConfigError, match=r"one usable past study, 'd3'(.|\n)*column 'dataset'"):
-        pretrain([files[0]], [files[1]], tmp_path / "to")
+        pretrain([files[0]], [files[1]], tmp_path / "to", method="h_nll")
     assert not (tmp_path / "to").exists()
+    assert pretrain([files[0]], [files[1]], tmp_path / "to").suggest()  # the default learns from one study too
+
+
+def test_the_default_is_stored_and_goes_on_in_another_process(blended, files, tmp_path):
+    place = Path(shutil.copytree(blended, tmp_path / "study"))
+    one = Study(place)
+    assert one.record["spec"]["method"] == "blend" and isinstance(one.prior.params, blend.Conditioned)
+    one.tell(GOOD, 0.1)
+    assert one.suggest(2) == Study(place).suggest(2) != Study(place).suggest(2, seed=1)
+    again = pretrain([files[0]], [files[1]], tmp_path / "again", steps=1)
+    assert again.record["spec"]["pretrain"] == {"steps": 1}
+    assert (again.prior.params.past.scales != one.prior.params.past.scales).any()
+    (prior,) = place.glob("prior-*.npz")
+    prior.write_bytes(prior.read_bytes()[:-1])
+    with pytest.raises(DataError, match="missing or changed since it was written"):
+        Study(place).suggest()
+
+
+def test_a_space_without_past_studies_cannot_blend(files, tmp_path):
+    target = tmp_path / "other.yaml"
+    target.write_text("name: other\n" + SPACE)
+    with pytest.raises(
+        ConfigError, match="'blend' learns from past studies of the same space, and there is none of 'other'"
+    ):
+        pretrain([files[0]], [files[1]], tmp_path / "to", target=target, method="blend")
+
+
+def test_a_claim_is_computed_without_the_lock_and_again_if_trials_changed(plain, monkeypatch):
+    """Others tell while the model computes: they do not wait, and what they told counts."""
+    seen = []
+
+    def model(_prior, told, count, seed):
+        seen.append(len(told.done))
+        if len(seen) <= 2:  # told while the model computes; with the lock held this would wait for ever
+            Ledger(plain).tell({**GOOD, "layers": len(seen)}, 0.1)
+        return [Suggestion({**GOOD, "layers": 5 + 0 * count * seed}, 0.0, 0.0, 0.0)]
+
+    monkeypatch.setattr(study, "suggest", model)
+    monkeypatch.setattr(Study, "prior", None)
+    Study(plain).suggest(1, claim=True)
+    assert seen == [0, 1, 2]
+    assert [one["state"] for one in Study(plain).trials] == ["done", "done", "running"]
 
 
 def test_files_that_are_missing_or_changed_are_named(folder):

@@ -37,7 +37,7 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     _histories(pretrain)
     pretrain.add_argument("--target", type=Path, help="space.yaml of the space to tune, if not the first one")
     pretrain.add_argument("--to", type=Path, default=Path(FOLDER), help=f"folder of the study (default: {FOLDER})")
-    pretrain.add_argument("--method", help="h_nll (default for one space), mphd (default for several), ...")
+    pretrain.add_argument("--method", help="blend (default for one space), mphd (default for several), h_nll, ...")
     pretrain.add_argument("--steps", type=int, help="training steps, if not the method's own")
     pretrain.add_argument("--seed", type=int, default=0, help="of the training (default: 0)")
 
@@ -131,7 +131,7 @@ def _own_core() -> None:
 def _pretrain(args: Namespace) -> list[str]:
     from metabo.tuner.study import pretrain
 
-    _say("reading the history and learning a prior; this takes about a minute ...")
+    _say("reading the history and learning a prior; this may take a minute ...")
     study = pretrain(
         args.history, args.space, args.to, target=args.target, method=args.method, seed=args.seed, steps=args.steps,
         skip_bad_rows=args.skip_bad_rows,
@@ -139,9 +139,11 @@ def _pretrain(args: Namespace) -> list[str]:
     for remark in study.record["remarks"]:
         _say(f"note: {remark}")
     lines = [line for past in study.record["past"] for line in _past(past)]
-    if scale := study.record["scale"]:
-        lines.append(f"outcomes: {_outcomes(study.description, scale)}")
     folder, method = study.folder, study.record["spec"]["method"]
+    if method == "blend":
+        lines.append(f"outcomes: the model sees the ranks of '{study.description.outcome}' within each past study")
+    elif scale := study.record["scale"]:
+        lines.append(f"outcomes: {_outcomes(study.description, scale)}")
     return [*lines, f"{folder}: prior of {method} is ready; next: metabo suggest {folder} --count 3 > todo.csv"]
 
 

@@ -65,13 +65,20 @@ BATCH = 50
 """Points of a study that a step of Adam reads, at most."""
 
 
+BLEND, STEPS = "blend", 60
+"""The default for one space, a method of the tuner's own (`metabo.tuner.blend`), and its steps of L-BFGS."""
+
+
 def specification(method: str, seed: int, steps: int | None = None) -> MethodSpec:
     """Return everything that decides a prior and the suggestions from it. `steps`: of Adam, in place of the method's.
 
     Raises ConfigError for a method that cannot suggest.
     """
+    if method == BLEND:
+        return {"method": BLEND, "acquisition": "ei", "seed": seed, "seeds": 1, "past": {"base": ALL}, "model": {},
+                "pretrain": {"steps": STEPS if steps is None else steps}, "policy": {}}  # fmt: skip
     if method not in METHODS:
-        raise unknown("method", method, METHODS)
+        raise unknown("method", method, (BLEND, *METHODS))
     sizes = SIZES if steps is None else {**SIZES, "pretrain": {**SIZES["pretrain"], "adam_steps": steps}, "mphd": {
         **SIZES["mphd"], "adam_steps": steps, "network_steps": min(steps, SIZES["mphd"]["network_steps"])
     }}  # fmt: skip
@@ -110,13 +117,19 @@ def learn(spec: MethodSpec, target: SearchSpace, past: list[PastStudies]) -> tup
     if fits is not None and not isinstance(fits, str):
         return _across(spec, fits, target, past)
     if spec["method"] in LEARNS:
-        if here is None:
-            raise ConfigError(
-                f"method '{spec['method']}' learns from past studies of the same space, and there is none of "
-                f"'{target.name}'; use --method mphd, which learns from other spaces"
-            )
-        require_studies(spec["method"], here)
+        require_studies(spec["method"], require_here(target.name, past, spec["method"]))
     return _prior(spec, training_set(target, here)), []
+
+
+def require_here(space: str, past: list[PastStudies], method: str = BLEND) -> PastStudies:
+    """Return the past studies of a space. Raises ConfigError if there are none."""
+    here = next((one for one in past if one.description.name == space), None)
+    if here is None:
+        raise ConfigError(
+            f"method '{method}' learns from past studies of the same space, and there is none of '{space}'; use "
+            "--method mphd, which learns from other spaces"
+        )
+    return here
 
 
 def require_studies(method: str, past: PastStudies) -> None:

@@ -25,8 +25,9 @@ from optuna.trial import FrozenTrial, TrialState
 from metabo.data.history.description import Configuration
 from metabo.data.history.fields import Field, Value
 from metabo.errors import ConfigError, DataError
+from metabo.tuner.asking import Told
 from metabo.tuner.study import Study
-from metabo.tuner.suggest import Told, suggest
+from metabo.tuner.suggest import suggest
 
 
 def distribution(field: Field) -> BaseDistribution:

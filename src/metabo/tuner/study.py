@@ -3,8 +3,8 @@
 A study lives in a folder, so that another process, or `metabo suggest` in a shell, goes on with it.
 """
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from math import nan
 from pathlib import Path
 from typing import cast
@@ -18,10 +18,16 @@ from metabo.data.history.past import PastStudies, Scale, read_all
 from metabo.errors import ConfigError, DataError
 from metabo.plan.specs import MethodSpec
 from metabo.tuner import learning, store
+from metabo.tuner.asking import Prior, Suggestion, Told
+from metabo.tuner.blend import past as blend
 from metabo.tuner.formats import PastSummary, StudyRecord
 from metabo.tuner.ledger import Ledger, claim_of
-from metabo.tuner.suggest import Prior, Suggestion, Told, suggest
-from metabo.tuner.trials import StudyTrial, claimed, require_logarithms
+from metabo.tuner.suggest import suggest
+from metabo.tuner.trials import Claimant, StudyTrial, claimed, require_logarithms
+
+UNLOCKED = 5
+"""Times that a claim is computed without the folder's lock; if others changed the trials meanwhile each time, it is
+computed with the lock held."""
 
 MOST = 10_000
 """Suggestions at once, at most: their covariance takes 800 MB."""
@@ -51,9 +57,9 @@ def pretrain(
     Each history goes with the space (``space.yaml``) at the same position; one may be given without a list. A history
     is a CSV file, a DataFrame with a column for the study, or a dict of DataFrames by study; several DataFrames with
     one space are one history.
-    `target`: the space to tune, the first one unless given; it needs no history. `method`: h_nll for one space, mphd
-    for several, unless given. `steps`: of the training. Raises DataError and ConfigError that name file, row, field and
-    fix.
+    `target`: the space to tune, the first one unless given; it needs no history. `method`: blend for one space, mphd
+    for several, unless given. `steps`: of the training, at most. Raises DataError and ConfigError that name file, row,
+    field and fix.
     """
     given = required(histories)
     spaces = [spaces] if isinstance(spaces, str | Path) else spaces
@@ -62,16 +68,14 @@ def pretrain(
     here = next((one for one in past if one.description.name == goal.name), None)
     if here is not None and here.description.source != goal.source:
         raise ConfigError(f"{target}: space '{goal.name}' has another description in --space; give one of them a name")
-    method = method or ("h_nll" if len(past) == 1 and here is not None else "mphd")
+    method = method or (learning.BLEND if len(past) == 1 and here is not None else "mphd")
     spec = learning.specification(method, seed, steps)
     folder = Path(to)
     described = str(target or spaces[0])
     _refuse_other_space(folder, goal, described)
-    if steps is not None:
+    if steps is not None and method != learning.BLEND:  # which stops where it has converged
         learning.require_affordable(steps, past)
-    prior, remarks = learning.learn(spec, goal.space, past)
-    if (prior.stopped >= 0).any():
-        remarks = [*remarks, f"training stopped at step {int(prior.stopped.max())}, which was not finite"]
+    save, remarks = _learned(spec, goal, past)
     record: StudyRecord = {
         "space": goal.source,
         "scale": here.scale._asdict() if here else None,
@@ -81,9 +85,20 @@ def pretrain(
     }
     with store.publishing(folder) as scratch:
         _refuse_other_space(folder, goal, described)  # training took a while, and others may have told meanwhile
-        priors.save(scratch / "prior.npz", spec, [prior])
+        save(scratch / "prior.npz")
         store.publish(folder, record, scratch / "prior.npz")
     return Study(folder)
+
+
+def _learned(spec: MethodSpec, goal: Description, past: list[PastStudies]) -> tuple[Callable[[Path], None], list[str]]:
+    """Learn a prior; return what writes it to a file, and remarks."""
+    if spec["method"] == learning.BLEND:
+        here, steps = learning.require_here(goal.name, past), int(cast(int, spec["pretrain"]["steps"]))
+        return partial(blend.save, past=blend.learn(here, spec["seed"], steps)), []
+    prior, remarks = learning.learn(spec, goal.space, past)
+    if (prior.stopped >= 0).any():
+        remarks = [*remarks, f"training stopped at step {int(prior.stopped.max())}, which was not finite"]
+    return partial(priors.save, spec=spec, priors=[prior]), remarks
 
 
 class Study(Ledger):
@@ -109,8 +124,13 @@ class Study(Ledger):
     @float64
     def prior(self) -> Prior:
         """The prior with its space."""
-        spec, (stored,) = priors.load(store.prior_path(self.folder, self.record))
+        path = store.prior_path(self.folder, self.record)
         scale = Scale(**self.record["scale"]) if self.record["scale"] else None
+        if self.record["spec"]["method"] == learning.BLEND:
+            return Prior(
+                self.description, scale, cast(MethodSpec, self.record["spec"]), blend.conditioned(blend.load(path))
+            )
+        spec, (stored,) = priors.load(path)
         return Prior(self.description, scale, cast(MethodSpec, spec), stored.of(0, 0))  # which `learn` stored
 
     def suggest(self, count: int = 1, seed: int = 0, claim: bool = False, by: str | None = None) -> list[Suggestion]:
@@ -131,9 +151,18 @@ class Study(Ledger):
         if not claim:
             return suggest(self.prior, self._told(self.trials), count, seed)
         made = claim_of(by)
+        for _ in range(UNLOCKED):  # nobody waits for the model, unless others change the trials again and again
+            before = self.trials
+            found = suggest(self.prior, self._told(before), count, seed)
+            with self._held() as trials:
+                if trials == before:
+                    return self._claimed(trials, found, made)
         with self._held() as trials:
-            found = suggest(self.prior, self._told(trials), count, seed)
-            self._keep(claimed(trials, [one.configuration for one in found], made))
+            return self._claimed(trials, suggest(self.prior, self._told(trials), count, seed), made)
+
+    def _claimed(self, trials: list[StudyTrial], found: list[Suggestion], made: Claimant) -> list[Suggestion]:
+        """Record suggestions as running. Call it with the trials held."""
+        self._keep(claimed(trials, [one.configuration for one in found], made))
         return found
 
     def _told(self, trials: list[StudyTrial]) -> Told:

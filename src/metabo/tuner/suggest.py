@@ -8,7 +8,6 @@ believer), so that a batch spreads.
 import json
 import math
 import warnings
-from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -24,42 +23,16 @@ from metabo.data.history.description import Configuration, Description
 from metabo.data.history.past import Scale, oriented, scale_of
 from metabo.errors import ConfigError, NumericsWarning
 from metabo.plan import registry
-from metabo.plan.specs import MethodSpec
 from metabo.records.files import canonical
 from metabo.tuner import pool
+from metabo.tuner.asking import Prior, Suggestion, Told
+from metabo.tuner.blend import choose as blend
+from metabo.tuner.blend.past import Conditioned
 
 BLOCK = 16
 """Room for observations grows in steps of this size: each size compiles once."""
 CENTRES = 3
 """Best trials whose neighbours are candidates."""
-
-
-class Prior(NamedTuple):
-    """What suggestions come from: the space, the scale of its outcomes (None: no past study tells), the specification
-    of the method, and its parameters."""
-
-    description: Description
-    scale: Scale | None
-    spec: MethodSpec
-    params: PyTree
-
-
-class Told(NamedTuple):
-    """Trials of the study that is tuned: finished ones with their outcomes (NaN: failed), and running ones."""
-
-    done: list[Configuration]
-    outcomes: list[float]
-    running: list[Configuration]
-
-
-class Suggestion(NamedTuple):
-    """A configuration with the predicted outcome: median and central 90 % interval; NaN if the method predicts none, or
-    no scale of outcomes is known yet."""
-
-    configuration: Configuration
-    median: float
-    low: float
-    high: float
 
 
 @float64
@@ -70,6 +43,8 @@ def suggest(prior: Prior, told: Told, count: int = 1, seed: int = 0) -> list[Sug
     not numerically sound: the suggestion is a configuration of the space all the same, without a prediction. And of one
     whose covariance needed more on its diagonal.
     """
+    if isinstance(prior.params, Conditioned):
+        return blend.suggest(prior.description, prior.params, told, count, seed)
     scale, y = scaled(prior, told)
     taken = [*told.done, *told.running]
     places = -(-(len(taken) + count) // BLOCK) * BLOCK

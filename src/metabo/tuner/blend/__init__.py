@@ -1,0 +1,1 @@
+"""The tuner's default: a GP of all past studies and a plain GP, weighted by how well they predict the new study."""

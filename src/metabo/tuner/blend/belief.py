@@ -1,0 +1,124 @@
+"""What is believed of a new study after its trials: its priors, weighted by their evidence, and what they predict."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from metabo.data.history.description import Description
+from metabo.tuner.blend import hyper, kernel, outcomes, points
+from metabo.tuner.blend.hyper import Hyper
+from metabo.tuner.blend.mixture import Component, Predicted, moments, predict
+from metabo.tuner.blend.outcomes import Scale
+from metabo.tuner.blend.past import Conditioned
+from metabo.tuner.blend.points import Points
+
+Vector = Float[np.ndarray, " n"]
+TRUST = ((0.0, 0.1), (0.5, 0.2), (0.8, 0.3), (1.0, 0.3))
+"""How much of the past's common function the new study has, and how probable that is beforehand."""
+PLAIN = 0.2
+"""How probable the plain GP with its own hyperparameters is beforehand; relative to the numbers above."""
+FIT_FROM, FIT_STEPS = 3, 30
+"""Outcomes from which on the plain GP is fitted, and steps of L-BFGS at most."""
+KNOWN, RECENT = 300, 150
+"""Trials that the model knows at most; so many of them are the latest, the others the best."""
+
+
+class Model(NamedTuple):
+    """What is known before the first trial: the space, the parameter of each column, the past (None: a plain GP)."""
+
+    description: Description
+    owner: Int[np.ndarray, " d"]
+    past: Conditioned | None
+
+
+class Seen(NamedTuple):
+    """Trials that the model knows: their points, and outcomes z (n,)."""
+
+    points: Points
+    z: Vector
+
+
+def seen_of(points_of: Points, z: Vector) -> Seen:
+    """Return the trials that the model knows: of many the best of the early ones and the latest."""
+    if len(z) <= KNOWN:
+        return Seen(points_of, z)
+    early, latest = np.split(np.arange(len(z)), [len(z) - RECENT])
+    best = np.sort(early[np.argsort(-z[early], kind="stable")[: KNOWN - RECENT]])
+    chosen = [*best.tolist(), *latest.tolist()]
+    return Seen(points.rows(points_of, chosen), z[chosen])
+
+
+def believed(model: Model, seen: Seen, where: Points, plain: Hyper) -> Seen:
+    """Return the trials with more of them, each at its predicted mean. `plain`: `fitted` to the trials."""
+    mean, _ = moments_at(model, seen, where, plain)
+    return seen_of(points.joined(seen.points, where), np.concatenate([seen.z, mean]))
+
+
+def fitted(model: Model, seen: Seen) -> Hyper:
+    """Return the hyperparameters of the plain GP: fitted to the outcomes, or those of the prior while they are few."""
+    spread = float(np.std(seen.z)) if len(seen.z) >= FIT_FROM else 0.0
+    if spread == 0.0:
+        width = len(model.description.fields)
+        return hyper.unpacked(hyper.prior_of(width)[0], width)
+    z = (seen.z - seen.z.mean()) / spread
+    return hyper.fit(seen.points.x, z, np.zeros(len(z), dtype=int), model.owner, FIT_STEPS)
+
+
+def components(model: Model, seen: Seen, where: Points, plain: Hyper) -> list[Component]:
+    """Return the priors at the trials and the candidates. `plain`: hyperparameters of the plain GP."""
+    n, x, known = len(seen.z), np.concatenate([seen.points.x, where.x]), model.past
+    found = []
+    if known is not None:
+        h = known.past.hyper
+        cov = h.variance * kernel.matern52(kernel.squared(seen.points.x, x, hyper.columns_of(h.scales, model.owner)))
+        said = known.explained(x)
+        shared, own = said.root[:, :n].T @ said.root, np.sum(said.root[:, n:] ** 2, axis=0)
+        for trust, probability in TRUST:
+            part, mean = cov - trust**2 * shared, trust * said.mean
+            variance, log = h.variance - trust**2 * own, math.log(probability)
+            found.append(Component(mean[:n], mean[n:], part[:, :n], part[:, n:], variance, h.noise, log))
+    if known is None or n >= FIT_FROM:
+        square = kernel.squared(seen.points.x, x, hyper.columns_of(plain.scales, model.owner))
+        cov, flat = plain.variance * kernel.matern52(square), np.zeros(len(x))
+        variance = np.full(len(where.x), plain.variance)
+        found.append(Component(flat[:n], flat[n:], cov[:, :n], cov[:, n:], variance, plain.noise, math.log(PLAIN)))
+    return found
+
+
+def predicted(model: Model, seen: Seen, where: Points, plain: Hyper) -> Predicted:
+    """Return what all priors say of the candidates, and how probable each is. There must be an outcome."""
+    return predict(components(model, seen, where, plain), seen.z)
+
+
+def moments_at(model: Model, seen: Seen, where: Points, plain: Hyper) -> tuple[Vector, Vector]:
+    """Return means and deviations (with noise) at points; before any outcome those that the past gives. `plain`:
+    `fitted` to the trials."""
+    if len(seen.z):
+        found = components(model, seen, where, plain)
+        mean, std = moments(predict(found, seen.z))
+        noise = plain.noise if model.past is None else model.past.past.hyper.noise
+        return mean, np.sqrt(std**2 + noise)
+    if model.past is None:
+        return np.zeros(len(where.x)), np.ones(len(where.x))
+    h, said = model.past.past.hyper, model.past.explained(where.x)
+    return said.mean, np.sqrt(h.variance - np.sum(said.root**2, axis=0) + h.noise)
+
+
+def interval(model: Model, seen: Seen, where: Points, scale: Scale, plain: Hyper) -> tuple[float, float, float]:
+    """Return the median and the central 90 % of the outcome (to be maximised, on its scale) at one point.
+
+    As long as no two outcomes differ, they are quantiles of all past outcomes; NaN without a past."""
+    known = scale.gap > 0
+    if not known and model.past is None:
+        return math.nan, math.nan, math.nan
+    if not known:
+        seen = Seen(points.of(model.description, []), np.zeros(0))
+    (mean,), (std,) = moments_at(model, seen, where, plain)
+    scores = [float(mean + step * std) for step in (0.0, -1.645, 1.645)]
+    if known or model.past is None:
+        middle, low, high = (scale.y(score) for score in scores)
+    else:
+        middle, low, high = (outcomes.quantile(model.past.past.quantiles, score) for score in scores)
+    return middle, low, high

@@ -1,0 +1,147 @@
+"""The tuner's default policy: which configurations to try next, after the trials of a study.
+
+The first four trials take turns: the best that the past knows, a point that covers the space, again. Points of both
+kinds are what tells whether the past predicts this study. From then on every trial maximises the expected improvement
+under all priors, weighted by their evidence (`belief`): the past with several degrees of trust, and a plain GP whose
+hyperparameters are fitted to this study alone.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from metabo.bo.continuous import halton
+from metabo.data.history.description import Description
+from metabo.data.history.past import oriented
+from metabo.errors import ConfigError
+from metabo.tuner.asking import Suggestion, Told
+from metabo.tuner.blend import kernel, outcomes, points
+from metabo.tuner.blend.belief import Model, Seen, believed, fitted, interval, predicted, seen_of
+from metabo.tuner.blend.hyper import Hyper
+from metabo.tuner.blend.mixture import expected_improvement
+from metabo.tuner.blend.past import Conditioned
+from metabo.tuner.blend.points import Points
+
+RECALL, COVER = (0, 2), (1, 3)
+"""Trials, counted from 0, that are among the best of past studies, and those that cover the space."""
+DESIGN = (0, 1, 2, 3)
+"""Trials that cover the space where there is no past."""
+COVERING = 256
+"""Length of the sequence that covers the space."""
+SPREAD, NEAR, CLOSER, ROUNDS = 1000, 300, 200, 2
+"""Candidates over the space; near the best trials; near the best candidates in each of so many rounds."""
+CENTRES, TOPS = 3, 5
+"""Best trials, and best candidates, whose neighbours are candidates."""
+FINITE = 3072
+"""A space of at most so many configurations is taken whole."""
+
+Scores = Float[np.ndarray, " m"]
+
+
+def suggest(
+    description: Description, past: Conditioned | None, told: Told, count: int = 1, seed: int = 0
+) -> list[Suggestion]:
+    """Return `count` configurations to try next; the same for the same arguments. `past` None: those of a plain GP.
+
+    A trial that is still running, and each suggestion of a batch, stands at its predicted mean until its outcome is
+    told. Raises ConfigError if the space has fewer configurations left.
+    """
+    model = Model(description, points.owners(description), past)
+    y = oriented(np.array(told.outcomes, dtype=np.float64), description)
+    scale = outcomes.scale_of(y)
+    seen = seen_of(points.of(description, told.done), scale.z(y))
+    taken = points.of(description, [*told.done, *told.running])
+    plain = fitted(model, seen)
+    if told.running:
+        seen = believed(model, seen, points.of(description, told.running), plain)
+        plain = fitted(model, seen)
+    found: list[Suggestion] = []
+    for _ in range(count):
+        pick = _next(model, seen, taken, seed, plain)
+        if pick is None:
+            raise ConfigError(
+                f"space '{description.name}': {len(found)} configurations are left that are neither evaluated nor "
+                f"running, {count} are asked for; ask for fewer, or widen the space"
+            )
+        (chosen,) = description.at(pick.units)
+        found.append(Suggestion(chosen, *_as_told(interval(model, seen, pick, scale, plain), description)))
+        taken = points.joined(taken, pick)
+        if len(found) < count:
+            seen = believed(model, seen, pick, plain)
+            plain = fitted(model, seen)
+    return found
+
+
+def _as_told(numbers: tuple[float, float, float], description: Description) -> tuple[float, float, float]:
+    """Return median, low and high as the user counts outcomes."""
+    signed = [value if description.maximise else -value for value in numbers]
+    middle, *ends = (math.exp(min(value, 700.0)) if description.log else value for value in signed)
+    return middle, min(ends), max(ends)
+
+
+def _next(model: Model, seen: Seen, taken: Points, seed: int, plain: Hyper) -> Points | None:
+    """Return the next point, None if no configuration is left."""
+    number, found = len(taken.x), None
+    score = _score(model, seen, plain)
+    if number in (DESIGN if model.past is None else COVER):
+        found = covering(model.description, taken, seed)
+    elif number in RECALL and model.past is not None:
+        found = _best(points.at(model.description, model.past.past.elites), score, taken)
+    return found if found is not None else _searched(model, seen, score, taken, np.random.default_rng([seed, number]))
+
+
+def _score(model: Model, seen: Seen, plain: Hyper) -> Callable[[Points], Scores]:
+    """Return what is maximised: the expected improvement; before any outcome the mean."""
+    if len(seen.z):
+        return lambda where: expected_improvement(predicted(model, seen, where, plain), float(seen.z.max()))
+    return lambda where: np.zeros(len(where.x)) if model.past is None else model.past.explained(where.x).mean
+
+
+def covering(description: Description, taken: Points, seed: int) -> Points | None:
+    """Return the point of a scrambled Halton sequence at the place of the next trial, or the first one after it, that
+    is not taken; None if all are."""
+    rng = np.random.default_rng([seed, COVERING])
+    sequence = np.roll(halton(COVERING, len(description.fields), rng), -len(taken.x), axis=0)
+    return _best(points.at(description, sequence), lambda at: -np.arange(len(at.x), dtype=float), taken)
+
+
+def _searched(
+    model: Model, seen: Seen, score: Callable[[Points], Scores], taken: Points, rng: np.random.Generator
+) -> Points | None:
+    """Return the candidate of greatest score that is not taken, None if there is none."""
+    description = model.description
+    everything = description.every(FINITE)
+    if everything is not None:
+        return _best(points.of(description, everything), score, taken)
+    start = [halton(SPREAD, len(description.fields), rng)]
+    if len(seen.z):
+        best = seen.points.units[np.argsort(-seen.z, kind="stable")[:CENTRES]]
+        start.append(points.near(description, best, NEAR, rng))
+    if model.past is not None:
+        start.append(model.past.past.elites)
+    where, scores = _scored(points.at(description, np.concatenate(start)), score, taken)
+    for _ in range(ROUNDS if len(scores) else 0):
+        best = where.units[np.argsort(-scores, kind="stable")[:TOPS]]
+        more, further = _scored(points.at(description, points.near(description, best, CLOSER, rng)), score, taken)
+        where, scores = points.joined(where, more), np.concatenate([scores, further])
+    return points.rows(where, [int(np.argmax(scores))]) if len(scores) else None
+
+
+def _scored(where: Points, score: Callable[[Points], Scores], taken: Points) -> tuple[Points, Scores]:
+    """Return the points that are not taken, and their scores."""
+    where = points.rows(where, ~among(where, taken))
+    return where, score(where) if len(where.x) else np.zeros(0)
+
+
+def _best(where: Points, score: Callable[[Points], Scores], taken: Points) -> Points | None:
+    where, scores = _scored(where, score, taken)
+    return points.rows(where, [int(np.argmax(scores))]) if len(scores) else None
+
+
+def among(where: Points, taken: Points) -> Bool[np.ndarray, " m"]:
+    """Tell which points are taken: the same to the model, up to digits lost in printing."""
+    if not len(taken.x):
+        return np.zeros(len(where.x), dtype=bool)
+    return kernel.squared(where.x, taken.x, np.ones(where.x.shape[1])).min(axis=1) <= 1e-12

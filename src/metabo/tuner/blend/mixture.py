@@ -1,0 +1,96 @@
+"""The new study under several priors: how probable each is after its trials, and what they predict together.
+
+A component says z(x) = m + s (w μ(x) + ...): the common function of the past with trust w, or nothing of it (w = 0)
+with hyperparameters of its own. m is integrated over a flat prior in closed form, s over a grid; both therefore follow
+the new study's unit.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy.linalg import cho_solve, solve_triangular
+from scipy.special import logsumexp, ndtr
+
+Vector = Float[np.ndarray, " n"]
+SPREADS = np.exp(np.linspace(np.log(0.2), np.log(4.0), 9))
+"""Grid of s."""
+LOG_DEVIATION = 0.8
+"""Deviation of the Normal prior of log s."""
+
+
+class Component(NamedTuple):
+    """A prior at the n observed and m candidate points, in units of s: means, covariance of the observed ones, theirs
+    with the candidates, variance of the candidates, variance of the noise, and the log of its prior probability."""
+
+    mean: Vector
+    mean_new: Float[np.ndarray, " m"]
+    cov: Float[np.ndarray, "n n"]
+    cross: Float[np.ndarray, "n m"]
+    variance_new: Float[np.ndarray, " m"]
+    noise: float
+    log_weight: float
+
+
+class Predicted(NamedTuple):
+    """Means and deviations (g, m) at the candidates for each component and spread, and their probabilities (g,)."""
+
+    mean: Float[np.ndarray, "g m"]
+    std: Float[np.ndarray, "g m"]
+    weight: Float[np.ndarray, " g"]
+
+
+def predict(components: list[Component], y: Vector) -> Predicted:
+    """Weigh the components by the evidence of the outcomes y, and predict the candidates."""
+    means, stds, logs = [], [], []
+    n = len(y)
+    log_prior = -0.5 * (np.log(SPREADS) / LOG_DEVIATION) ** 2
+    log_prior -= logsumexp(log_prior)
+    for one in components:
+        low = factor(one.cov + one.noise * np.eye(n))
+        solved = cho_solve((low, True), np.stack([np.ones(n), y, one.mean], axis=1))
+        ones, ys, mu = solved.T
+        total = ones.sum()
+
+        # With m integrated out Σ⁻¹ becomes P = Σ⁻¹ - Σ⁻¹ 1 1ᵀ Σ⁻¹ / (1ᵀ Σ⁻¹ 1); below yᵀPy, yᵀPμ and μᵀPμ.
+        a = y @ ys - ys.sum() ** 2 / total
+        b = y @ mu - ys.sum() * mu.sum() / total
+        c = one.mean @ mu - mu.sum() ** 2 / total
+        quadratic = a / SPREADS**2 - 2 * b / SPREADS + c
+        evidence = -(n - 1) * np.log(SPREADS) - np.sum(np.log(np.diag(low))) - 0.5 * np.log(total) - 0.5 * quadratic
+        logs.append(one.log_weight + log_prior + evidence)
+        half = solve_triangular(low, one.cross, lower=True, check_finite=False)
+        left = 1.0 - ones @ one.cross
+        variance = np.maximum(one.variance_new - np.sum(half**2, axis=0) + left**2 / total, 1e-12)
+        flat = one.cross.T @ np.stack([ys, mu], axis=1)
+        offset = (ys.sum() - SPREADS * mu.sum()) / total
+        means.append(offset[:, None] * left + flat[:, 0] + SPREADS[:, None] * (one.mean_new - flat[:, 1]))
+        stds.append(SPREADS[:, None] * np.sqrt(variance))
+    log = np.concatenate(logs)
+    return Predicted(np.concatenate(means), np.concatenate(stds), np.exp(log - logsumexp(log)))
+
+
+def factor(cov: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n n"]:
+    """Return the Cholesky factor; where rounding left the matrix no positive one, with as little more on the diagonal
+    as it takes."""
+    for more in (1e-8, 1e-6, 1e-4, 1e-2):
+        try:
+            return np.linalg.cholesky(cov + more * np.eye(len(cov)))
+        except np.linalg.LinAlgError:
+            continue
+    return np.linalg.cholesky(cov + np.trace(cov) * np.eye(len(cov)))
+
+
+def moments(predicted: Predicted) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+    """Return mean and deviation of the mixture at each candidate."""
+    mean = predicted.weight @ predicted.mean
+    return mean, np.sqrt(predicted.weight @ (predicted.std**2 + (predicted.mean - mean) ** 2))
+
+
+def expected_improvement(predicted: Predicted, best: float) -> Float[np.ndarray, " m"]:
+    """Return the mixture's expected improvement on `best`."""
+    kept = predicted.weight > 1e-4 * predicted.weight.max()
+    mean, std = predicted.mean[kept], predicted.std[kept]
+    gamma = (mean - best) / std
+    density = np.exp(-0.5 * gamma**2) / np.sqrt(2 * np.pi)
+    return predicted.weight[kept] @ (std * (gamma * ndtr(gamma) + density))

@@ -1,0 +1,55 @@
+"""Outcomes of one study on a scale that has no unit. Outcomes are to be maximised; NaN is a failure and counts as the
+study's worst."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import ndtr, ndtri
+from scipy.stats import rankdata
+
+Outcomes = Float[np.ndarray, " n"]
+LEVELS = np.linspace(0.0, 1.0, 101)
+"""Shares at which the quantiles of all past outcomes are kept."""
+
+
+def filled(y: Outcomes) -> Outcomes:
+    """Return outcomes without failures; zeros if all failed."""
+    good = np.isfinite(y)
+    return np.where(good, y, y[good].min()) if good.any() else np.zeros(len(y))
+
+
+def normal_scores(y: Outcomes) -> Outcomes:
+    """Return Φ⁻¹((rank - 1/2) / n) of a past study's outcomes: its own location and spread, whatever its unit, and
+    nothing of how hopeless a trial was (the copula transform of Salinas, Shen, Perrone 2020). Ties share a rank."""
+    return ndtri((rankdata(filled(y)) - 0.5) / len(y))
+
+
+class Scale(NamedTuple):
+    """The scale of a new study as it goes: z = -log(1 + (best - y) / gap), with the median gap between the best and the
+    others. The best is 0 and the median -log 2; beyond it is logarithmic. gap 0: all outcomes are equal so far."""
+
+    best: float
+    gap: float
+
+    def z(self, y: Outcomes) -> Outcomes:
+        """Return outcomes on the scale."""
+        return -np.log1p((self.best - filled(y)) / self.gap) if self.gap > 0 else np.zeros(len(y))
+
+    def y(self, z: float) -> float:
+        """Return the outcome of a number of the scale."""
+        return self.best - self.gap * float(np.expm1(min(-z, 700.0)))
+
+
+def scale_of(y: Outcomes) -> Scale:
+    """Return the scale of the outcomes of a study so far."""
+    if not np.isfinite(y).any():
+        return Scale(0.0, 0.0)
+    gaps = np.nanmax(y) - filled(y)
+    positive = gaps[gaps > 0]
+    return Scale(float(np.nanmax(y)), float(np.median(positive)) if len(positive) else 0.0)
+
+
+def quantile(quantiles: Outcomes, score: float) -> float:
+    """Return the outcome at a normal score among the past outcomes with these quantiles (at `LEVELS`)."""
+    return float(np.interp(ndtr(score), LEVELS, quantiles))

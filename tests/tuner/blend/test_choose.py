@@ -1,0 +1,146 @@
+"""The default policy: what it finds where the past helps, what it costs where it does not, and what it never does."""
+
+import numpy as np
+import pytest
+
+from metabo.errors import ConfigError
+from metabo.tuner.asking import Told
+from metabo.tuner.blend import belief, choose, past, points
+from tests.tuner.blend import worlds
+
+NOTHING = Told([], [], [])
+BEST = (0.62, 0.31, 0.5)
+FAILED = float("nan")
+
+
+@pytest.fixture(scope="module")
+def flat():
+    return worlds.space(worlds.FLAT)
+
+
+@pytest.fixture(scope="module")
+def same(flat):
+    """The past of the very function that is tuned."""
+    return learned(worlds.studies(flat, [worlds.bowl(BEST)] * 4, trials=25))
+
+
+def learned(given):
+    return past.conditioned(past.learn(given, 0, 60))
+
+
+def play(space, known, function, budget, seed=0):
+    told = Told([], [], [])
+    for _ in range(budget):
+        (found,) = choose.suggest(space, known, told, 1, seed)
+        told.done.append(found.configuration)
+        told.outcomes.append(function(found.configuration))
+    return told
+
+
+def test_a_history_of_the_same_function_gives_its_optimum_at_once(flat, same):
+    """The gate for related history: the best past trial first, and the optimum itself at the fifth query. A random
+    configuration is 0.25 below the best on the median."""
+    for seed in range(3):
+        outcomes = play(flat, same, worlds.bowl(BEST), 5, seed).outcomes
+        assert outcomes[0] > -0.02 and max(outcomes) > -0.003
+
+
+def test_an_unrelated_history_costs_at_most_a_tenth_more_than_a_plain_gp(flat):
+    """The gate for unrelated history: normalised regret after 12 queries, the mean over 6 functions, margin 0.1."""
+    rng, lost = np.random.default_rng(0), []
+    for seed in range(6):
+        others = [worlds.bowl(rng.random(3)) for _ in range(4)]
+        function = worlds.bowl(rng.random(3))
+        known = learned(worlds.studies(flat, others, seed=seed))
+        middle = np.median([function(c) for c in flat.at(rng.random((500, 3)))])
+        ours, plain = (max(play(flat, one, function, 12, seed).outcomes) for one in (known, None))
+        lost.append((plain - ours) / -middle)
+    assert np.mean(lost) < 0.1
+
+
+def test_the_first_trials_take_turns_between_the_past_and_the_space(flat, same):
+    told = play(flat, same, worlds.bowl(BEST), 4)
+    elites = flat.at(same.past.elites)
+    assert [any(flat.same(c, one) for one in elites) for c in told.done] == [True, False, True, False]
+    covering = choose.covering(flat, points.of(flat, told.done[:1]), 0)
+    assert flat.same(told.done[1], flat.at(covering.units)[0])
+
+
+def test_a_past_that_predicts_badly_loses_its_weight(flat, same):
+    rng = np.random.default_rng(1)
+    done = flat.at(rng.random((8, 3)))
+    model = belief.Model(flat, points.owners(flat), same)
+    weights = []
+    for sign in (1.0, -1.0):
+        z = np.array([sign * worlds.bowl(BEST)(c) for c in done])
+        seen = belief.seen_of(points.of(flat, done), z)
+        shown = belief.predicted(model, seen, seen.points, belief.fitted(model, seen))
+        weights.append(shown.weight.reshape(len(belief.TRUST) + 1, -1).sum(axis=1)[1:-1].sum())
+    assert weights[0] > 0.6 and weights[1] < 0.1
+
+
+def test_equal_calls_give_equal_answers_and_another_seed_others(flat, same):
+    told = play(flat, same, worlds.bowl(BEST), 5)
+    first = choose.suggest(flat, same, told, 2)
+    assert first == choose.suggest(flat, same, told, 2)
+    assert first != choose.suggest(flat, same, told, 2, seed=1)
+
+
+@pytest.mark.parametrize("change", [lambda y: 1e4 * y + 3.0, lambda y: 1e-5 * y])
+def test_the_unit_of_the_new_study_does_not_matter(flat, same, change):
+    one, other = (play(flat, same, f, 7) for f in (worlds.bowl(BEST), lambda c: change(worlds.bowl(BEST)(c))))
+    for mine, theirs in zip(one.done, other.done, strict=True):
+        np.testing.assert_allclose(list(mine.values()), list(theirs.values()), atol=1e-4)
+
+
+def test_suggestions_are_valid_distinct_and_new_in_a_mixed_space():
+    space = worlds.space(worlds.MIXED, goal="minimise", scale="log")
+
+    def function(c):
+        return float(np.exp(abs(np.log10(c["rate"]) + 2) + (c["solver"] == "sgd") * (0.5 - (c["momentum"] or 0.0))))
+
+    known = learned(worlds.studies(space, [function] * 3))
+    told = play(space, known, function, 6)
+    found = choose.suggest(space, known, told._replace(running=[told.done[0]]), 4)
+    shown = [*told.done, *(one.configuration for one in found)]
+    assert all(space.used(c) == c == space.read({k: v for k, v in c.items() if v is not None}) for c in shown)
+    assert not any(space.same(one, other) for i, one in enumerate(shown) for other in shown[:i])
+    assert all(one.low <= one.median <= one.high and one.low > 0 for one in found)
+
+
+def test_running_trials_and_failures_count(flat, same):
+    told = play(flat, same, worlds.bowl(BEST), 5)
+    (after,) = choose.suggest(flat, same, told)
+    (other,) = choose.suggest(flat, same, told._replace(running=[after.configuration]))
+    assert not flat.same(after.configuration, other.configuration)
+    failed = told._replace(outcomes=[*told.outcomes[:-1], FAILED])
+    assert choose.suggest(flat, same, failed)[0].configuration != after.configuration
+    for outcomes in ([FAILED] * 5, [1.0] * 5):  # nothing to learn from: it goes on all the same
+        (found,) = choose.suggest(flat, same, told._replace(outcomes=outcomes))
+        assert not any(flat.same(found.configuration, one) for one in told.done)
+
+
+def test_predictions_are_in_the_unit_of_the_outcome(flat, same):
+    (first,) = choose.suggest(flat, same, NOTHING)  # quantiles of the past
+    assert -1.0 < first.low <= first.median <= first.high <= 0.0
+    told = play(flat, same, lambda c: 100.0 + 10.0 * worlds.bowl(BEST)(c), 8)
+    (found,) = choose.suggest(flat, same, told)
+    assert 95.0 < found.low < found.median < found.high < 105.0
+    assert all(np.isnan(one) for one in choose.suggest(flat, None, NOTHING)[0][1:])
+
+
+def test_a_finite_space_is_used_up_and_then_said():
+    space = worlds.space(worlds.GRID)
+    known = learned(worlds.studies(space, [lambda c: c["a"] + (c["b"] == "x")] * 2))
+    told = play(space, known, lambda c: float(c["a"] + (c["b"] == "x")), 10)
+    assert choose.suggest(space, known, told, 2)
+    with pytest.raises(ConfigError, match=r"2 configurations are left .* 3 are asked for"):
+        choose.suggest(space, known, told, 3)
+
+
+def test_of_many_trials_the_best_and_the_latest_are_known(flat, monkeypatch):
+    monkeypatch.setattr(belief, "KNOWN", 6)
+    monkeypatch.setattr(belief, "RECENT", 4)
+    z = np.array([0.0, 5.0, 1.0, 4.0, 2.0, 0.1, 0.2, 0.3, 0.4])
+    done = flat.at(np.random.default_rng(0).random((9, 3)))
+    assert belief.seen_of(points.of(flat, done), z).z.tolist() == [5.0, 4.0, 0.1, 0.2, 0.3, 0.4]

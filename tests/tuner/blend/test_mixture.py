@@ -1,0 +1,68 @@
+"""The mixture, against one dense Normal in which location and spread are written out."""
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import multivariate_normal, norm
+
+from metabo.tuner.blend import mixture
+from metabo.tuner.blend.mixture import SPREADS, Component
+
+FLAT = 1e6
+"""Variance of a location that is nearly flat."""
+
+
+def component(seed, n=5, m=3, log=0.0, lift=1.0):
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(n + m, n + m))
+    cov, mean = root @ root.T / 4 + 0.1 * np.eye(n + m), lift * rng.normal(size=n + m)
+    return Component(mean[:n], mean[n:], cov[:n, :n], cov[:n, n:], np.diag(cov)[n:], 0.03, log), mean, cov
+
+
+def test_weights_means_and_deviations_are_those_of_the_dense_model():
+    y = np.array([0.3, -1.0, 0.8, 0.1, -0.4])
+    made = [component(1, log=np.log(0.7)), component(2, log=np.log(0.3), lift=2.0)]
+    found = mixture.predict([one for one, _, _ in made], y)
+    logs, means, stds = [], [], []
+    prior = norm(0.0, mixture.LOG_DEVIATION).logpdf(np.log(SPREADS))
+    for one, mean, cov in made:
+        noisy = cov + np.diag([0.03 + 1e-8] * 5 + [0.0] * 3)
+        for s, log in zip(SPREADS, prior, strict=True):
+            full = s**2 * noisy + FLAT
+            logs.append(one.log_weight + log + multivariate_normal(s * mean[:5], full[:5, :5]).logpdf(y))
+            gain = np.linalg.solve(full[:5, :5], full[:5, 5:]).T
+            means.append(s * mean[5:] + gain @ (y - s * mean[:5]))
+            stds.append(np.sqrt(np.diag(full[5:, 5:] - gain @ full[:5, 5:])))
+    weight = np.exp(np.array(logs) - max(logs))
+    np.testing.assert_allclose(found.weight, weight / weight.sum(), rtol=2e-3, atol=1e-6)
+    np.testing.assert_allclose(found.mean, means, atol=2e-3)
+    np.testing.assert_allclose(found.std, stds, rtol=3e-3)
+    mean, std = mixture.moments(found)
+    share = weight / weight.sum()
+    np.testing.assert_allclose(mean, share @ np.array(means), atol=2e-3)
+    second = share @ (np.array(stds) ** 2 + np.array(means) ** 2)
+    np.testing.assert_allclose(std, np.sqrt(second - (share @ np.array(means)) ** 2), rtol=5e-3)
+
+
+def test_a_prior_that_predicts_better_gains_weight():
+    truth = np.array([-1.0, 1.0, 0.2, -0.5, 0.7])
+    cov = 0.2 * np.eye(5)
+    parts = [Component(mean, np.zeros(1), cov, np.zeros((5, 1)), np.ones(1), 0.01, 0.0) for mean in (truth, -truth)]
+    weight = mixture.predict(parts, 3.0 + 2.0 * truth).weight.reshape(2, -1).sum(axis=1)
+    assert weight[0] > 0.95
+
+
+def test_the_improvement_is_that_of_the_mixture():
+    one, _, _ = component(4)
+    found = mixture.predict([one], np.array([0.3, -1.0, 0.8, 0.1, -0.4]))
+    shown = mixture.expected_improvement(found, 0.8)
+    for place in range(3):
+        parts = zip(found.weight, found.mean[:, place], found.std[:, place], strict=True)
+        slow = sum(w * quad(lambda t, m=m, s=s: (t - 0.8) * norm(m, s).pdf(t), 0.8, m + 12 * s)[0] for w, m, s in parts)
+        assert shown[place] == pytest.approx(slow, rel=1e-3)
+
+
+def test_a_covariance_without_a_factor_gets_more_on_its_diagonal():
+    found = mixture.factor(np.ones((4, 4)) - 1e-7 * np.eye(4))
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found @ found.T, np.ones((4, 4)), atol=1e-3)

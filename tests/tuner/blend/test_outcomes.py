@@ -1,0 +1,44 @@
+"""Outcomes without a unit."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from metabo.tuner.blend import outcomes
+
+Y = np.array([3.0, 1.0, np.nan, 2.0, -50.0])
+
+
+@pytest.mark.parametrize("change", [lambda y: 1000.0 * y - 7.0, lambda y: 1e-6 * y])
+def test_units_do_not_matter(change):
+    np.testing.assert_allclose(outcomes.normal_scores(change(Y)), outcomes.normal_scores(Y))
+    np.testing.assert_allclose(outcomes.scale_of(change(Y)).z(change(Y)), outcomes.scale_of(Y).z(Y), rtol=1e-6)
+
+
+def test_normal_scores_are_those_of_ranks_and_a_failure_is_the_worst():
+    found = outcomes.normal_scores(Y)
+    ranks = np.array([5.0, 3.0, 1.5, 4.0, 1.5])  # the failure ties with the worst
+    np.testing.assert_allclose(found, norm.ppf((ranks - 0.5) / 5))
+
+
+def test_the_scale_of_a_new_study_is_that_of_its_gaps():
+    scale = outcomes.scale_of(Y)
+    assert scale.best == 3.0 and scale.gap == 27.5  # the gaps are 2, 53, 1, 53
+    np.testing.assert_allclose(scale.z(Y), [0.0, -np.log(1 + 2 / 27.5), -np.log(1 + 53 / 27.5), -np.log(1 + 1 / 27.5),
+                                            -np.log(1 + 53 / 27.5)])  # fmt: skip
+    for value in (3.5, 2.0, -50.0):
+        z = -np.log1p((3.0 - value) / 27.5)
+        assert scale.y(float(z)) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("y", [np.zeros(0), np.array([np.nan, np.nan]), np.array([2.0, 2.0])])
+def test_without_two_different_outcomes_there_is_no_scale(y):
+    scale = outcomes.scale_of(y)
+    assert scale.gap == 0.0
+    np.testing.assert_array_equal(scale.z(y), np.zeros(len(y)))
+
+
+def test_a_score_is_a_quantile_of_past_outcomes():
+    past = np.quantile(np.arange(1001.0), outcomes.LEVELS)
+    assert outcomes.quantile(past, 0.0) == pytest.approx(500.0)
+    assert outcomes.quantile(past, 1.0) == pytest.approx(1000 * norm.cdf(1.0))
