@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.linalg import cho_factor, cho_solve, get_lapack_funcs
+from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotri
 from scipy.optimize import minimize
 
 from metabo.tuner.blend import kernel
@@ -92,7 +93,7 @@ def loss(
     cov[np.diag_indices(len(cov))] += h.noise
     low, lower = cho_factor(cov, lower=True)
     alpha = cho_solve((low, lower), z)
-    inverse = get_lapack_funcs("potri", (low,))(low, lower=1)[0]
+    inverse, _ = dpotri(low, lower=1)
     inverse = np.tril(inverse) + np.tril(inverse, -1).T
     g = 0.5 * (inverse - np.outer(alpha, alpha))
     weights = g * h.variance * share * kernel.slope(square)
