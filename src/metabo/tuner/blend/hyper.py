@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.linalg import cho_factor, cho_solve
-from scipy.linalg.lapack import dpotri
+from scipy.linalg import cho_factor, cho_solve, get_lapack_funcs
 from scipy.optimize import minimize
 
 from metabo.tuner.blend import kernel
@@ -93,7 +92,8 @@ def loss(
     cov[np.diag_indices(len(cov))] += h.noise
     low, lower = cho_factor(cov, lower=True)
     alpha = cho_solve((low, lower), z)
-    inverse, _ = dpotri(low, lower=1)
+    (potri,) = get_lapack_funcs(("potri",), (low,))
+    inverse, _ = potri(low, lower=1)
     inverse = np.tril(inverse) + np.tril(inverse, -1).T
     g = 0.5 * (inverse - np.outer(alpha, alpha))
     weights = g * h.variance * share * kernel.slope(square)
