@@ -147,7 +147,10 @@ def past_of(path: str, history: History, description: Description, prefix: str =
              for study, y in kept.items()}  # fmt: skip
     low = sum(int((task.y == FLOOR).sum()) for task in tasks.values())
     if low:
-        remarks.append(f"{path}: {low} outcomes are more than {-FLOOR:g} spreads below the median and count as that")
+        remarks.append(
+            f"{path}: {low} outcomes are more than {-FLOOR:g} spreads below the median and count as that, but for the "
+            "default method, which takes ranks"
+        )
     return PastStudies(description, tasks, scale, remarks, without(history.accounts, lost), path, history.layout)
 
 
