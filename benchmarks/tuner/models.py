@@ -24,7 +24,7 @@ from metabo.tuner.asking import Told
 from metabo.tuner.blend import choose, hyper, kernel, past, points
 from metabo.tuner.learning import STEPS
 
-LEARNED: dict[tuple[str, str], past.Conditioned] = {}
+LEARNED: dict[tuple[str, str], past.ConditionedPast] = {}
 """Priors of this process by world and history: a history serves several seeds and targets."""
 SAMPLES = 64
 """Of RGPE's ranking losses."""
@@ -53,7 +53,7 @@ def plain_gp(one: World, task: str, given: History, seed: int, budget: int) -> l
     return _played(one, task, None, seed, budget)
 
 
-def _played(one: World, task: str, learned: past.Conditioned | None, seed: int, budget: int) -> list[float]:
+def _played(one: World, task: str, learned: past.ConditionedPast | None, seed: int, budget: int) -> list[float]:
     outcome, told = one.outcome(task), Told([], [], [])
     for _ in range(budget):
         (found,) = choose.suggest(one.description, learned, told, 1, seed)

@@ -261,7 +261,7 @@ def test_one_study_only_is_refused(files, tmp_path):
 def test_the_default_is_stored_and_goes_on_in_another_process(blended, files, tmp_path):
     place = Path(shutil.copytree(blended, tmp_path / "study"))
     one = Study(place)
-    assert one.record["spec"]["method"] == "blend" and isinstance(one.prior.params, blend.Conditioned)
+    assert one.record["spec"]["method"] == "blend" and isinstance(one.prior.params, blend.ConditionedPast)
     one.tell(GOOD, 0.1)
     assert one.suggest(2) == Study(place).suggest(2) != Study(place).suggest(2, seed=1)
     again = pretrain([files[0]], [files[1]], tmp_path / "again", steps=1)

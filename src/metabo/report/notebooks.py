@@ -13,6 +13,8 @@ from metabo.report.html import templates
 
 LIGHT, DARK = "default", "github-dark"
 """Styles of highlighted code."""
+ANCHOR = '<span id="figure"></span>'
+"""The one piece of HTML that a Markdown cell may hold: where claims link to."""
 
 
 class _Exporter(HTMLExporter):
@@ -21,6 +23,8 @@ class _Exporter(HTMLExporter):
     @jinja2.pass_context
     def markdown2html(self, context: jinja2.runtime.Context, source: str) -> str:
         """Return Markdown as HTML."""
+        if source == ANCHOR:
+            return source
         renderer = IPythonRenderer(escape=True, allow_harmful_protocols=False, exclude_anchor_links=True)
         return MarkdownWithMath(renderer=renderer).render(source)
 
@@ -69,7 +73,7 @@ def _with_anchor(node: nbformat.NotebookNode) -> nbformat.NotebookNode:
         for place, cell in enumerate(node.cells)
         if any("image/png" in output.get("data", {}) for output in cell.get("outputs", []))
     ]
-    anchor = nbformat.v4.new_markdown_cell('<span id="figure"></span>')
+    anchor = nbformat.v4.new_markdown_cell(ANCHOR)
     node.cells.insert(showing[0] if showing else len(node.cells), anchor)
     return node
 

@@ -27,7 +27,7 @@ from metabo.records.files import canonical
 from metabo.tuner import pool
 from metabo.tuner.asking import Prior, Suggestion, Told
 from metabo.tuner.blend import choose as blend
-from metabo.tuner.blend.past import Conditioned
+from metabo.tuner.blend.past import ConditionedPast
 
 BLOCK = 16
 """Room for observations grows in steps of this size: each size compiles once."""
@@ -43,7 +43,7 @@ def suggest(prior: Prior, told: Told, count: int = 1, seed: int = 0) -> list[Sug
     not numerically sound: the suggestion is a configuration of the space all the same, without a prediction. And of one
     whose covariance needed more on its diagonal.
     """
-    if isinstance(prior.params, Conditioned):
+    if isinstance(prior.params, ConditionedPast):
         return blend.suggest(prior.description, prior.params, told, count, seed)
     scale, y = scaled(prior, told)
     taken = [*told.done, *told.running]

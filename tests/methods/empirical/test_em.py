@@ -26,7 +26,7 @@ def table(rng, tasks=7, anchors=5, missing=True):
     seen = rng.random((tasks, anchors)) < (0.7 if missing else 2.0)
     seen[:, 0] = True
     patterns, kind = np.unique(seen, axis=0, return_inverse=True)
-    made = em.Table(*map(jnp.asarray, (np.where(seen, y, 0.0), patterns, kind.reshape(-1), np.ones(tasks))))
+    made = em.AnchorTable(*map(jnp.asarray, (np.where(seen, y, 0.0), patterns, kind.reshape(-1), np.ones(tasks))))
     return made, y, seen
 
 
@@ -55,7 +55,7 @@ def test_em_equals_conditioning_task_by_task(share):
     for _ in range(4):
         mean, covariance, likelihood = dense_step(mean, covariance, y, seen, kernel, share)
         losses.append(-likelihood / len(y))
-    start = em.Prior(jnp.full(5, 0.2), jnp.asarray(kernel))
+    start = em.AnchorPrior(jnp.full(5, 0.2), jnp.asarray(kernel))
     prior, trace = em.estimate(start, made, jnp.asarray(NOISE), jnp.asarray(share), 4)
     np.testing.assert_allclose(prior.mean, mean, rtol=1e-9)
     np.testing.assert_allclose(prior.covariance, covariance, rtol=1e-9, atol=1e-12)
@@ -65,7 +65,7 @@ def test_em_equals_conditioning_task_by_task(share):
 def test_em_never_lowers_the_likelihood_and_ends_at_the_moments_of_complete_tables():
     rng = np.random.default_rng(4)
     made, y, _ = table(rng, tasks=60, anchors=4, missing=False)
-    start = em.Prior(jnp.zeros(4), jnp.eye(4))
+    start = em.AnchorPrior(jnp.zeros(4), jnp.eye(4))
     prior, trace = em.estimate(start, made, jnp.asarray(NOISE), jnp.asarray(0.0), 400)
     assert np.diff(trace).max() <= 1e-12
     np.testing.assert_allclose(prior.mean, y.mean(axis=0), atol=1e-6)
@@ -76,7 +76,7 @@ def test_em_never_lowers_the_likelihood_and_ends_at_the_moments_of_complete_tabl
 def test_a_task_without_weight_changes_nothing():
     rng = np.random.default_rng(5)
     made, _, _ = table(rng)
-    start = em.Prior(jnp.zeros(5), jnp.eye(5))
+    start = em.AnchorPrior(jnp.zeros(5), jnp.eye(5))
     less = made._replace(weight=made.weight.at[2].set(0.0))
     other = less._replace(y=less.y.at[2].add(50.0))
     shown = [em.estimate(start, one, jnp.asarray(NOISE), jnp.asarray(0.1), 5) for one in (less, other, made)]
@@ -88,7 +88,7 @@ def test_a_task_without_weight_changes_nothing():
 def test_left_out_tasks_are_scored_by_the_others_alone():
     rng = np.random.default_rng(6)
     made, y, seen = table(rng, tasks=6)
-    start, share = em.Prior(jnp.zeros(5), jnp.eye(5)), 0.2
+    start, share = em.AnchorPrior(jnp.zeros(5), jnp.eye(5)), 0.2
     scores = []
     part = (np.arange(6) + 1) % 3
     for number in range(3):
@@ -108,13 +108,13 @@ def test_the_prior_at_the_anchors_is_the_given_one_and_padding_changes_nothing()
     gp, x = base(), rng.random((6, 2))
     root = rng.normal(size=(6, 6))
     mean, covariance = rng.normal(size=6), root @ root.T
-    prior = em.Prior(jnp.asarray(mean), jnp.asarray(covariance))
+    prior = em.AnchorPrior(jnp.asarray(mean), jnp.asarray(covariance))
     made = extended(gp, jnp.asarray(x), jnp.ones(6, bool), prior, jnp.asarray(0.1))
     phi = made.features(jnp.asarray(x))
     np.testing.assert_allclose(made.mean(phi), mean, atol=1e-3)  # but for the jitter of the anchors' own covariance
     np.testing.assert_allclose(made.kernel.gram(phi), covariance, atol=2e-3)
 
-    wide = em.Prior(jnp.pad(prior.mean, (0, 3)), jnp.pad(prior.covariance, ((0, 3), (0, 3)), constant_values=9.0))
+    wide = em.AnchorPrior(jnp.pad(prior.mean, (0, 3)), jnp.pad(prior.covariance, ((0, 3), (0, 3)), constant_values=9.0))
     padded = extended(gp, jnp.pad(x, ((0, 3), (0, 0))), jnp.arange(9) < 6, wide, jnp.asarray(0.1))
     elsewhere = jnp.asarray(rng.random((4, 2)))
     for one in (lambda g: g.mean(g.features(elsewhere)), lambda g: g.kernel.gram(g.features(elsewhere))):
@@ -130,7 +130,7 @@ def test_elsewhere_it_is_the_kernel_given_the_anchors():
     inverse = np.linalg.inv(kernel(x, x) + SPAN * np.eye(6))
     gain = kernel(new, x) @ inverse
     expected = kernel(new, new) - gain @ kernel(x, new) + gain @ covariance @ gain.T
-    prior = em.Prior(jnp.asarray(mean), jnp.asarray(covariance))
+    prior = em.AnchorPrior(jnp.asarray(mean), jnp.asarray(covariance))
     made = extended(gp, jnp.asarray(x), jnp.ones(6, bool), prior, jnp.asarray(0.0))
     phi = made.features(jnp.asarray(new))
     np.testing.assert_allclose(made.mean(phi), 0.3 + gain @ (mean - 0.3), rtol=1e-8, atol=1e-8)
@@ -144,8 +144,8 @@ def test_elsewhere_it_is_the_kernel_given_the_anchors():
 
 def choose(y, kernel, shares=(0.05, 0.2, 0.5, 1.0)):
     seen = jnp.ones((1, y.shape[1]), bool)
-    made = em.Table(jnp.asarray(y), seen, jnp.zeros(len(y), int), jnp.ones(len(y)))
-    start = em.Prior(jnp.zeros(y.shape[1]), jnp.asarray(kernel))
+    made = em.AnchorTable(jnp.asarray(y), seen, jnp.zeros(len(y), int), jnp.ones(len(y)))
+    start = em.AnchorPrior(jnp.zeros(y.shape[1]), jnp.asarray(kernel))
     return em.choose(start, made, jnp.asarray(NOISE), jnp.asarray(shares), 15, 3)
 
 

@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Int
 from metabo.gp.linalg import cholesky, masked_covariance
 
 
-class Table(NamedTuple):
+class AnchorTable(NamedTuple):
     """Outputs of T tasks at m anchors: `y` (T, m), 0 where there is none. `seen` (P, m) are the distinct sets of
     anchors that a task has, `kind` (T,) is each task's, and `weight` (T,) is 0 for a task that is left out."""
 
@@ -25,7 +25,7 @@ class Table(NamedTuple):
     weight: Float[Array, " t"]
 
 
-class Prior(NamedTuple):
+class AnchorPrior(NamedTuple):
     """Mean (m,) and covariance (m, m) at the anchors."""
 
     mean: Float[Array, " m"]
@@ -41,7 +41,7 @@ class Beliefs(NamedTuple):
     log_likelihood: Float[Array, " t"]
 
 
-def beliefs(prior: Prior, table: Table, noise: Float[Array, ""]) -> Beliefs:
+def beliefs(prior: AnchorPrior, table: AnchorTable, noise: Float[Array, ""]) -> Beliefs:
     """Condition on every task (E-step). Tasks with the same anchors share one factorisation: O(P m³ + P T m²)."""
 
     def of_kind(entry):
@@ -67,8 +67,8 @@ def blended(covariance: Float[Array, "m m"], kernel: Float[Array, "m m"], share:
 
 
 def estimate(
-    start: Prior, table: Table, noise: Float[Array, ""], share: Float[Array, ""], steps: int
-) -> tuple[Prior, Float[Array, " steps"]]:
+    start: AnchorPrior, table: AnchorTable, noise: Float[Array, ""], share: Float[Array, ""], steps: int
+) -> tuple[AnchorPrior, Float[Array, " steps"]]:
     """Return the prior after `steps` EM iterations from `start`, whose covariance is the kernel's, and the mean
     negative log likelihood of the tasks before each. With `share` = 0 it never rises."""
     total = jnp.sum(table.weight)
@@ -80,13 +80,13 @@ def estimate(
         centred = found.means - mean
         covariance = ((table.weight[:, None] * centred).T @ centred + found.covariance) / total
         covariance = blended(0.5 * (covariance + covariance.T), start.covariance, share)
-        return Prior(mean, covariance), loss
+        return AnchorPrior(mean, covariance), loss
 
     return jax.lax.scan(step, start, length=steps)
 
 
 def left_out(
-    start: Prior, table: Table, noise: Float[Array, ""], share: Float[Array, ""], steps: int, parts: int
+    start: AnchorPrior, table: AnchorTable, noise: Float[Array, ""], share: Float[Array, ""], steps: int, parts: int
 ) -> Float[Array, ""]:
     """Return the mean log likelihood of tasks under the prior that EM makes of all others but their part: task i is in
     part i modulo `parts`."""
@@ -105,8 +105,8 @@ def left_out(
 
 
 def choose(
-    start: Prior, table: Table, noise: Float[Array, ""], shares: Float[Array, " s"], steps: int, parts: int
-) -> tuple[Prior, Float[Array, " steps"], Float[Array, ""]]:
+    start: AnchorPrior, table: AnchorTable, noise: Float[Array, ""], shares: Float[Array, " s"], steps: int, parts: int
+) -> tuple[AnchorPrior, Float[Array, " steps"], Float[Array, ""]]:
     """Return the prior with the share under which left-out tasks are likeliest (the larger of equals), its trace, and
     that share. A share whose likelihood is not finite is not chosen while another one's is."""
     scores = jax.lax.map(lambda share: left_out(start, table, noise, share, steps, parts), shares)

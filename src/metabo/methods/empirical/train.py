@@ -22,7 +22,7 @@ from metabo.gp.kernels import Corrected, Stationary
 from metabo.gp.linalg import cholesky, masked_covariance
 from metabo.gp.means import Constant, Linear
 from metabo.gp.model import GP, build
-from metabo.methods.empirical.em import Prior, Table, choose
+from metabo.methods.empirical.em import AnchorPrior, AnchorTable, choose
 from metabo.methods.empirical.settings import anchors_of, read_settings
 from metabo.methods.pretrained import train as pretrained
 from metabo.plan.specs import TrainingSpec
@@ -35,13 +35,13 @@ from metabo.tasks.training_set import TrainingSet
 def start(model: Mapping[str, Json], dim: int, tasks: int, key: Key[Array, ""]) -> GP:
     """Return the GP before EM: that of the kernel, with anchors that are all padding."""
     count, own = anchors_of(model)
-    nothing = Prior(jnp.zeros(count), jnp.eye(count))
+    nothing = AnchorPrior(jnp.zeros(count), jnp.eye(count))
     anchors, present = jnp.zeros((count, dim)), jnp.zeros(count, bool)
     return extended(build(own, dim, key), anchors, present, nothing, jnp.ones(()))
 
 
 def extended(
-    gp: GP, anchors: Float[Array, "m d"], present: Bool[Array, " m"], prior: Prior, share: Float[Array, ""]
+    gp: GP, anchors: Float[Array, "m d"], present: Bool[Array, " m"], prior: AnchorPrior, share: Float[Array, ""]
 ) -> GP:
     """Return the GP whose mean and covariance at the anchors are those of `prior`, and which elsewhere, given its
     values there, is `gp`: μ(x) = c + k(x, Z) K⁻¹ (μ - c) and k(x, x') + k(x, Z) K⁻¹ (Σ - K) K⁻¹ k(Z, x'), K = k(Z, Z).
@@ -83,7 +83,7 @@ def pretrain(
     def fit(pair):
         gp, anchors, present, table = pair
         kernel = jnp.where(present[:, None] & present, gp.kernel.gram(anchors), 0.0)
-        begin = Prior(jnp.where(present, gp.mean.value, 0.0), kernel)
+        begin = AnchorPrior(jnp.where(present, gp.mean.value, 0.0), kernel)
         prior, trace, share = choose(begin, table, gp.noise, shares, settings.em_steps, settings.parts)
         finite = jnp.isfinite(prior.mean).all() & jnp.isfinite(prior.covariance).all()
         kept = jax.tree.map(lambda new, old: jnp.where(finite, new, old), prior, begin)
@@ -95,7 +95,7 @@ def pretrain(
 
 def shared_tables(
     training: TrainingSet, keys: Key[Array, "folds seeds"], limit: int
-) -> tuple[Float[Array, "pairs m d"], Bool[Array, "pairs m"], Table]:
+) -> tuple[Float[Array, "pairs m d"], Bool[Array, "pairs m"], AnchorTable]:
     """Return the anchors of every (fold, seed), which of them are no padding, and the outputs there.
 
     The inputs that most training tasks share come first; among equals they are drawn. Raises DataError for a fold in
@@ -145,10 +145,10 @@ def drawn(table: Joined, key: Key[Array, ""], limit: int) -> Joined:
     return Joined(table.x[chosen], table.y[some][:, chosen], table.seen[some][:, chosen])
 
 
-def _padded(found: Joined, anchors: int, tasks: int, kinds: int) -> tuple[Array, Array, Table]:
+def _padded(found: Joined, anchors: int, tasks: int, kinds: int) -> tuple[Array, Array, AnchorTable]:
     more, spare = anchors - len(found.x), tasks - len(found.y)
     patterns, kind = np.unique(found.seen, axis=0, return_inverse=True)
-    table = Table(
+    table = AnchorTable(
         jnp.pad(found.y, ((0, spare), (0, more))),
         jnp.pad(patterns, ((0, kinds - len(patterns)), (0, more))),
         jnp.pad(kind.reshape(-1), (0, spare), constant_values=kinds),

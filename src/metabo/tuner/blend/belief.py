@@ -10,8 +10,8 @@ from metabo.data.history.description import Description
 from metabo.tuner.blend import hyper, kernel, outcomes, points
 from metabo.tuner.blend.hyper import Hyper
 from metabo.tuner.blend.mixture import Component, Predicted, moments, predict
-from metabo.tuner.blend.outcomes import Scale
-from metabo.tuner.blend.past import Conditioned
+from metabo.tuner.blend.outcomes import OutcomeScale
+from metabo.tuner.blend.past import ConditionedPast
 from metabo.tuner.blend.points import Points
 
 Vector = Float[np.ndarray, " n"]
@@ -30,7 +30,7 @@ class Model(NamedTuple):
 
     description: Description
     owner: Int[np.ndarray, " d"]
-    past: Conditioned | None
+    past: ConditionedPast | None
 
 
 class Seen(NamedTuple):
@@ -106,7 +106,7 @@ def moments_at(model: Model, seen: Seen, where: Points, plain: Hyper) -> tuple[V
     return said.mean, np.sqrt(h.variance - np.sum(said.root**2, axis=0) + h.noise)
 
 
-def interval(model: Model, seen: Seen, where: Points, scale: Scale, plain: Hyper) -> tuple[float, float, float]:
+def interval(model: Model, seen: Seen, where: Points, scale: OutcomeScale, plain: Hyper) -> tuple[float, float, float]:
     """Return the median and the central 90 % of the outcome (to be maximised, on its scale) at one point.
 
     As long as no two outcomes differ, they are quantiles of all past outcomes; NaN without a past."""

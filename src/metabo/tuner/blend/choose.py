@@ -21,7 +21,7 @@ from metabo.tuner.blend import kernel, outcomes, points
 from metabo.tuner.blend.belief import Model, Seen, believed, fitted, interval, predicted, seen_of
 from metabo.tuner.blend.hyper import Hyper
 from metabo.tuner.blend.mixture import expected_improvement
-from metabo.tuner.blend.past import Conditioned
+from metabo.tuner.blend.past import ConditionedPast
 from metabo.tuner.blend.points import Points
 
 RECALL, COVER = (0, 2), (1, 3)
@@ -41,7 +41,7 @@ Scores = Float[np.ndarray, " m"]
 
 
 def suggest(
-    description: Description, past: Conditioned | None, told: Told, count: int = 1, seed: int = 0
+    description: Description, past: ConditionedPast | None, told: Told, count: int = 1, seed: int = 0
 ) -> list[Suggestion]:
     """Return `count` configurations to try next; the same for the same arguments. `past` None: those of a plain GP.
 

@@ -25,7 +25,7 @@ def normal_scores(y: Outcomes) -> Outcomes:
     return ndtri((rankdata(filled(y)) - 0.5) / len(y))
 
 
-class Scale(NamedTuple):
+class OutcomeScale(NamedTuple):
     """The scale of a new study as it goes: z = -log(1 + (best - y) / gap), with the median gap between the best and the
     others. The best is 0 and the median -log 2; beyond it is logarithmic. gap 0: all outcomes are equal so far."""
 
@@ -41,13 +41,13 @@ class Scale(NamedTuple):
         return self.best - self.gap * float(np.expm1(min(-z, 700.0)))
 
 
-def scale_of(y: Outcomes) -> Scale:
+def scale_of(y: Outcomes) -> OutcomeScale:
     """Return the scale of the outcomes of a study so far."""
     if not np.isfinite(y).any():
-        return Scale(0.0, 0.0)
+        return OutcomeScale(0.0, 0.0)
     gaps = np.nanmax(y) - filled(y)
     positive = gaps[gaps > 0]
-    return Scale(float(np.nanmax(y)), float(np.median(positive)) if len(positive) else 0.0)
+    return OutcomeScale(float(np.nanmax(y)), float(np.median(positive)) if len(positive) else 0.0)
 
 
 def quantile(quantiles: Outcomes, score: float) -> float:

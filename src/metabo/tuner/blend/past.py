@@ -22,7 +22,7 @@ ELITES = 3
 """Best trials of each study, which are candidates."""
 
 
-class Past(NamedTuple):
+class PastTrials(NamedTuple):
     """Past trials that the GP knows: encoded inputs x (n, d), normal scores z (n,), study of each (n,); the
     hyperparameters; the best trials of the studies as points `elites` (e, p); `quantiles` of all past outcomes (to be
     maximised, on their scale) at `outcomes.LEVELS`; `owner`, the parameter of each column."""
@@ -49,10 +49,10 @@ class Explained(NamedTuple):
     root: Float[np.ndarray, "n m"]
 
 
-class Conditioned(NamedTuple):
+class ConditionedPast(NamedTuple):
     """The GP of the past, ready to predict: the factor of its covariance, and its weights."""
 
-    past: Past
+    past: PastTrials
     low: Float[np.ndarray, "n n"]
     alpha: Float[np.ndarray, " n"]
 
@@ -64,14 +64,14 @@ class Conditioned(NamedTuple):
         return Explained(cross.T @ self.alpha, solve_triangular(self.low, cross, lower=True, check_finite=False))
 
 
-def conditioned(past: Past) -> Conditioned:
+def conditioned(past: PastTrials) -> ConditionedPast:
     """Factorise the covariance of the past trials."""
     cov = hyper.covariance(past.hyper, past.x, past.study[:, None] == past.study, past.owner)
     low = np.linalg.cholesky(cov)
-    return Conditioned(past, low, cho_solve((low, True), past.z))
+    return ConditionedPast(past, low, cho_solve((low, True), past.z))
 
 
-def learn(studies: PastStudies, seed: int, steps: int) -> Past:
+def learn(studies: PastStudies, seed: int, steps: int) -> PastTrials:
     """Learn from all usable past studies. `seed`: of which trials are left out where there are more than `MOST`;
     `steps`: of L-BFGS, at most."""
     space = studies.description
@@ -91,7 +91,7 @@ def learn(studies: PastStudies, seed: int, steps: int) -> Past:
     best = [at[np.argsort(-score, kind="stable")[:ELITES]] for at, score in zip(units, scores, strict=True)]
     spread = np.quantile(np.concatenate(values), outcomes.LEVELS)
     numbers = np.array([found.variance, found.correlation, found.noise])
-    return Past(x, z, study, found.scales, numbers, np.concatenate(best), spread, owner)
+    return PastTrials(x, z, study, found.scales, numbers, np.concatenate(best), spread, owner)
 
 
 def _kept(z: Float[np.ndarray, " n"], most: int, rng: np.random.Generator) -> Int[np.ndarray, " k"]:
@@ -101,16 +101,16 @@ def _kept(z: Float[np.ndarray, " n"], most: int, rng: np.random.Generator) -> In
     return order if len(z) <= most else np.concatenate([order[:best], rng.permutation(order[best:])[: most - best]])
 
 
-def save(path: Path, past: Past) -> None:
+def save(path: Path, past: PastTrials) -> None:
     """Write what was learned."""
     save_npz(path, past._asdict())
 
 
-def load(path: Path) -> Past:
+def load(path: Path) -> PastTrials:
     """Read what was learned. Raises DataError if the file does not hold it."""
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
-            found: Mapping[str, np.ndarray] = {name: arrays[name] for name in Past._fields}
+            found: Mapping[str, np.ndarray] = {name: arrays[name] for name in PastTrials._fields}
     except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
         raise DataError(f"{path}: cannot be read ({error}); make it again with metabo pretrain") from error
-    return Past(**found)
+    return PastTrials(**found)
