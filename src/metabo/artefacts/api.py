@@ -3,19 +3,19 @@
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from metabo import metrics
 from metabo.artefacts import settings as sidecars
 from metabo.artefacts.text import plain
+from metabo.artefacts.tidy import numbers
 from metabo.compute import cores
-from metabo.errors import ConfigError, DataError, nearest
+from metabo.errors import DataError
 from metabo.plan import registry, splits
 from metabo.plan.runs import RunId, method_of, on_splits
 from metabo.plots import look, style
@@ -23,14 +23,10 @@ from metabo.records import csv_cells, files, provenance, results
 from metabo.records import sidecars as records
 from metabo.tasks.benchmark import Benchmark
 
-RESERVED = ("artefact", "benchmark", "table", "quantity", "value")
-"""Headings of every data.csv, whatever the keys of its tables."""
 ONE_DATA_SET = (
     "All tasks of this benchmark are variants of one data set. Intervals of differences are over repetitions and speak "
     "of this suite of tasks, whatever is said above of new data sets or folds."
 )
-_NUMERIC = ("integer", "floating", "boolean", "mixed-integer-float", "integer-na", "empty")
-"""What `pandas.api.types.infer_dtype` calls a column of numbers; it also looks into columns of objects."""
 
 
 def enter_project() -> None:
@@ -205,52 +201,6 @@ def pivot(table: pd.DataFrame, rows: str, columns: str, values: str) -> pd.DataF
     t = labelled(table)
     wide = t.pivot(index=rows, columns=columns, values=values)
     return wide.reindex(index=dict.fromkeys(t[rows]), columns=dict.fromkeys(t[columns])).rename_axis(columns=None)
-
-
-def numbers(tables: Mapping[str, pd.DataFrame], keys: Sequence[str], artefact: str = "figure") -> pd.DataFrame:
-    """Join tables into one tidy table, one number per row: table, `keys`, quantity, value.
-
-    A table's keys are those of `keys` that it has; its other columns are quantities. Raises ConfigError for a key that
-    no table has or that is a heading of every data.csv, for another column without numbers, and for rows of a table
-    that its keys do not tell apart.
-    """
-    columns = {column for table in tables.values() for column in table}
-    for key in keys:
-        if key not in columns:
-            raise ConfigError(
-                f"{artefact}: key '{key}' is a column of none of its tables, {', '.join(tables)}; correct it in "
-                f"`keys` or leave it out.{nearest(key, columns)}"
-            )
-    parts = [part for name, table in tables.items() for part in _long(table, keys, f"{artefact}, table '{name}'", name)]
-    joined = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
-    for key in keys:
-        held = [part[key] for part in parts if key in part]
-        if held and all(map(pd.api.types.is_integer_dtype, held)):
-            joined[key] = joined[key].astype("Int64")  # else tables without it would make 3.0 of a 3
-    return joined.reindex(columns=["table", *keys, "quantity", "value"])
-
-
-def _long(table: pd.DataFrame, keys: Sequence[str], where: str, name: str) -> Iterator[pd.DataFrame]:
-    """Give one table's numbers, one frame per quantity; none for a table without rows."""
-    own = [key for key in keys if key in table]
-    for key in own:
-        if key in RESERVED:
-            raise ConfigError(
-                f"{where}, column '{key}': a heading of every data.csv is no key; give the column another name"
-            )
-    quantities = [column for column in table if column not in own]
-    for column in quantities:
-        if pd.api.types.infer_dtype(table[column]) not in _NUMERIC:
-            raise ConfigError(
-                f"{where}, column '{column}': neither numeric nor a key; add it to `keys` or leave the column out"
-            )
-    repeated = table.duplicated(own) if own else pd.Series(np.arange(len(table)) > 0, table.index)
-    if repeated.any():
-        shown = ", ".join(f"{key} {value}" for key, value in table.loc[repeated, own].iloc[0].items())
-        alike = f", columns {', '.join(own)}: two rows agree in them ({shown})" if own else ": several rows, no key"
-        raise ConfigError(f"{where}{alike}; add the column in which they differ to `keys`")
-    for quantity in quantities if len(table) else []:
-        yield table[own].assign(table=name, quantity=quantity, value=table[quantity].astype(np.float64))
 
 
 def save(

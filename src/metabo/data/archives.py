@@ -89,7 +89,7 @@ class _Room:
         self.most = min(max(TIMES * path.stat().st_size, LEAST), MOST) if path.exists() else LEAST
 
     def add(self, member: str, size: int) -> None:
-        """Count a member of which the archive says how large it is."""
+        """Count a member by the size that the archive states."""
         self.held += size
         self.require(member, self.held)
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from metabo.data.csv_rows import ABSENT, read_bytes, records
+from metabo.data.csv_rows import ABSENT, read_bytes, records, undecodable
 from metabo.errors import DataError
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -104,11 +104,7 @@ def decoded(content: bytes, where: str) -> tuple[str, str, str]:
     try:
         text = content.decode("cp1252")
     except UnicodeDecodeError as error:
-        row = content[: error.start].count(b"\n") + 1
-        raise DataError(
-            f"{where}: row {row} is neither UTF-8 nor cp1252 (byte 0x{content[error.start]:02x}); save the file as "
-            "CSV UTF-8"
-        ) from error
+        raise undecodable(where, content, error, "is neither UTF-8 nor cp1252") from error
     return text, "cp1252", f"it is not UTF-8; check that row {row} has the letter '{text[first]}'"
 
 

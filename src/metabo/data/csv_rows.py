@@ -91,16 +91,19 @@ def read_bytes(path: Path) -> bytes:
         raise DataError(f"{path}: cannot read it ({error.strerror}); check the path") from error
 
 
+def undecodable(where: str | Path, content: bytes, error: UnicodeDecodeError, fault: str) -> DataError:
+    """Make the error that names the row and the byte at which decoding stopped; `fault`: what the row is not."""
+    row = content[: error.start].count(b"\n") + 1
+    return DataError(f"{where}: row {row} {fault} (byte 0x{content[error.start]:02x}); save the file as CSV UTF-8")
+
+
 def table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     """Return header and (row number, cells) of a CSV file, blank rows left out. Raises DataError."""
     content = read_bytes(path)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        row = content[: error.start].count(b"\n") + 1
-        raise DataError(
-            f"{path}: row {row} is not UTF-8 (byte 0x{content[error.start]:02x}); save the file as CSV UTF-8"
-        ) from error
+        raise undecodable(path, content, error, "is not UTF-8") from error
     filled = records(text, path)
     return filled[0][1], filled[1:]
 

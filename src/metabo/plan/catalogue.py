@@ -241,7 +241,7 @@ def _refuse_repeats(runs: list[RunId]) -> None:
 
 
 def _require_shown(root: Path, artefact: Artefact) -> None:
-    """Refuse parameters that name methods of which the artefact reads nothing."""
+    """Refuse parameters that name methods which the artefact does not read."""
     entry, runs = artefact.entry, [*artefact.trajectories, *artefact.evaluations, *artefact.online]
     runs = [run.on("") for run in runs]
     template = root / NOTEBOOKS / entry.notebook

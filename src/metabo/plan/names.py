@@ -110,7 +110,7 @@ def _settings() -> list[str]:
 
 def _files() -> list[str]:
     """Check that every setting of free text names files that jobs depend on: text that names none has a pattern, or is
-    a choice. Without that an edit of a file which a loader reads would run nothing again, and nobody would know."""
+    a choice. Otherwise an edit of a file that a loader reads would silently run nothing again."""
     found = []
     for name in registry.benchmarks():
         entry = registry.benchmark(name)

@@ -22,7 +22,7 @@ PLAIN = 0.2
 FIT_FROM, FIT_STEPS = 3, 30
 """Outcomes from which on the plain GP is fitted, and steps of L-BFGS at most."""
 KNOWN, RECENT = 300, 150
-"""Trials that the model knows at most; so many of them are the latest, the others the best."""
+"""The most trials that the model keeps, and how many of these are the latest; the others are the best."""
 
 
 class Model(NamedTuple):

@@ -31,7 +31,7 @@ DESIGN = (0, 1, 2, 3)
 COVERING = 256
 """Length of the sequence that covers the space."""
 SPREAD, NEAR, CLOSER, ROUNDS = 1000, 300, 200, 2
-"""Candidates over the space; near the best trials; near the best candidates in each of so many rounds."""
+"""Candidates over the space, near the best trials, and near the best candidates in each round; the number of rounds."""
 CENTRES, TOPS = 3, 5
 """Best trials, and best candidates, whose neighbours are candidates."""
 FINITE = 3072

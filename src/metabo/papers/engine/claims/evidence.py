@@ -9,6 +9,7 @@ from typing import TypedDict, TypeVar
 import pandas as pd
 
 from metabo.artefacts import api as artefacts
+from metabo.artefacts import tidy
 from metabo.errors import DataError
 from metabo.metrics import Runs
 from metabo.papers.engine.studies import files as studies
@@ -130,7 +131,7 @@ class Evidence:
         if rows.empty:
             held = ", ".join(dict.fromkeys(self.data["table"]))
             raise NoTable(f"data.csv of benchmark '{self.benchmark}': no table '{name}'; it holds {held}")
-        keys = [column for column in rows if column not in artefacts.RESERVED and rows[column].notna().any()]
+        keys = [column for column in rows if column not in tidy.RESERVED and rows[column].notna().any()]
         filled = rows.assign(**{key: _filled(rows[key]) for key in keys})
         quantities = list(dict.fromkeys(rows["quantity"]))
         wide = filled.set_index([*keys, "quantity"])["value"].unstack("quantity")
