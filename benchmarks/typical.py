@@ -17,6 +17,7 @@ from paper_plan import FOLDERS, ROOT
 from scipy.optimize import nnls
 
 from metabo.plan import config
+from metabo.plan.runs import RunId
 from metabo.plan.sections.config import Config
 from metabo.plan.typical import NOTEBOOK, Cost, family
 from metabo.plan.work import NumericJob, loops
@@ -46,8 +47,8 @@ def taken(results: Path) -> Iterator[tuple[tuple[str, ...], float]]:
 def numeric(place: tuple[str, ...]) -> NumericJob:
     """Return the job whose time lies there."""
     folder, benchmark, split, name = place
-    method, _, acquisition = name.rpartition("-") if folder == "bo" else (name, "", "")
-    return NumericJob(RULES[folder], benchmark, split, method, acquisition)
+    run = RunId.parse(name)
+    return NumericJob(RULES[folder], benchmark, split, run.method, run.acquisition)
 
 
 def fit(folders: Sequence[Path], settings: Config) -> dict[tuple[str, str], Cost]:

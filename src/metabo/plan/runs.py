@@ -1,5 +1,6 @@
 """The name of a run: a method, perhaps with an acquisition, perhaps on a split, as in ``h_nll-ei@held_out``."""
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -10,6 +11,8 @@ SCORED = {name: str(label) for name, label in registry.literal("bo.acquisition",
 OWN = {name: str(label) for name, label in registry.literal("bo.acquisition", "OWN").items()}
 ACQUISITIONS = SCORED | OWN
 """Labels of the acquisition functions by name: those for every method that predicts, and those of one method each."""
+
+PARTS = re.compile(r"([^@-]*)(?:-([^@]*))?(?:@(.*))?", re.DOTALL)
 
 
 class RunId(NamedTuple):
@@ -23,9 +26,9 @@ class RunId(NamedTuple):
     def parse(cls, name: str) -> "RunId":
         """Take ``method``, ``method-acquisition``, either with ``@split``, apart; which names there are is not
         asked."""
-        scored, _, split = name.partition("@")
-        method, _, acquisition = scored.partition("-")
-        return cls(method, acquisition, split)
+        parts = PARTS.fullmatch(name)
+        assert parts is not None, "every part may be empty or any text"
+        return cls(*parts.groups(default=""))
 
     def __str__(self) -> str:
         """The name that `parse` takes apart."""

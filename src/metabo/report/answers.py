@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from metabo.plan import registry
+from metabo.plan.runs import method_of
 from metabo.report.gates import FAILS, ShownGate
 from metabo.report.scorecard import JudgedClaim
 from metabo.report.wording import listed, names, number, verb
@@ -228,6 +229,5 @@ def _failing(stopped: Sequence[JudgedClaim], gates: Sequence[ShownGate]) -> Coun
 
 def _label(subject: str) -> str:
     """Return the label of the method in a subject of a gate, such as "ablr-ei@held_out"; "" if it names none."""
-    name = subject.partition("@")[0]
-    known = [tried for tried in (name, name.rpartition("-")[0]) if tried in registry.methods()]
-    return registry.method(known[0]).label if known else ""
+    method = method_of(subject)
+    return registry.method(method).label if method in registry.methods() else ""
