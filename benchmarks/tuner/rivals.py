@@ -21,6 +21,9 @@ Rival = Callable[[World, str, History, int, int], list[float]]
 
 ENQUEUED = 6
 """Past incumbents that TPE starts with."""
+EARLY = 4
+"""Trials, enqueued ones among them, after which the variants named `early` choose by their model: as many as cover the
+space for the plain GP. Optuna's own number is ten, two thirds of the budget."""
 
 
 def random(one: World, task: str, past: History, seed: int, budget: int) -> list[float]:
@@ -32,16 +35,34 @@ def tpe(one: World, task: str, past: History, seed: int, budget: int) -> list[fl
     return _optuna(one, task, optuna.samplers.TPESampler(seed=seed), [], budget)
 
 
+def tpe_early(one: World, task: str, past: History, seed: int, budget: int) -> list[float]:
+    return _optuna(one, task, optuna.samplers.TPESampler(seed=seed, n_startup_trials=EARLY), [], budget)
+
+
 def tpe_enqueued(one: World, task: str, past: History, seed: int, budget: int) -> list[float]:
     """TPE, which starts with the best configuration of each past study (the best ones first, `ENQUEUED` at most)."""
     return _optuna(one, task, optuna.samplers.TPESampler(seed=seed), incumbents(one.description, past, seed), budget)
 
 
+def tpe_enqueued_early(one: World, task: str, past: History, seed: int, budget: int) -> list[float]:
+    """TPE from past incumbents as `tpe_enqueued`, whose model chooses as soon as they are evaluated."""
+    sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=EARLY)
+    return _optuna(one, task, sampler, incumbents(one.description, past, seed), budget)
+
+
 def gpsampler(one: World, task: str, past: History, seed: int, budget: int) -> list[float]:
+    return _optuna(one, task, _gp(seed, 10), [], budget)
+
+
+def gpsampler_early(one: World, task: str, past: History, seed: int, budget: int) -> list[float]:
+    return _optuna(one, task, _gp(seed, EARLY), [], budget)
+
+
+def _gp(seed: int, startup: int) -> optuna.samplers.GPSampler:
     import torch
 
     torch.set_num_threads(1)
-    return _optuna(one, task, optuna.samplers.GPSampler(seed=seed), [], budget)
+    return optuna.samplers.GPSampler(seed=seed, n_startup_trials=startup)
 
 
 def cmaes_warm(one: World, task: str, past: History, seed: int, budget: int) -> list[float]:

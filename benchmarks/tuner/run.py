@@ -22,7 +22,7 @@ import rivals
 import worlds
 from worlds import CACHE, PLAN
 
-ALONE = ("random", "tpe", "gpsampler", "plain_gp")
+ALONE = ("random", "tpe", "tpe_early", "gpsampler", "gpsampler_early", "plain_gp")
 """Methods that learn nothing from the past: run once for all histories."""
 
 
