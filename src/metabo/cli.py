@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from metabo.compute import cores
-from metabo.errors import MetaboError
+from metabo.errors import DataError, MetaboError
 from metabo.records.provenance import VERSION
 from metabo.tuner import commands as tuning
 from metabo.tuner.commands import command
@@ -46,8 +46,19 @@ def _parser() -> argparse.ArgumentParser:
     checking = command(commands, "check-config", "check config.yaml, the overlays and the catalogue")
     checking.add_argument("overlay", nargs="*", type=Path, help="overlays to check (default: every config/*.yaml)")
     verifying = command(commands, "verify", "compare finished results with the checksums in their records")
-    verifying.add_argument("folder", nargs="?", type=Path, default=Path("results"), help="default: results, all scales")
-    verifying.add_argument("--json", action="store_true", help="print JSON, for a program")
+    verifying.add_argument(
+        "folder", nargs="?", type=Path, default=Path("results"), help="default: results, all scales; or evidence"
+    )
+    verifying.add_argument("--json", action="store_true", help="print JSON, for a program; not of evidence")
+    verifying.add_argument(
+        "--runs", type=natural, default=20, help="of evidence: recorded runs to replay, 0 for checksums alone (20)"
+    )
+    verifying.add_argument("--seed", type=natural, default=0, help="of evidence: which ones (0)")
+    keeping = command(commands, "evidence", "keep finished results with the code")
+    keeping.add_argument("action", choices=("add", "list"), help="add the results of a run; list what is kept")
+    keeping.add_argument("results", nargs="?", type=Path, help="to add: one run, e.g. results/laptop")
+    keeping.add_argument("--artefacts", nargs="+", default=[], help="add what these were made from (default: all)")
+    keeping.add_argument("--to", type=Path, default=Path("evidence"), help="folder of all recorded results (evidence)")
     shipping = command(commands, "ship", "put a re-collected benchmark into the package")
     shipping.add_argument("benchmark", help="an embedded one, e.g. pd1_mini")
     shipping.add_argument("table", type=Path, help="e.g. results/laptop/collect/pd1_mini.parquet")
@@ -55,13 +66,20 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def natural(text: str) -> int:
+    """Read a whole number that is not negative."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of at least 0")
+    return int(text)
+
+
 def _run(args: argparse.Namespace) -> tuple[list[str], int]:
     """Return the lines of a command's standard output, and its exit status."""
     if args.command in tuning.NAMES:
         return tuning.run(args), 0
     if args.command == "verify":
-        return _verify(args.folder, args.json)
-    others = {"list": _list, "explain": _explain, "check-config": _check, "ship": _ship}
+        return _verify(args.folder, args.json, args.runs, args.seed)
+    others = {"list": _list, "explain": _explain, "check-config": _check, "ship": _ship, "evidence": _evidence}
     return others[args.command](args), 0
 
 
@@ -95,9 +113,24 @@ def _ship(args: argparse.Namespace) -> list[str]:
     return shipped.ship(args.benchmark, args.table)
 
 
-def _verify(folder: Path, as_json: bool) -> tuple[list[str], int]:
+def _evidence(args: argparse.Namespace) -> list[str]:
+    from metabo.evidence import adding, listing
+
+    if args.action == "list":
+        return listing.lines(args.to)
+    if args.results is None:
+        raise DataError("metabo evidence add: name the results of one run, e.g. results/laptop")
+    return [adding.add(args.results, args.to, args.artefacts).line]
+
+
+def _verify(folder: Path, as_json: bool, runs: int, seed: int) -> tuple[list[str], int]:
+    from metabo.evidence import manifest
     from metabo.records import verify
 
+    if manifest.folders(folder):
+        from metabo.evidence import verifying
+
+        return verifying.lines(folder, runs, seed)
     found = verify.verify(folder)
     return ([json.dumps(found.json, indent=1)] if as_json else found.lines), int(not found.intact)
 

@@ -32,6 +32,10 @@ TOLD = {
     "snakemake --workflow-profile profiles/slurm hyperbo_fig08": "it needs Slurm: tests/workflow/test_cluster.py, make "
     "test-slurm",
     "metabo verify results/laptop": "it needs results of hours; tests/records/test_verify.py runs it on others",
+    "metabo evidence add results/laptop": "as the line before; tests/evidence has this and the next three",
+    "metabo evidence add results/laptop --artefacts hyperbo_fig08": "likewise",
+    "metabo evidence list": "likewise",
+    "metabo verify evidence --runs 20": "likewise",
     "python benchmarks/paper_plan.py results/laptop > docs/paper-scale.md": "it needs results of hours; "
     "tests/benchmarks/test_paper_plan.py runs its parts",
     "python benchmarks/run.py": "it takes hours, and packages of its own",

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
+from jaxtyping import Float
 
 from metabo.bo.priors import SpacePrior
 from metabo.compute import progress
@@ -52,6 +53,16 @@ def ekl(gp: GP, blocks: tuple[MatchedBlock, ...]) -> float:
         values.append(degenerate_ekl(np.asarray(mean), np.asarray(covariance), *sample_moments(block.y)))
     numbers = [value for value in values if not np.isnan(value)]
     return float(np.mean(numbers)) if numbers else float("nan")
+
+
+def training_losses(prior: SpacePrior, training: TrainingSet) -> Float[np.ndarray, "folds seeds"]:
+    """Return the mean NLL (Eq. 14) of all rows of each training task under each prior, a GP, of one space."""
+    past = jax.tree.map(jnp.asarray, training.rows)
+    found = np.empty((len(prior.folds), prior.seeds))
+    for f, seed in np.ndindex(found.shape):
+        used = training.members[f, seed][training.present[f, seed]]
+        found[f, seed] = np.mean(_task_nll(prior.of(f, seed), *(a[used] for a in past)))
+    return found
 
 
 def _rows(benchmark: Benchmark, prior: SpacePrior, training: TrainingSet) -> Iterator[dict[str, str | int | float]]:

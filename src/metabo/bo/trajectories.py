@@ -127,22 +127,21 @@ def _maker(
     return make
 
 
-def optimise(
-    benchmark: Benchmark,
-    prior: SpacePrior,
-    spec: BOSpec,
-    data: str,
-    chunk: int | None,
-    training: TrainingSet | None = None,
-) -> pd.DataFrame:
-    """Run BO on every test task of one space, for every prior and seed, and return the trajectory table.
+class Planned(NamedTuple):
+    """The runs of one space: what each is (`listed`), the names of their tasks, the positions of each task's candidates
+    among its points (`pools`), the runs as the loop takes them, and the candidates as padded `batch`, in the order of
+    `names`."""
 
-    `data`: checksum of the benchmark's file. `training`: what the priors were trained on, for methods that read it
-    again. At most `chunk` runs (None: all), and no more than fit in memory, go side by side; this changes speed, and
-    results only by rounding. Inputs get columns of zeros where those of the priors are wider (`priors.widened`). Raises
-    ConfigError if the memory is too small for one run.
-    """
-    module = registry.policy_module(spec.method)
+    listed: list[Entry]
+    names: list[str]
+    pools: dict[str, Int[np.ndarray, " c"]]
+    runs: RunBatch
+    batch: Rows
+
+
+def planned(benchmark: Benchmark, prior: SpacePrior, spec: BOSpec) -> Planned:
+    """Return the runs on every test task of one space, for every prior and seed. Raises ConfigError as `entries`
+    does."""
     listed = entries(benchmark, prior, spec.seeds, registry.made_of(spec.method).draws)
     names = list(dict.fromkeys(entry.task for entry in listed))
     pools = pools_of(benchmark, names, spec.candidates, spec.seed)
@@ -161,9 +160,27 @@ def optimise(
         key=jnp.stack([stream(spec.seed, "bo", e.task, e.prior_seed, e.seed) for e in listed]),
         place=jnp.asarray([prior.folds[e.fold].test.index(e.task) for e in listed]),
     )
-    budget = spec.iterations + runs.initial.shape[1]
     batch = stack([t.x[pools[t.name]] for t in tasks], [t.y[pools[t.name]] for t in tasks])
-    batch = batch._replace(x=columns(batch.x, prior.dim))
+    return Planned(listed, names, pools, runs, batch._replace(x=columns(batch.x, prior.dim)))
+
+
+def optimise(
+    benchmark: Benchmark,
+    prior: SpacePrior,
+    spec: BOSpec,
+    data: str,
+    chunk: int | None,
+    training: TrainingSet | None = None,
+) -> pd.DataFrame:
+    """Run BO on every test task of one space, for every prior and seed, and return the trajectory table.
+
+    `data`: checksum of the benchmark's file. `training`: what the priors were trained on, for methods that read it
+    again. At most `chunk` runs (None: all), and no more than fit in memory, go side by side; this changes speed, and
+    results only by rounding. Inputs get columns of zeros where those of the priors are wider (`priors.widened`). Raises
+    ConfigError if the memory is too small for one run.
+    """
+    listed, names, pools, runs, batch = planned(benchmark, prior, spec)
+    module, budget = registry.policy_module(spec.method), spec.iterations + runs.initial.shape[1]
     priors, make = gather(prior, training), policy_of(module, spec, budget)
     where = f"benchmark '{benchmark.name}', method '{spec.method}', BO with {batch.x.shape[1]} candidates"
     need = run_bytes(make, priors, Candidates(batch.x[0], batch.mask[0], 0))

@@ -1,0 +1,215 @@
+"""What `metabo evidence add` keeps of a run: records and what they made, without what others own."""
+
+import csv
+import platform
+import shutil
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from metabo.errors import DataError
+from metabo.evidence import losses
+from metabo.evidence.manifest import LIMIT, LOSSES, NAME, SCHEMA, ListedFile, Manifest, below, read, size, write
+from metabo.plan import registry
+from metabo.records import inventory
+from metabo.records.files import digest
+from metabo.records.inventory import StoredSidecar
+from metabo.records.verify import Verified, verify
+
+KEPT = {"pretrain", "bo", "online", "evaluate", "study", "theory", "claims"}
+"""Stages whose results are kept."""
+RECORD_ONLY = {"data"}
+"""Stages of which only the record is kept: what they made are tables of others."""
+DATASETS = Path("workflow/datasets.csv")
+OWN = "made by this project"
+SHOWN = 3
+
+
+class Added(NamedTuple):
+    """What was added: the folder, files and bytes that it has now, and jobs whose prior losses could not be taken."""
+
+    folder: Path
+    files: int
+    bytes: int
+    without_loss: int
+
+    @property
+    def line(self) -> str:
+        """One line for the user."""
+        rest = f"; {self.without_loss} files of priors without losses (their table is not here)" * (
+            self.without_loss > 0
+        )
+        return f"{self.folder}: {self.files:,} files, {self.bytes / 1e6:.1f} MB{rest}"
+
+
+def add(results: Path, root: Path, artefacts: Sequence[str] = ()) -> Added:
+    """Add the results of one run, `results/{scale}`, to `root/{scale}`; what is there already is kept or replaced.
+
+    `artefacts`: those whose inputs are added, by name; () for all results. Raises DataError if results are damaged,
+    missing, from a changed checkout, or too many.
+    """
+    checked = verify(results)
+    _refuse_flawed(checked)
+    held = inventory.take(results.absolute())
+    records = _behind(held.records, artefacts, results) if artefacts else held.records
+    kept = [record for record in records if _stage(record) in KEPT | RECORD_ONLY]
+    if not kept:
+        raise DataError(f"{results}: has no priors, trajectories, studies, theory or claims to keep; run them first")
+    _refuse_changed(kept, results)
+    folder = root / results.resolve().name
+    files = _files(kept, results.absolute())
+    _refuse_large(files, root, folder)
+    before = read(folder) if (folder / NAME).exists() else None
+    for name, source in files.items():
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+    found, left_out = losses.of_results(kept, results)
+    losses.merge(folder / LOSSES, found)
+    listed = {name: _listed(folder / name) for name in (*files, LOSSES)}
+    write(folder, _manifest(folder, results.resolve().name, kept, listed, before))
+    return Added(folder, len(_all(folder)), size(folder), left_out)
+
+
+def _refuse_flawed(checked: Verified) -> None:
+    if not checked.intact:
+        first = "; ".join(map(str, checked.flaws[:SHOWN]))
+        raise DataError(f"{checked.folder}: not as its jobs wrote it, so not evidence: {first}")
+
+
+def _refuse_changed(records: Iterable[StoredSidecar], results: Path) -> None:
+    for record in records:
+        git = record.content.get("git", {})
+        if git.get("dirty") is not False or not git.get("commit"):
+            raise DataError(
+                f"{results}: {record.result} was made by a checkout with changes that no commit has, so nobody can "
+                "make it again; commit them, delete it and run again"
+            )
+
+
+def _refuse_large(files: Mapping[str, Path], root: Path, folder: Path) -> None:
+    replaced = sum((folder / name).stat().st_size for name in files if (folder / name).is_file())
+    after = (size(root) if root.exists() else 0) - replaced + sum(path.stat().st_size for path in files.values())
+    if after > LIMIT:
+        share: Counter[str] = Counter()
+        for name, path in files.items():
+            share["/".join(Path(name).parts[:2])] += path.stat().st_size
+        largest = ", ".join(f"{name} {amount / 1e6:.0f} MB" for name, amount in share.most_common(SHOWN))
+        raise DataError(
+            f"{folder}: {root} would have {after / 1e6:.0f} MB, at most {LIMIT / 1e6:.0f} are kept (largest: "
+            f"{largest}); name the artefacts whose inputs count: --artefacts hyperbo_fig08 ..."
+        )
+
+
+def _behind(records: Sequence[StoredSidecar], artefacts: Sequence[str], results: Path) -> list[StoredSidecar]:
+    """Return the records that some artefacts were made from, with the verdicts on them."""
+    made = {below(record, name): record for record in records for name in record.outputs}
+    queue = []
+    for name in artefacts:
+        own = [one for one in records if one.path.name == "provenance.json" and name in _names(one)]
+        if not own:
+            raise DataError(f"{results}: has no artefact '{name}'; make it first, or name one of {_examples(records)}")
+        queue += own
+    queue += [one for one in records if _stage(one) == "claims"]
+    found: dict[Path, StoredSidecar] = {}
+    while queue:
+        record = queue.pop()
+        if record.path in found:
+            continue
+        found[record.path] = record
+        if _stage(record) != "claims":  # verdicts read every artefact of the paper
+            queue += [made[below(record, name)] for name in record.inputs if below(record, name) in made]
+    return list(found.values())
+
+
+def _names(record: StoredSidecar) -> list[str]:
+    """Return an artefact's names: that of its entry, for all benchmarks, and of one benchmark."""
+    spec = record.content.get("spec", {})
+    name, benchmark = str(spec.get("artefact")), spec.get("benchmark")
+    return [name, f"{name}_{benchmark}"] if benchmark else [name]
+
+
+def _examples(records: Iterable[StoredSidecar]) -> str:
+    names = sorted({_names(one)[-1] for one in records if one.path.name == "provenance.json"})
+    return ", ".join(names[:SHOWN]) or "none"
+
+
+def _stage(record: StoredSidecar) -> str:
+    return str(record.content.get("stage"))
+
+
+def _files(records: Iterable[StoredSidecar], base: Path) -> dict[str, Path]:
+    """Return the files to keep by their path below the folder."""
+    found = {}
+    for record in records:
+        found[record.path.relative_to(base).as_posix()] = record.path
+        if _stage(record) in KEPT:
+            found |= {below(record, name): record.located(name) for name in record.outputs}
+    return found
+
+
+def _listed(path: Path) -> ListedFile:
+    return {"bytes": path.stat().st_size, "sha256": digest(path)}
+
+
+def _all(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def _manifest(
+    folder: Path, scale: str, kept: Iterable[StoredSidecar], listed: dict[str, ListedFile], before: Manifest | None
+) -> Manifest:
+    """Return the manifest of all that the folder has now: earlier additions, with what replaces them."""
+    files = ({**before["files"]} if before else {}) | listed
+    records = inventory.take(folder.absolute()).records
+    hours: defaultdict[str, float] = defaultdict(float)
+    for record in records:
+        cores = record.content.get("threads", 1)
+        hours[_stage(record)] += record.content.get("wall_s", 0.0) * (cores if isinstance(cores, int) else 1) / 3600
+    benchmarks = sorted({str(name) for one in records if (name := one.content.get("spec", {}).get("benchmark"))})
+    return {
+        "schema": SCHEMA,
+        "scale": scale,
+        "commits": sorted({str(record.content.get("git", {}).get("commit")) for record in records}),
+        "machines": sorted({_machine(record) for record in records}),
+        "added_on": sorted({_processor(), *(before["added_on"] if before else ())}),
+        "core_hours": {stage: round(spent, 3) for stage, spent in sorted(hours.items())},
+        "sources": {name: _source(name) for name in benchmarks},
+        "files": dict(sorted(files.items())),
+    }
+
+
+def _machine(record: StoredSidecar) -> str:
+    content = record.content
+    jax = content.get("versions", {}).get("jax", "")
+    return f"{content.get('platform', '')}, JAX {jax}, {_device(record)}"
+
+
+def _device(record: StoredSidecar) -> str:
+    device = record.content.get("device")
+    return str(device.get("kind")) if isinstance(device, Mapping) else "no device"
+
+
+def _processor() -> str:
+    """Return the name of this machine's processor."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def _source(benchmark: str) -> str:
+    """Return where the outcomes of a benchmark come from, and their licence."""
+    if benchmark not in registry.benchmarks():
+        return OWN
+    entry = registry.benchmark(benchmark)
+    if entry.members:
+        return "; ".join(f"{name}: {_source(name)}" for name in entry.members)
+    if entry.dataset is None:
+        return f"package {entry.package}" if entry.package else OWN
+    with DATASETS.open(newline="") as stream:
+        rows = {row["name"]: row for row in csv.DictReader(stream)}
+    row = rows[entry.dataset]
+    return f"{row['name']} {row['version']}, {row['licence']}, {row['urls'].split()[0]}"

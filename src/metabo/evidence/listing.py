@@ -1,0 +1,25 @@
+"""What `metabo evidence list` prints: what is kept, what it cost, and where its outcomes come from."""
+
+from pathlib import Path
+
+from metabo.evidence import manifest
+
+
+def lines(root: Path) -> list[str]:
+    """Describe the recorded results of every scale. Raises DataError for a manifest that is not as it was written."""
+    found = []
+    for folder in manifest.folders(root):
+        kept = manifest.read(folder)
+        megabytes = sum(one["bytes"] for one in kept["files"].values()) / 1e6
+        hours = ", ".join(f"{stage} {spent:.1f}" for stage, spent in kept["core_hours"].items() if spent >= 0.05)
+        found += [
+            f"{folder}: {len(kept['files']):,} files, {megabytes:.1f} MB, of commits {_short(kept['commits'])}",
+            f"  core hours: {sum(kept['core_hours'].values()):.1f} ({hours})",
+            f"  made on: {'; '.join(kept['machines'])}; added on {'; '.join(kept['added_on'])}",
+            *(f"  {benchmark}: {source}" for benchmark, source in kept["sources"].items()),
+        ]
+    return found or [f"{root}: nothing is kept yet; `metabo evidence add results/laptop` keeps a run"]
+
+
+def _short(commits: list[str]) -> str:
+    return ", ".join(commit[:8] for commit in commits)

@@ -1,0 +1,82 @@
+"""The training losses of stored priors: what another machine must find for the same parameters and tables."""
+
+import csv
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from metabo.bo.evaluation import training_losses
+from metabo.errors import DataError
+from metabo.evidence.stored import Tables, TrainedPriors, trained
+from metabo.gp.model import GP
+from metabo.records.files import write_text
+from metabo.records.inventory import StoredSidecar
+
+HEADER = ["priors", "space", "fold", "seed", "nll"]
+
+
+class PriorPlace(NamedTuple):
+    """Which prior: its file below the folder of the run, its space, fold and seed."""
+
+    priors: str
+    space: str
+    fold: str
+    seed: int
+
+
+Losses = dict[PriorPlace, float]
+"""The mean NLL (hyperbo Eq. 14) of all rows of its training tasks by prior."""
+
+
+def of_results(records: Iterable[StoredSidecar], results: Path) -> tuple[Losses, int]:
+    """Return the losses of all priors of a run that are GPs, and the number of files whose table is not there."""
+    tables, found, left_out = Tables([results / "data"]), Losses(), 0
+    for record in (one for one in records if one.content.get("stage") == "pretrain"):
+        if (benchmark := tables.of(record)) is None:
+            left_out += 1
+            continue
+        (name,) = (one for one in record.outputs if one.endswith(".npz"))
+        place = name.removeprefix(f"{record.named}/")
+        found |= of_priors(place, trained(record.located(name), benchmark))
+    return found, left_out
+
+
+def of_priors(name: str, stored: TrainedPriors) -> Losses:
+    """Return the losses of the priors of one file that are GPs."""
+    found = Losses()
+    for prior, training in zip(stored.priors, stored.training, strict=True):
+        if isinstance(prior.params, GP):
+            losses = training_losses(prior, training)
+            found |= {
+                PriorPlace(name, prior.space, fold.name, seed): float(losses[f, seed])
+                for f, fold in enumerate(prior.folds)
+                for seed in range(prior.seeds)
+            }
+    return found
+
+
+def read(path: Path) -> Losses:
+    """Read stored losses; none if there is no file. Raises DataError for another kind of file."""
+    if not path.exists():
+        return {}
+    try:
+        with path.open(newline="") as stream:
+            header, *rows = csv.reader(stream)
+        if header == HEADER:
+            return {PriorPlace(name, space, fold, int(seed)): float(nll) for name, space, fold, seed, nll in rows}
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: not readable ({error}); get it back from version control") from error
+    raise DataError(f"{path}: has the columns {header}, not {HEADER}; get it back from version control")
+
+
+def merge(path: Path, found: Losses) -> None:
+    """Write losses, in place of earlier ones of the same files."""
+    again = {place.priors for place in found}
+    merged = {place: nll for place, nll in read(path).items() if place.priors not in again} | found
+    lines = [",".join(HEADER), *(_line(place, nll) for place, nll in sorted(merged.items()))]
+    write_text(path, "\n".join(lines) + "\n")
+
+
+def _line(place: PriorPlace, nll: float) -> str:
+    quoted = ('"' + text.replace('"', '""') + '"' if set(text) & set(',"\n') else text for text in place[:3])
+    return ",".join([*quoted, str(place.seed), repr(nll)])

@@ -1,0 +1,129 @@
+"""A random sample of what is recorded, made again: choices of runs with the recorded history, losses of priors."""
+
+import math
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from metabo.bo.priors import widened
+from metabo.bo.replay import replay
+from metabo.errors import MetaboError
+from metabo.evidence import losses
+from metabo.evidence.manifest import LOSSES
+from metabo.evidence.stored import Tables, benchmark_of, prior_path, trained
+from metabo.plan import registry, typed
+from metabo.plan.specs import BOSpec
+from metabo.records import inventory
+from metabo.records.inventory import StoredSidecar
+from metabo.records.results import read as read_trajectories
+from metabo.records.verify import DAMAGED, Flaw
+from metabo.tasks.benchmark import Benchmark
+
+CHOICE, LOSS = 1e-9, 1e-6
+"""How far below the maximum of its acquisition a recorded choice may be, and how far a loss from the recorded one, of
+its size (of 1, for smaller ones)."""
+FEWER = 4
+"""Runs that are replayed for each file of priors whose losses are taken again."""
+ORIGIN = "it was not made by this code from these tables; find out which, and add the results again"
+
+
+class ReplayedSample(NamedTuple):
+    """What was made again, and what is wrong with it; `absent`: the number of things that were not since their table is
+    not here, by benchmark; `widest`: the largest gap of a choice, and of a loss."""
+
+    runs: int
+    losses: int
+    absent: Counter[str]
+    widest: tuple[float, float]
+    flaws: list[Flaw]
+
+    @property
+    def lines(self) -> list[str]:
+        """What to tell the user besides the flaws."""
+        said = [
+            f"replayed {self.runs} runs with the recorded history given: no choice is more than {self.widest[0]:.1g} "
+            f"below its acquisition's maximum; {self.losses} losses of priors, within {self.widest[1]:.1g}"
+        ] * bool(self.runs or self.losses)
+        return said + [
+            f"{count} not replayed: benchmark '{name}' is not here with the recorded checksum; "
+            f"`snakemake --cores 1 results/laptop/data/{name}.npz` makes it"
+            for name, count in sorted(self.absent.items())
+        ]
+
+
+def sample(folder: Path, tables: Tables, runs: int, seed: int) -> ReplayedSample:
+    """Make `runs` runs again, and the losses of a quarter as many files of priors, drawn from what the folder holds.
+
+    Methods that train on past tasks in every step are left out: one run of theirs takes as long as all others.
+    """
+    rng = np.random.default_rng(seed)
+    held = inventory.take(folder.absolute()).records
+    played = [one for one in held if one.content.get("stage") == "bo" and not _trains(one)]
+    recorded = losses.read(folder / LOSSES)
+    priors = {
+        one.located(name).relative_to(folder.absolute()).as_posix(): one
+        for one in held
+        if one.content.get("stage") == "pretrain"
+        for name in one.outputs
+    }
+    named = [one for one in sorted({place.priors for place in recorded}) if one in priors]
+    here, fits = [one for one in played if tables.of(one)], [one for one in named if tables.of(priors[one])]
+    absent = Counter(benchmark_of(one) for one in played if not tables.of(one))
+    absent += Counter(benchmark_of(priors[one]) for one in named if one not in fits)
+    flaws: list[Flaw] = []
+    gaps, errors = [0.0], [0.0]
+    for place in rng.integers(len(here), size=runs) if here else ():
+        benchmark = tables.of(here[place])
+        assert benchmark is not None, "`here` has those alone"
+        gap, flaw = _run(here[place], benchmark, rng)
+        gaps.append(gap)
+        flaws += flaw
+    checked = 0
+    for name in rng.permutation(fits)[: -(-runs // FEWER)]:
+        benchmark = tables.of(priors[name])
+        assert benchmark is not None, "`fits` has those alone"
+        now = losses.of_priors(str(name), trained(folder / name, benchmark))
+        checked += len(now)
+        errors.append(max((_error(nll, recorded.get(place, math.nan)) for place, nll in now.items()), default=0.0))
+        if errors[-1] > LOSS:
+            what = f"the training loss of its parameters differs by {errors[-1]:.2g} of its size from the recorded one"
+            flaws.append(Flaw(DAMAGED, (folder / name).as_posix(), what, ORIGIN))
+    return ReplayedSample(len(gaps) - 1, checked, absent, (max(gaps), max(errors)), flaws)
+
+
+def _trains(record: StoredSidecar) -> bool:
+    return registry.made_of(str(record.content.get("spec", {}).get("method"))).uses_past
+
+
+def _run(record: StoredSidecar, benchmark: Benchmark, rng: np.random.Generator) -> tuple[float, list[Flaw]]:
+    """Replay one run, drawn at random, of a trajectory table."""
+    (name,) = record.outputs
+    shown, path = record.result, prior_path(record)
+    assert path is not None, "jobs of stage `bo` read priors"
+    try:
+        spec = typed.read(BOSpec, dict(record.content.get("spec", {})), f"{shown}: spec")
+        found = trained(path, benchmark)
+        prior = found.priors[int(rng.integers(len(found.priors)))]
+        if registry.made_of(spec.method).pads_inputs:
+            prior = widened(prior, found.spec, benchmark.width)
+        (one,) = replay(
+            benchmark, prior, spec, read_trajectories([record.located(name)]), lambda count: [int(rng.integers(count))]
+        )
+    except MetaboError as error:
+        return 0.0, [Flaw(DAMAGED, shown, str(error), ORIGIN)]
+    if one.gap <= CHOICE:
+        return one.gap, []
+    entry = one.entry
+    what = (
+        f"task '{entry.task}', prior {entry.prior_seed}, run {entry.seed}, iteration {one.iteration}: the recorded "
+        f"choice is {one.gap:.2g} below the maximum of its acquisition"
+    )
+    return one.gap, [Flaw(DAMAGED, shown, what, ORIGIN)]
+
+
+def _error(now: float, recorded: float) -> float:
+    """Return how far a loss is from the recorded one, of its size (of 1, for smaller ones); infinite if none is."""
+    error = abs(now - recorded) / max(1.0, abs(recorded))
+    return math.inf if math.isnan(error) else error

@@ -1,0 +1,200 @@
+"""What is kept of a run, and that every change of it is found: by checksums, or by making it again."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from metabo.cli import main
+from metabo.errors import DataError
+from metabo.evidence import adding, manifest
+from metabo.records import results
+from metabo.records.files import digest
+from tests import tiny
+from tests.evidence.conftest import COMMIT, make, record, resealed
+
+KEPT = Path("evidence")
+SCALE = KEPT / "laptop"
+TABLE = SCALE / "bo/tiny/held_out/h_nll-pi.parquet"
+PRIOR = SCALE / "priors/tiny/held_out/h_nll.npz"
+FOLDER = Path("results/laptop")
+
+
+def verified(capsys, *options):
+    """Return exit status and lines of `metabo verify evidence`."""
+    try:
+        main(["verify", str(KEPT), *options])
+        status = 0
+    except SystemExit as ended:
+        status = ended.code
+    return status, capsys.readouterr().out
+
+
+def names(folder):
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def relisted(*paths):
+    """Bring the manifest, and the records beside them, up to date with changed files, as a forger would."""
+    listed = json.loads((SCALE / manifest.NAME).read_text())["files"]
+    for path in paths:
+        own = path.with_suffix(".json")
+        made = json.loads(own.read_text())["outputs"]
+        resealed(own, outputs={name: digest(path) for name in made})
+        for changed in (path, own):
+            place = changed.relative_to(SCALE).as_posix()
+            listed[place] = {"bytes": changed.stat().st_size, "sha256": digest(changed)}
+    resealed(SCALE / manifest.NAME, files=listed)
+
+
+def test_what_a_run_made_is_kept_and_what_others_own_is_not(run, capsys):
+    main(["evidence", "add", "results/laptop"])
+    assert "evidence/laptop: 13 files" in capsys.readouterr().out
+    kept = {
+        f"{stem}.{end}"
+        for stem in ("priors/tiny/held_out/h_nll", "priors/tiny/held_out/rand")
+        for end in ("npz", "json")
+    }
+    kept |= {f"bo/tiny/held_out/{stem}.{end}" for stem in ("h_nll-pi", "rand-uniform") for end in ("parquet", "json")}
+    kept |= {"data/tiny.json", "claims/hyperbo.csv", "claims/hyperbo.json", manifest.LOSSES, manifest.NAME}
+    assert names(SCALE) == kept  # no data/tiny.npz, no figure
+    listed = manifest.read(SCALE)
+    assert set(listed["files"]) == kept - {manifest.NAME}
+    assert listed["commits"] == [COMMIT] and listed["core_hours"]["bo"] == 1.0
+    status, said = verified(capsys)
+    assert status == 0, said
+    assert "replayed 20 runs" in said and "4 losses of priors" in said and "0 not as recorded" in said
+    main(["evidence", "list"])
+    said = capsys.readouterr().out
+    assert "core hours: 3.0" in said and "tiny: made by this project" in said and COMMIT[:8] in said
+
+
+def test_only_what_an_artefact_was_made_from_is_kept(run):
+    adding.add(FOLDER, KEPT, ["hyperbo_fig08_tiny"])
+    assert "bo/tiny/held_out/h_nll-pi.parquet" in names(SCALE)
+    assert not [name for name in names(SCALE) if "rand" in name]
+    with pytest.raises(DataError, match="has no artefact 'hyperbo_fig09'; make it first, or name one of hyperbo_fig08"):
+        adding.add(FOLDER, KEPT, ["hyperbo_fig09"])
+
+
+def test_a_second_addition_replaces_and_keeps_the_rest(run, tmp_path, capsys):
+    adding.add(FOLDER, KEPT)
+    before = manifest.read(SCALE)["files"]
+    shutil.rmtree("results")
+    make(tmp_path, seed=1, methods=("h_nll",))
+    adding.add(FOLDER, KEPT)
+    after = manifest.read(SCALE)["files"]
+    assert set(before) == set(after)
+    changed = {name for name in before if before[name] != after[name]}
+    assert {"priors/tiny/held_out/h_nll.npz", "bo/tiny/held_out/h_nll-pi.parquet", manifest.LOSSES} <= changed
+    assert not [name for name in changed if "rand" in name]
+    assert verified(capsys)[0] == 0
+
+
+@pytest.mark.parametrize("path", [TABLE, PRIOR, SCALE / "claims/hyperbo.csv", SCALE / "data/tiny.json"])
+def test_one_flipped_byte_is_found(path, run, capsys):
+    adding.add(FOLDER, KEPT)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    status, said = verified(capsys)
+    assert status == 1 and path.as_posix() in said and "replayed" not in said
+
+
+def test_a_swapped_query_is_found_although_all_checksums_fit(run, capsys):
+    adding.add(FOLDER, KEPT)
+    table = results.read([TABLE])
+    rows = table.index[(table["task"] == "a") & (table["iteration"] == 2)]
+    y = tiny.benchmark().tasks["a"].y
+    assert (table.loc[rows, "candidate"] != np.argmin(y)).all()
+    table.loc[rows, ["candidate", "y"]] = [int(np.argmin(y)), y.min()]
+    results.write(table.astype({"candidate": "int64"}), TABLE)
+    relisted(TABLE)
+    assert verified(capsys, "--runs", "0")[0] == 0  # checksums alone do not see it
+    status, said = verified(capsys, "--runs", "40")
+    assert status == 1
+    assert "task 'a'" in said and "iteration 2: the recorded choice is" in said and "h_nll-pi.parquet" in said
+
+
+def test_a_changed_weight_is_found_by_its_loss(run, capsys):
+    adding.add(FOLDER, KEPT)
+    arrays = dict(np.load(PRIOR))
+    name = next(key for key in arrays if "raw_noise" in key)
+    arrays[name] = arrays[name] + 1e-3
+    np.savez(PRIOR, **arrays)
+    relisted(PRIOR)
+    own = TABLE.with_suffix(".json")  # the run names the priors that it read
+    read = json.loads(own.read_text())["inputs"]
+    resealed(own, inputs={key: digest(PRIOR) if key.endswith("h_nll.npz") else value for key, value in read.items()})
+    relisted(TABLE)
+    status, said = verified(capsys, "--runs", "8")
+    assert status == 1 and "h_nll.npz: the training loss of its parameters differs by" in said
+
+
+def test_without_the_table_nothing_is_replayed_and_that_is_said(run, capsys):
+    adding.add(FOLDER, KEPT)
+    Path("results/laptop/data/tiny.npz").unlink()
+    status, said = verified(capsys)
+    assert status == 0 and "replayed" not in said.replace("not replayed", "")
+    assert "3 not replayed: benchmark 'tiny' is not here with the recorded checksum; `snakemake" in said
+
+
+def edit():
+    path = SCALE / manifest.NAME
+    path.write_text(path.read_text().replace('"scale": "laptop"', '"scale": "paper"'))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (TABLE.unlink, "h_nll-pi.parquet: missing, the manifest lists it"),
+        (lambda: (SCALE / "more.csv").write_text("x"), "more.csv: not listed by the manifest: delete it"),
+        (lambda: resealed(SCALE / manifest.NAME, schema=0), "schema 0, this version reads 1; add the results again"),
+        (lambda: resealed(SCALE / manifest.NAME, commits=["b" * 40]), "is of commit aaaaaaaaaaaa, which the manifest"),
+        (edit, "manifest.json: damaged or edited by hand"),
+        (lambda: (SCALE / manifest.NAME).write_text("{"), "manifest.json: cannot be read (Expecting property name"),
+        (lambda: (KEPT / "paper").mkdir(), "evidence/paper/manifest.json: cannot be read (No such file or directory)"),
+    ],
+)
+def test_what_is_wrong_is_named(spoil, message, run, capsys):
+    adding.add(FOLDER, KEPT)
+    spoil()
+    status, said = verified(capsys)
+    assert status == 1 and message in said
+
+
+def test_what_is_no_evidence_is_refused_and_nothing_is_written(run, monkeypatch):
+    own = FOLDER / "bo/tiny/held_out/h_nll-pi.json"
+    whole = own.read_text()
+    resealed(own, git={"commit": COMMIT, "dirty": True})
+    with pytest.raises(DataError, match=r"h_nll-pi\.parquet was made by a checkout with changes that no commit has"):
+        adding.add(FOLDER, KEPT)
+    own.write_text(whole)
+    monkeypatch.setattr(adding, "LIMIT", 20e3)
+    with pytest.raises(DataError, match=r"at most 0 are kept \(largest: bo/tiny .*--artefacts hyperbo_fig08"):
+        adding.add(FOLDER, KEPT)
+    table = FOLDER / "bo/tiny/held_out/h_nll-pi.parquet"
+    table.write_bytes(table.read_bytes()[:-1] + b"x")
+    with pytest.raises(DataError, match=r"not as its jobs wrote it, so not evidence: .*h_nll-pi\.parquet: damaged"):
+        adding.add(FOLDER, KEPT)
+    assert not KEPT.exists()
+
+
+def test_a_folder_without_results_to_keep_is_refused(tmp_path):
+    figure = tmp_path / "results/laptop/theory/figure.csv"
+    figure.parent.mkdir(parents=True)
+    figure.write_text("x")
+    record(figure.with_suffix(".json"), "notebook", [], [figure], root=tmp_path)
+    with pytest.raises(DataError, match="has no priors, trajectories, studies, theory or claims to keep"):
+        adding.add(tmp_path / "results/laptop", tmp_path / "evidence")
+
+
+def test_list_says_where_nothing_is_kept(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    main(["evidence", "list"])
+    assert "evidence: nothing is kept yet; `metabo evidence add results/laptop` keeps a run" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["evidence", "add"])
+    assert "name the results of one run, e.g. results/laptop" in capsys.readouterr().err
