@@ -127,7 +127,7 @@ def _maker(
     return make
 
 
-class Planned(NamedTuple):
+class PlannedRuns(NamedTuple):
     """The runs of one space: what each is (`listed`), the names of their tasks, the positions of each task's candidates
     among its points (`pools`), the runs as the loop takes them, and the candidates as padded `batch`, in the order of
     `names`."""
@@ -139,7 +139,7 @@ class Planned(NamedTuple):
     batch: Rows
 
 
-def planned(benchmark: Benchmark, prior: SpacePrior, spec: BOSpec) -> Planned:
+def planned(benchmark: Benchmark, prior: SpacePrior, spec: BOSpec) -> PlannedRuns:
     """Return the runs on every test task of one space, for every prior and seed. Raises ConfigError as `entries`
     does."""
     listed = entries(benchmark, prior, spec.seeds, registry.made_of(spec.method).draws)
@@ -161,7 +161,7 @@ def planned(benchmark: Benchmark, prior: SpacePrior, spec: BOSpec) -> Planned:
         place=jnp.asarray([prior.folds[e.fold].test.index(e.task) for e in listed]),
     )
     batch = stack([t.x[pools[t.name]] for t in tasks], [t.y[pools[t.name]] for t in tasks])
-    return Planned(listed, names, pools, runs, batch._replace(x=columns(batch.x, prior.dim)))
+    return PlannedRuns(listed, names, pools, runs, batch._replace(x=columns(batch.x, prior.dim)))
 
 
 def optimise(
