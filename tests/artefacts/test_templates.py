@@ -38,13 +38,40 @@ def test_template_is_stripped_and_short(path):
     notebook = json.loads(path.read_text())
     nbformat.validate(nbformat.read(path, as_version=4))
     assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
-    assert len(notebook["cells"]) <= 10
+    assert len(notebook["cells"]) <= 13
     assert notebook["metadata"]["kernelspec"]["name"] == "python3"
     ids = [cell["id"] for cell in notebook["cells"]]
     assert len(set(ids)) == len(ids) and all(id.isidentifier() for id in ids)
     for cell in notebook["cells"]:
         assert cell["cell_type"] == "markdown" or (cell["outputs"] == [] and cell["execution_count"] is None)
     assert path.read_text() == json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+
+
+ORDER = (
+    "title", "parameters", "run", "load", "check", "figure", "draw", "tables", "save", "table", "numbers", "settings",
+    "remarks",
+)  # fmt: skip
+"""Ids of cells, as a reader meets them: the paper's figure, what was run, the figure, its numbers, how to read it."""
+MAY_LACK = {"check", "tables", "settings"}
+HEADINGS = {
+    "run": {"## What was run", "## How it is made"},
+    "figure": {"## The figure", "## The table"},
+    "table": {"## The numbers"},
+}
+
+
+@each_template
+def test_a_template_reads_as_a_page(path):
+    cells = {cell["id"]: "".join(cell["source"]) for cell in json.loads(path.read_text())["cells"]}
+    assert list(cells) == [id for id in ORDER if id in cells] and set(ORDER) - set(cells) <= MAY_LACK
+    assert all(cells[id] in headings for id, headings in HEADINGS.items())
+    assert (cells["run"] == "## What was run") == ("check" in cells), "what reads results says where they are from"
+    heading, sentence, command = cells["title"].split("\n\n")
+    assert heading.startswith("# ") and sentence.endswith((".", "?"))
+    given = parameters_cell(path)
+    assert f"with the workflow: `snakemake --cores 2 {given['artefact']}`." in command and "\n" not in command
+    assert cells["remarks"].startswith("## How to read it\n\n- ")
+    assert "artefacts.show(" in cells["save"]
 
 
 @each_template

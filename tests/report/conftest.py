@@ -156,7 +156,12 @@ def site(tmp_path_factory):
         files.write_text(f"{OUT}/claims/hyperbo-gates.csv", controls.to_csv(index=False))
         folders = [folder_of(rule) for rule in MADE]
         stage(
-            "pages", {"names": list(MADE), "index": f"{OUT}/index.html"}, "--sidecar", f"{OUT}/hyperbo/pages.json",
+            "pages",
+            {
+                "names": list(MADE), "index": f"{OUT}/index.html", "paper": "hyperbo",
+                "claims": [["C01", "C02"], [], ["C03"], []],
+            },
+            "--sidecar", f"{OUT}/hyperbo/pages.json",
             "--in-notebooks", *[f"{folder}/notebook.ipynb" for folder in folders],
             "--out", *[f"{folder}/notebook.html" for folder in folders],
         )  # fmt: skip

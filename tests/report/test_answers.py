@@ -162,7 +162,7 @@ def test_the_ladder_has_the_primary_cell_and_every_other_one_once():
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
-        (">= 3 times", ">= 3 times"), ("-", "not printed"), ("", "not printed"), ("Table 5", "Table 5"),
+        (">= 3 times", "≥ 3 times"), ("-", "not printed"), ("", "not printed"), ("Table 5", "Table 5"),
         ("Figure 7(c)", "not printed (Figure 7(c))"), ("Figures 7, 8", "not printed (Figures 7, 8)"),
         ("truth 10, Figure 5(a)", "truth 10, Figure 5(a)"),
     ],

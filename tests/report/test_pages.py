@@ -8,6 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from metabo.report import checks
+
 OUT = Path("results/smoke")
 VOID = {"meta", "link", "img", "input", "br", "hr", "wbr"}
 
@@ -57,6 +59,27 @@ def test_every_link_leads_to_a_file_or_a_place_on_the_page(index, notebooks):
             target = (page.path.parent / file).resolve() if file else page.path
             assert target.is_file(), f"{page.path}: {link}"
             assert not anchor or anchor in Page(target).ids, f"{page.path}: {link}"
+
+
+def test_a_notebook_ends_with_what_follows_and_folds_its_code_away(site):
+    sheet = checks.sheet("hyperbo")
+    for name, claims in {
+        "tables/hyperbo_fig08": ["C01", "C02"],
+        "tables/hyperbo_tab05": ["C03"],
+        "pd1/hyperbo_fig08": [],
+    }.items():
+        text = (site / OUT / "hyperbo" / name / "notebook.html").read_text()
+        body, _, follows = text.partition('<section id="follows"')
+        links = re.findall(r'href="([^"]*)"', follows)
+        anchors = [link.partition("#")[2] for link in links if "#claim-" in link]
+        assert anchors == [f"claim-hyperbo-{claim}" for claim in claims]
+        assert all(html.escape(sheet[claim].statement, quote=False) in html.unescape(follows) for claim in claims)
+        decided = [f"check-hyperbo-{check.name}" for claim in claims for check in sheet[claim].checks]
+        assert [link.partition("#")[2] for link in links if "#check-" in link] == decided
+        assert ("No claim of the paper is tested" in follows) == (not claims)
+        assert {"data.csv", "provenance.json", "figure.pdf"} <= set(links)
+        assert body.count('<details class="code">') == body.count('class="input_area"') > 0
+        assert "In&nbsp;[" not in body and "In [" not in body
 
 
 def test_nothing_is_fetched_from_a_network(index, notebooks):

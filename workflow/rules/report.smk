@@ -14,6 +14,11 @@ def names(artefacts):
     return tuple(artefact.name for artefact in artefacts)
 
 
+def evidence(paper, artefacts):
+    """Return the claims that each artefact is evidence for; none if the paper's claims are not judged."""
+    return tuple(artefact.entry.claims if paper in JUDGED else () for artefact in artefacts)
+
+
 for paper, shown in SHOWN.items():
 
     rule:
@@ -21,6 +26,7 @@ for paper, shown in SHOWN.items():
             f"pages_{paper}"
         input:
             notebooks=made(shown, "notebook.ipynb"),
+            sheets=[f"{SHEETS}/{paper}/claims.yaml"] if paper in JUDGED else [],
             templates=OF_NOTEBOOKS,
             code=lambda w: code("pages", {}),
         output:
@@ -37,12 +43,13 @@ for paper, shown in SHOWN.items():
             runtime=quick,
         params:
             code=planned,
-            spec=constant(written(specs.PagesSpec(names(shown), f"{OUT}/index.html"))),
+            spec=constant(written(specs.PagesSpec(names(shown), f"{OUT}/index.html", paper, evidence(paper, shown)))),
+            sheets=lambda w, input: f"--in-sheets {input.sheets}" if input.sheets else "",
         message:
             f"notebooks of {paper} as HTML"
         shell:
             "python -m metabo.stages.pages --spec {params.spec:q} --code {params.code}"
-            " --in-notebooks {input.notebooks}"
+            " {params.sheets} --in-notebooks {input.notebooks}"
             " --out {output.pages} --sidecar {output.meta} --threads {threads} > {log} 2>&1"
 
 

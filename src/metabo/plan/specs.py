@@ -179,10 +179,13 @@ class ClaimsSpec:
 
 @dataclass(frozen=True)
 class PagesSpec:
-    """The notebooks of a paper as HTML: the artefacts' names in their order, and the page that has them all."""
+    """The notebooks of a paper as HTML: the artefacts' names in their order, the page that has them all, and for each
+    artefact the claims that it is evidence for (none if they are not judged)."""
 
     names: tuple[str, ...]
     index: str
+    paper: str = ""
+    claims: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True)

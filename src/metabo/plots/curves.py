@@ -13,6 +13,8 @@ from metabo.plots import look, style
 
 FEWEST = 8
 """Repetitions that a density is drawn of; fewer are dots."""
+REPETITIONS = "Dots are repetitions, black lines their medians (violins: white dots)."
+"""What the legend says of panels of `violin`."""
 
 
 def regret_figure(
@@ -25,16 +27,12 @@ def regret_figure(
     """Draw regret curves (median, 20-80 % band) and one panel of repetitions per sliced iteration, on log axes.
 
     `curves`: method, iteration, median, low, high; `slices`: method, iteration, regret (one row per repetition);
-    `distinct`: mean number of different candidates that a method's runs query, for the legend. Repetitions are dots
-    with their median (white); from FEWEST on violins: density on the axis's own scale, cut at the lowest and highest
-    repetition, black bar = 20th to 80th percentile. Exact zeros stay visible (`style.regret_axis`).
+    `distinct`: mean number of different candidates that a method's runs query, for the legend. The curves are above the
+    panels of repetitions (`violin`). Exact zeros stay visible (`style.regret_axis`).
     """
     methods, at = list(dict.fromkeys(curves["method"])), list(dict.fromkeys(slices["iteration"]))
     with style.theme():
-        width = 4.0 + len(at) * (0.9 + 0.32 * len(methods))
-        figure = Figure(figsize=(width, 3.5 if len(methods) <= 8 else 3.9), layout="constrained")
-        axes = figure.subplots(1, 1 + len(at), width_ratios=[4.0, *[0.6 + 0.32 * len(methods)] * len(at)])
-        axes = np.atleast_1d(axes)
+        figure, axes = style.above(len(at))
         style.regret_axis(axes[0], curves[["median", "low", "high"]].to_numpy().ravel())
         style.iteration_axis(axes[0], int(curves["iteration"].max()))
         for method, rows in curves.groupby("method", sort=False):
@@ -49,23 +47,39 @@ def regret_figure(
             method_axis(ax, methods)
             ax.set_title(f"iteration {iteration}")
         axes[0].set_title("median, 20th to 80th percentile")
-        style.legend(figure, methods, notes={m: f"{number:.3g}" for m, number in (distinct or {}).items()})
+        last = int(curves["iteration"].max())
+        says = REPETITIONS if at else ""
         if distinct:
-            last = int(curves["iteration"].max())
-            style.imprint(figure, f"in brackets: different candidates among {last} queries, mean over runs", left=True)
+            says += f"\nIn brackets: different candidates among {last} queries, mean over runs."
+        style.legend(
+            figure, methods, notes={m: f"{number:.3g}" for m, number in (distinct or {}).items()}, says=says.strip()
+        )
         figure.suptitle(title)
     return figure
 
 
-def violin(ax: Axes, place: float, values: np.ndarray, colour: str) -> None:
-    """Draw the repetitions `values` at x = `place`: dots and their median; from FEWEST on their density on the axis's
-    scale, median and 20th to 80th percentile."""
+def violin(
+    ax: Axes,
+    place: float,
+    values: np.ndarray,
+    colour: str,
+    marker: str = "o",
+    half_width: float = 0.4,
+    size: float = 4.5,
+) -> None:
+    """Draw the repetitions `values` at x = `place`: dots, and their median as a black line behind them.
+
+    From FEWEST on: their density on the axis's own scale, cut at the lowest and the highest, their median (white) and
+    20th to 80th percentile (black bar). `half_width`: of the density and of the median's line, on the axis; `size`: of
+    a dot, in points.
+    """
     low, median, high = np.percentile(values, [20, 50, 80])
     if len(values) < FEWEST:
+        ax.hlines(median, place - half_width, place + half_width, color="black", linewidth=1.2, zorder=2)
         ax.plot(
-            np.full(len(values), place), values, linestyle="none", marker="o", markersize=4, color=colour, alpha=0.7
-        )
-        ax.plot(place, median, marker="D", markersize=4, color="white", markeredgecolor="black", zorder=5)
+            np.full(len(values), place), values, linestyle="none", marker=marker, markersize=size, color=colour,
+            markeredgecolor="white", markeredgewidth=0.4, zorder=3,
+        )  # fmt: skip
         return
     scale = ax.yaxis.get_transform()
     points = scale.transform(values)
@@ -73,10 +87,10 @@ def violin(ax: Axes, place: float, values: np.ndarray, colour: str) -> None:
         density = gaussian_kde(points)
         grid = np.linspace(points.min(), points.max(), 200)
         height = scale.inverted().transform(grid)
-        half = 0.4 * density(grid) / density(grid).max()
+        half = half_width * density(grid) / density(grid).max()
         ax.fill_betweenx(height, place - half, place + half, color=colour, alpha=0.6, linewidth=0)
     else:
-        ax.hlines(median, place - 0.4, place + 0.4, color=colour, linewidth=2, alpha=0.6)
+        ax.hlines(median, place - half_width, place + half_width, color=colour, linewidth=2, alpha=0.6)
     ax.plot(np.full(len(values), place), values, linestyle="none", marker="_", color="0.35", markersize=5, zorder=3)
     ax.vlines(place, low, high, color="black", linewidth=3, zorder=4)
     ax.plot(place, median, marker="o", markersize=4.5, color="white", markeredgecolor="black", zorder=5)
@@ -98,8 +112,7 @@ def split_panels(
     """
     splits, methods = (list(dict.fromkeys(curves[column])) for column in ("split", "method"))
     with style.theme():
-        figure = Figure(figsize=(0.6 + 3.7 * len(splits), 3.8), layout="constrained")
-        axes = np.atleast_1d(figure.subplots(1, len(splits)))
+        figure, axes = style.panels(len(splits), 2.6)
         for ax, split in zip(axes, splits, strict=True):
             style.regret_axis(ax, curves[["median", "low", "high"]].to_numpy().ravel())
             style.iteration_axis(ax, int(curves["iteration"].max()))
@@ -107,7 +120,8 @@ def split_panels(
                 x, median, low, high = rows[["iteration", "median", "low", "high"]].to_numpy().T
                 style.line(ax, str(method), x, median, (low, high))
             ax.set_title((titles or {}).get(split, f"split {split}"))
-        axes[0].set_ylabel(f"{regret}, mean over tasks")
+        for ax in axes[:: style.COLUMNS]:
+            ax.set_ylabel(f"{regret}, mean over tasks")
         style.legend(figure, methods)
         figure.suptitle(title)
     return figure
@@ -124,33 +138,47 @@ def profile_panels(profiles: pd.DataFrame, title: str, resolved: pd.DataFrame | 
         panels["C: what each table resolves"] = resolved
     methods = list(dict.fromkeys(profiles["method"]))
     with style.theme():
-        figure = Figure(figsize=(max(4.6, 0.6 + 2.7 * len(panels)), 3.3), layout="constrained")
-        axes = np.atleast_1d(figure.subplots(1, len(panels), sharey=True))
+        figure, axes = style.panels(len(panels), share=True)
         for ax, (heading, own) in zip(axes, panels.items(), strict=True):
             style.iteration_axis(ax, int(profiles["iteration"].max()))
             for method, rows in own.groupby("method", sort=False):
                 style.line(ax, str(method), *rows[["iteration", "fraction"]].to_numpy().T)
             ax.set_ylim(-0.02, 1.02)
             ax.set_title(heading)
-        axes[0].set_ylabel("fraction of tasks solved")
+        for ax in axes[:: style.COLUMNS]:
+            ax.set_ylabel("fraction of tasks solved")
         style.legend(figure, methods)
         figure.suptitle(title)
     return figure
 
 
 def rank_curves(ranks: pd.DataFrame, title: str) -> Figure:
-    """Draw mean rank +- 1 standard deviation against BO iteration; `ranks`: method, iteration, mean, std."""
+    """Draw mean ranks against BO iteration, and below them the first, tenth and last with one standard deviation.
+
+    `ranks`: method, iteration, mean, std. Bands around every line would cover each other.
+    """
     methods = list(dict.fromkeys(ranks["method"]))
+    last = int(ranks["iteration"].max())
+    shown = sorted({1, min(10, last), last})
     with style.theme():
-        figure = Figure(figsize=(5.4, 4.0), layout="constrained")
-        ax = figure.subplots()
-        style.iteration_axis(ax, int(ranks["iteration"].max()))
-        for method, rows in ranks.groupby("method", sort=False):
-            x, mean, std = rows[["iteration", "mean", "std"]].to_numpy().T
-            style.line(ax, str(method), x, mean, (mean - std, mean + std))
-        ax.set_ylim(0.6, len(methods) + 0.4)
-        ax.set_yticks(range(1, len(methods) + 1))
-        ax.set_ylabel("rank of the mean regret (1 = lowest)")
+        figure = Figure(figsize=(style.WIDEST, 6.0), layout="constrained")
+        above, below = figure.subplots(2, 1, height_ratios=(1.4, 1.0))
+        style.iteration_axis(above, last)
+        for place, (method, rows) in enumerate(ranks.groupby("method", sort=False)):
+            one = look.of(str(method))
+            style.line(above, str(method), *rows[["iteration", "mean"]].to_numpy().T)
+            some = rows[rows["iteration"].isin(shown)]
+            x = place + 0.26 * (np.arange(len(some)) - (len(some) - 1) / 2)
+            below.errorbar(
+                x, some["mean"], some["std"], linestyle="none", marker=one.marker, markersize=5, color=one.colour,
+                elinewidth=1.3, markeredgecolor="white", markeredgewidth=0.4,
+            )  # fmt: skip
+        method_axis(below, methods)
+        below.set_title(f"iterations {', '.join(map(str, shown))} (left to right), mean ± one standard deviation")
+        for ax in (above, below):
+            ax.set_ylim(0.4, len(methods) + 0.6)
+            ax.set_yticks(range(1, len(methods) + 1, 1 if len(methods) < 8 else 3))
+            ax.set_ylabel("rank (1 = lowest regret)")
         style.legend(figure, methods)
         figure.suptitle(title)
     return figure

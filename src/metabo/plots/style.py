@@ -13,6 +13,10 @@ from matplotlib.lines import Line2D
 
 from metabo.plots import look
 
+COLUMNS = 2
+"""Panels side by side. A figure of two, WIDEST inches wide, can still be read when a page sets it in a column."""
+WIDEST = 6.3
+
 
 @contextmanager
 def theme() -> Iterator[None]:
@@ -41,8 +45,40 @@ def line(ax: Axes, name: str, x: np.ndarray, y: np.ndarray, band: tuple[np.ndarr
         ax.fill_between(x, *band, color=style.colour, alpha=0.12, linewidth=0)
 
 
-def legend(figure: Figure, names: list[str], lines: bool = True, notes: Mapping[str, str] | None = None) -> Legend:
-    """Put one legend of all methods below the panels, in the given order; `notes` stand in brackets behind a method."""
+def panels(
+    count: int, height: float = 2.3, below: float = 1.0, share: bool = False, least: float = 4.6
+) -> tuple[Figure, list[Axes]]:
+    """Return a figure with `count` panels of `height` inches, COLUMNS of them in a row; a last one that is alone in its
+    row takes all of it. `below`: inches for title and legend; `share`: one vertical axis for all; `least`: width.
+    """
+    rows = -(-count // COLUMNS)
+    width = max(least, 0.5 + 2.9 * min(count, COLUMNS))
+    figure = Figure(figsize=(width, height * rows + below), layout="constrained")
+    grid = figure.add_gridspec(rows, min(count, COLUMNS))
+    axes: list[Axes] = []
+    for place in range(count):
+        row, column = divmod(place, COLUMNS)
+        alone = count > COLUMNS and place == count - 1 and column == 0
+        axes.append(
+            figure.add_subplot(grid[row, :] if alone else grid[row, column], sharey=axes[0] if share and axes else None)
+        )
+        if share and column:
+            axes[-1].tick_params(labelleft=False)
+    return figure, axes
+
+
+def above(count: int) -> tuple[Figure, list[Axes]]:
+    """Return a figure with one panel, and `count` panels below it side by side (none: the one panel alone)."""
+    figure = Figure(figsize=(WIDEST, 6.4 if count else 3.9), layout="constrained")
+    grid = figure.add_gridspec(2 if count else 1, max(1, count), height_ratios=(1.35, 1.0) if count else None)
+    return figure, [figure.add_subplot(grid[0, :]), *(figure.add_subplot(grid[1, place]) for place in range(count))]
+
+
+def legend(
+    figure: Figure, names: list[str], lines: bool = True, notes: Mapping[str, str] | None = None, says: str = ""
+) -> Legend:
+    """Put one legend of all methods below the panels, in the given order; `notes` stand in brackets behind a method,
+    and `says`, above the legend, what they are."""
     handles = []
     for name in names:
         s = look.of(name)
@@ -53,16 +89,14 @@ def legend(figure: Figure, names: list[str], lines: bool = True, notes: Mapping[
     rows = -(-len(handles) // max(1, int(figure.get_figwidth() / entry)))
     columns = -(-len(handles) // rows)
     return figure.legend(
-        handles=handles, loc="outside lower center", ncols=columns, frameon=False, handlelength=3.2, columnspacing=1.4
-    )
+        handles=handles, loc="outside lower center", ncols=columns, frameon=False, handlelength=3.2, columnspacing=1.4,
+        title=says or None, title_fontsize="small",
+    )  # fmt: skip
 
 
-def imprint(figure: Figure, text: str, left: bool = False) -> None:
-    """Print a line above the upper right corner, where every figure has its artefact's name, or above the `left` one.
-
-    Titles are in the middle, and legends below.
-    """
-    figure.text(0.0 if left else 1.0, 1.0, text, ha="left" if left else "right", va="bottom", fontsize=6, color="0.4")
+def imprint(figure: Figure, text: str) -> None:
+    """Print a line above the upper right corner, where every figure has its artefact's name."""
+    figure.text(1.0, 1.0, text, ha="right", va="bottom", fontsize=6, color="0.4")
 
 
 def iteration_axis(ax: Axes, last: int) -> None:
@@ -92,6 +126,7 @@ def regret_axis(ax: Axes, values: np.ndarray) -> None:
     if len(positive) == len(values):
         ax.set_yscale("log")
         ax.set_ylim(positive.min() / 1.6, top)
+        plain_ticks(ax, positive.min() / 1.6, top)
         return
     edge = 10.0 ** np.floor(np.log10(max(positive.min(), positive.max() * 1e-9)))
     ax.set_yscale("symlog", linthresh=edge, linscale=0.6)
@@ -106,3 +141,14 @@ def regret_axis(ax: Axes, values: np.ndarray) -> None:
         "linear\nbelow", (1, edge), (3, 0), xycoords=ax.get_yaxis_transform(), textcoords="offset points",
         ha="left", va="center", fontsize=6, color="0.4", annotation_clip=False,
     )  # fmt: skip
+
+
+def plain_ticks(ax: Axes, low: float, high: float) -> None:
+    """Label a logarithmic axis from `low` to `high` in plain numbers, 1, 2 and 5 of each decade, where powers of ten
+    alone would be one or two labels."""
+    if high / low > 150:
+        return
+    decades = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
+    ticks = [value for decade in decades for value in (decade, 2 * decade, 5 * decade) if low <= value <= high]
+    ax.set_yticks(ticks, [f"{value:g}" for value in ticks])
+    ax.set_yticks([], minor=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -72,6 +73,15 @@ def mean_std_cells(summary: pd.DataFrame, decimals: int, lowest: bool = True) ->
     bold = printed.eq(best, axis=0)
     labels = [look.of(m).label for m in methods]
     return texts.set_axis(labels, axis=1), bold.set_axis(labels, axis=1)
+
+
+def number(value: float, digits: int = 4) -> str:
+    """Return a number in `digits` significant digits, without a power of ten: 328,900 and 1.045."""
+    if not np.isfinite(value):
+        return "–"
+    decimals = max(0, digits - 1 - int(np.floor(np.log10(abs(value))))) if value else 0
+    rounded = float(f"{value:.{digits - 1}e}")
+    return f"{rounded:,.{decimals}f}".replace("-", "−")
 
 
 def _mean_std(mean: float, std: float, decimals: int) -> str:

@@ -41,6 +41,31 @@ def read(papers: Iterable[str]) -> list[ShownCheck]:
     return found
 
 
+class ListedClaim(NamedTuple):
+    """A claim as its sheet has it: paper, id, statement and section, and the checks that decide it."""
+
+    paper: str
+    claim: str
+    statement: str
+    section: str
+    checks: list[ShownCheck]
+
+    @property
+    def anchor(self) -> str:
+        """Identifier of the claim on the page."""
+        return f"claim-{self.paper}-{self.claim}"
+
+
+def sheet(paper: str) -> dict[str, ListedClaim]:
+    """Return the claims of a paper by id, in the order of its sheet."""
+    deciding = by_claim(read([paper]))
+    entries = read_yaml(PACKAGE_ROOT / "papers" / paper / "claims.yaml")
+    return {
+        id: ListedClaim(paper, id, entry["statement"], str(entry["section"]), deciding.get((paper, id), []))
+        for id, entry in entries.items()
+    }
+
+
 def by_claim(checks: Iterable[ShownCheck]) -> dict[tuple[str, str], list[ShownCheck]]:
     """Return the checks of each claim, by paper and claim."""
     found: dict[tuple[str, str], list[ShownCheck]] = {}

@@ -1,5 +1,6 @@
 """Executed notebooks as pages that need no network: nbconvert's bare fragment in a frame of ours."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import jinja2
@@ -9,12 +10,18 @@ from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from pygments.formatters import HtmlFormatter
 
 from metabo.errors import DataError
+from metabo.report.checks import ListedClaim
 from metabo.report.html import templates
 
 LIGHT, DARK = "default", "github-dark"
 """Styles of highlighted code."""
 ANCHOR = '<span id="figure"></span>'
 """The one piece of HTML that a Markdown cell may hold: where claims link to."""
+FOLDED = """{%- extends 'index.html.j2' -%}
+{%- block input -%}
+<details class="code"><summary>Code</summary>{{ super() }}</details>
+{%- endblock input -%}"""
+"""Code is folded away, so that the page reads as text, figure and tables."""
 
 
 class _Exporter(HTMLExporter):
@@ -31,11 +38,18 @@ class _Exporter(HTMLExporter):
 
 def exporter() -> HTMLExporter:
     """Return what turns a notebook into an HTML fragment."""
-    return _Exporter(template_name="basic", exclude_anchor_links=True)
+    return _Exporter(
+        template_name="basic",
+        raw_template=FOLDED,
+        exclude_anchor_links=True,
+        exclude_input_prompt=True,
+        exclude_output_prompt=True,
+    )
 
 
-def render(notebook: Path, name: str, index: str, export: HTMLExporter) -> str:
-    """Return the page of the executed notebook of the artefact `name`; `index`: address of the report page from there.
+def render(notebook: Path, name: str, index: str, export: HTMLExporter, claims: Sequence[ListedClaim] = ()) -> str:
+    """Return the page of the executed notebook of the artefact `name`; `index`: address of the report page from there;
+    `claims`: those that the artefact is evidence for, whose verdicts are on the report page.
 
     Raises DataError if the notebook cannot be read.
     """
@@ -52,6 +66,7 @@ def render(notebook: Path, name: str, index: str, export: HTMLExporter) -> str:
         benchmark=given.get("benchmark", ""),
         index=index,
         body=body,
+        claims=claims,
         light=_colours(LIGHT, ".highlight"),
         dark_chosen=_colours(DARK, ":root[data-theme=dark] .highlight"),
         dark_preferred=_colours(DARK, ":root:not([data-theme=light]) .highlight"),

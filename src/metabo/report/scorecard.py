@@ -209,10 +209,11 @@ def ladder(claim: JudgedClaim) -> list[Rung]:
 
 def printed(row: ClaimRow) -> str:
     """Return the paper's number, or that it prints none and where it shows the result."""
-    if row.paper_value in ("", "-"):
+    value = row.paper_value.replace(">=", "≥").replace("<=", "≤")
+    if value in ("", "-"):
         return "not printed"
-    shown = re.fullmatch(r"(Figure|Table|Theorem|Lemma)s? [\w.,() ]+", row.paper_value)
-    return f"not printed ({row.paper_value})" if shown and shown[1] == "Figure" else row.paper_value
+    shown = re.fullmatch(r"(Figure|Table|Theorem|Lemma)s? [\w.,() ]+", value)
+    return f"not printed ({value})" if shown and shown[1] == "Figure" else value
 
 
 def ours(row: ClaimRow) -> str:

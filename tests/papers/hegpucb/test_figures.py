@@ -13,10 +13,10 @@ from metabo.plots import look
 METHODS = ["mle", "he_gp_ucb", "uniform"]
 
 
-def curves(problems=("lengthscale", "mean"), measures=("simple", "cumulative")):
+def curves(problems=("lengthscale", "mean"), measures=("simple", "cumulative"), last=7):
     rows = [
         {"problem": p, "profile": "plain", "method": m, "measure": q, "iteration": t, "mean": 1.0 + i / t, "error": 0.1}
-        for p in problems for i, m in enumerate(METHODS) for q in measures for t in range(1, 8)
+        for p in problems for i, m in enumerate(METHODS) for q in measures for t in range(1, last + 1)
     ]  # fmt: skip
     return pd.DataFrame(rows)
 
@@ -30,11 +30,14 @@ def test_regret_panels():
              "mean": {"simple": (1.0, 2.0), "cumulative": (0.1, 0.2)}}  # fmt: skip
     figure = hegpucb.regret_panels(curves(), left, ticks, "plain", "Title")
     axes = figure.axes
-    assert [ax.get_title() for ax in axes] == ["(a) length-scale", "(d) mean", "", "", "", ""]
-    for ax, printed in zip(axes[:4], (ticks[p][m] for m in ("simple", "cumulative") for p in ticks), strict=True):
-        assert len(ax.lines) == 4 and len(ax.collections) == 3 and ax.get_ylim()[0] == 0
+    assert [ax.get_title() for ax in axes] == ["(a) length-scale", "", "", "(d) mean", "", ""]
+    regrets = [axes[place] for place in (0, 1, 3, 4)]
+    for ax, printed in zip(regrets, (ticks[p][m] for p in ticks for m in ("simple", "cumulative")), strict=True):
+        assert len(ax.lines) == 4 and len(ax.collections) == 3
+        assert ax.get_ylim()[0] < 0, "the axis hides no regret of 0"
         assert tuple(ax.lines[3].get_ydata()) == printed and ax.get_ylim()[1] > max(printed[1], 2.0)
-    for ax in axes[4:]:
+        assert not ax.texts, "no two lines lie on each other"
+    for ax in (axes[2], axes[5]):
         np.testing.assert_allclose(ax.lines[0].get_ydata(), 5 - np.arange(1, 8) / 4)
         np.testing.assert_allclose(ax.lines[1].get_ydata(), 5 - np.arange(1, 8) // 2)
     np.testing.assert_allclose(axes[0].lines[1].get_ydata(), 1 + 1 / np.arange(1, 8))
@@ -42,6 +45,20 @@ def test_regret_panels():
     assert band.min() == pytest.approx(1 + 1 / 7 - 0.1) and band.max() == pytest.approx(2.1)
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert labels[:3] == ["MLE", "HE-GP-UCB", "random points"] and "repaired theorems" in figure.get_suptitle()
+
+
+def test_lines_that_lie_on_each_other_are_named_and_keep_their_markers_apart():
+    own = curves(last=50)
+    own["mean"] = own["mean"].where(own["method"] != "he_gp_ucb", 1.0)  # as MLE's
+    left = pd.DataFrame({"problem": ["mean"], "profile": ["plain"], "iteration": [1], "alive": [5.0], "least": [5]})
+    ticks = {p: {"simple": (0.1, 0.2), "cumulative": (0.1, 0.2)} for p in ("lengthscale", "mean")}
+    left = pd.concat([left, left.assign(problem="lengthscale")])
+    first = hegpucb.regret_panels(own, left, ticks, "plain", "Title").axes[0]
+    assert hegpucb.one_line(own.query("problem == 'mean' and measure == 'simple'"), 0.01) == [["mle", "he_gp_ucb"]]
+    assert hegpucb.one_line(curves(("mean",), ("simple",)), 1e-6) == []
+    assert [text.get_text() for text in first.texts] == ["MLE = HE-GP-UCB"]
+    marked = [set(line.get_markevery()) for line in first.lines[:2]]
+    assert len(marked[0]) == len(marked[1]) == 6 and not marked[0] & marked[1]
 
 
 def test_looks_are_unique_and_registered_methods_have_theirs():

@@ -12,7 +12,7 @@ from metabo.papers.mphd import metrics
 from metabo.papers.mphd import schematics as mphd_schematics
 from metabo.papers.mphd.studies import summaries
 from metabo.plan.runs import method_of
-from metabo.plots import look
+from metabo.plots import look, style
 from tests.readable import assert_readable
 
 METHODS = ["rand", "hgp_hand", "hgp_flat", "h_nll", "ablr", "fsbo", "base_gp", "mphd_non_nn", "mphd", "mphd_squashed"]
@@ -98,8 +98,7 @@ def test_prior_panels(parameters, with_nll):
         expected = truth.set_index("parameter").loc[parameter, "first"]
         assert list(lines["truth"].get_ydata()) == [expected, expected]
         assert left.get_yscale() == ("linear" if parameter == "constant" else "log")
-        labels = [t.get_text() for t in right.get_legend().get_texts()]
-        assert labels == ["2 domains", "16 domains", "truth"] and len(right.lines) == 11
+        assert len(right.lines) == 11
         top = density[parameter].loc[density[parameter]["train"].isin([0, 16]), "density"].max()
         assert right.get_ylim() == pytest.approx((0, 1.15 * top))
     if with_nll:
@@ -107,18 +106,23 @@ def test_prior_panels(parameters, with_nll):
         drawn = {line.get_label(): line for line in figure.axes[2].lines}
         np.testing.assert_allclose(drawn["mean"].get_ydata(), means)
         assert "truth" not in drawn
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert sorted(labels) == sorted(["seeds", "median", "mean", "truth", "2 domains", "16 domains"])
+    assert figure.get_figwidth() <= style.WIDEST
     assert_readable(figure, [])
 
 
 def test_divergence_panels():
-    rng, grids = np.random.default_rng(1), [[1, 2, 3, 4], [4, 8, 12, 16]]
+    rng, grids = np.random.default_rng(1), {"few": [1, 2, 3, 4], "many": [4, 8, 12, 16]}
     rows = [
         (o, n, s, k / n + 0.1 * rng.random() + 0.2)
         for k, o in enumerate(mphd.OUTPUTS, 1) for n in (1, 2, 3, 4, 8, 12, 16) for s in range(5)
     ]  # fmt: skip
     means = pd.DataFrame(rows, columns=["output", "train", "seed", "kl"])
     figure = mphd.divergence_panels(means, {"squashed": 0.105, "non_nn": 0.38}, grids, "KL (test)")
-    for ax, grid in zip(figure.axes, grids, strict=True):
+    assert figure.get_figwidth() <= style.WIDEST
+    for ax, (heading, grid) in zip(figure.axes, grids.items(), strict=True):
+        assert ax.get_title() == heading
         assert [t.get_text() for t in ax.get_xticklabels()] == [str(n) for n in grid]
         assert ax.get_yscale() == "log"
         across = [line for line in ax.lines if line.get_linestyle() == ":"]
@@ -134,8 +138,11 @@ def test_divergence_panels():
                 if len(line.get_xdata()) == len(grid) and line.get_color() == look.of(method).colour
             ]
             np.testing.assert_allclose(drawn[-1].get_ydata(), expected)
+            for place, x in enumerate(drawn[-1].get_xdata()):
+                assert place - 0.5 < x < place + 0.5, "each number of domains has a band of its own"
     labels = [t.get_text() for t in figure.legends[0].get_texts()]
-    assert labels == [*(look.of(m).label for m in mphd.OUTPUTS.values()), "limit of the same colour"]
+    assert labels == [*(look.of(m).label for m in mphd.OUTPUTS.values()), "median over seeds"]
+    assert [text.get_text() for text in figure.axes[-1].texts] == [*mphd.LIMITS.values()]
     assert_readable(figure, [])
 
 

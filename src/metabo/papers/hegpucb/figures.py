@@ -58,7 +58,9 @@ def look(name: str) -> Look:
 def _line(ax: Axes, name: str, rows: pd.DataFrame, low: str, high: str) -> None:
     one = look(name)
     x = rows["iteration"].to_numpy()
-    marks = list(np.unique(np.linspace(0, len(x) - 1, 6).astype(int)))
+    # Markers are shifted by method, so that they stay in sight where lines lie on each other.
+    shift = list(RULES | SINGLES).index(name) / 9 if name in RULES | SINGLES else 0.0
+    marks = list(np.unique(((np.arange(6) + shift) * (len(x) - 1) / 6).astype(int)))
     ax.plot(
         x, rows["mean"], label=one.label, color=one.colour, dashes=one.dashes or (None, None), linewidth=1.5,
         marker=one.marker, markevery=marks, markersize=4, markeredgecolor="white", markeredgewidth=0.4,
@@ -84,7 +86,7 @@ def regret_panels(
     title: str,
 ) -> Figure:
     """Draw Figure 2 under one profile: simple (top) and cumulative regret of each problem, mean ± s.e., and below them
-    the candidates that HE-GP-UCB has left, mean and least.
+    the candidates that HE-GP-UCB has left, mean and least. Two problems stand side by side, the next two below them.
 
     `curves`: problem, profile, method, iteration, measure, mean, error; `left`: problem, profile, iteration, alive,
     least; `ticks`: first and last tick label of the paper's axis, by problem and measure, marked at the right.
@@ -92,38 +94,66 @@ def regret_panels(
     own = curves[curves["profile"] == profile]
     own = own.assign(low=own["mean"] - own["error"], high=own["mean"] + own["error"])
     problems = list(dict.fromkeys(own["problem"]))
+    blocks = [problems[place : place + style.COLUMNS] for place in range(0, len(problems), style.COLUMNS)]
     with style.theme():
-        figure = Figure(figsize=(3.0 * len(problems) + 0.4, 7.0), layout="constrained")
-        axes = figure.subplots(3, len(problems), squeeze=False, height_ratios=(3, 3, 1.6))
-        for row, measure in zip(axes[:2], ("simple", "cumulative"), strict=True):
-            for ax, problem in zip(row, problems, strict=True):
-                mine = own[(own["problem"] == problem) & (own["measure"] == measure)]
-                for method, rows in mine.groupby("method", sort=False):
-                    _line(ax, str(method), rows, "low", "high")
-                # Random points would press the others together: their regret leaves the panel.
-                highest = mine.loc[mine["method"] != "uniform", "high"].max()
-                low, high = ticks[problem][measure]
-                ax.set_ylim(0.0, 1.05 * max(highest, high))
-                ax.plot([1.02, 1.02], [low, high], transform=ax.get_yaxis_transform(), clip_on=False, **PRINTED)
-                if measure == "simple":
-                    ax.set_title(PROBLEMS[problem])
-            row[0].set_ylabel(MEASURES[measure])
-        for ax, problem in zip(axes[2], problems, strict=True):
-            rows = left[(left["profile"] == profile) & (left["problem"] == problem)]
-            one = look("he_gp_ucb")
-            ax.plot(rows["iteration"], rows["alive"], color=one.colour, linewidth=1.5)
-            ax.plot(rows["iteration"], rows["least"], color=one.colour, linewidth=1.0, dashes=(1, 1.2))
-            ax.set_ylim(0.0, 1.08 * rows["alive"].max())
-            ax.set_xlabel("iteration")
-        axes[2, 0].set_ylabel("candidates left")
+        figure = Figure(figsize=(style.WIDEST, 4.6 * len(blocks) + 1.6), layout="constrained")
+        grid = figure.add_gridspec(3 * len(blocks), len(blocks[0]), height_ratios=(3, 3, 1.6) * len(blocks))
+        for block, members in enumerate(blocks):
+            for column, problem in enumerate(members):
+                simple, cumulative, alive = (figure.add_subplot(grid[3 * block + row, column]) for row in range(3))
+                for ax, measure in ((simple, "simple"), (cumulative, "cumulative")):
+                    mine = own[(own["problem"] == problem) & (own["measure"] == measure)]
+                    _regret_panel(ax, mine, ticks[problem][measure])
+                    ax.set_ylabel(MEASURES[measure] if column == 0 else "")
+                simple.set_title(PROBLEMS[problem])
+                _left_panel(alive, left[(left["profile"] == profile) & (left["problem"] == problem)])
+                alive.set_ylabel("left" if column == 0 else "")
         handles = [
-            Line2D([], [], **PRINTED, label="first to last tick label of the paper's axis"),
-            Line2D([], [], color="0.3", linewidth=1.5, label="left: mean over seeds"),
-            Line2D([], [], color="0.3", linewidth=1.0, dashes=(1, 1.2), label="left: fewest of a seed"),
+            Line2D([], [], **PRINTED, label="paper's axis, first to last label"),
+            Line2D([], [], color="0.3", linewidth=1.5, label="candidates left: mean"),
+            Line2D([], [], color="0.3", linewidth=1.0, dashes=(1, 1.2), label="fewest in a run"),
         ]
-        _legend(figure, list(dict.fromkeys(own["method"])), 5, handles)
-        figure.suptitle(f"{title}: {PROFILES[profile]}")
+        _legend(figure, list(dict.fromkeys(own["method"])), 3, handles)
+        figure.suptitle(f"{title}:\n{PROFILES[profile]}")
     return figure
+
+
+def _regret_panel(ax: Axes, mine: pd.DataFrame, printed: tuple[float, float]) -> None:
+    for method, rows in mine.groupby("method", sort=False):
+        _line(ax, str(method), rows, "low", "high")
+    # Random points would press the others together: their regret leaves the panel.
+    highest = 1.05 * max(mine.loc[mine["method"] != "uniform", "high"].max(), printed[1])
+    ax.set_ylim(-0.03 * highest, highest)  # a regret of 0 is not hidden by the axis
+    ax.plot([1.02, 1.02], printed, transform=ax.get_yaxis_transform(), clip_on=False, **PRINTED)
+    if alike := [" = ".join(look(name).label for name in names) for names in one_line(mine, 0.01 * highest)]:
+        ax.text(
+            0.98, 0.97, "\n".join(alike), transform=ax.transAxes, ha="right", va="top", fontsize=7.5, color="0.2",
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1},
+        )  # fmt: skip
+
+
+def one_line(curves: pd.DataFrame, within: float) -> list[list[str]]:
+    """Return the methods whose means are nowhere further than `within` apart, so that they look like one line.
+
+    `curves`: method, iteration, mean. Methods that coincide with none are left out.
+    """
+    means = curves.pivot(index="iteration", columns="method", values="mean")
+    groups: list[list[str]] = []
+    for method in map(str, dict.fromkeys(curves["method"])):
+        near = [group for group in groups if (means[group[0]] - means[method]).abs().max() <= within]
+        if near:
+            near[0].append(method)
+        else:
+            groups.append([method])
+    return [group for group in groups if len(group) > 1]
+
+
+def _left_panel(ax: Axes, rows: pd.DataFrame) -> None:
+    colour = look("he_gp_ucb").colour
+    ax.plot(rows["iteration"], rows["alive"], color=colour, linewidth=1.5)
+    ax.plot(rows["iteration"], rows["least"], color=colour, linewidth=1.0, dashes=(1, 1.2))
+    ax.set_ylim(0.0, 1.08 * rows["alive"].max())
+    ax.set_xlabel("iteration")
 
 
 def sensitivity_panels(orders: pd.DataFrame, means: pd.DataFrame, title: str) -> Figure:
@@ -160,7 +190,8 @@ def sensitivity_panels(orders: pd.DataFrame, means: pd.DataFrame, title: str) ->
             settings = means[means["problem"] == problem].drop_duplicates("cell").sort_values("cell")
             labels = [cell_label(*row) for row in settings[SETTINGS].itertuples(index=False, name=None)]
             ax.set_yticks(settings["cell"], labels, fontsize=9)
-            ax.invert_yaxis()
+            first = settings["cell"].iloc[0]
+            ax.set_ylim(first + tall[number // columns] - 0.4, first - 0.6)  # cells are as far apart in every panel
             ax.set(title=PROBLEMS[problem], xlabel="relative difference")
             ax.locator_params(axis="x", nbins=5)
         methods = list(dict.fromkeys(own["method"]))
@@ -195,8 +226,7 @@ def robust_panels(curves: pd.DataFrame, function: pd.DataFrame, run: pd.DataFram
     own = curves.assign(low=curves["mean"] - curves["error"], high=curves["mean"] + curves["error"])
     last = run[run["iteration"] == run["iteration"].max()]
     with style.theme():
-        figure = Figure(figsize=(12.6, 3.5), layout="constrained")
-        axes = figure.subplots(1, 4)
+        figure, axes = style.panels(4, 2.4)
         axes[0].plot(function["x"], function["value"], color="0.6", linewidth=1.2, label="f(x)")
         axes[0].plot(function["x"], function["worst"], color="black", linewidth=1.4, label="least f within ε")
         for place, method in enumerate(methods):
@@ -213,7 +243,7 @@ def robust_panels(curves: pd.DataFrame, function: pd.DataFrame, run: pd.DataFram
                 _line(ax, str(method), rows, "low", "high")
             ax.set_ylim(bottom=0.0)
             ax.set(xlabel="iteration", ylabel=f"ε-regret: {measure}")
-        _legend(figure, methods, len(methods))
+        _legend(figure, methods, 2)
         figure.suptitle(title)
     return figure
 

@@ -88,12 +88,12 @@ def decomposition_figure(function: pd.DataFrame, title: str) -> Figure:
 def means_figure(mean: pd.DataFrame, headings: Mapping[int, str], title: str) -> Figure:
     """Draw prior means of (d), one panel per candidate. `mean`: u, x, value; `headings`: u to panel title."""
     with style.theme():
-        figure = Figure(figsize=(3.2 * len(headings) + 0.4, 2.7), layout="constrained")
-        axes = np.atleast_1d(figure.subplots(1, len(headings), sharey=True))
+        figure = Figure(figsize=(5.2, 1.5 * len(headings) + 0.8), layout="constrained")
+        axes = np.atleast_1d(figure.subplots(len(headings), 1, sharex=True, sharey=True))
         for ax, (u, heading) in zip(axes, headings.items(), strict=True):
             rows = mean[mean["u"] == u]
             ax.plot(rows["x"], rows["value"], color=_FIRST, linewidth=1.3)
-            ax.set(xlabel="x", title=heading)
-        axes[0].set_ylabel("prior mean")
+            ax.set(ylabel="prior mean", title=heading)
+        axes[-1].set_xlabel("x")
         figure.suptitle(title)
     return figure

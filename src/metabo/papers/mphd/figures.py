@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from metabo.plan.runs import method_of
 from metabo.plots import look as looks
 from metabo.plots import style
-from metabo.plots.curves import violin
+from metabo.plots.curves import FEWEST, violin
 
 LABELS = {
     "constant": ("constant mean", "mean c"),
@@ -22,6 +22,8 @@ LABELS = {
 """Name of each GP parameter, and of the first number of its prior."""
 OUTPUTS = {"linear": "mphd", "squashed": "mphd_squashed", "non_nn": "mphd_non_nn"}
 """Length-scale priors of Figure 6, and the method whose label and colour each has."""
+LIMITS = {"squashed": "least with squashed output", "non_nn": "limit of one Gamma for all"}
+"""What the dotted lines of Figure 6 say."""
 _FEW, _MANY, _TRUTH, _ESTIMATE = "#e69f00", "#0072b2", "black", "#56b4e9"
 
 
@@ -72,24 +74,29 @@ def prior_panels(
     domains, and the prior's density at the fewest and the most; last, the NLL of test data if given (Figures 5, 11).
 
     `prior`: train, seed, parameter, first; `truth`: parameter, first; `density`: parameter to train (0: truth), seed,
-    x, density; `nll`: train, seed, value. Violins as in `curves.violin`, line: mean over seeds.
+    x, density; `nll`: train, seed, value. Seeds as in `curves.violin`, line: mean over seeds.
     """
-    columns = 2 if nll is None else 3
+    rows = len(density) + (nll is not None)
     with style.theme():
-        figure = Figure(figsize=(3.6 * columns + 0.4, 2.6 * len(density) + 0.7), layout="constrained")
-        axes = figure.subplots(len(density), columns, squeeze=False)
-        for row, (parameter, lines) in zip(axes, density.items(), strict=True):
+        figure = Figure(figsize=(style.WIDEST, 2.3 * rows + 1.1), layout="constrained")
+        grid = figure.add_gridspec(rows, 2)
+        for row, (parameter, lines) in enumerate(density.items()):
+            left, right = (figure.add_subplot(grid[row, column]) for column in range(2))
             name, number = LABELS[parameter]
             own = prior[prior["parameter"] == parameter]
             true = float(truth.loc[truth["parameter"] == parameter, "first"].iloc[0])
-            log = number.startswith("shape")
-            grow(row[0], own.rename(columns={"train": "size", "first": "value"}), true, log)
-            row[0].set(xlabel="training domains", ylabel=f"{number} of the prior", title=name)
-            _densities(row[1], lines)
-            row[1].set(xlabel=name, ylabel="density", title=f"prior of the {name}")
+            grow(left, own.rename(columns={"train": "size", "first": "value"}), true, number.startswith("shape"))
+            left.set(xlabel="training domains", ylabel=f"{number} of the prior", title=name)
+            _densities(right, lines)
+            right.set(xlabel=name, ylabel="density", title=f"prior of the {name}")
         if nll is not None:
-            grow(axes[0, 2], nll.rename(columns={"train": "size"}), None, False)
-            axes[0, 2].set(xlabel="training domains", ylabel="NLL of the test data (nats)", title="test data")
+            left = figure.add_subplot(grid[-1, :])
+            grow(left, nll.rename(columns={"train": "size"}), None, False)
+            left.set(xlabel="training domains", ylabel="NLL (nats)", title="test data")
+        handles = {
+            label: handle for ax in figure.axes for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
+        }
+        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3, frameon=False)
         figure.suptitle(title)
     return figure
 
@@ -102,14 +109,16 @@ def grow(ax: Axes, table: pd.DataFrame, truth: float | None, log: bool) -> None:
     groups = [table.loc[table["size"] == size, "value"].to_numpy() for size in sizes]
     for place, values in enumerate(groups):
         violin(ax, place, values, _ESTIMATE)
-    ax.plot(range(len(sizes)), [values.mean() for values in groups], color=_MANY, linewidth=1.2, label="mean")
+    if all(len(values) < FEWEST for values in groups):
+        ax.plot([], [], linestyle="none", marker="o", markersize=4.5, color=_ESTIMATE, label="seeds")
+        ax.plot([], [], color="black", linewidth=1.2, label="median")
+    ax.plot(range(len(sizes)), [values.mean() for values in groups], color=_MANY, linewidth=1.4, label="mean")
     if truth is not None:
         ax.axhline(truth, color=_TRUTH, linestyle="--", linewidth=1.1, label="truth")
     every = max(1, -(-len(sizes) // 8))
     ax.set_xticks(range(len(sizes))[::every], [str(size) for size in sizes[::every]])
     ax.set_xlim(-0.7, len(sizes) - 0.3)
     ax.grid(visible=False, axis="x")
-    ax.legend(frameon=False, fontsize="small")
 
 
 def _densities(ax: Axes, lines: pd.DataFrame) -> None:
@@ -123,47 +132,67 @@ def _densities(ax: Axes, lines: pd.DataFrame) -> None:
     ax.plot(true["x"], true["density"], color=_TRUTH, linestyle="--", linewidth=1.4, label="truth")
     top = lines.loc[lines["train"].isin([0, ends[-1]]), "density"].max()
     ax.set(ylim=(0.0, 1.15 * top), xlim=(lines["x"].min(), lines["x"].max()))
-    ax.legend(frameon=False, fontsize="small")
+    ax.locator_params(axis="x", nbins=4)
 
 
 def divergence_panels(
-    means: pd.DataFrame, limits: Mapping[str, float], grids: Sequence[Sequence[int]], title: str
+    means: pd.DataFrame, limits: Mapping[str, float], grids: Mapping[str, Sequence[int]], title: str
 ) -> Figure:
     """Draw the divergence of each length-scale prior against the number of training domains, one panel per grid.
 
     `means`: output, train, seed, kl; `limits`: output to the divergence that it cannot pass, or ends at (dotted);
-    `grids`: the numbers of domains that each panel shows. Violins over seeds, line: mean. Logarithmic axis.
+    `grids`: title of a panel to the numbers of domains that it shows, a band for each. Seeds as in `curves.violin`,
+    line: mean over seeds. Logarithmic axis.
     """
     outputs = [output for output in OUTPUTS if output in set(means["output"])]
-    wide = len(outputs) + 1
+    shift = dict(zip(outputs, 0.27 * (np.arange(len(outputs)) - (len(outputs) - 1) / 2), strict=True))
     with style.theme():
-        figure = Figure(figsize=(0.8 + 4.1 * len(grids), 3.9), layout="constrained")
-        for ax, grid in zip(np.atleast_1d(figure.subplots(1, len(grids), sharey=True)), grids, strict=True):
+        figure, axes = style.panels(len(grids), 3.3, below=1.7, share=True)
+        for ax, (heading, grid) in zip(axes, grids.items(), strict=True):
             ax.set_yscale("log")
-            for k, output in enumerate(outputs):
+            for place in range(0, len(grid), 2):
+                ax.axvspan(place - 0.5, place + 0.5, color="0.95", linewidth=0, zorder=0)
+            for output in outputs:
                 look, own = looks.of(OUTPUTS[output]), means[means["output"] == output]
                 groups = [own.loc[own["train"] == train, "kl"].to_numpy() for train in grid]
-                places = wide * np.arange(len(grid)) + k
+                places = np.arange(len(grid)) + shift[output]
                 for place, values in zip(places, groups, strict=True):
-                    violin(ax, place, values, look.colour)
-                ax.plot(places, [v.mean() for v in groups], color=look.colour, dashes=look.dashes or (None, None))
+                    violin(ax, place, values, look.colour, look.marker, 0.13, 6.5)
+                ax.plot(
+                    places, [v.mean() for v in groups], color=look.colour, dashes=look.dashes or (None, None),
+                    linewidth=1.0, alpha=0.8, zorder=1,
+                )  # fmt: skip
                 if output in limits:
-                    ax.axhline(limits[output], color=look.colour, linestyle=":", linewidth=1.2)
-            ax.set_xticks(wide * np.arange(len(grid)) + (len(outputs) - 1) / 2, [str(train) for train in grid])
-            ax.set_xlim(-0.7, wide * len(grid) - 1.3)
+                    ax.axhline(limits[output], color=look.colour, linestyle=":", linewidth=1.4, zorder=1)
+                if output in limits and ax is axes[-1]:
+                    ax.text(
+                        0.99, limits[output], LIMITS[output], transform=ax.get_yaxis_transform(), ha="right",
+                        va="bottom", fontsize=8, color=look.colour,
+                    )  # fmt: skip
+            ax.set_xticks(range(len(grid)), [str(train) for train in grid])
+            ax.set_xlim(-0.5, len(grid) - 0.5)
             ax.grid(visible=False, axis="x")
-            ax.set_xlabel("training domains")
-        figure.axes[0].set_ylabel("mean KL(truth ‖ prior) (nats)")
+            ax.set(xlabel="training domains", title=heading)
+        shown = pd.concat([means["kl"], pd.Series(list(limits.values()))])
+        axes[0].set_ylim(shown.min() / 1.3, shown.max() * 1.3)
+        style.plain_ticks(axes[0], *axes[0].get_ylim())
+        axes[0].set_ylabel("mean KL(truth ‖ prior) (nats)")
         handles = [_handle(OUTPUTS[output]) for output in outputs]
-        handles.append(Line2D([], [], color="0.3", linestyle=":", label="limit of the same colour"))
-        figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)
+        handles.append(Line2D([], [], color="black", linewidth=1.2, label="median over seeds"))
+        figure.legend(
+            handles=handles, loc="outside lower center", ncols=2, frameon=False, handlelength=3.2,
+            title="symbols: seeds; lines: their mean", title_fontsize="small",
+        )  # fmt: skip
         figure.suptitle(title)
     return figure
 
 
 def _handle(method: str) -> Line2D:
     look = looks.of(method)
-    return Line2D([], [], color=look.colour, dashes=look.dashes or (None, None), label=look.label)
+    return Line2D(
+        [], [], color=look.colour, dashes=look.dashes or (None, None), marker=look.marker, markersize=5,
+        label=look.label,
+    )  # fmt: skip
 
 
 def single_panels(estimate: pd.DataFrame, truth: pd.DataFrame, title: str) -> Figure:
@@ -173,11 +202,13 @@ def single_panels(estimate: pd.DataFrame, truth: pd.DataFrame, title: str) -> Fi
     """
     order = ("lengthscale", "constant", "variance", "noise")
     with style.theme():
-        figure = Figure(figsize=(8.2, 5.6), layout="constrained")
+        figure = Figure(figsize=(style.WIDEST, 5.6), layout="constrained")
         for ax, parameter in zip(figure.subplots(2, 2).ravel(), order, strict=True):
             own = estimate[estimate["parameter"] == parameter].rename(columns={"functions": "size"})
             true = float(truth.loc[truth["parameter"] == parameter, "value"].iloc[0])
             grow(ax, own, true, parameter in ("variance", "noise"))
             ax.set(xlabel="sub-datasets", ylabel="estimate", title=LABELS[parameter][0])
+        handles, labels = figure.axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
         figure.suptitle(title)
     return figure

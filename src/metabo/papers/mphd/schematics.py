@@ -79,32 +79,33 @@ def prior_scheme(priors: pd.DataFrame, title: str) -> Figure:
     `priors`: domain ("A", the one seen, and "T"), index (of the input, from 1), dims, shape, rate.
     """
     with style.theme():
-        figure, ax = _canvas(0.0, 0.75, 13.6, 5.45, title)
-        _box(ax, 3.0, 1.0, 4.4, 5.2, _FILL["function"])
-        ax.text(3.7, 3.1, "$\\phi$\n\nGP parameter's\ncontext to\nits prior", ha="center", va="center", fontsize=9.5)
+        figure, ax = _canvas(0.0, 0.0, 10.4, 7.1, title, style.WIDEST)
+        _box(ax, 2.75, 1.3, 4.35, 6.9, _FILL["function"])
+        ax.text(
+            3.55, 4.1, "$\\phi$\n\ncontext of a\nGP parameter\nto its prior", ha="center", va="center", fontsize=8.5
+        )
         top = 1.15 * max(_pdf(*prior)[1].max() for prior in zip(priors["shape"], priors["rate"], strict=True))
         words = {
-            "A": ("domain A, for training", "Step 2: fit $\\phi$ to the\nlength-scales that\nStep 1 estimates (Eq. 4)"),
+            "A": ("training domain A", "Step 2 fits $\\phi$ to the length-scales\nthat Step 1 estimates (Eq. 4)"),
             "T": (
-                "domain T, to be tested",
-                "hierarchical GP of $f$:\nMAP fit and acquisition at\nevery BO iteration (Eq. 6)",
+                "test domain T",
+                "hierarchical GP of $f$: MAP fit and\nacquisition at every BO iteration (Eq. 6)",
             ),
         }
-        for (name, own), middle in zip(priors.groupby("domain", sort=False), (4.3, 1.7), strict=True):
+        for (name, own), middle in zip(priors.groupby("domain", sort=False), (5.9, 2.3), strict=True):
             dims = int(own["dims"].iloc[0])
-            label = f"{words[str(name)][0]}\n{dims} inputs, each\nwith context (0, 1, 0, {dims})"
-            _box(ax, 0.1, middle - 0.75, 2.6, middle + 0.75, "white")
-            ax.text(1.35, middle, label, ha="center", va="center", fontsize=10)
-            _arrow(ax, (2.6, middle), (3.0, middle))
-            _arrow(ax, (4.4, middle), (4.8, middle))
+            label = f"{words[str(name)][0]}:\n{dims} inputs, each\nwith context\n(0, 1, 0, {dims})"
+            _box(ax, 0.1, middle - 0.85, 2.4, middle + 0.85, "white")
+            ax.text(1.25, middle, label, ha="center", va="center", fontsize=8.5)
+            _arrow(ax, (2.4, middle), (2.75, middle))
+            _arrow(ax, (4.35, middle), (4.75, middle))
             for k, (index, shape, rate) in enumerate(zip(own["index"], own["shape"], own["rate"], strict=True)):
-                inset = ax.inset_axes((4.95 + 1.75 * k, middle - 0.7, 1.5, 1.35), transform=ax.transData)
+                inset = ax.inset_axes((4.9 + 1.88 * k, middle - 0.65, 1.5, 1.3), transform=ax.transData)
                 _density(inset, shape, rate, top)
-                inset.set_title(f"$\\ell_{index}$: $\\Gamma$({shape:.2f}, {rate:.2f})", fontsize=9, pad=2)
-            end = 4.95 + 1.75 * len(own)
-            _arrow(ax, (end, middle), (10.35, middle))
-            _box(ax, 10.4, middle - 0.6, 13.5, middle + 0.6, "white")
-            ax.text(11.95, middle, words[str(name)][1], ha="center", va="center", fontsize=10.5)
+                inset.set_title(f"$\\ell_{index}$: $\\Gamma$({shape:.2f}, {rate:.2f})", fontsize=8, pad=2)
+            _arrow(ax, (7.5, middle - 1.05), (7.5, middle - 1.4))
+            _box(ax, 4.75, middle - 2.2, 10.3, middle - 1.4, "white")
+            ax.text(7.5, middle - 1.8, words[str(name)][1], ha="center", va="center", fontsize=8.5)
     return figure
 
 
@@ -118,7 +119,7 @@ def _density(ax: Axes, shape: float, rate: float, top: float) -> None:
     ax.fill_between(x, height, color=_CONTINUOUS, alpha=0.4, linewidth=0)
     ax.plot(x, height, color=_FUNCTIONS[0], linewidth=1.2)
     ax.set(xlim=(0, 2), ylim=(0, top), yticks=[], xticks=[0, 1, 2])
-    ax.tick_params(labelsize=8)
+    ax.tick_params(labelsize=7, pad=2)
     ax.grid(visible=False)
 
 
@@ -175,9 +176,11 @@ def lemma_figure(point: pd.DataFrame, path: pd.DataFrame, gap: pd.DataFrame, tit
     return figure
 
 
-def _canvas(left: float, bottom: float, right: float, top: float, title: str) -> tuple[Figure, Axes]:
-    """Return a figure with one axes without frame, equal units on both axes."""
-    scale = min(0.85, 11.0 / (right - left))
+def _canvas(
+    left: float, bottom: float, right: float, top: float, title: str, widest: float = 11.0
+) -> tuple[Figure, Axes]:
+    """Return a figure, at most `widest` inches wide, with one axes without frame, equal units on both axes."""
+    scale = min(0.85, widest / (right - left))
     figure = Figure(figsize=(scale * (right - left), scale * (top - bottom) + 0.6), layout="constrained")
     ax = figure.subplots()
     ax.set_axis_off()

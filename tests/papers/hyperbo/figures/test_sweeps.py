@@ -51,7 +51,7 @@ def test_sweep_figure():
     ticks = dict(zip(main.get_xticks(), [t.get_text() for t in main.get_xticklabels()], strict=True))
     assert ticks == {4: "4", 20: "20", 100: "100", 200: "200", 512: "512\n(all)"}, "187 is too near to 200"
     assert main.get_xlim()[0] < 4 and main.get_xlim()[1] > 512
-    shown = [line.get_ydata()[0] for line in many.lines if line.get_marker() == "D"]
+    shown = [behind.get_segments()[0][0, 1] for behind in many.collections if behind.get_zorder() == 2]
     at = slices[slices["size"] == 200].groupby("method", sort=False)["regret"].median()
     assert shown == pytest.approx(at.tolist())
     assert_readable(figure, [*METHODS, *ALONE])

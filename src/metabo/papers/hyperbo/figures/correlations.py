@@ -18,8 +18,7 @@ def correlation_panels(
     """
     methods = list(dict.fromkeys(points["method"]))
     with style.theme():
-        figure = Figure(figsize=(max(4.6, 0.4 + 3.0 * len(panels)), 3.5), layout="constrained")
-        axes = np.atleast_1d(figure.subplots(1, len(panels)))
+        figure, axes = style.panels(len(panels), 2.5)
         for ax, (x, y), result in zip(axes, panels, results, strict=True):
             for method, rows in points.groupby("method", sort=False):
                 s = look.of(str(method))
@@ -38,5 +37,5 @@ def _headline(result: Pearson) -> str:
     if np.isnan(result.r):
         return f"r undefined (n = {result.n})"
     if np.isnan(result.low):
-        return f"r = {result.r:.2f} (n = {result.n})"
-    return f"r = {result.r:.2f} [{result.low:.2f}, {result.high:.2f}], n = {result.n}"
+        return f"r = {result.r:.2f} (n = {result.n})".replace("-", "−")
+    return f"r = {result.r:.2f} [{result.low:.2f}, {result.high:.2f}], n = {result.n}".replace("-", "−")

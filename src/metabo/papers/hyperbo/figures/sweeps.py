@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from metabo.plots import look as looks
 from metabo.plots import style
-from metabo.plots.curves import method_axis, violin
+from metabo.plots.curves import REPETITIONS, method_axis, violin
 
 AXES = {"points": "points per training task, at most", "tasks": "training tasks"}
 """What varies: text of the horizontal axis. Points are on a logarithmic axis, tasks on a linear one."""
@@ -32,10 +32,8 @@ def sweep_figure(
     alone = list(references["method"])
     methods = [*dict.fromkeys(curves["method"]), *alone]
     at = list(dict.fromkeys(slices["size"])) if len(slices) else []
-    panel = max(1.6, 0.6 + 0.32 * len(methods))
     with style.theme():
-        figure = Figure(figsize=(5.0 + len(at) * (0.3 + panel), 4.0), layout="constrained")
-        axes = np.atleast_1d(figure.subplots(1, 1 + len(at), width_ratios=[5.0, *[panel] * len(at)]))
+        figure, axes = style.above(len(at))
         parts = [table[["median", "low", "high"]].to_numpy().ravel() for table in (curves, references)]
         style.regret_axis(axes[0], np.concatenate(parts))
         _size_axis(axes[0], sorted(set(curves["size"])), varied)
@@ -55,7 +53,7 @@ def sweep_figure(
                 violin(ax, place, rows.loc[rows["method"] == method, "regret"].to_numpy(), looks.of(method).colour)
             method_axis(ax, shown)
             ax.set_title(f"{size} {'points a task' if varied == 'points' else AXES[varied]}")
-        style.legend(figure, methods)
+        style.legend(figure, methods, says=REPETITIONS if at else "")
         figure.suptitle(title)
     return figure
 

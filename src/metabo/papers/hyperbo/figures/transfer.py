@@ -10,7 +10,8 @@ LABELS = {"truth": "ground truth", "pretrained": "pre-trained", "single_task": "
 _BANDS = ((2.5758293035489004, 0.18), (1.959963984540054, 0.25))
 """Half-widths of the 99 % and 95 % intervals in standard deviations, and how opaque they are."""
 _BLUE = "#1f77b4"
-_TRAINING = ("#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b")
+_TRAINING = "#b35900"
+"""One colour for all training functions: several would be those of methods in other figures."""
 
 
 def pretraining_panels(function: pd.DataFrame, band: pd.DataFrame, sample: pd.DataFrame, title: str) -> Figure:
@@ -24,19 +25,18 @@ def pretraining_panels(function: pd.DataFrame, band: pd.DataFrame, sample: pd.Da
     last = int(priors["step"].max())
     panels.append(("posterior", "pretrained", last, "posterior, pre-trained"))
     panels.append(("posterior", "single_task", last, "posterior, without pre-training"))
-    return _grid(panels, (2, 3), function, band, sample, title)
+    return _grid(panels, function, band, sample, title)
 
 
 def comparison_panels(function: pd.DataFrame, band: pd.DataFrame, sample: pd.DataFrame, title: str) -> Figure:
-    """Draw priors (top) and posteriors (bottom) of truth, pre-trained and single-task GP. Tables as above."""
+    """Draw priors (left) and posteriors (right) of truth, pre-trained and single-task GP. Tables as above."""
     last = int(band["step"].max())
-    panels = [(kind, m, last, f"{kind}, {LABELS[m]}") for kind in ("prior", "posterior") for m in LABELS]
-    return _grid(panels, (2, 3), function, band, sample, title)
+    panels = [(kind, m, last, f"{kind}, {LABELS[m]}") for m in LABELS for kind in ("prior", "posterior")]
+    return _grid(panels, function, band, sample, title)
 
 
 def _grid(
     panels: list[tuple[str, str, int, str]],
-    shape: tuple[int, int],
     function: pd.DataFrame,
     band: pd.DataFrame,
     sample: pd.DataFrame,
@@ -44,8 +44,9 @@ def _grid(
 ) -> Figure:
     """Draw panels, each of a kind, a model, a training step and a heading."""
     with style.theme():
-        figure = Figure(figsize=(3.3 * shape[1], 2.6 * shape[0] + 0.6), layout="constrained")
-        axes = figure.subplots(*shape, sharex=True, sharey=True)
+        rows = -(-len(panels) // style.COLUMNS)
+        figure = Figure(figsize=(style.WIDEST, 2.2 * rows + 1.2), layout="constrained")
+        axes = figure.subplots(rows, style.COLUMNS, sharex=True, sharey=True)
         for ax, (kind, model, step, heading) in zip(axes.ravel(), panels, strict=False):
             chosen: dict[str, str | int] = {"kind": kind, "model": model, "step": step}
             _gaussian_process(ax, _rows(band, chosen), _rows(sample, chosen))
@@ -63,7 +64,7 @@ def _grid(
         axes[0, 0].set_xlim(function["x"].min(), function["x"].max())
         handles = dict(zip(*reversed(axes[0, 0].get_legend_handles_labels()), strict=True))
         handles |= dict(zip(*reversed(axes[-1, -1].get_legend_handles_labels()), strict=True))
-        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4, frameon=False)
+        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3, frameon=False)
         figure.suptitle(title)
     return figure
 
@@ -86,7 +87,7 @@ def _functions(ax: Axes, function: pd.DataFrame, kind: str) -> None:
     if kind == "prior":
         for number, rows in function[function["kind"] == "training"].groupby("function"):
             label = "training functions" if number == 0 else None
-            ax.plot(rows["x"], rows["y"], color=_TRAINING[number % len(_TRAINING)], linewidth=1.0, label=label)
+            ax.plot(rows["x"], rows["y"], color=_TRAINING, linewidth=1.0, label=label)
         return
     test, seen = function[function["kind"] == "test"], function[function["kind"] == "observed"]
     ax.plot(test["x"], test["y"], color="black", linewidth=1.0, label="test function")
