@@ -129,6 +129,21 @@ def test_predictions_are_in_the_unit_of_the_outcome(flat, same):
     assert all(np.isnan(one) for one in choose.suggest(flat, None, NOTHING)[0][1:])
 
 
+def test_the_interval_has_the_noise_of_the_prior_that_has_the_weight(flat, same, monkeypatch):
+    """Where the plain GP is believed, its noise counts and not that of the past; and noise moves no choice."""
+    rng = np.random.default_rng(3)
+    told = play(flat, None, lambda c: float(np.sin(9 * c["a"]) + 0.3 * rng.normal()), 12)
+    monkeypatch.setattr(belief, "TRUST", ((0.0, 1e-9),))
+    found = choose.suggest(flat, same, told, 3)
+    noisy = same._replace(past=same.past._replace(numbers=same.past.numbers * [1, 1, 100]))
+    np.testing.assert_allclose(choose.suggest(flat, noisy, told)[0][1:], found[0][1:], rtol=1e-4)
+    made = belief.predict
+    monkeypatch.setattr(belief, "predict", lambda *a: (one := made(*a))._replace(noise=100 * one.noise))
+    wider = choose.suggest(flat, same, told, 3)
+    assert [one.configuration for one in wider] == [one.configuration for one in found]
+    assert all(one.high - one.low > 2 * (other.high - other.low) for one, other in zip(wider, found, strict=True))
+
+
 def test_a_finite_space_is_used_up_and_then_said():
     space = worlds.space(worlds.GRID)
     known = learned(worlds.studies(space, [lambda c: c["a"] + (c["b"] == "x")] * 2))
