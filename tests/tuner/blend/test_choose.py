@@ -5,7 +5,7 @@ import pytest
 
 from metabo.errors import ConfigError
 from metabo.tuner.asking import Told
-from metabo.tuner.blend import belief, choose, past, points
+from metabo.tuner.blend import belief, choose, outcomes, past, points
 from tests.tuner.blend import worlds
 
 NOTHING = Told([], [], [])
@@ -41,8 +41,8 @@ def test_a_history_of_the_same_function_gives_its_optimum_at_once(flat, same):
     """The gate for related history: the best past trial first, and the optimum itself at the fifth query. A random
     configuration is 0.25 below the best on the median."""
     for seed in range(3):
-        outcomes = play(flat, same, worlds.bowl(BEST), 5, seed).outcomes
-        assert outcomes[0] > -0.02 and max(outcomes) > -0.003
+        found = play(flat, same, worlds.bowl(BEST), 5, seed).outcomes
+        assert found[0] > -0.02 and max(found) > -0.003
 
 
 def test_an_unrelated_history_costs_at_most_a_tenth_more_than_a_plain_gp(flat):
@@ -115,9 +115,22 @@ def test_running_trials_and_failures_count(flat, same):
     assert not flat.same(after.configuration, other.configuration)
     failed = told._replace(outcomes=[*told.outcomes[:-1], FAILED])
     assert choose.suggest(flat, same, failed)[0].configuration != after.configuration
-    for outcomes in ([FAILED] * 5, [1.0] * 5):  # nothing to learn from: it goes on all the same
-        (found,) = choose.suggest(flat, same, told._replace(outcomes=outcomes))
+    for equal in ([FAILED] * 5, [1.0] * 5):  # nothing to learn from: it goes on all the same
+        (found,) = choose.suggest(flat, same, told._replace(outcomes=equal))
         assert not any(flat.same(found.configuration, one) for one in told.done)
+
+
+def test_one_success_among_failures_is_better_than_they_are(flat):
+    """Whichever it is: the model predicts most there, and another success makes another suggestion."""
+    done, found = points.at(flat, np.random.default_rng(4).random((5, 3))), []
+    model = belief.Model(flat, points.owners(flat), None)
+    for good in range(5):
+        y = np.where(np.arange(5) == good, 1.0, FAILED)
+        seen = belief.seen_of(done, outcomes.scale_of(y).z(y))
+        mean = belief.mean_of(belief.predicted(model, seen, done, belief.fitted(model, seen)))
+        assert np.argmax(mean) == good
+        found += choose.suggest(flat, None, Told(flat.at(done.units), y.tolist(), []))
+    assert len({tuple(one.configuration.values()) for one in found}) == 5
 
 
 def test_predictions_are_in_the_unit_of_the_outcome(flat, same):
