@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.optimize import brentq
 from scipy.stats import multivariate_normal, norm
 
 from metabo.tuner.blend import mixture
@@ -12,11 +13,11 @@ FLAT = 1e6
 """Variance of a location that is nearly flat."""
 
 
-def component(seed, n=5, m=3, log=0.0, lift=1.0):
+def component(seed, n=5, m=3, log=0.0, lift=1.0, noise=0.03):
     rng = np.random.default_rng(seed)
     root = rng.normal(size=(n + m, n + m))
     cov, mean = root @ root.T / 4 + 0.1 * np.eye(n + m), lift * rng.normal(size=n + m)
-    return Component(mean[:n], mean[n:], cov[:n, :n], cov[:n, n:], np.diag(cov)[n:], 0.03, log), mean, cov
+    return Component(mean[:n], mean[n:], cov[:n, :n], cov[:n, n:], np.diag(cov)[n:], noise, log), mean, cov
 
 
 def test_weights_means_and_deviations_are_those_of_the_dense_model():
@@ -37,11 +38,34 @@ def test_weights_means_and_deviations_are_those_of_the_dense_model():
     np.testing.assert_allclose(found.weight, weight / weight.sum(), rtol=2e-3, atol=1e-6)
     np.testing.assert_allclose(found.mean, means, atol=2e-3)
     np.testing.assert_allclose(found.std, stds, rtol=3e-3)
-    mean, std = mixture.moments(found)
     share = weight / weight.sum()
-    np.testing.assert_allclose(mean, share @ np.array(means), atol=2e-3)
-    second = share @ (np.array(stds) ** 2 + np.array(means) ** 2)
-    np.testing.assert_allclose(std, np.sqrt(second - (share @ np.array(means)) ** 2), rtol=5e-3)
+    np.testing.assert_allclose(mixture.mean_of(found), share @ np.array(means), atol=2e-3)
+
+
+def test_quantiles_are_those_of_an_outcome_with_the_noise_of_each_part():
+    """A part's noise has the unit of its spread: s² times its own, as in the evidence."""
+    y = np.array([0.3, -1.0, 0.8, 0.1, -0.4])
+    made = [component(1, m=1, log=np.log(0.7), noise=0.4), component(2, m=1, log=np.log(0.3), lift=2.0, noise=0.01)]
+    parts = []
+    prior = norm(0.0, mixture.LOG_DEVIATION).logpdf(np.log(SPREADS))
+    for one, mean, cov in made:
+        for s, log in zip(SPREADS, prior, strict=True):
+            full = s**2 * (cov + one.noise * np.eye(6)) + FLAT
+            evidence = multivariate_normal(s * mean[:5], full[:5, :5]).logpdf(y)
+            gain = np.linalg.solve(full[:5, :5], full[:5, 5])
+            middle = s * mean[5] + gain @ (y - s * mean[:5])
+            parts.append((one.log_weight + log + evidence, middle, np.sqrt(full[5, 5] - gain @ full[:5, 5])))
+    logs, means, stds = np.array(parts).T
+    share = np.exp(logs - logs.max()) / np.exp(logs - logs.max()).sum()
+    found = mixture.predict([one for one, _, _ in made], y)
+    for level in (0.05, 0.5, 0.95):
+        slow = brentq(lambda z, level=level: share @ norm(means, stds).cdf(z) - level, -100, 100)
+        assert mixture.quantile_of(found, level) == pytest.approx(slow, abs=5e-3)
+
+
+def test_equal_parts_have_the_quantile_of_each():
+    one = mixture.Predicted(np.full((3, 1), 2.0), np.full((3, 1), 3.0), np.full(3, 16.0), np.full(3, 1 / 3))
+    assert mixture.quantile_of(one, 0.95) == pytest.approx(norm(2.0, 5.0).ppf(0.95))
 
 
 def test_a_prior_that_predicts_better_gains_weight():

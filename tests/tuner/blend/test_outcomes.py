@@ -23,12 +23,23 @@ def test_normal_scores_are_those_of_ranks_and_a_failure_is_the_worst():
 
 def test_the_scale_of_a_new_study_is_that_of_its_gaps():
     scale = outcomes.scale_of(Y)
-    assert scale.best == 3.0 and scale.gap == 27.5  # the gaps are 2, 53, 1, 53
-    np.testing.assert_allclose(scale.z(Y), [0.0, -np.log(1 + 2 / 27.5), -np.log(1 + 53 / 27.5), -np.log(1 + 1 / 27.5),
-                                            -np.log(1 + 53 / 27.5)])  # fmt: skip
+    assert scale.best == 3.0 and scale.gap == 2.0  # the gaps are 2, 1, 53
+    good = np.isfinite(Y)
+    np.testing.assert_allclose(scale.z(Y)[good], -np.log([1.0, 1 + 2 / 2, 1 + 1 / 2, 1 + 53 / 2]))
     for value in (3.5, 2.0, -50.0):
-        z = -np.log1p((3.0 - value) / 27.5)
+        z = -np.log1p((3.0 - value) / 2.0)
         assert scale.y(float(z)) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("good", [[1.0], [1.0, 1.0], [3.0, 1.0, 2.0], [1e300, -1e300], [-5.0, -5.000001]])
+@pytest.mark.parametrize("failures", [1, 4])
+def test_a_failure_is_as_far_below_the_worst_success_as_the_median_is_below_the_best(good, failures):
+    y = np.array([*[np.nan] * failures, *good])
+    scale = outcomes.scale_of(y)
+    z = scale.z(y)
+    assert scale == outcomes.scale_of(np.array(good))  # failures have no part in it
+    np.testing.assert_allclose(z[:failures], z[failures:].min() - np.log(2.0))
+    assert np.isfinite(z).all() and z.max() == 0.0
 
 
 @pytest.mark.parametrize("y", [np.zeros(0), np.array([np.nan, np.nan]), np.array([2.0, 2.0])])

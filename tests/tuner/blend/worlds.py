@@ -33,6 +33,12 @@ def bowl(best):
     return lambda c: -sum((c[name] - at) ** 2 for name, at in zip(FLAT, best, strict=True))
 
 
+def waves(rng):
+    """Return a random smooth function of the unit cube of `FLAT`: about a GP with length-scale 1/3."""
+    frequency, phase, size = 3.0 * rng.normal(size=(64, 3)), rng.uniform(0.0, 2 * np.pi, 64), rng.normal(size=64)
+    return lambda c: float(size @ np.cos(frequency @ [c[name] for name in FLAT] + phase)) * 32**-0.5
+
+
 def studies(described, functions, trials=20, seed=0):
     """Return past studies with random trials of these functions."""
     rng, found = np.random.default_rng(seed), []

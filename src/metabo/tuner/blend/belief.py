@@ -5,11 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import ndtri
 
 from metabo.data.history.description import Description
 from metabo.tuner.blend import hyper, kernel, outcomes, points
 from metabo.tuner.blend.hyper import Hyper
-from metabo.tuner.blend.mixture import Component, Predicted, moments, predict
+from metabo.tuner.blend.mixture import Component, Predicted, mean_of, predict, quantile_of
 from metabo.tuner.blend.outcomes import OutcomeScale
 from metabo.tuner.blend.past import ConditionedPast
 from metabo.tuner.blend.points import Points
@@ -23,6 +24,9 @@ FIT_FROM, FIT_STEPS = 3, 30
 """Outcomes from which on the plain GP is fitted, and steps of L-BFGS at most."""
 KNOWN, RECENT = 300, 150
 """The most trials that the model keeps, and how many of these are the latest; the others are the best."""
+
+CENTRAL = (0.05, 0.5, 0.95)
+"""Shares of the outcomes below the ends of the interval and the median."""
 
 
 class Model(NamedTuple):
@@ -51,8 +55,12 @@ def seen_of(points_of: Points, z: Vector) -> Seen:
 
 
 def believed(model: Model, seen: Seen, where: Points, plain: Hyper) -> Seen:
-    """Return the trials with more of them, each at its predicted mean. `plain`: `fitted` to the trials."""
-    mean, _ = moments_at(model, seen, where, plain)
+    """Return the trials with more of them, each at its predicted mean; before any outcome that of the past. `plain`:
+    `fitted` to the trials."""
+    if len(seen.z):
+        mean = mean_of(predicted(model, seen, where, plain))
+    else:
+        mean = np.zeros(len(where.x)) if model.past is None else model.past.explained(where.x).mean
     return seen_of(points.joined(seen.points, where), np.concatenate([seen.z, mean]))
 
 
@@ -92,33 +100,18 @@ def predicted(model: Model, seen: Seen, where: Points, plain: Hyper) -> Predicte
     return predict(components(model, seen, where, plain), seen.z)
 
 
-def moments_at(model: Model, seen: Seen, where: Points, plain: Hyper) -> tuple[Vector, Vector]:
-    """Return means and deviations (with noise) at points; before any outcome those that the past gives. `plain`:
-    `fitted` to the trials."""
-    if len(seen.z):
-        found = components(model, seen, where, plain)
-        mean, std = moments(predict(found, seen.z))
-        noise = plain.noise if model.past is None else model.past.past.hyper.noise
-        return mean, np.sqrt(std**2 + noise)
-    if model.past is None:
-        return np.zeros(len(where.x)), np.ones(len(where.x))
-    h, said = model.past.past.hyper, model.past.explained(where.x)
-    return said.mean, np.sqrt(h.variance - np.sum(said.root**2, axis=0) + h.noise)
-
-
 def interval(model: Model, seen: Seen, where: Points, scale: OutcomeScale, plain: Hyper) -> tuple[float, float, float]:
     """Return the median and the central 90 % of the outcome (to be maximised, on its scale) at one point.
 
     As long as no two outcomes differ, they are quantiles of all past outcomes; NaN without a past."""
-    known = scale.gap > 0
-    if not known and model.past is None:
+    if scale.gap > 0:
+        found = predicted(model, seen, where, plain)
+        low, middle, high = (scale.y(quantile_of(found, share)) for share in CENTRAL)
+        return middle, low, high
+    if model.past is None:
         return math.nan, math.nan, math.nan
-    if not known:
-        seen = Seen(points.of(model.description, []), np.zeros(0))
-    (mean,), (std,) = moments_at(model, seen, where, plain)
-    scores = [float(mean + step * std) for step in (0.0, -1.645, 1.645)]
-    if known or model.past is None:
-        middle, low, high = (scale.y(score) for score in scores)
-    else:
-        middle, low, high = (outcomes.quantile(model.past.past.quantiles, score) for score in scores)
+    h, said = model.past.past.hyper, model.past.explained(where.x)
+    std = math.sqrt(h.variance - float(np.sum(said.root**2)) + h.noise)
+    scores = (float(said.mean[0]) + float(ndtri(share)) * std for share in CENTRAL)
+    low, middle, high = (outcomes.quantile(model.past.past.quantiles, score) for score in scores)
     return middle, low, high

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 from scipy.linalg import cho_solve, solve_triangular
-from scipy.special import logsumexp, ndtr
+from scipy.optimize import brentq
+from scipy.special import logsumexp, ndtr, ndtri
 
 Vector = Float[np.ndarray, " n"]
 SPREADS = np.exp(np.linspace(np.log(0.2), np.log(4.0), 9))
@@ -33,16 +34,18 @@ class Component(NamedTuple):
 
 
 class Predicted(NamedTuple):
-    """Means and deviations (g, m) at the candidates for each component and spread, and their probabilities (g,)."""
+    """Means and deviations (g, m) at the candidates for each component and spread, without noise; the variance of the
+    noise of an outcome (g,), in the unit of the outcomes; and the probabilities (g,)."""
 
     mean: Float[np.ndarray, "g m"]
     std: Float[np.ndarray, "g m"]
+    noise: Float[np.ndarray, " g"]
     weight: Float[np.ndarray, " g"]
 
 
 def predict(components: list[Component], y: Vector) -> Predicted:
     """Weigh the components by the evidence of the outcomes y, and predict the candidates."""
-    means, stds, logs = [], [], []
+    means, stds, noises, logs = [], [], [], []
     n = len(y)
     log_prior = -0.5 * (np.log(SPREADS) / LOG_DEVIATION) ** 2
     log_prior -= logsumexp(log_prior)
@@ -66,8 +69,10 @@ def predict(components: list[Component], y: Vector) -> Predicted:
         offset = (ys.sum() - SPREADS * mu.sum()) / total
         means.append(offset[:, None] * left + flat[:, 0] + SPREADS[:, None] * (one.mean_new - flat[:, 1]))
         stds.append(SPREADS[:, None] * np.sqrt(variance))
+        noises.append(SPREADS**2 * one.noise)
     log = np.concatenate(logs)
-    return Predicted(np.concatenate(means), np.concatenate(stds), np.exp(log - logsumexp(log)))
+    weight = np.exp(log - logsumexp(log))
+    return Predicted(np.concatenate(means), np.concatenate(stds), np.concatenate(noises), weight)
 
 
 def factor(cov: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n n"]:
@@ -81,10 +86,20 @@ def factor(cov: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n n"]:
     return np.linalg.cholesky(cov + np.trace(cov) * np.eye(len(cov)))
 
 
-def moments(predicted: Predicted) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
-    """Return mean and deviation of the mixture at each candidate."""
-    mean = predicted.weight @ predicted.mean
-    return mean, np.sqrt(predicted.weight @ (predicted.std**2 + (predicted.mean - mean) ** 2))
+def mean_of(predicted: Predicted) -> Float[np.ndarray, " m"]:
+    """Return the mean of the mixture at each candidate."""
+    return predicted.weight @ predicted.mean
+
+
+def quantile_of(predicted: Predicted, share: float) -> float:
+    """Return the quantile of an outcome, with its noise, at the only candidate of `predicted`."""
+    mean, std = predicted.mean[:, 0], np.sqrt(predicted.std[:, 0] ** 2 + predicted.noise)
+    of_parts, more = mean + ndtri(share) * std, 1e-6 * std.max()  # the mixture's lies between those of its parts
+    return float(
+        brentq(
+            lambda z: predicted.weight @ ndtr((z - mean) / std) - share, of_parts.min() - more, of_parts.max() + more
+        )
+    )
 
 
 def expected_improvement(predicted: Predicted, best: float) -> Float[np.ndarray, " m"]:

@@ -1,5 +1,5 @@
-"""Outcomes of one study on a scale that has no unit. Outcomes are to be maximised; NaN is a failure and counts as the
-study's worst."""
+"""Outcomes of one study on a scale that has no unit. Outcomes are to be maximised; NaN is a failure: in a past study it
+counts as the worst, in the new one as less than that."""
 
 from typing import NamedTuple
 
@@ -11,6 +11,8 @@ from scipy.stats import rankdata
 Outcomes = Float[np.ndarray, " n"]
 LEVELS = np.linspace(0.0, 1.0, 101)
 """Shares at which the quantiles of all past outcomes are kept."""
+BELOW = float(np.log(2.0))
+"""How far a failure of the new study is below its worst success."""
 
 
 def filled(y: Outcomes) -> Outcomes:
@@ -27,14 +29,21 @@ def normal_scores(y: Outcomes) -> Outcomes:
 
 class OutcomeScale(NamedTuple):
     """The scale of a new study as it goes: z = -log(1 + (best - y) / gap), with the median gap between the best and the
-    others. The best is 0 and the median -log 2; beyond it is logarithmic. gap 0: all outcomes are equal so far."""
+    others. The best is 0 and the median -log 2; beyond it is logarithmic. gap 0: all outcomes are equal so far.
+
+    A failure is `BELOW` the worst success: as far as the median is below the best, so that one success among failures
+    is better than they are, while no failure is so low that it decides the fit."""
 
     best: float
     gap: float
 
     def z(self, y: Outcomes) -> Outcomes:
-        """Return outcomes on the scale."""
-        return -np.log1p((self.best - filled(y)) / self.gap) if self.gap > 0 else np.zeros(len(y))
+        """Return outcomes on the scale; zeros if all failed."""
+        good = np.isfinite(y)
+        if not good.any():
+            return np.zeros(len(y))
+        z = -np.log1p((self.best - filled(y)) / self.gap) if self.gap > 0 else np.zeros(len(y))
+        return np.where(good, z, z - BELOW)  # `filled` has put failures at the worst success
 
     def y(self, z: float) -> float:
         """Return the outcome of a number of the scale."""
@@ -42,12 +51,13 @@ class OutcomeScale(NamedTuple):
 
 
 def scale_of(y: Outcomes) -> OutcomeScale:
-    """Return the scale of the outcomes of a study so far."""
-    if not np.isfinite(y).any():
+    """Return the scale of the outcomes of a study so far; failures have no part in it."""
+    good = y[np.isfinite(y)]
+    if not len(good):
         return OutcomeScale(0.0, 0.0)
-    gaps = np.nanmax(y) - filled(y)
+    gaps = good.max() - good
     positive = gaps[gaps > 0]
-    return OutcomeScale(float(np.nanmax(y)), float(np.median(positive)) if len(positive) else 0.0)
+    return OutcomeScale(float(good.max()), float(np.median(positive)) if len(positive) else 0.0)
 
 
 def quantile(quantiles: Outcomes, score: float) -> float:
