@@ -13,11 +13,13 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-CALLS = ("open", "close", "fsync", "replace", "unlink", "mkdir", "rmdir", "chmod", "stat", "lstat", "scandir")
+NAMES = ("unlink", "mkdir", "rmdir", "chmod", "stat", "lstat", "scandir")
+CALLS = ("open", "close", "fsync", "replace", "truncate", *NAMES)
 WRITES = ("create", "write", "fsync", "replace", "mkdir")
 """Calls that a full disk refuses."""
-CHANGES = (*WRITES, "unlink", "rmdir", "chmod", "flock")
+CHANGES = (*WRITES, "unlink", "rmdir", "chmod", "flock", "truncate")
 """Calls that change something: before and after any other one, a process that dies leaves the same."""
+CUTS = ("power cut", "power cut, names kept", "power cut, half kept")
 TRUE = {name: getattr(os, name) for name in CALLS}
 OPEN = io.open
 
@@ -26,7 +28,7 @@ def kinds(call: str) -> list[str]:
     """Return the faults that may strike at a call."""
     found = ["EIO"]
     if call in CHANGES:
-        found += ["EIO after", "kill before", "kill after", "power cut", "power cut, names kept"]
+        found += ["EIO after", "kill before", "kill after", *CUTS]
     if call in WRITES:
         found += ["ENOSPC", "disk full"]
     return [*found, "torn"] if call == "write" else found
@@ -58,12 +60,21 @@ class Disk:
         self.contents.pop(inode, None)
         self.names.pop(inode, None)
 
-    def leave(self, to: Path, names_kept: bool) -> None:
-        """Write what is left after the power was cut. `names_kept`: all names had reached the disk by themselves."""
-        if names_kept:
-            for place in [self.folder, *self.folder.rglob("*")]:
-                if place.is_dir():
-                    self.keep(place)
+    def leave(self, to: Path, names_kept: bool, half_kept: bool) -> None:
+        """Write what is left after the power was cut. `names_kept`: all names had reached the disk by themselves;
+        `half_kept`: so had half of what was added to each file, and its length, with zeros for the other half."""
+        places = [self.folder, *self.folder.rglob("*")]
+        for place in places if names_kept else ():
+            if place.is_dir():
+                self.keep(place)
+        for place in places if half_kept else ():
+            inode = TRUE["stat"](place).st_ino
+            if inode in self.contents and place.is_file():
+                with OPEN(place, "rb") as stream:
+                    now = stream.read()
+                kept = (len(self.contents[inode]) + len(now)) // 2
+                if now.startswith(self.contents[inode]):
+                    self.contents[inode] = now[:kept] + b"\0" * max(len(now) - kept - 1, 0) + now[kept:][-1:]
         self._leave(TRUE["stat"](self.folder).st_ino, to)
 
     def _leave(self, inode: int, to: Path) -> None:
@@ -120,7 +131,7 @@ class Faults:
             setattr(os, name, true)
         io.open = builtins.open = OPEN
         left = self.folder.with_name("left")
-        self.disk.leave(left, "names kept" in self.kind)
+        self.disk.leave(left, "names kept" in self.kind, "half kept" in self.kind)
         shutil.rmtree(self.folder)
         os.rename(left, self.folder)
 
@@ -148,6 +159,7 @@ class Faults:
         name, plain = "create" if mode[0] in "wxa" else "open", mode.replace("b", "").replace("t", "")
         raw = self.call(name, _Raw, file, plain, closefd, opener)
         raw.faults = self
+        self.paths[raw.fileno()] = Path(file)
         wrap = io.BufferedRandom if "+" in mode else io.BufferedReader if mode[0] == "r" else io.BufferedWriter
         if buffering == 0:
             return raw

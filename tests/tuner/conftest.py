@@ -100,6 +100,16 @@ def plain(tmp_path):
     return folder
 
 
+def trials_of(path: Path) -> list[dict]:
+    """Return the trials of a journal, without a look at its seals; the parameters as they are written."""
+    import json
+
+    found: dict[int, dict] = {}
+    for line in path.read_text().splitlines()[1:]:
+        found |= {one["number"]: one for one in json.loads(line)["trials"]}
+    return [found[number] for number in sorted(found)]
+
+
 def unseal(folder: Path) -> None:
     """Make the files of a folder what the version before seals would have written."""
     import json
@@ -109,5 +119,5 @@ def unseal(folder: Path) -> None:
     record["past"] = [{k: v for k, v in one.items() if k not in ("layout", "accounts")} for one in record["past"]]
     path.write_text(json.dumps({**record, "format": 1}, indent=1) + "\n")
     for path in folder.glob("trials/*.json"):
-        trials = json.loads(path.read_text())["trials"]
+        trials = trials_of(path)
         path.write_text(json.dumps([{k: v for k, v in one.items() if k != "claim"} for one in trials]))

@@ -27,9 +27,9 @@ import numpy as np
 from metabo.data.history.description import Description
 from metabo.errors import MetaboError
 from metabo.records.files import save_npz
-from metabo.tuner import store
+from metabo.tuner import journal, store
 from metabo.tuner.ledger import Ledger, claim_of
-from metabo.tuner.trials import Result, StudyTrial, claimed, corrected, recorded, released
+from metabo.tuner.trials import Result, StudyTrial, TrialIndex, claimed, corrected, recorded, released
 from tests.tuner.broken_os import Faults, kinds
 
 SPACE = {
@@ -42,8 +42,8 @@ SPACE = {
         "kind": {"type": "categorical", "choices": [64, "64", " sgd "]},
     },
 }
-FOLDERS = ("new", "used", "format 1")
-"""Without trials; with some; with some as the version before seals wrote them."""
+FOLDERS = ("new", "used", "torn", "format 1")
+"""Without trials; with some; with a row that a killed process left unfinished; as the version before seals wrote."""
 LIMIT = 60
 """Seconds that a child may take."""
 NAMES = ("a", "b")
@@ -73,7 +73,11 @@ def told(name: str, numbers: list[int], outcomes: list[float | None], correct: b
 
     def model(state, space):
         read = [Result(space.read(one), float("nan") if out is None else out, "") for one, out in results]
-        return with_trials(state, name, (corrected if correct else recorded)(state.trials[name], read, space)[0])
+        if correct:
+            return with_trials(state, name, corrected(state.trials[name], read, space)[0])
+        index = TrialIndex(space, state.trials[name])
+        recorded(index, read)
+        return with_trials(state, name, index.trials)
 
     return Change(lambda ledgers: ledgers[name].tell_all(results, correct), model)
 
@@ -82,10 +86,14 @@ def claims(name: str, numbers: list[int]) -> Change:
     chosen = [configuration(number) for number in numbers]
 
     def act(ledgers):
-        with ledgers[name]._held() as trials:
-            ledgers[name]._keep(claimed(trials, chosen, claim_of("crash test")))
+        with ledgers[name]._held() as held:
+            ledgers[name]._claim(held, chosen, claim_of("crash test"))
 
-    return Change(act, lambda state, _: with_trials(state, name, claimed(state.trials[name], chosen, claim_of("x"))))
+    def model(state, _):
+        before = state.trials[name]
+        return with_trials(state, name, [*before, *claimed(len(before), chosen, claim_of("x"))])
+
+    return Change(act, model)
 
 
 def release(name: str) -> Change:
@@ -135,6 +143,9 @@ def prepare(folder: Path, kind: str) -> None:
     started = {name: Ledger(folder, name) for name in NAMES}
     for change in (told("a", [8, 9, 10], [0.8, 0.9, None]), claims("a", [11])):
         change.act(started)
+    if kind == "torn":
+        with store.trials_path(folder, "a").open("ab") as stream:
+            stream.write(journal.row([], "0" * 64)[0][:40])
     if kind == "format 1":
         record = json.loads((folder / store.RECORD).read_text())
         del record["record_sha256"]

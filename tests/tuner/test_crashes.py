@@ -18,6 +18,16 @@ sys.exit(bool(crashes.main(["--sample", "150"])))
 """
 DAMAGES = {
     "a file that is written in place": "store.write_text = lambda path, text: Path(path).write_text(text)",
+    "a row that is not waited for": """
+def append(path, content, end):
+    with open(path, "ab") as stream:
+        stream.write(content)
+store.append = append""",
+    "an unfinished row that is written behind": """
+import dataclasses
+from metabo.tuner import journal
+more = journal.more
+journal.more = lambda path, content, known: more(path, content[: content.rfind(b"\\n") + 1], known)""",
     "names that are not waited for": "store._to_disk = lambda folder: None",
     "a record that names what is not there yet": """
 import os

@@ -10,7 +10,6 @@ from metabo.errors import ConfigError, DataError
 from metabo.tuner import ledger as ledgers
 from metabo.tuner import store
 from metabo.tuner.ledger import Ledger, age_of, claim_of
-from metabo.tuner.trials import claimed
 from tests.tuner.conftest import unseal
 
 GOOD = {"learning_rate": 0.01, "layers": 3, "batch": 32, "optimiser": "adam"}
@@ -23,8 +22,8 @@ def ledger(plain):
 
 def claim(ledger: Ledger, *layers: int, age: timedelta = timedelta(0), by: str = "anna@lab") -> None:
     made = {"by": by, "at": (datetime.now(UTC) - age).isoformat(timespec="seconds")}
-    with ledger._held() as trials:
-        ledger._keep(claimed(trials, [ledger.description.read(GOOD | {"layers": n}) for n in layers], made))
+    with ledger._held() as held:
+        ledger._claim(held, [ledger.description.read(GOOD | {"layers": n}) for n in layers], made)
 
 
 def layers(ledger: Ledger) -> list[tuple[int, str]]:

@@ -69,7 +69,9 @@ def assert_survives(space, configurations, folder):
         assert equal(space.read(one), one) and equal(other, one) and outcome == 0.5
     running = [trials.trial(number, one, "running", None) for number, one in enumerate(configurations)]
     results = [trials.Result(configuration, outcome, "") for _, configuration, outcome in told]
-    kept, _ = trials.recorded(running, results, space)
+    index = trials.TrialIndex(space, running)
+    trials.recorded(index, results)
+    kept = index.trials
     assert [one["state"] for one in kept] == ["done"] * len(configurations)  # each ended its own trial
     store.write_trials(folder, "s", kept, space)
     again = store.read_trials(folder, "s", space)
@@ -131,7 +133,27 @@ def test_billions_stay_apart():
     parameters = {"n": {"type": "int", "low": 1, "high": 4_000_000_000}}
     space = description.of_mapping(extreme().source | {"parameters": parameters}, "s")
     results = [trials.Result({"n": n}, 0.5, "") for n in (1, 3, 4_000_000_000, 3_999_999_999, 1)]
-    kept, _ = trials.recorded([], results, space)
+    kept, _ = trials.recorded(trials.TrialIndex(space), results)
     assert [one["parameters"]["n"] for one in kept] == [1, 3, 4_000_000_000, 3_999_999_999]
     with pytest.raises(MetaboError, match=r"n 2\) was never told"):
         trials.corrected(kept, [trials.Result({"n": 2}, 0.1, "")], space)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(
+    rates=st.lists(st.floats(0.0, 1e30), min_size=1, max_size=6),
+    shift=st.floats(-1.2e-9, 1.2e-9),
+    which=st.integers(0, 5),
+    edge=st.booleans(),
+)
+def test_a_trial_is_found_by_its_configuration_as_by_a_look_at_all(rates, shift, which, edge):
+    """Numbers that lie at the edge of two of the index's places, too."""
+    space = description.of_mapping(extreme().source, "s")
+    if edge:
+        rates = [float(f"{rate:.5e}".replace("e", "5e")) * (1 - shift / 2) for rate in rates]
+    known = [{"rate": 1.0, "size": rate, "count": 1, "mixed": "sgd", "share": None} for rate in rates]
+    index = trials.TrialIndex(space, [trials.trial(number, one, "done", 0.1) for number, one in enumerate(known)])
+    asked = known[which % len(known)] | {"size": rates[which % len(known)] * (1 + shift)}
+    expected = [number for number, one in enumerate(known) if space.same(one, asked)]
+    assert [one["number"] for one in index.same(asked)] == expected
+    assert index.same(asked | {"count": 2}) == []

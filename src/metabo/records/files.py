@@ -103,6 +103,26 @@ def write_text(path: str | Path, text: str) -> None:
         scratch.write_text(text)
 
 
+def append(path: str | Path, content: bytes, end: int) -> None:
+    """Add to a file that has `end` bytes, and wait until all of it is on the disk.
+
+    Raises MetaboError if the disk is full, OSError for other refusals; the file then has its former length again, if
+    the disk allows that. A killed process may leave a part of the content.
+    """
+    try:
+        with open(path, "ab", buffering=0) as stream:  # a buffer would write again what a failed call has written
+            left = memoryview(content)
+            while left:
+                left = left[stream.write(left) :]
+            os.fsync(stream.fileno())
+    except OSError as error:
+        with suppress(OSError):
+            os.truncate(path, end)
+        if full := unwritable(path, error):
+            raise full from error
+        raise
+
+
 def save_npz(path: str | Path, arrays: dict[str, np.ndarray]) -> None:
     """Write arrays as an ``.npz`` file, atomically and byte for byte reproducibly (np.savez stamps the clock)."""
     with atomic_path(path) as scratch, zipfile.ZipFile(scratch, "w", zipfile.ZIP_DEFLATED, compresslevel=4) as archive:

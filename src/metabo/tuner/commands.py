@@ -19,7 +19,6 @@ from metabo.tuner import imports
 if TYPE_CHECKING:
     from metabo.data.history.description import Configuration, Description
     from metabo.tuner.formats import PastSummary
-    from metabo.tuner.ledger import Ledger
     from metabo.tuner.suggest import Suggestion
 
 FOLDER = "metabo-study"
@@ -203,7 +202,7 @@ def _csv(description: "Description", found: list["Suggestion"]) -> list[str]:
 
 def _tell(args: Namespace) -> list[str]:
     from metabo.data.csv_layout import read_sheet
-    from metabo.tuner.ledger import Ledger
+    from metabo.tuner.ledger import Ledger, best_of
 
     study = Ledger(args.folder, args.study)
     single = args.parameters is not None
@@ -216,10 +215,11 @@ def _tell(args: Namespace) -> list[str]:
             _say(f"{args.results}: {layout.said}")
     else:
         told = [study.tell(_parameters(args.parameters), args.outcome, args.correct)]
-    done = sum(trial["state"] != "running" for trial in study.trials)
+    trials = study.trials
+    done, best = sum(trial["state"] != "running" for trial in trials), best_of(trials, study.description)
     return [
         f"{'corrected' if args.correct else 'told'} {len(told)}; study '{study.name}' has {done} finished trials",
-        *_best(study),
+        *([f"best {study.description.outcome}: {best['outcome']:g} at {best['parameters']}"] if best else []),
     ]
 
 
@@ -240,11 +240,6 @@ def _release(args: Namespace) -> list[str]:
     left = sum(trial["state"] == "running" for trial in study.trials)
     shown = listing.lines(gone, study.description, datetime.now(UTC))
     return [f"released {len(gone)}; study '{study.name}' has {left} running trials", *shown]
-
-
-def _best(study: "Ledger") -> list[str]:
-    best = study.best
-    return [f"best {study.description.outcome}: {best['outcome']:g} at {best['parameters']}"] if best else []
 
 
 def _parameters(text: str) -> "Configuration":

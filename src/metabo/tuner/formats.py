@@ -7,7 +7,7 @@ were the bare list: they are read as they are, and sealed when they are next wri
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -18,11 +18,13 @@ from metabo.data.history.description import Configuration, Description
 from metabo.errors import DataError
 from metabo.records.checksums import SEAL, sealed
 from metabo.records.fields import Fields
-from metabo.records.files import Json, canonical
+from metabo.records.files import Json
 from metabo.tuner.trials import STATES, StudyTrial
 
-FORMAT = 2
+FORMAT = 3
 RECORD_AGAIN = "restore a copy, or make it again with metabo pretrain (trials stay)"
+LISTS = (1, 2)
+"""Formats of trials before the journal (`metabo.tuner.journal`): one JSON document each."""
 TRIALS_AGAIN = (
     "restore a copy, or move the file away; if the change is yours, leave only the list [...] of trials in it, and it "
     "is sealed again"
@@ -68,16 +70,9 @@ def record_text(record: StudyRecord, prior: str, checksum: str) -> str:
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 
-def trials_text(trials: list[StudyTrial]) -> str:
-    """Return the text of a file of trials, one in a line."""
-    content = sealed({"format": FORMAT, "trials": trials})
-    lines = ",\n ".join(canonical(trial) for trial in trials)
-    return f'{{"format":{FORMAT},"{SEAL}":"{content[SEAL]}","trials":[{lines}]}}\n'
-
-
 def parse_record(path: Path, content: object) -> StoredRecord:
     """Return the record that ``study.json`` holds. Raises DataError that names the field that is missing or wrong."""
-    fields = _intact(path, content, RECORD_AGAIN)
+    fields = intact(path, content, RECORD_AGAIN)
     fields.object("space")
     fields.object("spec").text("method")
     past = [_past(one, fields.number("format")) for one in fields.objects("past")]
@@ -107,15 +102,20 @@ def _past(past: Fields, written: float) -> dict[str, Json]:
     return dict(past.values)
 
 
-def parse_trials(path: Path, content: object, space: Description) -> list[StudyTrial]:
-    """Return the trials that a file holds. Raises DataError that names the trial and its field."""
+def parse_list(path: Path, content: object, space: Description) -> list[StudyTrial]:
+    """Return the trials that a file of format 1 or 2 holds. Raises DataError that names the trial and its field."""
     if isinstance(content, list):
         content = {"format": 1, "trials": content}
-    trials = _listed(_intact(path, content, TRIALS_AGAIN), "trials")
-    return [_trial(number, one, f"{path}: trial {number}", space) for number, one in enumerate(trials)]
+    fields = intact(path, content, TRIALS_AGAIN, LISTS)
+    return parse_trials(path, list(enumerate(listed(fields, "trials"))), space, TRIALS_AGAIN)
 
 
-def _intact(path: Path, content: object, remedy: str) -> Fields:
+def parse_trials(path: Path, found: Iterable[tuple[int, object]], space: Description, remedy: str) -> list[StudyTrial]:
+    """Return trials, each given with its number. Raises DataError that names the trial and its field."""
+    return [_trial(number, one, f"{path}: trial {number}", space, remedy) for number, one in found]
+
+
+def intact(path: Path, content: object, remedy: str, allowed: Sequence[int] = (1, 2, FORMAT)) -> Fields:
     """Return the fields of a file that has its seal, or is of format 1. Raises DataError."""
     if not isinstance(content, dict):
         raise DataError(f"{path}: not a file of a study; {remedy}")
@@ -128,38 +128,38 @@ def _intact(path: Path, content: object, remedy: str) -> Fields:
     written = fields.number("format")
     if written > FORMAT and SEAL in content:
         raise DataError(f"{path}: format {written:g} is that of a newer version of metabo; use that one")
-    if written not in (1, FORMAT):
-        raise DataError(f"{path}: field 'format' is {written!r}, must be {FORMAT}; {remedy}")
-    if written == FORMAT:
+    if written not in allowed:
+        raise DataError(f"{path}: field 'format' is {written!r}, must be {allowed[-1]}; {remedy}")
+    if written > 1:
         fields.text(SEAL)
     return fields
 
 
-def _trial(number: int, found: Json, where: str, space: Description) -> StudyTrial:
+def _trial(number: int, found: object, where: str, space: Description, remedy: str) -> StudyTrial:
     if not isinstance(found, dict):
-        raise DataError(f"{where} is no object; {TRIALS_AGAIN}")
-    fields = Fields(found, where, TRIALS_AGAIN)
+        raise DataError(f"{where} is no object; {remedy}")
+    fields = Fields(cast(Mapping[str, Json], found), where, remedy)
     state, outcome = fields.text("state"), found.get("outcome")
     _ = fields.number("number")
     parameters = cast(Configuration, fields.object("parameters").values)  # or else `read` refuses it
     if strange := sorted(set(found) - {"number", "parameters", "state", "outcome", "claim"}):
-        raise DataError(f"{where}: field '{strange[0]}' is unknown; {TRIALS_AGAIN}")
+        raise DataError(f"{where}: field '{strange[0]}' is unknown; {remedy}")
     if "outcome" not in found:
-        raise DataError(f"{where}: field 'outcome' is missing; {TRIALS_AGAIN}")
+        raise DataError(f"{where}: field 'outcome' is missing; {remedy}")
     if found["number"] != number:
-        raise DataError(f"{where}: field 'number' is {found['number']}, not its place; {TRIALS_AGAIN}")
+        raise DataError(f"{where}: field 'number' is {found['number']}, not its place; {remedy}")
     if state not in STATES:
-        raise DataError(f"{where}: field 'state' is {state!r}, must be one of {', '.join(STATES)}; {TRIALS_AGAIN}")
+        raise DataError(f"{where}: field 'state' is {state!r}, must be one of {', '.join(STATES)}; {remedy}")
     if state == "done" and not math.isfinite(fields.number("outcome")):
-        raise DataError(f"{where}: field 'outcome' is {outcome}, must be a finite number; {TRIALS_AGAIN}")
+        raise DataError(f"{where}: field 'outcome' is {outcome}, must be a finite number; {remedy}")
     if state != "done" and outcome is not None:
-        raise DataError(f"{where}: field 'outcome' is {outcome!r}, must be null: the trial is {state}; {TRIALS_AGAIN}")
+        raise DataError(f"{where}: field 'outcome' is {outcome!r}, must be null: the trial is {state}; {remedy}")
     if "claim" in found:
         _claim(fields.object("claim"), state)
     try:
         parameters = space.read(parameters)
     except DataError as error:
-        raise DataError(f"{where}: {error}; {TRIALS_AGAIN}") from None
+        raise DataError(f"{where}: {error}; {remedy}") from None
     return cast(StudyTrial, {**found, "parameters": parameters})
 
 
@@ -180,12 +180,12 @@ def _claim(claim: Fields, state: str) -> None:
 
 def _texts(fields: Fields, name: str) -> None:
     """Raise DataError if a field is no list of texts."""
-    if not all(isinstance(one, str) for one in _listed(fields, name)):
+    if not all(isinstance(one, str) for one in listed(fields, name)):
         place = f"{fields.at}.{name}" if fields.at else name
         raise DataError(f"{fields.file}: field '{place}' is no list of texts; {fields.remedy}")
 
 
-def _listed(fields: Fields, name: str) -> list[Json]:
+def listed(fields: Fields, name: str) -> list[Json]:
     """Return a list. Raises DataError if the field is missing or no list."""
     if name not in fields.values:
         raise DataError(f"{fields.file}: field '{name}' is missing; {fields.remedy}")

@@ -15,7 +15,17 @@ from metabo.data.history.description import Configuration, Description
 from metabo.data.history.space_yaml import LARGEST
 from metabo.errors import ConfigError, DataError
 from metabo.tuner import store
-from metabo.tuner.trials import Claimant, Result, StudyTrial, corrected, recorded, released, require_logarithms
+from metabo.tuner.journal import Journal
+from metabo.tuner.trials import (
+    Claimant,
+    Result,
+    StudyTrial,
+    claimed,
+    corrected,
+    recorded,
+    released,
+    require_logarithms,
+)
 
 DEFAULT = "study"
 """Name of the tuned study unless another one is given."""
@@ -28,6 +38,7 @@ class Ledger:
         self.folder, self.name = Path(folder), name
         self.record = store.require(self.folder)
         store.trials_path(self.folder, name)  # refuses a bad name
+        self._known: Journal | None = None
 
     @cached_property
     def description(self) -> Description:
@@ -43,9 +54,7 @@ class Ledger:
     @property
     def best(self) -> StudyTrial | None:
         """The best trial so far."""
-        sign = 1.0 if self.description.maximise else -1.0
-        done = [(sign * one["outcome"], one) for one in self.trials if one["outcome"] is not None]
-        return max(done, key=lambda pair: pair[0], default=(0.0, None))[1]
+        return best_of(self.trials, self.description)
 
     def tell(self, configuration: Configuration, outcome: float | None, correct: bool = False) -> StudyTrial:
         """Record the outcome of a configuration (None, or not finite: it failed), and return the trial. `correct`: see
@@ -95,38 +104,70 @@ class Ledger:
         if numbers is not None and older is not None:
             raise ConfigError("release: give numbers or an age, not both")
         now = datetime.now(UTC)
-        with self._held() as trials:
+        with self._held() as held:
+            trials = held.index.trials
             running = [one for one in trials if one["state"] == "running"]
             if older is not None:
                 running = [one for one in running if (age := age_of(one, now)) is not None and age > older]
             chosen = [one["number"] for one in running] if numbers is None else list(numbers)
             kept, gone = released(trials, chosen, str(store.trials_path(self.folder, self.name)))
             if gone:
-                self._keep(kept)
+                self._replace(kept)
         return gone
 
     @contextmanager
-    def _held(self) -> Iterator[list[StudyTrial]]:
-        """Yield the trials; until the end nobody else changes them, and `_keep` may. Raises DataError."""
+    def _held(self) -> Iterator[Journal]:
+        """Yield the trials; until the end nobody else changes them, and `_add` or `_replace` may, once. Raises
+        DataError."""
+        known, self._known = self._known, None  # after a change that fails nobody knows what the file holds
         with store.locked(self.folder):
             store.settle(self.folder, self.record)
-            yield self.trials
+            held = store.held_trials(self.folder, self.name, self.description, known)
+            yield held
+            self._known = self._known or held
 
-    def _keep(self, trials: list[StudyTrial]) -> None:
-        """Put other trials in the place of those that are held; they are on the disk then. Raises MetaboError."""
-        store.write_trials(self.folder, self.name, trials, self.description)
+    def _add(self, held: Journal, new: list[StudyTrial]) -> None:
+        """Keep trials that are new or changed, and are in the index already; they are on the disk then. Raises
+        MetaboError."""
+        self._known = store.add_trials(self.folder, self.name, held, new)
+
+    def _replace(self, trials: list[StudyTrial]) -> None:
+        """Put other trials in the place of all that are held; they are on the disk then. Raises MetaboError."""
+        self._known = store.write_trials(self.folder, self.name, trials, self.description)
+
+    def _claim(self, held: Journal, configurations: list[Configuration], claim: Claimant) -> None:
+        """Record configurations as running. Raises MetaboError."""
+        new = claimed(len(held.index.trials), configurations, claim)
+        for one in new:
+            held.index.put(one)
+        self._add(held, new)
 
     def _record(self, results: list[Result], correct: bool) -> list[StudyTrial]:
-        change = corrected if correct else recorded
-        with self._held() as trials:
-            changed, told = change(trials, results, self.description)
-            self._keep(changed)
-        return told
+        with self._held() as held:
+            if correct:
+                changed, told = corrected(held.index.trials, results, self.description)
+                self._replace(changed)
+            else:
+                new, told = recorded(held.index, results)
+                self._add(held, new)
+        return [_copy(one) for one in told]
 
     def _require_logarithms(self, trials: list[StudyTrial]) -> None:
         """Raise DataError for an outcome that its scale does not allow."""
         path, record = store.trials_path(self.folder, self.name), self.folder / store.RECORD
         require_logarithms(trials, self.description, str(path), str(record))
+
+
+def best_of(trials: Sequence[StudyTrial], space: Description) -> StudyTrial | None:
+    """Return the best of some trials, None if none has an outcome."""
+    sign = 1.0 if space.maximise else -1.0
+    done = [(sign * one["outcome"], one) for one in trials if one["outcome"] is not None]
+    return max(done, key=lambda pair: pair[0], default=(0.0, None))[1]
+
+
+def _copy(trial: StudyTrial) -> StudyTrial:
+    """Return a trial that its reader may change."""
+    return {**trial, "parameters": dict(trial["parameters"])}
 
 
 def claim_of(by: str | None = None) -> Claimant:

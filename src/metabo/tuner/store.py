@@ -1,6 +1,6 @@
 """The folder of a tuned study: ``study.json`` (what the prior is and where it came from), ``prior-*.npz`` (its
-parameters) and ``trials/*.json`` (what was told). JSON and arrays only; every file is replaced in one step, and is on
-the disk before anyone is told that it was written. Nothing here imports JAX.
+parameters) and ``trials/*.json`` (what was told: `journal`). JSON and arrays only; every file is replaced in one step
+or gets one more row, and is on the disk before anyone is told that it was written. Nothing here imports JAX.
 
 ``study.json`` names the file of the parameters and is written last, so a killed `pretrain` leaves the old prior whole.
 Changes of trials hold a lock, so that none is lost when several processes tell at once.
@@ -14,14 +14,16 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from metabo.data.history.description import Description
 from metabo.errors import ConfigError, DataError
-from metabo.records.files import digest, remove_scratch, write_text
-from metabo.tuner import formats
+from metabo.records.files import append, digest, remove_scratch, write_text
+from metabo.tuner import formats, journal
 from metabo.tuner.formats import StoredRecord, StudyRecord
-from metabo.tuner.trials import StudyTrial
+from metabo.tuner.journal import Journal
+from metabo.tuner.trials import StudyTrial, TrialIndex
 
 RECORD = "study.json"
 SCRATCH = ".prior-"
@@ -132,19 +134,63 @@ def read_trials(folder: Path, study: str, space: Description) -> list[StudyTrial
 
     Raises DataError for a file that cannot be read, is not as it was written, or has values outside the space."""
     path = trials_path(folder, study)
-    content = _json(path, formats.TRIALS_AGAIN)
-    return [] if content is None else formats.parse_trials(path, content, space)
+    found = _journal(path, space)
+    if found.checked:
+        return found.index.trials
+    return formats.parse_trials(path, enumerate(found.index.trials), space, journal.AGAIN)
 
 
-def write_trials(folder: Path, study: str, trials: list[StudyTrial], space: Description) -> None:
+def held_trials(folder: Path, study: str, space: Description, known: Journal | None) -> Journal:
+    """Return the trials of a study to change them: `known`, as this process saw them last, with what others have added
+    since. Only that is looked at; after another change, all. Call it with the lock held.
+
+    Raises DataError for a file that cannot be read, or is not as it was written."""
+    path = trials_path(folder, study)
+    if known is not None and known.seal:
+        with _speaking(path, "read", journal.AGAIN), open(path, "rb") as stream:
+            stream.seek(known.end - len(known.last))
+            there, added = stream.read(len(known.last)), stream.read()
+        if there == known.last:
+            return journal.more(path, added, known)
+    return _journal(path, space)
+
+
+def add_trials(folder: Path, study: str, held: Journal, new: list[StudyTrial]) -> Journal:
+    """Add trials that are new or changed, and are in the index of those held already. Call it with the lock held.
+
+    Raises MetaboError; then nothing is changed, and `held` holds no longer. What could not be read again is refused."""
+    path, space = trials_path(folder, study), held.index.space
+    if not held.seal:
+        return write_trials(folder, study, held.index.trials, space)
+    formats.parse_trials(path, [(one["number"], one) for one in new], space, journal.AGAIN)
+    row, seal = journal.row(new, held.seal) if new else (b"", held.seal)
+    with _speaking(path, "written"):
+        append(path, row, held.end)  # no row: it waits until what was told before is on the disk
+    return replace(held, end=held.end + len(row), last=row or held.last, seal=seal)
+
+
+def write_trials(folder: Path, study: str, trials: list[StudyTrial], space: Description) -> Journal:
     """Replace the trials of a study. Call it with the lock held, from reading to writing.
 
     Raises MetaboError, and then nothing is changed: for what could not be read again, too."""
     path = trials_path(folder, study)
-    formats.parse_trials(path, [*trials], space)
+    formats.parse_trials(path, enumerate(trials), space, journal.AGAIN)
+    content = journal.text(trials)
     with _speaking(path, "written"):
         _make(path.parent)
-        write_text(path, formats.trials_text(trials))
+        write_text(path, content.decode())
+    return journal.read(path, content, space)
+
+
+def _journal(path: Path, space: Description) -> Journal:
+    """Read a file of trials; there need not be one. Raises DataError."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return Journal(TrialIndex(space), checked=True)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error}); {journal.AGAIN}") from error
+    return journal.read(path, content, space)
 
 
 def told_studies(folder: Path) -> list[str]:

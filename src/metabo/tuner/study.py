@@ -21,9 +21,10 @@ from metabo.tuner import learning, store
 from metabo.tuner.asking import Prior, Suggestion, Told
 from metabo.tuner.blend import past as blend
 from metabo.tuner.formats import PastSummary, StudyRecord
+from metabo.tuner.journal import Journal
 from metabo.tuner.ledger import Ledger, claim_of
 from metabo.tuner.suggest import suggest
-from metabo.tuner.trials import Claimant, StudyTrial, claimed, require_logarithms
+from metabo.tuner.trials import Claimant, StudyTrial, require_logarithms
 
 UNLOCKED = 5
 """Times that a claim is computed without the folder's lock; if others changed the trials meanwhile each time, it is
@@ -118,7 +119,7 @@ class Study(Ledger):
 
     def __getstate__(self) -> dict[str, object]:
         """Leave out the prior: unpickled elsewhere its arrays would be float32, and it is in the folder anyway."""
-        return {name: value for name, value in vars(self).items() if name != "prior"}
+        return {**{name: value for name, value in vars(self).items() if name != "prior"}, "_known": None}
 
     @cached_property
     @float64
@@ -154,15 +155,15 @@ class Study(Ledger):
         for _ in range(UNLOCKED):  # nobody waits for the model, unless others change the trials again and again
             before = self.trials
             found = suggest(self.prior, self._told(before), count, seed)
-            with self._held() as trials:
-                if trials == before:
-                    return self._claimed(trials, found, made)
-        with self._held() as trials:
-            return self._claimed(trials, suggest(self.prior, self._told(trials), count, seed), made)
+            with self._held() as held:
+                if held.index.trials == before:
+                    return self._claimed(held, found, made)
+        with self._held() as held:
+            return self._claimed(held, suggest(self.prior, self._told(held.index.trials), count, seed), made)
 
-    def _claimed(self, trials: list[StudyTrial], found: list[Suggestion], made: Claimant) -> list[Suggestion]:
-        """Record suggestions as running. Call it with the trials held."""
-        self._keep(claimed(trials, [one.configuration for one in found], made))
+    def _claimed(self, held: Journal, found: list[Suggestion], made: Claimant) -> list[Suggestion]:
+        """Record suggestions as running, and return them."""
+        self._claim(held, [one.configuration for one in found], made)
         return found
 
     def _told(self, trials: list[StudyTrial]) -> Told:

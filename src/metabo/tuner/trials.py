@@ -1,7 +1,8 @@
 """The trials of a tuned study as a list, oldest first, each with its place as number: what telling and correcting make
 of it. Nothing here reads or writes a file."""
 
-from collections.abc import Collection, Sequence
+import itertools
+from collections.abc import Collection, Iterable, Sequence
 from math import isfinite
 from typing import Literal, NamedTuple, NotRequired, TypedDict, get_args
 
@@ -43,12 +44,56 @@ def trial(number: int, configuration: Configuration, state: State, outcome: floa
     return {"number": number, "parameters": configuration, "state": state, "outcome": outcome}
 
 
-def claimed(trials: list[StudyTrial], configurations: Sequence[Configuration], claim: Claimant) -> list[StudyTrial]:
-    """Return the trials with the configurations as running ones after them."""
-    new = [trial(number, one, "running", None) for number, one in enumerate(configurations, start=len(trials))]
+class TrialIndex:
+    """Trials of a study, found by their configuration without a look at the others. `trials`: all, oldest first."""
+
+    def __init__(self, space: Description, trials: Iterable[StudyTrial] = ()) -> None:
+        self.space = space
+        self.trials = list(trials)
+        self._places: dict[tuple[object, ...], list[int]] = {}
+        self._entered = 0
+        self._names = [field.name for field in space.fields]
+
+    def put(self, one: StudyTrial) -> None:
+        """Put a trial in the place of the one with its number, which has the same configuration, or after the last."""
+        if one["number"] < len(self.trials):
+            self.trials[one["number"]] = one
+        else:
+            self.trials.append(one)
+
+    def same(self, configuration: Configuration) -> list[StudyTrial]:
+        """Return the trials of a configuration, up to digits lost in printing, oldest first."""
+        for place in range(self._entered, len(self.trials)):
+            values = map(self.trials[place]["parameters"].get, self._names)
+            key = tuple(_digits(value) if isinstance(value, float) else value for value in values)
+            self._places.setdefault(key, []).append(place)
+        self._entered = len(self.trials)
+        options = [_digits_near(v) if isinstance(v, float) else [v] for v in map(configuration.get, self._names)]
+        places = {place for key in itertools.product(*options) for place in self._places.get(key, ())}
+        near = [self.trials[place] for place in sorted(places)]
+        return [one for one in near if self.space.same(one["parameters"], configuration)]
+
+
+def _digits(number: float) -> str:
+    """Return six digits of a number, by which it is found."""
+    return f"{number + 0.0:.5e}"  # -0.0 + 0.0 is 0.0
+
+
+def _digits_near(number: float) -> list[str]:
+    """Return the digits that the same number, printed and read, may have."""
+    return list(dict.fromkeys(_digits(end) for end in (number, number * (1 - EDGE), number * (1 + EDGE))))
+
+
+EDGE = 1e-8
+"""More than the part of a number that digits lost in printing change (`metabo.data.history.fields.CLOSE`)."""
+
+
+def claimed(count: int, configurations: Sequence[Configuration], claim: Claimant) -> list[StudyTrial]:
+    """Return the configurations as running trials after `count` others."""
+    new = [trial(number, one, "running", None) for number, one in enumerate(configurations, start=count)]
     for one in new:
         one["claim"] = claim
-    return [*trials, *new]
+    return new
 
 
 def released(
@@ -64,29 +109,33 @@ def released(
             what = f"trial {number} is {trials[number]['state']}" if 0 <= number < len(trials) else f"no trial {number}"
             shown = ", ".join(map(str, running)) or "none"
             raise ConfigError(f"{where}: {what}, and only a running one can be released; running: {shown}")
-    kept = [one for one in trials if one["number"] not in chosen]
+    kept = _copies([one for one in trials if one["number"] not in chosen])
     gone = [one for one in trials if one["number"] in chosen]
     return _numbered(kept), gone
 
 
-def recorded(
-    trials: list[StudyTrial], results: Sequence[Result], space: Description
-) -> tuple[list[StudyTrial], list[StudyTrial]]:
-    """Return the trials with the results among them, and those of the results, in order.
+def recorded(index: TrialIndex, results: Sequence[Result]) -> tuple[list[StudyTrial], list[StudyTrial]]:
+    """Put the results among the trials. Return the trials that are new or changed by it, and those of the results, in
+    order.
 
     A running trial of the same configuration ends with its result. The same outcome again is the same trial, another
     one a repeat.
     """
-    trials, told = list(trials), []
+    changed: dict[int, StudyTrial] = {}
+    told = []
     for result in results:
-        new = _finished(len(trials), result)
-        same = [one for one in trials if space.same(one["parameters"], result.configuration)]
+        new = _finished(len(index.trials), result)
+        same = index.same(result.configuration)
         match = next((one for one in same if one["state"] == "running"), None)
-        match = match or next((one for one in same if _equal(one, new)), None)
-        new["number"] = match["number"] if match else len(trials)
-        trials[new["number"] : new["number"] + 1] = [new]
+        if match is None and (known := next((one for one in same if _equal(one, new)), None)):
+            told.append(known)
+            continue
+        if match:
+            new["number"] = match["number"]
+        index.put(new)
+        changed[new["number"]] = new
         told.append(new)
-    return trials, told
+    return list(changed.values()), told
 
 
 def corrected(
@@ -97,6 +146,7 @@ def corrected(
 
     Raises DataError that starts with the `where` of a result whose configuration has no outcome yet.
     """
+    trials = _copies(trials)
     places: list[list[StudyTrial]] = [[one] for one in trials]
     cleared: set[int] = set()
     told = []
@@ -141,6 +191,10 @@ def require_logarithms(trials: list[StudyTrial], space: Description, where: str,
 def _finished(number: int, result: Result) -> StudyTrial:
     value = result.outcome if isfinite(result.outcome) else None
     return trial(number, result.configuration, "failed" if value is None else "done", value)
+
+
+def _copies(trials: list[StudyTrial]) -> list[StudyTrial]:
+    return [one.copy() for one in trials]
 
 
 def _numbered(trials: list[StudyTrial]) -> list[StudyTrial]:
