@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metabo.errors import ConfigError
-from metabo.plan.yaml_files import DEEPEST, LARGEST, compose, read_yaml
+from metabo.plan.yaml_files import DEEPEST, KEPT, LARGEST, compose, read_yaml
 
 ROOT = Path(__file__).parents[2]
 OURS = sorted(
@@ -102,6 +102,24 @@ def test_nodes_know_how_a_value_was_written(tmp_path):
     (tmp_path / "a.yaml").write_text("a: ['x', y]")
     _, values = compose(tmp_path / "a.yaml").value[0]
     assert [node.style for node in values.value] == ["'", None]
+
+
+def test_a_file_read_again_is_parsed_once_and_its_values_are_new(tmp_path):
+    path = tmp_path / "a.yaml"
+    path.write_text("base: &b {x: [1]}\nmore: {<<: *b, y: 2}")
+    nodes, first = compose(path), read_yaml(path)
+    first["more"]["x"].append(2)
+    assert compose(path) is nodes and read_yaml(path) == {"base": {"x": [1]}, "more": {"x": [1], "y": 2}}
+    for i in range(KEPT):
+        assert read(tmp_path, f"a: {i}") == {"a": i}
+    path.write_text("base: &b {x: [1]}\nmore: {<<: *b, y: 2}")
+    assert compose(path) is not nodes  # only so many are kept
+
+
+def test_a_fault_is_told_each_time_that_the_file_is_read(tmp_path):
+    for _ in range(2):
+        with pytest.raises(ConfigError, match="expected a mapping or list of mappings for merging"):
+            read(tmp_path, "a: {<<: 3, b: 1}")
 
 
 @settings(max_examples=300, deadline=None)

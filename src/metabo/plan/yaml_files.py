@@ -23,11 +23,15 @@ MOST = 200_000
 """Values of a file, its aliases written out."""
 WIDEST = 2**63
 """Whole numbers are smaller than this."""
+KEPT = 32
+"""Files whose nodes are kept in memory: a process reads the same few again and again, and composing the nodes is nearly
+all of the time that this takes."""
 
 _LEADING_ZERO = re.compile(r"[-+]?0[0-9_]+")
 _BASE_60 = re.compile(r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?")
 _INFINITE = re.compile(r"[-+]?\.(inf|Inf|INF)")
 _TAG = "tag:yaml.org,2002:"
+_known: dict[bytes, yaml.Node] = {}  # by the bytes of the file, the last read last
 
 
 class _Loader(yaml.SafeLoader):
@@ -122,15 +126,14 @@ def _read(path: Path) -> tuple[Json, yaml.Node | None]:
             content = file.read(LARGEST + 1)
         if len(content) > LARGEST:
             raise ConfigError(f"it has more than {LARGEST:,} bytes; is it the right file?")
-        loader = _Loader(content.decode("utf-8-sig"))
-        try:
-            node = loader.get_single_node()
-            if node is None:
-                return None, None
-            _require_finite(node)
-            return loader.construct_document(node), node
-        finally:
-            loader.dispose()
+        node = _known.pop(content, None) or _composed(content)
+        if node is None:
+            return None, None
+        value = _Loader("").construct_document(node)  # anew at each call: a caller may change what it is given
+        _known[content] = node  # not before now: `<<: 3` is an error once, then its node has lost it
+        if len(_known) > KEPT:
+            _known.pop(next(iter(_known)))
+        return value, node
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from error
     except OSError as error:
@@ -139,6 +142,16 @@ def _read(path: Path) -> tuple[Json, yaml.Node | None]:
         raise ConfigError(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: {_in_a_line(error)}") from error
+
+
+def _composed(content: bytes) -> yaml.Node | None:
+    loader = _Loader(content.decode("utf-8-sig"))
+    try:
+        if (node := loader.get_single_node()) is not None:
+            _require_finite(node)
+        return node
+    finally:
+        loader.dispose()
 
 
 def _in_a_line(error: Exception) -> str:
