@@ -10,7 +10,7 @@ from jaxtyping import install_import_hook
 
 SOURCE = Path(__file__).parents[1] / "src"
 
-# Collection makes objects by the million and hardly any garbage: a search after every 700 of them took a sixth of it.
+# Collection makes objects by the million and hardly any garbage: a search after every 700 of them took a fifth of it.
 gc.set_threshold(50_000)
 
 # Each module that annotates shapes has them checked at every call: a (3, 1) + (3,) that silently gives (3, 3) fails.

@@ -25,13 +25,18 @@ PRINTED = {
 its Figure 2 with settings of later code of the authors, and with constants of the theorems."""
 
 
+@pytest.fixture(scope="module")
+def entries():
+    """The project's catalogue as it is written."""
+    return yaml.safe_load((ROOT / catalogue.CATALOGUE).read_text())
+
+
 @pytest.fixture
-def load(tmp_path):
+def load(tmp_path, entries):
     """Return a function that loads the project's catalogue with changed entries."""
     (tmp_path / "workflow" / "schemas").mkdir(parents=True)
     shutil.copy(ROOT / catalogue.SCHEMA, tmp_path / catalogue.SCHEMA)
     shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks")
-    entries = yaml.safe_load((ROOT / catalogue.CATALOGUE).read_text())
 
     def change(**changes):
         (tmp_path / catalogue.CATALOGUE).write_text(yaml.safe_dump({**entries, **changes}, sort_keys=False))

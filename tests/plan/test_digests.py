@@ -154,6 +154,7 @@ def rewritten(tmp_path, monkeypatch, edit) -> list[str]:
     return sorted(filter(None, map(digests.of, codegraph.everything())))
 
 
+@pytest.mark.slow
 def test_every_module_written_anew_has_the_same_digest(tmp_path, monkeypatch):
     """The whole package printed from its syntax trees: no comment, another format."""
     now = sorted(filter(None, map(digests.of, codegraph.everything())))
@@ -161,6 +162,7 @@ def test_every_module_written_anew_has_the_same_digest(tmp_path, monkeypatch):
     assert rewritten(tmp_path, monkeypatch, lambda text: ast.unparse(ast.parse(text)) + "\n# end\n") == now
 
 
+@pytest.mark.slow
 def test_every_changed_constant_changes_its_module(tmp_path, monkeypatch):
     now = {path: digests.of(path) for path in codegraph.everything()}
 

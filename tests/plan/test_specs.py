@@ -67,6 +67,7 @@ def hashes(on: list[list[str]]) -> dict[str, dict[str, str]]:
     return found
 
 
+@pytest.mark.slow
 def test_specs_are_the_json_that_they_were():
     recorded = json.loads(FILE.read_text())
     found = hashes(recorded["places"])

@@ -67,6 +67,7 @@ def is_short(job) -> bool:
     return limits.short(job["runtime"])
 
 
+@pytest.mark.slow
 def test_every_job_travels_once_and_the_run_comes_to_its_end(smoke):
     output, submissions = smoke
     assert rules(submissions) == slurm.expected()
@@ -126,6 +127,7 @@ def test_who_waits_for_a_long_training_holds_up_no_other(paper):
         assert len({(Path(job["output"][0]).parts[3], training(job["output"][0])) for job in jobs}) == 1
 
 
+@pytest.mark.slow
 def test_groups_can_be_switched_off(submitted):
     target = [f"results/smoke/theory/hegpucb/{check}.json" for check in ("table1", "nesting")]
     _, together = submitted(*slurm.SMOKE, "--", *target, plan=True)

@@ -160,6 +160,7 @@ class TestFaults:
         assert status != 0 and f"gp/kernels.py:{line}: {message}" in output
         assert "Traceback (most recent call last)" not in output
 
+    @pytest.mark.slow
     def test_faulty_code_that_a_target_does_not_run_is_not_in_its_way(self, project, snakemake):
         (project / "src/metabo/papers/mphd/figures.py").write_text("x = = 1\n")
         status, output = snakemake(project, "-n", *SMALL)

@@ -57,6 +57,7 @@ def test_a_damaged_shipped_table_stops_with_a_checksum_error(project, snakemake)
     assert f"{HPOB}: checksum error" in output and "Traceback" not in output
 
 
+@pytest.mark.slow
 def test_a_missing_shipped_table_is_named_when_it_is_needed(project, snakemake):
     (project / "src/metabo/collect/shipped" / HPOB).unlink()
     status, output = snakemake(project, "-n", "results/smoke/data/hpob_mini.npz", *SMOKE)

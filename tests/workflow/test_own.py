@@ -41,6 +41,7 @@ def test_a_comparison_has_all_methods(project, snakemake, benchmark, spaces):
     assert planned(output) == counts.behind(counts.settings("smoke"), benchmark)
 
 
+@pytest.mark.slow
 def test_braces_in_file_names_are_no_patterns(project, snakemake):
     """{scale} is a word of the rules, {x} is none."""
     overlay(project)

@@ -169,6 +169,7 @@ def test_results_that_cannot_be_written_stop_at_the_start(project, snakemake):
     assert "results: cannot write here" in output and "Select jobs" not in output
 
 
+@pytest.mark.slow
 def test_the_device_decides_who_may_use_the_accelerator(project, snakemake):
     every_stage = ("hyperbo_tab06", "hyperbo_fig08", "hyperbo_fig14", "hyperbo_fig03", "mphd_x01")
 
