@@ -172,12 +172,12 @@ def sensitivity_panels(orders: pd.DataFrame, means: pd.DataFrame, title: str) ->
     problems = list(dict.fromkeys(own["problem"]))
     counts = {p: own.loc[own["problem"] == p, "cell"].nunique() for p in problems}
     with style.theme():
-        columns = min(2, len(problems))  # four in a row leave no room for labels that a column's width can show
-        tall = [max(counts[p] for p in problems[i : i + columns]) for i in range(0, len(problems), columns)]
-        figure = Figure(figsize=(9.2, 1.6 + 0.34 * sum(tall)), layout="constrained")
-        grid = figure.add_gridspec(len(tall), columns, height_ratios=tall)
+        figure = Figure(
+            figsize=(style.WIDEST, 1.6 + 0.9 * len(problems) + 0.2 * sum(counts.values())), layout="constrained"
+        )
+        grid = figure.add_gridspec(len(problems), 1, height_ratios=list(counts.values()))
         for number, problem in enumerate(problems):
-            ax = figure.add_subplot(grid[number // columns, number % columns])
+            ax = figure.add_subplot(grid[number])
             mine = own[own["problem"] == problem]
             methods = list(dict.fromkeys(mine["method"]))
             for place, method in enumerate(methods):
@@ -191,7 +191,7 @@ def sensitivity_panels(orders: pd.DataFrame, means: pd.DataFrame, title: str) ->
             labels = [cell_label(*row) for row in settings[SETTINGS].itertuples(index=False, name=None)]
             ax.set_yticks(settings["cell"], labels, fontsize=9)
             first = settings["cell"].iloc[0]
-            ax.set_ylim(first + tall[number // columns] - 0.4, first - 0.6)  # cells are as far apart in every panel
+            ax.set_ylim(first + counts[problem] - 0.4, first - 0.6)
             ax.set(title=PROBLEMS[problem], xlabel="relative difference")
             ax.locator_params(axis="x", nbins=5)
         methods = list(dict.fromkeys(own["method"]))

@@ -132,7 +132,7 @@ def _densities(ax: Axes, lines: pd.DataFrame) -> None:
     ax.plot(true["x"], true["density"], color=_TRUTH, linestyle="--", linewidth=1.4, label="truth")
     top = lines.loc[lines["train"].isin([0, ends[-1]]), "density"].max()
     ax.set(ylim=(0.0, 1.15 * top), xlim=(lines["x"].min(), lines["x"].max()))
-    ax.locator_params(axis="x", nbins=4)
+    ax.locator_params(axis="x", nbins=3)
 
 
 def divergence_panels(
