@@ -134,6 +134,27 @@ def test_no_suggestion_is_refused(folder, capsys):
     assert "ask for one suggestion at least" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "part"),
+    [
+        ("--seed", "-1", "seed is -1; a seed is a whole number from 0"),
+        ("--steps", "0", "steps is 0; give a whole number of at least 1, or leave it out"),
+        ("--steps", "-3", "steps is -3; give a whole number of at least 1"),
+    ],
+)
+@pytest.mark.parametrize("method", ["blend", "h_nll", "rand"])
+def test_a_seed_or_steps_that_are_none_are_refused_by_every_method(
+    files, tmp_path, capsys, method, option, value, part
+):
+    history, space = map(str, files)
+    with pytest.raises(SystemExit):
+        cli.main(
+            ["pretrain", history, "--space", space, "--to", str(tmp_path / "t"), "--method", method, option, value]
+        )
+    assert capsys.readouterr().err.splitlines()[-1].startswith(f"metabo: {part}")
+    assert not (tmp_path / "t").exists()
+
+
 def test_sizes_without_end_are_refused_in_one_line(folder, files, tmp_path, capsys):
     history, space = files
     calls = [
@@ -162,8 +183,11 @@ def test_claims_are_listed_and_released(metabo, folder):
     assert [line.split()[1] for line in lines] == ["running", "done", "running", "running"]
     assert " s ago by job 7 " in lines[0] and "@" in lines[3]
     assert len(metabo("trials", folder, "--state", "running")[0].splitlines()) == 4
-    out, _ = metabo("release", folder, "--number", 0, 3)
-    assert out.startswith("released 2; study 'study' has 1 running trials\n0  running  claimed ")
+    names = [line.split()[3].rstrip(",") for line in (lines[0], lines[3])]
+    out, _ = metabo("release", folder, "--claim", *names)
+    assert out.startswith(f"released 2; study 'study' has 1 running trials\n0  running  claim {names[0]}, ")
+    with pytest.raises(SystemExit):
+        cli.main(["release", str(folder), "--claim", names[0]])
     assert metabo("release", folder, "--older-than", "2h")[0].startswith("released 0; ")
     assert metabo("release", folder, "--all")[0].startswith("released 1; study 'study' has 0 running trials")
     assert [trial["state"] for trial in Study(folder).trials] == ["done"]
@@ -178,9 +202,14 @@ def test_the_folder_of_trials_may_be_the_default_one(metabo, folder, monkeypatch
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        (["release"], "one of the arguments --all --number --older-than is required"),
-        (["release", "--all", "--number", "1"], "not allowed with argument"),
-        (["release", "--number", "1"], "no trial 1, and only a running one can be released; running: none"),
+        (["release"], "one of the arguments --all --claim --older-than is required"),
+        (["release", "--all", "--claim", "1"], "not allowed with argument"),
+        (
+            ["release", "--claim", "1"],
+            "no running trial has the claim '1'; it may have been told or released meanwhile",
+        ),
+        (["suggest", "--seed", "-1"], "seed is -1; a seed is a whole number from 0 to 2^63 - 1"),
+        (["suggest", "--seed", str(2**63)], f"seed is {2**63}; a seed is a whole number from 0 to 2^63 - 1"),
         (["release", "--older-than", ""], "age '': write a number and its unit (s, min, h or d), e.g. 90min"),
         (["tell", "--parameters", "{}", "--outcome", "1e400"], "1e400 is too large for a number; say --failed if"),
         (
@@ -278,6 +307,13 @@ class TestCompare:
         Done.returncode = 1
         with pytest.raises(Exception, match="the same command goes on where it stopped"):
             comparison.compare([files[0]], [files[1]], False, "laptop", 1)
+
+    @pytest.mark.parametrize("cores", ["0", "-2"])
+    def test_it_needs_a_core(self, files, tmp_path, monkeypatch, capsys, cores):
+        monkeypatch.setattr(comparison.subprocess, "run", None)
+        with pytest.raises(SystemExit):
+            cli.main(["compare", str(files[0]), "--space", str(files[1]), "--cores", cores, "--dry-run"])
+        assert f"cores is {cores}; jobs need a core; give at least 1" in capsys.readouterr().err
 
     def test_it_needs_the_project(self, files, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)

@@ -9,7 +9,9 @@ import pytest
 from metabo.errors import ConfigError, DataError
 from metabo.tuner import ledger as ledgers
 from metabo.tuner import store
+from metabo.tuner.asking import Suggestion
 from metabo.tuner.ledger import Ledger, age_of, claim_of
+from metabo.tuner.trials import claim_id
 from tests.tuner.conftest import unseal
 
 GOOD = {"learning_rate": 0.01, "layers": 3, "batch": 32, "optimiser": "adam"}
@@ -39,7 +41,7 @@ def test_a_claim_says_who_and_since_when(ledger, monkeypatch):
     ledger.tell(GOOD | {"layers": 1}, 0.1)
     assert "claim" not in ledger.trials[0]
     assert claim_of()["by"].startswith(f"{getpass.getuser()}@") and claim_of("a job")["by"] == "a job"
-    for name in ("", " ", "two\nlines", "x" * 101):
+    for name in ("", " ", "two\nlines", "x" * 101, 3):
         with pytest.raises(ConfigError, match="say who claims in one line"):
             claim_of(name)
 
@@ -50,11 +52,11 @@ def test_a_claim_says_who_and_since_when(ledger, monkeypatch):
     assert claim_of()["by"].startswith("someone@")
 
 
-def test_claims_are_released_by_number_by_age_or_all(ledger):
+def test_claims_are_released_by_name_by_age_or_all(ledger):
     ledger.tell(GOOD | {"layers": 6}, 0.1)
     claim(ledger, 1, 2, age=timedelta(days=2))
     claim(ledger, 3, 4)
-    assert [one["parameters"]["layers"] for one in ledger.release([3])] == [3]
+    assert [one["parameters"]["layers"] for one in ledger.release([claim_id(ledger.trials[3])])] == [3]
     assert layers(ledger) == [(6, "done"), (1, "running"), (2, "running"), (4, "running")]
     assert ledger.release(older=timedelta(days=3)) == []
     assert [one["number"] for one in ledger.release(older=timedelta(days=1))] == [1, 2]
@@ -69,12 +71,34 @@ def test_claims_are_released_by_number_by_age_or_all(ledger):
 def test_only_running_trials_are_released(ledger):
     ledger.tell(GOOD, 0.1)
     claim(ledger, 1, 2)
-    for number, what in ((0, "trial 0 is done"), (7, "no trial 7"), (-1, "no trial -1")):
-        with pytest.raises(ConfigError, match=rf"study\.json: {what}, and only a running .*; running: 1, 2"):
-            ledger.release([1, number])
-    with pytest.raises(ConfigError, match="give numbers or an age, not both"):
-        ledger.release([1], timedelta(hours=1))
+    one, other = (claim_id(trial) for trial in ledger.trials[1:])
+    with pytest.raises(
+        ConfigError, match=rf"study\.json: no running trial has the claim 'abc'; .*; running: {one}, {other}"
+    ):
+        ledger.release([one, "abc"])
+    with pytest.raises(ConfigError, match="give claims or an age, not both"):
+        ledger.release([one], timedelta(hours=1))
+    for wrong in (3, [3], one, ledger.trials[1], [ledger.trials[0]]):
+        with pytest.raises(ConfigError, match=r"is no claim; give a list of running trials, as study\.trials has"):
+            ledger.release(wrong)
+    with pytest.raises(ConfigError, match=r"older is 30; give an age, e\.g\. datetime\.timedelta"):
+        ledger.release(older=30)
     assert len(ledger.trials) == 3
+
+
+def test_a_claim_keeps_its_name_while_others_release_and_a_live_one_is_never_released_for_it(ledger):
+    """What was listed as number 2 is another one's claim after somebody has released number 1."""
+    claim(ledger, 1, 2, 3)
+    listed = ledger.trials
+    ledger.release([listed[0]])
+    assert layers(ledger) == [(2, "running"), (3, "running")]
+    assert [one["parameters"]["layers"] for one in ledger.release([listed[1]])] == [2]
+    claim(ledger, 2, age=timedelta(hours=-1))  # the same configuration, claimed by somebody else later
+    for gone in (listed[1], claim_id(listed[1])):
+        with pytest.raises(ConfigError, match="it may have been told or released meanwhile"):
+            ledger.release([gone])
+    assert layers(ledger) == [(3, "running"), (2, "running")]
+    assert len({claim_id(one) for one in (*listed, *ledger.trials)}) == 4
 
 
 def test_an_outcome_of_a_released_trial_is_recorded(ledger):
@@ -90,13 +114,29 @@ def test_claims_of_the_version_before_have_no_age(ledger):
     again = Ledger(ledger.folder)
     assert age_of(again.trials[0], datetime.now(UTC)) is None
     assert again.release(older=timedelta(days=1)) == []  # nobody knows whether it is
-    assert len(again.release([0])) == 1
+    assert len(again.release(again.trials)) == 1
 
 
 @pytest.mark.parametrize("outcome", ["fast", [], {}, 10**400])
 def test_what_is_no_number_is_no_outcome(ledger, outcome):
     with pytest.raises(DataError, match="of 'error' is no number; tell one, or None if the trial failed"):
         ledger.tell(GOOD, outcome)
+    assert ledger.trials == []
+
+
+@pytest.mark.parametrize(
+    ("told", "part"),
+    [
+        (None, "configuration None is no dict; tell a dict of parameters"),
+        ([0.01, 3], r"configuration \[0.01, 3\] is no dict"),
+        (Suggestion(GOOD, nan, nan, nan), "a suggestion was told in place of its .*; tell suggestion.configuration"),
+    ],
+)
+def test_what_is_no_configuration_is_not_told(ledger, told, part):
+    with pytest.raises(DataError, match=part):
+        ledger.tell(told, 0.3)
+    with pytest.raises(DataError, match=part):
+        ledger.tell_all([(GOOD, 0.1), (told, 0.3)])
     assert ledger.trials == []
 
 
@@ -114,6 +154,6 @@ def test_a_folder_that_got_another_space_is_opened_again(ledger):
     with store.publishing(ledger.folder) as scratch:
         (scratch / "prior.npz").write_bytes(b"another")
         store.publish(ledger.folder, record, scratch / "prior.npz")
-    with pytest.raises(DataError, match="has another space than when the study was opened; open it again"):
+    with pytest.raises(DataError, match="has another space than when the study was opened; open the study again"):
         stale.tell(GOOD, 0.1)
     assert Ledger(ledger.folder).tell(GOOD | {"layers": 9}, 0.1)["number"] == 0

@@ -7,6 +7,7 @@ import pytest
 from metabo.errors import ConfigError
 from metabo.tuner.ledger import Ledger
 from metabo.tuner.listing import age_in, in_words, listed
+from metabo.tuner.trials import claim_id
 from tests.tuner.conftest import unseal
 from tests.tuner.test_ledger import GOOD, claim
 
@@ -17,18 +18,19 @@ def test_every_trial_has_a_line(plain):
     claim(ledger, 5, age=timedelta(minutes=65, seconds=1))
     Ledger(plain, "other").tell(GOOD, 0.1)
     head, *lines, others = listed(ledger)
+    name = claim_id(ledger.trials[2])
     assert head == f"study 'study' in {plain}: 3 trials (1 running, 1 done, 1 failed)"
     assert [" ".join(line.split()) for line in lines] == [
         "0 done 0.125 learning_rate 0.01, layers 3, batch 32, optimiser adam",
         "1 failed - learning_rate 0.01, layers 4, batch 32, optimiser sgd, momentum 0.5",
-        "2 running claimed 1 h 5 min ago by anna@lab learning_rate 0.01, layers 5, batch 32, optimiser adam",
+        f"2 running claim {name}, 1 h 5 min ago by anna@lab learning_rate 0.01, layers 5, batch 32, optimiser adam",
     ]
     assert len({line.index("learning_rate") for line in lines}) == 1
     assert others == "other studies here (--study NAME): other"
     assert [line.split()[0] for line in listed(ledger, "running")[1:-1]] == ["2"]
     assert listed(Ledger(plain, "new"))[:1] == [f"study 'new' in {plain}: 0 trials (0 running, 0 done, 0 failed)"]
     unseal(plain)
-    assert "claimed by an older version, which did not note when" in listed(Ledger(plain))[3]
+    assert " of an older version, which did not note when" in listed(Ledger(plain))[3]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import threading
 from math import nan
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from metabo.errors import ConfigError, DataError
@@ -36,7 +37,7 @@ def test_what_is_released_is_suggested_again(folder):
     tuned = Study(folder)
     (one,) = tuned.suggest(claim=True, by="job 7")
     assert tuned.trials[0]["claim"]["by"] == "job 7"
-    assert [t["parameters"] for t in tuned.release([0])] == [one.configuration]
+    assert [t["parameters"] for t in tuned.release(tuned.trials)] == [one.configuration]
     assert tuned.trials == [] and tuned.suggest() == [one]
 
 
@@ -271,6 +272,57 @@ def test_the_default_is_stored_and_goes_on_in_another_process(blended, files, tm
     prior.write_bytes(prior.read_bytes()[:-1])
     with pytest.raises(DataError, match="missing or changed since it was written"):
         Study(place).suggest()
+
+
+def test_a_study_that_is_open_goes_on_with_a_prior_that_was_learned_since(blended, files, tmp_path):
+    place = Path(shutil.copytree(blended, tmp_path / "study"))
+    opened, stale = Study(place), Study(place)
+    pretrain([files[0]], [files[1]], place, steps=1)
+    assert opened.suggest(2) == Study(place).suggest(2) and opened.record["spec"]["pretrain"] == {"steps": 1}
+    other = tmp_path / "other.yaml"
+    other.write_text(SPACE.replace("high: 6", "high: 7"))
+    pretrain([files[0]], [other], place, method="rand")
+    with pytest.raises(DataError, match="has another space than when the study was opened; open the study again"):
+        stale.suggest()
+
+
+def test_a_recalled_trial_has_the_digits_of_the_history(files, tmp_path):
+    """0.054625 came back as 0.05462499999999997."""
+    history = write(files[0], HEADER, [[*row[:1], f"{float(row[1]):.3g}", *row[2:]] for row in rows()])
+    tuned = pretrain([history], [files[1]], tmp_path / "to")
+    past = {(float(row[1]), float(row[5]) if row[5] else None) for row in rows_of(history)}
+    tuned.tell(GOOD, 0.1)
+    tuned.tell(GOOD | {"layers": 4}, 0.2)
+    for suggestions in (Study(tuned.folder, "new").suggest(), tuned.suggest()):  # trials 1 and 3 are recalled
+        (one,) = suggestions
+        assert (one.configuration["learning_rate"], one.configuration["momentum"]) in past
+
+
+def rows_of(path):
+    return [line.split(",") for line in path.read_text().splitlines()[1:]]
+
+
+@pytest.mark.parametrize("value", [-1, None, 1.5, "0", True, 2**63])
+def test_what_is_no_seed_is_refused_in_python(blended, folder, files, tmp_path, value):
+    for place in (blended, folder):
+        with pytest.raises(ConfigError, match=r"^seed is .*; a seed is a whole number from 0"):
+            Study(place).suggest(seed=value)
+    with pytest.raises(ConfigError, match=r"^seed is .*; a seed is a whole number from 0"):
+        pretrain([files[0]], [files[1]], tmp_path / "to", seed=value)
+    assert not (tmp_path / "to").exists()
+
+
+def test_numbers_of_numpy_are_numbers_and_others_are_refused(blended, files, tmp_path):
+    one = Study(blended)
+    assert one.suggest(np.int64(1), seed=np.int32(3)) == one.suggest(1, seed=3)
+    for count in ("2", 2.0, None):
+        with pytest.raises(ConfigError, match=r"^count is .*; ask for one suggestion at least, and a whole number"):
+            one.suggest(count)
+    for steps in (0, -3, 2.5, "7"):
+        with pytest.raises(ConfigError, match=r"^steps is .*; give a whole number of at least 1, or leave it out"):
+            pretrain([files[0]], [files[1]], tmp_path / "to", steps=steps)
+    made = pretrain([files[0]], [files[1]], tmp_path / "to", seed=np.int64(2), steps=np.int64(2))
+    assert made.record["spec"]["seed"] == 2
 
 
 def test_a_space_without_past_studies_cannot_blend(files, tmp_path):

@@ -12,8 +12,10 @@ from metabo.data.history import description
 from metabo.data.history import read as history
 from metabo.errors import ConfigError, DataError, MetaboError
 from metabo.tuner import commands, learning, pool, store, trials
+from metabo.tuner.blend import choose, past
 from metabo.tuner.study import Study
 from metabo.tuner.suggest import Prior, Suggestion, Told, suggest
+from tests.tuner.blend import worlds
 
 SIZES = st.integers(-305, 305).map(lambda power: float(f"1e{power}"))
 NUMBERS = st.one_of(st.floats(-1e300, 1e300), SIZES, SIZES.map(lambda size: -size), st.integers(-10, 10))
@@ -117,6 +119,44 @@ def test_suggestions_of_an_extreme_space_survive(method, tmp_path):
     more = suggest(prior, Told(found[:3], [1e300, -1e300, math.nan], found[3:]), 3)
     assert not any(one.configuration in found for one in more)
     assert_survives(space, [one.configuration for one in more], tmp_path)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(first=CHOICES, second=ANY, third=ANY, needs=st.none() | st.integers(0, 4), seed=st.integers(0, 2**32 - 1))
+def test_every_suggestion_of_the_default_survives(first, second, third, needs, seed, tmp_path, monkeypatch):
+    """The four first trials, two of them recalled from past studies, and those of the model; each is new."""
+    for name, size in (("SPREAD", 64), ("NEAR", 32), ("CLOSER", 16)):
+        monkeypatch.setattr(choose, name, size)
+    assume((space := described(first, second, third, needs)) is not None)
+    rng = np.random.default_rng(seed)
+    learned = past.learn(worlds.studies(space, [lambda c: rng.normal()] * 2, trials=6, seed=seed), 0, 2)
+    past.save(tmp_path / "prior.npz", learned)
+    known, told, found = past.conditioned(past.load(tmp_path / "prior.npz")), Told([], [], []), []
+    try:
+        for number in range(6):
+            found += choose.suggest(space, known, told, 1, seed)
+            told.done.append(found[-1].configuration)
+            told.outcomes.append(math.nan if number == 3 else float(rng.normal()))
+        found += choose.suggest(space, known, told, 2, seed)
+    except ConfigError as error:
+        assert "configurations are left" in str(error)  # a small space
+    assert_survives(space, [one.configuration for one in found], tmp_path)
+    assert not any(
+        space.same(one.configuration, other.configuration) for n, one in enumerate(found) for other in found[:n]
+    )
+
+
+def test_suggestions_of_the_default_survive_in_an_extreme_space(tmp_path):
+    space, rng = extreme(), np.random.default_rng(0)
+    studies = worlds.studies(space, [lambda c: 1e300 * rng.normal() / 5] * 3)
+    known, told = past.conditioned(past.learn(studies, 0, 5)), Told([], [], [])
+    for outcome in (1e300, -1e300, math.nan, 0.0, 1e-300):
+        (one,) = choose.suggest(space, known, told)
+        told.done.append(one.configuration)
+        told.outcomes.append(outcome)
+    assert_survives(space, told.done, tmp_path)
+    for recalled in (told.done[0], told.done[2]):
+        assert any(equal(recalled, one) for trials in studies.configurations.values() for one in trials)
 
 
 @pytest.mark.parametrize("outcome", [1e301, -1.7e308])

@@ -64,7 +64,7 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     _study(release, optional=True)
     which = release.add_mutually_exclusive_group(required=True)
     which.add_argument("--all", action="store_true", help="all running ones")
-    which.add_argument("--number", type=int, nargs="+", help="those with these numbers, as `metabo trials` shows them")
+    which.add_argument("--claim", nargs="+", metavar="CLAIM", help="these claims, as `metabo trials` names them")
     which.add_argument("--older-than", metavar="AGE", help="those claimed longer ago, e.g. 90min, 2h or 3d")
 
     compare = command(commands, "compare", "compare all methods on your past studies, offline")
@@ -236,7 +236,7 @@ def _release(args: Namespace) -> list[str]:
 
     study = Ledger(args.folder, args.study)
     older = listing.age_in(args.older_than) if args.older_than is not None else None
-    gone = study.release(args.number, older)
+    gone = study.release(args.claim, older)
     left = sum(trial["state"] == "running" for trial in study.trials)
     shown = listing.lines(gone, study.description, datetime.now(UTC))
     return [f"released {len(gone)}; study '{study.name}' has {left} running trials", *shown]

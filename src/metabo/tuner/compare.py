@@ -14,6 +14,7 @@ import yaml
 from metabo.data.history.past import read_all
 from metabo.errors import ConfigError, MetaboError
 from metabo.records.files import write_text
+from metabo.tuner.numbers import whole
 
 CONFIG = Path(".cache/own.yaml")
 """The settings that a comparison adds to config.yaml, below the project folder."""
@@ -26,6 +27,7 @@ def compare(
 
     `scale`: "smoke" or "laptop". Raises ConfigError outside a copy of the project, MetaboError if the workflow fails.
     """
+    cores = whole("cores", cores, 1, "jobs need a core; give at least 1, or leave it out (all cores)")
     past = read_all(histories, spaces, skip_bad_rows)
     root = project()
     benchmark = "own" if len(past) == 1 else "own_spaces"

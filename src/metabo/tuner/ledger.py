@@ -2,7 +2,7 @@
 
 import getpass
 import platform
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -20,6 +20,7 @@ from metabo.tuner.trials import (
     Claimant,
     Result,
     StudyTrial,
+    claim_id,
     claimed,
     corrected,
     recorded,
@@ -78,7 +79,11 @@ class Ledger:
         several = len(results) > 1
         return self._record(
             [
-                Result(space.read(configuration), _checked(outcome, space), f"result {number}: " if several else "")
+                Result(
+                    space.read(_mapping(configuration)),
+                    _checked(outcome, space),
+                    f"result {number}: " if several else "",
+                )
                 for number, (configuration, outcome) in enumerate(results, start=1)
             ],
             correct,
@@ -94,22 +99,28 @@ class Ledger:
         results = [Result(trial, outcome, f"{path}: row {number}, ") for number, trial, outcome in rows]
         return self._record(results, correct)
 
-    def release(self, numbers: Collection[int] | None = None, older: timedelta | None = None) -> list[StudyTrial]:
-        """Give back claimed trials whose outcome nobody will tell, and return them: those with the `numbers`, or that
-        were claimed longer ago than `older`, or all. They may be suggested again; the others are numbered anew.
+    def release(
+        self, claims: Collection[str | StudyTrial] | None = None, older: timedelta | None = None
+    ) -> list[StudyTrial]:
+        """Give back claimed trials whose outcome nobody will tell, and return them: those of the `claims` (trials as
+        `trials` has them, or what `metabo trials` calls their claims), or that were claimed longer ago than `older`, or
+        all. They may be suggested again; the others are numbered anew.
 
-        An outcome that is told of a released trial all the same is recorded. Raises ConfigError for a number that no
-        running trial has.
+        An outcome that is told of a released trial all the same is recorded. Raises ConfigError for a claim that no
+        running trial has: it may have been told, or released and claimed anew, since it was looked up.
         """
-        if numbers is not None and older is not None:
-            raise ConfigError("release: give numbers or an age, not both")
+        if claims is not None and older is not None:
+            raise ConfigError("release: give claims or an age, not both")
+        if older is not None and not isinstance(older, timedelta):
+            raise ConfigError(f"release: older is {older!r}; give an age, e.g. datetime.timedelta(hours=2)")
+        names = None if claims is None else _names(claims)
         now = datetime.now(UTC)
         with self._held() as held:
             trials = held.index.trials
             running = [one for one in trials if one["state"] == "running"]
             if older is not None:
                 running = [one for one in running if (age := age_of(one, now)) is not None and age > older]
-            chosen = [one["number"] for one in running] if numbers is None else list(numbers)
+            chosen = [claim_id(one) for one in running] if names is None else names
             kept, gone = released(trials, chosen, str(store.trials_path(self.folder, self.name)))
             if gone:
                 self._replace(kept)
@@ -170,9 +181,34 @@ def _copy(trial: StudyTrial) -> StudyTrial:
     return {**trial, "parameters": dict(trial["parameters"])}
 
 
+def _names(claims: Collection[str | StudyTrial]) -> list[str]:
+    """Return the names of claims. Raises ConfigError for what is no collection of claims, or a trial that has ended."""
+    names = []
+    for one in claims if isinstance(claims, Collection) and not isinstance(claims, str | Mapping) else [None]:
+        if isinstance(one, str):
+            names.append(one)
+        elif isinstance(one, Mapping) and one.get("state") == "running":
+            names.append(claim_id(one))
+        else:
+            raise ConfigError(
+                f"release: {claims if one is None else one!r} is no claim; give a list of running trials, as "
+                "study.trials has them, or of claims, as metabo trials shows them (numbers change when others release)"
+            )
+    return names
+
+
+def _mapping(configuration: Configuration) -> Configuration:
+    """Return a configuration. Raises DataError for what is none."""
+    if isinstance(configuration, Mapping):
+        return configuration
+    if hasattr(configuration, "configuration"):
+        raise DataError("a suggestion was told in place of its configuration; tell suggestion.configuration")
+    raise DataError(f"configuration {configuration!r} is no dict; tell a dict of parameters and their values")
+
+
 def claim_of(by: str | None = None) -> Claimant:
     """Return a claim of now. Raises ConfigError for a name that is no short text of one line."""
-    if by is not None and not (by.strip() and by.isprintable() and len(by) <= 100):
+    if by is not None and not (isinstance(by, str) and by.strip() and by.isprintable() and len(by) <= 100):
         raise ConfigError(f"by {by!r}: say who claims in one line of at most 100 characters")
     return {"by": by or f"{_user()}@{platform.node() or 'this machine'}", "at": _seconds(datetime.now(UTC))}
 

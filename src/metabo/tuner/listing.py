@@ -8,7 +8,7 @@ from metabo.data.history.description import Configuration, Description
 from metabo.errors import ConfigError
 from metabo.tuner import store
 from metabo.tuner.ledger import Ledger, age_of
-from metabo.tuner.trials import STATES, StudyTrial
+from metabo.tuner.trials import STATES, StudyTrial, claim_id
 
 AGE = re.compile(r"(\d+(?:\.\d+)?) ?(s|min|h|d)")
 UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86400}
@@ -40,10 +40,10 @@ def _news(trial: StudyTrial, now: datetime) -> str:
     """Say what came out of a trial, or who runs it since when."""
     if trial["state"] != "running":
         return "-" if trial["outcome"] is None else repr(trial["outcome"])
-    age = age_of(trial, now)
+    age, name = age_of(trial, now), claim_id(trial)
     if "claim" not in trial or age is None:
-        return "claimed by an older version, which did not note when"
-    return f"claimed {in_words(age)} ago by {trial['claim']['by']}"
+        return f"claim {name} of an older version, which did not note when"
+    return f"claim {name}, {in_words(age)} ago by {trial['claim']['by']}"
 
 
 def _values(configuration: Configuration, space: Description) -> str:

@@ -109,14 +109,20 @@ def publish(folder: Path, record: StudyRecord, prior: Path) -> None:
                 old.unlink()
 
 
+def current(folder: Path, expected: StoredRecord) -> StoredRecord:
+    """Return the record that the folder has now. Raises DataError if its space is another one than in `expected`."""
+    record = require(folder)
+    if any(record["space"].get(key) != expected["space"].get(key) for key in ("parameters", "outcome")):
+        raise DataError(f"{folder / RECORD}: has another space than when the study was opened; open the study again")
+    return record
+
+
 def settle(folder: Path, expected: StoredRecord) -> None:
     """Seal a record that an older version wrote. Call it with the lock held, before trials are written.
 
     Raises DataError if the folder has come to have another space than the one in `expected`, which is not asked again.
     """
-    record = require(folder)
-    if any(record["space"].get(key) != expected["space"].get(key) for key in ("parameters", "outcome")):
-        raise DataError(f"{folder / RECORD}: has another space than when the study was opened; open it again")
+    record = current(folder, expected)
     if record["format"] < formats.FORMAT:
         with _speaking(folder / RECORD, "written"):
             write_text(folder / RECORD, formats.record_text(record, record["prior"], record["checksum"]))

@@ -23,6 +23,7 @@ from metabo.tuner.blend import past as blend
 from metabo.tuner.formats import PastSummary, StudyRecord
 from metabo.tuner.journal import Journal
 from metabo.tuner.ledger import Ledger, claim_of
+from metabo.tuner.numbers import seed_of, steps_of, whole
 from metabo.tuner.suggest import suggest
 from metabo.tuner.trials import Claimant, StudyTrial, require_logarithms
 
@@ -31,7 +32,7 @@ UNLOCKED = 5
 computed with the lock held."""
 
 MOST = 10_000
-"""Suggestions at once, at most: their covariance takes 800 MB."""
+"""Suggestions at once, at most: most methods hold their covariance (800 MB), the default makes one after the other."""
 
 
 @float64
@@ -62,6 +63,7 @@ def pretrain(
     for several, unless given. `steps`: of the training, at most. Raises DataError and ConfigError that name file, row,
     field and fix.
     """
+    seed, steps = seed_of(seed), steps_of(steps)
     given = required(histories)
     spaces = [spaces] if isinstance(spaces, str | Path) else spaces
     past = read_all(given, spaces, skip_bad_rows)
@@ -122,9 +124,19 @@ class Study(Ledger):
         return {**{name: value for name, value in vars(self).items() if name != "prior"}, "_known": None}
 
     @cached_property
-    @float64
     def prior(self) -> Prior:
-        """The prior with its space."""
+        """The prior with its space: the one that is in the folder when it is first asked for."""
+        try:
+            return self._loaded()
+        except DataError:
+            now = store.current(self.folder, self.record)
+            if now["checksum"] == self.record["checksum"]:
+                raise
+            self.record = now  # somebody has learned another one since the study was opened
+            return self._loaded()
+
+    @float64
+    def _loaded(self) -> Prior:
         path = store.prior_path(self.folder, self.record)
         scale = Scale(**self.record["scale"]) if self.record["scale"] else None
         if self.record["spec"]["method"] == learning.BLEND:
@@ -141,14 +153,10 @@ class Study(Ledger):
         released. `by`: who claims them; user and host unless given. Warns (NumericsWarning) where the model is not
         numerically sound: what it suggests is then a guess without prediction.
         """
-        if count < 1:
-            raise ConfigError(f"count is {count}; ask for one suggestion at least")
+        count = whole("count", count, 1, "ask for one suggestion at least, and a whole number of them")
+        seed = seed_of(seed)
         if count > MOST:
-            gigabytes = 8 * float(count) ** 2 / 1e9
-            raise ConfigError(
-                f"count is {count}, and at most {MOST:,} are suggested at once: the covariance of so many takes "
-                f"{gigabytes:,.0f} GB; ask for fewer"
-            )
+            raise ConfigError(f"count is {count}, and at most {MOST:,} are suggested at once; ask for fewer")
         if not claim:
             return suggest(self.prior, self._told(self.trials), count, seed)
         made = claim_of(by)

@@ -1,6 +1,7 @@
 """The trials of a tuned study as a list, oldest first, each with its place as number: what telling and correcting make
 of it. Nothing here reads or writes a file."""
 
+import hashlib
 import itertools
 from collections.abc import Collection, Iterable, Sequence
 from math import isfinite
@@ -8,6 +9,7 @@ from typing import Literal, NamedTuple, NotRequired, TypedDict, get_args
 
 from metabo.data.history.description import Configuration, Description
 from metabo.errors import ConfigError, DataError
+from metabo.records.files import canonical
 
 State = Literal["running", "done", "failed"]
 STATES: tuple[State, ...] = get_args(State)
@@ -96,21 +98,32 @@ def claimed(count: int, configurations: Sequence[Configuration], claim: Claimant
     return new
 
 
-def released(
-    trials: list[StudyTrial], chosen: Collection[int], where: str
-) -> tuple[list[StudyTrial], list[StudyTrial]]:
-    """Return the trials without the running ones that have the chosen numbers, and those. Trials are numbered anew.
+def claim_id(running: StudyTrial) -> str:
+    """Return what a running trial is called as long as it runs: its number becomes another one's when trials are
+    released or corrected. Made of its configuration and its claim, so that a later claim of the same configuration has
+    another name."""
+    said = canonical({"parameters": running["parameters"], "claim": running.get("claim")})
+    return hashlib.sha256(said.encode()).hexdigest()[:8]
 
-    Raises ConfigError, which starts with `where`, for a number that no running trial has.
+
+def released(
+    trials: list[StudyTrial], chosen: Collection[str], where: str
+) -> tuple[list[StudyTrial], list[StudyTrial]]:
+    """Return the trials without the running ones of the chosen claims (`claim_id`), and those. Trials are numbered
+    anew.
+
+    Raises ConfigError, which starts with `where`, for a claim that no running trial has.
     """
-    running = [one["number"] for one in trials if one["state"] == "running"]
-    for number in chosen:
-        if number not in running:
-            what = f"trial {number} is {trials[number]['state']}" if 0 <= number < len(trials) else f"no trial {number}"
-            shown = ", ".join(map(str, running)) or "none"
-            raise ConfigError(f"{where}: {what}, and only a running one can be released; running: {shown}")
-    kept = _copies([one for one in trials if one["number"] not in chosen])
-    gone = [one for one in trials if one["number"] in chosen]
+    running = {one["number"]: claim_id(one) for one in trials if one["state"] == "running"}
+    for name in chosen:
+        if name not in running.values():
+            shown = ", ".join(running.values()) or "none"
+            raise ConfigError(
+                f"{where}: no running trial has the claim {name!r}; it may have been told or released meanwhile "
+                f"(metabo trials lists them); running: {shown}"
+            )
+    kept = _copies([one for one in trials if running.get(one["number"]) not in chosen])
+    gone = [one for one in trials if running.get(one["number"]) in chosen]
     return _numbered(kept), gone
 
 

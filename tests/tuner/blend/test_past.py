@@ -100,6 +100,18 @@ def test_steps_are_those_of_the_fit(flat):
     assert (past.learn(given, 0, 2).scales != past.learn(given, 0, 60).scales).any()
 
 
+def test_a_file_without_the_digits_of_the_history_is_read(flat, learned, tmp_path):
+    """Priors were written without them for a while."""
+    past.save(tmp_path / "p.npz", learned)
+    with np.load(tmp_path / "p.npz") as arrays:
+        np.savez(tmp_path / "old.npz", **{name: arrays[name] for name in arrays if name != "exact"})
+    old = past.load(tmp_path / "old.npz")
+    assert np.isnan(old.exact).all() and np.isfinite(learned.exact).all()
+    pick = points.Points(learned.elites[:1], learned.elites[:1])
+    assert list(learned.configuration(flat, pick).values()) == learned.exact[0].tolist()
+    assert flat.same(old.configuration(flat, pick), learned.configuration(flat, pick))
+
+
 def test_what_is_saved_is_loaded_and_a_torn_file_is_said(learned, tmp_path):
     past.save(tmp_path / "p.npz", learned)
     for one, other in zip(past.load(tmp_path / "p.npz"), learned, strict=True):

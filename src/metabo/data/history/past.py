@@ -2,8 +2,9 @@
 out. What was done to the outcomes is said in the remarks."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from metabo.data.history.account import StudyAccount, listed, without
-from metabo.data.history.description import Description, load
+from metabo.data.history.description import Configuration, Description, load
 from metabo.data.history.frames import PastTrials, sheets, together
 from metabo.data.history.read import History, read, read_sheets
 from metabo.data.history.rows import Trial
@@ -47,7 +48,8 @@ class Scale(NamedTuple):
 
 class PastStudies(NamedTuple):
     """The usable past studies of one space, as tasks with the names of the studies, their scale, remarks, what became
-    of the rows of each study, what messages call the history, and how it was written ("": it is no file)."""
+    of the rows of each study, what messages call the history, how it was written ("": it is no file), and the
+    configurations of each task's rows as the history has them: the unit cube loses digits."""
 
     description: Description
     tasks: dict[str, Task]
@@ -56,6 +58,7 @@ class PastStudies(NamedTuple):
     accounts: list[StudyAccount]
     name: str = ""
     layout: str = ""
+    configurations: Mapping[str, list[Configuration]] = MappingProxyType({})
 
 
 def oriented(outcomes: Float[np.ndarray, " n"], description: Description) -> Float[np.ndarray, " n"]:
@@ -151,7 +154,9 @@ def past_of(path: str, history: History, description: Description, prefix: str =
             f"{path}: {low} outcomes are more than {-FLOOR:g} spreads below the median and count as that, but for the "
             "default method, which takes ranks"
         )
-    return PastStudies(description, tasks, scale, remarks, without(history.accounts, lost), path, history.layout)
+    exact = {f"{prefix}{study}": [trial.configuration for trial in groups[study]] for study in kept}
+    accounts = without(history.accounts, lost)
+    return PastStudies(description, tasks, scale, remarks, accounts, path, history.layout, exact)
 
 
 def _task(name: str, trials: list[Trial], values: np.ndarray, scale: Scale, description: Description) -> Task:

@@ -65,7 +65,7 @@ def suggest(
                 f"space '{description.name}': {len(found)} configurations are left that are neither evaluated nor "
                 f"running, {count} are asked for; ask for fewer, or widen the space"
             )
-        (chosen,) = description.at(pick.units)
+        chosen = past.past.configuration(description, pick) if past else description.at(pick.units)[0]
         found.append(Suggestion(chosen, *_as_told(interval(model, seen, pick, scale, plain), description)))
         taken = points.joined(taken, pick)
         if len(found) < count:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 from scipy.linalg import cho_solve, solve_triangular
-from scipy.optimize import brentq
+from scipy.optimize import root_scalar
 from scipy.special import logsumexp, ndtr, ndtri
 
 Vector = Float[np.ndarray, " n"]
@@ -94,12 +94,9 @@ def mean_of(predicted: Predicted) -> Float[np.ndarray, " m"]:
 def quantile_of(predicted: Predicted, share: float) -> float:
     """Return the quantile of an outcome, with its noise, at the only candidate of `predicted`."""
     mean, std = predicted.mean[:, 0], np.sqrt(predicted.std[:, 0] ** 2 + predicted.noise)
-    of_parts, more = mean + ndtri(share) * std, 1e-6 * std.max()  # the mixture's lies between those of its parts
-    return float(
-        brentq(
-            lambda z: predicted.weight @ ndtr((z - mean) / std) - share, of_parts.min() - more, of_parts.max() + more
-        )
-    )
+    of_parts, more = mean + ndtri(share) * std, 1e-6 * std.max()
+    ends = of_parts.min() - more, of_parts.max() + more  # the mixture's lies between those of its parts
+    return float(root_scalar(lambda z: predicted.weight @ ndtr((z - mean) / std) - share, bracket=ends).root)
 
 
 def expected_improvement(predicted: Predicted, best: float) -> Float[np.ndarray, " m"]:

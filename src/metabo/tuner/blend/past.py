@@ -1,8 +1,8 @@
 """What is learned from past studies, and what it says of points: the GP of all studies, and their best trials."""
 
 import io
+import math
 import zipfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,11 +10,13 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.linalg import cho_solve, solve_triangular
 
+from metabo.data.history.description import Configuration, Description
 from metabo.data.history.past import PastStudies, oriented
 from metabo.errors import DataError
 from metabo.records.files import save_npz
 from metabo.tuner.blend import hyper, kernel, outcomes, points
 from metabo.tuner.blend.hyper import Hyper
+from metabo.tuner.blend.points import Points
 
 MOST, FEWEST, STUDIES = 400, 5, 100
 """Past trials that the GP has room for, those of a study at least, and studies at most."""
@@ -24,7 +26,8 @@ ELITES = 3
 
 class PastTrials(NamedTuple):
     """Past trials that the GP knows: encoded inputs x (n, d), normal scores z (n,), study of each (n,); the
-    hyperparameters; the best trials of the studies as points `elites` (e, p); `quantiles` of all past outcomes (to be
+    hyperparameters; the best trials of the studies as points `elites` (e, p), and as numbers `exact` (e, p), which have
+    all digits of the history (NaN: no float, not in use, or not known); `quantiles` of all past outcomes (to be
     maximised, on their scale) at `outcomes.LEVELS`; `owner`, the parameter of each column."""
 
     x: Float[np.ndarray, "n d"]
@@ -33,6 +36,7 @@ class PastTrials(NamedTuple):
     scales: Float[np.ndarray, " p"]
     numbers: Float[np.ndarray, "3"]
     elites: Float[np.ndarray, "e p"]
+    exact: Float[np.ndarray, "e p"]
     quantiles: Float[np.ndarray, " q"]
     owner: Int[np.ndarray, " d"]
 
@@ -40,6 +44,15 @@ class PastTrials(NamedTuple):
     def hyper(self) -> Hyper:
         """Return the hyperparameters."""
         return Hyper(self.scales, *self.numbers.tolist())
+
+    def configuration(self, description: Description, pick: Points) -> Configuration:
+        """Return the configuration at the only point of `pick`: a past trial as the history has it, with all digits."""
+        (found,) = description.at(pick.units)
+        (same,) = np.nonzero((self.elites == pick.units).all(axis=1))
+        for field, value in zip(description.fields, self.exact[same[0]].tolist(), strict=True) if len(same) else ():
+            if found[field.name] is not None and math.isfinite(value):
+                found[field.name] = value
+        return found
 
 
 class Explained(NamedTuple):
@@ -88,10 +101,22 @@ def learn(studies: PastStudies, seed: int, steps: int) -> PastTrials:
     study = np.repeat(np.arange(len(tasks)), [len(rows) for rows in kept])
     owner = points.owners(space)
     found = hyper.fit(x, z, study, owner, steps)
-    best = [at[np.argsort(-score, kind="stable")[:ELITES]] for at, score in zip(units, scores, strict=True)]
+    best = [np.argsort(-score, kind="stable")[:ELITES] for score in scores]
+    elites = np.concatenate([at[rows] for at, rows in zip(units, best, strict=True)])
+    exact = np.concatenate([_exact(studies, task.name, rows) for task, rows in zip(tasks, best, strict=True)])
     spread = np.quantile(np.concatenate(values), outcomes.LEVELS)
     numbers = np.array([found.variance, found.correlation, found.noise])
-    return PastTrials(x, z, study, found.scales, numbers, np.concatenate(best), spread, owner)
+    return PastTrials(x, z, study, found.scales, numbers, elites, exact, spread, owner)
+
+
+def _exact(studies: PastStudies, task: str, rows: Int[np.ndarray, " k"]) -> Float[np.ndarray, "k p"]:
+    """Return the floats of some rows of a task as the history has them."""
+    known = studies.configurations.get(task)
+    found = np.full((len(rows), len(studies.description.fields)), np.nan)
+    for place, field in enumerate(studies.description.fields):
+        if known is not None and field.kind == "float":
+            found[:, place] = [np.nan if known[row][field.name] is None else known[row][field.name] for row in rows]
+    return found
 
 
 def _kept(z: Float[np.ndarray, " n"], most: int, rng: np.random.Generator) -> Int[np.ndarray, " k"]:
@@ -110,7 +135,8 @@ def load(path: Path) -> PastTrials:
     """Read what was learned. Raises DataError if the file does not hold it."""
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
-            found: Mapping[str, np.ndarray] = {name: arrays[name] for name in PastTrials._fields}
+            found = {name: arrays[name] for name in PastTrials._fields if name != "exact"}
+            found["exact"] = arrays["exact"] if "exact" in arrays else np.full(found["elites"].shape, np.nan)
     except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
         raise DataError(f"{path}: cannot be read ({error}); make it again with metabo pretrain") from error
     return PastTrials(**found)
