@@ -1,5 +1,6 @@
 """The prior inside a real Optuna study."""
 
+import numpy as np
 import optuna
 import pytest
 
@@ -73,6 +74,21 @@ def test_an_outcome_without_a_logarithm_is_warned_of_once_and_not_used(trained):
     assert [one["learning_rate"] for one in told.running] == [study.trials[0].params["learning_rate"]]
     assert len(told.done) == 2
     assert len({tuple(one.items()) for one in [*told.done, *told.running]}) == 3  # it is not suggested again
+
+
+def test_a_pruned_trial_tells_what_it_reported(blended):
+    """Not better than the finished ones, and not as bad as one that failed."""
+    sampler = PriorSampler(blended)
+    study = optuna.create_study(direction="minimize", sampler=sampler)
+    study.optimize(lambda trial: objective(trial) if trial.number else 0.4 + 0.0 * objective(trial), n_trials=1)
+    for value in (0.9, 0.01, float("nan"), None):
+        trial = study.ask()
+        trial.suggest_float("learning_rate", 1e-4, 1.0, log=True)
+        if value is not None:
+            trial.report(value, 3)
+        study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+    told = sampler._told(study.get_trials(), 99)
+    np.testing.assert_array_equal(told.outcomes, [0.4, 0.9, 0.4, np.nan, np.nan])
 
 
 @pytest.mark.parametrize("directions", [["maximize"], ["minimize", "minimize"]])

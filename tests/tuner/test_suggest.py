@@ -11,7 +11,7 @@ from metabo.bo.policy import Candidates
 from metabo.data.history import description
 from metabo.data.history.past import Scale
 from metabo.errors import ConfigError, NumericsWarning
-from metabo.plan import registry
+from metabo.plan import registry, runs
 from metabo.records.files import canonical
 from metabo.tuner import learning, pool
 from metabo.tuner import suggest as suggestion
@@ -158,3 +158,24 @@ def test_the_pool_has_one_shape_no_repeats_and_neighbours():
     near = np.abs(valid[:, 0] - 0.3) < 0.02
     assert near.sum() > 200 and not (valid == space.encode([centre]).round(pool.DIGITS)).all(axis=1).any()
     assert pool.make(finite(), [], 16, [], [0]).mask.sum() == 8
+
+
+def test_an_acquisition_is_chosen_by_name(prior, blended):
+    """Each asks for something else once there is an outcome; the method's own needs no name."""
+    told = [one.configuration for one in suggest(prior, NOTHING, 5)]
+    for known, own in ((prior, "pi"), (Study(blended).prior, "ei")):
+        seen = Told(told, [0.3, 0.2, 0.5, 0.4, 0.25], [])
+        found = {name: key(suggest(known, seen, acquisition=name)[0].configuration) for name in runs.SCORED}
+        assert found[own] == key(suggest(known, seen)[0].configuration)
+        assert len(set(found.values())) >= 3
+
+
+def test_an_acquisition_that_is_not_there_is_told(prior, plain):
+    with pytest.raises(
+        ConfigError, match=r"^unknown acquisition 'eii'. Did you mean 'ei'\? Valid: ei, pi, ucb18, ucb3$"
+    ):
+        suggest(prior, NOTHING, acquisition="eii")
+    with pytest.raises(ConfigError, match="method 'rand' has no use for acquisition 'ei': it predicts nothing"):
+        suggestion.acquisition_of("rand", "uniform", "ei")
+    with pytest.raises(ConfigError, match="unknown acquisition 'uniform'"):
+        suggestion.acquisition_of("blend", "ei", "uniform")

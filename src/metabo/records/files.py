@@ -100,7 +100,7 @@ def _to_disk(path: Path) -> None:
 def write_text(path: str | Path, text: str) -> None:
     """Write a text file atomically."""
     with atomic_path(path) as scratch:
-        scratch.write_text(text)
+        scratch.write_text(text, encoding="utf-8")
 
 
 def append(path: str | Path, content: bytes, end: int) -> None:

@@ -1,5 +1,5 @@
-"""The commands for one's own data: `metabo pretrain`, `suggest`, `tell`, `trials`, `release`, `compare`; `import` is in
-`imports`."""
+"""The commands for one's own data: `metabo pretrain`, `suggest`, `tell`, `trials`, `show`, `release`, `compare`;
+`import` is in `imports`."""
 
 import csv
 import io
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from metabo.tuner.suggest import Suggestion
 
 FOLDER = "metabo-study"
-NAMES = ("pretrain", "suggest", "tell", "trials", "release", "compare", "import")
+NAMES = ("pretrain", "suggest", "tell", "trials", "show", "release", "compare", "import")
 
 
 def command(commands: "_SubParsersAction[ArgumentParser]", name: str, what: str) -> ArgumentParser:
@@ -44,6 +44,7 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     _study(suggest)
     suggest.add_argument("--count", type=int, default=1, help="how many to try at once")
     suggest.add_argument("--seed", type=int, default=0, help="of what methods draw at random (default: 0)")
+    suggest.add_argument("--acquisition", help="ei, pi, ucb18 or ucb3, in place of the method's own")
     suggest.add_argument("--claim", action="store_true", help="record them as running: others then avoid them")
     suggest.add_argument("--by", help="who claims them, if not user and host")
     suggest.add_argument("--json", action="store_true", help="print JSON, with predictions")
@@ -59,6 +60,10 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     trials = command(commands, "trials", "list trials: done, failed, or running, with who claimed them and when")
     _study(trials, optional=True)
     trials.add_argument("--state", choices=("running", "done", "failed"), help="only those in this state")
+
+    show = command(commands, "show", "write a page of a study: best so far, what matters, predictions, past studies")
+    _study(show, optional=True)
+    show.add_argument("--out", type=Path, help="the file (default: STUDY.html in the folder)")
 
     release = command(commands, "release", "give back claimed trials whose outcome nobody will tell")
     _study(release, optional=True)
@@ -100,9 +105,10 @@ def run(args: Namespace) -> list[str]:
         return comparison.compare(args.history, args.space, args.skip_bad_rows, **vars(sizes))
     if args.command == "import":
         return _import(args)
-    if args.command in ("pretrain", "suggest"):  # the others need no JAX
+    if args.command in ("pretrain", "suggest", "show"):  # the others need no JAX
         _own_core()
-    called = {"pretrain": _pretrain, "suggest": _suggest, "tell": _tell, "trials": _trials, "release": _release}
+    called = {"pretrain": _pretrain, "suggest": _suggest, "tell": _tell, "trials": _trials, "show": _show,
+              "release": _release}  # fmt: skip
     return called[args.command](args)
 
 
@@ -168,7 +174,7 @@ def _suggest(args: Namespace) -> list[str]:
     study = Study(args.folder, args.study)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", NumericsWarning)
-        found = study.suggest(args.count, args.seed, args.claim, args.by)
+        found = study.suggest(args.count, args.seed, args.claim, args.by, args.acquisition)
     for one in caught:
         if issubclass(one.category, NumericsWarning):
             _say(f"warning: {one.message}")
@@ -228,6 +234,19 @@ def _trials(args: Namespace) -> list[str]:
     from metabo.tuner.ledger import Ledger
 
     return listing.listed(Ledger(args.folder, args.study), args.state)
+
+
+def _show(args: Namespace) -> list[str]:
+    from metabo.records.files import write_text
+    from metabo.tuner.page import facts, html
+    from metabo.tuner.study import Study
+
+    study = Study(args.folder, args.study)
+    trials = study.trials
+    shown = html.page(study.name, study.record, study.description, trials, facts.facts_of(study.prior, trials))
+    path = args.out or study.folder / f"{study.name}.html"
+    write_text(path, shown)
+    return [f"{path}: {len(trials)} trials; open it in a browser"]
 
 
 def _release(args: Namespace) -> list[str]:

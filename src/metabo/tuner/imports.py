@@ -33,7 +33,7 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     optuna.add_argument("--only", nargs="+", default=[], metavar="STUDY", help="these studies")
     optuna.add_argument("--without", nargs="+", default=[], metavar="STUDY", help="all studies but these")
     optuna.add_argument("--goal", choices=GOALS, help="today's, if not that of most studies")
-    optuna.add_argument("--pruned", choices=("failed", "drop"), default="failed", help="what pruned trials count as")
+    optuna.add_argument("--pruned", choices=("partial", "failed", "drop"), default="partial", help="what they count as")
     _common(optuna)
 
     mlflow = kinds.add_parser(

@@ -24,6 +24,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from metabo.data.history.description import Configuration
 from metabo.data.history.fields import Field, Value
+from metabo.data.imports import partials
 from metabo.errors import ConfigError, DataError
 from metabo.tuner.asking import Told
 from metabo.tuner.study import Study
@@ -55,11 +56,12 @@ class PriorSampler(optuna.samplers.BaseSampler):
         study.optimize(objective, n_trials=3)
         print(study.best_params)
 
-    Trials that failed or were pruned count as failed, running ones as pending; trials with values outside the space
-    (enqueued by hand, say) are left out. An outcome without a logarithm, where the scale is log, is warned of once and
-    not used: its trial counts as pending, so that it neither repels nor is suggested again. (`metabo tell` refuses such
-    an outcome; an error here would end a study whose trials cannot be removed.) Raises ConfigError for a study with
-    another direction, or several.
+    A pruned trial counts with the last value that it reported, or the median of the finished ones if that is worse;
+    without a report it counts as a failure, as failed trials do. Running ones count as pending; trials with values
+    outside the space (enqueued by hand, say) are left out. An outcome without a logarithm, where the scale is log, is
+    warned of once and not used: its trial counts as pending, so that it neither repels nor is suggested again.
+    (`metabo tell` refuses such an outcome; an error here would end a study whose trials cannot be removed.) Raises
+    ConfigError for a study with another direction, or several.
     """
 
     def __init__(self, folder: str | Path, seed: int = 0) -> None:
@@ -109,6 +111,7 @@ class PriorSampler(optuna.samplers.BaseSampler):
         done: list[Configuration] = []
         outcomes: list[float] = []
         running: list[Configuration] = []
+        typical = partials.typical(trials)
         for trial in trials:
             try:
                 configuration = self._space.read({**trial.system_attrs.get(ATTRIBUTE, {}), **self._own(trial.params)})
@@ -121,7 +124,7 @@ class PriorSampler(optuna.samplers.BaseSampler):
                 outcomes.append(self._outcome(trial.value))
             elif trial.state in (TrialState.FAIL, TrialState.PRUNED):
                 done.append(configuration)
-                outcomes.append(float("nan"))
+                outcomes.append(self._partial(trial, typical))
             elif trial.state == TrialState.RUNNING and trial.number != current:
                 running.append(configuration)
         return Told(done, outcomes, running)
@@ -143,6 +146,11 @@ class PriorSampler(optuna.samplers.BaseSampler):
                 stacklevel=2,
             )
         return True
+
+    def _partial(self, trial: FrozenTrial, typical: float | None) -> float:
+        """Return what a trial that did not finish counts with; NaN if it says nothing."""
+        value = partials.partial(trial, typical, self._space.maximise) if trial.state == TrialState.PRUNED else None
+        return float("nan") if value is None or (self._space.log and value <= 0) else value
 
     def _outcome(self, value: float | None) -> float:
         return float(value) if value is not None and np.isfinite(value) else float("nan")

@@ -146,28 +146,32 @@ class Study(Ledger):
         spec, (stored,) = priors.load(path)
         return Prior(self.description, scale, cast(MethodSpec, spec), stored.of(0, 0))  # which `learn` stored
 
-    def suggest(self, count: int = 1, seed: int = 0, claim: bool = False, by: str | None = None) -> list[Suggestion]:
+    def suggest(
+        self, count: int = 1, seed: int = 0, claim: bool = False, by: str | None = None, acquisition: str | None = None
+    ) -> list[Suggestion]:
         """Return `count` configurations to try next. Nothing changes, so the same call gives the same answer.
 
         `claim` records them as running: other suggestions then avoid them, until their outcomes are told, or they are
-        released. `by`: who claims them; user and host unless given. Warns (NumericsWarning) where the model is not
-        numerically sound: what it suggests is then a guess without prediction.
+        released. `by`: who claims them; user and host unless given. `acquisition`: ei, pi, ucb18 or ucb3, in place of
+        the method's own. Warns (NumericsWarning) where the model is not numerically sound: what it suggests is then a
+        guess without prediction.
         """
         count = whole("count", count, 1, "ask for one suggestion at least, and a whole number of them")
         seed = seed_of(seed)
         if count > MOST:
             raise ConfigError(f"count is {count}, and at most {MOST:,} are suggested at once; ask for fewer")
         if not claim:
-            return suggest(self.prior, self._told(self.trials), count, seed)
+            return suggest(self.prior, self._told(self.trials), count, seed, acquisition)
         made = claim_of(by)
         for _ in range(UNLOCKED):  # nobody waits for the model, unless others change the trials again and again
             before = self.trials
-            found = suggest(self.prior, self._told(before), count, seed)
+            found = suggest(self.prior, self._told(before), count, seed, acquisition)
             with self._held() as held:
                 if held.index.trials == before:
                     return self._claimed(held, found, made)
         with self._held() as held:
-            return self._claimed(held, suggest(self.prior, self._told(held.index.trials), count, seed), made)
+            told = self._told(held.index.trials)
+            return self._claimed(held, suggest(self.prior, told, count, seed, acquisition), made)
 
     def _claimed(self, held: Journal, found: list[Suggestion], made: Claimant) -> list[Suggestion]:
         """Record suggestions as running, and return them."""

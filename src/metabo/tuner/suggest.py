@@ -21,8 +21,8 @@ from metabo.compute.keys import stream
 from metabo.compute.precision import float64
 from metabo.data.history.description import Configuration, Description
 from metabo.data.history.past import Scale, oriented, scale_of
-from metabo.errors import ConfigError, NumericsWarning
-from metabo.plan import registry
+from metabo.errors import ConfigError, NumericsWarning, unknown
+from metabo.plan import registry, runs
 from metabo.records.files import canonical
 from metabo.tuner import pool
 from metabo.tuner.asking import Prior, Suggestion, Told
@@ -36,19 +36,23 @@ CENTRES = 3
 
 
 @float64
-def suggest(prior: Prior, told: Told, count: int = 1, seed: int = 0) -> list[Suggestion]:
-    """Return `count` configurations to try next; the same for the same arguments.
+def suggest(
+    prior: Prior, told: Told, count: int = 1, seed: int = 0, acquisition: str | None = None
+) -> list[Suggestion]:
+    """Return `count` configurations to try next; the same for the same arguments. `acquisition`: in place of the
+    method's own.
 
-    Raises ConfigError if the space has fewer configurations left. Warns (NumericsWarning) of a model whose posterior is
-    not numerically sound: the suggestion is a configuration of the space all the same, without a prediction. And of one
-    whose covariance needed more on its diagonal.
+    Raises ConfigError if the space has fewer configurations left, or for an acquisition that is not there. Warns
+    (NumericsWarning) of a model whose posterior is not numerically sound: the suggestion is a configuration of the
+    space all the same, without a prediction. And of one whose covariance needed more on its diagonal.
     """
+    chosen = acquisition_of(prior.spec["method"], prior.spec["acquisition"], acquisition)
     if isinstance(prior.params, ConditionedPast):
-        return blend.suggest(prior.description, prior.params, told, count, seed)
+        return blend.suggest(prior.description, prior.params, told, count, seed, chosen)
     scale, y = scaled(prior, told)
     taken = [*told.done, *told.running]
     places = -(-(len(taken) + count) // BLOCK) * BLOCK
-    program = (prior.spec["method"], canonical(prior.spec["policy"]), prior.spec["acquisition"], places)
+    program = (prior.spec["method"], canonical(prior.spec["policy"]), chosen, places)
     best = [told.done[i] for i in np.argsort(-y, kind="stable")[:CENTRES]]
     key = stream(seed, "suggest", len(told.done), len(told.running))
     numbers = [seed, len(told.done), len(told.running)]
@@ -88,6 +92,18 @@ def suggest(prior: Prior, told: Told, count: int = 1, seed: int = 0) -> list[Sug
             stacklevel=4,
         )
     return found
+
+
+def acquisition_of(method: str, own: str, chosen: str | None) -> str:
+    """Return the acquisition of suggestions: the method's own unless another one is chosen. Raises ConfigError for one
+    that is not there, or that the method has no use for."""
+    if chosen is None or chosen == own:
+        return own
+    if chosen not in runs.SCORED:
+        raise unknown("acquisition", chosen, runs.SCORED)
+    if own in runs.OWN:
+        raise ConfigError(f"method '{method}' has no use for acquisition '{chosen}': it predicts nothing; leave it out")
+    return chosen
 
 
 def scaled(prior: Prior, told: Told) -> tuple[Scale | None, Float[np.ndarray, " n"]]:

@@ -197,9 +197,10 @@ def test_every_state_is_used_or_told(storage, imported):
         trial(float("inf"), rate=0.03, layers=2, kind="adam"),
     ]
     past(storage, "a", states)
-    made, _, read = imported(storage)
+    made, _, read = imported(storage, pruned="failed")
     told = account(made, "a")
     assert (told["read"], told["used"], told["failed"]) == (11, 7, 3) and told["notes"] == ["1 pruned count as failed"]
+    assert account(imported(storage)[0], "a")["notes"] == ["1 pruned count as failed"]  # which reported no value
     assert {one["reason"]: one["rows"] for one in told["dropped"]} == {
         "ended before it had layers": [5], "ended before it had momentum": [7],
         "still running": [8], "waiting to be run": [9],
@@ -209,6 +210,40 @@ def test_every_state_is_used_or_told(storage, imported):
     dropped, _, _ = imported(storage, pruned="drop")
     assert {"pruned"} <= {one["reason"] for one in account(dropped, "a")["dropped"]}
     assert account(dropped, "a")["used"] == 6
+
+
+@pytest.mark.parametrize(
+    ("direction", "values", "counts"),
+    [
+        ("minimize", {1: 0.9, 3: 0.5}, 0.5),
+        ("minimize", {2: 0.01}, 0.115),  # better than the finished ones' median after a few steps
+        ("maximize", {2: 0.01}, 0.01),
+        ("maximize", {2: 0.9}, 0.115),
+        ("minimize", {0: float("nan")}, None),
+        ("minimize", {}, None),
+    ],
+)
+def test_a_pruned_trial_is_a_partial_result(storage, imported, direction, values, counts):
+    params = {"rate": 0.02, "layers": 2, "kind": "adam"}
+    ranges = {name: RANGES[name] for name in params}
+    pruned = create_trial(state=TrialState.PRUNED, params=params, distributions=ranges, intermediate_values=values)
+    past(storage, "a", [*(good(i) for i in range(4)), pruned], direction)
+    made, _, _ = imported(storage)
+    assert made.rows[-1][-1] == ("failed" if counts is None else repr(counts))
+    said = "1 pruned count as failed" if counts is None else "1 pruned count with their last value"
+    assert account(made, "a")["notes"][0].startswith(said)
+
+
+def test_a_study_of_another_sign_and_scale_is_told(storage, imported):
+    """Accuracies in per cent among errors below 1: flipped, they are around -90."""
+    for name in "ab":
+        past(storage, name)
+    past(storage, "c", [trial(80.0 + i, rate=0.01, layers=2, kind="adam") for i in range(8)], "maximize")
+    made, _, _ = imported(storage)
+    (remark,) = [one for one in made.remarks if "another quantity" in one]
+    assert "study 'c' lie around -83.5" in remark and "--without 'c'" in remark and "scale_by" in remark
+    past(storage, "d")
+    assert len([one for one in imported(storage, goal="minimise")[0].remarks if "'d'" in one]) == 0
 
 
 def test_directions_that_differ_are_flipped_and_told(storage, imported):

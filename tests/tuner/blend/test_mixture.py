@@ -6,6 +6,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.stats import multivariate_normal, norm
 
+from metabo.bo.acquisition import SCORED
 from metabo.tuner.blend import mixture
 from metabo.tuner.blend.mixture import SPREADS, Component
 
@@ -90,3 +91,22 @@ def test_a_covariance_without_a_factor_gets_more_on_its_diagonal():
     found = mixture.factor(np.ones((4, 4)) - 1e-7 * np.eye(4))
     assert np.isfinite(found).all()
     np.testing.assert_allclose(found @ found.T, np.ones((4, 4)), atol=1e-3)
+
+
+def test_acquisitions_are_those_of_the_weighted_components():
+    """Against integrals over the density of the mixture; best 0.4."""
+    rng = np.random.default_rng(5)
+    found = mixture.Predicted(rng.normal(size=(4, 2)), rng.uniform(0.2, 1.5, (4, 2)), np.array([0.4, 0.3, 0.2, 0.1]))
+
+    def density(place, at):
+        return found.weight @ norm(found.mean[:, at], found.std[:, at]).pdf(place)
+
+    for at in range(2):
+        above = quad(density, 0.4, 12, (at,))[0]
+        mean = quad(lambda z, at=at: z * density(z, at), -12, 12)[0]
+        std = np.sqrt(quad(lambda z, at=at, mean=mean: (z - mean) ** 2 * density(z, at), -12, 12)[0])
+        gain = quad(lambda z, at=at: (z - 0.4) * density(z, at), 0.4, 12)[0]
+        expected = {"pi": above, "ei": gain, "ucb18": mean + 1.8 * std, "ucb3": mean + 3 * std}
+        assert set(expected) == set(mixture.ACQUISITIONS) == set(SCORED)
+        for name, value in expected.items():
+            assert mixture.ACQUISITIONS[name](found, 0.4)[at] == pytest.approx(value, rel=1e-6)

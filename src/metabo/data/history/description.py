@@ -16,7 +16,16 @@ import numpy as np
 from jaxtyping import Float
 
 from metabo.data.history.fields import Field, Value
-from metabo.data.history.space_yaml import REST, SpaceYaml, StudyFacts, facts_of, faults_of, field_of, text_choices
+from metabo.data.history.space_yaml import (
+    REST,
+    SpaceYaml,
+    StudyFacts,
+    facts_of,
+    faults_of,
+    field_of,
+    objectives,
+    text_choices,
+)
 from metabo.errors import ConfigError, DataError, nearest
 from metabo.plan.schema import violations
 from metabo.plan.yaml_files import read_yaml
@@ -126,6 +135,11 @@ def of_mapping(data: Mapping[str, object], where: str, found: Sequence[str] = ()
     """Build a description from what ``space.yaml`` says; `where` names the file in messages, `found` are faults that
     its text has. Raises ConfigError."""
     said = cast(SpaceYaml, data)  # if the schema finds no fault
+    if several := objectives(data.get("outcome")):
+        raise ConfigError(
+            f"{where} key '{several}' names several outcomes, and one is tuned at a time; name one, or make a column "
+            "of what counts, e.g. a weighted sum"
+        )
     faults = violations(data, read_yaml(SCHEMA), where) or [*faults_of(said, where), *found]
     if faults:
         raise ConfigError("\n".join(faults))

@@ -63,6 +63,14 @@ class SpaceYaml(TypedDict):
     studies: NotRequired[dict[str, StudyYaml]]
 
 
+def objectives(outcome: object) -> str:
+    """Return the key that names several outcomes, "" if none does."""
+    if isinstance(outcome, list | tuple):
+        return "outcome"
+    known = outcome if isinstance(outcome, Mapping) else {}
+    return next((f"outcome.{key}" for key in ("column", "goal") if isinstance(known.get(key), list | tuple)), "")
+
+
 class StudyFacts(NamedTuple):
     """What sets a past study apart: its outcomes count in the other direction, and what the numbers of a column are
     multiplied by to be in today's units."""

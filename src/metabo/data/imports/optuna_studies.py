@@ -9,6 +9,7 @@ from metabo.data.history.account import StudyAccount, account
 from metabo.data.history.fields import Value
 from metabo.data.history.space_yaml import StudyYaml
 from metabo.data.imports import optuna_ranges as ranges
+from metabo.data.imports import partials, unlike
 from metabo.data.imports.draft import Draft, Drafted, Goal, with_conditions
 from metabo.data.imports.imported import Imported, free
 from metabo.data.imports.optuna_storage import OptunaStudy
@@ -17,15 +18,16 @@ from metabo.errors import ConfigError, DataError
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
-Pruned = Literal["failed", "drop"]
+Pruned = Literal["partial", "failed", "drop"]
 UNFINISHED = {"RUNNING": "still running", "WAITING": "waiting to be run"}
 
 
 def imported(
-    studies: Sequence[OptunaStudy], where: str, name: str, goal: Goal | None = None, pruned: Pruned = "failed"
+    studies: Sequence[OptunaStudy], where: str, name: str, goal: Goal | None = None, pruned: Pruned = "partial"
 ) -> Imported:
     """Turn studies into a history. `where`: what to call their storage; `name`: of the space; `goal`: today's, that of
-    most studies unless given; `pruned`: whether a pruned trial counts as failed or is left out.
+    most studies unless given; `pruned`: whether a pruned trial counts as a partial result (`partial`), as failed, or is
+    left out.
 
     Trials that are not finished are left out, and so are those that ended before they had all parameters. Raises
     ConfigError if as many studies are minimised as maximised, DataError for parameters that do not go together.
@@ -65,6 +67,10 @@ def imported(
     notes = (share,) if others else ()
     draft = Draft(name, where, columns[0], outcome, goal, parameters, ignore, others, notes)
     remarks = [f"{where}: parameter '{key}' is {why}, so it is left out" for key, why in constant.items()]
+    signs = {one.name: 1.0 if one.goal == goal else -1.0 for one in studies}
+    values = {one.name: [signs[one.name] * float(row[-1]) for row in rows if row[0] == one.name and row[-1] != "failed"]
+              for one in studies}  # fmt: skip
+    remarks += unlike.remarks(values, where)
     return Imported(header, rows, draft, accounts, remarks)
 
 
@@ -114,7 +120,8 @@ def _rows(
     study: OptunaStudy, parameters: Sequence[Drafted], goal: Goal, pruned: Pruned
 ) -> tuple[list[list[str]], StudyAccount]:
     """Return the rows of a study, and its account; trials have their numbers in it."""
-    rows, dropped, failed, counted = [], [], 0, 0
+    rows, dropped, failed, partly, counted = [], [], 0, 0, 0
+    typical = partials.typical(study.trials)
     tuned = {key for trial in study.trials for key in trial.params}
     for trial in study.trials:
         state = trial.state.name
@@ -125,11 +132,16 @@ def _rows(
             dropped.append((why, trial.number))
             continue
         outcome = _written(trial)
+        if state == "PRUNED" and pruned == "partial":
+            value = partials.partial(trial, typical, study.goal == "maximise")
+            outcome = "failed" if value is None else repr(value)
         failed += outcome == "failed"
-        counted += state == "PRUNED"
+        partly += state == "PRUNED" and outcome != "failed"
+        counted += state == "PRUNED" and outcome == "failed"
         cells = [ranges.cell(trial.params[p.name], p.entry) if p.name in trial.params else "" for p in parameters]
         rows.append([study.name, str(trial.number), *cells, state.lower(), outcome])
-    notes = [f"{counted} pruned count as failed"] if counted else []
+    notes = [f"{partly} pruned count with their last value, or as the median of the finished ones if that is worse"]
+    notes = [*(notes if partly else []), *([f"{counted} pruned count as failed"] if counted else [])]
     notes += [f"goal {study.goal}: its sign is flipped"] if study.goal != goal else []
     return rows, account(study.name, len(rows), failed, dropped, notes)
 

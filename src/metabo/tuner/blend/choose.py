@@ -2,8 +2,8 @@
 
 The first four trials take turns: the best that the past knows, a point that covers the space, again. Points of both
 kinds are what tells whether the past predicts this study. From then on every trial maximises the expected improvement
-under all priors, weighted by their evidence (`belief`): the past with several degrees of trust, and a plain GP whose
-hyperparameters are fitted to this study alone.
+(or another acquisition) under all priors, weighted by their evidence (`belief`): the past with several degrees of
+trust, and a plain GP whose hyperparameters are fitted to this study alone.
 """
 
 import math
@@ -20,7 +20,7 @@ from metabo.tuner.asking import Suggestion, Told
 from metabo.tuner.blend import kernel, outcomes, points
 from metabo.tuner.blend.belief import Model, Seen, believed, fitted, interval, predicted, seen_of
 from metabo.tuner.blend.hyper import Hyper
-from metabo.tuner.blend.mixture import expected_improvement
+from metabo.tuner.blend.mixture import ACQUISITIONS
 from metabo.tuner.blend.past import ConditionedPast
 from metabo.tuner.blend.points import Points
 
@@ -41,9 +41,11 @@ Scores = Float[np.ndarray, " m"]
 
 
 def suggest(
-    description: Description, past: ConditionedPast | None, told: Told, count: int = 1, seed: int = 0
-) -> list[Suggestion]:
-    """Return `count` configurations to try next; the same for the same arguments. `past` None: those of a plain GP.
+    description: Description, past: ConditionedPast | None, told: Told, count: int = 1, seed: int = 0,
+    acquisition: str = "ei",
+) -> list[Suggestion]:  # fmt: skip
+    """Return `count` configurations to try next; the same for the same arguments. `past` None: those of a plain GP;
+    `acquisition`: one of `mixture.ACQUISITIONS`.
 
     A trial that is still running, and each suggestion of a batch, stands at its predicted mean until its outcome is
     told. Raises ConfigError if the space has fewer configurations left.
@@ -59,14 +61,14 @@ def suggest(
         plain = fitted(model, seen)
     found: list[Suggestion] = []
     for _ in range(count):
-        pick = _next(model, seen, taken, seed, plain)
+        pick = _next(model, seen, taken, seed, plain, acquisition)
         if pick is None:
             raise ConfigError(
                 f"space '{description.name}': {len(found)} configurations are left that are neither evaluated nor "
                 f"running, {count} are asked for; ask for fewer, or widen the space"
             )
         chosen = past.past.configuration(description, pick) if past else description.at(pick.units)[0]
-        found.append(Suggestion(chosen, *_as_told(interval(model, seen, pick, scale, plain), description)))
+        found.append(Suggestion(chosen, *as_told(interval(model, seen, pick, scale, plain), description)))
         taken = points.joined(taken, pick)
         if len(found) < count:
             seen = believed(model, seen, pick, plain)
@@ -74,17 +76,17 @@ def suggest(
     return found
 
 
-def _as_told(numbers: tuple[float, float, float], description: Description) -> tuple[float, float, float]:
+def as_told(numbers: tuple[float, float, float], description: Description) -> tuple[float, float, float]:
     """Return median, low and high as the user counts outcomes."""
     signed = [value if description.maximise else -value for value in numbers]
     middle, *ends = (math.exp(min(value, 700.0)) if description.log else value for value in signed)
     return middle, min(ends), max(ends)
 
 
-def _next(model: Model, seen: Seen, taken: Points, seed: int, plain: Hyper) -> Points | None:
+def _next(model: Model, seen: Seen, taken: Points, seed: int, plain: Hyper, acquisition: str) -> Points | None:
     """Return the next point, None if no configuration is left."""
     number, found = len(taken.x), None
-    score = _score(model, seen, plain)
+    score = _score(model, seen, plain, acquisition)
     if number in (DESIGN if model.past is None else COVER):
         found = covering(model.description, taken, seed)
     elif number in RECALL and model.past is not None:
@@ -92,10 +94,10 @@ def _next(model: Model, seen: Seen, taken: Points, seed: int, plain: Hyper) -> P
     return found if found is not None else _searched(model, seen, score, taken, np.random.default_rng([seed, number]))
 
 
-def _score(model: Model, seen: Seen, plain: Hyper) -> Callable[[Points], Scores]:
-    """Return what is maximised: the expected improvement; before any outcome the mean."""
+def _score(model: Model, seen: Seen, plain: Hyper, acquisition: str) -> Callable[[Points], Scores]:
+    """Return what is maximised: the acquisition; before any outcome the mean."""
     if len(seen.z):
-        return lambda where: expected_improvement(predicted(model, seen, where, plain), float(seen.z.max()))
+        return lambda where: ACQUISITIONS[acquisition](predicted(model, seen, where, plain), float(seen.z.max()))
     return lambda where: np.zeros(len(where.x)) if model.past is None else model.past.explained(where.x).mean
 
 

@@ -5,6 +5,8 @@ with hyperparameters of its own. m is integrated over a flat prior in closed for
 the new study's unit.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -99,10 +101,33 @@ def quantile_of(predicted: Predicted, share: float) -> float:
     return float(root_scalar(lambda z: predicted.weight @ ndtr((z - mean) / std) - share, bracket=ends).root)
 
 
-def expected_improvement(predicted: Predicted, best: float) -> Float[np.ndarray, " m"]:
+Scores = Float[np.ndarray, " m"]
+
+
+def expected_improvement(predicted: Predicted, best: float) -> Scores:
     """Return the mixture's expected improvement on `best`."""
     kept = predicted.weight > 1e-4 * predicted.weight.max()
     mean, std = predicted.mean[kept], predicted.std[kept]
     gamma = (mean - best) / std
     density = np.exp(-0.5 * gamma**2) / np.sqrt(2 * np.pi)
     return predicted.weight[kept] @ (std * (gamma * ndtr(gamma) + density))
+
+
+def probability_of_improvement(predicted: Predicted, best: float) -> Scores:
+    """Return the mixture's probability to exceed `best`."""
+    return predicted.weight @ ndtr((predicted.mean - best) / predicted.std)
+
+
+def upper_confidence_bound(predicted: Predicted, _best: float, beta: float) -> Scores:
+    """Return mean + beta deviations of the mixture."""
+    mean, std = moments(predicted)
+    return mean + beta * std
+
+
+ACQUISITIONS: dict[str, Callable[[Predicted, float], Scores]] = {
+    "ei": expected_improvement,
+    "pi": probability_of_improvement,
+    "ucb18": partial(upper_confidence_bound, beta=1.8),
+    "ucb3": partial(upper_confidence_bound, beta=3.0),
+}
+"""What may be maximised, by the names of `metabo.bo.acquisition`."""

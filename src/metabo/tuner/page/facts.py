@@ -1,0 +1,106 @@
+"""What a page shows of a study: the best outcome so far, which parameters matter, and how well the model predicts.
+
+The model is that of the default policy: all past studies and a plain GP, weighted by evidence. Where another method
+suggests, which has no common form, it is the plain GP of this study's trials alone.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from metabo.bo.continuous import halton
+from metabo.compute.precision import float64
+from metabo.data.history.description import Description
+from metabo.data.history.past import oriented
+from metabo.tuner.asking import Prior
+from metabo.tuner.blend import outcomes, points
+from metabo.tuner.blend.belief import Model, Seen, fitted, interval, moments_at, seen_of
+from metabo.tuner.blend.choose import as_told
+from metabo.tuner.blend.past import ConditionedPast
+from metabo.tuner.trials import StudyTrial
+
+SAMPLE = 256
+"""Pairs of configurations from which the parts of the parameters are estimated."""
+FEWEST = 5
+"""Outcomes from which on predictions are compared with them, and from which on a model without a past is shown."""
+LATEST = 100
+"""Trials whose outcomes are compared with predictions, at most: the latest."""
+
+
+class Part(NamedTuple):
+    """A parameter, and the share of the predicted variation that goes with it, alone or with others."""
+
+    name: str
+    share: float
+
+
+class Compared(NamedTuple):
+    """A trial's outcome, and what the model predicts of it from all other trials: median and central 90 %."""
+
+    number: int
+    outcome: float
+    median: float
+    low: float
+    high: float
+
+
+class StudyFacts(NamedTuple):
+    """The best outcome after each finished trial (None: all failed so far), the parts of the parameters (largest first;
+    none without a model), the comparisons, and whether past studies are in the model."""
+
+    best: list[float | None]
+    parts: list[Part]
+    compared: list[Compared]
+    with_past: bool
+
+
+@float64
+def facts_of(prior: Prior, trials: list[StudyTrial], seed: int = 0) -> StudyFacts:
+    """Return what the page shows; the same for the same arguments. `seed`: of the sampled configurations."""
+    space = prior.description
+    past = prior.params if isinstance(prior.params, ConditionedPast) else None
+    model = Model(space, points.owners(space), past)
+    done = [one for one in trials if one["state"] != "running"]
+    told = np.array([np.nan if one["outcome"] is None else one["outcome"] for one in done], dtype=np.float64)
+    y = oriented(told, space)
+    at = points.of(space, [one["parameters"] for one in done])
+    scale = outcomes.scale_of(y)
+    z = scale.z(y)
+    known = int(np.isfinite(y).sum()) >= FEWEST and scale.gap > 0
+    parts = _parts(model, seen_of(at, z), seed) if known or past is not None else []
+    compared = []
+    for place in np.flatnonzero(np.isfinite(y))[-LATEST:].tolist() if known else ():
+        others = [other for other in range(len(z)) if other != place]
+        seen = seen_of(points.rows(at, others), z[others])
+        plain = fitted(model, seen)
+        numbers = interval(model, seen, points.rows(at, [place]), scale, plain)
+        compared.append(Compared(done[place]["number"], float(told[place]), *as_told(numbers, space)))
+    return StudyFacts(_best(told, space), parts, compared, past is not None)
+
+
+def _best(told: Float[np.ndarray, " n"], space: Description) -> list[float | None]:
+    best: list[float | None] = []
+    choose = max if space.maximise else min
+    for value in told.tolist():
+        before = best[-1] if best else None
+        if np.isnan(value):
+            best.append(before)
+        else:
+            best.append(value if before is None else choose(before, value))
+    return best
+
+
+def _parts(model: Model, seen: Seen, seed: int) -> list[Part]:
+    """Return the total effect of each parameter on the predicted mean: E[(f(a) - f(a with b's value))²] / 2 Var f, for
+    independent a and b (Jansen 1999)."""
+    fields = model.description.fields
+    pairs = halton(SAMPLE, 2 * len(fields), np.random.default_rng([17, seed]))
+    first, second = pairs[:, : len(fields)], pairs[:, len(fields) :]
+    swapped = [np.where(np.arange(len(fields)) == place, second, first) for place in range(len(fields))]
+    plain = fitted(model, seen)
+    base, *others = (moments_at(model, seen, points.at(model.description, at), plain)[0] for at in (first, *swapped))
+    variance = float(np.var(base))
+    shares = [float(np.mean((base - other) ** 2)) / (2 * variance) if variance > 0 else 0.0 for other in others]
+    found = [Part(field.name, min(share, 1.0)) for field, share in zip(fields, shares, strict=True)]
+    return sorted(found, key=lambda part: -part.share)
