@@ -338,7 +338,7 @@ def test_a_claim_is_computed_without_the_lock_and_again_if_trials_changed(plain,
     """Others tell while the model computes: they do not wait, and what they told counts."""
     seen = []
 
-    def model(_prior, told, count, seed):
+    def model(_prior, told, count, seed, _acquisition):
         seen.append(len(told.done))
         if len(seen) <= 2:  # told while the model computes; with the lock held this would wait for ever
             Ledger(plain).tell({**GOOD, "layers": len(seen)}, 0.1)

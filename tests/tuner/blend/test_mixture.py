@@ -96,7 +96,8 @@ def test_a_covariance_without_a_factor_gets_more_on_its_diagonal():
 def test_acquisitions_are_those_of_the_weighted_components():
     """Against integrals over the density of the mixture; best 0.4."""
     rng = np.random.default_rng(5)
-    found = mixture.Predicted(rng.normal(size=(4, 2)), rng.uniform(0.2, 1.5, (4, 2)), np.array([0.4, 0.3, 0.2, 0.1]))
+    weight = np.array([0.4, 0.3, 0.2, 0.1])
+    found = mixture.Predicted(rng.normal(size=(4, 2)), rng.uniform(0.2, 1.5, (4, 2)), np.zeros(4), weight)
 
     def density(place, at):
         return found.weight @ norm(found.mean[:, at], found.std[:, at]).pdf(place)

@@ -100,6 +100,13 @@ def predicted(model: Model, seen: Seen, where: Points, plain: Hyper) -> Predicte
     return predict(components(model, seen, where, plain), seen.z)
 
 
+def mean_at(model: Model, seen: Seen, where: Points, plain: Hyper) -> Vector:
+    """Return the predicted mean at points; before any outcome that of the past, 0 without one."""
+    if len(seen.z):
+        return mean_of(predicted(model, seen, where, plain))
+    return np.zeros(len(where.x)) if model.past is None else model.past.explained(where.x).mean
+
+
 def interval(model: Model, seen: Seen, where: Points, scale: OutcomeScale, plain: Hyper) -> tuple[float, float, float]:
     """Return the median and the central 90 % of the outcome (to be maximised, on its scale) at one point.
 

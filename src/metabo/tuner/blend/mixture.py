@@ -120,8 +120,8 @@ def probability_of_improvement(predicted: Predicted, best: float) -> Scores:
 
 def upper_confidence_bound(predicted: Predicted, _best: float, beta: float) -> Scores:
     """Return mean + beta deviations of the mixture."""
-    mean, std = moments(predicted)
-    return mean + beta * std
+    mean = mean_of(predicted)
+    return mean + beta * np.sqrt(predicted.weight @ (predicted.std**2 + (predicted.mean - mean) ** 2))
 
 
 ACQUISITIONS: dict[str, Callable[[Predicted, float], Scores]] = {

@@ -15,7 +15,7 @@ from metabo.data.history.description import Description
 from metabo.data.history.past import oriented
 from metabo.tuner.asking import Prior
 from metabo.tuner.blend import outcomes, points
-from metabo.tuner.blend.belief import Model, Seen, fitted, interval, moments_at, seen_of
+from metabo.tuner.blend.belief import Model, Seen, fitted, interval, mean_at, seen_of
 from metabo.tuner.blend.choose import as_told
 from metabo.tuner.blend.past import ConditionedPast
 from metabo.tuner.trials import StudyTrial
@@ -99,7 +99,7 @@ def _parts(model: Model, seen: Seen, seed: int) -> list[Part]:
     first, second = pairs[:, : len(fields)], pairs[:, len(fields) :]
     swapped = [np.where(np.arange(len(fields)) == place, second, first) for place in range(len(fields))]
     plain = fitted(model, seen)
-    base, *others = (moments_at(model, seen, points.at(model.description, at), plain)[0] for at in (first, *swapped))
+    base, *others = (mean_at(model, seen, points.at(model.description, at), plain) for at in (first, *swapped))
     variance = float(np.var(base))
     shares = [float(np.mean((base - other) ** 2)) / (2 * variance) if variance > 0 else 0.0 for other in others]
     found = [Part(field.name, min(share, 1.0)) for field, share in zip(fields, shares, strict=True)]
