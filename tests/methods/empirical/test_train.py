@@ -8,6 +8,7 @@ import pytest
 from metabo.errors import ConfigError, DataError
 from metabo.methods.empirical import train
 from metabo.tasks.benchmark import Benchmark
+from metabo.tasks.folds import Fold
 from metabo.tasks.task import MatchedBlock
 from metabo.tasks.training_set import training_sets
 from tests import tiny
@@ -110,3 +111,23 @@ def test_settings_that_make_no_sense_are_refused(own, fault, lab):
 def test_what_was_chosen_is_told(lab):
     told = train.report(lab.prior(tiny.spec("emp_gp")))
     assert told["anchors"] == [4] * len(told["shrinkage"]) and set(told["shrinkage"]) <= {0.2, 1.0}
+
+
+@pytest.mark.parametrize(("parts", "share"), [(2, 1.0), (3, 0.01)])
+def test_parts_decide_which_tasks_are_left_out_for_the_choice(parts, share):
+    """Tasks are of two kinds in turn. In two parts one kind is left out at a time, of which the other says nothing, so
+    the kernel alone is likelier; in three parts both kinds are known."""
+    rng = np.random.default_rng(0)
+    x, pattern = rng.random((10, 2)), rng.normal(size=10)
+    y = np.stack([(-1.0) ** i * pattern + 0.05 * rng.normal(size=10) for i in range(12)], axis=1)
+    names = tuple(f"t{i}" for i in range(12))
+    tasks = {name: tiny.task(name, x, y[:, i]) for i, name in enumerate(names)}
+    tasks["new"] = tiny.task("new", x, pattern)
+    folds = {"held_out": (Fold("all", "plane", names, ("new",)),)}
+    made = Benchmark("two kinds", tiny.benchmark().spaces, tasks, (block("m", names, x, y),), folds)
+    (training,) = training_sets(made, "held_out")
+    spec = tiny.spec(
+        "emp_gp", model={"anchors": 10}, pretrain={"shrinkage": [0.01, 1.0], "em_steps": 10, "parts": parts}
+    )
+    gp, _ = train.pretrain(spec, training, jax.random.split(jax.random.key(0), (1, 1)), False)
+    assert float(gp.kernel.share.item()) == pytest.approx(share)
