@@ -93,5 +93,5 @@ LOCK := $(BIN)/uv pip compile --universal --fork-strategy fewest --generate-hash
 DOCS := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"], sep="\n")
 lock:  ## re-make requirements.lock and requirements-docs.lock after a change of dependencies in pyproject.toml
 	test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet uv
-	$(LOCK) pyproject.toml --extra dev -o requirements.lock
+	$(LOCK) pyproject.toml --extra replication --extra dev -o requirements.lock
 	$(BIN)/python -c '$(DOCS)' | $(LOCK) - --constraint requirements.lock -o requirements-docs.lock

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 from metabo.compute import cores
-from metabo.errors import DataError, MetaboError
+from metabo.errors import ConfigError, DataError, MetaboError
+from metabo.plan import extras
 from metabo.records.provenance import VERSION
 from metabo.tuner import commands as tuning
 from metabo.tuner.commands import command
@@ -24,6 +25,11 @@ def main(argv: list[str] | None = None) -> None:
         lines, status = _run(args)
     except MetaboError as error:
         print(f"metabo: {error}", file=sys.stderr)
+        raise SystemExit(1) from None
+    except ModuleNotFoundError as error:
+        if (lacks := extras.lacking(error, f"metabo {args.command}")) is None:
+            raise
+        print(f"metabo: {lacks}", file=sys.stderr)
         raise SystemExit(1) from None
     print("\n".join(lines))
     if status:
@@ -79,8 +85,19 @@ def _run(args: argparse.Namespace) -> tuple[list[str], int]:
         return tuning.run(args), 0
     if args.command == "verify":
         return _verify(args.folder, args.json, args.runs, args.seed)
+    if args.command in ("explain", "check-config", "evidence") or (args.command == "list" and args.what == "artefacts"):
+        _require_clone(args.command)
     others = {"list": _list, "explain": _explain, "check-config": _check, "ship": _ship, "evidence": _evidence}
     return others[args.command](args), 0
+
+
+def _require_clone(name: str) -> None:
+    """Raise ConfigError if the present folder is no clone of the project."""
+    if not Path("workflow", "catalogue.yaml").is_file():
+        raise ConfigError(
+            f"metabo {name} reads the workflow, which is not in the installed package: call it in a clone of the "
+            "project, in the folder with the Snakefile"
+        )
 
 
 def _parsed(parser: argparse.ArgumentParser, argv: list[str] | None) -> argparse.Namespace:

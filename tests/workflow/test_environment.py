@@ -20,8 +20,9 @@ def project():
 
 @pytest.fixture(scope="module")
 def direct(project):
-    """Direct dependencies, name -> requirement, with those of the development extra."""
-    lines = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    """Direct dependencies, name -> requirement, with those of the extras that `make install` brings."""
+    extras = project["optional-dependencies"]
+    lines = [*project["dependencies"], *extras["replication"], *extras["dev"]]
     return {canonicalize_name(Requirement(line).name): Requirement(line) for line in lines}
 
 

@@ -13,6 +13,7 @@ import yaml
 
 from metabo.data.history.past import read_all
 from metabo.errors import ConfigError, MetaboError
+from metabo.plan import extras
 from metabo.records.files import write_text
 from metabo.tuner.numbers import whole
 
@@ -28,8 +29,9 @@ def compare(
     `scale`: "smoke" or "laptop". Raises ConfigError outside a copy of the project, MetaboError if the workflow fails.
     """
     cores = whole("cores", cores, 1, "jobs need a core; give at least 1, or leave it out (all cores)")
-    past = read_all(histories, spaces, skip_bad_rows)
     root = project()
+    extras.require(("snakemake", "papermill"), "metabo compare")
+    past = read_all(histories, spaces, skip_bad_rows)
     benchmark = "own" if len(past) == 1 else "own_spaces"
     settings = {
         "history": [str(path.resolve()) for path in histories],
@@ -47,13 +49,14 @@ def compare(
     return [] if dry_run else summary(root / "results" / scale, benchmark)
 
 
-def project() -> Path:
-    """Return the folder with the workflow: the present one or one above it. Raises ConfigError if there is none."""
+def project(what: str = "compare") -> Path:
+    """Return the folder with the workflow: the present one or one above it. Raises ConfigError if there is none.
+    `what`: the command that needs it."""
     for folder in (Path.cwd(), *Path.cwd().parents):
         if (folder / "workflow" / "catalogue.yaml").is_file():
             return folder
     raise ConfigError(
-        "compare runs the workflow, which is not in the installed package: call it in a clone of the project (its "
+        f"{what} needs the workflow, which is not in the installed package: call it in a clone of the project (its "
         "folder has the Snakefile), with the paths of your files"
     )
 
