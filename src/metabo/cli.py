@@ -85,7 +85,7 @@ def _run(args: argparse.Namespace) -> tuple[list[str], int]:
         return tuning.run(args), 0
     if args.command == "verify":
         return _verify(args.folder, args.json, args.runs, args.seed)
-    if args.command in ("explain", "check-config", "evidence") or (args.command == "list" and args.what == "artefacts"):
+    if args.command in ("explain", "check-config") or (args.command == "list" and args.what == "artefacts"):
         _require_clone(args.command)
     others = {"list": _list, "explain": _explain, "check-config": _check, "ship": _ship, "evidence": _evidence}
     return others[args.command](args), 0

@@ -209,7 +209,12 @@ def _source(benchmark: str) -> str:
         return "; ".join(f"{name}: {_source(name)}" for name in entry.members)
     if entry.dataset is None:
         return f"package {entry.package}" if entry.package else OWN
-    with DATASETS.open(newline="") as stream:
-        rows = {row["name"]: row for row in csv.DictReader(stream)}
+    try:
+        with DATASETS.open(newline="") as stream:
+            rows = {row["name"]: row for row in csv.DictReader(stream)}
+    except OSError as error:
+        raise DataError(
+            f"{DATASETS}: cannot be read ({error.strerror}); call metabo evidence in the folder with the Snakefile"
+        ) from error
     row = rows[entry.dataset]
     return f"{row['name']} {row['version']}, {row['licence']}, {row['urls'].split()[0]}"
