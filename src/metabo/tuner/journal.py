@@ -31,7 +31,7 @@ DIGITS = 64
 
 
 @dataclass
-class Journal:
+class TrialJournal:
     """What of a file is known: its trials, the position after its last whole row, and that row with its seal. `seal`
     "": the file cannot be added to (there is none, it is of an older format, or has an unfinished row), and the next
     change writes it anew. `checked`: the values of all trials were looked at, not only their seals."""
@@ -59,7 +59,7 @@ def row(trials: list[StudyTrial], seal: str) -> tuple[bytes, str]:
     return START + own.encode() + MIDDLE + payload + b"}\n", own
 
 
-def read(path: Path, content: bytes, space: Description) -> Journal:
+def read(path: Path, content: bytes, space: Description) -> TrialJournal:
     """Return what a file holds. What is sealed is taken as it was written; the values of others are looked at.
 
     Raises DataError for what is not as it was written, and names the value that no trial has."""
@@ -70,7 +70,7 @@ def read(path: Path, content: bytes, space: Description) -> Journal:
         first = None
     if isinstance(first, dict) and "trials" not in first and (SEAL in first or rest):
         formats.intact(path, first, AGAIN, (formats.FORMAT,))
-        found = Journal(TrialIndex(space), len(head) + 1, content[: len(head) + 1], _first_seal())
+        found = TrialJournal(TrialIndex(space), len(head) + 1, content[: len(head) + 1], _first_seal())
         return more(path, rest, found)
     if isinstance(first, dict) and CHAIN in first:
         return _edited(path, content, space)
@@ -78,10 +78,10 @@ def read(path: Path, content: bytes, space: Description) -> Journal:
         whole = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: cannot be read ({error}); {formats.TRIALS_AGAIN}") from error
-    return Journal(TrialIndex(space, formats.parse_list(path, whole, space)), checked=True)
+    return TrialJournal(TrialIndex(space, formats.parse_list(path, whole, space)), checked=True)
 
 
-def more(path: Path, content: bytes, known: Journal) -> Journal:
+def more(path: Path, content: bytes, known: TrialJournal) -> TrialJournal:
     """Return what a file holds if `content` stands after what is known of it. Raises DataError."""
     body, newline, tail = content.rpartition(b"\n")
     lines = body.split(b"\n") if newline else []
@@ -102,7 +102,7 @@ def more(path: Path, content: bytes, known: Journal) -> Journal:
     return known
 
 
-def _put(path: Path, line: bytes, known: Journal) -> str:
+def _put(path: Path, line: bytes, known: TrialJournal) -> str:
     """Put a row's trials among those known and return its seal; "" if the row is not whole, or not as it was written.
 
     Raises DataError for a row that is as it was written, and skips a number."""
@@ -123,7 +123,7 @@ def completed(one: StudyTrial, space: Description) -> StudyTrial:
     return {**one, "parameters": parameters | one["parameters"]}
 
 
-def _edited(path: Path, content: bytes, space: Description) -> Journal:
+def _edited(path: Path, content: bytes, space: Description) -> TrialJournal:
     """Return the trials of a file whose user edited it and took away its first line. Raises DataError."""
     found: dict[int, Json] = {}
     for number, line in enumerate(content.splitlines(), start=1):
@@ -133,7 +133,7 @@ def _edited(path: Path, content: bytes, space: Description) -> Journal:
                 found[min(max(place, 0), len(found))] = one
         except (ValueError, RecursionError, TypeError, KeyError):
             raise DataError(f"{path}: line {number} is no row of trials; {AGAIN}") from None
-    return Journal(TrialIndex(space, formats.parse_trials(path, found.items(), space, AGAIN)), checked=True)
+    return TrialJournal(TrialIndex(space, formats.parse_trials(path, found.items(), space, AGAIN)), checked=True)
 
 
 def _first_seal() -> str:

@@ -15,7 +15,7 @@ from metabo.data.history.description import Configuration, Description
 from metabo.data.history.space_yaml import LARGEST
 from metabo.errors import ConfigError, DataError
 from metabo.tuner import store
-from metabo.tuner.journal import Journal
+from metabo.tuner.journal import TrialJournal
 from metabo.tuner.trials import (
     Claimant,
     Result,
@@ -39,7 +39,7 @@ class Ledger:
         self.folder, self.name = Path(folder), name
         self.record = store.require(self.folder)
         store.trials_path(self.folder, name)  # refuses a bad name
-        self._known: Journal | None = None
+        self._known: TrialJournal | None = None
 
     @cached_property
     def description(self) -> Description:
@@ -127,7 +127,7 @@ class Ledger:
         return gone
 
     @contextmanager
-    def _held(self) -> Iterator[Journal]:
+    def _held(self) -> Iterator[TrialJournal]:
         """Yield the trials; until the end nobody else changes them, and `_add` or `_replace` may, once. Raises
         DataError."""
         known, self._known = self._known, None  # after a change that fails nobody knows what the file holds
@@ -137,7 +137,7 @@ class Ledger:
             yield held
             self._known = self._known or held
 
-    def _add(self, held: Journal, new: list[StudyTrial]) -> None:
+    def _add(self, held: TrialJournal, new: list[StudyTrial]) -> None:
         """Keep trials that are new or changed, and are in the index already; they are on the disk then. Raises
         MetaboError."""
         self._known = store.add_trials(self.folder, self.name, held, new)
@@ -146,7 +146,7 @@ class Ledger:
         """Put other trials in the place of all that are held; they are on the disk then. Raises MetaboError."""
         self._known = store.write_trials(self.folder, self.name, trials, self.description)
 
-    def _claim(self, held: Journal, configurations: list[Configuration], claim: Claimant) -> None:
+    def _claim(self, held: TrialJournal, configurations: list[Configuration], claim: Claimant) -> None:
         """Record configurations as running. Raises MetaboError."""
         new = claimed(len(held.index.trials), configurations, claim)
         for one in new:

@@ -22,7 +22,7 @@ from metabo.errors import ConfigError, DataError
 from metabo.records.files import append, digest, remove_scratch, write_text
 from metabo.tuner import formats, journal
 from metabo.tuner.formats import StoredRecord, StudyRecord
-from metabo.tuner.journal import Journal
+from metabo.tuner.journal import TrialJournal
 from metabo.tuner.trials import StudyTrial, TrialIndex
 
 RECORD = "study.json"
@@ -146,7 +146,7 @@ def read_trials(folder: Path, study: str, space: Description) -> list[StudyTrial
     return formats.parse_trials(path, enumerate(found.index.trials), space, journal.AGAIN)
 
 
-def held_trials(folder: Path, study: str, space: Description, known: Journal | None) -> Journal:
+def held_trials(folder: Path, study: str, space: Description, known: TrialJournal | None) -> TrialJournal:
     """Return the trials of a study to change them: `known`, as this process saw them last, with what others have added
     since. Only that is looked at; after another change, all. Call it with the lock held.
 
@@ -161,7 +161,7 @@ def held_trials(folder: Path, study: str, space: Description, known: Journal | N
     return _journal(path, space)
 
 
-def add_trials(folder: Path, study: str, held: Journal, new: list[StudyTrial]) -> Journal:
+def add_trials(folder: Path, study: str, held: TrialJournal, new: list[StudyTrial]) -> TrialJournal:
     """Add trials that are new or changed, and are in the index of those held already. Call it with the lock held.
 
     Raises MetaboError; then nothing is changed, and `held` holds no longer. What could not be read again is refused."""
@@ -175,7 +175,7 @@ def add_trials(folder: Path, study: str, held: Journal, new: list[StudyTrial]) -
     return replace(held, end=held.end + len(row), last=row or held.last, seal=seal)
 
 
-def write_trials(folder: Path, study: str, trials: list[StudyTrial], space: Description) -> Journal:
+def write_trials(folder: Path, study: str, trials: list[StudyTrial], space: Description) -> TrialJournal:
     """Replace the trials of a study. Call it with the lock held, from reading to writing.
 
     Raises MetaboError, and then nothing is changed: for what could not be read again, too."""
@@ -188,12 +188,12 @@ def write_trials(folder: Path, study: str, trials: list[StudyTrial], space: Desc
     return journal.read(path, content, space)
 
 
-def _journal(path: Path, space: Description) -> Journal:
+def _journal(path: Path, space: Description) -> TrialJournal:
     """Read a file of trials; there need not be one. Raises DataError."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:
-        return Journal(TrialIndex(space), checked=True)
+        return TrialJournal(TrialIndex(space), checked=True)
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error}); {journal.AGAIN}") from error
     return journal.read(path, content, space)

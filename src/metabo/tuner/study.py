@@ -21,7 +21,7 @@ from metabo.tuner import learning, store
 from metabo.tuner.asking import Prior, Suggestion, Told
 from metabo.tuner.blend import past as blend
 from metabo.tuner.formats import PastSummary, StudyRecord
-from metabo.tuner.journal import Journal
+from metabo.tuner.journal import TrialJournal
 from metabo.tuner.ledger import Ledger, claim_of
 from metabo.tuner.numbers import seed_of, steps_of, whole
 from metabo.tuner.suggest import suggest
@@ -173,7 +173,7 @@ class Study(Ledger):
             told = self._told(held.index.trials)
             return self._claimed(held, suggest(self.prior, told, count, seed, acquisition), made)
 
-    def _claimed(self, held: Journal, found: list[Suggestion], made: Claimant) -> list[Suggestion]:
+    def _claimed(self, held: TrialJournal, found: list[Suggestion], made: Claimant) -> list[Suggestion]:
         """Record suggestions as running, and return them."""
         self._claim(held, [one.configuration for one in found], made)
         return found

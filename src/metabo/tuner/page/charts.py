@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
-from metabo.tuner.page.facts import Compared
+from metabo.tuner.page.facts import PredictedTrial
 
 WIDTH, HEIGHT = 440, 300
 LEFT, RIGHT, TOP, BOTTOM = 62, 14, 12, 44
@@ -68,7 +68,7 @@ def best_so_far(outcomes: Sequence[float | None], best: Sequence[float | None], 
     return _framed(marks, x, y, whole, "finished trials", name, "Best outcome so far")
 
 
-def predicted_against_observed(rows: Sequence[Compared], name: str, log: bool) -> str:
+def predicted_against_observed(rows: Sequence[PredictedTrial], name: str, log: bool) -> str:
     """Draw each trial's predicted median against its outcome, with the central 90 %, and the diagonal."""
     values = [number for row in rows for number in (row.outcome, row.median)]
     x, y = axis(values, LEFT, WIDTH - LEFT - RIGHT, log), axis(values, HEIGHT - BOTTOM, TOP - HEIGHT + BOTTOM, log)

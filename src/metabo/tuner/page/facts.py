@@ -28,14 +28,14 @@ LATEST = 100
 """Trials whose outcomes are compared with predictions, at most: the latest."""
 
 
-class Part(NamedTuple):
+class EffectShare(NamedTuple):
     """A parameter, and the share of the predicted variation that goes with it, alone or with others."""
 
     name: str
     share: float
 
 
-class Compared(NamedTuple):
+class PredictedTrial(NamedTuple):
     """A trial's outcome, and what the model predicts of it from all other trials: median and central 90 %."""
 
     number: int
@@ -45,18 +45,18 @@ class Compared(NamedTuple):
     high: float
 
 
-class StudyFacts(NamedTuple):
+class ShownStudy(NamedTuple):
     """The best outcome after each finished trial (None: all failed so far), the parts of the parameters (largest first;
     none without a model), the comparisons, and whether past studies are in the model."""
 
     best: list[float | None]
-    parts: list[Part]
-    compared: list[Compared]
+    parts: list[EffectShare]
+    compared: list[PredictedTrial]
     with_past: bool
 
 
 @float64
-def facts_of(prior: Prior, trials: list[StudyTrial], seed: int = 0) -> StudyFacts:
+def facts_of(prior: Prior, trials: list[StudyTrial], seed: int = 0) -> ShownStudy:
     """Return what the page shows; the same for the same arguments. `seed`: of the sampled configurations."""
     space = prior.description
     past = prior.params if isinstance(prior.params, ConditionedPast) else None
@@ -75,8 +75,8 @@ def facts_of(prior: Prior, trials: list[StudyTrial], seed: int = 0) -> StudyFact
         seen = seen_of(points.rows(at, others), z[others])
         plain = fitted(model, seen)
         numbers = interval(model, seen, points.rows(at, [place]), scale, plain)
-        compared.append(Compared(done[place]["number"], float(told[place]), *as_told(numbers, space)))
-    return StudyFacts(_best(told, space), parts, compared, past is not None)
+        compared.append(PredictedTrial(done[place]["number"], float(told[place]), *as_told(numbers, space)))
+    return ShownStudy(_best(told, space), parts, compared, past is not None)
 
 
 def _best(told: Float[np.ndarray, " n"], space: Description) -> list[float | None]:
@@ -91,7 +91,7 @@ def _best(told: Float[np.ndarray, " n"], space: Description) -> list[float | Non
     return best
 
 
-def _parts(model: Model, seen: Seen, seed: int) -> list[Part]:
+def _parts(model: Model, seen: Seen, seed: int) -> list[EffectShare]:
     """Return the total effect of each parameter on the predicted mean: E[(f(a) - f(a with b's value))²] / 2 Var f, for
     independent a and b (Jansen 1999)."""
     fields = model.description.fields
@@ -102,5 +102,5 @@ def _parts(model: Model, seen: Seen, seed: int) -> list[Part]:
     base, *others = (mean_at(model, seen, points.at(model.description, at), plain) for at in (first, *swapped))
     variance = float(np.var(base))
     shares = [float(np.mean((base - other) ** 2)) / (2 * variance) if variance > 0 else 0.0 for other in others]
-    found = [Part(field.name, min(share, 1.0)) for field, share in zip(fields, shares, strict=True)]
+    found = [EffectShare(field.name, min(share, 1.0)) for field, share in zip(fields, shares, strict=True)]
     return sorted(found, key=lambda part: -part.share)

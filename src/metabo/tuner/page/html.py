@@ -9,7 +9,7 @@ from metabo.data.history.description import Configuration, Description
 from metabo.tuner.formats import StoredRecord
 from metabo.tuner.ledger import best_of
 from metabo.tuner.page import charts
-from metabo.tuner.page.facts import Part, StudyFacts
+from metabo.tuner.page.facts import EffectShare, ShownStudy
 from metabo.tuner.trials import STATES, StudyTrial
 
 SHOWN = 200
@@ -46,7 +46,7 @@ tr.top td{background:var(--fill);font-weight:600}tr:last-child td{border-bottom:
 """
 
 
-def page(name: str, record: StoredRecord, space: Description, trials: Sequence[StudyTrial], facts: StudyFacts) -> str:
+def page(name: str, record: StoredRecord, space: Description, trials: Sequence[StudyTrial], facts: ShownStudy) -> str:
     """Return the page of a study. `name`: the study's; `record`: of its prior."""
     best = best_of(trials, space)
     done = [one for one in trials if one["state"] != "running"]
@@ -98,7 +98,7 @@ def _figure(title: str, drawn: str, said: str) -> str:
     return f"<section><h2>{title}</h2>{drawn}<p class='soft'>{said}</p></section>"
 
 
-def _predictions(facts: StudyFacts, space: Description) -> str:
+def _predictions(facts: ShownStudy, space: Description) -> str:
     if not facts.compared:
         return (
             "<section><h2>Predicted against observed</h2><p>Predictions are compared once five trials have outcomes "
@@ -113,7 +113,7 @@ def _predictions(facts: StudyFacts, space: Description) -> str:
     return _figure("Predicted against observed", drawn, said)
 
 
-def _parts(facts: StudyFacts) -> str:
+def _parts(facts: ShownStudy) -> str:
     if not facts.parts:
         return "<h2>Which parameters matter</h2><p>The model needs five trials with outcomes that differ.</p>"
     source = "past studies and this one" if facts.with_past else "this study's trials"
@@ -124,7 +124,7 @@ def _parts(facts: StudyFacts) -> str:
     )
 
 
-def _bar(part: Part) -> str:
+def _bar(part: EffectShare) -> str:
     return (
         f"<span>{escape(part.name)}</span><span><i style='width:{100 * part.share:.1f}%'></i></span>"
         f"<b>{100 * part.share:.0f} %</b>"
