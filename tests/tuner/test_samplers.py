@@ -1,17 +1,24 @@
 """The prior inside a real Optuna study."""
 
+import pickle
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
 import numpy as np
 import optuna
 import pytest
+from optuna.distributions import FloatDistribution, IntDistribution
 
 from metabo.errors import ConfigError
-from metabo.tuner.samplers import PriorSampler
+from metabo.tuner.samplers import PriorSampler, moved
 from metabo.tuner.study import Study
 from metabo.tuner.suggest import Told, suggest
 from tests.tuner.conftest import error
 
 optuna.logging.set_verbosity(optuna.logging.CRITICAL)
-SEEN = []
+ROOT = Path(__file__).parents[2]
 
 
 def objective(trial: optuna.Trial) -> float:
@@ -20,7 +27,9 @@ def objective(trial: optuna.Trial) -> float:
     trial.suggest_categorical("batch", [16, 32, 64])
     if trial.suggest_categorical("optimiser", ["sgd", "adam"]) == "sgd":
         trial.suggest_float("momentum", 0.0, 0.9)
-    trial.suggest_float("not in the prior", -1.0, 1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # it is drawn at random, which is told once
+        trial.suggest_float("not in the prior", -1.0, 1.0)
     if trial.number == 1:
         raise optuna.TrialPruned
     if trial.number == 2:
@@ -60,6 +69,139 @@ def test_running_and_foreign_trials(trained):
     study.enqueue_trial({"learning_rate": 5.0, "layers": 1})  # outside the space: not told
     study.optimize(lambda trial: trial.suggest_float("learning_rate", 1e-4, 10.0, log=True), n_trials=1)
     assert PriorSampler(trained)._told(study.get_trials(), 99).done == []
+
+
+@pytest.fixture
+def storages(tmp_path):
+    """Return a function that opens a storage of a kind, the same one each time."""
+
+    def opened(kind):
+        if kind == "sqlite":
+            return f"sqlite:///{tmp_path / 'optuna.db'}"
+        return optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(tmp_path / "optuna.log")))
+
+    return opened
+
+
+WORKER = """
+import sys, optuna
+from metabo import PriorSampler
+from tests.tuner.test_samplers import everything
+kind, place, folder, trials = sys.argv[1:]
+storage = place
+if kind == "journal":
+    storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(place))
+study = optuna.load_study(study_name="s", storage=storage, sampler=PriorSampler(folder))
+study.optimize(everything, n_trials=int(trials), n_jobs=2)
+"""
+
+
+def everything(trial):
+    """Ask for all parameters, and take no time, so that workers ask at once."""
+    trial.suggest_float("learning_rate", 1e-4, 1.0, log=True)
+    trial.suggest_int("layers", 1, 6)
+    trial.suggest_categorical("batch", [16, 32, 64])
+    if trial.suggest_categorical("optimiser", ["sgd", "adam"]) == "sgd":
+        trial.suggest_float("momentum", 0.0, 0.9)
+    return float(trial.number + 1)
+
+
+def distinct(study, count):
+    """Tell that a study has so many trials, all finished, no two with the same configuration."""
+    states = [trial.state.name for trial in study.trials]
+    return (
+        states == ["COMPLETE"] * count and len({str(sorted(trial.params.items())) for trial in study.trials}) == count
+    )
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "journal"])
+def test_threads_never_repeat_a_suggestion(blended, storages, kind):
+    study = optuna.create_study(storage=storages(kind), direction="minimize", sampler=PriorSampler(blended))
+    study.optimize(everything, n_trials=16, n_jobs=8)
+    assert distinct(study, 16)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["sqlite", "journal"])
+def test_processes_never_repeat_a_suggestion(blended, storages, tmp_path, kind):
+    study = optuna.create_study(storage=storages(kind), study_name="s", direction="minimize")
+    place = str(storages(kind)) if kind == "sqlite" else str(tmp_path / "optuna.log")
+    command = [sys.executable, "-c", WORKER, kind, place, str(blended), "6"]
+    workers = [subprocess.Popen(command, cwd=ROOT) for _ in range(4)]
+    assert [worker.wait() for worker in workers] == [0] * 4
+    assert distinct(study, 24)
+
+
+def test_who_finds_its_suggestion_taken_takes_another_one(blended, monkeypatch):
+    """Two workers that read the same trials before either wrote: the one that writes last sees it."""
+    study = optuna.create_study(direction="minimize")
+    first, second = PriorSampler(blended), PriorSampler(blended)
+    others, told = [], PriorSampler._told
+
+    def late(sampler, trials, number):
+        found = told(sampler, trials, number)
+        if sampler is second and not others:  # meanwhile the other one suggests
+            others.append(dict(study.ask().relative_params))
+        return found
+
+    monkeypatch.setattr(PriorSampler, "_told", late)
+    study.sampler = first
+    waiting = optuna.create_study(direction="minimize", sampler=second)
+    waiting._storage, waiting._study_id = study._storage, study._study_id
+    trial = waiting.ask()
+    chosen = dict(trial.relative_params)
+    assert len(others) == 1 and others[0] != chosen
+    assert study.trials[trial.number].system_attrs["metabo:suggested"] == chosen
+
+
+def test_a_narrower_range_or_a_step_is_filled_by_the_prior_and_told(blended):
+    """0.3 of a range that begins there, not a random draw; and the model is told what was tried."""
+    sampler = PriorSampler(blended)
+    study = optuna.create_study(direction="minimize", sampler=sampler)
+    trial = study.ask()
+    chosen = trial.relative_params
+    narrow = (min(chosen["learning_rate"] * 2, 0.5), 1.0)
+    with pytest.warns(UserWarning, match=r"parameter 'learning_rate': the objective asks for FloatDistribution.*moved"):
+        assert trial.suggest_float("learning_rate", *narrow, log=True) == narrow[0]
+    low, high = (1, 5) if chosen["layers"] == 6 else (chosen["layers"] + 1, 6)
+    with pytest.warns(UserWarning, match="'layers': the objective asks for IntDistribution"):
+        assert trial.suggest_int("layers", low, high) == (5 if chosen["layers"] == 6 else low)
+    study.ask().suggest_float("learning_rate", *narrow, log=True)  # no second warning: it would raise
+    assert sampler._configuration(study.get_trials()[0])["learning_rate"] == narrow[0]
+
+
+@pytest.mark.parametrize(
+    ("number", "to", "expected"),
+    [(0.3, FloatDistribution(0.0, 1.0, step=0.25), 0.25), (7.0, IntDistribution(2, 5), 5),
+     (3.4, IntDistribution(1, 6), 3), (4.0, IntDistribution(1, 6, step=5), 6),
+     (-1.0, FloatDistribution(0.1, 1.0, log=True), 0.1)],
+)  # fmt: skip
+def test_a_number_moves_to_the_nearest_one_that_is_asked_for(number, to, expected):
+    found = moved(number, to)
+    assert found == expected and to._contains(found) and isinstance(found, int) == isinstance(to, IntDistribution)
+
+
+def test_a_parameter_that_is_not_in_the_space_is_told_once(blended):
+    study = optuna.create_study(direction="minimize", sampler=PriorSampler(blended))
+    with pytest.warns(UserWarning, match=r"'width' is not in the prior's space \(learning_rate, .*drawn at random"):
+        assert 0 <= study.ask().suggest_float("width", 0, 1) <= 1
+    study.ask().suggest_float("width", 0, 1)
+
+
+def test_a_trial_that_breaks_a_constraint_counts_as_failed(blended):
+    sampler = PriorSampler(blended)
+    study = optuna.create_study(direction="minimize", sampler=sampler)
+    for broken in (-1.0, 0.5):
+        trial = study.ask()
+        everything(trial)
+        trial.set_constraint("memory", broken)
+        study.tell(trial, 0.2)
+    np.testing.assert_array_equal(sampler._told(study.get_trials(), 99).outcomes, [0.2, np.nan])
+
+
+def test_a_sampler_goes_to_another_process(blended):
+    sampler = pickle.loads(pickle.dumps(PriorSampler(blended)))
+    optuna.create_study(direction="minimize", sampler=sampler).optimize(everything, n_trials=1)
 
 
 def test_an_outcome_without_a_logarithm_is_warned_of_once_and_not_used(trained):

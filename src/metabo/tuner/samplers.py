@@ -2,8 +2,13 @@
 
 The objective asks for the parameters as usual. Those of the prior's space come from the prior, by the method's policy,
 from the first trial on; others come from Optuna's random sampler. Trials live in Optuna's storage, not in the folder.
+
+Workers (threads, processes, machines) do not repeat each other. Each one writes its suggestion into the storage, then
+reads all trials again; where another trial has the same configuration it suggests another one. Of two workers the one
+that wrote last sees what the other wrote, so that not both keep it.
 """
 
+import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -40,6 +45,14 @@ def distribution(field: Field) -> BaseDistribution:
     return FloatDistribution(field.low, field.high, log=field.log)
 
 
+def moved(number: float, to: FloatDistribution | IntDistribution) -> float | int:
+    """Return the number of a distribution that is nearest to a number."""
+    inside = min(max(number, to.low), to.high)
+    if to.step is not None:
+        inside = min(to.low + round((inside - to.low) / to.step) * to.step, to.high)
+    return round(inside) if isinstance(to, IntDistribution) else inside
+
+
 class PriorSampler(optuna.samplers.BaseSampler):
     """Suggest from the prior in `folder`. `seed`: of candidates and ties.
 
@@ -57,7 +70,8 @@ class PriorSampler(optuna.samplers.BaseSampler):
         print(study.best_params)
 
     A pruned trial counts with the last value that it reported, or the median of the finished ones if that is worse;
-    without a report it counts as a failure, as failed trials do. Running ones count as pending; trials with values
+    without a report it counts as a failure, as failed trials and those that break a constraint (`trial.set_constraint`)
+    do. Running ones count as pending; trials with values
     outside the space (enqueued by hand, say) are left out. An outcome without a logarithm, where the scale is log, is
     warned of once and not used: its trial counts as pending, so that it neither repels nor is suggested again.
     (`metabo tell` refuses such an outcome; an error here would end a study whose trials cannot be removed.) Raises
@@ -70,6 +84,18 @@ class PriorSampler(optuna.samplers.BaseSampler):
         self._distributions = {field.name: distribution(field) for field in self._space.fields}
         self._others = optuna.samplers.RandomSampler(seed)
         self._warned: set[int] = set()
+        self._told_of: set[str] = set()
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out the lock, which no other process has a use for."""
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        """Take the state, and a lock of one's own."""
+        for name, value in state.items():
+            setattr(self, name, value)
+        self._lock = threading.Lock()
 
     def infer_relative_search_space(self, study: optuna.Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         """Return the prior's space, before any trial has told which parameters there are."""
@@ -80,18 +106,54 @@ class PriorSampler(optuna.samplers.BaseSampler):
     ) -> Configuration:
         """Return the next configuration, without the parameters that it does not use."""
         self._check_direction(study)
-        trials = study.get_trials(deepcopy=False)
-        (found,) = suggest(self._study.prior, self._told(trials, trial.number), 1, self._seed)
-        chosen: Configuration = {name: value for name, value in found.configuration.items() if value is not None}
-        # Other workers must see it before the objective has asked for every parameter.
-        study._storage.set_trial_system_attr(trial._trial_id, ATTRIBUTE, chosen)
-        return chosen
+        with self._lock:  # threads share the core that suggests, and would only disturb each other
+            return self._claimed(study, trial)
+
+    def _claimed(self, study: optuna.Study, trial: FrozenTrial) -> Configuration:
+        """Write the next configuration that no other trial has into the storage, and return it."""
+        place = 0
+        while True:
+            told = self._told(study.get_trials(deepcopy=False), trial.number)
+            found = suggest(self._study.prior, told, 1 + place, self._seed)[place].configuration
+            chosen: Configuration = {name: value for name, value in found.items() if value is not None}
+            study._storage.set_trial_system_attr(trial._trial_id, ATTRIBUTE, chosen)
+            same = [
+                other.number
+                for other in study.get_trials(deepcopy=False)
+                if other.number != trial.number and (its := self._configuration(other)) and self._space.same(its, found)
+            ]
+            if not same:
+                return chosen
+            place = sum(number < trial.number for number in same)  # workers that clash go on with different ones
 
     def sample_independent(
         self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> object:
-        """Draw a parameter that the prior does not know, or that its configuration does not use, at random."""
+        """Return the prior's value moved into a range that is narrower than the space, or has steps. A parameter that
+        the prior does not know, or that its configuration does not use, is drawn at random. Both are warned of once."""
+        known = param_name in self._distributions
+        suggested = study.get_trials(deepcopy=False)[trial.number].system_attrs.get(ATTRIBUTE, {}) if known else {}
+        number = suggested.get(param_name)
+        if isinstance(number, int | float) and isinstance(param_distribution, FloatDistribution | IntDistribution):
+            self._warn(
+                param_name,
+                f"parameter '{param_name}': the objective asks for {param_distribution}, the prior's space has "
+                f"{self._distributions[param_name]}; suggestions are moved into what is asked for: give both the same "
+                "bounds, and no steps",
+            )
+            return moved(float(number), param_distribution)
+        if not known:
+            self._warn(
+                param_name,
+                f"parameter '{param_name}' is not in the prior's space ({', '.join(self._distributions)}), so it is "
+                "drawn at random; if it should be tuned, describe it in space.yaml and learn the prior again",
+            )
         return self._others.sample_independent(study, trial, param_name, param_distribution)
+
+    def _warn(self, name: str, text: str) -> None:
+        if name not in self._told_of:
+            self._told_of.add(name)
+            warnings.warn(text, stacklevel=4)
 
     def reseed_rng(self) -> None:
         """Give each thread of Optuna its own random parameters; the prior's suggestions stay as they are."""
@@ -113,11 +175,12 @@ class PriorSampler(optuna.samplers.BaseSampler):
         running: list[Configuration] = []
         typical = partials.typical(trials)
         for trial in trials:
-            try:
-                configuration = self._space.read({**trial.system_attrs.get(ATTRIBUTE, {}), **self._own(trial.params)})
-            except DataError:
+            if (configuration := self._configuration(trial)) is None:
                 continue
-            if trial.state == TrialState.COMPLETE and self._lacks_logarithm(trial):
+            if trial.state == TrialState.COMPLETE and any(value > 0 for value in trial.constraints.values()):
+                done.append(configuration)
+                outcomes.append(float("nan"))
+            elif trial.state == TrialState.COMPLETE and self._lacks_logarithm(trial):
                 running.append(configuration)
             elif trial.state == TrialState.COMPLETE:
                 done.append(configuration)
@@ -128,6 +191,13 @@ class PriorSampler(optuna.samplers.BaseSampler):
             elif trial.state == TrialState.RUNNING and trial.number != current:
                 running.append(configuration)
         return Told(done, outcomes, running)
+
+    def _configuration(self, trial: FrozenTrial) -> Configuration | None:
+        """Return a trial's configuration, None if it has none yet, or one outside the space."""
+        try:
+            return self._space.read({**trial.system_attrs.get(ATTRIBUTE, {}), **self._own(trial.params)})
+        except DataError:
+            return None
 
     def _own(self, parameters: Mapping[str, Value]) -> Configuration:
         return {name: value for name, value in parameters.items() if name in self._distributions}
