@@ -19,7 +19,7 @@ from metabo.records.verify import BOTH, DAMAGED, MISSING, Flaw
 NAME: Final = "manifest.json"
 SCHEMA: Final = 1
 LOSSES: Final = "losses.csv"
-"""Beside the manifest: the training loss of every prior that is a GP, at the parameters that are stored."""
+"""Beside the manifest: the loss of every prior that is a GP, at the parameters that are stored."""
 LIMIT: Final = 60e6
 """Bytes of all recorded results together: a repository that people clone."""
 BACK = "get it back from version control (git checkout), or add the results again (metabo evidence add)"
