@@ -29,7 +29,7 @@ from metabo.errors import MetaboError
 from metabo.records.files import save_npz
 from metabo.tuner import journal, store
 from metabo.tuner.ledger import Ledger, claim_of
-from metabo.tuner.trials import Result, StudyTrial, TrialIndex, claimed, corrected, recorded, released
+from metabo.tuner.trials import Result, StudyTrial, TrialIndex, claim_id, claimed, corrected, recorded, released
 from tests.tuner.broken_os import Faults, kinds
 
 SPACE = {
@@ -98,7 +98,7 @@ def claims(name: str, numbers: list[int]) -> Change:
 
 def release(name: str) -> Change:
     def model(state, _):
-        running = [one["number"] for one in state.trials[name] if one["state"] == "running"]
+        running = [claim_id(one) for one in state.trials[name] if one["state"] == "running"]
         return with_trials(state, name, released(state.trials[name], running, "")[0])
 
     return Change(lambda ledgers: ledgers[name].release(), model)
