@@ -198,3 +198,11 @@ def test_list_says_where_nothing_is_kept(tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit):
         main(["evidence", "add"])
     assert "name the results of one run, e.g. results/laptop" in capsys.readouterr().err
+
+
+def test_methods_that_fit_in_every_step_are_compared_by_checksum_alone(tmp_path, monkeypatch, capsys):
+    make(tmp_path, methods=("stboh",))
+    monkeypatch.chdir(tmp_path)
+    adding.add(FOLDER, KEPT)
+    status, said = verified(capsys)
+    assert status == 0 and "replayed" not in said and "0 not as recorded" in said
