@@ -14,10 +14,6 @@ sys.path.insert(0, SOURCE)
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [SOURCE, os.environ.get("PYTHONPATH", "")]))
 os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
 
-# The log of a job takes its output and messages. Where the terminal shows all (a cluster, METABO_PROGRESS=full), lines on a
-# job's progress go there too (src/metabo/compute/progress.py).
-shell.prefix("exec 3>&2; export METABO_TERMINAL=3; ")
-
 
 configfile: "config.yaml"
 

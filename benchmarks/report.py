@@ -6,11 +6,11 @@ import platform
 import re
 import statistics
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 from growth import exponent
 
+from metabo.compute.machine import cpu_model
 from metabo.records.provenance import git_state
 
 SCHEMA = 2
@@ -66,16 +66,6 @@ def within(cases: dict[str, Record], reference: str, goal: Record | None) -> Rec
         return None
     measured = (cases.get(name, {}).get("ms") for name in (reference, goal["case"]))
     return goal | {"ratio": _ratio(*measured)}
-
-
-def cpu_model() -> str:
-    """Return the processor's name as the system gives it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
 
 
 def version(package: str) -> str | None:

@@ -165,8 +165,8 @@ def test_an_unknown_acquisition_of_a_method_is_told_with_its_file_and_what_there
     with pytest.raises(ConfigError) as error:
         catalogue.load()
     assert str(error.value) == (
-        "methods.yaml key 'new.acquisition': unknown acquisition 'ucblgo'. Did you mean 'ucb3'? Valid: ei, pi, ucb18, "
-        "ucb3; a new one is added to SCORED and to `make` in src/metabo/bo/acquisition.py"
+        "methods.yaml key 'new.acquisition': unknown acquisition 'ucblgo'. Did you mean 'ucb3'? Valid: "
+        f"{', '.join(sorted(runs.SCORED))}; a new one is added to SCORED and to `make` in src/metabo/bo/acquisition.py"
     )
 
 

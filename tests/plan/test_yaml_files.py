@@ -91,6 +91,12 @@ def test_a_missing_file_and_a_folder(tmp_path):
             read_yaml(path)
 
 
+@pytest.mark.parametrize("text", [".nan", ".NaN"])
+def test_what_is_not_a_number_is_refused_with_its_line(tmp_path, text):
+    with pytest.raises(ConfigError, match=rf"line 2: \{text} is not a number; write one, or leave the key out"):
+        read(tmp_path, f"a: 1\nb: {text}\n")
+
+
 def test_what_is_meant_is_kept(tmp_path):
     text = "a: 0\nb: -0\nc: 0x1F\nd: .inf\ne: '010'\nf: \"on\"\n'on': 1\ng: 1e-4\nh: 9223372036854775807\ni: [~, yes]\n"
     assert read(tmp_path, "﻿" + text) == yaml.safe_load(text)

@@ -56,6 +56,12 @@ def test_every_trial_is_what_the_prior_suggests(tuned, trained):
     assert [trial.state.name for trial in tuned.trials] == ["COMPLETE", "PRUNED", "FAIL", "COMPLETE", "COMPLETE"]
 
 
+@pytest.mark.parametrize("seed", [-1, 1.5, None, "2"])
+def test_a_seed_that_is_none_is_refused(trained, seed):
+    with pytest.raises(ConfigError, match="a seed is a whole number from 0"):
+        PriorSampler(trained, seed=seed)
+
+
 def test_it_starts_where_past_studies_were_good(tuned):
     assert tuned.trials[0].value < 2 * error(0.01, 3, -2.0)
     assert all(-1 <= trial.params["not in the prior"] <= 1 for trial in tuned.trials)

@@ -4,6 +4,10 @@ from metabo.plan import typical as typical_times
 from metabo.plan.ahead import Ahead, Expected
 from metabo.plan.work import RULES
 
+# The log of a job takes its output and messages. Where the terminal shows all (a cluster, METABO_PROGRESS=full), lines on a
+# job's progress go there too (src/metabo/compute/progress.py).
+shell.prefix("exec 3>&2; export METABO_TERMINAL=3; ")
+
 QUIET = {kind.name for kind in workflow.output_settings.quiet or ()}
 SHORT_OUTPUT = (
     workflow.is_main_process

@@ -1,13 +1,13 @@
 """What `metabo evidence add` keeps of a run: records and what they made, without what others own."""
 
 import csv
-import platform
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from metabo.compute.machine import cpu_model
 from metabo.errors import DataError
 from metabo.evidence import losses
 from metabo.evidence.manifest import LIMIT, LOSSES, NAME, SCHEMA, ListedFile, Manifest, below, read, size, write
@@ -83,8 +83,8 @@ def _refuse_changed(records: Iterable[StoredSidecar], results: Path) -> None:
         git = record.content.get("git", {})
         if git.get("dirty") is not False or not git.get("commit"):
             raise DataError(
-                f"{results}: {record.result} was made by a checkout with changes that no commit has, so nobody can "
-                "make it again; commit them, delete it and run again"
+                f"{results}: {record.result} was made by a checkout with changes that no commit has, so it cannot be "
+                "made again; commit them, delete it and run again"
             )
 
 
@@ -173,7 +173,7 @@ def _manifest(
         "scale": scale,
         "commits": sorted({str(record.content.get("git", {}).get("commit")) for record in records}),
         "machines": sorted({_machine(record) for record in records}),
-        "added_on": sorted({_processor(), *(before["added_on"] if before else ())}),
+        "added_on": sorted({cpu_model(), *(before["added_on"] if before else ())}),
         "core_hours": {stage: round(spent, 3) for stage, spent in sorted(hours.items())},
         "sources": {name: _source(name) for name in benchmarks},
         "files": dict(sorted(files.items())),
@@ -189,15 +189,6 @@ def _machine(record: StoredSidecar) -> str:
 def _device(record: StoredSidecar) -> str:
     device = record.content.get("device")
     return str(device.get("kind")) if isinstance(device, Mapping) else "no device"
-
-
-def _processor() -> str:
-    """Return the name of this machine's processor."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
 
 
 def _source(benchmark: str) -> str:

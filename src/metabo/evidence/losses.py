@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from metabo.bo.evaluation import training_losses
 from metabo.errors import DataError
+from metabo.evidence.manifest import below
 from metabo.evidence.stored import Tables, TrainedPriors, trained
 from metabo.gp.model import GP
 from metabo.records.files import write_text
@@ -38,8 +39,7 @@ def of_results(records: Iterable[StoredSidecar], results: Path) -> tuple[Losses,
             left_out += 1
             continue
         (name,) = (one for one in record.outputs if one.endswith(".npz"))
-        place = name.removeprefix(f"{record.named}/")
-        found |= of_priors(place, trained(record.located(name), benchmark))
+        found |= of_priors(below(record, name), trained(record.located(name), benchmark))
     return found, left_out
 
 

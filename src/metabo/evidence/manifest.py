@@ -7,7 +7,7 @@ others own (tables and archives). Its manifest lists every file with its checksu
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final, TypedDict
+from typing import Final, TypedDict, cast
 
 from metabo.errors import DataError
 from metabo.records import inventory
@@ -84,7 +84,7 @@ def read(folder: Path) -> Manifest:
     fields = Manifest.__annotations__
     if missing := sorted(set(fields) - set(content)):
         raise DataError(f"{path}: the fields {', '.join(missing)} are missing; {BACK}")
-    return {key: content[key] for key in fields}  # type: ignore[return-value]
+    return cast(Manifest, {key: content[key] for key in fields})
 
 
 def flaws(folder: Path, manifest: Manifest) -> list[Flaw]:

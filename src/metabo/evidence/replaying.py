@@ -12,7 +12,7 @@ from metabo.bo.priors import widened
 from metabo.bo.replay import replay
 from metabo.errors import MetaboError
 from metabo.evidence import losses
-from metabo.evidence.manifest import LOSSES
+from metabo.evidence.manifest import LOSSES, below
 from metabo.evidence.stored import Tables, benchmark_of, prior_path, trained
 from metabo.plan import registry, typed
 from metabo.plan.specs import BOSpec
@@ -65,12 +65,7 @@ def sample(folder: Path, tables: Tables, runs: int, seed: int) -> ReplayedSample
     held = inventory.take(folder.absolute()).records
     played = [one for one in held if one.content.get("stage") == "bo" and not _fits(one)]
     recorded = losses.read(folder / LOSSES)
-    priors = {
-        one.located(name).relative_to(folder.absolute()).as_posix(): one
-        for one in held
-        if one.content.get("stage") == "pretrain"
-        for name in one.outputs
-    }
+    priors = {below(one, name): one for one in held if one.content.get("stage") == "pretrain" for name in one.outputs}
     named = [one for one in sorted({place.priors for place in recorded}) if one in priors]
     here, fits = [one for one in played if tables.of(one)], [one for one in named if tables.of(priors[one])]
     absent = Counter(benchmark_of(one) for one in played if not tables.of(one))

@@ -81,6 +81,8 @@ class _Loader(yaml.SafeLoader):
         number = self.construct_yaml_float(node)
         if math.isinf(number) and not _INFINITE.fullmatch(text):
             raise _fault(node.start_mark, f"{_shortened(text)} is too large for a number")
+        if math.isnan(number):
+            raise _fault(node.start_mark, f"{text} is not a number; write one, or leave the key out")
         return number
 
     def refused(self, node: yaml.Node) -> None:

@@ -65,7 +65,7 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     _study(show, optional=True)
     show.add_argument("--out", type=Path, help="the file (default: STUDY.html in the folder)")
 
-    release = command(commands, "release", "give back claimed trials whose outcome nobody will tell")
+    release = command(commands, "release", "give up claimed trials that will get no outcome")
     _study(release, optional=True)
     which = release.add_mutually_exclusive_group(required=True)
     which.add_argument("--all", action="store_true", help="all running ones")

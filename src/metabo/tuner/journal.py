@@ -4,8 +4,8 @@ The first line says the format. Each line after it is one change, all or none of
 stand from now on in the place of those with their numbers. A row carries the checksum of itself and the row before, so
 that it seals all rows up to it; adding a row looks at the last one alone, however many there are.
 
-Whoever dies while a row is written leaves an unfinished last line. Nobody was told that such a row is there, so it does
-not count, and the next change writes the file anew without it.
+A process that dies while it writes a row leaves an unfinished last line. It had not acknowledged that row, so the row
+does not count, and the next change writes the file anew without it.
 """
 
 import hashlib
@@ -32,9 +32,9 @@ DIGITS = 64
 
 @dataclass
 class TrialJournal:
-    """What of a file is known: its trials, the position after its last whole row, and that row with its seal. `seal`
-    "": the file cannot be added to (there is none, it is of an older format, or has an unfinished row), and the next
-    change writes it anew. `checked`: the values of all trials were looked at, not only their seals."""
+    """What this process knows of a file: its trials, the position after its last whole row, and that row with its seal.
+    `seal` "": the file cannot be added to (there is none, it is of an older format, or has an unfinished row), and the
+    next change writes it anew. `checked`: the values of all trials were looked at, not only their seals."""
 
     index: TrialIndex
     end: int = 0

@@ -97,7 +97,7 @@ def specification(method: str, seed: int, steps: int | None = None) -> MethodSpe
 
 
 def require_affordable(steps: int, past: list[PastStudies]) -> None:
-    """Raise ConfigError if so many steps of Adam on past studies take longer than `LONGEST`, with the estimate."""
+    """Raise ConfigError if `steps` of Adam on the past studies would take longer than `LONGEST`; say the estimate."""
     read = sum(min(len(task.y), BATCH) ** 2 for one in past for task in one.tasks.values())
     seconds = limits.PACES["steps"] * steps * read
     if seconds > LONGEST:

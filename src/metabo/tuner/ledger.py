@@ -102,7 +102,7 @@ class Ledger:
     def release(
         self, claims: Collection[str | StudyTrial] | None = None, older: timedelta | None = None
     ) -> list[StudyTrial]:
-        """Give back claimed trials whose outcome nobody will tell, and return them: those of the `claims` (trials as
+        """Give up claimed trials that will get no outcome, and return them: those of the `claims` (trials as
         `trials` has them, or what `metabo trials` calls their claims), or that were claimed longer ago than `older`, or
         all. They may be suggested again; the others are numbered anew.
 
@@ -130,7 +130,7 @@ class Ledger:
     def _held(self) -> Iterator[TrialJournal]:
         """Yield the trials; until the end nobody else changes them, and `_add` or `_replace` may, once. Raises
         DataError."""
-        known, self._known = self._known, None  # after a change that fails nobody knows what the file holds
+        known, self._known = self._known, None  # a change that fails leaves the file in doubt
         with store.locked(self.folder):
             store.settle(self.folder, self.record)
             held = store.held_trials(self.folder, self.name, self.description, known)

@@ -32,6 +32,7 @@ from metabo.data.history.fields import Field, Value
 from metabo.data.imports import partials
 from metabo.errors import ConfigError, DataError
 from metabo.tuner.asking import Told
+from metabo.tuner.numbers import seed_of
 from metabo.tuner.study import Study
 from metabo.tuner.suggest import suggest
 
@@ -71,18 +72,18 @@ class PriorSampler(optuna.samplers.BaseSampler):
 
     A pruned trial counts with the last value that it reported, or the median of the finished ones if that is worse;
     without a report it counts as a failure, as failed trials and those that break a constraint (`trial.set_constraint`)
-    do. Running ones count as pending; trials with values
-    outside the space (enqueued by hand, say) are left out. An outcome without a logarithm, where the scale is log, is
-    warned of once and not used: its trial counts as pending, so that it neither repels nor is suggested again.
-    (`metabo tell` refuses such an outcome; an error here would end a study whose trials cannot be removed.) Raises
-    ConfigError for a study with another direction, or several.
+    do. Running ones count as pending; trials with values outside the space (enqueued by hand, say) are left out. An
+    outcome without a logarithm, where the scale is log, is warned of once and not used: its trial counts as pending, so
+    that it neither repels nor is suggested again. (`metabo tell` refuses such an outcome; an error here would end a
+    study whose trials cannot be removed.) Raises ConfigError for a study with another direction, or several, and for a
+    seed that is none.
     """
 
     def __init__(self, folder: str | Path, seed: int = 0) -> None:
-        self._study, self._seed = Study(folder), seed
+        self._study, self._seed = Study(folder), seed_of(seed)
         self._space = self._study.description
         self._distributions = {field.name: distribution(field) for field in self._space.fields}
-        self._others = optuna.samplers.RandomSampler(seed)
+        self._others = optuna.samplers.RandomSampler(self._seed % 2**32)
         self._warned: set[int] = set()
         self._told_of: set[str] = set()
         self._lock = threading.Lock()

@@ -35,7 +35,7 @@ SPREAD, NEAR, CLOSER, ROUNDS = 1000, 300, 200, 2
 CENTRES, TOPS = 3, 5
 """Best trials, and best candidates, whose neighbours are candidates."""
 FINITE = 3072
-"""A space of at most so many configurations is taken whole."""
+"""In a space of up to this many configurations, every one is a candidate."""
 
 Scores = Float[np.ndarray, " m"]
 
