@@ -8,7 +8,7 @@ from pathlib import Path
 
 from metabo.compute import cores
 from metabo.errors import ConfigError, DataError, MetaboError
-from metabo.plan import extras
+from metabo.plan import broken, extras
 from metabo.records.provenance import VERSION
 from metabo.tuner import commands as tuning
 from metabo.tuner.commands import command
@@ -30,6 +30,11 @@ def main(argv: list[str] | None = None) -> None:
         if (lacks := extras.lacking(error, f"metabo {args.command}")) is None:
             raise
         print(f"metabo: {lacks}", file=sys.stderr)
+        raise SystemExit(1) from None
+    except Exception as error:
+        if (said := broken.told(error)) is None:
+            raise
+        print(f"metabo: {said}", file=sys.stderr)
         raise SystemExit(1) from None
     print("\n".join(lines))
     if status:
@@ -153,11 +158,16 @@ def _verify(folder: Path, as_json: bool, runs: int, seed: int) -> tuple[list[str
 
 
 def _check(args: argparse.Namespace) -> list[str]:
+    from metabo.papers.engine.claims import sheet
     from metabo.plan import catalogue, config
 
-    papers = catalogue.papers(catalogue.load())
+    entries = catalogue.load()
+    papers = catalogue.papers(entries)
     checked = []
     for chosen in ((), *((path,) for path in args.overlay or sorted(Path("config").glob("*.yaml")))):
         config.check(config.read(overlays=chosen), papers)
         checked.append(f"ok: config.yaml{''.join(f' + {path}' for path in chosen)}")
-    return [*checked, f"ok: {catalogue.CATALOGUE}"]
+    sheets = [paper for paper in papers if paper in sheet.papers()]
+    if found := sheet.faults([claim for paper in sheets for claim in sheet.load(paper)], entries):
+        raise ConfigError(f"{catalogue.CATALOGUE} and the claims:\n  " + "\n  ".join(found))
+    return [*checked, *(f"ok: claims of {paper}" for paper in sheets), f"ok: {catalogue.CATALOGUE}"]

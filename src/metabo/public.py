@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from metabo.bo import priors, trajectories
+from metabo.bo import priors, soundness, trajectories
 from metabo.collect import shipped
 from metabo.compute.precision import accelerated, float64
 from metabo.errors import ConfigError, unknown
@@ -134,7 +134,7 @@ def run_bo(
     pairs = zip(trained, past, strict=True)
     tables = [trajectories.optimise(loaded, prior, spec, "", 1, rows) for prior, rows in pairs]
     table = pd.concat(tables, ignore_index=True)
-    trajectories.unsound(table)
+    soundness.unsound(table)
     return table
 
 

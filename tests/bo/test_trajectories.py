@@ -9,9 +9,9 @@ from metabo.bo import fixed_prior, trajectories
 from metabo.bo.loop import Steps
 from metabo.bo.policy import Candidates, Info
 from metabo.bo.priors import SpacePrior
-from metabo.bo.trajectories import Entry, Priors, entries, optimise, policy_of, run_bytes, table, unsound
+from metabo.bo.trajectories import Entry, Priors, entries, optimise, policy_of, run_bytes, table
 from metabo.compute import memory
-from metabo.errors import ConfigError, NumericsError
+from metabo.errors import ConfigError
 from metabo.methods.random.policy import Nothing
 from metabo.plan import registry
 from metabo.records import results
@@ -201,16 +201,6 @@ def test_runs_do_not_depend_on_what_else_runs():
     alone = optimise(part, prior(part), *tiny.job(spec), 4)
     mine = everything[everything["task"] == "a"].reset_index(drop=True)
     assert mine["candidate"].tolist() == alone["candidate"].tolist()
-
-
-def test_too_many_unsound_steps_fail_with_the_first_one_named():
-    rows = lay_out(tiny.benchmark(), "a", np.zeros((2, 40), dtype=int), 40)
-    assert unsound(rows) == 0
-    rows.loc[[7, 50, 60, 70], "ok"] = False  # 4 of 80: 5 %
-    assert unsound(rows) == 4
-    rows.loc[3, "ok"] = False
-    with pytest.raises(NumericsError, match=r"5 of 80 steps.*'task': 'a'.*'iteration': (np.int64\()?4"):
-        unsound(rows)
 
 
 def test_what_a_posterior_needed_on_its_diagonal_is_a_column_without_gaps():

@@ -118,6 +118,7 @@ def typed(command: str, project: Path) -> tuple[int, str]:
         "PYTHONPATH": str(project / "src"),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "JAX_COMPILATION_CACHE_DIR": str(ROOT / ".cache" / "jax"),
+        "METABO_PROGRESS": "line",  # as a reader has it
     }
     done = subprocess.run(
         command, shell=True, cwd=project, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT

@@ -245,9 +245,18 @@ def test_a_faulty_entry_is_told_once(load, id, change, message):
             "hyperbo_fig08",
             {"faster": ["mimo"], "reference": "rand"},
             ["rand", "stbo"],
-            "parameter 'faster' is mimo, of",
+            "parameter 'faster' names 'mimo', which the inputs do not have; add it to them, or take it out of 'faster'."
+            " They have: rand, stbo",
         ),
-        ("hyperbo_fig08", {"faster": ["stbo", "mimo"], "reference": "rand"}, ["rand", "stbo-ei"], None),
+        ("hyperbo_fig08", {"faster": ["stbo", "mimo"]}, ["rand", "stbo-ei"], "parameter 'faster' names 'mimo', which"),
+        ("hyperbo_fig08", {"faster": ["stbo"], "reference": "rand"}, ["rand", "stbo-ei"], None),
+        (
+            "hyperbo_fig08",
+            {"faster": ["h_nl"]},
+            ["rand", "h_nll"],
+            "parameter 'faster': unknown method 'h_nl'. Did you mean 'h_nll'? Valid: h_nll, rand",
+        ),
+        ("hyperbo_fig08", {"against": ["ramd"]}, ["rand", "h_nll"], "parameter 'against': unknown method 'ramd'"),
     ],
 )
 def test_a_parameter_that_names_a_method_without_runs_is_told(load, id, parameters, trajectories, message):

@@ -154,6 +154,45 @@ def test_acquisitions_are_named_and_made(tmp_path, monkeypatch, scored, table, e
     assert promises.acquisitions() == [f"src/metabo/bo/acquisition.py: {line}" for line in expected]
 
 
+@pytest.mark.parametrize(
+    ("function", "made", "told"),
+    [
+        ("def q(mean, std, best, count): ...", "q", None),
+        ("def q(mean, std, best, count, level): ...", "partial(q, level=0.9)", None),
+        ("def q(mean, std, best, count, level=0.9): ...", "q", None),
+        ("def q(mean, std, best, count, *, level=0.9): ...", "q", None),
+        ("def q(*scores): ...", "q", None),
+        ("q = other.q", "q", None),
+        ("", "lambda *scores: 1", None),
+        ("def q(mean, std, best): ...", "q", "(mean, std, best), .*; give it these four first: mean, std, best, count"),
+        ("def q(mean, std, best, level): ...", "partial(q, level=0.9)", "(mean, std, best, level), .*; give it these"),
+        ("def q(mean, std, best, count, level): ...", "q", "(mean, std, best, count, level), .*; bind level in `make`"),
+        ("def q(mean, std, best, count, *, level): ...", "q", "(mean, std, best, count, level), .*; bind level in"),
+    ],
+)
+def test_an_acquisition_that_cannot_be_called_as_one_is_told(tmp_path, monkeypatch, function, made, told):
+    (tmp_path / "acquisition.py").write_text(f"{function}\n" + MAKE % f"'q': {made}")
+    monkeypatch.setattr(promises, "path_of", lambda _: tmp_path / "acquisition.py")
+    monkeypatch.setattr(promises, "SCORED", {"q": "Q"})
+    monkeypatch.setattr(promises, "_tree", promises._tree.__wrapped__)
+    found = promises.acquisitions()
+    assert len(found) == (told is not None)
+    if told:
+        start, _, end = told.partition(".*")
+        assert found[0].startswith(f"src/metabo/bo/acquisition.py: 'q' takes {start}") and end in found[0]
+
+
+def test_a_loader_without_load_is_told_by_the_plan(monkeypatch):
+    assert promises.loaders() == []
+    monkeypatch.setattr(
+        registry, "loader", lambda name: "metabo.data.counts" if name == "tables" else "metabo.data.pd1"
+    )
+    assert promises.loaders() == [
+        "src/metabo/data/counts.py: it registers 'tables' and has no function `load(name, settings, archive)`; write "
+        "one, docs/new-data.md shows how"
+    ]
+
+
 def test_an_acquisition_without_its_line_in_make_stops_the_plan(monkeypatch):
     monkeypatch.setattr(promises, "SCORED", runs.SCORED | {"ucblog": "UCB, log t"})
     with pytest.raises(ConfigError, match=r"^src/metabo/bo/acquisition.py: SCORED has 'ucblog', .*; add it to `make`$"):
@@ -179,3 +218,39 @@ def test_marker_and_dashes_of_another_method_are_told(entry):
         "methods.yaml key 'new.marker' and its dashes are those of 'fsbo', '^' with [1, 1.2]; `metabo list looks` "
         "names free ones"
     )
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        (
+            {"marker": "oo"},
+            "key 'new.marker' is 'oo', which is no marker of matplotlib; `metabo list looks` names free",
+        ),
+        ({"dashes": (3.0,)}, "key 'new.dashes' is [3.0]: write lengths of dash and gap in turn, all above 0"),
+        ({"dashes": (3.0, 0.0)}, "key 'new.dashes' is [3.0, 0.0]: write lengths of dash and gap in turn"),
+    ],
+)
+def test_a_look_that_cannot_be_drawn_is_told(entry, changes, told):
+    entry("fsbo")
+    registry._methods()["new"] = replace(registry.method("new"), **changes)
+    (fault,) = names._methods()
+    assert told in fault
+
+
+def test_the_markers_that_the_plan_knows_are_matplotlibs():
+    from matplotlib.lines import Line2D
+
+    texts = {marker for marker in Line2D.markers if isinstance(marker, str)}
+    assert texts - names.MARKERS == {",", " ", "", "None", "none"}  # a pixel, and nothing
+    assert texts > names.MARKERS
+
+
+def test_a_setting_without_a_description_is_told(monkeypatch):
+    assert names._described() == []
+    section = names.BenchmarkSections.model_fields["tables"].annotation
+    monkeypatch.setattr(section.model_fields["pool"], "description", None)
+    assert names._described() == [
+        "src/metabo/plan/sections/benchmarks.py: setting 'pool' of benchmark 'tables' has no description; write "
+        "`= Field(description=...)`"
+    ]

@@ -80,7 +80,16 @@ H_NLL = "h_nll: {label: H, colour: '#000000', marker: o, dashes: [], method: m, 
         (H_NLL.replace("label: H, ", ""), r"methods.yaml key 'h_nll.label' is missing"),
         (H_NLL.replace("[]", "solid"), r"methods.yaml key 'h_nll.dashes' is the text 'solid', must be a list"),
         ("h_nll: 3", r"methods.yaml key 'h_nll' is the number 3, must be a mapping"),
-        (H_NLL + "twin: {like: h_nl}", r"methods.yaml: 'twin' is like 'h_nl', which is not another method there"),
+        (
+            H_NLL + "twin: {like: h_nl}",
+            r"methods.yaml: 'twin' is like 'h_nl', which is not another method there. Did you mean 'h_nll'\? "
+            "Others: h_nll$",
+        ),
+        (
+            H_NLL.replace("{", "\n  ").replace(", ", "\n  ").replace("}", "").replace("'#", "#").replace("0'", "0"),
+            "methods.yaml key 'h_nll.colour' is empty, must be text; write text in quotes if it begins with #",
+        ),
+        (H_NLL.replace("marker: o", "marker: *"), r"; write text that begins with \* in quotes"),
         ("a: {like: b}\nb: {like: a}", r"methods.yaml: 'b' is like 'a', which is not another method there"),
         (H_NLL + H_NLL, r"methods.yaml: key 'h_nll' stands twice, in lines 1 and 2; delete or rename one"),
     ],

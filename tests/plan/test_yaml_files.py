@@ -1,5 +1,6 @@
 """The one reader of YAML: equal to PyYAML on our own files, and one line for every fault."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,24 @@ def test_a_missing_file_and_a_folder(tmp_path):
     for path in (tmp_path / "none.yaml", tmp_path):
         with pytest.raises(ConfigError, match="cannot read it"):
             read_yaml(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        (
+            "title: a: b",
+            "line 1: not valid YAML: mapping values are not allowed here; write text that contains ': ' in",
+        ),
+        ("marker: *", "; write text that begins with * in quotes"),
+        ("marker: &", "; write text that begins with & in quotes"),
+        ("marker: @x", "; write text that begins so in quotes"),
+    ],
+)
+def test_text_that_needs_quotes_is_told(tmp_path, text, remedy):
+    (tmp_path / "a.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=re.escape(remedy)):
+        read_yaml(tmp_path / "a.yaml")
 
 
 @pytest.mark.parametrize("text", [".nan", ".NaN"])

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from metabo.cli import main
 from metabo.plan import catalogue, chain
 from metabo.records.files import canonical
 from tests import counts
@@ -160,6 +161,36 @@ def test_a_fault_in_a_table_of_a_module_is_told_once(project, snakemake, module,
         assert done.stderr.count(said) == 1 and "Traceback" not in done.stderr
     status, output = snakemake(project, "-n")
     assert status != 0 and output.count(said) == 1 and "Traceback" not in output, output
+
+
+def test_types_that_cannot_be_imported_are_one_line(project, snakemake):
+    path = project / "src/metabo/plan/sections/benchmarks.py"
+    path.write_text(path.read_text().replace("class OwnSection(Section)", "class OwnSection(Sectoin)"))
+    said = "NameError: name 'Sectoin' is not defined; mend this file and run the same command"
+    environment = os.environ | {"PYTHONPATH": str(project / "src")}
+    run = [sys.executable, "-c", "from metabo.cli import main; main()", "check-config"]
+    done = subprocess.run(run, cwd=project, env=environment, capture_output=True, text=True)
+    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1 and said in done.stderr, done.stderr
+    status, output = snakemake(project, "-n")
+    assert status != 0 and output.count(said) == 1 and "Traceback" not in output and "File " not in output, output
+
+
+@pytest.mark.parametrize("quiet", [(), ("-q", "all")])
+def test_a_file_that_a_setting_names_and_that_is_gone_is_one_line(project, snakemake, quiet):
+    (project / "mine.yaml").write_text("benchmarks: {own: {history: [gone.csv]}}\n")
+    status, output = snakemake(project, *quiet, "--configfile", "mine.yaml", "--", "results/laptop/data/own.npz")
+    said = "metabo: config key 'benchmarks.own.history': gone.csv does not exist"
+    assert status == 1 and output.count(said) == 1 and "rule load" not in output, output
+    assert not list((project / ".snakemake" / "locks").iterdir())
+
+
+def test_a_claim_that_no_sheet_has_is_told(project, monkeypatch, capsys):
+    path = project / "workflow" / "catalogue.yaml"
+    path.write_text(path.read_text().replace("claims: [", "claims: [C999, ", 1))
+    monkeypatch.chdir(project)
+    with pytest.raises(SystemExit):
+        main(["check-config"])
+    assert "claim 'C999' is not in hyperbo/claims.yaml" in capsys.readouterr().err
 
 
 def test_results_that_cannot_be_written_stop_at_the_start(project, snakemake):

@@ -3,20 +3,25 @@ import sys
 from functools import cache
 
 from metabo.errors import MetaboError, unknown
+from metabo.plan import broken
 
-try:  # the plan reads tables in our modules: a fault there is told without a traceback too
-    from metabo.plan import catalogue, codegraph, collectors, digests, preflight, registry, specs, splits
-    from metabo.plan import config as settings
-    from metabo.plan.chain import parameters as notebook_parameters  # Snakemake has a global `chain` here
-    from metabo.plan.runs import ACQUISITIONS
-    from metabo.plan.typed import plain
-    from metabo.records.files import canonical, remove_scratch
-except MetaboError as error:
-    raise WorkflowError(str(error)) from None
+
+def stop(error):
+    """End Snakemake with one clear line: an error that it shows itself has its frames around it, or is not shown."""
+    print(f"metabo: {error}", file=sys.stderr)
+    raise SystemExit(1) from None
 
 
 def or_stop(work, *args):
-    """Call `work`; show a MetaboError as one clear message without a traceback, also where `-q all` would hide it."""
+    """Call `work`; a MetaboError stops Snakemake. Not for `onstart`: Snakemake would leave its folder locked."""
+    try:
+        return work(*args)
+    except MetaboError as error:
+        stop(error)
+
+
+def or_fail(work, *args):
+    """Call `work`; raise a MetaboError as an error of the workflow, and print it where `-q all` would hide it."""
     try:
         return work(*args)
     except MetaboError as error:
@@ -24,6 +29,20 @@ def or_stop(work, *args):
             print(error, file=sys.stderr)
         raise WorkflowError(str(error)) from None
 
+
+try:  # the plan reads tables in our modules, and is edited itself: a fault there is told without a traceback too
+    from metabo.plan import catalogue, codegraph, collectors, digests, preflight, registry, specs, splits
+    from metabo.plan import config as settings
+    from metabo.plan.chain import parameters as notebook_parameters  # Snakemake has a global `chain` here
+    from metabo.plan.runs import ACQUISITIONS
+    from metabo.plan.typed import plain
+    from metabo.records.files import canonical, remove_scratch
+except MetaboError as error:
+    stop(error)
+except Exception as error:
+    if (said := broken.told(error)) is None:
+        raise
+    stop(said)
 
 CATALOGUE = or_stop(catalogue.load)
 SETTINGS = or_stop(settings.check, config, catalogue.papers(CATALOGUE))
@@ -125,12 +144,12 @@ def table_files(artefact, *kinds):
 def start_run():
     """Refuse a second run in this folder, and damaged results; called before the first job, not in a dry run."""
     if workflow.is_main_process:
-        alone = or_stop(preflight.claim_folder)
+        alone = or_fail(preflight.claim_folder)
         if alone and workflow.local_exec:
             if left := remove_scratch([*Path("results").rglob(".*"), *Path(".cache").rglob(".*")]):
                 logger.info(f"removed {left} unfinished files of killed jobs", extra={"tell": True})
         needed = needed_files()
-        or_stop(preflight.require_intact, needed)
+        or_fail(preflight.require_intact, needed)
         if future := preflight.no_future(needed):
             said = f"{future} files were dated in the future; they have the present time now"
             logger.info(said, extra={"tell": True})

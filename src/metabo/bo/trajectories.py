@@ -18,19 +18,15 @@ from metabo.bo.policy import Candidates, Policy, Remarking
 from metabo.bo.priors import SpacePrior
 from metabo.compute.keys import stream
 from metabo.compute.memory import fitting
-from metabo.errors import ConfigError, NumericsError
+from metabo.errors import ConfigError
 from metabo.plan import registry
 from metabo.plan.specs import BOSpec, TrainingSpec
 from metabo.plan.typed import Values, plain
-from metabo.records import results
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.padding import columns
 from metabo.tasks.rows import Rows, stack
 from metabo.tasks.subsets import pools_of
 from metabo.tasks.training_set import TrainingSet
-
-UNSOUND_SHARE = 0.05
-"""More unsound steps than this share fail the job: its regrets would be those of a guess."""
 
 
 @dataclass(frozen=True)
@@ -212,20 +208,6 @@ def remarks(
             f"{where}: {remark}" for remark in (policy.remarks(pools[task]) if isinstance(policy, Remarking) else [])
         ]
     return said
-
-
-def unsound(table: pd.DataFrame) -> int:
-    """Return the number of steps that were not numerically sound. Raises NumericsError if they exceed 5 %."""
-    bad = table[~table["ok"]]
-    if len(bad) > UNSOUND_SHARE * len(table):
-        first = bad.iloc[0][[*results.RUN, "iteration"]].to_dict()
-        usual = f"change learning rate or steps (config key 'methods.{first['method']}')"
-        advice = registry.made_of(first["method"]).advice or usual
-        raise NumericsError(
-            f"{len(bad)} of {len(table)} steps have no finite posterior or fit, the first: {first}; look at the "
-            f"sidecar of its priors, and {advice}"
-        )
-    return len(bad)
 
 
 def run_bytes(make: Callable[[Priors, Int[Array, ""]], Policy], priors: Priors, pool: Candidates) -> int:

@@ -203,7 +203,7 @@ def _faults(id: str, entry: CatalogueEntry, root: Path) -> list[str]:
         lambda: [registry.study(name) for name in inputs.studies or ()],
         lambda: [registry.check(entry.paper, name) for name in inputs.theory or ()],
         lambda: [_refuse_repeats(Artefact(b, b, b, entry).trajectories) for b in benchmarks],
-        lambda: [_require_shown(root, Artefact(b, b, b, entry)) for b in benchmarks],
+        lambda: _require_named(root, entry),
     )
     found = []
     for check in checks:
@@ -238,6 +238,14 @@ def _refuse_repeats(runs: list[RunId]) -> None:
         raise ConfigError(
             f"trajectories name {run.on('')} on split '{run.split}' twice ('{run.method}' means its own acquisition)"
         )
+
+
+def _require_named(root: Path, entry: CatalogueEntry) -> None:
+    """Refuse parameters that name methods which the entry does not read: on all of its benchmarks, or on one."""
+    tables = [RunId.parse(name) for kind in KINDS for name in entry.inputs.kinds.get(kind, ())]
+    templates.require_methods(root / NOTEBOOKS / entry.notebook, entry.parameters, _given(entry), tables)
+    for benchmark in entry.benchmarks:
+        _require_shown(root, Artefact(benchmark, benchmark, benchmark, entry))
 
 
 def _require_shown(root: Path, artefact: Artefact) -> None:

@@ -17,7 +17,10 @@ TYPES = "src/metabo/plan/sections/benchmarks.py"
 
 def faults(config: Config, papers: list[str] | None) -> list[str]:
     """Describe, one line each, names without what they name. `papers`: those of the catalogue, not checked if None."""
-    return [*_listed(config, papers), *_sections(config), *_settings(), *_files(), *_methods(), *_addresses(config)]
+    return [
+        *_listed(config, papers), *_sections(config), *_settings(), *_described(), *_files(), *_methods(),
+        *promises.loaders(), *_addresses(config),
+    ]  # fmt: skip
 
 
 def require_methods() -> None:
@@ -108,6 +111,16 @@ def _settings() -> list[str]:
     ]
 
 
+def _described() -> list[str]:
+    """Check that the type of each setting of a benchmark says what the setting is: config/README.md lists them."""
+    return [
+        f"{TYPES}: setting '{key}' of benchmark '{name}' has no description; write `= Field(description=...)`"
+        for name, section in BenchmarkSections.model_fields.items()
+        for key, field in getattr(section.annotation, "model_fields", {}).items()
+        if not field.description
+    ]
+
+
 def _files() -> list[str]:
     """Check that every setting of free text names files that jobs depend on: text that names none has a pattern, or is
     a choice. Otherwise an edit of a file that a loader reads would silently run nothing again."""
@@ -157,6 +170,12 @@ def _methods() -> list[str]:
                 f"{key}.acquisition': {unknown('acquisition', entry.acquisition, SCORED)}; a new one is added to "
                 f"SCORED and to `make` in {promises.ACQUISITION}"
             )
+        if entry.marker not in MARKERS:
+            found.append(f"{key}.marker' is '{entry.marker}', which is no marker of matplotlib; {FREE}")
+        if len(entry.dashes) % 2 or not all(length > 0 for length in entry.dashes):
+            found.append(
+                f"{key}.dashes' is {list(entry.dashes)}: write lengths of dash and gap in turn, all above 0; {FREE}"
+            )
         if not re.fullmatch("#[0-9a-fA-F]{6}", entry.colour):
             found.append(f"{key}.colour' is '{entry.colour}': write it as \"#1f77b4\", six hexadecimal digits")
         if not entry.variant_of:  # variants of a method are shown with each other only
@@ -171,3 +190,5 @@ def _methods() -> list[str]:
 
 
 FREE = "`metabo list looks` names free ones"
+MARKERS = frozenset("o^v<>sPXDdph8H*.+x1234|_")
+"""Markers of matplotlib that differ at the size of a figure's lines; the plan does not import it."""

@@ -1,5 +1,6 @@
 """What code must give for a registration to hold, read from syntax trees without importing it: the acquisitions that
-`make` returns, and the settings that policies read. The first job that meets a fault there would else tell it.
+`make` returns and their arguments, the settings that policies read, `load` of a loader. The first job that meets a
+fault there would else tell it.
 
 A module that cannot be read is passed over: only the jobs that run it must stop, and they say why.
 """
@@ -16,6 +17,8 @@ from metabo.plan.runs import SCORED
 from metabo.plan.typed import NOTHING
 
 ACQUISITION = "src/metabo/bo/acquisition.py"
+ARGUMENTS = ("mean", "std", "best", "count")
+"""What an acquisition is called with."""
 GIVEN = "settings"
 """The parameter of `policy` and `online` that has an entry's settings."""
 
@@ -24,7 +27,8 @@ Fields = Mapping[str, bool]
 
 
 def acquisitions() -> list[str]:
-    """Say, one line each, what SCORED names and `make` does not give, and the other way round."""
+    """Say, one line each, what SCORED names and `make` does not give, the other way round, and which function cannot be
+    called as an acquisition is."""
     try:
         body = list(ast.walk(_defined(path_of("bo.acquisition"), "make")))
     except MetaboError:
@@ -37,6 +41,44 @@ def acquisitions() -> list[str]:
     return [
         *(f"{ACQUISITION}: SCORED has '{name}', which `make` does not give; add it to `make`" for name in lost),
         *(f"{ACQUISITION}: `make` gives '{name}', which SCORED has no label for; add it to SCORED" for name in bare),
+        *(said for node in body if isinstance(node, ast.Dict) for one in node.values for said in _uncallable(one)),
+    ]
+
+
+def _uncallable(made: ast.expr) -> list[str]:
+    """Say which arguments a function has that `make` returns, alone or with some bound, if not those it is called with.
+    What is no function of that module is passed over."""
+    match made:
+        case ast.Name(id=name):
+            bound = set[str | None]()
+        case ast.Call(func=ast.Name(id="partial"), args=[ast.Name(id=name)], keywords=keywords):
+            bound = {keyword.arg for keyword in keywords}
+        case _:
+            return []
+    function = _defined(path_of("bo.acquisition"), name)
+    if not isinstance(function, ast.FunctionDef) or function.args.vararg:
+        return []
+    taken = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+    named = [
+        one.arg for one, value in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True) if not value
+    ]
+    needed = taken[: len(taken) - len(function.args.defaults)]
+    free = [one for one in needed[len(ARGUMENTS) :] + named if one not in bound]
+    if len(taken) >= len(ARGUMENTS) and not free and not bound & {*taken[: len(ARGUMENTS)]}:
+        return []
+    remedy = f"bind {', '.join(free)} in `make`" if free else f"give it these four first: {', '.join(ARGUMENTS)}"
+    return [
+        f"{ACQUISITION}: '{name}' takes ({', '.join(taken + named)}), and cannot be called as an acquisition; {remedy}"
+    ]
+
+
+def loaders() -> list[str]:
+    """Say, one line each, which module registers a benchmark and has no function `load`."""
+    return [
+        f"src/{module.replace('.', '/')}.py: it registers '{name}' and has no function `load(name, settings, archive)`"
+        "; write one, docs/new-data.md shows how"
+        for name in registry.benchmarks()
+        if not isinstance(_defined(codegraph.source(module := registry.loader(name)), "load"), ast.FunctionDef)
     ]
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Generic, Literal, NamedTuple, TypeVar
 
-from metabo.errors import ConfigError, unknown
+from metabo.errors import ConfigError, nearest, unknown
 from metabo.plan import parts, syntax
 from metabo.plan.entries import BenchmarkEntry, MethodEntry, StudyEntry
 from metabo.plan.method import Method
@@ -45,7 +45,11 @@ def _merged(names: tuple[str, ...], entries: Values) -> Values:
         return own
     model = own["like"]
     if model not in entries or model in names:
-        raise ConfigError(f"{METHODS.name}: '{names[-1]}' is like '{model}', which is not another method there")
+        others = [name for name in entries if name not in names]
+        raise ConfigError(
+            f"{METHODS.name}: '{names[-1]}' is like '{model}', which is not another method there."
+            f"{nearest(str(model), others)} Others: {', '.join(sorted(others)) or 'none'}"
+        )
     rest = Values({key: value for key, value in own.items() if key != "like"})
     return _merged((*names, str(model)), entries) | rest
 

@@ -76,7 +76,8 @@ def _describe(error: "jsonschema.ValidationError", kind: str, prefix: str) -> li
         return [f"{kind} key '{_join(where, key)}' is unknown.{_allowed(schema, key)}" for key in unknown]
     if error.validator == "required":
         missing = next(key for key in wanted if error.message.startswith(f"'{key}'"))
-        return [f"{kind} key '{_join(where, missing)}' is missing"]
+        held = _described(schema, missing)
+        return [f"{kind} key '{_join(where, missing)}' is missing; add it{f': {held}' if held else ''}"]
     if error.validator == "enum":
         values = [str(v) for v in wanted]
         match = nearest(value, values)
@@ -84,7 +85,17 @@ def _describe(error: "jsonschema.ValidationError", kind: str, prefix: str) -> li
     if error.validator == "type":
         types = wanted if isinstance(wanted, list) else [wanted]
         return [f"{kind} key '{where}' is {shown(value)}, must be {_types(types)}{_hint(value, types)}"]
+    if error.validator == "minItems" and not value:
+        return [f"{kind} key '{where}' is an empty list; name at least one, or leave the key out"]
     return [f"{kind} key '{where}': {error.message}"]
+
+
+def _described(schema: Schema, key: str) -> str:
+    """Return what a schema says of a key, in its first sentence."""
+    held = schema.get("properties", {})
+    below = held.get(key) if isinstance(held, Mapping) else None
+    text = below.get("description") if isinstance(below, Mapping) else None
+    return str(text or "").split(". ")[0].rstrip(".")
 
 
 def _names(schema: Schema, word: str) -> list[str]:
@@ -129,7 +140,10 @@ def _types(wanted: list[str]) -> str:
 
 
 def _hint(value: Json, wanted: list[str]) -> str:
-    """Explain the two slips that YAML invites: a number read as text, and text read as a number."""
+    """Explain the slips that YAML invites: a number read as text, text read as a number, and text that begins with #,
+    which is a comment."""
+    if value is None and "string" in wanted:
+        return "; write text in quotes if it begins with #, which YAML takes for a comment"
     if isinstance(value, int) and "string" in wanted:
         return f"; write it in quotes: '{value}'"
     if not (isinstance(value, str) and {"integer", "number"} & set(wanted)):

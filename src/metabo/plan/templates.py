@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from metabo.errors import ConfigError, nearest
+from metabo.errors import ConfigError, nearest, unknown
 from metabo.plan import registry
 from metabo.plan.runs import RunId, method_of
 from metabo.plan.typed import Setting, Values
@@ -68,11 +68,32 @@ def require(path: Path, given: Iterable[str], own: Mapping[str, Setting]) -> Non
 
 
 def naming_methods(path: Path, own: Mapping[str, Setting], given: Iterable[str] = ()) -> dict[str, Setting]:
-    """Return the parameters of a template whose value, an entry's `own` or else the default, names a method or is a
-    list with methods. `given`: what the workflow gives, which is left out."""
-    chosen = {name: own.get(name, value) for name, value in parameters(path).items() if name not in given}
+    """Return the parameters of a template whose default, or value in an entry's `own`, names a method or is a list with
+    methods, each with its value. `given`: what the workflow gives, which is left out."""
     known = set(registry.methods())
-    return {name: value for name, value in chosen.items() if any(method_of(one) in known for one in _texts(value))}
+    chosen = {
+        name: (default, own.get(name, default)) for name, default in parameters(path).items() if name not in given
+    }
+    return {
+        name: value
+        for name, (default, value) in chosen.items()
+        if any(method_of(one) in known for one in (*_texts(default), *_texts(value)))
+    }
+
+
+def require_methods(path: Path, own: Mapping[str, Setting], given: Iterable[str], runs: Iterable[RunId]) -> None:
+    """Raise ConfigError for a method that an entry's `own` parameters name, and that is not registered, or is in none
+    of the `runs` that it reads on all of its benchmarks: what the parameter asks of it would be left out in silence."""
+    known, read = registry.methods(), sorted({run.method for run in runs})
+    for name in naming_methods(path, own, given):
+        for one in _texts(own.get(name)):
+            if (method := method_of(one)) not in known:
+                raise ConfigError(f"parameter '{name}': {unknown('method', method, read or known)}")
+            if read and method not in read:
+                raise ConfigError(
+                    f"parameter '{name}' names '{one}', which the inputs do not have; add it to them, or take it out "
+                    f"of '{name}'. They have: {', '.join(read)}"
+                )
 
 
 def require_shown(

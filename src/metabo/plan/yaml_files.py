@@ -27,6 +27,14 @@ KEPT = 32
 """Files whose nodes are kept in memory: a process reads the same few again and again, and composing the nodes is nearly
 all of the time that this takes."""
 
+REMEDIES = {
+    "scanning an alias": "; write text that begins with * in quotes",
+    "scanning an anchor": "; write text that begins with & in quotes",
+    "mapping values are not allowed": "; write text that contains ': ' in quotes",
+    "cannot start any token": "; write text that begins so in quotes",
+}
+"""What to do about the complaints of the reader that text without quotes leads to."""
+
 _LEADING_ZERO = re.compile(r"[-+]?0[0-9_]+")
 _BASE_60 = re.compile(r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?")
 _INFINITE = re.compile(r"[-+]?\.(inf|Inf|INF)")
@@ -162,7 +170,8 @@ def _in_a_line(error: Exception) -> str:
     context = getattr(error, "context", None)
     words = ", ".join(filter(None, (context, problem))) or str(error) or type(error).__name__
     where = "" if mark is None else f"line {mark.line + 1}: "
-    return f"{where}not valid YAML: {' '.join(words.split())}"
+    remedy = next((remedy for sign, remedy in REMEDIES.items() if sign in words), "")
+    return f"{where}not valid YAML: {' '.join(words.split())}{remedy}"
 
 
 def _require_finite(root: yaml.Node) -> None:

@@ -18,7 +18,8 @@ def work(args: Namespace, spec: BOSpec) -> Outcome:
     import pandas as pd
 
     from metabo.bo import priors
-    from metabo.bo.trajectories import optimise, refuse_seen, unsound
+    from metabo.bo.soundness import unsound
+    from metabo.bo.trajectories import optimise, refuse_seen
     from metabo.compute import progress
     from metabo.plan import registry
     from metabo.records import results

@@ -12,7 +12,8 @@ import pytest
 from metabo.bo.loop import run
 from metabo.bo.policy import Candidates
 from metabo.bo.priors import SpacePrior
-from metabo.bo.trajectories import Entry, Priors, remarks, unsound
+from metabo.bo.soundness import unsound
+from metabo.bo.trajectories import Entry, Priors, remarks
 from metabo.errors import ConfigError, NumericsError
 from metabo.gaussians import distances
 from metabo.gaussians.barycenter import STEPS, barycenter
