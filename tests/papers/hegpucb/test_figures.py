@@ -1,5 +1,7 @@
 """Figures of HE-GP-UCB: every line, band and label is there."""
 
+import io
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -133,6 +135,22 @@ def test_prior_panels():
     left, right = hegpucb.prior_panels(curve, tasks, {"a": "task A"}, "Title").axes
     assert len(left.lines) >= 2 and [t.get_text() for t in right.get_yticklabels()] == ["task A", "b"]
     np.testing.assert_allclose(right.lines[1].get_xdata(), [0.3, 0.4])
+
+
+@pytest.mark.parametrize("last", [2, 20, 50, 100])
+def test_every_line_has_its_markers_on_it(last):
+    """A marker beyond the last iteration stops the figure when it is saved, not when it is drawn."""
+    names, iterations = [*hegpucb.RULES, *hegpucb.SINGLES], np.arange(1, last + 1)
+    curve = pd.concat(
+        pd.DataFrame({"method": m, "iteration": iterations, "mean": 1 / iterations, "low": 0.1, "high": 1.0})
+        for m in names
+    )
+    tasks = pd.DataFrame({"task": "a", "method": names, "mean": 0.1})
+    figure = hegpucb.prior_panels(curve, tasks, {}, "Title")
+    figure.savefig(io.BytesIO())
+    marks = [line.get_markevery() for line in figure.axes[0].lines[: len(names)]]
+    assert all(min(places) >= 0 and max(places) < last for places in marks)
+    assert last < 100 or len({tuple(places) for places in marks}) == len(names), "lines on each other stay in sight"
 
 
 def test_drawings():

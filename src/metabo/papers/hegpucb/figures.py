@@ -59,7 +59,8 @@ def _line(ax: Axes, name: str, rows: pd.DataFrame, low: str, high: str) -> None:
     one = look(name)
     x = rows["iteration"].to_numpy()
     # Markers are shifted by method, so that they stay in sight where lines lie on each other.
-    shift = list(RULES | SINGLES).index(name) / 9 if name in RULES | SINGLES else 0.0
+    drawn = list(RULES | SINGLES)
+    shift = drawn.index(name) / len(drawn) if name in drawn else 0.0
     marks = list(np.unique(((np.arange(6) + shift) * (len(x) - 1) / 6).astype(int)))
     ax.plot(
         x, rows["mean"], label=one.label, color=one.colour, dashes=one.dashes or (None, None), linewidth=1.5,
