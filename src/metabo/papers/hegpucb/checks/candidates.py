@@ -1,9 +1,6 @@
-"""Checks of HE-GP-UCB on its four problems (hegpucb §7): orders of regret, chosen candidates, what is dropped.
+"""Checks of HE-GP-UCB on its four problems (hegpucb §7): candidates that are chosen, fitted and dropped.
 
-Runs of the study are paired by seed, and seeds are the draws: Student's t for means, exact intervals for shares. What
-one of several problems is to show is tested at the level of all together (Bonferroni): of four intervals of 95 %, one
-lies on the stated side of 0 by chance in nearly one study of ten. `problem`: "lengthscale", "period", "decomposition"
-or "mean"; the figure's profile says which settings.
+Runs are paired by seed, as in `regret`.
 """
 
 from collections.abc import Sequence
@@ -13,10 +10,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom, binomtest
 
-from metabo.metrics import paired_difference
 from metabo.papers.engine.claims.conjunctions import any_of, together
 from metabo.papers.engine.claims.evidence import Evidence
-from metabo.papers.engine.claims.intervals import Estimate, of_mean, varies
+from metabo.papers.engine.claims.intervals import of_mean, varies
 from metabo.papers.engine.claims.verdicts import (
     CONTRADICTED,
     HOLDS,
@@ -26,118 +22,33 @@ from metabo.papers.engine.claims.verdicts import (
     Finding,
     about_equal,
     fact,
-    known,
     order,
     share,
-    similar,
     untestable,
+)
+from metabo.papers.hegpucb.paired import (
+    OURS,
+    POINTS,
+    STUDY,
+    WORDS,
+    absent,
+    at_the_end,
+    by_seed,
+    gap_of,
+    profile,
+    runs_of,
 )
 from metabo.papers.hegpucb.problems import LENGTHSCALES
 from metabo.papers.hegpucb.studies import summaries
 
-STUDY, FITS = "hegpucb_runs", "hegpucb_fits"
-WORDS = {
-    "he_gp_ucb": "HE-GP-UCB", "a_gp_ucb": "A-GP-UCB", "expected_ucb": "ExpectedUCB", "mle": "MLE", "gp_ucb": "GP-UCB",
-    "uniform": "random points",
-}  # fmt: skip
-OURS, POINTS = "he_gp_ucb", "uniform"
-PROBLEMS = ("lengthscale", "period", "decomposition", "mean")
-
-
-def _profile(evidence: Evidence) -> str:
-    return str(evidence.parameters.get("profile", "figure"))
-
-
-def _runs(evidence: Evidence, problem: str) -> pd.DataFrame:
-    runs = evidence.studies[STUDY]["run"]
-    return runs[(runs["profile"] == _profile(evidence)) & (runs["problem"] == problem)]
-
-
-def _last(runs: pd.DataFrame) -> pd.DataFrame:
-    return runs[runs["iteration"] == runs["iteration"].max()]
-
-
-def _absent(methods: Sequence[str], there: pd.Series, problem: str) -> list[Finding]:
-    return [untestable(f"{WORDS[m]} was not run on {problem}") for m in dict.fromkeys(methods) if m not in set(there)]
-
-
-def _by_seed(table: pd.DataFrame, values: str) -> pd.DataFrame:
-    """Return one row per seed and one column per method."""
-    return table.pivot(index="seed", columns="method", values=values)
-
-
-def _gap(wide: pd.DataFrame, a: str, b: str, key: list[int], level: float = 0.95) -> Estimate:
-    """Return the mean of `a` minus `b` over seeds, paired."""
-    pair = (wide[[name]].to_numpy(dtype=np.float64) for name in (a, b))
-    return tuple(paired_difference(*pair, np.random.default_rng(key), "fixed", level=level))
-
-
-def _effect(wide: pd.DataFrame, other: str) -> float:
-    """Return the regret that power is stated for: MARGIN of that of random points, of `other` where there are none."""
-    return MARGIN * float(wide[POINTS if POINTS in wide else other].mean())
-
-
-def seeds_order(
-    evidence: Evidence,
-    problem: str,
-    lower: Sequence[str],
-    than: Sequence[str],
-    measures: Sequence[str] = ("cumulative",),
-    at: int | None = None,
-) -> Finding:
-    """ORD: each of `lower` has less regret than each of `than` at iteration `at` (the last), paired by seed."""
-    runs = _runs(evidence, problem)
-    last = int(runs["iteration"].max())
-    ends = runs[runs["iteration"] == min(at or last, last)]
-    found: list[Finding] = []
-    for measure in measures:
-        wide = _by_seed(ends, measure)
-        for a, b in ((a, b) for a in lower for b in than if {a, b} <= set(wide)):
-            gap = _gap(wide, a, b, [2, len(found)])
-            label = f"{WORDS[a]} minus {WORDS[b]}, {problem}, iteration {min(at or last, last)}:"
-            effect = _effect(wide, b)
-            found.append(order(label, gap, unit=f"{measure} regret", effect=effect, clusters=len(wide)))
-    return together([*found, *_absent([*lower, *than], ends["method"], problem)], "comparisons")
-
-
-def beats_somewhere(evidence: Evidence, other: str, measure: str = "cumulative") -> Finding:
-    """ORD: in at least one problem, HE-GP-UCB has less regret than `other` at the last iteration, paired by seed.
-
-    Intervals of level 1 - 0.05/n for n problems. The sign alone is no evidence: noise gives it in some problem.
-    """
-    panels = {problem: _last(_runs(evidence, problem)) for problem in PROBLEMS}
-    panels = {problem: _by_seed(ends, measure) for problem, ends in panels.items() if len(ends)}
-    panels = {problem: wide for problem, wide in panels.items() if {OURS, other} <= set(wide)}
-    if not panels:
-        return untestable(f"no comparison with {WORDS[other]}")
-    level = 1 - LEVEL / len(panels)
-    found = []
-    for place, (problem, wide) in enumerate(panels.items()):
-        gap = _gap(wide, OURS, other, [3, place], level)
-        label = f"HE-GP-UCB minus {WORDS[other]}, {problem}, at level {level:.4g}:"
-        found.append(order(label, gap, unit=f"{measure} regret", effect=_effect(wide, other), clusters=len(wide)))
-    return any_of(found, "problems")
-
-
-def nearly_equal(evidence: Evidence, most: float = 0.2) -> Finding:
-    """About equal: HE-GP-UCB and A-GP-UCB are apart by at most a share `most` of MLE's regret, in both measures."""
-    ends = _last(_runs(evidence, "lengthscale"))
-    if lost := _absent([OURS, "a_gp_ucb", "mle"], ends["method"], "lengthscale"):
-        return together(lost)
-    found = []
-    for place, measure in enumerate(summaries.QUANTITIES):
-        wide = _by_seed(ends, measure)
-        gap, limit = _gap(wide, OURS, "a_gp_ucb", [4, place]), most * float(wide["mle"].mean())
-        label = f"HE-GP-UCB minus A-GP-UCB ({most:.0%} of MLE's allowed):"
-        found.append(about_equal(label, gap, limit, f"{measure} regret", len(wide)))
-    return together(found, "measures")
+FITS = "hegpucb_fits"
 
 
 def chosen_lengthscales(evidence: Evidence, until: int, mle: float, ours: float) -> Finding:
     """At every iteration up to `until`, MLE follows a length-scale of at least `mle` in most runs, HE-GP-UCB one of at
     most `ours`: so do the medians."""
-    runs = _runs(evidence, "lengthscale")
-    scales = np.array(LENGTHSCALES["code" if _profile(evidence) == "successor" else "paper"])
+    runs = runs_of(evidence, "lengthscale")
+    scales = np.array(LENGTHSCALES["code" if profile(evidence) == "successor" else "paper"])
     found = []
     for t in sorted(set(runs.loc[runs["iteration"] <= until, "iteration"])):
         at = runs[runs["iteration"] == t]
@@ -153,7 +64,7 @@ def chosen_lengthscales(evidence: Evidence, until: int, mle: float, ours: float)
 def stuck(evidence: Evidence, method: str, more_than: float = 0.5) -> Finding:
     """In more than a share of the runs, the last queries of a method are all at the right end; in more than that share
     its queries miss the peak."""
-    runs = _runs(evidence, "lengthscale")
+    runs = runs_of(evidence, "lengthscale")
     shares = summaries.stuck(runs).set_index("method")
     if method not in shares.index:
         return untestable(f"{WORDS[method]} was not run")
@@ -169,7 +80,7 @@ def stuck(evidence: Evidence, method: str, more_than: float = 0.5) -> Finding:
 def _followed(evidence: Evidence, problem: str) -> pd.DataFrame:
     """Return, per method and seed, the share of queries that follow a wrong candidate (`wrong`) and the query from
     which on the true one is followed for good (`settled`; one beyond the last: never)."""
-    runs = _runs(evidence, problem)
+    runs = runs_of(evidence, problem)
     runs = runs.assign(wrong=(runs["u"] != runs["truth"]).astype(float))
     runs = runs.assign(missed=runs["wrong"] * runs["iteration"])
     groups = runs.groupby(["method", "seed"])
@@ -179,12 +90,12 @@ def _followed(evidence: Evidence, problem: str) -> pd.DataFrame:
 def fewer_wrong(evidence: Evidence, problem: str, than: str) -> Finding:
     """ORD: HE-GP-UCB follows a wrong candidate in a smaller share of its queries than `than`, paired by seed."""
     table = _followed(evidence, problem)
-    if lost := _absent([OURS, than], table["method"], problem):
+    if lost := absent([OURS, than], table["method"], problem):
         return together(lost)
-    wide = _by_seed(table, "wrong")
+    wide = by_seed(table, "wrong")
     means = f"HE-GP-UCB {wide[OURS].mean():.3f}, {WORDS[than]} {wide[than].mean():.3f}"
     label = f"queries that follow a wrong candidate, {problem}: {means}; difference:"
-    return order(label, _gap(wide, OURS, than, [5]), True, "share of queries", effect=MARGIN, clusters=len(wide))
+    return order(label, gap_of(wide, OURS, than, [5]), True, "share of queries", effect=MARGIN, clusters=len(wide))
 
 
 def settles_sooner(evidence: Evidence, problem: str, than: Sequence[str]) -> Finding:
@@ -192,31 +103,14 @@ def settles_sooner(evidence: Evidence, problem: str, than: Sequence[str]) -> Fin
 
     A run that never does counts as one query beyond its last. Power is for a tenth of the other's queries.
     """
-    wide = _by_seed(_followed(evidence, problem), "settled")
+    wide = by_seed(_followed(evidence, problem), "settled")
     found: list[Finding] = []
     for other in [name for name in than if {name, OURS} <= set(wide)]:
         medians = f"medians {wide[OURS].median():g} and {wide[other].median():g}"
         label = f"query from which on the true candidate is followed, {problem} ({medians}), HE-GP-UCB minus "
-        gap, effect = _gap(wide, OURS, other, [6, len(found)]), MARGIN * float(wide[other].mean())
+        gap, effect = gap_of(wide, OURS, other, [6, len(found)]), MARGIN * float(wide[other].mean())
         found.append(order(f"{label}{WORDS[other]}:", gap, True, "queries", effect=effect, clusters=len(wide)))
-    return together([*found, *_absent([OURS, *than], wide.columns, problem)], "comparisons")
-
-
-def catch_up(evidence: Evidence, others: Sequence[str], measure: str = "simple") -> Finding:
-    """Similar, or better: at the later iteration of panel (c), each of `others` has no more regret than HE-GP-UCB.
-
-    Not worse by more than MARGIN of the regret of random points, paired by seed.
-    """
-    runs = _runs(evidence, "decomposition")
-    late = min(summaries.LATE, int(runs["iteration"].max()))
-    wide = _by_seed(runs[runs["iteration"] == late], measure)
-    limit = MARGIN * float(wide[POINTS].mean()) if POINTS in wide else 0.0
-    found: list[Finding] = []
-    for other in [name for name in others if {name, OURS} <= set(wide)]:
-        label = f"{WORDS[other]} minus HE-GP-UCB at iteration {late}:"
-        gap = _gap(wide, other, OURS, [7, len(found)])
-        found.append(similar(label, gap, limit, unit=f"{measure} regret", clusters=len(wide)))
-    return together([*found, *_absent([OURS, *others], wide.columns, "decomposition")], "comparisons")
+    return together([*found, *absent([OURS, *than], wide.columns, problem)], "comparisons")
 
 
 def fitted_periods(evidence: Evidence, pieces: Sequence[float], whole: float, tolerance: float = 0.05) -> Finding:
@@ -249,14 +143,6 @@ def _fitted(label: str, periods: np.ndarray, wanted: float, tolerance: float) ->
     return share(f"{said}; draws of points with that fit", near, len(periods), 0.5, unit="share of draws")
 
 
-def not_additive(evidence: Evidence) -> Finding:
-    """The mixed second derivative in inputs 1 and 2 is not zero, and input 3 has no effect."""
-    rows = evidence.table("fact")
-    mixed, third = float(rows["mixed"].abs().max()), float(rows["third"].abs().max())
-    said = f"largest mixed derivative in inputs 1 and 2 {mixed:.3g}, largest change with input 3 {third:.3g}"
-    return fact(said, mixed > 1e-3 and third < 1e-9, mixed, "mixed derivative")
-
-
 def kept(evidence: Evidence, delta: float) -> Finding:
     """Where a candidate is true, HE-GP-UCB drops it in a share of the runs below `delta`, in every problem."""
     found = []
@@ -274,11 +160,11 @@ def recovers_less(evidence: Evidence, problems: Sequence[str]) -> Finding:
     """
     pairs, lost = [], []
     for problem in problems:
-        ends = _last(_runs(evidence, problem))
-        missing = _absent(["mle", POINTS], ends["method"], problem)
+        ends = at_the_end(runs_of(evidence, problem))
+        missing = absent(["mle", POINTS], ends["method"], problem)
         lost += missing
         if not missing:
-            right = _by_seed(ends.assign(right=ends["mle"] == ends["truth"]), "right")
+            right = by_seed(ends.assign(right=ends["mle"] == ends["truth"]), "right")
             pairs.append((problem, *right[["mle", POINTS]].dropna().to_numpy(dtype=bool).T))
     return any_of([*(_fewer_right(*one, LEVEL / len(pairs)) for one in pairs), *lost], "problems")
 
@@ -303,7 +189,7 @@ def likeliest_dropped(evidence: Evidence) -> Finding:
     contradicted if in fewer than LEVEL of them, and undecided otherwise.
     """
     runs = evidence.studies[STUDY]["run"]
-    own = runs[(runs["profile"] == _profile(evidence)) & (runs["method"] == OURS)]
+    own = runs[(runs["profile"] == profile(evidence)) & (runs["method"] == OURS)]
     own = own[own["rejected"].astype(bool) & (own["u"] != own["truth"])]
     flags = own.assign(likeliest=own["u"] == own["mle"]).groupby(["problem", "seed"])["likeliest"].any()
     if flags.empty:
@@ -314,17 +200,3 @@ def likeliest_dropped(evidence: Evidence) -> Finding:
     if count:
         return replace(found, verdict=HOLDS, against=1.0, support=0.0)
     return found
-
-
-def protocol(evidence: Evidence, runs: dict[str, int], iterations: dict[str, int]) -> Finding:
-    """Numbers of seeds and of iterations are the stated ones in every problem."""
-    rows = evidence.table("ending").drop_duplicates("problem").set_index("problem")
-    found = []
-    for problem in runs:
-        if problem not in rows.index:
-            found.append(untestable(f"{problem} was not run"))
-            continue
-        seeds, last = int(rows.at[problem, "runs"]), int(rows.at[problem, "iteration"])
-        said = f"{problem}: {seeds} seeds, {last} iterations; stated {runs[problem]} and {iterations[problem]}"
-        found.append(fact(said, (seeds, last) == (runs[problem], iterations[problem]), known(seeds), "seeds"))
-    return together(found, "problems")

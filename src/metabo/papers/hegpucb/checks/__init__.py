@@ -1,0 +1,1 @@
+"""Checks of HE-GP-UCB's claims."""

@@ -1,0 +1,55 @@
+"""What checks of HE-GP-UCB compare: runs of its study on one problem, paired by seed."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from metabo.metrics import paired_difference
+from metabo.papers.engine.claims.evidence import Evidence
+from metabo.papers.engine.claims.intervals import Estimate
+from metabo.papers.engine.claims.verdicts import MARGIN, Finding, untestable
+
+STUDY = "hegpucb_runs"
+WORDS = {
+    "he_gp_ucb": "HE-GP-UCB", "a_gp_ucb": "A-GP-UCB", "expected_ucb": "ExpectedUCB", "mle": "MLE", "gp_ucb": "GP-UCB",
+    "uniform": "random points",
+}  # fmt: skip
+OURS, POINTS = "he_gp_ucb", "uniform"
+
+
+def profile(evidence: Evidence) -> str:
+    """Return which settings of the study an artefact reads."""
+    return str(evidence.parameters.get("profile", "figure"))
+
+
+def runs_of(evidence: Evidence, problem: str) -> pd.DataFrame:
+    """Return the runs of the artefact's profile on a problem."""
+    runs = evidence.studies[STUDY]["run"]
+    return runs[(runs["profile"] == profile(evidence)) & (runs["problem"] == problem)]
+
+
+def at_the_end(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the last iteration."""
+    return runs[runs["iteration"] == runs["iteration"].max()]
+
+
+def absent(methods: Sequence[str], there: pd.Series, problem: str) -> list[Finding]:
+    """Return a finding for each method that was not run on a problem."""
+    return [untestable(f"{WORDS[m]} was not run on {problem}") for m in dict.fromkeys(methods) if m not in set(there)]
+
+
+def by_seed(table: pd.DataFrame, values: str) -> pd.DataFrame:
+    """Return one row per seed and one column per method."""
+    return table.pivot(index="seed", columns="method", values=values)
+
+
+def gap_of(wide: pd.DataFrame, a: str, b: str, key: list[int], level: float = 0.95) -> Estimate:
+    """Return the mean of `a` minus `b` over seeds, paired."""
+    pair = (wide[[name]].to_numpy(dtype=np.float64) for name in (a, b))
+    return tuple(paired_difference(*pair, np.random.default_rng(key), "fixed", level=level))
+
+
+def effect_of(wide: pd.DataFrame, other: str) -> float:
+    """Return the regret that power is stated for: MARGIN of that of random points, of `other` where there are none."""
+    return MARGIN * float(wide[POINTS if POINTS in wide else other].mean())
