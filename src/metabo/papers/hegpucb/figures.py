@@ -258,23 +258,24 @@ def prior_panels(curves: pd.DataFrame, tasks: pd.DataFrame, labels: Mapping[str,
     methods = list(dict.fromkeys(curves["method"]))
     names = list(dict.fromkeys(tasks["task"]))
     with style.theme():
-        figure = Figure(figsize=(11.0, max(3.8, 1.6 + 0.2 * len(names))), layout="constrained")
-        left, right = figure.subplots(1, 2)
-        style.regret_axis(left, curves[["mean", "high"]].to_numpy().ravel())
+        heights = (3.0, max(1.4, 0.5 + 0.2 * len(names)))
+        figure = Figure(figsize=(style.WIDEST, sum(heights) + 1.4), layout="constrained")
+        mean, each = figure.subplots(2, 1, height_ratios=heights)
+        style.regret_axis(mean, curves[["mean", "high"]].to_numpy().ravel())
         for method, rows in curves.groupby("method", sort=False):
-            _line(left, str(method), rows, "low", "high")
-        style.iteration_axis(left, int(curves["iteration"].max()))
-        left.set(ylabel="simple regret, mean over tasks", title="mean and range over sets of candidates")
+            _line(mean, str(method), rows, "low", "high")
+        style.iteration_axis(mean, int(curves["iteration"].max()))
+        mean.set(ylabel="simple regret, mean over tasks", title="mean and range over sets of candidates")
         for method, rows in tasks.groupby("method", sort=False):
             one = look(str(method))
-            right.plot(
+            each.plot(
                 rows["mean"], [names.index(t) for t in rows["task"]], linestyle="none", marker=one.marker,
                 color=one.colour, markersize=5, alpha=0.85,
             )  # fmt: skip
-        right.set_yticks(range(len(names)), [labels.get(name, name) for name in names], fontsize=7)
-        right.set_ylim(len(names) - 0.5, -0.5)
-        right.set_xlim(left=min(0.0, -0.02 * tasks["mean"].max()))
-        right.set(xlabel="simple regret at the last iteration", title="each task")
-        _legend(figure, methods, 3)
+        each.set_yticks(range(len(names)), [labels.get(name, name) for name in names], fontsize=7)
+        each.set_ylim(len(names) - 0.5, -0.5)
+        each.set_xlim(left=min(0.0, -0.02 * tasks["mean"].max()))
+        each.set(xlabel="simple regret at the last iteration", title="each task")
+        _legend(figure, methods, 2)
         figure.suptitle(title)
     return figure

@@ -18,8 +18,7 @@ def ladder_panels(climbed: pd.DataFrame, random: float, title: str, regret: str)
     `climbed`: kind, steps, metric, prior_seed, value; `random`: the area of random search, a grey line.
     """
     with style.theme():
-        figure = Figure(figsize=(11.0, 3.6), layout="constrained")
-        axes = figure.subplots(1, len(PANELS))
+        figure, axes = style.panels(len(PANELS), height=2.7)
         for ax, (metric, label) in zip(axes, PANELS.items(), strict=True):
             own = climbed[climbed["metric"] == metric]
             for kind, (colour, marker, line) in LOOKS.items():

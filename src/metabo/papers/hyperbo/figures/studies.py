@@ -61,8 +61,8 @@ def estimate_panels(training: pd.DataFrame, marginal: pd.DataFrame, test: pd.Dat
     """
     counts = sorted(marginal["observations"].unique())
     with style.theme():
-        figure = Figure(figsize=(9.6, 5.8), layout="constrained")
-        axes = figure.subplots(2, 3, sharex=True, sharey=True).ravel()
+        figure = Figure(figsize=(style.WIDEST, 7.6), layout="constrained")
+        axes = figure.subplots(3, 2, sharex=True, sharey=True).ravel()
         for _, rows in training.groupby("function"):
             rows = rows.sort_values("x")
             axes[0].plot(rows["x"], rows["y"], marker="o", markersize=2.5, linewidth=0.9)
@@ -78,11 +78,11 @@ def estimate_panels(training: pd.DataFrame, marginal: pd.DataFrame, test: pd.Dat
         axes[0].set_xlim(min(points) - 0.3, max(points) + 1.0)
         axes[0].set_ylim(-3.6, 3.6)
         axes[0].set_xticks(points)
-        for ax in (*axes[::3],):
+        for ax in axes[::2]:
             ax.set_ylabel("f(x)")
-        for ax in axes[3:]:
+        for ax in axes[-2:]:
             ax.set_xlabel("x")
-        figure.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
+        figure.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
         figure.suptitle(title)
     return figure
 
@@ -116,7 +116,7 @@ def gap_panels(loss: pd.DataFrame, difference: pd.DataFrame, title: str) -> Figu
     `loss`: step, metric (ekl_one_block, nll_one_block, ...), value; `difference`: step, kind, value, expected.
     """
     with style.theme():
-        figure = Figure(figsize=(9.4, 3.6), layout="constrained")
+        figure = Figure(figsize=(style.WIDEST, 4.0), layout="constrained")
         left, right = figure.subplots(1, 2)
         names = {"ekl_one_block": ("training loss of H-EKL", _EKL, "-"), "nll_one_block": ("NLL", _NLL, "--")}
         for metric, (label, colour, line) in names.items():
@@ -129,6 +129,6 @@ def gap_panels(loss: pd.DataFrame, difference: pd.DataFrame, title: str) -> Figu
             moved = rows["value"] - rows["expected"]
             right.plot(rows["step"], moved, color=colour, linestyle=line, label=label)
         right.set(xlabel="training step", ylabel="difference − its reference (nats)", title="differences")
-        figure.legend(*right.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
+        figure.legend(*right.get_legend_handles_labels(), loc="outside lower center", ncols=1, frameon=False)
         figure.suptitle(title)
     return figure

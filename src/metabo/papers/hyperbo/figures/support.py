@@ -14,7 +14,7 @@ def support_figure(curves: pd.DataFrame, ranges: pd.DataFrame, queries: pd.DataF
     over folds (`ranges`: input, low, high), with a dot for each run's first query (`queries`: method, input, value)."""
     inputs, methods = list(dict.fromkeys(ranges["input"])), list(dict.fromkeys(curves["method"]))
     with style.theme():
-        figure = Figure(figsize=(9.2, 3.6), layout="constrained")
+        figure = Figure(figsize=(style.WIDEST, 3.8), layout="constrained")
         left, right = figure.subplots(1, 2)
         style.regret_axis(left, curves["median"].to_numpy())
         for method in methods:
@@ -33,7 +33,7 @@ def support_figure(curves: pd.DataFrame, ranges: pd.DataFrame, queries: pd.DataF
                 drawn = look.of(method)
                 right.scatter(asked, heights, s=7, color=drawn.colour, marker=drawn.marker, linewidths=0, alpha=0.7)
         right.set_yticks(range(len(inputs)), inputs)
-        right.set(xlabel="first query (grey: matched points of all folds)", ylim=(len(inputs) - 0.5, -0.5))
+        right.set(xlabel="first query\n(grey: matched points of all folds)", ylim=(len(inputs) - 0.5, -0.5))
         style.legend(figure, methods)
         figure.suptitle(title)
     return figure
