@@ -64,6 +64,14 @@ def test_many_acquisitions_stay_apart(monkeypatch):
     assert len({looks.of(f"h_nll-{name}")[2:] for name in many}) == len(many)
 
 
+def test_one_acquisition_of_many_methods_leaves_them_apart_without_colour():
+    together = ("stboh", "ablr", "h_nll", "emp_gp")  # hyperbo_x15
+    for acquisition in SCORED:
+        assert len({looks.of(f"{name}-{acquisition}").marker for name in together}) == len(together)
+    for name, acquisition in itertools.product(ENTRIES, SCORED):
+        assert looks.of(f"{name}-{acquisition}")[2:] != looks.of(name)[2:], f"{name} and {name}-{acquisition}; {FREE}"
+
+
 def test_structures_are_named_as_in_the_paper():
     labels = {f"{mean} {size}" for mean in ("Zero", "Constant", "Linear MLP") for size in ("(4,)", "(8,)", "(32, 32)")}
     assert {looks.of(name).label for name in STRUCTURES} == labels | {"Linear MLP (128, 128)"}

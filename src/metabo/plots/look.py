@@ -59,13 +59,15 @@ def of(name: str) -> Look:
     entry, acquisition = registry.method(run.method), run.acquisition
     if not acquisition:
         return Look(entry.label, entry.colour, entry.marker, entry.dashes)
-    # A second acquisition of the same method keeps its colour and takes marker and dashes by its place in the list.
+    # Another acquisition of a method keeps its colour and marker and takes dashes by its place in the list, so that
+    # methods with one acquisition are told apart, and acquisitions of one method.
     if acquisition not in ACQUISITIONS:
         raise unknown("acquisition", acquisition, ACQUISITIONS)
-    place = list(ACQUISITIONS).index(acquisition)
+    free = [dashes for dashes in DASHES if dashes != entry.dashes]
+    turn, place = divmod(list(ACQUISITIONS).index(acquisition), len(free))
     label = f"{entry.label} ({ACQUISITIONS[acquisition]})"
-    turns = place // len(MARKERS)  # the next turn has each marker with another pattern
-    return Look(label, entry.colour, MARKERS[place % len(MARKERS)], DASHES[(place + turns) % len(DASHES)])
+    marker = MARKERS[(turn - 1) % len(MARKERS)] if turn else entry.marker  # the next turn has each pattern again
+    return Look(label, entry.colour, marker, free[place])
 
 
 def _on(plain: Look, split: str) -> Look:

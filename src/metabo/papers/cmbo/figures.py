@@ -16,28 +16,33 @@ def regret_panels(
     title: str,
     headings: Mapping[str, str],
     indices: pd.DataFrame | None = None,
-    rows: int = 1,
+    rows: int = 0,
 ) -> Figure:
     """Draw one panel per key of `headings` of the mean normalised regret with its interval, on one logarithmic axis.
 
     `curves`: panel, method, iteration, mean, low, high. `indices` (as from
     `metabo.papers.cmbo.cluster_metrics.clusters_of`; not drawn if it has no rows): adds a panel for each of its
-    distances. The panels fill `rows` rows, one after the other. Methods of one label are one entry of the legend.
+    distances. The panels fill `rows` rows, one after the other; 0: two stand side by side. Methods of one label are one
+    entry of the legend.
     """
     names = list(dict.fromkeys(map(method_of, curves["method"])))
     methods = list({look.of(name).label: name for name in reversed(names)}.values())[::-1]
     distances = [] if indices is None else list(dict.fromkeys(indices["distance"]))
     with style.theme():
-        columns = -(-(len(headings) + len(distances)) // rows)
-        figure = Figure(figsize=(0.8 + 4.0 * columns, 1.3 + 3.0 * rows), layout="constrained")
-        grid = figure.subplots(rows, columns, squeeze=False)
-        axes = grid.ravel()
+        count = len(headings) + len(distances)
+        if rows:
+            columns = -(-count // rows)
+            figure = Figure(figsize=(0.8 + 2.4 * columns, 1.3 + 2.6 * rows), layout="constrained")
+            axes = list(figure.subplots(rows, columns, squeeze=False).ravel())
+        else:
+            columns = style.COLUMNS
+            figure, axes = style.panels(count, 2.6, below=1.4)
         for ax, (panel, heading) in zip(axes, headings.items(), strict=False):
             style.regret_axis(ax, curves["mean"].to_numpy())
             _lines(ax, curves[curves["panel"] == panel])
             ax.set_title(heading)
-        for ax in grid[:, 0]:
-            ax.set_ylabel("mean normalised simple regret")
+        for ax in axes[: len(headings) : columns]:
+            ax.set_ylabel("mean normalised\nsimple regret")
         for ax, distance in zip(axes[len(headings) :], distances, strict=True):
             _indices(ax, indices[indices["distance"] == distance])
             ax.set_title(f"{distance.capitalize()} clusters")

@@ -3,9 +3,13 @@
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
 
 from metabo.metrics import Pearson
 from metabo.plots import look, style
+
+LARGE = 1e4
+"""Numbers from here on are written with k or M."""
 
 
 def correlation_panels(
@@ -25,7 +29,9 @@ def correlation_panels(
                 ax.scatter(rows[x], rows[y], color=s.colour, marker=s.marker, s=26, linewidth=0.4, edgecolor="white")
             ax.set_xlabel(names[x])
             ax.set_ylabel(names[y])
-            ax.ticklabel_format(style="sci", scilimits=(-3, 4), useMathText=True)
+            for axis, column in ((ax.xaxis, x), (ax.yaxis, y)):
+                if points[column].abs().max() >= LARGE:  # a power of ten at the end of an axis would lie on its label
+                    axis.set_major_formatter(EngFormatter())
             ax.set_title(_headline(result))
             ax.margins(0.1)
         style.legend(figure, methods, lines=False)
