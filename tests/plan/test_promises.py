@@ -141,7 +141,7 @@ MAKE = "SCORED = {}\ndef make(slug):\n    table = {%s}\n    return table[slug]\n
     [
         (["pi", "ei"], "'pi': 1, 'ei': 2", []),
         (["pi", "late"], "'pi': 1}\n    if slug == 'late':\n        return 3\n    table |= {", []),
-        (["pi", "ucblog"], "'pi': 1", ["SCORED has 'ucblog', which `make` does not give; add it to `make`"]),
+        (["pi", "not_there"], "'pi': 1", ["SCORED has 'not_there', which `make` does not give; add it to `make`"]),
         (["pi"], "'pi': 1, 'q': 2", ["`make` gives 'q', which SCORED has no label for; add it to SCORED"]),
         (["pi"], "'pi': (", []),
     ],
@@ -194,8 +194,10 @@ def test_a_loader_without_load_is_told_by_the_plan(monkeypatch):
 
 
 def test_an_acquisition_without_its_line_in_make_stops_the_plan(monkeypatch):
-    monkeypatch.setattr(promises, "SCORED", runs.SCORED | {"ucblog": "UCB, log t"})
-    with pytest.raises(ConfigError, match=r"^src/metabo/bo/acquisition.py: SCORED has 'ucblog', .*; add it to `make`$"):
+    monkeypatch.setattr(promises, "SCORED", runs.SCORED | {"not_there": "UCB, log t"})
+    with pytest.raises(
+        ConfigError, match=r"^src/metabo/bo/acquisition.py: SCORED has 'not_there', .*; add it to `make`$"
+    ):
         catalogue.load()
 
 

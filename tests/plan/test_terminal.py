@@ -99,6 +99,21 @@ def test_a_failed_job_without_a_log_is_told_too(run):
     assert run.lines[-1] == "FAILED: load (log: absent.log)"
 
 
+def test_a_traceback_is_told_by_its_error_and_the_line_of_ours(tmp_path):
+    log = tmp_path / "bo.log"
+    log.write_text(
+        "Traceback (most recent call last):\n"
+        '  File "/home/me/clone/src/metabo/stages/bo.py", line 30, in main\n    run()\n'
+        '  File "/home/me/clone/src/metabo/bo/acquisition.py", line 57, in grow\n    np.log(2)\n'
+        '  File "/usr/lib/python3/site-packages/jax/core.py", line 9, in bind\n'
+        "NameError: name 'np' is not defined\n--------------------\n"
+        "For simplicity, JAX has removed its internal frames from the traceback of the following exception.\n"
+    )
+    assert terminal.failure("run BO", [str(log)]) == (
+        f"FAILED: run BO: NameError: name 'np' is not defined (src/metabo/bo/acquisition.py:57) (log: {log})"
+    )
+
+
 def test_warnings_errors_and_what_is_for_the_user_are_shown_and_the_rest_is_not(run):
     run.begin()
     for text, level, extra in [

@@ -72,7 +72,7 @@ def test_a_fault_is_told_with_its_key(change, message):
 
 
 def test_the_faults_of_all_entries_are_told_at_once():
-    with pytest.raises(ConfigError, match=r"'a.sizes' is missing\n.*'b.size' is unknown"):
+    with pytest.raises(ConfigError, match=r"'a.sizes' is missing; add it\n.*'b.size' is unknown"):
         read_each(Inner, {"a": {}, "b": {"sizes": [], "size": 1}}, "table")
 
 

@@ -8,6 +8,7 @@ jobs are run after that (nothing to do, a listing, a cluster) they are written a
 
 import logging
 import os
+import re
 import shutil
 import threading
 import time
@@ -23,6 +24,11 @@ SWITCH = "METABO_PROGRESS"
 LINE, FULL = "line", "full"
 """Values of the environment variable `METABO_PROGRESS`: one line (the default), or all that Snakemake writes."""
 
+TRACEBACK = "Traceback (most recent call last):"
+PLACE = re.compile(r'File "[^"]*/(src/metabo/[^"]+)", line (\d+)')
+"""A line of ours in a traceback."""
+JAX_NOTE = "For simplicity, JAX has removed"
+"""Begins what JAX writes below an error."""
 DEFAULT = "DefaultStreamHandler"
 """Name of Snakemake's handler that writes to the terminal."""
 
@@ -201,18 +207,21 @@ def end(ahead: Ahead, now: float, logs: Sequence[str]) -> str:
 
 
 def failure(name: str, logs: Sequence[str]) -> str:
-    """Say in one line that a job has failed, why, and where its log is. The reason is the last line of the log."""
-    said = next((last for path in logs if (last := _last_line(Path(path)))), "")
+    """Say in one line that a job has failed, why, and where its log is. The reason is the last line of the log; of an
+    error that shows a traceback, with the line of ours that it came from."""
+    said = next((last for path in logs if (last := _reason(Path(path)))), "")
     where = f" (log: {', '.join(logs)})" if logs else ""
     return f"FAILED: {name}" + (f": {said}" if said else "") + where
 
 
-def _last_line(path: Path) -> str:
+def _reason(path: Path) -> str:
     try:
-        lines = path.read_text(errors="replace").splitlines()
+        lines = [text.strip() for text in path.read_text(errors="replace").splitlines()]
     except OSError:
         return ""
-    return next((text.strip() for text in reversed(lines) if text.strip()), "")
+    last = next((text for text in reversed(lines) if text.strip("-") and not text.startswith(JAX_NOTE)), "")
+    places = [found for text in lines if (found := PLACE.match(text))] if TRACEBACK in lines else []
+    return f"{last} ({places[-1][1]}:{places[-1][2]})" if places and last else last
 
 
 def _counts(ahead: Ahead) -> str:

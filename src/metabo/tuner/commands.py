@@ -44,7 +44,7 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     _study(suggest)
     suggest.add_argument("--count", type=int, default=1, help="how many to try at once")
     suggest.add_argument("--seed", type=int, default=0, help="of what methods draw at random (default: 0)")
-    suggest.add_argument("--acquisition", help="ei, pi, ucb18 or ucb3, in place of the method's own")
+    suggest.add_argument("--acquisition", help="e.g. ei, pi or ucb3, in place of the method's own")
     suggest.add_argument("--claim", action="store_true", help="record them as running: others then avoid them")
     suggest.add_argument("--by", help="who claims them, if not user and host")
     suggest.add_argument("--json", action="store_true", help="print JSON, with predictions")

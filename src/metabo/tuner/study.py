@@ -152,7 +152,7 @@ class Study(Ledger):
         """Return `count` configurations to try next. Nothing changes, so the same call gives the same answer.
 
         `claim` records them as running: other suggestions then avoid them, until their outcomes are told, or they are
-        released. `by`: who claims them; user and host unless given. `acquisition`: ei, pi, ucb18 or ucb3, in place of
+        released. `by`: who claims them; user and host unless given. `acquisition`: ei, pi, ucb3, ..., in place of
         the method's own. Warns (NumericsWarning) where the model is not numerically sound: what it suggests is then a
         guess without prediction.
         """

@@ -20,7 +20,7 @@ from metabo.tuner.asking import Suggestion, Told
 from metabo.tuner.blend import kernel, outcomes, points
 from metabo.tuner.blend.belief import Model, Seen, believed, fitted, interval, predicted, seen_of
 from metabo.tuner.blend.hyper import Hyper
-from metabo.tuner.blend.mixture import ACQUISITIONS
+from metabo.tuner.blend.mixture import scores
 from metabo.tuner.blend.past import ConditionedPast
 from metabo.tuner.blend.points import Points
 
@@ -45,7 +45,7 @@ def suggest(
     acquisition: str = "ei",
 ) -> list[Suggestion]:  # fmt: skip
     """Return `count` configurations to try next; the same for the same arguments. `past` None: those of a plain GP;
-    `acquisition`: one of `mixture.ACQUISITIONS`.
+    `acquisition`: one of `metabo.bo.acquisition.SCORED`.
 
     A trial that is still running, and each suggestion of a batch, stands at its predicted mean until its outcome is
     told. Raises ConfigError if the space has fewer configurations left.
@@ -97,7 +97,8 @@ def _next(model: Model, seen: Seen, taken: Points, seed: int, plain: Hyper, acqu
 def _score(model: Model, seen: Seen, plain: Hyper, acquisition: str) -> Callable[[Points], Scores]:
     """Return what is maximised: the acquisition; before any outcome the mean."""
     if len(seen.z):
-        return lambda where: ACQUISITIONS[acquisition](predicted(model, seen, where, plain), float(seen.z.max()))
+        best, count = float(seen.z.max()), len(seen.z)
+        return lambda where: scores(acquisition, predicted(model, seen, where, plain), best, count)
     return lambda where: np.zeros(len(where.x)) if model.past is None else model.past.explained(where.x).mean
 
 

@@ -93,6 +93,11 @@ def mean_of(predicted: Predicted) -> Float[np.ndarray, " m"]:
     return predicted.weight @ predicted.mean
 
 
+def deviation_of(predicted: Predicted) -> Float[np.ndarray, " m"]:
+    """Return the standard deviation of the mixture at each candidate, without noise."""
+    return np.sqrt(predicted.weight @ (predicted.std**2 + (predicted.mean - mean_of(predicted)) ** 2))
+
+
 def quantile_of(predicted: Predicted, share: float) -> float:
     """Return the quantile of an outcome, with its noise, at the only candidate of `predicted`."""
     mean, std = predicted.mean[:, 0], np.sqrt(predicted.std[:, 0] ** 2 + predicted.noise)
@@ -120,8 +125,7 @@ def probability_of_improvement(predicted: Predicted, best: float) -> Scores:
 
 def upper_confidence_bound(predicted: Predicted, _best: float, beta: float) -> Scores:
     """Return mean + beta deviations of the mixture."""
-    mean = mean_of(predicted)
-    return mean + beta * np.sqrt(predicted.weight @ (predicted.std**2 + (predicted.mean - mean) ** 2))
+    return mean_of(predicted) + beta * deviation_of(predicted)
 
 
 ACQUISITIONS: dict[str, Callable[[Predicted, float], Scores]] = {
@@ -130,4 +134,19 @@ ACQUISITIONS: dict[str, Callable[[Predicted, float], Scores]] = {
     "ucb18": partial(upper_confidence_bound, beta=1.8),
     "ucb3": partial(upper_confidence_bound, beta=3.0),
 }
-"""What may be maximised, by the names of `metabo.bo.acquisition`."""
+"""What the mixture has a form of its own of, by the names of `metabo.bo.acquisition`."""
+
+
+def scores(name: str, predicted: Predicted, best: float, count: int) -> Scores:
+    """Return an acquisition at each candidate, after `count` outcomes of which `best` is the greatest: the mixture's
+    own form, or the registered function of the mixture's mean and deviation."""
+    if name in ACQUISITIONS:
+        return ACQUISITIONS[name](predicted, best)
+    import jax.numpy as jnp  # here: nothing else of the mixture needs JAX, which takes a second to import
+
+    from metabo.bo import acquisition
+    from metabo.compute import precision
+
+    with precision.scope():
+        given = map(jnp.asarray, (mean_of(predicted), deviation_of(predicted), best, count))
+        return np.asarray(acquisition.make(name)(*given))
