@@ -123,6 +123,7 @@ BLOCKS = {
         "test_the_space_is_read",
     ("docs/own-data.md", "study      read   used failed  dropped, and what was done"): "test_the_table_is_laid_out_so",
     ("docs/own-data.md", "parameters:"): "test_the_space_is_read",
+    ("docs/own-data.md", "constraints:"): "test_the_space_is_read",
     ("docs/own-data.md", "import metabo"): "test_the_blocks_of_python_run",
     ("docs/own-data.md", "import optuna"): "test_the_blocks_of_python_run",
     ("results/README.md", FILES): "a list of files",
@@ -288,8 +289,14 @@ def test_the_space_is_read(tmp_path):
         "name": "s",
         "parameters": {**whole["parameters"], **more["parameters"]},
         "studies": more["studies"],
+        **yaml.safe_load(block("docs/own-data.md", "constraints:")),
     }
-    assert description.of_mapping(joined, "space.yaml").studies["old runs"].flipped
+    read = description.of_mapping(joined, "space.yaml")
+    assert read.studies["old runs"].flipped
+    assert [(one.name, one.said) for one in read.constraints] == [
+        ("memory_gb", "at most 8"),
+        ("accuracy", "at least 0.7"),
+    ]
 
 
 def test_the_table_is_laid_out_so():

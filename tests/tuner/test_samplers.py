@@ -1,6 +1,7 @@
 """The prior inside a real Optuna study."""
 
 import pickle
+import shutil
 import subprocess
 import sys
 import warnings
@@ -9,13 +10,14 @@ from pathlib import Path
 import numpy as np
 import optuna
 import pytest
+import yaml
 from optuna.distributions import FloatDistribution, IntDistribution
 
 from metabo.errors import ConfigError
 from metabo.tuner.samplers import PriorSampler, moved
-from metabo.tuner.study import Study
+from metabo.tuner.study import Study, pretrain
 from metabo.tuner.suggest import Told, suggest
-from tests.tuner.conftest import error
+from tests.tuner.conftest import HEADER, SPACE, error, rows, write
 
 optuna.logging.set_verbosity(optuna.logging.CRITICAL)
 ROOT = Path(__file__).parents[2]
@@ -254,3 +256,78 @@ def test_a_study_in_another_process_goes_on(trained, tmp_path):
         )
         study.optimize(objective, n_trials=1)
     assert len({trial.params["learning_rate"] for trial in study.trials}) == 2
+
+
+@pytest.fixture(scope="module")
+def bounded(tmp_path_factory):
+    """A folder with a prior of a space with two constraints."""
+    place = tmp_path_factory.mktemp("bounded")
+    bounds = {"memory": {"at_most": 8}, "accuracy": {"at_least": 0.5, "at_most": 1.0}}
+    (place / "space.yaml").write_text(yaml.safe_dump(yaml.safe_load(SPACE) | {"constraints": bounds}, sort_keys=False))
+    history = [[*row[:-1], "6", "0.9", row[-1]] for row in rows()]
+    table = write(place / "history.csv", [*HEADER[:-1], "memory", "accuracy", "error"], history)
+    return pretrain(table, place / "space.yaml", place / "prior").folder
+
+
+class TestConstraints:
+    """The values that Optuna's trials have agree with what `tell` is told."""
+
+    def test_both_ways_tell_the_same(self, bounded, tmp_path):
+        """Six trials, two of them infeasible: one by each constraint, with the best outcomes."""
+        tuned = Study(shutil.copytree(bounded, tmp_path / "study"))
+        sampler = PriorSampler(bounded)
+        study = optuna.create_study(direction="minimize", sampler=sampler)
+        for outcome, memory, accuracy in ((0.3, 6, 0.9), (0.01, 8.5, 0.9), (0.02, 8, 0.4), (0.25, 8, 0.5), (0.2, 1, 1)):
+            trial = study.ask()
+            everything(trial)
+            trial.set_constraint("memory", memory - 8)
+            trial.set_constraint("accuracy", max(accuracy - 1.0, 0.5 - accuracy))
+            study.tell(trial, outcome)
+            measured = {"memory": memory, "accuracy": accuracy}
+            tuned.tell(sampler._configuration(study.trials[-1]), outcome, constraints=measured)
+        one, other = sampler._told(study.get_trials(), 99), tuned._told(tuned.trials)
+        assert (one.done, one.running) == (other.done, other.running)
+        np.testing.assert_array_equal(one.outcomes, other.outcomes)
+        np.testing.assert_array_equal(one.outcomes, [0.3, np.nan, np.nan, 0.25, 0.2])
+        assert study.best_trial.number == tuned.best["number"] == 4
+
+    def test_a_trial_without_a_value_is_warned_of_once_and_not_used(self, bounded):
+        sampler = PriorSampler(bounded)
+        study = optuna.create_study(direction="minimize", sampler=sampler)
+        with pytest.warns(UserWarning) as caught:
+            for number in range(3):
+                trial = study.ask()
+                everything(trial)
+                if number:
+                    trial.set_constraint("memory", -1.0)
+                study.tell(trial, 0.1)
+        told = sampler._told(study.get_trials(), 99)  # no second warning: it would raise
+        assert [str(one.message) for one in caught] == [
+            "trial 0: no value of constraint 'memory' (at most 8), so it is not used; call "
+            "trial.set_constraint('memory', value - 8) in the objective (above 0: broken)",
+            "trial 1: no value of constraint 'accuracy' (at least 0.5 and at most 1), so it is not used; call "
+            "trial.set_constraint('accuracy', max(value - 1, 0.5 - value)) in the objective (above 0: broken)",
+        ]
+        assert told.done == [] and len(told.running) == 3
+
+    def test_what_a_constraints_func_of_another_sampler_stored_counts(self, bounded):
+        values = [(-1.0, -0.1), (0.5, -0.1), (-1.0, 0.1)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # Optuna will take it away
+            tpe = optuna.samplers.TPESampler(constraints_func=lambda trial: values[trial.number], seed=0)
+        study = optuna.create_study(direction="minimize", sampler=tpe)
+        study.optimize(everything, n_trials=3)
+        assert [list(one.constraints) for one in study.trials] == [["0", "1"]] * 3
+        told = PriorSampler(bounded)._told(study.get_trials(), 99)
+        np.testing.assert_array_equal(told.outcomes, [1.0, np.nan, np.nan])
+
+    def test_a_pruned_trial_that_broke_one_says_nothing_else(self, bounded):
+        sampler = PriorSampler(bounded)
+        study = optuna.create_study(direction="minimize", sampler=sampler)
+        for over in (1.0, -1.0):
+            trial = study.ask()
+            everything(trial)
+            trial.report(0.4, 1)
+            trial.set_constraint("memory", over)
+            study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+        np.testing.assert_array_equal(sampler._told(study.get_trials(), 99).outcomes, [np.nan, 0.4])

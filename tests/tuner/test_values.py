@@ -67,10 +67,10 @@ def assert_survives(space, configurations, folder):
     path.write_text("\n".join([printed[0], *(f"{line}0.5" for line in printed[1:])]) + "\n", encoding="utf-8")
     told = history.read_told(path, space)
     assert len(printed) == len(told) + 1 == len(configurations) + 1
-    for one, (_, other, outcome) in zip(configurations, told, strict=True):
-        assert equal(space.read(one), one) and equal(other, one) and outcome == 0.5
+    for one, row in zip(configurations, told, strict=True):
+        assert equal(space.read(one), one) and equal(row.configuration, one) and row.outcome == 0.5
     running = [trials.trial(number, one, "running", None) for number, one in enumerate(configurations)]
-    results = [trials.Result(configuration, outcome, "") for _, configuration, outcome in told]
+    results = [trials.Result(row.configuration, row.outcome, "") for row in told]
     index = trials.TrialIndex(space, running)
     trials.recorded(index, results)
     kept = index.trials

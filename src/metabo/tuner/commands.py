@@ -11,7 +11,7 @@ import warnings
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, _SubParsersAction
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from metabo.errors import ConfigError, NumericsWarning
 from metabo.tuner import imports
@@ -55,11 +55,13 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     tell.add_argument("--parameters", help="one configuration as JSON, e.g. '{\"learning_rate\": 0.01}'")
     tell.add_argument("--outcome", type=_outcome, help="its outcome")
     tell.add_argument("--failed", action="store_true", help="it failed")
+    tell.add_argument("--constraints", help="the values of its constraints as JSON, e.g. '{\"memory_gb\": 6.5}'")
     tell.add_argument("--correct", action="store_true", help="replace what was told of these configurations before")
 
     trials = command(commands, "trials", "list trials: done, failed, or running, with who claimed them and when")
     _study(trials, optional=True)
-    trials.add_argument("--state", choices=("running", "done", "failed"), help="only those in this state")
+    states = ("running", "done", "failed", "infeasible")
+    trials.add_argument("--state", choices=states, help="only those; infeasible: done ones that break a constraint")
 
     show = command(commands, "show", "write a page of a study: best so far, what matters, predictions, past studies")
     _study(show, optional=True)
@@ -197,34 +199,41 @@ def _as_json(suggestion: "Suggestion") -> dict[str, object]:
 
 
 def _csv(description: "Description", found: list["Suggestion"]) -> list[str]:
-    """Lay out suggestions as a CSV with an empty outcome, to be filled in."""
+    """Lay out suggestions as a CSV with empty constraints and outcome, to be filled in."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow([*(field.name for field in description.fields), description.outcome])
+    measured = [*(one.name for one in description.constraints), description.outcome]
+    writer.writerow([*(field.name for field in description.fields), *measured])
     for one in found:
-        writer.writerow([*(field.written(one.configuration[field.name]) for field in description.fields), ""])
+        cells = [field.written(one.configuration[field.name]) for field in description.fields]
+        writer.writerow([*cells, *[""] * len(measured)])
     return stream.getvalue().splitlines()
 
 
 def _tell(args: Namespace) -> list[str]:
     from metabo.data.csv_layout import read_sheet
+    from metabo.tuner import listing
     from metabo.tuner.ledger import Ledger, best_of
 
     study = Ledger(args.folder, args.study)
     single = args.parameters is not None
     if single == (args.results is not None) or (single and args.failed == (args.outcome is not None)):
         raise ConfigError("tell: give a CSV of results, or --parameters with either --outcome or --failed")
+    if args.constraints is not None and (not single or args.failed):
+        raise ConfigError("tell: --constraints goes with --parameters and --outcome; in a CSV they are columns")
     if args.results:
         told = study.tell_file(args.results, args.correct)
         layout = read_sheet(args.results, study.description.numeric).layout
         if layout and not layout.usual:
             _say(f"{args.results}: {layout.said}")
     else:
-        told = [study.tell(_parameters(args.parameters), args.outcome, args.correct)]
+        measured = _object("--constraints", args.constraints or "{}", '{"memory_gb": 6.5}')
+        told = [study.tell(_parameters(args.parameters), args.outcome, args.correct, measured)]
     trials = study.trials
     done, best = sum(trial["state"] != "running" for trial in trials), best_of(trials, study.description)
     return [
-        f"{'corrected' if args.correct else 'told'} {len(told)}; study '{study.name}' has {done} finished trials",
+        f"{'corrected' if args.correct else 'told'} {len(told)}; study '{study.name}' has {done} finished trials"
+        f"{listing.infeasible(trials, study.description)}",
         *([f"best {study.description.outcome}: {best['outcome']:g} at {best['parameters']}"] if best else []),
     ]
 
@@ -262,13 +271,18 @@ def _release(args: Namespace) -> list[str]:
 
 
 def _parameters(text: str) -> "Configuration":
+    return _object("--parameters", text, '{"learning_rate": 0.01}')
+
+
+def _object(option: str, text: str, example: str) -> dict[str, Any]:
+    """Return the JSON object that an option gives. Raises ConfigError."""
     try:
-        parameters = json.loads(text)
+        found = json.loads(text)
     except ValueError as error:
-        raise ConfigError(f"--parameters: not JSON ({error}); write e.g. '{{\"learning_rate\": 0.01}}'") from error
-    if not isinstance(parameters, dict):
-        raise ConfigError("--parameters: must be a JSON object of names and values")
-    return parameters
+        raise ConfigError(f"{option}: not JSON ({error}); write e.g. '{example}'") from error
+    if not isinstance(found, dict):
+        raise ConfigError(f"{option}: must be a JSON object of names and values")
+    return found
 
 
 def _outcome(text: str) -> float:

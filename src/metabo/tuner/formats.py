@@ -142,7 +142,7 @@ def _trial(number: int, found: object, where: str, space: Description, remedy: s
     state, outcome = fields.text("state"), found.get("outcome")
     _ = fields.number("number")
     parameters = cast(Configuration, fields.object("parameters").values)  # or else `read` refuses it
-    if strange := sorted(set(found) - {"number", "parameters", "state", "outcome", "claim"}):
+    if strange := sorted(set(found) - {"number", "parameters", "state", "outcome", "claim", "constraints"}):
         raise DataError(f"{where}: field '{strange[0]}' is unknown; {remedy}")
     if "outcome" not in found:
         raise DataError(f"{where}: field 'outcome' is missing; {remedy}")
@@ -156,6 +156,8 @@ def _trial(number: int, found: object, where: str, space: Description, remedy: s
         raise DataError(f"{where}: field 'outcome' is {outcome!r}, must be null: the trial is {state}; {remedy}")
     if "claim" in found:
         _claim(fields.object("claim"), state)
+    if "constraints" in found or (state == "done" and space.constraints):
+        _constraints(fields.object("constraints"), state, space)
     try:
         parameters = space.read(parameters)
     except DataError as error:
@@ -176,6 +178,15 @@ def _claim(claim: Fields, state: str) -> None:
             f"{claim.file}: field 'claim.at' is {claim.text('at')!r}, must be a time such as "
             f"2026-01-31T12:00:00+00:00; {claim.remedy}"
         )
+
+
+def _constraints(values: Fields, state: str, space: Description) -> None:
+    """Raise DataError for values that no trial has. One of a constraint that the space has no longer is kept."""
+    if state != "done":
+        raise DataError(f"{values.file}: field 'constraints' is of a done trial, this one is {state}; {values.remedy}")
+    for name in dict.fromkeys([*values.values, *(one.name for one in space.constraints)]):
+        if not math.isfinite(value := values.number(name)):
+            raise DataError(f"{values.file}: field 'constraints.{name}' is {value}, must be finite; {values.remedy}")
 
 
 def _texts(fields: Fields, name: str) -> None:

@@ -8,7 +8,9 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from math import isfinite, nan
 from pathlib import Path
+from typing import TypeAlias
 
+from metabo.data.history import constraints as bounds
 from metabo.data.history import description as descriptions
 from metabo.data.history import read as history
 from metabo.data.history.description import Configuration, Description
@@ -20,9 +22,11 @@ from metabo.tuner.trials import (
     Claimant,
     Result,
     StudyTrial,
+    broken,
     claim_id,
     claimed,
     corrected,
+    counted,
     recorded,
     released,
     require_logarithms,
@@ -30,6 +34,12 @@ from metabo.tuner.trials import (
 
 DEFAULT = "study"
 """Name of the tuned study unless another one is given."""
+
+
+ToldResult: TypeAlias = (
+    tuple[Configuration, float | None] | tuple[Configuration, float | None, Mapping[str, float] | None]
+)
+"""A configuration, its outcome (None: it failed), and the values of its constraints if the space has some."""
 
 
 class Ledger:
@@ -49,45 +59,44 @@ class Ledger:
     @property
     def trials(self) -> list[StudyTrial]:
         """What was told, oldest first: number, parameters, state (running, done, failed), outcome. A running trial has
-        a `claim` too: by whom, and when."""
+        a `claim` too: by whom, and when; a done one has the values of its `constraints`, if the space has some."""
         return store.read_trials(self.folder, self.name, self.description)
 
     @property
     def best(self) -> StudyTrial | None:
-        """The best trial so far."""
+        """The best trial so far that is feasible."""
         return best_of(self.trials, self.description)
 
-    def tell(self, configuration: Configuration, outcome: float | None, correct: bool = False) -> StudyTrial:
+    def broken(self, trial: StudyTrial) -> list[str]:
+        """Return the names of the constraints that a trial breaks: it is infeasible if there are some."""
+        return broken(trial, self.description)
+
+    def tell(
+        self,
+        configuration: Configuration,
+        outcome: float | None,
+        correct: bool = False,
+        constraints: Mapping[str, float] | None = None,
+    ) -> StudyTrial:
         """Record the outcome of a configuration (None, or not finite: it failed), and return the trial. `correct`: see
-        `tell_all`."""
-        (told,) = self.tell_all([(configuration, outcome)], correct)
+        `tell_all`. `constraints`: the measured values of all constraints of the space; a failed trial needs none."""
+        (told,) = self.tell_all([(configuration, outcome, constraints)], correct)
         return told
 
-    def tell_all(
-        self, results: Sequence[tuple[Configuration, float | None]], correct: bool = False
-    ) -> list[StudyTrial]:
-        """Record several outcomes (None or NaN: failed), all or none, and return their trials.
+    def tell_all(self, results: Sequence[ToldResult], correct: bool = False) -> list[StudyTrial]:
+        """Record several outcomes (None or NaN: failed), all or none, and return their trials. Each may have the values
+        of its constraints as a third part.
 
         A running trial of the same configuration ends with it. A configuration that was told before with the same
-        outcome stays one trial; with another one it is a repeat.
+        outcome and the same values stays one trial; with others it is a repeat.
 
         `correct`: what was told of these configurations before was wrong; the outcomes take its place. Give all repeats
         of a configuration again. Trials are numbered anew. Raises DataError for a configuration that has no outcome
         yet; nothing is recorded then.
         """
-        space = self.description
-        several = len(results) > 1
-        return self._record(
-            [
-                Result(
-                    space.read(_mapping(configuration)),
-                    _checked(outcome, space),
-                    f"result {number}: " if several else "",
-                )
-                for number, (configuration, outcome) in enumerate(results, start=1)
-            ],
-            correct,
-        )
+        places = [f"result {number}: " if len(results) > 1 else "" for number in range(1, len(results) + 1)]
+        read = [_result(one, self.description, where) for one, where in zip(results, places, strict=True)]
+        return self._record(read, correct)
 
     def tell_file(self, path: str | Path, correct: bool = False) -> list[StudyTrial]:
         """Record the rows of a CSV such as `metabo suggest` prints, its outcomes filled in ("failed": it failed).
@@ -96,7 +105,7 @@ class Ledger:
         Raises DataError that names row and field; nothing is recorded then.
         """
         rows = history.read_told(path, self.description)
-        results = [Result(trial, outcome, f"{path}: row {number}, ") for number, trial, outcome in rows]
+        results = [Result(one.configuration, one.outcome, f"{path}: row {one.row}, ", one.measured) for one in rows]
         return self._record(results, correct)
 
     def release(
@@ -170,15 +179,18 @@ class Ledger:
 
 
 def best_of(trials: Sequence[StudyTrial], space: Description) -> StudyTrial | None:
-    """Return the best of some trials, None if none has an outcome."""
+    """Return the best of some trials, None if none has an outcome and is feasible."""
     sign = 1.0 if space.maximise else -1.0
-    done = [(sign * one["outcome"], one) for one in trials if one["outcome"] is not None]
+    done = [(sign * outcome, one) for one in trials if (outcome := counted(one, space)) is not None]
     return max(done, key=lambda pair: pair[0], default=(0.0, None))[1]
 
 
 def _copy(trial: StudyTrial) -> StudyTrial:
     """Return a trial that its reader may change."""
-    return {**trial, "parameters": dict(trial["parameters"])}
+    copied: StudyTrial = {**trial, "parameters": dict(trial["parameters"])}
+    if "constraints" in trial:
+        copied["constraints"] = dict(trial["constraints"])
+    return copied
 
 
 def _names(claims: Collection[str | StudyTrial]) -> list[str]:
@@ -195,6 +207,17 @@ def _names(claims: Collection[str | StudyTrial]) -> list[str]:
                 "study.trials has them, or of claims, as metabo trials shows them (numbers change when others release)"
             )
     return names
+
+
+def _result(told: ToldResult, space: Description, where: str) -> Result:
+    """Return what a user tells, looked at. Raises DataError that starts with `where`."""
+    configuration, outcome, *more = told
+    try:
+        read, value = space.read(_mapping(configuration)), _checked(outcome, space)
+        measured = bounds.measured(space.constraints, more[0] if more else None) if isfinite(value) else {}
+    except DataError as error:
+        raise DataError(f"{where}{error}") from None
+    return Result(read, value, where, measured)
 
 
 def _mapping(configuration: Configuration) -> Configuration:

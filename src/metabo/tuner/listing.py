@@ -1,6 +1,7 @@
 """Trials of a study as lines of text: number, state, what came out or who runs it since when, and the configuration."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -8,7 +9,7 @@ from metabo.data.history.description import Configuration, Description
 from metabo.errors import ConfigError
 from metabo.tuner import store
 from metabo.tuner.ledger import Ledger, age_of
-from metabo.tuner.trials import STATES, StudyTrial, claim_id
+from metabo.tuner.trials import STATES, StudyTrial, broken, claim_id
 
 AGE = re.compile(r"(\d+(?:\.\d+)?) ?(s|min|h|d)")
 UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86400}
@@ -16,30 +17,43 @@ UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86400}
 
 
 def listed(ledger: Ledger, state: str | None = None) -> list[str]:
-    """Return a line that counts a study's trials, and one for each trial, or for each in a `state`."""
-    trials, now = ledger.trials, datetime.now(UTC)
+    """Return a line that counts a study's trials, and one for each trial, or for each in a `state`: one of `STATES`, or
+    "infeasible" (done, and breaks a constraint)."""
+    trials, space, now = ledger.trials, ledger.description, datetime.now(UTC)
     counts = [f"{sum(one['state'] == name for one in trials)} {name}" for name in STATES]
-    shown = [one for one in trials if state in (None, one["state"])]
+    breaking = [one for one in trials if broken(one, space)]
+    shown = breaking if state == "infeasible" else [one for one in trials if state in (None, one["state"])]
     others = [name for name in store.told_studies(ledger.folder) if name != ledger.name]
     return [
-        f"study '{ledger.name}' in {ledger.folder}: {len(trials)} trials ({', '.join(counts)})",
-        *lines(shown, ledger.description, now),
+        f"study '{ledger.name}' in {ledger.folder}: {len(trials)} trials ({', '.join(counts)})"
+        f"{infeasible(trials, space)}",
+        *lines(shown, space, now),
         *([f"other studies here (--study NAME): {', '.join(others)}"] if others else []),
     ]
 
 
+def infeasible(trials: Sequence[StudyTrial], space: Description) -> str:
+    """Say how many done trials break a constraint, and how many break each; "" if none does."""
+    broke = [broken(one, space) for one in trials]
+    each = Counter(name for names in broke for name in names)
+    shown = [f"{each[one.name]} {one.name} ({one.said})" for one in space.constraints if each[one.name]]
+    return f"; {sum(map(bool, broke))} infeasible: {', '.join(shown)}" if shown else ""
+
+
 def lines(trials: Sequence[StudyTrial], space: Description, now: datetime) -> list[str]:
     """Return one line for each trial, in columns."""
-    rows = [(str(one["number"]), one["state"], _news(one, now)) for one in trials]
+    rows = [(str(one["number"]), one["state"], _news(one, space, now)) for one in trials]
     widths = [max(map(len, column), default=0) for column in zip(*rows, strict=True)]
     columns = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
     return [f"{row}  {_values(one['parameters'], space)}" for row, one in zip(columns, trials, strict=True)]
 
 
-def _news(trial: StudyTrial, now: datetime) -> str:
-    """Say what came out of a trial, or who runs it since when."""
+def _news(trial: StudyTrial, space: Description, now: datetime) -> str:
+    """Say what came out of a trial and which constraints it breaks, or who runs it since when."""
     if trial["state"] != "running":
-        return "-" if trial["outcome"] is None else repr(trial["outcome"])
+        values = trial.get("constraints", {})
+        breaks = [f", breaks {name} ({values[name]!r})" for name in broken(trial, space)]
+        return "-" if trial["outcome"] is None else "".join([repr(trial["outcome"]), *breaks])
     age, name = age_of(trial, now), claim_id(trial)
     if "claim" not in trial or age is None:
         return f"claim {name} of an older version, which did not note when"

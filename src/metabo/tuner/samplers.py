@@ -71,12 +71,13 @@ class PriorSampler(optuna.samplers.BaseSampler):
         print(study.best_params)
 
     A pruned trial counts with the last value that it reported, or the median of the finished ones if that is worse;
-    without a report it counts as a failure, as failed trials and those that break a constraint (`trial.set_constraint`)
-    do. Running ones count as pending; trials with values outside the space (enqueued by hand, say) are left out. An
-    outcome without a logarithm, where the scale is log, is warned of once and not used: its trial counts as pending, so
-    that it neither repels nor is suggested again. (`metabo tell` refuses such an outcome; an error here would end a
-    study whose trials cannot be removed.) Raises ConfigError for a study with another direction, or several, and for a
-    seed that is none.
+    without a report it counts as a failure, as failed trials and those that break a constraint do: it has a value above
+    0 (`trial.set_constraint`, or what the `constraints_func` of another sampler stored). Running ones count as pending;
+    trials with values outside the space (enqueued by hand, say) are left out. An outcome without a logarithm, where the
+    scale is log, or without a value of a constraint of the space, is warned of once and not used: its trial counts as
+    pending, so that it neither repels nor is suggested again. (`metabo tell` refuses such an outcome; an error here
+    would end a study whose trials cannot be removed.) Raises ConfigError for a study with another direction, or
+    several, and for a seed that is none.
     """
 
     def __init__(self, folder: str | Path, seed: int = 0) -> None:
@@ -178,10 +179,10 @@ class PriorSampler(optuna.samplers.BaseSampler):
         for trial in trials:
             if (configuration := self._configuration(trial)) is None:
                 continue
-            if trial.state == TrialState.COMPLETE and any(value > 0 for value in trial.constraints.values()):
+            if trial.state.is_finished() and any(value > 0 for value in trial.constraints.values()):
                 done.append(configuration)
                 outcomes.append(float("nan"))
-            elif trial.state == TrialState.COMPLETE and self._lacks_logarithm(trial):
+            elif trial.state == TrialState.COMPLETE and (self._lacks_logarithm(trial) or self._lacks_values(trial)):
                 running.append(configuration)
             elif trial.state == TrialState.COMPLETE:
                 done.append(configuration)
@@ -217,6 +218,20 @@ class PriorSampler(optuna.samplers.BaseSampler):
                 stacklevel=2,
             )
         return True
+
+    def _lacks_values(self, trial: FrozenTrial) -> bool:
+        """Tell whether a trial has no value of a constraint of the space; warn of the first one. Values that a
+        `constraints_func` stored have numbers for names."""
+        if sum(name.isdecimal() for name in trial.constraints) >= len(self._space.constraints):
+            return False
+        lacks = [one for one in self._space.constraints if one.name not in trial.constraints]
+        for one in lacks[:1]:
+            self._warn(
+                f"constraint {one.name}",
+                f"trial {trial.number}: no value of constraint '{one.name}' ({one.said}), so it is not used; call "
+                f"trial.set_constraint('{one.name}', {one.excess}) in the objective (above 0: broken)",
+            )
+        return bool(lacks)
 
     def _partial(self, trial: FrozenTrial, typical: float | None) -> float:
         """Return what a trial that did not finish counts with; NaN if it says nothing."""

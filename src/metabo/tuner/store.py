@@ -112,7 +112,8 @@ def publish(folder: Path, record: StudyRecord, prior: Path) -> None:
 def current(folder: Path, expected: StoredRecord) -> StoredRecord:
     """Return the record that the folder has now. Raises DataError if its space is another one than in `expected`."""
     record = require(folder)
-    if any(record["space"].get(key) != expected["space"].get(key) for key in ("parameters", "outcome")):
+    decisive = ("parameters", "outcome", "constraints")
+    if any(record["space"].get(key) != expected["space"].get(key) for key in decisive):
         raise DataError(f"{folder / RECORD}: has another space than when the study was opened; open the study again")
     return record
 

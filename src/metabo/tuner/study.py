@@ -25,7 +25,7 @@ from metabo.tuner.journal import TrialJournal
 from metabo.tuner.ledger import Ledger, claim_of
 from metabo.tuner.numbers import seed_of, steps_of, whole
 from metabo.tuner.suggest import suggest
-from metabo.tuner.trials import Claimant, StudyTrial, require_logarithms
+from metabo.tuner.trials import Claimant, StudyTrial, counted, require_logarithms, require_measured
 
 UNLOCKED = 5
 """Times that a claim is computed without the folder's lock; if others changed the trials meanwhile each time, it is
@@ -113,7 +113,7 @@ class Study(Ledger):
         for suggestion in study.suggest(3, claim=True):
             chosen = suggestion.configuration
             outcome = 0.1 + abs(chosen["learning_rate"] - 0.01)  # train with it; None if that fails
-            study.tell(chosen, outcome)
+            study.tell(chosen, outcome)  # constraints={"memory_gb": 6.5} if the space has constraints
         print(study.best)
 
     Another process, or `metabo suggest` in a shell, can go on with it.
@@ -179,10 +179,12 @@ class Study(Ledger):
         return found
 
     def _told(self, trials: list[StudyTrial]) -> Told:
-        """Sort trials for the model. Raises DataError for an outcome that its scale does not allow."""
+        """Sort trials for the model, the infeasible ones as failed. Raises DataError for an outcome that its scale does
+        not allow."""
         self._require_logarithms(trials)
         finished = [one for one in trials if one["state"] != "running"]
-        outcomes = [nan if one["outcome"] is None else one["outcome"] for one in finished]
+        seen = [counted(one, self.description) for one in finished]
+        outcomes = [nan if outcome is None else outcome for outcome in seen]
         running = [one["parameters"] for one in trials if one["state"] == "running"]
         return Told([one["parameters"] for one in finished], outcomes, running)
 
@@ -200,16 +202,18 @@ def _summary(past: PastStudies) -> PastSummary:
 
 def _refuse_other_space(folder: Path, goal: Description, described: str) -> None:
     """Raise ConfigError if trials in the folder are of another space than `goal`, DataError if they cannot be read, or
-    if it asks for logarithms that their outcomes do not have. `described`: the file that describes the goal."""
+    if it asks for logarithms that their outcomes do not have, or for constraints of which they have no value.
+    `described`: the file that describes the goal."""
     studies = store.told_studies(folder)
     before = _space_before(folder) if studies else goal
     if before is not None:
         one, other = ((space.fields, space.outcome, space.maximise) for space in (before, goal))
         if one != other:
             raise ConfigError(f"{folder}: has trials of another space ({', '.join(studies)}); choose another folder")
-    for name in studies if goal.log or before is None else ():
-        trials = store.read_trials(folder, name, goal)
-        require_logarithms(trials, goal, str(store.trials_path(folder, name)), described)
+    for name in studies if goal.log or goal.constraints or before is None else ():
+        trials, where = store.read_trials(folder, name, before or goal), str(store.trials_path(folder, name))
+        require_logarithms(trials, goal, where, described)
+        require_measured(trials, goal, where, described)
 
 
 def _space_before(folder: Path) -> Description | None:

@@ -3,10 +3,12 @@ of it. Nothing here reads or writes a file."""
 
 import hashlib
 import itertools
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import isfinite
+from types import MappingProxyType
 from typing import Literal, NamedTuple, NotRequired, TypedDict, get_args
 
+from metabo.data.history import constraints
 from metabo.data.history.description import Configuration, Description
 from metabo.errors import ConfigError, DataError
 from metabo.records.files import canonical
@@ -24,26 +26,39 @@ class Claimant(TypedDict):
 
 class StudyTrial(TypedDict):
     """A trial as it is kept; `outcome` is None unless it is done. Running ones have a `claim`, unless a version claimed
-    them that did not note it."""
+    them that did not note it; done ones have the values of their `constraints`, if the space has some."""
 
     number: int
     parameters: Configuration
     state: State
     outcome: float | None
     claim: NotRequired[Claimant]
+    constraints: NotRequired[dict[str, float]]
 
 
 class Result(NamedTuple):
-    """What came out of a configuration: the outcome (NaN: it failed). `where`: what a message about it starts with."""
+    """What came out of a configuration: the outcome (NaN: it failed), and the values of the constraints. `where`: what
+    a message about it starts with."""
 
     configuration: Configuration
     outcome: float
     where: str
+    measured: Mapping[str, float] = MappingProxyType({})
 
 
 def trial(number: int, configuration: Configuration, state: State, outcome: float | None) -> StudyTrial:
     """Return a trial as it is kept."""
     return {"number": number, "parameters": configuration, "state": state, "outcome": outcome}
+
+
+def broken(one: StudyTrial, space: Description) -> list[str]:
+    """Return the names of the constraints that a trial breaks; it is infeasible if there are some."""
+    return constraints.broken(space.constraints, one.get("constraints", {}))
+
+
+def counted(one: StudyTrial, space: Description) -> float | None:
+    """Return the outcome that counts; None if the trial is not done, or infeasible."""
+    return None if broken(one, space) else one["outcome"]
 
 
 class TrialIndex:
@@ -201,9 +216,27 @@ def require_logarithms(trials: list[StudyTrial], space: Description, where: str,
             )
 
 
+def require_measured(trials: list[StudyTrial], space: Description, where: str, described: str) -> None:
+    """Raise DataError if a done trial has no value of a constraint: it was told before the space had it. `where`,
+    `described`: the files of the trials and of the space."""
+    for one in trials:
+        known = one.get("constraints", {})
+        lacks = [constraint.name for constraint in space.constraints if constraint.name not in known]
+        if one["state"] == "done" and lacks:
+            raise DataError(
+                f"{where}: trial {one['number']} has no value of '{lacks[0]}', and {described} key "
+                f"'constraints.{lacks[0]}' asks for it; remove the constraint, or choose another folder and tell the "
+                "trials there with their values"
+            )
+
+
 def _finished(number: int, result: Result) -> StudyTrial:
-    value = result.outcome if isfinite(result.outcome) else None
-    return trial(number, result.configuration, "failed" if value is None else "done", value)
+    if not isfinite(result.outcome):
+        return trial(number, result.configuration, "failed", None)
+    done = trial(number, result.configuration, "done", result.outcome)
+    if result.measured:
+        done["constraints"] = dict(result.measured)
+    return done
 
 
 def _copies(trials: list[StudyTrial]) -> list[StudyTrial]:
@@ -217,4 +250,4 @@ def _numbered(trials: list[StudyTrial]) -> list[StudyTrial]:
 
 
 def _equal(one: StudyTrial, other: StudyTrial) -> bool:
-    return (one["state"], one["outcome"]) == (other["state"], other["outcome"])
+    return all(one.get(key) == other.get(key) for key in ("state", "outcome", "constraints"))

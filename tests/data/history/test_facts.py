@@ -201,7 +201,11 @@ class TestUnits:
         ("study", "factors", "message"),
         [
             ("d9", {"layers": 2}, "space.yaml key 'studies.d9' names no study of "),
-            ("d1", {"layer": 2}, "space.yaml key 'studies.d1.scale_by.layer' is no parameter or outcome. Did you mean"),
+            (
+                "d1",
+                {"layer": 2},
+                "space.yaml key 'studies.d1.scale_by.layer' is no parameter, outcome or constraint. Did",
+            ),
             ("d1", {"optimiser": 2}, "'studies.d1.scale_by.optimiser': type categorical has no unit; factors go to "),
             ("d1", {"layers": 0}, "'studies.d1.scale_by.layers' is 0; give a factor above 0"),
             ("d1", {"layers": "ten"}, "'studies.d1.scale_by.layers' is the text 'ten', must be a number"),

@@ -23,9 +23,9 @@ MOMENTUM = FloatDistribution(0.0, 0.99)
 RANGES = {"rate": RATE, "layers": LAYERS, "kind": KIND, "momentum": MOMENTUM}
 
 
-def trial(value=0.5, state=TrialState.COMPLETE, ranges=RANGES, **params):
+def trial(value=0.5, state=TrialState.COMPLETE, ranges=RANGES, stored=None, **params):
     given = {name: ranges[name] for name in params}
-    return create_trial(state=state, value=value, params=params, distributions=given)
+    return create_trial(state=state, value=value, params=params, distributions=given, system_attrs=stored)
 
 
 def good(i, **changes):
@@ -413,3 +413,49 @@ def test_json_of_a_record_keeps_the_accounts(storage, imported):
     past(storage, "a")
     _, _, read = imported(storage)
     assert json.loads(json.dumps(read.accounts)) == read.accounts
+
+
+def constrained(i, **values):
+    """A good trial with these values of constraints."""
+    one = good(i)
+    return create_trial(value=one.value, params=one.params, distributions=one.distributions, constraints=values)
+
+
+class TestConstraints:
+    def test_values_become_columns_that_break_above_0(self, imported, storage):
+        """However good its outcome, a trial that broke one is no better than one that failed."""
+        trials = [constrained(i, memory=-1.0, layers=0.0) for i in range(1, 8)]
+        best = constrained(0, memory=0.5, layers=-2.0)
+        past(storage, trials=[best, *trials])
+        past(storage, "b")
+        made, space, _ = imported(storage, readable=False)
+        assert [(one.name, one.said) for one in space.constraints] == [
+            ("memory", "at most 0"),
+            ("layers_", "at most 0"),
+        ]
+        assert made.rows[0][-4:-2] == ["0.5", "-2.0"] and made.rows[-1][-4:-2] == ["", ""]
+        assert "check: not recorded in 'b': add unrecorded: met, or drop" in draft.text(made.draft)
+
+    def test_what_is_learned_is_as_if_they_had_failed(self, imported, storage):
+        past(storage, trials=[constrained(i, memory=1.0 if i < 3 else -1.0) for i in range(8)])
+        _, _, learned = imported(storage)
+        (task,) = learned.tasks.values()
+        assert task.metric.min() == pytest.approx(0.13) and (task.metric[:3] == task.metric.max()).all()
+        notes = [note for one in learned.accounts for note in one["notes"]]
+        assert "3 broke memory (at most 0) and count as failed" in notes
+
+    def test_numbers_of_a_constraints_func_and_infinite_values(self, imported, storage):
+        past(storage, trials=[good(i, stored={"constraints": (float("inf") if i == 2 else -1.0,)}) for i in range(6)])
+        made, space, learned = imported(storage)
+        assert [one.name for one in space.constraints] == ["constraint_0"] and made.rows[2][-3] == "1e+300"
+        assert any("row 4 breaks 'constraint_0'" in remark for remark in learned.remarks)
+
+    def test_a_pruned_trial_without_a_value_is_told(self, imported, storage):
+        half = create_trial(
+            state=TrialState.PRUNED, params=good(1).params, distributions=good(1).distributions,
+            intermediate_values={1: 0.4},
+        )  # fmt: skip
+        past(storage, trials=[*(constrained(i, memory=-1.0) for i in range(6)), half])
+        made, _, learned = imported(storage)
+        assert made.rows[-1][-3] == "0.0" and sum(len(task.y) for task in learned.tasks.values()) == 7
+        assert "1 pruned without a value of a constraint, taken as met" in account(made, "a")["notes"]

@@ -1,5 +1,7 @@
 """What was done to the trials of a past study, and which part of the space they cover."""
 
+from collections import Counter
+
 from metabo.data.history.description import Description
 from metabo.data.history.rows import Trial
 from metabo.data.history.space_yaml import NOTHING_APART
@@ -10,15 +12,20 @@ NARROW = 0.5
 """A part of a parameter's range, as the model sees it, that is worth saying."""
 
 
-def covered(study: str, trials: list[Trial], space: Description, untuned: list[str]) -> list[str]:
-    """Say of a study what was done to its numbers, which defaults it has, and where it covers less than half of a
-    range, or one of several choices."""
+def covered(study: str, trials: list[Trial], space: Description, lacking: list[str]) -> list[str]:
+    """Say of a study what was done to its numbers, which defaults it has, how many trials broke which constraint, and
+    where it covers less than half of a range, or one of several choices. `lacking`: the parameters and constraints that
+    it has no value of."""
     facts = space.studies.get(study, NOTHING_APART)
     notes = [f"sign of {space.outcome} flipped (it was tuned the other way)"] if facts.flipped else []
     notes += [f"{column} times {factor:g}" for column, factor in facts.factors.items()]
+    broke = Counter(name for trial in trials for name in trial.broken)
+    for one in space.constraints:
+        notes += [f"{broke[one.name]} broke {one.name} ({one.said}) and count as failed"] if broke[one.name] else []
+        notes += [f"{one.name} not recorded, taken as met"] if trials and one.name in lacking else []
     for field in space.fields:
         values = [value for trial in trials if (value := trial.configuration[field.name]) is not None]
-        if field.name in untuned:
+        if field.name in lacking:
             notes += [f"{field.name} not tuned, taken as {field.default}"] if values else []
         elif len(values) >= FEWEST and field.choices and len(set(values)) == 1:
             notes.append(f"only {field.name} {values[0]}")

@@ -15,6 +15,7 @@ from typing import cast
 import numpy as np
 from jaxtyping import Float
 
+from metabo.data.history.constraints import Constraint, constraint_of
 from metabo.data.history.fields import Field, Value
 from metabo.data.history.space_yaml import (
     REST,
@@ -48,6 +49,7 @@ class Description:
     ignore: tuple[str, ...]
     rest: bool
     fields: tuple[Field, ...]
+    constraints: tuple[Constraint, ...]
     studies: Mapping[str, StudyFacts]
     source: SpaceYaml
     where: str = dataclasses.field(compare=False)
@@ -55,7 +57,8 @@ class Description:
     @property
     def numeric(self) -> set[str]:
         """Return the columns whose cells are numbers."""
-        return {self.outcome, *(field.name for field in self.fields if field.numeric)}
+        fields = (field.name for field in self.fields if field.numeric)
+        return {self.outcome, *fields, *(one.name for one in self.constraints)}
 
     @property
     def space(self) -> SearchSpace:
@@ -153,6 +156,7 @@ def of_mapping(data: Mapping[str, object], where: str, found: Sequence[str] = ()
         ignore=() if ignore == REST else tuple(ignore),
         rest=ignore == REST,
         fields=tuple(field_of(name, entry) for name, entry in said["parameters"].items()),
+        constraints=tuple(constraint_of(name, entry) for name, entry in said.get("constraints", {}).items()),
         studies={study: facts_of(entry, outcome) for study, entry in said.get("studies", {}).items()},
         source=said,
         where=where,

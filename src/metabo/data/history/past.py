@@ -121,7 +121,8 @@ def _read(history: PastTrials, description: Description, skip_bad_rows: bool) ->
 
 
 def past_of(path: str, history: History, description: Description, prefix: str = "") -> PastStudies:
-    """Turn a history into tasks named `prefix` + study. A failed trial counts as its study's worst outcome.
+    """Turn a history into tasks named `prefix` + study. A trial that failed or is infeasible
+    counts as its study's worst outcome.
 
     Studies without two different outcomes are left out. Raises DataError if none is left.
     """
@@ -129,13 +130,15 @@ def past_of(path: str, history: History, description: Description, prefix: str =
     for trial in history.trials:
         groups.setdefault(trial.study, []).append(trial)
     values = {
-        study: oriented(np.array([trial.outcome for trial in trials]), description) for study, trials in groups.items()
+        study: oriented(np.array([trial.counted for trial in trials]), description) for study, trials in groups.items()
     }
     kept = {study: y for study, y in values.items() if np.isfinite(y).any() and np.nanmin(y) < np.nanmax(y)}
     remarks = list(history.remarks)
     lost: dict[str, tuple[str, list[int]]] = {}
     for study in [study for study in values if study not in kept]:
-        kind = "no trial that succeeded" if np.isnan(values[study]).all() else "one and the same outcome throughout"
+        met = " and met its constraints" if any(trial.broken for trial in groups[study]) else ""
+        alike = "one and the same outcome throughout"
+        kind = f"no trial that succeeded{met}" if np.isnan(values[study]).all() else alike
         lost[study] = kind, [trial.row for trial in groups[study]]
         rows = listed(lost[study][1])
         remarks.append(f"{path}: left out study '{study}' ({rows}): {kind}, so there is nothing to learn from")
@@ -162,7 +165,7 @@ def past_of(path: str, history: History, description: Description, prefix: str =
 def _task(name: str, trials: list[Trial], values: np.ndarray, scale: Scale, description: Description) -> Task:
     lost = np.isnan(values)
     y = scale.scaled(np.where(lost, np.nanmin(values), values))
-    metric = np.array([trial.outcome for trial in trials])
+    metric = np.array([trial.counted for trial in trials])
     worst = np.nanmin(metric) if description.maximise else np.nanmax(metric)
     x = description.encode([trial.configuration for trial in trials])
     return Task(

@@ -15,7 +15,7 @@ from metabo.data.csv_rows import require_columns
 from metabo.data.history.account import StudyAccount, account, listed
 from metabo.data.history.coverage import covered
 from metabo.data.history.description import Configuration, Description
-from metabo.data.history.rows import Refused, Trial, Unread, read_cells, read_outcome, read_row
+from metabo.data.history.rows import Refused, Trial, Unread, read_cells, read_measured, read_outcome, read_row
 from metabo.errors import ConfigError, DataError, nearest
 from metabo.records.csv_cells import unguarded
 
@@ -71,17 +71,15 @@ class _Part(NamedTuple):
 
 def _read(sheet: Sheet, space: Description, skip_bad_rows: bool) -> _Part:
     where, header, rows = sheet.where, sheet.header, sheet.rows
-    known = [field.name for field in space.fields]
     needed = [field.name for field in space.fields if field.default is None]
     rest = check_header(sheet, [space.study, space.outcome, *needed], space)
     if not rows:
         raise DataError(f"{where}: no rows below the header; a history has one row per past trial")
-    missing = [name for name in known if name not in header]
-    untuned = _untuned(sheet, space, missing)
-    found = [read_row(number, cells, header, space, untuned) for number, cells in rows]
+    lacking = _lacking(sheet, space)
+    found = [read_row(number, cells, header, space, lacking) for number, cells in rows]
     refused = [one for one in found if isinstance(one, Refused)]
-    faults = [one for one in refused if one.why.kind != "outside"]
-    outside = [one for one in refused if one.why.kind == "outside"]
+    left = [one for one in refused if one.why.kind in ("outside", "dropped")]
+    faults = [one for one in refused if one.why.kind in ("fault", "study")]
     if faults and not skip_bad_rows:
         raise DataError(
             f"{where}: {len(faults)} of {len(rows)} rows cannot be used; correct them, or leave them out with "
@@ -89,20 +87,25 @@ def _read(sheet: Sheet, space: Description, skip_bad_rows: bool) -> _Part:
         )
     kept, copies = _without_copies([one for one in found if isinstance(one, Trial)])
     remarks = [f"{where}: left out {listed([fault.row for fault in faults])}: they have faults"] if faults else []
-    for reason in dict.fromkeys(one.why.reason for one in outside):
-        numbers = listed([one.row for one in outside if one.why.reason == reason])
-        remarks.append(f"{where}: left out {numbers}: {reason}; widen the space in space.yaml to use them")
+    for reason, kind in dict.fromkeys((one.why.reason, one.why.kind) for one in left):
+        numbers = listed([one.row for one in left if one.why.reason == reason])
+        remedy = "; widen the space in space.yaml to use them" if kind == "outside" else ""
+        remarks.append(f"{where}: left out {numbers}: {reason}{remedy}")
     if copies:
         remarks.append(
             f"{where}: left out {listed([one.row for one in copies])}: each repeats an earlier row, outcome included"
         )
     if failed := [trial.row for trial in kept if math.isnan(trial.outcome)]:
         remarks.append(f"{where}: {listed(failed)} without a finite outcome count as failed trials")
+    for one in space.constraints:
+        if broke := [trial.row for trial in kept if one.name in trial.broken]:
+            breaks = "breaks" if len(broke) == 1 else "break"
+            remarks.append(f"{where}: {listed(broke)} {breaks} '{one.name}' ({one.said}): infeasible, like failed ones")
     if rest:
         remarks.append(f"{where}: ignored (ignore: rest): {', '.join(rest)}")
     dropped = [(one.study, one.why.reason, one.row) for one in refused]
     dropped += [(one.study, "repeats an earlier row", one.row) for one in copies]
-    return _Part(kept, remarks, _accounts(found, kept, dropped, space, untuned), refused)
+    return _Part(kept, remarks, _accounts(found, kept, dropped, space, lacking), refused)
 
 
 def check_header(sheet: Sheet, needed: list[str], space: Description, more: Sequence[str] = ()) -> list[str]:
@@ -110,16 +113,18 @@ def check_header(sheet: Sheet, needed: list[str], space: Description, more: Sequ
 
     Raises DataError for columns that are missing, unknown or twice there.
     """
-    ignored, known = [*space.ignore, *more], [field.name for field in space.fields]
+    ignored, tuned = [*space.ignore, *more], [field.name for field in space.fields]
+    known = [*tuned, *(one.name for one in space.constraints)]
     place = f"{sheet.where}: {sheet.head}column"
     remedy = "Correct the header, or the name in space.yaml"
     require_columns(sheet.where, sheet.header, needed, ignored, remedy, sheet.head)
     strange = [column for column in sheet.header if column not in (*needed, *known, *ignored)]
-    for name in (name for name in known if name not in sheet.header):  # it has a default, which must hide no slip
+    for name in (name for name in known if name not in sheet.header):  # it need not be there, which must hide no slip
         if close := nearest(name, strange):
+            why = f"tuned '{name}', which has a default," if name in tuned else f"recorded constraint '{name}',"
             raise DataError(
-                f"{place} '{name}' is missing.{close} Correct the header; if no study there tuned '{name}', which has "
-                "a default, list the other column under 'ignore' in space.yaml"
+                f"{place} '{name}' is missing.{close} Correct the header; if no study there {why} list the other "
+                "column under 'ignore' in space.yaml"
             )
     if strange and not space.rest:
         raise DataError(
@@ -129,17 +134,17 @@ def check_header(sheet: Sheet, needed: list[str], space: Description, more: Sequ
     return strange
 
 
-def _untuned(sheet: Sheet, space: Description, missing: list[str]) -> dict[str, list[str]]:
-    """Return the parameters that have no value in any row of a study, by study."""
+def _lacking(sheet: Sheet, space: Description) -> dict[str, list[str]]:
+    """Return the parameters and constraints that have no value in any row of a study, by study."""
     whole = [dict(zip(sheet.header, cells, strict=True)) for _, cells in sheet.rows if len(cells) == len(sheet.header)]
     groups: dict[str, list[dict[str, str]]] = {}
     for row in whole:
         groups.setdefault(unguarded(row[space.study]), []).append(row)
     return {
         study: [
-            field.name
-            for field in space.fields
-            if field.name in missing or all(field.blank(row[field.name]) for row in rows)
+            one.name
+            for one in (*space.fields, *space.constraints)
+            if one.name not in sheet.header or all(one.blank(row[one.name]) for row in rows)
         ]
         for study, rows in groups.items()
     }
@@ -160,7 +165,7 @@ def _accounts(
     kept: list[Trial],
     dropped: list[tuple[str, str, int]],
     space: Description,
-    untuned: dict[str, list[str]],
+    lacking: dict[str, list[str]],
 ) -> list[StudyAccount]:
     """Account for the rows of each study, in the order of the table."""
     out = []
@@ -168,7 +173,7 @@ def _accounts(
         trials = [trial for trial in kept if trial.study == study]
         failed = sum(math.isnan(trial.outcome) for trial in trials)
         why = [(reason, row) for of, reason, row in dropped if of == study]
-        notes = covered(study, trials, space, untuned.get(study, []))
+        notes = covered(study, trials, space, lacking.get(study, []))
         out.append(account(study, len(trials), failed, why, notes))
     return out
 
@@ -188,19 +193,28 @@ def _without_copies(trials: list[Trial]) -> tuple[list[Trial], list[Trial]]:
     seen: dict[tuple, int] = {}
     kept, copies = [], []
     for trial in trials:
-        outcome = "failed" if math.isnan(trial.outcome) else trial.outcome
-        first = seen.setdefault((trial.study, tuple(trial.configuration.items()), outcome), trial.row)
+        came_out = "failed" if math.isnan(trial.outcome) else trial.outcome, tuple(trial.measured.items())
+        first = seen.setdefault((trial.study, tuple(trial.configuration.items()), *came_out), trial.row)
         (kept if first == trial.row else copies).append(trial)
     return kept, copies
 
 
-def read_told(path: str | Path, description: Description) -> list[tuple[int, Configuration, float]]:
-    """Read finished trials of the study that is tuned, each with its row in the file: columns of parameters and
-    outcome; NaN for a failed trial, whose outcome must say so ("failed"). Columns of study and of `ignore` are not
-    read. Raises DataError."""
+class ToldRow(NamedTuple):
+    """A finished trial of the study that is tuned: its row in the file, the configuration, the outcome (NaN: it failed)
+    and the values of its constraints (none if it failed)."""
+
+    row: int
+    configuration: Configuration
+    outcome: float
+    measured: dict[str, float]
+
+
+def read_told(path: str | Path, description: Description) -> list[ToldRow]:
+    """Read finished trials of the study that is tuned: columns of parameters, constraints and outcome, which must say
+    so of a failed trial ("failed"). Columns of study and of `ignore` are not read. Raises DataError."""
     sheet = read_sheet(path, description.numeric)
     header, rows = sheet.header, sheet.rows
-    needed = [description.outcome, *(field.name for field in description.fields)]
+    needed = [description.outcome, *(one.name for one in (*description.fields, *description.constraints))]
     check_header(sheet, needed, description, [description.study])
     if not rows:
         raise DataError(f"{path}: no rows below the header; one row per finished trial is needed")
@@ -216,9 +230,15 @@ def read_told(path: str | Path, description: Description) -> list[tuple[int, Con
                 f"{path}: row {number}, field '{description.outcome}' is empty; write the outcome, 'failed' if the "
                 "trial failed, or remove the row until it is finished"
             )
-        configuration, outcome = read_cells(row, description), read_outcome(row[description.outcome], description)
-        for found in (configuration, outcome):
-            if isinstance(found, Unread):
-                raise DataError(f"{path}: row {number}, {found.text}")
-        told.append((number, configuration, outcome))
+        told.append(ToldRow(number, *_told(row, description, f"{path}: row {number}")))
     return told
+
+
+def _told(row: dict[str, str], space: Description, where: str) -> tuple[Configuration, float, dict[str, float]]:
+    configuration, outcome = read_cells(row, space), read_outcome(row[space.outcome], space)
+    failed = isinstance(outcome, float) and math.isnan(outcome)
+    measured = {} if failed else read_measured(row, space)
+    for found in (configuration, outcome, measured):
+        if isinstance(found, Unread):
+            raise DataError(f"{where}, {found.text}")
+    return configuration, outcome, measured

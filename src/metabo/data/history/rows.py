@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from metabo.data.csv_rows import ABSENT
+from metabo.data.history.constraints import broken, finite
 from metabo.data.history.description import Configuration, Description
 from metabo.data.history.fields import Field, OutsideSpace
 from metabo.data.history.space_yaml import LARGEST, NOTHING_APART, StudyFacts
@@ -18,22 +20,30 @@ DIGITS = 15
 
 
 class Trial(NamedTuple):
-    """One row: its number in the file, the study, the configuration and the outcome in today's direction and unit
-    (NaN: it failed)."""
+    """One row: its number in the file, the study, the configuration, the outcome in today's direction and unit (NaN:
+    it failed), the values of its constraints in today's unit, and the names of those that it breaks."""
 
     row: int
     study: str
     configuration: Configuration
     outcome: float
+    measured: Mapping[str, float] = MappingProxyType({})
+    broken: tuple[str, ...] = ()
+
+    @property
+    def counted(self) -> float:
+        """Return the outcome that a model may see; NaN if the trial failed or is infeasible."""
+        return math.nan if self.broken else self.outcome
 
 
 class Unread(NamedTuple):
     """Why a cell or a row is not read, in full and in short. `kind`: something is wrong with it ("fault"), or with all
-    rows of its study ("study"), or it is a trial of another space ("outside")."""
+    rows of its study ("study"), or it is a trial of another space ("outside"), or ``space.yaml`` leaves its study out
+    ("dropped")."""
 
     text: str
     reason: str
-    kind: Literal["fault", "study", "outside"] = "fault"
+    kind: Literal["fault", "study", "outside", "dropped"] = "fault"
 
 
 class Refused(NamedTuple):
@@ -45,9 +55,9 @@ class Refused(NamedTuple):
 
 
 def read_row(
-    number: int, cells: list[str], header: list[str], space: Description, untuned: Mapping[str, Collection[str]]
+    number: int, cells: list[str], header: list[str], space: Description, lacking: Mapping[str, Collection[str]]
 ) -> Trial | Refused:
-    """Read one row. `untuned`: the parameters that have no value in any row of a study, by study."""
+    """Read one row. `lacking`: the parameters and constraints that have no value in any row of a study, by study."""
     if len(cells) != len(header):
         text = f"it has {len(cells)} cells, the header has {len(header)}; check separators and quotes"
         return Refused(number, "", Unread(text, "another number of cells"))
@@ -55,14 +65,20 @@ def read_row(
     study = unguarded(row[space.study])
     if not study:
         return Refused(number, "", Unread(f"field '{space.study}' is empty; name the study of the trial", "no study"))
-    facts = space.studies.get(study, NOTHING_APART)
-    configuration = read_cells(row, space, facts, untuned.get(study, ()))
+    facts, without = space.studies.get(study, NOTHING_APART), lacking.get(study, ())
+    if left := [one.name for one in space.constraints if one.name in without and one.unrecorded == "drop"]:
+        reason = f"{left[0]} not recorded ('constraints.{left[0]}.unrecorded' is drop)"
+        return Refused(number, study, Unread(reason, reason, "dropped"))
+    configuration = read_cells(row, space, facts, without)
     if isinstance(configuration, Unread):
         return Refused(number, study, configuration)
     outcome = read_outcome(row[space.outcome], space, facts)
     if isinstance(outcome, Unread):
         return Refused(number, study, outcome)
-    return Trial(number, study, configuration, outcome)
+    measured = {} if math.isnan(outcome) else read_measured(row, space, facts, without)
+    if isinstance(measured, Unread):
+        return Refused(number, study, measured)
+    return Trial(number, study, configuration, outcome, measured, tuple(broken(space.constraints, measured)))
 
 
 def read_cells(
@@ -136,6 +152,32 @@ def read_outcome(cell: str, space: Description, facts: StudyFacts = NOTHING_APAR
         text = f"{name}: {cell!r} is larger than {LARGEST:g} in size; choose another unit, or write 'failed' if the "
         return Unread(f"{text}trial diverged", f"{space.outcome} beyond {LARGEST:g}")
     return value if math.isfinite(value) else math.nan
+
+
+def read_measured(
+    row: dict[str, str], space: Description, facts: StudyFacts = NOTHING_APART, without: Collection[str] = ()
+) -> dict[str, float] | Unread:
+    """Return the values of a row's constraints in today's unit, or what is wrong with them. `without`: the constraints
+    that the study of the row did not record."""
+    out: dict[str, float] = {}
+    for one in space.constraints:
+        if one.name in without and one.unrecorded is None:
+            return Unread(
+                f"field '{one.name}' has no value in all of study '{row.get(space.study)}'; write the values, or say "
+                f"under 'constraints.{one.name}.unrecorded' in space.yaml what its trials count as: met (they met it) "
+                "or drop (they are left out)",
+                f"{one.name} not recorded, and no 'unrecorded' in space.yaml",
+                "study",
+            )
+        if one.name in without:
+            continue
+        cell = row[one.name]
+        out[one.name] = finite(multiplied(cell, facts.factors.get(one.name)))
+        if math.isnan(out[one.name]):
+            what = "has no value" if one.blank(cell) else f"is {cell!r}, no finite number"
+            text = f"field '{one.name}' {what}; write a number, or 'failed' into '{space.outcome}' if the trial failed"
+            return Unread(text, f"{one.name} empty" if one.blank(cell) else f"bad {one.name}")
+    return out
 
 
 def _beyond(value: float, text: str) -> bool:

@@ -8,6 +8,8 @@ from typing import Literal, NamedTuple, NotRequired, TypedDict
 
 import yaml
 
+from metabo.data.history import constraints
+from metabo.data.history.constraints import ConstraintYaml
 from metabo.data.history.fields import Field
 from metabo.errors import nearest
 from metabo.plan.schema import plain_number
@@ -60,6 +62,7 @@ class SpaceYaml(TypedDict):
     outcome: OutcomeYaml
     ignore: NotRequired[list[str] | Literal["rest"]]
     parameters: dict[str, ParameterYaml]
+    constraints: NotRequired[dict[str, ConstraintYaml]]
     studies: NotRequired[dict[str, StudyYaml]]
 
 
@@ -120,17 +123,20 @@ def faults_of(data: SpaceYaml, where: str) -> list[str]:
         if ignored != REST:
             faults.append(f"{where} key 'ignore' is the text '{ignored}': write a list of columns, or {REST}")
         ignored = []
+    faults += constraints.faults_of(data.get("constraints", {}), where)
     faults += _studies(data, where)
-    roles = [data["study"], data["outcome"]["column"], *ignored]
+    printed = [data["outcome"]["column"], *data.get("constraints", {})]
+    roles = [data["study"], *printed, *ignored]
     for column in [*data["parameters"], *dict.fromkeys(roles)]:
         if column != column.strip() or not column.isprintable():
             faults.append(f"{where}: column {column!r} has outer spaces, or signs that no table keeps; rename it")
-    for column in (*data["parameters"], data["outcome"]["column"]):
+    for column in (*data["parameters"], *printed):
         if is_formula(column):
             faults.append(f"{where}: column '{column}' begins like a formula, which a spreadsheet would run; rename it")
     for column in dict.fromkeys(roles):
         if roles.count(column) > 1 or column in data["parameters"]:
-            faults.append(f"{where}: column '{column}' has two roles (study, outcome, ignore, parameters); keep one")
+            kinds = "study, outcome, ignore, parameters, constraints"
+            faults.append(f"{where}: column '{column}' has two roles ({kinds}); keep one")
     return faults
 
 
@@ -177,7 +183,8 @@ def _default(name: str, key: str, entry: ParameterYaml) -> list[str]:
 def _studies(data: SpaceYaml, where: str) -> list[str]:
     """Find factors of columns without a unit, and those that no unit has."""
     parameters, outcome = data["parameters"], data["outcome"]["column"]
-    able = [*(name for name, entry in parameters.items() if entry["type"] in ("float", "int")), outcome]
+    numbers = [name for name, entry in parameters.items() if entry["type"] in ("float", "int")]
+    able = [*numbers, outcome, *data.get("constraints", {})]
     faults = []
     for study, entry in data.get("studies", {}).items():
         for column, factor in entry.get("scale_by", {}).items():
@@ -187,7 +194,9 @@ def _studies(data: SpaceYaml, where: str) -> list[str]:
             elif column in parameters:
                 wrong = [f"{key}: type {parameters[column]['type']} has no unit; factors go to {', '.join(able)}"]
             else:
-                wrong = [f"{key} is no parameter or outcome.{nearest(column, able)} Valid: {', '.join(able)}"]
+                wrong = [
+                    f"{key} is no parameter, outcome or constraint.{nearest(column, able)} Valid: {', '.join(able)}"
+                ]
             faults += wrong
     return faults
 

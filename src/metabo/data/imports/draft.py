@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 import yaml
 
+from metabo.data.history.constraints import ConstraintYaml
 from metabo.data.history.space_yaml import EXPONENT, ParameterYaml, StudyYaml, field_of
 from metabo.errors import DataError
 from metabo.tasks.spaces import Level
@@ -25,9 +26,18 @@ class Drafted:
 
 
 @dataclass(frozen=True)
+class DraftedConstraint:
+    """A constraint of the draft, and what its comment says."""
+
+    name: str
+    entry: ConstraintYaml
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Draft:
     """What a drafted ``space.yaml`` says: where it is from, columns with their comments (`ignore`: why each is not
-    tuned), parameters, and the studies that differ from today's."""
+    tuned), parameters, the studies that differ from today's, and constraints."""
 
     name: str
     source: str
@@ -38,6 +48,7 @@ class Draft:
     ignore: Mapping[str, str]
     studies: Mapping[str, StudyYaml]
     notes: tuple[str, ...] = ()
+    constraints: tuple[DraftedConstraint, ...] = ()
 
 
 def text(draft: Draft) -> str:
@@ -61,6 +72,9 @@ def text(draft: Draft) -> str:
         lines += [f"  - {_flow(column)}{_comment([why])}" for column, why in draft.ignore.items()]
     lines.append("parameters:")
     lines += [f"  {_pair(one.name, one.entry)}{_comment(one.notes)}" for one in draft.parameters]
+    if draft.constraints:
+        lines.append("constraints: # a trial that breaks one counts as failed")
+        lines += [f"  {_pair(one.name, one.entry)}{_comment(one.notes)}" for one in draft.constraints]
     if draft.studies:
         lines.append("studies: # what sets single past studies apart")
         lines += [f"  {_pair(study, entry)}" for study, entry in draft.studies.items()]
@@ -83,7 +97,7 @@ def with_conditions(
         within = [values for study, values in trials if study in having]
         told = one
         if without:
-            told = _noted(told, f"check: not tuned in {_few(without)}: add default: with the value that it had there")
+            told = _noted(told, f"check: not tuned in {few(without)}: add default: with the value that it had there")
         if all(one.name in values for values in within):
             always.append(told)
         else:
@@ -125,7 +139,8 @@ def _noted(one: Drafted, note: str) -> Drafted:
     return replace(one, notes=(*one.notes, note))
 
 
-def _few(studies: Sequence[str]) -> str:
+def few(studies: Sequence[str]) -> str:
+    """Name the first studies in a sentence, and say how many more there are."""
     shown = ", ".join(f"'{_line(study)}'" for study in studies[:SHOWN])
     return shown + (f" and {len(studies) - SHOWN} more" if len(studies) > SHOWN else "")
 

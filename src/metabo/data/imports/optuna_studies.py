@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Literal
 
 from metabo.data.history.account import StudyAccount, account
 from metabo.data.history.fields import Value
-from metabo.data.history.space_yaml import StudyYaml
+from metabo.data.history.space_yaml import LARGEST, StudyYaml
 from metabo.data.imports import optuna_ranges as ranges
 from metabo.data.imports import partials, unlike
-from metabo.data.imports.draft import Draft, Drafted, Goal, with_conditions
+from metabo.data.imports.draft import Draft, Drafted, DraftedConstraint, Goal, few, with_conditions
 from metabo.data.imports.imported import Imported, free
 from metabo.data.imports.optuna_storage import OptunaStudy
 from metabo.errors import ConfigError, DataError
@@ -29,7 +29,8 @@ def imported(
     most studies unless given; `pruned`: whether a pruned trial counts as a partial result (`partial`), as failed, or is
     left out.
 
-    Trials that are not finished are left out, and so are those that ended before they had all parameters. Raises
+    Trials that are not finished are left out, and so are those that ended before they had all parameters. Constraints
+    become columns with Optuna's values, which break one above 0. Raises
     ConfigError if as many studies are minimised as maximised, DataError for parameters that do not go together.
     """
     goal = goal or _goal(studies, where)
@@ -50,9 +51,11 @@ def imported(
     taken = [one.name for one in parameters]
     columns = [free(column, taken) for column in ("study", "trial", "state")]
     outcome = free(_outcome(studies), [*taken, *columns])
-    header, rows, accounts = [*columns[:2], *taken, columns[2], outcome], [], []
+    measured = _constraints(studies, [*taken, *columns, outcome])
+    names = [*taken, *(one.name for one in measured.values())]
+    header, rows, accounts = [*columns[:2], *names, columns[2], outcome], [], []
     for study in studies:
-        kept, told = _rows(study, parameters, goal, pruned)
+        kept, told = _rows(study, parameters, list(measured), goal, pruned)
         rows += kept
         accounts.append(told)
     if not rows:
@@ -65,7 +68,7 @@ def imported(
     shares = Counter(one.goal for one in studies)
     share = f"{shares[goal]} of {len(studies)} studies {goal} it; the sign of the others is flipped"
     notes = (share,) if others else ()
-    draft = Draft(name, where, columns[0], outcome, goal, parameters, ignore, others, notes)
+    draft = Draft(name, where, columns[0], outcome, goal, parameters, ignore, others, notes, tuple(measured.values()))
     remarks = [f"{where}: parameter '{key}' is {why}, so it is left out" for key, why in constant.items()]
     signs = {one.name: 1.0 if one.goal == goal else -1.0 for one in studies}
     values = {one.name: [signs[one.name] * float(row[-1]) for row in rows if row[0] == one.name and row[-1] != "failed"]
@@ -116,13 +119,30 @@ def _parameters(studies: Sequence[OptunaStudy], where: str) -> tuple[list[Drafte
     return found, none
 
 
+def _constraints(studies: Sequence[OptunaStudy], taken: Sequence[str]) -> dict[str, DraftedConstraint]:
+    """Return the constraints of all studies, by what Optuna calls each: a number if a `constraints_func` made it."""
+    having: dict[str, list[str]] = {}
+    for study in studies:
+        for name in dict.fromkeys(name for trial in study.trials for name in trial.constraints):
+            having.setdefault(name, []).append(study.name)
+    found: dict[str, DraftedConstraint] = {}
+    for name, known in having.items():
+        called = f"constraint_{name}" if name.isdecimal() else " ".join(name.split())
+        others = [study.name for study in studies if study.name not in known]
+        lacking = f"check: not recorded in {few(others)}: add unrecorded: met, or drop" if others else ""
+        column = free(called, [*taken, *(one.name for one in found.values())])
+        found[name] = DraftedConstraint(column, {"at_most": 0}, ("Optuna's: above 0 it is broken", lacking))
+    return found
+
+
 def _rows(
-    study: OptunaStudy, parameters: Sequence[Drafted], goal: Goal, pruned: Pruned
+    study: OptunaStudy, parameters: Sequence[Drafted], constraints: Sequence[str], goal: Goal, pruned: Pruned
 ) -> tuple[list[list[str]], StudyAccount]:
     """Return the rows of a study, and its account; trials have their numbers in it."""
-    rows, dropped, failed, partly, counted = [], [], 0, 0, 0
+    rows, dropped, failed, partly, counted, unmeasured = [], [], 0, 0, 0, 0
     typical = partials.typical(study.trials)
     tuned = {key for trial in study.trials for key in trial.params}
+    recorded = {name for trial in study.trials for name in trial.constraints}
     for trial in study.trials:
         state = trial.state.name
         why = UNFINISHED.get(state) or ("pruned" if state == "PRUNED" and pruned == "drop" else "")
@@ -139,9 +159,14 @@ def _rows(
         partly += state == "PRUNED" and outcome != "failed"
         counted += state == "PRUNED" and outcome == "failed"
         cells = [ranges.cell(trial.params[p.name], p.entry) if p.name in trial.params else "" for p in parameters]
+        without = recorded - set(trial.constraints) if state == "PRUNED" and outcome != "failed" else set()
+        unmeasured += bool(without)
+        values = {**trial.constraints, **dict.fromkeys(without, 0.0)}
+        cells += [repr(min(max(values[name], -LARGEST), LARGEST)) if name in values else "" for name in constraints]
         rows.append([study.name, str(trial.number), *cells, state.lower(), outcome])
     notes = [f"{partly} pruned count with their last value, or as the median of the finished ones if that is worse"]
     notes = [*(notes if partly else []), *([f"{counted} pruned count as failed"] if counted else [])]
+    notes += [f"{unmeasured} pruned without a value of a constraint, taken as met"] if unmeasured else []
     notes += [f"goal {study.goal}: its sign is flipped"] if study.goal != goal else []
     return rows, account(study.name, len(rows), failed, dropped, notes)
 

@@ -1,7 +1,7 @@
 """The page's figures as SVG: few marks, axes with round numbers, and text that stays legible on a phone."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from html import escape
 from typing import NamedTuple
 
@@ -47,8 +47,11 @@ def ticks(low: float, high: float, log: bool, most: int = 5) -> list[float]:
     return [round(k * step, 12) for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
-def best_so_far(outcomes: Sequence[float | None], best: Sequence[float | None], name: str, log: bool) -> str:
-    """Draw the outcome of each finished trial as a dot, and the best so far as a line. `name`: of the outcome."""
+def best_so_far(
+    outcomes: Sequence[float | None], best: Sequence[float | None], name: str, log: bool, out: Collection[int] = ()
+) -> str:
+    """Draw the outcome of each finished trial as a dot, or as a ring if it is among `out` (which count from 1), and the
+    best so far as a line. `name`: of the outcome."""
     known = [one for one in (*outcomes, *best) if one is not None]
     x, y = _x([1, max(len(best), 2)]), _y(known, log)
     steps, before = [], None
@@ -57,9 +60,10 @@ def best_so_far(outcomes: Sequence[float | None], best: Sequence[float | None], 
             place = f"{x.at(number):.1f}"
             steps.append(f"M{place} {y.at(value):.1f}" if before is None else f"H{place}V{y.at(value):.1f}")
             before = value
+    ring = {number: ' class="out"' for number in out}
     dots = [
-        f'<circle cx="{x.at(number):.1f}" cy="{y.at(value):.1f}" r="3.2"><title>trial {number}: {value:.6g}</title>'
-        "</circle>"
+        f'<circle{ring.get(number, "")} cx="{x.at(number):.1f}" cy="{y.at(value):.1f}" r="3.2">'
+        f"<title>trial {number}: {value:.6g}</title></circle>"
         for number, value in enumerate(outcomes, start=1)
         if value is not None
     ]

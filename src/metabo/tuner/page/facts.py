@@ -18,7 +18,7 @@ from metabo.tuner.blend import outcomes, points
 from metabo.tuner.blend.belief import Model, Seen, fitted, interval, mean_at, seen_of
 from metabo.tuner.blend.choose import as_told
 from metabo.tuner.blend.past import ConditionedPast
-from metabo.tuner.trials import StudyTrial
+from metabo.tuner.trials import StudyTrial, counted
 
 SAMPLE = 256
 """Pairs of configurations from which the parts of the parameters are estimated."""
@@ -46,8 +46,8 @@ class PredictedTrial(NamedTuple):
 
 
 class ShownStudy(NamedTuple):
-    """The best outcome after each finished trial (None: all failed so far), the parts of the parameters (largest first;
-    none without a model), the comparisons, and whether past studies are in the model."""
+    """The best outcome after each finished trial (None: all failed or infeasible so far), the parts of the parameters
+    (largest first; none without a model), the comparisons, and whether past studies are in the model."""
 
     best: list[float | None]
     parts: list[EffectShare]
@@ -62,7 +62,8 @@ def facts_of(prior: Prior, trials: list[StudyTrial], seed: int = 0) -> ShownStud
     past = prior.params if isinstance(prior.params, ConditionedPast) else None
     model = Model(space, points.owners(space), past)
     done = [one for one in trials if one["state"] != "running"]
-    told = np.array([np.nan if one["outcome"] is None else one["outcome"] for one in done], dtype=np.float64)
+    seen = [counted(one, space) for one in done]
+    told = np.array([np.nan if outcome is None else outcome for outcome in seen], dtype=np.float64)
     y = oriented(told, space)
     at = points.of(space, [one["parameters"] for one in done])
     scale = outcomes.scale_of(y)

@@ -6,11 +6,12 @@ from html import escape
 
 from metabo.data.history.account import StudyAccount
 from metabo.data.history.description import Configuration, Description
+from metabo.tuner import listing
 from metabo.tuner.formats import StoredRecord
 from metabo.tuner.ledger import best_of
 from metabo.tuner.page import charts
 from metabo.tuner.page.facts import EffectShare, ShownStudy
-from metabo.tuner.trials import STATES, StudyTrial
+from metabo.tuner.trials import STATES, StudyTrial, broken
 
 SHOWN = 200
 """Trials in the table, at most: the latest."""
@@ -31,7 +32,8 @@ dt{color:var(--soft)}dd{margin:0;font-variant-numeric:tabular-nums}
 svg{width:100%;max-width:34rem;height:auto;display:block;overflow:visible}
 svg text{font:12px system-ui,sans-serif;fill:var(--soft)}svg .name{fill:var(--ink)}
 .grid{stroke:var(--line);fill:none}.axis,.tick{stroke:var(--soft);fill:none}
-.dots circle{fill:var(--mark);fill-opacity:.65}.line{stroke:var(--best);stroke-width:2.2;fill:none}
+.dots circle{fill:var(--mark);fill-opacity:.65}.dots .out{fill:none;stroke:var(--soft)}
+.line{stroke:var(--best);stroke-width:2.2;fill:none}
 .range{stroke:var(--mark);stroke-opacity:.3;stroke-width:2}.diagonal{stroke:var(--soft);stroke-dasharray:4 4;fill:none}
 .bars{display:grid;grid-template-columns:fit-content(50%) 1fr auto;gap:.45rem .8rem;align-items:center}
 .bars i{display:block;height:.75rem;background:var(--mark);border-radius:.2rem;min-width:2px}
@@ -55,16 +57,25 @@ def page(name: str, record: StoredRecord, space: Description, trials: Sequence[S
     body = [
         f"<h1>{escape(name)}</h1>",
         f"<p class='soft'>{'Maximise' if space.maximise else 'Minimise'} {escape(space.outcome)} · "
-        f"{len(trials)} trials ({counts}) · {escape(learned)} · {datetime.now(UTC):%Y-%m-%d %H:%M} UTC</p>",
+        f"{len(trials)} trials ({counts}){escape(listing.infeasible(trials, space))} · {escape(learned)} · "
+        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC</p>",
         _best(best, space),
         "<div class='pair'>",
         _figure(
             "Best so far",
-            charts.best_so_far([one["outcome"] for one in done], facts.best, space.outcome, space.log),
-            "Each dot is a finished trial, the line is the best outcome up to it. Failed trials have no dot.",
+            charts.best_so_far(
+                [one["outcome"] for one in done],
+                facts.best,
+                space.outcome,
+                space.log,
+                [number for number, one in enumerate(done, start=1) if broken(one, space)],
+            ),
+            "Each dot is a finished trial, the line is the best outcome up to it. Failed trials have no dot."
+            + (" A ring breaks a constraint, and is never the best." if space.constraints else ""),
         )
         if best
-        else "<section><h2>Best so far</h2><p>No trial has an outcome yet.</p></section>",
+        else "<section><h2>Best so far</h2><p>No "
+        f"{'feasible ' if space.constraints else ''}trial has an outcome yet.</p></section>",
         _predictions(facts, space),
         "</div>",
         _parts(facts),
@@ -135,22 +146,27 @@ def _trials(trials: Sequence[StudyTrial], space: Description, best: StudyTrial |
     if not trials:
         return ""
     shown = list(trials)[-SHOWN:]
-    head = ["trial", space.outcome, "state", *(field.name for field in space.fields)]
+    measured = [one.name for one in space.constraints]
+    head = ["trial", space.outcome, "state", *measured, *(field.name for field in space.fields)]
     rows = []
     for one in reversed(shown):
         outcome = "" if one["outcome"] is None else f"{one['outcome']:.6g}"
         state = one["state"]
         if "claim" in one:
             state += f" since {one['claim']['at'][:16].replace('T', ' ')}, {one['claim']['by']}"
+        if breaks := broken(one, space):
+            state += f", breaks {', '.join(breaks)}"
+        values = one.get("constraints", {})
         cells = [
             str(one["number"]),
             outcome,
             escape(state),
+            *(f"{values[name]:.6g}" if name in values else "" for name in measured),
             *(cell for _, cell in _cells(one["parameters"], space)),
         ]
         rows.append((cells, best is not None and one["number"] == best["number"]))
     more = f"<p class='soft'>The latest {SHOWN} of {len(trials)}.</p>" if len(trials) > SHOWN else ""
-    return f"<h2>Trials</h2>{more}{_table(head, rows, numeric=(0, 1), text=(2,))}"
+    return f"<h2>Trials</h2>{more}{_table(head, rows, numeric=(0, 1, *range(3, 3 + len(measured))), text=(2,))}"
 
 
 def _past(accounts: Sequence[StudyAccount], remarks: Sequence[str]) -> str:
