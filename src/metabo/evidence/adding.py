@@ -15,6 +15,7 @@ from metabo.plan import registry
 from metabo.records import inventory
 from metabo.records.files import digest
 from metabo.records.inventory import StoredSidecar
+from metabo.records.spent import core_seconds
 from metabo.records.verify import Verified, verify
 
 KEPT = {"pretrain", "bo", "online", "evaluate", "study", "theory", "claims"}
@@ -165,8 +166,7 @@ def _manifest(
     records = inventory.take(folder.absolute()).records
     hours: defaultdict[str, float] = defaultdict(float)
     for record in records:
-        cores = record.content.get("threads", 1)
-        hours[_stage(record)] += record.content.get("wall_s", 0.0) * (cores if isinstance(cores, int) else 1) / 3600
+        hours[_stage(record)] += core_seconds(record.content) / 3600
     benchmarks = sorted({str(name) for one in records if (name := one.content.get("spec", {}).get("benchmark"))})
     return {
         "schema": SCHEMA,
