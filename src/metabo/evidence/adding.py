@@ -10,7 +10,20 @@ from typing import NamedTuple
 from metabo.compute.machine import cpu_model
 from metabo.errors import DataError
 from metabo.evidence import losses
-from metabo.evidence.manifest import LIMIT, LOSSES, NAME, SCHEMA, ListedFile, Manifest, below, read, size, write
+from metabo.evidence.manifest import (
+    LARGEST,
+    LARGEST_UNUSED,
+    LIMIT,
+    LOSSES,
+    NAME,
+    SCHEMA,
+    ListedFile,
+    Manifest,
+    below,
+    read,
+    size,
+    write,
+)
 from metabo.plan import registry
 from metabo.records import inventory
 from metabo.records.files import digest
@@ -22,9 +35,6 @@ KEPT = {"pretrain", "bo", "online", "evaluate", "study", "theory", "claims"}
 """Stages whose results are kept."""
 RECORD_ONLY = {"data"}
 """Stages of which only the record is kept: what they made are tables of others."""
-LARGEST, LARGEST_UNUSED = 5e6, 1e6
-"""Bytes of a file of priors, and of one from which no run is made again, beyond which its record alone is kept: a
-covariance at hundreds of inputs, random features of which each prior has its own."""
 DATASETS = Path("workflow/datasets.csv")
 OWN = "made by this project"
 SHOWN = 3
