@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from metabo.errors import DataError
-from metabo.evidence.recorded import RecordedEvidence
+from metabo.evidence.recorded import RecordedEvidence, RecordedVerdicts
 from metabo.report import scorecard
 from metabo.report.scorecard import VERDICTS, ClaimRow, JudgedClaim, ours
 
@@ -33,27 +33,46 @@ class Rung(NamedTuple):
     source: str = ""
 
 
-def joined(claims: Sequence[JudgedClaim], evidence: RecordedEvidence) -> tuple[list[JudgedClaim], list[str]]:
-    """Return the claims with their recorded verdicts, and one line for each folder of recorded results, or for claims
-    in it, that are not shown. A recorded claim is the same if paper, name and statement are."""
+class JoinedClaims(NamedTuple):
+    """The claims of a run with their recorded verdicts, the folders that these are from, and one line on each folder,
+    or on claims in it, that are not shown."""
+
+    claims: list[JudgedClaim]
+    folders: list[RecordedVerdicts]
+    refused: list[str]
+
+
+def joined(claims: Sequence[JudgedClaim], evidence: RecordedEvidence) -> JoinedClaims:
+    """Put recorded verdicts beside those of a run. A claim is the same if paper, name and statement are."""
     known = {_key(claim): claim for claim in claims}
     shown: dict[tuple[str, str], list[tuple[str, JudgedClaim]]] = {}
-    refused = list(evidence.refused)
-    for folder, _, tables in evidence.folders:
+    folders, refused = [], list(evidence.refused)
+    for one in evidence.folders:
         try:
-            recorded = _read(tables)
+            same = _same(one, known, refused)
         except DataError as error:
             refused.append(str(error))
             continue
-        here = [one for one in recorded if _key(one) in known]
-        same = [one for one in here if one.whole.statement == known[_key(one)].whole.statement]
-        for one in same:
-            shown.setdefault(_key(one), []).append((folder.as_posix(), one))
-        if other := [one.whole.claim for one in here if one not in same]:
-            refused.append(f"{folder}: {', '.join(other)} say something else than the claims of this version; {REMEDY}")
-        elif recorded and not here:
-            refused.append(f"{folder}: none of its {len(recorded)} claims is one of this run")
-    return [turned(replace(one, recorded=tuple(shown.get(_key(one), ())))) for one in claims], refused
+        folders += [one] if same else []
+        for claim in same:
+            shown.setdefault(_key(claim), []).append((one.folder.as_posix(), claim))
+    beside = [turned(replace(claim, recorded=tuple(shown.get(_key(claim), ())))) for claim in claims]
+    return JoinedClaims(beside, folders, refused)
+
+
+def _same(
+    found: RecordedVerdicts, known: Mapping[tuple[str, str], JudgedClaim], refused: list[str]
+) -> list[JudgedClaim]:
+    """Return the recorded claims that are those of the run; add a line on others of the same name, and if none is."""
+    recorded = _read(found.tables)
+    named = [one for one in recorded if _key(one) in known]
+    same = [one for one in named if one.whole.statement == known[_key(one)].whole.statement]
+    if other := [one.whole.claim for one in named if one not in same]:
+        what = "says something else than the claim" if len(other) == 1 else "say something else than the claims"
+        refused.append(f"{found.folder}: {', '.join(other)} {what} of this version; {REMEDY}")
+    elif recorded and not named:
+        refused.append(f"{found.folder}: none of its {len(recorded)} claims is one of this run")
+    return same
 
 
 def _read(tables: Iterable[Path]) -> list[JudgedClaim]:

@@ -33,7 +33,7 @@ def work(args: Namespace, spec: ReportSpec) -> Outcome:
 
     table = scorecard.read(args.in_claims)
     kept = recorded.verdicts(Path(args.evidence)) if args.evidence else recorded.RecordedEvidence([], [])
-    claims, refused = rungs.joined(scorecard.claims(table), kept)
+    claims, folders, refused = rungs.joined(scorecard.claims(table), kept)
     sidecars = [sidecar_of(path) for path in args.in_claims]
     made = jobs.behind([*args.in_artefacts, *args.in_pages, *filter(None, sidecars)])
     catalogue = read_each(CatalogueEntry, read_yaml(Path(args.in_catalogue)), args.in_catalogue)
@@ -44,13 +44,13 @@ def work(args: Namespace, spec: ReportSpec) -> Outcome:
     ]
     text = page.index(
         spec.scale, list(spec.papers), claims, artefacts, theory.verdicts(made, out), gates.read(args.in_gates), made,
-        kept.folders, refused,
+        folders, refused,
     )  # fmt: skip
     files.write_text(args.out_scorecard, scorecard.scorecard(claims).to_csv(index=False))
     files.write_text(args.out_multiverse, table.to_csv(index=False))
     files.write_text(out, text)
     print("\n".join(page.summary_lines(list(spec.papers), claims, made, refused)), flush=True)
-    shown = {folder.as_posix(): files.digest(folder / NAME) for folder, _, _ in kept.folders}
+    shown = {folder.as_posix(): files.digest(folder / NAME) for folder, _, _ in folders}
     return {
         "verdicts": scorecard.counts(claims),
         "artefacts": len(artefacts),
