@@ -10,11 +10,12 @@ what a job's loops count; the sizes of the papers' archives are those that the p
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
 from metabo.plan import catalogue, config, registry, splits
+from metabo.plan.catalogue import Artefact
 from metabo.plan.sections.config import Config
 from metabo.plan.work import NumericJob, loops, network
 
@@ -26,6 +27,11 @@ GPU_CORES = 20  # an assumption: cores whose work one GPU does
 
 def jobs(settings: Config) -> set[NumericJob]:
     """List the jobs that compute: what the enabled artefacts read."""
+    return behind(catalogue.enabled(settings, catalogue.artefacts(settings, catalogue.load(ROOT))), settings)
+
+
+def behind(artefacts: Iterable[Artefact], settings: Config) -> set[NumericJob]:
+    """List the jobs that compute what some artefacts read."""
     found = set()
     known = cache(lambda benchmark, split: config.trainings(settings, benchmark, split))
 
@@ -33,7 +39,7 @@ def jobs(settings: Config) -> set[NumericJob]:
         place = config.prior_of(settings, benchmark, split, method, lambda _, *place: known(*place))
         return NumericJob("pretrain", benchmark, *place, "")
 
-    for artefact in catalogue.enabled(settings, catalogue.artefacts(settings, catalogue.load(ROOT))):
+    for artefact in artefacts:
         b = artefact.benchmark
         for method, acquisition, split in artefact.trajectories:
             found |= {NumericJob("run_bo", b, split, method, acquisition), trained := prior(b, split, method)}
@@ -87,7 +93,9 @@ def main() -> None:
     hours: dict[tuple[str, str, str], list[float | None]] = defaultdict(list)
     for job, value in estimate(Path(sys.argv[1])):
         hours[job.rule, job.benchmark, registry.method(job.method).variant_of or job.method].append(value)
-    print(Path(__file__).with_name("paper_plan.md").read_text())
+    from published import filled  # it imports this module
+
+    print(filled(Path(__file__).with_name("paper_plan.md").read_text(), None))
     print("| rule | benchmark | method | jobs | core hours | GPU hours |\n|---|---|---|---:|---:|---:|")
     total: dict[str, float] = defaultdict(float)
     for (rule, benchmark, method), values in sorted(hours.items()):

@@ -37,9 +37,9 @@ def resealed(path, **changes):
     path.write_text(json.dumps(sealed({key: value for key, value in content.items() if key != "record_sha256"})))
 
 
-def make(root, seed=0, methods=METHODS):
-    """Make the run below `root`; return its folder."""
-    base = root / "results" / "laptop"
+def make(root, seed=0, methods=METHODS, scale="laptop", claims="claim,verdict\nC01,holds\n"):
+    """Make the run below `root`; return its folder. `claims`: the text of its table of verdicts."""
+    base = root / "results" / scale
     for place in ("data", "priors/tiny/held_out", "bo/tiny/held_out", "hyperbo/tiny/hyperbo_fig08", "claims"):
         (base / place).mkdir(parents=True, exist_ok=True)
     benchmark, data = tiny.benchmark(), base / "data/tiny.npz"
@@ -65,7 +65,7 @@ def make(root, seed=0, methods=METHODS):
     shown = {"benchmark": "tiny", "artefact": "hyperbo_fig08"}
     record(figure / "provenance.json", "notebook", tables[:1], [figure / "data.csv"], shown, root)
     verdicts = base / "claims/hyperbo.csv"
-    verdicts.write_text("claim,verdict\nC01,holds\n")
+    verdicts.write_text(claims)
     record(verdicts.with_suffix(".json"), "claims", [figure / "data.csv"], [verdicts], {"paper": "hyperbo"}, root)
     return base
 

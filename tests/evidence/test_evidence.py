@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -180,6 +181,26 @@ def test_what_is_no_evidence_is_refused_and_nothing_is_written(run, monkeypatch)
     with pytest.raises(DataError, match=r"not as its jobs wrote it, so not evidence: .*h_nll-pi\.parquet: damaged"):
         adding.add(FOLDER, KEPT)
     assert not KEPT.exists()
+
+
+def test_of_priors_that_are_too_large_the_record_is_kept_and_their_runs_are_not_replayed(run, monkeypatch, capsys):
+    monkeypatch.setattr(adding, "LARGEST", (FOLDER / "priors/tiny/held_out/h_nll.npz").stat().st_size - 1)
+    main(["evidence", "add", "results/laptop"])
+    assert "of 1 files of priors the records alone, since they are too large" in capsys.readouterr().out
+    assert not PRIOR.exists() and PRIOR.with_suffix(".json").exists() and TABLE.exists()
+    status, said = verified(capsys, "--runs", "8")
+    assert status == 0 and "replayed 8 runs" in said and "0 losses of priors" in said
+    assert "1 not replayed: their priors are not kept" in said
+
+
+def test_priors_of_which_no_run_is_made_again_have_a_lower_limit(run, monkeypatch):
+    prior = Path("priors/tiny/held_out/rand.npz")
+    monkeypatch.setattr(adding, "LARGEST_UNUSED", (FOLDER / prior).stat().st_size - 1)
+    assert adding.add(FOLDER, KEPT).not_kept == 0 and (SCALE / prior).exists()
+    shutil.rmtree(KEPT)
+    registered = adding.registry.made_of
+    monkeypatch.setattr(adding.registry, "made_of", lambda name: replace(registered(name), uses_past=name == "rand"))
+    assert adding.add(FOLDER, KEPT).not_kept == 1 and not (SCALE / prior).exists()
 
 
 def test_a_folder_without_results_to_keep_is_refused(tmp_path):

@@ -36,7 +36,7 @@ MADE = {
     "judge_claims": (SCORES,),
 }
 """The rules, and the results of each."""
-CLOCK = {"started", "finished", "wall_s", "compile_s", "peak_bytes", "cores", "exclusive", "logs", SEAL}
+CLOCK = {"started", "finished", "wall_s", "cpu_s", "compile_s", "peak_bytes", "cores", "exclusive", "logs", SEAL}
 """Keys of a sidecar that differ from run to run."""
 
 STARTED: list[subprocess.Popen] = []

@@ -303,6 +303,23 @@ def test_what_is_made_on_request_has_its_own_target_and_that_of_its_benchmark_al
             assert artefact in made[artefact.benchmark] and artefact not in made[artefact.entry.paper]
 
 
+def test_a_run_may_name_its_artefacts_those_made_on_request_too():
+    entries = catalogue.load(ROOT)
+
+    def made(*names):
+        settings = config.check(config.merge(config.read(ROOT), {"run": {"artefacts": list(names)}}))
+        listed = catalogue.artefacts(settings, entries)
+        return [a.name for a in catalogue.enabled(settings, listed)], catalogue.collections(settings, listed)
+
+    enabled, groups = made("hyperbo_x06_hpob_mini", "hyperbo_fig08", "mphd_tab01")
+    assert sorted(enabled) == ["hyperbo_fig08", "hyperbo_x06_hpob_mini", "mphd_tab01"]
+    assert "hyperbo_fig09" in [a.name for a in groups["hyperbo"]]  # a target that is typed is made whole
+    with pytest.raises(ConfigError, match=r"'run\.artefacts': unknown artefact .* 'hyperbo_fig8'\. Did you mean"):
+        made("hyperbo_fig8")
+    with pytest.raises(ConfigError, match="unknown artefact of this run 'hyperbo_fig08_lcbench'"):
+        made("hyperbo_fig08_lcbench")  # its benchmark is not one of the run's
+
+
 @pytest.mark.parametrize(("paper", "control"), [("hyperbo", "control"), ("cmbo", "cmbo_control")])
 def test_verdicts_read_the_controls_of_a_papers_methods(paper, control):
     """No claim is tested on them, so that they would be left out; every claim of the paper rests on them."""

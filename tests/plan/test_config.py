@@ -42,7 +42,7 @@ def put(settings: dict, key: str, value) -> dict:
     [
         ("pretrain.adam_stepz", 5, ["'pretrain.adam_stepz' is unknown", "Did you mean 'adam_steps'?", "lbfgs_steps"]),
         ("sede", 0, ["'sede' is unknown", "Did you mean 'seed'?", "benchmarks"]),
-        ("scale", "laptpo", ["'scale'", "'laptpo'", "smoke, laptop, paper", "Did you mean 'laptop'?"]),
+        ("scale", "laptpo", ["'scale'", "'laptpo'", "smoke, laptop, published, paper", "Did you mean 'laptop'?"]),
         ("device", "tpu", ["'device'", "'tpu'", "cpu, gpu"]),
         ("seed", "0", ["'seed' is the text '0'", "must be an integer", "write 0"]),
         ("seed", -1, ["'seed'", "-1 is less than the minimum of 0"]),
@@ -268,7 +268,7 @@ SIZES = {
     *(f"pretrain.{key}" for key in ("seeds", "adam_steps", "learning_rate", "decay", "lbfgs_steps", "matched_points")),
     *(f"{section}.{key}" for section in ("sweep", "crossing", "mphd") for key in ("seeds", "adam_steps")),
     *("mphd.learning_rate", "mphd.decay", "mphd.network_steps", "mphd.map_steps", "mphd.bo_seeds"),
-    *("elimination.seeds", "elimination.adam_steps", "elimination.bo_seeds"),
+    *("elimination.seeds", "elimination.adam_steps", "elimination.bo_seeds", "hpob.features", "hpob.bo_seeds"),
     *(f"benchmarks.{name}.{key}" for name in ("mphd_s", "mphd_l") for key in ("domains", "functions", "points")),
     *("sweep.lbfgs_steps", "crossing.short_adam_steps", "crossing.short_lbfgs_steps", "crossing.bo_seeds"),
     *("bo.iterations", "bo.seeds", "bo.random_seeds", "bo.refit_steps", "benchmarks.hpob_mini.max_points"),
@@ -300,7 +300,7 @@ def test_overlays_validate_and_set_sizes_only(overlay):
     merged = config.read(ROOT, (overlay,))
     config.check(merged, catalogue.papers(catalogue.load(ROOT)))
     assert merged["scale"] == overlay.stem
-    allowed = SIZES | {"scale", "run.benchmarks"}
+    allowed = SIZES | {"scale", "run.benchmarks", "methods.emp_gp.model.anchors"}
     assert set(leaves(yaml.safe_load(overlay.read_text()))) <= allowed
 
 
@@ -360,7 +360,8 @@ def changed_jobs(before: dict, after: dict) -> set[str]:
 
 
 HYPERBO, MPHD, CMBO = (
-    tuple(b for b in registry.benchmarks() if registry.benchmark(b).sizes == sizes) for sizes in (None, "mphd", "cmbo")
+    tuple(b for b in registry.benchmarks() if registry.benchmark(b).sizes in sizes)
+    for sizes in ((None, "hpob"), ("mphd",), ("cmbo",))
 )
 BENCHMARKS = HYPERBO + MPHD + CMBO
 CHECKS = [(paper, check) for paper in registry.papers_with_checks() for check in registry.checks(paper)]
@@ -455,6 +456,12 @@ def allowed(rules: dict, present: object) -> object:
     return most if most != present else rules["minimum"]
 
 
+LAYERED = tuple(
+    m
+    for m in registry.methods()
+    if registry.method(m).model.get("features")
+    and not (registry.method(m).own_features or registry.method(m).variant_of)
+)
 LADDER = {f"ladder_{rung}" for rung in DEFAULTS["ladder"]}
 READ_BY = {
     **{  # a benchmark's own keys: its addresses are read by its download, all others by its load, and by nothing else
@@ -531,6 +538,8 @@ READ_BY = {
     "elimination.seeds": (7, CANDIDATES),
     "elimination.adam_steps": (7, {"elimination/h_nll"}),
     "elimination.bo_seeds": (7, {"elimination/bo"}),
+    "hpob.features": ([7], jobs("pretrain", LAYERED, ("hpob_mini",))),
+    "hpob.bo_seeds": (77, jobs("bo", EVERY, ("hpob_mini",))),
     "mphd.seeds": (7, jobs("pretrain", EVERY, MPHD) | ACROSS),
     "mphd.adam_steps": (77, jobs("pretrain", (*ADAM, "h_nll_online"), MPHD) | jobs("pretrain", ("base_gp",))),
     "mphd.decay": (0.5, jobs("pretrain", ADAM, MPHD) | jobs("pretrain", ("base_gp",))),
@@ -572,7 +581,7 @@ READ_BY = {
     ),
 }
 NOT_IN_SPECS = {
-    *("scale", "device", "run.papers", "run.benchmarks"),
+    *("scale", "device", "run.papers", "run.benchmarks", "run.artefacts"),
     *("benchmarks.pd1_mini.source", "benchmarks.hpob_mini.source"),
 }
 """Read by the rules: result path, gpu resource, targets, which table is packed (test_plans.py, test_collect.py)."""

@@ -68,7 +68,7 @@ def test_nothing_is_asked_to_hurry(paper):
 
 
 def test_a_benchmark_that_is_not_described_counts_as_a_large_table(laptop):
-    assert shape_of("lcbench", laptop) == OTHER
+    assert shape_of("own", laptop) == OTHER
     assert (
         loops(NumericJob("run_bo", "own", "others", "h_nll", "pi"), laptop).steps > 0
     )  # on a split that it does not have

@@ -145,20 +145,6 @@ def test_a_sentence_links_to_its_claims():
     assert answers.Cited("claim-hyperbo-C1", "C1") in first.sentence
 
 
-def test_the_ladder_has_the_primary_cell_and_every_other_one_once():
-    beside = [
-        ("default", "pd1", "area", "holds"),
-        ("default", "pd1", "area", "undecided"),
-        ("published", "tables", "", "holds"),
-    ]
-    steps = scorecard.ladder(claim("C1", "undecided", beside=beside, value=2.0))
-    assert [(step.rung, step.benchmark, step.reading, step.verdicts, step.number) for step in steps] == [
-        ("default", "tables", "", (("undecided", 1),), "2"),
-        ("default", "pd1", "area", (("holds", 1), ("undecided", 1)), ""),
-        ("published", "tables", "", (("holds", 1),), "2"),
-    ]
-
-
 @pytest.mark.parametrize(
     ("value", "shown"),
     [

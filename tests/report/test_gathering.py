@@ -138,11 +138,12 @@ def test_claims_are_grouped_and_counted(tmp_path):
     ]  # fmt: skip
     assert scorecard.counts(found) == {"holds": 0, "contradicted": 1, "undecided": 1, "not testable": 1}
     assert scorecard.decided(found) == (1, 2)
-    short = scorecard.scorecard(table)
+    short = scorecard.scorecard(found)
     assert list(short) == [
-        "paper", "claim", "headline", "kind", "benchmark", "rung", "verdict", "cause", "value", "low", "high",
+        "paper", "claim", "headline", "kind", "benchmark", "rung", "source", "verdict", "cause", "value", "low", "high",
         "clusters", "power", "said",
     ]  # fmt: skip
+    assert short["source"].tolist() == ["this run"] * 3
     assert short["claim"].tolist() == ["C01", "C02", "C01"] and short["power"].tolist() == [0.1] * 3
     assert scorecard.claims(scorecard.read([])) == []
 

@@ -81,6 +81,7 @@ def test_the_sidecar_says_what_made_the_result(run):
     assert sidecar["seeds"] == [0, 1] and sidecar["threads"] == 1 and sidecar["gpu"] == 0
     assert sidecar["versions"]["python"] == sys.version.split()[0] and sidecar["versions"]["jax"]
     assert sidecar["started"] <= sidecar["finished"] and 0 <= sidecar["wall_s"] < 60
+    assert 0 < sidecar["cpu_s"] < 60
     assert 10_000_000 < sidecar["peak_bytes"] < 2_000_000_000
     assert sidecar["git"] == {"commit": None, "dirty": None}  # the folder is no checkout
     assert sidecar["device"] is None and sidecar["x64"] is None and sidecar["compile_s"] is None

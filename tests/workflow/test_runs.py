@@ -16,8 +16,10 @@ import pandas as pd
 import pytest
 import yaml
 
+from metabo.evidence import adding as evidence
 from metabo.plan import registry
 from tests import counts
+from tests.evidence.conftest import make as record_run
 
 SMOKE = ("--configfile", "config/smoke.yaml")
 ARTEFACTS = tuple(f"hyperbo_{name}" for name in ("fig07", "fig08", "fig09", "tab06", "x02"))
@@ -219,9 +221,25 @@ class TestSmokeRun:
         try:
             status, output = snakemake(project, "report", *SMOKE, str(alone))
             again = snakemake(project, "report", *SMOKE, str(alone))[1]
+            judged = pd.read_csv(project / "results/smoke/claims/hyperbo.csv", dtype=str, keep_default_na=False)
+            recorded = judged.assign(rung="published", verdict="holds").to_csv(index=False)
+            kept = record_run(tmp_path / "recorded", scale="published", claims=recorded)
+            evidence.add(kept, project / "evidence")
+            beside = snakemake(project, "report", *SMOKE, str(alone))
+            shown = pd.read_csv(project / "results/smoke/scorecard.csv")
+            (project / "evidence/published/losses.csv").unlink()
+            (project / "evidence/published/claims/hyperbo.csv").write_text("x")
+            spoiled = snakemake(project, "report", *SMOKE, str(alone))
         finally:
             path.write_text(original)
+            shutil.rmtree(project / "evidence", ignore_errors=True)
         assert status == 0, output
+        assert beside[0] == 0 and re.findall(r"^(\w+) +1 *$", beside[1], re.M) == ["report"], beside[1]
+        verdicts = shown.groupby("source")["verdict"].agg(set)
+        assert verdicts["evidence/published"] == {"holds"} != verdicts["this run"]
+        assert spoiled[0] == 0, spoiled[1]
+        assert "not shown: evidence/published/" in (project / "results/smoke/logs/report.log").read_text()
+        assert set(pd.read_csv(project / "results/smoke/scorecard.csv")["source"]) == {"this run"}
         assert {"pages_hyperbo", "report"} <= set(re.findall(r"^(\w+) +1 *$", output, re.M))
         assert "Nothing to be done" in again
         page = (project / "results/smoke/index.html").read_text()

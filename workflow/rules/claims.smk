@@ -1,7 +1,8 @@
 # Artefacts -> verdicts (results/{scale}/claims/{paper}.csv): every claim of a paper, judged on what this run made, and
 # the gates that they rest on.
 SHEETS = "src/metabo/papers"
-JUDGED = [paper for paper in SETTINGS.run.papers if Path(f"{SHEETS}/{paper}/claims.yaml").is_file()]
+DRAWN = {artefact.entry.paper for artefact in ENABLED}
+JUDGED = [paper for paper in SETTINGS.run.papers if paper in DRAWN and Path(f"{SHEETS}/{paper}/claims.yaml").is_file()]
 
 
 def judged(paper):

@@ -36,7 +36,7 @@ try:  # the plan reads tables in our modules, and is edited itself: a fault ther
     from metabo.plan.chain import parameters as notebook_parameters  # Snakemake has a global `chain` here
     from metabo.plan.runs import ACQUISITIONS
     from metabo.plan.typed import plain
-    from metabo.records.files import canonical, remove_scratch
+    from metabo.records.files import canonical, digest, remove_scratch
 except MetaboError as error:
     stop(error)
 except Exception as error:

@@ -1,4 +1,5 @@
 # Artefacts and claims -> the report: notebooks as HTML beside them, results/{scale}/scorecard.csv and index.html.
+EVIDENCE = "evidence"
 SHOWN = {}
 for artefact in ENABLED:
     SHOWN.setdefault(artefact.entry.paper, []).append(artefact)
@@ -17,6 +18,15 @@ def names(artefacts):
 def evidence(paper, artefacts):
     """Return the claims that each artefact is evidence for; none if the paper's claims are not judged."""
     return tuple(artefact.entry.claims if paper in JUDGED else () for artefact in artefacts)
+
+
+def recorded(wildcards):
+    """Return the state of the recorded results whose verdicts the report shows: their manifests and tables of claims.
+
+    No inputs: a damaged one stops no run, the report says that it is left out.
+    """
+    named = sorted(path for end in ("manifest.json", "claims/*.csv") for path in Path(EVIDENCE).glob(f"*/{end}"))
+    return canonical({path.as_posix(): digest(path) if os.access(path, os.R_OK) else "" for path in named})
 
 
 for paper, shown in SHOWN.items():
@@ -79,10 +89,11 @@ rule report:
         code=planned,
         spec=constant(written(specs.ReportSpec(SETTINGS.scale, (*SHOWN,), names(ENABLED)))),
         claims=lambda w, input: f"--in-claims {input.claims} --in-gates {input.gates}" if input.claims else "",
+        recorded=recorded,
     message:
         f"write {OUT}/index.html and say where the time went, rule by rule"
     shell:
         "python -m metabo.stages.report --spec {params.spec:q} --code {params.code}"
         " --in-artefacts {input.artefacts} --in-pages {input.pages}"
-        " {params.claims} --in-catalogue {input.catalogue} --out {output.page} --out-scorecard {output.scorecard}"
+        " {params.claims} --evidence {EVIDENCE} --in-catalogue {input.catalogue} --out {output.page} --out-scorecard {output.scorecard}"
         " --out-multiverse {output.multiverse} --threads {threads} > {log} 2>&1"

@@ -119,7 +119,7 @@ def _pretrained(name: str) -> bool:
 
 def _existing(path: str) -> str:
     if not Path(path).is_file():
-        scale = re.search(r"results/(smoke|paper)/", str(path))  # the default scale needs no overlay
+        scale = re.search(r"results/(smoke|published|paper)/", str(path))  # the default scale needs no overlay
         overlay = f" --configfile config/{scale[1]}.yaml" if scale else ""
         command = f"snakemake --cores 2{overlay} -- {shlex.quote(str(path))}"
         raise DataError(f"{path}: no such input; make it (`{command}`) or change the path")

@@ -46,6 +46,7 @@ BENCHMARKS = {
         "default_split": "held_out",
         "package": None,
         "settings": ["version", "spaces", "max_points", "seed"],
+        "sizes": "hpob",
     },
 }
 MINI = ("glmnet_2", "rpart_3", "rpart_6", "svm_8", "ranger_10", "xgboost_16")

@@ -10,11 +10,25 @@ from typing import NamedTuple
 from metabo.compute.machine import cpu_model
 from metabo.errors import DataError
 from metabo.evidence import losses
-from metabo.evidence.manifest import LIMIT, LOSSES, NAME, SCHEMA, ListedFile, Manifest, below, read, size, write
+from metabo.evidence.manifest import (
+    LARGEST,
+    LARGEST_UNUSED,
+    LIMIT,
+    LOSSES,
+    NAME,
+    SCHEMA,
+    ListedFile,
+    Manifest,
+    below,
+    read,
+    size,
+    write,
+)
 from metabo.plan import registry
 from metabo.records import inventory
 from metabo.records.files import digest
 from metabo.records.inventory import StoredSidecar
+from metabo.records.spent import core_seconds
 from metabo.records.verify import Verified, verify
 
 KEPT = {"pretrain", "bo", "online", "evaluate", "study", "theory", "claims"}
@@ -27,19 +41,21 @@ SHOWN = 3
 
 
 class Added(NamedTuple):
-    """What was added: the folder, files and bytes that it has now, and jobs whose prior losses could not be taken."""
+    """What was added: the folder, files and bytes that it has now, jobs whose prior losses could not be taken, and
+    those whose priors are not kept."""
 
     folder: Path
     files: int
     bytes: int
     without_loss: int
+    not_kept: int
 
     @property
     def line(self) -> str:
         """One line for the user."""
-        rest = f"; {self.without_loss} files of priors without losses (their table is not here)" * (
-            self.without_loss > 0
-        )
+        lost = f"; {self.without_loss} files of priors without losses (their table is not here)"
+        left = f"; of {self.not_kept} files of priors the records alone, since they are too large"
+        rest = lost * (self.without_loss > 0) + left * (self.not_kept > 0)
         return f"{self.folder}: {self.files:,} files, {self.bytes / 1e6:.1f} MB{rest}"
 
 
@@ -69,7 +85,8 @@ def add(results: Path, root: Path, artefacts: Sequence[str] = ()) -> Added:
     losses.merge(folder / LOSSES, found)
     listed = {name: _listed(folder / name) for name in (*files, LOSSES)}
     write(folder, _manifest(folder, results.resolve().name, kept, listed, before))
-    return Added(folder, len(_all(folder)), size(folder), left_out)
+    unkept = sum(_stage(record) == "pretrain" and not _worth(record) for record in kept)
+    return Added(folder, len(_all(folder)), size(folder), left_out, unkept)
 
 
 def _refuse_flawed(checked: Verified) -> None:
@@ -144,9 +161,18 @@ def _files(records: Iterable[StoredSidecar], base: Path) -> dict[str, Path]:
     found = {}
     for record in records:
         found[record.path.relative_to(base).as_posix()] = record.path
-        if _stage(record) in KEPT:
+        if _stage(record) in KEPT and _worth(record):
             found |= {below(record, name): record.located(name) for name in record.outputs}
     return found
+
+
+def _worth(record: StoredSidecar) -> bool:
+    """Tell whether what a job made is kept: all but priors that are too large."""
+    if _stage(record) != "pretrain":
+        return True
+    unused = registry.made_of(str(record.content.get("spec", {}).get("method"))).uses_past
+    most = LARGEST_UNUSED if unused else LARGEST
+    return all(record.located(name).stat().st_size <= most for name in record.outputs)
 
 
 def _listed(path: Path) -> ListedFile:
@@ -165,8 +191,7 @@ def _manifest(
     records = inventory.take(folder.absolute()).records
     hours: defaultdict[str, float] = defaultdict(float)
     for record in records:
-        cores = record.content.get("threads", 1)
-        hours[_stage(record)] += record.content.get("wall_s", 0.0) * (cores if isinstance(cores, int) else 1) / 3600
+        hours[_stage(record)] += core_seconds(record.content) / 3600
     benchmarks = sorted({str(name) for one in records if (name := one.content.get("spec", {}).get("benchmark"))})
     return {
         "schema": SCHEMA,

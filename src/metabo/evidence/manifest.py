@@ -22,6 +22,10 @@ LOSSES: Final = "losses.csv"
 """Beside the manifest: the loss of every prior that is a GP, at the parameters that are stored."""
 LIMIT: Final = 60e6
 """Bytes of all recorded results together: a repository that people clone."""
+LARGEST: Final = 5e6
+LARGEST_UNUSED: Final = 1e6
+"""Bytes of a file of priors, and of one from which no run is made again, beyond which its record alone is kept: a
+covariance at hundreds of inputs, random features of which each prior has its own."""
 BACK = "get it back from version control (git checkout), or add the results again (metabo evidence add)"
 
 

@@ -34,11 +34,13 @@ ORIGIN = "it was not made by this code from these tables; find out which, and ad
 
 class ReplayedSample(NamedTuple):
     """What was made again, and what is wrong with it; `absent`: the number of things that were not since their table is
-    not here, by benchmark; `widest`: the largest gap of a choice, and of a loss."""
+    not here, by benchmark; `unkept`: of those since their priors are not kept; `widest`: the largest gap of a choice,
+    and of a loss."""
 
     runs: int
     losses: int
     absent: Counter[str]
+    unkept: int
     widest: tuple[float, float]
     flaws: list[Flaw]
 
@@ -49,6 +51,7 @@ class ReplayedSample(NamedTuple):
             f"replayed {self.runs} runs with the recorded history given: no choice is more than {self.widest[0]:.1g} "
             f"below its acquisition's maximum; {self.losses} losses of priors, within {self.widest[1]:.1g}"
         ] * bool(self.runs or self.losses)
+        said += [f"{self.unkept} not replayed: their priors are not kept, but their checksums are"] * bool(self.unkept)
         return said + [
             f"{count} not replayed: benchmark '{name}' is not here with the recorded checksum; "
             f"`snakemake --cores 1 results/laptop/data/{name}.npz` makes it"
@@ -63,9 +66,11 @@ def sample(folder: Path, tables: Tables, runs: int, seed: int) -> ReplayedSample
     """
     rng = np.random.default_rng(seed)
     held = inventory.take(folder.absolute()).records
-    played = [one for one in held if one.content.get("stage") == "bo" and not _fits(one)]
+    runs_of = [one for one in held if one.content.get("stage") == "bo" and not _fits(one)]
+    played = [one for one in runs_of if (path := prior_path(one)) is not None and path.is_file()]
     recorded = losses.read(folder / LOSSES)
     priors = {below(one, name): one for one in held if one.content.get("stage") == "pretrain" for name in one.outputs}
+    priors = {name: one for name, one in priors.items() if (folder / name).is_file()}
     named = [one for one in sorted({place.priors for place in recorded}) if one in priors]
     here, fits = [one for one in played if tables.of(one)], [one for one in named if tables.of(priors[one])]
     absent = Counter(benchmark_of(one) for one in played if not tables.of(one))
@@ -88,7 +93,8 @@ def sample(folder: Path, tables: Tables, runs: int, seed: int) -> ReplayedSample
         if errors[-1] > LOSS:
             what = f"the training loss of its parameters differs by {errors[-1]:.2g} of its size from the recorded one"
             flaws.append(Flaw(DAMAGED, (folder / name).as_posix(), what, ORIGIN))
-    return ReplayedSample(len(gaps) - 1, checked, absent, (max(gaps), max(errors)), flaws)
+    unkept = len(runs_of) - len(played)
+    return ReplayedSample(len(gaps) - 1, checked, absent, unkept, (max(gaps), max(errors)), flaws)
 
 
 def _fits(record: StoredSidecar) -> bool:

@@ -44,6 +44,11 @@ class Artefact:
         return bool(self.entry.claims) or (self.benchmark != "" and registry.benchmark(self.benchmark).control)
 
     @property
+    def on_request(self) -> bool:
+        """Whether it is made only where it, or its benchmark, is asked for by name."""
+        return self.benchmark in self.entry.on_request
+
+    @property
     def splits(self) -> list[str]:
         """Splits that the benchmark has of the tables that the artefact reads; none if it reads no such tables."""
         return [split for split in _listed(self.inputs) if split in splits.of(self.benchmark)]
@@ -139,12 +144,18 @@ def artefacts(config: Config, catalogue: Mapping[str, CatalogueEntry]) -> list[A
 
 
 def enabled(config: Config, all_artefacts: list[Artefact]) -> list[Artefact]:
-    """Keep the artefacts of the papers and benchmarks that the configuration runs, and those that need no benchmark,
-    but for those that are made on request.
+    """Keep the artefacts of the papers and benchmarks that the configuration runs, and those that need no benchmark:
+    those that it names, or all but those made on request.
 
-    Raises ConfigError if none is."""
+    Raises ConfigError if none is, and for the name of another one."""
     papers, benchmarks = list(config.run.papers), ["", *config.run.benchmarks]
-    kept = [a for a in all_artefacts if a.entry.paper in papers and _by_default(a, config)]
+    found = [a for a in all_artefacts if a.entry.paper in papers and a.benchmark in benchmarks]
+    if (named := config.run.artefacts) is not None:
+        for name in named:
+            if name not in (can := [a.name for a in found]):
+                raise ConfigError(f"config key 'run.artefacts': {unknown('artefact of this run', name, can)}")
+        return [a for a in found if a.name in named]
+    kept = [a for a in found if not a.on_request]
     if not kept:
         raise ConfigError(
             f"config key 'run': no artefact of {', '.join(papers)} is made on {', '.join(benchmarks)}; the catalogue "
@@ -165,15 +176,9 @@ def collections(config: Config, all_artefacts: list[Artefact]) -> dict[str, list
             if len(members) == 1:
                 groups.setdefault(members[0], []).append(artefact)
         paper = groups.setdefault(artefact.entry.paper, [])
-        if _by_default(artefact, config):
+        if artefact.benchmark in ["", *config.run.benchmarks] and not artefact.on_request:
             paper.append(artefact)
     return groups
-
-
-def _by_default(artefact: Artefact, config: Config) -> bool:
-    """Tell whether a run of the artefact's paper makes it."""
-    asked = artefact.benchmark in artefact.entry.on_request
-    return not asked and artefact.benchmark in ["", *config.run.benchmarks]
 
 
 def _listed(inputs: Inputs) -> Sequence[str]:

@@ -149,6 +149,7 @@ def pretrain_spec(config: Config, benchmark: str, split: str, method: str) -> Pr
     model = sized(sizes, entry.model)
     if model.get("features") and not entry.own_features:
         model |= written(registry.benchmark(benchmark).model or NOTHING)
+        model |= {key: sizes["pretrain"][key] for key in ("features",) if key in sizes["pretrain"]}
     return PretrainSpec(
         benchmark,
         split,

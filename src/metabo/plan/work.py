@@ -39,6 +39,13 @@ SHAPES = {
     "pd1": Shape({"held_out": 9, "others": 23}, {"held_out": 20, "others": 23}, {"held_out": 23, "others": 23}, 2000),
     # hyperbo §7.6: 16 spaces, 758 training tasks, 3.3 million evaluations, 86 test tasks
     "hpob": Shape({"held_out": 16}, {"held_out": 47}, {"held_out": 86}, 4300),
+    "lcbench": Shape({"held_out": 5, "first": 1}, {"held_out": 28}, {"held_out": 34, "first": 7}, 2000),
+    "taskset": Shape(
+        {"held_out": 4, "others": 12, "first": 1},
+        {"held_out": 10, "others": 11, "first": 7},
+        {"held_out": 12, "first": 5},
+        880,
+    ),
     "control": Shape({"held_out": 2}, {"held_out": 10}, {"held_out": 16}, 200),
     "cmbo_control": Shape({"held_out": 2}, {"held_out": 12}, {"held_out": 16}, 200),
     # pd1_mini with another filter
@@ -51,7 +58,7 @@ SHAPES = {
 TASKS = {"cmbo_mini": (32, 330), "cmbo_hpob": (63, 4300)}
 """Tasks of a space and points of a task of cm-BO's benchmarks, whose folds are draws of 15 % of the tasks (§4.1)."""
 OTHER = Shape({"held_out": 10}, {"held_out": 35}, {"held_out": 40}, 2000)
-"""Of a benchmark that is not described here, such as a user's own: like LCBench, the larger of the real tables."""
+"""Of a benchmark that is not described here, such as a user's own."""
 
 
 class NumericJob(NamedTuple):

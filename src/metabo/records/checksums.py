@@ -45,9 +45,12 @@ class Sidecar(TypedDict, total=False):
     code_sha256: str
     versions: dict[str, str]
     platform: str
+    device: Mapping[str, Json] | None
+    threads: int
     started: str
     finished: str
     wall_s: float
+    cpu_s: float
     compile_s: float | None
     peak_bytes: int
     record_sha256: str

@@ -90,6 +90,7 @@ def write_sidecar(
         "started": started.clock.isoformat(timespec="seconds"),
         "finished": finished.isoformat(timespec="seconds"),
         "wall_s": wall,
+        "cpu_s": round(_cpu_seconds(), 3),
         "compile_s": round(sum(_compile_seconds), 3) if "jax" in sys.modules else None,
         "peak_bytes": _peak_bytes(),
     }
@@ -142,6 +143,13 @@ def _device() -> dict[str, Json]:
     devices = jax.devices()
     described = {"platform": devices[0].platform, "kind": devices[0].device_kind, "count": len(devices)}
     return {"device": described, "x64": bool(jax.config.jax_enable_x64)}
+
+
+def _cpu_seconds() -> float:
+    """Return the seconds that processors have worked for this process since its start, and for its children that ended:
+    unlike the wall time it does not grow when others use the same cores."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def _peak_bytes() -> int:

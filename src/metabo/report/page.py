@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from metabo.errors import unknown
+from metabo.evidence.recorded import RecordedVerdicts
 from metabo.plan.yaml_files import read_yaml
-from metabo.report import checks, jobs, scorecard
+from metabo.report import checks, jobs, rungs, scorecard
 from metabo.report import gates as controls
 from metabo.report.answers import Answer, answers
 from metabo.report.gallery import ShownArtefact
@@ -79,8 +80,11 @@ def summary(
     return cards
 
 
-def summary_lines(papers: list[str], claims: list[JudgedClaim], made: Mapping[str, Job]) -> list[str]:
-    """Say in plain text how many claims of each paper got which verdict, and where the time went, rule by rule."""
+def summary_lines(
+    papers: list[str], claims: list[JudgedClaim], made: Mapping[str, Job], refused: Sequence[str] = ()
+) -> list[str]:
+    """Say in plain text how many claims of each paper got which verdict, what recorded results are not shown, and where
+    the time went, rule by rule."""
     lines = []
     for paper in papers:
         own = scorecard.counts(claim for claim in claims if claim.whole.paper == paper)
@@ -88,6 +92,7 @@ def summary_lines(papers: list[str], claims: list[JudgedClaim], made: Mapping[st
         clear, headline = scorecard.decided(claim for claim in claims if claim.whole.paper == paper)
         verdicts += f"; {clear} of {headline} headline claims decided"
         lines.append(f"{paper}: " + (verdicts if sum(own.values()) else "claims are not checked"))
+    lines += [f"not shown: {line}" for line in refused]
     rows = jobs.by_rule(made.values())
     lines.append(f"{len(made)} jobs took {duration(sum(row.seconds for row in rows))} in all:")
     for row in rows:
@@ -104,8 +109,11 @@ def index(
     theory: list[ShownStatement],
     gates: list[ShownGate],
     made: Mapping[str, Job],
+    recorded: Sequence[RecordedVerdicts] = (),
+    refused: Sequence[str] = (),
 ) -> str:
-    """Return the page; `made`: the jobs behind it."""
+    """Return the page; `made`: the jobs behind it; `recorded`: the folders of recorded results that are shown,
+    `refused`: a line on each that is not."""
     names = {(a.id, a.benchmark): a.name for a in artefacts}
     first = {a.id: a.name for a in reversed(artefacts)}  # where a claim names no benchmark of the page
     shown = {
@@ -124,7 +132,10 @@ def index(
         shown=shown,
         ours=scorecard.ours,
         printed=scorecard.printed,
-        ladder=scorecard.ladder,
+        ladder=rungs.ladder,
+        picture=rungs.picture,
+        recorded=recorded,
+        refused=refused,
         links={a.name: a.links for a in artefacts},
         checks=(every := checks.read(papers)),
         checks_of=checks.by_claim(every),

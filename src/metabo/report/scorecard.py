@@ -28,10 +28,12 @@ NUMBERS = (
 VERDICTS = ("holds", "contradicted", "undecided", "not testable")
 ROLES = ("claim", "part", "beside")
 SCORECARD = (
-    "paper", "claim", "headline", "kind", "benchmark", "rung", "verdict", "cause", "value", "low", "high", "clusters",
-    "power", "said",
+    "paper", "claim", "headline", "kind", "benchmark", "rung", "source", "verdict", "cause", "value", "low", "high",
+    "clusters", "power", "said",
 )  # fmt: skip
-"""Columns of scorecard.csv, one row per claim; multiverse.csv has all rows and columns."""
+"""Columns of scorecard.csv, one row per claim and source: this run, then recorded ones; multiverse.csv has all rows and
+columns of this run."""
+HERE = "this run"
 
 
 class ClaimRow(NamedTuple):
@@ -72,11 +74,13 @@ COLUMNS = ClaimRow._fields
 
 @dataclass(frozen=True)
 class JudgedClaim:
-    """A claim: its verdict (`whole`), the parts of its primary cell if there are several, and what stands beside."""
+    """A claim: its verdict (`whole`), the parts of its primary cell if there are several, and what stands beside;
+    `recorded`: the same in recorded results, by their folder."""
 
     whole: ClaimRow
     parts: list[ClaimRow]
     beside: list[ClaimRow]
+    recorded: tuple[tuple[str, "JudgedClaim"], ...] = ()
 
     @property
     def tests(self) -> list[ClaimRow]:
@@ -94,19 +98,20 @@ class JudgedClaim:
         return f"claim-{self.whole.paper}-{self.whole.claim}"
 
 
-def read(paths: Iterable[str | Path]) -> pd.DataFrame:
-    """Read and join the claims of papers, empty text as "". Raises DataError for a wrong file, column or verdict."""
-    tables = [_read(path) for path in paths]
+def read(paths: Iterable[str | Path], remedy: str = "delete it and run again") -> pd.DataFrame:
+    """Read and join the claims of papers, empty text as "". Raises DataError for a wrong file, column or verdict, with
+    the remedy."""
+    tables = [_read(path, remedy) for path in paths]
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=list(COLUMNS))
 
 
-def _read(path: str | Path) -> pd.DataFrame:
+def _read(path: str | Path, remedy: str) -> pd.DataFrame:
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
     except (OSError, ValueError) as error:
-        raise DataError(f"{path}: not a readable table of claims ({error}); delete it and run again") from error
+        raise DataError(f"{path}: not a readable table of claims ({error}); {remedy}") from error
     if missing := [name for name in COLUMNS if name not in table]:
-        raise DataError(f"{path}: no column {', '.join(missing)}; delete it and run again")
+        raise DataError(f"{path}: no column {', '.join(missing)}; {remedy}")
     for name in NUMBERS:
         numbers = pd.to_numeric(table[name].replace("", None), errors="coerce")
         bad = numbers.isna() & ~table[name].isin(["", "nan"])
@@ -140,9 +145,14 @@ def claims(table: pd.DataFrame) -> list[JudgedClaim]:
     return grouped
 
 
-def scorecard(table: pd.DataFrame) -> pd.DataFrame:
-    """Return SCORECARD, one row per claim, in the order of the table."""
-    return table.loc[table["role"] == "claim", list(SCORECARD)].reset_index(drop=True)
+def scorecard(chosen: Iterable[JudgedClaim]) -> pd.DataFrame:
+    """Return SCORECARD: a row per claim, and one for each recorded verdict on it."""
+    rows = [
+        {**one.whole._asdict(), "source": source}
+        for claim in chosen
+        for source, one in ((HERE, claim), *claim.recorded)
+    ]
+    return pd.DataFrame(rows, columns=list(SCORECARD))
 
 
 def counts(chosen: Iterable[JudgedClaim]) -> dict[str, int]:
@@ -178,33 +188,6 @@ def widths(chosen: Iterable[JudgedClaim]) -> list[Width]:
         if row.headline == "1" and math.isfinite(half) and effect > 0:
             found.append(Width(claim, half, effect, half / effect))
     return sorted(found, key=lambda width: -width.ratio)
-
-
-class Rung(NamedTuple):
-    """A step of a claim's ladder: one cell, how often its tests got which verdict, and our number if it is one test.
-
-    `reading` is "" for the primary cell.
-    """
-
-    rung: str
-    benchmark: str
-    reading: str
-    verdicts: tuple[tuple[str, int], ...]
-    number: str
-
-
-def ladder(claim: JudgedClaim) -> list[Rung]:
-    """Return the primary cell of a claim, then the other rungs, benchmarks and readings in the order of the table."""
-    whole = claim.whole
-    steps = [Rung(whole.rung, whole.benchmark, "", ((whole.verdict, 1),), ours(whole))]
-    cells: dict[tuple[str, str, str], list[ClaimRow]] = {}
-    for row in claim.beside:
-        cells.setdefault((row.rung, row.benchmark, row.reading if row.reading != whole.reading else ""), []).append(row)
-    for (rung, benchmark, reading), rows in cells.items():
-        found = Counter(row.verdict for row in rows)
-        verdicts = tuple((verdict, found[verdict]) for verdict in VERDICTS if found[verdict])
-        steps.append(Rung(rung, benchmark, reading, verdicts, ours(rows[0]) if len(rows) == 1 else ""))
-    return steps
 
 
 def printed(row: ClaimRow) -> str:

@@ -12,6 +12,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--in-claims", nargs="*", default=[], help="claims of the papers, CSV")
     parser.add_argument("--in-gates", nargs="*", default=[], help="gates of the papers, CSV")
     parser.add_argument("--in-pages", nargs="*", default=[], help="sidecars of the jobs that rendered the notebooks")
+    parser.add_argument("--evidence", default="", help="folder of recorded results; one that is damaged is not shown")
     parser.add_argument("--in-catalogue", required=True, help="workflow/catalogue.yaml")
     parser.add_argument("--out-scorecard", required=True, help="the verdicts of all claims, CSV")
     parser.add_argument("--out-multiverse", required=True, help="all that was judged, with parts and readings, CSV")
@@ -21,15 +22,18 @@ def work(args: Namespace, spec: ReportSpec) -> Outcome:
     """Gather, write both, print where the time went."""
     from pathlib import Path
 
+    from metabo.evidence import recorded
+    from metabo.evidence.manifest import NAME
     from metabo.plan.entries import CatalogueEntry
     from metabo.plan.typed import read_each
     from metabo.plan.yaml_files import read_yaml
     from metabo.records import files
     from metabo.records.checksums import sidecar_of
-    from metabo.report import gallery, gates, jobs, page, scorecard, theory
+    from metabo.report import gallery, gates, jobs, page, rungs, scorecard, theory
 
     table = scorecard.read(args.in_claims)
-    claims = scorecard.claims(table)
+    kept = recorded.verdicts(Path(args.evidence)) if args.evidence else recorded.RecordedEvidence([], [])
+    claims, folders, refused = rungs.joined(scorecard.claims(table), kept)
     sidecars = [sidecar_of(path) for path in args.in_claims]
     made = jobs.behind([*args.in_artefacts, *args.in_pages, *filter(None, sidecars)])
     catalogue = read_each(CatalogueEntry, read_yaml(Path(args.in_catalogue)), args.in_catalogue)
@@ -39,13 +43,20 @@ def work(args: Namespace, spec: ReportSpec) -> Outcome:
         for path, name in zip(args.in_artefacts, spec.names, strict=True)
     ]
     text = page.index(
-        spec.scale, list(spec.papers), claims, artefacts, theory.verdicts(made, out), gates.read(args.in_gates), made
-    )
-    files.write_text(args.out_scorecard, scorecard.scorecard(table).to_csv(index=False))
+        spec.scale, list(spec.papers), claims, artefacts, theory.verdicts(made, out), gates.read(args.in_gates), made,
+        folders, refused,
+    )  # fmt: skip
+    files.write_text(args.out_scorecard, scorecard.scorecard(claims).to_csv(index=False))
     files.write_text(args.out_multiverse, table.to_csv(index=False))
     files.write_text(out, text)
-    print("\n".join(page.summary_lines(list(spec.papers), claims, made)), flush=True)
-    return {"verdicts": scorecard.counts(claims), "artefacts": len(artefacts), "jobs": len(made)}
+    print("\n".join(page.summary_lines(list(spec.papers), claims, made, refused)), flush=True)
+    shown = {folder.as_posix(): files.digest(folder / NAME) for folder, _, _ in folders}
+    return {
+        "verdicts": scorecard.counts(claims),
+        "artefacts": len(artefacts),
+        "jobs": len(made),
+        "evidence": {"shown": shown, "refused": refused},
+    }
 
 
 if __name__ == "__main__":

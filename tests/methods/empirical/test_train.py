@@ -1,5 +1,7 @@
 """EmpGP's training: which inputs it reads, what each setting does, and what it refuses."""
 
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,12 +9,16 @@ import pytest
 
 from metabo.errors import ConfigError, DataError
 from metabo.methods.empirical import train
+from metabo.methods.empirical.settings import anchors_of
+from metabo.plan import config
+from metabo.plan.typed import plain
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.folds import Fold
 from metabo.tasks.task import MatchedBlock
 from metabo.tasks.training_set import training_sets
 from tests import tiny
 
+ROOT = Path(__file__).parents[3]
 OTHER = {
     "learning_rate": 0.2, "decay": 0.1, "steps": 7, "batch": 3, "em_steps": 2, "shrinkage": [0.2], "parts": 3,
 }  # fmt: skip
@@ -106,6 +112,15 @@ def test_settings_that_make_no_sense_are_refused(own, fault, lab):
         lab.train(tiny.spec("emp_gp", pretrain=own))
     with pytest.raises(ConfigError, match="'anchors': 0 must be at least 1"):
         lab.train(tiny.spec("emp_gp", model={"anchors": 0}))
+
+
+@pytest.mark.parametrize(
+    "overlay", [None, *sorted((ROOT / "config").glob("*.yaml"))], ids=lambda p: p.stem if p else "-"
+)
+def test_every_scale_gives_it_a_number_of_anchors(overlay):
+    given = config.load(ROOT, (overlay,) if overlay else ())
+    anchors, _ = anchors_of(plain(config.pretrain_spec(given, "pd1_mini", "held_out", "emp_gp").model))
+    assert anchors <= 242
 
 
 def test_what_was_chosen_is_told(lab):

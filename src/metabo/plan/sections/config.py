@@ -18,12 +18,16 @@ class RunSection(Section):
     benchmarks: Some[str] = Field(
         description="Benchmarks that they are made for. The first one gives artefacts their short names."
     )
+    artefacts: Some[str] | None = Field(
+        None,
+        description="Of these figures and tables only the named ones, with those made on request; null: all but these.",
+    )
 
 
 class Config(Section):
     """Every knob of the workflow. `metabo.plan.config` reads it."""
 
-    scale: Literal["smoke", "laptop", "paper"] = Field(
+    scale: Literal["smoke", "laptop", "published", "paper"] = Field(
         description="Name of the size setting; part of every result path (results/{scale}/...)."
     )
     seed: Natural = Field(description="Root of every random stream; another seed gives another, independent run.")
@@ -36,6 +40,7 @@ class Config(Section):
     sweep: sizes.SweepSizes
     ladder: sizes.LadderSizes
     crossing: sizes.CrossingSizes
+    hpob: sizes.HPOBSizes
     mphd: sizes.MPHDSizes
     elimination: sizes.EliminationSizes
     cmbo: sizes.CMBOSizes

@@ -75,6 +75,15 @@ class EliminationSizes(Section):
     bo_seeds: BOSeeds | None = None
 
 
+class HPOBSizes(Section):
+    """Likewise on hpob_mini, what HyperBO has on HPO-B in place of its sizes elsewhere."""
+
+    features: Annotated[tuple[Count, ...], Field(min_length=1)] | None = Field(
+        None, description="Hidden layers of H-NLL, FSBO, ABLR and STBO."
+    )
+    bo_seeds: BOSeeds | None = None
+
+
 class MPHDSizes(Section):
     """Likewise on the benchmarks of MPHD, with the sizes of its own methods."""
 

@@ -34,7 +34,7 @@ ESTIMANDS = {"direct": "suite", "conceptual": "new"}
 tables asks whether the claim carries over to a new one."""
 METRICS: Mapping[str, object] = {"area": "area", "last": 100, "regret at 10": 10}
 """Moments that stand beside each other where a claim names none."""
-RUNGS = {"laptop": "default", "paper": "published"}
+RUNGS = {"laptop": "default", "published": "published", "paper": "published"}
 """Rungs of the ladder by scale; any other scale is its own."""
 
 
@@ -117,7 +117,7 @@ def _control(paper: str, place: Place, gate: Gate, claims: Sequence[str]) -> dic
 
 def _absent(cell: ClaimCell) -> Finding:
     where = "" if cell.benchmark == SYNTHETIC else f" on {cell.benchmark}"
-    reason = f"{cell.test.artefact}{where} is not part of this run (config run.papers, run.benchmarks)"
+    reason = f"{cell.test.artefact}{where} is not part of this run (config section run)"
     return untestable(reason)
 
 

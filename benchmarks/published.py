@@ -1,0 +1,245 @@
+"""The scale `published`: its steps in their order, what they should cost, and what they have cost.
+
+    python benchmarks/published.py steps                     # the commands, with the core minutes predicted
+    python benchmarks/published.py run --cores 2             # runs them (--until STEP: up to one), goes on after a stop
+    python benchmarks/published.py used results/published    # predicted and used by method; of evidence/published too
+
+    python benchmarks/published.py measure                   # published_steps.csv: what a step costs, in half an hour
+    python benchmarks/published.py plan                      # published_plan.csv: the prediction for each job
+    python benchmarks/published.py document [RESULTS]        # the section of docs/paper-scale.md, with what was used
+
+`plan` comes before the first run and is not made again after it: `used` compares with what was said before.
+"""
+
+import csv
+import json
+import subprocess
+import sys
+from argparse import ArgumentParser, Namespace
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import published_costs
+from paper_plan import ROOT, behind, file
+from published_costs import MEASURED, OTHERS, MeasuredStep, measure, predicted, settings, study
+
+from metabo.plan import catalogue, registry, typical
+from metabo.plan.catalogue import Artefact
+from metabo.plan.sections.config import Config
+from metabo.plan.yaml_files import read_yaml
+from metabo.records.checksums import read_sidecar
+from metabo.records.files import write_text
+from metabo.records.spent import core_seconds
+
+STEPS = ROOT / "workflow" / "published.yaml"
+PLAN = Path(__file__).with_name("published_plan.csv")
+PAGE = ROOT / "docs" / "paper-scale.md"
+BEGIN, END = "<!-- published: written by benchmarks/published.py -->", "<!-- published: end -->"
+OFF = 1.5
+"""The factor between predicted and used beyond which a row is marked."""
+
+
+class PublishedStep(NamedTuple):
+    """A step: what it decides, and its artefacts."""
+
+    name: str
+    decides: str
+    artefacts: Sequence[str]
+
+
+class Planned(NamedTuple):
+    """A job: the step that needs it first, its rule, benchmark and method (or study, or paper), its record below the
+    folder of the run, and what it should cost: seconds of a core, bytes of what evidence keeps."""
+
+    step: str
+    rule: str
+    benchmark: str
+    method: str
+    record: str
+    seconds: float
+    size: float
+
+
+def steps() -> list[PublishedStep]:
+    """Read the steps."""
+    return [PublishedStep(name, one["decides"], one["artefacts"]) for name, one in read_yaml(STEPS).items()]
+
+
+def command(until: str, cores: int) -> list[str]:
+    """Return the command for all steps up to one: what is missing of them, the verdicts and the report."""
+    names = [one.name for one in steps()]
+    wanted = [artefact for one in steps()[: names.index(until) + 1] for artefact in one.artefacts]
+    chosen = f"run={json.dumps({'artefacts': wanted}, separators=(',', ':'))}"
+    return ["snakemake", "--cores", str(cores), "--configfile", "config/published.yaml", "--config", chosen]
+
+
+def plan(given: Config) -> Iterator[Planned]:
+    """Yield every job of the scale, under the first step that needs it."""
+    known = {one.name: one for one in catalogue.artefacts(given, catalogue.load(ROOT))}
+    seen = set[str]()
+    for step in steps():
+        wanted = [known[name] for name in step.artefacts]
+        for job in (*_numeric(step.name, wanted, given), *_others(step.name, wanted, given)):
+            if job.record not in seen:
+                seen.add(job.record)
+                yield job
+
+
+def _numeric(step: str, wanted: Sequence[Artefact], given: Config) -> Iterator[Planned]:
+    for job in sorted(behind(wanted, given)):
+        yield Planned(step, job.rule, job.benchmark, job.method, file(job), *predicted(job, given))
+
+
+def _others(step: str, wanted: Sequence[Artefact], given: Config) -> Iterator[Planned]:
+    for one in wanted:
+        paper, kinds = one.entry.paper, one.inputs
+        for name in kinds.studies or ():
+            yield Planned(step, "run_study", "", name, f"studies/{name}.json", study(name, given), OTHERS)
+        for name in kinds.theory or ():
+            seconds = typical.of_rule("check_theory").seconds
+            yield Planned(step, "check_theory", "", paper, f"theory/{paper}/{name}.meta.json", seconds, OTHERS)
+        seconds = typical.of_rule(one.name).seconds
+        yield Planned(step, "notebook", one.benchmark, paper, f"{one.place}/provenance.json", seconds, 0)
+
+
+def read_plan() -> list[Planned]:
+    """Read what was predicted."""
+    with PLAN.open(newline="") as stream:
+        rows = [[row[key] for key in Planned._fields] for row in csv.DictReader(stream)]
+    return [Planned(*row[:5], *map(float, row[5:])) for row in rows]
+
+
+class MethodHours(NamedTuple):
+    """What a method costs on a benchmark: jobs, predicted core hours and megabytes; of the jobs that are done, their
+    number, and their predicted and used core hours."""
+
+    jobs: int
+    hours: float
+    megabytes: float
+    done: int
+    expected: float
+    used: float
+
+    @property
+    def ratio(self) -> float:
+        """Used over predicted."""
+        return self.used / self.expected if self.expected else float("nan")
+
+
+def totals(jobs: Iterable[Planned], results: Path | None) -> dict[tuple[str, str], MethodHours]:
+    """Add up by benchmark and method, or rule where a job has none; `results`: of the run, to see what is done."""
+    groups: defaultdict[tuple[str, str], list[Planned]] = defaultdict(list)
+    for job in jobs:
+        groups[job.benchmark or "none", _name(job)].append(job)
+    return {key: _total(group, results) for key, group in sorted(groups.items())}
+
+
+def _name(job: Planned) -> str:
+    if job.rule in ("notebook", "check_theory", "run_study"):
+        return {"notebook": "figures", "check_theory": "theory"}.get(job.rule, f"study {job.method}")
+    return registry.method(job.method).variant_of or job.method
+
+
+def _total(jobs: Sequence[Planned], results: Path | None) -> MethodHours:
+    done = [job for job in jobs if results and (results / job.record).is_file()]
+    used = sum(core_seconds(read_sidecar(Path(results or "", job.record))) for job in done)
+    hours, expected = (sum(job.seconds for job in some) / 3600 for some in (jobs, done))
+    return MethodHours(len(jobs), hours, sum(job.size for job in jobs) / 1e6, len(done), expected, used / 3600)
+
+
+def table(results: Path | None) -> list[str]:
+    """Return the table of hours in Markdown; with `results`, what was used of them too."""
+    more = " done | predicted for these | used | used / predicted |" if results else ""
+    lines = [
+        f"| benchmark | method | jobs | core hours | MB |{more}",
+        f"|---|---|---:|---:|---:|{'---:|' * 4 if results else ''}",
+    ]
+    found = totals(read_plan(), results)
+    whole = MethodHours(*(sum(column) for column in zip(*found.values(), strict=True)))
+    return lines + [_line(*key, row, results) for key, row in found.items()] + [_line("**all**", "", whole, results)]
+
+
+def _line(benchmark: str, method: str, row: MethodHours, results: Path | None) -> str:
+    line = f"| {benchmark} | {method} | {row.jobs} | {row.hours:,.2f} | {row.megabytes:,.1f} |"
+    if not results:
+        return line
+    if not row.done:
+        return f"{line} 0 | | | |"
+    mark = "" if 1 / OFF <= row.ratio <= OFF else " (!)"
+    return f"{line} {row.done} | {row.expected:,.2f} | {row.used:,.2f} | {row.ratio:.2f}{mark} |"
+
+
+def by_step() -> list[str]:
+    """Return the steps in Markdown, with what each should cost."""
+    jobs = read_plan()
+    lines = ["| step | it decides | jobs | core hours | MB |", "|---|---|---:|---:|---:|"]
+    for step in steps():
+        own = [job for job in jobs if job.step == step.name]
+        hours, size = sum(job.seconds for job in own) / 3600, sum(job.size for job in own) / 1e6
+        lines.append(f"| {step.name} | {step.decides} | {len(own)} | {hours:,.1f} | {size:,.1f} |")
+    return lines
+
+
+def filled(text: str, results: Path | None) -> str:
+    """Return the text of the page with the tables between their marks."""
+    before, _, rest = text.partition(BEGIN)
+    after = rest.partition(END)[2]
+    return before + "\n".join([BEGIN, "", *by_step(), "", *table(results), "", END]) + after
+
+
+def run(until: str, cores: int) -> int:
+    """Run the steps up to one in their order; return the worst exit status. Later steps try again what failed."""
+    worst = 0
+    for step in steps():
+        print(f"{step.name}: {step.decides}", flush=True)
+        worst = max(worst, subprocess.run([sys.executable, "-m", *command(step.name, cores)], cwd=ROOT).returncode)
+        if step.name == until:
+            break
+    return worst
+
+
+def write(path: Path, fields: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Write a table as CSV."""
+    lines = [[f"{value:.6g}" if isinstance(value, float) else str(value) for value in row] for row in rows]
+    write_text(path, "".join(",".join(line) + "\n" for line in (fields, *lines)))
+
+
+def main() -> None:
+    args = _parsed()
+    if args.action == "run":
+        raise SystemExit(run(args.until, args.cores))
+    if args.action == "measure":
+        subprocess.run([sys.executable, "-m", *published_costs.command()], cwd=ROOT, check=True)
+        found = measure(ROOT / "results" / "laptop")
+        write(
+            MEASURED,
+            ("rule", "benchmark", "split", "method", *MeasuredStep._fields),
+            ((*key, *cost) for *key, cost in found),
+        )
+    elif args.action == "plan":
+        write(PLAN, Planned._fields, plan(settings()))
+    elif args.action == "document":
+        write_text(PAGE, filled(PAGE.read_text(), args.results))
+    elif args.action == "steps":
+        for step in steps():
+            minutes = sum(job.seconds for job in read_plan() if job.step == step.name) / 60
+            print(f"# {step.name}, {minutes:,.0f} core minutes: {step.decides}")
+            print(f"python benchmarks/published.py run --until {step.name} --cores {args.cores}")
+    else:
+        print("\n".join(table(args.results)))
+
+
+def _parsed() -> Namespace:
+    names = [one.name for one in steps()]
+    parser = ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("action", choices=("steps", "run", "used", "measure", "plan", "document"))
+    parser.add_argument("results", nargs="?", type=Path, help="of a run, e.g. results/published")
+    parser.add_argument("--until", choices=names, default=names[-1], help="run: the last step (default: all)")
+    parser.add_argument("--cores", type=int, default=2, help="run: cores of this machine (2)")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""The verdicts among recorded results, for the report: of folders that are as they were added, and a line on others."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from metabo.errors import DataError
+from metabo.evidence import manifest
+from metabo.evidence.manifest import BACK, Manifest
+
+TABLES = "claims/*.csv"
+GATES = "-gates"
+"""Ends the name of a table of gates, beside the claims."""
+
+
+class RecordedVerdicts(NamedTuple):
+    """The tables of claims of one scale, the folder that has them, and its manifest."""
+
+    folder: Path
+    manifest: Manifest
+    tables: Sequence[Path]
+
+
+class RecordedEvidence(NamedTuple):
+    """The folders with recorded verdicts, and one line for each that is not used, which says why."""
+
+    folders: list[RecordedVerdicts]
+    refused: list[str]
+
+
+def verdicts(root: Path) -> RecordedEvidence:
+    """Return the recorded verdicts below `root`, compared with the manifests; nothing if there is no such folder, or if
+    it is empty. Raises nothing for what is damaged, of an older schema, edited, or no evidence: it is refused."""
+    found = RecordedEvidence([], [])
+    folders = manifest.folders(root)
+    if not folders and root.exists() and not (root.is_dir() and not any(root.iterdir())):
+        found.refused.append(f"{root}: no recorded results, it has no {manifest.NAME}; add a run (metabo evidence add)")
+    for folder in folders:
+        try:
+            found.folders.append(_checked(folder))
+        except DataError as error:
+            found.refused.append(str(error))
+        except OSError as error:
+            found.refused.append(f"{error.filename or folder}: cannot be read ({error.strerror}); {BACK}")
+    return found
+
+
+def _checked(folder: Path) -> RecordedVerdicts:
+    """Read one folder. Raises DataError that names the first thing that is wrong with it, and how many there are."""
+    listed = manifest.read(folder)
+    if flaws := manifest.flaws(folder, listed):
+        more = f" (and {len(flaws) - 1} more)" if len(flaws) > 1 else ""
+        raise DataError(f"{flaws[0]}{more}")
+    tables = [path for path in sorted(folder.glob(TABLES)) if not path.stem.endswith(GATES)]
+    return RecordedVerdicts(folder, listed, tables)

@@ -1,0 +1,153 @@
+"""The plan of the scale `published` covers it, grows with what jobs do, and stands beside what they have used."""
+
+import json
+from pathlib import Path
+
+import paper_plan
+import published
+import published_costs
+import pytest
+
+from metabo.plan import catalogue, config
+from metabo.plan.work import NumericJob, loops
+from metabo.records.checksums import sealed
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def given():
+    return published_costs.settings()
+
+
+def changed(**sections):
+    read = config.read(ROOT, (ROOT / "config" / "published.yaml",))
+    return config.check(config.merge(read, sections))
+
+
+def test_the_steps_have_every_artefact_of_the_scale_once(given):
+    names = [name for step in published.steps() for name in step.artefacts]
+    listed = catalogue.artefacts(given, catalogue.load(ROOT))
+    assert len(names) == len(set(names)) and set(names) <= {one.name for one in listed}
+    assert {one.name for one in catalogue.enabled(given, listed)} <= set(names)
+    assert published.steps()[0].name == "lcbench"
+
+
+@pytest.mark.parametrize("step", published.steps(), ids=lambda step: step.name)
+def test_the_command_of_a_step_makes_it_and_all_before_it(step):
+    *_, key, chosen = published.command(step.name, 2)
+    assert key == "--config"
+    settings = changed(run=json.loads(chosen.removeprefix("run=")))
+    made = [one.name for one in catalogue.enabled(settings, catalogue.artefacts(settings, catalogue.load(ROOT)))]
+    steps = published.steps()
+    assert set(made) == {name for one in steps[: steps.index(step) + 1] for name in one.artefacts}
+
+
+def test_every_job_of_the_scale_is_planned_once(given):
+    planned = list(published.plan(given))
+    records = [job.record for job in planned]
+    assert len(records) == len(set(records)) and all(job.seconds > 0 for job in planned)
+    assert {paper_plan.file(job) for job in paper_plan.jobs(given)} <= set(records)
+    kept = {job.record: job for job in published.read_plan()}
+    assert {job.step for job in kept.values()} == {step.name for step in published.steps()}
+
+
+def test_a_prediction_is_what_was_measured_times_the_steps(given):
+    job = NumericJob("pretrain", "lcbench", "held_out", "h_nll")
+    cost = published_costs.measured()["pretrain", "lcbench", "first", "h_nll"]
+    seconds, size = published_costs.predicted(job, given)
+    assert seconds == pytest.approx(cost.fixed + cost.pace * 25 * 50_000 * 28 * 50**2)  # folds x priors
+    assert size == pytest.approx(published_costs.OTHERS + 25 * cost.size)
+    twice = published_costs.predicted(job, changed(pretrain={"adam_steps": 100_000}))[0]
+    assert twice - cost.fixed == pytest.approx(2 * (seconds - cost.fixed))
+
+
+def test_a_variant_costs_what_its_method_does_and_wider_layers_more(given):
+    one = published_costs.alike(NumericJob("pretrain", "lcbench", "held_out_sweep", "h_nll_zero_4"))
+    assert one == published_costs.measured()["pretrain", "lcbench", "first", "h_nll"]
+    wide = published_costs.wider(NumericJob("pretrain", "hpob_mini", "held_out", "h_nll"), given)
+    assert wide[0] > 2 and wide[1] > 2  # layers of 128
+    assert published_costs.wider(NumericJob("pretrain", "lcbench", "held_out", "h_nll"), given) == (1.0, 1.0)
+    few = published_costs.alike(NumericJob("pretrain", "pd1_mini", "others_points_4", "ablr"))
+    assert few == published_costs.measured()["pretrain", "lcbench", "others_points_4", "h_nll"]
+
+
+def test_what_was_not_measured_has_its_typical_time_times_the_ratio_of_the_steps(given):
+    job, default = NumericJob("run_online", "pd1_mini", "others", "h_nll_online"), published_costs.default()
+    more = published_costs.predicted(job, given)[0] / published_costs.predicted(job, default)[0]
+    assert more == pytest.approx(loops(job, given).steps / loops(job, default).steps, rel=0.1)
+    draws = published_costs.study("landscapes", changed(studies={"landscapes": {"draws": 400}}))
+    assert draws == pytest.approx(2 * published_costs.study("landscapes", published_costs.default()))
+
+
+def record(path, seconds):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(sealed({"stage": "pretrain", "cpu_s": seconds, "wall_s": 9 * seconds})))
+
+
+def test_predicted_and_used_stand_side_by_side_by_method(tmp_path, monkeypatch):
+    rows = [
+        ("one", "pretrain", "lcbench", "h_nll", "priors/lcbench/held_out/h_nll.json", 3600.0, 1e6),
+        ("one", "pretrain", "lcbench", "h_nll_zero_4", "priors/lcbench/held_out/h_nll_zero_4.json", 3600.0, 1e6),
+        ("one", "run_bo", "lcbench", "stbo", "bo/lcbench/held_out/stbo-pi.json", 1800.0, 0.0),
+    ]
+    monkeypatch.setattr(published, "PLAN", tmp_path / "plan.csv")
+    published.write(published.PLAN, published.Planned._fields, rows)
+    record(tmp_path / rows[0][4], 2 * 3600.0)
+    found = published.totals(published.read_plan(), tmp_path)
+    assert found["lcbench", "h_nll"] == (2, 2.0, 2.0, 1, 1.0, 2.0) and found["lcbench", "h_nll"].ratio == 2.0
+    assert found["lcbench", "stbo"] == (1, 0.5, 0.0, 0, 0, 0)
+    lines = published.table(tmp_path)
+    assert "| lcbench | h_nll | 2 | 2.00 | 2.0 | 1 | 1.00 | 2.00 | 2.00 (!) |" in lines
+    assert "| lcbench | stbo | 1 | 0.50 | 0.0 | 0 | | | |" in lines
+    record(tmp_path / rows[0][4], 1.2 * 3600.0)
+    assert "| 1.20 |" in published.table(tmp_path)[2] and "(!)" not in published.table(tmp_path)[2]
+    assert [line.count("|") for line in published.table(None)] == [6] * 5
+
+
+def test_the_page_has_the_plan():
+    text = (ROOT / "docs" / "paper-scale.md").read_text()
+    if "used / predicted" not in text:  # until a run has been compared
+        assert published.filled(text, None) == text
+    assert "| lcbench | whether priors as printed transfer" in text
+
+
+def test_what_is_measured_are_methods_and_splits_that_there_are():
+    from metabo.plan import registry, splits
+    from metabo.plan.runs import RunId, resolved
+
+    for place, runs in published_costs.WANTED.items():
+        folder, benchmark, split = place.split("/")
+        assert folder in published_costs.RULES and split in splits.of(benchmark)
+        names = [resolved(RunId.parse(run)).method for run in runs.split()]
+        assert all(registry.method(name) for name in names)
+        found = {key[3] for key in published_costs.measured() if key[1:3] == (benchmark, split)}
+        assert set(names) <= found, f"measure again: {place}"
+    assert published_costs.command()[:3] == ["snakemake", "--cores", "1"]
+
+
+def measured_run(folder, job, given, **changes):
+    """Leave the record and the result of a job, as if it had run with these settings."""
+    path = folder / paper_plan.file(job)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.with_suffix(".npz").write_bytes(bytes(500))
+    spec = json.loads(published_costs.canonical(published_costs.plain(published_costs._spec(job, given))))
+    content = {
+        "spec": spec,
+        "cpu_s": 25.0,
+        "wall_s": 50.0,
+        "compile_s": 5.0,
+        "outputs": {path.with_suffix(".npz").name: ""},
+    }
+    path.write_text(json.dumps(sealed(content | changes)))
+
+
+def test_a_step_is_measured_without_what_comes_before_it_and_other_settings_are_left_out(tmp_path):
+    given = published_costs.settings(published_costs.SIZES)
+    job = NumericJob("pretrain", "lcbench", "first", "h_nll")
+    measured_run(tmp_path, job, given)
+    measured_run(tmp_path, job._replace(method="fsbo"), given, spec={"seeds": 9})
+    ((*key, cost),) = published_costs.measure(tmp_path)
+    assert key == ["pretrain", "lcbench", "first", "h_nll"]
+    assert cost.fixed == pytest.approx(published_costs.START + 2.5)  # half of the wall time was its own
+    assert cost.pace == pytest.approx((25.0 - cost.fixed) / (5000 * 28 * 50**2)) and cost.size == 500

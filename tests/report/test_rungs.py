@@ -1,0 +1,263 @@
+"""Recorded verdicts beside those of a run: per claim, in the scorecard and in the picture; others are named."""
+
+import html
+import json
+import re
+import shutil
+from argparse import ArgumentParser
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from metabo.cli import main
+from metabo.evidence import manifest, recorded
+from metabo.plan import typed
+from metabo.plan.specs import ReportSpec
+from metabo.records.checksums import sealed
+from metabo.report import rungs, scorecard
+from metabo.stages import report as stage
+from tests.evidence.conftest import make, resealed
+from tests.report.conftest import REPORT, claim_row, reported
+from tests.report.test_answers import claim
+
+OUT = Path("results/smoke")
+PUBLISHED = Path("evidence/published")
+RECORDED = [
+    (
+        "C01",
+        "Pre-training helps.",
+        "3 times",
+        "claim",
+        "tables",
+        "hyperbo_fig08",
+        "contradicted",
+        0.4,
+        0.2,
+        0.6,
+        "times",
+    ),
+    ("C02", "It helps on all tasks.", "-", "claim", "tables", "hyperbo_fig08", "holds", 3.0, 2.0, 4.0, "times"),
+    ("C02", "It helps on all tasks.", "-", "beside", "lcbench", "hyperbo_fig08", "undecided", 1.0, 0.5, 1.5, "times"),
+    ("C03", "Its error is below 2 %.", "0.9", "claim", "tables", "hyperbo_tab05", "holds", 1.0, None, None, "%"),
+]
+"""Unlike the run in this folder's conftest: C01 holds there and C02 is undecided, and C03 is another claim."""
+
+
+def verdicts(rows=RECORDED, **changes):
+    """Return the text of a table of verdicts at the published rung."""
+    table = pd.DataFrame([claim_row(row) | {"rung": "published"} | changes for row in rows])
+    return table.reindex(columns=list(scorecard.COLUMNS)).to_csv(index=False)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """Return a folder with recorded results, added by the command from a tiny run of the scale `published`."""
+    root = tmp_path_factory.mktemp("published")
+    made = make(root, scale="published", claims=verdicts())
+    main(["evidence", "add", str(made), "--to", str(root / "evidence")])
+    return root / "evidence"
+
+
+@pytest.fixture
+def beside(kept, copied):
+    """Return the run of this folder's conftest, which is the present folder, with recorded results beside it."""
+    shutil.copytree(kept, "evidence")
+    return copied
+
+
+@pytest.fixture
+def shown(capsys):
+    """Return the function that does the work of the report stage here; it returns what that tells the sidecar and
+    prints, the page as text, and the scorecard."""
+    parser = ArgumentParser()
+    parser.add_argument("--out")
+    stage.add_arguments(parser)
+
+    def write():
+        capsys.readouterr()
+        told = stage.work(
+            parser.parse_args([*reported(), "--evidence", "evidence"]), typed.read(ReportSpec, REPORT, "")
+        )
+        page = re.sub(r"<(script|style)>.*?</\1>|<[^>]+>", " ", (OUT / "index.html").read_text(), flags=re.S)
+        table = pd.read_csv(OUT / "scorecard.csv").set_index(["claim", "source"])
+        return told["evidence"], capsys.readouterr().out, html.unescape(re.sub(r"\s+", " ", page)), table
+
+    return write
+
+
+def test_recorded_verdicts_stand_beside_those_of_the_run(beside, shown):
+    told, log, text, table = shown()
+    assert "not shown" not in log.replace(f"not shown: {PUBLISHED}: C03", "")
+    assert table["verdict"].to_dict() == {
+        ("C01", "this run"): "holds", ("C01", "evidence/published"): "contradicted",
+        ("C02", "this run"): "undecided", ("C02", "evidence/published"): "holds",
+        ("C03", "this run"): "contradicted", ("C04", "this run"): "not testable",
+    }  # fmt: skip
+    assert table.loc[("C02", "evidence/published"), ["rung", "low", "high"]].tolist() == ["published", 2.0, 4.0]
+    assert "3 [2, 4] times tables, published, evidence/published" in text
+    assert "1 [0.5, 1.5] times lcbench, published, evidence/published" in text
+    page = (OUT / "index.html").read_text()
+    assert (
+        'aria-label="tables (decides): smoke undecided, published holds; pd1: smoke holds; lcbench: published' in page
+    )
+    assert 'aria-label="tables (decides): smoke holds, published contradicted"' in page
+    assert "scale published" in text and "aaaaaaaaaa" in text  # the commit of the recorded run
+    assert told["shown"] == {"evidence/published": manifest.digest(PUBLISHED / manifest.NAME)}
+
+
+def test_a_claim_that_another_rung_holds_is_undecided_for_its_size(beside, shown):
+    _, _, text, table = shown()
+    assert table.loc[("C02", "this run"), "cause"] == "size" and table.loc[("C03", "this run"), "cause"] == "unresolved"
+    assert "it holds only at another size" in text
+
+
+def test_a_claim_that_says_something_else_now_is_left_out_and_named(beside, shown):
+    _, log, _, table = shown()
+    assert "evidence/published: C03 says something else than the claim of this version" in log
+    assert ("C03", "evidence/published") not in table.index
+
+
+def test_without_recorded_results_the_report_is_that_of_the_run(copied, shown):
+    before = (OUT / "index.html").read_text()
+    _, log, text, table = shown()
+    assert (OUT / "index.html").read_text() == before and "Recorded results" not in text
+    assert set(table.index.get_level_values("source")) == {"this run"} and "not shown" not in log
+
+
+def flipped():
+    path = PUBLISHED / "claims/hyperbo.csv"
+    path.write_bytes(path.read_bytes().replace(b"contradicted", b"undecidedxx."))
+
+
+def listed_as(text):
+    """Put another table of verdicts into the folder, with a manifest and a record that fit, as a forger would."""
+    path, own = PUBLISHED / "claims/hyperbo.csv", PUBLISHED / "claims/hyperbo.json"
+    path.write_text(text)
+    digests = {"results/published/claims/hyperbo.csv": manifest.digest(path)}
+    resealed(own, outputs=digests)
+    files = json.loads((PUBLISHED / manifest.NAME).read_text())["files"]
+    for one in (path, own):
+        files[one.relative_to(PUBLISHED).as_posix()] = {"bytes": one.stat().st_size, "sha256": manifest.digest(one)}
+    resealed(PUBLISHED / manifest.NAME, files=files)
+
+
+def edited():
+    path = PUBLISHED / manifest.NAME
+    path.write_text(path.read_text().replace('"scale": "published"', '"scale": "paper"'))
+
+
+def foreign():
+    shutil.rmtree("evidence")
+    Path("evidence").mkdir()
+    Path("evidence/photo.png").write_bytes(b"PNG")
+
+
+FAULTS = {
+    "damaged": (flipped, "evidence/published/claims/hyperbo.csv: damaged or edited since it was added"),
+    "missing": ((PUBLISHED / "claims/hyperbo.csv").unlink, "claims/hyperbo.csv: missing, the manifest lists it"),
+    "older": (lambda: resealed(PUBLISHED / manifest.NAME, schema=0), "schema 0, this version reads 1; add the results"),
+    "edited": (edited, "evidence/published/manifest.json: damaged or edited by hand"),
+    "no JSON": (lambda: (PUBLISHED / manifest.NAME).write_text("{"), "manifest.json: cannot be read (Expecting"),
+    "another commit": (
+        lambda: resealed(PUBLISHED / manifest.NAME, commits=["b" * 40]),
+        "is of commit aaaaaaaaaaaa, which the manifest does not name",
+    ),
+    "foreign": (foreign, "evidence: no recorded results, it has no manifest.json; add a run (metabo evidence add)"),
+    "a file": (
+        lambda: (shutil.rmtree("evidence"), Path("evidence").write_text("x")),
+        "evidence: no recorded results, it has no manifest.json",
+    ),
+    "older columns": (
+        lambda: listed_as(pd.read_csv(PUBLISHED / "claims/hyperbo.csv").drop(columns="effect").to_csv(index=False)),
+        "hyperbo.csv: no column effect; add the results again",
+    ),
+    "other claims": (
+        lambda: listed_as(verdicts([("X9", "S.", "-", "claim", "tables", "f", "holds", 1.0, None, None, "")])),
+        "evidence/published: none of its 1 claims is one of this run",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_is_no_evidence_is_named_in_one_line_and_the_report_is_built_without_it(fault, beside, shown):
+    spoil, message = FAULTS[fault]
+    spoil()
+    _, log, text, table = shown()
+    (line,) = [line for line in log.splitlines() if line.startswith("not shown: ")]
+    assert message in line and message in text
+    assert set(table.index.get_level_values("source")) == {"this run"}
+    assert (
+        "[2, 4] times" not in text and "core hours" not in text and table.loc[("C02", "this run"), "cause"] == "power"
+    )
+
+
+def test_one_damaged_scale_leaves_another_one_shown(beside, shown):
+    shutil.copytree(PUBLISHED, "evidence/laptop")
+    (PUBLISHED / "losses.csv").unlink()
+    _, log, _, table = shown()
+    assert "evidence/published/losses.csv: missing" in log
+    assert set(table.index.get_level_values("source")) == {"this run", "evidence/laptop"}
+
+
+def test_an_empty_folder_is_no_fault(tmp_path):
+    assert recorded.verdicts(tmp_path) == ([], []) == recorded.verdicts(tmp_path / "none")
+
+
+def test_the_ladder_has_the_primary_cell_and_every_other_one_once():
+    beside = [
+        ("default", "pd1", "area", "holds"),
+        ("default", "pd1", "area", "undecided"),
+        ("published", "tables", "", "holds"),
+    ]
+    steps = rungs.ladder(claim("C1", "undecided", beside=beside, value=2.0))
+    assert [(step.rung, step.benchmark, step.reading, step.verdicts, step.number) for step in steps] == [
+        ("default", "tables", "", (("undecided", 1),), "2"),
+        ("default", "pd1", "area", (("holds", 1), ("undecided", 1)), ""),
+        ("published", "tables", "", (("holds", 1),), "2"),
+    ]
+
+
+def with_recorded(verdict, **recorded_rungs):
+    """Return a claim of the default rung with recorded verdicts by rung."""
+    others = [(f"evidence/{rung}", claim("C1", v)) for rung, v in recorded_rungs.items()]
+    named = tuple(
+        (source, replace(one, whole=one.whole._replace(rung=source.rpartition("/")[2]))) for source, one in others
+    )
+    return replace(claim("C1", verdict, "power" if verdict == "undecided" else ""), recorded=named)
+
+
+def test_recorded_primary_cells_follow_that_of_the_run():
+    steps = rungs.ladder(with_recorded("undecided", published="holds"))
+    assert [(step.rung, step.verdicts[0][0], step.source) for step in steps] == [
+        ("default", "undecided", ""), ("published", "holds", "evidence/published")
+    ]  # fmt: skip
+
+
+def test_a_picture_has_a_place_for_each_rung_and_a_track_for_each_benchmark():
+    assert rungs.picture(claim("C1", "holds")) is None
+    drawn = rungs.picture(with_recorded("undecided", published="holds", smoke="contradicted", default="holds"))
+    assert drawn.rungs == ["smoke", "default", "published"]
+    (track,) = drawn.tracks
+    assert track.decides and track.marks == {
+        "default": ("undecided", "holds"), "smoke": ("contradicted",), "published": ("holds",)
+    }  # fmt: skip
+    assert drawn.said == "tables (decides): smoke contradicted, default undecided and holds, published holds"
+
+
+@pytest.mark.parametrize(
+    ("cause", "at", "now"),
+    [("power", "published", "size"), ("unresolved", "published", "size"), ("reading", "published", "reading"),
+     ("gate", "published", "gate"), ("power", "default", "power")],
+)  # fmt: skip
+def test_only_a_verdict_without_a_better_reason_is_for_its_size(cause, at, now):
+    one = with_recorded("undecided", **{at: "holds"})
+    assert rungs.turned(replace(one, whole=one.whole._replace(cause=cause))).whole.cause == now
+
+
+def test_a_sealed_manifest_of_something_else_has_missing_fields(tmp_path):
+    (tmp_path / "laptop").mkdir()
+    (tmp_path / "laptop" / manifest.NAME).write_text(json.dumps(sealed({"schema": 1, "colour": "red"})))
+    (line,) = recorded.verdicts(tmp_path).refused
+    assert "the fields added_on, commits, core_hours" in line and "\n" not in line
