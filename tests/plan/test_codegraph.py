@@ -1,6 +1,7 @@
 """The code files of a job: complete, transitive, and free of what the job does not run."""
 
 import ast
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -178,7 +179,6 @@ def test_the_imports_of_a_notebook(tmp_path):
 @pytest.mark.parametrize(
     "text",
     [
-        '{"cells": [{"cell_type": "code", "source": ["x = = 1"]}]}',
         '{"cells": [{"cell_type": "code"',
         '{"nbformat": 4}',
         "[]",
@@ -188,6 +188,15 @@ def test_a_notebook_that_cannot_be_read_is_named(tmp_path, text):
     path = tmp_path / "n.ipynb"
     path.write_text(text)
     with pytest.raises(MetaboError, match=r"n\.ipynb: its code cells cannot be read \(.+\); mend the notebook"):
+        codegraph.notebook_roots(path)
+
+
+def test_a_cell_that_is_no_python_is_named_with_its_line(tmp_path):
+    path = tmp_path / "n.ipynb"
+    cells = [{"cell_type": "markdown", "id": "title", "source": ["x = ="]}]
+    cells += [{"cell_type": "code", "id": "draw", "source": ["%matplotlib inline\n", "x = (1\n", "y = 2"]}]
+    path.write_text(json.dumps({"cells": cells}))
+    with pytest.raises(MetaboError, match=r"n\.ipynb, cell 'draw', line 2: '\(' was never closed; mend the notebook"):
         codegraph.notebook_roots(path)
 
 

@@ -129,7 +129,10 @@ def test_files_that_settings_name_must_exist(good, tmp_path):
     (tmp_path / "a.csv").write_text("x\n")
     there, lost = str(tmp_path / "a.csv"), str(tmp_path / "b.csv")
     assert config.named_files(config.check(put(good, "benchmarks.own.history", [there])), "own") == [there]
-    with pytest.raises(ConfigError, match=rf"^config key 'benchmarks.own.history': {lost} does not exist$"):
+    with pytest.raises(
+        ConfigError,
+        match=rf"^config key 'benchmarks.own.history': {lost} does not exist; correct",
+    ):
         config.named_files(config.check(put(good, "benchmarks.own.history", [there, lost])), "own")
 
 

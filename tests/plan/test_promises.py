@@ -256,3 +256,13 @@ def test_a_setting_without_a_description_is_told(monkeypatch):
         "src/metabo/plan/sections/benchmarks.py: setting 'pool' of benchmark 'tables' has no description; write "
         "`= Field(description=...)`"
     ]
+
+
+def test_a_section_that_no_loader_registers_is_told(monkeypatch):
+    assert names._unread() == []
+    monkeypatch.setattr(registry, "benchmarks", lambda: sorted({*registry._benchmarks()} - {"tables"}))
+    (fault,) = names._unread()
+    assert fault == (
+        "src/metabo/plan/sections/benchmarks.py: no module in src/metabo/data registers 'tables'; give its loader a "
+        "table BENCHMARKS that names it, or delete the section"
+    )

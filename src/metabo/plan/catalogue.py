@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from metabo.errors import ConfigError, unknown
-from metabo.plan import names, registry, splits, templates
+from metabo.errors import ConfigError, MetaboError, unknown
+from metabo.plan import codegraph, names, registry, splits, templates
 from metabo.plan.config import Config
 from metabo.plan.entries import CatalogueEntry, Inputs
 from metabo.plan.parts import PACKAGE_ROOT
@@ -118,6 +118,8 @@ def load(root: Path = Path()) -> dict[str, CatalogueEntry]:
     faults += [
         f"catalogue entry '{id}': {fault}" for id, entry in entries.items() for fault in _faults(id, entry, root)
     ]
+    notebooks = dict.fromkeys(entry.notebook for entry in entries.values())
+    faults += [fault for name in notebooks for fault in _code_faults(root / NOTEBOOKS / name)]
     if faults:
         raise ConfigError(f"{CATALOGUE}:\n  " + "\n  ".join(faults))
     return entries
@@ -236,6 +238,18 @@ def _given(entry: CatalogueEntry) -> list[str]:
     """Return the parameters that the workflow gives a template besides the entry's own `parameters`."""
     splits = [key for key, given in (("split", entry.inputs.split), ("splits", entry.inputs.splits)) if given]
     return [*STANDARD, *(ON_BENCHMARK if entry.benchmarks else ()), *splits, *entry.inputs.kinds]
+
+
+def _code_faults(template: Path) -> list[str]:
+    """Say which code cell of a template is no Python. What is no notebook is told by `templates`."""
+    try:
+        templates.parameters(template)
+        codegraph.notebook_roots(template)
+    except ConfigError:
+        return []
+    except MetaboError as error:
+        return [str(error)]
+    return []
 
 
 def _refuse_repeats(runs: list[RunId]) -> None:

@@ -180,13 +180,26 @@ def notebook_roots(template: str | Path) -> list[str]:
     """Return the package modules that the code cells of a notebook import. Raises MetaboError if it cannot be read."""
     try:
         cells = json.loads(Path(template).read_text())["cells"]
-        code = "\n".join("".join(cell["source"]) + "\n" for cell in cells if cell["cell_type"] == "code")
-        plain = "\n".join(line for line in code.splitlines() if not line.lstrip().startswith(("%", "!")))
-        found = syntax.read_text(plain, PACKAGE).imports
-    except (SyntaxError, ValueError, KeyError, TypeError) as error:
+        code = [(str(cell.get("id", i)), "".join(cell["source"])) for i, cell in enumerate(cells, 1) if _is_code(cell)]
+    except (ValueError, KeyError, TypeError) as error:
         raise MetaboError(f"{template}: its code cells cannot be read ({error}); mend the notebook") from error
+    found = [one for name, source in code for one in _cell_imports(template, name, source)]
     names = {name for _, base, inner in found for name in (base, f"{base}.{inner}")}
     return sorted(name for name in names if _locate(name))
+
+
+def _is_code(cell: Mapping[str, object]) -> bool:
+    return cell["cell_type"] == "code"
+
+
+def _cell_imports(template: str | Path, cell: str, source: str) -> Iterable[tuple[int, str, str]]:
+    """Return the imports of a code cell, without lines for IPython. Raises MetaboError that names cell and line."""
+    plain = ["" if line.lstrip().startswith(("%", "!")) else line for line in source.splitlines()]
+    try:
+        return syntax.read_text("\n".join(plain), PACKAGE).imports
+    except (SyntaxError, ValueError) as error:
+        line, said = getattr(error, "lineno", None) or 1, getattr(error, "msg", error)
+        raise MetaboError(f"{template}, cell '{cell}', line {line}: {said}; mend the notebook") from error
 
 
 def _locate(name: str) -> Path | None:

@@ -18,7 +18,7 @@ TYPES = "src/metabo/plan/sections/benchmarks.py"
 def faults(config: Config, papers: list[str] | None) -> list[str]:
     """Describe, one line each, names without what they name. `papers`: those of the catalogue, not checked if None."""
     return [
-        *_listed(config, papers), *_sections(config), *_settings(), *_described(), *_files(), *_methods(),
+        *_listed(config, papers), *_unread(), *_sections(config), *_settings(), *_described(), *_files(), *_methods(),
         *promises.loaders(), *_addresses(config),
     ]  # fmt: skip
 
@@ -68,6 +68,15 @@ def _listed(config: Config, papers: list[str] | None) -> list[str]:
         if papers is not None and paper not in papers:
             found.append(f"config key 'run.papers': {unknown('paper', paper, papers)}")
     return found
+
+
+def _unread() -> list[str]:
+    """Say which section of `benchmarks` no loader registers: one whose table `BENCHMARKS` was forgotten."""
+    return [
+        f"{TYPES}: {_source(name)}; give its loader a table BENCHMARKS that names it, or delete the section"
+        for name in BenchmarkSections.model_fields
+        if name not in registry.benchmarks()
+    ]
 
 
 def _sections(config: Config) -> list[str]:
