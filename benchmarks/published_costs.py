@@ -28,8 +28,8 @@ MEASURED = Path(__file__).with_name("published_steps.csv")
 SIZES = Path(__file__).with_name("measure.yaml")
 PLACES = (("lcbench", "first"), ("mphd_l", "held_out"), ("cmbo_mini", "clustered"))
 """Where a method was measured, if not on the benchmark and split of a job: the first that has it."""
-START = 2.5
-"""Seconds of a job before it compiles."""
+START = 1.1
+"""Seconds of a job before it compiles: what one that trains nothing takes."""
 ROW, OTHERS = 30, 10_000
 """Bytes of a row of a trajectory, as in tables of 6,000 rows on TaskSet, and of a record with what is short."""
 RULES = {folder: rule for rule, folder in FOLDERS.items()}
@@ -126,16 +126,22 @@ def measured() -> Mapping[tuple[str, str, str, str], MeasuredStep]:
 
 
 def alike(job: NumericJob) -> MeasuredStep | None:
-    """Return what was measured of the most alike job: of the method, the one that it is a variant of, H-NLL where it
-    trains as that does, or one with the same parts; where it is run, on LCBench's split of that name, or in PLACES."""
-    entry = registry.method(job.method)
-    trained = ["h_nll"] if entry.method.startswith("methods.pretrained.") else []
-    same = dict.fromkeys(name for *_, name in measured() if registry.method(name).method == entry.method)
+    """Return what was measured of the most alike job of the same kind of loop: of the method, the one that it is a
+    variant of, H-NLL, or one with the same parts; where it is run, on LCBench's split of that name, or in PLACES."""
+    entry, kind = registry.method(job.method), loops(job, default()).kind
+    parts = [name for *_, name in measured() if registry.method(name).method == entry.method]
+    names = [
+        job.method,
+        entry.variant_of,
+        *(["h_nll"] if entry.method.startswith("methods.pretrained.") else []),
+        *parts,
+    ]
     split = splits.prior_split(job.split)
-    for place in ((job.benchmark, split), ("lcbench", split), *PLACES):
-        for method in filter(None, (job.method, entry.variant_of, *trained, *same)):
-            if (job.rule, *place, method) in measured():
-                return measured()[job.rule, *place, method]
+    for benchmark, place in ((job.benchmark, split), ("lcbench", split), *PLACES):
+        for name in dict.fromkeys(filter(None, names)):
+            found = measured().get((job.rule, benchmark, place, name))
+            if found and loops(NumericJob(job.rule, benchmark, place, name, ""), default()).kind == kind:
+                return found
     return None
 
 

@@ -61,6 +61,14 @@ def test_work_counts_the_innermost_steps(scales, rule, method, acquisition, rati
     assert found == pytest.approx(ratio(laptop))
 
 
+def test_work_of_h_ekl_grows_with_the_matched_points_that_there_are(scales):
+    few, some = (
+        paper_plan.work(paper_plan.NumericJob("pretrain", "pd1_mini", split, "h_ekl"), scales[0], "pd1_mini", split)
+        for split in ("others_points_4", "others_points_100")
+    )
+    assert some / few == pytest.approx(25**3)
+
+
 def test_work_on_a_synthetic_benchmark_grows_with_its_settings(scales):
     """Of Super-dataset L: 20 domains, a fifth of the functions tested; (seeds, steps of a fit, test functions)."""
     laptop = scales[0]

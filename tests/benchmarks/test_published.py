@@ -68,6 +68,8 @@ def test_a_variant_costs_what_its_method_does_and_wider_layers_more(given):
     wide = published_costs.wider(NumericJob("pretrain", "hpob_mini", "held_out", "h_nll"), given)
     assert wide[0] > 2 and wide[1] > 2  # layers of 128
     assert published_costs.wider(NumericJob("pretrain", "lcbench", "held_out", "h_nll"), given) == (1.0, 1.0)
+    matched = published_costs.alike(NumericJob("pretrain", "taskset", "others_tasks_3", "h_ekl"))
+    assert matched == published_costs.measured()["pretrain", "lcbench", "first", "h_ekl"]  # no step of Adam
     few = published_costs.alike(NumericJob("pretrain", "pd1_mini", "others_points_4", "ablr"))
     assert few == published_costs.measured()["pretrain", "lcbench", "others_points_4", "h_nll"]
 

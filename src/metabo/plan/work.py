@@ -145,7 +145,8 @@ def _of_training(job: NumericJob, sizes: _Sizes) -> Loops:
         played = _number(own, "steps") * _number(own, "episodes") * _number(own, "horizon")
         return Loops("maf", pairs * played * (_number(own, "candidates") or sizes.points) * weights)
     if str(own.get("objective", "")).startswith("ekl"):
-        return Loops("ekl", pairs * _number(own, "steps") * (_number(own, "matched_points") or 242) ** 3)
+        matched = min(_number(own, "matched_points") or 242, sizes.points)
+        return Loops("ekl", pairs * _number(own, "steps") * matched**3)
     batch = min(sizes.points, _number(own, "batch", 50))
     kind = "untrained" if "steps" not in own else "sources" if _of_sources(job.method) else "steps"
     return Loops(kind, pairs * _number(own, "steps", 1) * sizes.train * batch**2)
