@@ -115,7 +115,7 @@ def test_a_plan_is_complete(project, snakemake, arguments, expected):
         # Faults of one kind are told together; each by itself: test_config.py.
         (
             ["--config", "scale=big", "bo={iterations: 7}"],
-            ["config key 'scale'", "smoke, laptop, paper", "'bo.iterations' is the text '7'", "--configfile"],
+            ["config key 'scale'", "laptop, published, paper", "'bo.iterations' is the text '7'", "--configfile"],
         ),
         (
             ["--config", "run={papers: [hyprbo], benchmarks: [tabels]}", "methods={h_nl: {}}"],

@@ -234,7 +234,7 @@ class TestSmokeRun:
             path.write_text(original)
             shutil.rmtree(project / "evidence", ignore_errors=True)
         assert status == 0, output
-        assert beside[0] == 0 and re.findall(r"^(\w+) +1 *$", beside[1], re.M) == ["report"], beside[1]
+        assert beside[0] == 0 and re.findall(r"^(\w+) +1 *$", beside[1], re.M) == ["report", "total"], beside[1]
         verdicts = shown.groupby("source")["verdict"].agg(set)
         assert verdicts["evidence/published"] == {"holds"} != verdicts["this run"]
         assert spoiled[0] == 0, spoiled[1]
