@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from metabo.plan import catalogue, config, registry, splits
-from metabo.plan.catalogue import Artefact
+from metabo.plan.artefact import Artefact
 from metabo.plan.sections.config import Config
 from metabo.plan.work import NumericJob, loops, network
 

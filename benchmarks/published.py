@@ -26,7 +26,7 @@ from paper_plan import ROOT, behind, file
 from published_costs import MEASURED, OTHERS, MeasuredStep, measure, predicted, settings, study
 
 from metabo.plan import catalogue, registry, typical
-from metabo.plan.catalogue import Artefact
+from metabo.plan.artefact import Artefact
 from metabo.plan.sections.config import Config
 from metabo.plan.yaml_files import read_yaml
 from metabo.records.checksums import read_sidecar

@@ -23,22 +23,22 @@ def main(argv: list[str] | None = None) -> None:
     args = _parsed(_parser(), argv)
     try:
         lines, status = _run(args)
-    except MetaboError as error:
-        print(f"metabo: {error}", file=sys.stderr)
-        raise SystemExit(1) from None
-    except ModuleNotFoundError as error:
-        if (lacks := extras.lacking(error, f"metabo {args.command}")) is None:
-            raise
-        print(f"metabo: {lacks}", file=sys.stderr)
-        raise SystemExit(1) from None
     except Exception as error:
-        if (said := broken.told(error)) is None:
+        if (said := _told(error, args.command)) is None:
             raise
         print(f"metabo: {said}", file=sys.stderr)
         raise SystemExit(1) from None
     print("\n".join(lines))
     if status:
         raise SystemExit(status)
+
+
+def _told(error: Exception, command: str) -> MetaboError | None:
+    """Return what to say of an error in place of its traceback; None for one that is ours to mend."""
+    if isinstance(error, MetaboError):
+        return error
+    lacks = extras.lacking(error, f"metabo {command}") if isinstance(error, ModuleNotFoundError) else None
+    return lacks or broken.told(error)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -159,9 +159,12 @@ def _verify(folder: Path, as_json: bool, runs: int, seed: int) -> tuple[list[str
 
 def _check(args: argparse.Namespace) -> list[str]:
     from metabo.papers.engine.claims import sheet
-    from metabo.plan import catalogue, config
+    from metabo.plan import catalogue, codegraph, config
+    from metabo.plan.artefact import NOTEBOOKS
 
     entries = catalogue.load()
+    for name in dict.fromkeys(entry.notebook for entry in entries.values()):
+        codegraph.notebook_roots(NOTEBOOKS / name)  # refuses a cell that is no Python
     papers = catalogue.papers(entries)
     checked = []
     for chosen in ((), *((path,) for path in args.overlay or sorted(Path("config").glob("*.yaml")))):

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from metabo.plan import catalogue, templates
+from metabo.plan import catalogue, entry_faults, templates
 from metabo.plan.runs import RunId
 from metabo.plan.typed import written
 from metabo.records import files, results
@@ -96,7 +96,7 @@ def test_the_shared_templates_are_listed_with_their_inputs():
     entries = [entry for entry in catalogue.load(pages.ROOT).values() if entry.notebook.startswith("shared/")]
     assert listed == {entry.notebook: set(written(entry.inputs)) for entry in entries}
     for name, _, naming in rows:
-        given = [*catalogue.STANDARD, *catalogue.ON_BENCHMARK, "trajectories", "evaluations", "online"]
+        given = [*entry_faults.STANDARD, *entry_faults.ON_BENCHMARK, "trajectories", "evaluations", "online"]
         found = templates.naming_methods(pages.ROOT / "notebooks" / "shared" / f"{name}.ipynb", {}, given)
         assert set(re.findall(r"`(\w+)`", naming)) == found.keys(), name
         assert all(f"`{key}`: {value}" in naming for key, value in found.items() if isinstance(value, str)), name

@@ -9,6 +9,7 @@ import yaml
 
 from metabo.errors import ConfigError
 from metabo.plan import catalogue, config, registry
+from metabo.plan.artefact import applies
 from metabo.plan.entries import CatalogueEntry, Inputs
 from metabo.plan.runs import RunId
 from metabo.plan.typed import read
@@ -168,7 +169,7 @@ def test_faulty_splits_are_told(load, change, message):
 def test_a_method_is_left_out_where_its_needs_are_not_met(monkeypatch, needs, benchmark, runs):
     entry = replace(registry.method("h_nll"), **needs)
     monkeypatch.setattr(registry, "method", lambda name: entry)
-    assert catalogue.applies("any", benchmark) is runs
+    assert applies("any", benchmark) is runs
 
 
 def test_tables_of_a_benchmark_need_one(load):

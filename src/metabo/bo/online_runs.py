@@ -10,15 +10,13 @@ import pandas as pd
 
 from metabo.bo.ask_tell import OnlineMethod, Step, Target, begin, run
 from metabo.bo.priors import SpacePrior
+from metabo.bo.soundness import UNSOUND_SHARE
 from metabo.compute import progress
 from metabo.compute.keys import stream
 from metabo.errors import ConfigError, NumericsError
 from metabo.plan.specs import OnlineSpec
 from metabo.records.results import ONLINE_RUN
 from metabo.tasks.benchmark import Benchmark
-
-UNSOUND_SHARE = 0.05
-"""More unsound steps than this share fail the job."""
 
 
 def tune(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from metabo.plan import collectors, registry
 from metabo.plan import config as settings
-from metabo.plan.catalogue import Artefact
+from metabo.plan.artefact import Artefact
 from metabo.plan.config import Config
 from metabo.plan.entries import collection
 from metabo.plan.runs import RunId

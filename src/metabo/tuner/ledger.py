@@ -137,8 +137,7 @@ class Ledger:
 
     @contextmanager
     def _held(self) -> Iterator[TrialJournal]:
-        """Yield the trials; until the end nobody else changes them, and `_add` or `_replace` may, once. Raises
-        DataError."""
+        """Yield the trials; until the end no one else changes them, `_add` or `_replace` may once. Raises DataError."""
         known, self._known = self._known, None  # a change that fails leaves the file in doubt
         with store.locked(self.folder):
             store.settle(self.folder, self.record)

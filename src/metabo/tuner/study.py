@@ -163,7 +163,7 @@ class Study(Ledger):
         if not claim:
             return suggest(self.prior, self._told(self.trials), count, seed, acquisition)
         made = claim_of(by)
-        for _ in range(UNLOCKED):  # nobody waits for the model, unless others change the trials again and again
+        for _ in range(UNLOCKED):  # no worker waits for the model, unless others keep changing the trials
             before = self.trials
             found = suggest(self.prior, self._told(before), count, seed, acquisition)
             with self._held() as held:

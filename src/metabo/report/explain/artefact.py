@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from metabo.plan import chain
-from metabo.plan.catalogue import Artefact
+from metabo.plan.artefact import Artefact
 from metabo.plan.chain import Chain
 from metabo.plan.schema import required_mapping
 from metabo.plan.typed import written

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from metabo.errors import ConfigError
 from metabo.plan import registry, syntax
-from metabo.plan.catalogue import Artefact
+from metabo.plan.artefact import Artefact
 from metabo.plan.chain import Chain
 from metabo.plan.parts import PACKAGE_ROOT, path_of
 from metabo.plan.schema import read_schema, violations

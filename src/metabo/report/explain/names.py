@@ -8,7 +8,7 @@ from metabo.data import download
 from metabo.errors import ConfigError, nearest
 from metabo.plan import catalogue, registry
 from metabo.plan import config as settings
-from metabo.plan.catalogue import Artefact
+from metabo.plan.artefact import Artefact
 from metabo.plan.chain import Chain
 from metabo.plan.runs import method_of
 from metabo.report.explain import artefact, claim, run

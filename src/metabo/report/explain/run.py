@@ -5,7 +5,7 @@ from pathlib import Path
 
 from metabo.errors import ConfigError, nearest
 from metabo.plan import chain, registry, splits
-from metabo.plan.catalogue import Artefact
+from metabo.plan.artefact import Artefact
 from metabo.plan.chain import Chain, PlannedJob
 from metabo.plan.runs import ACQUISITIONS, RunId, resolved
 from metabo.plan.typed import written

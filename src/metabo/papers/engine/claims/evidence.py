@@ -16,7 +16,7 @@ from metabo.papers.engine.studies import files as studies
 from metabo.papers.engine.studies.files import Frames
 from metabo.papers.engine.theory import tables as theory
 from metabo.papers.engine.theory.tables import CheckResult
-from metabo.plan.catalogue import Artefact
+from metabo.plan.artefact import Artefact
 from metabo.plan.typed import plain
 from metabo.records import results
 from metabo.records.files import Json

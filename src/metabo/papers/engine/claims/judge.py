@@ -19,7 +19,7 @@ from metabo.papers.engine.claims.settling import ClaimCell, Judged, Place, settl
 from metabo.papers.engine.claims.sheet import Claim, ClaimTest, cells
 from metabo.papers.engine.claims.verdicts import Finding, untestable
 from metabo.plan import registry
-from metabo.plan.catalogue import Artefact
+from metabo.plan.artefact import Artefact
 from metabo.plan.entries import CatalogueEntry
 
 COLUMNS = (
