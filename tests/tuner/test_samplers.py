@@ -14,7 +14,8 @@ import yaml
 from optuna.distributions import FloatDistribution, IntDistribution
 
 from metabo.errors import ConfigError
-from metabo.tuner.samplers import PriorSampler, moved
+from metabo.tuner.asked import moved
+from metabo.tuner.samplers import ATTRIBUTE, PriorSampler
 from metabo.tuner.study import Study, pretrain
 from metabo.tuner.suggest import Told, suggest
 from tests.tuner.conftest import HEADER, SPACE, error, rows, write
@@ -37,6 +38,12 @@ def objective(trial: optuna.Trial) -> float:
     if trial.number == 2:
         raise ValueError("broken")
     return error(rate, layers, -2.0)
+
+
+def claimed(trial):
+    """Return what the prior suggests for a trial, before the objective asks for anything."""
+    assert trial.relative_params == {}
+    return trial.storage.get_trial_system_attrs(trial._trial_id)[ATTRIBUTE]
 
 
 @pytest.fixture(scope="module")
@@ -149,7 +156,7 @@ def test_who_finds_its_suggestion_taken_takes_another_one(blended, monkeypatch):
     def late(sampler, trials, number):
         found = told(sampler, trials, number)
         if sampler is second and not others:  # meanwhile the other one suggests
-            others.append(dict(study.ask().relative_params))
+            others.append(claimed(study.ask()))
         return found
 
     monkeypatch.setattr(PriorSampler, "_told", late)
@@ -157,7 +164,7 @@ def test_who_finds_its_suggestion_taken_takes_another_one(blended, monkeypatch):
     waiting = optuna.create_study(direction="minimize", sampler=second)
     waiting._storage, waiting._study_id = study._storage, study._study_id
     trial = waiting.ask()
-    chosen = dict(trial.relative_params)
+    chosen = claimed(trial)
     assert len(others) == 1 and others[0] != chosen
     assert study.trials[trial.number].system_attrs["metabo:suggested"] == chosen
 
@@ -167,7 +174,7 @@ def test_a_narrower_range_or_a_step_is_filled_by_the_prior_and_told(blended):
     sampler = PriorSampler(blended)
     study = optuna.create_study(direction="minimize", sampler=sampler)
     trial = study.ask()
-    chosen = trial.relative_params
+    chosen = claimed(trial)
     narrow = (min(chosen["learning_rate"] * 2, 0.5), 1.0)
     with pytest.warns(UserWarning, match=r"parameter 'learning_rate': the objective asks for FloatDistribution.*moved"):
         assert trial.suggest_float("learning_rate", *narrow, log=True) == narrow[0]
@@ -331,3 +338,117 @@ class TestConstraints:
             trial.set_constraint("memory", over)
             study.tell(trial, state=optuna.trial.TrialState.PRUNED)
         np.testing.assert_array_equal(sampler._told(study.get_trials(), 99).outcomes, [np.nan, 0.4])
+
+
+class TestOtherChoices:
+    """What the objective offers is other than the space: suggestions keep to what both have, and it is said once."""
+
+    def asked(self, trial, batch=(16, 32, 64), optimiser=("sgd", "adam")):
+        trial.suggest_float("learning_rate", 1e-4, 1.0, log=True)
+        trial.suggest_int("layers", 1, 6)
+        trial.suggest_categorical("batch", batch)
+        if trial.suggest_categorical("optimiser", optimiser) == "sgd":
+            trial.suggest_float("momentum", 0.0, 0.9)
+        return 0.1 + 0.01 * trial.number
+
+    @pytest.mark.parametrize("kind", ["trained", "blended"])
+    def test_fewer_choices(self, request, kind):
+        """The prior likes what is not offered; from the second trial on it is not even suggested."""
+        sampler = PriorSampler(request.getfixturevalue(kind))
+        study = optuna.create_study(direction="minimize", sampler=sampler)
+        liked = claimed(study.ask())
+        others = tuple(one for one in (16, 32, 64) if one != liked["batch"])
+        rest = tuple(one for one in ("sgd", "adam") if one != liked["optimiser"])
+        with pytest.warns(UserWarning) as caught:
+            study.optimize(lambda trial: self.asked(trial, others, rest), n_trials=6)
+        assert [str(one.message).partition(":")[0] for one in caught if "parameter" in str(one.message)] == [
+            "parameter 'batch'"
+        ]
+        assert "one of 16, 32, 64; suggestions keep to what both have" in str(caught[0].message)
+        done = [one for one in study.trials if one.state.name == "COMPLETE"]
+        assert all(one.params["batch"] in others and one.params["optimiser"] == rest[0] for one in done)
+        for one in done[1:]:  # Optuna gives out a single choice itself, so that the first trial did not know of it
+            assert all(one.params[name] == value for name, value in one.system_attrs[ATTRIBUTE].items())
+        assert len({str(sorted(one.params.items())) for one in done}) == 6
+        assert len(sampler._told(study.get_trials(), 99).done) == 6
+
+    def test_another_order_is_the_same(self, blended):
+        study = optuna.create_study(direction="minimize", sampler=PriorSampler(blended))
+        study.optimize(lambda trial: self.asked(trial, (64, 16, 32), ("adam", "sgd")), n_trials=3)
+        for one in study.trials:
+            assert all(one.params[name] == value for name, value in one.system_attrs[ATTRIBUTE].items())
+
+    def test_more_choices_are_never_suggested(self, blended):
+        study = optuna.create_study(direction="minimize", sampler=PriorSampler(blended))
+        with pytest.warns(
+            UserWarning, match="'batch'.*keep to what both have, and never to 128, None, which the space"
+        ):
+            study.optimize(lambda trial: self.asked(trial, (128, 64, 32, 16, None)), n_trials=5)
+        assert {one.params["batch"] for one in study.trials} <= {16, 32, 64}
+
+    def test_nothing_in_common_is_refused(self, blended):
+        for wrong in ({"batch": (128, 256)}, {"optimiser": ("lbfgs", "rmsprop")}):
+            study = optuna.create_study(direction="minimize", sampler=PriorSampler(blended))
+            with pytest.raises(ConfigError) as error:
+                study.optimize(lambda trial, wrong=wrong: self.asked(trial, **wrong), n_trials=1)
+            (name,) = wrong
+            assert str(error.value).startswith(f"parameter '{name}': the objective asks for CategoricalDistribution(")
+            assert "no value is in both; ask for values of the space, or change them in space.yaml" in str(error.value)
+            assert "\n" not in str(error.value)
+
+    def test_a_range_where_the_space_has_words_is_refused(self, blended):
+        trial = optuna.create_study(direction="minimize", sampler=PriorSampler(blended)).ask()
+        with pytest.raises(ConfigError, match=r"'optimiser': the objective asks for IntDistribution.*one of sgd, adam"):
+            trial.suggest_int("optimiser", 0, 1)
+
+    def test_numbers_of_another_kind_move(self, blended):
+        """An int asked for as a float, a float as choices, choices as an int, and a log scale that is left out."""
+        study = optuna.create_study(direction="minimize", sampler=PriorSampler(blended))
+        trial = study.ask()
+        chosen = claimed(trial)
+        assert trial.suggest_float("learning_rate", 1e-4, 1.0) == chosen["learning_rate"]  # no warning: it would raise
+        with pytest.warns(UserWarning, match="'layers': the objective asks for CategoricalDistribution"):
+            assert trial.suggest_categorical("layers", [1, 6]) == min((1, 6), key=lambda n: abs(n - chosen["layers"]))
+        with pytest.warns(UserWarning, match="'batch': the objective asks for IntDistribution"):
+            assert trial.suggest_int("batch", 16, 64, step=16) == chosen["batch"]
+
+    def test_other_processes_know_what_was_asked_for(self, blended, storages):
+        for number in range(2):
+            study = optuna.create_study(
+                storage=storages("sqlite"), study_name="s", direction="minimize", sampler=PriorSampler(blended),
+                load_if_exists=True,
+            )  # fmt: skip
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                study.optimize(lambda trial: self.asked(trial, (16,), ("adam",)), n_trials=1 + number)
+        for one in study.trials[1:]:
+            assert (one.system_attrs[ATTRIBUTE]["batch"], one.system_attrs[ATTRIBUTE]["optimiser"]) == (16, "adam")
+
+    def test_a_parameter_that_optuna_fixes(self, blended):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            sampler = optuna.samplers.PartialFixedSampler({"batch": 32}, PriorSampler(blended))
+        study = optuna.create_study(direction="minimize", sampler=sampler)
+        study.optimize(self.asked, n_trials=3)
+        assert {one.params["batch"] for one in study.trials} == {32}
+        assert len(PriorSampler(blended)._told(study.get_trials(), 99).done) == 3
+
+
+def test_a_choice_may_be_none(tmp_path):
+    """Optuna's None is the text 'None' in a space that was imported; trials with it are told and suggested."""
+    parameters = {"kind": {"type": "categorical", "choices": ["None", "l1", "l2"]},
+                  "rate": {"type": "float", "low": 0.0, "high": 1.0}}  # fmt: skip
+    space = {"study": "s", "outcome": {"column": "y", "goal": "minimise"}, "parameters": parameters}
+    (tmp_path / "space.yaml").write_text(yaml.safe_dump(space, sort_keys=False))
+    table = [[f"s{i % 3}", ("None", "l1", "l2")[i % 3 if i < 9 else 0], i / 30, 0.1 + (i % 7) / 10] for i in range(30)]
+    history = write(tmp_path / "h.csv", ["s", "kind", "rate", "y"], table)
+    sampler = PriorSampler(pretrain(history, tmp_path / "space.yaml", tmp_path / "to").folder)
+    study = optuna.create_study(direction="minimize", sampler=sampler)
+
+    def objective(trial):
+        kind = trial.suggest_categorical("kind", [None, "l1", "l2"])
+        return (0.0 if kind is None else 1.0) + trial.suggest_float("rate", 0.0, 1.0)
+
+    study.optimize(objective, n_trials=8)
+    assert len(sampler._told(study.get_trials(), 99).done) == 8
+    assert None in {one.params["kind"] for one in study.trials} and study.best_params["kind"] is None

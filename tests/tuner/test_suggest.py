@@ -5,6 +5,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from metabo.bo import loop
 from metabo.bo.policy import Candidates
@@ -15,6 +17,8 @@ from metabo.plan import registry, runs
 from metabo.records.files import canonical
 from metabo.tuner import learning, pool
 from metabo.tuner import suggest as suggestion
+from metabo.tuner.asking import projected
+from metabo.tuner.blend import choose as blend
 from metabo.tuner.study import Study
 from metabo.tuner.suggest import Prior, Told, suggest
 
@@ -178,3 +182,54 @@ def test_an_acquisition_that_is_not_there_is_told(prior, plain):
         suggestion.acquisition_of("rand", "uniform", "ei")
     with pytest.raises(ConfigError, match="unknown acquisition 'uniform'"):
         suggestion.acquisition_of("blend", "ei", "uniform")
+
+
+ONLY = {"optimiser": ("adam",), "batch": (16, 64)}
+
+
+@pytest.mark.parametrize("kind", ["trained", "blended"])
+def test_suggestions_keep_to_some_choices(request, kind):
+    """From the first trial to batches, whatever the past likes best, and after trials with other choices."""
+    known = Study(request.getfixturevalue(kind)).prior
+    told = Told([], [], [])
+    for _ in range(6):
+        (found,) = suggest(known, told, only=ONLY)
+        told.done.append(found.configuration | {"optimiser": "sgd", "batch": 32, "momentum": 0.5})
+        told.outcomes.append(0.1 + 0.01 * len(told.done))
+    for one in suggest(known, told, 6, only=ONLY):
+        assert one.configuration["optimiser"] == "adam" and one.configuration["batch"] in (16, 64)
+        assert one.configuration["momentum"] is None
+    assert any(one.configuration["optimiser"] == "sgd" for one in suggest(known, told, 6))
+
+
+def test_a_finite_space_with_few_choices_is_used_up():
+    parameters = {"a": {"type": "categorical", "choices": list("xyz")}, "b": {"type": "int", "low": 1, "high": 2}}
+    outcome = {"column": "e", "goal": "minimise"}
+    space = description.of_mapping({"name": "f", "study": "s", "outcome": outcome, "parameters": parameters}, "f")
+    spec = learning.specification("rand", 0)
+    stored, _ = learning.learn(spec, space.space, [])
+    random, two = Prior(space, None, spec, stored.of(0, 0)), {"a": ("x", "z")}
+    assert len({key(one.configuration) for one in suggest(random, NOTHING, 4, only=two)}) == 4
+    with pytest.raises(ConfigError, match="4 configurations are left"):
+        suggest(random, NOTHING, 5, only=two)
+    assert len({key(one.configuration) for one in blend.suggest(space, None, NOTHING, 4, only=two)}) == 4
+    with pytest.raises(ConfigError, match="4 configurations are left"):
+        blend.suggest(space, None, NOTHING, 5, only=two)
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(st.sets(st.integers(0, 6), min_size=1, max_size=7), st.integers(0, 2**32 - 1))
+def test_choices_that_are_left_out_become_others_as_often(kept, seed):
+    """However few they are: each allowed choice gets its share of even points, those that have it stay as they are, and
+    the other parameters too."""
+    parameters = {"a": {"type": "ordinal", "choices": list(range(7))}, "b": {"type": "float", "low": 0, "high": 1}}
+    outcome = {"column": "e", "goal": "minimise"}
+    space = description.of_mapping({"name": "f", "study": "s", "outcome": outcome, "parameters": parameters}, "f")
+    units = np.stack([(np.arange(2100) + 0.5) / 2100, np.random.default_rng(seed).random(2100)], axis=1)
+    found = projected(space, units, {"a": tuple(kept)})
+    counts = np.bincount([one["a"] for one in space.at(found)], minlength=7)
+    assert set(np.flatnonzero(counts).tolist()) == kept and np.ptp(counts[sorted(kept)]) <= 7
+    np.testing.assert_array_equal(found[:, 1], units[:, 1])
+    stays = [one["a"] in kept for one in space.at(units)]
+    np.testing.assert_array_equal(found[stays], units[stays])
+    np.testing.assert_array_equal(projected(space, units, {}), units)

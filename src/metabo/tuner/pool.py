@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float
 
 from metabo.bo.continuous import halton
 from metabo.data.history.description import Configuration, Description
+from metabo.tuner.asking import ALL, Only, projected, within
 
 SPREAD, NEAR = 3072, 1024
 """Candidates over the whole space, and near the centres."""
@@ -29,17 +30,21 @@ class CandidatePool(NamedTuple):
 
 
 def make(
-    description: Description, taken: list[Configuration], places: int, centres: list[Configuration], seed: list[int]
-) -> CandidatePool:
-    """Return the `taken` configurations (not to be suggested again) in `places` rows, then the candidates.
+    description: Description, taken: list[Configuration], places: int, centres: list[Configuration], seed: list[int],
+    only: Only = ALL,
+) -> CandidatePool:  # fmt: skip
+    """Return the `taken` configurations (not to be suggested again) in `places` rows, then the candidates, which keep
+    to the choices of `only`.
 
     The shape depends on `places` only, so that one compiled program serves all suggestions.
     """
     rng = np.random.default_rng(seed)
     candidates = description.every(SPREAD)
     if candidates is None:
-        candidates = description.at(halton(SPREAD, len(description.fields), rng))
-        candidates += neighbours(description, centres, rng)
+        spread = halton(SPREAD, len(description.fields), rng)
+        drawn = np.concatenate([spread, neighbours(description, centres, rng)])
+        candidates = description.at(projected(description, drawn, only))
+    candidates = [one for one in candidates if within(one, only)]
     known = description.encode(taken)
     x = np.zeros((places + SPREAD + NEAR, description.space.dim))
     x[: len(known)] = known
@@ -55,16 +60,18 @@ def make(
     return CandidatePool([*taken, *blank[0], *candidates, *blank[1]], x, mask)
 
 
-def neighbours(description: Description, centres: list[Configuration], rng: np.random.Generator) -> list[Configuration]:
-    """Draw `NEAR` configurations around the centres, in turn (none without a centre): some parameters move, by a step
-    of one of several sizes; choices are drawn anew."""
-    if not centres:
-        return []
+def neighbours(
+    description: Description, centres: list[Configuration], rng: np.random.Generator
+) -> Float[np.ndarray, "n p"]:
+    """Draw `NEAR` points around the centres, in turn (none without a centre): some parameters move, by a step of one of
+    several sizes; choices are drawn anew."""
     width = len(description.fields)
+    if not centres:
+        return np.zeros((0, width))
     at = np.stack([description.units(centre) for centre in centres])[np.arange(NEAR) % len(centres)]
     moves = rng.random((NEAR, width)) < max(0.3, 1.5 / width)
     moves[np.arange(NEAR), rng.integers(width, size=NEAR)] = True
     near = at + rng.normal(size=(NEAR, width)) * rng.choice(STEPS, size=(NEAR, 1))
     choices = np.array([bool(field.choices) for field in description.fields])
     moved = np.where(choices, rng.random((NEAR, width)), np.clip(near, 0.0, 1.0))
-    return description.at(np.where(moves, moved, at))
+    return np.where(moves, moved, at)

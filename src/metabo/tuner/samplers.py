@@ -1,7 +1,8 @@
 """An Optuna sampler that suggests from a prior learned with `metabo pretrain` (extra `optuna`).
 
 The objective asks for the parameters as usual. Those of the prior's space come from the prior, by the method's policy,
-from the first trial on; others come from Optuna's random sampler. Trials live in Optuna's storage, not in the folder.
+from the first trial on, within what the objective asks for; others come from Optuna's random sampler. Trials live in
+Optuna's storage, not in the folder.
 
 Workers (threads, processes, machines) do not repeat each other. Each one writes its suggestion into the storage, then
 reads all trials again; where another trial has the same configuration it suggests another one. Of two workers the one
@@ -24,34 +25,18 @@ except ModuleNotFoundError as error:
         "metabo.PriorSampler needs Optuna, which is not installed; install the extra: pip install 'metabo[optuna]'",
         name="optuna",
     ) from error
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial, TrialState
 
 from metabo.data.history.description import Configuration
 from metabo.data.history.fields import Field, Value
 from metabo.data.imports import partials
 from metabo.errors import ConfigError, DataError
-from metabo.tuner.asking import Told
+from metabo.tuner import asked
+from metabo.tuner.asking import ALL, Only, Told
 from metabo.tuner.numbers import seed_of
 from metabo.tuner.study import Study
 from metabo.tuner.suggest import suggest
-
-
-def distribution(field: Field) -> BaseDistribution:
-    """Return Optuna's description of a parameter. An ordinal one is categorical there."""
-    if field.choices:
-        return CategoricalDistribution(field.choices)
-    if field.kind == "int":
-        return IntDistribution(int(field.low), int(field.high), log=field.log)
-    return FloatDistribution(field.low, field.high, log=field.log)
-
-
-def moved(number: float, to: FloatDistribution | IntDistribution) -> float | int:
-    """Return the number of a distribution that is nearest to a number."""
-    inside = min(max(number, to.low), to.high)
-    if to.step is not None:
-        inside = min(to.low + round((inside - to.low) / to.step) * to.step, to.high)
-    return round(inside) if isinstance(to, IntDistribution) else inside
 
 
 class PriorSampler(optuna.samplers.BaseSampler):
@@ -83,7 +68,8 @@ class PriorSampler(optuna.samplers.BaseSampler):
     def __init__(self, folder: str | Path, seed: int = 0) -> None:
         self._study, self._seed = Study(folder), seed_of(seed)
         self._space = self._study.description
-        self._distributions = {field.name: distribution(field) for field in self._space.fields}
+        self._fields = {field.name: field for field in self._space.fields}
+        self._distributions = {name: asked.distribution(field) for name, field in self._fields.items()}
         self._others = optuna.samplers.RandomSampler(self._seed % 2**32)
         self._warned: set[int] = set()
         self._told_of: set[str] = set()
@@ -100,23 +86,29 @@ class PriorSampler(optuna.samplers.BaseSampler):
         self._lock = threading.Lock()
 
     def infer_relative_search_space(self, study: optuna.Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        """Return the prior's space, before any trial has told which parameters there are."""
-        return dict(self._distributions)
+        """Return nothing: Optuna refuses values of other ranges than those here, and the objective's are not known."""
+        return {}
 
     def sample_relative(
         self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> Configuration:
-        """Return the next configuration, without the parameters that it does not use."""
+        """Claim the next configuration; `sample_independent` gives out its values."""
         self._check_direction(study)
-        with self._lock:  # threads share the core that suggests, and would only disturb each other
-            return self._claimed(study, trial)
+        self._claimed(study, trial)
+        return {}
 
-    def _claimed(self, study: optuna.Study, trial: FrozenTrial) -> Configuration:
-        """Write the next configuration that no other trial has into the storage, and return it."""
+    def _claimed(self, study: optuna.Study, trial: FrozenTrial, fixed: Only = ALL) -> Configuration:
+        """Write the next configuration that no other trial has into the storage, and return it without the parameters
+        that it does not use. It has the choices that the objective offers, as far as trials tell, and those `fixed`."""
+        with self._lock:  # threads share the core that suggests, and would only disturb each other
+            return self._first_free(study, trial, fixed)
+
+    def _first_free(self, study: optuna.Study, trial: FrozenTrial, fixed: Only) -> Configuration:
         place = 0
         while True:
-            told = self._told(study.get_trials(deepcopy=False), trial.number)
-            found = suggest(self._study.prior, told, 1 + place, self._seed)[place].configuration
+            trials = study.get_trials(deepcopy=False)
+            told, only = self._told(trials, trial.number), {**asked.narrowed(self._fields, trials), **fixed}
+            found = suggest(self._study.prior, told, 1 + place, self._seed, only=only)[place].configuration
             chosen: Configuration = {name: value for name, value in found.items() if value is not None}
             study._storage.set_trial_system_attr(trial._trial_id, ATTRIBUTE, chosen)
             same = [
@@ -131,26 +123,54 @@ class PriorSampler(optuna.samplers.BaseSampler):
     def sample_independent(
         self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> object:
-        """Return the prior's value moved into a range that is narrower than the space, or has steps. A parameter that
-        the prior does not know, or that its configuration does not use, is drawn at random. Both are warned of once."""
-        known = param_name in self._distributions
-        suggested = study.get_trials(deepcopy=False)[trial.number].system_attrs.get(ATTRIBUTE, {}) if known else {}
-        number = suggested.get(param_name)
-        if isinstance(number, int | float) and isinstance(param_distribution, FloatDistribution | IntDistribution):
+        """Return the prior's value. It is moved into a range that is narrower than the space, or has steps; of choices
+        it is one that the objective offers too. A parameter that the prior does not know, or that its configuration
+        does not use, is drawn at random. All but the last is warned of once.
+
+        Raises ConfigError for a parameter whose range has no value of the prior's space.
+        """
+        field, value = self._fields.get(param_name), trial.system_attrs.get(ATTRIBUTE, {}).get(param_name)
+        if field is None:
             self._warn(
                 param_name,
-                f"parameter '{param_name}': the objective asks for {param_distribution}, the prior's space has "
-                f"{self._distributions[param_name]}; suggestions are moved into what is asked for: give both the same "
-                "bounds, and no steps",
+                f"parameter '{param_name}' is not in the prior's space ({', '.join(self._fields)}), so it is drawn at "
+                "random; if it should be tuned, describe it in space.yaml and learn the prior again",
             )
-            return moved(float(number), param_distribution)
-        if not known:
-            self._warn(
-                param_name,
-                f"parameter '{param_name}' is not in the prior's space ({', '.join(self._distributions)}), so it is "
-                "drawn at random; if it should be tuned, describe it in space.yaml and learn the prior again",
-            )
+        elif not (field.numeric and isinstance(param_distribution, FloatDistribution | IntDistribution)):
+            both = asked.required(field, param_distribution)
+            self._warn_of_choices(field, param_distribution, both)
+            if field.choices and value is not None and value not in both:
+                fixed = {**self._choices_of(trial), param_name: tuple(both)}
+                value = self._claimed(study, trial, fixed).get(param_name)
+            if value is not None:
+                return asked.nearest(field, value, both)
+        elif value is not None:
+            self._warn_of_range(field, param_distribution)
+            return asked.moved(value, param_distribution)
         return self._others.sample_independent(study, trial, param_name, param_distribution)
+
+    def _choices_of(self, trial: FrozenTrial) -> Only:
+        """Return the choices that a trial has already."""
+        return {name: (value,) for name, value in self._own(trial.params).items() if self._fields[name].choices}
+
+    def _warn_of_range(self, field: Field, of: FloatDistribution | IntDistribution) -> None:
+        own = self._distributions[field.name]
+        if type(own) is not type(of) or any(getattr(own, end) != getattr(of, end) for end in ("low", "high", "step")):
+            self._warn(
+                field.name,
+                f"parameter '{field.name}': the objective asks for {of}, the prior's space has {own}; suggestions are "
+                "moved into what is asked for: give both the same bounds, and no steps",
+            )
+
+    def _warn_of_choices(self, field: Field, of: BaseDistribution, both: Mapping[Value, object]) -> None:
+        others = [choice for choice in getattr(of, "choices", ()) if choice not in both.values()]
+        if others or not field.choices or len(both) < len(field.choices):
+            never = f", and never to {', '.join(map(repr, others))}, which the space does not have" if others else ""
+            self._warn(
+                field.name,
+                f"parameter '{field.name}': the objective asks for {of}, the prior's space has {field.allowed}; "
+                f"suggestions keep to what both have{never}",
+            )
 
     def _warn(self, name: str, text: str) -> None:
         if name not in self._told_of:
@@ -202,7 +222,12 @@ class PriorSampler(optuna.samplers.BaseSampler):
             return None
 
     def _own(self, parameters: Mapping[str, Value]) -> Configuration:
-        return {name: value for name, value in parameters.items() if name in self._distributions}
+        """Return the parameters of the space, with choices as it calls them."""
+        own: Configuration = {}
+        for name, value in parameters.items():
+            if (field := self._fields.get(name)) is not None:
+                own[name] = next(iter(asked.offered(field, [value])), value) if field.choices else value
+        return own
 
     def _lacks_logarithm(self, trial: FrozenTrial) -> bool:
         """Tell whether the scale is log and a trial's outcome has none; warn of it the first time."""

@@ -25,7 +25,7 @@ from metabo.errors import ConfigError, NumericsWarning, unknown
 from metabo.plan import registry, runs
 from metabo.records.files import canonical
 from metabo.tuner import pool
-from metabo.tuner.asking import Prior, Suggestion, Told
+from metabo.tuner.asking import ALL, Only, Prior, Suggestion, Told
 from metabo.tuner.blend import choose as blend
 from metabo.tuner.blend.past import ConditionedPast
 
@@ -37,10 +37,10 @@ CENTRES = 3
 
 @float64
 def suggest(
-    prior: Prior, told: Told, count: int = 1, seed: int = 0, acquisition: str | None = None
+    prior: Prior, told: Told, count: int = 1, seed: int = 0, acquisition: str | None = None, only: Only = ALL
 ) -> list[Suggestion]:
     """Return `count` configurations to try next; the same for the same arguments. `acquisition`: in place of the
-    method's own.
+    method's own; `only`: choices that they keep to.
 
     Raises ConfigError if the space has fewer configurations left, or for an acquisition that is not there. Warns
     (NumericsWarning) of a model whose posterior is not numerically sound: the suggestion is a configuration of the
@@ -48,7 +48,7 @@ def suggest(
     """
     chosen = acquisition_of(prior.spec["method"], prior.spec["acquisition"], acquisition)
     if isinstance(prior.params, ConditionedPast):
-        return blend.suggest(prior.description, prior.params, told, count, seed, chosen)
+        return blend.suggest(prior.description, prior.params, told, count, seed, chosen, only)
     scale, y = scaled(prior, told)
     taken = [*told.done, *told.running]
     places = -(-(len(taken) + count) // BLOCK) * BLOCK
@@ -60,7 +60,7 @@ def suggest(
     outputs[: len(y)] = y
     centres, found, guesses, more = best, [], 0, 0.0
     for turn in range(2):  # the second pool looks closer where the first one found something
-        candidates = pool.make(prior.description, taken, places, centres, [*numbers, turn])
+        candidates = pool.make(prior.description, taken, places, centres, [*numbers, turn], only)
         if (left := int(candidates.mask.sum())) < count:
             raise ConfigError(
                 f"space '{prior.description.name}': {left} configurations are left that are neither evaluated nor "

@@ -98,6 +98,18 @@ class TestOtherBounds:
         assert not any("learning_rate" in note for one in found.accounts[:3] for note in one["notes"])
         assert "only optimiser adam" in of(read(changed("optimiser", lambda cell: "adam", ["d3"])), "d3")["notes"]
 
+    @pytest.mark.parametrize(
+        ("choices", "said"),
+        [([16, 32, 64], False), ([16, 32, 64, 128], True), ([16, 32, 64, 128, 256], True),
+         ([16, 32, 64, 128, 256, 512], False)],
+    )  # fmt: skip
+    def test_a_study_with_half_of_the_choices_or_fewer_is_told(self, read, choices, said):
+        """If it has two trials for each choice at least: d3 has eleven, and d0 with eight is too short to tell."""
+        table = changed("batch", lambda cell: "16" if cell == "32" else cell, ["d0", "d3"])
+        found = read(table, parameters__batch__choices=choices)
+        assert ("only batch 16, 64" in of(found, "d3")["notes"]) == said
+        assert not any("batch" in note for note in of(found, "d0")["notes"])
+
     def test_nothing_inside_is_refused(self, read):
         with pytest.raises(DataError) as error:
             read(rows(), parameters__layers={"type": "int", "low": 10, "high": 12})

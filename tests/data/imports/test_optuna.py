@@ -459,3 +459,17 @@ class TestConstraints:
         made, _, learned = imported(storage)
         assert made.rows[-1][-3] == "0.0" and sum(len(task.y) for task in learned.tasks.values()) == 7
         assert "1 pruned without a value of a constraint, taken as met" in account(made, "a")["notes"]
+
+
+def test_studies_with_fewer_choices_are_named(imported, storage):
+    """As those with other bounds are; trials with a choice that others did not have are used."""
+    wide = CategoricalDistribution(("sgd", "adam", "lbfgs"))
+    for name, choices in (("a", KIND), ("b", wide), ("c", CategoricalDistribution(("adam", "sgd")))):
+        ranges = {"rate": RATE, "kind": choices}
+        trials = [trial(0.1 + 0.01 * i, ranges=ranges, rate=10.0 ** -(2 + i % 3), kind=choices.choices[i % 2])
+                  for i in range(6)]  # fmt: skip
+        past(storage, name, trials=trials)
+    made, space, learned = imported(storage)
+    assert space.fields[1].choices == ("sgd", "adam", "lbfgs") and len(learned.tasks) == 3
+    said = "check: choices of all studies together; 'a' had adam, sgd, 'c' had adam, sgd"
+    assert said in draft.text(made.draft)

@@ -91,7 +91,7 @@ def test_the_first_trials_take_turns_between_the_past_and_the_space(flat, same):
     told = play(flat, same, worlds.bowl(BEST), 4)
     elites = flat.at(same.past.elites)
     assert [any(flat.same(c, one) for one in elites) for c in told.done] == [True, False, True, False]
-    covering = choose.covering(flat, points.of(flat, told.done[:1]), 0)
+    covering = choose.covering(choose.Untaken(flat, points.of(flat, told.done[:1])), 0)
     assert flat.same(told.done[1], flat.at(covering.units)[0])
 
 

@@ -9,13 +9,16 @@ from metabo.data.history.space_yaml import NOTHING_APART
 FEWEST = 10
 """Trials from which on it is said which part of a range a study covers: as many random ones rarely miss half of it."""
 NARROW = 0.5
-"""A part of a parameter's range, as the model sees it, that is worth saying."""
+"""A part of a parameter's range, as the model sees it, or of its choices, that is worth saying."""
+OFTEN = 2
+"""Trials for each choice from which on it is said that half of several choices are missing: as many random ones rarely
+miss them."""
 
 
 def covered(study: str, trials: list[Trial], space: Description, lacking: list[str]) -> list[str]:
     """Say of a study what was done to its numbers, which defaults it has, how many trials broke which constraint, and
-    where it covers less than half of a range, or one of several choices. `lacking`: the parameters and constraints that
-    it has no value of."""
+    where it covers less than half of a range, or at most half of the choices. `lacking`: the parameters and constraints
+    that it has no value of."""
     facts = space.studies.get(study, NOTHING_APART)
     notes = [f"sign of {space.outcome} flipped (it was tuned the other way)"] if facts.flipped else []
     notes += [f"{column} times {factor:g}" for column, factor in facts.factors.items()]
@@ -27,8 +30,10 @@ def covered(study: str, trials: list[Trial], space: Description, lacking: list[s
         values = [value for trial in trials if (value := trial.configuration[field.name]) is not None]
         if field.name in lacking:
             notes += [f"{field.name} not tuned, taken as {field.default}"] if values else []
-        elif len(values) >= FEWEST and field.choices and len(set(values)) == 1:
-            notes.append(f"only {field.name} {values[0]}")
+        elif len(values) >= FEWEST and field.choices:
+            seen, enough = set(values), len(values) >= OFTEN * len(field.choices)
+            if len(seen) == 1 or (enough and len(seen) <= NARROW * len(field.choices)):
+                notes.append(f"only {field.name} {', '.join(str(one) for one in field.choices if one in seen)}")
         elif len(values) >= FEWEST and not field.choices:
             low, high = min(values), max(values)
             if field.unit(high) - field.unit(low) < NARROW:

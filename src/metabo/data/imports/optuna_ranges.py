@@ -1,7 +1,7 @@
 """What the distributions of several Optuna studies say of one parameter together, and how its values are written."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from metabo.data.history.space_yaml import ParameterYaml, field_of
@@ -48,6 +48,8 @@ def _choices(name: str, given: "Mapping[str, Sequence[Distribution]]", where: st
     if len(choices) == 1:
         return f"always {choices[0]}"
     notes = ["None is the text 'None' here"] if "None" in found else []
+    own = {study: {str(level(c)) for one in ranges for c in one.choices} for study, ranges in given.items()}
+    notes += _differing("choices", {study: _few(had) for study, had in own.items() if had != set(found)})
     if all(isinstance(choice, int | float) and not isinstance(choice, bool) for choice in choices):
         entry: ParameterYaml = {"type": "ordinal", "choices": sorted(choices)}
         return Drafted(name, entry, ("check: ordinal, for the choices are numbers", *notes))
@@ -59,7 +61,8 @@ def _bounds(name: str, given: "Mapping[str, Sequence[Distribution]]") -> Drafted
     low, high = min(one.low for one in ranges), max(one.high for one in ranges)
     if low == high:
         return f"always {low:g}"
-    notes = _differing(given, low, high)
+    own = {study: (min(o.low for o in ranges), max(o.high for o in ranges)) for study, ranges in given.items()}
+    notes = _differing("bounds", {study: f"{a:g} to {b:g}" for study, (a, b) in own.items() if (a, b) != (low, high)})
     if grid := _grid(ranges):
         return Drafted(name, {"type": "ordinal", "choices": grid}, ("check: the steps as choices", *notes))
     integers = all(type(one).__name__ == "IntDistribution" for one in ranges)
@@ -77,14 +80,18 @@ def _bounds(name: str, given: "Mapping[str, Sequence[Distribution]]") -> Drafted
     return Drafted(name, entry, tuple(notes))
 
 
-def _differing(given: "Mapping[str, Sequence[Distribution]]", low: float, high: float) -> list[str]:
-    """Say which studies had other bounds than all together."""
-    own = {study: (min(o.low for o in ranges), max(o.high for o in ranges)) for study, ranges in given.items()}
-    other = [f"'{study}' had {a:g} to {b:g}" for study, (a, b) in own.items() if (a, b) != (low, high)]
-    if not other:
+def _differing(what: str, own: Mapping[str, str]) -> list[str]:
+    """Say which studies had other bounds or choices than all together: `own`, by study."""
+    if not own:
         return []
+    other = [f"'{study}' had {had}" for study, had in own.items()]
     more = f" and {len(other) - SHOWN} more" if len(other) > SHOWN else ""
-    return [f"check: bounds of all studies together; {', '.join(other[:SHOWN])}{more}"]
+    return [f"check: {what} of all studies together; {', '.join(other[:SHOWN])}{more}"]
+
+
+def _few(choices: Collection[str]) -> str:
+    """List choices for a comment; of many the first."""
+    return ", ".join(sorted(choices)[:SHOWN]) + (", ..." if len(choices) > SHOWN else "")
 
 
 def _step(one: "Distribution") -> float:

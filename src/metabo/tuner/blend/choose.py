@@ -8,6 +8,7 @@ trust, and a plain GP whose hyperparameters are fitted to this study alone.
 
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -16,7 +17,7 @@ from metabo.bo.continuous import halton
 from metabo.data.history.description import Description
 from metabo.data.history.past import oriented
 from metabo.errors import ConfigError
-from metabo.tuner.asking import Suggestion, Told
+from metabo.tuner.asking import ALL, Only, Suggestion, Told, projected, within
 from metabo.tuner.blend import kernel, outcomes, points
 from metabo.tuner.blend.belief import Model, Seen, believed, fitted, interval, predicted, seen_of
 from metabo.tuner.blend.hyper import Hyper
@@ -42,10 +43,10 @@ Scores = Float[np.ndarray, " m"]
 
 def suggest(
     description: Description, past: ConditionedPast | None, told: Told, count: int = 1, seed: int = 0,
-    acquisition: str = "ei",
+    acquisition: str = "ei", only: Only = ALL,
 ) -> list[Suggestion]:  # fmt: skip
     """Return `count` configurations to try next; the same for the same arguments. `past` None: those of a plain GP;
-    `acquisition`: one of `metabo.bo.acquisition.SCORED`.
+    `acquisition`: one of `metabo.bo.acquisition.SCORED`; `only`: choices that they keep to.
 
     A trial that is still running, and each suggestion of a batch, stands at its predicted mean until its outcome is
     told. Raises ConfigError if the space has fewer configurations left.
@@ -61,7 +62,7 @@ def suggest(
         plain = fitted(model, seen)
     found: list[Suggestion] = []
     for _ in range(count):
-        pick = _next(model, seen, taken, seed, plain, acquisition)
+        pick = _next(model, seen, Untaken(description, taken, only), seed, plain, acquisition)
         if pick is None:
             raise ConfigError(
                 f"space '{description.name}': {len(found)} configurations are left that are neither evaluated nor "
@@ -83,15 +84,27 @@ def as_told(numbers: tuple[float, float, float], description: Description) -> tu
     return middle, min(ends), max(ends)
 
 
-def _next(model: Model, seen: Seen, taken: Points, seed: int, plain: Hyper, acquisition: str) -> Points | None:
+class Untaken(NamedTuple):
+    """Which configurations may be suggested: none that is `taken`, and `only` those with some choices."""
+
+    description: Description
+    taken: Points
+    only: Only = ALL
+
+    def at(self, units: Float[np.ndarray, "n p"]) -> Points:
+        """Return the configurations at points of the cube, with such choices."""
+        return points.at(self.description, projected(self.description, units, self.only))
+
+
+def _next(model: Model, seen: Seen, left: Untaken, seed: int, plain: Hyper, acquisition: str) -> Points | None:
     """Return the next point, None if no configuration is left."""
-    number, found = len(taken.x), None
+    number, found = len(left.taken.x), None
     score = _score(model, seen, plain, acquisition)
     if number in (DESIGN if model.past is None else COVER):
-        found = covering(model.description, taken, seed)
+        found = covering(left, seed)
     elif number in RECALL and model.past is not None:
-        found = _best(points.at(model.description, model.past.past.elites), score, taken)
-    return found if found is not None else _searched(model, seen, score, taken, np.random.default_rng([seed, number]))
+        found = _best(left.at(model.past.past.elites), score, left.taken)
+    return found if found is not None else _searched(model, seen, score, left, np.random.default_rng([seed, number]))
 
 
 def _score(model: Model, seen: Seen, plain: Hyper, acquisition: str) -> Callable[[Points], Scores]:
@@ -102,32 +115,33 @@ def _score(model: Model, seen: Seen, plain: Hyper, acquisition: str) -> Callable
     return lambda where: np.zeros(len(where.x)) if model.past is None else model.past.explained(where.x).mean
 
 
-def covering(description: Description, taken: Points, seed: int) -> Points | None:
+def covering(left: Untaken, seed: int) -> Points | None:
     """Return the point of a scrambled Halton sequence at the place of the next trial, or the first one after it, that
-    is not taken; None if all are."""
+    may be suggested; None if there is none."""
     rng = np.random.default_rng([seed, COVERING])
-    sequence = np.roll(halton(COVERING, len(description.fields), rng), -len(taken.x), axis=0)
-    return _best(points.at(description, sequence), lambda at: -np.arange(len(at.x), dtype=float), taken)
+    sequence = np.roll(halton(COVERING, len(left.description.fields), rng), -len(left.taken.x), axis=0)
+    return _best(left.at(sequence), lambda at: -np.arange(len(at.x), dtype=float), left.taken)
 
 
 def _searched(
-    model: Model, seen: Seen, score: Callable[[Points], Scores], taken: Points, rng: np.random.Generator
+    model: Model, seen: Seen, score: Callable[[Points], Scores], left: Untaken, rng: np.random.Generator
 ) -> Points | None:
-    """Return the candidate of greatest score that is not taken, None if there is none."""
+    """Return the candidate of greatest score that may be suggested, None if there is none."""
     description = model.description
     everything = description.every(FINITE)
     if everything is not None:
-        return _best(points.of(description, everything), score, taken)
+        kept = [one for one in everything if within(one, left.only)]
+        return _best(points.of(description, kept), score, left.taken)
     start = [halton(SPREAD, len(description.fields), rng)]
     if len(seen.z):
         best = seen.points.units[np.argsort(-seen.z, kind="stable")[:CENTRES]]
         start.append(points.near(description, best, NEAR, rng))
     if model.past is not None:
         start.append(model.past.past.elites)
-    where, scores = _scored(points.at(description, np.concatenate(start)), score, taken)
+    where, scores = _scored(left.at(np.concatenate(start)), score, left.taken)
     for _ in range(ROUNDS if len(scores) else 0):
         best = where.units[np.argsort(-scores, kind="stable")[:TOPS]]
-        more, further = _scored(points.at(description, points.near(description, best, CLOSER, rng)), score, taken)
+        more, further = _scored(left.at(points.near(description, best, CLOSER, rng)), score, left.taken)
         where, scores = points.joined(where, more), np.concatenate([scores, further])
     return points.rows(where, [int(np.argmax(scores))]) if len(scores) else None
 
