@@ -99,11 +99,12 @@ def imprint(figure: Figure, text: str) -> None:
     figure.text(1.0, 1.0, text, ha="right", va="bottom", fontsize=6, color="0.4")
 
 
-def iteration_axis(ax: Axes, last: int) -> None:
-    """Log axis of BO iterations 1..last, with plain numbers."""
+def iteration_axis(ax: Axes, last: int, narrow: bool = False) -> None:
+    """Log axis of BO iterations 1..last, with plain numbers; fewer of them in a `narrow` panel."""
     ax.set_xscale("log")
     ax.set_xlim(0.95, 1.05 * max(last, 2))
-    ticks = [t for t in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if t <= max(last, 2)]
+    numbers = (1, 3, 10, 30, 100, 300, 1000) if narrow and last >= 10 else (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+    ticks = [t for t in numbers if t <= max(last, 2)]
     ax.set_xticks(ticks, [str(t) for t in ticks])
     ax.set_xticks([], minor=True)
     ax.set_xlabel("BO iteration")

@@ -10,7 +10,7 @@ from metabo import metrics, plots
 from metabo.metrics import Runs
 from metabo.papers.hyperbo.figures import sweeps as drawings
 from metabo.plan import registry
-from metabo.plots import look
+from metabo.plots import look, style
 from tests.readable import assert_readable
 
 METHODS = ["ablr", "fsbo", "h_nll", "h_ekl"]
@@ -100,9 +100,11 @@ def test_three_views(panels):
             for line, method in zip(ax.lines, [*METHODS, *ALONE], strict=False):
                 rows = table[(table["panel"] == panel) & (table["method"] == method)]
                 np.testing.assert_array_equal(line.get_ydata(), rows[column])
-    first = figure.axes[0]
-    assert first.get_ylabel() == "fraction of tasks solved, C = 0.05"
-    assert [t.get_text() for t in first.texts] == [p for p in panels[:1] if p]
+    assert [ax.get_title().replace("\n", " ") for ax in figure.axes[:3]] == [
+        "share of tasks solved, C = 0.05", "normalised regret, mean over tasks", "rank of it (1 = lowest)"
+    ]  # fmt: skip
+    assert [ax.get_ylabel() for ax in figure.axes[::3]] == panels
+    assert figure.get_figwidth() <= style.WIDEST
     assert [bool(ax.get_xlabel()) for ax in figure.axes] == [False] * 3 * (len(panels) - 1) + [True] * 3
     assert_readable(figure, [*METHODS, *ALONE])
 

@@ -10,11 +10,11 @@ from metabo.plots import style
 
 KINDS = {"profile": "fraction of tasks solved", "curve": "{regret}, mean over tasks", "rank": "rank of the mean regret"}
 """What the panels show, and the label of their vertical axis."""
-_WIDTH, _HEIGHT = 2.75, 2.15
+_HEIGHT = 2.0
 
 
 def space_panels(
-    table: pd.DataFrame, kind: str, titles: dict[str, str], title: str, regret: str = "simple regret", columns: int = 4
+    table: pd.DataFrame, kind: str, titles: dict[str, str], title: str, regret: str = "simple regret", columns: int = 3
 ) -> Figure:
     """Draw one panel per space, in the order of `titles` (space -> title of its panel).
 
@@ -28,14 +28,13 @@ def space_panels(
     columns = min(columns, len(titles), max(2, -(-len(titles) // 2)))
     rows = -(-len(titles) // columns)
     with style.theme():
-        size = (0.5 + _WIDTH * columns, 0.9 + _HEIGHT * rows)
-        figure = Figure(figsize=size, layout="constrained")
+        figure = Figure(figsize=(style.WIDEST, 1.2 + _HEIGHT * rows), layout="constrained")
         axes = np.atleast_1d(figure.subplots(rows, columns, sharey=kind != "curve")).ravel()
         for ax in axes[len(titles) :]:
             ax.set_axis_off()
         for place, (ax, (space, heading)) in enumerate(zip(axes, titles.items(), strict=False)):
             mine = table[table["space"] == space]
-            style.iteration_axis(ax, int(mine["iteration"].max()))
+            style.iteration_axis(ax, int(mine["iteration"].max()), narrow=True)
             _panel(ax, mine, kind, len(methods))
             ax.set_title(heading, fontsize="small")
             if place + columns < len(titles):

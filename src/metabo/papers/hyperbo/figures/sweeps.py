@@ -101,16 +101,17 @@ def three_views(
     panels = list(dict.fromkeys(curves["panel"]))
     methods = list(dict.fromkeys(curves["method"]))
     with style.theme():
-        figure = Figure(figsize=(9.6, 0.9 + 3.0 * len(panels)), layout="constrained")
+        figure = Figure(figsize=(style.WIDEST, 1.3 + 2.2 * len(panels)), layout="constrained")
         axes = figure.subplots(len(panels), 3, squeeze=False)
         for row, panel in zip(axes, panels, strict=True):
             parts = [table[table["panel"] == panel] for table in (profiles, curves, ranks)]
-            _views(row, *parts, methods, regret)
-            if panel:
-                row[0].annotate(
-                    panel, (0, 0.5), (-46, 0), xycoords="axes fraction", textcoords="offset points", rotation=90,
-                    ha="right", va="center", fontsize="medium", weight="bold",
-                )  # fmt: skip
+            _views(row, *parts, methods)
+            row[0].set_ylabel(panel, weight="bold")
+        solved = f"share of tasks\nsolved, C = {profiles['threshold'].iloc[0]:g}"
+        for ax, heading in zip(
+            axes[0], (solved, f"{regret},\nmean over tasks", "rank of it\n(1 = lowest)"), strict=True
+        ):
+            ax.set_title(heading)
         for ax in axes[:-1].ravel():
             ax.set_xlabel("")
         style.legend(figure, methods)
@@ -124,10 +125,9 @@ def _views(
     curves: pd.DataFrame,
     ranks: pd.DataFrame,
     methods: list[str],
-    regret: str,
 ) -> None:
     for ax in row:
-        style.iteration_axis(ax, int(curves["iteration"].max()))
+        style.iteration_axis(ax, int(curves["iteration"].max()), narrow=True)
     style.regret_axis(row[1], curves[["median", "low", "high"]].to_numpy().ravel())
     for method in methods:
         profile, curve, rank = (table[table["method"] == method] for table in (profiles, curves, ranks))
@@ -137,8 +137,5 @@ def _views(
         x, mean, std = rank[["iteration", "mean", "std"]].to_numpy().T
         style.line(row[2], method, x, mean, (mean - std, mean + std))
     row[0].set_ylim(-0.02, 1.02)
-    row[0].set_ylabel(f"fraction of tasks solved, C = {profiles['threshold'].iloc[0]:g}")
-    row[1].set_ylabel(f"{regret}, mean over tasks")
     row[2].set_ylim(0.6, len(methods) + 0.4)
     row[2].set_yticks(range(1, len(methods) + 1))
-    row[2].set_ylabel("rank of the mean regret (1 = lowest)")
