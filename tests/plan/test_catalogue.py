@@ -235,11 +235,11 @@ def test_a_faulty_entry_is_told_once(load, id, change, message):
             "hyperbo_fig13",
             {},
             ["rand", "fsbo", "fsbo-ucb3"],
-            "parameter 'reference' is stboh, the template's default, of which the inputs on tables have nothing; give "
+            "parameter 'reference' is stboh, the template's default, which the inputs on tables lack; give "
             "'reference' under 'parameters'. They have: fsbo, fsbo-ucb3, rand",
         ),
-        ("hyperbo_fig13", {"reference": "fsbo-ei"}, ["rand", "fsbo-ucb3"], "parameter 'reference' is fsbo-ei, of"),
-        ("hyperbo_fig13", {"reference": "fsbo"}, ["rand", "fsbo-ucb3"], "parameter 'reference' is fsbo, of which the"),
+        ("hyperbo_fig13", {"reference": "fsbo-ei"}, ["rand", "fsbo-ucb3"], "parameter 'reference' is fsbo-ei, which"),
+        ("hyperbo_fig13", {"reference": "fsbo"}, ["rand", "fsbo-ucb3"], "parameter 'reference' is fsbo, which the"),
         ("hyperbo_fig13", {"reference": "fsbo-ucb3"}, ["rand", "fsbo-ucb3"], None),
         ("hyperbo_fig13", {"reference": "h_nll"}, ["rand", "h_nll-pi"], None),
         (
@@ -275,7 +275,7 @@ def test_a_parameter_that_names_a_method_without_runs_is_told(load, id, paramete
 def test_a_method_that_one_benchmark_cannot_have_is_told_with_it(load):
     """H-EKL needs matched inputs, which hpob_mini has not."""
     inputs = {"split": "held_out", "trajectories": ["rand", "h_ekl"]}
-    with pytest.raises(ConfigError, match="'reference' is h_ekl, of which the inputs on hpob_mini have nothing"):
+    with pytest.raises(ConfigError, match="'reference' is h_ekl, which the inputs on hpob_mini lack"):
         load(hyperbo_x77=load.entries["hyperbo_fig08"] | {
             "parameters": {"reference": "h_ekl", "faster": ["rand"], "alternatives": ["rand"]}, "inputs": inputs,
             "benchmarks": ["tables", "hpob_mini"], "claims": [],

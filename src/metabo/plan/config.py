@@ -108,8 +108,7 @@ def named_files(config: Config, benchmark: str) -> list[str]:
     folder, since no job depends on what lies in it."""
     values = _of_benchmark(config, benchmark)
     named = [(key, path) for key in registry.benchmark(benchmark).files for path in _texts(values[key])]
-    lost_file = "does not exist; correct the path, or put the file there"
-    wrong = {True: "is a folder; name the files in it", False: lost_file}
+    wrong = ("does not exist; correct the path, or put the file there", "is a folder; name the files in it")
     lost = [(key, Path(path)) for key, path in named if not Path(path).is_file()]
     if lost:
         where = f"config key 'benchmarks.{benchmark}"

@@ -111,7 +111,7 @@ def require_shown(
             source = "" if name in own else ", the template's default"
             none = ", or [] for none" if isinstance(value, tuple) else ""
             raise ConfigError(
-                f"parameter '{name}' is {', '.join(named)}{source}, of which the inputs on {benchmark} have nothing; "
+                f"parameter '{name}' is {', '.join(named)}{source}, which the inputs on {benchmark} lack; "
                 f"give '{name}' under 'parameters'{none}. They have: {', '.join(sorted(shown))}"
             )
 

@@ -101,7 +101,7 @@ def test_three_views(panels):
                 rows = table[(table["panel"] == panel) & (table["method"] == method)]
                 np.testing.assert_array_equal(line.get_ydata(), rows[column])
     assert [ax.get_title().replace("\n", " ") for ax in figure.axes[:3]] == [
-        "share of tasks solved, C = 0.05", "normalised regret, mean over tasks", "rank of it (1 = lowest)"
+        "fraction of tasks solved, C = 0.05", "normalised regret, mean over tasks", "rank of it (1 = lowest)"
     ]  # fmt: skip
     assert [ax.get_ylabel() for ax in figure.axes[::3]] == panels
     assert figure.get_figwidth() <= style.WIDEST

@@ -107,10 +107,9 @@ def three_views(
             parts = [table[table["panel"] == panel] for table in (profiles, curves, ranks)]
             _views(row, *parts, methods)
             row[0].set_ylabel(panel, weight="bold")
-        solved = f"share of tasks\nsolved, C = {profiles['threshold'].iloc[0]:g}"
-        for ax, heading in zip(
-            axes[0], (solved, f"{regret},\nmean over tasks", "rank of it\n(1 = lowest)"), strict=True
-        ):
+        solved = f"fraction of tasks\nsolved, C = {profiles['threshold'].iloc[0]:g}"
+        headings = (solved, f"{regret},\nmean over tasks", "rank of it\n(1 = lowest)")
+        for ax, heading in zip(axes[0], headings, strict=True):
             ax.set_title(heading)
         for ax in axes[:-1].ravel():
             ax.set_xlabel("")
