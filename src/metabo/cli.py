@@ -66,10 +66,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     verifying.add_argument("--seed", type=natural, default=0, help="of evidence: which ones (0)")
     keeping = command(commands, "evidence", "keep finished results with the code")
-    keeping.add_argument("action", choices=("add", "list"), help="add the results of a run; list what is kept")
-    keeping.add_argument("results", nargs="?", type=Path, help="to add: one run, e.g. results/laptop")
+    keeping.add_argument(
+        "action",
+        choices=("add", "list", "restore"),
+        help="add the results of a run; list what is kept; restore what a run would make the same, so that it goes on",
+    )
+    keeping.add_argument("results", nargs="?", type=Path, help="of one run, e.g. results/laptop")
     keeping.add_argument("--artefacts", nargs="+", default=[], help="add what these were made from (default: all)")
     keeping.add_argument("--to", type=Path, default=Path("evidence"), help="folder of all recorded results (evidence)")
+    keeping.add_argument(
+        "--configfile", nargs="+", type=Path, default=[], help="to restore: overlays, as Snakemake takes them"
+    )
     shipping = command(commands, "ship", "put a re-collected benchmark into the package")
     shipping.add_argument("benchmark", help="an embedded one, e.g. pd1_mini")
     shipping.add_argument("table", type=Path, help="e.g. results/laptop/collect/pd1_mini.parquet")
@@ -141,8 +148,26 @@ def _evidence(args: argparse.Namespace) -> list[str]:
     if args.action == "list":
         return listing.lines(args.to)
     if args.results is None:
-        raise DataError("metabo evidence add: name the results of one run, e.g. results/laptop")
+        raise DataError(f"metabo evidence {args.action}: name the results of one run, e.g. results/laptop")
+    if args.action == "restore":
+        return _restore(args.to, args.results, args.configfile)
     return [adding.add(args.results, args.to, args.artefacts).line]
+
+
+def _restore(kept: Path, results: Path, overlays: list[Path]) -> list[str]:
+    from metabo.evidence import restoring
+    from metabo.plan.chain import behind
+    from metabo.report.explain import names
+
+    _require_clone("evidence restore")
+    known = names.load(overlays)
+    if results != Path(known.chain.out):
+        raise ConfigError(
+            f"{results}: the configuration makes {known.chain.out}; name that, or the overlay of {results.name}: "
+            f"--configfile config/{results.name}.yaml"
+        )
+    jobs = behind(known.chain.artefact(one) for one in known.enabled)
+    return restoring.restore(kept / results.name, jobs, results).lines
 
 
 def _verify(folder: Path, as_json: bool, runs: int, seed: int) -> tuple[list[str], int]:

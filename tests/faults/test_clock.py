@@ -43,8 +43,8 @@ def test_a_clock_put_back_within_a_job(tmp_path, fault):
         now = provenance.start()
         later = now._replace(clock=now.clock + datetime.timedelta(days=1))
         provenance.write_sidecar(
-            tmp_path / "a.json", stage="data", spec={}, inputs={}, outputs=[], code=[], started=later, granted={},
-            extra={},
+            tmp_path / "a.json", stage="data", spec={}, inputs={}, outputs=[], code="", depends="",
+            started=later, granted={}, extra={},
         )  # fmt: skip
         record = json.loads((tmp_path / "a.json").read_text())
         assert 0 <= record["wall_s"] < 60 and record["finished"] >= record["started"]

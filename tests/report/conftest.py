@@ -51,7 +51,7 @@ def finished(stage: str, sidecar: str, inputs: list[str], outputs: list[str], se
     """Write a job's sidecar and Snakemake's benchmark file."""
     provenance.write_sidecar(
         sidecar, stage=stage, spec=spec, inputs=checksums.checksums(inputs), outputs=outputs, code="0" * 64,
-        started=provenance.start(),
+        depends="0" * 64, started=provenance.start(),
         granted={"threads": 1, "cores": [0]}, extra={},
     )  # fmt: skip
     name = str(Path(sidecar).parent if sidecar.endswith("provenance.json") else sidecar).partition(".")[0]

@@ -162,7 +162,7 @@ def _files(records: Iterable[StoredSidecar], base: Path) -> dict[str, Path]:
     for record in records:
         found[record.path.relative_to(base).as_posix()] = record.path
         if _stage(record) in KEPT and _worth(record):
-            found |= {below(record, name): record.located(name) for name in record.outputs}
+            found |= {below(record, name): record.located(name) for name in (*record.outputs, *record.logs)}
     return found
 
 

@@ -43,6 +43,7 @@ class Sidecar(TypedDict, total=False):
     logs: dict[str, LogStart]
     git: dict[str, str | bool | None]
     code_sha256: str
+    depends_sha256: str
     versions: dict[str, str]
     platform: str
     device: Mapping[str, Json] | None

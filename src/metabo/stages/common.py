@@ -110,8 +110,9 @@ def _run(stage: str, args: Namespace, work: Callable[[], Outcome], roots: list[s
     cores.own_process()
     granted = cores.own_cores(args.threads, args.gpu)
     code = codegraph.files(roots)
+    depends = codegraph.inputs(roots)
     if args.code:
-        digests.require_planned(args.code, codegraph.inputs(roots))
+        digests.require_planned(args.code, depends)
     if codegraph.uses(code, "jax"):
         provenance.measure_compilation()
     if args.gpu:
@@ -131,6 +132,7 @@ def _run(stage: str, args: Namespace, work: Callable[[], Outcome], roots: list[s
         inputs=before,
         outputs=sorted({*_paths(args, "out"), *map(str, made)}),
         code=digests.together(code),
+        depends=digests.together(depends),
         started=started,
         granted=granted,
         extra=outcome,
