@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+from metabo import public
 from metabo.bo import priors
 from metabo.bo.trajectories import optimise
 from metabo.errors import ConfigError, DataError
@@ -192,6 +193,15 @@ def test_every_registered_split_says_what_its_name_says():
     )
     assert splits.past("new_space") == Past("held_out", spaces="others")
     assert splits.prior_split("crossed_candidates") == "crossed" and splits.prior_split("held_out") == "held_out"
+
+
+@pytest.mark.parametrize("name", ["pd1_mini", "tables"])
+def test_matched_candidates_are_a_choice_only_where_some_points_are_not_matched(name):
+    """Where all are, a run on them is the run on all candidates again, shown as another setting."""
+    loaded = public.load_benchmark(name)
+    fewer = [task for task in loaded.tasks.values() if len(candidates(loaded, task, "matched")) < len(task.y)]
+    offered = [split for split in splits.of(name) if splits.entry(split).candidates == "matched"]
+    assert bool(offered) == bool(fewer)
 
 
 def test_a_benchmark_has_the_splits_made_of_its_own():

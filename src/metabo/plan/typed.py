@@ -80,6 +80,8 @@ def read_each(kind: Callable[..., T], values: Json, what: str) -> dict[str, T]:
 
 def plain(value: object) -> Json:
     """Return what `read` makes this of: JSON, without the fields that are at their default."""
+    if value is None or isinstance(value, (str, bool, int, float)):  # most values by far
+        return value
     if isinstance(value, Mapping):
         return {key: plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
@@ -87,8 +89,6 @@ def plain(value: object) -> Json:
     if is_dataclass(value):
         held = {field.name: getattr(value, field.name) for field in fields(value)}
         return {field.name: plain(held[field.name]) for field in fields(value) if held[field.name] != field.default}
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
     raise TypeError(f"{value!r} cannot be written as JSON")
 
 
