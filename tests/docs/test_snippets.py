@@ -4,6 +4,7 @@ The how-to pages (docs/new-*.md) are followed by `test_howto`, the examples of d
 """
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -193,10 +194,25 @@ def test_a_target_is_there(command):
     assert done.returncode == 0, done.stderr
 
 
+def by_options(commands):
+    """Join commands that differ in their targets alone: planning takes seconds, however few jobs it finds."""
+    found = {}
+    for command in commands:
+        words = shlex.split(command)
+        cut = words.index("--") if "--" in words else len(words) - 1
+        found.setdefault(shlex.join(words[1:cut]), []).extend(word for word in words[cut:] if word != "--")
+    return list(found.items())
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("command", PLANNED)
-def test_a_command_of_snakemake_is_planned(copied, command):
-    assert "Job stats:" in typed(command.replace("snakemake", "snakemake -n -q rules", 1), copied)
+@pytest.mark.parametrize(("options", "targets"), by_options(PLANNED))
+def test_commands_of_snakemake_are_planned(copied, options, targets):
+    assert "Job stats:" in typed(f"snakemake -n -q rules {options} -- {shlex.join(targets)}", copied)
+
+
+def test_commands_are_joined_by_their_options():
+    given = ["snakemake --cores 2 a", "snakemake --cores 2 -f a", "snakemake --cores 2 -- b"]
+    assert by_options(given) == [("--cores 2", ["a", "b"]), ("--cores 2 -f", ["a"])]
 
 
 def filled(path: Path) -> None:
