@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 from metabo.errors import ConfigError, nearest, unknown, without_passwords
 from metabo.plan import promises, reference, registry, splits
@@ -106,7 +107,8 @@ def _addresses(config: Config) -> list[str]:
 
 
 def _settings() -> list[str]:
-    """Check that the settings which the loaders of benchmarks read are declared; the schema asks for their values."""
+    """Check that the settings which the loaders of benchmarks read are declared, those apart that have their values in
+    the registration; the schema asks for the values of the others."""
     declared = {
         name: getattr(field.annotation, "model_fields", {}) for name, field in BenchmarkSections.model_fields.items()
     }
@@ -116,8 +118,17 @@ def _settings() -> list[str]:
         for name in registry.benchmarks()
         for key in dict.fromkeys((*registry.benchmark(name).settings, *registry.benchmark(name).files))
         if key
-        not in {"seed", "online", *declared.get(name, {}), *declared.get(registry.benchmark(name).archive_of or "", {})}
-    ]
+        not in {
+            "seed", "online", *registry.benchmark(name).fixed,
+            *declared.get(name, {}), *declared.get(registry.benchmark(name).archive_of or "", {}),
+        }
+    ] + [
+        f"{registry.loader(name)}: BENCHMARKS key '{name}.fixed' has '{key}', which 'settings' lists too; leave it in "
+        "one of them"
+        for name in registry.benchmarks()
+        for key in registry.benchmark(name).fixed
+        if key in registry.benchmark(name).settings
+    ]  # fmt: skip
 
 
 def _described() -> list[str]:
@@ -143,6 +154,13 @@ def _files() -> list[str]:
             "Literal of the texts that it may be"
             for key in entry.settings
             if key not in entry.files and _free(types.get(key))
+        ]
+        found += [
+            f"{registry.loader(name)}: BENCHMARKS key '{name}.files' lacks '{key}', which names the file {path}: add "
+            "it there, so that an edit of the file runs jobs again"
+            for key, value in entry.fixed.items()
+            for path in (value if isinstance(value, tuple) else (value,))
+            if key not in entry.files and isinstance(path, str) and Path(path).is_file()
         ]
     return found
 

@@ -28,7 +28,7 @@ class DeclaredSettings(dict[str, object]):
     def __missing__(self, key: str) -> NoReturn:
         raise ConfigError(
             f"the loader of '{self.benchmark}' reads setting '{key}', which its registration does not list; add it to "
-            f"'settings' of BENCHMARKS['{self.benchmark}'], or correct the loader"
+            f"'settings' of BENCHMARKS['{self.benchmark}'], or with its value to 'fixed', or correct the loader"
         )
 
 
