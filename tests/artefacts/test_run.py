@@ -133,9 +133,7 @@ def test_a_notebook_that_writes_too_little_is_refused_even_if_old_files_lie_ther
     for name in notebook.FIGURE_FILES:
         (tmp_path / "out").mkdir(exist_ok=True)
         (tmp_path / "out" / name).write_text("old")
-    missing = (
-        r"did not write .*figure\.pdf, .*figure\.png, .*data\.csv; save them in its cell 'save' by `artefacts\.save"
-    )
+    missing = r"did not write .*figure\.pdf, .*figure\.png, .*data\.csv; save them in its cell 'save' by `artef"
     with pytest.raises(MetaboError, match=missing):
         run(template("1 + 1"))
     assert not (tmp_path / "out" / "notebook.ipynb").exists()

@@ -306,3 +306,11 @@ def test_a_section_that_no_loader_registers_is_told(monkeypatch):
         "src/metabo/plan/sections/benchmarks.py: no module in src/metabo/data registers 'tables'; give its loader a "
         "table BENCHMARKS that names it, or delete the section"
     )
+
+
+def test_an_unknown_target_is_told_with_the_nearest_ones_and_how_to_list_all():
+    targets = [f"hyperbo_fig{i:02}" for i in range(1, 30)] + ["all", "priors"]
+    said = str(names.no_target("hyperbo_fg09", targets))
+    assert said.startswith("unknown target 'hyperbo_fg09'; nearest: hyperbo_fig09, ")
+    assert said.count("hyperbo_fig") == 5 and "`metabo list artefacts`" in said and "\n" not in said
+    assert "nothing has a name like it" in str(names.no_target("zzz", targets))

@@ -1,7 +1,8 @@
 """Names that the configuration and the registrations take from each other, which no schema knows."""
 
+import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from metabo.errors import ConfigError, nearest, unknown, without_passwords
@@ -14,6 +15,8 @@ from metabo.records.files import Json
 
 TYPES = "src/metabo/plan/sections/benchmarks.py"
 """Where the types of the settings of benchmarks are."""
+NEAREST = 5
+"""Targets that are named in place of an unknown one, at most."""
 
 
 def faults(config: Config, papers: list[str] | None) -> list[str]:
@@ -28,6 +31,16 @@ def require_methods() -> None:
     """Raise ConfigError that lists what is wrong with the entries of methods.yaml, and with the code that they name."""
     if found := _methods():
         raise ConfigError("\n".join(found))
+
+
+def no_target(name: str, targets: Collection[str]) -> ConfigError:
+    """Make the error for a target that there is not: the nearest ones, and how to list them."""
+    near = difflib.get_close_matches(name, sorted(targets), n=NEAREST, cutoff=0.5)
+    meant = f"nearest: {', '.join(near)}" if near else "nothing has a name like it"
+    return ConfigError(
+        f"unknown target '{name}'; {meant}. `metabo list artefacts` lists figures and tables, `snakemake "
+        "--list-target-rules` all targets"
+    )
 
 
 def undeclared(config: Mapping[str, Json]) -> list[str]:
