@@ -134,7 +134,8 @@ def test_an_unknown_name_is_refused_with_the_valid_ones(project, snakemake, argu
         assert part in output
 
 
-def test_an_unknown_target_is_one_line_and_no_list_of_all(project, snakemake):
+def test_an_unknown_target_is_one_line_and_no_list_of_all(project, snakemake, monkeypatch):
+    monkeypatch.setenv("METABO_PROGRESS", "line")  # as a reader has it
     status, output = snakemake(project, "hyperbo_fig8")
     (line,) = [line for line in output.splitlines() if not line.startswith("Using ")]
     assert status != 0 and line.startswith("metabo: unknown target 'hyperbo_fig8'; nearest: hyperbo_fig")
