@@ -56,6 +56,8 @@ def project(tmp_path, monkeypatch):
     for part in ("config", "workflow", "notebooks"):
         shutil.copytree(ROOT / part, tmp_path / part)
     shutil.copy(ROOT / "config.yaml", tmp_path)
+    if (ROOT / "data").is_dir():  # tables that benchmarks read
+        shutil.copytree(ROOT / "data", tmp_path / "data")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
