@@ -48,7 +48,7 @@ def _score(table: pd.DataFrame, step: pd.Series) -> float:
         return 0.0
     same = (table[results.RUN] == step[results.RUN]).all(axis=1)
     before = table[same & (table["iteration"] < step["iteration"])]
-    return float(_scores(str(step["acquisition"]), np.array([mean]), np.array([std]), before["y"].to_numpy())[0])
+    return float(_scores(str(step["acquisition"]), np.array([mean]), np.array([std]), np.asarray(before["y"]))[0])
 
 
 def _scores(name: str, mean: np.ndarray, std: np.ndarray, before: np.ndarray) -> np.ndarray:
@@ -62,12 +62,13 @@ def flat(table: pd.DataFrame) -> bool:
     """Tell, and print, whether an acquisition gave one score for all predictions of the first run, at each of its
     steps: it then chose nothing. A constant at a few steps is no fault."""
     name = str(table["acquisition"].iloc[0])
-    run = table[(table[results.RUN] == table[results.RUN].iloc[0]).all(axis=1)].sort_values("iteration")
+    steps = table.sort_values("iteration")
+    run = steps[(steps[results.RUN] == table[results.RUN].iloc[0]).all(axis=1)]
     predicted = np.isfinite(run[["mean", "std"]]).all(axis=1)
     told = run.loc[predicted, ["mean", "std"]].drop_duplicates()
     if name not in acquisition.SCORED or len(told) < 2:
         return False
-    mean, std, y = told["mean"].to_numpy(), told["std"].to_numpy(), run["y"].to_numpy()
+    mean, std, y = (np.asarray(one) for one in (told["mean"], told["std"], run["y"]))
     same = all(np.ptp(_scores(name, mean, std, y[:step])) == 0 for step in np.flatnonzero(predicted))
     if same:
         print(
