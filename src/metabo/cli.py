@@ -184,16 +184,21 @@ def _verify(folder: Path, as_json: bool, runs: int, seed: int) -> tuple[list[str
 
 def _check(args: argparse.Namespace) -> list[str]:
     from metabo.papers.engine.claims import sheet
-    from metabo.plan import catalogue, codegraph, config
+    from metabo.plan import catalogue, cells, codegraph, config, registry
     from metabo.plan.artefact import NOTEBOOKS
 
     entries = catalogue.load()
-    for name in dict.fromkeys(entry.notebook for entry in entries.values()):
-        codegraph.notebook_roots(NOTEBOOKS / name)  # refuses a cell that is no Python
+    notebooks = [NOTEBOOKS / name for name in dict.fromkeys(entry.notebook for entry in entries.values())]
+    for path in notebooks:
+        codegraph.notebook_roots(path)  # refuses a cell that is no Python
+    if found := [fault for path in notebooks for fault in cells.faults(path)]:
+        raise ConfigError("\n".join(found))
     papers = catalogue.papers(entries)
     checked = []
     for chosen in ((), *((path,) for path in args.overlay or sorted(Path("config").glob("*.yaml")))):
-        config.check(config.read(overlays=chosen), papers)
+        made = config.check(config.read(overlays=chosen), papers)
+        for benchmark in registry.benchmarks():
+            config.named_files(made, benchmark)  # refuses files that are not there
         checked.append(f"ok: config.yaml{''.join(f' + {path}' for path in chosen)}")
     sheets = [paper for paper in papers if paper in sheet.papers()]
     if found := sheet.faults([claim for paper in sheets for claim in sheet.load(paper)], entries):

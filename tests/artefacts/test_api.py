@@ -270,8 +270,26 @@ def test_tables_without_rows_or_without_keys():
         ),
         (
             {"quantity": ["time"], "value": [1.0]}, ["quantity"],
-            "fig99, table 'loss', column 'quantity': a heading of every data.csv is no key; give the column another "
-            "name",
+            "fig99, table 'loss', column 'quantity': a heading of every data.csv is no key and no "
+            "quantity; give the column another name",
+        ),
+        (
+            {"task": ["a"], "table": [1.0]}, ["task"],
+            "fig99, table 'loss', column 'table': a heading of every data.csv is no key and no quantity; give the "
+            "column another name",
+        ),
+        (
+            {"task": [], "mean": []}, ["task"],
+            "fig99: its tables have no rows; check what selects them, and the inputs",
+        ),
+        (
+            {"task": ["a", "b"], "mean": [np.nan, np.nan]}, ["task"],
+            "fig99: no number in its tables, loss: all are NaN; check how they are computed, and the inputs",
+        ),
+        (
+            {"task": ["a", "b"], "mean": [1.0, -np.inf]}, ["task"],
+            "fig99, table 'loss', column 'mean': 1 of 2 numbers infinite; mend the computation (a division by zero?), "
+            "or say that infinity is meant: `save(..., infinite=['loss'])`",
         ),
         (
             {"task": ["a", "a"], "seed": [0, 1], "mean": [1.0, 2.0]}, ["task"],
@@ -283,13 +301,44 @@ def test_tables_without_rows_or_without_keys():
             "fig99, table 'loss': several rows, no key; add the column in which they differ to `keys`",
         ),
     ],
-    ids=["no column", "words", "digits as words", "reserved", "rows alike", "no key"],
+    ids=[
+        "no column", "words", "digits as words", "reserved", "reserved quantity", "no rows", "no numbers", "infinite",
+        "rows alike", "no key",
+    ],
 )  # fmt: skip
 def test_wrong_keys_are_refused_in_one_line(columns, keys, message, tmp_path):
     with pytest.raises(ConfigError) as refused:
         artefacts.save(Figure(), {"loss": pd.DataFrame(columns)}, str(tmp_path), "fig99", "T", "C", keys=keys)
     assert str(refused.value) == message
     assert not list(tmp_path.iterdir())
+
+
+def test_a_quantity_may_be_called_value():
+    table = pd.DataFrame({"task": ["a"], "value": [0.5]})
+    (row,) = artefacts.numbers({"loss": table}, ["task"]).to_dict("records")
+    assert row == {"table": "loss", "task": "a", "quantity": "value", "value": 0.5}
+    with pytest.raises(ConfigError, match="column 'value': a heading"):
+        artefacts.numbers({"loss": table}, ["task", "value"])
+
+
+def test_missing_and_declared_infinite_numbers_are_saved(tmp_path):
+    tables = {"time": pd.DataFrame({"task": ["a", "b"], "mean": [np.inf, 1.0], "std": [np.nan, np.nan]})}
+    named = ("fig99", "T", "C")
+    artefacts.save(Figure(), tables, str(tmp_path), *named, keys=["task"], infinite=["time"])
+    assert "fig99,,time,a,mean,inf\n" in (tmp_path / "data.csv").read_text()
+    assert "fig99,,time,b,std,\n" in (tmp_path / "data.csv").read_text()
+
+
+def test_a_drawing_without_a_figure_is_told(tmp_path):
+    table = {"loss": pd.DataFrame({"mean": [1.0]})}
+    with pytest.raises(ConfigError, match=r"^fig99: .* is NoneType, no Figure .*end the drawing .* `return figure`$"):
+        artefacts.save(None, table, str(tmp_path), "fig99", "T", "C", keys=[])
+
+
+def test_pivot_names_a_column_that_is_not_there():
+    table = pd.DataFrame({"task": ["a"], "method": ["rand"], "mean": [1.0]})
+    with pytest.raises(ConfigError, match=r"no column 'meen'\. Did you mean 'mean'\? Columns: task, method, mean$"):
+        artefacts.pivot(table, "task", "method", "meen")
 
 
 def test_iterations_beyond_the_runs_become_the_last():

@@ -67,14 +67,49 @@ def test_a_template_needs_a_parameters_cell(template, run, tmp_path):
         run(tmp_path / "template.ipynb")
 
 
+DRAWN_BY = """
+import importlib.util
+spec = importlib.util.spec_from_file_location("drawing", "drawing.py")
+drawing = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(drawing)
+drawing.draw()
+"""
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("int('x')", "ValueError: invalid literal for int() with base 10: 'x'"),
+        (
+            "pd.DataFrame({'mean': [1.0]})['meen']",
+            "KeyError: 'meen'; no column or key has that name: correct it, or give the table that column",
+        ),
+    ],
+)
+def test_a_drawing_that_fails_is_told_with_its_file_and_line(template, run, tmp_path, monkeypatch, fault, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "drawing.py").write_text(f"import pandas as pd\n\n\ndef draw():\n    {fault}\n")
+    with pytest.raises(MetaboError) as error:
+        run(template(DRAWN_BY))
+    last = str(error.value).splitlines()[-1]
+    assert last.endswith(f"template.ipynb: cell 3 failed in drawing.py:5 with {said}")
+
+
+def test_a_function_of_the_project_that_fails_is_told_by_its_path_there(template, run):
+    with pytest.raises(MetaboError, match=r"cell 3 failed in src/metabo/metrics/speedups.py:\d+ with [^\n]*$"):
+        run(template("from metabo.metrics import speedup_summary\nspeedup_summary(None, [])"))
+
+
 def test_a_failing_cell_keeps_the_executed_notebook(template, run, tmp_path):
-    with pytest.raises(MetaboError, match=r"(?s)n\.ipynb.*failed with ZeroDivisionError: division by zero$") as error:
+    with pytest.raises(
+        MetaboError, match=r"(?s)n\.ipynb.*failed in line 3 with ZeroDivisionError: division by zero$"
+    ) as error:
         run(template("before = 'here'\nprint(before)\n1 / 0"))
     assert "\x1b" not in str(error.value) and "1 / 0" in str(error.value)
     assert (
         str(error.value)
         .splitlines()[-1]
-        .endswith("template.ipynb: cell 3 failed with ZeroDivisionError: division by zero")
+        .endswith("template.ipynb: cell 3 failed in line 3 with ZeroDivisionError: division by zero")
     )
     kept = nbformat.read(tmp_path / "logs" / "n.ipynb", as_version=4)
     outputs = [output for cell in kept.cells if cell.cell_type == "code" for output in cell.outputs]
@@ -98,7 +133,8 @@ def test_a_notebook_that_writes_too_little_is_refused_even_if_old_files_lie_ther
     for name in notebook.FIGURE_FILES:
         (tmp_path / "out").mkdir(exist_ok=True)
         (tmp_path / "out" / name).write_text("old")
-    with pytest.raises(MetaboError, match=r"did not write .*figure\.pdf, .*figure\.png, .*data\.csv"):
+    missing = r"did not write .*figure\.pdf, .*figure\.png, .*data\.csv; save them in its cell 'save' by `artef"
+    with pytest.raises(MetaboError, match=missing):
         run(template("1 + 1"))
     assert not (tmp_path / "out" / "notebook.ipynb").exists()
 

@@ -1,9 +1,12 @@
+import math
+
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from metabo.bo import acquisition
-from metabo.bo.soundness import unsound
-from metabo.errors import NumericsError
+from metabo.bo.soundness import flat, require_scores, unsound
+from metabo.errors import ConfigError, NumericsError
 from tests import tiny
 from tests.bo.test_trajectories import lay_out
 
@@ -27,6 +30,7 @@ def test_too_many_unsound_steps_fail_with_the_first_one_named(rows):
     ("score", "mean", "blamed"),
     [
         (lambda mean, std, best, count: mean * np.nan, 0.5, "acquisition 'pi' gives no number .*bo/acquisition.py"),
+        (lambda mean, std, best, count: mean + np.inf, 0.5, "acquisition 'pi' gives inf .*bo/acquisition.py"),
         (lambda mean, std, best, count: mean * np.nan, np.nan, "no finite posterior or fit.*learning rate"),
         (lambda mean, std, best, count: mean + std, 0.5, "no finite posterior or fit.*learning rate"),
     ],
@@ -58,3 +62,50 @@ def test_the_score_is_that_of_the_step(rows, monkeypatch):
     with pytest.raises(NumericsError):
         unsound(wrong)
     assert seen == [(0.5, 2.0, -np.inf, 0)]
+
+
+@pytest.mark.parametrize(
+    ("score", "said"),
+    [
+        (lambda mean, std, best, count: 0.0 * mean, True),
+        (lambda mean, std, best, count: 0.0 * mean + count, True),
+        (lambda mean, std, best, count: jnp.where(count < 3, 0.0, 1.0) * mean, False),
+        (lambda mean, std, best, count: mean + std, False),
+    ],
+    ids=["a constant", "one at each step", "equal at first", "of the prediction"],
+)
+def test_scores_that_are_equal_at_every_step_are_told(rows, monkeypatch, capsys, score, said):
+    monkeypatch.setattr(acquisition, "make", {"pi": score}.get)
+    run = rows.assign(method="h_nll", acquisition="pi", mean=np.linspace(0, 1, len(rows)), std=1.0)
+    assert flat(run) == said
+    line = "acquisition 'pi' gives equal scores at every step, whatever is predicted: candidates were drawn at random"
+    assert capsys.readouterr().out.startswith(line) == said
+
+
+def test_nothing_is_told_of_scores_without_predictions_or_of_another_kind(rows, monkeypatch):
+    monkeypatch.setattr(acquisition, "make", {"pi": lambda mean, std, best, count: 0.0 * mean}.get)
+    assert not flat(rows.assign(acquisition="pi", mean=np.nan, std=np.nan))
+    assert not flat(rows.assign(acquisition="uniform", mean=np.linspace(0, 1, len(rows)), std=1.0))
+
+
+@pytest.mark.parametrize("name", [*acquisition.SCORED, *acquisition.OWN])
+def test_acquisitions_of_the_project_give_a_score_for_each_candidate(name):
+    require_scores(name)
+
+
+@pytest.mark.parametrize(
+    ("score", "said"),
+    [
+        (lambda mean, std, best, count: jnp.max(mean), "gives one number for 3 candidates; return a score for each"),
+        (lambda mean, std, best, count: mean[:2], r"gives the shape \(2,\) for 3 candidates"),
+        (lambda mean, std, best, count: np.asarray(mean), r"cannot be traced by JAX \(Tracer.*jax.numpy in place of"),
+        (lambda mean, std, best, count: mean * math.sqrt(count), r"cannot be traced by JAX .*jax.numpy in place of"),
+        (lambda mean, std, best, count: mean if count > 0 else std, r"cannot be traced .*jnp.where in place of `if`"),
+        (lambda mean, std: mean, r"cannot be traced by JAX .*take \(mean, std, best, count\)"),
+    ],
+)
+def test_an_acquisition_of_another_kind_is_told_in_one_line(monkeypatch, score, said):
+    monkeypatch.setattr(acquisition, "make", {"pi": score}.get)
+    with pytest.raises(ConfigError, match=r"^src/metabo/bo/acquisition.py: acquisition 'pi' " + said) as error:
+        require_scores("pi")
+    assert "\n" not in str(error.value)

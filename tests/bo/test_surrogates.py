@@ -91,6 +91,19 @@ def test_a_pivot_that_is_not_positive_is_flagged_and_stays_flagged():
     assert not bool(select(policy, state, candidates.mask, jax.random.key(0))[1].ok)
 
 
+@pytest.mark.parametrize(("value", "sound"), [(jnp.nan, False), (jnp.inf, False), (-jnp.inf, True), (0.0, True)])
+def test_a_step_whose_score_is_no_number_or_inf_is_unsound(value, sound):
+    rng = np.random.default_rng(2)
+    gp, candidates = tiny.random_gp(rng, DIM, "constant", "matern32", ()), pool(rng)
+
+    def constant(mean, std, best, count):
+        return jnp.full_like(mean, value)
+
+    for policy in (FixedPrior(gp, constant, 2), Refit(gp, tiny.same, tiny.shift_constant, constant, 2)):
+        state = begin(policy, candidates, jax.random.key(0))
+        assert bool(select(policy, state, candidates.mask, jax.random.key(0))[1].ok) == sound
+
+
 def test_refit_posterior_against_dense():
     rng = np.random.default_rng(3)
     gp, candidates, ys = tiny.random_gp(rng, DIM, "constant", "matern32", ()), pool(rng), rng.normal(size=len(CHOSEN))

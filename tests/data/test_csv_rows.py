@@ -44,14 +44,22 @@ def test_rows_have_their_place_and_cells(read, mark):
         ("0.5", "inf", "t.csv, row 2: column 'error': 'inf' is no finite number"),
         ("b,1,", "b,nan,", "t.csv, row 4: column 'rate' has no value; write a number, or delete the row"),
         ("b,1,", "b,", "t.csv, row 4: 4 cells, the header has 5; check commas and quotes"),
+        (
+            "y,b,1,,7", "x, a,0.001,0.5,7",
+            "t.csv, row 4: the same as row 2; delete one, or tell repeated trainings apart in a column (seed)",
+        ),
         (GOOD[GOOD.index("\n") :], "\n", "t.csv: no rows below the header; check that it is the right file"),
     ],
-)
+)  # fmt: skip
 def test_a_fault_names_file_row_and_column(read, old, new, message):
     assert old in GOOD
     with pytest.raises(DataError) as error:
         read(GOOD.replace(old, new, 1))
     assert str(error.value).startswith(message)
+
+
+def test_repeated_trainings_that_a_column_tells_apart_stay(read):
+    assert len(read("study,kind,rate,error,seed\nx,a,0.1,0.5,7\nx,a,0.1,0.5,8\n")) == 2
 
 
 def test_rows_are_encoded(read):

@@ -32,19 +32,20 @@ class Block(NamedTuple):
     cell: str
 
 
-def blocks(page: str) -> list[Block]:
-    """Return the blocks of docs/`page` that a reader acts on, in order."""
-    found = []
-    for before, kind, text in BLOCK.findall((ROOT / "docs" / page).read_text()):
+def blocks(page: str, until: str = "") -> list[Block]:
+    """Return the blocks of docs/`page`, or of what stands before the heading `until`, that a reader acts on, in
+    order."""
+    found, whole = [], (ROOT / "docs" / page).read_text()
+    for before, kind, text in BLOCK.findall(whole[: whole.index(f"\n{until}\n")] if until else whole):
         place = PLACE.match(before)
         if place or kind == "console":
             found.append(Block(kind, text, *(place.groups("") if place else ("", ""))))
     return found
 
 
-def touched(page: str) -> list[str]:
-    """Return the files that the page has a reader write or change."""
-    return list(dict.fromkeys(block.path for block in blocks(page) if block.path))
+def touched(page: str, until: str = "") -> list[str]:
+    """Return the files that the page, or what stands before the heading `until`, has a reader write or change."""
+    return list(dict.fromkeys(block.path for block in blocks(page, until) if block.path))
 
 
 def follow(page: str, project: Path, instead: Mapping[str, Callable[[], None]]) -> None:

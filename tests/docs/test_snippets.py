@@ -339,3 +339,16 @@ def test_a_method_is_made_so():
     names = {"Method": Method}
     exec(block("docs/new-method.md", "METHOD = "), names)
     assert isinstance(names["METHOD"], Method)
+
+
+def test_pytest_without_python_finds_the_hooks_of_the_site():
+    command = [
+        str(Path(sys.executable).with_name("pytest")),
+        "--collect-only",
+        "-q",
+        "-n",
+        "0",
+        "tests/docs/test_site.py",
+    ]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout

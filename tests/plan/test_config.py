@@ -15,7 +15,7 @@ from metabo.plan.entries import Split, collection
 from metabo.plan.past import Past
 from metabo.plan.schema import violations
 from metabo.plan.sections.base import Section
-from metabo.plan.typed import plain
+from metabo.plan.typed import Values, plain
 
 ROOT = Path(__file__).parents[2]
 PAPERS = ["hyperbo", "mphd", "cmbo"]
@@ -787,6 +787,43 @@ def test_a_setting_that_a_loader_reads_and_nothing_declares_is_told(monkeypatch)
     assert fault.startswith("metabo.data.tables: setting 'pols' of benchmark 'tables' is not declared; add it to src/")
 
 
+@pytest.fixture
+def fixed(monkeypatch, tmp_path):
+    """Give `tables` settings with values of its own: a file that there is, and a number."""
+    table = tmp_path / "forest.csv"
+    table.write_text("x\n")
+    entry = registry.benchmark("tables")
+
+    def with_values(settings=(), files=("tables",), **values):
+        given = replace(entry, settings=settings, files=files, fixed=Values({"tables": [str(table)], **values}))
+        known = registry._benchmarks()
+        changed = known | {"tables": known["tables"]._replace(entry=given)}
+        monkeypatch.setattr(registry, "_benchmarks", lambda: changed)
+        return table
+
+    return with_values
+
+
+def test_settings_may_have_their_values_in_the_registration(good, fixed):
+    table = fixed(settings=("pool",), worst=0.9)
+    made = config.check(good)
+    spec = config.data_spec(made, "tables")
+    assert spec.settings == Values({"pool": 1500, "tables": [str(table)], "worst": 0.9})
+    assert config.named_files(made, "tables") == [str(table)]
+    table.unlink()
+    with pytest.raises(ConfigError, match=rf"^metabo.data.tables: BENCHMARKS key 'tables.fixed.tables': {table} does "):
+        config.named_files(made, "tables")
+
+
+def test_what_is_wrong_with_fixed_settings_is_told(good, fixed):
+    fixed(files=())
+    with pytest.raises(ConfigError, match=r"^metabo.data.tables: .*'tables.files' lacks 'tables', which names the f"):
+        config.check(good)
+    fixed(settings=("pool",), pool=3)
+    with pytest.raises(ConfigError, match=r"^metabo.data.tables: .*'tables.fixed' has 'pool', which 'settings' lists"):
+        config.check(good)
+
+
 def test_schema_and_loaders_agree_on_the_search_spaces():
     from metabo.data import tables
 
@@ -796,9 +833,8 @@ def test_schema_and_loaders_agree_on_the_search_spaces():
     listed = benchmarks["hpob"]["properties"]["spaces"]["items"]["enum"]
     assert listed == list(config.load(ROOT).benchmarks.hpob.spaces)
     own = [b for b in registry.benchmarks() if set(registry.benchmark(b).settings) - {"seed"}]
-    assert set(own) <= set(benchmarks) and all(
-        registry.benchmark(b).members for b in set(registry.benchmarks()) - set(own) - set(benchmarks)
-    )
+    others = [registry.benchmark(b) for b in set(registry.benchmarks()) - set(own) - set(benchmarks)]
+    assert set(own) <= set(benchmarks) and all(entry.members or entry.fixed for entry in others)
 
 
 def test_acquisition_names_are_those_of_the_code():

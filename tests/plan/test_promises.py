@@ -164,6 +164,8 @@ def test_acquisitions_are_named_and_made(tmp_path, monkeypatch, scored, table, e
         ("def q(*scores): ...", "q", None),
         ("q = other.q", "q", None),
         ("", "lambda *scores: 1", None),
+        ("def q(*, mean, std, best, count): ...", "q", "(mean, std, best, count), .*; bind mean, std, best, count in"),
+        ("def q(std, mean, best, count): ...", "q", "(std, mean, best, count), .*; give it these four first: mean, "),
         ("def q(mean, std, best): ...", "q", "(mean, std, best), .*; give it these four first: mean, std, best, count"),
         ("def q(mean, std, best, level): ...", "partial(q, level=0.9)", "(mean, std, best, level), .*; give it these"),
         ("def q(mean, std, best, count, level): ...", "q", "(mean, std, best, count, level), .*; bind level in `make`"),
@@ -180,6 +182,44 @@ def test_an_acquisition_that_cannot_be_called_as_one_is_told(tmp_path, monkeypat
     if told:
         start, _, end = told.partition(".*")
         assert found[0].startswith(f"src/metabo/bo/acquisition.py: 'q' takes {start}") and end in found[0]
+
+
+def test_a_lambda_that_cannot_be_called_as_an_acquisition_is_told(tmp_path, monkeypatch):
+    (tmp_path / "acquisition.py").write_text(
+        MAKE % "'q': lambda mean, std: mean, 'r': lambda mean, std, best, count: 1"
+    )
+    monkeypatch.setattr(promises, "path_of", lambda _: tmp_path / "acquisition.py")
+    monkeypatch.setattr(promises, "SCORED", {"q": "Q", "r": "R"})
+    monkeypatch.setattr(promises, "_tree", promises._tree.__wrapped__)
+    (found,) = promises.acquisitions()
+    assert found.startswith("src/metabo/bo/acquisition.py: a lambda takes (mean, std), and cannot be called as")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ("name, settings, archive=None", False),
+        ("name, settings, archive", False),
+        ("name, settings, archive=None, more=1", False),
+        ("*given", False),
+        ("name, *given", False),
+        ("name, settings", True),
+        ("settings", True),
+        ("name, settings, archive, more", True),
+        ("name, settings, archive=None, *, more", True),
+    ],
+)
+def test_a_load_that_cannot_be_called_is_told_by_the_plan(tmp_path, monkeypatch, arguments, told):
+    (tmp_path / "forest.py").write_text(f"def load({arguments}):\n    ...\n")
+    monkeypatch.setattr(registry, "benchmarks", lambda: ["forest"])
+    monkeypatch.setattr(registry, "loader", lambda name: "metabo.data.forest")
+    monkeypatch.setattr(codegraph, "source", lambda module: tmp_path / "forest.py")
+    monkeypatch.setattr(promises, "_tree", promises._tree.__wrapped__)
+    line = (
+        f"src/metabo/data/forest.py: it registers 'forest' and its `load({arguments})`, line 1, cannot be called as "
+        "load(name, settings, archive); write `def load(name, settings, archive=None):`"
+    )
+    assert promises.loaders() == ([line] if told else [])
 
 
 def test_a_loader_without_load_is_told_by_the_plan(monkeypatch):
@@ -266,3 +306,11 @@ def test_a_section_that_no_loader_registers_is_told(monkeypatch):
         "src/metabo/plan/sections/benchmarks.py: no module in src/metabo/data registers 'tables'; give its loader a "
         "table BENCHMARKS that names it, or delete the section"
     )
+
+
+def test_an_unknown_target_is_told_with_the_nearest_ones_and_how_to_list_all():
+    targets = [f"hyperbo_fig{i:02}" for i in range(1, 30)] + ["all", "priors"]
+    said = str(names.no_target("hyperbo_fg09", targets))
+    assert said.startswith("unknown target 'hyperbo_fg09'; nearest: hyperbo_fig09, ")
+    assert said.count("hyperbo_fig") == 5 and "`metabo list artefacts`" in said and "\n" not in said
+    assert "nothing has a name like it" in str(names.no_target("zzz", targets))

@@ -28,7 +28,7 @@ def test_names_and_defaults_are_read(tmp_path):
         (notebook("a = 1\nimport os"), "cell 'parameters': line 2 is no assignment to one name"),
         (notebook("a = ("), "cell 'parameters': .*never closed"),
         (notebook("a = 1", tags=()), "t.ipynb has no cell tagged 'parameters'"),
-        ("{}", "t.ipynb is not a readable notebook"),
+        ("{}", r"t.ipynb is not a readable notebook .*; take it from git \(`git checkout -- .*t.ipynb`\), or copy"),
         ("a = 1", "t.ipynb is not a readable notebook"),
         ("[]", "t.ipynb is not a readable notebook"),
     ],

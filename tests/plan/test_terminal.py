@@ -57,6 +57,12 @@ def run():
     return Run()
 
 
+def test_what_is_held_back_is_forgotten_when_a_run_is_refused(run):
+    run.say("SNAKEMAKE\n=====").line.forget()
+    run.line.close()
+    assert run.lines == []
+
+
 def test_one_line_each_half_minute_where_it_cannot_be_renewed(run):
     run.say("Building DAG of jobs...").begin()
     for _ in range(120):

@@ -4,13 +4,14 @@ import json
 import subprocess
 import sys
 from argparse import Namespace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metabo.data import pd1, synthetic, tables
+from metabo.data import counts, pd1, synthetic, tables
 from metabo.errors import ConfigError, DataError
 from metabo.plan.specs import DataSpec
 from metabo.plan.typed import NOTHING
@@ -18,8 +19,9 @@ from metabo.records.files import save_npz
 from metabo.stages import data as data_stage
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.facts import Facts
+from metabo.tasks.folds import Fold
 from metabo.tasks.spaces import Parameter, SearchSpace
-from metabo.tasks.task import MatchedBlock, restrict
+from metabo.tasks.task import MatchedBlock, Task, restrict
 from tests import tiny
 from tests.data.archives_fixture import HPOB_SPACES, write_hpob, write_pd1
 
@@ -159,7 +161,7 @@ def test_facts_in_a_header_are_those_that_there_are(tmp_path):
 
 def test_the_data_stage_stores_no_benchmark_without_counts(tmp_path, monkeypatch):
     monkeypatch.setattr(synthetic, "load", lambda *_: tiny.benchmark())
-    arguments = Namespace(in_archive=None, in_members=[], out=str(tmp_path / "b.npz"))
+    arguments = Namespace(in_archive=None, in_members=[], in_files=[], out=str(tmp_path / "b.npz"))
     with pytest.raises(DataError, match="'tiny': its facts have no field 'counts'; have its loader give Facts"):
         data_stage.work(arguments, DataSpec("mphd_s", NOTHING))
     assert not list(tmp_path.iterdir())
@@ -222,6 +224,58 @@ def test_a_setting_that_the_registration_does_not_list_is_told():
     assert settings["tables"] == ["a.csv"] and dict(settings) == {"tables": ["a.csv"]}
     with pytest.raises(ConfigError, match=r"'forest' reads setting 'worst', .* 'settings' of BENCHMARKS\['forest'\]"):
         settings["worst"]
+
+
+SPACE_OF_ONE = SearchSpace("s", (Parameter("a", "linear", 0.0, 1.0),))
+
+
+def small(outcomes):
+    """Return a benchmark with a task `a` of these outcomes, tested on a prior of another one, and the other way."""
+    x = np.linspace(0.0, 1.0, 3)[:, None]
+    tasks = {n: Task(n, "s", n, x, y, y) for n, y in {"a": np.array(outcomes), "b": np.array([0.0, 1.0, 0.5])}.items()}
+    folds = (Fold("one", "s", ("b",), ("a",)), Fold("two", "s", ("a",), ("b",)))
+    return Benchmark("tiny", {"s": SPACE_OF_ONE}, tasks, (), {"held_out": folds})
+
+
+def test_a_tested_task_of_equal_outcomes_is_refused_and_one_that_only_trains_stays():
+    data_stage.refuse_flat(small([1.0, 2.0, 1.0]), "data/t.csv")
+    flat = small([1.0, 1.0, 1.0])
+    with pytest.raises(DataError, match=r"^data/t.csv: all 3 outcomes of task 'a' are equal.*; correct them, delete"):
+        data_stage.refuse_flat(flat, "data/t.csv")
+    data_stage.refuse_flat(replace(flat, splits={"held_out": flat.splits["held_out"][1:]}), "data/t.csv")
+
+
+@pytest.mark.parametrize(
+    ("load", "message"),
+    [
+        (
+            lambda name: None,
+            r"^src/metabo/data/forest.py: `load\(name\)` cannot be called as load\(name, settings",
+        ),
+        (lambda name, settings, archive, more: None, r"forest.py: `load.*missing a required argument: 'more'"),
+        (
+            lambda name, settings, archive=None: None,
+            r"forest.py: `load` returns NoneType, not a Benchmark; end it",
+        ),
+    ],
+)
+def test_a_load_of_another_kind_is_told_with_its_file(load, message):
+    with pytest.raises(ConfigError, match=message) as error:
+        data_stage.loaded("metabo.data.forest", load, "forest", {}, None)
+    assert "\n" not in str(error.value)
+
+
+def test_a_load_that_gives_a_benchmark_is_taken():
+    made = small([1.0, 2.0, 1.0])
+    assert data_stage.loaded("metabo.data.forest", lambda name, settings, archive: made, "forest", {}, None) is made
+
+
+def test_the_stage_refuses_what_tells_nothing_of_methods(monkeypatch):
+    counted = replace(small([1.0, 1.0, 1.0]), facts=Facts(counts=(counts.count("rows", 3),)))
+    monkeypatch.setattr(data_stage, "loaded", lambda *given: counted)
+    args = Namespace(in_archive=None, in_members=[], in_files=["data/t.csv"])
+    with pytest.raises(DataError, match=r"^data/t.csv: all 3 outcomes of task 'a'"):
+        data_stage.work(args, DataSpec("tables", NOTHING))
 
 
 def test_stage_failure_is_one_clean_message(tmp_path):

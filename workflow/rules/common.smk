@@ -2,12 +2,14 @@
 import sys
 from functools import cache
 
-from metabo.errors import MetaboError, unknown
+from metabo.errors import MetaboError
 from metabo.plan import broken
 
 
 def stop(error):
     """End Snakemake with one clear line: an error that it shows itself has its frames around it, or is not shown."""
+    if line := globals().get("RUN_LINE"):  # what was to be run says nothing about it
+        line.forget()
     print(f"metabo: {error}", file=sys.stderr)
     raise SystemExit(1) from None
 
@@ -34,6 +36,7 @@ try:  # the plan reads tables in our modules, and is edited itself: a fault ther
     from metabo.plan import catalogue, codegraph, collectors, digests, preflight, registry, specs, splits
     from metabo.plan import config as settings
     from metabo.plan.chain import parameters as notebook_parameters  # Snakemake has a global `chain` here
+    from metabo.plan.names import no_target
     from metabo.plan.runs import ACQUISITIONS
     from metabo.plan.typed import plain
     from metabo.records.files import canonical, digest, remove_scratch
@@ -179,8 +182,8 @@ def end_failed_run():
 
 
 def refuse_target(name):
-    """Stop at a target that is neither a rule nor a result file, and list the names that exist."""
-    raise unknown("target", name, {rule.name for rule in workflow.rules if not rule.has_wildcards()})
+    """Stop at a target that is neither a rule nor a result file, and name the nearest ones that exist."""
+    raise no_target(name, [rule.name for rule in workflow.rules if not rule.has_wildcards()])
 
 
 def constant(text):

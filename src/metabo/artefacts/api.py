@@ -13,9 +13,9 @@ from matplotlib.figure import Figure
 from metabo import metrics
 from metabo.artefacts import settings as sidecars
 from metabo.artefacts.text import plain
-from metabo.artefacts.tidy import numbers
+from metabo.artefacts.tidy import numbers, require_known
 from metabo.compute import cores
-from metabo.errors import DataError
+from metabo.errors import ConfigError, DataError, nearest
 from metabo.plan import registry, splits
 from metabo.plan.runs import RunId, method_of, on_splits
 from metabo.plots import look, style
@@ -198,6 +198,10 @@ def labelled(table: pd.DataFrame) -> pd.DataFrame:
 
 def pivot(table: pd.DataFrame, rows: str, columns: str, values: str) -> pd.DataFrame:
     """Spread a tidy table for display, keeping the order of appearance in both directions, methods by label."""
+    for column in (rows, columns, values):
+        if column not in table:
+            known = ", ".join(map(str, table.columns))
+            raise ConfigError(f"pivot: the table has no column '{column}'.{nearest(column, table)} Columns: {known}")
     t = labelled(table)
     wide = t.pivot(index=rows, columns=columns, values=values)
     return wide.reindex(index=dict.fromkeys(t[rows]), columns=dict.fromkeys(t[columns])).rename_axis(columns=None)
@@ -213,15 +217,25 @@ def save(
     benchmark: str = "",
     *,
     keys: Sequence[str],
+    infinite: Sequence[str] = (),
 ) -> None:
     """Write figure.pdf, figure.png and data.csv to the folder `out`, each atomically.
 
     All three name the artefact and the benchmark ("": none): in small print above the figure, in the metadata of the
     images, in every row of the table. The images also carry title, caption and commit, and no clock, so that the same
     numbers drawn by the same commit give the same bytes. `keys`: the columns that tell the rows of the tables apart
-    (`numbers`); data.csv has them under their own names.
+    (`numbers`); data.csv has them under their own names. `infinite`: the tables in which infinity is a value, such as
+    the time of what never happened.
+
+    Raises ConfigError for what is no figure, and for tables without rows, without a number or with an infinite one.
     """
+    if not isinstance(figure, Figure):
+        raise ConfigError(
+            f"{artefact}: what is saved as its figure is {type(figure).__name__}, no Figure of matplotlib; end the "
+            "drawing function with `return figure`"
+        )
     data = numbers(tables, keys, artefact)
+    require_known(data, infinite, artefact)
     data.insert(0, "artefact", artefact)
     data.insert(1, "benchmark", benchmark)
     on = f"benchmark {benchmark}" if benchmark else "synthetic"

@@ -50,15 +50,46 @@ def run(template: Path, scratch: Path, out: Path, parameters: dict[str, Json]) -
             raise MetaboError(  # what a reader needs comes last: Snakemake prints the log below much else
                 f"{template}: cell {error.exec_count} failed\n{traceback}\n"
                 f"The executed notebook with its traceback is kept: {scratch}\n"
-                f"{template}: cell {error.exec_count} failed with {error.ename}: {error.evalue}"
+                f"{template}: cell {error.exec_count} failed{_place(traceback)} with {_said(error)}"
             ) from error
         except PapermillException as error:
             raise MetaboError(f"{template}: papermill could not run it: {error}") from error
     missing = [str(file) for file in files if not file.is_file()]
     if missing:
-        raise MetaboError(f"{template}: did not write {', '.join(missing)}; see the executed copy {scratch}")
+        raise MetaboError(
+            f"{template}: did not write {', '.join(missing)}; save them in its cell 'save' by "
+            f"`artefacts.save(figure, tables, out, artefact, title, caption, keys=[...])`. Executed copy: {scratch}"
+        )
     write_text(out, scratch.read_text())
     return [str(file) for file in files]
+
+
+_FRAME = re.compile(r"^File (\S.*?):(\d+)|^Cell In\[\d+\], line (\d+)", re.M)
+"""The head of a frame in a traceback of IPython: a file with its line, or a line of a cell."""
+
+_PROJECT = Path(__file__).parents[3]
+
+
+def _place(traceback: str) -> str:
+    """Say where a cell failed: in the innermost frame that is a file of the project or of the working folder, no
+    installed package, else in the line of the cell; "" if the traceback has neither."""
+    line = ""
+    for found in reversed(list(_FRAME.finditer(traceback))):
+        if found[3]:
+            line = line or f" in line {found[3]}"
+            continue
+        file = Path(found[1]).expanduser()
+        for root in (_PROJECT, Path.cwd()):
+            if file.is_relative_to(root) and "site-packages" not in file.parts:
+                return f" in {file.relative_to(root)}:{found[2]}"
+    return line
+
+
+def _said(error: PapermillExecutionError) -> str:
+    """Return name and first line of an error, and what to do about one that only names a key."""
+    first = (str(error.evalue).strip().splitlines() or [""])[0]
+    lacks = "; no column or key has that name: correct it, or give the table that column"
+    return f"{error.ename}: {first}{lacks if error.ename == 'KeyError' else ''}"
 
 
 def check_parameters(template: Path, parameters: dict[str, Json]) -> None:

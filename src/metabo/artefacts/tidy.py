@@ -17,8 +17,8 @@ def numbers(tables: Mapping[str, pd.DataFrame], keys: Sequence[str], artefact: s
     """Join tables into one tidy table, one number per row: table, `keys`, quantity, value.
 
     A table's keys are those of `keys` that it has; its other columns are quantities. Raises ConfigError for a key that
-    no table has or that is a heading of every data.csv, for another column without numbers, and for rows of a table
-    that its keys do not tell apart.
+    no table has, for a column with a heading of every data.csv, for one that is no key and has no numbers, and for rows
+    of a table that its keys do not tell apart.
     """
     columns = {column for table in tables.values() for column in table}
     for key in keys:
@@ -39,10 +39,11 @@ def numbers(tables: Mapping[str, pd.DataFrame], keys: Sequence[str], artefact: s
 def _long(table: pd.DataFrame, keys: Sequence[str], where: str, name: str) -> Iterator[pd.DataFrame]:
     """Give one table's numbers, one frame per quantity; none for a table without rows."""
     own = [key for key in keys if key in table]
-    for key in own:
-        if key in RESERVED:
+    for column in table:
+        if column in RESERVED and (column in own or column != "value"):  # a quantity may be called value
             raise ConfigError(
-                f"{where}, column '{key}': a heading of every data.csv is no key; give the column another name"
+                f"{where}, column '{column}': a heading of every data.csv is no key and no quantity; give the column "
+                "another name"
             )
     quantities = [column for column in table if column not in own]
     for column in quantities:
@@ -57,3 +58,24 @@ def _long(table: pd.DataFrame, keys: Sequence[str], where: str, name: str) -> It
         raise ConfigError(f"{where}{alike}; add the column in which they differ to `keys`")
     for quantity in quantities if len(table) else []:
         yield table[own].assign(table=name, quantity=quantity, value=table[quantity].astype(np.float64))
+
+
+def require_known(data: pd.DataFrame, infinite: Sequence[str], artefact: str) -> None:
+    """Refuse what `numbers` gives if it shows nothing: no rows, no number at all, or an infinite one in a table that is
+    not among `infinite`. Raises ConfigError. A number that is missing beside others is an empty cell."""
+    if data.empty:
+        raise ConfigError(f"{artefact}: its tables have no rows; check what selects them, and the inputs")
+    if data["value"].isna().all():
+        raise ConfigError(
+            f"{artefact}: no number in its tables, {', '.join(data['table'].unique())}: all are NaN; check how they "
+            "are computed, and the inputs"
+        )
+    wrong = data[np.isinf(data["value"]) & ~data["table"].isin(infinite)]
+    if len(wrong):
+        table, quantity = wrong.iloc[0][["table", "quantity"]]
+        alike = (wrong["table"] == table) & (wrong["quantity"] == quantity)
+        size = ((data["table"] == table) & (data["quantity"] == quantity)).sum()
+        raise ConfigError(
+            f"{artefact}, table '{table}', column '{quantity}': {alike.sum()} of {size} numbers infinite; mend the "
+            f"computation (a division by zero?), or say that infinity is meant: `save(..., infinite=['{table}'])`"
+        )

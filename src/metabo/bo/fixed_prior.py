@@ -40,7 +40,7 @@ class FixedState(NamedTuple):
     def told(self, index: Int[Array, ""], score: Float[Array, ""], noise: Float[Array, ""]) -> Info:
         """Return what to say of the selection of candidate `index` with that score."""
         std = jnp.sqrt(jnp.maximum(self.variance[index], 0.0) + noise)
-        return Info(self.mean[index], std, jnp.sqrt(noise), self.ok & ~jnp.isnan(score), self.raised)
+        return Info(self.mean[index], std, jnp.sqrt(noise), self.ok & (score < jnp.inf), self.raised)
 
 
 class FixedPrior(eqx.Module):

@@ -91,7 +91,7 @@ def argmax(scores: Float[Array, " c"], mask: Bool[Array, " c"], priority: Float[
     """Return the best valid candidate; ties go to the highest `priority` (drawn once per run).
 
     The authors' code shuffles the pool once per run and takes the first maximum, which is the same rule. A score that
-    is not a number never wins; if all are, the choice is by priority (and `Info.ok` says what happened).
+    is not a number never wins; if all are, the choice is by priority (and `Info.ok` says what happened, as of +inf).
     """
     scores = jnp.where(mask & ~jnp.isnan(scores), scores, -jnp.inf)
     return jnp.argmax(jnp.where(mask & (scores == jnp.max(scores)), priority, -1.0))

@@ -59,7 +59,7 @@ class Refit(eqx.Module):
         best = jnp.max(jnp.where(seen, state.y, -jnp.inf))
         scores = self.acquisition(mean, std, best, state.observed)
         index = argmax(scores, mask, state.priority)
-        sound = state.ok & posterior.ok & ~jnp.isnan(scores[index])
+        sound = state.ok & posterior.ok & (scores[index] < jnp.inf)
         return index, Info(mean[index], std[index], jnp.sqrt(gp.noise), sound, posterior.jitter)
 
     def observe(self, state: RefitState, index: Int[Array, ""], y: Float[Array, ""]) -> RefitState:

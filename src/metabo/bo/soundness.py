@@ -1,14 +1,16 @@
 """Steps of BO that were not numerically sound: how many there are, and what is to blame."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
 from metabo.bo import acquisition
-from metabo.errors import NumericsError
+from metabo.errors import ConfigError, NumericsError
 from metabo.plan import registry
 from metabo.records import results
 
+FILE = "src/metabo/bo/acquisition.py"
 UNSOUND_SHARE = 0.05
 """More unsound steps than this share fail the job: its regrets would be those of a guess."""
 
@@ -27,10 +29,11 @@ def _cause(table: pd.DataFrame, step: pd.Series) -> tuple[str, str]:
     """Return what is wrong with an unsound step, and the remedy: where an acquisition gives no number for a finite
     prediction, the prior is not to blame."""
     method, own = str(step["method"]), str(step["acquisition"])
-    if own in acquisition.SCORED and np.isnan(_score(table, step)):
+    if own in acquisition.SCORED and not (score := _score(table, step)) < np.inf:
+        given = "no number" if np.isnan(score) else "inf"
         return (
-            f"have no score: acquisition '{own}' gives no number for a finite prediction",
-            "mend its function in src/metabo/bo/acquisition.py",
+            f"have no score: acquisition '{own}' gives {given} for a finite prediction",
+            f"mend its function in {FILE}",
         )
     usual = f"change learning rate or steps (config key 'methods.{method}')"
     advice = registry.made_of(method).advice or usual
@@ -45,6 +48,53 @@ def _score(table: pd.DataFrame, step: pd.Series) -> float:
         return 0.0
     same = (table[results.RUN] == step[results.RUN]).all(axis=1)
     before = table[same & (table["iteration"] < step["iteration"])]
-    best, count = before["y"].max() if len(before) else -np.inf, len(before)
-    given = (jnp.asarray([mean]), jnp.asarray([std]), jnp.asarray(best), jnp.asarray(count))
-    return float(acquisition.make(str(step["acquisition"]))(*given)[0])
+    return float(_scores(str(step["acquisition"]), np.array([mean]), np.array([std]), np.asarray(before["y"]))[0])
+
+
+def _scores(name: str, mean: np.ndarray, std: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """Return what an acquisition gives for predictions (n,), after the outputs observed `before`."""
+    best, count = before.max(initial=-np.inf), len(before)
+    given = (jnp.asarray(mean), jnp.asarray(std), jnp.asarray(best), jnp.asarray(count))
+    return np.asarray(acquisition.make(name)(*given))
+
+
+def flat(table: pd.DataFrame) -> bool:
+    """Tell, and print, whether an acquisition gave one score for all predictions of the first run, at each of its
+    steps: it then chose nothing. A constant at a few steps is no fault."""
+    name = str(table["acquisition"].iloc[0])
+    steps = table.sort_values("iteration")
+    run = steps[(steps[results.RUN] == table[results.RUN].iloc[0]).all(axis=1)]
+    predicted = np.isfinite(run[["mean", "std"]]).all(axis=1)
+    told = run.loc[predicted, ["mean", "std"]].drop_duplicates()
+    if name not in acquisition.SCORED or len(told) < 2:
+        return False
+    mean, std, y = (np.asarray(one) for one in (told["mean"], told["std"], run["y"]))
+    same = all(np.ptp(_scores(name, mean, std, y[:step])) == 0 for step in np.flatnonzero(predicted))
+    if same:
+        print(
+            f"acquisition '{name}' gives equal scores at every step, whatever is predicted: candidates were drawn at "
+            f"random; mend its function in {FILE}",
+            flush=True,
+        )
+    return same
+
+
+def require_scores(name: str) -> None:
+    """Raise ConfigError unless an acquisition gives one score for each candidate, and is written for JAX's arrays.
+
+    Nothing is computed: it is traced on three candidates, as BO does."""
+    if name not in acquisition.SCORED:
+        return
+    where = f"{FILE}: acquisition '{name}'"
+    many, one = jax.ShapeDtypeStruct((3,), jnp.float64), jax.ShapeDtypeStruct((), jnp.float64)
+    try:
+        made = jax.eval_shape(acquisition.make(name), many, many, one, jax.ShapeDtypeStruct((), jnp.int64))
+    except TypeError as error:  # JAX's own errors of this kind among them
+        raise ConfigError(
+            f"{where} cannot be traced by JAX ({type(error).__name__}: {str(error).splitlines()[0]}); take (mean, std, "
+            "best, count), and write jax.numpy in place of numpy and math, jnp.where in place of `if`"
+        ) from None
+    shape = getattr(made, "shape", None)
+    if shape != (3,):
+        given = "one number" if shape == () else f"the shape {shape}"
+        raise ConfigError(f"{where} gives {given} for 3 candidates; return a score for each, without mean or max")

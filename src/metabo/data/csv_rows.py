@@ -30,16 +30,20 @@ class Row(NamedTuple):
 def read(path: str | Path, texts: Sequence[str], numbers: Sequence[str], empty: Sequence[str] = ()) -> list[Row]:
     """Read columns with text and columns with numbers, the latter finite; no number need be in those of `empty`.
 
-    Other columns are not read. Raises DataError.
+    Other columns are not read. Raises DataError, also for a row that is the same as an earlier one in all columns.
     """
     path = Path(path)
     header, filled = table(path)
     require_columns(path, header, [*texts, *numbers])
     if not filled:
         raise DataError(f"{path}: no rows below the header; check that it is the right file")
-    rows = []
+    rows, seen = [], dict[tuple[str, ...], int]()
     for number, cells in filled:
         place = f"{path}, row {number}"
+        if (first := seen.setdefault(tuple(cells), number)) != number:
+            raise DataError(
+                f"{place}: the same as row {first}; delete one, or tell repeated trainings apart in a column (seed)"
+            )
         if len(cells) != len(header):
             raise DataError(f"{place}: {len(cells)} cells, the header has {len(header)}; check commas and quotes")
         row = dict(zip(header, cells, strict=True))

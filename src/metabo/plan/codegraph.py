@@ -180,10 +180,10 @@ def notebook_roots(template: str | Path) -> list[str]:
     """Return the package modules that the code cells of a notebook import. Raises MetaboError if it cannot be read."""
     try:
         cells = json.loads(Path(template).read_text())["cells"]
-        code = [(str(cell.get("id", i)), "".join(cell["source"])) for i, cell in enumerate(cells, 1) if _is_code(cell)]
+        code = [(str(cell.get("id", i)), cell["source"]) for i, cell in enumerate(cells, 1) if _is_code(cell)]
     except (ValueError, KeyError, TypeError) as error:
         raise MetaboError(f"{template}: its code cells cannot be read ({error}); mend the notebook") from error
-    found = [one for name, source in code for one in _cell_imports(template, name, source)]
+    found = [one for name, source in code for one in cell_imports(template, name, source)]
     names = {name for _, base, inner in found for name in (base, f"{base}.{inner}")}
     return sorted(name for name in names if _locate(name))
 
@@ -192,9 +192,10 @@ def _is_code(cell: Mapping[str, object]) -> bool:
     return cell["cell_type"] == "code"
 
 
-def _cell_imports(template: str | Path, cell: str, source: str) -> Iterable[tuple[int, str, str]]:
-    """Return the imports of a code cell, without lines for IPython. Raises MetaboError that names cell and line."""
-    plain = ["" if line.lstrip().startswith(("%", "!")) else line for line in source.splitlines()]
+def cell_imports(template: str | Path, cell: str, source: str | list[str]) -> Iterable[tuple[int, str, str]]:
+    """Return line, module and name of each import of a code cell; lines for IPython are left out. Raises MetaboError
+    that names cell and line."""
+    plain = ["" if line.lstrip().startswith(("%", "!")) else line for line in "".join(source).splitlines()]
     try:
         return syntax.read_text("\n".join(plain), PACKAGE).imports
     except (SyntaxError, ValueError) as error:

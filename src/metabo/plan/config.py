@@ -90,7 +90,8 @@ def check_scale(scale: str, used: list[str], root: Path = Path()) -> None:
 
 
 def data_spec(config: Config, benchmark: str) -> DataSpec:
-    """Return what the job that loads a benchmark reads: the settings that its source registers, nothing else.
+    """Return what the job that loads a benchmark reads: the settings that its source registers, with the values of
+    config.yaml or its own, nothing else.
 
     A benchmark that is read from the collection of another one has that one's settings where it has none itself: there
     is one collection, of one version.
@@ -100,19 +101,22 @@ def data_spec(config: Config, benchmark: str) -> DataSpec:
     values: dict[str, Json] = {"seed": config.seed, **collected, **_of_benchmark(config, benchmark)}
     if "online" in entry.settings and entry.collector:  # the tasks that its collector can evaluate new points of
         values["online"] = list(registry.literal(entry.collector, "ONLINE"))
-    return DataSpec(benchmark, Values({key: values[key] for key in entry.settings}))
+    return DataSpec(benchmark, Values({key: values[key] for key in entry.settings}) | entry.fixed)
 
 
 def named_files(config: Config, benchmark: str) -> list[str]:
     """Return the files that the settings of a benchmark name. Raises ConfigError for one that does not exist, and for a
     folder, since no job depends on what lies in it."""
-    values = _of_benchmark(config, benchmark)
-    named = [(key, path) for key in registry.benchmark(benchmark).files for path in _texts(values[key])]
+    entry, own = registry.benchmark(benchmark), _of_benchmark(config, benchmark)
+    fixed = _mapping(plain(entry.fixed))
+    values = {**own, **fixed}
+    named = [(key, path) for key in entry.files for path in _texts(values[key])]
     wrong = ("does not exist; correct the path, or put the file there", "is a folder; name the files in it")
     lost = [(key, Path(path)) for key, path in named if not Path(path).is_file()]
     if lost:
-        where = f"config key 'benchmarks.{benchmark}"
-        raise ConfigError("\n".join(f"{where}.{key}': {path} {wrong[path.is_dir()]}" for key, path in lost))
+        here = f"{registry.loader(benchmark)}: BENCHMARKS key '{benchmark}.fixed"
+        where = {key: here if key in fixed else f"config key 'benchmarks.{benchmark}" for key, _ in lost}
+        raise ConfigError("\n".join(f"{where[key]}.{key}': {path} {wrong[path.is_dir()]}" for key, path in lost))
     return [path for _, path in named]
 
 

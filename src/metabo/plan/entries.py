@@ -49,7 +49,8 @@ class BenchmarkEntry:
     whose collected archive. `collector` and `writer`: modules below `metabo` that train it and write it as `archive`;
     `versions`: of the collection. `members`: the benchmarks that it is made of, `unseen` those that methods across
     spaces do not learn from, `dropped` the tasks that it leaves out. `settings`: the keys of its section of config.yaml
-    that its loader reads, `files` the ones that name files. `splits` that its loader makes (none: the default one).
+    that its loader reads, `fixed` others with their values, which no scale changes, `files` the ones of both that name
+    files. `splits` that its loader makes (none: the default one).
     `sizes`: the section that is laid over `pretrain`. `model`: what its methods have in place of their own. `matched`:
     some inputs are shared by tasks. `truth`: the parameters that its functions were drawn with are known. `memory_mb`:
     of a job that reads it. `one_data_set`: its tasks are variants of one, so that no interval speaks of a new data set.
@@ -58,7 +59,8 @@ class BenchmarkEntry:
     """
 
     default_split: str
-    settings: tuple[str, ...]
+    settings: tuple[str, ...] = ()
+    fixed: Values = NOTHING
     dataset: str | None = None
     package: str | None = None
     archive_of: str | None = None

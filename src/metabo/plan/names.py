@@ -1,7 +1,9 @@
 """Names that the configuration and the registrations take from each other, which no schema knows."""
 
+import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from pathlib import Path
 
 from metabo.errors import ConfigError, nearest, unknown, without_passwords
 from metabo.plan import promises, reference, registry, splits
@@ -13,6 +15,8 @@ from metabo.records.files import Json
 
 TYPES = "src/metabo/plan/sections/benchmarks.py"
 """Where the types of the settings of benchmarks are."""
+NEAREST = 5
+"""Targets that are named in place of an unknown one, at most."""
 
 
 def faults(config: Config, papers: list[str] | None) -> list[str]:
@@ -27,6 +31,16 @@ def require_methods() -> None:
     """Raise ConfigError that lists what is wrong with the entries of methods.yaml, and with the code that they name."""
     if found := _methods():
         raise ConfigError("\n".join(found))
+
+
+def no_target(name: str, targets: Collection[str]) -> ConfigError:
+    """Make the error for a target that there is not: the nearest ones, and how to list them."""
+    near = difflib.get_close_matches(name, sorted(targets), n=NEAREST, cutoff=0.5)
+    meant = f"nearest: {', '.join(near)}" if near else "nothing has a name like it"
+    return ConfigError(
+        f"unknown target '{name}'; {meant}. `metabo list artefacts` lists figures and tables, `snakemake "
+        "--list-target-rules` all targets"
+    )
 
 
 def undeclared(config: Mapping[str, Json]) -> list[str]:
@@ -106,7 +120,8 @@ def _addresses(config: Config) -> list[str]:
 
 
 def _settings() -> list[str]:
-    """Check that the settings which the loaders of benchmarks read are declared; the schema asks for their values."""
+    """Check that the settings which the loaders of benchmarks read are declared, those apart that have their values in
+    the registration; the schema asks for the values of the others."""
     declared = {
         name: getattr(field.annotation, "model_fields", {}) for name, field in BenchmarkSections.model_fields.items()
     }
@@ -116,8 +131,17 @@ def _settings() -> list[str]:
         for name in registry.benchmarks()
         for key in dict.fromkeys((*registry.benchmark(name).settings, *registry.benchmark(name).files))
         if key
-        not in {"seed", "online", *declared.get(name, {}), *declared.get(registry.benchmark(name).archive_of or "", {})}
-    ]
+        not in {
+            "seed", "online", *registry.benchmark(name).fixed,
+            *declared.get(name, {}), *declared.get(registry.benchmark(name).archive_of or "", {}),
+        }
+    ] + [
+        f"{registry.loader(name)}: BENCHMARKS key '{name}.fixed' has '{key}', which 'settings' lists too; leave it in "
+        "one of them"
+        for name in registry.benchmarks()
+        for key in registry.benchmark(name).fixed
+        if key in registry.benchmark(name).settings
+    ]  # fmt: skip
 
 
 def _described() -> list[str]:
@@ -143,6 +167,13 @@ def _files() -> list[str]:
             "Literal of the texts that it may be"
             for key in entry.settings
             if key not in entry.files and _free(types.get(key))
+        ]
+        found += [
+            f"{registry.loader(name)}: BENCHMARKS key '{name}.files' lacks '{key}', which names the file {path}: add "
+            "it there, so that an edit of the file runs jobs again"
+            for key, value in entry.fixed.items()
+            for path in (value if isinstance(value, tuple) else (value,))
+            if key not in entry.files and isinstance(path, str) and Path(path).is_file()
         ]
     return found
 

@@ -19,6 +19,8 @@ from metabo.plan.typed import NOTHING
 ACQUISITION = "src/metabo/bo/acquisition.py"
 ARGUMENTS = ("mean", "std", "best", "count")
 """What an acquisition is called with."""
+LOADED = 3
+"""Arguments that `load` of a loader is called with: name, settings, archive."""
 GIVEN = "settings"
 """The parameter of `policy` and `online` that has an entry's settings."""
 
@@ -46,9 +48,11 @@ def acquisitions() -> list[str]:
 
 
 def _uncallable(made: ast.expr) -> list[str]:
-    """Say which arguments a function has that `make` returns, alone or with some bound, if not those it is called with.
-    What is no function of that module is passed over."""
+    """Say which arguments a function has that `make` returns, alone or with some bound, if not those it is called with,
+    in their order. What is no function of that module is passed over."""
     match made:
+        case ast.Lambda():
+            return _miscalled("a lambda", made.args, set())
         case ast.Name(id=name):
             bound = set[str | None]()
         case ast.Call(func=ast.Name(id="partial"), args=[ast.Name(id=name)], keywords=keywords):
@@ -56,30 +60,45 @@ def _uncallable(made: ast.expr) -> list[str]:
         case _:
             return []
     function = _defined(path_of("bo.acquisition"), name)
-    if not isinstance(function, ast.FunctionDef) or function.args.vararg:
+    return _miscalled(f"'{name}'", function.args, bound) if isinstance(function, ast.FunctionDef) else []
+
+
+def _miscalled(name: str, arguments: ast.arguments, bound: set[str | None]) -> list[str]:
+    if arguments.vararg:
         return []
-    taken = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
-    named = [
-        one.arg for one, value in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True) if not value
-    ]
-    needed = taken[: len(taken) - len(function.args.defaults)]
+    taken = [one.arg for one in (*arguments.posonlyargs, *arguments.args)]
+    named = [one.arg for one, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if not value]
+    needed, first = taken[: len(taken) - len(arguments.defaults)], taken[: len(ARGUMENTS)]
     free = [one for one in needed[len(ARGUMENTS) :] + named if one not in bound]
-    if len(taken) >= len(ARGUMENTS) and not free and not bound & {*taken[: len(ARGUMENTS)]}:
+    turned = sorted(first) == sorted(ARGUMENTS) and tuple(first) != ARGUMENTS
+    if len(first) == len(ARGUMENTS) and not free and not turned and not bound & {*first}:
         return []
     remedy = f"bind {', '.join(free)} in `make`" if free else f"give it these four first: {', '.join(ARGUMENTS)}"
     return [
-        f"{ACQUISITION}: '{name}' takes ({', '.join(taken + named)}), and cannot be called as an acquisition; {remedy}"
+        f"{ACQUISITION}: {name} takes ({', '.join(taken + named)}), and cannot be called as an acquisition; {remedy}"
     ]
 
 
 def loaders() -> list[str]:
-    """Say, one line each, which module registers a benchmark and has no function `load`."""
+    """Say, one line each, which module registers a benchmark and has no function `load` that can be called as one."""
     return [
-        f"src/{module.replace('.', '/')}.py: it registers '{name}' and has no function `load(name, settings, archive)`"
-        "; write one, docs/new-data.md shows how"
+        f"src/{module.replace('.', '/')}.py: it registers '{name}' and {fault}"
         for name in registry.benchmarks()
-        if not isinstance(_defined(codegraph.source(module := registry.loader(name)), "load"), ast.FunctionDef)
+        if (fault := _unloadable(_defined(codegraph.source(module := registry.loader(name)), "load")))
     ]
+
+
+def _unloadable(load: ast.stmt) -> str:
+    if not isinstance(load, ast.FunctionDef):
+        return "has no function `load(name, settings, archive)`; write one, docs/new-data.md shows how"
+    taken = [one.arg for one in (*load.args.posonlyargs, *load.args.args)]
+    free = sum(default is None for default in load.args.kw_defaults)
+    if len(taken) - len(load.args.defaults) <= LOADED <= len(taken) + LOADED * bool(load.args.vararg) and not free:
+        return ""
+    return (
+        f"its `load({ast.unparse(load.args)})`, line {load.lineno}, cannot be called as load(name, settings, archive); "
+        "write `def load(name, settings, archive=None):`"
+    )
 
 
 def settings() -> list[str]:

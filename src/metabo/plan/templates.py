@@ -24,7 +24,8 @@ def parameters(path: Path) -> Values:
         raise ConfigError(f"notebook {path} does not exist, or cannot be read ({error.strerror})") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(
-            f"notebook {path} is not a readable notebook ({error!r}); open and save it in Jupyter"
+            f"notebook {path} is not a readable notebook ({error!r}); take it from git (`git checkout -- {path}`), or "
+            "copy another template and change its cells"
         ) from error
     if not tagged:
         raise ConfigError(f"notebook {path} has no cell tagged 'parameters'; tag the one with the defaults")

@@ -91,6 +91,11 @@ class RunLine(logging.Handler):
         for record in held:
             self.usual.handle(record)
 
+    def forget(self) -> None:
+        """Drop what was held back: the run is refused, and one line says why."""
+        self.held.clear()
+        self._clear()
+
     def emit(self, record: logging.LogRecord) -> None:
         """Show an error or a warning; note what happens to jobs; hold back or leave out the rest."""
         event = str(getattr(record, "event", None) or "")

@@ -81,6 +81,8 @@ def origin(benchmark: str, licences: Mapping[str, str] | None = None, files: Seq
         return f"made of {', '.join(entry.members)} by {registry.loader(benchmark)}"
     if files:
         return ", ".join(files)
+    if entry.files and entry.files[0] in entry.fixed:
+        return f"files that {registry.loader(benchmark)} names"
     if entry.files:
         return f"your files, benchmarks.{benchmark}.{entry.files[0]} in config.yaml"
     return f"made by {registry.loader(benchmark)}"

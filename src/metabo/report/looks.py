@@ -11,7 +11,7 @@ from metabo.plots.look import Look
 FREE = 5
 """How many free looks are listed; those are apart from each other too."""
 STEPS = tuple(f"{step:02x}" for step in range(0, 256, 51))
-LIGHTNESS = (25.0, 70.0)
+LIGHTNESS = (25.0, 60.0)
 """Of a free colour: darker ones pass for black, lighter ones are hard to see on white."""
 
 

@@ -18,7 +18,7 @@ def work(args: Namespace, spec: BOSpec) -> Outcome:
     import pandas as pd
 
     from metabo.bo import priors
-    from metabo.bo.soundness import unsound
+    from metabo.bo.soundness import flat, require_scores, unsound
     from metabo.bo.trajectories import optimise, refuse_seen
     from metabo.compute import progress
     from metabo.plan import registry
@@ -30,6 +30,7 @@ def work(args: Namespace, spec: BOSpec) -> Outcome:
     benchmark = Benchmark.load(args.in_data)
     trained_from, trained = priors.load(args.in_prior)
     refuse_seen(spec, trained_from)
+    require_scores(spec.acquisition)
     chunk = None if jax.default_backend() != "cpu" else CHUNK
     data = digest(args.in_data)[:12]
     parts = registry.made_of(spec.method)
@@ -41,6 +42,7 @@ def work(args: Namespace, spec: BOSpec) -> Outcome:
     tables = [optimise(benchmark, prior, spec, data, chunk, past) for prior, past in spaces]
     table = pd.concat(tables, ignore_index=True)
     bad = unsound(table)
+    flat(table)
     results.write(table, args.out)
     return {
         "seeds": list(range(spec.seeds)), "rows": len(table), "unsound_steps": bad, "raised_jitter": raised(table)

@@ -1,13 +1,17 @@
 """Stage `data`: build one benchmark from its source and report the counts that its papers state."""
 
+import inspect
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-from metabo.errors import ConfigError
+from metabo.errors import ConfigError, DataError
 from metabo.plan.specs import DataSpec
 from metabo.stages.common import Outcome, main
+
+if TYPE_CHECKING:  # it is imported once the cores are pinned
+    from metabo.tasks.benchmark import Benchmark
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -28,8 +32,41 @@ class DeclaredSettings(dict[str, object]):
     def __missing__(self, key: str) -> NoReturn:
         raise ConfigError(
             f"the loader of '{self.benchmark}' reads setting '{key}', which its registration does not list; add it to "
-            f"'settings' of BENCHMARKS['{self.benchmark}'], or correct the loader"
+            f"'settings' of BENCHMARKS['{self.benchmark}'], or with its value to 'fixed', or correct the loader"
         )
+
+
+def loaded(module: str, load: Callable[..., object], *given: object) -> "Benchmark":
+    """Return what the function `load` of a module gives. Raises ConfigError that names file and function if it cannot
+    be called so, or gives no benchmark."""
+    where = f"src/{module.replace('.', '/')}.py: `load"
+    try:
+        inspect.signature(load).bind(*given)
+    except TypeError as error:
+        raise ConfigError(
+            f"{where}{inspect.signature(load)}` cannot be called as load(name, settings, archive) ({error}); write "
+            "`def load(name, settings, archive=None):`"
+        ) from None
+    from metabo.tasks.benchmark import Benchmark
+
+    benchmark = load(*given)
+    if not isinstance(benchmark, Benchmark):
+        raise ConfigError(
+            f"{where}` returns {type(benchmark).__name__}, not a Benchmark; end it with `return Benchmark(name, ...)`"
+        )
+    return benchmark
+
+
+def refuse_flat(benchmark: "Benchmark", where: str) -> None:
+    """Raise DataError for a task that is tested, and whose outcomes are all equal: every choice there is the best.
+    `where`: the files that it is read from."""
+    tested = dict.fromkeys(task for folds in benchmark.splits.values() for fold in folds for task in fold.test)
+    for task in (benchmark.tasks[name] for name in tested):
+        if task.flat:
+            raise DataError(
+                f"{where}: all {len(task.y)} outcomes of task '{task.name}' are equal, so it says nothing of methods; "
+                "correct them, delete its rows, or let it train only (a split's `Fold`)"
+            )
 
 
 def work(args: Namespace, spec: DataSpec) -> Outcome:
@@ -40,12 +77,14 @@ def work(args: Namespace, spec: DataSpec) -> Outcome:
     from metabo.plan import registry
     from metabo.plan.typed import plain
 
-    source = importlib.import_module(registry.loader(spec.benchmark))
+    module = registry.loader(spec.benchmark)
+    source = importlib.import_module(module)
     settings = DeclaredSettings(spec.benchmark, {key: plain(value) for key, value in spec.settings.items()})
     archive = Path(args.in_archive) if args.in_archive else None
     members = [Path(path) for path in args.in_members]
-    benchmark = source.load(spec.benchmark, settings, members or archive)
+    benchmark = loaded(module, source.load, spec.benchmark, settings, members or archive)
     print(counts(benchmark), flush=True)
+    refuse_flat(benchmark, ", ".join(args.in_files) or f"src/{module.replace('.', '/')}.py")
     benchmark.save(args.out)
     points = sum(len(task.y) for task in benchmark.tasks.values())
     return {"tasks": len(benchmark.tasks), "points": points, "counts": [count._asdict() for count in benchmark.counts]}

@@ -21,6 +21,7 @@ def work(args: Namespace, spec: OnlineSpec) -> Outcome:
     from metabo.bo import priors
     from metabo.bo.ask_tell import Target
     from metabo.bo.online_runs import tune
+    from metabo.bo.soundness import require_scores
     from metabo.compute import progress
     from metabo.plan import collectors, registry
     from metabo.plan.typed import plain
@@ -31,6 +32,7 @@ def work(args: Namespace, spec: OnlineSpec) -> Outcome:
 
     benchmark = Benchmark.load(args.in_data)
     trained_from, trained = priors.load(args.in_prior)
+    require_scores(spec.acquisition)
     collector = importlib.import_module(collectors.evaluator(spec.benchmark))
     loader = importlib.import_module(registry.loader(spec.benchmark))
     module = registry.online_module(spec.method)

@@ -1,0 +1,66 @@
+"""Imports of notebook templates that name nothing in the package, found in syntax trees: only a run would tell them."""
+
+import ast
+import json
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+from metabo.errors import MetaboError, nearest
+from metabo.plan import codegraph, syntax
+
+
+def faults(template: Path) -> list[str]:
+    """Say, one line each, which imports from the package in a template's code cells are of a module that is not there,
+    or of a name that its module does not define."""
+    cells = json.loads(template.read_text(encoding="utf-8"))["cells"]
+    found = []
+    for number, cell in enumerate(cells, 1):
+        if cell["cell_type"] == "code":
+            where = f"{template}, cell '{cell.get('id', number)}'"
+            for line, base, name in codegraph.cell_imports(template, str(cell.get("id", number)), cell["source"]):
+                if base.split(".")[0] == codegraph.PACKAGE and (fault := _fault(base, name)):
+                    found.append(f"{where}, line {line}: {fault}")
+    return found
+
+
+def _fault(module: str, name: str) -> str:
+    """Say what is wrong with `from module import name`, or with `import module` (no name); "" if nothing is."""
+    try:
+        path = codegraph.source(module)
+    except MetaboError:
+        return f"there is no module {module}; correct the import, or add the module.{nearest(module, _modules())}"
+    try:
+        codegraph.source(f"{module}.{name}")
+        return ""
+    except MetaboError:
+        known = _defined(path)
+    if not name or known is None or name in known:
+        return ""
+    inside = [one.stem for one in path.parent.glob("*.py")] if path.name == "__init__.py" else []
+    file = path.relative_to(codegraph.PACKAGE_ROOT.parents[1])
+    return f"{file} defines no '{name}'; correct the import, or add it there.{nearest(name, [*known, *inside])}"
+
+
+def _modules() -> list[str]:
+    return [codegraph.module_name(path) for path in codegraph.PACKAGE_ROOT.rglob("*.py")]
+
+
+@cache
+def _defined(path: Path) -> frozenset[str] | None:
+    """Return the names that a module defines or imports; None if that is known only when it runs."""
+    names = frozenset(_names(syntax.tree(path).body))
+    return None if names & {"*", "__getattr__"} else names
+
+
+def _names(body: Iterable[ast.AST]) -> Iterator[str]:
+    for node in body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.Import(names=names) | ast.ImportFrom(names=names):
+                yield from (one.asname or one.name.split(".")[0] for one in names)
+            case ast.Name(id=name, ctx=ast.Store()):
+                yield name
+            case _:
+                yield from _names(ast.iter_child_nodes(node))
