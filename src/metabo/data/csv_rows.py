@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from metabo.errors import DataError, nearest
+from metabo.errors import DataError, nearest, printable
 from metabo.tasks.spaces import SearchSpace
 
 ABSENT = ("", "nan", "na", "n/a", "null", "none")
@@ -143,5 +143,5 @@ def require_columns(
                 hint = " Its columns are separated by semicolons or tabs: save it with commas."
             raise DataError(
                 f"{path}: {head}column '{column}' is missing.{hint or nearest(column, strange)} "
-                f"Columns there: {', '.join(header)}. {remedy}"
+                f"Columns there: {printable(', '.join(header), 200)}. {remedy}"
             )

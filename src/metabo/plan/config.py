@@ -69,10 +69,10 @@ def check(config: Raw, papers: list[str] | None = None) -> Config:
     """
     schema = reference.schema()
     if faults := violations(config, schema, "config"):
-        raise ConfigError("\n".join([*faults, *names.undeclared(config)]))
+        raise ConfigError(*faults, *names.undeclared(config))
     made = Config.model_validate_json(json.dumps(config))
     if faults := [*names.faults(made, papers), *overrides.faults(made.methods, schema), *costs.faults(config)]:
-        raise ConfigError("\n".join(faults))
+        raise ConfigError(*faults)
     return made
 
 
@@ -112,7 +112,7 @@ def named_files(config: Config, benchmark: str) -> list[str]:
     lost = [(key, Path(path)) for key, path in named if not Path(path).is_file()]
     if lost:
         where = f"config key 'benchmarks.{benchmark}"
-        raise ConfigError("\n".join(f"{where}.{key}': {path} {wrong[path.is_dir()]}" for key, path in lost))
+        raise ConfigError(*(f"{where}.{key}': {path} {wrong[path.is_dir()]}" for key, path in lost))
     return [path for _, path in named]
 
 

@@ -26,7 +26,7 @@ def faults(config: Config, papers: list[str] | None) -> list[str]:
 def require_methods() -> None:
     """Raise ConfigError that lists what is wrong with the entries of methods.yaml, and with the code that they name."""
     if found := _methods():
-        raise ConfigError("\n".join(found))
+        raise ConfigError(*found)
 
 
 def undeclared(config: Mapping[str, Json]) -> list[str]:

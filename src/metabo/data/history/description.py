@@ -145,7 +145,7 @@ def of_mapping(data: Mapping[str, object], where: str, found: Sequence[str] = ()
         )
     faults = violations(data, read_yaml(SCHEMA), where) or [*faults_of(said, where), *found]
     if faults:
-        raise ConfigError("\n".join(faults))
+        raise ConfigError(*faults)
     outcome, ignore = said["outcome"], said.get("ignore", ())
     return Description(
         name=said.get("name", Path(where).stem),
