@@ -8,7 +8,7 @@ _LOGIN = re.compile(r"://(?:[^\s/]*|[^\s/@:]*:(?!\d+/)[^\s@]*)@")
 _SECRET = re.compile(r"([?&][^\s=&]*(?:token|key|secret|sig|pass|auth|credential)[^\s=&]*=)[^\s&'\"]+", re.IGNORECASE)
 
 
-LONGEST = 1000
+LONGEST = 2000
 """Letters of a line of a message; a longer one loses its middle."""
 
 

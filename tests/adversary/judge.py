@@ -21,7 +21,7 @@ SECONDS = 20.0
 MEMORY = 3 << 30
 """Bytes of addresses that a try may ask for."""
 LONGEST = 500
-"""Letters of a line, without the folder of the try."""
+"""Letters of a line, without the folder of the try and the list of valid names at its end."""
 MOST = 40
 """Lines of a message that lists faults."""
 
@@ -87,7 +87,8 @@ def unclear(error: MetaboError, named: tuple[str, ...], place: Path) -> str:
         return f"a message of {len(lines)} lines, meant were {len(error.args)}: {_shortened(repr(text))}"
     if strange := [line for line in lines if not line.isprintable()]:
         return f"a message with signs that do not print: {strange[0]!r}"
-    if long := [line for line in lines if len(line) > LONGEST]:
+    said = [line.partition(" Valid: ")[0].partition(" Allowed: ")[0] for line in lines]
+    if long := [line for line in said if len(line) > LONGEST]:
         return f"a line of {len(long[0])} letters: {long[0][:200]!r} ..."
     if named and not any(name in text for name in named):
         return f"names none of {named}: {text!r}"

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metabo.errors import ConfigError, NumericsWarning
+from metabo.errors import ConfigError, NumericsWarning, printable
 from metabo.tuner import imports
 
 if TYPE_CHECKING:
@@ -297,4 +297,4 @@ def _outcome(text: str) -> float:
 
 
 def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    print(printable(line), file=sys.stderr, flush=True)
