@@ -51,8 +51,9 @@ def attempt(number: int, rng: np.random.Generator, place: Path) -> Attempt:
         return differing(found, trials) if kind == 0 else otherwise_read(found, *contents)
 
     what = ("without a fault", "bytes changed", "a value replaced")[kind]
-    outcomes = {trial.outcome for trial in trials if math.isfinite(trial.outcome)}
-    must = "value" if kind == 0 and len(outcomes) > 1 else "either"
+    outcomes = {(trial.study, trial.outcome) for trial in trials if math.isfinite(trial.outcome)}
+    studies = [study for study, _ in outcomes]
+    must = "value" if kind == 0 and len(studies) > len(set(studies)) else "either"
     return Attempt(what, lambda: read_both(paths[1], paths[0]), right, must, ("space.yaml", "history.csv"))
 
 
@@ -68,9 +69,11 @@ def _drawn(rng: np.random.Generator) -> tuple[dict, list[Row]]:
         space["constraints"] = {names[6]: {"at_most": float(rng.choice(ENDS))}}
     studies = [str(one) for one in rng.permutation(["d0", "=1+1", "ü", "a b", "0", "-1", "{}", "x" * 100, "-a"])[:2]]
     trials = []
+    beside = float(rng.choice([1e-300, 1.0, 1e16, 9e299])) if rng.random() < 0.15 and not log else None
     for study in studies:
-        for _ in range(int(rng.integers(3, 7))):
-            trials.append(Row(study, _configuration(space, rng), _outcome(log, rng)))
+        for number in range(int(rng.integers(3, 7))):  # beside: their differences are next to nothing beside them
+            outcome = _outcome(log, rng) if beside is None else beside * (1 + number * 2.0**-52)
+            trials.append(Row(study, _configuration(space, rng), outcome))
     return space, _distinct(trials)
 
 

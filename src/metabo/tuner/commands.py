@@ -290,9 +290,9 @@ def _outcome(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise ArgumentTypeError(f"{text!r} is no number; write one, or --failed in its place") from None
+        raise ArgumentTypeError(f"{printable(repr(text), 80)} is no number; write one, or --failed in its place") from None
     if math.isinf(value) and any(sign.isdigit() for sign in text):
-        raise ArgumentTypeError(f"{text} is too large for a number; say --failed if the trial diverged")
+        raise ArgumentTypeError(f"{printable(text, 80)} is too large for a number; say --failed if the trial diverged")
     return value
 
 
