@@ -192,7 +192,7 @@ def _check(args: argparse.Namespace) -> list[str]:
     for path in notebooks:
         codegraph.notebook_roots(path)  # refuses a cell that is no Python
     if found := [fault for path in notebooks for fault in cells.faults(path)]:
-        raise ConfigError("\n".join(found))
+        raise ConfigError(*found)
     papers = catalogue.papers(entries)
     checked = []
     for chosen in ((), *((path,) for path in args.overlay or sorted(Path("config").glob("*.yaml")))):
@@ -202,5 +202,5 @@ def _check(args: argparse.Namespace) -> list[str]:
         checked.append(f"ok: config.yaml{''.join(f' + {path}' for path in chosen)}")
     sheets = [paper for paper in papers if paper in sheet.papers()]
     if found := sheet.faults([claim for paper in sheets for claim in sheet.load(paper)], entries):
-        raise ConfigError(f"{catalogue.CATALOGUE} and the claims:\n  " + "\n  ".join(found))
+        raise ConfigError(f"{catalogue.CATALOGUE} and the claims:", *(f"  {fault}" for fault in found))
     return [*checked, *(f"ok: claims of {paper}" for paper in sheets), f"ok: {catalogue.CATALOGUE}"]

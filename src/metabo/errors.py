@@ -8,8 +8,16 @@ _LOGIN = re.compile(r"://(?:[^\s/]*|[^\s/@:]*:(?!\d+/)[^\s@]*)@")
 _SECRET = re.compile(r"([?&][^\s=&]*(?:token|key|secret|sig|pass|auth|credential)[^\s=&]*=)[^\s&'\"]+", re.IGNORECASE)
 
 
+LONGEST = 2000
+"""Letters of a line of a message; a longer one loses its middle."""
+
+
 class MetaboError(Exception):
-    """Base class: an error that a user can act on, shown without a traceback."""
+    """Base class: an error that a user can act on, shown without a traceback. Each argument is a line of its message:
+    a name or a cell of a file that has line breaks, or signs that steer a terminal, adds none and steers nothing."""
+
+    def __str__(self) -> str:
+        return "\n".join(printable(str(line)) for line in self.args)
 
 
 class DataError(MetaboError):
@@ -28,12 +36,28 @@ class NumericsWarning(UserWarning):
     """A result whose computation was not numerically sound, and that should not be trusted as it is."""
 
 
+def printable(text: str, most: int = LONGEST) -> str:
+    """Return a text in one line of at most about `most` letters: what does not print as its escape (`\\n`), the middle
+    of what is longer left out."""
+    if len(text) > most:
+        text = f"{text[: most * 2 // 3]} [...] {text[-most // 3 :]}"
+    return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+
+
+def quoted(value: object) -> str:
+    """Return a value as Python writes it, in one short line."""
+    try:
+        return printable(repr(value), 80)
+    except ValueError:  # a whole number of more digits than Python writes
+        return f"a value of type {type(value).__name__} that is too large to be shown"
+
+
 def nearest(name: str, valid: Iterable[str]) -> str:
     """Return " Did you mean 'x'?" for the closest valid name, or "" when none is close; case counts least."""
     known = [str(v) for v in valid]
     same = [one for one in known if one.casefold() == str(name).casefold()]
     close = same or difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
-    return f" Did you mean '{close[0]}'?" if close else ""
+    return f" Did you mean '{printable(close[0], 80)}'?" if close else ""
 
 
 def without_passwords(text: str) -> str:

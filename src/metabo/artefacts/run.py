@@ -45,12 +45,14 @@ def run(template: Path, scratch: Path, out: Path, parameters: dict[str, Json]) -
             )
         except PapermillExecutionError as error:
             if error.ename in _CLEAR:
-                raise MetaboError(f"The executed notebook is kept: {scratch}\n{template}: {error.evalue}") from error
+                said = f"{template}: {error.evalue}".splitlines()
+                raise MetaboError(f"The executed notebook is kept: {scratch}", *said) from error
             traceback = _COLOURS.sub("", "\n".join(error.traceback))
             raise MetaboError(  # what a reader needs comes last: Snakemake prints the log below much else
-                f"{template}: cell {error.exec_count} failed\n{traceback}\n"
-                f"The executed notebook with its traceback is kept: {scratch}\n"
-                f"{template}: cell {error.exec_count} failed{_place(traceback)} with {_said(error)}"
+                f"{template}: cell {error.exec_count} failed",
+                *traceback.splitlines(),
+                f"The executed notebook with its traceback is kept: {scratch}",
+                f"{template}: cell {error.exec_count} failed{_place(traceback)} with {_said(error)}",
             ) from error
         except PapermillException as error:
             raise MetaboError(f"{template}: papermill could not run it: {error}") from error

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from metabo.errors import DataError, nearest
+from metabo.errors import DataError, nearest, printable
 from metabo.tasks.spaces import SearchSpace
 
 ABSENT = ("", "nan", "na", "n/a", "null", "none")
@@ -138,7 +138,9 @@ def require_columns(
     the header stands."""
     twice = [column for column in dict.fromkeys(header) if header.count(column) > 1]
     if twice:
-        raise DataError(f"{path}: {head}column '{twice[0]}' is there {header.count(twice[0])} times; rename one")
+        raise DataError(
+            f"{path}: {head}column '{printable(twice[0], 80)}' is there {header.count(twice[0])} times; rename one"
+        )
     strange = [column for column in header if column not in (*needed, *ignored)]
     for column in needed:
         if column not in header:
@@ -146,6 +148,6 @@ def require_columns(
             if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
                 hint = " Its columns are separated by semicolons or tabs: save it with commas."
             raise DataError(
-                f"{path}: {head}column '{column}' is missing.{hint or nearest(column, strange)} "
-                f"Columns there: {', '.join(header)}. {remedy}"
+                f"{path}: {head}column '{printable(column, 80)}' is missing.{hint or nearest(column, strange)} "
+                f"Columns there: {printable(', '.join(header), 200)}. {remedy}"
             )

@@ -80,7 +80,7 @@ def fetch(
     except OSError as error:
         raise DataError(f"{out}: cannot be written ({error.strerror or error}); check the disk") from error
     fix = f"check the network, or give another address in benchmarks.{name}.mirrors (file:///... for a local copy)"
-    raise DataError("\n".join([f"{out}: '{name}' could not be downloaded; {fix}. Tried:", *problems]))
+    raise DataError(f"{out}: '{name}' could not be downloaded; {fix}. Tried:", *problems)
 
 
 def _parse_checksum(name: str, checksum: str) -> tuple[str, str]:

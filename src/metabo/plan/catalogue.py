@@ -31,7 +31,7 @@ def load(root: Path = Path()) -> dict[str, CatalogueEntry]:
         for fault in entry_faults.faults(id, entry, root)
     ]
     if faults:
-        raise ConfigError(f"{CATALOGUE}:\n  " + "\n  ".join(faults))
+        raise ConfigError(f"{CATALOGUE}:", *(f"  {fault}" for fault in faults))
     return entries
 
 

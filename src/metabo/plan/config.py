@@ -69,10 +69,10 @@ def check(config: Raw, papers: list[str] | None = None) -> Config:
     """
     schema = reference.schema()
     if faults := violations(config, schema, "config"):
-        raise ConfigError("\n".join([*faults, *names.undeclared(config)]))
+        raise ConfigError(*faults, *names.undeclared(config))
     made = Config.model_validate_json(json.dumps(config))
     if faults := [*names.faults(made, papers), *overrides.faults(made.methods, schema), *costs.faults(config)]:
-        raise ConfigError("\n".join(faults))
+        raise ConfigError(*faults)
     return made
 
 
@@ -116,7 +116,7 @@ def named_files(config: Config, benchmark: str) -> list[str]:
     if lost:
         here = f"{registry.loader(benchmark)}: BENCHMARKS key '{benchmark}.fixed"
         where = {key: here if key in fixed else f"config key 'benchmarks.{benchmark}" for key, _ in lost}
-        raise ConfigError("\n".join(f"{where[key]}.{key}': {path} {wrong[path.is_dir()]}" for key, path in lost))
+        raise ConfigError(*(f"{where[key]}.{key}': {path} {wrong[path.is_dir()]}" for key, path in lost))
     return [path for _, path in named]
 
 

@@ -46,7 +46,7 @@ def faults(id: str, entry: CatalogueEntry, root: Path) -> list[str]:
         try:
             check()
         except ConfigError as error:
-            found.append(str(error))
+            found += str(error).splitlines()
     return list(dict.fromkeys(found))
 
 

@@ -30,7 +30,7 @@ def faults(config: Config, papers: list[str] | None) -> list[str]:
 def require_methods() -> None:
     """Raise ConfigError that lists what is wrong with the entries of methods.yaml, and with the code that they name."""
     if found := _methods():
-        raise ConfigError("\n".join(found))
+        raise ConfigError(*found)
 
 
 def no_target(name: str, targets: Collection[str]) -> ConfigError:

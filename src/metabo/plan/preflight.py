@@ -80,7 +80,9 @@ def require_intact(paths: Iterable[str]) -> None:
     Snakemake deletes what a job made before it starts the job again, so a damaged input must be found before that.
     """
     if faults := damaged(paths):
-        raise DataError("nothing was started, because results that are needed are damaged:\n  " + "\n  ".join(faults))
+        raise DataError(
+            "nothing was started, because results that are needed are damaged:", *(f"  {fault}" for fault in faults)
+        )
 
 
 def no_future(paths: Iterable[str]) -> int:

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from metabo.errors import ConfigError, nearest, without_passwords
+from metabo.errors import ConfigError, nearest, printable, without_passwords
 from metabo.plan.yaml_files import read_yaml
 from metabo.records.files import Json
 
@@ -68,7 +68,7 @@ def violations(instance: Json, schema: Schema, kind: str, where: str = "") -> li
 
 def _describe(error: "jsonschema.ValidationError", kind: str, prefix: str) -> list[str]:
     """Turn one schema error into lines that name the key, what it may be, and the nearest match."""
-    where = ".".join([*([prefix] if prefix else []), *(str(p) for p in error.absolute_path)])
+    where = ".".join([*([prefix] if prefix else []), *(_key(p) for p in error.absolute_path)])
     # An error that `validate` found has all three; their types say that it may not.
     value, wanted, schema = (getattr(error, name) for name in ("instance", "validator_value", "schema"))
     if error.validator == "additionalProperties":
@@ -124,14 +124,18 @@ def _in_words(schema: Schema, pattern: str) -> str:
 
 
 def _join(where: str, key: object) -> str:
-    return f"{where}.{key}" if where else str(key)
+    return f"{where}.{_key(key)}" if where else _key(key)
+
+
+def _key(key: object) -> str:
+    return printable(str(key), 80)
 
 
 def shown(value: Json) -> str:
     """Return a value with the name of its YAML type, for a message."""
     names = {str: "the text", bool: "the boolean", list: "the list", tuple: "the list", type(None): "empty"}
     name = "the mapping" if isinstance(value, Mapping) else names.get(type(value), "the number")
-    return name + ("" if value is None else f" {value!r}")
+    return name + ("" if value is None else f" {printable(repr(value), 200)}")
 
 
 def _types(wanted: list[str]) -> str:
@@ -162,5 +166,5 @@ def plain_number(text: str) -> str:
         mantissa, exponent = f"{float(text):e}".split("e")
     except ValueError:
         return ""
-    whole = float(text).is_integer()
+    whole = float(text).is_integer() and abs(float(text)) < 1e15
     return str(int(float(text))) if whole else f"{mantissa.rstrip('0').ljust(3, '0')}e{exponent}"

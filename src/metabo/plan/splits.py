@@ -30,7 +30,7 @@ def _splits() -> dict[str, Split]:
                 faults.append(f"{SPLITS.name}: 'benchmarks' of split '{name}': {fault}")
     faults += _registered(entries)
     if faults:
-        raise ConfigError("\n".join(faults))
+        raise ConfigError(*faults)
     return entries
 
 

@@ -65,7 +65,7 @@ def read(kind: Callable[..., T], value: Json, what: str, where: str = "") -> T:
     """Make a `kind` (a dataclass, `Values`, text) from what a file holds: `what` names the file or table, `where` the
     key in it. Raises ConfigError with one line for each fault, as `violations` has them."""
     if not fits(kind, value) and (faults := violations(value, schema(kind), what, where)):
-        raise ConfigError("\n".join(faults))
+        raise ConfigError(*faults)
     return kind(**_fields(kind, value)) if isinstance(value, Mapping) and kind is not Values else kind(value)
 
 
@@ -74,7 +74,7 @@ def read_each(kind: Callable[..., T], values: Json, what: str) -> dict[str, T]:
     if not (isinstance(values, Mapping) and all(fits(kind, value) for value in values.values())):
         listed = {"type": "object", "additionalProperties": schema(kind)}
         if faults := violations(values, listed, what):
-            raise ConfigError("\n".join(faults))
+            raise ConfigError(*faults)
     return {name: read(kind, value, what, name) for name, value in read(Values, values, what).items()}
 
 

@@ -26,7 +26,7 @@ def work(args: Namespace, spec: ClaimsSpec) -> Outcome:
     entries = catalogue.load()
     claims = sheet.load(spec.paper)
     if faults := sheet.faults(claims, entries):
-        raise ConfigError(f"{args.in_sheet} and {args.in_catalogue}:\n  " + "\n  ".join(faults))
+        raise ConfigError(f"{args.in_sheet} and {args.in_catalogue}:", *(f"  {fault}" for fault in faults))
     results = Path(spec.results)
     made = [catalogue.Artefact(id, id, benchmark, entries[id]) for id, benchmark in spec.artefacts]
     reads = [path for artefact in made for paths in evidence.gather(artefact, results)[1].values() for path in paths]

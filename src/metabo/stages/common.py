@@ -93,8 +93,10 @@ def _located(error: MetaboError, spec: Mapping[str, Json]) -> MetaboError:
     """Return an error, with method and file where it is one of the method's settings."""
     if "method" not in spec or not isinstance(error, ConfigError) or not _OF_METHOD.match(str(error)):
         return error
+    *lines, last = str(error).splitlines()
     return ConfigError(
-        f"{error} (settings of '{spec['method']}' in src/metabo/plan/methods.yaml, or under 'methods' in config.yaml)"
+        *lines,
+        f"{last} (settings of '{spec['method']}' in src/metabo/plan/methods.yaml, or under 'methods' in config.yaml)",
     )
 
 

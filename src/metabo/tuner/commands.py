@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metabo.errors import ConfigError, NumericsWarning
+from metabo.errors import ConfigError, NumericsWarning, printable, quoted
 from metabo.tuner import imports
 
 if TYPE_CHECKING:
@@ -290,11 +290,11 @@ def _outcome(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise ArgumentTypeError(f"{text!r} is no number; write one, or --failed in its place") from None
+        raise ArgumentTypeError(f"{quoted(text)} is no number; write one, or --failed in its place") from None
     if math.isinf(value) and any(sign.isdigit() for sign in text):
-        raise ArgumentTypeError(f"{text} is too large for a number; say --failed if the trial diverged")
+        raise ArgumentTypeError(f"{printable(text, 80)} is too large for a number; say --failed if the trial diverged")
     return value
 
 
 def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    print(printable(line), file=sys.stderr, flush=True)

@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace, _SubParsersAction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from metabo.errors import ConfigError, DataError
+from metabo.errors import ConfigError, DataError, printable
 
 if TYPE_CHECKING:
     from metabo.data.imports.draft import Draft
@@ -133,4 +133,4 @@ def _fault(history: Path, space: Path) -> str:
 
 
 def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    print(printable(line), file=sys.stderr, flush=True)

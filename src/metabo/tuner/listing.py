@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from metabo.data.history.description import Configuration, Description
-from metabo.errors import ConfigError
+from metabo.errors import ConfigError, printable
 from metabo.tuner import store
 from metabo.tuner.ledger import Ledger, age_of
 from metabo.tuner.trials import STATES, StudyTrial, broken, claim_id
@@ -80,7 +80,9 @@ def age_in(text: str) -> timedelta:
     """Read an age such as "90min". Raises ConfigError."""
     found = AGE.fullmatch(text.strip())
     if not found:
-        raise ConfigError(f"age '{text}': write a number and its unit (s, min, h or d), e.g. 90min, 2h or 3d")
+        raise ConfigError(
+            f"age '{printable(text, 80)}': write a number and its unit (s, min, h or d), e.g. 90min, 2h or 3d"
+        )
     try:
         return timedelta(seconds=float(found[1]) * UNITS[found[2]])
     except OverflowError:

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -18,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from metabo.data.history.description import Description
-from metabo.errors import ConfigError, DataError
+from metabo.errors import ConfigError, DataError, printable
 from metabo.records.files import append, digest, remove_scratch, write_text
 from metabo.tuner import formats, journal
 from metabo.tuner.formats import StoredRecord, StudyRecord
@@ -132,7 +133,9 @@ def settle(folder: Path, expected: StoredRecord) -> None:
 def trials_path(folder: Path, study: str) -> Path:
     """Return the file of a study's trials. Raises ConfigError for a name that is no plain file name."""
     if not NAME.fullmatch(study):
-        raise ConfigError(f"study '{study}': write letters, digits, '.', '_' and '-', first a letter or digit")
+        raise ConfigError(
+            f"study '{printable(study, 80)}': write letters, digits, '.', '_' and '-', first a letter or digit"
+        )
     return folder / "trials" / f"{study}.json"
 
 
@@ -192,6 +195,8 @@ def write_trials(folder: Path, study: str, trials: list[StudyTrial], space: Desc
 def _journal(path: Path, space: Description) -> TrialJournal:
     """Read a file of trials; there need not be one. Raises DataError."""
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):  # a link to a device would be read without end
+            raise DataError(f"{path}: is no file; {journal.AGAIN}")
         content = path.read_bytes()
     except FileNotFoundError:
         return TrialJournal(TrialIndex(space), checked=True)

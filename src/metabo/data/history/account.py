@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import TypedDict
 
+from metabo.errors import printable
+
 SHOWN = 10
 """Rows that a sentence names."""
 IN_TABLE = 3
@@ -62,7 +64,7 @@ def lines(accounts: list[StudyAccount], unit: str = "row") -> list[str]:
     out = [f"{'study':{width}}   read   used failed  dropped, and what was done"]
     for name, one in zip(names, accounts, strict=True):
         dropped = [f"{len(d['rows'])}: {d['reason']} ({listed(d['rows'], IN_TABLE, unit)})" for d in one["dropped"]]
-        said = "; ".join([*dropped, *one["notes"]]) or "-"
+        said = printable("; ".join([*dropped, *one["notes"]]) or "-")
         out.append(f"{name:{width}} {one['read']:6} {one['used']:6} {one['failed']:6}  {said}")
     if len(accounts) > 1:
         total = [sum(one[key] for one in accounts) for key in ("read", "used", "failed")]
@@ -79,5 +81,5 @@ def listed(rows: list[int], shown: int = SHOWN, unit: str = "row") -> str:
 
 
 def _short(name: str) -> str:
-    line = " ".join(name.split())
+    line = printable(" ".join(name.split()))
     return line if len(line) <= WIDEST else f"{line[: WIDEST - 3]}..."

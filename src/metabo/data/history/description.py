@@ -27,7 +27,7 @@ from metabo.data.history.space_yaml import (
     objectives,
     text_choices,
 )
-from metabo.errors import ConfigError, DataError, nearest
+from metabo.errors import ConfigError, DataError, nearest, printable, quoted
 from metabo.plan.schema import violations
 from metabo.plan.yaml_files import read_yaml
 from metabo.tasks.spaces import SearchSpace
@@ -77,7 +77,8 @@ class Description:
         """Check one configuration given from Python or JSON. Raises DataError that names the field and the fix."""
         for name in configuration:
             if name not in (names := [field.name for field in self.fields]):
-                raise DataError(f"unknown parameter '{name}'.{nearest(name, names)} Parameters: {', '.join(names)}")
+                shown = printable(str(name), 80)
+                raise DataError(f"unknown parameter '{shown}'.{nearest(name, names)} Parameters: {', '.join(names)}")
         out: Configuration = {}
         for field in self.fields:
             if field.parent is not None and out[field.parent] not in field.needs:
@@ -88,9 +89,8 @@ class Description:
             try:
                 out[field.name] = field.read(configuration[field.name])
             except ValueError as error:
-                raise DataError(
-                    f"parameter '{field.name}': {configuration[field.name]!r} {error}; give {field.allowed}"
-                ) from None
+                given = quoted(configuration[field.name])
+                raise DataError(f"parameter '{field.name}': {given} {error}; give {field.allowed}") from None
         return out
 
     def same(self, one: Configuration, other: Configuration) -> bool:
@@ -145,7 +145,7 @@ def of_mapping(data: Mapping[str, object], where: str, found: Sequence[str] = ()
         )
     faults = violations(data, read_yaml(SCHEMA), where) or [*faults_of(said, where), *found]
     if faults:
-        raise ConfigError("\n".join(faults))
+        raise ConfigError(*faults)
     outcome, ignore = said["outcome"], said.get("ignore", ())
     return Description(
         name=said.get("name", Path(where).stem),

@@ -16,7 +16,7 @@ from metabo.data.history.account import StudyAccount, account, listed
 from metabo.data.history.coverage import covered
 from metabo.data.history.description import Configuration, Description
 from metabo.data.history.rows import Refused, Trial, Unread, read_cells, read_measured, read_outcome, read_row
-from metabo.errors import ConfigError, DataError, nearest
+from metabo.errors import ConfigError, DataError, nearest, printable
 from metabo.records.csv_cells import unguarded
 
 SHOWN = 10
@@ -83,7 +83,8 @@ def _read(sheet: Sheet, space: Description, skip_bad_rows: bool) -> _Part:
     if faults and not skip_bad_rows:
         raise DataError(
             f"{where}: {len(faults)} of {len(rows)} rows cannot be used; correct them, or leave them out with "
-            f"--skip-bad-rows (in Python: skip_bad_rows=True):{_shown(faults)}"
+            "--skip-bad-rows (in Python: skip_bad_rows=True):",
+            *_shown(faults),
         )
     kept, copies = _without_copies([one for one in found if isinstance(one, Trial)])
     remarks = [f"{where}: left out {listed([fault.row for fault in faults])}: they have faults"] if faults else []
@@ -127,9 +128,10 @@ def check_header(sheet: Sheet, needed: list[str], space: Description, more: Sequ
                 "column under 'ignore' in space.yaml"
             )
     if strange and not space.rest:
+        close, shown = nearest(strange[0], [*needed, *known]), printable(", ".join(strange), 200)
         raise DataError(
-            f"{place} '{strange[0]}' is not in space.yaml.{nearest(strange[0], [*needed, *known])} Describe it under "
-            f"'parameters', or list under 'ignore' what is not tuned: [{', '.join(strange)}] (ignore: rest for all)"
+            f"{place} '{printable(strange[0], 80)}' is not in space.yaml.{close} Describe it under 'parameters', or list "
+            f"under 'ignore' what is not tuned: [{shown}] (ignore: rest for all)"
         )
     return strange
 
@@ -150,14 +152,14 @@ def _lacking(sheet: Sheet, space: Description) -> dict[str, list[str]]:
     }
 
 
-def _shown(faults: list[Refused]) -> str:
-    """List faults, a line each; one that all rows of a study have is told once."""
+def _shown(faults: list[Refused]) -> list[str]:
+    """Return faults, a line each; one that all rows of a study have is told once."""
     lines: dict[tuple[str, str, int], list[int]] = {}
     for one in faults:
         lines.setdefault((one.why.text, one.study, 0 if one.why.kind == "study" else one.row), []).append(one.row)
-    told = [f"\n  {listed(rows, 3)}, {text}" for (text, *_), rows in list(lines.items())[:SHOWN]]
+    told = [f"  {listed(rows, 3)}, {text}" for (text, *_), rows in list(lines.items())[:SHOWN]]
     more = sum(map(len, list(lines.values())[SHOWN:]))
-    return "".join(told) + (f"\n  ... and {more} more rows" if more else "")
+    return [*told, *([f"  ... and {more} more rows"] if more else [])]
 
 
 def _accounts(

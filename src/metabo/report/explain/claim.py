@@ -39,7 +39,7 @@ def load() -> dict[str, SheetClaim]:
     for path in sorted(PACKAGE_ROOT.glob("papers/*/claims.yaml")):
         written = read_yaml(path)
         if faults := violations(written, read_schema(SCHEMA), "claim"):
-            raise ConfigError(f"{path}:\n  " + "\n  ".join(faults))
+            raise ConfigError(f"{path}:", *(f"  {fault}" for fault in faults))
         entries = cast("dict[str, ClaimEntry]", written)
         found |= {id: SheetClaim(id, path.parent.name, entry) for id, entry in entries.items()}
     return found

@@ -137,7 +137,7 @@ def load(paper: str, root: Path = Path()) -> list[Claim]:
             for fault in checks.faults(paper, test["check"], test.get("arguments", {}))
         ]
     if found:
-        raise ConfigError(f"{paper}/claims.yaml:\n  " + "\n  ".join(found))
+        raise ConfigError(f"{paper}/claims.yaml:", *(f"  {fault}" for fault in found))
     return [_claim(id, paper, entry) for id, entry in entries.items()]
 
 
