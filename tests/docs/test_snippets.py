@@ -33,10 +33,11 @@ TOLD = {
     "snakemake --workflow-profile profiles/slurm hyperbo_fig08": "it needs Slurm: tests/workflow/test_cluster.py, make "
     "test-slurm",
     "metabo verify results/laptop": "it needs results of hours; tests/records/test_verify.py runs it on others",
-    "metabo evidence add results/laptop": "as the line before; tests/evidence has this and the next three",
+    "metabo evidence add results/laptop": "as the line before; tests/evidence has this and the next four",
     "metabo evidence add results/laptop --artefacts hyperbo_fig08": "likewise",
     "metabo evidence list": "likewise",
     "metabo verify evidence --runs 20": "likewise",
+    "metabo evidence restore results/published --configfile config/published.yaml": "likewise",
     "python benchmarks/paper_plan.py results/laptop > docs/paper-scale.md": "it needs results of hours; "
     "tests/benchmarks/test_paper_plan.py runs its parts",
     "make published": "days; tests/benchmarks/test_published.py has its parts, and the next lines",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from metabo.errors import ConfigError
-from metabo.plan import catalogue, codegraph, names, promises, registry, runs
+from metabo.plan import catalogue, codegraph, config, names, promises, registry, runs
 from metabo.plan.typed import Values
 
 ROOT = Path(__file__).parents[2]
@@ -98,6 +98,35 @@ def test_a_setting_that_nothing_reads_and_one_that_is_missing_are_told_before_an
     entry(like, **changes)
     with pytest.raises(ConfigError, match=message):
         catalogue.load()
+
+
+@pytest.mark.parametrize(
+    ("like", "changes", "message"),
+    [
+        (
+            "h_nll",
+            {"pretrain": Values({"steps": "@pretrain.adam_step"})},
+            "methods.yaml key 'new.pretrain.steps': '@pretrain.adam_step' names no size of config.yaml. Did you mean "
+            "'@pretrain.adam_steps'?",
+        ),
+        ("h_nll", {"pretrain": Values({"steps": "@pretrian.adam_steps"})}, "Did you mean '@pretrain.adam_steps'?"),
+        (
+            "h_nll",
+            {"pretrain": Values({"steps": "ten"})},
+            "methods.yaml key 'new.pretrain.steps' is a text; it is a number in all other methods: write one",
+        ),
+        ("h_nll", {"policy": Values({"pi_threshold": "high"})}, "key 'new.policy.pi_threshold' is a text; it is a n"),
+    ],
+)
+def test_a_size_that_is_not_there_and_a_setting_of_another_type_are_told_before_anything_runs(
+    entry, like, changes, message
+):
+    given = config.read(ROOT)
+    assert config.check(given)
+    entry(like, **changes)
+    with pytest.raises(ConfigError) as raised:
+        config.check(given)
+    assert message in str(raised.value)
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,8 @@ def check(config: Raw, papers: list[str] | None = None) -> Config:
     if faults := violations(config, schema, "config"):
         raise ConfigError(*faults, *names.undeclared(config))
     made = Config.model_validate_json(json.dumps(config))
+    if faults := overrides.registered_faults(made.sizes):  # what follows reads these settings
+        raise ConfigError(*faults)
     if faults := [*names.faults(made, papers), *overrides.faults(made.methods, schema), *costs.faults(config)]:
         raise ConfigError(*faults)
     return made

@@ -1,12 +1,13 @@
 """Overrides of registered method settings (config key `methods`), checked against the registrations."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 
 from metabo.errors import nearest, unknown
 from metabo.plan import registry
 from metabo.plan.entries import MethodEntry
 from metabo.plan.schema import Schema, required_mapping, shown, violations
-from metabo.plan.typed import NOTHING, Setting, Values
+from metabo.plan.typed import NOTHING, Setting, Values, plain
 from metabo.records.files import Json
 
 OVERRIDABLE = ("model", "pretrain", "policy", "online")
@@ -34,6 +35,46 @@ def faults(methods: Mapping[str, Mapping[str, Json]], schema: Schema) -> list[st
             else:
                 found += _parameter_faults(where, values, _section(registered, section), schema)
     return found
+
+
+def registered_faults(sizes: Mapping[str, Mapping[str, Json]]) -> list[str]:
+    """Describe, one line each, which settings of methods.yaml name no size, and which have another type than the same
+    setting of all other methods that have it. `sizes`: of the configuration, by section and key."""
+    found: list[str] = []
+    kinds: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+    for method in registry.methods():
+        for section in OVERRIDABLE:
+            for key, setting in _section(registry.method(method), section).items():
+                where, value = f"{registry.METHODS.name} key '{method}.{section}.{key}'", plain(setting)
+                if isinstance(value, str) and value.startswith("@"):
+                    at, _, size = value[1:].partition(".")
+                    if size not in sizes.get(at, {}):
+                        listed = [f"@{one}.{each}" for one in sizes for each in sizes[one]]
+                        found.append(f"{where}: '{value}' names no size of config.yaml.{nearest(value, listed)}")
+                        continue
+                    value = sizes[at][size]
+                if kind := _kind(value):
+                    kinds[section, key][method] = kind
+    for (section, key), by_method in kinds.items():
+        for method, kind in by_method.items():
+            others = [other for name, other in by_method.items() if name != method]
+            if len(others) > 1 and {*others} == {other := others[0]} != {kind}:
+                found.append(
+                    f"{registry.METHODS.name} key '{method}.{section}.{key}' is a {kind}; it is a {other} in all other "
+                    "methods: write one"
+                )
+    return found
+
+
+def _kind(value: Json) -> str:
+    """Return the kind of a setting; "" for one that is empty, which stands for all there is."""
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, (int, float)):
+        return "number"
+    if isinstance(value, str):
+        return "text"
+    return "" if value is None else "list" if isinstance(value, list) else "mapping"
 
 
 def _section(entry: MethodEntry, name: str) -> Values:
