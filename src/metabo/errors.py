@@ -44,6 +44,14 @@ def printable(text: str, most: int = LONGEST) -> str:
     return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
+def quoted(value: object) -> str:
+    """Return a value as Python writes it, in one short line."""
+    try:
+        return printable(repr(value), 80)
+    except ValueError:  # a whole number of more digits than Python writes
+        return f"a value of type {type(value).__name__} that is too large to be shown"
+
+
 def nearest(name: str, valid: Iterable[str]) -> str:
     """Return " Did you mean 'x'?" for the closest valid name, or "" when none is close; case counts least."""
     known = [str(v) for v in valid]

@@ -187,7 +187,9 @@ def _layouts() -> list[Callable]:
         return lambda rng, good: Edited(what, space, write(good), "value", trials=good.trials)
 
     def commas(good: Good) -> str:
-        table = [[cell.replace(".", ",") if i in (1, 5, 6) else cell for i, cell in enumerate(row)] for row in good.table]
+        table = [
+            [cell.replace(".", ",") if i in (1, 5, 6) else cell for i, cell in enumerate(row)] for row in good.table
+        ]
         return csv_text(HEADER, table, ";")
 
     def cells(change: Callable[[str], str]) -> Callable[[Good], str]:
@@ -227,7 +229,9 @@ def _cells() -> list[Callable]:
             there = [i for i, row in enumerate(good.table) if row[HEADER.index(column)]]
             row = int(rng.choice(there))
             changed = good.with_cell(row, column, wrong)
-            return Edited(f"{what} {wrong[:40]!r} in {column}", SPACE, changed.text(), "refusal", (column, "history.csv"))
+            return Edited(
+                f"{what} {wrong[:40]!r} in {column}", SPACE, changed.text(), "refusal", (column, "history.csv")
+            )
 
         return made
 
@@ -266,7 +270,11 @@ def _cells() -> list[Callable]:
         table("column more", lambda t: [[*row, "x"] for row in t], "'x'"),
         table("column misspelt", lambda t: [["dataset", "learning_rat", *HEADER[2:]], *t[1:]], "learning_rat"),
         table("column with a line break", lambda t: [["dataset", "learning\nrate", *HEADER[2:]], *t[1:]], "learning"),
-        table("column with an escape", lambda t: [["dataset", "\x1b[2Jlearning_rate", *HEADER[2:]], *t[1:]], "learning_rate"),
+        table(
+            "column with an escape",
+            lambda t: [["dataset", "\x1b[2Jlearning_rate", *HEADER[2:]], *t[1:]],
+            "learning_rate",
+        ),
         table("cell more", lambda t: [*t[:3], [*t[3], "x"], *t[4:]], "row 4"),
         table("cell less", lambda t: [*t[:3], t[3][:-1], *t[4:]], "row 4"),
         table("decimal comma among points", lambda t: [*t[:2], [*t[2][:6], "0,25"], *t[3:]], "error"),
@@ -287,7 +295,22 @@ def _cells() -> list[Callable]:
 
         return made
 
-    names = ("a\nb", "a\x1b[31mb", "=1+1", "x" * 3000, "<b>", "{0}", "%s", "日本", "-", "None", "d1 ", "\u202eabc", "a,b;c", "1e5")
+    names = (
+        "a\nb",
+        "a\x1b[31mb",
+        "=1+1",
+        "x" * 3000,
+        "<b>",
+        "{0}",
+        "%s",
+        "日本",
+        "-",
+        "None",
+        "d1 ",
+        "\u202eabc",
+        "a,b;c",
+        "1e5",
+    )
     return [*found, open_quote, *map(named_so, names)]
 
 
@@ -332,4 +355,6 @@ def attempt(number: int, rng: np.random.Generator, place: Path) -> Attempt:
         path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass"))
     named = edited.named or ("space.yaml", "history.csv")
     wanted = edited.trials or []
-    return Attempt(edited.what, lambda: read_both(history, space), lambda found: differing(found, wanted), edited.end, named)
+    return Attempt(
+        edited.what, lambda: read_both(history, space), lambda found: differing(found, wanted), edited.end, named
+    )

@@ -20,7 +20,25 @@ from metabo.data.history.rows import FAILED
 from tests.adversary.judge import Attempt
 from tests.adversary.past import Read, Row, csv_text, differing, read_both, same, unsound
 
-NAMES = ("rate", "learning rate", "α", "a.b", "x,y", "größe", "1st", "{0}", "%s", "a'b", 'a"b', "層", "<b>", "lr;", "*", "&x", "#n")
+NAMES = (
+    "rate",
+    "learning rate",
+    "α",
+    "a.b",
+    "x,y",
+    "größe",
+    "1st",
+    "{0}",
+    "%s",
+    "a'b",
+    'a"b',
+    "層",
+    "<b>",
+    "lr;",
+    "*",
+    "&x",
+    "#n",
+)
 CHOICES = (64, "64", " sgd ", "sgd", "SGD", True, "true", 0.5, "0.50", "None", "", "=1+1", "a\nb", "\t", "ü", "-", 1e-300,
            2**53, -1, "nan", "x" * 200, '"q"', "y", "é", "\x1b[0m", "a;b", "a,b", "1,5", False, 1e308, "null")  # fmt: skip
 ENDS = (0.0, 1e-300, 1e-12, 1.0, 3.5, 1e12, 1e30, 1e300)
@@ -32,7 +50,9 @@ BYTES = (b"\n", b"\r", b"\0", b'"', b"'", b",", b";", b"\t", b":", b"- ", b"{", 
 def attempt(number: int, rng: np.random.Generator, place: Path) -> Attempt:
     """Make a pair of files: without a fault, with changed bytes, or with a value replaced, in turn."""
     space, trials = _drawn(rng)
-    text = yaml.safe_dump(space, sort_keys=False, allow_unicode=bool(rng.random() < 0.5), width=int(rng.choice([40, 10_000])))
+    text = yaml.safe_dump(
+        space, sort_keys=False, allow_unicode=bool(rng.random() < 0.5), width=int(rng.choice([40, 10_000]))
+    )
     table = _table(space, trials, rng)
     paths = place / "space.yaml", place / "history.csv"
     contents = [text.encode(), table.encode()]
@@ -61,7 +81,11 @@ def _drawn(rng: np.random.Generator) -> tuple[dict, list[Row]]:
     """Draw a space and trials in it, with at least two outcomes in one study."""
     names = [str(one) for one in rng.permutation(NAMES)]
     log = bool(rng.random() < 0.3)
-    outcome = {"column": names.pop(), "goal": str(rng.choice(["minimise", "maximise"])), "scale": "log" if log else "linear"}
+    outcome = {
+        "column": names.pop(),
+        "goal": str(rng.choice(["minimise", "maximise"])),
+        "scale": "log" if log else "linear",
+    }
     space: dict = {"name": "space", "study": names.pop(), "outcome": outcome, "parameters": {}}
     for name in names[: int(rng.integers(1, 5))]:
         space["parameters"][name] = _parameter(space["parameters"], rng)
@@ -106,7 +130,9 @@ def _choices(rng: np.random.Generator) -> list:
     found: list = []
     for place in rng.choice(len(CHOICES), int(rng.integers(2, 6)), replace=False):
         one = CHOICES[place]
-        if not any(one == other for other in found) and not (isinstance(one, bool | int) and any(one is not o and one == o for o in (0, 1))):
+        if not any(one == other for other in found) and not (
+            isinstance(one, bool | int) and any(one is not o and one == o for o in (0, 1))
+        ):
             found.append(one)
     return found if len(found) > 1 else ["a", "b"]
 
@@ -120,10 +146,14 @@ def _configuration(space: dict, rng: np.random.Generator) -> dict:
         elif "choices" in entry:
             out[name] = entry["choices"][int(rng.integers(len(entry["choices"])))]
         elif entry["type"] == "int":
-            out[name] = int(rng.choice([entry["low"], entry["high"], int(rng.integers(entry["low"], entry["high"], endpoint=True))]))
+            out[name] = int(
+                rng.choice([entry["low"], entry["high"], int(rng.integers(entry["low"], entry["high"], endpoint=True))])
+            )
         else:
             u, low, high = float(rng.random()), entry["low"], entry["high"]
-            drawn = math.exp(math.log(low) * (1 - u) + math.log(high) * u) if "scale" in entry else low * (1 - u) + high * u
+            drawn = (
+                math.exp(math.log(low) * (1 - u) + math.log(high) * u) if "scale" in entry else low * (1 - u) + high * u
+            )
             out[name] = float(rng.choice([low, high, min(max(drawn, low), high)]))
     return out
 
@@ -234,8 +264,12 @@ def differing_cells(found: Read, history: bytes) -> str:
     except UnicodeDecodeError:
         text = history.decode("cp1252")
     layout = found.history.layout
-    mark = next((mark for mark, name in {";": "semicolons", "\t": "tabs", "|": "bars"}.items() if f"by {name}" in layout), ",")
-    lines = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)]
+    mark = next(
+        (mark for mark, name in {";": "semicolons", "\t": "tabs", "|": "bars"}.items() if f"by {name}" in layout), ","
+    )
+    lines = [
+        [cell.strip() for cell in row] for row in csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
+    ]
     header = next(row for row in lines if any(row))
     filled = {number: row for number, row in enumerate(lines, start=1) if any(row)}
     read = sum(one["read"] for one in found.history.accounts)
@@ -260,7 +294,11 @@ def _means(cell: str, value: object) -> bool:
             quoted = json.loads(cell) if cell.startswith('"') else None
         except ValueError:
             quoted = None
-        return value in (quoted, cell) or value.strip() == cell or (cell in ("True", "False") and cell.lower() == value.lower())
+        return (
+            value in (quoted, cell)
+            or value.strip() == cell
+            or (cell in ("True", "False") and cell.lower() == value.lower())
+        )
     if math.isnan(value):
         return cell.lower() in (*ABSENT, *FAILED)
     try:

@@ -22,8 +22,8 @@ MEMORY = 3 << 30
 """Bytes of addresses that a try may ask for."""
 LONGEST = 500
 """Letters of a line, without the folder of the try and the list of valid names at its end."""
-MOST = 40
-"""Lines of a message that lists faults."""
+MOST = 200
+"""Lines of a message that lists faults: a configuration of which half was cut away lacks many keys."""
 
 
 class Attempt(NamedTuple):

@@ -27,9 +27,28 @@ from tests.tuner import crashes
 from tests.tuner.crashes import configuration
 
 CONTROL = ("a\nb", "a\r", "\x1b[2J", "a\0b", "\u2028", "\u202eabc", "\udc80")
-NAMES = ("", ".", "..", "../x", "a/b", "/etc/passwd", ".hidden", "a b", "x" * 101, "x" * 5000, "é", "a\\b", "-x", "con:", "*", "~", "${HOME}", *CONTROL)
+NAMES = (
+    "",
+    ".",
+    "..",
+    "../x",
+    "a/b",
+    "/etc/passwd",
+    ".hidden",
+    "a b",
+    "x" * 101,
+    "x" * 5000,
+    "é",
+    "a\\b",
+    "-x",
+    "con:",
+    "*",
+    "~",
+    "${HOME}",
+    *CONTROL,
+)
 FINE_NAMES = ("a", "0", "A.b_c-d", "x" * 100, "study.json", "a..b")
-ODD = (None, True, False, "", "x", "64", 64, 0, -1, 10**400, -(10**400), 2**63, 1e308, -1e308, math.nan, math.inf, -math.inf, 5e-324, [], [1], {}, (),
+ODD = (None, True, False, "", "x", "64", 64, 0, -1, 10**400, -(10**400), 10**5000, 2**63, 1e308, -1e308, math.nan, math.inf, -math.inf, 5e-324, [], [1], {}, (),
        {"a": 1}, b"x", 1j, object, Decimal("1e5"), Fraction(1, 3), np.float32(0.1), np.int64(3), np.bool_(True), np.array(1.5), np.array([1.0, 2.0]),
        np.str_("64"), np.datetime64("2024-05-01"), "9" * 5000, "x" * 10**6, *CONTROL, [[]] * 1000, Ellipsis)  # fmt: skip
 
@@ -57,7 +76,11 @@ def kept(folder: Path, before: dict[str, list], restore: Callable[[], object] = 
                 return f"a trial that was acknowledged is lost: {now}"
         Ledger(folder, "a").tell(configuration(30), 3.0)
         after = told(folder)["a"]
-        return "" if after[-1]["outcome"] == 3.0 and len(after) == len(now["a"]) + 1 else f"takes no further trial: {after}"
+        return (
+            ""
+            if after[-1]["outcome"] == 3.0 and len(after) == len(now["a"]) + 1
+            else f"takes no further trial: {after}"
+        )
 
     return look
 
@@ -68,7 +91,9 @@ def _disk(folder: Path, rng: np.random.Generator) -> Attempt:
     at = int(rng.integers(1, 60))
     before = told(folder)
     space = Ledger(folder).description
-    crashes.PRIORS.update({n: crashes.publish(folder.with_name("priors"), n) for n in range(4) if n not in crashes.PRIORS})
+    crashes.PRIORS.update(
+        {n: crashes.publish(folder.with_name("priors"), n) for n in range(4) if n not in crashes.PRIORS}
+    )
 
     def act() -> tuple[str, int]:
         warnings.simplefilter("ignore", ResourceWarning)  # of files that the child leaves open when its calls fail
@@ -83,7 +108,19 @@ def _locks(folder: Path, rng: np.random.Generator) -> Attempt:
     """A lock that is no file, or cannot be opened."""
     lock = folder / ".lock"
     lock.unlink(missing_ok=True)
-    kind = str(rng.choice(["a folder", "a link to nowhere", "a link to itself", "a pipe", "a long link", "trials is a file", "record is a folder"]))
+    kind = str(
+        rng.choice(
+            [
+                "a folder",
+                "a link to nowhere",
+                "a link to itself",
+                "a pipe",
+                "a long link",
+                "trials is a file",
+                "record is a folder",
+            ]
+        )
+    )
     restored = lambda: _put_back(lock)  # noqa: E731
     end, named = "refusal", ".lock"
     if kind == "a folder":
@@ -100,12 +137,12 @@ def _locks(folder: Path, rng: np.random.Generator) -> Attempt:
     elif kind == "trials is a file":
         (folder / "trials").rename(folder / "aside")
         (folder / "trials").write_text("x")
-        named, restored = "trials", lambda: ((folder / "trials").unlink(), (folder / "aside").rename(folder / "trials"))  # noqa: E731
+        named, restored = "trials", lambda: ((folder / "trials").unlink(), (folder / "aside").rename(folder / "trials"))
     else:
         (folder / store.RECORD).rename(folder / "aside")
         (folder / store.RECORD).mkdir()
         named, restored = store.RECORD, lambda: (
-            (folder / store.RECORD).rmdir(), (folder / "aside").rename(folder / store.RECORD))  # fmt: skip  # noqa: E731
+            (folder / store.RECORD).rmdir(), (folder / "aside").rename(folder / store.RECORD))  # fmt: skip
     before = told(_aside(folder)) if "is a" in kind else told(folder)
     return Attempt(
         f"lock: {kind}", lambda: Ledger(folder, "a").tell(configuration(20), 0.5),
@@ -157,7 +194,9 @@ def _links(folder: Path, rng: np.random.Generator) -> Attempt:
     elif kind == "trials to themselves":
         undo, end, named = linked(trials, trials), "refusal", ("trials",)
     else:
-        to = {"nowhere": folder / "none" / "x", "/dev/zero": Path("/dev/zero"), "a folder": folder}[kind.partition(" to ")[2]]
+        to = {"nowhere": folder / "none" / "x", "/dev/zero": Path("/dev/zero"), "a folder": folder}[
+            kind.partition(" to ")[2]
+        ]
         undo, end, named = linked(study, to), "either" if "nowhere" in kind else "refusal", ("a.json",)
 
     def act() -> dict:
@@ -165,7 +204,14 @@ def _links(folder: Path, rng: np.random.Generator) -> Attempt:
         store.prior_path(used, ledger.record)
         return ledger.tell(configuration(20), 0.5)
 
-    return Attempt(f"link: {kind}", act, lambda one: "" if one["outcome"] == 0.5 else f"told {one}", end, named, kept(folder, before, undo))
+    return Attempt(
+        f"link: {kind}",
+        act,
+        lambda one: "" if one["outcome"] == 0.5 else f"told {one}",
+        end,
+        named,
+        kept(folder, before, undo),
+    )
 
 
 def _names(folder: Path, rng: np.random.Generator) -> Attempt:
@@ -269,7 +315,27 @@ def _replace(found: object, rng: np.random.Generator) -> None:
     """Put an odd value somewhere into JSON."""
     places = [(box, key) for box, key in _inner(found)]
     box, key = places[int(rng.integers(len(places)))]
-    odd = [None, True, "", "x", -1, 0, 1e308, math.nan, math.inf, [], {}, "a\nb", "\x1b[2J", 10**400, 2**63, "9" * 3000, [[]], {"": {}}, 0.5]
+    odd = [
+        None,
+        True,
+        "",
+        "x",
+        -1,
+        0,
+        1e308,
+        math.nan,
+        math.inf,
+        [],
+        {},
+        "a\nb",
+        "\x1b[2J",
+        10**400,
+        2**63,
+        "9" * 3000,
+        [[]],
+        {"": {}},
+        0.5,
+    ]
     value = odd[int(rng.integers(len(odd)))]
     if isinstance(box, dict) and rng.random() < 0.2:
         box[str(value)] = box.pop(key)
@@ -278,7 +344,9 @@ def _replace(found: object, rng: np.random.Generator) -> None:
 
 
 def _inner(found: object):
-    for key, value in list(found.items() if isinstance(found, dict) else enumerate(found) if isinstance(found, list) else ()):
+    for key, value in list(
+        found.items() if isinstance(found, dict) else enumerate(found) if isinstance(found, list) else ()
+    ):
         yield found, key
         yield from _inner(value)
 
@@ -291,7 +359,14 @@ def _arguments(folder: Path, rng: np.random.Generator) -> Attempt:
     kind = str(rng.choice(["outcome", "value", "name", "configuration", "results", "outcome as text"]))
     ledger = Ledger(folder, "a")
     if kind == "outcome":
-        return Attempt(f"outcome {_short(odd)}", lambda: ledger.tell(fine, odd), lambda one: _right_outcome(odd, one), "either", ("outcome",), kept(folder, before))
+        return Attempt(
+            f"outcome {_short(odd)}",
+            lambda: ledger.tell(fine, odd),
+            lambda one: _right_outcome(odd, one),
+            "either",
+            ("outcome",),
+            kept(folder, before),
+        )
     if kind == "outcome as text":
         text = odd if isinstance(odd, str) else repr(odd)[:1000]
         return Attempt(f"--outcome {_short(text)}", lambda: _as_command(text), lambda value: "" if value is None or math.isnan(value) or value == float(text)
@@ -329,16 +404,29 @@ def _right_outcome(given: object, one: dict) -> str:
     except (TypeError, ValueError, OverflowError):
         return f"{_short(given)} was told as {one}"
     wanted = value if math.isfinite(value) else None
-    return "" if one["outcome"] == wanted and one["state"] == ("failed" if wanted is None else "done") else f"told as {one}"
+    return (
+        ""
+        if one["outcome"] == wanted and one["state"] == ("failed" if wanted is None else "done")
+        else f"told as {one}"
+    )
 
 
 def _right_value(field: str, given: object, value: object) -> str:
     """Tell whether a value is what was given: the same number, or for a choice the same or what is written so."""
     given = given.item() if isinstance(given, np.generic) else given
     if field == "kind":
-        return "" if (type(given) is type(value) and given == value) or str(given).strip() in (str(value).strip(), f"{value}.0") else f"{given!r} became {value!r}"
+        return (
+            ""
+            if (type(given) is type(value) and given == value)
+            or str(given).strip() in (str(value).strip(), f"{value}.0")
+            else f"{given!r} became {value!r}"
+        )
     try:
-        return "" if not isinstance(given, bool) and math.isclose(float(given), value, rel_tol=1e-9) else f"{given!r} became {value!r}"
+        return (
+            ""
+            if not isinstance(given, bool) and math.isclose(float(given), value, rel_tol=1e-9)
+            else f"{given!r} became {value!r}"
+        )
     except (TypeError, ValueError, OverflowError):
         return f"{_short(given)} became {value!r}"
 

@@ -134,7 +134,9 @@ def require_columns(
     the header stands."""
     twice = [column for column in dict.fromkeys(header) if header.count(column) > 1]
     if twice:
-        raise DataError(f"{path}: {head}column '{printable(twice[0], 80)}' is there {header.count(twice[0])} times; rename one")
+        raise DataError(
+            f"{path}: {head}column '{printable(twice[0], 80)}' is there {header.count(twice[0])} times; rename one"
+        )
     strange = [column for column in header if column not in (*needed, *ignored)]
     for column in needed:
         if column not in header:

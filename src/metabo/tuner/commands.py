@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metabo.errors import ConfigError, NumericsWarning, printable
+from metabo.errors import ConfigError, NumericsWarning, printable, quoted
 from metabo.tuner import imports
 
 if TYPE_CHECKING:
@@ -290,7 +290,7 @@ def _outcome(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise ArgumentTypeError(f"{printable(repr(text), 80)} is no number; write one, or --failed in its place") from None
+        raise ArgumentTypeError(f"{quoted(text)} is no number; write one, or --failed in its place") from None
     if math.isinf(value) and any(sign.isdigit() for sign in text):
         raise ArgumentTypeError(f"{printable(text, 80)} is too large for a number; say --failed if the trial diverged")
     return value

@@ -15,7 +15,7 @@ from metabo.data.history import description as descriptions
 from metabo.data.history import read as history
 from metabo.data.history.description import Configuration, Description
 from metabo.data.history.space_yaml import LARGEST
-from metabo.errors import ConfigError, DataError, printable
+from metabo.errors import ConfigError, DataError, quoted
 from metabo.tuner import store
 from metabo.tuner.journal import TrialJournal
 from metabo.tuner.trials import (
@@ -95,7 +95,7 @@ class Ledger:
         yet; nothing is recorded then.
         """
         if isinstance(results, Mapping | str | bytes) or not isinstance(results, Sequence):
-            raise DataError(f"results are {_shown(results)}; tell a list of pairs: a configuration and its outcome")
+            raise DataError(f"results are {quoted(results)}; tell a list of pairs: a configuration and its outcome")
         places = [f"result {number}: " if len(results) > 1 else "" for number in range(1, len(results) + 1)]
         read = [_result(one, self.description, where) for one, where in zip(results, places, strict=True)]
         return self._record(read, correct)
@@ -123,7 +123,7 @@ class Ledger:
         if claims is not None and older is not None:
             raise ConfigError("release: give claims or an age, not both")
         if older is not None and not isinstance(older, timedelta):
-            raise ConfigError(f"release: older is {_shown(older)}; give an age, e.g. datetime.timedelta(hours=2)")
+            raise ConfigError(f"release: older is {quoted(older)}; give an age, e.g. datetime.timedelta(hours=2)")
         names = None if claims is None else _names(claims)
         now = datetime.now(UTC)
         with self._held() as held:
@@ -204,7 +204,7 @@ def _names(claims: Collection[str | StudyTrial]) -> list[str]:
             names.append(claim_id(one))
         else:
             raise ConfigError(
-                f"release: {_shown(claims if one is None else one)} is no claim; give a list of running trials, as "
+                f"release: {quoted(claims if one is None else one)} is no claim; give a list of running trials, as "
                 "study.trials has them, or of claims, as metabo trials shows them (numbers change when others release)"
             )
     return names
@@ -214,7 +214,7 @@ def _result(told: ToldResult, space: Description, where: str) -> Result:
     """Return what a user tells, looked at. Raises DataError that starts with `where`."""
     if not isinstance(told, tuple | list) or not 2 <= len(told) <= 3:
         raise DataError(
-            f"{where}{_shown(told)} is no pair of a configuration and its outcome, nor these with a dict of constraints"
+            f"{where}{quoted(told)} is no pair of a configuration and its outcome, nor these with a dict of constraints"
         )
     configuration, outcome, *more = told
     try:
@@ -231,13 +231,13 @@ def _mapping(configuration: Configuration) -> Configuration:
         return configuration
     if hasattr(configuration, "configuration"):
         raise DataError("a suggestion was told in place of its configuration; tell suggestion.configuration")
-    raise DataError(f"configuration {_shown(configuration)} is no dict; tell a dict of parameters and their values")
+    raise DataError(f"configuration {quoted(configuration)} is no dict; tell a dict of parameters and their values")
 
 
 def claim_of(by: str | None = None) -> Claimant:
     """Return a claim of now. Raises ConfigError for a name that is no short text of one line."""
     if by is not None and not (isinstance(by, str) and by.strip() and by.isprintable() and len(by) <= 100):
-        raise ConfigError(f"by {_shown(by)}: say who claims in one line of at most 100 characters")
+        raise ConfigError(f"by {quoted(by)}: say who claims in one line of at most 100 characters")
     return {"by": by or f"{_user()}@{platform.node() or 'this machine'}", "at": _seconds(datetime.now(UTC))}
 
 
@@ -263,7 +263,7 @@ def _checked(outcome: float | None, space: Description) -> float:
         value = nan if outcome is None else float(outcome)
     except (TypeError, ValueError, OverflowError):
         raise DataError(
-            f"outcome {_shown(outcome)} of '{space.outcome}' is no number; tell one, or None if the trial failed"
+            f"outcome {quoted(outcome)} of '{space.outcome}' is no number; tell one, or None if the trial failed"
         ) from None
     if space.log and isfinite(value) and value <= 0:
         raise DataError(
@@ -276,7 +276,3 @@ def _checked(outcome: float | None, space: Description) -> float:
             "that the trial failed"
         )
     return value
-
-
-def _shown(given: object) -> str:
-    return printable(repr(given), 80)

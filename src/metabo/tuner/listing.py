@@ -80,7 +80,9 @@ def age_in(text: str) -> timedelta:
     """Read an age such as "90min". Raises ConfigError."""
     found = AGE.fullmatch(text.strip())
     if not found:
-        raise ConfigError(f"age '{printable(text, 80)}': write a number and its unit (s, min, h or d), e.g. 90min, 2h or 3d")
+        raise ConfigError(
+            f"age '{printable(text, 80)}': write a number and its unit (s, min, h or d), e.g. 90min, 2h or 3d"
+        )
     try:
         return timedelta(seconds=float(found[1]) * UNITS[found[2]])
     except OverflowError:

@@ -133,7 +133,9 @@ def settle(folder: Path, expected: StoredRecord) -> None:
 def trials_path(folder: Path, study: str) -> Path:
     """Return the file of a study's trials. Raises ConfigError for a name that is no plain file name."""
     if not NAME.fullmatch(study):
-        raise ConfigError(f"study '{printable(study, 80)}': write letters, digits, '.', '_' and '-', first a letter or digit")
+        raise ConfigError(
+            f"study '{printable(study, 80)}': write letters, digits, '.', '_' and '-', first a letter or digit"
+        )
     return folder / "trials" / f"{study}.json"
 
 

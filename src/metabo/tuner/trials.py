@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, NotRequired, TypedDict, get_args
 
 from metabo.data.history import constraints
 from metabo.data.history.description import Configuration, Description
-from metabo.errors import ConfigError, DataError, printable
+from metabo.errors import ConfigError, DataError, quoted
 from metabo.records.files import canonical
 
 State = Literal["running", "done", "failed"]
@@ -134,7 +134,7 @@ def released(
         if name not in running.values():
             shown = ", ".join(running.values()) or "none"
             raise ConfigError(
-                f"{where}: no running trial has the claim {printable(repr(name), 80)}; it may have been told or released meanwhile "
+                f"{where}: no running trial has the claim {quoted(name)}; it may have been told or released meanwhile "
                 f"(metabo trials lists them); running: {shown}"
             )
     kept = _copies([one for one in trials if running.get(one["number"]) not in chosen])

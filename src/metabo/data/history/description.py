@@ -27,7 +27,7 @@ from metabo.data.history.space_yaml import (
     objectives,
     text_choices,
 )
-from metabo.errors import ConfigError, DataError, nearest, printable
+from metabo.errors import ConfigError, DataError, nearest, printable, quoted
 from metabo.plan.schema import violations
 from metabo.plan.yaml_files import read_yaml
 from metabo.tasks.spaces import SearchSpace
@@ -89,7 +89,7 @@ class Description:
             try:
                 out[field.name] = field.read(configuration[field.name])
             except ValueError as error:
-                given = printable(repr(configuration[field.name]), 80)
+                given = quoted(configuration[field.name])
                 raise DataError(f"parameter '{field.name}': {given} {error}; give {field.allowed}") from None
         return out
 

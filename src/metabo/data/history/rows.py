@@ -10,7 +10,7 @@ from metabo.data.history.constraints import broken, finite
 from metabo.data.history.description import Configuration, Description
 from metabo.data.history.fields import Field, OutsideSpace
 from metabo.data.history.space_yaml import LARGEST, NOTHING_APART, StudyFacts
-from metabo.errors import nearest, printable
+from metabo.errors import nearest, quoted
 from metabo.records.csv_cells import unguarded
 
 FAILED = ("failed", "fail", "inf", "-inf", "infinity", "-infinity")
@@ -112,7 +112,7 @@ def _unread(field: Field, cell: str, error: ValueError) -> Unread:
     name = f"field '{field.name}'"
     if field.blank(cell):
         return Unread(f"{name} has no value; write {field.allowed}", f"{field.name} empty")
-    given = _shown(cell)
+    given = quoted(cell)
     if not isinstance(error, OutsideSpace):
         return Unread(f"{name}: {given} {error}; write {field.allowed}, or correct space.yaml", f"bad {field.name}")
     short = f"{field.name} is not {field.allowed}.{nearest(cell, map(str, field.choices))}" if field.choices else ""
@@ -138,11 +138,11 @@ def read_outcome(cell: str, space: Description, facts: StudyFacts = NOTHING_APAR
     try:
         value = float(multiplied(cell, facts.factors.get(space.outcome)))
     except ValueError:
-        text = f"{name}: {_shown(cell)} is no number; write one, or 'failed' for a failed trial"
+        text = f"{name}: {quoted(cell)} is no number; write one, or 'failed' for a failed trial"
         return Unread(text, f"bad {space.outcome}")
     value = -value if facts.flipped else value
     if space.log and value <= 0:
-        fault = f"{name}: {_shown(cell)} has no logarithm"
+        fault = f"{name}: {quoted(cell)} has no logarithm"
         if facts.flipped:
             text = f"{fault} with its sign flipped, as the goal of its study demands; convert the outcomes of the study"
         else:
@@ -150,7 +150,9 @@ def read_outcome(cell: str, space: Description, facts: StudyFacts = NOTHING_APAR
         text += ", or remove 'scale: log' of the outcome from space.yaml"
         return Unread(text, f"{space.outcome} without a logarithm")
     if _beyond(value, cell) or (math.isfinite(value) and abs(value) > LARGEST and not space.log):
-        text = f"{name}: {_shown(cell)} is larger than {LARGEST:g} in size; choose another unit, or write 'failed' if the "
+        text = (
+            f"{name}: {quoted(cell)} is larger than {LARGEST:g} in size; choose another unit, or write 'failed' if the "
+        )
         return Unread(f"{text}trial diverged", f"{space.outcome} beyond {LARGEST:g}")
     return value if math.isfinite(value) else math.nan
 
@@ -175,7 +177,7 @@ def read_measured(
         cell = row[one.name]
         out[one.name] = finite(multiplied(cell, facts.factors.get(one.name)))
         if math.isnan(out[one.name]):
-            what = "has no value" if one.blank(cell) else f"is {_shown(cell)}, no finite number"
+            what = "has no value" if one.blank(cell) else f"is {quoted(cell)}, no finite number"
             text = f"field '{one.name}' {what}; write a number, or 'failed' into '{space.outcome}' if the trial failed"
             return Unread(text, f"{one.name} empty" if one.blank(cell) else f"bad {one.name}")
     return out
@@ -184,7 +186,3 @@ def read_measured(
 def _beyond(value: float, text: str) -> bool:
     """Tell whether a text is a number that is too large to be one, such as 1e400; "inf" says that a trial failed."""
     return math.isinf(value) and any(sign.isdigit() for sign in text)
-
-
-def _shown(cell: str) -> str:
-    return printable(repr(cell), 80)

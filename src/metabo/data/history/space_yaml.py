@@ -11,7 +11,7 @@ import yaml
 from metabo.data.history import constraints
 from metabo.data.history.constraints import ConstraintYaml
 from metabo.data.history.fields import Field
-from metabo.errors import nearest, printable
+from metabo.errors import nearest, printable, quoted
 from metabo.plan.schema import plain_number
 from metabo.plan.yaml_files import compose
 from metabo.records.csv_cells import is_formula
@@ -129,10 +129,13 @@ def faults_of(data: SpaceYaml, where: str) -> list[str]:
     roles = [data["study"], *printed, *ignored]
     for column in [*data["parameters"], *dict.fromkeys(roles)]:
         if column != column.strip() or not column.isprintable():
-            faults.append(f"{where}: column {printable(repr(column), 80)} has outer spaces, or signs that no table keeps; rename it")
+            faults.append(f"{where}: column {quoted(column)} has outer spaces, or signs that no table keeps; rename it")
     for column in (*data["parameters"], *printed):
         if is_formula(column):
-            faults.append(f"{where}: column '{printable(column, 80)}' begins like a formula, which a spreadsheet would run; rename it")
+            faults.append(
+                f"{where}: column '{printable(column, 80)}' begins like a formula, which a spreadsheet would run; "
+                "rename it"
+            )
     for column in dict.fromkeys(roles):
         if roles.count(column) > 1 or column in data["parameters"]:
             kinds = "study, outcome, ignore, parameters, constraints"
