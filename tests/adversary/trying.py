@@ -18,10 +18,6 @@ CLASSES = {
     "by_hand": 174,
     "fuzzed": 3500,
     "configs": 975,
-    "mirrors": 50,
-    "archives": 458,
-    "injection": 12,
-    "numerics": 24,
 }
 """Tries of each class. Its module has `attempt(number, rng, place)`, which makes one; `place`: an empty folder."""
 
