@@ -71,9 +71,16 @@ def _replaced(what: str, old: str, *new: str, named: tuple[str, ...]) -> list[Ca
 
 def _types() -> list[Callable]:
     """Values of another type than the key has."""
-    keys = {"low: 1.0e-4": "low", "high: 6": "high", "goal: minimise": "goal", "column: error": "column",
-            "type: ordinal": "type", "scale: log}\nparameters": "scale", "choices: [16, 32, 64]": "choices",
-            "study: dataset": "study"}  # fmt: skip
+    keys = {
+        "low: 1.0e-4": "low",
+        "high: 6": "high",
+        "goal: minimise": "goal",
+        "column: error": "column",
+        "type: ordinal": "type",
+        "scale: log}\nparameters": "scale",
+        "choices: [16, 32, 64]": "choices",
+        "study: dataset": "study",
+    }
     found = []
     for old, key in keys.items():
         for odd in ODD:
@@ -93,59 +100,122 @@ def _space_edits() -> list[Callable]:
     found = [
         *_types(),
         *[one for huge in HUGE for one in _replaced("too large", "high: 6", f"high: {huge}", named=("line ", "high"))],
-        *[one for huge in HUGE[:4] for one in _replaced(
-            "too large a choice", "[16, 32, 64]", f"[16, 32, {huge}]", named=("line ", "choices", "batch"))],
+        *[
+            one
+            for huge in HUGE[:4]
+            for one in _replaced(
+                "too large a choice", "[16, 32, 64]", f"[16, 32, {huge}]", named=("line ", "choices", "batch")
+            )
+        ],
         *_replaced("alias bomb", "study: dataset\n", f"{BOMB}study: dataset\n", named=("space.yaml",)),
         *_replaced("alias within itself", "[16, 32, 64]", "&a [16, *a]", named=("line ",)),
         *_replaced("key twice", "study: dataset\n", "study: dataset\nstudy: other\n", named=("'study'",)),
         *_replaced("key twice", "low: 1, high: 6", "low: 1, high: 6, low: 2", named=("'low'",)),
-        *_replaced("parameter twice", "  layers:", "  batch: {type: int, low: 1, high: 2}\n  layers:", named=("'batch'",)),
+        *_replaced(
+            "parameter twice", "  layers:", "  batch: {type: int, low: 1, high: 2}\n  layers:", named=("'batch'",)
+        ),
         *_replaced("key that is not text", "study: dataset\n", "study: dataset\n1: x\n", named=("line ",)),
         *_replaced("key that is a list", "study: dataset\n", "study: dataset\n? [a]\n: x\n", named=("line ",)),
         *_replaced("key yes", "study: dataset\n", "study: dataset\nyes: x\n", named=("line ",)),
-        *_replaced("number that is text", "low: 1.0e-4", "low: 1e-4", "low: '1'", "low: 1,5", named=("low", "line ", "5")),
+        *_replaced(
+            "number that is text", "low: 1.0e-4", "low: 1e-4", "low: '1'", "low: 1,5", named=("low", "line ", "5")
+        ),
         *_replaced("choice that is text", "[16, 32, 64]", "[16, 32, 1e3]", named=("choices",)),
         *_replaced("bounds exchanged", "low: 1, high: 6", "low: 6, high: 1", "low: 3, high: 3", named=("layers.low",)),
         *_replaced("fraction", "low: 1, high: 6", "low: 1, high: 6.5", named=("layers",)),
-        *_replaced("wide int", "low: 1, high: 6", f"low: 1, high: {2**53 + 2}", f"low: {-2**62}, high: 6", named=("layers",)),
+        *_replaced(
+            "wide int", "low: 1, high: 6", f"low: 1, high: {2**53 + 2}", f"low: {-(2**62)}, high: 6", named=("layers",)
+        ),
         *_replaced("no logarithm", "low: 1.0e-4", "low: 0.0", "low: -1.0", named=("learning_rate.low",)),
-        *_replaced("extreme bounds", "low: 0.0, high: 0.9", "low: -1.0e+308, high: 1.0e+308", "low: 0.0, high: 1.0e-320",
-                   "low: 1.0e+307, high: 1.1e+307", named=("momentum",)),
+        *_replaced(
+            "extreme bounds",
+            "low: 0.0, high: 0.9",
+            "low: -1.0e+308, high: 1.0e+308",
+            "low: 0.0, high: 1.0e-320",
+            "low: 1.0e+307, high: 1.1e+307",
+            named=("momentum",),
+        ),
         *_replaced("choices alike", "[sgd, adam]", "[sgd, sgd]", "[true, 1, sgd]", "[sgd]", "[]", named=("choices",)),
-        *_replaced("unknown key", "goal: minimise", "gaol: minimise", "goal: minimise, extra: 1", named=("gaol", "extra")),
+        *_replaced(
+            "unknown key", "goal: minimise", "gaol: minimise", "goal: minimise, extra: 1", named=("gaol", "extra")
+        ),
         *_replaced("unknown type", "type: ordinal", "type: ordinall", "type: int32", named=("batch.type",)),
         *_replaced("no type", rate, "learning_rate: {low: 1.0e-4, high: 1.0}", named=("type",)),
         *_replaced("no bounds", rate, "learning_rate: {type: float, low: 1.0e-4}", named=("high",)),
-        *_replaced("condition on nothing", "{optimiser: sgd}", "{optimizer: sgd}", "{optimiser: sdg}", "{}", "{momentum: 1}",
-                   "{layers: 3}", "{optimiser: []}", "[optimiser]", named=("when",)),
-        *_replaced("default outside", "low: 1, high: 6", "low: 1, high: 6, default: 9", "low: 1, high: 6, default: x",
-                   named=("default",)),
+        *_replaced(
+            "condition on nothing",
+            "{optimiser: sgd}",
+            "{optimizer: sgd}",
+            "{optimiser: sdg}",
+            "{}",
+            "{momentum: 1}",
+            "{layers: 3}",
+            "{optimiser: []}",
+            "[optimiser]",
+            named=("when",),
+        ),
+        *_replaced(
+            "default outside",
+            "low: 1, high: 6",
+            "low: 1, high: 6, default: 9",
+            "low: 1, high: 6, default: x",
+            named=("default",),
+        ),
         *_replaced("two roles", "study: dataset", "study: error", "study: layers", named=("two roles",)),
         *_replaced("several outcomes", "column: error", "column: [error, time]", named=("several outcomes",)),
-        *_replaced("no parameters", SPACE[SPACE.index("parameters") :], "parameters: {}\n", "", "parameters:\n",
-                   named=("parameters",)),
-        *_replaced("formula", "study: dataset", "study: dataset\nconstraints: {'=1+1': {at_most: 1}}",
-                   "study: dataset\nconstraints: {'@a': {at_most: 1}}", named=("formula",)),
-        *_replaced("constraint", "study: dataset", "study: dataset\nconstraints: {gb: {}}",
-                   "study: dataset\nconstraints: {gb: {at_most: 1, at_least: 2}}",
-                   "study: dataset\nconstraints: {gb: {at_most: x}}", named=("constraints.gb",)),
-        *_replaced("factors", "study: dataset", "study: dataset\nstudies: {d0: {scale_by: {layers: 0}}}",
-                   "study: dataset\nstudies: {d0: {scale_by: {optimiser: 2}}}", "study: dataset\nstudies: {d9: {}}",
-                   "study: dataset\nstudies: {d0: {scale_by: {layers: -1}}}", named=("studies.d",)),
+        *_replaced(
+            "no parameters",
+            SPACE[SPACE.index("parameters") :],
+            "parameters: {}\n",
+            "",
+            "parameters:\n",
+            named=("parameters",),
+        ),
+        *_replaced(
+            "formula",
+            "study: dataset",
+            "study: dataset\nconstraints: {'=1+1': {at_most: 1}}",
+            "study: dataset\nconstraints: {'@a': {at_most: 1}}",
+            named=("formula",),
+        ),
+        *_replaced(
+            "constraint",
+            "study: dataset",
+            "study: dataset\nconstraints: {gb: {}}",
+            "study: dataset\nconstraints: {gb: {at_most: 1, at_least: 2}}",
+            "study: dataset\nconstraints: {gb: {at_most: x}}",
+            named=("constraints.gb",),
+        ),
+        *_replaced(
+            "factors",
+            "study: dataset",
+            "study: dataset\nstudies: {d0: {scale_by: {layers: 0}}}",
+            "study: dataset\nstudies: {d0: {scale_by: {optimiser: 2}}}",
+            "study: dataset\nstudies: {d9: {}}",
+            "study: dataset\nstudies: {d0: {scale_by: {layers: -1}}}",
+            named=("studies.d",),
+        ),
         *_replaced("tab", "  layers:", "\tlayers:", named=("line ",)),
         *_replaced("unclosed", "[16, 32, 64]", "[16, 32, 64", "'16", named=("line ", "batch")),
         *_replaced("two documents", "parameters:", "---\nparameters:", named=("space.yaml",)),
-        *_replaced("own type", "goal: minimise", "goal: !goal minimise", "goal: !!python/object:os.system x", named=("line ",)),
+        *_replaced(
+            "own type", "goal: minimise", "goal: !goal minimise", "goal: !!python/object:os.system x", named=("line ",)
+        ),
         *_replaced("undefined alias", "[16, 32, 64]", "*choices", "*", named=("line ",)),
-    ]  # fmt: skip
+    ]
     for sign in CONTROL:
         strange = f'"bad{sign}name"'
         for old, new in (
-            ("  layers:", f"  {strange}:"), ("study: dataset", f"study: {strange}"), ("column: error", f"column: {strange}"),
-            ("goal: minimise", f"{strange}: minimise"), ("type: ordinal", f"type: {strange}"),
-            ("study: dataset\n", f"study: dataset\n{strange}: 1\n{strange}: 2\n"), ("when: {optimiser: sgd}", f"when: {{{strange}: sgd}}"),
-            ("when: {optimiser: sgd}", f"when: {{optimiser: {strange}}}"), ("[16, 32, 64]", f"[16, 16, {strange}]"),
-        ):  # fmt: skip
+            ("  layers:", f"  {strange}:"),
+            ("study: dataset", f"study: {strange}"),
+            ("column: error", f"column: {strange}"),
+            ("goal: minimise", f"{strange}: minimise"),
+            ("type: ordinal", f"type: {strange}"),
+            ("study: dataset\n", f"study: dataset\n{strange}: 1\n{strange}: 2\n"),
+            ("when: {optimiser: sgd}", f"when: {{{strange}: sgd}}"),
+            ("when: {optimiser: sgd}", f"when: {{optimiser: {strange}}}"),
+            ("[16, 32, 64]", f"[16, 16, {strange}]"),
+        ):
             found += _replaced("signs that do not print", old, new, named=("space.yaml", "history.csv"))
     return found
 
@@ -153,22 +223,38 @@ def _space_edits() -> list[Callable]:
 def _whole_files() -> list[Callable]:
     """Files that are something else."""
     spaces = {
-        "empty": b"", "a list": b"- a\n- b\n", "a text": b"text", "latin-1": SPACE.replace("dataset", "donn\xe9es").encode("latin-1"),
-        "UTF-16": SPACE.encode("utf-16"), "UTF-32": SPACE.encode("utf-32"), "a byte 0": SPACE.replace("sgd", "s\0d").encode(),
-        "large": b"#" + b" " * 2**21, "deep": b"[" * 3000, "bytes": bytes(range(256)), "a zip": b"PK\x03\x04" + bytes(100),
+        "empty": b"",
+        "a list": b"- a\n- b\n",
+        "a text": b"text",
+        "latin-1": SPACE.replace("dataset", "donn\xe9es").encode("latin-1"),
+        "UTF-16": SPACE.encode("utf-16"),
+        "UTF-32": SPACE.encode("utf-32"),
+        "a byte 0": SPACE.replace("sgd", "s\0d").encode(),
+        "large": b"#" + b" " * 2**21,
+        "deep": b"[" * 3000,
+        "bytes": bytes(range(256)),
+        "a zip": b"PK\x03\x04" + bytes(100),
         "JSON lines": b'{"a": 1}\n{"b": 2}\n',
-    }  # fmt: skip
+    }
 
     def space(content: bytes, what: str) -> Callable:
         return lambda rng, good: Edited(f"space.yaml is {what}", content, good.text(), "refusal", ("space.yaml",))
 
     found = [space(content, what) for what, content in spaces.items()]
     histories = {
-        "empty": "", "blank lines": "\n\n\n", "a header": ",".join(HEADER) + "\n", "UTF-32": None, "a byte 0": "a,b\na\0b,2\n",
-        "a zip": b"PK\x03\x04" + bytes(range(256)), "HTML": "<!doctype html><p>Sign in, please</p>", "a quote": '"' * 3,
-        "one long cell": "x" * 300_000 + "\n", "the space": SPACE, "a JSON": '{"a": 1}',
+        "empty": "",
+        "blank lines": "\n\n\n",
+        "a header": ",".join(HEADER) + "\n",
+        "UTF-32": None,
+        "a byte 0": "a,b\na\0b,2\n",
+        "a zip": b"PK\x03\x04" + bytes(range(256)),
+        "HTML": "<!doctype html><p>Sign in, please</p>",
+        "a quote": '"' * 3,
+        "one long cell": "x" * 300_000 + "\n",
+        "the space": SPACE,
+        "a JSON": '{"a": 1}',
         "many columns": ",".join(f"c{i}" for i in range(3000)) + "\n",
-    }  # fmt: skip
+    }
 
     def history(content: str | bytes | None, what: str) -> Callable:
         def made(rng, good):
@@ -196,28 +282,40 @@ def _layouts() -> list[Callable]:
         return lambda good: csv_text(HEADER, [[change(cell) for cell in row] for row in good.table])
 
     return [
-        same("semicolons", lambda good: good.text(delimiter=";")), same("tabs", lambda good: good.text(delimiter="\t")),
-        same("bars", lambda good: good.text(delimiter="|")), same("CRLF", lambda good: good.text(newline="\r\n")),
-        same("CR", lambda good: good.text(newline="\r")), same("decimal commas", commas),
+        same("semicolons", lambda good: good.text(delimiter=";")),
+        same("tabs", lambda good: good.text(delimiter="\t")),
+        same("bars", lambda good: good.text(delimiter="|")),
+        same("CRLF", lambda good: good.text(newline="\r\n")),
+        same("CR", lambda good: good.text(newline="\r")),
+        same("decimal commas", commas),
         same("sep=", lambda good: "sep=;\r\n" + good.text(delimiter=";", newline="\r\n")),
         same("odd mark that is named", lambda good: "sep=^\n" + good.text(delimiter="^")),
         same("UTF-8 with mark", lambda good: good.text().encode("utf-8-sig")),
         same("UTF-16", lambda good: good.text().encode("utf-16")),
         same("UTF-16 without mark", lambda good: good.text().encode("utf-16-be")),
-        same("spaces around cells", cells(lambda cell: f"  {cell} ")), same("quotes", cells(lambda cell: cell and f"{cell}")),
+        same("spaces around cells", cells(lambda cell: f"  {cell} ")),
+        same("quotes", cells(lambda cell: cell and f"{cell}")),
         same("blank lines", lambda good: good.text().replace("\n", "\n\n")),
         same("blank rows of commas", lambda good: good.text() + ",,,,,,\n"),
         same("columns exchanged", lambda good: csv_text(HEADER[::-1], [row[::-1] for row in good.table])),
-        same("failed in words", lambda good: csv_text(HEADER, [[*row[:-1], row[-1] or "failed"] for row in good.table])),
+        same(
+            "failed in words", lambda good: csv_text(HEADER, [[*row[:-1], row[-1] or "failed"] for row in good.table])
+        ),
         same("failed as inf", lambda good: csv_text(HEADER, [[*row[:-1], row[-1] or "inf"] for row in good.table])),
         same("failed as NA", lambda good: csv_text(HEADER, [[*row[:-1], row[-1] or "N/A"] for row in good.table])),
-        same("whole numbers with points", lambda good: csv_text(HEADER, [[*row[:2], f"{row[2]}.0", f"{row[3]}.0", *row[4:]]
-                                                                         for row in good.table])),
-        same("space with a mark", Good.text, "\ufeff" + SPACE), same("space with CRLF", Good.text, SPACE.replace("\n", "\r\n")),
-        same("space with a merge key", Good.text, swapped(
-            "layers: {type: int, low: 1, high: 6}", "layers: {<<: {type: int, low: 1, high: 9}, high: 6}")),
+        same(
+            "whole numbers with points",
+            lambda good: csv_text(HEADER, [[*row[:2], f"{row[2]}.0", f"{row[3]}.0", *row[4:]] for row in good.table]),
+        ),
+        same("space with a mark", Good.text, "\ufeff" + SPACE),
+        same("space with CRLF", Good.text, SPACE.replace("\n", "\r\n")),
+        same(
+            "space with a merge key",
+            Good.text,
+            swapped("layers: {type: int, low: 1, high: 6}", "layers: {<<: {type: int, low: 1, high: 9}, high: 6}"),
+        ),
         same("space with aliases", Good.text, swapped("[16, 32, 64]", "&c [16, 32, 64]")),
-    ]  # fmt: skip
+    ]
 
 
 def _cells() -> list[Callable]:
@@ -253,8 +351,17 @@ def _cells() -> list[Callable]:
         return made
 
     found += [cell("too large", column, "9" * 400) for column in ("layers", "batch", "learning_rate")]
-    pairs = [("learning_rate", "2"), ("layers", "-3"), ("batch", "128"), ("optimiser", "rmsprop"),
-             ("momentum", "1e300"), ("layers", "9" * 30), ("batch", "9" * 30), ("optimiser", "a\nb"), ("optimiser", "x\x1b[1m")]  # fmt: skip
+    pairs = [
+        ("learning_rate", "2"),
+        ("layers", "-3"),
+        ("batch", "128"),
+        ("optimiser", "rmsprop"),
+        ("momentum", "1e300"),
+        ("layers", "9" * 30),
+        ("batch", "9" * 30),
+        ("optimiser", "a\nb"),
+        ("optimiser", "x\x1b[1m"),
+    ]
     found += [outside(column, wrong) for column, wrong in pairs]
 
     def table(what: str, change: Callable[[list[list[str]]], list[list[str]]], named: str) -> Callable:
@@ -326,9 +433,20 @@ parameters:
 def _alike() -> list[Callable]:
     """Choices that look alike in a table."""
     cells: dict[str, object] = {
-        "64": 64, '"64"': "64", "64.0": 64, '" sgd "': " sgd ", "sgd": "sgd", "None": "None", "true": "true", ".5": 0.5,
-        '"=x"': "=x", "=x": "=x", '"+1"': "+1", " 64 ": 64, "True": "true",
-    }  # fmt: skip
+        "64": 64,
+        '"64"': "64",
+        "64.0": 64,
+        '" sgd "': " sgd ",
+        "sgd": "sgd",
+        "None": "None",
+        "true": "true",
+        ".5": 0.5,
+        '"=x"': "=x",
+        "=x": "=x",
+        '"+1"': "+1",
+        " 64 ": 64,
+        "True": "true",
+    }
 
     def made(cell: str, value: object) -> Callable:
         def one(rng, good):

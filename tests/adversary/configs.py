@@ -19,14 +19,87 @@ ROOT = Path(__file__).parents[2]
 OVERLAYS = tuple(sorted((ROOT / "config").glob("*.yaml")))
 PAPERS = ["hyperbo", "mphd", "cmbo", "hegpucb"]
 ODD = (
-    None, True, False, 0, 1, -1, 2, 1.0, 0.5, -0.5, 10**9, 10**9 + 1, 2**63 - 1, 1e300, 1e-300, "", "x", "1", "1e-4", "pd1", "h_nll",
-    "ei", "hyperbo", "../x", "https://me:s3cret@host/x", "https://host/x?token=s3cret", "ftp://x", "file:///etc/passwd",
-    [], {}, [1], ["x"], [[]], {"a": 1}, ["x", "x"], "a\nb", "\x1b[2J", "\u2028", "9" * 400, "x" * 5000, {"a\nb": {"\x1b[31m": 1}},
-    [1, 2, 3, 3], [None], ["pd1_mini", "pd1_mini"], {"h_nll": {"pretrain": {"learning_rate": -1.0}}}, {"h_nll": {"pretrain": {"a\nb": 1}}},
-    {"hnll\n": {}}, {"h_nll": {"model": {"kernel": "\x1b[2J"}}}, "{scale}", "=1+1",
-)  # fmt: skip
-TEXTS = ("1e5", "010", "1:30", "2024-05-01", ".nan", ".inf", "*a", "&a 1", "<<", "'x", '"', "[", "{", "!!set {a}", "1_000", "yes", "0x10",
-         "9" * 30, "1.0e+400", "- 1", "a: b: c", "@x", "|", "~", "\t", "\xa0", "#", "%x")  # fmt: skip
+    None,
+    True,
+    False,
+    0,
+    1,
+    -1,
+    2,
+    1.0,
+    0.5,
+    -0.5,
+    10**9,
+    10**9 + 1,
+    2**63 - 1,
+    1e300,
+    1e-300,
+    "",
+    "x",
+    "1",
+    "1e-4",
+    "pd1",
+    "h_nll",
+    "ei",
+    "hyperbo",
+    "../x",
+    "https://me:s3cret@host/x",
+    "https://host/x?token=s3cret",
+    "ftp://x",
+    "file:///etc/passwd",
+    [],
+    {},
+    [1],
+    ["x"],
+    [[]],
+    {"a": 1},
+    ["x", "x"],
+    "a\nb",
+    "\x1b[2J",
+    "\u2028",
+    "9" * 400,
+    "x" * 5000,
+    {"a\nb": {"\x1b[31m": 1}},
+    [1, 2, 3, 3],
+    [None],
+    ["pd1_mini", "pd1_mini"],
+    {"h_nll": {"pretrain": {"learning_rate": -1.0}}},
+    {"h_nll": {"pretrain": {"a\nb": 1}}},
+    {"hnll\n": {}},
+    {"h_nll": {"model": {"kernel": "\x1b[2J"}}},
+    "{scale}",
+    "=1+1",
+)
+TEXTS = (
+    "1e5",
+    "010",
+    "1:30",
+    "2024-05-01",
+    ".nan",
+    ".inf",
+    "*a",
+    "&a 1",
+    "<<",
+    "'x",
+    '"',
+    "[",
+    "{",
+    "!!set {a}",
+    "1_000",
+    "yes",
+    "0x10",
+    "9" * 30,
+    "1.0e+400",
+    "- 1",
+    "a: b: c",
+    "@x",
+    "|",
+    "~",
+    "\t",
+    "\xa0",
+    "#",
+    "%x",
+)
 
 
 @cache
@@ -69,7 +142,11 @@ def attempt(number: int, rng: np.random.Generator, place: Path) -> Attempt:
             wanted = config.merge(wanted, yaml.safe_load(path.read_text(encoding="utf-8-sig")))
         taken = found.model_dump(mode="json", exclude_unset=True)
         strange = [key for key in {*wanted, *taken} if wanted.get(key) != taken.get(key)]
-        return f"{strange[0]} is {taken.get(strange[0])}, in the files {wanted.get(strange[0])}" if strange else secrets(taken)
+        return (
+            f"{strange[0]} is {taken.get(strange[0])}, in the files {wanted.get(strange[0])}"
+            if strange
+            else secrets(taken)
+        )
 
     return Attempt(
         f"{kind}: {what}", lambda: config.check(config.read(place, tuple(files[1:])), PAPERS), right, end, named

@@ -39,12 +39,77 @@ NAMES = (
     "&x",
     "#n",
 )
-CHOICES = (64, "64", " sgd ", "sgd", "SGD", True, "true", 0.5, "0.50", "None", "", "=1+1", "a\nb", "\t", "ü", "-", 1e-300,
-           2**53, -1, "nan", "x" * 200, '"q"', "y", "é", "\x1b[0m", "a;b", "a,b", "1,5", False, 1e308, "null")  # fmt: skip
+CHOICES = (
+    64,
+    "64",
+    " sgd ",
+    "sgd",
+    "SGD",
+    True,
+    "true",
+    0.5,
+    "0.50",
+    "None",
+    "",
+    "=1+1",
+    "a\nb",
+    "\t",
+    "ü",
+    "-",
+    1e-300,
+    2**53,
+    -1,
+    "nan",
+    "x" * 200,
+    '"q"',
+    "y",
+    "é",
+    "\x1b[0m",
+    "a;b",
+    "a,b",
+    "1,5",
+    False,
+    1e308,
+    "null",
+)
 ENDS = (0.0, 1e-300, 1e-12, 1.0, 3.5, 1e12, 1e30, 1e300)
 WHOLE = (-(2**53), -(10**9), -1, 0, 1, 2, 7, 10**6, 2**53 - 1, 2**53)
-BYTES = (b"\n", b"\r", b"\0", b'"', b"'", b",", b";", b"\t", b":", b"- ", b"{", b"}", b"[", b"]", b"&a ", b"*a", b"<<: ", b"\xff", b"\xc3",
-         b"\xe2\x80\xa8", b"#", b"1e400", b"-", b".", b"9" * 30, b"!!", b"|", b">", b"%", b"~", b"\x1b", b"\xef\xbb\xbf", b"nan", b"=")  # fmt: skip
+BYTES = (
+    b"\n",
+    b"\r",
+    b"\0",
+    b'"',
+    b"'",
+    b",",
+    b";",
+    b"\t",
+    b":",
+    b"- ",
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b"&a ",
+    b"*a",
+    b"<<: ",
+    b"\xff",
+    b"\xc3",
+    b"\xe2\x80\xa8",
+    b"#",
+    b"1e400",
+    b"-",
+    b".",
+    b"9" * 30,
+    b"!!",
+    b"|",
+    b">",
+    b"%",
+    b"~",
+    b"\x1b",
+    b"\xef\xbb\xbf",
+    b"nan",
+    b"=",
+)
 
 
 def attempt(number: int, rng: np.random.Generator, place: Path) -> Attempt:
@@ -212,8 +277,31 @@ def _mutated(content: bytes, rng: np.random.Generator) -> bytes:
 
 def _replaced(space: dict, rng: np.random.Generator) -> dict:
     """Put an odd value in the place of one of the space's, or an odd key."""
-    odd = [None, True, 10**30, -1, 0, 1e308, -1e308, 1e-320, 5e-324, "", "x", "a\nb", [], {}, [[]], {"a": 1}, "9" * 400, "\x1b[2J", 2**53 + 1,
-           "\u2028", "=1+1", 1e30, 1e300]  # fmt: skip
+    odd = [
+        None,
+        True,
+        10**30,
+        -1,
+        0,
+        1e308,
+        -1e308,
+        1e-320,
+        5e-324,
+        "",
+        "x",
+        "a\nb",
+        [],
+        {},
+        [[]],
+        {"a": 1},
+        "9" * 400,
+        "\x1b[2J",
+        2**53 + 1,
+        "\u2028",
+        "=1+1",
+        1e30,
+        1e300,
+    ]
     value = odd[int(rng.integers(len(odd)))]
     places = list(_places(space))
     path = places[int(rng.integers(len(places)))]
@@ -238,8 +326,38 @@ def _places(value: object, path: tuple = ()):
 
 def _with_cell(space: dict, table: str, rng: np.random.Generator) -> str:
     """Put an odd cell into the table, the header included."""
-    odd = ("", "nan", "inf", "-inf", "1e308", "-1e308", "1e400", "9" * 400, "5e-324", "1,5", "1.234,5", "1,234", "x", "=1+1", "a\nb", "\x1b[1m",
-           "True", '"', '""', "None", "\u2028", " ", "0x1f", "1e30", "1e300", "-0.0", "\u0661", "x" * 5000, "\udc80", "²")  # fmt: skip
+    odd = (
+        "",
+        "nan",
+        "inf",
+        "-inf",
+        "1e308",
+        "-1e308",
+        "1e400",
+        "9" * 400,
+        "5e-324",
+        "1,5",
+        "1.234,5",
+        "1,234",
+        "x",
+        "=1+1",
+        "a\nb",
+        "\x1b[1m",
+        "True",
+        '"',
+        '""',
+        "None",
+        "\u2028",
+        " ",
+        "0x1f",
+        "1e30",
+        "1e300",
+        "-0.0",
+        "\u0661",
+        "x" * 5000,
+        "\udc80",
+        "²",
+    )
     lines = list(csv.reader(io.StringIO(table, newline="")))
     row = lines[int(rng.integers(len(lines)))]
     row[int(rng.integers(len(row)))] = odd[int(rng.integers(len(odd)))]

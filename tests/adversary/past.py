@@ -1,4 +1,4 @@
-"""A history with its space, as a user has them: written to files here, and what is read of them compared cell by cell."""
+"""A history with its space, as users have them, written to files; what is read of them is compared cell by cell."""
 
 import csv
 import io

@@ -48,9 +48,49 @@ NAMES = (
     *CONTROL,
 )
 FINE_NAMES = ("a", "0", "A.b_c-d", "x" * 100, "study.json", "a..b")
-ODD = (None, True, False, "", "x", "64", 64, 0, -1, 10**400, -(10**400), 10**5000, 2**63, 1e308, -1e308, math.nan, math.inf, -math.inf, 5e-324, [], [1], {}, (),
-       {"a": 1}, b"x", 1j, object, Decimal("1e5"), Fraction(1, 3), np.float32(0.1), np.int64(3), np.bool_(True), np.array(1.5), np.array([1.0, 2.0]),
-       np.str_("64"), np.datetime64("2024-05-01"), "9" * 5000, "x" * 10**6, *CONTROL, [[]] * 1000, Ellipsis)  # fmt: skip
+ODD = (
+    None,
+    True,
+    False,
+    "",
+    "x",
+    "64",
+    64,
+    0,
+    -1,
+    10**400,
+    -(10**400),
+    10**5000,
+    2**63,
+    1e308,
+    -1e308,
+    math.nan,
+    math.inf,
+    -math.inf,
+    5e-324,
+    [],
+    [1],
+    {},
+    (),
+    {"a": 1},
+    b"x",
+    1j,
+    object,
+    Decimal("1e5"),
+    Fraction(1, 3),
+    np.float32(0.1),
+    np.int64(3),
+    np.bool_(True),
+    np.array(1.5),
+    np.array([1.0, 2.0]),
+    np.str_("64"),
+    np.datetime64("2024-05-01"),
+    "9" * 5000,
+    "x" * 10**6,
+    *CONTROL,
+    [[]] * 1000,
+    Ellipsis,
+)
 
 
 def attempt(number: int, rng: np.random.Generator, place: Path) -> Attempt:
@@ -141,13 +181,19 @@ def _locks(folder: Path, rng: np.random.Generator) -> Attempt:
     else:
         (folder / store.RECORD).rename(folder / "aside")
         (folder / store.RECORD).mkdir()
-        named, restored = store.RECORD, lambda: (
-            (folder / store.RECORD).rmdir(), (folder / "aside").rename(folder / store.RECORD))  # fmt: skip
+        named, restored = (
+            store.RECORD,
+            lambda: ((folder / store.RECORD).rmdir(), (folder / "aside").rename(folder / store.RECORD)),
+        )
     before = told(_aside(folder)) if "is a" in kind else told(folder)
     return Attempt(
-        f"lock: {kind}", lambda: Ledger(folder, "a").tell(configuration(20), 0.5),
-        lambda one: "" if one["outcome"] == 0.5 else f"told {one}", end, (named,), kept(folder, before, restored),
-    )  # fmt: skip
+        f"lock: {kind}",
+        lambda: Ledger(folder, "a").tell(configuration(20), 0.5),
+        lambda one: "" if one["outcome"] == 0.5 else f"told {one}",
+        end,
+        (named,),
+        kept(folder, before, restored),
+    )
 
 
 def _aside(folder: Path) -> Path:
@@ -167,8 +213,22 @@ def _put_back(lock: Path) -> None:
 def _links(folder: Path, rng: np.random.Generator) -> Attempt:
     """Files or folders that are links: to the same elsewhere they are followed and kept whole, to others refused."""
     before = told(folder)
-    kind = str(rng.choice(["the folder", "trials", "the prior", "the record", "trials to nowhere", "trials to themselves", "a study to nowhere",
-                           "a study to /dev/zero", "a study to a folder", "the prior to nowhere"]))  # fmt: skip
+    kind = str(
+        rng.choice(
+            [
+                "the folder",
+                "trials",
+                "the prior",
+                "the record",
+                "trials to nowhere",
+                "trials to themselves",
+                "a study to nowhere",
+                "a study to /dev/zero",
+                "a study to a folder",
+                "the prior to nowhere",
+            ]
+        )
+    )
     away = folder.with_name("away")
     trials, study = folder / "trials", store.trials_path(folder, "a")
     prior, record = store.prior_path(folder, store.require(folder)), folder / store.RECORD
@@ -229,30 +289,51 @@ def _names(folder: Path, rng: np.random.Generator) -> Attempt:
         name = str(rng.choice(FINE_NAMES)) if fine else NAMES[int(rng.integers(len(NAMES)))]
         new = configuration(21)
         return Attempt(
-            f"study {name[:50]!r}", lambda: (Ledger(folder, name).tell(new, 0.25), Ledger(folder, name).trials),
-            lambda found: "" if [found[0]] == found[1][-1:] else f"told {found}", "value" if fine else "refusal",
-            ("study '",), after,
-        )  # fmt: skip
+            f"study {name[:50]!r}",
+            lambda: (Ledger(folder, name).tell(new, 0.25), Ledger(folder, name).trials),
+            lambda found: "" if [found[0]] == found[1][-1:] else f"told {found}",
+            "value" if fine else "refusal",
+            ("study '",),
+            after,
+        )
     if kind == 1:
         by = ODD[int(rng.integers(len(ODD)))]
         return Attempt(
-            f"claim by {_short(by)}", lambda: (crashes.claim_of(by)), lambda claim: "" if by is None or claim["by"] == by else f"{claim}",
-            "either", ("by ",), after,
-        )  # fmt: skip
+            f"claim by {_short(by)}",
+            lambda: crashes.claim_of(by),
+            lambda claim: "" if by is None or claim["by"] == by else f"{claim}",
+            "either",
+            ("by ",),
+            after,
+        )
     if kind == 2:
         claims = [ODD[int(rng.integers(len(ODD)))]] if rng.random() < 0.5 else ODD[int(rng.integers(len(ODD)))]
         return Attempt(
-            f"release {_short(claims)}", lambda: Ledger(folder, "a").release(claims), lambda gone: _released(claims, gone), "either",
-            ("claim",), after,
-        )  # fmt: skip
+            f"release {_short(claims)}",
+            lambda: Ledger(folder, "a").release(claims),
+            lambda gone: _released(claims, gone),
+            "either",
+            ("claim",),
+            after,
+        )
     ages = ("", "1", "h", "1 y", "-1h", "1e3h", "9" * 400 + "d", "1h\n", "٣h", "1.5h", "2 min", "0s", *CONTROL)
     age = str(rng.choice(ages))
-    wanted = {"1.5h": timedelta(hours=1.5), "2 min": timedelta(minutes=2), "0s": timedelta(0), "9" * 400 + "d": timedelta.max, "1h\n": timedelta(hours=1),
-              "٣h": timedelta(hours=3)}  # fmt: skip
+    wanted = {
+        "1.5h": timedelta(hours=1.5),
+        "2 min": timedelta(minutes=2),
+        "0s": timedelta(0),
+        "9" * 400 + "d": timedelta.max,
+        "1h\n": timedelta(hours=1),
+        "٣h": timedelta(hours=3),
+    }
     return Attempt(
-        f"age {age[:50]!r}", lambda: listing.age_in(age), lambda found: "" if found == wanted.get(age) else f"read as {found}",
-        "value" if age in wanted else "refusal", ("age",), after,
-    )  # fmt: skip
+        f"age {age[:50]!r}",
+        lambda: listing.age_in(age),
+        lambda found: "" if found == wanted.get(age) else f"read as {found}",
+        "value" if age in wanted else "refusal",
+        ("age",),
+        after,
+    )
 
 
 def _released(claims: object, gone: list) -> str:
@@ -299,9 +380,13 @@ def _edited(folder: Path, rng: np.random.Generator) -> Attempt:
         return "" if same or found["a"] == before["a"][:-1] else f"taken although it was edited: {found['a']}"
 
     return Attempt(
-        f"{path.name}: {kind} of {changed[:0]!r}{path.name}", lambda: told(folder), right, "either", (path.name, "prior", "a.json"),
+        f"{path.name}: {kind} of {changed[:0]!r}{path.name}",
+        lambda: told(folder),
+        right,
+        "either",
+        (path.name, "prior", "a.json"),
         kept(folder, before, lambda: path.write_bytes(content)),
-    )  # fmt: skip
+    )
 
 
 def _can_be_sealed(found: object) -> bool:
@@ -369,22 +454,52 @@ def _arguments(folder: Path, rng: np.random.Generator) -> Attempt:
         )
     if kind == "outcome as text":
         text = odd if isinstance(odd, str) else repr(odd)[:1000]
-        return Attempt(f"--outcome {_short(text)}", lambda: _as_command(text), lambda value: "" if value is None or math.isnan(value) or value == float(text)
-                       else f"read as {value}", "either", (), kept(folder, before))  # fmt: skip
+        return Attempt(
+            f"--outcome {_short(text)}",
+            lambda: _as_command(text),
+            lambda value: "" if value is None or math.isnan(value) or value == float(text) else f"read as {value}",
+            "either",
+            (),
+            kept(folder, before),
+        )
     if kind == "results":
         given = [(fine, 0.5), odd] if rng.random() < 0.5 else odd
-        return Attempt(f"results {_short(given)}", lambda: ledger.tell_all(given), lambda found: "" if found == [] else f"told {found}", "either",
-                       ("result", "configuration"), kept(folder, before))  # fmt: skip
+        return Attempt(
+            f"results {_short(given)}",
+            lambda: ledger.tell_all(given),
+            lambda found: "" if found == [] else f"told {found}",
+            "either",
+            ("result", "configuration"),
+            kept(folder, before),
+        )
     if kind == "configuration":
-        return Attempt(f"configuration {_short(odd)}", lambda: ledger.tell(odd, 0.5), lambda one: f"told {one}", "refusal", ("configuration", "parameter"),
-                       kept(folder, before))  # fmt: skip
+        return Attempt(
+            f"configuration {_short(odd)}",
+            lambda: ledger.tell(odd, 0.5),
+            lambda one: f"told {one}",
+            "refusal",
+            ("configuration", "parameter"),
+            kept(folder, before),
+        )
     if kind == "name":
         name = odd if isinstance(odd, str | int | float | bool | tuple | None) else str(odd)
-        return Attempt(f"parameter called {_short(name)}", lambda: ledger.tell({**fine, name: 1}, 0.5), lambda one: f"told {one}", "refusal",
-                       ("unknown parameter",), kept(folder, before))  # fmt: skip
+        return Attempt(
+            f"parameter called {_short(name)}",
+            lambda: ledger.tell({**fine, name: 1}, 0.5),
+            lambda one: f"told {one}",
+            "refusal",
+            ("unknown parameter",),
+            kept(folder, before),
+        )
     field = str(rng.choice(list(fine)))
-    return Attempt(f"{field} {_short(odd)}", lambda: ledger.tell({**fine, field: odd}, 0.5), lambda one: _right_value(field, odd, one["parameters"][field]),
-                   "either", (field,), kept(folder, before))  # fmt: skip
+    return Attempt(
+        f"{field} {_short(odd)}",
+        lambda: ledger.tell({**fine, field: odd}, 0.5),
+        lambda one: _right_value(field, odd, one["parameters"][field]),
+        "either",
+        (field,),
+        kept(folder, before),
+    )
 
 
 def _as_command(text: str) -> float | None:

@@ -30,9 +30,11 @@ class Tried(NamedTuple):
     verdict: Verdict
 
 
-def numbers(name: str, share: float = 1.0) -> range:
-    """Return the numbers of a share of the tries of a class, spread over all of them."""
-    return range(0, CLASSES[name], max(round(1 / share), 1))
+def numbers(name: str, share: float = 1.0, seed: int = 0) -> list[int]:
+    """Return the numbers of a share of the tries of a class, drawn by seed: kinds of tries alternate, so that every
+    fifth number would be of one kind."""
+    drawn = np.random.default_rng(seed).permutation(CLASSES[name])[: max(round(share * CLASSES[name]), 1)]
+    return sorted(drawn.tolist())
 
 
 def attempts(name: str, seed: int, chosen: Iterable[int]) -> Iterable[Tried]:

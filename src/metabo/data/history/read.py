@@ -130,8 +130,8 @@ def check_header(sheet: Sheet, needed: list[str], space: Description, more: Sequ
     if strange and not space.rest:
         close, shown = nearest(strange[0], [*needed, *known]), printable(", ".join(strange), 200)
         raise DataError(
-            f"{place} '{printable(strange[0], 80)}' is not in space.yaml.{close} Describe it under 'parameters', or list "
-            f"under 'ignore' what is not tuned: [{shown}] (ignore: rest for all)"
+            f"{place} '{printable(strange[0], 80)}' is not in space.yaml.{close} Describe it under 'parameters', or "
+            f"list under 'ignore' what is not tuned: [{shown}] (ignore: rest for all)"
         )
     return strange
 
