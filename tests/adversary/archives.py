@@ -95,7 +95,7 @@ def tar(held: list[tuple[tarfile.TarInfo, bytes]], layout: int = tarfile.PAX_FOR
 def info(name: str, content: bytes = b"", kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.TarInfo:
     """Describe a member of a tar."""
     one = tarfile.TarInfo(name)
-    one.size, one.type, one.linkname = len(content), kind, link
+    one.size, one.type, one.linkname = len(content), tarfile.DIRTYPE if name.endswith("/") else kind, link
     return one
 
 
