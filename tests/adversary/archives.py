@@ -24,10 +24,18 @@ import numpy as np
 from metabo.data.archives import read_members
 from tests.adversary.judge import Attempt
 
-ZIPS = {"zip": zipfile.ZIP_DEFLATED, "zip-0": zipfile.ZIP_STORED, "zip-bz2": zipfile.ZIP_BZIP2, "zip-xz": zipfile.ZIP_LZMA}
+ZIPS = {
+    "zip": zipfile.ZIP_DEFLATED,
+    "zip-0": zipfile.ZIP_STORED,
+    "zip-bz2": zipfile.ZIP_BZIP2,
+    "zip-xz": zipfile.ZIP_LZMA,
+}
 TARS: dict[str, Callable[[bytes], bytes]] = {
-    "tar": bytes, "tar.gz": lambda content: gzip.compress(content, 6, mtime=0), "tar.bz2": bz2.compress, "tar.xz": lzma.compress,
-}  # fmt: skip
+    "tar": bytes,
+    "tar.gz": lambda content: gzip.compress(content, 6, mtime=0),
+    "tar.bz2": bz2.compress,
+    "tar.xz": lzma.compress,
+}
 KINDS = (*ZIPS, *TARS)
 SQUEEZED = tuple(TARS)[1:]
 WANTED = ("a.json", "b.csv")
@@ -35,7 +43,17 @@ BLOCK = 512
 SLOW = 4.0
 """Seconds of CPU in which a bomb must be refused: to read all that it holds takes longer."""
 Members = list[tuple[str, bytes]]
-BAD_NAMES = ("../evil", "a/../../evil", "/etc/evil", "a\\..\\evil", "C:/evil", "c:evil", "..", "\\\\host\\evil", "./../x")
+BAD_NAMES = (
+    "../evil",
+    "a/../../evil",
+    "/etc/evil",
+    "a\\..\\evil",
+    "C:/evil",
+    "c:evil",
+    "..",
+    "\\\\host\\evil",
+    "./../x",
+)
 ODD_NAMES = ("a\nb", "\x1b[2J", "x" * 5000, "=1+1", "\u202eabc", "日本", "{0}", "%s", " ", "d/" * 60 + "x", "\t", "'")
 EVIL = b"evil"
 
@@ -102,10 +120,11 @@ def info(name: str, content: bytes = b"", kind: bytes = tarfile.REGTYPE, link: s
 def header(name: str, size: int, kind: bytes) -> bytes:
     """Return a header of a tar whose size may be a lie; one below zero is written to base 256, as GNU tar writes it."""
     block = bytearray(info(name, b"", kind).tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape")[:BLOCK])
-    block[124:136] = b"%011o\0" % size if 0 <= size < 8**11 else (256**12 + size if size < 0 else (128 << 88) + size).to_bytes(12, "big")
+    wide = (256**12 if size < 0 else 128 << 88) + size
+    block[124:136] = b"%011o\0" % size if 0 <= size < 8**11 else wide.to_bytes(12, "big")
     block[148:156] = b" " * 8
     block[148:156] = b"%06o\0 " % sum(block)
-    return bytes(block)  # fmt: skip
+    return bytes(block)
 
 
 def _good(kind: str, held: Members, rng: np.random.Generator) -> Made:
@@ -173,7 +192,9 @@ def _directory(kind: str, held: Members, rng: np.random.Generator) -> Made:
     content = packed(kind if kind in ZIPS else "zip", [*held, ("donn\xe9es", b"x")])
     begin = content.index(b"PK\x01\x02")
     at, value = int(rng.integers(begin, len(content))), int(rng.choice([0, 1, 0x7F, 0x80, 0xFF]))
-    return Made(f"byte {at - begin} of the directory is {value}", "x", content[:at] + bytes([value]) + content[at + 1 :])
+    return Made(
+        f"byte {at - begin} of the directory is {value}", "x", content[:at] + bytes([value]) + content[at + 1 :]
+    )
 
 
 def _outside(kind: str, held: Members, rng: np.random.Generator) -> Made:
@@ -236,7 +257,8 @@ def _long(kind: str, begin: bytes, times: int) -> bytes:
 
 
 def _bomb(kind: str, held: Members, rng: np.random.Generator) -> Made:
-    """Hold gigabytes in few bytes: a member, a gzip file in it, a long name, an extended header, the end, a sparse file."""
+    """Hold gigabytes in few bytes: a member, a gzip file in it, a long name, an extended header, the end, a sparse
+    file."""
     squeezed = kind if kind in SQUEEZED else SQUEEZED[int(rng.integers(3))]
     before = tar([(info(name, content), content) for name, content in held])[: -2 * BLOCK]
     before = before[: _headers(before)[-1]] if rng.random() < 0.5 else b""
@@ -255,10 +277,13 @@ def _bomb(kind: str, held: Members, rng: np.random.Generator) -> Made:
         return Made(f"bomb: {way}", "x", made, "refusal")
     if way == "gz":
         inner = _long("tar.gz", b"", times)
-        return Made("bomb: gz", "x", TARS[squeezed](tar([(info("a.json.gz", inner), inner)])), "refusal", ("a.json.gz",))
+        return Made(
+            "bomb: gz", "x", TARS[squeezed](tar([(info("a.json.gz", inner), inner)])), "refusal", ("a.json.gz",)
+        )
     if way == "end":
         return Made("bomb: end", "x", _long(squeezed, tar([(info(n, c), c) for n, c in held]), times), "refusal")
-    sort = {"long name": b"L", "pax": b"x", "below zero": rng.choice([b"L", b"x", b"g", b"0"]), "sparse": b"S"}.get(way, b"0")
+    any_sort = rng.choice([b"L", b"x", b"g", b"0"])
+    sort = {"long name": b"L", "pax": b"x", "below zero": any_sort, "sparse": b"S"}.get(way, b"0")
     name = "a.json" if way == "wanted" else "other"
     stated = -int(rng.integers(1, 5000)) if way == "below zero" else size
     return Made(f"bomb: {way}", "x", _long(squeezed, before + header(name, stated, bytes(sort)), times), "refusal")
@@ -275,9 +300,10 @@ def _headers_of_tar(kind: str, held: Members, rng: np.random.Generator) -> Made:
         one = header("x", 2, rng.choice([b"L", b"K"])) + b"y\0".ljust(BLOCK, b"\0")
         more = one * int(rng.choice([3, 400, 4000]))
     elif way == "pax":
-        lines = (b"9 size=x\n", b"11 size=-5\n", b"99999 a=b\n", b"-5 a=b\n", b"0 a=b\n", b"x", b"8 path=\n", b"12 path=\xff\xfe\n",
-                 b"22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n", b"21 GNU.sparse.map=a,\n", b"9" * 400 + b" a=b\n",
-                 b"19 mtime=9999e9999\n", b"22 hdrcharset=BINARY\n13 path=../e\n", b"24 GNU.sparse.size=1e99\n")  # fmt: skip
+        lines = (b"9 size=x\n", b"11 size=-5\n", b"99999 a=b\n", b"-5 a=b\n", b"0 a=b\n", b"x", b"8 path=\n",
+                 b"12 path=\xff\xfe\n", b"22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n", b"21 GNU.sparse.map=a,\n",
+                 b"9" * 400 + b" a=b\n", b"19 mtime=9999e9999\n", b"22 hdrcharset=BINARY\n13 path=../e\n",
+                 b"24 GNU.sparse.size=1e99\n")  # fmt: skip
         said = lines[int(rng.integers(len(lines)))]
         more = header("x", len(said), rng.choice([b"x", b"g"])) + said.ljust(BLOCK, b"\0") + header("y", 0, b"0")
     elif way == "old sparse":
@@ -304,16 +330,31 @@ def _password(kind: str, held: Members, rng: np.random.Generator) -> Made:
 
 def _other(kind: str, held: Members, rng: np.random.Generator) -> Made:
     """Files that are no archive, or an archive of nothing."""
-    empty_zip = b"PK\x05\x06" + bytes(18)
+    empty_zip, ones = b"PK\x05\x06" + bytes(18), b"\xff"
     choices = {
-        "empty": b"", "an empty zip": empty_zip, "an empty tar": bytes(10240), "an empty tar.gz": gzip.compress(bytes(10240)),
-        "an empty gz": gzip.compress(b""), "an empty xz": lzma.compress(b""), "HTML": b"<!doctype html><p>Sign in</p>" * 30,
-        "a gz of text": gzip.compress(b"text" * 400), "7z": b"7z\xbc\xaf\x27\x1c" + rng.bytes(500), "noise": rng.bytes(3000),
-        "JSON": b'{"a": 1}', "zeros": bytes(700), "magic of gz": b"\x1f\x8b\x08\0", "magic of xz": b"\xfd7zXZ\0", "magic of bz2": b"BZh9",
-        "a tar in two gz": gzip.compress(packed("tar.gz", held)), "a zip in a gz": gzip.compress(packed("zip", held)),
-        "an end of zip": b"x" * 50 + empty_zip, "an npz": packed("zip-0", [("a.npy", rng.bytes(200))]), "RAR": b"Rar!\x1a\x07\x01\0" + rng.bytes(90),
-        "a wrong end": b"PK\x05\x06" + b"\xff" * 18, "zip64": b"PK\x06\x06" + b"\xff" * 52 + b"PK\x06\x07" + b"\xff" * 16 + b"PK\x05\x06" + b"\xff" * 16 + b"\0\0",
-    }  # fmt: skip
+        "empty": b"",
+        "an empty zip": empty_zip,
+        "an empty tar": bytes(10240),
+        "an empty tar.gz": gzip.compress(bytes(10240)),
+        "an empty gz": gzip.compress(b""),
+        "an empty xz": lzma.compress(b""),
+        "HTML": b"<!doctype html><p>Sign in</p>" * 30,
+        "a gz of text": gzip.compress(b"text" * 400),
+        "7z": b"7z\xbc\xaf\x27\x1c" + rng.bytes(500),
+        "noise": rng.bytes(3000),
+        "JSON": b'{"a": 1}',
+        "zeros": bytes(700),
+        "magic of gz": b"\x1f\x8b\x08\0",
+        "magic of xz": b"\xfd7zXZ\0",
+        "magic of bz2": b"BZh9",
+        "a tar in two gz": gzip.compress(packed("tar.gz", held)),
+        "a zip in a gz": gzip.compress(packed("zip", held)),
+        "an end of zip": b"x" * 50 + empty_zip,
+        "an npz": packed("zip-0", [("a.npy", rng.bytes(200))]),
+        "RAR": b"Rar!\x1a\x07\x01\0" + rng.bytes(90),
+        "a wrong end": b"PK\x05\x06" + b"\xff" * 18,
+        "zip64": b"PK\x06\x06%bPK\x06\x07%bPK\x05\x06%b\0\0" % (ones * 52, ones * 16, ones * 16),
+    }
     what = str(rng.choice(list(choices)))
     return Made(what, str(rng.choice(["x.zip", "x.tar.gz"])), choices[what], "refusal")
 

@@ -174,6 +174,11 @@ def link(name: str) -> Callable[[Path, bytes], object]:
     return lambda folder, body: (folder / name).symlink_to(folder.parent / "precious")
 
 
+def folder_at(name: str) -> Callable[[Path, bytes], object]:
+    """Lay a folder there."""
+    return lambda folder, body: (folder / name).mkdir(parents=True)
+
+
 def tries() -> list[Tried]:
     """The ways to misbehave."""
     long, codes = "x" * 5000, "\x1b[2J"
@@ -211,16 +216,17 @@ def tries() -> list[Tried]:
         Tried("a part file of another file", good, "value", there=part(lambda body: body[::-1][:900])),
         Tried("a part file that is complete", says("404 Not Found"), "either", there=part(bytes)),
         Tried("a part file that is too long", good, "value", there=part(lambda body: body * 2)),
-        Tried("a part file that is a folder", good, "refusal", "refusal", lambda folder, _: (folder / "x.zip.part").mkdir()),
+        Tried("a part file that is a folder", good, "refusal", "refusal", folder_at("x.zip.part")),
         Tried("an older file", good, "value", there=lambda folder, body: (folder / "x.zip").write_bytes(body[:-1])),
-        Tried("a folder in place of the file", good, "either", "either", lambda folder, _: (folder / "x.zip").mkdir()),
-        Tried("another file, where the last one was set aside as a folder", whole(lambda body: body[::-1]), "refusal", "refusal",
-              lambda folder, _: (folder / "x.zip.corrupt" / "x").mkdir(parents=True)),
+        Tried("a folder in place of the file", good, "either", "either", folder_at("x.zip")),
+        Tried("another file, where a folder is set aside", whole(lambda body: body[::-1]), "refusal", "refusal",
+              folder_at("x.zip.corrupt/x")),
         Tried("no HTTP", raw(b"SSH-2.0-" + b"x" * 5000 + b"\r\n")),
         Tried("headers without end", raw(head()[:-2] + b"X: y\r\n" * 4000)),
         Tried("a header without end", raw(b"HTTP/1.1 200 OK\r\nX: " + b"y" * 200_000)),
         Tried("nothing", raw(b"")),
-        Tried("squeezed, although that was not asked for", whole(lambda body: body[: len(body) // 2], len, "Content-Encoding: gzip")),
+        Tried("squeezed, although that was not asked for",
+              whole(lambda body: body[: len(body) // 2], len, "Content-Encoding: gzip")),
         Tried("no server", good, address="http://127.0.0.1:9/first"),
         Tried("no such host", good, address=f"http://no-such-host.invalid/{long}?key={SECRET}"),
         Tried("a port that is too large", good, address="http://127.0.0.1:99999/first"),

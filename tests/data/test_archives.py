@@ -234,6 +234,13 @@ def test_a_long_name_that_is_a_bomb_is_refused_before_it_is_read(tmp_path, monke
     refused(with_headers(path, header(kind, -512)), ("a.txt",), "damaged archive .a size is below zero")
 
 
+def test_a_sparse_member_that_hides_a_bomb_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    """It says that it is of no bytes when it is unpacked."""
+    monkeypatch.setattr(archives, "LEAST", 1 << 20)
+    path = with_headers(tmp_path / "x", header(b"S", 1 << 25) + bytes(1 << 25))
+    refused(path, ("a.txt",), "has headers that are larger than what it may hold")
+
+
 def test_a_tar_that_goes_on_with_zeros_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(archives, "LEAST", 1 << 20)
     refused(with_headers(tmp_path / "x", bytes(1 << 25)), ("a.txt",), "larger than what it may hold")

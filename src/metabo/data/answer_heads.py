@@ -1,5 +1,5 @@
-"""HTTP answers whose heads come in time: the timeout of a socket starts again with each byte, so a server that drips its
-headers, or says "100 Continue" without end, would be waited for all day."""
+"""HTTP answers whose heads come in time: the timeout of a socket starts again with each byte, so a server that drips
+its headers, or says "100 Continue" without end, would be waited for all day."""
 
 import http.client
 import io

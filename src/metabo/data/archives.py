@@ -54,7 +54,9 @@ def read_members(path: str | Path, names: tuple[str, ...], parse: Callable[[str,
             if name not in names:
                 continue
             if name in found:
-                raise DataError(f"{path}: holds {name} twice, the second time as '{_shown(member)}'; get the published archive")
+                raise DataError(
+                    f"{path}: holds {name} twice, the second time as '{_shown(member)}'; get the published archive"
+                )
             found[name] = parse(member, room.limited(member, stream))
     except (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError) as error:
         raise _damaged(path, error) from error
@@ -83,7 +85,7 @@ def _shown(text: str) -> str:
 
 
 def _told(path: Path, members: Iterator[tuple[str, Stream]]) -> Iterator[tuple[str, Stream]]:
-    """Tell as damage what tarfile and zipfile raise of headers of nonsense; what a parser raises does not come by here."""
+    """Tell as damage what tarfile and zipfile raise of headers of nonsense; what a parser raises does not pass here."""
     try:
         yield from members
     except (ArithmeticError, LookupError, RecursionError, ValueError, struct.error) as error:
@@ -119,7 +121,9 @@ class _Room:
 
     def require(self, member: str, size: int) -> None:
         if size > self.most:
-            raise DataError(f"{self.path}: holds more than {self.most} bytes, at member '{_shown(member)}'; {PUBLISHED}")
+            raise DataError(
+                f"{self.path}: holds more than {self.most} bytes, at member '{_shown(member)}'; {PUBLISHED}"
+            )
 
     def limited(self, member: str, stream: IO[bytes]) -> Stream:
         """Return the bytes of a member, decompressed, and no more than there is room for."""
@@ -154,18 +158,24 @@ class _Limited(io.RawIOBase):
 
 class _Tape:
     """The bytes of a tar, with no more of names, extended headers and padding than there is room for: tarfile reads
-    those into memory, however long they say they are."""
+    those into memory, and skips what holes of a sparse file hide, however long they say they are."""
 
     def __init__(self, room: _Room, stream: IO[bytes]) -> None:
-        self.room, self.stream = room, stream
-        self.seek, self.tell = stream.seek, stream.tell
+        self.room, self.stream, self.tell = room, stream, stream.tell
 
     def read(self, size: int) -> bytes:
         if size < 0:
             raise tarfile.ReadError("a size is below zero")
-        if self.tell() + size > 2 * self.room.most + CHUNK:
-            raise DataError(f"{self.room.path}: has headers that are larger than what it may hold; {PUBLISHED}")
+        self.require(self.tell() + size)
         return self.stream.read(size)
+
+    def seek(self, position: int) -> int:
+        self.require(position)
+        return self.stream.seek(position)
+
+    def require(self, position: int) -> None:
+        if position > 2 * self.room.most + CHUNK:
+            raise DataError(f"{self.room.path}: has headers that are larger than what it may hold; {PUBLISHED}")
 
 
 def _members(path: Path, room: _Room) -> Iterator[tuple[str, IO[bytes]]]:
