@@ -1,17 +1,19 @@
 """Downloads against a loopback HTTP server that misbehaves on request."""
 
+import contextlib
 import hashlib
 import json
 import subprocess
 import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from metabo.data import download
+from metabo.data import download, transfer
 from metabo.errors import ConfigError, DataError
 
 CONTENT = np.random.default_rng(0).bytes(1_500_000)
@@ -22,7 +24,8 @@ QUIET = {"retries": 2, "pause": 0.0, "progress": False}
 
 class Handler(BaseHTTPRequestHandler):
     """Paths: /good, /bad (other bytes), /drop (closes half-way on the first request), /short (always stops early),
-    /deaf (drops first, ignores Range), /busy (503 twice), /shifted (wrong range), anything else 404."""
+    /deaf (drops first, ignores Range), /busy (503 twice), /shifted (wrong range), /slow-head and /go-on (headers, and
+    "100 Continue", without end), /wordy (404 in many words, the last of them secret), anything else 404."""
 
     def do_GET(self):
         wanted = self.headers.get("Range")
@@ -40,6 +43,11 @@ class Handler(BaseHTTPRequestHandler):
         elif self.path not in ("/good", "/drop", "/deaf", "/busy", "/shifted"):
             status = 404
         self.server.log.append((self.path, start, status))
+        if self.path in ("/slow-head", "/go-on"):
+            return self.send_without_end(b"y" if self.path == "/slow-head" else b"HTTP/1.1 100 Continue\r\n\r\n")
+        if self.path == "/wordy":
+            self.send_response(404, f"no ?token={'x' * 5000}s3cret")
+            return self.end_headers()
         if status != 200:
             return self.send_error(status)
         if wanted and self.path != "/deaf":
@@ -55,6 +63,14 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body[start:stop])
         self.close_connection = True
+
+    def send_without_end(self, words):
+        begun = time.monotonic()
+        with contextlib.suppress(OSError):  # who asked has gone
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nX: " if words == b"y" else b"")
+            while time.monotonic() < begun + 8:
+                self.wfile.write(words)
+                time.sleep(0.02)
 
     def log_message(self, *args):
         pass
@@ -159,6 +175,25 @@ def test_missing_page_is_asked_once_and_the_mirror_serves(server, tmp_path):
 def test_busy_server_is_asked_again(server, tmp_path):
     assert download.fetch("x", [f"{server.url}/busy"], SHA, tmp_path / "x.zip", **QUIET).read_bytes() == CONTENT
     assert len(server.log) == 3
+
+
+@pytest.mark.parametrize("path", ["/slow-head", "/go-on"])
+def test_headers_without_end_are_left_for_the_next_address(server, tmp_path, monkeypatch, path):
+    monkeypatch.setattr(transfer, "WINDOW_S", 0.3)
+    begun = time.monotonic()
+    urls = [f"{server.url}{path}", f"{server.url}/good"]
+    out = download.fetch("x", urls, SHA, tmp_path / "x.zip", **QUIET | {"retries": 0})
+    assert out.read_bytes() == CONTENT and time.monotonic() < begun + 6
+    with pytest.raises(DataError, match=r"connection failed \(the headers did not end in 0.3 s\)"):
+        download.fetch("y", urls[:1], SHA, tmp_path / "y.zip", **QUIET | {"retries": 0})
+
+
+def test_long_words_of_a_server_and_long_addresses_are_shown_shortened_and_without_secrets(server, tmp_path):
+    urls = [f"{server.url}/wordy", f"{server.url}/none/{'x' * 5000}?token={'y' * 100}s3cret"]
+    with pytest.raises(DataError) as error:
+        download.fetch("x", urls, SHA, tmp_path / "x.zip", **QUIET)
+    assert max(map(len, str(error.value).splitlines()[1:])) < 500
+    assert "s3cret" not in str(error.value) and "says 404 no ?token=***" in str(error.value)
 
 
 def test_no_server_at_all(tmp_path):

@@ -5,11 +5,13 @@ an archive with such a member is not the published one. What it holds may not be
 kilobytes can hold more zeros than the machine has memory.
 """
 
+import bz2
 import gzip
 import io
 import lzma
 import re
 import stat
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -17,7 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, TypeVar
 
-from metabo.errors import DataError
+from metabo.errors import DataError, printable
 
 T = TypeVar("T")
 Stream = IO[bytes]
@@ -26,6 +28,10 @@ TIMES, LEAST, MOST = 100, 1 << 26, 1 << 34
 """What an archive holds may be this many times as large as the archive, at least 64 MiB and at most 16 GiB. JSON and
 CSV as published are at most some 30 times as large as their archives, a bomb is 1,000 times."""
 CHUNK = 1 << 20
+SHOWN = 150
+"""Letters of a member's name in a message."""
+SQUEEZED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\0": lzma.open, b"\x5d\0\0\x80": lzma.open}
+"""How a compressed tar begins, and what opens it."""
 LOCKED = 0x1
 """Flag of a zip's member that needs a password."""
 PUBLISHED = "this is not the published archive: delete it and check where it came from"
@@ -42,13 +48,15 @@ def read_members(path: str | Path, names: tuple[str, ...], parse: Callable[[str,
     room = _Room(path)
     seen: list[str] = []
     try:
-        for member, stream in _members(path, room):
+        for member, stream in _told(path, _members(path, room)):
             seen.append(member)
             name = PurePosixPath(member).name.removesuffix(".gz")
             if name not in names:
                 continue
             if name in found:
-                raise DataError(f"{path}: holds {name} twice, the second time as '{member}'; get the published archive")
+                raise DataError(
+                    f"{path}: holds {name} twice, the second time as '{_shown(member)}'; get the published archive"
+                )
             found[name] = parse(member, room.limited(member, stream))
     except (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError) as error:
         raise _damaged(path, error) from error
@@ -61,13 +69,27 @@ def read_members(path: str | Path, names: tuple[str, ...], parse: Callable[[str,
         raise _damaged(path, error) from error
     missing = [name for name in names if name not in found]
     if missing:
-        raise DataError(f"{path}: lacks {', '.join(missing)}; holds {', '.join(seen[:20]) or 'nothing'}")
+        held = printable(", ".join(seen[:20]), 2 * SHOWN) or "nothing"
+        raise DataError(f"{path}: lacks {', '.join(missing)}; holds {held}")
     return found
 
 
 def _damaged(path: Path, error: Exception) -> DataError:
-    said = (str(error) or type(error).__name__).splitlines()[0].rstrip(":")  # tarfile lists in lines what it tried
-    return DataError(f"{path}: damaged archive ({said}); delete it and download it again")
+    return DataError(
+        f"{path}: damaged archive ({_shown(str(error) or type(error).__name__)}); delete it and download it again"
+    )
+
+
+def _shown(text: str) -> str:
+    return printable(text, SHOWN)
+
+
+def _told(path: Path, members: Iterator[tuple[str, Stream]]) -> Iterator[tuple[str, Stream]]:
+    """Tell as damage what tarfile and zipfile raise of headers of nonsense; what a parser raises does not pass here."""
+    try:
+        yield from members
+    except (ArithmeticError, LookupError, RecursionError, ValueError, struct.error) as error:
+        raise _damaged(path, error) from error
 
 
 def arrays_file(content: bytes) -> io.BytesIO:
@@ -86,16 +108,22 @@ class _Room:
 
     def __init__(self, path: Path) -> None:
         self.path, self.held = path, 0
+        if path.exists() and not (path.is_file() or path.is_dir()):  # a pipe would be waited for without end
+            raise DataError(f"{path}: is no file but a pipe or a device; give the archive itself")
         self.most = min(max(TIMES * path.stat().st_size, LEAST), MOST) if path.exists() else LEAST
 
     def add(self, member: str, size: int) -> None:
-        """Count a member by the size that the archive states."""
+        """Count a member by the size that the archive states. One below zero would lead back to where it stands."""
+        if size < 0:
+            raise DataError(f"{self.path}: member '{_shown(member)}' has {size} bytes; {PUBLISHED}")
         self.held += size
         self.require(member, self.held)
 
     def require(self, member: str, size: int) -> None:
         if size > self.most:
-            raise DataError(f"{self.path}: holds more than {self.most} bytes, at member '{member}'; {PUBLISHED}")
+            raise DataError(
+                f"{self.path}: holds more than {self.most} bytes, at member '{_shown(member)}'; {PUBLISHED}"
+            )
 
     def limited(self, member: str, stream: IO[bytes]) -> Stream:
         """Return the bytes of a member, decompressed, and no more than there is room for."""
@@ -128,34 +156,74 @@ class _Limited(io.RawIOBase):
         return b"".join(parts)
 
 
+class _Tape:
+    """The bytes of a tar, with no more of names, extended headers and padding than there is room for: tarfile reads
+    those into memory, and skips what holes of a sparse file hide, however long they say they are."""
+
+    def __init__(self, room: _Room, stream: IO[bytes]) -> None:
+        self.room, self.stream, self.tell = room, stream, stream.tell
+
+    def read(self, size: int) -> bytes:
+        if size < 0:
+            raise tarfile.ReadError("a size is below zero")
+        self.require(self.tell() + size)
+        return self.stream.read(size)
+
+    def seek(self, position: int) -> int:
+        self.require(position)
+        return self.stream.seek(position)
+
+    def require(self, position: int) -> None:
+        if position > 2 * self.room.most + CHUNK:
+            raise DataError(f"{self.room.path}: has headers that are larger than what it may hold; {PUBLISHED}")
+
+
 def _members(path: Path, room: _Room) -> Iterator[tuple[str, IO[bytes]]]:
     """Yield (name, stream) of each regular file once its name and kind are checked; a stream lives until the next."""
-    # A zip has its directory at the end, so a tar that ends with an .npz looks like one; no zip looks like a tar.
-    if not tarfile.is_tarfile(path) and zipfile.is_zipfile(path):
+    with open(path, "rb") as file:
+        start = file.read(tarfile.BLOCKSIZE)
+    if not _begins_tar(start) and zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             for info in archive.infolist():
                 kind = stat.S_IFMT(info.external_attr >> 16)
                 _refuse(path, info.filename, special=kind not in (0, stat.S_IFREG, stat.S_IFDIR))
                 room.add(info.filename, info.file_size)
                 if info.flag_bits & LOCKED:
-                    raise DataError(f"{path}: member '{info.filename}' needs a password; {PUBLISHED}")
+                    raise DataError(f"{path}: member '{_shown(info.filename)}' needs a password; {PUBLISHED}")
             for info in archive.infolist():
                 if not info.is_dir():
                     with archive.open(info) as stream:
                         yield info.filename, stream
         return
-    with tarfile.open(path, "r:*") as archive:
-        for member in archive:
-            _refuse(path, member.name, special=not (member.isfile() or member.isdir()))
-            room.add(member.name, member.size)
-            stream = archive.extractfile(member) if member.isfile() else None
-            if stream is not None:
-                yield member.name, stream
+    squeezed = next((opener for magic, opener in SQUEEZED.items() if start.startswith(magic)), None)
+    with open(path, "rb") as file, squeezed(file) if squeezed else file as plain:
+        tape = _Tape(room, plain)
+        with tarfile.open(fileobj=tape, mode="r:") as archive:
+            for member in archive:
+                _refuse(path, member.name, special=not (member.isfile() or member.isdir()))
+                room.add(member.name, member.size)
+                stream = archive.extractfile(member) if member.isfile() else None
+                if stream is not None:
+                    yield member.name, stream
+        while squeezed and tape.read(CHUNK):  # its checksum stands behind the last member
+            pass
+
+
+def _begins_tar(start: bytes) -> bool:
+    """Tell a tar from a zip, which has its directory at the end, so a tar that ends with an .npz looks like one; no zip
+    looks like a tar."""
+    if start.startswith(tuple(SQUEEZED)):
+        return True
+    try:
+        tarfile.TarInfo.frombuf(start, "utf-8", "surrogateescape")
+    except tarfile.TarError:
+        return False
+    return True
 
 
 def _refuse(path: Path, member: str, special: bool) -> None:
-    name = member.replace("\\", "/")
+    name, shown = member.replace("\\", "/"), _shown(member)
     if special:
-        raise DataError(f"{path}: member '{member}' is a link or a device, not a plain file; {PUBLISHED}")
+        raise DataError(f"{path}: member '{shown}' is a link or a device, not a plain file; {PUBLISHED}")
     if name.startswith("/") or re.match(r"[A-Za-z]:", name) or ".." in name.split("/"):
-        raise DataError(f"{path}: member '{member}' points outside the archive; {PUBLISHED}")
+        raise DataError(f"{path}: member '{shown}' points outside the archive; {PUBLISHED}")

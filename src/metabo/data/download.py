@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from metabo.data.transfer import Resumable, Unwritable, fault
-from metabo.errors import ConfigError, DataError, without_passwords
+from metabo.errors import ConfigError, DataError, printable, without_passwords
 from metabo.plan.schema import violations
 from metabo.plan.yaml_files import read_yaml
 
@@ -57,7 +57,7 @@ def fetch(
         raise ConfigError(f"no address is known for '{name}'; add one to benchmarks.{name}.mirrors")
     for url in urls:
         if not re.match(r"(https?|file)://", url):
-            shown = without_passwords(url)
+            shown = _shown(url)
             raise ConfigError(f"'{name}': address '{shown}' must start with http://, https:// or file://")
     part = out.with_name(f"{out.name}.part")
     problems = []
@@ -66,7 +66,7 @@ def fetch(
         if out.exists() and fault(out, algorithm, expected, size):
             os.replace(out, out.with_name(f"{out.name}.corrupt"))
         for url in urls:
-            shown = without_passwords(url)
+            shown = _shown(url)
             transfer = Resumable(url, part, algorithm, expected, size, size or limit, retries, pause, progress)
             try:  # pooch writes into its log which address it is given
                 pooch.retrieve(shown, f"{algorithm}:{expected}", out.name, out.parent.resolve(), downloader=transfer)
@@ -81,6 +81,10 @@ def fetch(
         raise DataError(f"{out}: cannot be written ({error.strerror or error}); check the disk") from error
     fix = f"check the network, or give another address in benchmarks.{name}.mirrors (file:///... for a local copy)"
     raise DataError(f"{out}: '{name}' could not be downloaded; {fix}. Tried:", *problems)
+
+
+def _shown(url: str) -> str:
+    return printable(without_passwords(url), 200)
 
 
 def _parse_checksum(name: str, checksum: str) -> tuple[str, str]:

@@ -22,7 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NoReturn
 
-from metabo.errors import DataError
+from metabo.data.answer_heads import opener
+from metabo.errors import DataError, printable, without_passwords
 from metabo.records.files import digest
 
 if TYPE_CHECKING:  # imported when a bar is shown
@@ -121,7 +122,7 @@ class Resumable:
             return self._copy()
         have = self._size()
         try:
-            with urllib.request.urlopen(self._request(have), timeout=TIMEOUT_S) as response:
+            with opener(WINDOW_S).open(self._request(have), timeout=TIMEOUT_S) as response:
                 self._receive(response, have)
         except urllib.error.HTTPError as error:
             if error.code == 416 and have:  # nothing lies beyond what we have: it is complete, or of another file
@@ -129,18 +130,18 @@ class Resumable:
                     return
                 self.part.unlink()
             if error.code in GONE:
-                raise DataError(f"the server says {error.code} {error.reason}") from error
-            raise _Interrupted(f"the server says {error.code} {error.reason}") from error
+                raise DataError(f"the server says {error.code} {_said(error.reason)}") from error
+            raise _Interrupted(f"the server says {error.code} {_said(error.reason)}") from error
         except urllib.error.URLError as error:
             if isinstance(error.reason, socket.gaierror):
                 raise DataError(
                     f"its host name cannot be resolved ({error.reason.strerror}); is there a network?"
                 ) from error
-            raise _Interrupted(f"connection failed ({error.reason})") from error
+            raise _Interrupted(f"connection failed ({_said(error.reason)})") from error
         except (http.client.HTTPException, OSError) as error:  # what is local has been told as Unwritable
-            raise _Interrupted(f"connection failed ({str(error) or type(error).__name__})") from error
+            raise _Interrupted(f"connection failed ({_said(error) or type(error).__name__})") from error
         except ValueError as error:  # a port, length or redirect that is none
-            raise DataError(f"its address, or what the server says, cannot be understood ({error})") from error
+            raise DataError(f"its address, or what the server says, cannot be understood ({_said(error)})") from error
 
     def _request(self, have: int) -> urllib.request.Request:
         url, login = _login(self.url)
@@ -162,7 +163,7 @@ class Resumable:
         if response.status == 206 and (not resumed or changed):
             self.part.unlink(missing_ok=True)
             self.validator = ""
-            sent = f"the range {response.headers.get('Content-Range')}, not {have}-"
+            sent = f"the range {_said(response.headers.get('Content-Range'))}, not {have}-"
             raise _Interrupted("the file changed on the way" if changed else f"the server sent {sent}")
         self.validator = validator
         self.joined = resumed and (self.joined or have > 0)
@@ -241,6 +242,11 @@ class _Pace:
         if self.came < SLOWEST * passed:
             raise DataError(f"too slow: {self.came} bytes came in {passed:.0f} s, fewer than {SLOWEST} a second")
         self.begun, self.came = self.clock(), 0
+
+
+def _said(words: object) -> str:
+    """Shorten the words of a server, which can be of any length: after what is secret in them, not through it."""
+    return printable(without_passwords(str(words)), 150)
 
 
 def _validator(response: http.client.HTTPResponse) -> str:
