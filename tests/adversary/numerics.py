@@ -28,7 +28,7 @@ SPACINGS = ("random", "repeated", "near", "all equal", "line")
 SIZES = (1e10, 1e-10, 1e300, -1e300, 1.0)
 JITTER, RELATIVE_JITTER = 1e-6, 1e-10
 """What the model documents to add to the noise: the larger of the first and of this share of the variance."""
-SLACK = 100.0
+SLACK = 10.0
 """Times the bound of first order that an error may be."""
 
 Long = np.ndarray
@@ -195,7 +195,7 @@ def _moments_of(
 def _parameters(gp: Any) -> tuple[np.ndarray, float, float, float]:
     """Return lengthscales, variance, noise and the mean of a GP, inside float64's scope."""
     kernel = gp.kernel
-    return np.asarray(kernel.lengthscale), float(kernel.variance), float(gp.noise), float(gp.mean.constant)
+    return np.asarray(kernel.lengthscale), float(kernel.variance), float(gp.noise), float(gp.mean.value)
 
 
 def _public(number: int, rng: np.random.Generator, place: Path) -> Attempt:
