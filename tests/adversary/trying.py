@@ -1,5 +1,6 @@
 """The classes of faults and their tries: each try follows from its class, a seed and its number alone."""
 
+import math
 import os
 import shutil
 import tempfile
@@ -24,6 +25,8 @@ CLASSES = {
     "numerics": 24,
 }
 """Tries of each class. Its module has `attempt(number, rng, place)`, which makes one; `place`: an empty folder."""
+TURNS = 2 * 3 * 5
+"""The kinds of tries in a class take turns, 3, 5, 8 or so of them."""
 
 
 class Tried(NamedTuple):
@@ -35,8 +38,12 @@ class Tried(NamedTuple):
 
 
 def numbers(name: str, share: float = 1.0) -> range:
-    """Return the numbers of a share of the tries of a class, spread over all of them."""
-    return range(0, CLASSES[name], max(round(1 / share), 1))
+    """Return the numbers of a share of the tries of a class, spread over all of them and over the kinds that take turns:
+    no step shares a factor with their number, or always the same kind would be made."""
+    step = max(round(1 / share), 1)
+    while math.gcd(step, TURNS) > 1:
+        step += 1
+    return range(0, CLASSES[name], step)
 
 
 def attempts(name: str, seed: int, chosen: Iterable[int]) -> Iterable[Tried]:
