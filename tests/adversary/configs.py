@@ -69,7 +69,11 @@ def attempt(number: int, rng: np.random.Generator, place: Path) -> Attempt:
             wanted = config.merge(wanted, yaml.safe_load(path.read_text(encoding="utf-8-sig")))
         taken = found.model_dump(mode="json", exclude_unset=True)
         strange = [key for key in {*wanted, *taken} if wanted.get(key) != taken.get(key)]
-        return f"{strange[0]} is {taken.get(strange[0])}, in the files {wanted.get(strange[0])}" if strange else secrets(taken)
+        return (
+            f"{strange[0]} is {taken.get(strange[0])}, in the files {wanted.get(strange[0])}"
+            if strange
+            else secrets(taken)
+        )
 
     return Attempt(
         f"{kind}: {what}", lambda: config.check(config.read(place, tuple(files[1:])), PAPERS), right, end, named

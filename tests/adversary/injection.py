@@ -135,7 +135,14 @@ def _study(text: str, maximise: bool, bare: bool) -> str:
         {"number": 0, "parameters": values, "state": "done", "outcome": 0.5},
         {"number": 1, "parameters": values, "state": "running", "outcome": None, "claim": claim},
     ]
-    account = {"study": text, "read": 1, "used": 1, "failed": 0, "dropped": [{"reason": text, "rows": [1]}], "notes": [text]}
+    account = {
+        "study": text,
+        "read": 1,
+        "used": 1,
+        "failed": 0,
+        "dropped": [{"reason": text, "rows": [1]}],
+        "notes": [text],
+    }
     past = [{"history": text, "space": text, "studies": 1, "trials": 1, "layout": "", "accounts": [account]}]
     record = {"past": past, "remarks": [text], "spec": {"method": text}}
     shown = ShownStudy([0.5], [EffectShare(text, 0.5)], [PredictedTrial(0, 0.5, 0.5, 0.4, 0.6)], True)
@@ -174,7 +181,9 @@ def _notebook(text: str, place: Path, noted: str) -> str:
     code = nbformat.v4.new_code_cell("metabo", outputs=outputs, execution_count=1)
     given = {"title": text, "caption": text, "benchmark": text}
     cells = [nbformat.v4.new_markdown_cell(f"Of {noted}"), code]
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"papermill": {"parameters": given}}), place / "n.ipynb")
+    nbformat.write(
+        nbformat.v4.new_notebook(cells=cells, metadata={"papermill": {"parameters": given}}), place / "n.ipynb"
+    )
     return notebooks.render(place / "n.ipynb", text, "../index.html", notebooks.exporter())
 
 
@@ -193,7 +202,9 @@ def _imported(text: str) -> Attempt:
         back = [[csv_cells.unguarded(cell) for cell in row] for row in cells]
         return _runs(cells) or ("" if back == [["study", text], [text, "-1.5"]] else f"read as {back}")
 
-    return Attempt(f"import {text!r}", lambda: Imported(["study", text], [[text, "-1.5"]], None, [], []).csv, right, "value")  # pyright: ignore[reportArgumentType]
+    return Attempt(
+        f"import {text!r}", lambda: Imported(["study", text], [[text, "-1.5"]], None, [], []).csv, right, "value"
+    )  # pyright: ignore[reportArgumentType]
 
 
 def _framed(text: str) -> Attempt:
@@ -217,6 +228,8 @@ def _suggested(text: str) -> Attempt:
 
     def right(found: tuple) -> str:
         cells = list(csv.reader(io.StringIO("\n".join(found[0]), newline="")))
-        return _runs(cells) or ("" if found[1].parse(cells[1][0]) == text else f"read as {found[1].parse(cells[1][0])!r}")
+        return _runs(cells) or (
+            "" if found[1].parse(cells[1][0]) == text else f"read as {found[1].parse(cells[1][0])!r}"
+        )
 
     return Attempt(f"choice {text!r}", act, right, "either", ("choices",))

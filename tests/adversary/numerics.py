@@ -168,7 +168,9 @@ def _posterior(number: int, rng: np.random.Generator, place: Path) -> Attempt:
             return f"the parameters that were set are {length}, {size}"
         return differing(moments, exact(kernel, length, size, least, 0.0, inputs))
 
-    return Attempt(f"posterior of {kernel}, variance {variance:g}, noise {noise:g}, {spacing} inputs", act, right, "value")
+    return Attempt(
+        f"posterior of {kernel}, variance {variance:g}, noise {noise:g}, {spacing} inputs", act, right, "value"
+    )
 
 
 def _moments_of(
@@ -201,7 +203,16 @@ def _parameters(gp: Any) -> tuple[np.ndarray, float, float, float]:
 def _public(number: int, rng: np.random.Generator, place: Path) -> Attempt:
     """`metabo.GP`, fitted to outputs of any size, against long doubles in its own units."""
     del place
-    kinds = ("size 1e10", "size 1e-10", "size 1e300", "all equal", "an outlier", "repeated inputs", "offset", "size 1e150")
+    kinds = (
+        "size 1e10",
+        "size 1e-10",
+        "size 1e300",
+        "all equal",
+        "an outlier",
+        "repeated inputs",
+        "offset",
+        "size 1e150",
+    )
     kind, kernel = kinds[number % len(kinds)], str(rng.choice(KERNELS))
     x = _points("repeated" if kind == "repeated inputs" else "random", 10, 2, rng)
     y = np.sin(5 * x[:, 0]) + 0.1 * rng.normal(size=10)
@@ -222,7 +233,14 @@ def _public(number: int, rng: np.random.Generator, place: Path) -> Attempt:
         gp = metabo.GP(dim=2, kernel=kernel).fit(x, y, steps=5)
         after = gp.posterior(x, y)
         mean, deviation = after.predict(inputs.new)
-        return float64(lambda: _parameters(gp._model))(), gp._units, after.jitter, mean, deviation, gp.log_likelihood(x, y)
+        return (
+            float64(lambda: _parameters(gp._model))(),
+            gp._units,
+            after.jitter,
+            mean,
+            deviation,
+            gp.log_likelihood(x, y),
+        )
 
     def right(found: tuple) -> str:
         (*numbers, constant), (centre, spread), jitter, mean, deviation, evidence = found
@@ -235,7 +253,9 @@ def _public(number: int, rng: np.random.Generator, place: Path) -> Attempt:
         bounds = reference.bounds._replace(mean=reference.bounds.mean + units)
         return differing(seen, Exact(reference.moments, bounds))
 
-    return Attempt(f"GP of outputs with {kind}, {kernel}", act, right, "refusal" if kind == "size 1e300" else "value", ("y has",))
+    return Attempt(
+        f"GP of outputs with {kind}, {kernel}", act, right, "refusal" if kind == "size 1e300" else "value", ("y has",)
+    )
 
 
 # --- the tuner --------------------------------------------------------------------------------------------------------
@@ -317,4 +337,6 @@ def _tuned(number: int, rng: np.random.Generator, place: Path) -> Attempt:
         return ""
 
     wide = kind == "size 1e308" and "log" not in goal
-    return Attempt(f"{method}, {goal}, {count} outcomes: {kind}", act, right, "refusal" if wide else "value", ("outcome",))
+    return Attempt(
+        f"{method}, {goal}, {count} outcomes: {kind}", act, right, "refusal" if wide else "value", ("outcome",)
+    )
