@@ -32,13 +32,48 @@ from metabo.tuner.page.html import page as study_page
 from tests.adversary.judge import Attempt
 
 HOSTILE = (
-    "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "' onmouseover='alert(1)", "</title><svg onload=alert(1)>",
-    "</style><script>alert(1)</script>", "[x](javascript:alert(1))", "![x](javascript:alert(1))", "[x](JaVaScRiPt:alert(1))",
-    "<javascript:alert(1)>", "[x]: javascript:alert(1)", "`a` ``b``", "```x", "{name}", "{{ 7*7 }}", "{% raw %}", "%s%(a)d", "&lt;b&gt; &amp;",
-    "<!-- x", "]]><b>", "**a** _b_ # c", "<a href='javascript:alert(1)'>x</a>", "$x$ \\(y\\)", "|a|b|",
-)  # fmt: skip
-FORMULAS = ("=1+1", "+cmd|'/C calc'!A0", "-2+3", "@SUM(A1)", " =1+1", "\t=1+1", "\r=1+1", "\n@x", "  -x", "\xa0=1", "\t\t+x", '=HYPERLINK("http://x","y")',
-            "-", "=", '"=1"', "a,=1")  # fmt: skip
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' onmouseover='alert(1)",
+    "</title><svg onload=alert(1)>",
+    "</style><script>alert(1)</script>",
+    "[x](javascript:alert(1))",
+    "![x](javascript:alert(1))",
+    "[x](JaVaScRiPt:alert(1))",
+    "<javascript:alert(1)>",
+    "[x]: javascript:alert(1)",
+    "`a` ``b``",
+    "```x",
+    "{name}",
+    "{{ 7*7 }}",
+    "{% raw %}",
+    "%s%(a)d",
+    "&lt;b&gt; &amp;",
+    "<!-- x",
+    "]]><b>",
+    "**a** _b_ # c",
+    "<a href='javascript:alert(1)'>x</a>",
+    "$x$ \\(y\\)",
+    "|a|b|",
+)
+FORMULAS = (
+    "=1+1",
+    "+cmd|'/C calc'!A0",
+    "-2+3",
+    "@SUM(A1)",
+    " =1+1",
+    "\t=1+1",
+    "\r=1+1",
+    "\n@x",
+    "  -x",
+    "\xa0=1",
+    "\t\t+x",
+    '=HYPERLINK("http://x","y")',
+    "-",
+    "=",
+    '"=1"',
+    "a,=1",
+)
 HARMFUL = {"script", "iframe", "object", "embed", "svg", "style", "form", "base", "link", "meta", "b"}
 """Elements that Markdown does not make of a text; `b`: Markdown writes strong."""
 
@@ -154,14 +189,39 @@ def _study(text: str, maximise: bool, bare: bool) -> str:
 def _report(text: str) -> str:
     """Return the report page of a run in which titles, captions, benchmarks and what is said are such texts."""
     row = dict.fromkeys(scorecard.COLUMNS, text) | dict.fromkeys(scorecard.NUMBERS, 0.5)
-    row |= {"claim": "C01", "paper": "hyperbo", "headline": "1", "kind": "conceptual", "verdict": "undecided", "cause": "power", "rung": "smoke",
-            "metrics": "area", "reading": "once"}  # fmt: skip
+    row |= {
+        "claim": "C01",
+        "paper": "hyperbo",
+        "headline": "1",
+        "kind": "conceptual",
+        "verdict": "undecided",
+        "cause": "power",
+        "rung": "smoke",
+        "metrics": "area",
+        "reading": "once",
+    }
     table = pd.DataFrame([row | {"role": role} for role in ("claim", "part", "beside")])[list(scorecard.COLUMNS)]
-    record = jobs.JobRecord("notebook", Fields({}, "spec"), {}, {}, {text: text}, text, text, text, "2026-01-31T12:00:00+00:00",
-                            "2026-01-31T12:00:00+00:00", "0" * 64, "0" * 64, 1.0, 1.0)  # fmt: skip
+    record = jobs.JobRecord(
+        "notebook",
+        Fields({}, "spec"),
+        {},
+        {},
+        {text: text},
+        text,
+        text,
+        text,
+        "2026-01-31T12:00:00+00:00",
+        "2026-01-31T12:00:00+00:00",
+        "0" * 64,
+        "0" * 64,
+        1.0,
+        1.0,
+    )
     job = jobs.Job("results/smoke/hyperbo/a/provenance.json", record, 1.0)
     links = {file: f"hyperbo/a/{file}" for file in gallery.FILES}
-    shown = gallery.ShownArtefact("a", "hyperbo_fig08", "hyperbo", text, text, text, ["C01"], links, 4, 2, text, text, text, "", 1, 1.0, [text])  # fmt: skip
+    shown = gallery.ShownArtefact(
+        "a", "hyperbo_fig08", "hyperbo", text, text, text, ["C01"], links, 4, 2, text, text, text, "", 1, 1.0, [text]
+    )
     statement = ShownStatement(text, text, text, text, text, "supported", text, text, "mphd", "theory.json")
     gate = ShownGate("hyperbo", text, "hyperbo_fig08", text, text, "fails", "0.9", "0.5", text, "C01")
     return report.index(

@@ -1,5 +1,6 @@
 """A sample of the tries of `make test-faults`, old faults that they must find, and what the judge makes of each end."""
 
+import contextlib
 import importlib.util
 import itertools
 import re
@@ -12,6 +13,7 @@ import pytest
 import yaml
 from nbconvert import HTMLExporter
 
+from metabo.data import archives, download
 from metabo.data.history import fields
 from metabo.errors import DataError
 from metabo.gp import model
@@ -25,7 +27,16 @@ from tests.adversary import __main__ as command
 from tests.adversary.judge import Attempt, judge
 from tests.adversary.trying import CLASSES, Tried, attempts, numbers
 
-SHARES = {"study_store": 0.1, "by_hand": 0.1, "fuzzed": 0.03, "configs": 0.04, "injection": 1.0, "numerics": 0.1, "mirrors": 0.1, "archives": 0.03}  # fmt: skip
+SHARES = {
+    "study_store": 0.1,
+    "by_hand": 0.1,
+    "fuzzed": 0.03,
+    "configs": 0.04,
+    "injection": 1.0,
+    "numerics": 0.1,
+    "mirrors": 0.1,
+    "archives": 0.03,
+}
 """Parts of the tries that are made here."""
 ROOT = Path(__file__).parents[2]
 SEED = 20
@@ -138,6 +149,18 @@ def test_noise_that_is_left_out_is_found(monkeypatch):
     assert found("numerics", 0, 9)
 
 
+def test_members_with_names_outside_that_are_taken_are_found(monkeypatch):
+    pytest.importorskip("tests.adversary.archives")
+    monkeypatch.setattr(archives, "_refuse", lambda path, member, special: None)
+    assert found("archives", 0, 1)
+
+
+def test_passwords_that_are_shown_are_found(monkeypatch):
+    pytest.importorskip("tests.adversary.mirrors")
+    monkeypatch.setattr(download, "without_passwords", str)
+    assert found("mirrors", 0, 1)
+
+
 # --- the judge --------------------------------------------------------------------------------------------------------
 
 
@@ -156,10 +179,8 @@ def judged(tmp_path: Path, act, **more) -> str:
 
 def endless():
     while True:
-        try:
+        with contextlib.suppress(Exception):  # a handler that is careless
             sum(range(1000))
-        except Exception:  # noqa: S110 - what a careless handler does
-            pass
 
 
 def warning():

@@ -38,8 +38,8 @@ class Tried(NamedTuple):
 
 
 def numbers(name: str, share: float = 1.0) -> range:
-    """Return the numbers of a share of the tries of a class, spread over all of them and over the kinds that take turns:
-    no step shares a factor with their number, or always the same kind would be made."""
+    """Return the numbers of a share of the tries of a class, spread over all of them and over the kinds that take
+    turns: no step shares a factor with their number, or always the same kind would be made."""
     step = max(round(1 / share), 1)
     while math.gcd(step, TURNS) > 1:
         step += 1
