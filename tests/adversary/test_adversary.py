@@ -25,7 +25,7 @@ from metabo.tuner.ledger import Ledger
 from metabo.tuner.page import html
 from tests.adversary import __main__ as command
 from tests.adversary.judge import Attempt, judge
-from tests.adversary.trying import CLASSES, Tried, attempts, numbers
+from tests.adversary.trying import CLASSES, attempts, numbers
 
 SHARES = {
     "study_store": 0.1,
@@ -84,10 +84,11 @@ def test_the_command_counts_and_says_how_to_make_a_failure_again(capsys, monkeyp
 # --- old faults -------------------------------------------------------------------------------------------------------
 
 
-def found(name: str, turn: int, turns: int) -> Tried | None:
-    """Return the first try that fails, of those with every `turns`-th number from `turn` on."""
+def assert_found(name: str, turn: int, turns: int, wrong: str) -> None:
+    """Assert that a try fails so, one of those with every `turns`-th number from `turn` on. `wrong`: how what is wrong
+    begins; other failures are not the planted fault."""
     chosen = itertools.islice(itertools.count(turn, turns), MOST)
-    return next((one for one in attempts(name, SEED, chosen) if one.verdict.wrong), None)
+    assert any(one.verdict.wrong.startswith(wrong) for one in attempts(name, SEED, chosen) if one.verdict.wrong)
 
 
 def test_an_outcome_that_is_acknowledged_and_not_written_is_found(monkeypatch):
@@ -98,23 +99,23 @@ def test_an_outcome_that_is_acknowledged_and_not_written_is_found(monkeypatch):
             write(self, held, new)
 
     monkeypatch.setattr(Ledger, "_add", forgetful)
-    assert found("study_store", 3, 8)
+    assert_found("study_store", 3, 8, "takes no further trial")
 
 
 def test_trials_that_were_edited_and_are_taken_are_found(monkeypatch):
     monkeypatch.setattr(journal, "_seal", lambda before, payload: "0" * 64)
-    assert found("study_store", 4, 8)
+    assert_found("study_store", 4, 8, "taken although it was edited")
 
 
 def test_a_key_that_stands_twice_and_is_taken_is_found(monkeypatch):
     monkeypatch.setattr(yaml_files._Loader, "compose_mapping_node", yaml.SafeLoader.compose_mapping_node)
-    assert found("by_hand", 0, 5)
+    assert_found("by_hand", 0, 5, "taken although it is wrong")
 
 
 def test_numbers_that_lose_digits_are_found(monkeypatch):
     exact = fields._number
     monkeypatch.setattr(fields, "_number", lambda value: float(np.float32(exact(value))))
-    assert found("fuzzed", 0, 3)
+    assert_found("fuzzed", 0, 3, "row 2, größe is -499999997952.0 in place of -500000000000.0")
 
 
 def test_unknown_keys_that_are_taken_are_found(monkeypatch):
@@ -124,41 +125,41 @@ def test_unknown_keys_that_are_taken_are_found(monkeypatch):
         return [] if error.validator == "additionalProperties" else described(error, kind, prefix)
 
     monkeypatch.setattr(schema, "_describe", mild)
-    assert found("configs", 2, 5)
+    assert_found("configs", 2, 5, "1 validation error for Config")
 
 
 def test_text_that_is_not_escaped_is_found(monkeypatch):
     monkeypatch.setattr(html, "escape", str)
-    assert found("injection", 0, 12)
+    assert_found("injection", 0, 12, "the text made elements or attributes: [('img', 'src', 'onerror')")
 
 
 def test_html_in_markdown_is_found(monkeypatch):
     monkeypatch.setattr(notebooks._Exporter, "markdown2html", HTMLExporter.markdown2html)
-    assert found("injection", 8, 12)
+    assert_found("injection", 8, 12, "Markdown made {'b'}")
 
 
 @pytest.mark.parametrize("number", [9, 10])
 def test_formulas_behind_white_space_are_found(monkeypatch, number):
     monkeypatch.setattr(csv_cells, "is_formula", lambda text: text.startswith(csv_cells.SIGNS))
-    assert found("injection", number, 12)
+    assert_found("injection", number, 12, "the cell ")
 
 
 def test_noise_that_is_left_out_is_found(monkeypatch):
     complete = model.masked_covariance
     monkeypatch.setattr(model, "masked_covariance", lambda gram, noise, mask: complete(gram, 0.0 * noise, mask))
-    assert found("numerics", 0, 9)
+    assert_found("numerics", 0, 9, "mean is ")
 
 
 def test_members_with_names_outside_that_are_taken_are_found(monkeypatch):
     pytest.importorskip("tests.adversary.archives")
-    monkeypatch.setattr(archives, "_refuse", lambda path, member, special: None)
-    assert found("archives", 0, 1)
+    monkeypatch.setattr(archives, "_refuse", lambda path, member, **more: None)
+    assert_found("archives", 0, 1, "taken although it is wrong")
 
 
 def test_passwords_that_are_shown_are_found(monkeypatch):
     pytest.importorskip("tests.adversary.mirrors")
     monkeypatch.setattr(download, "without_passwords", str)
-    assert found("mirrors", 0, 1)
+    assert_found("mirrors", 0, 1, "told a password")
 
 
 # --- the judge --------------------------------------------------------------------------------------------------------
