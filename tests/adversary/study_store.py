@@ -375,7 +375,7 @@ def _arguments(folder: Path, rng: np.random.Generator) -> Attempt:
             kept(folder, before),
         )
     if kind == "outcome as text":
-        text = odd if isinstance(odd, str) else repr(odd)[:1000]
+        text = odd if isinstance(odd, str) else _written(odd)[:1000]
         return Attempt(f"--outcome {_short(text)}", lambda: _as_command(text), lambda value: "" if value is None or math.isnan(value) or value == float(text)
                        else f"read as {value}", "either", (), kept(folder, before))  # fmt: skip
     if kind == "results":
@@ -438,6 +438,13 @@ def _right_value(field: str, given: object, value: object) -> str:
         return f"{_short(given)} became {value!r}"
 
 
+def _written(value: object) -> str:
+    try:
+        return repr(value)
+    except ValueError:  # a whole number of more digits than Python writes
+        return f"a {type(value).__name__} that is too long"
+
+
 def _short(value: object) -> str:
-    text = repr(value)[:60]
+    text = _written(value)[:60]
     return text if text.isprintable() else ascii(text)
