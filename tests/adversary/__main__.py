@@ -25,7 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
     total = [0, 0]
     for name in args.classes or CLASSES:
         begun = time.process_time()
-        chosen = numbers(name, args.share, args.seed) if args.only is None else [args.only]
+        chosen = numbers(name, args.share) if args.only is None else [args.only]
         tried = list(attempts(name, args.seed, chosen))
         failed = [one for one in tried if one.verdict.wrong]
         ends = [sum(one.verdict.end == end and not one.verdict.wrong for one in tried) for end in ("value", "refusal")]

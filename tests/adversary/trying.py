@@ -1,5 +1,6 @@
 """The classes of faults and their tries: each try follows from its class, a seed and its number alone."""
 
+import math
 import os
 import shutil
 import tempfile
@@ -18,8 +19,14 @@ CLASSES = {
     "by_hand": 174,
     "fuzzed": 3500,
     "configs": 975,
+    "mirrors": 50,
+    "archives": 458,
+    "injection": 12,
+    "numerics": 24,
 }
 """Tries of each class. Its module has `attempt(number, rng, place)`, which makes one; `place`: an empty folder."""
+TURNS = 2 * 3 * 5
+"""The kinds of tries in a class take turns, 3, 5, 8 or so of them."""
 
 
 class Tried(NamedTuple):
@@ -30,11 +37,13 @@ class Tried(NamedTuple):
     verdict: Verdict
 
 
-def numbers(name: str, share: float = 1.0, seed: int = 0) -> list[int]:
-    """Return the numbers of a share of the tries of a class, drawn by seed: kinds of tries alternate, so that every
-    fifth number would be of one kind."""
-    drawn = np.random.default_rng(seed).permutation(CLASSES[name])[: max(round(share * CLASSES[name]), 1)]
-    return sorted(drawn.tolist())
+def numbers(name: str, share: float = 1.0) -> range:
+    """Return the numbers of a share of the tries of a class, spread over all of them and over the kinds that take
+    turns: no step shares a factor with their number, or always the same kind would be made."""
+    step = max(round(1 / share), 1)
+    while math.gcd(step, TURNS) > 1:
+        step += 1
+    return range(0, CLASSES[name], step)
 
 
 def attempts(name: str, seed: int, chosen: Iterable[int]) -> Iterable[Tried]:

@@ -6,12 +6,16 @@ import pytest
 from metabo.records.csv_cells import guarded, guarded_frame, unguarded
 
 
-@pytest.mark.parametrize("text", ["=1+1", "@sum(a)", "+cmd|x", "-x", "-", '=HYPERLINK("a")', "=ü", '="a"'])
+@pytest.mark.parametrize(
+    "text", ["=1+1", "@sum(a)", "+cmd|x", "-x", "-", '=HYPERLINK("a")', "=ü", '="a"', " =x", "\t=x", "\r\n@x", "\xa0-x"]
+)
 def test_what_begins_like_a_formula_stands_in_quotes_and_comes_back(text):
     assert guarded(text) != text and guarded(text).startswith('"') and unguarded(guarded(text)) == text
 
 
-@pytest.mark.parametrize("text", ["", "adam", "-1", "+1e-3", "-inf", "1=1", " =x", '"quoted"', '"', "–5", '"5'])
+@pytest.mark.parametrize(
+    "text", ["", "adam", "-1", "+1e-3", "-inf", "1=1", " -1", "\t+1e3", "  x", '"quoted"', '"', "–5", '"5']
+)
 def test_other_texts_stay(text):
     assert guarded(text) == text == unguarded(text)
 

@@ -5,12 +5,12 @@ import json
 import pandas as pd
 
 SIGNS = ("=", "+", "-", "@")
-"""What a formula begins with, in one spreadsheet or another."""
+"""What a formula begins with, in one spreadsheet or another, which may leave out white space before it."""
 
 
 def is_formula(text: str) -> bool:
     """Tell whether a spreadsheet takes a text for a formula; numbers are none."""
-    if not text.startswith(SIGNS):
+    if not text.lstrip().startswith(SIGNS):
         return False
     try:
         float(text)
