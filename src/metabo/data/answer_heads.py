@@ -12,7 +12,7 @@ from typing import Any
 def opener(seconds: float) -> urllib.request.OpenerDirector:
     """Return what opens addresses. Its answers raise TimeoutError if a head takes longer than `seconds`."""
 
-    class Answer(http.client.HTTPResponse):
+    class TimedAnswer(http.client.HTTPResponse):
         """An answer whose bytes are counted in time until its headers are there."""
 
         def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
@@ -21,11 +21,11 @@ def opener(seconds: float) -> urllib.request.OpenerDirector:
 
     class Http(urllib.request.HTTPHandler):
         def do_open(self, http_class: Any, req: urllib.request.Request, **options: Any) -> http.client.HTTPResponse:
-            return super().do_open(_answering(http_class, Answer), req, **options)
+            return super().do_open(_answering(http_class, TimedAnswer), req, **options)
 
     class Https(urllib.request.HTTPSHandler):
         def do_open(self, http_class: Any, req: urllib.request.Request, **options: Any) -> http.client.HTTPResponse:
-            return super().do_open(_answering(http_class, Answer), req, **options)
+            return super().do_open(_answering(http_class, TimedAnswer), req, **options)
 
     return urllib.request.build_opener(Http, Https)
 
