@@ -339,17 +339,20 @@ def test_effects_have_levels_and_refuse_an_incomplete_design():
         crossing.effects(made(values, cells).select([True, True, True, False]), ["method", "acquisition"], "m")
 
 
-def test_the_default_catalogue_entry_is_balanced():
-    """Every learner, candidates, steps and acquisition meet exactly once in hyperbo_x01."""
+@pytest.mark.parametrize(("benchmark", "candidates"), [("pd1", 2), ("pd1_mini", 1), ("lcbench", 1)])
+def test_the_default_catalogue_entry_is_balanced(benchmark, candidates):
+    """Every learner, candidates, steps and acquisition meet exactly once in hyperbo_x01. Tasks that share all points
+    have one kind of candidates."""
     from pathlib import Path
 
     from metabo.plan import catalogue
 
     entry = catalogue.load(Path(__file__).parents[4])["hyperbo_x01"]
-    runs = catalogue.Artefact("x", "x", "pd1_mini", entry).trajectories
+    runs = catalogue.Artefact("x", "x", benchmark, entry).trajectories
     cells = pd.DataFrame([crossing.factors(split, method, acq) for method, acq, split in runs])
     levels = cells[["learner", *crossing.SETTING]].nunique()
     counts = cells.groupby(["learner", *crossing.SETTING]).size()
+    assert levels.pop("candidates") == candidates
     assert (levels > 1).all() and (counts == 1).all()
-    assert len(counts) == levels.prod() == len(cells) == len(cells.drop_duplicates())
-    assert {split for _, _, split in runs} == set(SPLITS)
+    assert len(counts) == levels.prod() * candidates == len(cells) == len(cells.drop_duplicates())
+    assert {split for _, _, split in runs} == set(SPLITS[: 2 * candidates])
