@@ -348,12 +348,16 @@ def _edited(folder: Path, rng: np.random.Generator) -> Attempt:
     of_record = bool(rng.random() < 0.5)
     path = folder / store.RECORD if of_record else store.trials_path(folder, "a")
     content = path.read_bytes()
-    kind = str(rng.choice(["bytes", "value", "cut", "value sealed"]))
+    kind = str(rng.choice(["bytes", "digit", "value", "cut", "value sealed"]))
     if kind == "cut":
         changed = content[: int(rng.integers(len(content)))]
     elif kind == "bytes":
         at, by = int(rng.integers(len(content))), int(rng.integers(1, 256))
         changed = content[:at] + bytes([content[at] ^ by]) + content[at + 1 :]
+    elif kind == "digit":  # most other bytes make no JSON
+        at = int(rng.choice([place for place, one in enumerate(content) if chr(one).isdecimal()]))
+        other = (int(chr(content[at])) + int(rng.integers(1, 10))) % 10
+        changed = content[:at] + str(other).encode() + content[at + 1 :]
     elif of_record:
         found = json.loads(content)
         _replace(found, rng)

@@ -84,7 +84,7 @@ def test_the_command_counts_and_says_how_to_make_a_failure_again(capsys, monkeyp
 # --- old faults -------------------------------------------------------------------------------------------------------
 
 
-def assert_found(name: str, turn: int, turns: int, wrong: str | tuple[str, ...]) -> None:
+def assert_found(name: str, turn: int, turns: int, wrong: str) -> None:
     """Assert that a try fails so, one of those with every `turns`-th number from `turn` on. `wrong`: how what is wrong
     begins; other failures are not the planted fault."""
     chosen = itertools.islice(itertools.count(turn, turns), MOST)
@@ -104,7 +104,7 @@ def test_an_outcome_that_is_acknowledged_and_not_written_is_found(monkeypatch):
 
 def test_trials_that_were_edited_and_are_taken_are_found(monkeypatch):
     monkeypatch.setattr(journal, "_seal", lambda before, payload: "0" * 64)
-    assert_found("study_store", 4, 8, ("taken although it was edited", "UnicodeDecodeError"))
+    assert_found("study_store", 4, 8, "taken although it was edited")
 
 
 def test_a_key_that_stands_twice_and_is_taken_is_found(monkeypatch):

@@ -1,4 +1,5 @@
-"""The classes of faults and their tries: each try follows from its class, a seed and its number alone."""
+"""The classes of faults and their tries: each try follows from its class, a seed and its number, and those of a study's
+folder from the clock too, whose time claims hold."""
 
 import math
 import os
