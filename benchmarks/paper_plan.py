@@ -17,6 +17,7 @@ from pathlib import Path
 from metabo.plan import catalogue, config, registry, splits
 from metabo.plan.artefact import Artefact
 from metabo.plan.sections.config import Config
+from metabo.plan.trainings import prior_of, trainings
 from metabo.plan.work import NumericJob, loops, network
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -33,10 +34,10 @@ def jobs(settings: Config) -> set[NumericJob]:
 def behind(artefacts: Iterable[Artefact], settings: Config) -> set[NumericJob]:
     """List the jobs that compute what some artefacts read."""
     found = set()
-    known = cache(lambda benchmark, split: config.trainings(settings, benchmark, split))
+    known = cache(lambda benchmark, split: trainings(settings, benchmark, split))
 
     def prior(benchmark: str, split: str, method: str) -> NumericJob:
-        place = config.prior_of(settings, benchmark, split, method, lambda _, *place: known(*place))
+        place = prior_of(settings, benchmark, split, method, lambda _, *place: known(*place))
         return NumericJob("pretrain", benchmark, *place, "")
 
     for artefact in artefacts:

@@ -2,7 +2,7 @@
 
 The workflow names files and lets Snakemake follow them. Here the catalogue's entries are expanded into sets of what the
 jobs of each rule make, and a count is the size of a set, so the two agree only if both read the catalogue alike.
-Nothing here calls the workflow's own functions: `catalogue.Artefact`, `enabled`, `collections`, `config.prior_of`.
+Nothing here calls the workflow's own functions: `catalogue.Artefact`, `enabled`, `collections`, `trainings.prior_of`.
 An entry, method, benchmark, split, study or check that is added is expected without a change here.
 """
 

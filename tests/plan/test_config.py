@@ -15,6 +15,7 @@ from metabo.plan.entries import Split, collection
 from metabo.plan.past import Past
 from metabo.plan.schema import violations
 from metabo.plan.sections.base import Section
+from metabo.plan.trainings import prior_of
 from metabo.plan.typed import Values, plain
 
 ROOT = Path(__file__).parents[2]
@@ -123,6 +124,18 @@ def test_a_setting_without_a_type_is_told_where_it_belongs_but_not_a_slip(good):
             config.check(put(good, f"benchmarks.pd1_mini.{key}", 3))
         line = f"'benchmarks.pd1_mini.{key}': the type of a new setting belongs into src/metabo/plan/sections/bench"
         assert (line in str(error.value)) == told
+
+
+@pytest.mark.parametrize(
+    "place", ["benchmarks", "benchmarks.pd1_mini", "methods", "methods.h_nll", "methods.h_nll.model"]
+)
+def test_a_long_key_is_told_in_a_short_line(good, place):
+    with_method = put(good, "methods", {"h_nll": {"model": {}}})
+    with pytest.raises(ConfigError) as error:
+        config.check(put(with_method, f"{place}.{'x' * 3000}", {"y" * 3000: {}}))
+    head = max(line.partition(" Allowed: ")[0].partition(" Valid: ")[0] for line in str(error.value).splitlines())
+    assert "[...]" in head and len(head) < 500
+    assert "Allowed: " in str(error.value) or "Valid: " in str(error.value)
 
 
 def test_files_that_settings_name_must_exist(good, tmp_path):
@@ -647,7 +660,7 @@ def test_a_section_of_a_split_is_laid_over_the_sizes_of_pre_training(good):
 
 def test_priors_of_equal_settings_are_made_by_one_job(good):
     def place(method, split, settings=good, benchmark="pd1_mini"):
-        return config.prior_of(config.check(settings), benchmark, split, method)
+        return prior_of(config.check(settings), benchmark, split, method)
 
     assert place("h_nll", "held_out") == ("held_out", "h_nll")
     assert place("h_nll_linear_32", "held_out_sweep") == ("held_out_sweep", "h_nll")
@@ -693,8 +706,8 @@ def test_only_methods_that_train_across_spaces_read_which_ones(good):
 )
 def test_a_new_space_trains_again_only_what_learns_from_other_spaces(good, method, split):
     for benchmark in ("mphd_l", "super_mini"):
-        assert config.prior_of(config.check(good), benchmark, "new_space", method) == (split, method)
-        assert config.prior_of(config.check(good), benchmark, "held_out", method) == ("held_out", method)
+        assert prior_of(config.check(good), benchmark, "new_space", method) == (split, method)
+        assert prior_of(config.check(good), benchmark, "held_out", method) == ("held_out", method)
 
 
 def test_a_benchmark_with_sizes_that_are_no_section_is_told(good, monkeypatch):

@@ -11,6 +11,7 @@ from metabo.errors import ConfigError, DataError
 from metabo.methods.random import policy as random_policy
 from metabo.plan import config, registry, splits
 from metabo.plan.past import Past
+from metabo.plan.trainings import prior_of
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.folds import Fold
 from metabo.tasks.subsets import candidates, held_back, pools_of, training_half
@@ -202,8 +203,8 @@ def test_the_registered_split():
         trained = config.pretrain_spec(of_seed, "tables", "new_rows", "h_nll")
         assert (trained.past.rows, trained.seed) == ("half", seed)
         assert config.bo_spec(of_seed, "tables", "new_rows", "h_nll", "pi").seed == seed
-    assert config.prior_of(given, "tables", "new_rows", "h_nll") == ("new_rows", "h_nll")
-    assert config.prior_of(given, "tables", "new_rows", "portfolio") == ("new_rows", "rand")
+    assert prior_of(given, "tables", "new_rows", "h_nll") == ("new_rows", "h_nll")
+    assert prior_of(given, "tables", "new_rows", "portfolio") == ("new_rows", "rand")
 
 
 def test_a_split_whose_candidates_the_priors_know_is_refused(tmp_path, monkeypatch):

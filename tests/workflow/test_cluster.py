@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from metabo.plan import config, limits, registry
+from metabo.plan import limits, registry
+from metabo.plan.trainings import prior_of
 from tests import counts
 from tests.slurm import run as slurm
 
@@ -115,9 +116,9 @@ def test_who_waits_for_a_long_training_holds_up_no_other(paper):
     def training(path: str) -> str | None:
         """The method of the long training behind a run, that of its priors or of those that they start from."""
         benchmark, split, name = Path(path).with_suffix("").parts[-3:]
-        own = config.prior_of(settings, benchmark, split, name.partition("-")[0])
+        own = prior_of(settings, benchmark, split, name.partition("-")[0])
         fits = registry.method(own[1]).fits
-        places = [own, *([config.prior_of(settings, benchmark, own[0], fits)] if fits else [])]
+        places = [own, *([prior_of(settings, benchmark, own[0], fits)] if fits else [])]
         found = [place[1] for place in places if f"results/paper/priors/{benchmark}/{'/'.join(place)}.npz" in long]
         return found[0] if found else None
 

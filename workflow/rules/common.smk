@@ -38,6 +38,8 @@ try:  # the plan reads tables in our modules, and is edited itself: a fault ther
     from metabo.plan.chain import parameters as notebook_parameters  # Snakemake has a global `chain` here
     from metabo.plan.names import no_target
     from metabo.plan.runs import ACQUISITIONS
+    from metabo.plan.trainings import prior_of as trained_for
+    from metabo.plan.trainings import trainings
     from metabo.plan.typed import plain
     from metabo.records.files import canonical, digest, remove_scratch
 except MetaboError as error:
@@ -112,14 +114,14 @@ def every_core():
 
 
 @cache
-def trainings(benchmark, split):
-    return settings.trainings(SETTINGS, benchmark, split)
+def trained(benchmark, split):
+    return trainings(SETTINGS, benchmark, split)
 
 
 @cache
 def prior_of(benchmark, split, method):
     """Return the (split, method) whose training makes the priors of a method on a split."""
-    return settings.prior_of(SETTINGS, benchmark, split, method, lambda config, *place: trainings(*place))
+    return trained_for(SETTINGS, benchmark, split, method, lambda config, *place: trained(*place))
 
 
 def prior_file(benchmark, split, method):

@@ -15,6 +15,7 @@ from metabo.plan.config import Config
 from metabo.plan.entries import collection
 from metabo.plan.runs import RunId
 from metabo.plan.specs import ArchiveSpec
+from metabo.plan.trainings import prior_of, trainings
 from metabo.plan.typed import written
 from metabo.records.files import Json
 
@@ -65,8 +66,8 @@ class Chain:
         self.config = config
         self.out = f"results/{config.scale}"
         self._archives = archives
-        trainings = cache(lambda *place: settings.trainings(config, *place))
-        self._trainings = lambda _, *place: trainings(*place)
+        known = cache(lambda *place: trainings(config, *place))
+        self._trainings = lambda _, *place: known(*place)
 
     def artefact(self, artefact: Artefact) -> PlannedJob:
         """Return the job that executes the notebook of an artefact."""
@@ -99,7 +100,7 @@ class Chain:
 
     def prior(self, benchmark: str, split: str, method: str) -> PlannedJob:
         """Return the job that trains the priors of a method on a split, perhaps for another one of equal settings."""
-        place, trainer = settings.prior_of(self.config, benchmark, split, method, self._trainings)
+        place, trainer = prior_of(self.config, benchmark, split, method, self._trainings)
         spec = settings.pretrain_spec(self.config, benchmark, place, trainer)
         needs = [self.load(benchmark)]
         needs += [self.prior(benchmark, place, spec.fits)] if spec.fits else []

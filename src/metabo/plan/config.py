@@ -6,10 +6,9 @@ does not re-run the job.
 
 import copy
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 from metabo.errors import ConfigError
 from metabo.plan import costs, names, overrides, reference, registry, splits
@@ -177,44 +176,6 @@ def pretrain_sizes(config: Config, benchmark: str, split: str) -> dict[str, Json
     for section in (*([of_benchmark] if of_benchmark else []), *splits.entry(splits.prior_split(split)).sizes):
         sizes |= {key: value for key, value in config.sizes[section].items() if value is not None}
     return sizes
-
-
-class Recipe(NamedTuple):
-    """All that decides priors: a spec without the names of method and split, and the module that trains."""
-
-    spec: PretrainSpec
-    module: str
-
-
-def trainings(config: Config, benchmark: str, split: str) -> dict[Recipe, str]:
-    """Return the first registered method of each training on a split.
-
-    Keys of random streams do not depend on names of methods or splits, so equal settings give equal priors.
-    """
-    found: dict[Recipe, str] = {}
-    for method in registry.methods(ordered=True):
-        found.setdefault(_training(pretrain_spec(config, benchmark, split, method)), method)
-    return found
-
-
-Known = Callable[[Config, str, str], dict[Recipe, str]]
-
-
-def prior_of(config: Config, benchmark: str, split: str, method: str, known: Known = trainings) -> tuple[str, str]:
-    """Return the (split, method) whose pre-training job makes the priors of a method on a split: itself, unless the
-    same settings are also those of the split that it is made of, or of a method registered before.
-
-    `known`: `trainings`, or the same with a memory.
-    """
-    wanted = _training(pretrain_spec(config, benchmark, splits.prior_split(split), method))
-    for place in (splits.base(split), splits.prior_split(split)):
-        if wanted in (found := known(config, benchmark, place)):
-            return place, found[wanted]
-    raise AssertionError("a method's training is one of those on its own split")
-
-
-def _training(spec: PretrainSpec) -> Recipe:
-    return Recipe(replace(spec, method="", split=""), registry.made_of(spec.method).pretrain)
 
 
 def sized(sizes: Sizes, settings: Mapping[str, Json]) -> dict[str, Json]:

@@ -5,10 +5,10 @@ import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from metabo.errors import ConfigError, nearest, unknown, without_passwords
+from metabo.errors import ConfigError, nearest, printable, unknown, without_passwords
 from metabo.plan import promises, reference, registry, splits
 from metabo.plan.runs import ACQUISITIONS, SCORED
-from metabo.plan.schema import required_mapping
+from metabo.plan.schema import joined, required_mapping
 from metabo.plan.sections.benchmarks import BenchmarkSections
 from metabo.plan.sections.config import Config
 from metabo.records.files import Json
@@ -50,7 +50,7 @@ def undeclared(config: Mapping[str, Json]) -> list[str]:
     sections = sections if isinstance(sections, Mapping) else {}
     place = f"{TYPES} (docs/new-data.md)"
     found = [
-        f"config key 'benchmarks.{name}': {_source(name)}; the types of its settings belong into {place}"
+        f"config key '{joined('benchmarks', name)}': {_source(name)}; the types of its settings belong into {place}"
         for name in sections
         if name not in known
     ]
@@ -58,7 +58,7 @@ def undeclared(config: Mapping[str, Json]) -> list[str]:
         own = getattr(known[name].annotation, "model_fields", {}) if name in known else {}
         new = [key for key in section if key not in own] if own and isinstance(section, Mapping) else []
         found += [
-            f"config key 'benchmarks.{name}.{key}': the type of a new setting belongs into {place}"
+            f"config key '{joined(joined('benchmarks', name), key)}': the type of a new setting belongs into {place}"
             for key in new
             if not nearest(key, own)
         ]
@@ -68,7 +68,7 @@ def undeclared(config: Mapping[str, Json]) -> list[str]:
 def _source(benchmark: str) -> str:
     if benchmark in registry.benchmarks():
         return f"{registry.loader(benchmark)} registers '{benchmark}'"
-    return f"no module in src/metabo/data registers '{benchmark}'"
+    return f"no module in src/metabo/data registers '{printable(benchmark, 80)}'"
 
 
 def _listed(config: Config, papers: list[str] | None) -> list[str]:

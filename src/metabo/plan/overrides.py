@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from metabo.errors import nearest, unknown
 from metabo.plan import registry
 from metabo.plan.entries import MethodEntry
-from metabo.plan.schema import Schema, required_mapping, shown, violations
+from metabo.plan.schema import Schema, joined, required_mapping, shown, violations
 from metabo.plan.typed import NOTHING, Setting, Values, plain
 from metabo.records.files import Json
 
@@ -21,11 +21,12 @@ def faults(methods: Mapping[str, Mapping[str, Json]], schema: Schema) -> list[st
     found, known = [], registry.methods()
     for method, sections in methods.items():
         if method not in known:
-            found.append(f"config key 'methods.{method}': {unknown('method', method, known)}")
+            where = joined("methods", method)
+            found.append(f"config key '{where}': {unknown('method', where.removeprefix('methods.'), known)}")
             continue
         registered = registry.method(method)
         for section, values in sections.items():
-            where = f"methods.{method}.{section}"
+            where = joined(f"methods.{method}", section)
             if section not in OVERRIDABLE:
                 found.append(
                     f"config key '{where}' is unknown.{nearest(section, OVERRIDABLE)} Allowed: {', '.join(OVERRIDABLE)}"
@@ -41,7 +42,7 @@ def registered_faults(sizes: Mapping[str, Mapping[str, Json]]) -> list[str]:
     """Describe, one line each, which settings of methods.yaml name no size, and which have another type than the same
     setting of all other methods that have it. `sizes`: of the configuration, by section and key."""
     found: list[str] = []
-    kinds: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+    kinds: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)  # of a section and key: by method
     for method in registry.methods():
         for section in OVERRIDABLE:
             for key, setting in _section(registry.method(method), section).items():
@@ -58,10 +59,10 @@ def registered_faults(sizes: Mapping[str, Mapping[str, Json]]) -> list[str]:
     for (section, key), by_method in kinds.items():
         for method, kind in by_method.items():
             others = [other for name, other in by_method.items() if name != method]
-            if len(others) > 1 and {*others} == {other := others[0]} != {kind}:
+            if len(others) > 1 and len(set(others)) == 1 and kind not in others:
                 found.append(
-                    f"{registry.METHODS.name} key '{method}.{section}.{key}' is a {kind}; it is a {other} in all other "
-                    "methods: write one"
+                    f"{registry.METHODS.name} key '{method}.{section}.{key}' is a {kind}; it is a {others[0]} in all "
+                    "other methods: write one"
                 )
     return found
 
@@ -109,7 +110,7 @@ def _parameter_faults(where: str, values: Mapping[str, Json], registered: Values
     for key, value in values.items():
         if key not in registered:
             allowed = ", ".join(sorted(registered)) or "nothing: this method has no settings here"
-            faults.append(f"config key '{where}.{key}' is unknown.{nearest(key, registered)} Allowed: {allowed}")
+            faults.append(f"config key '{joined(where, key)}' is unknown.{nearest(key, registered)} Allowed: {allowed}")
         else:
             faults += violations(value, _range(key, registered[key], schema), "config", f"{where}.{key}")
     return faults

@@ -73,11 +73,11 @@ def _describe(error: "jsonschema.ValidationError", kind: str, prefix: str) -> li
     value, wanted, schema = (getattr(error, name) for name in ("instance", "validator_value", "schema"))
     if error.validator == "additionalProperties":
         unknown = [key for key in value if not _known(key, schema)]
-        return [f"{kind} key '{_join(where, key)}' is unknown.{_allowed(schema, key)}" for key in unknown]
+        return [f"{kind} key '{joined(where, key)}' is unknown.{_allowed(schema, key)}" for key in unknown]
     if error.validator == "required":
         missing = next(key for key in wanted if error.message.startswith(f"'{key}'"))
         held = _described(schema, missing)
-        return [f"{kind} key '{_join(where, missing)}' is missing; add it{f': {held}' if held else ''}"]
+        return [f"{kind} key '{joined(where, missing)}' is missing; add it{f': {held}' if held else ''}"]
     if error.validator == "enum":
         values = [str(v) for v in wanted]
         match = nearest(value, values)
@@ -123,7 +123,8 @@ def _in_words(schema: Schema, pattern: str) -> str:
     return f"{described}" if described else f"names like {pattern}"
 
 
-def _join(where: str, key: object) -> str:
+def joined(where: str, key: object) -> str:
+    """Return the path of a key below another one, for a message."""
     return f"{where}.{_key(key)}" if where else _key(key)
 
 

@@ -10,7 +10,8 @@ from metabo.errors import ConfigError, NumericsError
 from metabo.gaussians import distances
 from metabo.methods.source_gps import clusters, clusters_indices
 from metabo.methods.source_gps.sources import make, posteriors_at, repeated
-from metabo.plan import config, registry
+from metabo.plan import registry
+from metabo.plan.trainings import prior_of
 from metabo.tasks.rows import Rows
 from metabo.tasks.training_set import prior_keys, training_sets_of
 from tests import stage_runs, tiny
@@ -224,6 +225,6 @@ def test_variants_share_the_priors_of_their_distance():
     settings, priors_of = stage_runs.smoke(), {}
     for name in ALL:
         distance = registry.method(name).pretrain["distance"]
-        priors_of.setdefault(distance, set()).add(config.prior_of(settings, "cmbo_mini", "clustered", name)[1])
+        priors_of.setdefault(distance, set()).add(prior_of(settings, "cmbo_mini", "clustered", name)[1])
     assert priors_of == {"wasserstein": {"cm_wss_wss"}, "jeffreys": {"cm_jef_jef"}}
     assert [name for name in registry.methods() if name.startswith("cm_")] == ALL
