@@ -1,6 +1,7 @@
 """The plan of the scale `published` covers it, grows with what jobs do, and stands beside what they have used."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import paper_plan
@@ -47,6 +48,25 @@ def test_the_command_of_a_step_makes_it_and_all_before_it(step):
     made = [one.name for one in catalogue.enabled(settings, catalogue.artefacts(settings, catalogue.load(ROOT)))]
     steps = published.steps()
     assert set(made) == {name for one in steps[: steps.index(step) + 1] for name in one.artefacts}
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_run_brings_back_what_is_recorded_before_each_step_and_goes_on_where_that_fails(
+    recorded, tmp_path, monkeypatch
+):
+    said = []
+
+    def call(command, **options):
+        assert options == {"cwd": published.ROOT}  # `check` would end the run with a traceback
+        said.append("restore" if "restore" in command else "tables" if "--" in command else "step")
+        return subprocess.CompletedProcess(command, {"restore": 1, "tables": 0, "step": 3}[said[-1]])
+
+    monkeypatch.setattr(published, "RECORDED", tmp_path)
+    monkeypatch.setattr(published.subprocess, "run", call)
+    if recorded:
+        (tmp_path / published.NAME).write_text("damaged")
+    assert published.run(published.steps()[1].name, 2) == 3
+    assert said == (["tables", "restore", "step"] if recorded else ["step"]) * 2
 
 
 def test_every_job_of_the_scale_is_planned_once(given):

@@ -91,6 +91,10 @@ def test_nothing_is_told_of_scores_without_predictions_or_of_another_kind(rows, 
 @pytest.mark.parametrize("name", [*acquisition.SCORED, *acquisition.OWN])
 def test_acquisitions_of_the_project_give_a_score_for_each_candidate(name):
     require_scores(name)
+    if name in acquisition.SCORED:  # what was found without computing is so
+        mean, std = jnp.array([0.0, 0.5, 1.0]), jnp.array([1.0, 0.5, 2.0])
+        scores = acquisition.make(name)(mean, std, jnp.array(0.4), jnp.array(2))
+        assert scores.shape == (3,) and jnp.isfinite(scores).all() and len({*scores.tolist()}) > 1
 
 
 @pytest.mark.parametrize(

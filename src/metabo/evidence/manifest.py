@@ -91,6 +91,16 @@ def read(folder: Path) -> Manifest:
     return cast(Manifest, {key: content[key] for key in fields})
 
 
+def checked(folder: Path) -> Manifest:
+    """Read the manifest of a folder that is as it was added. Raises DataError that names the first thing that is wrong,
+    and how many more there are."""
+    listed = read(folder)
+    if found := flaws(folder, listed):
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        raise DataError(f"{found[0]}{more}")
+    return listed
+
+
 def flaws(folder: Path, manifest: Manifest) -> list[Flaw]:
     """Return what is not as the manifest, and the records that it lists, say."""
     return [*_files(folder, manifest["files"]), *_records(folder, manifest)]

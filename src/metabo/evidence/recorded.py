@@ -37,19 +37,11 @@ def verdicts(root: Path) -> RecordedEvidence:
         found.refused.append(f"{root}: no recorded results, it has no {manifest.NAME}; add a run (metabo evidence add)")
     for folder in folders:
         try:
-            found.folders.append(_checked(folder))
+            listed = manifest.checked(folder)
+            tables = [path for path in sorted(folder.glob(TABLES)) if not path.stem.endswith(GATES)]
+            found.folders.append(RecordedVerdicts(folder, listed, tables))
         except DataError as error:
             found.refused.append(str(error))
         except OSError as error:
             found.refused.append(f"{error.filename or folder}: cannot be read ({error.strerror}); {BACK}")
     return found
-
-
-def _checked(folder: Path) -> RecordedVerdicts:
-    """Read one folder. Raises DataError that names the first thing that is wrong with it, and how many there are."""
-    listed = manifest.read(folder)
-    if flaws := manifest.flaws(folder, listed):
-        more = f" (and {len(flaws) - 1} more)" if len(flaws) > 1 else ""
-        raise DataError(f"{flaws[0]}{more}")
-    tables = [path for path in sorted(folder.glob(TABLES)) if not path.stem.endswith(GATES)]
-    return RecordedVerdicts(folder, listed, tables)

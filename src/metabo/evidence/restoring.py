@@ -57,10 +57,7 @@ def restore(kept: Path, jobs: Iterable[PlannedJob], results: Path) -> Restored:
     """
     if not (kept / NAME).exists():
         raise DataError(f"{kept}: nothing is kept of this scale; `metabo evidence list` shows what is")
-    listed = manifest.read(kept)
-    if flaws := manifest.flaws(kept, listed):
-        more = f" (and {len(flaws) - 1} more)" if len(flaws) > 1 else ""
-        raise DataError(f"{flaws[0]}{more}")
+    manifest.checked(kept)
     digests.record()  # files that a later plan would write would be newer than what they stand for
     records = {record.path: record for record in inventory.take(kept.absolute()).records}
     done, there, left, tables = 0, 0, Counter[str](), dict[str, None]()
