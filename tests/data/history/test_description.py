@@ -160,6 +160,7 @@ def test_a_file_that_is_no_mapping_or_not_there(tmp_path):
     ("change", "message"),
     [
         ({"layer": 3}, "unknown parameter 'layer'. Did you mean 'layers'?"),
+        ({10**5000: 3}, "unknown parameter 'a value of type int that is too large to be shown'. Parameters: "),
         ({"layers": None}, "parameter 'layers' has no value; give a whole number from 1 to 6"),
         ({"layers": 7}, "parameter 'layers': 7 is outside [1, 6]"),
         ({"layers": True}, "parameter 'layers': True is not a whole number"),

@@ -77,8 +77,8 @@ class Description:
         """Check one configuration given from Python or JSON. Raises DataError that names the field and the fix."""
         for name in configuration:
             if name not in (names := [field.name for field in self.fields]):
-                shown = printable(str(name), 80)
-                raise DataError(f"unknown parameter '{shown}'.{nearest(name, names)} Parameters: {', '.join(names)}")
+                shown = printable(name, 80) if isinstance(name, str) else quoted(name)
+                raise DataError(f"unknown parameter '{shown}'.{nearest(shown, names)} Parameters: {', '.join(names)}")
         out: Configuration = {}
         for field in self.fields:
             if field.parent is not None and out[field.parent] not in field.needs:
