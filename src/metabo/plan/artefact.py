@@ -39,7 +39,10 @@ class Artefact:
     @property
     def splits(self) -> list[str]:
         """Splits that the benchmark has of the tables that the artefact reads; none if it reads no such tables."""
-        return [split for split in _listed(self.inputs) if split in splits.of(self.benchmark)]
+        if not (listed := _listed(self.inputs)):
+            return []
+        have = splits.of(self.benchmark)
+        return [split for split in listed if split in have]
 
     @property
     def template(self) -> str:
@@ -82,7 +85,8 @@ class Artefact:
     def _runs(self, kind: str) -> list[RunId]:
         """Expand a run without a split over the artefact's splits; drop what the benchmark has not."""
         listed = [RunId.parse(name) for name in self.inputs.kinds.get(kind, ())]
-        runs = [run.on(split) for run in listed for split in ([run.split] if run.split else self.splits)]
+        own = self.splits if any(not run.split for run in listed) else []
+        runs = [run.on(split) for run in listed for split in ([run.split] if run.split else own)]
         have = splits.of(self.benchmark) if self.benchmark else []
         return [run for run in runs if run.split in have and applies(run.method, self.benchmark)]
 

@@ -70,6 +70,19 @@ def test_choices_that_a_table_confuses_are_printed_in_quotes():
     assert [plain.written(choice) for choice in plain.choices] == ["64", "sgd"] and plain.read(64) == "64"
 
 
+def test_long_and_many_choices_are_told_in_a_short_line():
+    field = Field("x", "categorical", choices=("x" * 300, *(f"choice {n}" for n in range(30))))
+    assert (
+        field.allowed.startswith("one of xxx")
+        and "[...]" in field.allowed
+        and "choice 6 (and 23 more)" in field.allowed
+    )
+    with pytest.raises(ValueError, match="is not one of xxx") as error:
+        field.parse("none of these")
+    assert len(str(error.value)) < 250
+    assert Field("x", "categorical", choices=("a", "b")).allowed == "one of a, b"
+
+
 def test_a_choice_that_begins_like_a_formula_is_printed_in_quotes():
     field = Field("x", "categorical", choices=("=1+1", "-x", "@a", "+b", "-1", "adam"))
     printed = [field.written(choice) for choice in field.choices]

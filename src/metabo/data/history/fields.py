@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from metabo.data.csv_rows import ABSENT
-from metabo.errors import nearest
+from metabo.errors import nearest, printable
 from metabo.records.csv_cells import is_formula
 from metabo.tasks.spaces import Level, Parameter
 
@@ -16,6 +16,9 @@ SWITCHES = ("yes", "no", "on", "off")
 
 CLOSE = 1e-9
 """Digits get lost in printing: numbers that differ by at most this part of each, and of their range, are the same."""
+
+SHOWN = 8
+"""Choices that a message lists."""
 
 Value = float | int | str | bool | None
 """A value of a parameter; None where it is not in use."""
@@ -57,7 +60,8 @@ class Field:
     def allowed(self) -> str:
         """Say which values it takes."""
         if self.choices:
-            return f"one of {', '.join(map(self.written, self.choices))}"
+            more = f" (and {len(self.choices) - SHOWN} more)" if len(self.choices) > SHOWN else ""
+            return f"one of {', '.join(printable(self.written(one), 24) for one in self.choices[:SHOWN])}{more}"
         number = "a whole number" if self.kind == "int" else "a number"
         return f"{number} from {_shown(self.low)} to {_shown(self.high)}"
 
