@@ -17,7 +17,9 @@ from typing import Any, Literal, NamedTuple
 from metabo.errors import MetaboError, NumericsWarning
 
 SECONDS = 20.0
-"""A try may take this long."""
+"""Seconds of CPU that a try may take."""
+WAITING = 6
+"""A try may take so many times as long by the clock: a machine that is busy with other work is no fault."""
 MEMORY = 3 << 30
 """Bytes of addresses that a try may ask for."""
 LONGEST = 500
@@ -102,16 +104,19 @@ def _limits(seconds: float) -> Iterator[None]:
     def over(*_: object) -> None:
         raise TooSlow
 
-    before = signal.signal(signal.SIGALRM, over)
+    before = [signal.signal(kind, over) for kind in (signal.SIGPROF, signal.SIGALRM)]
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, hard))
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_REAL, WAITING * seconds)
     try:
         yield
     finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        for kind, handler in zip((signal.SIGPROF, signal.SIGALRM), before, strict=True):
+            signal.signal(kind, handler)
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 

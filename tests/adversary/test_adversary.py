@@ -3,6 +3,7 @@
 import contextlib
 import importlib.util
 import itertools
+import time
 import re
 import subprocess
 import sys
@@ -151,13 +152,11 @@ def test_noise_that_is_left_out_is_found(monkeypatch):
 
 
 def test_members_with_names_outside_that_are_taken_are_found(monkeypatch):
-    pytest.importorskip("tests.adversary.archives")
     monkeypatch.setattr(archives, "_refuse", lambda path, member, **more: None)
     assert_found("archives", 0, 1, "taken although it is wrong")
 
 
 def test_passwords_that_are_shown_are_found(monkeypatch):
-    pytest.importorskip("tests.adversary.mirrors")
     monkeypatch.setattr(download, "without_passwords", str)
     assert_found("mirrors", 0, 1, "told a password")
 
@@ -207,6 +206,7 @@ def warning():
         (lambda: 1, {"after": lambda: "a trial is lost"}, "a trial is lost"),
         (warning, {}, "RuntimeWarning('unsound') at test_adversary.py:"),
         (endless, {}, "not ended after 0.5 s"),
+        (lambda: time.sleep(60), {}, "not ended after 0.5 s"),
         (lambda: len(bytearray(8 << 30)), {}, "asked for more than 3 GiB"),
     ],
 )  # fmt: skip

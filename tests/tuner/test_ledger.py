@@ -4,6 +4,7 @@ import getpass
 from datetime import UTC, datetime, timedelta
 from math import inf, nan
 
+import numpy as np
 import pytest
 
 from metabo.errors import ConfigError, DataError
@@ -78,7 +79,7 @@ def test_only_running_trials_are_released(ledger):
         ledger.release([one, "abc"])
     with pytest.raises(ConfigError, match="give claims or an age, not both"):
         ledger.release([one], timedelta(hours=1))
-    for wrong in (3, [3], one, ledger.trials[1], [ledger.trials[0]]):
+    for wrong in (3, [3], one, np.array(1.5), ledger.trials[1], [ledger.trials[0]]):
         with pytest.raises(ConfigError, match=r"is no claim; give a list of running trials, as study\.trials has"):
             ledger.release(wrong)
     with pytest.raises(ConfigError, match=r"older is 30; give an age, e\.g\. datetime\.timedelta"):

@@ -197,7 +197,11 @@ def _copy(trial: StudyTrial) -> StudyTrial:
 def _names(claims: Collection[str | StudyTrial]) -> list[str]:
     """Return the names of claims. Raises ConfigError for what is no collection of claims, or a trial that has ended."""
     names = []
-    for one in claims if isinstance(claims, Collection) and not isinstance(claims, str | Mapping) else [None]:
+    try:
+        listed = list(claims) if isinstance(claims, Collection) and not isinstance(claims, str | Mapping) else [None]
+    except TypeError:  # an array without axes calls itself a collection
+        listed = [None]
+    for one in listed:
         if isinstance(one, str):
             names.append(one)
         elif isinstance(one, Mapping) and one.get("state") == "running":
