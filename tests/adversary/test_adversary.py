@@ -3,10 +3,10 @@
 import contextlib
 import importlib.util
 import itertools
-import time
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
