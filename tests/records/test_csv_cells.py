@@ -2,8 +2,10 @@
 
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from metabo.records.csv_cells import guarded, guarded_frame, unguarded
+from metabo.records.csv_cells import guarded, guarded_frame, is_formula, unguarded
 
 
 @pytest.mark.parametrize(
@@ -11,6 +13,16 @@ from metabo.records.csv_cells import guarded, guarded_frame, unguarded
 )
 def test_what_begins_like_a_formula_stands_in_quotes_and_comes_back(text):
     assert guarded(text) != text and guarded(text).startswith('"') and unguarded(guarded(text)) == text
+
+
+@pytest.mark.parametrize("text", ['"=1"', '"\\u003d1"', guarded('"@a"'), guarded(guarded("=1"))])
+def test_what_looks_like_a_guarded_cell_stands_in_quotes_and_comes_back(text):
+    assert guarded(text) != text and unguarded(guarded(text)) == text
+
+
+@given(st.text(alphabet='"\\=+-@ 1au003d', max_size=12))
+def test_every_text_comes_back(text):
+    assert unguarded(guarded(text)) == text and not is_formula(guarded(text))
 
 
 @pytest.mark.parametrize(

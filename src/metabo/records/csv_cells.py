@@ -21,16 +21,28 @@ def is_formula(text: str) -> bool:
 
 def guarded(text: str) -> str:
     """Return the cell of a text: the text, or the text in double quotes as JSON writes it (`unguarded`)."""
-    return json.dumps(text, ensure_ascii=False) if is_formula(text) else text
+    return json.dumps(text, ensure_ascii=False) if _needs_quotes(text) else text
 
 
 def unguarded(cell: str) -> str:
     """Return the text of which `guarded` has made a cell."""
+    text = _quoted(cell)
+    return text if text is not None and _needs_quotes(text) else cell
+
+
+def _needs_quotes(text: str) -> bool:
+    """Tell whether a text is a formula, or looks like a cell that `guarded` has made."""
+    inner = _quoted(text)
+    return is_formula(text) or (inner is not None and _needs_quotes(inner))
+
+
+def _quoted(cell: str) -> str | None:
+    """Return the text that stands in double quotes as JSON writes them; None if none does."""
     try:
         text = json.loads(cell) if cell.startswith('"') else None
     except ValueError:
-        return cell
-    return text if isinstance(text, str) and is_formula(text) else cell
+        return None
+    return text if isinstance(text, str) else None
 
 
 def guarded_frame(table: pd.DataFrame) -> pd.DataFrame:
