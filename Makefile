@@ -29,7 +29,7 @@ test: install browser
 test-fast: install  ## without the tests marked slow
 	$(BIN)/python -m pytest -q -n $(CORES) --dist loadscope --no-loadscope-reorder -m "not slow"
 
-test-faults: install  ## what goes wrong outside the code: damaged files, texts, numbers, some 5,300 tries; then every call to the system that tell, claim and publish make, failing in turn, some 4,400 points; minutes
+test-faults: install  ## what goes wrong outside the code: damaged files, texts, numbers, some 5,300 tries; then every call to the system that tell, claim and publish make, failing in turn, some 5,300 points; minutes
 	$(BIN)/python -m tests.adversary
 	$(BIN)/python -m tests.tuner.crashes
 
