@@ -291,6 +291,15 @@ def test_marker_and_dashes_of_another_method_are_told(entry):
     )
 
 
+def test_of_two_that_look_alike_the_later_one_in_the_file_is_told(entry):
+    entry("rand")  # which stands before it, and behind it by name
+    for part in ("colour", "marker"):
+        registry._methods()["new"] = replace(registry.method("new"), **{part: getattr(registry.method("rand"), part)})
+    told = names._methods()
+    assert [fault.split("'")[1] for fault in told] == ["new.colour", "new.marker"]
+    assert all("'rand'" in fault for fault in told)
+
+
 @pytest.mark.parametrize(
     ("changes", "told"),
     [

@@ -216,7 +216,7 @@ def _free(schema: Json) -> bool:
 def _methods() -> list[str]:
     """Check what entries of methods.yaml name or share: a figure or a run would stop on it, or show two as one."""
     found, colours, patterns = [], dict[str, str](), dict[tuple[object, ...], str]()
-    for name in registry.methods():
+    for name in registry.methods(ordered=True):  # of two that look alike the later one is told: it is the newer
         entry, key = registry.method(name), f"{registry.METHODS.name} key '{name}"
         if not re.fullmatch("[a-z][a-z0-9_]*", name):
             found.append(f"{key}': a name has lower-case letters, digits and underscores only")

@@ -177,9 +177,10 @@ def _in_a_line(error: Exception) -> str:
         return f"{where}: a tab stands here, and YAML indents by spaces alone; put spaces in its place"
     shifted = "mapping values are not allowed" in words and not re.search(r":\s", before)
     if shifted or ((found := _MISPLACED.search(words)) and (found[1] != "?" or not before.strip())):
-        key = "" if not shifted else ", or the line above lacks its ':'"
+        key = ", or the line above lacks its ':'" if shifted else ""
         indent = len(before) - len(before.lstrip(" "))
-        return f"{where}: an indent of {indent} space{'s' * (indent != 1)}, which fits no line above{key}; indent it as its neighbours are"
+        spaces = f"{indent} space{'s' * (indent != 1)}"
+        return f"{where}: an indent of {spaces}, which fits no line above{key}; indent it as its neighbours are"
     remedy = next((remedy for sign, remedy in REMEDIES.items() if sign in words), "")
     return f"{where}: not valid YAML: {' '.join(words.split())}{remedy}"
 
