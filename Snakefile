@@ -77,3 +77,7 @@ rule unknown_target:
         lambda w: or_stop(refuse_target, w.name),
     output:
         "{name,[A-Za-z0-9_-]+}",
+
+
+if workflow.is_main_process:
+    or_stop(refuse_paths, sys.argv)

@@ -67,6 +67,24 @@ def test_a_template_needs_a_parameters_cell(template, run, tmp_path):
         run(tmp_path / "template.ipynb")
 
 
+def test_an_assignment_in_a_comment_is_no_parameter_and_hides_none(template, tmp_path):
+    path = template()
+    book = nbformat.read(path, as_version=4)
+    book.cells[0].source = "points = 2  # or points = 3, with width = 4\nout = '.'"
+    nbformat.write(book, path)
+    notebook.check_parameters(path, {"points": 3, "out": "."})
+    with pytest.raises(ConfigError, match=r"unknown parameter 'width'\. Known: out, points$"):
+        notebook.check_parameters(path, {"width": 3})
+
+
+def test_a_figure_that_is_shown_and_was_not_saved_is_told(template, run):
+    shown = r"template\.ipynb: cell 'save': `artefacts\.show` finds no figure\.png in \S+"
+    said = shown + r"; call `artefacts\.save\(figure, [^\n]*$"
+    with pytest.raises(MetaboError, match=said) as error:
+        run(template("from metabo.artefacts import api as artefacts\nartefacts.show(out, 'T', 'C')"))
+    assert "Traceback" not in str(error.value)
+
+
 DRAWN_BY = """
 import importlib.util
 spec = importlib.util.spec_from_file_location("drawing", "drawing.py")

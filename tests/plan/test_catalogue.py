@@ -100,8 +100,16 @@ def test_the_embedded_benchmarks_are_the_default():
     ("inputs", "message"),
     [
         ({"split": "others", "online": ["h_nll_onlin"]}, "unknown method 'h_nll_onlin'. Did you mean 'h_nll_online'?"),
-        ({"split": "others", "online": ["h_nll"]}, "online: 'h_nll' cannot run so; h_ekl_online, "),
-        ({"split": "others", "trajectories": ["h_nll_online"]}, "trajectories: 'h_nll_online' cannot run so; ablr, "),
+        (
+            {"split": "others", "online": ["h_nll"]},
+            "online: 'h_nll' cannot run so, 'online' of its entry in methods.yaml is empty or left out; write "
+            "`online: {}` there if it takes no settings, or name one that can, such as h_nll_online, ",
+        ),
+        (
+            {"split": "others", "trajectories": ["h_nll_online"]},
+            "trajectories: 'h_nll_online' cannot run so, 'policy' of its entry in methods.yaml is empty or left out; "
+            "write `policy: {}` there if it takes no settings, or name one that can, such as h_nll_",
+        ),
         (
             {"split": "other", "online": ["rand"]},
             "unknown split of benchmark 'pd1_mini' 'other'. Did you mean 'others'?",

@@ -291,6 +291,15 @@ def test_marker_and_dashes_of_another_method_are_told(entry):
     )
 
 
+def test_of_two_that_look_alike_the_later_one_in_the_file_is_told(entry):
+    entry("rand")  # which stands before it, and behind it by name
+    for part in ("colour", "marker"):
+        registry._methods()["new"] = replace(registry.method("new"), **{part: getattr(registry.method("rand"), part)})
+    told = names._methods()
+    assert [fault.split("'")[1] for fault in told] == ["new.colour", "new.marker"]
+    assert all("'rand'" in fault for fault in told)
+
+
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
@@ -343,3 +352,20 @@ def test_an_unknown_target_is_told_with_the_nearest_ones_and_how_to_list_all():
     assert said.startswith("unknown target 'hyperbo_fg09'; nearest: hyperbo_fig09, ")
     assert said.count("hyperbo_fig") == 5 and "`metabo list artefacts`" in said and "\n" not in said
     assert "nothing has a name like it" in str(names.no_target("zzz", targets))
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("out/bo/tables/held_ou/h_nll-pi.parquet", "nearest: out/bo/tables/held_out/h_nll-pi.parquet"),
+        ("out/bo/tables/held_out/h_nl-pi.parquet", "nearest: out/bo/tables/held_out/h_nll-pi.parquet"),
+        ("out/data", "nearest: out/data/tables.npz"),
+        (
+            "other/data/tables.npz",
+            "nearest: out/data/tables.npz. This run makes what lies in out; `--configfile` chooses the scale",
+        ),
+    ],
+)
+def test_a_path_that_no_rule_makes_is_told_with_the_nearest_one(path, said):
+    runs = [f"out/bo/{on}/{split}/h_nll-pi.parquet" for on in ("tables", "table") for split in ("held_out", "crossed")]
+    assert str(names.no_result(path, [*runs, "out/data/tables.npz"], "out")) == f"no rule makes '{path}'; {said}"

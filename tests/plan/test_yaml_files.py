@@ -56,11 +56,11 @@ REFUSED = {
     "a: &a [*a]": "line 1: an alias stands within what it names; write it out",
     "[" * (DEEPEST + 10): f"values stand more than {DEEPEST} levels deep; flatten them",
     "[" * 100_000: "levels deep",
-    "a: [1, 2": "line 1: not valid YAML: while parsing a flow sequence",
-    "a: b: c": "line 1: not valid YAML: mapping values are not allowed here",
+    "a: [1, 2": "line 1, column 9: not valid YAML: while parsing a flow sequence",
+    "a: b: c": "line 1, column 5: not valid YAML: mapping values are not allowed here",
     "a: 1\n---\nb: 2": "expected a single document",
     "a: *b": "undefined alias",
-    "\ta: 1": "line 1: not valid YAML",
+    "\ta: 1": "line 1, column 1: a tab stands here, and YAML indents by spaces alone; put spaces in its place",
 }
 
 
@@ -97,7 +97,7 @@ def test_a_missing_file_and_a_folder(tmp_path):
     [
         (
             "title: a: b",
-            "line 1: not valid YAML: mapping values are not allowed here; write text that contains ': ' in",
+            "line 1, column 9: not valid YAML: mapping values are not allowed here; write text that contains ': ' in",
         ),
         ("marker: *", "; write text that begins with * in quotes"),
         ("marker: &", "; write text that begins with & in quotes"),
@@ -108,6 +108,27 @@ def test_text_that_needs_quotes_is_told(tmp_path, text, remedy):
     (tmp_path / "a.yaml").write_text(text)
     with pytest.raises(ConfigError, match=re.escape(remedy)):
         read_yaml(tmp_path / "a.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a:\n\tb: 1", "line 2, column 1: a tab stands here, and YAML indents by spaces alone; put spaces in its"),
+        ("a: 1\tb: 2", "line 1, column 5: a tab stands here"),
+        ("a:\n  b: 1\n   c: 2", "line 3, column 5: an indent of 3 spaces, which fits no line above, or the line above"),
+        (
+            "a\nb: 1",
+            "line 2, column 2: an indent of 0 spaces, which fits no line above, or the line above lacks its ':'",
+        ),
+        ("a:\n  b: 1\n c: 2", "line 3, column 2: an indent of 1 space, which fits no line above; indent it as its"),
+        ("a:\n  - b\n - c", "line 3, column 2: an indent of 1 space"),
+        ("  a: 1\nb: 2", "line 2, column 1: an indent of 0 spaces"),
+    ],
+)
+def test_tabs_and_indents_are_told_in_plain_words(tmp_path, text, said):
+    with pytest.raises(ConfigError, match=re.escape(f"a.yaml: {said}")) as error:
+        read(tmp_path, text)
+    assert "not valid YAML" not in str(error.value) and "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("text", [".nan", ".NaN"])

@@ -142,6 +142,16 @@ def test_an_unknown_target_is_one_line_and_no_list_of_all(project, snakemake, mo
     assert len(line) < 300
 
 
+def test_a_slip_in_the_path_of_a_result_is_one_line_with_the_nearest_one(project, snakemake, monkeypatch):
+    monkeypatch.setenv("METABO_PROGRESS", "line")  # as a reader has it
+    right, wrong = (f"results/laptop/bo/tables/{split}/h_nll-ei.parquet" for split in ("held_out", "held_ou"))
+    status, output = snakemake(project, wrong)
+    (line,) = [line for line in output.splitlines() if not line.startswith("Using ")]
+    assert status != 0 and line == f"metabo: no rule makes '{wrong}'; nearest: {right}"
+    status, output = snakemake(project, "-n", f"./{right}", "--until", "results/laptop/data/tables.npz")
+    assert status == 0, output
+
+
 def test_an_unknown_method_in_the_catalogue_is_refused(project, snakemake):
     path = project / "workflow" / "catalogue.yaml"
     path.write_text(path.read_text().replace("h_ekl", "h_elk"))

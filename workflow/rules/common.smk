@@ -1,6 +1,9 @@
 # Names shared by the rules: result paths, checked configuration, code inputs, start and target checks.
+import re
 import sys
 from functools import cache
+
+from snakemake.cli import get_argument_parser
 
 from metabo.errors import MetaboError
 from metabo.plan import broken
@@ -36,8 +39,8 @@ try:  # the plan reads tables in our modules, and is edited itself: a fault ther
     from metabo.plan import catalogue, codegraph, collectors, digests, preflight, registry, specs, splits
     from metabo.plan import config as settings
     from metabo.plan.chain import parameters as notebook_parameters  # Snakemake has a global `chain` here
-    from metabo.plan.names import no_target
-    from metabo.plan.runs import ACQUISITIONS
+    from metabo.plan.names import no_result, no_target
+    from metabo.plan.runs import ACQUISITIONS, OWN, SCORED
     from metabo.plan.trainings import prior_of as trained_for
     from metabo.plan.trainings import trainings
     from metabo.plan.typed import plain
@@ -186,6 +189,33 @@ def end_failed_run():
 def refuse_target(name):
     """Stop at a target that is neither a rule nor a result file, and name the nearest ones that exist."""
     raise no_target(name, [rule.name for rule in workflow.rules if not rule.has_wildcards()])
+
+
+def refuse_paths(command):
+    """Stop at a target in Snakemake's command that is the path of no file and that no rule makes, and name the nearest
+    one that some makes. Snakemake itself knows its targets only once it has read all rules."""
+    if "snakemake" not in Path(command[0]).parts[-2:] or not any("/" in text for text in command[1:]):
+        return
+    chosen, _ = get_argument_parser().parse_known_args(command[1:])
+    for path in map(os.path.relpath, chosen.targets or ()):
+        if "/" in path and not os.path.exists(path) and not any(rule.is_producer(path) for rule in workflow.rules):
+            raise no_result(path, makeable(), OUT)
+
+
+def makeable():
+    """Yield the result files that rules make, those of every benchmark, split, method and acquisition among them."""
+    own = {method: registry.method(method).acquisition for method in METHODS}
+    scored = [(method, one) for method in METHODS for one in ([own[method]] if own[method] in OWN else SCORED)]
+    places = [(benchmark, split) for benchmark in BENCHMARKS for split in splits.of(benchmark)]
+    names = ("benchmark", "split", "method", "acquisition")
+    runs = [dict(zip(names, (*place, *run))) for place in places for run in scored]
+    for rule in workflow.rules:
+        for file in map(str, rule.output):
+            if not rule.has_wildcards():
+                yield file
+            elif set(rule.output[0].get_wildcard_names()) <= {*names}:
+                named = re.sub(r"\{(\w+),[^{}]*\}", r"{\1}", file)
+                yield from dict.fromkeys(named.format(**run) for run in runs)
 
 
 def constant(text):

@@ -251,9 +251,16 @@ def save(
 
 
 def show(out: str, title: str, caption: str, benchmark: str = "") -> None:
-    """Display the saved PNG and its caption, with the benchmark, in the notebook."""
+    """Display the saved PNG and its caption, with the benchmark, in the notebook.
+
+    Raises ConfigError if none is saved."""
     from IPython.display import Image, Markdown, display
 
+    if not (Path(out) / "figure.png").is_file():
+        raise ConfigError(
+            f"cell 'save': `artefacts.show` finds no figure.png in {out}; call `artefacts.save(figure, tables, out, "
+            "artefact, title, caption, benchmark, keys=[...])` in the line before it"
+        )
     on = f" Benchmark: {benchmark}." if benchmark else ""
     display(Image(filename=str(Path(out) / "figure.png")), Markdown(f"**{title}.** {caption}{on}"))
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import nbformat
 import papermill
 from papermill.exceptions import PapermillException, PapermillExecutionError
 
 from metabo.errors import ConfigError, MetaboError, nearest
+from metabo.plan import templates
 from metabo.records.files import Json, write_text
 
 FIGURE_FILES = ("figure.pdf", "figure.png", "data.csv")
@@ -99,13 +99,7 @@ def check_parameters(template: Path, parameters: dict[str, Json]) -> None:
 
     papermill itself only warns, and the notebook would run with its default.
     """
-    try:
-        tagged = any("parameters" in c.metadata.get("tags", []) for c in nbformat.read(template, as_version=4).cells)
-    except (OSError, nbformat.reader.NotJSONError) as error:
-        raise ConfigError(f"{template}: not a readable notebook ({error})") from error
-    if not tagged:
-        raise ConfigError(f"{template}: has no cell tagged 'parameters'; add one with the defaults")
-    known = papermill.inspect_notebook(template)
+    known = templates.parameters(template)  # papermill takes a `=` in a comment for another parameter
     faults = [f"'{name}'.{nearest(name, known)}" for name in sorted(set(parameters) - set(known))]
     if faults:
         raise ConfigError(f"{template}: unknown parameter {'; '.join(faults)} Known: {', '.join(sorted(known))}")

@@ -1,5 +1,6 @@
 """What may be wrong with an entry of the catalogue that no schema knows: names, and inputs that do not fit together."""
 
+import difflib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -14,6 +15,8 @@ STANDARD = ("artefact", "title", "caption", "out")
 """Parameters of every template."""
 ON_BENCHMARK = ("benchmark", "data")
 """Parameters of every template that reads a benchmark."""
+NEAREST = 3
+"""Methods that are named in place of one that has no such runs."""
 
 
 def faults(id: str, entry: CatalogueEntry, root: Path) -> list[str]:
@@ -129,7 +132,13 @@ def _require_module(method: str, part: registry.Part) -> None:
     registry.method(method)
     if method not in (able := registry.methods(part)):
         kind = "trajectories" if part == "policy" else "online"
-        raise ConfigError(f"{kind}: '{method}' cannot run so; {', '.join(able)} can")
+        made = registry.made_of(method)
+        why, remedy = f"its code has no {part}", ""
+        if made.policy if part == "policy" else made.online:
+            why = f"'{part}' of its entry in {registry.METHODS.name} is empty or left out"
+            remedy = f"write `{part}: {{}}` there if it takes no settings, or "
+        near = ", ".join(difflib.get_close_matches(method, able, n=NEAREST, cutoff=0.0))
+        raise ConfigError(f"{kind}: '{method}' cannot run so, {why}; {remedy}name one that can, such as {near}")
 
 
 def _require_prior(method: str) -> None:

@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from metabo.errors import ConfigError, nearest, printable, unknown, without_passwords
@@ -41,6 +41,21 @@ def no_target(name: str, targets: Collection[str]) -> ConfigError:
         f"unknown target '{name}'; {meant}. `metabo list artefacts` lists figures and tables, `snakemake "
         "--list-target-rules` all targets"
     )
+
+
+def no_result(path: str, known: Iterable[str], out: str) -> ConfigError:
+    """Make the error for a path that no rule makes: the nearest of those `known`, folder by folder, so that a slip in
+    one of them leads to no other file. `out`: where the results of the run's scale lie."""
+    near, left = "", [one.split("/") for one in known]
+    for part in path.split("/"):
+        found = difflib.get_close_matches(part, sorted({parts[0] for parts in left}), n=1, cutoff=0.0)
+        if not found:
+            break
+        near, left = f"{near}/{found[0]}", [parts[1:] for parts in left if parts[0] == found[0] and parts[1:]]
+    for more in min(left, default=[]):  # a folder is meant: name one of its files
+        near = f"{near}/{more}"
+    other = f". This run makes what lies in {out}; `--configfile` chooses the scale"
+    return ConfigError(f"no rule makes '{path}'; nearest: {near[1:]}{'' if path.startswith(f'{out}/') else other}")
 
 
 def undeclared(config: Mapping[str, Json]) -> list[str]:
@@ -201,7 +216,7 @@ def _free(schema: Json) -> bool:
 def _methods() -> list[str]:
     """Check what entries of methods.yaml name or share: a figure or a run would stop on it, or show two as one."""
     found, colours, patterns = [], dict[str, str](), dict[tuple[object, ...], str]()
-    for name in registry.methods():
+    for name in registry.methods(ordered=True):  # of two that look alike the later one is told: it is the newer
         entry, key = registry.method(name), f"{registry.METHODS.name} key '{name}"
         if not re.fullmatch("[a-z][a-z0-9_]*", name):
             found.append(f"{key}': a name has lower-case letters, digits and underscores only")

@@ -38,6 +38,7 @@ REMEDIES = {
 _LEADING_ZERO = re.compile(r"[-+]?0[0-9_]+")
 _BASE_60 = re.compile(r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?")
 _INFINITE = re.compile(r"[-+]?\.(inf|Inf|INF)")
+_MISPLACED = re.compile(r"expected (?:<block end>|'<document start>'), but found '(\?|<block [a-z]+ start>)'")
 _TAG = "tag:yaml.org,2002:"
 _known: dict[bytes, yaml.Node] = {}  # by the bytes of the file, the last read last
 
@@ -165,13 +166,29 @@ def _composed(content: bytes) -> yaml.Node | None:
 
 
 def _in_a_line(error: Exception) -> str:
-    """Say in one line what a reader of YAML complains of."""
+    """Say in one line what a reader of YAML complains of; tabs and indents in plain words."""
     mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
     context = getattr(error, "context", None)
     words = ", ".join(filter(None, (context, problem))) or str(error) or type(error).__name__
-    where = "" if mark is None else f"line {mark.line + 1}: "
+    if mark is None:
+        return f"not valid YAML: {' '.join(words.split())}"
+    where, before, at = f"line {mark.line + 1}, column {mark.column + 1}", *_around(mark)
+    if at == "\t":
+        return f"{where}: a tab stands here, and YAML indents by spaces alone; put spaces in its place"
+    shifted = "mapping values are not allowed" in words and not re.search(r":\s", before)
+    if shifted or ((found := _MISPLACED.search(words)) and (found[1] != "?" or not before.strip())):
+        key = ", or the line above lacks its ':'" if shifted else ""
+        indent = len(before) - len(before.lstrip(" "))
+        spaces = f"{indent} space{'s' * (indent != 1)}"
+        return f"{where}: an indent of {spaces}, which fits no line above{key}; indent it as its neighbours are"
     remedy = next((remedy for sign, remedy in REMEDIES.items() if sign in words), "")
-    return f"{where}not valid YAML: {' '.join(words.split())}{remedy}"
+    return f"{where}: not valid YAML: {' '.join(words.split())}{remedy}"
+
+
+def _around(mark: yaml.Mark) -> tuple[str, str]:
+    """Return what stands in a line before a mark, and the character at it."""
+    text, at = str(mark.buffer), mark.pointer
+    return text[at - mark.column : at], text[at : at + 1]
 
 
 def _require_finite(root: yaml.Node) -> None:
