@@ -15,9 +15,6 @@ os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [SOURCE, os.environ.get(
 os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
 
 
-configfile: "config.yaml"
-
-
 include: "workflow/rules/common.smk"
 include: "workflow/rules/cluster.smk"
 include: "workflow/rules/progress.smk"

@@ -152,6 +152,17 @@ def test_a_slip_in_the_path_of_a_result_is_one_line_with_the_nearest_one(project
     assert status == 0, output
 
 
+def test_an_indent_of_the_configuration_that_fits_nothing_is_told_with_its_line(project, snakemake, monkeypatch):
+    monkeypatch.setenv("METABO_PROGRESS", "line")  # as a reader has it
+    path = project / "config.yaml"
+    lines = path.read_text().splitlines(keepends=True)
+    number = next(n for n, line in enumerate(lines) if line.startswith("  ") and lines[n - 1].startswith("  "))
+    path.write_text("".join([*lines[:number], " ", *lines[number:]]))
+    status, output = snakemake(project, "-n")
+    (line,) = [line for line in output.splitlines() if not line.startswith("Using ")]
+    assert status != 0 and line.startswith(f"metabo: config.yaml: line {number + 1}, column ")
+
+
 def test_an_unknown_method_in_the_catalogue_is_refused(project, snakemake):
     path = project / "workflow" / "catalogue.yaml"
     path.write_text(path.read_text().replace("h_ekl", "h_elk"))

@@ -44,6 +44,7 @@ try:  # the plan reads tables in our modules, and is edited itself: a fault ther
     from metabo.plan.trainings import prior_of as trained_for
     from metabo.plan.trainings import trainings
     from metabo.plan.typed import plain
+    from metabo.plan.yaml_files import read_yaml
     from metabo.records.files import canonical, digest, remove_scratch
 except MetaboError as error:
     stop(error)
@@ -51,6 +52,12 @@ except Exception as error:
     if (said := broken.told(error)) is None:
         raise
     stop(said)
+
+or_stop(read_yaml, Path("config.yaml"))  # Snakemake reads it too, but says neither line nor column of a fault
+
+
+configfile: "config.yaml"
+
 
 CATALOGUE = or_stop(catalogue.load)
 SETTINGS = or_stop(settings.check, config, catalogue.papers(CATALOGUE))
