@@ -1,5 +1,7 @@
 """Every registered setting is alive: changing it changes what it should, and nothing that must ignore it."""
 
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -25,23 +27,19 @@ REFUSED = {
     "pretrain": {"objective": ["ekl", "nlll"]},
     "model": {"mean": ["linear", "zero"], "kernel": ["matern", "squared_exponential"]},
 }
-NO_GP = ("maf", "mimo", "rfgp")
-HIERARCHICAL = tuple(m for m in tiny.METHODS if registry.made_of(m).pretrain == "methods.hierarchical.train")
-ELIMINATION = tuple(m for m in tiny.METHODS if registry.made_of(m).pretrain == "methods.elimination.candidates")
-
-OF_CM_BO = ("methods.source_gps.clusters", "methods.source_gps.rgpe", "methods.source_gps.target")
-OF_SOURCES = tuple(m for m in tiny.METHODS if registry.made_of(m).pretrain in OF_CM_BO)
-
-PORTFOLIOS = tuple(m for m in tiny.METHODS if registry.policy_module(m).__name__ == "metabo.methods.portfolio.policy")
+HERE = ("pretrained", "single_task")
 
 
 def registered(section):
-    """All (method, setting) pairs of one section; those of MAF, MIMO and RFGP, which are no GPs, of hierarchical GPs,
-    of cm-BO's methods, of elimination among priors, of portfolios and of EmpGP have their cases in files of their
-    own."""
-    elsewhere = (*NO_GP, *HIERARCHICAL, *OF_SOURCES, *ELIMINATION, *PORTFOLIOS, "emp_gp")
-    methods = {method: getattr(registry.method(method), section) for method in tiny.METHODS if method not in elsewhere}
+    """All (method, setting) pairs of one section, of GPs that are trained by a likelihood or a divergence, or at each
+    query; other families have their cases in a folder of their own."""
+    methods = {method: getattr(registry.method(method), section) for method in tiny.METHODS if family(method) in HERE}
     return [(method, key) for method, settings in methods.items() for key in settings]
+
+
+def family(method):
+    """The package below `methods` that a method's training is in."""
+    return registry.made_of(method).pretrain.split(".")[1]
 
 
 def quick(cases, fast):
@@ -49,6 +47,16 @@ def quick(cases, fast):
     return [
         case if case in fast else pytest.param(*np.atleast_1d(case).tolist(), marks=pytest.mark.slow) for case in cases
     ]
+
+
+@pytest.mark.parametrize("method", tiny.METHODS)
+def test_a_family_with_settings_has_tests_of_its_own(method):
+    entry, package = registry.method(method), registry.method(method).method.split(".")[1]
+    settings = {**(entry.model or {}), **(entry.pretrain or {}), **(entry.policy or {})}
+    own = Path(__file__).parent / package
+    assert package in HERE or not settings or any(own.glob("test_*.py")), (
+        f"settings of '{method}' have no case; write tests/methods/{package}/test_policy.py"
+    )
 
 
 def test_every_registered_setting_has_a_case():

@@ -16,6 +16,7 @@ from jaxtyping import Array, Bool, Int, PyTree
 from metabo.bo.loop import RunBatch, Steps, run_all
 from metabo.bo.policy import Candidates, Policy, Remarking
 from metabo.bo.priors import SpacePrior
+from metabo.bo.protocol import Blamed, refuse_forbidden, told
 from metabo.compute.keys import stream
 from metabo.compute.memory import fitting
 from metabo.errors import ConfigError
@@ -173,19 +174,24 @@ def optimise(
     `data`: checksum of the benchmark's file. `training`: what the priors were trained on, for methods that read it
     again. At most `chunk` runs (None: all), and no more than fit in memory, go side by side; this changes speed, and
     results only by rounding. Inputs get columns of zeros where those of the priors are wider (`priors.widened`). Raises
-    ConfigError if the memory is too small for one run.
+    ConfigError if the memory is too small for one run, and for a policy that breaks the protocol.
     """
     listed, names, pools, runs, batch = planned(benchmark, prior, spec)
     module, budget = registry.policy_module(spec.method), spec.iterations + runs.initial.shape[1]
     priors, make = gather(prior, training), policy_of(module, spec, budget)
     where = f"benchmark '{benchmark.name}', method '{spec.method}', BO with {batch.x.shape[1]} candidates"
-    need = run_bytes(make, priors, Candidates(batch.x[0], batch.mask[0], 0))
-    chunk = fitting(min(chunk or len(listed), len(listed)), need, where, "lower bo.iterations")
-    x, y, mask = map(jnp.asarray, batch)
-    repeats = spec.repeats(prior.space)
-    steps = jax.tree.map(np.asarray, run_all(priors, x, y, mask, runs, spec.iterations, chunk, make, repeats))
+    first = Candidates(batch.x[0], batch.mask[0], 0)
+    blamed = Blamed(f"src/{module.__name__.replace('.', '/')}.py", spec.method)
+    with told(lambda: make(priors, jnp.asarray(0)), first, blamed):
+        need = run_bytes(make, priors, first)
+        chunk = fitting(min(chunk or len(listed), len(listed)), need, where, "lower bo.iterations")
+        x, y, mask = map(jnp.asarray, batch)
+        repeats = spec.repeats(prior.space)
+        steps = jax.tree.map(np.asarray, run_all(priors, x, y, mask, runs, spec.iterations, chunk, make, repeats))
+        bad = ~steps.info.ok.all(axis=1)
+    refuse_forbidden(steps.candidate, batch.mask[np.asarray(runs.task)], runs.initial.shape[1], repeats, blamed)
     pool_of = {n: Candidates(x[i], mask[i]) for i, n in enumerate(names)}
-    for remark in remarks(make, priors, prior, listed, pool_of, ~steps.info.ok.all(axis=1)):
+    for remark in remarks(make, priors, prior, listed, pool_of, bad):
         print(remark, flush=True)
     return table(benchmark, prior, spec, data, listed, pools, steps)
 
