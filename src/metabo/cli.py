@@ -183,6 +183,7 @@ def _verify(folder: Path, as_json: bool, runs: int, seed: int) -> tuple[list[str
 
 
 def _check(args: argparse.Namespace) -> list[str]:
+    from metabo.data import download
     from metabo.papers.engine.claims import sheet
     from metabo.plan import catalogue, cells, codegraph, config, registry
     from metabo.plan.artefact import NOTEBOOKS
@@ -200,6 +201,9 @@ def _check(args: argparse.Namespace) -> list[str]:
         for benchmark in registry.benchmarks():
             config.named_files(made, benchmark)  # refuses files that are not there
         checked.append(f"ok: config.yaml{''.join(f' + {path}' for path in chosen)}")
+    table = Path("workflow/datasets.csv")
+    rows = download.archives(table, Path("workflow/schemas/datasets.yaml"))
+    download.require_rows(table, rows, {name: registry.benchmark(name).dataset for name in registry.benchmarks()})
     sheets = [paper for paper in papers if paper in sheet.papers()]
     if found := sheet.faults([claim for paper in sheets for claim in sheet.load(paper)], entries):
         raise ConfigError(f"{catalogue.CATALOGUE} and the claims:", *(f"  {fault}" for fault in found))

@@ -252,6 +252,12 @@ def test_tables_without_rows_or_without_keys():
     assert artefacts.numbers({"none": none}, ["measure"]).empty
 
 
+def test_what_is_no_table_is_not_saved():
+    tables = {"loss": pd.Series([0.1, 0.2], name="mean")}
+    with pytest.raises(ConfigError, match=r"^fig99, table 'loss': Series is no DataFrame; give one, with `keys`"):
+        artefacts.numbers(tables, ["task"], "fig99")
+
+
 @pytest.mark.parametrize(
     ("columns", "keys", "message"),
     [

@@ -77,3 +77,10 @@ def test_a_value_out_of_the_space_names_the_row(read, old, new, message):
     with pytest.raises(DataError) as error:
         csv_rows.encoded(SPACE, read(GOOD.replace(old, new, 1)))
     assert str(error.value) == f"t.csv, row 4: {message}; correct the row or delete it"
+
+
+def test_a_parameter_that_is_no_column_is_told_with_the_nearest_one(read):
+    space = SearchSpace("s", (Parameter("Rate", "log", 1e-3, 1.0),))
+    with pytest.raises(DataError, match=r"^space 's': parameter 'Rate' is none of the columns .*Did you mean 'rate'\?"):
+        csv_rows.encoded(space, read(GOOD))
+    assert csv_rows.encoded(space, []).shape == (0, 1)

@@ -237,6 +237,15 @@ def test_table_of_addresses_is_valid():
     assert weak == ["pd1"]  # no public source has its SHA-256
 
 
+def test_a_benchmark_of_an_archive_without_a_row_is_refused():
+    rows = download.archives(TABLE, SCHEMA)
+    download.require_rows(TABLE, rows, {"tables": None, "pd1": "pd1"})
+    with pytest.raises(
+        ConfigError, match=r"key 'soils.dataset': unknown archive 'lcbensh'\. Did you mean 'lcbench'\?.*row"
+    ):
+        download.require_rows(TABLE, rows, {"tables": None, "soils": "lcbensh"})
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

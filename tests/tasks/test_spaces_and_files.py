@@ -237,6 +237,17 @@ def small(outcomes):
     return Benchmark("tiny", {"s": SPACE_OF_ONE}, tasks, (), {"held_out": folds})
 
 
+@pytest.mark.parametrize("field", ["y", "metric", "rows"])
+def test_a_task_with_a_column_in_place_of_a_list_is_refused(field):
+    whole = small([1.0, 2.0, 1.0])
+    data_stage.refuse_shapes(whole, "src/metabo/data/t.py")
+    task = replace(whole.tasks["b"], **{field: getattr(whole.tasks["b"], field)[:, None]})
+    with pytest.raises(
+        DataError, match=rf"^src/metabo/data/t.py: task 'b' has {field} of the shape \(3, 1\), and 3 poi"
+    ):
+        data_stage.refuse_shapes(replace(whole, tasks=whole.tasks | {"b": task}), "src/metabo/data/t.py")
+
+
 def test_a_tested_task_of_equal_outcomes_is_refused_and_one_that_only_trains_stays():
     data_stage.refuse_flat(small([1.0, 2.0, 1.0]), "data/t.csv")
     flat = small([1.0, 1.0, 1.0])

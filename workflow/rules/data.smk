@@ -5,6 +5,12 @@ from metabo.data import download
 from metabo.plan import aliases
 
 DATASETS = or_stop(download.archives, Path("workflow/datasets.csv"), Path("workflow/schemas/datasets.yaml"))
+or_stop(
+    download.require_rows,
+    Path("workflow/datasets.csv"),
+    DATASETS,
+    {benchmark: registry.benchmark(benchmark).dataset for benchmark in BENCHMARKS},
+)
 
 
 def dataset(benchmark):

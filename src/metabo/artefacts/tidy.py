@@ -16,10 +16,14 @@ _NUMERIC = ("integer", "floating", "boolean", "mixed-integer-float", "integer-na
 def numbers(tables: Mapping[str, pd.DataFrame], keys: Sequence[str], artefact: str = "figure") -> pd.DataFrame:
     """Join tables into one tidy table, one number per row: table, `keys`, quantity, value.
 
-    A table's keys are those of `keys` that it has; its other columns are quantities. Raises ConfigError for a key that
-    no table has, for a column with a heading of every data.csv, for one that is no key and has no numbers, and for rows
-    of a table that its keys do not tell apart.
+    A table's keys are those of `keys` that it has; its other columns are quantities. Raises ConfigError for what is no
+    table, for a key that no table has, for a column with a heading of every data.csv, for one that is no key and has
+    no numbers, and for rows of a table that its keys do not tell apart.
     """
+    for name, table in tables.items():
+        if not isinstance(table, pd.DataFrame):
+            kind = type(table).__name__
+            raise ConfigError(f"{artefact}, table '{name}': {kind} is no DataFrame; give one, with `keys` as columns")
     columns = {column for table in tables.values() for column in table}
     for key in keys:
         if key not in columns:

@@ -56,7 +56,14 @@ def read(path: str | Path, texts: Sequence[str], numbers: Sequence[str], empty: 
 
 
 def encoded(space: SearchSpace, rows: Sequence[Row]) -> np.ndarray:
-    """Return the inputs of n rows in the unit cube (n, d). Raises DataError that names the row."""
+    """Return the inputs of n rows in the unit cube (n, d). Raises DataError that names the row, or a parameter that is
+    no column."""
+    columns = [*rows[0].texts, *rows[0].numbers] if rows else []
+    if lost := [p.name for p in space.parameters if rows and p.name not in columns]:
+        raise DataError(
+            f"space '{space.name}': parameter '{lost[0]}' is none of the columns that were read, {', '.join(columns)}."
+            f"{nearest(lost[0], columns)} Call the parameter as its column, and name that column to `csv_rows.read`"
+        )
 
     def encode(chosen: Sequence[Row]) -> np.ndarray:
         cells = [row.texts | row.numbers for row in chosen]

@@ -7,10 +7,11 @@ pooch calls as its downloader.
 import csv
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from metabo.data.transfer import Resumable, Unwritable, fault
-from metabo.errors import ConfigError, DataError, printable, without_passwords
+from metabo.errors import ConfigError, DataError, printable, unknown, without_passwords
 from metabo.plan.schema import violations
 from metabo.plan.yaml_files import read_yaml
 
@@ -27,6 +28,17 @@ def archives(table: Path, schema: Path) -> dict[str, dict[str, str]]:
         if wrong := violations(row, rules, f"row '{row.get('name')}',"):
             raise ConfigError(f"{table}: {'; '.join(wrong)}")
     return {row["name"]: row for row in rows}
+
+
+def require_rows(table: Path, rows: Mapping[str, object], named: Mapping[str, str | None]) -> None:
+    """Raise ConfigError for a benchmark that is read from an archive without a row in the table. `named`: the archive
+    of each benchmark, if it has one."""
+    for benchmark, archive in named.items():
+        if archive is not None and archive not in rows:
+            raise ConfigError(
+                f"BENCHMARKS key '{benchmark}.dataset': {unknown('archive', archive, rows)}; add a row to {table}, or "
+                "leave the key out if nothing is downloaded"
+            )
 
 
 def fetch(

@@ -57,6 +57,18 @@ def loaded(module: str, load: Callable[..., object], *given: object) -> "Benchma
     return benchmark
 
 
+def refuse_shapes(benchmark: "Benchmark", where: str) -> None:
+    """Raise DataError for a task whose outputs, metric or row numbers are no list of one number for each point.
+    `where`: the loader."""
+    for task in benchmark.tasks.values():
+        for name, values in (("y", task.y), ("metric", task.metric), ("rows", task.rows)):
+            if values.shape != (len(task.x),):
+                raise DataError(
+                    f"{where}: task '{task.name}' has {name} of the shape {values.shape}, and {len(task.x)} points; "
+                    f"give one number for each point, the shape {(len(task.x),)}"
+                )
+
+
 def refuse_flat(benchmark: "Benchmark", where: str) -> None:
     """Raise DataError for a task that is tested, and whose outcomes are all equal: every choice there is the best.
     `where`: the files that it is read from."""
@@ -83,6 +95,7 @@ def work(args: Namespace, spec: DataSpec) -> Outcome:
     archive = Path(args.in_archive) if args.in_archive else None
     members = [Path(path) for path in args.in_members]
     benchmark = loaded(module, source.load, spec.benchmark, settings, members or archive)
+    refuse_shapes(benchmark, f"src/{module.replace('.', '/')}.py")
     print(counts(benchmark), flush=True)
     refuse_flat(benchmark, ", ".join(args.in_files) or f"src/{module.replace('.', '/')}.py")
     benchmark.save(args.out)
