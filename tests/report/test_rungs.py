@@ -261,3 +261,13 @@ def test_a_sealed_manifest_of_something_else_has_missing_fields(tmp_path):
     (tmp_path / "laptop" / manifest.NAME).write_text(json.dumps(sealed({"schema": 1, "colour": "red"})))
     (line,) = recorded.verdicts(tmp_path).refused
     assert "the fields added_on, commits, core_hours" in line and "\n" not in line
+
+
+def test_claims_that_wait_for_artefacts_of_a_later_piece_are_not_recorded_verdicts(tmp_path):
+    wait = "hyperbo_fig08 on tables is not part of this run (config section run)"
+    rows = [claim_row(RECORDED[0]), *(claim_row(one) for one in RECORDED[1:3]), claim_row(RECORDED[3])]
+    rows[0] |= {"verdict": "not testable", "said": wait}
+    rows[1] |= {"said": f"It holds on lcbench; {wait}"}
+    table = pd.DataFrame(rows).reindex(columns=list(scorecard.COLUMNS))
+    table.to_csv(tmp_path / "hyperbo.csv", index=False)
+    assert [one.whole.claim for one in rungs._read([tmp_path / "hyperbo.csv"])] == ["C02", "C03"]

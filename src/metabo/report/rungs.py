@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from metabo.errors import DataError
 from metabo.evidence.recorded import RecordedEvidence, RecordedVerdicts
+from metabo.papers.engine.claims.verdicts import NOT_MADE, UNTESTABLE
 from metabo.report import scorecard
 from metabo.report.scorecard import VERDICTS, ClaimRow, JudgedClaim, ours
 
@@ -76,7 +77,12 @@ def _same(
 
 
 def _read(tables: Iterable[Path]) -> list[JudgedClaim]:
-    return scorecard.claims(scorecard.read(tables, REMEDY))
+    """Read the claims that were judged: of a scale that is recorded in pieces some wait for their artefacts."""
+    return [one for one in scorecard.claims(scorecard.read(tables, REMEDY)) if not _waits(one.whole)]
+
+
+def _waits(row: ClaimRow) -> bool:
+    return row.verdict == UNTESTABLE and NOT_MADE in row.said
 
 
 def _key(claim: JudgedClaim) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from metabo.papers.engine.claims.evidence import SYNTHETIC, Evidence, NoTable, g
 from metabo.papers.engine.claims.gates import Gate
 from metabo.papers.engine.claims.settling import ClaimCell, Judged, Place, settled
 from metabo.papers.engine.claims.sheet import Claim, ClaimTest, cells
-from metabo.papers.engine.claims.verdicts import Finding, untestable
+from metabo.papers.engine.claims.verdicts import NOT_MADE, Finding, untestable
 from metabo.plan import registry
 from metabo.plan.artefact import Artefact
 from metabo.plan.entries import CatalogueEntry
@@ -117,7 +117,7 @@ def _control(paper: str, place: Place, gate: Gate, claims: Sequence[str]) -> dic
 
 def _absent(cell: ClaimCell) -> Finding:
     where = "" if cell.benchmark == SYNTHETIC else f" on {cell.benchmark}"
-    reason = f"{cell.test.artefact}{where} is not part of this run (config section run)"
+    reason = f"{cell.test.artefact}{where} {NOT_MADE} (config section run)"
     return untestable(reason)
 
 

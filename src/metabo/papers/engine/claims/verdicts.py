@@ -19,6 +19,8 @@ from scipy.stats import t as student
 
 HOLDS, CONTRADICTED, UNDECIDED, UNTESTABLE = "holds", "contradicted", "undecided", "not testable"
 VERDICTS = (HOLDS, CONTRADICTED, UNDECIDED, UNTESTABLE)
+NOT_MADE = "is not part of this run"
+"""Said of a cell whose artefact a restricted run leaves out; such a claim was not judged."""
 LEVEL = 0.05
 """Of two-sided tests; an interval has the level 1 - LEVEL."""
 MARGIN = 0.1
