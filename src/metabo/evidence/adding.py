@@ -24,6 +24,8 @@ from metabo.evidence.manifest import (
     size,
     write,
 )
+from metabo.evidence.recorded import TABLES
+from metabo.papers.engine.claims.verdicts import NOT_MADE, UNTESTABLE
 from metabo.plan import registry
 from metabo.records import inventory
 from metabo.records.files import digest
@@ -63,7 +65,7 @@ def add(results: Path, root: Path, artefacts: Sequence[str] = ()) -> Added:
     """Add the results of one run, `results/{scale}`, to `root/{scale}`; what is there already is kept or replaced.
 
     `artefacts`: those whose inputs are added, by name; () for all results. Raises DataError if results are damaged,
-    missing, from a changed checkout, or too many.
+    missing, from a changed checkout, or too many, or if they would replace verdicts by fewer.
     """
     checked = verify(results)
     _refuse_flawed(checked)
@@ -76,6 +78,7 @@ def add(results: Path, root: Path, artefacts: Sequence[str] = ()) -> Added:
     folder = root / results.resolve().name
     files = _files(kept, results.absolute())
     _refuse_large(files, root, folder)
+    _refuse_fewer_verdicts(files, folder)
     before = read(folder) if (folder / NAME).exists() else None
     for name, source in files.items():
         target = folder / name
@@ -103,6 +106,25 @@ def _refuse_changed(records: Iterable[StoredSidecar], results: Path) -> None:
                 f"{results}: {record.result} was made by a checkout with changes that no commit has, so it cannot be "
                 "made again; commit them, delete it and run again"
             )
+
+
+def _refuse_fewer_verdicts(files: Mapping[str, Path], folder: Path) -> None:
+    """Refuse verdicts of a run that leaves out artefacts which recorded verdicts were judged on."""
+    for name, source in files.items():
+        kept = folder / name
+        if Path(name).match(TABLES) and kept.is_file() and (lost := sorted(_judged(kept) - _judged(source))):
+            more = f" and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
+            raise DataError(
+                f"{source}: has no verdicts on {', '.join(lost[:SHOWN])}{more}, which {kept} has; bring the recorded "
+                "results back (metabo evidence restore) and judge all artefacts in one run, or delete this table"
+            )
+
+
+def _judged(table: Path) -> set[str]:
+    """Return the claims of a table of verdicts that a run judged."""
+    with table.open(newline="") as stream:
+        rows = [row for row in csv.DictReader(stream) if row.get("role", "claim") == "claim"]
+    return {row["claim"] for row in rows if not (row["verdict"] == UNTESTABLE and NOT_MADE in row.get("said", ""))}
 
 
 def _refuse_large(files: Mapping[str, Path], root: Path, folder: Path) -> None:
