@@ -11,6 +11,7 @@ import pytest
 from metabo.bo.policy import Candidates, Info
 from metabo.bo.protocol import Blamed, refuse_forbidden, require_policy, told
 from metabo.errors import ConfigError, DataError
+from metabo.methods.random.policy import Nothing, Uniform
 
 POOL = Candidates(jnp.zeros((4, 2)), jnp.asarray([True, True, True, False]))
 BLAMED = Blamed("tests/bo/test_protocol.py", "mine")
@@ -71,6 +72,7 @@ def leaving(give) -> type:
         (of(observe=numpy_only), r"`observe` fails in line [0-9]+ \(TracerBool.*jnp.where in place of `if`"),
         (of(init=lambda self, candidates: 3), r"`init` fails \(TypeError"),
         (lambda: Good(3), r"`policy` fails in line [0-9]+ \(TypeError"),
+        (lambda: {}["scale"], r"`policy` fails in line [0-9]+ \(KeyError: 'scale'\); mend it"),
     ],
 )
 def test_what_breaks_the_protocol_is_told_by_function_and_line(policy, said):
@@ -81,6 +83,7 @@ def test_what_breaks_the_protocol_is_told_by_function_and_line(policy, said):
 
 def test_one_that_keeps_it_is_traced_without_a_word_and_not_before_something_fails():
     require_policy(Good, POOL, BLAMED)
+    require_policy(lambda: Uniform(Nothing(jnp.zeros(()))), POOL, BLAMED)  # it remembers nothing
     made = []
     with told(lambda: made.append(1), POOL, BLAMED):
         pass
@@ -106,7 +109,9 @@ VALID = np.array([[True, True, True, False]])
         ([0, 0, 1], 0, False, "chooses candidate 0 at step 2, which was queried before"),
         ([0, 1, 1], 1, False, "chooses candidate 1 at step 2, which was queried before"),
         ([0, 1, 2, 0, 0], 0, False, "chooses candidate 0 at step 5, which was queried before"),
-        ([0, 3], 0, True, r"chooses candidate 3 at step 2, which does not exist \(it is padding\)"),
+        ([0, 3], 0, True, "chooses candidate 3 at step 2, which does not exist"),  # it is padding
+        ([0, 4], 0, True, "chooses candidate 4 at step 2, which does not exist"),
+        ([-1], 0, True, "chooses candidate -1 at step 1, which does not exist"),
     ],
 )
 def test_queries_of_what_may_not_be_queried_are_refused(chosen, given, repeats, said):

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from types import ModuleType
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +13,7 @@ from metabo.bo.priors import SpacePrior
 from metabo.bo.trajectories import Entry, Priors, entries, optimise, policy_of, run_bytes, table
 from metabo.compute import memory
 from metabo.errors import ConfigError
-from metabo.methods.random.policy import Nothing
+from metabo.methods.random.policy import Nothing, Uniform
 from metabo.plan import registry
 from metabo.records import results
 from tests import tiny
@@ -118,6 +119,30 @@ def test_a_method_that_draws_nothing_has_as_many_runs_as_initialisations():
     spec = tiny.spec("gp32", iterations=4) | {"seeds": 3}
     with pytest.raises(ConfigError, match="only 2 initialisations"):
         optimise(benchmark, prior(benchmark, 1), *tiny.job(spec), 3)
+
+
+class First(Uniform):
+    """Asks for the first candidate, whatever the mask says."""
+
+    def select(self, state, mask, key):
+        return jnp.asarray(0), super().select(state, mask, key)[1]
+
+
+@pytest.mark.parametrize("repeats", [True, False])
+def test_a_policy_that_asks_for_what_it_may_not_is_refused(monkeypatch, repeats):
+    """Its own word that it does not repeat counts too, where the split allows repeats."""
+    bad = ModuleType("metabo.methods.mine.policy")
+    bad.policy = lambda params, *others: First(params, repeats)
+    monkeypatch.setattr(registry, "policy_module", lambda name: bad)
+    benchmark, spec = tiny.benchmark(), tiny.spec("rand", iterations=3)
+    run = lambda: optimise(benchmark, prior(benchmark, 1), *tiny.job(spec), 1)  # noqa: E731
+    if repeats:
+        assert set(run()["candidate"]) == {0}
+        return
+    with pytest.raises(
+        ConfigError, match=r"^src/metabo/methods/mine/policy.py: .*'rand' chooses candidate 0 at step 2"
+    ):
+        run()
 
 
 def given(name, benchmark):

@@ -66,7 +66,10 @@ def make(root, seed=0, methods=METHODS, scale="laptop", claims="claim,verdict\nC
     record(figure / "provenance.json", "notebook", tables[:1], [figure / "data.csv"], shown, root)
     verdicts = base / "claims/hyperbo.csv"
     verdicts.write_text(claims)
-    record(verdicts.with_suffix(".json"), "claims", [figure / "data.csv"], [verdicts], {"paper": "hyperbo"}, root)
+    gates = base / "claims/hyperbo-gates.csv"
+    gates.write_text("paper,gate,verdict\nhyperbo,alike,passes\n")
+    made = [verdicts, gates]
+    record(verdicts.with_suffix(".json"), "claims", [figure / "data.csv"], made, {"paper": "hyperbo"}, root)
     return base
 
 

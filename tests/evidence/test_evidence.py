@@ -52,14 +52,21 @@ def relisted(*paths):
 
 def test_what_a_run_made_is_kept_and_what_others_own_is_not(run, capsys):
     main(["evidence", "add", "results/laptop"])
-    assert "evidence/laptop: 13 files" in capsys.readouterr().out
+    assert "evidence/laptop: 14 files" in capsys.readouterr().out
     kept = {
         f"{stem}.{end}"
         for stem in ("priors/tiny/held_out/h_nll", "priors/tiny/held_out/rand")
         for end in ("npz", "json")
     }
     kept |= {f"bo/tiny/held_out/{stem}.{end}" for stem in ("h_nll-pi", "rand-uniform") for end in ("parquet", "json")}
-    kept |= {"data/tiny.json", "claims/hyperbo.csv", "claims/hyperbo.json", manifest.LOSSES, manifest.NAME}
+    kept |= {
+        "data/tiny.json",
+        "claims/hyperbo.csv",
+        "claims/hyperbo-gates.csv",
+        "claims/hyperbo.json",
+        manifest.LOSSES,
+        manifest.NAME,
+    }
     assert names(SCALE) == kept  # no data/tiny.npz, no figure
     listed = manifest.read(SCALE)
     assert set(listed["files"]) == kept - {manifest.NAME}

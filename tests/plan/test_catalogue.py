@@ -102,12 +102,12 @@ def test_the_embedded_benchmarks_are_the_default():
         ({"split": "others", "online": ["h_nll_onlin"]}, "unknown method 'h_nll_onlin'. Did you mean 'h_nll_online'?"),
         (
             {"split": "others", "online": ["h_nll"]},
-            "online: 'h_nll' cannot run so, 'online' of its entry in methods.yaml is empty or left out; write "
+            "online: 'h_nll' cannot run so, 'online' of its entry in methods.yaml is null or left out; write "
             "`online: {}` there if it takes no settings, or name one that can, such as h_nll_online, ",
         ),
         (
             {"split": "others", "trajectories": ["h_nll_online"]},
-            "trajectories: 'h_nll_online' cannot run so, 'policy' of its entry in methods.yaml is empty or left out; "
+            "trajectories: 'h_nll_online' cannot run so, 'policy' of its entry in methods.yaml is null or left out; "
             "write `policy: {}` there if it takes no settings, or name one that can, such as h_nll_",
         ),
         (

@@ -364,6 +364,11 @@ def test_an_unknown_target_is_told_with_the_nearest_ones_and_how_to_list_all():
             "other/data/tables.npz",
             "nearest: out/data/tables.npz. This run makes what lies in out; `--configfile` chooses the scale",
         ),
+        ("out/claims/hyperbo.csv", "nothing below 'out' has a name like 'claims'"),
+        (
+            "zz/a.csv",
+            "nothing below '.' has a name like 'zz'. This run makes what lies in out; `--configfile` chooses the scale",
+        ),
     ],
 )
 def test_a_path_that_no_rule_makes_is_told_with_the_nearest_one(path, said):

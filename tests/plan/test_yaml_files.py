@@ -114,13 +114,9 @@ def test_text_that_needs_quotes_is_told(tmp_path, text, remedy):
     ("text", "said"),
     [
         ("a:\n\tb: 1", "line 2, column 1: a tab stands here, and YAML indents by spaces alone; put spaces in its"),
-        ("a: 1\tb: 2", "line 1, column 5: a tab stands here"),
-        ("a:\n  b: 1\n   c: 2", "line 3, column 5: an indent of 3 spaces, which fits no line above, or the line above"),
-        (
-            "a\nb: 1",
-            "line 2, column 2: an indent of 0 spaces, which fits no line above, or the line above lacks its ':'",
-        ),
-        ("a:\n  b: 1\n c: 2", "line 3, column 2: an indent of 1 space, which fits no line above; indent it as its"),
+        ("a:\n  b: 1\n   c: 2", "line 3, column 5: an indent of 3 spaces, which no line above has; indent it as its"),
+        ("a: text\n   goes on: 1", "line 2, column 11: an indent of 3 spaces, which no line above has; indent it as"),
+        ("a:\n  b: 1\n c: 2", "line 3, column 2: an indent of 1 space, which no line above has; indent it as its"),
         ("a:\n  - b\n - c", "line 3, column 2: an indent of 1 space"),
         ("  a: 1\nb: 2", "line 2, column 1: an indent of 0 spaces"),
     ],
@@ -129,6 +125,15 @@ def test_tabs_and_indents_are_told_in_plain_words(tmp_path, text, said):
     with pytest.raises(ConfigError, match=re.escape(f"a.yaml: {said}")) as error:
         read(tmp_path, text)
     assert "not valid YAML" not in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["a:\n  - x\n  b: 2", "- a\nb: 1", "{a: 1}\nb: 2", '"text"\na: 1', "a: *\tb", "a\nb: 1", "seeds:5\nb: 1"]
+)
+def test_no_indent_and_no_tab_is_blamed_for_another_fault(tmp_path, text):
+    with pytest.raises(ConfigError, match=r"a\.yaml: line [0-9]+, column [0-9]+: not valid YAML: ") as error:
+        read(tmp_path, text)
+    assert ("may lack the ': ' after its key" in str(error.value)) == (text in ("a\nb: 1", "seeds:5\nb: 1"))
 
 
 @pytest.mark.parametrize("text", [".nan", ".NaN"])

@@ -148,6 +148,9 @@ def test_a_slip_in_the_path_of_a_result_is_one_line_with_the_nearest_one(project
     status, output = snakemake(project, wrong)
     (line,) = [line for line in output.splitlines() if not line.startswith("Using ")]
     assert status != 0 and line == f"metabo: no rule makes '{wrong}'; nearest: {right}"
+    for wrong, right_ in {"claims/hyprbo.csv": "claims/hyperbo.csv", "studies/x.parqet": "studies/"}.items():
+        status, output = snakemake(project, f"results/laptop/{wrong}")
+        assert f"no rule makes 'results/laptop/{wrong}'; nearest: results/laptop/{right_}" in output
     status, output = snakemake(project, "-n", f"./{right}", "--until", "results/laptop/data/tables.npz")
     assert status == 0, output
 

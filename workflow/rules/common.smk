@@ -199,30 +199,32 @@ def refuse_target(name):
 
 
 def refuse_paths(command):
-    """Stop at a target in Snakemake's command that is the path of no file and that no rule makes, and name the nearest
+    """Stop at a target in Snakemake's command that is the path of no result and that no rule makes, and name the nearest
     one that some makes. Snakemake itself knows its targets only once it has read all rules."""
     if "snakemake" not in Path(command[0]).parts[-2:] or not any("/" in text for text in command[1:]):
         return
     chosen, _ = get_argument_parser().parse_known_args(command[1:])
     for path in map(os.path.relpath, chosen.targets or ()):
-        if "/" in path and not os.path.exists(path) and not any(rule.is_producer(path) for rule in workflow.rules):
+        of_run = len(Path(path).parts) > 2 and not os.path.exists(path)  # a rule that a user appends may make others
+        if of_run and not any(rule.is_producer(path) for rule in workflow.rules):
             raise no_result(path, makeable(), OUT)
 
 
 def makeable():
-    """Yield the result files that rules make, those of every benchmark, split, method and acquisition among them."""
+    """Yield the result files that rules make, but for those of a unit of a collection."""
     own = {method: registry.method(method).acquisition for method in METHODS}
     scored = [(method, one) for method in METHODS for one in ([own[method]] if own[method] in OWN else SCORED)]
     places = [(benchmark, split) for benchmark in BENCHMARKS for split in splits.of(benchmark)]
     names = ("benchmark", "split", "method", "acquisition")
-    runs = [dict(zip(names, (*place, *run))) for place in places for run in scored]
-    for rule in workflow.rules:
-        for file in map(str, rule.output):
-            if not rule.has_wildcards():
-                yield file
-            elif set(rule.output[0].get_wildcard_names()) <= {*names}:
-                named = re.sub(r"\{(\w+),[^{}]*\}", r"{\1}", file)
-                yield from dict.fromkeys(named.format(**run) for run in runs)
+    filled = [dict(zip(names, (*place, *run))) for place in places for run in scored]
+    filled += [{"study": study} for study in registry.studies()]
+    for paper in registry.papers_with_checks():
+        filled += [{"paper": paper, "check": check} for check in registry.checks(paper)]
+    for file in (file for rule in workflow.rules for file in rule.output):
+        named = re.sub(r"\{(\w+),[^{}]*\}", r"{\1}", str(file))
+        wanted = set(file.get_wildcard_names())
+        known = filled if wanted else [{}]
+        yield from dict.fromkeys(named.format(**values) for values in known if wanted <= values.keys())
 
 
 def constant(text):

@@ -79,15 +79,17 @@ def _asked(blamed: Blamed, part: str, ask: Callable[[], T]) -> T:
         own = [frame.lineno for frame in frames if frame.filename.replace("\\", "/").endswith(blamed.file)]
         line = f" in line {own[-1]}" if own else ""
         said = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
-        raise ConfigError(
-            f"{blamed}: `{part}` fails{line} ({said}); take the arguments that metabo.bo.policy names, and write "
-            "jax.numpy, fixed shapes, and jnp.where in place of `if`"
-        ) from None
+        traced = isinstance(error, TypeError | IndexError | ValueError)  # JAX's own errors of tracing among them
+        remedy = (
+            "take the arguments that metabo.bo.policy names, and write jax.numpy, fixed shapes, and jnp.where in place "
+            "of `if`"
+        )
+        raise ConfigError(f"{blamed}: `{part}` fails{line} ({said}); {remedy if traced else 'mend it'}") from None
 
 
 def _change(before: PyTree, after: PyTree) -> str:
     """Say how one state differs from another, "" if in values only."""
-    if after is None:
+    if after is None and before is not None:
         return "returns nothing"
     if jax.tree.structure(before) != jax.tree.structure(after):
         return f"returns {type(after).__name__} of other parts than {type(before).__name__} before it"
@@ -101,13 +103,14 @@ def _change(before: PyTree, after: PyTree) -> str:
 def refuse_forbidden(
     candidate: Int[np.ndarray, "r t"], valid: Bool[np.ndarray, "r c"], given: int, repeats: bool, blamed: Blamed
 ) -> None:
-    """Raise ConfigError for a query of padding, or, without `repeats`, of a candidate that was queried while another
-    one was left. The first `given` queries of a run are not the policy's."""
+    """Raise ConfigError for a query of padding or beyond it, or, without `repeats`, of a candidate that was queried
+    while another one was left. The first `given` queries of a run are not the policy's."""
     for run, allowed in zip(candidate, valid, strict=True):
         left = allowed.copy()
         for step, index in enumerate(run):
-            if step >= given and not left[index]:
-                what = "was queried before" if allowed[index] else "does not exist (it is padding)"
+            there = 0 <= index < len(allowed) and allowed[index]
+            if step >= given and not (there and left[index]):
+                what = "was queried before" if there else "does not exist"
                 raise ConfigError(
                     f"{blamed} chooses candidate {index} at step {step + 1 - given}, which {what}; choose where the "
                     "`mask` of `select` is True, as `metabo.bo.policy.argmax` does"

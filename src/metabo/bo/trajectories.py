@@ -7,6 +7,7 @@ from functools import cache
 from types import ModuleType
 from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -189,7 +190,8 @@ def optimise(
         repeats = spec.repeats(prior.space)
         steps = jax.tree.map(np.asarray, run_all(priors, x, y, mask, runs, spec.iterations, chunk, make, repeats))
         bad = ~steps.info.ok.all(axis=1)
-    refuse_forbidden(steps.candidate, batch.mask[np.asarray(runs.task)], runs.initial.shape[1], repeats, blamed)
+    again = repeats and eqx.filter_eval_shape(make, priors, jnp.asarray(0)).repeats
+    refuse_forbidden(steps.candidate, batch.mask[np.asarray(runs.task)], runs.initial.shape[1], again, blamed)
     pool_of = {n: Candidates(x[i], mask[i]) for i, n in enumerate(names)}
     for remark in remarks(make, priors, prior, listed, pool_of, bad):
         print(remark, flush=True)

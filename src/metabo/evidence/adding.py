@@ -24,7 +24,8 @@ from metabo.evidence.manifest import (
     size,
     write,
 )
-from metabo.evidence.recorded import TABLES
+from metabo.evidence.recorded import is_verdicts
+from metabo.papers.engine.claims.judge import BESIDE
 from metabo.papers.engine.claims.verdicts import NOT_MADE, UNTESTABLE
 from metabo.plan import registry
 from metabo.records import inventory
@@ -112,19 +113,21 @@ def _refuse_fewer_verdicts(files: Mapping[str, Path], folder: Path) -> None:
     """Refuse verdicts of a run that leaves out artefacts which recorded verdicts were judged on."""
     for name, source in files.items():
         kept = folder / name
-        if Path(name).match(TABLES) and kept.is_file() and (lost := sorted(_judged(kept) - _judged(source))):
+        if is_verdicts(Path(name)) and kept.is_file() and (lost := sorted(_judged(kept) - _judged(source))):
             more = f" and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
             raise DataError(
                 f"{source}: has no verdicts on {', '.join(lost[:SHOWN])}{more}, which {kept} has; bring the recorded "
-                "results back (metabo evidence restore) and judge all artefacts in one run, or delete this table"
+                "results back (metabo evidence restore) and judge all artefacts in one run, or, if these claims are no "
+                f"more, delete {kept} and its record"
             )
 
 
 def _judged(table: Path) -> set[str]:
-    """Return the claims of a table of verdicts that a run judged."""
+    """Return the claims of a table of verdicts that a run judged, with all their parts."""
     with table.open(newline="") as stream:
-        rows = [row for row in csv.DictReader(stream) if row.get("role", "claim") == "claim"]
-    return {row["claim"] for row in rows if not (row["verdict"] == UNTESTABLE and NOT_MADE in row.get("said", ""))}
+        rows = [row for row in csv.DictReader(stream) if row.get("role") != BESIDE]
+    waiting = {row["claim"] for row in rows if row["verdict"] == UNTESTABLE and NOT_MADE in row.get("said", "")}
+    return {row["claim"] for row in rows} - waiting
 
 
 def _refuse_large(files: Mapping[str, Path], root: Path, folder: Path) -> None:

@@ -13,6 +13,11 @@ GATES = "-gates"
 """Ends the name of a table of gates, beside the claims."""
 
 
+def is_verdicts(path: Path) -> bool:
+    """Tell whether a file of recorded results is a table of verdicts."""
+    return path.match(TABLES) and not path.stem.endswith(GATES)
+
+
 class RecordedVerdicts(NamedTuple):
     """The tables of claims of one scale, the folder that has them, and its manifest."""
 
@@ -38,7 +43,7 @@ def verdicts(root: Path) -> RecordedEvidence:
     for folder in folders:
         try:
             listed = manifest.checked(folder)
-            tables = [path for path in sorted(folder.glob(TABLES)) if not path.stem.endswith(GATES)]
+            tables = [path for path in sorted(folder.glob(TABLES)) if is_verdicts(path)]
             found.folders.append(RecordedVerdicts(folder, listed, tables))
         except DataError as error:
             found.refused.append(str(error))

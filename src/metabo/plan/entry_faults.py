@@ -135,7 +135,7 @@ def _require_module(method: str, part: registry.Part) -> None:
         made = registry.made_of(method)
         why, remedy = f"its code has no {part}", ""
         if made.policy if part == "policy" else made.online:
-            why = f"'{part}' of its entry in {registry.METHODS.name} is empty or left out"
+            why = f"'{part}' of its entry in {registry.METHODS.name} is null or left out"
             remedy = f"write `{part}: {{}}` there if it takes no settings, or "
         near = ", ".join(difflib.get_close_matches(method, able, n=NEAREST, cutoff=0.0))
         raise ConfigError(f"{kind}: '{method}' cannot run so, {why}; {remedy}name one that can, such as {near}")

@@ -17,6 +17,8 @@ TYPES = "src/metabo/plan/sections/benchmarks.py"
 """Where the types of the settings of benchmarks are."""
 NEAREST = 5
 """Targets that are named in place of an unknown one, at most."""
+CLOSE = 0.4
+"""How alike two parts of a path are, of 1, for the one to be a slip of the other."""
 
 
 def faults(config: Config, papers: list[str] | None) -> list[str]:
@@ -46,16 +48,21 @@ def no_target(name: str, targets: Collection[str]) -> ConfigError:
 def no_result(path: str, known: Iterable[str], out: str) -> ConfigError:
     """Make the error for a path that no rule makes: the nearest of those `known`, folder by folder, so that a slip in
     one of them leads to no other file. `out`: where the results of the run's scale lie."""
+    other = (
+        "" if path.startswith(f"{out}/") else f". This run makes what lies in {out}; `--configfile` chooses the scale"
+    )
     near, left = "", [one.split("/") for one in known]
     for part in path.split("/"):
-        found = difflib.get_close_matches(part, sorted({parts[0] for parts in left}), n=1, cutoff=0.0)
-        if not found:
-            break
-        near, left = f"{near}/{found[0]}", [parts[1:] for parts in left if parts[0] == found[0] and parts[1:]]
+        found = difflib.get_close_matches(part, sorted({parts[0] for parts in left}), n=1, cutoff=CLOSE)
+        if not found and left:
+            return ConfigError(
+                f"no rule makes '{path}'; nothing below '{near[1:] or '.'}' has a name like '{part}'{other}"
+            )
+        for name in found:
+            near, left = f"{near}/{name}", [parts[1:] for parts in left if parts[0] == name and parts[1:]]
     for more in min(left, default=[]):  # a folder is meant: name one of its files
         near = f"{near}/{more}"
-    other = f". This run makes what lies in {out}; `--configfile` chooses the scale"
-    return ConfigError(f"no rule makes '{path}'; nearest: {near[1:]}{'' if path.startswith(f'{out}/') else other}")
+    return ConfigError(f"no rule makes '{path}'; nearest: {near[1:]}{other}")
 
 
 def undeclared(config: Mapping[str, Json]) -> list[str]:

@@ -173,15 +173,16 @@ def _in_a_line(error: Exception) -> str:
     if mark is None:
         return f"not valid YAML: {' '.join(words.split())}"
     where, before, at = f"line {mark.line + 1}, column {mark.column + 1}", *_around(mark)
-    if at == "\t":
+    if at == "\t" and not before.strip():
         return f"{where}: a tab stands here, and YAML indents by spaces alone; put spaces in its place"
     shifted = "mapping values are not allowed" in words and not re.search(r":\s", before)
-    if shifted or ((found := _MISPLACED.search(words)) and (found[1] != "?" or not before.strip())):
-        key = ", or the line above lacks its ':'" if shifted else ""
-        indent = len(before) - len(before.lstrip(" "))
+    indent = len(before) - len(before.lstrip(" "))
+    if (shifted or _MISPLACED.search(words)) and indent not in _indents_above(mark):
+        quotes = ", or put text with ': ' in quotes" if shifted else ""
         spaces = f"{indent} space{'s' * (indent != 1)}"
-        return f"{where}: an indent of {spaces}, which fits no line above{key}; indent it as its neighbours are"
+        return f"{where}: an indent of {spaces}, which no line above has; indent it as its neighbours are{quotes}"
     remedy = next((remedy for sign, remedy in REMEDIES.items() if sign in words), "")
+    remedy = "; the line above may lack the ': ' after its key" if shifted else remedy
     return f"{where}: not valid YAML: {' '.join(words.split())}{remedy}"
 
 
@@ -189,6 +190,12 @@ def _around(mark: yaml.Mark) -> tuple[str, str]:
     """Return what stands in a line before a mark, and the character at it."""
     text, at = str(mark.buffer), mark.pointer
     return text[at - mark.column : at], text[at : at + 1]
+
+
+def _indents_above(mark: yaml.Mark) -> set[int]:
+    """Return the indents of the lines above a mark."""
+    lines = str(mark.buffer)[: mark.pointer - mark.column].splitlines()
+    return {len(line) - len(line.lstrip(" ")) for line in lines if line.strip() and not line.lstrip().startswith("#")}
 
 
 def _require_finite(root: yaml.Node) -> None:

@@ -24,6 +24,12 @@ def guarded(text: str) -> str:
     return json.dumps(text, ensure_ascii=False) if _needs_quotes(text) else text
 
 
+def without_formula(cell: str) -> str:
+    """Return a cell whose reader knows double quotes already, such as a choice of a history: in these if it would be a
+    formula."""
+    return json.dumps(cell, ensure_ascii=False) if is_formula(cell) else cell
+
+
 def unguarded(cell: str) -> str:
     """Return the text of which `guarded` has made a cell."""
     text = _quoted(cell)

@@ -78,11 +78,12 @@ def _same(
 
 def _read(tables: Iterable[Path]) -> list[JudgedClaim]:
     """Read the claims that were judged: of a scale that is recorded in pieces some wait for their artefacts."""
-    return [one for one in scorecard.claims(scorecard.read(tables, REMEDY)) if not _waits(one.whole)]
+    return [one for one in scorecard.claims(scorecard.read(tables, REMEDY)) if not _waits(one)]
 
 
-def _waits(row: ClaimRow) -> bool:
-    return row.verdict == UNTESTABLE and NOT_MADE in row.said
+def _waits(claim: JudgedClaim) -> bool:
+    rows = (claim.whole, *claim.parts)
+    return claim.whole.verdict == UNTESTABLE and any(NOT_MADE in row.said for row in rows)
 
 
 def _key(claim: JudgedClaim) -> tuple[str, str]:

@@ -60,11 +60,13 @@ def loaded(module: str, load: Callable[..., object], *given: object) -> "Benchma
 def refuse_shapes(benchmark: "Benchmark", where: str) -> None:
     """Raise DataError for a task whose outputs, metric or row numbers are no list of one number for each point.
     `where`: the loader."""
+    import numpy as np
+
     for task in benchmark.tasks.values():
         for name, values in (("y", task.y), ("metric", task.metric), ("rows", task.rows)):
-            if values.shape != (len(task.x),):
+            if (shape := np.shape(values)) != (len(task.x),):
                 raise DataError(
-                    f"{where}: task '{task.name}' has {name} of the shape {values.shape}, and {len(task.x)} points; "
+                    f"{where}: task '{task.name}' has {name} of the shape {shape}, and {len(task.x)} points; "
                     f"give one number for each point, the shape {(len(task.x),)}"
                 )
 

@@ -327,12 +327,12 @@ def test_no_cell_of_the_history_is_a_formula(storage, imported):
     ranges = {"p": CategoricalDistribution(("=1+1", "-x")), "q": MOMENTUM}
     trials = [trial(0.1 * i, ranges=ranges, p=["=1+1", "-x"][i % 2], q=0.1 * i) for i in range(4)]
     past(storage, "@study", trials, direction="maximize")  # which space.yaml names
-    past(storage, "other", trials)
+    past(storage, '"@other"', trials)
     past(storage, "third", trials)
     made, _, read = imported(storage)
     cells = [cell for row in csv.reader(io.StringIO(made.csv)) for cell in row]
     assert '"@study"' in cells and not [cell for cell in cells if cell[:1] in "=@" and cell]
-    assert {"@study", "other", "third"} == set(read.tasks) and len(read.tasks["@study"].y) == 4
+    assert {"@study", '"@other"', "third"} == set(read.tasks) and len(read.tasks["@study"].y) == 4
 
 
 def test_texts_that_a_table_confuses_are_written_in_quotes(storage, imported):

@@ -12,12 +12,13 @@ from metabo.data.history.account import StudyAccount
 from metabo.data.imports import guess
 from metabo.data.imports.draft import Draft, Goal, with_conditions
 from metabo.errors import DataError, unknown
-from metabo.records.csv_cells import guarded
+from metabo.records.csv_cells import guarded, without_formula
 
 
 class Imported(NamedTuple):
     """The columns and rows of a history, the draft of its ``space.yaml``, what became of the trials of each study, and
-    what a person should know."""
+    what a person should know. The first cell of a row is the name of its study, as it is; the others are as a history
+    has them (`Field.written`)."""
 
     header: list[str]
     rows: list[list[str]]
@@ -29,8 +30,8 @@ class Imported(NamedTuple):
     def csv(self) -> str:
         """Return the history as CSV, in which no text is taken for a formula."""
         stream = io.StringIO()
-        guarded_rows = [[guarded(cell) for cell in row] for row in (self.header, *self.rows)]
-        csv.writer(stream, lineterminator="\n").writerows(guarded_rows)
+        rows = [[guarded(study), *map(without_formula, cells)] for study, *cells in self.rows]
+        csv.writer(stream, lineterminator="\n").writerows([map(guarded, self.header), *rows])
         return stream.getvalue()
 
 
