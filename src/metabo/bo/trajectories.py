@@ -191,7 +191,9 @@ def optimise(
         steps = jax.tree.map(np.asarray, run_all(priors, x, y, mask, runs, spec.iterations, chunk, make, repeats))
         bad = ~steps.info.ok.all(axis=1)
     again = repeats and eqx.filter_eval_shape(make, priors, jnp.asarray(0)).repeats
-    refuse_forbidden(steps.candidate, batch.mask[np.asarray(runs.task)], runs.initial.shape[1], again, blamed)
+    refuse_forbidden(
+        steps.candidate, np.asarray(batch.mask)[np.asarray(runs.task)], runs.initial.shape[1], again, blamed
+    )
     pool_of = {n: Candidates(x[i], mask[i]) for i, n in enumerate(names)}
     for remark in remarks(make, priors, prior, listed, pool_of, bad):
         print(remark, flush=True)
