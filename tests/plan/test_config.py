@@ -126,6 +126,12 @@ def test_a_setting_without_a_type_is_told_where_it_belongs_but_not_a_slip(good):
         assert (line in str(error.value)) == told
 
 
+def test_a_long_number_is_told_in_a_short_line(good):
+    with pytest.raises(ConfigError, match=r"must be text; write it in quotes: '10+ \[\.\.\.\] 0+'") as error:
+        config.check(put(good, "benchmarks.hpob.spaces", [10**190]))
+    assert max(map(len, str(error.value).splitlines())) < 450
+
+
 @pytest.mark.parametrize(
     "place", ["benchmarks", "benchmarks.pd1_mini", "methods", "methods.h_nll", "methods.h_nll.model"]
 )

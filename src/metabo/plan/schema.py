@@ -150,7 +150,7 @@ def _hint(value: Json, wanted: list[str]) -> str:
     if value is None and "string" in wanted:
         return "; write text in quotes if it begins with #, which YAML takes for a comment"
     if isinstance(value, int) and "string" in wanted:
-        return f"; write it in quotes: '{value}'"
+        return f"; write it in quotes: '{_key(value)}'"
     if not (isinstance(value, str) and {"integer", "number"} & set(wanted)):
         return ""
     if not (plain := plain_number(value)):
