@@ -48,6 +48,7 @@ def test_what_may_be_queried_after_a_query():
 SOURCE = Path(metabo.__file__).parent
 STEPS = ("select", "observe")
 ELSEWHERE = {
+    "bo/protocol.py": "it asks each once, to say which of them is to blame for a run that failed",
     "bo/replay.py": "it tells the policy what is recorded, and compares what it would have chosen",
     "papers/cmbo/studies/timing.py": "it times one step",
     "papers/hyperbo/theory/algorithm.py": "a policy that hands both calls on",

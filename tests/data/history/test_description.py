@@ -88,6 +88,8 @@ def test_a_finite_space_is_listed_without_repeats():
          ["parameters.momentum.when' names 'optimizer'", "Did you mean 'optimiser'?", "batch, optimiser"]),
         (changed(p_momentum={"type": "float", "low": 0, "high": 1, "when": {"optimiser": "sdg"}}),
          ["parameters.momentum.when.optimiser' is sdg; choose among sgd, adam"]),
+        (changed(p_momentum={"type": "float", "low": 0, "high": 1, "when": {"optimiser": "x" * 600}}),
+         ["parameters.momentum.when.optimiser' is xxxxxxxxxxxxxxxx [...] xxxxxxxx; choose among sgd, adam"]),
         (changed(outcome={"column": ["error", "time"], "goal": "minimise"}), ["key 'outcome.column' names several"]),
         (changed(outcome={"column": "error", "goal": ["minimise", "maximise"]}), ["one is tuned at a time; name one"]),
         (changed(outcome=[{"column": "error", "goal": "minimise"}] * 2), ["key 'outcome' names several"]),

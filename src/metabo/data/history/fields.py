@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,6 +23,12 @@ SHOWN = 8
 
 Value = float | int | str | bool | None
 """A value of a parameter; None where it is not in use."""
+
+
+def few(texts: Sequence[str]) -> str:
+    """Return the first of some texts for a message, each cut, and how many more there are."""
+    more = f" (and {len(texts) - SHOWN} more)" if len(texts) > SHOWN else ""
+    return ", ".join(printable(one, 24) for one in texts[:SHOWN]) + more
 
 
 class OutsideSpace(ValueError):
@@ -60,8 +67,7 @@ class Field:
     def allowed(self) -> str:
         """Say which values it takes."""
         if self.choices:
-            more = f" (and {len(self.choices) - SHOWN} more)" if len(self.choices) > SHOWN else ""
-            return f"one of {', '.join(printable(self.written(one), 24) for one in self.choices[:SHOWN])}{more}"
+            return f"one of {few([self.written(one) for one in self.choices])}"
         number = "a whole number" if self.kind == "int" else "a number"
         return f"{number} from {_shown(self.low)} to {_shown(self.high)}"
 

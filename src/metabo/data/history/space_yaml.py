@@ -10,7 +10,7 @@ import yaml
 
 from metabo.data.history import constraints
 from metabo.data.history.constraints import ConstraintYaml
-from metabo.data.history.fields import Field
+from metabo.data.history.fields import Field, few
 from metabo.errors import nearest, printable, quoted
 from metabo.plan.schema import plain_number
 from metabo.plan.yaml_files import compose
@@ -209,15 +209,14 @@ def _condition(key: str, when: dict[str, Level | list[Level]], before: dict[str,
     able = [name for name, entry in before.items() if "choices" in entry]
     if parent not in able:
         return [
-            f"{key}.when' names '{parent}', which is no ordinal or categorical parameter above it."
+            f"{key}.when' names '{printable(parent, 80)}', which is no ordinal or categorical parameter above it."
             f"{nearest(parent, able)} Valid: {', '.join(able) or 'none'}"
         ]
     choices = before[parent].get("choices", [])
     values = values if isinstance(values, list) else [values]
-    strange = [value for value in values if value not in choices]
+    strange = [str(value) for value in values if value not in choices]
     if strange or not values:
-        shown = ", ".join(map(str, strange)) or "nothing"
-        return [f"{key}.when.{parent}' is {shown}; choose among {', '.join(map(str, choices))}"]
+        return [f"{key}.when.{parent}' is {few(strange) or 'nothing'}; choose among {few([*map(str, choices)])}"]
     return []
 
 
