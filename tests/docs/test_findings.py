@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from scipy import stats
 
 from metabo.papers.engine.claims.verdicts import VERDICTS
 from metabo.report import rungs
@@ -45,3 +46,27 @@ def test_regrets_on_lcbench_are_those_of_the_recorded_runs(name):
     distinct = own.groupby(["task", "prior_seed", "seed"], observed=True)["candidate"].nunique().mean()
     assert len(by_task) == 34 and "34 data sets" in TEXT
     assert row(name) == [*(f"{by_task[t].mean():.3f}" for t in (1, 3, 10, 30, 100)), f"{distinct:.1f}"]
+
+
+DIFFERENCES = {
+    ("h_nll-pi", "rand-uniform"): (1, 10, 100),
+    ("h_nll-pi", "stboh-ucb18"): (10,),
+    ("h_nll-pi", "portfolio-sequence"): (1, 10, 100),
+    ("h_nll-pi", "h_ekl-pi"): (1, 10, 100),
+}
+
+
+def by_task(run: str) -> pd.DataFrame:
+    table = pd.read_parquet(RECORDED / "bo" / "lcbench" / "held_out" / f"{run}.parquet")
+    return table.groupby(["task", "iteration"], observed=True)["normalised_regret"].mean().unstack()
+
+
+@pytest.mark.parametrize("pair", DIFFERENCES, ids="-".join)
+def test_differences_on_lcbench_have_the_intervals_of_a_t_test(pair):
+    one, other = map(by_task, pair)
+    for iteration in DIFFERENCES[pair]:
+        found = one[iteration] - other[iteration]
+        low, high = stats.ttest_1samp(found, 0.0).confidence_interval(0.95)
+        assert f"{found.mean():.3f} [{low:.3f}, {high:.3f}]".replace("-0.000", "0.000") in TEXT.replace(
+            "-0.000", "0.000"
+        )

@@ -32,18 +32,18 @@ def without_formula(cell: str) -> str:
 
 def unguarded(cell: str) -> str:
     """Return the text of which `guarded` has made a cell."""
-    text = _quoted(cell)
+    text = in_quotes(cell)
     return text if text is not None and _needs_quotes(text) else cell
 
 
 def _needs_quotes(text: str) -> bool:
     """Tell whether a text is a formula, or looks like a cell that `guarded` has made."""
-    inner = _quoted(text)
+    inner = in_quotes(text)
     return is_formula(text) or (inner is not None and _needs_quotes(inner))
 
 
-def _quoted(cell: str) -> str | None:
-    """Return the text that stands in double quotes as JSON writes them; None if none does."""
+def in_quotes(cell: str) -> str | None:
+    """Return the text that stands in double quotes as JSON writes them; None if the cell is not one."""
     try:
         text = json.loads(cell) if cell.startswith('"') else None
     except ValueError:

@@ -9,7 +9,7 @@ import numpy as np
 
 from metabo.data.csv_rows import ABSENT
 from metabo.errors import nearest, printable
-from metabo.records.csv_cells import is_formula
+from metabo.records.csv_cells import in_quotes, is_formula
 from metabo.tasks.spaces import Level, Parameter
 
 SWITCHES = ("yes", "no", "on", "off")
@@ -105,7 +105,7 @@ class Field:
     def _meant(self, cell: str) -> list[Level]:
         """Return the choices that a cell may mean: several only of texts that differ in outer spaces or capitals."""
         texts = [choice for choice in self.choices if isinstance(choice, str)]
-        if (quoted := _unquoted(cell)) in texts:
+        if (quoted := in_quotes(cell.strip())) in texts:
             return [quoted]
         for choice in self.choices:
             if not isinstance(choice, str) and _means(cell, choice):
@@ -224,15 +224,6 @@ def _means(cell: str, choice: Value) -> bool:
     if isinstance(choice, bool):
         return cell.strip().lower() == str(choice).lower()
     return _number(cell) == choice
-
-
-def _unquoted(cell: str) -> str | None:
-    """Return the text that a cell has in double quotes; None if it has none."""
-    try:
-        text = json.loads(cell) if cell.strip().startswith('"') else None
-    except ValueError:
-        return None
-    return text if isinstance(text, str) else None
 
 
 def _shown(bound: float) -> str:
