@@ -161,12 +161,16 @@ def bo_accelerator(sizes: Sizes) -> Case:
     )
 
 
-def refit(sizes: Sizes, features: list[int], mean: str, acquisition: str) -> Case:
+def refit(sizes: Sizes, features: list[int], mean: str, acquisition: str, runs: int, chunk: int = 1) -> Case:
     model = {"mean": mean, "kernel": "matern52", "features": features}
     start = single_task.start(model, sizes.dim, 1, jax.random.key(0))
     policy = single_task.policy(start, {"refit_steps": sizes.refit_steps}, acquisition, sizes.budget + 1)
-    given = run_arguments(sizes, policy, sizes.refit_runs, 1)
-    return compiled_case(eqx.filter_jit(run_all), given, sizes.refit_runs * sizes.budget)
+    given = run_arguments(sizes, policy, runs, chunk)
+    return compiled_case(eqx.filter_jit(run_all), given, runs * sizes.budget)
+
+
+def refit_stboh(sizes: Sizes, runs: int, chunk: int = 1) -> Case:
+    return refit(sizes, [], "constant", "ucb18", runs, chunk)
 
 
 CASES: dict[str, dict[str, Callable[[Sizes], Case]]] = {
@@ -181,7 +185,8 @@ CASES: dict[str, dict[str, Callable[[Sizes], Case]]] = {
     "lbfgs": {"metabo": lbfgs, "metabo_autodiff": lbfgs_autodiff, "metabo_gpu": lbfgs},
     "bo": {"metabo": bo, "metabo_ei": lambda sizes: bo(sizes, "ei"), "metabo_gpu": bo_accelerator},
     "refit": {
-        "metabo_stboh": lambda sizes: refit(sizes, [], "constant", "ucb18"),
-        "metabo_stbo": lambda sizes: refit(sizes, list(sizes.layers), "linear_mlp", "pi"),
+        "metabo_stboh": lambda sizes: refit_stboh(sizes, sizes.refit_runs),
+        "metabo_stbo": lambda sizes: refit(sizes, list(sizes.layers), "linear_mlp", "pi", sizes.refit_runs),
+        "metabo_gpu": lambda sizes: refit_stboh(sizes, sizes.accelerator_refits, sizes.accelerator_refits),
     },
 }

@@ -99,5 +99,6 @@ CASES: dict[str, dict[str, Callable[[Sizes], Case]]] = {
     "mphd_map": {
         "metabo": lambda sizes: mapped(sizes, sizes.map_runs),
         "metabo_single": lambda sizes: mapped(sizes, 1),
+        "metabo_gpu": lambda sizes: mapped(sizes, sizes.accelerator_maps),
     },
 }

@@ -37,6 +37,7 @@ class Sizes:
     accelerator_runs: int = 512
     refit_runs: int = 1
     refit_steps: int = 20
+    accelerator_refits: int = 256
     refit_sizes: tuple[int, ...] = (10, 30, 50, 70, 90)
     functions: int = 16
     points: int = 300
@@ -49,6 +50,7 @@ class Sizes:
     textbook_network_steps: int = 200
     map_runs: int = 4
     map_steps: int = 10
+    accelerator_maps: int = 64
     data_sets: int = 35
     configurations: int = 2000
     epochs: int = 52
@@ -77,6 +79,7 @@ class Sizes:
 QUICK = Sizes(
     rounds=2, tasks=3, rows=60, batch=10, layers=(4, 4), adam_steps=12, textbook_adam_steps=2, pairs=2, pair_steps=6,
     accelerator_pairs=2, matched=12, lbfgs_steps=3, pool=40, budget=6, runs=2, accelerator_runs=2, refit_steps=2,
+    accelerator_refits=2, accelerator_maps=2,
     refit_sizes=(2, 4), functions=3, points=20, inputs=2, widest=3, step1_steps=6, textbook_step1_steps=2,
     lengthscales=12, network_steps=8, textbook_network_steps=4, map_runs=2, map_steps=2,
     configurations=40, epochs=5, textbook_data_sets=1, limit_tries=1, fit_points=8, fit_points_large=12, fits=1,

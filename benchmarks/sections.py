@@ -47,6 +47,7 @@ SECTIONS: dict[str, dict[str, Any]] = {
             "textbook": "textbook STBOH: SciPy, recompiles as data grow",
             "botorch": "BoTorch, at most {refit_steps} L-BFGS-B steps",
             "botorch_default": "BoTorch, default fit",
+            "metabo_gpu": "metabo STBOH on the GPU, {accelerator_refits} runs",
         },
     },
     "mphd_step1": {
@@ -70,6 +71,7 @@ SECTIONS: dict[str, dict[str, Any]] = {
             "metabo": "metabo, {map_runs} runs side by side, {map_steps} L-BFGS steps",
             "metabo_single": "metabo, one run",
             "textbook": "textbook: SciPy, recompiles as data grow",
+            "metabo_gpu": "metabo on the GPU, {accelerator_maps} runs, {map_steps} L-BFGS steps",
         },
     },
     "tables_load": {

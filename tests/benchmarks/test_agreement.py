@@ -145,7 +145,7 @@ def test_float32_case_is_float32():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("section", ["adam", "lbfgs", "bo"])
+@pytest.mark.parametrize("section", ["adam", "lbfgs", "bo", "refit"])
 def test_cases_for_an_accelerator_run_anywhere(section):
     case = ours.CASES[section]["metabo_gpu"](SIZES)
     assert case.repeat() > 0 and case.compile_s > 0
