@@ -1,11 +1,13 @@
-"""The gate of HE-GP-UCB: a method of elimination must eliminate before it is compared as one."""
+"""The gates of HE-GP-UCB: a method of elimination must eliminate before it is compared as one, and on simple regret no
+methods are compared where random points find as much as the best of them."""
 
 import pandas as pd
 
 from metabo.papers.engine.claims.evidence import Evidence
-from metabo.papers.engine.claims.gates import Gate
+from metabo.papers.engine.claims.gates import LEARNABLE, Gate
+from metabo.papers.engine.claims.verdicts import LEVEL, interval
+from metabo.papers.hegpucb.paired import POINTS, STUDY, WORDS, by_seed, gap_of, profile
 
-STUDY = "hegpucb_runs"
 DROPPING = "drops a wrong candidate"
 LEAST = 0.5
 """The share of runs in which HE-GP-UCB drops at least one wrong candidate."""
@@ -16,17 +18,46 @@ OF_ALL = ("kept",)
 
 
 def gates(evidence: Evidence) -> list[Gate]:
-    """Return DROPPING for each problem of the figure that has a true candidate, under the figure's profile.
+    """Return LEARNABLE for each problem of the figure, and DROPPING for each that has a true candidate, under the
+    figure's profile.
 
-    In (a) no candidate is the function's own, so that none is wrong. Tests of HE-GP-UCB on the problem rest on it;
-    those that compare other methods alone, such as ExpectedUCB with MLE, do not.
+    In (a) no candidate is the function's own, so that none is wrong. Tests of HE-GP-UCB on the problem rest on
+    DROPPING; those that compare other methods alone, such as ExpectedUCB with MLE, do not.
     """
     if not evidence.has("studies") or STUDY not in evidence.studies:
         return []
     runs = evidence.studies[STUDY]["run"]
-    profile = str(evidence.parameters.get("profile", "figure"))
-    own = runs[(runs["profile"] == profile) & (runs["method"] == "he_gp_ucb") & (runs["truth"] >= 0)]
-    return [gate for problem, rows in own.groupby("problem", sort=False) for gate in _dropping(str(problem), rows)]
+    runs = runs[runs["profile"] == profile(evidence)]
+    own = runs[(runs["method"] == "he_gp_ucb") & (runs["truth"] >= 0)]
+    return [
+        *(gate for problem, rows in runs.groupby("problem", sort=False) for gate in _learnable(str(problem), rows)),
+        *(gate for problem, rows in own.groupby("problem", sort=False) for gate in _dropping(str(problem), rows)),
+    ]
+
+
+def _learnable(problem: str, rows: pd.DataFrame) -> list[Gate]:
+    """The mean simple regret over all iterations of some method is below that of random points, the candidate that is
+    true among the methods: an interval over seeds at level 1 - LEVEL / methods, as for LEARNABLE of BO runs.
+
+    Tests of simple regret rest on it. In cumulative regret random points are no rival: they never stop to explore.
+    """
+    area = rows.groupby(["method", "seed"], sort=False, observed=True)["simple"].mean().reset_index()
+    wide = by_seed(area, "simple")
+    others = [str(method) for method in wide.columns if method != POINTS]
+    if POINTS not in wide or not others:
+        return []
+    level = 1 - LEVEL / len(others)
+    gaps = [(gap_of(wide, method, POINTS, [8, place], level), method) for place, method in enumerate(others)]
+    (estimate, low, high), best = min(gaps, key=lambda one: one[0][2])
+    said = f"{problem}: {WORDS[best]} minus random points, mean simple regret: {interval(estimate, low, high)}"
+    of_orders = Gate(
+        LEARNABLE, (problem, "simple"), high < 0, high, 0.0, said, unless_named=False, checks=("seeds_order",)
+    )
+    more = {
+        "lengthscale": of_orders._replace(subjects=("simple",), checks=("nearly_equal",)),
+        "decomposition": of_orders._replace(subjects=(), checks=("catch_up",)),
+    }
+    return [of_orders, more[problem]] if problem in more else [of_orders]
 
 
 def _dropping(problem: str, rows: pd.DataFrame) -> list[Gate]:

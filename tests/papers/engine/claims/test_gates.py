@@ -195,7 +195,8 @@ def test_a_gate_that_takes_one_comparison_is_named_as_the_cause_too():
 def elimination_runs(dropped, truth=2, candidate=0):
     rows = [
         {"problem": problem, "profile": profile, "method": method, "seed": seed, "iteration": t, "u": candidate,
-         "truth": truth if problem == "period" else -1, "rejected": method == "he_gp_ucb" and seed < dropped and t == 2}
+         "simple": 1.0, "truth": truth if problem == "period" else -1,
+         "rejected": method == "he_gp_ucb" and seed < dropped and t == 2}
         for problem in ("lengthscale", "period") for profile in ("figure", "plain") for method in ("mle", "he_gp_ucb")
         for seed in range(4) for t in (1, 2, 3)
     ]  # fmt: skip
@@ -217,6 +218,49 @@ def test_elimination_must_drop_a_wrong_candidate(dropped, profile, candidate, pa
     }  # fmt: skip
     assert {gate.subjects for gate in found} == {("period",), ("period", "he_gp_ucb"), ()}
     assert gates.of("hegpucb", Evidence("synthetic", {"studies": dict})) == []
+
+
+def regret_runs(problem, uniform, **levels):
+    """Runs of HE-GP-UCB's study on one problem with chosen simple regrets, which differ a little between seeds."""
+    rows = [
+        {"problem": problem, "profile": "figure", "method": method, "seed": seed, "iteration": t, "u": 0, "truth": -1,
+         "rejected": False, "simple": level * (1 + 0.01 * ((seed + place) % 3))}
+        for place, (method, level) in enumerate({"uniform": uniform, **levels}.items())
+        for seed in range(6) for t in (1, 2)
+    ]  # fmt: skip
+    table = pd.DataFrame(rows)
+    own = Evidence("synthetic", {"studies": lambda: {"hegpucb_runs": {"run": table}}})
+    return [gate for gate in gates.of("hegpucb", own) if gate.name == LEARNABLE]
+
+
+@pytest.mark.parametrize(
+    ("levels", "passed"),
+    [
+        ({"he_gp_ucb": 1.0, "mle": 2.0, "gp_ucb": 0.1}, True),  # the method that knows the candidate counts
+        ({"he_gp_ucb": 0.1, "mle": 2.0}, True),
+        ({"he_gp_ucb": 1.0, "mle": 2.0}, False),
+        ({"he_gp_ucb": 3.0, "mle": 2.0, "gp_ucb": 1.0}, False),
+    ],
+)
+def test_simple_regrets_are_compared_where_some_method_is_below_random_points(levels, passed):
+    problem, catching = regret_runs("decomposition", 1.0, **levels)
+    assert problem.passed == catching.passed == passed and (problem.value < 0) == passed
+    assert (problem.subjects, problem.checks) == (("decomposition", "simple"), ("seeds_order",))
+    assert (catching.subjects, catching.checks) == ((), ("catch_up",))
+    orders = {"problem": "decomposition", "lower": ["he_gp_ucb"], "than": ["mle"]}
+    rested = [
+        gates.rests(problem, "hegpucb", ClaimTest("hegpucb_fig02", "seeds_order", given), [])
+        for given in (orders | {"measures": ["simple"]}, orders, orders | {"problem": "period", "measures": ["simple"]})
+    ]
+    assert rested == [True, False, False]
+
+
+def test_without_random_points_no_gate_speaks_of_them():
+    table = regret_runs("lengthscale", 1.0, he_gp_ucb=0.1)
+    assert {gate.checks for gate in table} == {("seeds_order",), ("nearly_equal",)}
+    runs = elimination_runs(2)
+    own = Evidence("synthetic", {"studies": lambda: {"hegpucb_runs": {"run": runs}}})
+    assert LEARNABLE not in {gate.name for gate in gates.of("hegpucb", own)}
 
 
 def control_runs(**levels):

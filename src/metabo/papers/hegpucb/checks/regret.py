@@ -79,13 +79,13 @@ def beats_somewhere(evidence: Evidence, other: str, measure: str = "cumulative")
     return any_of(found, "problems")
 
 
-def nearly_equal(evidence: Evidence, most: float = 0.2) -> Finding:
-    """About equal: HE-GP-UCB and A-GP-UCB are apart by at most a share `most` of MLE's regret, in both measures."""
+def nearly_equal(evidence: Evidence, most: float = 0.2, measures: Sequence[str] = summaries.QUANTITIES) -> Finding:
+    """About equal: HE-GP-UCB and A-GP-UCB are apart by at most a share `most` of MLE's regret, in each measure."""
     ends = at_the_end(runs_of(evidence, "lengthscale"))
     if lost := absent([OURS, "a_gp_ucb", "mle"], ends["method"], "lengthscale"):
         return together(lost)
     found = []
-    for place, measure in enumerate(summaries.QUANTITIES):
+    for place, measure in enumerate(measures):
         wide = by_seed(ends, measure)
         gap, limit = gap_of(wide, OURS, "a_gp_ucb", [4, place]), most * float(wide["mle"].mean())
         label = f"HE-GP-UCB minus A-GP-UCB ({most:.0%} of MLE's allowed):"
