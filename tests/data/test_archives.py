@@ -111,6 +111,44 @@ def test_flipped_byte_in_zip_member(tmp_path):
         read_members(tmp_path / "x.zip", ("a.txt",), text)
 
 
+class Pipe(io.RawIOBase):
+    """A file that cannot be gone back in, as when a zip is written to a pipe."""
+
+    def __init__(self):
+        self.content = b""
+
+    def writable(self):
+        return True
+
+    def write(self, part):
+        self.content += bytes(part)
+        return len(part)
+
+
+def zips():
+    """The ways in which a zip states the sizes of a member: before it, behind it, and both with 8 bytes."""
+    for large in (False, True):
+        for file in (io.BytesIO(), Pipe()):
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr("empty", b"")
+                with archive.open("a.txt", "w", force_zip64=large) as member:
+                    member.write(b"alpha" * 100)
+            yield file.getvalue() if isinstance(file, io.BytesIO) else file.content
+
+
+@pytest.mark.parametrize("content", [*zips()], ids=["before", "behind", "before-8", "behind-8"])
+def test_a_zip_whose_directory_makes_a_member_empty(tmp_path, content):
+    """Twelve zeros over checksum and sizes: to zipfile an empty member, and sound."""
+    (tmp_path / "x.zip").write_bytes(content)
+    assert read_members(tmp_path / "x.zip", ("a.txt",), text)["a.txt"] == "alpha" * 100
+    entry = content.rindex(b"PK\x01\x02")
+    damaged = content[: entry + 16] + bytes(12) + content[entry + 28 :]
+    (tmp_path / "x.zip").write_bytes(damaged)
+    with zipfile.ZipFile(tmp_path / "x.zip") as archive:
+        assert archive.read("a.txt") == b""
+    refused(tmp_path / "x.zip", ("a.txt",), "damaged archive .*'a.txt' itself differ in checksum or size")
+
+
 NOISE = bytes(range(256)) * 400
 ZIPS = {"zip-bz2": zipfile.ZIP_BZIP2, "zip-xz": zipfile.ZIP_LZMA, "zip": zipfile.ZIP_DEFLATED}
 

@@ -32,8 +32,15 @@ SHOWN = 150
 """Letters of a member's name in a message."""
 SQUEEZED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\0": lzma.open, b"\x5d\0\0\x80": lzma.open}
 """How a compressed tar begins, and what opens it."""
-LOCKED = 0x1
-"""Flag of a zip's member that needs a password."""
+LOCKED, DESCRIBED = 0x1, 0x8
+"""Flags of a zip's member: it needs a password; its checksum and sizes stand behind its bytes."""
+HEADER = struct.Struct("<4s5H3L2H")
+"""Of a zip's member: magic, version, flags, method, time, date, checksum, packed and plain size, lengths of name and
+extra fields."""
+DESCRIPTORS = (struct.Struct("<3L"), struct.Struct("<L2Q"))
+"""Checksum, packed and plain size behind a member; sizes of 8 bytes if one does not fit into 4."""
+LARGE, LARGE_FIELD = 0xFFFFFFFF, 1
+"""A size that stands in an extra field instead, and that field."""
 PUBLISHED = "this is not the published archive: delete it and check where it came from"
 
 
@@ -190,6 +197,9 @@ def _members(path: Path, room: _Room) -> Iterator[tuple[str, IO[bytes]]]:
                 room.add(info.filename, info.file_size)
                 if info.flag_bits & LOCKED:
                     raise DataError(f"{path}: member '{_shown(info.filename)}' needs a password; {PUBLISHED}")
+            with open(path, "rb") as file:
+                for info in archive.infolist():
+                    _require_agreement(file, info)
             for info in archive.infolist():
                 if not info.is_dir():
                     with archive.open(info) as stream:
@@ -207,6 +217,36 @@ def _members(path: Path, room: _Room) -> Iterator[tuple[str, IO[bytes]]]:
                     yield member.name, stream
         while squeezed and tape.read(CHUNK):  # its checksum stands behind the last member
             pass
+
+
+def _require_agreement(file: IO[bytes], info: zipfile.ZipInfo) -> None:
+    """Raise BadZipFile if a zip's directory says another checksum or size of a member than stands beside the member:
+    zipfile believes the directory, where twelve zeros make an empty member that is sound."""
+    file.seek(info.header_offset)
+    if len(start := file.read(HEADER.size)) < HEADER.size:
+        raise zipfile.BadZipFile(f"'{info.filename}' begins behind the end")
+    _, _, flags, _, _, _, checksum, packed, plain, name, extra = HEADER.unpack(start)
+    file.seek(name, io.SEEK_CUR)
+    large = iter(_large_sizes(file.read(extra)))
+    plain, packed = (next(large, size) if size == LARGE else size for size in (plain, packed))
+    found = {(checksum, packed, plain)}
+    if flags & DESCRIBED:
+        file.seek(info.compress_size, io.SEEK_CUR)
+        behind = file.read(4 + DESCRIPTORS[-1].size).removeprefix(b"PK\x07\x08")
+        found -= {(0, 0, 0)}  # what stands where it is not known yet; some write what it is
+        found |= {kind.unpack_from(behind) for kind in DESCRIPTORS if len(behind) >= kind.size}
+    if (info.CRC, info.compress_size, info.file_size) not in found:
+        raise zipfile.BadZipFile(f"the directory and '{info.filename}' itself differ in checksum or size")
+
+
+def _large_sizes(extra: bytes) -> tuple[int, ...]:
+    """Return the sizes in the extra fields of a member that has at least 4 GiB, or might have had."""
+    while len(extra) >= 4:
+        kind, length = struct.unpack_from("<2H", extra)
+        if kind == LARGE_FIELD and length % 8 == 0 and len(extra) >= 4 + length:
+            return struct.unpack_from(f"<{length // 8}Q", extra, 4)
+        extra = extra[4 + length :]
+    return ()
 
 
 def _begins_tar(start: bytes) -> bool:

@@ -161,6 +161,11 @@ def test_a_contradicted_conjunction_is_corrected_for_its_parts():
     assert together([fact("a count", False)] + [OPEN] * 39).verdict == CONTRADICTED
 
 
+def test_a_part_that_cannot_be_tested_makes_the_others_no_louder():
+    barely = part(CONTRADICTED, 2.0, 0.02, 1.0)
+    assert together([barely, OPEN]).verdict == together([barely, untestable("a gate fails")]).verdict == UNDECIDED
+
+
 def test_the_support_of_a_conjunction_is_its_weakest():
     assert together([GOOD, part(HOLDS, 1.0, 1.0, 0.02)]).support == 0.02
 

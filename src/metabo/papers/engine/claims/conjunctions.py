@@ -2,7 +2,8 @@
 
 A claim that needs all is an intersection-union test: it holds if every part does, each at 95 %, uncorrected; it is
 contradicted if one part is after Holm's correction over the parts (Berger 1982). A conjunction that cannot be tested in
-full does not hold; it can still be contradicted.
+full does not hold; it can still be contradicted, by the same measure: parts that cannot be tested count in the
+correction, since a gate that fails must not make the rest speak louder.
 """
 
 from collections.abc import Iterable, Sequence
@@ -43,7 +44,7 @@ def together(parts: Iterable[Finding], what: str = "parts") -> Finding:
         return replace(found[0], said=_joined(found, found, what))
     ranked = sorted(tested, key=lambda part: (_LOUDEST_FIRST.index(part.verdict), _against(part)))
     loudest = ranked[0]
-    clear = loudest.verdict == CONTRADICTED and _against(loudest) * len(tested) <= LEVEL / 2
+    clear = loudest.verdict == CONTRADICTED and _against(loudest) * len(found) <= LEVEL / 2
     verdict = (
         CONTRADICTED
         if clear
@@ -55,13 +56,13 @@ def together(parts: Iterable[Finding], what: str = "parts") -> Finding:
     )
     said = _joined(ranked, found, what)
     if loudest.verdict == CONTRADICTED and not clear:
-        said = f"contradicted in a part, not after Holm's correction over {len(tested)}: {said}"
+        said = f"contradicted in a part, not after Holm's correction over {len(found)}: {said}"
     powers = [part.power for part in tested if part.power is not None]
     return replace(
         loudest, verdict=verdict, said=said + _untested(lost), count=None, of=None,
         power=min(powers) if powers and verdict == UNDECIDED else None,
         needed=loudest.needed if verdict == UNDECIDED else None,
-        against=min(1.0, min(map(_against, tested)) * len(tested)), support=max(map(supporting, found)),
+        against=min(1.0, min(map(_against, tested)) * len(found)), support=max(map(supporting, found)),
     )  # fmt: skip
 
 
