@@ -1,14 +1,17 @@
 """What checks of HE-GP-UCB compare: runs of its study on one problem, paired by seed."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
+from metabo.errors import ConfigError
 from metabo.metrics import paired_difference
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.intervals import Estimate
 from metabo.papers.engine.claims.verdicts import MARGIN, Finding, untestable
+from metabo.papers.hegpucb.studies import summaries
 
 STUDY = "hegpucb_runs"
 WORDS = {
@@ -16,6 +19,8 @@ WORDS = {
     "uniform": "random points",
 }  # fmt: skip
 OURS, POINTS = "he_gp_ucb", "uniform"
+LAST, EARLY, LATE = "last", "early", "late"
+"""When regrets are compared: at a run's last iteration, or at the two of panel (c), `summaries.EARLY` and `.LATE`."""
 
 
 def profile(evidence: Evidence) -> str:
@@ -27,6 +32,14 @@ def runs_of(evidence: Evidence, problem: str) -> pd.DataFrame:
     """Return the runs of the artefact's profile on a problem."""
     runs = evidence.studies[STUDY]["run"]
     return runs[(runs["profile"] == profile(evidence)) & (runs["problem"] == problem)]
+
+
+def iteration_at(moment: str, runs: pd.DataFrame) -> int:
+    """Return the iteration that a moment means: the last one of shorter runs. Raises ConfigError for another word."""
+    known = {LAST: math.inf, EARLY: summaries.EARLY, LATE: summaries.LATE}
+    if moment not in known:
+        raise ConfigError(f"moment '{moment}' of a claim of HE-GP-UCB is none of {', '.join(known)}")
+    return int(min(known[moment], runs["iteration"].max()))
 
 
 def at_the_end(runs: pd.DataFrame) -> pd.DataFrame:

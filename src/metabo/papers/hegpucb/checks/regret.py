@@ -22,6 +22,8 @@ from metabo.papers.engine.claims.verdicts import (
     untestable,
 )
 from metabo.papers.hegpucb.paired import (
+    LAST,
+    LATE,
     OURS,
     POINTS,
     WORDS,
@@ -30,6 +32,7 @@ from metabo.papers.hegpucb.paired import (
     by_seed,
     effect_of,
     gap_of,
+    iteration_at,
     runs_of,
 )
 from metabo.papers.hegpucb.studies import summaries
@@ -43,18 +46,18 @@ def seeds_order(
     lower: Sequence[str],
     than: Sequence[str],
     measures: Sequence[str] = ("cumulative",),
-    at: int | None = None,
+    moment: str = LAST,
 ) -> Finding:
-    """ORD: each of `lower` has less regret than each of `than` at iteration `at` (the last), paired by seed."""
+    """ORD: each of `lower` has less regret than each of `than` at the iteration that `moment` means, paired by seed."""
     runs = runs_of(evidence, problem)
-    last = int(runs["iteration"].max())
-    ends = runs[runs["iteration"] == min(at or last, last)]
+    number = iteration_at(moment, runs)
+    ends = runs[runs["iteration"] == number]
     found: list[Finding] = []
     for measure in measures:
         wide = by_seed(ends, measure)
         for a, b in ((a, b) for a in lower for b in than if {a, b} <= set(wide)):
             gap = gap_of(wide, a, b, [2, len(found)])
-            label = f"{WORDS[a]} minus {WORDS[b]}, {problem}, iteration {min(at or last, last)}:"
+            label = f"{WORDS[a]} minus {WORDS[b]}, {problem}, {measure} regret, iteration {number}:"
             effect = effect_of(wide, b)
             found.append(order(label, gap, unit=f"{measure} regret", effect=effect, clusters=len(wide)))
     return together([*found, *absent([*lower, *than], ends["method"], problem)], "comparisons")
@@ -88,7 +91,7 @@ def nearly_equal(evidence: Evidence, most: float = 0.2, measures: Sequence[str] 
     for place, measure in enumerate(measures):
         wide = by_seed(ends, measure)
         gap, limit = gap_of(wide, OURS, "a_gp_ucb", [4, place]), most * float(wide["mle"].mean())
-        label = f"HE-GP-UCB minus A-GP-UCB ({most:.0%} of MLE's allowed):"
+        label = f"HE-GP-UCB minus A-GP-UCB, {measure} regret ({most:.0%} of MLE's allowed):"
         found.append(about_equal(label, gap, limit, f"{measure} regret", len(wide)))
     return together(found, "measures")
 
@@ -99,7 +102,7 @@ def catch_up(evidence: Evidence, others: Sequence[str], measure: str = "simple")
     Not worse by more than MARGIN of the regret of random points, paired by seed.
     """
     runs = runs_of(evidence, "decomposition")
-    late = min(summaries.LATE, int(runs["iteration"].max()))
+    late = iteration_at(LATE, runs)
     wide = by_seed(runs[runs["iteration"] == late], measure)
     limit = MARGIN * float(wide[POINTS].mean()) if POINTS in wide else 0.0
     found: list[Finding] = []
