@@ -108,7 +108,6 @@ STRONG = {"support": 1e-4}
     [
         (HOLDS, [told(CONTRADICTED, beside="other")], {}, (HOLDS, "")),
         (CONTRADICTED, [], {}, (CONTRADICTED, "unresolved")),
-        (CONTRADICTED, [], {"metrics": ("statement",)}, (CONTRADICTED, "claim")),
         (CONTRADICTED, [], {"ours": "fewer steps than the paper"}, (CONTRADICTED, "ours")),
         (CONTRADICTED, [told(HOLDS, on="lcbench", **STRONG)], {}, (CONTRADICTED, "data")),
         (CONTRADICTED, [told(UNDECIDED, beside="other")], {}, (UNDECIDED, "reading")),
@@ -127,6 +126,34 @@ def test_only_the_primary_cell_decides_and_the_cause_is_named(part, beside, more
     assert (found.verdict, cause) == expected and cause in ("", *settling.CAUSES)
 
 
+def test_a_refuted_statement_is_the_fault_of_the_claim():
+    """Whatever else the claim is about, and only if theory is what contradicts it."""
+    runs = told(UNDECIDED)
+    theory = replace(runs.cell, test=ClaimTest("hyperbo_x03", "statements"), benchmark="synthetic")
+    refuted = settling.Judged(theory, Finding(CONTRADICTED, "x", 1.0, against=0.0))
+    assert settling.settled(claim(DIFFER), [refuted, runs], [])[1] == "claim"
+    contrary = told(CONTRADICTED, against=1e-9)
+    assert (
+        settling.settled(claim(DIFFER), [replace(refuted, finding=Finding(HOLDS, "x", 1.0)), contrary], [])[1]
+        != "claim"
+    )
+
+
+@pytest.mark.parametrize(
+    ("other", "rung", "cause"),
+    [
+        ("lcbench", "published", "claim"),
+        ("lcbench", "default", "unresolved"),
+        ("pd1_mini_nan", "published", "unresolved"),  # of the same archive
+        ("super_mini", "published", "unresolved"),  # made of it
+    ],
+)
+def test_two_independent_benchmarks_contradict_at_the_published_size(other, rung, cause):
+    parts, beside = [told(CONTRADICTED, against=1e-9)], [told(CONTRADICTED, on=other)]
+    assert settling.settled(claim(DIFFER, on=["pd1_mini"]), parts, beside, rung)[1] == cause
+    assert settling.settled(claim(DIFFER, on=["pd1_mini"]), parts, [told(UNDECIDED, on=other)], rung)[1] == "unresolved"
+
+
 def test_a_partial_reading_cannot_save_a_claim():
     """It was made for one panel of three: that it is not contradicted there says nothing of the other two."""
     parts, other = [told(CONTRADICTED, against=1e-9)], told(UNDECIDED, beside="another")
@@ -137,8 +164,8 @@ def test_a_partial_reading_cannot_save_a_claim():
 
 def test_a_repaired_statement_is_no_reading_but_the_row_says_what_it_shows():
     parts, beside = [told(CONTRADICTED, against=0.0)], [told(HOLDS, beside="repaired")]
-    found, cause = settling.settled(claim(DIFFER, on=["pd1_mini"], metrics=("statement",)), parts, beside)
-    assert (found.verdict, cause) == (CONTRADICTED, "claim") and found.said == "x; repaired, holds: x"
+    found, _ = settling.settled(claim(DIFFER, on=["pd1_mini"], metrics=("statement",)), parts, beside)
+    assert found.verdict == CONTRADICTED and found.said == "x; repaired, holds: x"
     assert (
         settling.settled(claim(DIFFER), parts, [told(HOLDS, beside="another")])[0].verdict == UNDECIDED
     )  # a reading saves it

@@ -165,7 +165,7 @@ def _rows(claim: Claim, told: Sequence[Judged], rung: str) -> list[dict[str, obj
         return [_row(claim, CLAIM, "", rung, "", "", untestable(claim.untestable), "")]
     parts = [one for one in told if one.cell.role == PART]
     beside = [one for one in told if one.cell.role == BESIDE]
-    finding, cause = settled(claim, parts, beside)
+    finding, cause = settled(claim, parts, beside, rung)
     assert claim.primary is not None
     on, artefacts = ([name(part.cell) for part in parts] for name in (lambda c: c.benchmark, lambda c: c.test.artefact))
     names = [" ".join(dict.fromkeys(several)) for several in (on, artefacts)]

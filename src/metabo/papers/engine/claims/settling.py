@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 from metabo.papers.engine.claims.conjunctions import supporting, tally, together
+from metabo.papers.engine.claims.evidence import SYNTHETIC
 from metabo.papers.engine.claims.gates import Gate
 from metabo.papers.engine.claims.sheet import Claim, ClaimTest
 from metabo.papers.engine.claims.verdicts import (
@@ -17,6 +19,7 @@ from metabo.papers.engine.claims.verdicts import (
     ordered,
     untestable,
 )
+from metabo.plan import registry
 
 CAUSES = {
     "claim": "contradicted in theory, with a counterexample, or at the published size on two independent benchmarks",
@@ -29,6 +32,10 @@ CAUSES = {
     "unresolved": "contradicted here, and no rung, benchmark or reading says why",
 }
 """Why a claim does not hold."""
+THEORY = "statements"
+"""The check that reads what the theory checks found: of a statement that is refuted they have a counterexample."""
+PUBLISHED = "published"
+"""The rung at which a contradiction on two independent benchmarks is the claim's own fault."""
 REPAIRED = "repaired"
 """`beside` of a test of our correction: no reading of the paper, so that it cannot save what is printed. The row says
 what it shows."""
@@ -58,8 +65,10 @@ class Judged:
     gates: tuple[Gate, ...] = ()
 
 
-def settled(claim: Claim, parts: Sequence[Judged], beside: Sequence[Judged]) -> tuple[Finding, str]:
-    """Return the finding of a claim and the cause of a verdict that is not `holds`.
+def settled(
+    claim: Claim, parts: Sequence[Judged], beside: Sequence[Judged], rung: str = "default"
+) -> tuple[Finding, str]:
+    """Return the finding of a claim at a rung and the cause of a verdict that is not `holds`.
 
     A failed gate of any part leaves the claim untestable, unless what does not rest on the gate contradicts it.
     """
@@ -87,7 +96,31 @@ def settled(claim: Claim, parts: Sequence[Judged], beside: Sequence[Judged]) -> 
     failed = dict.fromkeys(gate.failure for part in parts for gate in part.gates)
     if whole.verdict != CONTRADICTED and failed:
         return untestable("; ".join(failed)), "gate"
+    if whole.verdict == CONTRADICTED and (_refuted(parts) or (rung == PUBLISHED and _twice(parts, others))):
+        return whole, "claim"
     return whole, _cause(claim, whole, read, others)
+
+
+def _refuted(parts: Sequence[Judged]) -> bool:
+    """Return whether theory contradicts one of the parts."""
+    return any(part.cell.test.check == THEORY and part.finding.verdict == CONTRADICTED for part in parts)
+
+
+def _twice(parts: Sequence[Judged], others: Mapping[str, Finding]) -> bool:
+    """Return whether two benchmarks that share no data contradict, of the primary cell or beside it."""
+    own = [part.cell.benchmark for part in parts if part.finding.verdict == CONTRADICTED]
+    against = {*own, *(name for name, finding in others.items() if finding.verdict == CONTRADICTED)}
+    return any(sources(one).isdisjoint(sources(other)) for one, other in combinations(sorted(against), 2))
+
+
+def sources(benchmark: str) -> frozenset[str]:
+    """Return the archives that a benchmark is made of: its own, that of another one, or those of its members."""
+    if benchmark == SYNTHETIC:
+        return frozenset([benchmark])
+    known = registry.benchmark(benchmark)
+    if known.members:
+        return frozenset().union(*map(sources, known.members))
+    return frozenset([known.archive_of or benchmark])
 
 
 def _cause(claim: Claim, whole: Finding, read: Mapping[str, Finding], others: Mapping[str, Finding]) -> str:
@@ -96,8 +129,6 @@ def _cause(claim: Claim, whole: Finding, read: Mapping[str, Finding], others: Ma
         return ""
     if whole.verdict == UNTESTABLE:
         return "ours" if claim.ours else "data"
-    if whole.verdict == CONTRADICTED and set(claim.primary.metrics) <= {"statement"}:
-        return "claim"
     holding = [f for f in read.values() if f.verdict == HOLDS and supporting(f) * len(read) <= LEVEL / 2]
     if whole.verdict == UNDECIDED and holding:
         return "reading"
