@@ -38,35 +38,45 @@ def test_verdicts_are_counted_as_recorded(name):
     assert row(name) == [f"{len(found)} of {whole}", *(str(found.count(verdict)) for verdict in VERDICTS)]
 
 
+SPLITS = {"held_out": "", "new_rows": ", new rows"}
+"""What stands behind the names of methods in the table of a split."""
+
+
+@pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize("name", RUNS)
-def test_regrets_on_lcbench_are_those_of_the_recorded_runs(name):
-    table = pd.read_parquet(RECORDED / "bo" / "lcbench" / "held_out" / f"{RUNS[name]}.parquet")
+def test_regrets_on_lcbench_are_those_of_the_recorded_runs(name, split):
+    table = pd.read_parquet(RECORDED / "bo" / "lcbench" / split / f"{RUNS[name]}.parquet")
     own = table[table["iteration"] > 0]
     by_task = own.groupby(["task", "iteration"], observed=True)["normalised_regret"].mean().unstack()
     distinct = own.groupby(["task", "prior_seed", "seed"], observed=True)["candidate"].nunique().mean()
     assert len(by_task) == 34 and "34 data sets" in TEXT
-    assert row(name) == [*(f"{by_task[t].mean():.3f}" for t in (1, 3, 10, 30, 100)), f"{distinct:.1f}"]
+    shown = [*(f"{by_task[t].mean():.3f}" for t in (1, 3, 10, 30, 100)), f"{distinct:.1f}"]
+    assert row(name + SPLITS[split]) == shown
 
 
 DIFFERENCES = {
-    ("h_nll-pi", "rand-uniform"): (1, 10, 100),
-    ("h_nll-pi", "stboh-ucb18"): (10,),
-    ("h_nll-pi", "portfolio-sequence"): (1, 10, 100),
-    ("h_nll-pi", "h_ekl-pi"): (1, 10, 100),
+    ("held_out", "h_nll-pi", "rand-uniform"): (1, 10, 100),
+    ("held_out", "h_nll-pi", "stboh-ucb18"): (10,),
+    ("held_out", "h_nll-pi", "portfolio-sequence"): (1, 10, 100),
+    ("held_out", "h_nll-pi", "h_ekl-pi"): (1, 10, 100),
+    ("new_rows", "h_nll-pi", "rand-uniform"): (1, 10, 100),
+    ("new_rows", "h_nll-pi", "portfolio-sequence"): (1, 10, 100),
+    ("new_rows", "h_nll-pi", "mean_z-sequence"): (10, 100),
+    ("new_rows", "h_nll-pi", "h_ekl-pi"): (1, 10, 100),
 }
 
 
-def by_task(run: str) -> pd.DataFrame:
-    table = pd.read_parquet(RECORDED / "bo" / "lcbench" / "held_out" / f"{run}.parquet")
+def by_task(split: str, run: str) -> pd.DataFrame:
+    table = pd.read_parquet(RECORDED / "bo" / "lcbench" / split / f"{run}.parquet")
     return table.groupby(["task", "iteration"], observed=True)["normalised_regret"].mean().unstack()
 
 
 @pytest.mark.parametrize("pair", DIFFERENCES, ids="-".join)
 def test_differences_on_lcbench_have_the_intervals_of_a_t_test(pair):
-    one, other = map(by_task, pair)
+    split, *runs = pair
+    one, other = (by_task(split, run) for run in runs)
     for iteration in DIFFERENCES[pair]:
         found = one[iteration] - other[iteration]
         low, high = stats.ttest_1samp(found, 0.0).confidence_interval(0.95)
-        assert f"{found.mean():.3f} [{low:.3f}, {high:.3f}]".replace("-0.000", "0.000") in TEXT.replace(
-            "-0.000", "0.000"
-        )
+        shown = f"{found.mean():.3f} [{low:.3f}, {high:.3f}]"
+        assert shown.replace("-0.000", "0.000") in TEXT.replace("-0.000", "0.000")
