@@ -76,7 +76,7 @@ def _ahead(
     (estimate, low, high), best = min(gaps, key=lambda one: one[0][2])
     bounds = interval(estimate, low, high)
     said = f"{problem}, iteration {number}: {WORDS[best]} minus random points, simple regret: {bounds}"
-    return [Gate(LEARNABLE, subjects, high < 0, high, 0.0, said, unless_named=False, checks=checks)]
+    return [Gate(LEARNABLE, subjects, bool(high < 0), float(high), 0.0, said, unless_named=False, checks=checks)]
 
 
 def _dropping(problem: str, rows: pd.DataFrame) -> list[Gate]:
