@@ -6,8 +6,10 @@ import io
 import lzma
 import os
 import stat
+import struct
 import tarfile
 import zipfile
+import zlib
 
 import numpy as np
 import pytest
@@ -147,6 +149,71 @@ def test_a_zip_whose_directory_makes_a_member_empty(tmp_path, content):
     with zipfile.ZipFile(tmp_path / "x.zip") as archive:
         assert archive.read("a.txt") == b""
     refused(tmp_path / "x.zip", ("a.txt",), "damaged archive .*'a.txt' itself differ in checksum or size")
+
+
+DATA = b"alpha" * 100
+SIZED = (zlib.crc32(DATA), len(DATA), len(DATA))
+EMPTY = (0, 0, 0)
+
+
+def by_hand(path, members):
+    """Write a zip of stored members: name, flags, sizes before it, extra field, content, what stands behind it, and the
+    sizes in the directory."""
+    body, directory = b"", b""
+    for name, flags, before, extra, content, behind, listed in members:
+        common = struct.pack("<3H2H", 20, flags, 0, 0, 0x21)
+        lengths = struct.pack("<2H", len(name), len(extra))
+        directory += b"PK\x01\x02" + struct.pack("<H", 20) + common + struct.pack("<3L", *listed)
+        directory += struct.pack("<2H", len(name), 0) + struct.pack("<3H2L", 0, 0, 0, 0, len(body)) + name
+        body += b"PK\x03\x04" + common + struct.pack("<3L", *before) + lengths + name + extra + content + behind
+    end = struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, len(members), len(members), len(directory), len(body), 0)
+    path.write_bytes(body + directory + end)
+    return path
+
+
+LARGE = struct.pack("<2H2Q", 1, 16, len(DATA), len(DATA))
+TIMES = struct.pack("<2HBL", 0x5455, 5, 1, 0)
+NEXT = (b"next", 0, (zlib.crc32(b"n"), 1, 1), b"", b"n", b"", (zlib.crc32(b"n"), 1, 1))
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        (b"a.txt", 0, SIZED, b"", DATA, b"", SIZED),
+        (b"a.txt", 8, EMPTY, b"", DATA, struct.pack("<3L", *SIZED), SIZED),
+        (b"a.txt", 8, EMPTY, b"", DATA, b"PK\x07\x08" + struct.pack("<3L", *SIZED), SIZED),
+        (b"a.txt", 8, EMPTY, b"", DATA, b"PK\x07\x08" + struct.pack("<L2Q", *SIZED), SIZED),
+        (b"a.txt", 8, SIZED, b"", DATA, b"", SIZED),  # against the standard, and written all the same
+        (b"a.txt", 0, (SIZED[0], 0xFFFFFFFF, 0xFFFFFFFF), TIMES + LARGE, DATA, b"", SIZED),
+    ],
+    ids=["before", "behind", "behind-magic", "behind-8", "both", "extra-field"],
+)
+def test_zips_of_many_writers_are_read(tmp_path, member):
+    folder = (b"d/", 8, EMPTY, b"", b"", b"", EMPTY)  # nothing behind it: so do some
+    path = by_hand(tmp_path / "x.zip", [folder, member, NEXT])
+    assert read_members(path, ("a.txt",), text)["a.txt"].encode() == DATA
+    for place, other in enumerate((1, len(DATA) - 1, len(DATA) - 1)):
+        listed = (*SIZED[:place], other, *SIZED[place + 1 :])
+        refused(by_hand(path, [(*member[:6], listed), NEXT]), ("a.txt",), "damaged archive")
+
+
+@pytest.mark.parametrize("behind", [b"", bytes(12), b"PK\x07\x08" + bytes(12), b"PK\x07\x08" + bytes(20)])
+def test_an_empty_member_of_a_zip_is_read_where_the_next_one_follows(tmp_path, behind):
+    member = (b"a.txt", 8, EMPTY, b"", b"", behind, EMPTY)
+    for members in ([member], [member, NEXT]):
+        assert read_members(by_hand(tmp_path / "x.zip", members), ("a.txt",), text) == {"a.txt": ""}
+    hidden = (*member[:4], bytes(30) + DATA, behind, EMPTY)  # content that looks like what stands behind an empty one
+    refused(by_hand(tmp_path / "x.zip", [hidden, NEXT]), ("a.txt",), "damaged archive")
+
+
+@pytest.mark.parametrize("place", [42, 20])
+def test_a_zip_whose_directory_points_beyond_its_end(tmp_path, place):
+    """Where a member begins, and how long it is."""
+    path = by_hand(tmp_path / "x.zip", [(b"a.txt", 8, EMPTY, b"", DATA, struct.pack("<3L", *SIZED), SIZED)])
+    content = path.read_bytes()
+    entry = content.rindex(b"PK\x01\x02") + place
+    path.write_bytes(content[:entry] + struct.pack("<L", 1 << 31) + content[entry + 4 :])
+    refused(path, ("a.txt",), "damaged archive .*is beyond the end")
 
 
 NOISE = bytes(range(256)) * 400

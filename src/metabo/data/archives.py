@@ -9,6 +9,7 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import re
 import stat
 import struct
@@ -39,6 +40,9 @@ HEADER = struct.Struct("<4s5H3L2H")
 extra fields."""
 DESCRIPTORS = (struct.Struct("<3L"), struct.Struct("<L2Q"))
 """Checksum, packed and plain size behind a member; sizes of 8 bytes if one does not fit into 4."""
+MAGIC, FOLLOWING = 4, (b"PK\x01\x02", b"PK\x03\x04")
+"""Bytes of a magic number, and those of the directory and of a member."""
+NOTHING = (0, 0, 0)
 LARGE, LARGE_FIELD = 0xFFFFFFFF, 1
 """A size that stands in an extra field instead, and that field."""
 PUBLISHED = "this is not the published archive: delete it and check where it came from"
@@ -199,7 +203,8 @@ def _members(path: Path, room: _Room) -> Iterator[tuple[str, IO[bytes]]]:
                     raise DataError(f"{path}: member '{_shown(info.filename)}' needs a password; {PUBLISHED}")
             with open(path, "rb") as file:
                 for info in archive.infolist():
-                    _require_agreement(file, info)
+                    if not info.is_dir():
+                        _require_agreement(file, info, os.path.getsize(path))
             for info in archive.infolist():
                 if not info.is_dir():
                     with archive.open(info) as stream:
@@ -219,24 +224,37 @@ def _members(path: Path, room: _Room) -> Iterator[tuple[str, IO[bytes]]]:
             pass
 
 
-def _require_agreement(file: IO[bytes], info: zipfile.ZipInfo) -> None:
+def _require_agreement(file: IO[bytes], info: zipfile.ZipInfo, size: int) -> None:
     """Raise BadZipFile if a zip's directory says another checksum or size of a member than stands beside the member:
-    zipfile believes the directory, where twelve zeros make an empty member that is sound."""
+    zipfile believes the directory, where twelve zeros make an empty member that is sound. `size`: of the archive."""
+    if not 0 <= info.header_offset <= size - HEADER.size or not 0 <= info.compress_size <= size:
+        raise zipfile.BadZipFile(f"'{info.filename}' is beyond the end")
     file.seek(info.header_offset)
-    if len(start := file.read(HEADER.size)) < HEADER.size:
-        raise zipfile.BadZipFile(f"'{info.filename}' begins behind the end")
-    _, _, flags, _, _, _, checksum, packed, plain, name, extra = HEADER.unpack(start)
+    _, _, flags, _, _, _, checksum, packed, plain, name, extra = HEADER.unpack(file.read(HEADER.size))
     file.seek(name, io.SEEK_CUR)
     large = iter(_large_sizes(file.read(extra)))
     plain, packed = (next(large, size) if size == LARGE else size for size in (plain, packed))
     found = {(checksum, packed, plain)}
     if flags & DESCRIBED:
         file.seek(info.compress_size, io.SEEK_CUR)
-        behind = file.read(4 + DESCRIPTORS[-1].size).removeprefix(b"PK\x07\x08")
-        found -= {(0, 0, 0)}  # what stands where it is not known yet; some write what it is
-        found |= {kind.unpack_from(behind) for kind in DESCRIPTORS if len(behind) >= kind.size}
+        behind = file.read(MAGIC + DESCRIPTORS[-1].size + MAGIC)
+        found -= {NOTHING}  # what stands where it is not known yet; some write what it is
+        found |= set(_described(behind))
     if (info.CRC, info.compress_size, info.file_size) not in found:
         raise zipfile.BadZipFile(f"the directory and '{info.filename}' itself differ in checksum or size")
+
+
+def _described(behind: bytes) -> Iterator[tuple[int, ...]]:
+    """Yield checksum and sizes that the bytes behind a member may mean, with and without a magic number. Zeros mean an
+    empty member only if the next one follows: its own content may be zeros. Some write nothing behind those."""
+    if behind.startswith(FOLLOWING):
+        yield NOTHING
+    for start in {0, MAGIC if behind.startswith(b"PK\x07\x08") else 0}:
+        for kind in DESCRIPTORS:
+            if len(behind) >= (end := start + kind.size):
+                found = kind.unpack_from(behind, start)
+                if any(found) or behind.startswith(FOLLOWING, end):
+                    yield found
 
 
 def _large_sizes(extra: bytes) -> tuple[int, ...]:

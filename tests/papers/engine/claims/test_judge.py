@@ -132,6 +132,13 @@ def test_a_refuted_statement_is_the_fault_of_the_claim():
     theory = replace(runs.cell, test=ClaimTest("hyperbo_x03", "statements"), benchmark="synthetic")
     refuted = settling.Judged(theory, Finding(CONTRADICTED, "x", 1.0, against=0.0))
     assert settling.settled(claim(DIFFER), [refuted, runs], [])[1] == "claim"
+    reading = told(UNDECIDED, on="synthetic", beside="another")  # of the runs
+    assert (
+        settling.settled(
+            claim(DIFFER), [refuted, runs], [replace(reading, cell=replace(reading.cell, benchmark="pd1_mini"))]
+        )[1]
+        == "claim"
+    )
     contrary = told(CONTRADICTED, against=1e-9)
     assert (
         settling.settled(claim(DIFFER), [replace(refuted, finding=Finding(HOLDS, "x", 1.0)), contrary], [])[1]
@@ -152,6 +159,17 @@ def test_two_independent_benchmarks_contradict_at_the_published_size(other, rung
     parts, beside = [told(CONTRADICTED, against=1e-9)], [told(CONTRADICTED, on=other)]
     assert settling.settled(claim(DIFFER, on=["pd1_mini"]), parts, beside, rung)[1] == cause
     assert settling.settled(claim(DIFFER, on=["pd1_mini"]), parts, [told(UNDECIDED, on=other)], rung)[1] == "unresolved"
+    assert (
+        settling.settled(claim(DIFFER, on=["pd1_mini"]), parts, [*beside, told(HOLDS, on="taskset")], rung)[1] == "data"
+    )
+
+
+def test_benchmarks_of_one_archive_are_one_source():
+    assert settling.sources("synthetic") == {"synthetic"}
+    assert settling.sources("super_mini") > settling.sources("pd1_mini") | settling.sources("hpob_mini")
+    assert settling.sources("cmbo_hpob") == settling.sources("hpob") != settling.sources("lcbench")
+    both = [told(CONTRADICTED, against=1e-9), told(HOLDS, on="lcbench")]
+    assert settling.settled(claim(DIFFER), both, [], "published")[1] != "claim"  # the second one holds
 
 
 def test_a_partial_reading_cannot_save_a_claim():

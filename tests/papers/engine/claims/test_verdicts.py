@@ -163,7 +163,9 @@ def test_a_contradicted_conjunction_is_corrected_for_its_parts():
 
 def test_a_part_that_cannot_be_tested_makes_the_others_no_louder():
     barely = part(CONTRADICTED, 2.0, 0.02, 1.0)
-    assert together([barely, OPEN]).verdict == together([barely, untestable("a gate fails")]).verdict == UNDECIDED
+    found = together([barely, untestable("a gate fails")])
+    assert together([barely, OPEN]).verdict == found.verdict == UNDECIDED
+    assert found.against == 0.04 and "correction over 2" in found.said
 
 
 def test_the_support_of_a_conjunction_is_its_weakest():

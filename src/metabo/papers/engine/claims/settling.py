@@ -89,25 +89,33 @@ def settled(
             elsewhere.setdefault(one.cell.benchmark, []).append(one.finding)
     read = {name: together(several) for name, several in readings.items()}
     others = {name: together(several) for name, several in elsewhere.items()}
-    lower = [name for name, finding in read.items() if finding.verdict not in (CONTRADICTED, UNTESTABLE)]
+    refuted = _refuted(parts)
+    proved = {one.cell.reading for one in beside if one.cell.test.check == THEORY}
+    lower = [
+        name
+        for name, finding in read.items()
+        if finding.verdict not in (CONTRADICTED, UNTESTABLE) and (name in proved or not refuted)
+    ]
     if whole.verdict == CONTRADICTED and lower:
         said = f"contradicted, not under every reading ({', '.join(lower)}): {whole.said}"
         return replace(whole, verdict=UNDECIDED, said=said), "reading"
     failed = dict.fromkeys(gate.failure for part in parts for gate in part.gates)
     if whole.verdict != CONTRADICTED and failed:
         return untestable("; ".join(failed)), "gate"
-    if whole.verdict == CONTRADICTED and (_refuted(parts) or (rung == PUBLISHED and _twice(parts, others))):
+    if whole.verdict == CONTRADICTED and (refuted or (rung == PUBLISHED and _twice(parts, others))):
         return whole, "claim"
     return whole, _cause(claim, whole, read, others)
 
 
 def _refuted(parts: Sequence[Judged]) -> bool:
-    """Return whether theory contradicts one of the parts."""
+    """Return whether theory contradicts one of the parts: a reading of another part cannot save it."""
     return any(part.cell.test.check == THEORY and part.finding.verdict == CONTRADICTED for part in parts)
 
 
 def _twice(parts: Sequence[Judged], others: Mapping[str, Finding]) -> bool:
-    """Return whether two benchmarks that share no data contradict, of the primary cell or beside it."""
+    """Return whether two benchmarks that share no data contradict, of the primary cell or beside it, and none holds."""
+    if any(finding.verdict == HOLDS for finding in others.values()):
+        return False
     own = [part.cell.benchmark for part in parts if part.finding.verdict == CONTRADICTED]
     against = {*own, *(name for name, finding in others.items() if finding.verdict == CONTRADICTED)}
     return any(sources(one).isdisjoint(sources(other)) for one, other in combinations(sorted(against), 2))
@@ -120,13 +128,15 @@ def sources(benchmark: str) -> frozenset[str]:
     known = registry.benchmark(benchmark)
     if known.members:
         return frozenset().union(*map(sources, known.members))
-    return frozenset([known.archive_of or benchmark])
+    return frozenset([known.archive_of or known.dataset or benchmark])
 
 
 def _cause(claim: Claim, whole: Finding, read: Mapping[str, Finding], others: Mapping[str, Finding]) -> str:
     assert claim.primary is not None
     if whole.verdict == HOLDS:
         return ""
+    if whole.verdict == CONTRADICTED and set(claim.primary.metrics) <= {"statement"}:
+        return "claim"
     if whole.verdict == UNTESTABLE:
         return "ours" if claim.ours else "data"
     holding = [f for f in read.values() if f.verdict == HOLDS and supporting(f) * len(read) <= LEVEL / 2]
