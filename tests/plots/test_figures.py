@@ -362,6 +362,24 @@ def test_several_matrices_have_titles_and_no_labels_if_large():
     assert_readable(plots.correlation_matrices(large, titles, "Correlations (test)"))
 
 
+@pytest.mark.parametrize(("columns", "parts"), [(3, 1), (8, 2), (11, 3)])
+def test_a_table_wider_than_a_page_is_drawn_in_parts(columns, parts):
+    """Each part has the names of all rows; each heading and cell stands once."""
+    names, headings = [f"task {n}, of some length" for n in range(5)], [f"NLL {c}" for c in "abcdefghijk"[:columns]]
+    texts = [[f"{100 + 10 * r + c}.25 ± {c}.50" for c in range(columns)] for r in range(5)]
+    cells = pd.DataFrame(texts, index=names, columns=headings)
+    figure = plots.table_figure(cells, cells.ne(cells), "A table of many methods (test)", "note " * 60)
+    drawn = [t.get_text() for t in figure.axes[0].texts]
+    assert figure.get_size_inches()[0] <= 6.6 and [drawn.count(name) for name in names] == [parts] * 5
+    assert all(drawn.count(text) == 1 for text in [*headings, *cells.to_numpy().ravel()])
+    assert " ".join(drawn).count("note") == 60
+    assert_readable(figure)
+    box = figure.bbox
+    assert all(box.x0 <= b.x0 and b.x1 <= box.x1 and box.y0 <= b.y0 and b.y1 <= box.y1 for _, b in drawn_texts(figure))
+    words = plots.table_figure(cells, cells.ne(cells), "A table (test)", words=headings)
+    assert [t.get_text() for t in words.axes[0].texts].count(names[0]) == 1
+
+
 def test_words_in_a_table_are_flush_left():
     cells = pd.DataFrame({"model": ["Simple CNN", "MLP"], "points": ["1,024", "7"]}, index=["a", "b"])
     figure = plots.table_figure(cells, cells.ne(cells), "A table (test)", words=["model"])

@@ -1,15 +1,23 @@
 """Tables as figures, so that a table artefact has the same three files as a figure (hyperbo Tables 3 to 6)."""
 
-from collections.abc import Collection
+import textwrap
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextPath
 
 from metabo.plots import look, style
 
-_CHARACTER, _ROW, _GAP = 0.075, 0.2, 0.22
-"""Inches: width of a character and height of a row at 8 points, space between columns."""
+_ROW, _GAP = 0.2, 0.2
+"""Inches: height of a row at 8 points, space between columns."""
+_PAGE, _MARGIN = 6.6, 0.4
+"""Inches: width of a page, as of figures of two panels, and what a table leaves free of it."""
+_CELL, _TITLE, _NOTE = 8.0, 10.0, 6.5
+"""Points: sizes of letters."""
 
 
 def table_figure(
@@ -17,44 +25,96 @@ def table_figure(
 ) -> Figure:
     """Draw a table of texts: index = row names, columns = headings, `bold` (same shape) marks the best cells.
 
-    The figure is as large as the table needs; `note` is printed below it. Columns in `words` are set flush left, the
-    others, which hold numbers, flush right.
+    The figure is as large as the table needs. A table of numbers that is wider than a page is drawn in parts below each
+    other, all with the row names. `note` is printed below it, title and note in several lines if they are too long.
+    Columns in `words` are set flush left, the others, which hold numbers, flush right.
     """
     headings = [str(c) for c in cells.columns]
     names = [str(i) for i in cells.index]
-    widths = [max(map(len, names), default=1)]
-    widths += [max(len(h), *(len(str(v)) for v in cells[c])) for h, c in zip(headings, cells.columns, strict=True)]
-    inches = [_CHARACTER * w + _GAP for w in widths]
-    notes = note.splitlines()
-    longest = max(len(title) * 1.25, *(0.8 * len(line) for line in notes), 0)
-    width = max(sum(inches), _CHARACTER * longest) + 0.4
-    height = _ROW * (len(names) + 3.2 + len(notes)) + 0.2
+    first = max((_wide(name) for name in names), default=0.0) + _GAP
+    inches = [
+        max(_wide(heading, bold=True), *(_wide(str(cell), bold=best) for cell, best in zip(*column, strict=True)))
+        + _GAP
+        for heading, *column in zip(headings, cells.to_numpy().T, bold.to_numpy().T, strict=True)
+    ]
+    room = _PAGE - _MARGIN
+    parts = _parts(inches, room - first) if not words else [range(len(inches))]
+    across = max(first + sum(inches[c] for c in part) for part in parts)
+    titles = _lines(title, max(across, room), _TITLE)
+    notes = [line for text in note.splitlines() for line in _lines(text, max(across, room), _NOTE)]
+    longest = max(_wide(line, size) for size, lines in ((_TITLE, titles), (_NOTE, notes)) for line in lines)
+    width = max(across, longest) + _MARGIN
+    height = _ROW * (len(parts) * (len(names) + 2.45) - 0.25 + 1.3 * len(titles) - 0.3 + len(notes)) + 0.2
     with style.theme():
         figure = Figure(figsize=(width, height), layout="none")
         ax = figure.add_axes((0, 0, 1, 1))
         ax.set_axis_off()
         ax.set(xlim=(0, width), ylim=(height, 0))
-        left = (width - sum(inches)) / 2
-        edges = [left + sum(inches[:i]) for i in range(len(inches) + 1)]
-        flush = ["left" if heading in words else "right" for heading in headings]
-        x = [edges[c + 1] + _GAP / 2 if side == "left" else edges[c + 2] - _GAP / 2 for c, side in enumerate(flush)]
         y = 0.1 + _ROW
-        ax.text(width / 2, y, title, ha="center", va="center", fontsize=10)
-        y += 1.4 * _ROW
-        for i, heading in enumerate(headings):
-            ax.text(x[i], y, heading, ha=flush[i], va="center", fontsize=8, weight="bold")
-        for rule in (y - 0.7 * _ROW, y + 0.6 * _ROW, y + (0.7 + len(names)) * _ROW):
-            ax.plot([left, edges[-1]], [rule, rule], color="black", linewidth=0.8)
-        for r, name in enumerate(names):
-            y += _ROW * (1.15 if r == 0 else 1)
-            ax.text(left + _GAP / 2, y, name, ha="left", va="center", fontsize=8)
-            for c in range(len(headings)):
-                weight = "bold" if bold.iat[r, c] else "normal"
-                ax.text(x[c], y, cells.iat[r, c], ha=flush[c], va="center", fontsize=8, weight=weight)
+        for line in titles:
+            ax.text(width / 2, y, line, ha="center", va="center", fontsize=_TITLE)
+            y += 1.3 * _ROW
+        y += 0.1 * _ROW
+        for part in parts:
+            own = [headings[c] for c in part]
+            widths = [first, *(inches[c] for c in part)]
+            ends = ((width - across) / 2, (width + across) / 2)
+            y = _draw(ax, y, ends, cells.iloc[:, part], bold.iloc[:, part], own, widths, words)
+            y += 2.3 * _ROW
+        y -= 1.25 * _ROW
         for line in notes:
+            ax.text(width / 2, y + 0.1, line, ha="center", va="center", fontsize=_NOTE, color="0.3")
             y += _ROW * 1.05
-            ax.text(width / 2, y + 0.1, line, ha="center", va="center", fontsize=6.5, color="0.3")
     return figure
+
+
+def _wide(text: str, points: float = _CELL, bold: bool = False) -> float:
+    """Return how many inches a text takes."""
+    if not text.strip():
+        return 0.0
+    prop = FontProperties(weight="bold" if bold else "normal")
+    return float(TextPath((0, 0), text, size=points, prop=prop).get_extents().width) / 72
+
+
+def _parts(inches: Sequence[float], room: float) -> list[range]:
+    """Return the columns of each part of a table: the fewest parts of about as many columns that fit, each of at least
+    two; all in one if there are none."""
+    number = len(inches)
+    for parts in range(1, number // 2 + 1):
+        size = -(-number // parts)
+        found = [range(start, min(start + size, number)) for start in range(0, number, size)]
+        if all(sum(inches[c] for c in part) <= room for part in found):
+            return found
+    return [range(number)]
+
+
+def _lines(text: str, room: float, points: float) -> list[str]:
+    number = int(len(text) * room / max(_wide(text, points), room))
+    return textwrap.wrap(text, max(1, number)) or [text]
+
+
+def _draw(
+    ax: Axes, y: float, ends: tuple[float, float], cells: pd.DataFrame, bold: pd.DataFrame, headings: Sequence[str],
+    inches: Sequence[float], words: Collection[str],
+) -> float:  # fmt: skip
+    """Draw one part, its headings at height `y`; return the height of its last row. `ends`: of its rules, the names
+    begin at the first; `inches`: widths of the column of names and of the others."""
+    names = [str(i) for i in cells.index]
+    left = ends[0]
+    edges = [left + sum(inches[:i]) for i in range(len(inches) + 1)]
+    flush = ["left" if heading in words else "right" for heading in headings]
+    x = [edges[c + 1] + _GAP / 2 if side == "left" else edges[c + 2] - _GAP / 2 for c, side in enumerate(flush)]
+    for i, heading in enumerate(headings):
+        ax.text(x[i], y, heading, ha=flush[i], va="center", fontsize=_CELL, weight="bold")
+    for rule in (y - 0.7 * _ROW, y + 0.6 * _ROW, y + (0.7 + len(names)) * _ROW):
+        ax.plot(ends, [rule, rule], color="black", linewidth=0.8)
+    for r, name in enumerate(names):
+        y += _ROW * (1.15 if r == 0 else 1)
+        ax.text(left + _GAP / 2, y, name, ha="left", va="center", fontsize=_CELL)
+        for c in range(len(headings)):
+            weight = "bold" if bold.iat[r, c] else "normal"
+            ax.text(x[c], y, cells.iat[r, c], ha=flush[c], va="center", fontsize=_CELL, weight=weight)
+    return y
 
 
 def mean_std_cells(summary: pd.DataFrame, decimals: int, lowest: bool = True) -> tuple[pd.DataFrame, pd.DataFrame]:
