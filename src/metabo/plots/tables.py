@@ -77,8 +77,8 @@ def _wide(text: str, points: float = _CELL, bold: bool = False) -> float:
 
 
 def _parts(inches: Sequence[float], room: float) -> list[range]:
-    """Return the columns of each part of a table: the fewest parts of about as many columns that fit, each of at least
-    two; all in one if there are none."""
+    """Return the columns of each part of a table: the fewest parts that fit, of equally many columns but for the last.
+    Parts have at least two columns; where that does not fit, all are in one."""
     number = len(inches)
     for parts in range(1, number // 2 + 1):
         size = -(-number // parts)
