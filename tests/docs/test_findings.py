@@ -42,15 +42,23 @@ SPLITS = {"held_out": "", "new_rows": ", new rows"}
 """What stands behind the names of methods in the table of a split."""
 
 
+def queries(split: str, run: str) -> pd.DataFrame:
+    table = pd.read_parquet(RECORDED / "bo" / "lcbench" / split / f"{run}.parquet")
+    return table[table["iteration"] > 0]
+
+
+def by_task(queried: pd.DataFrame) -> pd.DataFrame:
+    return queried.groupby(["task", "iteration"], observed=True)["normalised_regret"].mean().unstack()
+
+
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize("name", RUNS)
 def test_regrets_on_lcbench_are_those_of_the_recorded_runs(name, split):
-    table = pd.read_parquet(RECORDED / "bo" / "lcbench" / split / f"{RUNS[name]}.parquet")
-    own = table[table["iteration"] > 0]
-    by_task = own.groupby(["task", "iteration"], observed=True)["normalised_regret"].mean().unstack()
+    own = queries(split, RUNS[name])
+    regret = by_task(own)
     distinct = own.groupby(["task", "prior_seed", "seed"], observed=True)["candidate"].nunique().mean()
-    assert len(by_task) == 34 and "34 data sets" in TEXT
-    shown = [*(f"{by_task[t].mean():.3f}" for t in (1, 3, 10, 30, 100)), f"{distinct:.1f}"]
+    assert len(regret) == 34 and "34 data sets" in TEXT
+    shown = [*(f"{regret[t].mean():.3f}" for t in (1, 3, 10, 30, 100)), f"{distinct:.1f}"]
     assert row(name + SPLITS[split]) == shown
 
 
@@ -67,15 +75,10 @@ DIFFERENCES = {
 }
 
 
-def by_task(split: str, run: str) -> pd.DataFrame:
-    table = pd.read_parquet(RECORDED / "bo" / "lcbench" / split / f"{run}.parquet")
-    return table.groupby(["task", "iteration"], observed=True)["normalised_regret"].mean().unstack()
-
-
 @pytest.mark.parametrize("pair", DIFFERENCES, ids="-".join)
 def test_differences_on_lcbench_have_the_intervals_of_a_t_test(pair):
     split, *runs = pair
-    one, other = (by_task(split, run) for run in runs)
+    one, other = (by_task(queries(split, run)) for run in runs)
     for iteration in DIFFERENCES[pair]:
         found = one[iteration] - other[iteration]
         low, high = stats.ttest_1samp(found, 0.0).confidence_interval(0.95)

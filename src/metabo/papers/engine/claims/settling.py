@@ -102,7 +102,8 @@ def settled(
     failed = dict.fromkeys(gate.failure for part in parts for gate in part.gates)
     if whole.verdict != CONTRADICTED and failed:
         return untestable("; ".join(failed)), "gate"
-    if whole.verdict == CONTRADICTED and (refuted or (rung == PUBLISHED and _twice(parts, others))):
+    theory = refuted or (claim.primary and set(claim.primary.metrics) <= {"statement"})
+    if whole.verdict == CONTRADICTED and (theory or (rung == PUBLISHED and _twice(parts, others))):
         return whole, "claim"
     return whole, _cause(claim, whole, read, others)
 
@@ -135,8 +136,6 @@ def _cause(claim: Claim, whole: Finding, read: Mapping[str, Finding], others: Ma
     assert claim.primary is not None
     if whole.verdict == HOLDS:
         return ""
-    if whole.verdict == CONTRADICTED and set(claim.primary.metrics) <= {"statement"}:
-        return "claim"
     if whole.verdict == UNTESTABLE:
         return "ours" if claim.ours else "data"
     holding = [f for f in read.values() if f.verdict == HOLDS and supporting(f) * len(read) <= LEVEL / 2]
