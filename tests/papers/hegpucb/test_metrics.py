@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import t
 
 from metabo.errors import DataError
 from metabo.metrics.runs import Runs
@@ -41,6 +42,30 @@ def test_curves_differences_and_tasks():
     assert gaps.loc["single_mean", "low"] < gaps.loc["single_mean", "difference"] < gaps.loc["single_mean", "high"]
     task = elimination.set_tasks(values, ("a", "b"), 2).set_index(["method", "task"])["mean"]
     assert task["single_mean", "a"] == pytest.approx(SINGLE[:, 0, 1].mean()) and task["he_pretrained", "b"] == 1.0
+
+
+@pytest.mark.parametrize("folds", [(0, 1), (0, 0)])
+def test_sets_that_repeat_one_another_make_no_interval_narrower(folds):
+    """Each set three times is the same evidence: intervals speak of folds, or of tasks if there is one fold."""
+    values = elimination.against_singles(runs(SINGLE[::-1] - 0.3 * SINGLE[:1]), "h_nll-ucb3")
+    once, thrice = (
+        elimination.set_differences(found, "he_pretrained", [2], folds, 0)
+        for found in (values, {name: np.repeat(array, 3, axis=0) for name, array in values.items()})
+    )
+    assert (once["low"] < once["high"]).all()
+    np.testing.assert_allclose(thrice[["difference", "low", "high"]], once[["difference", "low", "high"]], rtol=1e-12)
+
+
+def test_an_interval_for_these_tasks_alone_speaks_of_the_priors_that_were_left_out():
+    """The mean of the priors that are kept is a mean of five draws of six, so the interval is that of a mean of six
+    independent draws; sets taken for draws would make it five times narrower."""
+    draws = np.random.default_rng(0).normal(size=(6, 4))
+    single = np.repeat(draws[:, :, None], 2, axis=2)
+    values = {"he_pretrained": np.zeros_like(single), "single_mean": elimination.singles(single)["mean"]}
+    gap = elimination.set_differences(values, "he_pretrained", [2], (), 0, "fixed").iloc[0]
+    of_priors = draws.mean(axis=1)
+    expected = t.interval(0.95, 5, loc=-of_priors.mean(), scale=of_priors.std(ddof=1) / np.sqrt(6))
+    np.testing.assert_allclose([gap["low"], gap["high"]], expected, rtol=1e-12)
 
 
 def test_equal_runs_of_all_sets_are_stored_once_and_other_numbers_are_refused():

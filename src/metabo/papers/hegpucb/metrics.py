@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from metabo.errors import DataError
-from metabo.metrics.inference import paired_difference
+from metabo.metrics.inference import Difference, paired_difference
+from metabo.metrics.jackknife import jackknife
 from metabo.metrics.runs import Runs
 
 SUMMARIES = ("mean", "best", "worst")
@@ -71,18 +72,31 @@ def set_differences(
     drawn: str = "nested",
 ) -> pd.DataFrame:
     """Return the regret of `reference` minus that of every other, paired by set and task: method, iteration,
-    difference, low, high (95 % interval over folds, or over what is `drawn`: `Runs`), wins (share of tasks in which it
-    is lower, on average of sets)."""
+    difference, low, high (95 % interval over what is `drawn`: `Runs`), wins (share of tasks in which it is lower, on
+    average of sets).
+
+    Sets are no independent repetitions: two of them share all candidates but one, and their runs may be the same. So
+    they are averaged before folds or tasks are drawn; an interval that speaks of these tasks alone ("fixed") is a
+    jackknife's, since each set leaves out one prior.
+    """
     rows = []
     for iteration in iterations:
         for place, method in enumerate(m for m in values if m != reference):
             a, b = (values[name][:, :, iteration - 1] for name in (reference, method))
             rng = np.random.default_rng([seed, iteration, place])
-            found = paired_difference(a, b, rng, drawn, folds=folds or None)
+            found = _difference(a - b, rng, drawn, folds)
             numbers = {"difference": found.estimate, "low": found.low, "high": found.high}
             wins = float(((a - b).mean(axis=0) < 0).mean())
             rows.append({"reference": reference, "method": method, "iteration": iteration, **numbers, "wins": wins})
     return pd.DataFrame(rows)
+
+
+def _difference(d: np.ndarray, rng: np.random.Generator, drawn: str, folds: tuple[int, ...]) -> Difference:
+    """Return the mean of differences (sets, tasks) with its interval."""
+    if drawn == "fixed":
+        return jackknife(d.mean(axis=1))
+    of_tasks = d.mean(axis=0, keepdims=True)
+    return paired_difference(of_tasks, np.zeros_like(of_tasks), rng, drawn, folds=folds or None)
 
 
 def set_tasks(values: dict[str, np.ndarray], tasks: tuple[str, ...], iteration: int) -> pd.DataFrame:
