@@ -6,7 +6,7 @@ READY := .venv/.installed
 # The checks of `make lint`, one target each. .pre-commit-config.yaml has a hook for each (a test compares them).
 CHECKS := lint-ruff lint-format lint-snakefmt lint-notebooks lint-config lint-imports lint-types
 
-.PHONY: reproduce smoke real published paper test test-fast test-faults test-slurm browser lint $(CHECKS) benchmark benchmark-tuner docs clean install reference lock
+.PHONY: reproduce smoke real published paper test test-fast test-faults test-workers test-slurm browser lint $(CHECKS) benchmark benchmark-tuner docs clean install reference lock
 
 reproduce: install  ## every artefact of config.yaml, into results/laptop
 	$(BIN)/snakemake --cores $(CORES)
@@ -32,6 +32,9 @@ test-fast: install  ## without the tests marked slow
 test-faults: install  ## what goes wrong outside the code: damaged files, texts, numbers, some 5,300 tries; then every call to the system that tell, claim and publish make, failing in turn, some 5,300 points; minutes
 	$(BIN)/python -m tests.adversary
 	$(BIN)/python -m tests.tuner.crashes
+
+test-workers: install  ## eight workers of the Optuna sampler at once, threads and processes, on SQLite and Journal storage: nothing repeated, nothing lost; ten minutes
+	$(BIN)/python -m tests.tuner.workers
 
 test-slurm: install  ## part of the smoke workflow through a real Slurm of two nodes, from Debian's packages; root, up to an hour
 	$(BIN)/python -m tests.slurm.run

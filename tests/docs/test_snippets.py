@@ -64,7 +64,7 @@ TOLD = {
     "snakemake --cores 2 cmbo_hpob": "network, hours",
     "snakemake --cores 2 -- results/laptop/data/pd1_mini.npz": "",
     **dict.fromkeys([f"make {target}" for target in (
-        "reproduce", "smoke", "test", "test-fast", "test-faults", "lint", "docs", "install",
+        "reproduce", "smoke", "test", "test-fast", "test-faults", "test-workers", "lint", "docs", "install",
     )], "minutes to hours"),
 }  # fmt: skip
 """Commands that no test carries out, and why. Those of Snakemake and make are planned (`-n`), which says that their

@@ -1,11 +1,9 @@
 """The prior inside a real Optuna study."""
 
+import json
 import pickle
 import shutil
-import subprocess
-import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
 import optuna
@@ -18,10 +16,10 @@ from metabo.tuner.asked import moved
 from metabo.tuner.samplers import ATTRIBUTE, PriorSampler
 from metabo.tuner.study import Study, pretrain
 from metabo.tuner.suggest import Told, suggest
+from tests.tuner import workers
 from tests.tuner.conftest import HEADER, SPACE, error, rows, write
 
 optuna.logging.set_verbosity(optuna.logging.CRITICAL)
-ROOT = Path(__file__).parents[2]
 
 
 def objective(trial: optuna.Trial) -> float:
@@ -98,19 +96,6 @@ def storages(tmp_path):
     return opened
 
 
-WORKER = """
-import sys, optuna
-from metabo import PriorSampler
-from tests.tuner.test_samplers import everything
-kind, place, folder, trials = sys.argv[1:]
-storage = place
-if kind == "journal":
-    storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(place))
-study = optuna.load_study(study_name="s", storage=storage, sampler=PriorSampler(folder))
-study.optimize(everything, n_trials=int(trials), n_jobs=2)
-"""
-
-
 def everything(trial):
     """Ask for all parameters, and take no time, so that workers ask at once."""
     trial.suggest_float("learning_rate", 1e-4, 1.0, log=True)
@@ -137,14 +122,30 @@ def test_threads_never_repeat_a_suggestion(blended, storages, kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["sqlite", "journal"])
-def test_processes_never_repeat_a_suggestion(blended, storages, tmp_path, kind):
-    study = optuna.create_study(storage=storages(kind), study_name="s", direction="minimize")
-    place = str(storages(kind)) if kind == "sqlite" else str(tmp_path / "optuna.log")
-    command = [sys.executable, "-c", WORKER, kind, place, str(blended), "6"]
-    workers = [subprocess.Popen(command, cwd=ROOT) for _ in range(4)]
-    assert [worker.wait() for worker in workers] == [0] * 4
-    assert distinct(study, 24)
+@pytest.mark.parametrize("kind", workers.KINDS)
+def test_processes_never_repeat_a_suggestion(tmp_path, kind):
+    """`make test-workers` does the same for minutes, with threads too."""
+    workers.learn(tmp_path)
+    counts = workers.share(kind, "processes", tmp_path, 3, 4)
+    assert counts.trials >= 4 and (counts.repeated, counts.lost) == (0, 0)
+
+
+def test_repeated_and_lost_trials_are_counted(tmp_path):
+    """One configuration twice; a trial that never ended, one that is not in the storage, one with another value."""
+    study = optuna.create_study(direction="minimize")
+    for rate in (0.1, 0.1, 0.2):
+        study.enqueue_trial(
+            {"batch_size": 32, "learning_rate": rate, "one_minus_momentum": 0.1, "decay_power": 1, "decay_steps": 0.5}
+        )
+        study.optimize(workers.ask_all, n_trials=1)
+    noted = [[t.number, workers.configuration(t.params), t.value] for t in study.trials]
+    (tmp_path / "finished.1").write_text("".join(json.dumps(line) + "\n" for line in noted))
+    assert workers.count(study, tmp_path) == (3, 1, 0)
+    noted[0][2] = -1.0
+    noted.append([7, noted[2][1], 0.2])
+    (tmp_path / "finished.1").write_text("".join(json.dumps(line) + "\n" for line in noted))
+    study.ask()
+    assert workers.count(study, tmp_path) == (4, 1, 3)
 
 
 def test_who_finds_its_suggestion_taken_takes_another_one(blended, monkeypatch):
