@@ -16,7 +16,7 @@ from metabo.artefacts.text import plain
 from metabo.artefacts.tidy import numbers, require_known
 from metabo.compute import cores
 from metabo.errors import ConfigError, DataError, nearest
-from metabo.plan import registry, splits
+from metabo.plan import data_sets, registry, splits
 from metabo.plan.runs import RunId, method_of, on_splits
 from metabo.plots import look, style
 from metabo.records import csv_cells, files, provenance, results
@@ -103,11 +103,14 @@ def queries(benchmark: str, split: str) -> str:
 
 
 def runs(table: pd.DataFrame, column: str = "simple_regret") -> metrics.Runs:
-    """Build `metrics.Runs`; which methods have no pre-training, and whether all tasks are of one data set, comes from
-    the registrations."""
+    """Build `metrics.Runs`; which methods have no pre-training, which data set a task is about, and whether all tasks
+    are of one, comes from the registrations and `metabo.plan.data_sets`."""
     single = {m for m in table["method"].unique() if not _pretrained(m)}
-    made = metrics.collect(table, column, single_task=single)
     shown = table["benchmark"].unique() if "benchmark" in table else ()
+    if len(shown) == 1:
+        names = data_sets.of_tasks(shown[0], table["task"].unique())
+        table = table.assign(data_set=table["task"].map(names))
+    made = metrics.collect(table, column, single_task=single)
     return replace(made, drawn="fixed") if any(map(registry.one_data_set, shown)) else made
 
 

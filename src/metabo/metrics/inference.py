@@ -10,6 +10,7 @@ from scipy.stats import norm
 from scipy.stats import t as t_distribution
 
 from metabo.errors import DataError, unknown
+from metabo.metrics.clusters import Clusters, Labels, clusters, two_way, variance_of_mean
 from metabo.metrics.runs import Runs, paired
 
 _CHUNK = 2_000_000
@@ -65,6 +66,7 @@ def paired_difference(
     level: float = 0.95,
     folds: Sequence[int] | np.ndarray | None = None,
     overlap: float = 0.0,
+    data_sets: Labels | None = None,
 ) -> Difference:
     """Compare an aggregated metric of two methods (the ORD test of hyperbo's claims).
 
@@ -75,53 +77,59 @@ def paired_difference(
       and priors, so they are no independent draws; what repetitions differ by is in the spread of the folds' means
       already. `folds` (K,): number of each task's fold, every task in its own if not given. Folds that share training
       tasks are correlated: `overlap` is what this adds to the variance of their mean, as a share of it
-      (`metabo.metrics.runs.shared_training`). One fold alone: "crossed".
+      (`metabo.metrics.runs.shared_training`). One fold alone: "crossed". `data_sets` (K,): number or name of each
+      task's data set, for tasks of several folds that are about the same ones: data sets are then units too
+      (`metabo.metrics.clusters`).
     - "crossed": one set of tasks for all drawn repetitions, that is new tasks which share priors.
     - "fixed": repetitions only, that is this suite of tasks.
 
     The interval is the estimate ± Student's t times the standard deviation of the resampled means times √(n/(n-1)),
     with n - 1 degrees of freedom; n: folds, the lesser of Q and K (unless 1), or Q. For few draws percentiles would be
     too narrow: nominal 95 % cover about 72 % with three folds, 86 % with seven. NaN for n = 1.
+    Where folds and data sets are crossed nothing is drawn: the variance is the two-way cluster-robust one, with its
+    factors n/(n-1), and n - 1 is that of the fewer, folds or data sets (Cameron, Gelbach and Miller 2011).
+    Raises DataError for arrays that are not alike, and labels that are not one per task.
     Cost O(resamples * Q * K), in chunks.
     """
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if a.shape != b.shape or a.ndim != 2 or a.size == 0:
         raise DataError(f"paired difference: needs two equal (repetitions, tasks) arrays, got {a.shape} and {b.shape}")
     d = a - b
-    fold = _fold_indices(d.shape[1], folds)
-    tasks, units = _treatment(d.shape, tasks, fold)
+    of = clusters(d.shape[1], folds, data_sets)
+    tasks, units = _treatment(d.shape, tasks, of)
     if units == 1:
         return Difference(float(d.mean()), np.nan, np.nan)
-    draw = {"nested": partial(_by_fold, fold=fold), "crossed": _by_both, "fixed": _by_repetition}[tasks]
+    reach = t_distribution.ppf(0.5 + level / 2, units - 1)
+    if tasks == "nested" and of.data_set is not None:
+        half = reach * np.sqrt(two_way(of, partial(variance_of_mean, d.mean(axis=0))) * (1 + overlap))
+        return Difference(float(d.mean()), float(d.mean() - half), float(d.mean() + half))
+    draw = {"nested": partial(_by_fold, fold=of.unit), "crossed": _by_both, "fixed": _by_repetition}[tasks]
     step = max(1, _CHUNK // d.size)
     means = np.concatenate([draw(d, rng, min(step, resamples - at)) for at in range(0, resamples, step)])
-    half = t_distribution.ppf(0.5 + level / 2, units - 1) * means.std() * np.sqrt(units / (units - 1))
+    half = reach * means.std() * np.sqrt(units / (units - 1))
     half *= np.sqrt(1 + overlap) if tasks == "nested" else 1.0
     return Difference(float(d.mean()), float(d.mean() - half), float(d.mean() + half))
 
 
 def independent_units(
-    shape: tuple[int, int], tasks: str = "nested", folds: Sequence[int] | np.ndarray | None = None
+    shape: tuple[int, int],
+    tasks: str = "nested",
+    folds: Sequence[int] | np.ndarray | None = None,
+    data_sets: Labels | None = None,
 ) -> int:
-    """Return of how many units an interval of `paired_difference` speaks, for values of this shape."""
-    return _treatment(shape, tasks, _fold_indices(shape[1], folds))[1]
+    """Return of how many units an interval of `paired_difference` speaks, for values of this shape: of crossed folds
+    and data sets, the number of the fewer."""
+    return _treatment(shape, tasks, clusters(shape[1], folds, data_sets))[1]
 
 
-def _fold_indices(tasks: int, folds: Sequence[int] | np.ndarray | None) -> np.ndarray:
-    _, fold = np.unique(np.arange(tasks) if folds is None else np.asarray(folds), return_inverse=True)
-    if len(fold) != tasks:
-        raise DataError(f"paired difference: {len(fold)} fold numbers for {tasks} tasks; give one per task")
-    return fold
-
-
-def _treatment(shape: tuple[int, ...], tasks: str, fold: np.ndarray) -> tuple[str, int]:
+def _treatment(shape: tuple[int, ...], tasks: str, of: Clusters) -> tuple[str, int]:
     """Return what is drawn ("crossed" for one fold) and the number of units."""
     if tasks not in TREATMENTS:
         raise unknown("treatment of tasks", tasks, TREATMENTS)
-    if tasks == "nested" and fold.max() == 0:
+    if tasks == "nested" and of.folds == 1:
         tasks = "crossed"
     varying = [size for size in shape if size > 1]
-    return tasks, {"nested": int(fold.max()) + 1, "crossed": min(varying, default=1), "fixed": shape[0]}[tasks]
+    return tasks, {"nested": of.units, "crossed": min(varying, default=1), "fixed": shape[0]}[tasks]
 
 
 def _by_fold(d: np.ndarray, rng: np.random.Generator, count: int, fold: np.ndarray) -> np.ndarray:
@@ -157,7 +165,7 @@ def differences(
             a, b = paired(at.select([method, reference]), unit)[..., 0]
             overlap = 0.0 if {method, reference} <= runs.single_task else runs.overlap
             rng = np.random.default_rng([seed, iteration, place])
-            found = paired_difference(a, b, rng, tasks or runs.drawn, folds=runs.folds or None, overlap=overlap)
+            found = paired_difference(a, b, rng, tasks or runs.drawn, **runs.clusters, overlap=overlap)
             row = {"method": method, "reference": reference, "iteration": iteration}
             rows.append({**row, "difference": found.estimate, "low": found.low, "high": found.high})
     return pd.DataFrame(rows)

@@ -14,6 +14,7 @@ With one BO seed, or for methods whose runs ignore it, the two agree.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import TypedDict
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,13 @@ _REGRETS = ("simple_regret", "normalised_regret")
 _ROUNDING = 1e-12
 
 
+class ClusterLabels(TypedDict):
+    """One fold and one data set per task; None: not known."""
+
+    folds: tuple[int, ...] | None
+    data_sets: tuple[str, ...] | None
+
+
 @dataclass(frozen=True)
 class Runs:
     """`values[method]`: (P, S, K, T) float64; `prior_seeds[method]`: P labels; `tasks`: K labels; `iterations`: (T,).
@@ -33,7 +41,8 @@ class Runs:
     task's fold (tasks of one fold share their priors); empty if unknown. `drawn`: what intervals speak of, one of
     `metabo.metrics.inference.TREATMENTS`: "nested", a new data set, or "fixed", this suite of tasks (the only one where
     all tasks are variants of one data set). `overlap`: what training tasks that folds share add to the variance of a
-    mean over folds, as a share of it (`shared_training`).
+    mean over folds, as a share of it (`shared_training`). `data_sets`: name of each task's data set, which tasks of
+    several folds may share; empty if unknown.
     """
 
     values: dict[str, np.ndarray]
@@ -44,6 +53,12 @@ class Runs:
     folds: tuple[int, ...] = ()
     drawn: str = "nested"
     overlap: float = 0.0
+    data_sets: tuple[str, ...] = ()
+
+    @property
+    def clusters(self) -> ClusterLabels:
+        """What `metabo.metrics.inference.paired_difference` is told of the tasks: their folds and data sets."""
+        return {"folds": self.folds or None, "data_sets": self.data_sets or None}
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -76,7 +91,8 @@ def collect(table: pd.DataFrame, column: str = "simple_regret", single_task: Col
     """Build the arrays of one column from a trajectory table (`metabo.records.results`), iterations >= 1 only.
 
     Every method must have run every task with every one of its prior seeds and BO seeds for the same iterations 1..T.
-    A method in `single_task` whose runs are identical for all prior seeds keeps one copy of them.
+    A method in `single_task` whose runs are identical for all prior seeds keeps one copy of them. A column `data_set`
+    names the data set of each task.
     Raises DataError naming the first missing or repeated run, a task that one method lacks, or an increasing regret.
     """
     if "acquisition" in table and (table.groupby("method")["acquisition"].nunique() > 1).any():
@@ -98,7 +114,10 @@ def collect(table: pd.DataFrame, column: str = "simple_regret", single_task: Col
     folds = fold_numbers(queries, tasks) if "fold" in queries else ()
     overlap = shared_training(queries) if folds else 0.0
     single = frozenset(single_task) & set(values)
-    return Runs(values, prior_seeds, tasks, np.arange(1, last + 1), single, folds, overlap=overlap)
+    names = dict(zip(queries["task"], queries["data_set"], strict=True)) if "data_set" in queries else {}
+    data_sets = tuple(names[task] for task in tasks) if names else ()
+    made = Runs(values, prior_seeds, tasks, np.arange(1, last + 1), single, folds, overlap=overlap)
+    return replace(made, data_sets=data_sets)
 
 
 def task_labels(table: pd.DataFrame) -> pd.Series:

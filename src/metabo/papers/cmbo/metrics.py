@@ -1,9 +1,9 @@
 """What cm-BO reports of its runs (§4.1, §4.2): mean normalised simple regret, average rank, share of runs solved.
 
 A run is a target task, a split and a repetition; all runs count the same. Intervals: 95 %, from resamples of the target
-tasks (the runs of one target are not independent), or of the repetitions where all tasks are of one data set and none
-stands for a new one (`Runs.drawn`). `names` are runs as `artefacts.load_trajectories` names them:
-``method`` or ``method-acquisition``.
+tasks (the runs of one target are not independent), those about one data set together, or of the repetitions where all
+tasks are of one data set and none stands for a new one (`Runs.drawn`). `names` are runs as
+`artefacts.load_trajectories` names them: ``method`` or ``method-acquisition``.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,6 +15,7 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from metabo.errors import DataError
+from metabo.metrics.clusters import clusters
 from metabo.metrics.runs import Runs, paired
 from metabo.plan.runs import acquisition_of, method_of
 
@@ -73,14 +74,18 @@ def by_target(runs: Runs) -> np.ndarray:
 
 
 def _intervals(runs: Runs, values: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the bootstrap interval (..., T) of the mean over repetitions and targets of (..., Q, K, T); NaN where one
-    repetition of a single data set leaves nothing to draw."""
+    """Return the bootstrap interval (..., T) of the mean over repetitions and targets of (..., Q, K, T); targets
+    about one data set are drawn together. NaN where one repetition of a single data set leaves nothing to draw."""
     units = values.mean(axis=-2 if runs.drawn == "fixed" else -3)
     count = units.shape[-2]
     if count == 1 and runs.drawn == "fixed":
         return (np.full((*units.shape[:-2], units.shape[-1]), np.nan),) * 2
-    draws = np.random.default_rng([seed, count]).multinomial(count, np.full(count, 1 / count), RESAMPLES) / count
-    means = np.einsum("bk,...kt->...bt", draws, units)
+    own = np.arange(count)
+    cluster = own if runs.drawn == "fixed" else clusters(count, own, runs.data_sets or None).unit
+    groups = int(cluster.max()) + 1
+    drawn = np.random.default_rng([seed, groups]).multinomial(groups, np.full(groups, 1 / groups), RESAMPLES)
+    weights = drawn[:, cluster] / drawn[:, cluster].sum(axis=1, keepdims=True)
+    means = np.einsum("bk,...kt->...bt", weights, units)
     low, high = np.percentile(means, [50 * (1 - LEVEL), 50 * (1 + LEVEL)], axis=-2)
     return low, high
 

@@ -14,6 +14,7 @@ import pandas as pd
 from scipy.stats import t as student_t
 
 from metabo.errors import DataError, unknown
+from metabo.metrics.clusters import Clusters, clusters, two_way, variance_of_mean
 from metabo.metrics.runs import Runs, paired
 from metabo.plan import registry
 from metabo.plan.entries import MethodEntry
@@ -133,8 +134,9 @@ def differences(
 
     `difference`: regret of the method minus the reference's at an iteration, with its 95 % interval: Student's t times
     the deviation of the bootstrap means, as in `paired_difference`, since percentiles are too narrow for few draws.
-    NaN if there is but one space, task and seed. `area`: the same of the mean over all iterations. `units`: independent
-    draws that the intervals rest on (`_units`). `overtaken`: first iteration from which on the reference's mean regret
+    NaN if there is but one space, task and seed. Where several spaces test on the same data sets these are units too
+    (`_with_data_sets`). `area`: the same of the mean over all iterations. `units`: independent draws that the intervals
+    rest on (`_units`). `overtaken`: first iteration from which on the reference's mean regret
     stays the lower one, with its percentile interval; one beyond the last if it never does.
     """
     every = next(iter(parts.values())).iterations
@@ -144,6 +146,12 @@ def differences(
         gap, draws = both[0] - both[1], resampled(parts, method, reference, seed)
         units = _units(parts, [method, reference])
         half, half_area = (_half_width(of, units) for of in (draws, draws.mean(axis=1, keepdims=True)))
+        if units > 1 and _shared(parts):
+            own = _task_gaps(parts, method, reference)
+            half, half_area = (
+                _with_data_sets(parts, of, width, units)
+                for of, width in ((own, half), (own.mean(axis=1, keepdims=True), half_area))
+            )
         area = gap.mean()
         whole = {"area": area, "area_low": area - half_area[0], "area_high": area + half_area[0], "units": units}
         crossed = _lead(draws)
@@ -159,9 +167,10 @@ def differences(
 
 
 def _units(parts: Mapping[str, Runs], methods: Sequence[str]) -> int:
-    """Return how many independent draws an interval rests on: spaces, else the tasks of the only one, else seeds."""
+    """Return how many independent draws an interval rests on: spaces (data sets, where spaces share them and have fewer
+    of them), else the tasks of the only one, else seeds."""
     if len(parts) > 1:
-        return len(parts)
+        return _labels(parts).units
     _, seeds, tasks, _ = paired(next(iter(parts.values())).select(methods), "run").shape
     return tasks if tasks > 1 else seeds
 
@@ -172,6 +181,47 @@ def _half_width(draws: np.ndarray, units: int) -> np.ndarray:
         return np.full(draws.shape[1], np.nan)
     quantile = student_t.ppf(0.5 + LEVEL / 2, units - 1)
     return np.asarray(quantile * draws.std(axis=0) * np.sqrt(units / (units - 1)))
+
+
+def _labels(parts: Mapping[str, Runs]) -> Clusters:
+    """Return the spaces of all tasks as units, crossed with data sets where spaces share these."""
+    spaces = [space for space, runs in parts.items() for _ in runs.tasks]
+    named = [name for space, runs in parts.items() for name in runs.data_sets or [f"{space}: {t}" for t in runs.tasks]]
+    return clusters(len(spaces), spaces, named)
+
+
+def _shared(parts: Mapping[str, Runs]) -> bool:
+    """Return whether two spaces have test tasks about one data set."""
+    of = _labels(parts)
+    return len(parts) > 1 and (of.data_set is not None or of.units < len(parts))
+
+
+def _task_gaps(parts: Mapping[str, Runs], method: str, reference: str) -> np.ndarray:
+    """Return (tasks of all spaces, iterations): regret of `method` minus that of `reference`, mean over seeds."""
+    gaps = []
+    for runs in parts.values():
+        first, second = paired(runs.select([method, reference]), "run").mean(axis=1)
+        gaps.append(first - second)
+    return np.concatenate(gaps)
+
+
+def _with_data_sets(parts: Mapping[str, Runs], gaps: np.ndarray, half: np.ndarray, units: int) -> np.ndarray:
+    """Return half the interval's width (iterations,) where spaces test on the same data sets.
+
+    The bootstrap's variance, over spaces, plus that over data sets minus that over tasks about one data set in one
+    space, and not below the larger of the first two (`metabo.metrics.clusters`; spaces weigh equally). `gaps`: (tasks,
+    iterations); `half`: of the bootstrap, with `units` units.
+    """
+    of = _labels(parts)
+    sizes = [len(runs.tasks) for runs in parts.values()]
+    weights = np.repeat(1 / (len(parts) * np.array(sizes)), sizes)
+    reach = student_t.ppf(0.5 + LEVEL / 2, units - 1)
+
+    def one_way(labels: np.ndarray) -> np.ndarray:
+        spaces = of.data_set is not None and labels is of.unit
+        return (half / reach) ** 2 if spaces else variance_of_mean(gaps.T, labels, weights)
+
+    return np.asarray(reach * np.sqrt(two_way(of, one_way)))
 
 
 def _lead(gap: np.ndarray) -> np.ndarray:

@@ -2,8 +2,9 @@
 
 Two estimands. "suite": these tasks, with other priors and seeds: what the papers report, and what a direct test is
 about. "new": a new data set: folds are the units, and because they share training tasks their mean varies more than if
-they were independent (Nadeau and Bengio 2003); more priors never narrow it. A conceptual test is about that. Each
-finding has both intervals; `Evidence.estimand` says which one decides.
+they were independent (Nadeau and Bengio 2003); more priors never narrow it. Where tasks of several folds are about the
+same data sets, data sets are units too (`metabo.metrics.clusters`). A conceptual test is about that. Each finding has
+both intervals; `Evidence.estimand` says which one decides.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,6 +17,7 @@ from scipy.stats import t as student
 
 from metabo.artefacts.api import available
 from metabo.metrics import Runs, independent_units, paired, paired_difference
+from metabo.metrics.clusters import Clusters, clusters, two_way
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.verdicts import MARGIN, Finding, clopper_pearson, order, untestable
 from metabo.plots import look
@@ -81,7 +83,8 @@ def at_moment(runs: Runs, moment: Moment) -> tuple[Runs, str]:
 
 
 class Compared(NamedTuple):
-    """A mean with the interval of the evidence's estimand, the units of that interval, and both intervals."""
+    """A mean with the interval of the evidence's estimand, the units of that interval, and both intervals. `counted`:
+    what the units are, where they are folds and data sets crossed."""
 
     value: float
     low: float
@@ -89,6 +92,7 @@ class Compared(NamedTuple):
     clusters: int | None
     suite: tuple[float, float]
     new: tuple[float, float]
+    counted: str = ""
 
     @property
     def estimate(self) -> tuple[float, float, float]:
@@ -96,8 +100,9 @@ class Compared(NamedTuple):
         return self.value, self.low, self.high
 
     def told(self, found: Finding) -> Finding:
-        """Add both intervals to a finding on this number."""
-        return replace(found, suite=self.suite, new=self.new)
+        """Add both intervals to a finding on this number, and to its power what is counted."""
+        said = f"{found.said} ({self.counted})" if self.counted and found.needed else found.said
+        return replace(found, said=said, suite=self.suite, new=self.new)
 
 
 def compared(evidence: Evidence, values: np.ndarray, place: int, level: float = 0.95, trained: bool = True) -> Compared:
@@ -108,15 +113,23 @@ def compared(evidence: Evidence, values: np.ndarray, place: int, level: float = 
     (`runs.drawn` is "fixed"), nothing can be said of a new one: its interval is NaN.
     """
     runs = evidence.runs
-    zero, folds = np.zeros_like(values), runs.folds or None
+    zero = np.zeros_like(values)
     rng = np.random.default_rng([SEED, place])
     suite = paired_difference(values, zero, rng, "fixed", level=level)
     overlap = runs.overlap if trained else 0.0
-    new = paired_difference(values, zero, rng, runs.drawn, level=level, folds=folds, overlap=overlap)
+    new = paired_difference(values, zero, rng, runs.drawn, level=level, **runs.clusters, overlap=overlap)
     chosen, drawn = (suite, "fixed") if evidence.estimand == "suite" else (new, runs.drawn)
     unknown = (np.nan, np.nan) if runs.drawn == "fixed" else (new.low, new.high)
-    units = independent_units(values.shape, drawn, folds)
-    return Compared(suite.estimate, chosen.low, chosen.high, units, (suite.low, suite.high), unknown)
+    units = independent_units(values.shape, drawn, **runs.clusters)
+    counted = _counted(clusters(values.shape[1], **runs.clusters)) if drawn == "nested" else ""
+    return Compared(suite.estimate, chosen.low, chosen.high, units, (suite.low, suite.high), unknown, counted)
+
+
+def _counted(of: Clusters) -> str:
+    """Say what the units of crossed clusters are; "" where they are nested."""
+    if of.data_set is None:
+        return ""
+    return f"units: the fewer of {of.folds} folds and {int(of.data_set.max()) + 1} data sets, of which both must grow"
 
 
 def difference(evidence: Evidence, runs: Runs, first: Side, second: Side, place: int, level: float = 0.95) -> Compared:
@@ -209,6 +222,12 @@ def fold_of_task(evidence: Evidence) -> dict[str, int]:
     return dict(zip(runs.tasks, runs.folds or range(len(runs.tasks)), strict=True))
 
 
+def data_set_of_task(evidence: Evidence) -> dict[str, str]:
+    """Return the name of each task's data set; the task's own where none is known."""
+    runs = evidence.runs
+    return dict(zip(runs.tasks, runs.data_sets or runs.tasks, strict=True))
+
+
 def jackknife(
     statistic: Callable[[np.ndarray], float],
     units: Sequence[int] | np.ndarray,
@@ -223,9 +242,19 @@ def jackknife(
     value, number = float(statistic(units)), len(units)
     if number < 2:
         return value, np.nan, np.nan
-    left = np.array([statistic(np.delete(units, place)) for place in range(number)])
-    error = np.sqrt((number - 1) / number * ((left - left.mean()) ** 2).sum() * (1 + overlap))
-    half = float(student.ppf(0.5 + level / 2, number - 1) * error)
+    return _around(value, _jackknife_variance(statistic, units), number, level, overlap)
+
+
+def _jackknife_variance(statistic: Callable[[np.ndarray], float], units: np.ndarray) -> float:
+    left = np.array([statistic(np.delete(units, place)) for place in range(len(units))])
+    return float((len(units) - 1) / len(units) * ((left - left.mean()) ** 2).sum())
+
+
+def _around(
+    value: float, variance: float, units: int, level: float = 0.95, overlap: float = 0.0
+) -> tuple[float, float, float]:
+    """Return a value with Student's t interval of `units` - 1 degrees of freedom."""
+    half = float(student.ppf(0.5 + level / 2, units - 1) * np.sqrt(variance * (1 + overlap)))
     return value, value - half, value + half
 
 
@@ -237,12 +266,24 @@ def jackknifed(
 ) -> Compared:
     """Return a statistic of repetitions (their numbers) and tasks (of `evidence.runs`) with both estimands' intervals.
 
-    One repetition, or one fold with all its tasks, is left out at a time (`jackknife`).
+    One repetition, or one fold (data set) with all its tasks, is left out at a time (`jackknife`). Of crossed folds and
+    data sets the variances are put together as those of a mean are (`metabo.metrics.clusters.two_way`).
     """
-    runs, fold = evidence.runs, fold_of_task(evidence)
-    every, folds = np.arange(repetitions), list(dict.fromkeys(fold[task] for task in tasks))
+    runs, every = evidence.runs, np.arange(repetitions)
+    own = dict(zip(runs.tasks, zip(runs.folds or runs.tasks, runs.data_sets or runs.tasks, strict=True), strict=True))
+    folds, data_sets = zip(*(own[task] for task in tasks), strict=True)
+    of = clusters(len(tasks), folds, data_sets if runs.data_sets else None)
+
+    def over(labels: np.ndarray) -> float:
+        def of_kept(kept: np.ndarray) -> float:
+            return statistic(every, [task for task, label in zip(tasks, labels, strict=True) if label in kept])
+
+        return _jackknife_variance(of_kept, np.unique(labels))
+
     suite = jackknife(lambda kept: statistic(kept, tasks), every)
-    new = jackknife(lambda kept: statistic(every, [t for t in tasks if fold[t] in kept]), folds, overlap=runs.overlap)
+    value = float(statistic(every, tasks))
+    nothing = (value, np.nan, np.nan)
+    new = _around(value, float(two_way(of, over)), of.units, overlap=runs.overlap) if of.units > 1 else nothing
     fixed = runs.drawn == "fixed"
-    chosen, units = (suite, repetitions) if fixed or evidence.estimand == "suite" else (new, len(folds))
+    chosen, units = (suite, repetitions) if fixed or evidence.estimand == "suite" else (new, of.units)
     return Compared(*chosen, units, suite[1:], (np.nan, np.nan) if fixed else new[1:])

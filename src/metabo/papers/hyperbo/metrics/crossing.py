@@ -19,7 +19,7 @@ from scipy.stats import t as t_distribution
 from metabo.errors import DataError, unknown
 from metabo.metrics.inference import paired_difference
 from metabo.metrics.runs import collect
-from metabo.plan import registry, splits
+from metabo.plan import data_sets, registry, splits
 from metabo.plan.runs import method_of
 
 SETTING = ["candidates", "steps", "acquisition"]
@@ -33,7 +33,7 @@ AREA = "area"
 class Crossing:
     """`cells`: one row of FACTORS per cell; `values`: (cells, P priors, S BO seeds, K tasks, measures); `folds`: (K,)
     number of each task's fold, the tasks of which share their priors; `one_data_set`: nothing here speaks of a new
-    one."""
+    one; `data_sets`: name of each task's, empty if unknown."""
 
     cells: pd.DataFrame
     values: Float[np.ndarray, "c p s k m"]
@@ -41,6 +41,7 @@ class Crossing:
     tasks: tuple[str, ...]
     folds: Int[np.ndarray, " k"]
     one_data_set: bool = False
+    data_sets: tuple[str, ...] = ()
 
     def repeats(self, measure: str) -> Float[np.ndarray, "c p"]:
         """Return each prior's mean over BO seeds and tasks."""
@@ -77,11 +78,12 @@ def cross(tables: Iterable[pd.DataFrame], iterations: Sequence[int], column: str
     differ in tasks, priors, BO seeds or iterations, or if a cell occurs twice.
     """
     cells, values, shapes, tasks, folds = [], [], set(), (), np.zeros(0, dtype=np.int64)
-    alike = False
+    alike, known = False, ()
     for table in tables:
         first = table.iloc[0]
-        name = method_of(str(first["method"]))
-        runs = collect(table.assign(method=name), column)
+        name, benchmark = method_of(str(first["method"])), str(first.get("benchmark", ""))
+        sets = table["task"].map(data_sets.of_tasks(benchmark, table["task"].unique()))
+        runs = collect(table.assign(method=name, data_set=sets), column)
         (array,) = runs.values.values()
         columns = {f"iteration {t}": array[..., runs.iterations == t] for t in iterations}
         columns[AREA] = array.mean(axis=-1, keepdims=True)
@@ -93,12 +95,13 @@ def cross(tables: Iterable[pd.DataFrame], iterations: Sequence[int], column: str
             )
         cells.append(factors(str(first["split"]), name, str(first["acquisition"])))
         values.append(np.concatenate(list(columns.values()), axis=-1))
-        tasks, folds, alike = runs.tasks, np.array(runs.folds), registry.one_data_set(str(first.get("benchmark", "")))
+        tasks, folds, alike = runs.tasks, np.array(runs.folds), registry.one_data_set(benchmark)
+        known = runs.data_sets
     measures = (*(f"iteration {t}" for t in iterations), AREA)
     listed = pd.DataFrame(cells, columns=FACTORS)
     if listed.duplicated().any():
         raise DataError(f"two tables of the same cell: {listed[listed.duplicated()].iloc[0].to_dict()}; give each once")
-    return Crossing(listed, np.stack(values), measures, tasks, folds, alike)
+    return Crossing(listed, np.stack(values), measures, tasks, folds, alike, known)
 
 
 def t_interval(repeats: Float[np.ndarray, "*c p"], level: float = 0.95) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -199,7 +202,10 @@ def comparisons(crossing: Crossing, method: str, seed: int, resamples: int = 200
                 d = (values[i] - values[j]).mean(axis=1)
                 mean, low, high = t_interval(d)
                 rng = np.random.default_rng([seed, i, j])
-                new = paired_difference(values[i], values[j], rng, "nested", resamples, folds=crossing.folds)
+                new = paired_difference(
+                    values[i], values[j], rng, "nested", resamples,
+                    folds=crossing.folds, data_sets=crossing.data_sets or None,
+                )  # fmt: skip
                 if crossing.one_data_set:
                     new = new._replace(low=np.nan, high=np.nan)
                 lower = float(((d < 0) + 0.5 * (d == 0)).mean())

@@ -165,7 +165,7 @@ def twin_differences(runs: Runs, pairs: list[tuple[str, str]], seed: int, unit: 
         both = paired(runs.select([variant, twin]), unit)
         for i, (metric, values) in enumerate({"last": both[..., -1], "mean": both.mean(axis=-1)}.items()):
             rng = np.random.default_rng([seed, place, i])
-            found = paired_difference(*values, rng, runs.drawn, folds=runs.folds or None)
+            found = paired_difference(*values, rng, runs.drawn, **runs.clusters)
             keys = {"method": variant, "reference": twin, "metric": metric}
             rows.append({**keys, "difference": found.estimate, "low": found.low, "high": found.high})
     return pd.DataFrame(rows, columns=["method", "reference", "metric", "difference", "low", "high"])

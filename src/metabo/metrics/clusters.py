@@ -1,0 +1,88 @@
+"""Clusters of test tasks: what an interval of a mean takes for independent units where tasks share folds or data sets.
+
+Tasks of one fold share a prior, or a search space; tasks on one data set share the data. The units are
+
+- the folds, where every data set is in one of them (nested);
+- the data sets, where every fold is in one of them (one task is left out at a time, and tasks repeat data sets);
+- both, where neither is so (crossed: several search spaces test on the same data sets). Then the variance of the mean
+  is that over folds plus that over data sets minus that over the cells that they have in common (Cameron, Gelbach and
+  Miller 2011), and not below the larger of the first two.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from metabo.errors import DataError
+
+Labels = Sequence[int] | Sequence[str] | np.ndarray
+"""One fold, or data set, per task: numbers or names."""
+
+
+class Clusters(NamedTuple):
+    """`unit` (K,): number of each task's unit, 0 to G - 1. `data_set` (K,): the same of its data set where the units
+    are folds and data sets crossed, else None. `folds`: number of folds."""
+
+    unit: np.ndarray
+    data_set: np.ndarray | None
+    folds: int
+
+    @property
+    def units(self) -> int:
+        """Number of units of the interval; of crossed ones the lesser, since Student's t has the fewer degrees of
+        freedom."""
+        counts = [int(labels.max()) + 1 for labels in (self.unit, self.data_set) if labels is not None]
+        return min(counts)
+
+
+def clusters(tasks: int, folds: Labels | None = None, data_sets: Labels | None = None) -> Clusters:
+    """Return the units of `tasks` tasks. `folds` (K,): every task its own if not given; `data_sets` (K,): nothing is
+    known of them if not given. Raises DataError unless there is one of each per task."""
+    fold = _numbers(tasks, np.arange(tasks) if folds is None else folds, "fold")
+    count = int(fold.max()) + 1
+    if data_sets is None:
+        return Clusters(fold, None, count)
+    data_set = _numbers(tasks, data_sets, "data set")
+    if _within(data_set, fold):
+        return Clusters(fold, None, count)
+    return Clusters(data_set, None, count) if _within(fold, data_set) else Clusters(fold, data_set, count)
+
+
+def _numbers(tasks: int, labels: Labels, what: str) -> np.ndarray:
+    _, numbers = np.unique(np.asarray(labels), return_inverse=True)
+    if len(numbers) != tasks:
+        raise DataError(f"paired difference: {len(numbers)} {what} numbers for {tasks} tasks; give one per task")
+    return numbers
+
+
+def _within(inner: np.ndarray, outer: np.ndarray) -> bool:
+    """Tell whether all tasks of each inner cluster are in one outer one."""
+    return len(set(zip(inner.tolist(), outer.tolist(), strict=True))) == int(inner.max()) + 1
+
+
+def two_way(of: Clusters, one_way: Callable[[np.ndarray], np.ndarray | float]) -> np.ndarray | float:
+    """Return the variance of a statistic over units: `one_way(labels)` of the units of `of`, or, crossed, over both.
+
+    `one_way`: the variance, a number or an array, with clusters numbered 0 to G - 1 by `labels` (K,) as units, its
+    small-sample factor (G / (G - 1) of a mean) included.
+    """
+    first = one_way(of.unit)
+    if of.data_set is None:
+        return first
+    second = one_way(of.data_set)
+    both = one_way(np.unique(np.stack([of.unit, of.data_set]), axis=1, return_inverse=True)[1].reshape(-1))
+    return np.maximum(first + second - both, np.maximum(first, second))
+
+
+def variance_of_mean(values: np.ndarray, labels: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+    """Return the cluster-robust variance (...) of the weighted mean over tasks of `values` (..., K).
+
+    G / (G - 1) times the sum over clusters of the squared sum of weighted deviations from the mean. `labels` (K,):
+    clusters, 0 to G - 1, G > 1. `weights` (K,) sum to 1; 1 / K if not given.
+    """
+    count = int(labels.max()) + 1
+    share = np.full(values.shape[-1], 1 / values.shape[-1]) if weights is None else weights
+    deviations = (values - (values * share).sum(axis=-1, keepdims=True)) * share
+    sums = deviations @ (labels[:, None] == np.arange(count))
+    return (sums**2).sum(axis=-1) * count / (count - 1)
