@@ -2,7 +2,8 @@
 
 A null difference must read `holds` in at most 2.5 % of studies and `contradicted` in at most 2.5 %; the interval must
 cover the truth in 93 to 97 %. Data sets (folds) differ, their tasks share the fold's deviation, priors differ within a
-task; folds share training tasks, which correlates them as Nadeau and Bengio assume.
+task; folds share training tasks, which correlates them as Nadeau and Bengio assume. Where several folds test on the
+same data sets (`layouts`), tasks share the data set's deviation too; there an interval may cover the truth more often.
 """
 
 import numpy as np
@@ -11,12 +12,15 @@ import pytest
 from metabo.metrics import paired_difference
 from metabo.metrics.runs import shared_training
 from metabo.papers.engine.claims.verdicts import CONTRADICTED, HOLDS, order
+from tests.papers.engine.claims.layouts import CROSSED, labels
 
 STUDIES = 2000
 RESAMPLES = 400
 """Of each study: fewer than a verdict's 10,000, and unbiased for the width."""
-SIZES = {"lcbench": (5, 7, 5), "pd1_mini": (7, 2, 5), "hpob_mini": (6, 5, 5), "cmbo_mini": (12, 2, 1)}
-"""Folds, tasks of a fold, priors."""
+SIZES = {"lcbench": (5, 7, 5), "pd1_mini": (7, 2, 5)}
+"""Folds, tasks of a fold, priors, where every data set is in one fold."""
+DEVIATIONS = [(1.0, 1.0, 1.0), (0.5, 1.0, 1.0), (0.3, 1.0, 0.5), (1.0, 0.3, 0.5), (0.0, 0.0, 1.0)]
+"""Standard deviations over folds, over data sets, and of what is left, where these are crossed."""
 
 
 def study(rng: np.random.Generator, folds: int, tasks: int, priors: int, rho: float) -> np.ndarray:
@@ -50,6 +54,37 @@ NOISE = 3 * np.sqrt(0.025 * 0.975 / STUDIES)
 def test_independent_folds(benchmark):
     holds, contradicted, covered = decided(*SIZES[benchmark], rho=0.0, overlap=0.0, seed=1)
     assert max(holds, contradicted) <= 0.025 + NOISE and 0.93 <= covered <= 0.97
+
+
+def crossed(fold: np.ndarray, data_set: np.ndarray, sd: tuple[float, float, float], shared: bool) -> np.ndarray:
+    """Return the shares of studies that read `holds`, that read `contradicted`, and whose interval covers 0.
+
+    `shared`: data sets are units beside the folds; else folds alone, which was the rule."""
+    rng, found = np.random.default_rng(5), []
+    for _ in range(STUDIES):
+        d = sd[0] * rng.normal(size=fold.max() + 1)[fold] + sd[1] * rng.normal(size=data_set.max() + 1)[data_set]
+        d = (d + sd[2] * rng.normal(size=len(fold)))[None]
+        units = min(fold.max(), data_set.max() if shared else fold.max()) + 1
+        names = data_set if shared else None
+        gap = paired_difference(d, 0 * d, rng, "nested", RESAMPLES, folds=fold, data_sets=names)
+        verdict = order("a", gap, clusters=int(units)).verdict
+        found.append((verdict == HOLDS, verdict == CONTRADICTED, gap.low <= 0 <= gap.high))
+    return np.mean(found, axis=0)
+
+
+@pytest.mark.parametrize("sd", DEVIATIONS)
+@pytest.mark.parametrize("benchmark", CROSSED)
+def test_folds_and_data_sets_crossed(benchmark, sd):
+    holds, contradicted, covered = crossed(*labels(benchmark), sd, shared=True)
+    assert max(holds, contradicted) <= 0.025 + NOISE and 0.93 <= covered <= (0.99 if sd[:2] == (0, 0) else 0.97)
+
+
+def test_folds_alone_are_too_few_units_where_they_share_data_sets():
+    """Six spaces that test on six data sets: the interval over spaces does not see how data sets vary."""
+    fold, data_set = np.repeat(np.arange(6), 6), np.tile(np.arange(6), 6)
+    for sd, most in zip(DEVIATIONS[:3], (0.90, 0.81, 0.62), strict=True):
+        assert crossed(fold, data_set, sd, shared=False)[2] < most
+        assert 0.93 <= crossed(fold, data_set, sd, shared=True)[2] <= 0.97
 
 
 @pytest.mark.parametrize("folds", [5, 7])
