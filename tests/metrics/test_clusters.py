@@ -20,7 +20,8 @@ def reference(d: np.ndarray, folds, data_sets, overlap=0.0, level=0.95) -> tuple
     counts = [len(set(folds)), len(set(data_sets)), len(set(zip(folds, data_sets, strict=True)))]
     shared = [same_fold, same_set, same_fold & same_set]
     first, second, both = (n / (n - 1) * products[pairs].sum() for n, pairs in zip(counts, shared, strict=True))
-    variance = max(first + second - both, first, second) * (1 + overlap)
+    first *= 1 + overlap
+    variance = max(first + second - both, first, second)
     units = min(counts[:2])
     return float(student.ppf(0.5 + level / 2, units - 1) * np.sqrt(variance)), units
 

@@ -61,13 +61,16 @@ def _within(inner: np.ndarray, outer: np.ndarray) -> bool:
     return len(set(zip(inner.tolist(), outer.tolist(), strict=True))) == int(inner.max()) + 1
 
 
-def two_way(of: Clusters, one_way: Callable[[np.ndarray], np.ndarray | float]) -> np.ndarray | float:
+def two_way(
+    of: Clusters, one_way: Callable[[np.ndarray], np.ndarray | float], overlap: float = 0.0
+) -> np.ndarray | float:
     """Return the variance of a statistic over units: `one_way(labels)` of the units of `of`, or, crossed, over both.
 
     `one_way`: the variance, a number or an array, with clusters numbered 0 to G - 1 by `labels` (K,) as units, its
-    small-sample factor (G / (G - 1) of a mean) included.
+    small-sample factor (G / (G - 1) of a mean) included. `overlap`: what training tasks that folds share add to the
+    variance over folds, as a share of it; data sets do not differ less or more for it.
     """
-    first = one_way(of.unit)
+    first = one_way(of.unit) * (1 + overlap)
     if of.data_set is None:
         return first
     second = one_way(of.data_set)

@@ -87,7 +87,8 @@ def paired_difference(
     with n - 1 degrees of freedom; n: folds, the lesser of Q and K (unless 1), or Q. For few draws percentiles would be
     too narrow: nominal 95 % cover about 72 % with three folds, 86 % with seven. NaN for n = 1.
     Where folds and data sets are crossed nothing is drawn: the variance is the two-way cluster-robust one, with its
-    factors n/(n-1), and n - 1 is that of the fewer, folds or data sets (Cameron, Gelbach and Miller 2011).
+    factors n/(n-1), `overlap` adds to the part of the folds, and n - 1 is that of the fewer, folds or data sets
+    (Cameron, Gelbach and Miller 2011).
     Raises DataError for arrays that are not alike, and labels that are not one per task.
     Cost O(resamples * Q * K), in chunks.
     """
@@ -101,7 +102,7 @@ def paired_difference(
         return Difference(float(d.mean()), np.nan, np.nan)
     reach = t_distribution.ppf(0.5 + level / 2, units - 1)
     if tasks == "nested" and of.data_set is not None:
-        half = reach * np.sqrt(two_way(of, partial(variance_of_mean, d.mean(axis=0))) * (1 + overlap))
+        half = reach * np.sqrt(two_way(of, partial(variance_of_mean, d.mean(axis=0)), overlap))
         return Difference(float(d.mean()), float(d.mean() - half), float(d.mean() + half))
     draw = {"nested": partial(_by_fold, fold=of.unit), "crossed": _by_both, "fixed": _by_repetition}[tasks]
     step = max(1, _CHUNK // d.size)

@@ -43,6 +43,16 @@ def test_intervals_are_over_targets_not_repetitions():
     np.testing.assert_array_equal(one["low"], one["high"])
 
 
+def test_targets_about_one_data_set_are_drawn_together():
+    """Twenty targets in pairs that agree: as ten."""
+    steps = np.repeat(np.linspace(0.0, 1.0, 10), 2)
+    plain = runs(steps[None, None, :, None] * np.ones((1, 2, 1, 2)), ["cm_wss_wss"])
+    table = cmbo.mean_regret(replace(plain, data_sets=tuple(f"d{k // 2}" for k in range(20))))
+    np.testing.assert_allclose(table["high"] - table["low"], 2 * 1.96 * np.std(steps) / np.sqrt(10), rtol=0.1)
+    named = replace(plain, data_sets=tuple(f"d{k:02d}" for k in range(20)))
+    pd.testing.assert_frame_equal(cmbo.mean_regret(named), cmbo.mean_regret(plain), check_exact=True)
+
+
 def test_on_one_data_set_intervals_are_over_repetitions():
     """Targets that differ much and repetitions that differ little, the other way round, and one repetition alone."""
     steps = np.linspace(0.0, 1.0, 20)

@@ -1,5 +1,7 @@
 """Regret over several spaces: spaces weigh equally, runs fall into the right panels, bootstrap against plain loops."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -93,6 +95,43 @@ def test_intervals_of_few_draws_are_honest():
         row = metrics.differences({"s": part}, ["a", "b"], "b", [1], seed=number).iloc[0]
         held += row["low"] <= 0.3 <= row["high"]
     assert held >= 180  # percentiles: 164
+
+
+def test_spaces_that_test_on_the_same_data_sets_are_crossed_with_them():
+    """The bootstrap's variance over spaces, plus that over data sets, minus that over tasks; spaces weigh equally."""
+    rng = np.random.default_rng(3)
+    names = {"a": ("u", "v", "w"), "b": ("u", "v", "w"), "c": ("v", "w"), "d": ("u", "x")}
+    parts, level = {}, {"u": 2.0, "v": -2.0, "w": 0.0, "x": 0.5}
+    for space, own in names.items():
+        gap = np.array([level[name] for name in own])[None, None, :, None] + 0.1 * rng.normal(size=(1, 2, len(own), 1))
+        values = {"m": 5 + gap, "r": np.full(gap.shape, 5.0)}
+        parts[space] = Runs(values, {}, tuple(own), np.arange(1, 2), frozenset(), data_sets=own)
+    crossed = metrics.differences(parts, ["m", "r"], "r", [1], seed=0).iloc[0]
+    alone = {space: replace(runs, data_sets=()) for space, runs in parts.items()}
+    nested = metrics.differences(alone, ["m", "r"], "r", [1], seed=0).iloc[0]
+    assert crossed["difference"] == nested["difference"] and crossed["units"] == nested["units"] == 4
+    weighted = {}
+    for space, own in names.items():
+        for number, name in enumerate(own):
+            gap = (parts[space].values["m"] - 5)[0, :, number, 0].mean()
+            weighted[space, name] = (gap - crossed["difference"]) / (4 * len(own))
+    over_sets = 4 / 3 * sum(sum(v for (_, n), v in weighted.items() if n == name) ** 2 for name in level)
+    over_tasks = 10 / 9 * sum(v**2 for v in weighted.values())
+    reach = scipy.stats.t.ppf(0.975, 3)
+    over_spaces = ((nested["high"] - nested["difference"]) / reach) ** 2
+    wanted = reach * np.sqrt(max(over_spaces + over_sets - over_tasks, over_spaces, over_sets))
+    assert crossed["high"] - crossed["difference"] == pytest.approx(wanted)
+    assert crossed["area_high"] - crossed["area"] == pytest.approx(wanted)
+    assert wanted > nested["high"] - nested["difference"]
+
+
+def test_spaces_with_data_sets_of_their_own_change_no_bit():
+    parts = {"a": runs(0.0, 0.3, noise=1.0), "b": runs(0.0, 0.3, tasks=3, noise=1.0)}
+    plain = metrics.differences(parts, ["m0", "m1"], "m1", [1, 4], seed=0)
+    named = {s: replace(part, data_sets=tuple(f"{s}{t}" for t in part.tasks)) for s, part in parts.items()}
+    pd.testing.assert_frame_equal(
+        metrics.differences(named, ["m0", "m1"], "m1", [1, 4], seed=0), plain, check_exact=True
+    )
 
 
 def test_one_run_alone_has_no_interval():

@@ -242,7 +242,7 @@ def jackknife(
     value, number = float(statistic(units)), len(units)
     if number < 2:
         return value, np.nan, np.nan
-    return _around(value, _jackknife_variance(statistic, units), number, level, overlap)
+    return _around(value, _jackknife_variance(statistic, units) * (1 + overlap), number, level)
 
 
 def _jackknife_variance(statistic: Callable[[np.ndarray], float], units: np.ndarray) -> float:
@@ -250,11 +250,9 @@ def _jackknife_variance(statistic: Callable[[np.ndarray], float], units: np.ndar
     return float((len(units) - 1) / len(units) * ((left - left.mean()) ** 2).sum())
 
 
-def _around(
-    value: float, variance: float, units: int, level: float = 0.95, overlap: float = 0.0
-) -> tuple[float, float, float]:
+def _around(value: float, variance: float, units: int, level: float = 0.95) -> tuple[float, float, float]:
     """Return a value with Student's t interval of `units` - 1 degrees of freedom."""
-    half = float(student.ppf(0.5 + level / 2, units - 1) * np.sqrt(variance * (1 + overlap)))
+    half = float(student.ppf(0.5 + level / 2, units - 1) * np.sqrt(variance))
     return value, value - half, value + half
 
 
@@ -283,7 +281,7 @@ def jackknifed(
     suite = jackknife(lambda kept: statistic(kept, tasks), every)
     value = float(statistic(every, tasks))
     nothing = (value, np.nan, np.nan)
-    new = _around(value, float(two_way(of, over)), of.units, overlap=runs.overlap) if of.units > 1 else nothing
+    new = _around(value, float(two_way(of, over, runs.overlap)), of.units) if of.units > 1 else nothing
     fixed = runs.drawn == "fixed"
     chosen, units = (suite, repetitions) if fixed or evidence.estimand == "suite" else (new, of.units)
     return Compared(*chosen, units, suite[1:], (np.nan, np.nan) if fixed else new[1:])
