@@ -20,7 +20,7 @@ Labels = Sequence[int] | Sequence[str] | np.ndarray
 """One fold, or data set, per task: numbers or names."""
 
 
-class Clusters(NamedTuple):
+class TaskClusters(NamedTuple):
     """`unit` (K,): number of each task's unit, 0 to G - 1. `data_set` (K,): the same of its data set where the units
     are folds and data sets crossed, else None. `folds`: number of folds."""
 
@@ -36,17 +36,17 @@ class Clusters(NamedTuple):
         return min(counts)
 
 
-def clusters(tasks: int, folds: Labels | None = None, data_sets: Labels | None = None) -> Clusters:
+def clusters(tasks: int, folds: Labels | None = None, data_sets: Labels | None = None) -> TaskClusters:
     """Return the units of `tasks` tasks. `folds` (K,): every task its own if not given; `data_sets` (K,): nothing is
     known of them if not given. Raises DataError unless there is one of each per task."""
     fold = _numbers(tasks, np.arange(tasks) if folds is None else folds, "fold")
     count = int(fold.max()) + 1
     if data_sets is None:
-        return Clusters(fold, None, count)
+        return TaskClusters(fold, None, count)
     data_set = _numbers(tasks, data_sets, "data set")
     if _within(data_set, fold):
-        return Clusters(fold, None, count)
-    return Clusters(data_set, None, count) if _within(fold, data_set) else Clusters(fold, data_set, count)
+        return TaskClusters(fold, None, count)
+    return TaskClusters(data_set, None, count) if _within(fold, data_set) else TaskClusters(fold, data_set, count)
 
 
 def _numbers(tasks: int, labels: Labels, what: str) -> np.ndarray:
@@ -62,7 +62,7 @@ def _within(inner: np.ndarray, outer: np.ndarray) -> bool:
 
 
 def two_way(
-    of: Clusters, one_way: Callable[[np.ndarray], np.ndarray | float], overlap: float = 0.0
+    of: TaskClusters, one_way: Callable[[np.ndarray], np.ndarray | float], overlap: float = 0.0
 ) -> np.ndarray | float:
     """Return the variance of a statistic over units: `one_way(labels)` of the units of `of`, or, crossed, over both.
 

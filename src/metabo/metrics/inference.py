@@ -10,7 +10,7 @@ from scipy.stats import norm
 from scipy.stats import t as t_distribution
 
 from metabo.errors import DataError, unknown
-from metabo.metrics.clusters import Clusters, Labels, clusters, two_way, variance_of_mean
+from metabo.metrics.clusters import Labels, TaskClusters, clusters, two_way, variance_of_mean
 from metabo.metrics.runs import Runs, paired
 
 _CHUNK = 2_000_000
@@ -123,7 +123,7 @@ def independent_units(
     return _treatment(shape, tasks, clusters(shape[1], folds, data_sets))[1]
 
 
-def _treatment(shape: tuple[int, ...], tasks: str, of: Clusters) -> tuple[str, int]:
+def _treatment(shape: tuple[int, ...], tasks: str, of: TaskClusters) -> tuple[str, int]:
     """Return what is drawn ("crossed" for one fold) and the number of units."""
     if tasks not in TREATMENTS:
         raise unknown("treatment of tasks", tasks, TREATMENTS)

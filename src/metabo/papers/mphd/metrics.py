@@ -14,7 +14,7 @@ import pandas as pd
 from scipy.stats import t as student_t
 
 from metabo.errors import DataError, unknown
-from metabo.metrics.clusters import Clusters, clusters, two_way, variance_of_mean
+from metabo.metrics.clusters import TaskClusters, clusters, two_way, variance_of_mean
 from metabo.metrics.runs import Runs, paired
 from metabo.plan import registry
 from metabo.plan.entries import MethodEntry
@@ -183,7 +183,7 @@ def _half_width(draws: np.ndarray, units: int) -> np.ndarray:
     return np.asarray(quantile * draws.std(axis=0) * np.sqrt(units / (units - 1)))
 
 
-def _labels(parts: Mapping[str, Runs]) -> Clusters:
+def _labels(parts: Mapping[str, Runs]) -> TaskClusters:
     """Return the spaces of all tasks as units, crossed with data sets where spaces share these."""
     spaces = [space for space, runs in parts.items() for _ in runs.tasks]
     named = [name for space, runs in parts.items() for name in runs.data_sets or [f"{space}: {t}" for t in runs.tasks]]

@@ -17,7 +17,7 @@ from scipy.stats import t as student
 
 from metabo.artefacts.api import available
 from metabo.metrics import Runs, independent_units, paired, paired_difference
-from metabo.metrics.clusters import Clusters, clusters, two_way
+from metabo.metrics.clusters import TaskClusters, clusters, two_way
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.verdicts import MARGIN, Finding, clopper_pearson, order, untestable
 from metabo.plots import look
@@ -125,7 +125,7 @@ def compared(evidence: Evidence, values: np.ndarray, place: int, level: float = 
     return Compared(suite.estimate, chosen.low, chosen.high, units, (suite.low, suite.high), unknown, counted)
 
 
-def _counted(of: Clusters) -> str:
+def _counted(of: TaskClusters) -> str:
     """Say what the units of crossed clusters are; "" where they are nested."""
     if of.data_set is None:
         return ""
@@ -284,4 +284,5 @@ def jackknifed(
     new = _around(value, float(two_way(of, over, runs.overlap)), of.units) if of.units > 1 else nothing
     fixed = runs.drawn == "fixed"
     chosen, units = (suite, repetitions) if fixed or evidence.estimand == "suite" else (new, of.units)
-    return Compared(*chosen, units, suite[1:], (np.nan, np.nan) if fixed else new[1:])
+    counted = _counted(of) if chosen is new else ""
+    return Compared(*chosen, units, suite[1:], (np.nan, np.nan) if fixed else new[1:], counted)
