@@ -4,7 +4,7 @@ For a GP with a zero or constant mean and a stationary kernel (or a product of t
 gives the likelihood, its gradient in closed form, and the average information: the mean of observed and expected
 information of variance parameters, which needs no product of n x n matrices (Gilmour, Thompson and Cullis 1995,
 Biometrics 51). As a first Hessian it makes unit steps good ones; BFGS with Powell's damping (Powell 1978; Nocedal and
-Wright 2006, §18.3) improves on it. Measured against L-BFGS with a zoom line search in benchmarks/README.md.
+Wright 2006, §18.3) improves on it.
 
 It serves fits that a prior keeps in bounds. By maximum likelihood alone, a noise or a lengthscale may run to where
 softplus is flat; a search with steps this long gets there sooner than L-BFGS, and later fits that start there stay.
