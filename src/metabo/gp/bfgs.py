@@ -36,19 +36,19 @@ from metabo.tasks.rows import Rows
 DAMPING = 1e-2
 """Share of its diagonal that is added to the first Hessian: with few observations the information may be singular."""
 FLOOR = 1e-8
-"""Least curvature of a coordinate, as a share of the largest."""
+"""Share of the largest curvature (of 1, if that is smaller) that is added to all: some coordinates may have none."""
 LONGEST = 2.0
-"""Most that a step changes an unconstrained coordinate: softplus and logarithms are near linear over no more."""
+"""The most by which a step changes an unconstrained coordinate: softplus and logarithms are not near linear further."""
 DECREASE = 1e-4
-"""Armijo's share of the predicted decrease that a step must reach."""
+"""The share of the predicted decrease that a step must reach (Armijo)."""
 SHORTER, SHORTEST = 0.35, 1e-4
-"""What a step that fails is shortened by, and the share of the first try below which the search ends."""
+"""The factor that shortens a failed step, and the share of the first try below which the search ends."""
 STALL = 1e-9
 """A step that lowers the loss by no more than this share of it (of 1, for smaller losses) is the last."""
 
 
 class Local(NamedTuple):
-    """Of a loss of p coordinates: its value, gradient (p,), and a positive semi-definite stand-in for its Hessian."""
+    """A loss of p coordinates: its value, its gradient (p,), and a positive semi-definite stand-in for its Hessian."""
 
     value: Float[Array, ""]
     gradient: Float[Array, " p"]
@@ -56,8 +56,8 @@ class Local(NamedTuple):
 
 
 class Search(NamedTuple):
-    """The best coordinates so far, their loss and gradient, the Hessian's estimate, and the step that is tried next:
-    `share` of `direction`. `taken`: steps that lowered the loss; `losses` (steps,): the loss before each."""
+    """The best coordinates so far, their loss and gradient, the estimate of the Hessian, and the next step to try:
+    `share` of `direction`. `taken`: number of steps that lowered the loss; `losses` (steps,): the loss before each."""
 
     at: Float[Array, " p"]
     value: Float[Array, ""]
@@ -71,7 +71,7 @@ class Search(NamedTuple):
 
 
 class _Factor(NamedTuple):
-    """One stationary factor: lengthscales (p,), -2/ℓ³ of them, and ∂K/∂r² (n, n), zero where rows are masked."""
+    """One stationary factor: its lengthscales (p,), and ∂K/∂r² (n, n), which is zero where rows are masked."""
 
     scale: Float[Array, " p"]
     slope: Float[Array, "n n"]
@@ -96,7 +96,8 @@ def constrained(gp: GP) -> Float[Array, " p"]:
 def _factors(
     kernel: Stationary | Product, x: Float[Array, "n d"], valid: Bool[Array, "n n"]
 ) -> tuple[Float[Array, "n n"], list[_Factor], Callable[[Float[Array, "n n"]], Float[Array, " d"]]]:
-    """Return K / s_v, the factors, and a function that gives Σ_ab M_ab (x_aj - x_bj)² for every input j."""
+    """Return K / s_v, the factors, and a function of a symmetric M that gives Σ_ab M_ab (x_aj - x_bj)² for every
+    input j."""
     if isinstance(kernel, Product):
         apart = (x.T[:, :, None] - x.T[:, None, :]) ** 2
         shapes, scales = kernel.shapes, list(kernel.lengthscale)
@@ -134,9 +135,10 @@ def _factors(
 def nll_information(gp: GP, data: Rows) -> Local:
     """Return -log p(y) of the valid rows (hyperbo Eq. 14), its gradient and the average information.
 
-    All are in the constrained parameters, in the order of `constrained`. With α = Σ⁻¹(y - μ) and D_i = ∂Σ/∂θ_i the
-    gradient is ½⟨Σ⁻¹ - ααᵀ, D_i⟩ and the information ½ αᵀD_i Σ⁻¹ D_j α; that of the mean is 1ᵀΣ⁻¹1, and 0 between the
-    two. The derivative of the jitter by the signal variance, at most 1e-10, is left out. Cost O(n³ + n² p).
+    Both are with respect to the constrained parameters, in the order of `constrained`. With α = Σ⁻¹(y - μ) and
+    D_i = ∂Σ/∂θ_i, the gradient is ½⟨Σ⁻¹ - ααᵀ, D_i⟩ and the information is ½ αᵀD_i Σ⁻¹ D_j α. For a constant mean they
+    are -1ᵀα and 1ᵀΣ⁻¹1; the information between it and the others is 0. The derivative of the jitter by the signal
+    variance, at most 1e-10, is left out. Cost O(n³ + n² p).
     """
     x, y, mask = map(jnp.asarray, data)
     x = jnp.where(mask[:, None], x, 0.0)
@@ -198,7 +200,7 @@ def fit(
     def charge(at):
         return penalty(unravel(at))
 
-    # Each of them acts on one coordinate at a time, so the gradient of the sum holds all derivatives.
+    # Each function acts on one coordinate at a time, so the gradient of the sum holds all derivatives.
     slope_of = jax.grad(lambda at: jnp.sum(parameters(at)))
     charge_slope = jax.grad(charge)
     charge_curvature = jax.grad(lambda at: jnp.sum(charge_slope(at)))
