@@ -6,9 +6,9 @@
     for suggestion in study.suggest(3):
         study.tell(suggestion.configuration, train(**suggestion.configuration))
 
-The public names are those of `__all__` (docs/python.md); each is imported when it is first asked for. Importing the
-package, or any of them, changes no environment variable and no setting of JAX: calls compute in float64 and leave the
-rest of the process as it is (`metabo.compute.precision`). Types are in the stub beside this file.
+The public names are those of `__all__` (docs/python.md); each is imported on first access. Importing the package, or
+any of them, changes no environment variable and no JAX setting: calls compute in float64 and leave the rest of the
+process as it is (`metabo.compute.precision`). Types are in the stub next to this file.
 """
 
 import importlib

@@ -1,5 +1,5 @@
-"""The command `metabo`: tune with one's own history, look at what is registered, check the configuration and finished
-results, ship a re-collected benchmark."""
+"""The command `metabo`: tune with your own history, list what is registered, check the configuration and finished
+results, keep results as evidence, and ship a re-collected benchmark."""
 
 import argparse
 import json
@@ -13,12 +13,12 @@ from metabo.records.provenance import VERSION
 from metabo.tuner import commands as tuning
 from metabo.tuner.commands import command
 
-# Commands import the plan themselves: it reads the registrations, and a fault in one is told like any other.
+# Commands import the plan themselves: it reads the registrations, so a fault in one is reported like any other.
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run the command line. A MetaboError ends it with one clear message and exit status 1, as does what `verify`
-    finds damaged or missing."""
+    """Run the command line. A MetaboError ends it with one clear message and exit status 1. The status is also 1 if
+    `verify` finds something damaged or missing."""
     cores.own_process()
     args = _parsed(_parser(), argv)
     try:
@@ -34,7 +34,7 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def _told(error: Exception, command: str) -> MetaboError | None:
-    """Return what to say of an error in place of its traceback; None for one that is ours to mend."""
+    """Return the message to show instead of an error's traceback, or None for an error that is a bug of ours."""
     if isinstance(error, MetaboError):
         return error
     lacks = extras.lacking(error, f"metabo {command}") if isinstance(error, ModuleNotFoundError) else None
@@ -85,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def natural(text: str) -> int:
-    """Read a whole number that is not negative."""
+    """Read a non-negative integer."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of at least 0")
     return int(text)
@@ -104,7 +104,7 @@ def _run(args: argparse.Namespace) -> tuple[list[str], int]:
 
 
 def _require_clone(name: str) -> None:
-    """Raise ConfigError if the present folder is no clone of the project."""
+    """Raise ConfigError if the current folder is not a clone of the project."""
     if not Path("workflow", "catalogue.yaml").is_file():
         raise ConfigError(
             f"metabo {name} reads the workflow, which is not in the installed package: call it in a clone of the "
@@ -113,7 +113,7 @@ def _require_clone(name: str) -> None:
 
 
 def _parsed(parser: argparse.ArgumentParser, argv: list[str] | None) -> argparse.Namespace:
-    """Parse arguments; before Python 3.13 argparse does not see the CSV of `tell` behind an option."""
+    """Parse arguments; before Python 3.13 argparse misses the CSV of `tell` if it follows an option."""
     args, rest = parser.parse_known_args(argv)
     if len(rest) == 1 and getattr(args, "results", ...) is None and not rest[0].startswith("-"):
         args.results, rest = Path(rest[0]), []

@@ -9,12 +9,13 @@ _SECRET = re.compile(r"([?&][^\s=&]*(?:token|key|secret|sig|pass|auth|credential
 
 
 LONGEST = 2000
-"""Letters of a line of a message; a longer one loses its middle."""
+"""The most characters in a line of a message; a longer line loses its middle."""
 
 
 class MetaboError(Exception):
-    """Base class: an error that a user can act on, shown without a traceback. Each argument is a line of its message:
-    a name or a cell of a file that has line breaks, or signs that steer a terminal, adds none and steers nothing."""
+    """Base class: an error that a user can act on, shown without a traceback. Each argument is one line of its message.
+    Line breaks and terminal control characters in a name or a cell of a file are escaped, so they neither add lines nor
+    affect the terminal."""
 
     def __str__(self) -> str:
         return "\n".join(printable(str(line)) for line in self.args)
@@ -33,12 +34,12 @@ class NumericsError(MetaboError):
 
 
 class NumericsWarning(UserWarning):
-    """A result whose computation was not numerically sound, and that should not be trusted as it is."""
+    """Warns that a result was not computed in a numerically sound way and should not be trusted as it is."""
 
 
 def printable(text: str, most: int = LONGEST) -> str:
-    """Return a text in one line of at most about `most` letters: what does not print as its escape (`\\n`), the middle
-    of what is longer left out."""
+    """Return a text as one line of at most about `most` characters: unprintable characters become their escapes
+    (`\\n`), and a longer text loses its middle."""
     if len(text) > most:
         text = f"{text[: most * 2 // 3]} [...] {text[-most // 3 :]}"
     return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
@@ -48,12 +49,13 @@ def quoted(value: object) -> str:
     """Return a value as Python writes it, in one short line."""
     try:
         return printable(repr(value), 80)
-    except ValueError:  # a whole number of more digits than Python writes
+    except ValueError:  # an integer with more digits than Python prints
         return f"a value of type {type(value).__name__} that is too large to be shown"
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:
-    """Return " Did you mean 'x'?" for the closest valid name, or "" when none is close; case counts least."""
+    """Return " Did you mean 'x'?" for the closest valid name, or "" when none is close. A name that differs only in
+    case is the closest."""
     known = [str(v) for v in valid]
     same = [one for one in known if one.casefold() == str(name).casefold()]
     close = same or difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
@@ -61,7 +63,7 @@ def nearest(name: str, valid: Iterable[str]) -> str:
 
 
 def without_passwords(text: str) -> str:
-    """Return a text with *** for what signs in to the addresses in it: a user and password before the host
+    """Return a text with *** in place of the credentials in its addresses: a user and password before the host
     (https://***@host/), and parameters that are called a token, key, signature or the like."""
     return _SECRET.sub(r"\1***", _LOGIN.sub("://***@", text))
 

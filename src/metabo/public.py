@@ -1,6 +1,7 @@
-"""What `import metabo` gives besides the tuner and the GP: benchmarks, methods, and BO, in NumPy and pandas.
+"""What `import metabo` provides besides the tuner and the GP: benchmarks, methods, and BO, in NumPy and pandas.
 
-Everything here computes in float64 and returns NumPy arrays and pandas tables, whatever JAX does in the process.
+Everything here computes in float64 and returns NumPy arrays and pandas tables, whatever the JAX settings of the
+process.
 """
 
 import importlib
@@ -28,7 +29,7 @@ from metabo.tuner import learning
 
 @float64
 def load_benchmark(source: str | Path, *, archive: str | Path | None = None, **settings: object) -> Benchmark:
-    """Return a benchmark by its name, or the one stored in a file (.npz).
+    """Return a benchmark by name, or the one stored in a file (.npz).
 
         import metabo
 
@@ -39,10 +40,11 @@ def load_benchmark(source: str | Path, *, archive: str | Path | None = None, **s
         for fold in benchmark.split("held_out"):
             print(fold.space, "trains on", len(fold.train), "and tests", len(fold.test))
 
-    `metabo list benchmarks` prints the names. `settings`: of its section in config.yaml, the loader's defaults
-    otherwise, and the newest `version` that the package has. `archive`: the downloaded file, for benchmarks that are
-    read from one. Raises ConfigError for a name or setting that does not exist, and for a package of the extra
-    `replication` that is not installed, DataError for a file that cannot be read.
+    `metabo list benchmarks` prints the names. `settings`: keys of the benchmark's section in config.yaml; by default
+    the loader's own values, and the newest `version` in the package. `archive`: the downloaded file, for benchmarks
+    that are read from one. Raises ConfigError for a name or setting that does not exist, for a missing `archive`, for
+    settings given with a file, and for a package of the extra `replication` that is not installed. Raises DataError for
+    a file that cannot be read.
     """
     if isinstance(source, Path) or source.endswith(".npz"):
         if settings or archive:
@@ -63,14 +65,14 @@ def _loaded(entry: BenchmarkEntry, source: str, archive: Path | None, settings: 
     if archive is not None:
         return loader.load(source, settings, archive)
     with tempfile.TemporaryDirectory(prefix="metabo-benchmark-") as folder:
-        if "version" in entry.settings:  # its own collection's, or that of the one that it is read from
+        if "version" in entry.settings:  # of its own collection, or of the one that it is read from
             settings = {"version": shipped.newest(entry.archive_of or source), **settings}
         return loader.load(source, settings, _files(entry, source, Path(folder), settings.get("version")))
 
 
 def _files(entry: BenchmarkEntry, name: str, folder: Path, version: object = None) -> list[Path] | Path | None:
     """Make the files that a benchmark is read from and that need no download: its members, or its shipped table, of the
-    given version or the newest, in the published format."""
+    given or the newest version, in the published format."""
     if entry.members:
         paths = [folder / f"{member}.npz" for member in entry.members]
         for path in paths:
@@ -81,7 +83,7 @@ def _files(entry: BenchmarkEntry, name: str, folder: Path, version: object = Non
     if made.writer is None or made.archive is None:
         return None
     path = folder / made.archive
-    extras.require(("pyarrow",), f"benchmark '{name}'")  # pandas would say in several lines what it could use
+    extras.require(("pyarrow",), f"benchmark '{name}'")  # the message of pandas has several lines
     chosen = version if isinstance(version, int) and 1 <= version <= made.versions else shipped.newest(collected)
     collectors.writer(collected).write_archive(shipped.read(collected, version=chosen), path)
     return path
@@ -111,13 +113,14 @@ def run_bo(
         print(last[["task", "best_y", "simple_regret"]])
         print("random:", random.query("iteration == 5")["simple_regret"].mean())
 
-    `split`: one of the benchmark's (default: its first); `acquisition`: in place of the method's own; `seeds`: runs of
-    each task with each prior; `seed`: of everything random; `once`: whether a candidate is queried once (None: as the
-    benchmark's authors do). `sizes`: values in place of those of config.yaml, under
-    their names there, such as "pretrain.seeds", the number of priors (1 here).
-    The columns are those of `metabo.records.results`; regrets are against the best of the task. Raises ConfigError for
-    names that do not exist, and for a package of the extra `replication` that is not installed, DataError for a
-    benchmark that lacks what the method needs, NumericsError if more than one step in twenty was not finite.
+    `split`: one of the benchmark's splits (default: its first); `acquisition`: one to use in place of the method's own;
+    `iterations`: number of queries per run; `seeds`: number of runs of each task with each prior; `seed`: the seed of
+    everything random; `once`: whether a candidate is queried once (None: as the benchmark's authors do); `sizes`:
+    values that replace those of config.yaml, under their names there, such as "pretrain.seeds", the number of priors (1
+    here). The columns are those of `metabo.records.results`; regrets are relative to the best of the task. Raises
+    ConfigError for names that do not exist, for counts below 1, and for a package of the extra `replication` that is
+    not installed; DataError for a benchmark that lacks what the method needs; and NumericsError if more than one step
+    in twenty was not numerically sound.
     """
     with extras.told(f"method '{method}'"):
         return _played(benchmark, method, split, acquisition, iterations, seeds, seed, once, sizes)
@@ -132,7 +135,7 @@ def _played(
         require_count(name, number)
     split = split or next(iter(loaded.splits))
     chosen = _sized(sizes or {})
-    registry.policy_module(method)  # refuses a method that has no runs on tables
+    registry.policy_module(method)  # refuses a method without runs on tables
     trained_from = _pretraining(method, split, seed, chosen)
     trained = _trained(loaded, trained_from)
     entry, parts = registry.method(method), registry.made_of(method)
@@ -180,7 +183,8 @@ def _trained(benchmark: Benchmark, spec: TrainingSpec) -> list[priors.SpacePrior
 
 
 def _sized(changed: Mapping[str, Json]) -> config.Sizes:
-    """Return the sizes of the default scale with some changed, named "section.key". Raises ConfigError."""
+    """Return the sizes of the default scale with some changed, named "section.key". Raises ConfigError for an unknown
+    name."""
     sizes = {**learning.SIZES, "pretrain": {**learning.SIZES["pretrain"], "seeds": 1}}
     names = [f"{section}.{key}" for section, values in sizes.items() for key in values]
     for name in changed:
@@ -193,7 +197,7 @@ def _sized(changed: Mapping[str, Json]) -> config.Sizes:
 
 
 def list_methods() -> pd.DataFrame:
-    """Return the methods, one row each, named as `run_bo` and `pretrain` take them.
+    """Return the methods, one per row, with the names that `run_bo` and `pretrain` take.
 
         import metabo
 
@@ -202,8 +206,8 @@ def list_methods() -> pd.DataFrame:
         print("on benchmarks:", list(methods.index[methods["run_bo"]]))
         print("in studies:", list(methods.index[methods["pretrain"]]))
 
-    Columns: `label` (in figures), `acquisition` (its own), `run_bo` and `pretrain` (which of the functions take it),
-    `variant_of` (the method that it is a variant of, or "").
+    Columns: `label` (in figures), `acquisition` (the method's own), `run_bo` and `pretrain` (whether these functions
+    take it), `variant_of` (the method that it is a variant of, or "").
     """
     entries = {name: registry.method(name) for name in registry.methods(ordered=True)}
     columns = {

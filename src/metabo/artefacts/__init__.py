@@ -1,1 +1,1 @@
-"""What a notebook calls, and what runs one: tables in, figures and numbers out, settings from the records."""
+"""What notebooks call, and what runs them: tables in, figures and numbers out, settings from the records."""

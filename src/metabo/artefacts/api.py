@@ -1,4 +1,5 @@
-"""What the notebooks share: find and check their inputs, say where these come from, save figure and numbers."""
+"""What the notebooks share: they find and check their inputs, state where these come from, and save figures and
+numbers."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Run a notebook template with parameters: refuse unknown ones, keep a failed run, publish a good one."""
+"""Run a notebook template with parameters: refuse unknown ones, keep a failed run, publish a successful one."""
 
 import os
 import re

@@ -1,12 +1,11 @@
-"""What the sidecars of result tables say about the settings they were made with (written by
-`metabo.records.provenance`).
+"""The settings that result tables were made with, according to their sidecars (written by `metabo.records.provenance`).
 
 A table of BO runs or losses has a sidecar with the settings of its own job and, under `inputs`, the path and checksum
-of the priors it read; those priors have a sidecar with the settings of their training. The path is not guessed from
-names (several methods may share one file of priors), and the training's settings count only if the priors' sidecar has
-the checksum that the table was made from. Sidecars are read when a notebook runs, never declared as inputs of its rule:
-their clock fields would re-draw figures for nothing. The tables are declared, and their jobs come after those of the
-priors; every job writes its sidecar together with its result, so both are there when the notebook runs.
+of the priors that it read. Those priors have a sidecar with the settings of their training. The path is not guessed
+from names (several methods may share one file of priors), and the training's settings count only if the priors' sidecar
+has the checksum that the table was made from. Sidecars are read when a notebook runs and are never declared as inputs
+of its rule, because their clock fields would re-draw figures for nothing. The tables are declared, and their jobs come
+after those of the priors. Every job writes its sidecar together with its result, so both exist when the notebook runs.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

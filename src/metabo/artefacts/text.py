@@ -1,4 +1,4 @@
-"""Text of loaders and users as Markdown shows it: letter for letter, whatever signs it has."""
+"""Escape text from loaders and users so that Markdown shows it letter for letter, whatever characters it has."""
 
 import re
 import string

@@ -1,4 +1,4 @@
-"""The numbers of a figure as one tidy table: what `data.csv` holds."""
+"""The numbers of a figure as one tidy table, which becomes `data.csv`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

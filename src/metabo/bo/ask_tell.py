@@ -1,7 +1,7 @@
-"""Online BO on the unit cube: ask for a point, evaluate it for real, tell what came out (hyperbo §7.5).
+"""Online BO on the unit cube: ask for a point, evaluate it for real, tell the outcome (hyperbo §7.5).
 
-`ask` and `tell` are functions of a `State` and can be called by anyone; `run` is the loop around them. A method is
-compiled once and serves every task and seed: the budget is known beforehand, and observations are padded to it.
+`ask` and `tell` are functions of a `State` that you can call directly; `run` is the loop around them. A method is
+compiled once and serves every task and seed, because the budget is known beforehand and observations are padded to it.
 """
 
 from collections.abc import Callable
@@ -24,9 +24,9 @@ from metabo.tasks.rows import AnyArray, Rows
 
 
 class Proposal(NamedTuple):
-    """A point of the unit cube, the prediction there (on the mapped scale; NaN without a model), whether fit and
-    posterior were numerically sound, and the variance that the covariance needed on its diagonal beyond the usual
-    jitter. `params` are the re-trained ones."""
+    """The re-trained `params`, a point `x` of the unit cube, the prediction there (on the mapped scale; NaN without a
+    model), whether fit and posterior were numerically sound, and the variance that the covariance needed on its
+    diagonal beyond the usual jitter."""
 
     params: PyTree
     x: np.ndarray
@@ -38,7 +38,7 @@ class Proposal(NamedTuple):
 
 @runtime_checkable
 class Predictive(Protocol):
-    """What a model predicts after its observations."""
+    """The predictions of a model after its observations."""
 
     @property
     def ok(self) -> Bool[Array, ""]:
@@ -56,11 +56,11 @@ class Predictive(Protocol):
 
 
 class OnlineModel(Protocol):
-    """What `Tuner` reads of a model: of a GP, or of what stands for one."""
+    """What `Tuner` needs from a model, which is a GP or a stand-in for one."""
 
     @property
     def noise(self) -> Float[Array, ""] | float:
-        """The noise variance, without what predictions have of it already."""
+        """The noise variance, without any part that the predictions already include."""
         ...
 
     def posterior(self, x: Float[AnyArray, "b d"], y: Float[AnyArray, " b"], mask: Bool[AnyArray, " b"]) -> Predictive:
@@ -70,18 +70,20 @@ class OnlineModel(Protocol):
 
 @runtime_checkable
 class OnlineMethod(Protocol):
-    """What the loop needs of a method. `dim`: columns of the unit cube; `budget`: most observations of a run."""
+    """What the loop needs from a method. `dim`: number of columns of the unit cube; `budget`: largest number of
+    observations of a run."""
 
     dim: int
     budget: int
 
     def begin(self, fold: int, prior_seed: int) -> tuple[PyTree, PyTree]:
-        """Return the parameters that a run starts from, and what re-training reads (the same at every iteration)."""
+        """Return the parameters that a run starts from, and the context of re-training (the same at every
+        iteration)."""
         ...
 
     def suggest(self, params: PyTree, context: PyTree, data: Rows, key: Key[Array, ""]) -> Proposal:
-        """Re-train to the observations, if there are any, and choose the next point. `data`: padded to the budget,
-        unit-cube inputs and outputs mapped to [-2, 2]."""
+        """Re-train on the observations, if there are any, and choose the next point. `data` is padded to the budget and
+        has unit-cube inputs and outputs mapped to [-2, 2]."""
         ...
 
 
@@ -121,11 +123,11 @@ def tell(state: State, x: np.ndarray, y: float) -> State:
 
 
 class Tuner(eqx.Module):
-    """A method with a model: `refit(params, context, data, key)` trains, `to_model` makes the model of the parameters,
-    the acquisition is maximised.
+    """A method with a model: `refit(params, context, data, key)` trains it, `to_model` makes the model from the
+    parameters, and the acquisition is maximised.
 
-    Before the first observation nothing is trained: the first point maximises the acquisition of the prior, a random
-    Halton point where the prior says the same everywhere.
+    Before the first observation nothing is trained: the first point maximises the acquisition under the prior, and is a
+    random Halton point if the prior is the same everywhere.
     """
 
     to_model: Callable[[PyTree], OnlineModel] = eqx.field(static=True)
@@ -141,7 +143,7 @@ class Tuner(eqx.Module):
     def begin(self, fold: int, prior_seed: int) -> tuple[PyTree, PyTree]:
         """Return the parameters of one prior and the context of its re-training."""
         params, context = self.priors(fold, prior_seed)
-        # Arrays without a weak type, as training returns them: the first step's program then serves all others.
+        # Arrays without a weak type, as training returns them, so that the first step's program serves all others.
         return jax.tree.map(lambda leaf: jnp.asarray(leaf, leaf.dtype), params), context
 
     def suggest(self, params: PyTree, context: PyTree, data: Rows, key: Key[Array, ""]) -> Proposal:
@@ -182,8 +184,8 @@ class Tuner(eqx.Module):
 
 
 class Target(NamedTuple):
-    """What is tuned. `evaluate` takes a raw point (d,) and returns a number, or a trial with the field `metric` and
-    `status` ("done", or why there is no value); `warp` turns the metric into the output to maximise."""
+    """The target to tune. `evaluate` takes a raw point (d,) and returns a number, or a trial with the field `metric`
+    and `status` ("done", or why there is no value); `warp` turns the metric into the output to maximise."""
 
     evaluate: Callable[[np.ndarray], object]
     metric: str
@@ -201,9 +203,9 @@ class Outcome(NamedTuple):
 def measure(target: Target, point: np.ndarray) -> Outcome:
     """Evaluate one raw point (d,).
 
-    An evaluation that raises, does not end as "done", returns something else than a trial or a number, or has no finite
-    output is infeasible, with the reason. What ails the machine passes, and ends the job: MetaboError (a package is
-    missing), MemoryError, KeyboardInterrupt, SystemExit.
+    An evaluation that raises, does not end as "done", returns something other than a trial or a number, or has no
+    finite output is infeasible, and the outcome has the reason. Errors of the machine are raised and end the job:
+    MetaboError (a package is missing), MemoryError, KeyboardInterrupt, SystemExit.
     """
     try:
         value, reason = _read(target.evaluate(point), target.metric)
@@ -221,7 +223,7 @@ def measure(target: Target, point: np.ndarray) -> Outcome:
 
 
 def _read(trial: object, metric: str) -> tuple[float, str]:
-    """Return the metric and why there is none ("" if there may be one)."""
+    """Return the metric, and why there is none ("" if there may be one)."""
     if not isinstance(trial, bool | np.bool_) and (isinstance(trial, Real) or getattr(trial, "shape", None) == ()):
         return float(np.asarray(trial)), ""
     status = str(attrgetter("status")(trial))
@@ -231,7 +233,7 @@ def _read(trial: object, metric: str) -> tuple[float, str]:
 
 
 class Step(NamedTuple):
-    """One iteration: what was suggested and what came out."""
+    """One iteration: the suggestion and its outcome."""
 
     suggestion: Proposal
     outcome: Outcome

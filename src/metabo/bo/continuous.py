@@ -1,4 +1,5 @@
-"""Maximise an acquisition over the unit cube: many Halton starts, the best of them polished by L-BFGS side by side."""
+"""Maximise an acquisition over the unit cube from many Halton starts, the best of which are polished by L-BFGS in
+parallel."""
 
 from collections.abc import Callable
 
@@ -13,7 +14,8 @@ from metabo.gp.fit import lbfgs
 Score = Callable[[Float[Array, "m d"]], Float[Array, " m"]]
 
 MEMORY, LINE_SEARCH_STEPS, TOLERANCE = 6, 8, 1e-6
-"""Limits of the polishing L-BFGS: pairs kept, line search steps, gradient norm at which it stops."""
+"""Limits of the polishing L-BFGS: number of pairs kept, number of line search steps, and gradient norm at which it
+stops."""
 
 
 def halton(count: int, dim: int, rng: np.random.Generator) -> np.ndarray:
@@ -24,11 +26,11 @@ def halton(count: int, dim: int, rng: np.random.Generator) -> np.ndarray:
 def maximise(
     score: Score, starts: Float[Array, "n d"], priority: Float[Array, " n"], polish: int, steps: int
 ) -> Float[Array, " d"]:
-    """Return a point of the unit cube that scores at least as much as every start.
+    """Return a point of the unit cube that scores at least as high as every start.
 
-    The `polish` best starts (all, if fewer) are improved by `steps` iterations of L-BFGS in u, x = sin²(u), which
-    keeps the box and reaches its faces. Ties go to the start of highest `priority`: a flat score gives a random start.
-    A score that is not a number never wins. Cost: n + O(polish x steps) evaluations.
+    The `polish` best starts (all, if fewer) are improved by `steps` iterations of L-BFGS in u with x = sin²(u), which
+    stays in the box and reaches its faces. Ties go to the start with the highest `priority`, so a flat score gives a
+    random start. A NaN score never wins. Cost: n + O(polish x steps) evaluations.
     """
     raw = score(starts)
     values = jnp.where(jnp.isnan(raw), -jnp.inf, raw)

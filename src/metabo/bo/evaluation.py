@@ -1,6 +1,6 @@
 """How well a prior fits: Test NLL, training NLL and EKL of every pre-trained GP (hyperbo §7.4.2, Table 6, Figure 10).
 
-All three are negative log likelihoods or divergences in nats, of outputs on the benchmark's maximised scale.
+All three are negative log likelihoods or divergences in nats, for outputs on the benchmark's maximised scale.
 """
 
 from collections.abc import Iterator
@@ -25,12 +25,12 @@ from metabo.tasks.task import MatchedBlock, restrict
 from metabo.tasks.training_set import TrainingSet, outputs_of, training_sets_of
 
 MISSING_SHARE = 0.05
-"""More non-finite values than this share make the evaluation fail instead of leaving them out."""
+"""If more than this share of the values is not finite, the evaluation fails instead of leaving them out."""
 
 
 @jax.jit
 def _task_nll(gp: GP, x: jax.Array, y: jax.Array, mask: jax.Array) -> jax.Array:
-    """NLL (Eq. 14) of each padded task, one after another: a task's matrix is the largest thing in memory."""
+    """NLL (Eq. 14) of each padded task, one after another, because a task's matrix is the largest array in memory."""
     return jax.lax.map(lambda task: -gp.log_prob(*task), (x, y, mask))
 
 
@@ -41,7 +41,7 @@ def _model_moments(gp: GP, x: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 def comparable(blocks: tuple[MatchedBlock, ...], task: str) -> tuple[MatchedBlock, ...]:
-    """Return the matched blocks that say something about `task`: it is in them, and their tasks do not all agree."""
+    """Return the matched blocks that are informative about `task`: it is in them, and their tasks do not all agree."""
     return tuple(block for block in blocks if task in block.tasks and np.ptp(block.y, axis=1).any())
 
 
@@ -56,7 +56,7 @@ def ekl(gp: GP, blocks: tuple[MatchedBlock, ...]) -> float:
 
 
 def training_losses(prior: SpacePrior, training: TrainingSet, rows: int) -> Float[np.ndarray, "folds seeds"]:
-    """Return the mean NLL (Eq. 14) of the first `rows` rows of each training task under each prior, a GP, of one
+    """Return the mean NLL (Eq. 14) of the first `rows` rows of each training task, under each prior (a GP) of one
     space."""
     past = jax.tree.map(lambda array: jnp.asarray(array[:, :rows]), training.rows)
     found = np.empty((len(prior.folds), prior.seeds))
@@ -92,16 +92,17 @@ def _rows(benchmark: Benchmark, prior: SpacePrior, training: TrainingSet) -> Ite
 def evaluate(
     benchmark: Benchmark, spec: TrainingSpec, priors: list[SpacePrior], split: str
 ) -> tuple[pd.DataFrame, dict[str, int]]:
-    """Return the table of `test_nll`, `train_nll` and `ekl` per test task and pre-training seed, and what it lacks.
+    """Return the table of `test_nll`, `train_nll` and `ekl` per test task and pre-training seed, and counts of missing
+    values.
 
-    `spec`: what the priors were trained from; `split`: that they are evaluated for, another one where splits that train
-    alike share priors. `test_nll`: NLL of all rows of the test task (with `rows: half` of the
-    split those of the training half). `train_nll`: mean NLL of the training tasks, all rows that the prior was trained
-    on (Eq. 13). `ekl`: Eq. 8 with Eq. 6 on the blocks matched between training tasks and the test task.
-    The counts are "not_finite", values left out, and "without_ekl", pairs of test task and seed that have no EKL since
-    no matched block compares the task with others. Raises NumericsError when more than 5 % are not finite, and
-    ConfigError when a task does not fit in memory, for priors of no split, and for those of mapped outputs: their
-    losses are on another scale.
+    `spec`: the specification that the priors were trained from; `split`: the split to evaluate them for, which may be
+    another one, because splits that train alike share priors. `test_nll`: NLL of all rows of the test task (of those in
+    the training half, if the split has `rows: half`). `train_nll`: mean NLL of the training tasks, over all rows that
+    the prior was trained on (Eq. 13). `ekl`: Eq. 8 with Eq. 6 on the blocks matched between training tasks and the test
+    task. The counts are "not_finite", the values left out, and "without_ekl", the pairs of test task and seed without
+    an EKL because no matched block compares the task with others. Raises NumericsError if more than 5 % of the values
+    are not finite, and ConfigError if a task does not fit in memory, if the priors belong to no split, or if they were
+    trained on mapped outputs, whose losses are on another scale.
     """
     if (outputs := outputs_of(spec)) != "raw":
         raise ConfigError(

@@ -22,9 +22,9 @@ from metabo.tasks.rows import Rows
 class FixedState(NamedTuple):
     """Posterior of the pool under a fixed prior.
 
-    `rows` (budget, c) are the rows of L⁻¹ K(X, pool): row t is written by observation t. `mean` and `variance` (c,)
-    are the posterior moments of f after `observed` observations, `best` is the maximum of these. `raised`: the largest
-    variance that a pivot needed beyond the usual jitter.
+    `rows` (budget, c) are the rows of L⁻¹ K(X, pool): row t is written by observation t. `mean` and `variance` (c,) are
+    the posterior moments of f after `observed` observations, and `best` is the largest of these observations. `raised`
+    is the largest variance that a pivot needed beyond the usual jitter.
     """
 
     pool: Pool
@@ -38,7 +38,7 @@ class FixedState(NamedTuple):
     ok: Bool[Array, ""]
 
     def told(self, index: Int[Array, ""], score: Float[Array, ""], noise: Float[Array, ""]) -> Info:
-        """Return what to say of the selection of candidate `index` with that score."""
+        """Return the `Info` on the selection of candidate `index`, which has that score."""
         std = jnp.sqrt(jnp.maximum(self.variance[index], 0.0) + noise)
         return Info(self.mean[index], std, jnp.sqrt(noise), self.ok & (score < jnp.inf), self.raised)
 
@@ -72,7 +72,7 @@ class FixedPrior(eqx.Module):
         )
 
     def select(self, state: FixedState, mask: Bool[Array, " c"], key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
-        """Maximise the acquisition over what may be queried."""
+        """Maximise the acquisition over the candidates that may be queried."""
         std = jnp.sqrt(jnp.maximum(state.variance, 0.0) + self.gp.noise)
         scores = self.acquisition(state.mean, std, state.best, state.observed)
         index = argmax(scores, mask, state.priority)
@@ -95,5 +95,5 @@ class FixedPrior(eqx.Module):
 def policy(
     params: GP, settings: Mapping[str, Json], acquisition: str, budget: int, past: Rows | None = None
 ) -> FixedPrior:
-    """Return the policy of a trained GP. `settings`: those of `FixedSettings`."""
+    """Return the policy of a trained GP. `settings` are those of `FixedSettings`."""
     return FixedPrior(params, make(acquisition, read(FixedSettings, settings, "config", "policy").pi_threshold), budget)

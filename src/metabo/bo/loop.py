@@ -13,16 +13,16 @@ from metabo.bo.policy import Candidates, Growing, Policy, remaining
 from metabo.compute.mapping import one_by_one
 
 LONG = 48
-"""From this many observations on, a growing policy first runs with room for half of them. Compiling two sizes of its
-step costs a few seconds, which shorter runs do not earn back."""
+"""Runs with at least this many observations start a growing policy with room for only half of them. Compiling its step
+for two sizes costs a few seconds, which shorter runs do not recover."""
 
 Answer = Callable[[Int[Array, ""], Int[Array, ""], PyTree], Float[Array, ""]]
-"""The output of a step, from its number, the candidate, and what the policy says of the step."""
+"""Maps the number of a step, its candidate, and the policy's record of the step to the step's output."""
 
 
 class Steps(NamedTuple):
-    """One run: selected candidate, its output, and what the policy says of each step (`Info`, or a record of its own),
-    each of length `initial + iterations`."""
+    """One run: for each step the selected candidate, its output, and the policy's record (`Info`, or a type of its
+    own). Each has length `initial + iterations`."""
 
     candidate: Int[Array, " t"]
     y: Float[Array, " t"]
@@ -30,7 +30,8 @@ class Steps(NamedTuple):
 
 
 class RunState(NamedTuple):
-    """A run under way: the policy's state, what may be queried, and the steps so far (zeros in those to come)."""
+    """A run in progress: the policy's state, the candidates that may be queried, and the steps so far (with
+    placeholders for those to come)."""
 
     state: PyTree
     mask: Bool[Array, " c"]
@@ -38,8 +39,8 @@ class RunState(NamedTuple):
 
 
 class Given(NamedTuple):
-    """Candidates that the policy does not choose: `candidate` in the first `known` steps. The first `told` of them
-    need no prediction; what is predicted of the others may stand for their outcomes (`play`)."""
+    """Candidates that the policy does not choose: those of `candidate` in the first `known` steps. The first `told` of
+    them need no prediction; for the others, the prediction may stand in for the outcome (`play`)."""
 
     candidate: Int[Array, " k"]
     told: int | Int[Array, ""]
@@ -55,7 +56,8 @@ def begin(policy: Policy, candidates: Candidates, length: int, key: Key[Array, "
 
 
 def unasked(info: PyTree, shape: Callable[[tuple[int, ...]], tuple[int, ...]]) -> PyTree:
-    """Return what stands for predictions that were not asked for: NaN, 0, or True (a sound step), like `info`."""
+    """Return placeholders for predictions that were not requested, structured like `info`: NaN, 0, or True (a sound
+    step)."""
     kinds = {"f": jnp.nan, "b": True}
     return jax.tree.map(lambda leaf: jnp.full(shape(leaf.shape), kinds.get(leaf.dtype.kind, 0), leaf.dtype), info)
 
@@ -73,16 +75,16 @@ def play(
 ) -> RunState:
     """Make the steps `first` to `last` (exclusive): select, answer, observe.
 
-    In the first `given.known` steps the candidate is given. The policy still predicts those that are not told (with the
-    key of its first own step), since the answer may be that prediction. The random numbers of a step depend on how many
-    steps of the policy's own came before it, on nothing else.
+    In the first `given.known` steps the candidate is given. From step `given.told` on, the policy still predicts given
+    candidates (with the key of its first own step), because the answer may be that prediction. The random numbers of a
+    step depend only on how many steps of the policy's own came before it.
     """
     nothing = unasked(now.steps.info, lambda shape: shape[1:])
     room = jnp.arange(len(valid))
 
     def choose(number, state, mask):
         own = number - given.known
-        if isinstance(given.known, int):  # all are told: the policy is asked for its own choices only
+        if isinstance(given.known, int):  # all given steps are told, so the policy makes only its own choices
             return policy.select(state, mask, jax.random.fold_in(key, own))
         among = jnp.where(own < 0, room == given.candidate[jnp.minimum(number, len(given.candidate) - 1)], mask)
         return policy.select(state, among, jax.random.fold_in(key, jnp.maximum(own, 0)))
@@ -130,15 +132,16 @@ def run(
 
 
 def sizes(policy: Policy, given: int, iterations: int) -> list[int]:
-    """Return the iterations up to which a state of one size is used: all at once, or half of a long run first."""
+    """Return the iterations up to which a state of one size is used: all at once, or the first half of a long run and
+    then the rest."""
     total = given + iterations
     half = total // 2 - given
     return [half, iterations] if isinstance(policy, Growing) and total >= LONG and half > 0 else [iterations]
 
 
 class RunBatch(NamedTuple):
-    """A list of runs: which policy, which task, which initial candidates (k may be 0), which key; `place`: the position
-    of the task in its fold (None: 0)."""
+    """A list of runs: the policy, the task, the initial candidates (k may be 0) and the key of each. `place` is the
+    position of the task in its fold (None: 0)."""
 
     policy: Int[Array, " r"]
     task: Int[Array, " r"]
@@ -165,12 +168,13 @@ def run_all(
 ) -> Steps:
     """Run every entry of `runs`, `chunk` of them side by side; `policy_of(policies, number)` is a run's policy.
 
-    A candidate may be queried again if `repeats` and the policy say so.
-    `chunk` changes speed and memory (chunk states of the policy; a fixed GP's: budget x c floats each), results only by
-    rounding, which a fit cut off at its step limit may carry on. Chunks of one report their progress.
+    A candidate may be queried again if `repeats` and the policy say so. `chunk` changes speed and memory (one policy
+    state per run in the chunk; for a fixed GP, budget x c floats each). It changes results only by rounding, which a
+    fit cut off at its step limit may amplify. Chunks of one report their progress.
     """
     shared = (policies, x, outputs, mask, iterations, policy_of, repeats)
-    # A batch of one would still be vmapped: every `cond` then runs both branches, and re-fits take thrice as long.
+    # A batch of one would still be vmapped: every `cond` would run both branches, and re-fits would take three times as
+    # long.
     return one_by_one(one_of_all, runs, shared, "runs") if chunk == 1 else _in_chunks(runs, shared, chunk)
 
 

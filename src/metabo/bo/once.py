@@ -13,5 +13,5 @@ from metabo.tasks.rows import Rows
 def policy(
     params: GP, settings: Mapping[str, Json], acquisition: str, budget: int, past: Rows | None = None
 ) -> FixedPrior:
-    """Return the policy of `metabo.bo.fixed_prior` that queries a candidate once."""
+    """Return the policy of `metabo.bo.fixed_prior` that queries each candidate at most once."""
     return replace(fixed_prior.policy(params, settings, acquisition, budget, past), repeats=False)

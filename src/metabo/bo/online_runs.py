@@ -1,5 +1,4 @@
-"""Online tuning of a benchmark's tasks: which runs there are, and the table of what they did
-(`metabo.records.results`)."""
+"""Online tuning of a benchmark's tasks: the list of runs, and the table of their results (`metabo.records.results`)."""
 
 import json
 import time
@@ -31,8 +30,9 @@ def tune(
     """Tune every test task of the prior's folds, `spec.seeds` times; run s starts from prior seed s mod seeds.
 
     `data`: checksum of the benchmark's file. `target` makes a task's target (once per task); `raw` maps unit-cube rows
-    (n, d) to raw points. Raises ConfigError for a space with parameters that are not numbers on a unit interval and for
-    a benchmark whose rows hold diverged evaluations as successes, NumericsError for too many unsound steps.
+    (n, d) to raw points. Raises ConfigError for a space whose parameters are not all numeric and scaled to the unit
+    interval, and for a benchmark whose rows count diverged evaluations as successes. Raises NumericsError for too many
+    unsound steps.
     """
     require_unit_cube(benchmark, prior.space)
     require_failures_apart(benchmark)
@@ -81,7 +81,8 @@ def require_failures_apart(benchmark: Benchmark) -> None:
 
 
 def table(name: str, spec: OnlineSpec, data: str, ids: Mapping[str, str | int], steps: list[Step]) -> pd.DataFrame:
-    """Lay out one run as one row per iteration; the metric is minimised, its best is NaN until a step is feasible."""
+    """Lay out one run as one row per iteration. The metric is minimised, and its best value is NaN until a step is
+    feasible."""
     metric = np.array([step.outcome.metric for step in steps])
     columns: dict[str, object] = {
         "benchmark": name, "split": spec.split, "method": spec.method, "acquisition": spec.acquisition, "data": data,
@@ -100,7 +101,7 @@ def table(name: str, spec: OnlineSpec, data: str, ids: Mapping[str, str | int], 
 
 
 def summary(run: pd.DataFrame) -> str:
-    """Say in one line how a run ended."""
+    """Return one line on how a run ended."""
     best, lost = run["best_metric"].iloc[-1], int((~run["feasible"]).sum())
     return f"best {run['metric_name'].iloc[0]} {best:.4g} after {len(run)} evaluations, {lost} infeasible"
 

@@ -1,4 +1,4 @@
-"""The policy protocol: three pure functions that one loop runs for every method, GP or not."""
+"""The policy protocol: three pure functions, which a single loop calls for every method, with or without a GP."""
 
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
@@ -12,7 +12,7 @@ Said_co = TypeVar("Said_co", covariant=True)
 
 class Candidates(NamedTuple):
     """A finite pool: inputs x (c, d) and a mask (c,) of the valid rows (the others are padding). `task` is the position
-    of the test task in its fold, for methods that know something of it beforehand (MAF, hyperbo D.5)."""
+    of the test task in its fold, for methods that know something about it beforehand (MAF, hyperbo D.5)."""
 
     x: Float[Array, "c d"]
     mask: Bool[Array, " c"]
@@ -20,10 +20,11 @@ class Candidates(NamedTuple):
 
 
 class Info(NamedTuple):
-    """What a person or a table needs of one selection, never fed back: predicted mean and standard deviation (with
-    noise) at the selected candidate, the standard deviation of the model's noise, NaN without a model (the last one
-    also where a model has no such number), whether the step was numerically sound, and the variance that its covariance
-    needed on the diagonal beyond the usual jitter."""
+    """What a person or a table needs to know about one selection; it is never fed back. `mean` and `std` are the
+    predicted mean and standard deviation (with noise) at the selected candidate, `noise` is the standard deviation of
+    the model's noise; all three are NaN without a model, and `noise` also if a model has no such number. `ok` says
+    whether the step was numerically sound, and `jitter` is the variance that its covariance needed on the diagonal
+    beyond the usual jitter."""
 
     mean: Float[Array, ""]
     std: Float[Array, ""]
@@ -34,10 +35,10 @@ class Info(NamedTuple):
 
 @runtime_checkable
 class Policy(Protocol[State, Said_co]):
-    """A BO method on a finite pool. `State` has fixed shapes: the budget is known beforehand. `Said_co` is what it says
-    of each step: `Info`, or a record of its own.
+    """A BO method on a finite pool. `State` has fixed shapes, because the budget is known beforehand. `Said_co` is the
+    type of its record of each step: `Info`, or a type of its own.
 
-    The loop says which candidates may be queried; `repeats`, whether a candidate stays one after its query.
+    The loop decides which candidates may be queried; `repeats` says whether a candidate remains one after its query.
     """
 
     @property
@@ -50,7 +51,7 @@ class Policy(Protocol[State, Said_co]):
         ...
 
     def select(self, state: State, mask: Bool[Array, " c"], key: Key[Array, ""]) -> tuple[Int[Array, ""], Said_co]:
-        """Return the index of the candidate to evaluate next, one where `mask` is True, and what to say of the step."""
+        """Return the index of the candidate to evaluate next, where `mask` is True, and the record of the step."""
         ...
 
     def observe(self, state: State, index: Int[Array, ""], y: Float[Array, ""]) -> State:
@@ -60,10 +61,10 @@ class Policy(Protocol[State, Said_co]):
 
 @runtime_checkable
 class Growing(Protocol[State]):
-    """A policy whose steps cost more the more observations its state has room for."""
+    """A policy whose steps become more expensive the more observations its state has room for."""
 
     def resized(self, state: State, budget: int) -> State:
-        """Return the state with room for `budget` observations, at least as many as it holds."""
+        """Return the state with room for `budget` observations, which must be at least as many as it holds."""
         ...
 
 
@@ -72,15 +73,15 @@ class Remarking(Protocol):
     """A policy that can say why a step of a run was unsound."""
 
     def remarks(self, candidates: Candidates) -> list[str]:
-        """Return what a person should know of a run on these candidates."""
+        """Return remarks for a person on a run on these candidates."""
         ...
 
 
 def remaining(
     mask: Bool[Array, " c"], valid: Bool[Array, " c"], index: Int[Array, ""], repeats: bool
 ) -> Bool[Array, " c"]:
-    """Return what may be queried after candidate `index`: with `repeats` the same as before, otherwise what is left, or
-    all `valid` candidates again if nothing is."""
+    """Return the mask of candidates that may be queried after candidate `index`: with `repeats` the same as before,
+    otherwise those that are left, or all `valid` candidates again if none are."""
     if repeats:
         return mask
     left = mask.at[index].set(False)
@@ -90,8 +91,8 @@ def remaining(
 def argmax(scores: Float[Array, " c"], mask: Bool[Array, " c"], priority: Float[Array, " c"]) -> Int[Array, ""]:
     """Return the best valid candidate; ties go to the highest `priority` (drawn once per run).
 
-    The authors' code shuffles the pool once per run and takes the first maximum, which is the same rule. A score that
-    is not a number never wins; if all are, the choice is by priority (and `Info.ok` says what happened, as of +inf).
+    The authors' code shuffles the pool once per run and takes the first maximum, which is the same rule. A NaN score
+    never wins; if all scores are NaN, the priority decides (and `Info.ok` reports it, as it does a score of +inf).
     """
     scores = jnp.where(mask & ~jnp.isnan(scores), scores, -jnp.inf)
     return jnp.argmax(jnp.where(mask & (scores == jnp.max(scores)), priority, -1.0))

@@ -1,4 +1,5 @@
-"""Stored priors: the parameters of every (fold, seed) of a split, with loss traces; arrays and JSON, never pickle."""
+"""Stored priors: the parameters of every (fold, seed) of a split, with loss traces, as arrays and JSON, never
+pickle."""
 
 import json
 from collections.abc import Sequence
@@ -21,13 +22,13 @@ from metabo.tasks.folds import Fold
 from metabo.tasks.training_set import TrainingSet
 
 TRACE_POINTS = 500
-"""Stored points of a loss trace; longer ones are averaged over equal stretches of steps."""
+"""The most points stored of a loss trace; longer traces are averaged over equal stretches of steps."""
 
 
 @dataclass(frozen=True)
 class SpacePrior:
-    """The priors of one space: `params` has a leading axis of folds x seeds, fold-major. `tasks`: the number of
-    training tasks of the widest fold.
+    """The priors of one space: `params` has a leading axis of folds x seeds, fold-major. `tasks` is the number of
+    training tasks of the fold that has the most.
 
     `loss` (pairs, points) is the trace, one point per `stride` steps; `stopped` (pairs,) the first non-finite step or
     -1. `loss` has no points for methods that do not train.
@@ -48,11 +49,11 @@ class SpacePrior:
         return len(self.stopped) // len(self.folds)
 
     def pair(self, fold: int, seed: int) -> int:
-        """Return the position of a fold's seed on the leading axis."""
+        """Return the position of a (fold, seed) pair on the leading axis."""
         return fold * self.seeds + seed
 
     def of(self, fold: int, seed: int) -> PyTree:
-        """Return the parameters of a fold's seed."""
+        """Return the parameters of a (fold, seed) pair."""
         pair = self.pair(fold, seed)
         return jax.tree.map(lambda leaf: leaf[pair], self.params)
 
@@ -78,7 +79,8 @@ def _names(tree: PyTree) -> list[str]:
 
 
 class SpaceHeader(TypedDict):
-    """What a file of priors says of a space. A fold: its name, its space, its training tasks and its test tasks."""
+    """The header of a space in a file of priors. A fold is its name, its space, its training tasks and its test
+    tasks."""
 
     space: str
     dim: int
@@ -103,7 +105,7 @@ def save(path: str | Path, spec: TrainingSpec, priors: list[SpacePrior]) -> None
 
 
 def load(path: str | Path) -> tuple[TrainingSpec, list[SpacePrior]]:
-    """Read (spec, priors). Raises DataError naming the file and the parameter that does not fit."""
+    """Read (spec, priors). Raises DataError, which names the file and the parameter that does not fit."""
     try:
         with open(path, "rb") as stored_file, np.load(stored_file, allow_pickle=False) as data:
             arrays = {key: data[key] for key in data.files}
@@ -143,14 +145,15 @@ def _priors(
 
 
 def widened(prior: SpacePrior, spec: TrainingSpec, width: int) -> SpacePrior:
-    """Return priors for inputs with columns of zeros up to `width`; only for methods that these do not change."""
+    """Return priors for inputs with columns of zeros up to `width`. Use it only for methods that such columns do not
+    change."""
     start = registry.training_module(spec["method"]).start
     shapes = padding.shapes(start, spec["model"], width, prior.tasks)
     return replace(prior, dim=width, params=padding.widened(prior.params, shapes))
 
 
 def summary(prior: SpacePrior) -> dict[str, object]:
-    """Return first and last stored losses (None: not finite) and the runs that stopped at a non-finite step."""
+    """Return the first and last stored losses (None if not finite) and the fits that stopped at a non-finite step."""
     stopped = [
         {"fold": fold.name, "seed": seed, "step": int(prior.stopped[prior.pair(f, seed)])}
         for f, fold in enumerate(prior.folds)

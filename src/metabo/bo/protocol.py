@@ -1,5 +1,5 @@
-"""Does a policy keep the protocol (`metabo.bo.policy`)? What a run chose is looked at, and one that fails is traced
-again, to say which of the policy's functions is to blame."""
+"""Does a policy follow the protocol (`metabo.bo.policy`)? The choices of a run are checked, and a policy that fails is
+traced again to find out which of its functions is to blame."""
 
 import traceback
 from collections.abc import Callable, Iterator
@@ -29,9 +29,10 @@ class Blamed(NamedTuple):
 
 @contextmanager
 def told(make: Callable[[], Policy], pool: Candidates, blamed: Blamed) -> Iterator[None]:
-    """Raise ConfigError in place of an error that comes from a policy which breaks the protocol; pass others on.
+    """Raise ConfigError in place of an error that comes from a policy that breaks the protocol; let other errors
+    through.
 
-    The policy is traced a second time only then: that takes seconds for those that re-fit."""
+    The policy is traced a second time only after an error, because tracing takes seconds for policies that re-fit."""
     try:
         yield
     except MetaboError:
@@ -42,8 +43,8 @@ def told(make: Callable[[], Policy], pool: Candidates, blamed: Blamed) -> Iterat
 
 
 def require_policy(make: Callable[[], Policy], pool: Candidates, blamed: Blamed) -> None:
-    """Raise ConfigError unless a policy is made, chooses a candidate, says of it what `Info` has, and gives a state of
-    the same shapes after it. Nothing is computed: it is traced on the arrays of `pool`, as BO does."""
+    """Raise ConfigError unless the policy can be made, chooses a candidate, reports the fields of `Info`, and then
+    returns a state of the same shapes. Nothing is computed: the policy is traced on the arrays of `pool`, as in BO."""
 
     def traced(pool: Candidates, key: Key[Array, ""]) -> None:
         policy = _asked(blamed, "policy", make)
@@ -68,7 +69,7 @@ def require_policy(make: Callable[[], Policy], pool: Candidates, blamed: Blamed)
 
 
 def _asked(blamed: Blamed, part: str, ask: Callable[[], T]) -> T:
-    """Return what a function of the policy gives. Raises ConfigError that names the function, and the line that
+    """Return the result of a function of the policy. Raises ConfigError, which names the function and the line that
     failed."""
     try:
         return ask()
@@ -79,7 +80,7 @@ def _asked(blamed: Blamed, part: str, ask: Callable[[], T]) -> T:
         own = [frame.lineno for frame in frames if frame.filename.replace("\\", "/").endswith(blamed.file)]
         line = f" in line {own[-1]}" if own else ""
         said = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
-        traced = isinstance(error, TypeError | IndexError | ValueError)  # JAX's own errors of tracing among them
+        traced = isinstance(error, TypeError | IndexError | ValueError)  # JAX's tracing errors are among them
         remedy = (
             "take the arguments that metabo.bo.policy names, and write jax.numpy, fixed shapes, and jnp.where in place "
             "of `if`"
@@ -88,7 +89,7 @@ def _asked(blamed: Blamed, part: str, ask: Callable[[], T]) -> T:
 
 
 def _change(before: PyTree, after: PyTree) -> str:
-    """Say how one state differs from another, "" if in values only."""
+    """Return how one state differs from another, or "" if they differ only in values."""
     if after is None and before is not None:
         return "returns nothing"
     if jax.tree.structure(before) != jax.tree.structure(after):
@@ -103,8 +104,8 @@ def _change(before: PyTree, after: PyTree) -> str:
 def refuse_forbidden(
     candidate: Int[np.ndarray, "r t"], valid: Bool[np.ndarray, "r c"], given: int, repeats: bool, blamed: Blamed
 ) -> None:
-    """Raise ConfigError for a query of padding or beyond it, or, without `repeats`, of a candidate that was queried
-    while another one was left. The first `given` queries of a run are not the policy's."""
+    """Raise ConfigError if a policy queries padding or an index out of range, or, without `repeats`, queries a
+    candidate again while others are left. The first `given` queries of a run are not the policy's."""
     for run, allowed in zip(candidate, valid, strict=True):
         left = allowed.copy()
         for step, index in enumerate(run):

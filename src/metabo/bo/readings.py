@@ -1,8 +1,8 @@
 """BO with a fixed GP prior under two other readings of HyperBO's acquisitions.
 
-`margin: deviations`: PI's margin in standard deviations of the outputs. The paper's 0.1 is in units of the outputs
-(§7.2), a tenth of -log(error) on PD1; where outputs are accuracies it is out of reach.
-`unbiased: true`: the predictive variance times n/(n-1), as in the authors' code, with n the training tasks and, once it
+`margin: deviations` measures PI's margin in standard deviations of the outputs. The paper's 0.1 is in units of the
+outputs (§7.2), a tenth of -log(error) on PD1; where outputs are accuracies it is out of reach. `unbiased: true`
+multiplies the predictive variance by n/(n-1), as in the authors' code, where n counts the training tasks and, once it
 has an observation, the test task. PI has the same maximiser with and without it.
 """
 
@@ -25,7 +25,7 @@ from metabo.tasks.rows import Rows
 class Reading(eqx.Module):
     """A policy of `metabo.bo.fixed_prior` that scores with another variance and another margin.
 
-    `tasks`: the number n of training tasks, 0 for an unscaled variance. `shift`: what the margin of PI is raised by, in
+    `tasks` is the number n of training tasks, or 0 for an unscaled variance. `shift` is added to the margin of PI, in
     units of the outputs.
     """
 
@@ -39,7 +39,8 @@ class Reading(eqx.Module):
         return self.prior.init(candidates, key)
 
     def select(self, state: FixedState, mask: Bool[Array, " c"], key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
-        """Maximise the acquisition over what may be queried; the prediction that is told is the model's own."""
+        """Maximise the acquisition over the candidates that may be queried. The reported prediction is the model's
+        own."""
         std = jnp.sqrt(jnp.maximum(state.variance, 0.0) + self.prior.gp.noise)
         scaled = jnp.sqrt(variance_factor(self.tasks, state.observed)) * std
         scores = self.prior.acquisition(state.mean, scaled, state.best + self.shift, state.observed)
@@ -52,13 +53,13 @@ class Reading(eqx.Module):
 
 
 def variance_factor(tasks: Float[Array, ""], observed: Int[Array, ""]) -> Float[Array, ""]:
-    """Return n/(n-1) of n = `tasks`, one more after an observation; 1 where n is at most 1."""
+    """Return n/(n-1), where n is `tasks`, plus one after an observation; return 1 if n is at most 1."""
     number = tasks + (observed > 0)
     return jnp.where((tasks > 0) & (number > 1), number / jnp.maximum(number - 1.0, 1.0), 1.0)
 
 
 def output_deviation(past: Rows) -> Float[Array, ""]:
-    """Return the standard deviation of a task's outputs, the mean over tasks with two rows or more."""
+    """Return the standard deviation (ddof 0) of a task's outputs, averaged over the tasks with two rows or more."""
     mask, y = jnp.asarray(past.mask), jnp.asarray(past.y)
     count = mask.sum(axis=-1)
     mean = jnp.where(mask, y, 0.0).sum(axis=-1) / jnp.maximum(count, 1)
@@ -71,7 +72,7 @@ def output_deviation(past: Rows) -> Float[Array, ""]:
 def policy(
     params: GP, settings: Mapping[str, Json], acquisition: str, budget: int, past: Rows | None = None
 ) -> Reading:
-    """Return the policy of a trained GP. `settings`: those of `ReadingSettings`; `past`: the training rows."""
+    """Return the policy of a trained GP. `settings` are those of `ReadingSettings`, `past` has the training rows."""
     assert past is not None, "METHOD says uses_past"
     chosen = read(ReadingSettings, settings, "config", "policy")
     prior = fixed_prior.policy(params, {"pi_threshold": chosen.pi_threshold}, acquisition, budget)

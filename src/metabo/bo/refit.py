@@ -1,4 +1,4 @@
-"""BO with parameters fitted again after every observation: the policy of single-task methods."""
+"""BO with parameters that are re-fitted after every observation: the policy of single-task methods."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -30,9 +30,10 @@ Fit = Callable[[PyTree, Rows], tuple[PyTree, Bool[Array, ""]]]
 
 
 class Refit(eqx.Module):
-    """BO with parameters re-fitted by `fit` after every observation, from the previous fit; `to_gp` makes their GP.
+    """BO with parameters that `fit` re-fits after every observation, starting from the previous fit; `to_gp` makes
+    their GP.
 
-    Fits begin with observation number `first`; before, the parameters are those that the policy starts with.
+    The first fit follows observation number `first`; until then, the policy uses its initial parameters.
     """
 
     params: PyTree
@@ -50,7 +51,7 @@ class Refit(eqx.Module):
         return RefitState(candidates.x, tie_breakers(key, count), self.params, x, y, jnp.asarray(0), jnp.asarray(True))
 
     def select(self, state: RefitState, mask: Bool[Array, " c"], key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
-        """Maximise the acquisition under the fitted GP's posterior over what may be queried."""
+        """Maximise the acquisition under the fitted GP's posterior over the candidates that may be queried."""
         seen = jnp.arange(len(state.y)) < state.observed
         gp = self.to_gp(state.params)
         posterior = gp.posterior(state.x, state.y, seen)
@@ -75,7 +76,8 @@ class Refit(eqx.Module):
         return jax.lax.cond(observed >= self.first, lambda: self.fit(last, data), lambda: (last, jnp.asarray(True)))
 
     def resized(self, state: RefitState, budget: int) -> RefitState:
-        """Return the state with room for `budget` observations: a fit costs their cube, padding included."""
+        """Return the state with room for `budget` observations. A fit costs the cube of that number, because it
+        includes the padding."""
         spare = max(0, budget - len(state.y))
         x, y = jnp.pad(state.x, [(0, spare), (0, 0)]), jnp.pad(state.y, (0, spare))
         return state._replace(x=x[:budget], y=y[:budget])

@@ -1,8 +1,8 @@
-"""Recorded runs, followed step by step: was each choice the maximum of its acquisition, given what was recorded before?
+"""Follow recorded runs step by step: did each choice maximise the acquisition, given what was recorded before it?
 
-The outcomes of a run depend on every choice before, so a run that is made again on another machine may leave the record
-at the first tie that rounding breaks the other way. Here the record stands for the history at every step, so each step
-is checked by itself.
+The outcomes of a run depend on every earlier choice, so a run that is repeated on another machine may diverge from the
+record at the first tie that rounding breaks the other way. Here the record provides the history at every step, so each
+step is checked on its own.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,16 +29,16 @@ from metabo.tasks.training_set import TrainingSet
 
 
 class Followed(NamedTuple):
-    """One run of t own steps: what the policy chooses given the record before, and by how much the acquisition at the
-    recorded choice falls short of the maximum: infinite where the recorded one may not be queried, and where it is
-    another than the policy's and the policy has no scores."""
+    """One run of t steps of the policy's own: its choice given the record so far, and the gap by which the acquisition
+    at the recorded choice falls short of the maximum. The gap is infinite if the recorded candidate may not be queried,
+    or if it differs from the policy's choice and the policy has no scores."""
 
     choice: Int[Array, " t"]
     gap: Float[Array, " t"]
 
 
 class ReplayedRun(NamedTuple):
-    """A recorded run that was followed: which, the largest gap, and the iteration (from 1) where it is."""
+    """A recorded run that was followed: its entry, its largest gap, and the iteration (from 1) of that gap."""
 
     entry: Entry
     gap: float
@@ -55,7 +55,7 @@ def follow(
     repeats: bool = True,
 ) -> Followed:
     """Follow a recorded run of `metabo.bo.loop.run` with the same arguments: `recorded` has the `known` given
-    candidates and then the policy's own."""
+    candidates, followed by the policy's own."""
     init_key, loop_key = jax.random.split(key)
     state, total = policy.init(candidates, init_key), len(recorded)
     again, room = repeats and policy.repeats, jnp.arange(len(outputs))
@@ -118,8 +118,8 @@ def replay(
 ) -> list[ReplayedRun]:
     """Follow some runs of the trajectory table of `metabo.bo.trajectories.optimise` with the same arguments.
 
-    `chosen(count)`: which of the `count` runs of this space. Raises DataError if the table lacks such a run, or has a
-    point that is no candidate or an outcome that is not the benchmark's.
+    `chosen(count)` returns which of the `count` runs of this space to follow. Raises DataError if the table lacks such
+    a run, has a point that is not a candidate, or has an outcome that differs from the benchmark's.
     """
     listed, names, pools, runs, batch = planned(benchmark, prior, spec)
     known = runs.initial.shape[1]

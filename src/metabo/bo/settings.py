@@ -9,15 +9,15 @@ PI_THRESHOLD = 0.1
 
 @dataclass(frozen=True)
 class FixedSettings:
-    """Of a policy whose GP does not change: the margin of PI."""
+    """Settings of a policy whose GP does not change: the margin of PI."""
 
     pi_threshold: float = PI_THRESHOLD
 
 
 @dataclass(frozen=True)
 class ReadingSettings:
-    """Of `metabo.bo.readings`: the margin of PI, the unit that it is in, the outputs' own or standard deviations of
-    theirs, and whether the variance is multiplied by n/(n-1)."""
+    """Settings of `metabo.bo.readings`: the margin of PI, its unit (that of the outputs, or their standard deviation),
+    and whether the variance is multiplied by n/(n-1)."""
 
     pi_threshold: float = PI_THRESHOLD
     margin: Literal["outputs", "deviations"] = "outputs"
@@ -26,7 +26,7 @@ class ReadingSettings:
 
 @dataclass(frozen=True)
 class RefitSettings:
-    """Of a policy that fits after every observation: the steps of L-BFGS, and the margin of PI."""
+    """Settings of a policy that re-fits after every observation: the number of L-BFGS steps, and the margin of PI."""
 
     refit_steps: int
     pi_threshold: float = PI_THRESHOLD

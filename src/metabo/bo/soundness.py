@@ -1,4 +1,4 @@
-"""Steps of BO that were not numerically sound: how many there are, and what is to blame."""
+"""BO steps that were not numerically sound: how many there are, and what caused them."""
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ from metabo.records import results
 
 FILE = "src/metabo/bo/acquisition.py"
 UNSOUND_SHARE = 0.05
-"""More unsound steps than this share fail the job: its regrets would be those of a guess."""
+"""The job fails if more than this share of its steps is unsound, because its regrets would be those of guesses."""
 
 
 def unsound(table: pd.DataFrame) -> int:
@@ -26,7 +26,7 @@ def unsound(table: pd.DataFrame) -> int:
 
 
 def _cause(table: pd.DataFrame, step: pd.Series) -> tuple[str, str]:
-    """Return what is wrong with an unsound step, and the remedy: where an acquisition gives no number for a finite
+    """Return what is wrong with an unsound step, and the remedy. If an acquisition gives no finite number for a finite
     prediction, the prior is not to blame."""
     method, own = str(step["method"]), str(step["acquisition"])
     if own in acquisition.SCORED and not (score := _score(table, step)) < np.inf:
@@ -41,8 +41,8 @@ def _cause(table: pd.DataFrame, step: pd.Series) -> tuple[str, str]:
 
 
 def _score(table: pd.DataFrame, step: pd.Series) -> float:
-    """Return what a step's acquisition gives for its prediction, after what its run had observed; 0 without a finite
-    prediction."""
+    """Return the acquisition's score for a step's prediction, given what the run had observed before it, or 0 without a
+    finite prediction."""
     mean, std = float(step["mean"]), float(step["std"])
     if not np.isfinite([mean, std]).all():
         return 0.0
@@ -52,15 +52,15 @@ def _score(table: pd.DataFrame, step: pd.Series) -> float:
 
 
 def _scores(name: str, mean: np.ndarray, std: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Return what an acquisition gives for predictions (n,), after the outputs observed `before`."""
+    """Return an acquisition's scores for predictions (n,), given the outputs observed `before`."""
     best, count = before.max(initial=-np.inf), len(before)
     given = (jnp.asarray(mean), jnp.asarray(std), jnp.asarray(best), jnp.asarray(count))
     return np.asarray(acquisition.make(name)(*given))
 
 
 def flat(table: pd.DataFrame) -> bool:
-    """Tell, and print, whether an acquisition gave one score for all predictions of the first run, at each of its
-    steps: it then chose nothing. A constant at a few steps is no fault."""
+    """Return, and print, whether an acquisition gave the same score to all predictions of the first run at each of its
+    steps, so that it chose nothing. Constant scores at a few steps are not a fault."""
     name = str(table["acquisition"].iloc[0])
     steps = table.sort_values("iteration")
     run = steps[(steps[results.RUN] == table[results.RUN].iloc[0]).all(axis=1)]
@@ -80,16 +80,16 @@ def flat(table: pd.DataFrame) -> bool:
 
 
 def require_scores(name: str) -> None:
-    """Raise ConfigError unless an acquisition gives one score for each candidate, and is written for JAX's arrays.
+    """Raise ConfigError unless an acquisition gives one score for each candidate and works on JAX arrays.
 
-    Nothing is computed: it is traced on three candidates, as BO does."""
+    Nothing is computed: it is traced on three candidates, as in BO."""
     if name not in acquisition.SCORED:
         return
     where = f"{FILE}: acquisition '{name}'"
     many, one = jax.ShapeDtypeStruct((3,), jnp.float64), jax.ShapeDtypeStruct((), jnp.float64)
     try:
         made = jax.eval_shape(acquisition.make(name), many, many, one, jax.ShapeDtypeStruct((), jnp.int64))
-    except TypeError as error:  # JAX's own errors of this kind among them
+    except TypeError as error:  # JAX's errors of this kind are among them
         raise ConfigError(
             f"{where} cannot be traced by JAX ({type(error).__name__}: {str(error).splitlines()[0]}); take (mean, std, "
             "best, count), and write jax.numpy in place of numpy and math, jnp.where in place of `if`"

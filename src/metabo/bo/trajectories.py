@@ -1,5 +1,4 @@
-"""Offline BO on a benchmark: which runs there are, and the table of what they did (schema:
-`metabo.records.results`)."""
+"""Offline BO on a benchmark: the list of runs, and the table of their results (schema: `metabo.records.results`)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,7 +32,7 @@ from metabo.tasks.training_set import TrainingSet
 
 @dataclass(frozen=True)
 class Entry:
-    """One BO run: which task (of which fold), prior seed and BO seed."""
+    """One BO run: its fold, task, prior seed and BO seed."""
 
     fold: int
     task: str
@@ -44,8 +43,9 @@ class Entry:
 def entries(benchmark: Benchmark, prior: SpacePrior, seeds: int, draws: bool = False) -> list[Entry]:
     """List the runs of one space.
 
-    `draws`: queries are random draws, so that runs may share given points. Otherwise raises ConfigError when a task has
-    fewer given initialisations than BO seeds: a second run from the same points would be the same run.
+    `draws` says that queries are random draws, so that runs may share given points. Otherwise this raises ConfigError
+    if a task has fewer given initialisations than BO seeds, because a second run from the same points would be the same
+    run.
     """
     listed = []
     for f, fold in enumerate(prior.folds):
@@ -61,13 +61,14 @@ def entries(benchmark: Benchmark, prior: SpacePrior, seeds: int, draws: bool = F
 
 
 def _given(sets: Int[np.ndarray, "sets points"], run: int) -> Int[np.ndarray, " points"]:
-    """Return the initial points of the run of that number: sets in turn, from the first again where runs outnumber
-    them."""
+    """Return the initial points of run number `run`: the sets take turns, starting over if there are more runs than
+    sets."""
     return sets[run % len(sets)]
 
 
 def refuse_seen(spec: BOSpec, trained_from: TrainingSpec) -> None:
-    """Raise ConfigError where BO shall query the rest of a half that the priors were not trained on."""
+    """Raise ConfigError if BO is to query the "rest" but the priors were not trained on the other half, drawn by the
+    same seed."""
     seen = trained_from["past"].get("rows"), trained_from["seed"]
     if spec.candidates == "rest" and seen != ("half", spec.seed):
         raise ConfigError(
@@ -97,7 +98,7 @@ class Priors(NamedTuple):
 
 
 def gather(prior: SpacePrior, training: TrainingSet | None) -> Priors:
-    """Return the priors with the training rows of each, or without, if `training` is None."""
+    """Return the priors with the training rows of each, or without rows if `training` is None."""
     if training is None:
         return Priors(prior.params, None)
     pairs = len(prior.folds) * prior.seeds
@@ -106,8 +107,8 @@ def gather(prior: SpacePrior, training: TrainingSet | None) -> Priors:
 
 
 def policy_of(module: ModuleType, spec: BOSpec, budget: int) -> Callable[[Priors, Int[Array, ""]], Policy]:
-    """Return the function that makes the policy of one of the priors: one and the same for equal arguments, so that all
-    spaces of one shape run one program that is traced once."""
+    """Return the function that makes the policy of one of the priors. Equal arguments give the same function object, so
+    that all spaces of one shape run one program that is traced once."""
     return _maker(module, spec.policy, spec.acquisition, budget)
 
 
@@ -126,9 +127,9 @@ def _maker(
 
 
 class PlannedRuns(NamedTuple):
-    """The runs of one space: what each is (`listed`), the names of their tasks, the positions of each task's candidates
-    among its points (`pools`), the runs as the loop takes them, and the candidates as padded `batch`, in the order of
-    `names`."""
+    """The runs of one space: their entries (`listed`), the `names` of their tasks, the positions of each task's
+    candidates among its points (`pools`), the `runs` as the loop takes them, and the candidates as a padded `batch`, in
+    the order of `names`."""
 
     listed: list[Entry]
     names: list[str]
@@ -145,11 +146,11 @@ def planned(benchmark: Benchmark, prior: SpacePrior, spec: BOSpec) -> PlannedRun
     pools = pools_of(benchmark, names, spec.candidates, spec.seed)
     tasks = [benchmark.tasks[name] for name in names]
     none = np.zeros(0, dtype=np.int64)
-    # Counted over priors too: a method that learns nothing would make the same run for each of them from one set.
+    # Count over priors too: from the same set, a method that learns nothing would repeat the same run for each prior.
     numbers = [e.prior_seed * spec.seeds + e.seed for e in listed]
     sets = benchmark.initial
     given = [_given(sets[e.task], i) if e.task in sets else none for e, i in zip(listed, numbers, strict=True)]
-    # Rows of a task are not positions in its pool where the pool is a part of them.
+    # If the pool has only some of a task's rows, row numbers are not positions in the pool.
     starts = [np.searchsorted(pools[e.task], rows) for e, rows in zip(listed, given, strict=True)]
     runs = RunBatch(
         policy=jnp.asarray([prior.pair(e.fold, e.prior_seed) for e in listed]),
@@ -173,9 +174,10 @@ def optimise(
     """Run BO on every test task of one space, for every prior and seed, and return the trajectory table.
 
     `data`: checksum of the benchmark's file. `training`: what the priors were trained on, for methods that read it
-    again. At most `chunk` runs (None: all), and no more than fit in memory, go side by side; this changes speed, and
-    results only by rounding. Inputs get columns of zeros where those of the priors are wider (`priors.widened`). Raises
-    ConfigError if the memory is too small for one run, and for a policy that breaks the protocol.
+    again. At most `chunk` runs (None: all), and no more than fit in memory, run side by side; this changes the speed,
+    and results only by rounding. Inputs get columns of zeros if those of the priors are wider (`priors.widened`).
+    Raises ConfigError as `entries` does, if the memory is too small for one run, and for a policy that breaks the
+    protocol.
     """
     listed, names, pools, runs, batch = planned(benchmark, prior, spec)
     module, budget = registry.policy_module(spec.method), spec.iterations + runs.initial.shape[1]
@@ -208,8 +210,8 @@ def remarks(
     pools: dict[str, Candidates],
     bad: Bool[np.ndarray, " r"],
 ) -> list[str]:
-    """Return what the policies that are `Remarking` say of the runs with an unsound step (`bad`), once for each prior
-    and task, with space, fold and task: a run's steps tell only that they are unsound."""
+    """Return the remarks of `Remarking` policies on the runs with an unsound step (`bad`), once for each prior and
+    task, with space, fold and task. The steps of a run say only that they are unsound."""
     said = []
     for f, p, task in dict.fromkeys((e.fold, e.prior_seed, e.task) for e, b in zip(listed, bad, strict=True) if b):
         policy = make(priors, jnp.asarray(prior.pair(f, p)))
@@ -221,7 +223,7 @@ def remarks(
 
 
 def run_bytes(make: Callable[[Priors, Int[Array, ""]], Policy], priors: Priors, pool: Candidates) -> int:
-    """Return the size of one run's state; nothing is allocated to find out."""
+    """Return the size of one run's state in bytes, without allocating anything."""
     state = jax.eval_shape(lambda p, pool, key: make(p, jnp.asarray(0)).init(pool, key), priors, pool, stream(0))
     return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
 
@@ -235,9 +237,10 @@ def table(
     pools: dict[str, np.ndarray],
     steps: Steps,
 ) -> pd.DataFrame:
-    """Lay out the runs as one row per observation; regrets are against the best of the whole pool (hyperbo §7.3).
+    """Lay out the runs as one row per observation; regrets are relative to the best of the whole pool (hyperbo §7.3).
 
-    `pools`: positions of each task's candidates among its points; the table's `candidate` is the position of the point.
+    `pools` has the positions of each task's candidates among its points; the table's `candidate` is the position of the
+    point in the task.
     """
     runs, length = steps.candidate.shape
     tasks = [benchmark.tasks[e.task] for e in listed]

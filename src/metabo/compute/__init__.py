@@ -1,1 +1,1 @@
-"""Cores, compiler, memory and random keys. Stays without code: cores are pinned before JAX is imported."""
+"""Cores, compiler, memory and random keys. This module stays empty, because cores are pinned before JAX is imported."""

@@ -1,6 +1,6 @@
-"""How XLA compiles for CPUs. Not bookkeeping: another way of compiling rounds otherwise, which fits may carry on."""
+"""How XLA compiles for CPUs. This can change results: other flags round differently, and a fit may amplify that."""
 
 CPU_FLAGS = "--xla_backend_optimization_level=1 --xla_cpu_use_fusion_emitters=false"
-"""Compilation is a third of the work at the default scale. Level 1 takes a third less of it and computes as fast;
-without the fusion emitters nearly half of the rest goes, and some loops are a little slower. XLA ends at a flag that it
-does not know, so both are to be tried with another jaxlib."""
+"""Compilation is a third of the work at the default scale. Level 1 cuts it by a third and computes as fast. Turning the
+fusion emitters off cuts nearly half of the rest and makes some loops a little slower. XLA aborts on a flag that it does
+not know, so try both again with another jaxlib."""

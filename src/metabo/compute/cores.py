@@ -1,7 +1,8 @@
 """Give a job its own cores and device before JAX is imported.
 
-XLA starts one spinning thread per visible core, so two JAX jobs that share cores slow each other down twenty-fold.
-Each job therefore pins itself to as many cores as it has threads, and no two jobs of one user take the same core.
+XLA starts one spinning thread per visible core, so two JAX jobs that share cores slow each other down twenty-fold. Each
+job therefore pins itself to as many cores as it has threads, and while cores are free, no two jobs of one user take the
+same one.
 """
 
 import fcntl
@@ -21,10 +22,12 @@ _own_process = False
 
 def own_process() -> None:
     """Make this process ours: 64-bit floats throughout, and one thread in XLA's pool, unless the environment says
-    otherwise. Jobs, the command line, notebooks and tests say so before JAX computes anything; a library must not.
+    otherwise. Jobs, the command line, notebooks and tests call this before JAX computes anything; library code must
+    not.
 
-    One thread, since runs are spread over processes, and since jaxlib 0.10 waits forever for batched factorisations
-    that meet in a pool (`metabo.compute.precision`). JAX itself is not imported: cores can still be pinned.
+    One thread is enough because runs are spread over processes, and it is necessary because jaxlib 0.10 deadlocks when
+    batched factorisations meet in a larger pool (`metabo.compute.precision`). This does not import JAX, so cores can
+    still be pinned.
     """
     global _own_process
     _own_process = True
@@ -41,7 +44,7 @@ def is_own_process() -> bool:
 
 class Granted(TypedDict):
     """What a job was given: `threads`, the `cores` that it is pinned to (none if the platform cannot pin), how many of
-    them no other job has (`exclusive`), `gpu` as it asked for, and the flags of XLA."""
+    these it has locked for itself (`exclusive`), `gpu` as requested, and the flags of XLA."""
 
     threads: int
     cores: list[int]

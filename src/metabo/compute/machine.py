@@ -1,11 +1,11 @@
-"""What this machine is: for records that say where a number was measured."""
+"""A description of this machine, for records that say where a number was measured."""
 
 import platform
 from pathlib import Path
 
 
 def cpu_model() -> str:
-    """Return the processor's name as the system gives it."""
+    """Return the name of the processor as the system reports it."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

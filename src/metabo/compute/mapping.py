@@ -1,6 +1,7 @@
-"""Work on many entries one after another, in one compiled program that is called for a stretch of them at a time.
+"""Map a function over many entries, one after another, with one compiled program that handles a stretch of them per
+call.
 
-Between two stretches the job can say how far it is.
+Between two stretches the job can report its progress.
 """
 
 import time
@@ -15,14 +16,15 @@ from jaxtyping import Array, Int, PyTree
 from metabo.compute import progress
 
 SECONDS = 5.0
-"""How long a stretch should take: long beside a call of the program, short for who waits."""
+"""How many seconds a stretch should take: long compared with the overhead of a call, short for whoever watches the
+progress."""
 
 
 def one_by_one(run: Callable[..., PyTree], entries: PyTree, shared: tuple[PyTree, ...], what: str) -> PyTree:
     """Return `run(entry, *shared)` for every entry of the leading axis of `entries`, stacked, and report the progress.
 
-    One program serves all stretches, and all calls with the same function, sizes and `shared` values that are no
-    arrays. `what` names the entries in the plural. Inside a compiled program this is `jax.lax.map`.
+    One program serves all stretches, and all calls with the same function, array sizes and non-array `shared` values.
+    `what` names the entries in the plural. Inside a compiled program this is `jax.lax.map`.
     """
     count = len(jax.tree.leaves(entries)[0])
     traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((entries, shared)))

@@ -1,4 +1,4 @@
-"""Will it fit? Estimates are compared with the memory there is before anything large is allocated."""
+"""Will it fit? Compare estimates with the available memory before anything large is allocated."""
 
 import os
 
@@ -21,7 +21,7 @@ def available() -> tuple[int, str]:
 
 
 def check_memory(need_bytes: int, where: str, remedy: str) -> None:
-    """Raise ConfigError, naming `where` and `remedy`, when `need_bytes` exceed the usable share of the memory."""
+    """Raise ConfigError, naming `where` and `remedy`, when `need_bytes` exceeds the usable share of the memory."""
     have, whose = available()
     if need_bytes > SHARE * have:
         raise ConfigError(

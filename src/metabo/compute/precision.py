@@ -1,11 +1,11 @@
-"""64-bit floats for our own calls, in a process whose JAX is not ours.
+"""64-bit floats for our own calls, in a process whose JAX settings belong to someone else.
 
-GP algebra needs float64. A process of ours (a job, the command line, a test) has it throughout (`cores.own_process`).
-In anyone else's, the public functions compute inside `scope`, which only the calling thread sees and which ends with
-the call. Inside it JAX computes on a CPU device of our own, whose pool has one thread. In a larger pool jaxlib 0.10
-waits forever when as many batched factorisations as there are threads run side by side: each holds a thread and waits
-for parts of its batch that are queued in the same pool. So neither we nor other programs of the process can take the
-threads that the other needs, and an accelerator is left alone.
+GP algebra needs float64. Our own processes (jobs, the command line, tests) use it throughout (`cores.own_process`). In
+any other process, the public functions compute inside `scope`, which affects only the calling thread and ends with the
+call. Inside it JAX computes on a CPU device of our own, whose pool has one thread. In a larger pool jaxlib 0.10
+deadlocks when as many batched factorisations run side by side as there are threads: each holds a thread and waits for
+parts of its batch that are queued in the same pool. With a pool of our own, neither we nor other programs in the
+process can take threads that the other needs, and accelerators are left alone.
 """
 
 import os
@@ -27,8 +27,9 @@ R = TypeVar("R")
 
 @contextmanager
 def scope() -> Iterator[None]:
-    """Compute in float64 on one CPU thread of our own, in this thread only and until the block ends; in a process of
-    ours nothing changes. Settings of JAX that would change results or refuse our programs have their defaults inside.
+    """Compute in float64 on one CPU thread of our own, in this thread only and until the block ends. In our own
+    processes nothing changes. Inside the block, JAX settings that would change results or reject our programs have
+    their defaults.
     """
     if cores.is_own_process():
         yield
@@ -41,7 +42,7 @@ def scope() -> Iterator[None]:
             jax.default_matmul_precision(None),
             jax.numpy_dtype_promotion("standard"),
             jax.numpy_rank_promotion("allow"),
-            jax.debug_nans(False),  # fits notice what is not finite, and go on from the last sound step
+            jax.debug_nans(False),  # fits detect non-finite values and keep the last sound step
             jax.debug_infs(False),
         ):
             settings.enter_context(setting)
@@ -60,7 +61,7 @@ def float64(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def accelerated() -> bool:
-    """Tell whether JAX computes on something else than a CPU here: inside `scope` never."""
+    """Tell whether JAX computes on something other than a CPU here; inside `scope` it never does."""
     return get_default_device().platform != "cpu"
 
 
@@ -68,15 +69,15 @@ _making = Lock()
 
 
 def _device():
-    """Return the device of `scope`: that of a CPU client with one thread, which JAX's list of devices does not have."""
-    with _making:  # the arrays of all threads are to lie on one and the same
+    """Return the device of `scope`: that of a CPU client with one thread, which is not in JAX's list of devices."""
+    with _making:  # the arrays of all threads must live on the same device
         return _made_device()
 
 
 @cache
 def _made_device():
     before = os.environ.get(cores.POOL)
-    # Not os.environ, which others read: XLA looks at the C environment, once, while it makes the client.
+    # Not os.environ, which others read: XLA reads the C environment once, while it makes the client.
     os.putenv(cores.POOL, "1")
     try:
         return xla_client.make_cpu_client().devices()[0]

@@ -1,4 +1,4 @@
-"""How far a long job is: lines in its log and on the terminal of the run, with the time that is left."""
+"""Progress of a long job: lines in its log and on the terminal of the run, with the estimated time left."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ from math import prod
 from typing import TextIO, TypeVar
 
 LOG_EVERY = 10.0
-"""Seconds between two lines in a job's log; a job that takes less writes none."""
+"""Seconds between two lines in a job's log; a shorter job writes none."""
 
 TERMINAL_EVERY = 30.0
 """Seconds between two lines of one job on the terminal, where other jobs write too."""
@@ -43,8 +43,8 @@ _job = _Job()
 
 
 def connect(label: str) -> None:
-    """Begin a job: its lines on the terminal start with `label`. Takes the terminal out of the environment, so that a
-    process started from here, where that file descriptor is another file or none, does not write to it."""
+    """Begin a job: its lines on the terminal start with `label`. Removes the terminal from the environment, so that
+    child processes, in which that file descriptor is another file or none, do not write to it."""
     global _job
     descriptor = os.environ.pop(TERMINAL, "")
     terminal = None
@@ -52,12 +52,12 @@ def connect(label: str) -> None:
         try:
             terminal = os.fdopen(int(descriptor), "w", closefd=False)
         except (OSError, ValueError):
-            terminal = None  # whoever started the job closed it: the log has the lines
+            terminal = None  # whoever started the job closed it; the log still gets the lines
     _job = _Job(label, terminal)
 
 
 def loop(items: Iterable[Item], what: str) -> Iterator[Item]:
-    """Yield the items and report how many are done. `what`: their name in the plural. Loops may be nested."""
+    """Yield the items and report how many are done. `what` names them in the plural. Loops may be nested."""
     listed = list(items)
     with counted(what, len(listed)) as advance:
         for number, item in enumerate(listed, 1):
@@ -67,7 +67,7 @@ def loop(items: Iterable[Item], what: str) -> Iterator[Item]:
 
 @contextmanager
 def counted(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Give a function to call with the number of finished `what` (plural), of `total`."""
+    """Yield a function to call with the number of finished `what` (a plural), out of `total`."""
     now = time.monotonic()
     if not _job.levels:
         _job.started = _job.logged = _job.shown = now
@@ -89,7 +89,7 @@ def _report() -> None:
     now = time.monotonic()
     share = _share(_job.levels)
     if _job.begun is None:
-        _job.begun = share, now  # the first item compiles the programs: the pace is that of the others
+        _job.begun = share, now  # the first item compiles the programs, so the pace is measured on the others
     if now - _job.logged >= LOG_EVERY:
         _job.logged = now
         print(_line(share, now), file=sys.stderr, flush=True)
@@ -98,16 +98,17 @@ def _report() -> None:
         try:
             print(f"{_job.label}: {_line(share, now)}", file=_job.terminal, flush=True)
         except OSError:
-            _job.terminal = None  # the terminal was closed: the job goes on
+            _job.terminal = None  # the terminal was closed; the job goes on
 
 
 def _share(levels: list[_Level]) -> float:
-    """Return how much of the outermost level is done."""
+    """Return the finished share of the outermost level."""
     return sum(level.done / prod(outer.total for outer in levels[: i + 1]) for i, level in enumerate(levels))
 
 
 def _line(share: float, now: float) -> str:
-    """Say what is done at each level, the outermost first, the time spent and what is left at the pace so far."""
+    """Return a line with the counts of each level, outermost first, the time spent, and the time left at the pace so
+    far."""
     shown = [level for level in _job.levels if level.total > 1] or _job.levels
     counts = ", ".join(f"{level.done} of {level.total} {level.what}" for level in shown)
     begun, at = _job.begun or (share, now)

@@ -1,1 +1,2 @@
-"""Recorded results that are kept with the code: `evidence/{scale}`, its manifest, and replays that check it."""
+"""Recorded results that are kept with the code: the folders `evidence/{scale}`, their manifests, and replays that check
+them."""

@@ -1,4 +1,5 @@
-"""What `metabo evidence add` keeps of a run: records and what they made, without what others own."""
+"""What `metabo evidence add` keeps of a run: records and the files that their jobs made, without data that others
+own."""
 
 import csv
 import shutil
@@ -37,15 +38,15 @@ from metabo.records.verify import Verified, verify
 KEPT = {"pretrain", "bo", "online", "evaluate", "study", "theory", "claims"}
 """Stages whose results are kept."""
 RECORD_ONLY = {"data"}
-"""Stages of which only the record is kept: what they made are tables of others."""
+"""Stages whose record alone is kept, because they made tables of data that others own."""
 DATASETS = Path("workflow/datasets.csv")
 OWN = "made by this project"
 SHOWN = 3
 
 
 class Added(NamedTuple):
-    """What was added: the folder, files and bytes that it has now, jobs whose prior losses could not be taken, and
-    those whose priors are not kept."""
+    """What was added: the folder, the number of files and bytes that it has now, of jobs whose prior losses could not
+    be computed, and of jobs whose priors are not kept."""
 
     folder: Path
     files: int
@@ -63,10 +64,12 @@ class Added(NamedTuple):
 
 
 def add(results: Path, root: Path, artefacts: Sequence[str] = ()) -> Added:
-    """Add the results of one run, `results/{scale}`, to `root/{scale}`; what is there already is kept or replaced.
+    """Add the results of one run, `results/{scale}`, to `root/{scale}`. Files that are already there are kept or
+    replaced.
 
-    `artefacts`: those whose inputs are added, by name; () for all results. Raises DataError if results are damaged,
-    missing, from a changed checkout, or too many, or if they would replace verdicts by fewer.
+    `artefacts`: names of the artefacts whose inputs are added; () for all results. Raises DataError if results are
+    damaged, missing, made by a checkout with uncommitted changes, or too large, or if they would replace verdicts by
+    fewer.
     """
     checked = verify(results)
     _refuse_flawed(checked)
@@ -110,7 +113,7 @@ def _refuse_changed(records: Iterable[StoredSidecar], results: Path) -> None:
 
 
 def _refuse_fewer_verdicts(files: Mapping[str, Path], folder: Path) -> None:
-    """Refuse verdicts of a run that leaves out artefacts which recorded verdicts were judged on."""
+    """Refuse the verdicts of a run that lacks artefacts on which recorded verdicts were judged."""
     for name, source in files.items():
         kept = folder / name
         if is_verdicts(Path(name)) and kept.is_file() and (lost := sorted(_judged(kept) - _judged(source))):
@@ -145,7 +148,7 @@ def _refuse_large(files: Mapping[str, Path], root: Path, folder: Path) -> None:
 
 
 def _behind(records: Sequence[StoredSidecar], artefacts: Sequence[str], results: Path) -> list[StoredSidecar]:
-    """Return the records that some artefacts were made from, with the verdicts on them."""
+    """Return the records that the given artefacts were made from, with all verdicts."""
     made = {below(record, name): record for record in records for name in record.outputs}
     queue = []
     for name in artefacts:
@@ -166,7 +169,8 @@ def _behind(records: Sequence[StoredSidecar], artefacts: Sequence[str], results:
 
 
 def _names(record: StoredSidecar) -> list[str]:
-    """Return an artefact's names: that of its entry, for all benchmarks, and of one benchmark."""
+    """Return an artefact's names: the name of its entry, which stands for all benchmarks, and that for its
+    benchmark."""
     spec = record.content.get("spec", {})
     name, benchmark = str(spec.get("artefact")), spec.get("benchmark")
     return [name, f"{name}_{benchmark}"] if benchmark else [name]
@@ -192,7 +196,7 @@ def _files(records: Iterable[StoredSidecar], base: Path) -> dict[str, Path]:
 
 
 def _worth(record: StoredSidecar) -> bool:
-    """Tell whether what a job made is kept: all but priors that are too large."""
+    """Tell whether the files that a job made are kept: all but priors that are too large."""
     if _stage(record) != "pretrain":
         return True
     unused = registry.made_of(str(record.content.get("spec", {}).get("method"))).uses_past
@@ -211,7 +215,8 @@ def _all(folder: Path) -> list[Path]:
 def _manifest(
     folder: Path, scale: str, kept: Iterable[StoredSidecar], listed: dict[str, ListedFile], before: Manifest | None
 ) -> Manifest:
-    """Return the manifest of all that the folder has now: earlier additions, with what replaces them."""
+    """Return the manifest of everything that the folder has now: earlier additions, and the new files that replace or
+    extend them."""
     files = ({**before["files"]} if before else {}) | listed
     records = inventory.take(folder.absolute()).records
     hours: defaultdict[str, float] = defaultdict(float)

@@ -6,7 +6,8 @@ from metabo.evidence import manifest
 
 
 def lines(root: Path) -> list[str]:
-    """Describe the recorded results of every scale. Raises DataError for a manifest that is not as it was written."""
+    """Describe the recorded results of every scale. Raises DataError for a manifest that was changed since it was
+    written."""
     found = []
     for folder in manifest.folders(root):
         kept = manifest.read(folder)

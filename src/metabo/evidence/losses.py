@@ -1,4 +1,4 @@
-"""The training losses of stored priors: what another machine must find for the same parameters and tables."""
+"""The training losses of stored priors, which another machine must reproduce from the same parameters and tables."""
 
 import csv
 from collections.abc import Iterable
@@ -14,12 +14,13 @@ from metabo.records.files import write_text
 from metabo.records.inventory import StoredSidecar
 
 ROWS = 200
-"""Rows of a task that are looked at: 2,000 would take minutes for each file, and say no more about its parameters."""
+"""The number of rows of a task that are used: 2,000 would take minutes for each file, and say no more about its
+parameters."""
 HEADER = ["priors", "space", "fold", "seed", "nll"]
 
 
 class PriorPlace(NamedTuple):
-    """Which prior: its file below the folder of the run, its space, fold and seed."""
+    """Identifies a prior: its file below the folder of the run, its space, fold and seed."""
 
     priors: str
     space: str
@@ -32,7 +33,7 @@ Losses = dict[PriorPlace, float]
 
 
 def of_results(records: Iterable[StoredSidecar], results: Path) -> tuple[Losses, int]:
-    """Return the losses of all priors of a run that are GPs, and the number of files whose table is not there."""
+    """Return the losses of all priors of a run that are GPs, and the number of prior files whose table is not there."""
     tables, found, left_out = Tables([results / "data"]), Losses(), 0
     for record in (one for one in records if one.content.get("stage") == "pretrain"):
         if (benchmark := tables.of(record)) is None:
@@ -58,7 +59,7 @@ def of_priors(name: str, stored: TrainedPriors) -> Losses:
 
 
 def read(path: Path) -> Losses:
-    """Read stored losses; none if there is no file. Raises DataError for another kind of file."""
+    """Read stored losses, or return none if there is no file. Raises DataError for another kind of file."""
     if not path.exists():
         return {}
     try:
@@ -72,7 +73,7 @@ def read(path: Path) -> Losses:
 
 
 def merge(path: Path, found: Losses) -> None:
-    """Write losses, in place of earlier ones of the same files."""
+    """Write losses, replacing earlier ones of the same files."""
     again = {place.priors for place in found}
     merged = {place: nll for place, nll in read(path).items() if place.priors not in again} | found
     lines = [",".join(HEADER), *(_line(place, nll) for place, nll in sorted(merged.items()))]

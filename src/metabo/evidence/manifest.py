@@ -1,7 +1,8 @@
-"""The manifest of recorded results, and whether a folder is still what it lists.
+"""The manifest of recorded results, and checks that a folder is still what the manifest lists.
 
-`evidence/{scale}` has the layout of `results/{scale}`, less what can be made again (figures, notebooks, logs) and what
-others own (tables and archives). Its manifest lists every file with its checksum, and is sealed by one of itself.
+`evidence/{scale}` has the layout of `results/{scale}`, without what can be made again (figures and notebooks) and what
+others own (tables and archives). Its manifest lists every file with its checksum, and is sealed by a checksum of
+itself.
 """
 
 import json
@@ -19,13 +20,13 @@ from metabo.records.verify import BOTH, DAMAGED, MISSING, Flaw
 NAME: Final = "manifest.json"
 SCHEMA: Final = 1
 LOSSES: Final = "losses.csv"
-"""Beside the manifest: the loss of every prior that is a GP, at the parameters that are stored."""
+"""The file next to the manifest with the loss of every prior that is a GP, at its stored parameters."""
 LIMIT: Final = 60e6
-"""Bytes of all recorded results together: a repository that people clone."""
+"""The most bytes of all recorded results together, because people clone the repository."""
 LARGEST: Final = 5e6
 LARGEST_UNUSED: Final = 1e6
-"""Bytes of a file of priors, and of one from which no run is made again, beyond which its record alone is kept: a
-covariance at hundreds of inputs, random features of which each prior has its own."""
+"""The most bytes of a file of priors, and of one from which no run is replayed; of a larger file, only the record is
+kept. Such files hold a covariance at hundreds of inputs, or random features of which each prior has its own."""
 BACK = "get it back from version control (git checkout), or add the results again (metabo evidence add)"
 
 
@@ -37,9 +38,9 @@ class ListedFile(TypedDict):
 
 
 class Manifest(TypedDict):
-    """What `evidence/{scale}` holds. `commits`: of the jobs; `machines`: what the jobs ran on, `added_on` the processor
-    of the machine that added them; `core_hours` by stage; `sources`: by benchmark, where the outcomes along the
-    trajectories come from, and their licence; `files` by their path below the folder."""
+    """The contents of `evidence/{scale}`. `commits`: those that the jobs ran at; `machines`: what the jobs ran on;
+    `added_on`: the processors of the machines that added them; `core_hours`: by stage; `sources`: by benchmark, where
+    the outcomes along the trajectories come from, and their licence; `files`: by their path below the folder."""
 
     schema: int
     scale: str
@@ -52,8 +53,8 @@ class Manifest(TypedDict):
 
 
 def folders(root: Path) -> list[Path]:
-    """Return the folders of recorded results: the given one if it has a manifest, else those below it if one of them
-    has."""
+    """Return the folders of recorded results: the given one if it has a manifest, else all folders in it if any of them
+    has one."""
     if (root / NAME).exists():
         return [root]
     return sorted(path for path in root.glob("*") if path.is_dir()) if any(root.glob(f"*/{NAME}")) else []
@@ -92,8 +93,8 @@ def read(folder: Path) -> Manifest:
 
 
 def checked(folder: Path) -> Manifest:
-    """Read the manifest of a folder that is as it was added. Raises DataError that names the first thing that is wrong,
-    and how many more there are."""
+    """Read the manifest of a folder and check that the folder is as it was added. Raises DataError, which names the
+    first flaw and how many more there are."""
     listed = read(folder)
     if found := flaws(folder, listed):
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
@@ -102,7 +103,7 @@ def checked(folder: Path) -> Manifest:
 
 
 def flaws(folder: Path, manifest: Manifest) -> list[Flaw]:
-    """Return what is not as the manifest, and the records that it lists, say."""
+    """Return everything that contradicts the manifest or the records that it lists."""
     return [*_files(folder, manifest["files"]), *_records(folder, manifest)]
 
 
@@ -120,7 +121,7 @@ def _files(folder: Path, listed: Mapping[str, ListedFile]) -> Iterator[Flaw]:
 
 
 def _records(folder: Path, manifest: Manifest) -> Iterator[Flaw]:
-    """Compare what records say of files, and of each other, with the manifest."""
+    """Compare what records state about files, and about each other, with the manifest."""
     held = inventory.take(folder.absolute())
     for path, why in held.broken.items():
         yield Flaw(DAMAGED, _shown(folder, path), why, BOTH)
@@ -136,7 +137,8 @@ def _records(folder: Path, manifest: Manifest) -> Iterator[Flaw]:
 
 
 def below(record: StoredSidecar, name: str) -> str:
-    """Return the path of a file that a record names below the folder of its run; of one elsewhere the name itself."""
+    """Return the path, below the folder of the run, of a file that a record names; for a file elsewhere, return the
+    name itself."""
     return name.removeprefix(f"{record.named}/")
 
 

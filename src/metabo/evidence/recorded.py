@@ -1,4 +1,5 @@
-"""The verdicts among recorded results, for the report: of folders that are as they were added, and a line on others."""
+"""The verdicts among recorded results, for the report: those of folders that are as they were added, and a line on each
+other folder."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ from metabo.evidence.manifest import BACK, Manifest
 
 TABLES = "claims/*.csv"
 GATES = "-gates"
-"""Ends the name of a table of gates, beside the claims."""
+"""The end of the name of a table of gates, which lies next to the claims."""
 
 
 def is_verdicts(path: Path) -> bool:
@@ -27,15 +28,16 @@ class RecordedVerdicts(NamedTuple):
 
 
 class RecordedEvidence(NamedTuple):
-    """The folders with recorded verdicts, and one line for each that is not used, which says why."""
+    """The folders with recorded verdicts, and, for each folder that is not used, one line that says why."""
 
     folders: list[RecordedVerdicts]
     refused: list[str]
 
 
 def verdicts(root: Path) -> RecordedEvidence:
-    """Return the recorded verdicts below `root`, compared with the manifests; nothing if there is no such folder, or if
-    it is empty. Raises nothing for what is damaged, of an older schema, edited, or no evidence: it is refused."""
+    """Return the recorded verdicts below `root`, after comparing them with the manifests; nothing if there is no such
+    folder or it is empty. A folder that is damaged, edited, of an older schema, or no evidence raises no error but is
+    listed as refused."""
     found = RecordedEvidence([], [])
     folders = manifest.folders(root)
     if not folders and root.exists() and not (root.is_dir() and not any(root.iterdir())):

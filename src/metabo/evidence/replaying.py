@@ -1,4 +1,5 @@
-"""A random sample of what is recorded, made again: choices of runs with the recorded history, losses of priors."""
+"""Replay a random sample of what is recorded: the choices of runs given the recorded history, and the losses of
+priors."""
 
 import math
 from collections import Counter
@@ -23,19 +24,19 @@ from metabo.records.verify import DAMAGED, Flaw
 from metabo.tasks.benchmark import Benchmark
 
 CHOICE, LOSS = 1e-9, 1e-6
-"""How far below the maximum of its acquisition a recorded choice may be, and how far a loss from the recorded one, of
-its size (of 1, for smaller ones)."""
+"""How far below the maximum of its acquisition a recorded choice may be, and how far a loss may be from the recorded
+one, relative to its size (to 1, for smaller ones)."""
 REFIT = "refit_steps"
 """The setting of policies that fit their parameters after every observation."""
 FEWER = 4
-"""Runs that are replayed for each file of priors whose losses are taken again."""
+"""The number of runs that are replayed for each file of priors whose losses are computed again."""
 ORIGIN = "it was not made by this code from these tables; find out which, and add the results again"
 
 
 class ReplayedSample(NamedTuple):
-    """What was made again, and what is wrong with it; `absent`: the number of things that were not since their table is
-    not here, by benchmark; `unkept`: of those since their priors are not kept; `widest`: the largest gap of a choice,
-    and of a loss."""
+    """The numbers of replayed runs and losses, and their flaws. `absent` counts, by benchmark, the tables of runs and
+    the files of priors that could not be replayed because the benchmark is not here; `unkept` counts those whose priors
+    are not kept; `widest` has the largest gap of a choice, and of a loss."""
 
     runs: int
     losses: int
@@ -46,7 +47,7 @@ class ReplayedSample(NamedTuple):
 
     @property
     def lines(self) -> list[str]:
-        """What to tell the user besides the flaws."""
+        """What the user reads besides the flaws."""
         said = [
             f"replayed {self.runs} runs with the recorded history given: no choice is more than {self.widest[0]:.1g} "
             f"below its acquisition's maximum; {self.losses} losses of priors, within {self.widest[1]:.1g}"
@@ -60,9 +61,9 @@ class ReplayedSample(NamedTuple):
 
 
 def sample(folder: Path, tables: Tables, runs: int, seed: int) -> ReplayedSample:
-    """Make `runs` runs again, and the losses of a quarter as many files of priors, drawn from what the folder holds.
+    """Replay `runs` runs, and the losses of a quarter as many files of priors, drawn from what the folder holds.
 
-    Methods that train or fit in every step are left out (`_fits`).
+    Runs of methods that train or fit in every step are left out (`_fits`).
     """
     rng = np.random.default_rng(seed)
     held = inventory.take(folder.absolute()).records
@@ -98,15 +99,16 @@ def sample(folder: Path, tables: Tables, runs: int, seed: int) -> ReplayedSample
 
 
 def _fits(record: StoredSidecar) -> bool:
-    """Tell whether a method trains or fits in every step. L-BFGS that stops at a limit carries the last digit of one
-    step on to the next: on LCBench a replay of STBO on the same machine left its record after 70 steps."""
+    """Tell whether a method trains or fits in every step. If L-BFGS stops at a limit, differences in the last digit
+    carry over from one step to the next: on LCBench a replay of STBO on the same machine diverged from its record after
+    70 steps."""
     spec = record.content.get("spec", {})
     policy = spec.get("policy")
     return registry.made_of(str(spec.get("method"))).uses_past or (isinstance(policy, Mapping) and REFIT in policy)
 
 
 def _run(record: StoredSidecar, benchmark: Benchmark, rng: np.random.Generator) -> tuple[float, list[Flaw]]:
-    """Replay one run, drawn at random, of a trajectory table."""
+    """Replay one randomly drawn run of a trajectory table."""
     (name,) = record.outputs
     shown, path = record.result, prior_path(record)
     assert path is not None, "jobs of stage `bo` read priors"
@@ -132,6 +134,7 @@ def _run(record: StoredSidecar, benchmark: Benchmark, rng: np.random.Generator) 
 
 
 def _error(now: float, recorded: float) -> float:
-    """Return how far a loss is from the recorded one, of its size (of 1, for smaller ones); infinite if none is."""
+    """Return how far a loss is from the recorded one, relative to its size (to 1, for smaller ones), or infinity if
+    none is recorded."""
     error = abs(now - recorded) / max(1.0, abs(recorded))
     return math.inf if math.isnan(error) else error

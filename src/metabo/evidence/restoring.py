@@ -1,4 +1,4 @@
-"""Bring recorded results back to where the jobs of a run would make them: the run goes on from there."""
+"""Copy recorded results back to where the jobs of a run would make them, so that the run goes on from there."""
 
 import shutil
 from collections import Counter
@@ -17,7 +17,7 @@ from metabo.records.files import canonical, digest
 from metabo.records.inventory import StoredSidecar
 
 JUDGED = "claims"
-"""Verdicts are made again: they read every artefact, which is not kept."""
+"""Verdicts are made again, because they read every artefact, and artefacts are not kept."""
 SHOWN = 3
 
 UNKEPT = "made what is too large to be kept"
@@ -27,8 +27,8 @@ INPUTS = "read what is not here, or something else"
 
 
 class Restored(NamedTuple):
-    """What came back: the folder, jobs whose results were copied, jobs whose results are there already, jobs left by
-    reason, and tables that must be made first."""
+    """What was restored: the folder, the number of jobs whose results were copied, the number whose results were
+    already there, the numbers of jobs left out, by reason, and the tables that must be made first."""
 
     folder: Path
     jobs: int
@@ -49,11 +49,11 @@ class Restored(NamedTuple):
 
 
 def restore(kept: Path, jobs: Iterable[PlannedJob], results: Path) -> Restored:
-    """Copy recorded results of one scale, `evidence/{scale}`, to `results`, for the jobs of a plan that would make them
-    again: of the same settings and code, from inputs that are here. Results that are there are not touched.
+    """Copy recorded results of one scale, `evidence/{scale}`, to `results`, for the jobs of a plan that would make the
+    same: with the same settings and code, from inputs that are here. Results that are already there are not touched.
 
-    `jobs`: each after what it waits for (`chain.behind`). Raises DataError if the recorded results are missing or not
-    as they were added: nothing is copied then.
+    `jobs` lists each job after those that it waits for (`chain.behind`). Raises DataError, and copies nothing, if the
+    recorded results are missing or not as they were added.
     """
     if not (kept / NAME).exists():
         raise DataError(f"{kept}: nothing is kept of this scale; `metabo evidence list` shows what is")
@@ -82,7 +82,7 @@ def _place(name: str) -> str:
 
 
 def _reason(job: PlannedJob, record: StoredSidecar, kept: Path, results: Path) -> str:
-    """Return why a job would not make what is recorded; "" if it would."""
+    """Return why a job would not make what is recorded, or "" if it would."""
     if not all((kept / below(record, name)).is_file() for name in (*record.outputs, *record.logs)):
         return UNKEPT
     if canonical(record.content.get("spec")) != canonical(job.spec):
@@ -94,7 +94,7 @@ def _reason(job: PlannedJob, record: StoredSidecar, kept: Path, results: Path) -
 
 
 def _same(results: Path, record: StoredSidecar, name: str, expected: str) -> bool:
-    """Tell whether a file that the job read is here as it was; files of the project itself count as code."""
+    """Tell whether a file that the job read is here unchanged. Files of the project itself count as code."""
     if not name.startswith(f"{record.named}/"):
         return True
     path = results / below(record, name)
@@ -106,7 +106,7 @@ def _tables(job: PlannedJob, results: Path) -> Iterator[str]:
 
 
 def _copy(record: StoredSidecar, kept: Path, results: Path) -> None:
-    """Copy what a job made, its logs, and its record last: without it a result does not count."""
+    """Copy what a job made, its logs, and last its record, without which a result does not count."""
     for name in (*record.outputs, *record.logs):
         _copied(kept, results, below(record, name))
     _copied(kept, results, record.path.relative_to(kept.absolute()).as_posix())
@@ -115,4 +115,4 @@ def _copy(record: StoredSidecar, kept: Path, results: Path) -> None:
 def _copied(kept: Path, results: Path, name: str) -> None:
     target = results / name
     target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(kept / name, target)  # with the present time: a result is newer than what it was made from
+    shutil.copyfile(kept / name, target)  # with the current time, so that a result is newer than its inputs

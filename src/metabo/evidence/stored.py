@@ -1,4 +1,4 @@
-"""What a job left, read again: its table's benchmark, wherever that lies here, and its priors."""
+"""Read what a job used and made: the benchmark of its table, wherever that lies here, and its priors."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -22,13 +22,13 @@ class TrainedPriors(NamedTuple):
 
 
 class Tables:
-    """The benchmarks in some folders, found by the checksum that a record has of them; each is read once."""
+    """The benchmarks in the given folders, looked up by their checksums in records. Each is read once."""
 
     def __init__(self, folders: Iterable[Path]) -> None:
         self.folders, self.read = list(folders), dict[str, Benchmark | None]()
 
     def of(self, record: StoredSidecar) -> Benchmark | None:
-        """Return the benchmark that a job read; None if it is in none of the folders."""
+        """Return the benchmark that a job read, or None if it is in none of the folders."""
         for name, expected in record.inputs.items():
             if Path(name).parent.name == "data":
                 if expected not in self.read:
@@ -48,12 +48,12 @@ def benchmark_of(record: StoredSidecar) -> str:
 
 
 def trained(path: Path, benchmark: Benchmark) -> TrainedPriors:
-    """Read priors and make what they were trained on again. Raises DataError for a file that holds none."""
+    """Read priors and rebuild the data that they were trained on. Raises DataError for a file that holds no priors."""
     spec, found = priors.load(path)
     return TrainedPriors(spec, found, training_sets_of(benchmark, spec))
 
 
 def prior_path(record: StoredSidecar) -> Path | None:
-    """Return where the priors that a job read, or made, lie now."""
+    """Return where the priors that a job read or made lie now, or None if it has none."""
     names: Sequence[str] = [*record.inputs, *record.outputs]
     return next((record.located(name) for name in names if "/priors/" in name and name.endswith(".npz")), None)

@@ -1,5 +1,5 @@
-"""What `metabo verify evidence` tells: whether recorded results are as they were added, and a sample of them made
-again."""
+"""What `metabo verify evidence` prints: whether recorded results are as they were added, and the replay of a sample of
+them."""
 
 from pathlib import Path
 
@@ -10,11 +10,11 @@ from metabo.evidence.stored import Tables
 
 
 def lines(root: Path, runs: int, seed: int, results: Path = Path("results")) -> tuple[list[str], int]:
-    """Return the lines of standard output and the exit status: 1 if something is damaged, missing, or not replayed
-    alike.
+    """Return the lines of standard output and the exit status, which is 1 if something is damaged, missing, or replays
+    differently.
 
-    `runs` are replayed of each scale, drawn with `seed`, from the tables that lie in `results/{scale}/data`; 0: none.
-    A scale whose files are not as they were added is not replayed.
+    For each scale, `runs` runs (0: none), drawn with `seed`, are replayed on the tables found in `results/*/data`. A
+    scale whose files are not as they were added is not replayed.
     """
     tables, said, status = Tables(sorted(results.glob("*/data"))), list[str](), 0
     for folder in manifest.folders(root):

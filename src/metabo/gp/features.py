@@ -31,11 +31,11 @@ class MLP(eqx.Module):
 
 
 class Anchored(eqx.Module):
-    """φ(x) = [x, L⁻¹ k(Z, x)]: the inputs and, behind them, what `kernel` says of x given its values at m anchors Z.
+    """φ(x) = [x, L⁻¹ k(Z, x)]: the inputs, followed by the whitened covariances of x with m anchors Z under `kernel`.
 
     `factor` is the Cholesky factor L of k(Z, Z) with jitter. `present` is 1 for an anchor and 0 for padding, which has
-    a unit row in L and the feature 0. A prior that is known at the anchors extends to all inputs by a mean and a kernel
-    that are linear in these features (`metabo.gp.kernels.Corrected`).
+    a unit row in L and the feature 0. A mean that is linear in these features, and a kernel that adds a quadratic form
+    in them (`metabo.gp.kernels.Corrected`), extend a prior that is known at the anchors to all inputs.
     """
 
     kernel: Stationary
@@ -44,7 +44,7 @@ class Anchored(eqx.Module):
     factor: Float[Array, "m m"]
 
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, "n p"]:
-        """Map n inputs to (n, d + m) features. Cost O(n m (d + m))."""
+        """Map n inputs to features (n, d + m). Cost O(n m (d + m))."""
         cross = self.present[:, None] * self.kernel(self.anchors, x)
         return jnp.concatenate([x, solve_triangular(self.factor, cross, lower=True).T], axis=1)
 

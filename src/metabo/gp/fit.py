@@ -1,7 +1,7 @@
 """Pre-training of GPs: Adam on mini-batched NLL and full-batch L-BFGS on EKL, many (fold, seed) pairs in one program.
 
-Each routine trains one pair; `over_pairs` runs them all inside one compiled program, one after another on a CPU (the
-working set of one pair stays in cache) or side by side on an accelerator.
+Each routine trains one pair; `over_pairs` runs them all inside one compiled program, one after another on a CPU (so
+that the working set of one pair stays in cache) or side by side on an accelerator.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,9 +24,9 @@ STALL = 1e-9
 
 
 class Log(NamedTuple):
-    """What happened in one run: `loss` (steps,) at each step, `stopped` the step whose loss or gradient (Adam:
-    or its square) was not finite, or `steps` if the result's loss is not (-1: none). From there on the last parameters
-    whose loss was finite are kept."""
+    """What happened in one run. `loss` (steps,) is the loss at each step. `stopped` is the step whose loss or gradient
+    (with Adam, also its square) was not finite, `steps` if only the loss of the result was not, and -1 if all were
+    finite. From that step on, the last parameters with a finite loss are kept."""
 
     loss: Float[Array, " steps"]
     stopped: Int[Array, ""]
@@ -41,7 +41,8 @@ def _select(condition: Bool[Array, ""], new: PyTree, old: PyTree) -> PyTree:
 
 
 def batches_per_shuffle(counts: Sequence[int], batch: int) -> int:
-    """How many disjoint batches one shuffle can serve: limited by the smallest task that is larger than a batch."""
+    """Return how many disjoint batches one shuffle can serve; the smallest task with at least `batch` rows limits
+    it."""
     return max(1, min((count // batch for count in counts if count >= batch), default=1))
 
 
@@ -61,10 +62,10 @@ def adam(
     """Minimise the NLL (hyperbo Eq. 13) over the tasks `members` (where `present`) by Adam (hyperbo §7.2).
 
     The rate falls by half a cosine (Loshchilov and Hutter 2017) from `learning_rate` at the first step to `decay` times
-    that after the last; 1 keeps it constant, as published.
-    At every step each task gives `batch` rows drawn uniformly without replacement, all its rows if it has fewer. One
-    shuffle serves `per_shuffle` consecutive disjoint batches: every batch alone is a uniform draw, at a fraction of
-    the cost of shuffling at every step. Raises nothing: non-finite steps are recorded in the log.
+    that after the last; 1 keeps it constant, as published. At every step each task contributes `batch` rows drawn
+    uniformly without replacement, or all its rows if it has fewer. One shuffle serves `per_shuffle` consecutive
+    disjoint batches: every batch alone is a uniform draw, at a fraction of the cost of shuffling at every step.
+    Non-finite steps are recorded in the log and raise no error.
     """
     mask = rows.mask[members] & present[:, None]
     n = mask.shape[1]
@@ -92,8 +93,8 @@ def adam(
         number, batch_rows = inputs
         loss, gradient = jax.value_and_grad(lambda flat: nll(unravel(flat), *batch_rows))(params)
         updates, new_moments = optimiser.update(gradient, moments)
-        # The moments hold the squared gradient: where that overflows, Adam would stand still without a word. After the
-        # last step one more loss is taken, to check the parameters that it gave.
+        # The moments hold the squared gradient: if that overflows, Adam silently stops moving. After the last step, one
+        # more loss is computed to check the parameters that it gave.
         usable = jnp.isfinite(loss)
         sound = usable & (_finite(new_moments) | (number == steps))
         stopped = jnp.where((stopped < 0) & ~sound & (number <= steps), number, stopped)
@@ -124,10 +125,10 @@ def lbfgs(
 ) -> tuple[PyTree, Log]:
     """Minimise `objective` from `gp` (any pytree) by L-BFGS with a zoom line search (limits of the authors' code).
 
-    Stops moving when the gradient norm is at most `tolerance` (its square 1e-6, sheet §3), when neither a step nor one
-    along the gradient lowers the loss by more than `STALL` of it, or after a non-finite step, keeping the last
-    parameters whose loss was finite; `Log.loss` then repeats the last value. A line search that fails may end where the
-    loss is higher: such a step is never taken, and the next one goes along the gradient.
+    It stops when the gradient norm is at most `tolerance` (its square 1e-6, sheet §3), when neither a quasi-Newton step
+    nor one along the gradient lowers the loss by more than the share `STALL`, or after a non-finite step. It then keeps
+    the last parameters whose loss was finite, and `Log.loss` repeats the last value. A failed line search may end where
+    the loss is higher: such a step is never taken, and the next one goes along the gradient.
     """
     search = optax.scale_by_zoom_linesearch(line_search_steps, initial_guess_strategy="one")
     optimiser = optax.lbfgs(memory_size=memory, linesearch=search)
@@ -147,7 +148,7 @@ def lbfgs(
         later = optax.tree.get(new_state, "value")
         stalled = finite & jnp.isfinite(later) & (loss - later <= STALL * jnp.maximum(1.0, jnp.abs(loss)))
         done = ~finite | (jnp.linalg.norm(gradient) <= tolerance) | (stalled & fresh)
-        # From a finished step on, every later entry of the trace repeats its loss.
+        # Once finished, every later entry of the trace repeats the last loss.
         losses = jnp.where(jnp.arange(steps) >= number, loss, losses)
         stopped = jnp.where(finite, stopped, number)
         last = jnp.where(jnp.isfinite(loss), params, before)  # a line search may step to where the loss is -inf
@@ -167,11 +168,11 @@ def lbfgs(
 
 
 def over_pairs(run: Callable, pairs: PyTree, accelerator: bool, *shared: PyTree) -> PyTree:
-    """Apply `run(pair, *shared)` to every leading-axis entry of `pairs` by one compiled program.
+    """Apply `run(pair, *shared)` to every leading-axis entry of `pairs` in one compiled program.
 
     On an accelerator all pairs run side by side (vmap); on a CPU one after another (measured faster: one pair's
-    matrices stay in cache, and no pair waits for another one's line search), with progress reported. Data belong into
-    `shared`: arrays that `run` closes over are constants of the program, which then serves no other data.
+    matrices stay in cache, and no pair waits for another one's line search), with progress reported. Pass data in
+    `shared`: arrays that `run` closes over become constants of the program, which then serves no other data.
     """
     if not accelerator:
         return one_by_one(run, pairs, shared, "fits")

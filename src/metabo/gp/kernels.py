@@ -15,11 +15,11 @@ from jaxtyping import Array, Float, Int
 from metabo.gp.constraints import positive
 
 COINCIDENT = 1e-14
-"""Squared distances below this share of the squared norms are rounding errors of equal points: set to zero."""
+"""Squared distances below this share of the squared norms are rounding errors of equal points and are set to zero."""
 
 
 ROUNDING = 1e-14
-"""Distances below this share of the norm are rounding errors of features of equal inputs."""
+"""Distances below this share of the norm are rounding errors of the features of equal inputs."""
 
 
 def squared_distances(a: Float[Array, "n p"], b: Float[Array, "m p"]) -> Float[Array, "n m"]:
@@ -30,9 +30,10 @@ def squared_distances(a: Float[Array, "n p"], b: Float[Array, "m p"]) -> Float[A
 
 
 def exact_squared_distances(a: Float[Array, "n p"], b: Float[Array, "m p"]) -> Float[Array, "n m"]:
-    """Return ‖a_i - b_j‖² by differences: exact to rounding however near two points are. Cost O(n m p), memory too.
+    """Return ‖a_i - b_j‖² by differences: exact up to rounding, however close two points are. Cost O(n m p) in time and
+    memory.
 
-    A network may round the features of equal inputs differently: what is nearer than that is set to zero.
+    A network may round the features of equal inputs differently, so distances below that rounding are set to zero.
     """
     norms = jnp.sum(a**2, 1)[:, None] + jnp.sum(b**2, 1)[None, :]
     raw = jnp.sum((a[:, None, :] - b[None, :, :]) ** 2, axis=2)
@@ -51,8 +52,8 @@ def _self_forward(a):
 
 
 def _self_backward(saved, cotangent):
-    # A distance of zero has no derivative. Left to cancel, its rounding error grows with a: where a lengthscale is
-    # tiny, it would be larger than every other gradient.
+    # A distance of zero must contribute no gradient. If its terms were left to cancel, their rounding error would grow
+    # with a and, for a tiny lengthscale, exceed every other gradient.
     a, apart = saved
     symmetric = jnp.where(apart, cotangent + cotangent.T, 0.0)
     return (2.0 * (symmetric.sum(1)[:, None] * a - symmetric @ a),)
@@ -101,8 +102,9 @@ class Pool(NamedTuple):
 
 
 KINKED = ("matern12",)
-"""Kernels of slope -1 in r at 0. One matrix product gives r² to about 1e-16 of the squared norms, hence r of near
-points to 1e-8, which the others, flat at 0, do not see: these need distances by differences."""
+"""Kernels with slope -1 in r at 0. One matrix product gives r² to about 1e-16 of the squared norms, and hence r of
+close points to 1e-8. The other kernels are flat at 0 and do not notice; these need distances computed by
+differences."""
 
 
 class Stationary(eqx.Module):
@@ -143,7 +145,7 @@ class Stationary(eqx.Module):
         return Pool(scaled, jnp.sum(scaled**2, 1))
 
     def row(self, pool: Pool, index: Int[Array, ""]) -> Float[Array, " n"]:
-        """Covariances of one pool member with all of them. Cost O(n p), without scaling them again."""
+        """Covariances of one pool member with all of them, without scaling again. Cost O(n p)."""
         if self.shape in KINKED:
             return self.variance * RADIAL[self.shape](exact_squared_distances(pool.scaled[index][None], pool.scaled)[0])
         norms = pool.norms + pool.norms[index]
@@ -152,16 +154,16 @@ class Stationary(eqx.Module):
 
 
 SHORTEST = 0.01
-"""Least lengthscale of a product: maximum likelihood would take 1e-30 for an input of two values, where only the
-rounding of distances is left."""
+"""The shortest lengthscale of a product. For an input with two values, maximum likelihood would choose 1e-30, where
+distances are nothing but rounding."""
 
 
 class Product(eqx.Module):
-    """s_v Π_i k_i(r_i) of stationary factors; `shapes` names them, `raw_lengthscale` has a row for each. Leaves are
-    unconstrained.
+    """s_v Π_i k_i(r_i), a product of stationary factors; `shapes` names them, and `raw_lengthscale` has a row for each.
+    Leaves are unconstrained.
 
-    Distances are exactly 0 for equal inputs: with lengthscales near 0.01 the rounding of a² + b² - 2ab, which
-    `Stationary` saves time by, made posterior covariances indefinite.
+    Distances are exactly 0 for equal inputs. With lengthscales near 0.01, the rounding of a² + b² - 2ab (the shortcut
+    of `Stationary`) made posterior covariances indefinite.
     """
 
     raw_lengthscale: Float[Array, "f p"]
@@ -179,7 +181,7 @@ class Product(eqx.Module):
         return positive(self.raw_variance)
 
     def __call__(self, a: Float[Array, "n p"], b: Float[Array, "m p"]) -> Float[Array, "n m"]:
-        """Cross-covariances of two sets of features. Cost O(n m p), memory too."""
+        """Cross-covariances of two sets of features. Cost O(n m p) in time and memory."""
         squared = (a.T[:, :, None] - b.T[:, None, :]) ** 2
         result = self.variance
         for shape, scale in zip(self.shapes, self.lengthscale, strict=True):
@@ -195,7 +197,7 @@ class Product(eqx.Module):
         return jnp.broadcast_to(self.variance, a.shape[:1])
 
     def prepare(self, a: Float[Array, "n p"]) -> Pool:
-        """Keep the features for `row`: each factor scales them in its own way."""
+        """Keep the features unscaled for `row`: each factor has its own lengthscales."""
         return Pool(a, jnp.zeros(a.shape[0]))
 
     def row(self, pool: Pool, index: Int[Array, ""]) -> Float[Array, " n"]:
@@ -240,9 +242,9 @@ class Corrected(eqx.Module):
     """k(x, x') + u B uᵀ on features φ = [x, u] (`metabo.gp.features.Anchored`): a stationary kernel k whose covariance
     at the anchors is replaced.
 
-    With L Lᵀ = k(Z, Z), B = L⁻¹ Σ L⁻ᵀ - I makes the covariance of the anchors Σ; elsewhere f given its values there
-    keeps the conditional distribution under k. Whitened, rounding grows with the root of the condition number only.
-    `share`, for the record: of k's own covariance in Σ.
+    With L Lᵀ = k(Z, Z), B = L⁻¹ Σ L⁻ᵀ - I makes the covariance of the anchors Σ. Elsewhere f, given its values at the
+    anchors, keeps its conditional distribution under k. In this whitened form, rounding errors grow only with the
+    square root of the condition number. `share` records the share of k's own covariance in Σ.
     """
 
     base: Stationary
@@ -269,7 +271,7 @@ class Corrected(eqx.Module):
         return self.base.diagonal(x) + jnp.sum((u @ self.correction) * u, axis=1)
 
     def prepare(self, a: Float[Array, "n p"]) -> Pool:
-        """Scale inputs once, for `row`; what is behind them stays."""
+        """Scale the inputs once, for `row`; the features after them stay as they are."""
         x, u = self._split(a)
         inputs = self.base.prepare(x)
         return Pool(jnp.concatenate([inputs.scaled, u], axis=1), inputs.norms)

@@ -8,22 +8,24 @@ from jaxtyping import Array, Bool, Float
 JITTER = 1e-6
 """Added to the noise variance in every covariance (value of the authors' code; outputs have unit order)."""
 RELATIVE_JITTER = 1e-10
-"""At least this share of the prior variance is added: an absolute number vanishes beside a variance of 1e10."""
+"""At least this share of the prior variance is added, because an absolute number would vanish beside a variance of
+1e10."""
 RAISED = (1e-8, 1e-6, 1e-4)
-"""Shares of the largest variance that are added in turn to a covariance that cannot be factorised."""
+"""Shares of the largest variance that are added, one after another, to a covariance that cannot be factorised."""
 
 
 def jitter(variance: Float[Array, "*n"]) -> Float[Array, "*n"]:
-    """Return what is added to the noise where the prior variance is `variance`: JITTER up to a variance of 1e4."""
+    """Return the jitter that is added to the noise for a prior variance of `variance`: JITTER up to a variance of
+    1e4."""
     return jnp.maximum(JITTER, RELATIVE_JITTER * variance)
 
 
 def masked_covariance(
     gram: Float[Array, "n n"], noise: Float[Array, ""], mask: Bool[Array, " n"]
 ) -> Float[Array, "n n"]:
-    """Return K + noise I and the jitter on the valid rows, and unit rows elsewhere, so that padding changes nothing.
+    """Return K + (noise + jitter) I on the valid rows and unit rows elsewhere, so that padding changes nothing.
 
-    The noise indicator is on the index, not on the input value (hyperbo §3): repeated inputs stay non-singular.
+    The noise indicator compares indices, not input values (hyperbo §3), so repeated inputs stay non-singular.
     """
     valid = mask[:, None] & mask[None, :]
     diagonal = jnp.where(mask, noise + jitter(jnp.diagonal(gram)), 1.0)
@@ -39,10 +41,10 @@ def cholesky(covariance: Float[Array, "n n"]) -> tuple[Float[Array, "n n"], Bool
 def escalated(
     covariance: Float[Array, "n n"],
 ) -> tuple[Float[Array, "n n"], Float[Array, ""], Bool[Array, ""]]:
-    """Return the lower factor, the variance that was added to the diagonal for it, and whether there is a factor.
+    """Return the lower factor, the variance that was added to the diagonal to obtain it, and whether there is a factor.
 
-    0 is added, then as long as that fails the shares `RAISED` of the largest variance in turn. A covariance that holds
-    NaN or infinity has no factor. Not differentiable in reverse.
+    It first adds 0 and then, until one succeeds, the shares `RAISED` of the largest variance. A covariance with NaN or
+    infinity has no factor. This function has no reverse-mode derivative.
     """
     largest = jnp.max(jnp.diagonal(covariance))
     shares = jnp.asarray((0.0, *RAISED), covariance.dtype)
@@ -64,7 +66,7 @@ def escalated(
 def half_quadratic_logdet(covariance: Float[Array, "n n"], residuals: Float[Array, "n c"]) -> Float[Array, ""]:
     """Return ½ [ sum over columns of rᵀ Σ⁻¹ r + ln|Σ| ], the core of NLL (one column) and EKL (several).
 
-    The gradient is in closed form, ½(Σ⁻¹ - V Vᵀ) for Σ and V = Σ⁻¹ R for R: one inverse instead of
+    The gradient has a closed form, ½(Σ⁻¹ - V Vᵀ) for Σ and V = Σ⁻¹ R for R, which needs one inverse instead of
     differentiating through the Cholesky factorisation. Cost O(n³ + n² c).
     """
     factor = jnp.linalg.cholesky(covariance, symmetrize_input=False)
@@ -73,7 +75,8 @@ def half_quadratic_logdet(covariance: Float[Array, "n n"], residuals: Float[Arra
 
 
 def invert_lower(factor: Float[Array, "n n"], block: int = 16) -> Float[Array, "n n"]:
-    """Return L⁻¹ by halving: a library triangular solve against I does twice the work, since it ignores its zeros."""
+    """Return L⁻¹ by halving. A library's triangular solve against I does twice the work, because it ignores the zeros
+    of I."""
     n = factor.shape[0]
     if n <= block:
         return solve_triangular(factor, jnp.eye(n, dtype=factor.dtype), lower=True)
@@ -84,7 +87,7 @@ def invert_lower(factor: Float[Array, "n n"], block: int = 16) -> Float[Array, "
 
 
 def gram_lower(factor: Float[Array, "n n"], block: int = 64) -> Float[Array, "n n"]:
-    """Return LᵀL of a lower-triangular L by halving: a plain product does three times the work, since it multiplies
+    """Return LᵀL of a lower-triangular L by halving. A plain product does three times the work, because it multiplies
     zeros and computes both halves of a symmetric result."""
     n = factor.shape[0]
     if n <= block:

@@ -1,8 +1,9 @@
-"""The posteriors of a finite set of GPs on one pool, given the same observations: hyperparameter candidates as a batch
-axis (hegpucb §1).
+"""The posteriors of a finite set of GPs on one pool, given the same observations. The hyperparameter candidates form a
+batch axis (hegpucb §1).
 
-Each candidate u has a prior mean μ_0^u and a kernel k^u on the pool of c points and a noise variance. An observation
-appends one row to every Cholesky factor, as in `metabo.bo.fixed_prior`: O(U b c) for b rows, no refactorisation.
+Each candidate u has a prior mean μ_0^u and a kernel k^u on the pool of c points, and a noise variance. An observation
+appends one row to every Cholesky factor, as in `metabo.bo.fixed_prior`. This costs O(U b c) for b rows and needs no
+refactorisation.
 """
 
 from typing import NamedTuple
@@ -33,8 +34,8 @@ class Belief(NamedTuple):
 
 
 class OutputScale(NamedTuple):
-    """Outputs are (y - shift) / spread for the GPs; `centred`: 1.0 where their mean is zero on that scale, and 0.0
-    where they have prior means, which are on the scale of y."""
+    """The GPs see the outputs as (y - shift) / spread. `centred` is 1.0 if their prior mean is zero on that scale, and
+    0.0 if they have prior means of their own, which are on the scale of y."""
 
     shift: Float[Array, ""]
     spread: Float[Array, ""]
@@ -94,14 +95,14 @@ def condition(
 
 
 def raw_scale() -> OutputScale:
-    """Return the scale of outputs as they are."""
+    """Return the scale that leaves outputs as they are."""
     return OutputScale(jnp.asarray(0.0), jnp.asarray(1.0), jnp.asarray(0.0))
 
 
 def scale(belief: Belief, standardise: bool | Bool[Array, ""], centred: bool | Bool[Array, ""]) -> OutputScale:
     """Return the scale of the outputs so far: their mean and standard deviation (n - 1) if `standardise`, else raw.
 
-    One output, or equal ones, have no deviation: their spread is 1.
+    A single output, or equal ones, have no deviation; their spread is 1.
     """
     deviation = jnp.sqrt(belief.scatter / jnp.maximum(belief.seen - 1, 1))
     spread = jnp.where((belief.seen > 1) & (deviation > 0), deviation, 1.0)

@@ -23,7 +23,7 @@ from metabo.tasks.rows import AnyArray
 
 
 class GP(eqx.Module):
-    """GP(μ, k) with noise variance σ². Leaves are unconstrained; properties constrain."""
+    """GP(μ, k) with noise variance σ². Leaves are unconstrained; the properties return constrained values."""
 
     features: Features
     mean: Mean
@@ -52,7 +52,7 @@ class GP(eqx.Module):
     def posterior(self, x: Float[AnyArray, "n d"], y: Float[AnyArray, " n"], mask: Bool[AnyArray, " n"]) -> "Posterior":
         """Condition on the valid rows (hyperbo Eq. 17-18).
 
-        Where their covariance cannot be factorised, more is added to its diagonal: `Posterior.jitter`.
+        If their covariance cannot be factorised, more is added to its diagonal (`Posterior.jitter`).
         """
         x, y, mask = map(jnp.asarray, (x, y, mask))
         phi = self.features(x)
@@ -63,7 +63,7 @@ class GP(eqx.Module):
 
 class Posterior(NamedTuple):
     """A GP conditioned on n rows: features, mask, Cholesky factor, Σ⁻¹(y - μ), whether Σ factorised, and the variance
-    that its diagonal needed for that beyond the usual jitter."""
+    that its diagonal needed for that, beyond the usual jitter."""
 
     gp: GP
     phi: Float[Array, "n p"]
@@ -92,9 +92,10 @@ class Posterior(NamedTuple):
 def build(model: GPSettings | Mapping[str, Json], dim: int, key: Key[Array, ""]) -> GP:
     """Make an untrained GP for `dim` inputs.
 
-    `model`: settings, or what `metabo.gp.settings.read_gp` makes them of, e.g. {"mean": "zero", "kernel": "matern52",
-    "features": [32, 32], "initial": {"lengthscale": 1.0}}. Scale of the dot product and all biases start at 0, MLP
-    weights LeCun-normal from `key`. Raises ConfigError for an unknown mean, kernel or initial value.
+    `model`: settings, or a mapping that `metabo.gp.settings.read_gp` accepts, e.g. {"mean": "zero", "kernel":
+    "matern52", "features": [32, 32], "initial": {"lengthscale": 1.0}}. The raw (unconstrained) scale of the dot product
+    and all biases start at 0, and MLP weights are LeCun-normal draws from `key`. Raises ConfigError for an unknown
+    mean, kernel or initial value.
     """
     settings = model if isinstance(model, GPSettings) else read_gp(model)
     initial, sizes = settings.initial, settings.features

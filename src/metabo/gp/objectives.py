@@ -26,7 +26,7 @@ def nll(
 def ekl_training(gp: GP, data: Moments) -> Float[Array, ""]:
     """Eq. 8 with Eq. 7 less its constants: mean over blocks of ½[tr(Σ⁻¹Σ̃) + Mahalanobis + ln|Σ|] (sheet §2.6).
 
-    On one matched block this equals the NLL up to a constant, whatever the rank of Σ̃. Cost O(m³ + m² n) a block.
+    On one matched block this equals the NLL up to a constant, whatever the rank of Σ̃. Cost O(m³ + m² n) per block.
     """
 
     def block(x, mean, root, mask):
@@ -55,12 +55,13 @@ def gaussian_kl(
 def degenerate_ekl(
     mean: np.ndarray, covariance: np.ndarray, sample_mean: np.ndarray, root: np.ndarray, cutoff: float = 1e-10
 ) -> float:
-    """EKL of Eq. 6: KL on the range of a singular Σ̃ = root rootᵀ, by the r eigenvalues above `cutoff` x the largest.
+    """EKL of Eq. 6: KL on the range of a singular Σ̃ = root rootᵀ, spanned by the r eigenvectors with eigenvalues above
+    `cutoff` x the largest.
 
-    `mean` (m,), `covariance` (m, m) are the model's, `sample_mean` (m,), `root` (m, N) the sample's. An absolute pad
-    on Σ̃ must never be used here: in float64 it turns the null space into signal (sheet §2.4). Reduces to Eq. 7 when
-    r = m. Returns NaN if the projected covariance is not positive definite, and if Σ̃ is zero up to rounding (all
-    tasks agree): its range is empty then, and there is nothing to compare.
+    `mean` (m,), `covariance` (m, m) are the model's, `sample_mean` (m,), `root` (m, N) the sample's. Never pad Σ̃ by an
+    absolute number here: in float64 that turns the null space into signal (sheet §2.4). Reduces to Eq. 7 when r = m.
+    Returns NaN if the projected covariance is not positive definite, or if Σ̃ is zero up to rounding (all tasks agree),
+    because its range is then empty and there is nothing to compare.
     """
     left, singular, _ = np.linalg.svd(root, full_matrices=False)
     if singular[0] <= 8 * np.finfo(np.float64).eps * np.linalg.norm(sample_mean):

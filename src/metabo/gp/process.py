@@ -1,6 +1,6 @@
-"""The Gaussian process as users have it (`metabo.GP`): NumPy in, NumPy out, and clear errors.
+"""The Gaussian process as users see it (`metabo.GP`): NumPy in, NumPy out, and clear errors.
 
-It is `metabo.gp.model.GP` with its data checked, computed in float64 whatever JAX does in the process.
+It wraps `metabo.gp.model.GP`, checks the data, and computes in float64 whatever the settings of JAX in the process.
 """
 
 import math
@@ -29,7 +29,7 @@ Values = Float[np.ndarray, " n"]
 Kind = TypeVar("Kind", "GaussianProcess", "Predictor")
 
 LARGEST, SMALLEST = 1e153, 1e-153
-"""Of the spreads that outputs may have: their squares, the variances, are float64 too."""
+"""Bounds on the size and the spread of the outputs: their squares, the variances, must be float64 numbers too."""
 
 
 class Units(NamedTuple):
@@ -57,11 +57,12 @@ class GaussianProcess:
         mean, deviation = posterior.predict([[0.2], [0.9]])
         print(mean.round(1), deviation < gp.predict([[0.2], [0.9]])[1])
 
-    `dim`: columns of the inputs, which the unit cube should hold. `mean`: "zero", "constant" or "linear_mlp"; `kernel`:
-    "matern12", "matern32", "matern52", "squared_exponential" or "dot_product"; `features`: sizes of the layers of the
-    network that both share (hyperbo §7.2), () for the inputs themselves; `seed`: of its weights. Outputs may be of any
-    size: `fit` scales them by their spread, and centres them unless the mean is zero. Objects do not change: `fit`
-    returns another one. Raises ConfigError for names that do not exist.
+    `dim`: the number of input columns; inputs should lie in the unit cube. `mean`: "zero", "constant" or "linear_mlp";
+    `kernel`: "matern12", "matern32", "matern52", "squared_exponential" or "dot_product"; `features`: layer sizes of the
+    network that both share (hyperbo §7.2), or () for the inputs themselves; `seed`: the seed of its weights. Outputs
+    may be of any size: `fit` scales them by their spread, and centres them unless the mean is zero. Objects are
+    immutable: `fit` returns a new one. Raises ConfigError for names that do not exist, and for sizes that are not whole
+    numbers of at least 1.
     """
 
     @float64
@@ -74,10 +75,12 @@ class GaussianProcess:
 
     @float64
     def fit(self, x: ArrayLike, y: ArrayLike, steps: int = 100) -> "GaussianProcess":
-        """Return the GP of largest marginal likelihood (hyperbo Eq. 13), by at most `steps` steps of L-BFGS.
+        """Return the GP that maximises the marginal likelihood (hyperbo Eq. 13), after at most `steps` steps of L-BFGS.
 
-        One task: `x` (n, dim) and `y` (n,) to be maximised. Several: a list of such x and a list of such y. Raises
-        DataError for what is not of these shapes or not finite, NumericsError if the likelihood is not finite.
+        For one task, give `x` (n, dim) and `y` (n,); for several, a list of such x and a list of such y. Raises
+        ConfigError unless `steps` is a whole number of at least 1, DataError for other shapes, for values that are not
+        finite and for outputs whose variance is not a float64 number, and NumericsError if the likelihood is not finite
+        at the start.
         """
         require_count("steps", steps)
         if isinstance(x, list | tuple) and x and np.ndim(x[0]) == 2:
@@ -95,8 +98,9 @@ class GaussianProcess:
     def posterior(self, x: ArrayLike, y: ArrayLike) -> "Predictor":
         """Condition on observations `x` (n, dim), `y` (n,).
 
-        Raises DataError for other shapes or what is not finite. A covariance that cannot be factorised gets more on its
-        diagonal, of which NumericsWarning tells (`Predictor.jitter`); NumericsError if that does not help.
+        Raises DataError for other shapes and for values that are not finite. If the covariance cannot be factorised,
+        more is added to its diagonal and a NumericsWarning says so (`Predictor.jitter`); if that does not help, raises
+        NumericsError.
         """
         points, values = self._task(x, y)
         seen, y = jnp.ones(len(values), dtype=bool), jnp.asarray(self._units.standard(values))
@@ -115,13 +119,15 @@ class GaussianProcess:
 
     @float64
     def predict(self, x: ArrayLike) -> tuple[Values, Values]:
-        """Return mean and standard deviation of the function at `x` (n, dim) before any observation."""
+        """Return mean and standard deviation of the function at `x` (n, dim) before any observation. Raises DataError
+        for another shape and for values that are not finite."""
         phi = self._model.features(jnp.asarray(_points("x", x, self.dim)))
         return _moments(self._units, self._model.mean(phi), self._model.kernel.diagonal(phi))
 
     @float64
     def log_likelihood(self, x: ArrayLike, y: ArrayLike) -> float:
-        """Return the log marginal likelihood of one task, `x` (n, dim) and `y` (n,)."""
+        """Return the log marginal likelihood of one task, `x` (n, dim) and `y` (n,). Raises DataError for other shapes
+        and for values that are not finite."""
         points, values = self._task(x, y)
         seen, y = jnp.ones(len(values), dtype=bool), jnp.asarray(self._units.standard(values))
         return float(self._model.log_prob(jnp.asarray(points), y, seen)) - len(values) * math.log(self._units.spread)
@@ -152,12 +158,14 @@ class Predictor:
 
     @property
     def jitter(self) -> float:
-        """Variance that the covariance of the observations needed on its diagonal to be factorised: 0 as a rule."""
+        """Variance that the covariance of the observations needed on its diagonal, beyond the usual jitter, to be
+        factorised. It is usually 0."""
         return float(self._model.jitter) * self._units.spread**2
 
     @float64
     def predict(self, x: ArrayLike) -> tuple[Values, Values]:
-        """Return mean and standard deviation of the function, without noise, at `x` (n, dim)."""
+        """Return mean and standard deviation of the function, without noise, at `x` (n, dim). Raises DataError for
+        another shape and for values that are not finite."""
         mean, variance = self._model.predict(jnp.asarray(_points("x", x, self.dim)))
         return _moments(self._units, mean, variance)
 
@@ -168,9 +176,9 @@ class Predictor:
 def _units_of(tasks: Sequence[np.ndarray], centred: bool) -> Units:
     """Return the units of the outputs of a fit, from those of each task, each of shape (n,).
 
-    The spread is the geometric mean of that of all outputs, which a fit from the usual start can reach, and of that
-    within tasks, which the jitter must not drown. Outputs that are all equal have no spread, and are seen as they are.
-    Raises DataError for a spread whose square is no float64.
+    The spread is the geometric mean of two: the spread of all outputs, which a fit from the usual start can reach, and
+    the spread within tasks, which the jitter must not drown. Outputs that are all equal have no spread and are not
+    scaled. Raises DataError for outputs or a spread whose square is not a float64 number.
     """
     y = np.concatenate(tasks)
     largest = float(np.abs(y).max())
@@ -188,11 +196,12 @@ def _units_of(tasks: Sequence[np.ndarray], centred: bool) -> Units:
 
 
 def _spread(deviations: Values, largest: float) -> float:
-    """Return the root mean square, 0 if it is no more than the rounding of numbers of size `largest`."""
+    """Return the root mean square, or 0 if the deviations are no larger than the rounding of numbers of size
+    `largest`."""
     size = float(np.abs(deviations).max())
     if size <= 8 * np.finfo(np.float64).eps * largest:
         return 0.0
-    return size * float(np.sqrt(np.mean((deviations / size) ** 2)))  # a square alone may be no float64
+    return size * float(np.sqrt(np.mean((deviations / size) ** 2)))  # a square alone may not be a float64 number
 
 
 def _moments(units: Units, mean: Float[Array, " n"], variance: Float[Array, " n"]) -> tuple[Values, Values]:
@@ -207,7 +216,7 @@ def _made(kind: type[Kind], dim: int, model: GP | Posterior, units: Units) -> Ki
 
 
 def _as_numpy(model: PyTree) -> PyTree:
-    """Return the arrays of a model as NumPy's: unpickled as they are, JAX's would be float32."""
+    """Return the arrays of a model as NumPy arrays: JAX arrays would be unpickled as float32."""
     return jax.tree.map(np.asarray, model)
 
 
@@ -253,7 +262,8 @@ def _numbers(name: str, values: ArrayLike) -> Float[np.ndarray, "..."]:
 
 
 def require_count(name: str, value: object) -> int:
-    """Return `value`, or raise ConfigError unless it is a whole number of at least 1. `name`: of the argument."""
+    """Return `value`, or raise ConfigError unless it is a whole number of at least 1. `name`: the name of the
+    argument."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ConfigError(f"{name} is {value!r}; must be a whole number of at least 1")
     return value

@@ -1,4 +1,4 @@
-"""The settings of a GP before it is trained, as methods.yaml has them under `model`."""
+"""The settings of an untrained GP, as methods.yaml gives them under `model`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -13,8 +13,8 @@ KERNELS = ["matern12", "matern32", "matern52", "squared_exponential", "dot_produ
 
 @dataclass(frozen=True)
 class InitialValues:
-    """Initial values before warping (open in hyperbo; sheet §2.10): softplus makes them 0.693 for lengthscales and
-    signal variance, 0.018 for the noise variance."""
+    """Initial values before warping (open in hyperbo; sheet §2.10): softplus turns them into 0.693 for lengthscales and
+    signal variance, and into 0.018 for the noise variance."""
 
     constant: float = 0.0
     lengthscale: float = 0.0
@@ -27,8 +27,8 @@ DEFAULT = InitialValues()
 
 @dataclass(frozen=True)
 class GPSettings:
-    """A mean (`MEANS`) and a kernel (`KERNELS`) on a network with layers of the sizes `features`, () for the raw
-    inputs; `initial` values before warping."""
+    """A mean (`MEANS`) and a kernel (`KERNELS`) on a network with layers of the sizes `features`, or on the raw inputs
+    for (). `initial` holds the initial values before warping."""
 
     mean: str
     kernel: str
@@ -37,8 +37,8 @@ class GPSettings:
 
 
 def read_gp(model: Mapping[str, Json]) -> GPSettings:
-    """Read the settings of a GP. Raises ConfigError when they name an unknown mean or kernel, lack the features that
-    they need, or give an initial value of what the GP does not have."""
+    """Read the settings of a GP. Raises ConfigError if they name an unknown mean or kernel, lack features that the mean
+    needs, or give an initial value for a parameter that this GP does not have."""
     check_initial(model)
     settings = read(GPSettings, model, "model")
     check_gp(settings)
@@ -56,7 +56,7 @@ def check_gp(settings: GPSettings) -> None:
 
 
 def check_initial(model: Mapping[str, Json]) -> None:
-    """Raise ConfigError for an initial value that a GP of this mean and kernel does not have."""
+    """Raise ConfigError for an initial value of a parameter that a GP with this mean and kernel does not have."""
     absent = {"constant"} if model.get("mean") != "constant" else set()
     absent |= {"lengthscale", "variance"} if model.get("kernel") == "dot_product" else set()
     valid = {field.name for field in fields(InitialValues)} - absent

@@ -1,4 +1,4 @@
-"""One more observation of a pool under a GP with fixed hyperparameters: one new Cholesky row, no refactorisation."""
+"""Add one observation of a pool to a GP with fixed hyperparameters: one new Cholesky row, no refactorisation."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,8 @@ from metabo.gp.linalg import RAISED, jitter
 from metabo.gp.model import GP
 
 MARGIN = 10.0
-"""A pivot of the size of the rounding error would blow it up: the next row divides by its root."""
+"""A pivot as small as the rounding error would amplify that error, because the next row is divided by the pivot's
+root."""
 
 
 class NewRow(NamedTuple):
@@ -28,11 +29,11 @@ def new_row(
 ) -> NewRow:
     """Return the next row after observing candidate `index`.
 
-    `rows` are those so far (zeros beyond), `variance` the posterior variance of f on the pool. With v the new row,
-    variance falls by v², and what is linear in the outputs moves by v times the residual at `index` over d
-    (hyperbo Eq. 17-18 written incrementally). A pivot that is not positive, where rounding has left a variance far
-    below 0, is raised by `MARGIN` times that error; the row is unsound where that is more than the last of `RAISED` of
-    the prior variance. Cost O(b c).
+    `rows` are the rows so far (zeros beyond them), `variance` is the posterior variance of f on the pool. With v the
+    new row, the variance falls by v², and every quantity that is linear in the outputs moves by v times the residual at
+    `index` over d (hyperbo Eq. 17-18 written incrementally). A pivot that is not positive, because rounding has left a
+    variance far below 0, is replaced by noise and jitter plus `MARGIN` times that error. The row is unsound if this
+    raises the pivot by more than the last share in `RAISED` of the prior variance. Cost O(b c).
     """
     covariances = gp.kernel.row(pool, index)
     prior, usual = covariances[index], gp.noise + jitter(covariances[index])

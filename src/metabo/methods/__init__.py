@@ -1,2 +1,2 @@
-"""Methods: one module per family; `methods.yaml` registers every method with its settings (see
+"""Methods: one package per family; `methods.yaml` registers every method with its settings (see
 `metabo.plan.registry`)."""

@@ -9,8 +9,8 @@
 - `pools`, `ceiling`: what the rows of one task can decide, and what a model of them reaches;
 - `inference`: Pearson correlation, paired bootstrap, variance split.
 
-`description` reads the benchmark itself: tables of its tasks and search spaces, and what its loader counted. What one
-paper alone shows (losses, sweeps, online tuning, ...) is in `metabo.papers.{paper}.metrics`.
+`description` reads the benchmark itself and returns tables of its tasks and search spaces, and the counts of its
+loader. Metrics that only one paper shows (losses, sweeps, online tuning, ...) are in `metabo.papers.{paper}.metrics`.
 """
 
 from metabo.metrics.aggregate import (

@@ -19,9 +19,9 @@ from metabo.tasks.benchmark import Benchmark
 LOW, HIGH = 20, 80
 """Percentiles of the bands, hyperbo §7.3."""
 DECIMALS = 8
-"""Of a mean regret; means that agree to these share a rank, whatever the order of the sum."""
+"""Decimals of a mean regret; means that agree to these share a rank, whatever the order of summation."""
 ROUNDING = 1e-9
-"""Relative; a regret that is the resolution of its table but for rounding is within it."""
+"""A relative tolerance: a regret that equals the resolution of its table up to rounding counts as within it."""
 
 
 def regret_curves(runs: Runs, unit: str = "prior") -> pd.DataFrame:
@@ -55,7 +55,7 @@ def regret_slices(runs: Runs, iterations: list[int], unit: str = "prior") -> pd.
 def regret_by_task(runs: Runs, iteration: int, unit: str = "prior") -> pd.DataFrame:
     """Return task, method, iteration, median, mean of each task's regret over repetitions.
 
-    Shows which tasks a mean over tasks comes from: one hard task can outweigh all others.
+    This shows which tasks dominate a mean over tasks: one hard task can outweigh all others.
     """
     frames = []
     for method, values in repetitions(runs.at(iteration), unit).items():
@@ -83,8 +83,9 @@ def performance_profiles(runs: Runs, thresholds: list[float], unit: str = "prior
 
 
 def resolutions(benchmark: Benchmark, noise: Mapping[str, np.ndarray], regret: str) -> dict[str, float]:
-    """Return the least regret that each task's pool can tell from 0 (`metabo.metrics.pools.resolution`), in the unit
-    of `regret` ("simple_regret" or "normalised_regret"). `noise`: (n,) standard deviations where they are known."""
+    """Return the smallest regret that each task's pool can tell from 0 (`metabo.metrics.pools.resolution`), in the unit
+    of `regret` ("simple_regret" or "normalised_regret"). `noise` maps a task to the (n,) standard deviations of its
+    noise, where they are known."""
     found = {}
     for name, task in benchmark.tasks.items():
         width = np.ptp(task.y) if regret == "normalised_regret" else 1.0
@@ -96,8 +97,8 @@ def profile_of_resolved(runs: Runs, resolution: Mapping[str, float], unit: str =
     """Return method, iteration, fraction, low, high, repetitions: the share of tasks whose regret is at most what their
     own pool can tell from 0 (`metabo.metrics.pools.resolution`, in the unit of the regret, by task).
 
-    Below it the last query says which of two rows was asked for, not which method is better. Raises DataError for a
-    task without a resolution.
+    Below that, a difference shows which of two near-equal rows was queried, not which method is better. Raises
+    DataError for a task without a resolution.
     """
     if lost := [task for task in runs.tasks if task not in resolution]:
         raise DataError(f"no resolution of task '{lost[0]}' is given; load the benchmark that the runs are on")
@@ -109,8 +110,8 @@ def profile_of_resolved(runs: Runs, resolution: Mapping[str, float], unit: str =
 def ranks(runs: Runs, unit: str = "prior") -> pd.DataFrame:
     """Return method, iteration, mean, std, repetitions: rank of the mean regret over tasks, 1 = lowest.
 
-    Methods are ranked within each repetition and iteration, ties share the average rank; means that agree to DECIMALS
-    tie. Mean and standard deviation (ddof 0) over repetitions. hyperbo §7.3.
+    Methods are ranked within each repetition and iteration. Ties share the average rank; means that agree to DECIMALS
+    tie. Mean and standard deviation (ddof 0) are over repetitions. Source: hyperbo §7.3.
     """
     rank = rankdata(np.round(paired(runs, unit).mean(axis=2), DECIMALS), axis=0, method="average")
     frames = []
@@ -128,7 +129,7 @@ def best_metric(outputs: Runs, metric: Runs, unit: str = "prior") -> pd.DataFram
     """
     found = {}
     for method, y in outputs.values.items():
-        # A method's metrics are looked up by run, before copies of identical runs are dropped in one of the two.
+        # Look up a method's metrics by run before copies of identical runs are dropped in one of the two.
         m = np.broadcast_to(metric.values[method], np.broadcast_shapes(y.shape, metric.values[method].shape))
         index = np.broadcast_to(np.argmax(y, axis=-1)[..., None], (*m.shape[:-1], 1))
         found[method] = np.take_along_axis(m, index, axis=-1)

@@ -1,4 +1,4 @@
-"""What a budget of queries gives: the area below the regret curve, distinct queries, solved runs."""
+"""What a budget of queries achieves: the area below the regret curve, distinct queries, solved runs."""
 
 from dataclasses import replace
 
@@ -9,8 +9,8 @@ from metabo.metrics.runs import Runs, repetitions
 
 
 def regret_at(runs: Runs, iterations: list[int], unit: str = "prior") -> pd.DataFrame:
-    """Return method, iteration, mean, std: regret after a number of queries, mean over tasks; mean and standard
-    deviation (ddof 0) over repetitions."""
+    """Return method, iteration, mean, std: the regret after a number of queries, averaged over tasks, with its mean and
+    standard deviation (ddof 0) over repetitions."""
     return pd.DataFrame(
         {"method": method, "iteration": iteration, "mean": regret.mean(), "std": regret.std()}
         for iteration in iterations
@@ -22,9 +22,9 @@ def regret_at(runs: Runs, iterations: list[int], unit: str = "prior") -> pd.Data
 def budgets(regrets: Runs, queries: Runs, budget: int, unit: str = "prior") -> pd.DataFrame:
     """Return method, area, distinct, solved, repetitions for the first `budget` queries.
 
-    `area`: mean regret over these queries, tasks and repetitions (the area below the curve); `distinct`: mean number
-    of different candidates in a run; `solved`: share of runs whose regret is 0 at their end. `queries`: candidates in
-    place of regrets, of the same runs.
+    `area`: mean regret over these queries, tasks and repetitions (the area below the curve); `distinct`: mean number of
+    different candidates in a run; `solved`: share of runs whose regret is 0 at their end. `queries` has the candidates
+    of the same runs in place of regrets.
     """
     first = regrets.iterations <= budget
     begun = replace(regrets, values={m: v[..., first] for m, v in regrets.values.items()})

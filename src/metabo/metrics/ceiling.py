@@ -1,6 +1,6 @@
-"""The ceiling: what a model reaches on a task of which it has seen all other rows.
+"""The ceiling: how well a model does on a row of a task after it has seen the rows of the other folds.
 
-A method that transfers from other tasks cannot be expected to order the rows of a task better than a learner that is
+A method that transfers from other tasks cannot be expected to rank the rows of a task better than a learner that is
 given the task itself. The model is a forest of extremely randomised trees (Geurts, Ernst, Wehenkel 2006) with
 scikit-learn's defaults; a better model would raise the ceiling.
 """
@@ -15,7 +15,7 @@ from sklearn.model_selection import GroupKFold, cross_val_predict
 FOLDS = 5
 TREES = 50
 MOST = 2000
-"""Each tree of a larger pool sees a random sample of this many rows."""
+"""If there are more training rows than this, each tree sees a random sample of this many."""
 
 
 class Ceiling(NamedTuple):
@@ -26,10 +26,11 @@ class Ceiling(NamedTuple):
 
 
 def ceiling(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], seed: int = 0) -> Ceiling:
-    """Predict each row by a model of the other folds' rows; compare with its output, and rank all rows.
+    """Predict each row with a model of the other folds' rows, compare the prediction with the output, and rank all
+    rows.
 
-    Inputs `x`, outputs `y` to maximise. Rows with the same inputs are in one fold. R² is NaN for constant outputs, both
-    numbers for fewer than two distinct inputs.
+    `x` has the inputs, `y` the outputs to maximise. Rows with the same inputs are in one fold. R² is NaN for constant
+    outputs, and both numbers are NaN for fewer than two distinct inputs.
     """
     inputs = np.unique(x, axis=0, return_inverse=True)[1].ravel()
     folds = min(FOLDS, int(inputs.max()) + 1)

@@ -1,4 +1,5 @@
-"""What a benchmark holds: its tasks (hyperbo Table 3), its search space (Table 4), and the counts of its loader."""
+"""The contents of a benchmark: its tasks (hyperbo Table 3), its search space (Table 4), and the counts of its
+loader."""
 
 import numpy as np
 import pandas as pd
@@ -12,9 +13,10 @@ from metabo.tasks.spaces import Parameter, SearchSpace
 def task_table(benchmark: Benchmark) -> pd.DataFrame:
     """Return one row per task: task, group, role, points, finite, diverged_share.
 
-    `points` are the evaluations known to the benchmark, with and without a value; `finite` those with one, which the
-    methods use; `diverged_share` the rest over `points`. Role: "test" if a fold of the split `held_out` tests it, else
-    "training only"; "online" is added for tasks of the split `others` if it tests some of these only.
+    `points` counts the evaluations in the benchmark, with or without a value; `finite` counts those with one, which the
+    methods use; `diverged_share` is the rest divided by `points`. The role is "test" if a fold of the split `held_out`
+    tests the task, else "training only". "online" is added for the test tasks of the split `others`, unless these are
+    the same as those of `held_out`.
     """
     tested = {name: {t for fold in folds for t in fold.test} for name, folds in benchmark.splits.items()}
     online = others if (others := tested.get("others", set())) != tested.get("held_out") else set()
@@ -31,10 +33,10 @@ def task_table(benchmark: Benchmark) -> pd.DataFrame:
 def space_table(benchmark: Benchmark) -> pd.DataFrame:
     """Return one row per numeric parameter: space, parameter, scale, low, high, found_low, found_high, points, outside.
 
-    `found_low`, `found_high`: least and greatest value of all evaluations, also those without an output, in the
+    `found_low`, `found_high`: smallest and largest value of all evaluations, including those without an output, in the
     parameter's own unit; `outside`: how many of them lie outside [low, high] (claim C08). A loader that maps inputs to
-    the unit cube has clipped points a hair outside and says so in its flags. Raises DataError for a space with
-    discrete parameters, which has no ranges.
+    the unit cube has clipped points that lie outside by rounding, and says so in its flags. Raises DataError for a
+    space with discrete parameters, which has no ranges.
     """
     rows = []
     for space in benchmark.spaces.values():
@@ -68,7 +70,8 @@ def _unwarp(parameter: Parameter, column: np.ndarray, warped: bool) -> np.ndarra
 
 
 def loader_counts(benchmark: Benchmark) -> pd.DataFrame:
-    """Return what the loader counted beside what is stated: count, stated (NaN if nothing is), found, differs.
+    """Return the counts of the loader next to the stated ones: count, stated (NaN if nothing is stated), found,
+    differs.
 
     Raises DataError for a benchmark without counts.
     """

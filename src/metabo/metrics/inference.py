@@ -1,4 +1,4 @@
-"""Inference: correlations, paired differences with bootstrap intervals, and where the variance comes from."""
+"""Inference: correlations, paired differences with bootstrap intervals, and the sources of variance."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -47,7 +47,8 @@ def pearson(x: np.ndarray, y: np.ndarray, level: float = 0.95) -> Pearson:
 
 
 class Difference(NamedTuple):
-    """mean(a) - mean(b) over repetitions and tasks, with its interval (NaN bounds: nothing to draw from)."""
+    """mean(a) - mean(b) over repetitions and tasks, with its interval. The bounds are NaN if there is nothing to
+    resample."""
 
     estimate: float
     low: float
@@ -70,27 +71,30 @@ def paired_difference(
 ) -> Difference:
     """Compare an aggregated metric of two methods (the ORD test of hyperbo's claims).
 
-    `a`, `b`: (Q, K) values (regret, solved or not, ...) of paired repetitions and tasks; the aggregate is their mean.
-    `tasks` says what is drawn with replacement, and so what the interval speaks of:
+    `a` and `b` are (Q, K) values (regret, solved or not, ...) of paired repetitions and tasks; the aggregate is their
+    mean. `tasks` says what is drawn with replacement, and hence what the interval generalises to:
 
-    - "nested": folds, each with all its tasks and repetitions, that is a new data set. Tasks of one fold share data set
-      and priors, so they are no independent draws; what repetitions differ by is in the spread of the folds' means
-      already. `folds` (K,): number of each task's fold, every task in its own if not given. Folds that share training
-      tasks are correlated: `overlap` is what this adds to the variance of their mean, as a share of it
-      (`metabo.metrics.runs.shared_training`). One fold alone: "crossed". `data_sets` (K,): number or name of each
-      task's data set, for tasks of several folds that are about the same ones: data sets are then units too
+    - "nested" draws folds, each with all its tasks and repetitions: a new data set. Tasks of one fold share data set
+      and priors, so they are not independent draws; the spread of the folds' means already includes the variation
+      between repetitions. `folds` (K,) has the number of each task's fold; by default every task is its own fold.
+      Folds that share training tasks are correlated: `overlap` is the share by which this increases the variance of
+      their mean (`metabo.metrics.runs.shared_training`). With a single fold, "crossed" is used. `data_sets` (K,) has
+      the number or name of each task's data set: where several folds test on the same ones, data sets are units too
       (`metabo.metrics.clusters`).
-    - "crossed": one set of tasks for all drawn repetitions, that is new tasks which share priors.
-    - "fixed": repetitions only, that is this suite of tasks.
+    - "crossed" draws repetitions, and one set of tasks for all of them: new tasks that share priors.
+    - "fixed" draws repetitions only: this suite of tasks.
 
     The interval is the estimate ± Student's t times the standard deviation of the resampled means times √(n/(n-1)),
-    with n - 1 degrees of freedom; n: folds, the lesser of Q and K (unless 1), or Q. For few draws percentiles would be
-    too narrow: nominal 95 % cover about 72 % with three folds, 86 % with seven. NaN for n = 1.
-    Where folds and data sets are crossed nothing is drawn: the variance is the two-way cluster-robust one, with its
-    factors n/(n-1), `overlap` adds to the part of the folds, and n - 1 is that of the fewer, folds or data sets
-    (Cameron, Gelbach and Miller 2011).
-    Raises DataError for arrays that are not alike, and labels that are not one per task.
-    Cost O(resamples * Q * K), in chunks.
+    with n - 1 degrees of freedom; for "nested" it is also multiplied by √(1 + overlap). n is the number of folds, the
+    smaller of Q and K (ignoring a 1), or Q. For few draws percentile intervals would be too narrow: nominal 95 %
+    intervals cover about 72 % with three folds and 86 % with seven. The bounds are NaN for n = 1.
+
+    Where folds and data sets are crossed, nothing is drawn: the variance is the two-way cluster-robust one of Cameron,
+    Gelbach and Miller (2011) with factors n/(n-1); `overlap` increases the part of the folds, and n - 1 is that of the
+    fewer units, folds or data sets.
+
+    Cost O(resamples * Q * K), in chunks. Raises DataError for arrays of other shapes and unless there is one fold and
+    one data set per task, and ConfigError for an unknown treatment of tasks.
     """
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if a.shape != b.shape or a.ndim != 2 or a.size == 0:
@@ -118,8 +122,8 @@ def independent_units(
     folds: Sequence[int] | np.ndarray | None = None,
     data_sets: Labels | None = None,
 ) -> int:
-    """Return of how many units an interval of `paired_difference` speaks, for values of this shape: of crossed folds
-    and data sets, the number of the fewer."""
+    """Return the number n of independent units behind an interval of `paired_difference`, for values of this shape: of
+    crossed folds and data sets, the number of the fewer."""
     return _treatment(shape, tasks, clusters(shape[1], folds, data_sets))[1]
 
 
@@ -156,8 +160,8 @@ def differences(
 ) -> pd.DataFrame:
     """Return method, reference, iteration, difference, low, high: regret minus the reference's, 95 % CI.
 
-    `paired_difference` for every other method, with the runs' own `drawn` unless `tasks` is given; the generator of
-    each row is keyed by (seed, iteration, place).
+    The rows are the `paired_difference` of every other method, with the runs' own `drawn` unless `tasks` is given. The
+    generator of each row is keyed by (seed, iteration, place).
     """
     rows = []
     for iteration in iterations:
@@ -175,19 +179,19 @@ def differences(
 def variance_split(runs: Runs, iteration: int | None = None) -> pd.DataFrame:
     """Split each method's regret at one iteration (default: the last) into tasks, priors and BO seeds.
 
-    Balanced nested random-effects model r_kps = m + a_k + b_kp + c_kps: tasks k = 1..K, priors p = 1..P within a task
-    (a hold-out fits its own prior, so a prior seed has an effect per task), BO seeds s = 1..S within a prior. The
-    analysis-of-variance (moment) estimator from the mean squares
+    The model is a balanced nested random-effects model r_kps = m + a_k + b_kp + c_kps: tasks k = 1..K, priors p = 1..P
+    within a task (a hold-out fits its own prior, so a prior seed has an effect per task), BO seeds s = 1..S within a
+    prior. The analysis-of-variance (moment) estimator uses the mean squares,
 
         var_seeds = MS_seed,  var_priors = (MS_prior - MS_seed) / S,  var_tasks = (MS_task - MS_prior) / (P S)
 
     with negative estimates set to 0. Columns: method, mean, sd_tasks, sd_priors, sd_seeds (square roots of these),
     sd_repetition (standard deviation, ddof 1, over priors of the mean over tasks and seeds; over runs for methods
-    without a prior: the spread that a curve's band shows), priors, seeds, tasks.
+    without a prior; this is the spread that a curve's band shows), priors, seeds, tasks.
 
-    A method whose runs do not depend on a seed has 0 there. With one prior of a pre-trained method, or one BO seed,
-    that part cannot be told apart and is NaN (one BO seed: its variance is then part of `sd_priors`). Methods without
-    pre-training have sd_priors = 0: their runs are all BO seeds.
+    A component is 0 for a method whose runs do not depend on that seed. With a single prior of a pre-trained method, or
+    a single BO seed, that component cannot be separated and is NaN (with one BO seed, its variance is part of
+    `sd_priors`). Methods without pre-training have sd_priors = 0, because their runs count as BO seeds.
     """
     at = runs.at(iteration or runs.last)
     rows = []
@@ -208,7 +212,7 @@ def variance_split(runs: Runs, iteration: int | None = None) -> pd.DataFrame:
 def _nested_variances(r: np.ndarray) -> dict[str, float]:
     """Variance components of (P, S, K) values; see `variance_split`."""
     p, s, k = r.shape
-    # Means around the first value: equal runs then have exactly equal means, and a spread of exactly 0.
+    # Compute means relative to the first value: equal runs then have exactly equal means and a spread of exactly 0.
     by_prior = r[:, 0] + (r - r[:, :1]).mean(axis=1)
     by_task = by_prior[0] + (by_prior - by_prior[:1]).mean(axis=0)
     ms_seed = ((r - by_prior[:, None]) ** 2).sum() / (k * p * (s - 1)) if s > 1 else 0.0

@@ -1,4 +1,4 @@
-"""Intervals from values that each leave out one of the draws they are made of."""
+"""Intervals from values that each leave out one of the underlying draws."""
 
 import numpy as np
 from scipy.stats import t as t_distribution
@@ -10,10 +10,10 @@ from metabo.metrics.inference import Difference
 def jackknife(left_out: np.ndarray, level: float = 0.95) -> Difference:
     """Return the mean of `left_out` and the jackknife interval of the statistic (Tukey 1958).
 
-    `left_out` (n,): the statistic of n draws, with each draw left out in turn. The standard error is
-    sqrt((n - 1) / n * the sum of squared deviations); the interval uses Student's t with n - 1 degrees of freedom.
-    The n values share most of their draws: treated as independent, they would give an interval n - 1 times narrower.
-    The bounds are NaN for n = 1. Raises DataError if `left_out` is empty or has another shape.
+    `left_out` (n,) has the statistic of n draws, with each draw left out in turn. The standard error is sqrt((n - 1) /
+    n * the sum of squared deviations); the interval uses Student's t with n - 1 degrees of freedom. The n values share
+    most of their draws: treated as independent, they would give an interval n - 1 times narrower. The bounds are NaN
+    for n = 1. Raises DataError if `left_out` is empty or has another shape.
     """
     values = np.asarray(left_out, dtype=np.float64)
     if values.ndim != 1 or not len(values):

@@ -1,7 +1,7 @@
-"""BO runs as dense arrays, and the question of what one repetition is.
+"""BO runs as dense arrays, and the definition of one repetition.
 
 `collect` reads the trajectory table into one array per method, (priors P, BO seeds S, tasks K, iterations T), and
-refuses incomplete grids: a missing run would otherwise shift a mean without a trace.
+rejects incomplete grids, because a missing run would silently shift a mean.
 
 The unit of analysis. One pre-trained prior reused by S BO runs is one sample of the prior, not S. Hence
 
@@ -37,12 +37,12 @@ class ClusterLabels(TypedDict):
 class Runs:
     """`values[method]`: (P, S, K, T) float64; `prior_seeds[method]`: P labels; `tasks`: K labels; `iterations`: (T,).
 
-    `single_task` names the methods without pre-training. P and S may differ between methods. `folds`: number of each
-    task's fold (tasks of one fold share their priors); empty if unknown. `drawn`: what intervals speak of, one of
-    `metabo.metrics.inference.TREATMENTS`: "nested", a new data set, or "fixed", this suite of tasks (the only one where
-    all tasks are variants of one data set). `overlap`: what training tasks that folds share add to the variance of a
-    mean over folds, as a share of it (`shared_training`). `data_sets`: name of each task's data set, which tasks of
-    several folds may share; empty if unknown.
+    `single_task` names the methods without pre-training. P and S may differ between methods. `folds` has the number of
+    each task's fold (tasks of one fold share their priors), and is empty if unknown. `drawn` is what intervals
+    generalise to, one of `metabo.metrics.inference.TREATMENTS`: "nested" for a new data set, or "fixed" for this suite
+    of tasks (the only choice if all tasks are variants of one data set). `overlap` is the share by which training tasks
+    that folds have in common increase the variance of a mean over folds (`shared_training`). `data_sets` has the name
+    of each task's data set, which tasks of several folds may share, and is empty if unknown.
     """
 
     values: dict[str, np.ndarray]
@@ -71,7 +71,7 @@ class Runs:
         return int(self.iterations[-1])
 
     def at(self, iteration: int) -> "Runs":
-        """Keep one iteration (arrays (P, S, K, 1)). Raises DataError if the runs do not have it."""
+        """Keep one iteration, as arrays (P, S, K, 1). Raises DataError if the runs lack it."""
         i = int(np.searchsorted(self.iterations, iteration))
         if i == len(self.iterations) or self.iterations[i] != iteration:
             held = f"{self.iterations[0]} to {self.last}"
@@ -121,7 +121,7 @@ def collect(table: pd.DataFrame, column: str = "simple_regret", single_task: Col
 
 
 def task_labels(table: pd.DataFrame) -> pd.Series:
-    """Return task names, prefixed by the space where a name occurs in more than one space (as in HPO-B)."""
+    """Return task names, prefixed by the space if a name occurs in more than one space (as in HPO-B)."""
     shared = table.groupby("task")["space"].nunique()
     shared = set(shared[shared > 1].index)
     if not shared:
@@ -130,9 +130,9 @@ def task_labels(table: pd.DataFrame) -> pd.Series:
 
 
 def fold_numbers(table: pd.DataFrame, tasks: Sequence[str]) -> tuple[int, ...]:
-    """Return the number of each task's fold, from the columns space, fold and task; `tasks`: labels (`task_labels`).
+    """Return the number of each task's fold, from the columns space, fold and task. `tasks` has labels (`task_labels`).
 
-    Folds of two spaces are two, whatever their names.
+    Folds of different spaces are different, whatever their names.
     """
     of_task = dict(zip(task_labels(table), table["space"] + "\0" + table["fold"], strict=True))
     numbers = {fold: number for number, fold in enumerate(dict.fromkeys(of_task[task] for task in tasks))}
@@ -140,11 +140,13 @@ def fold_numbers(table: pd.DataFrame, tasks: Sequence[str]) -> tuple[int, ...]:
 
 
 def shared_training(table: pd.DataFrame) -> float:
-    """Return the share of a variance over folds that the training tasks add which the folds of one space share.
+    """Return the share by which training tasks that the folds of a space have in common increase the variance over
+    folds.
 
-    Folds leave out tasks of their own and train on all others, so that their results are correlated; of G folds each
-    tests 1/(G - 1) as much as it trains on. Nadeau and Bengio (2003): the variance of the mean is (1/G + 1/(G - 1)) of
-    that over folds in place of 1/G, hence G/(G - 1) more. 0 for a space with one fold; the mean over spaces.
+    Each fold leaves out its own tasks and trains on all others, so the results of folds are correlated. With G folds,
+    each tests 1/(G - 1) as much as it trains on. By Nadeau and Bengio (2003), the variance of the mean is (1/G + 1/(G -
+    1)) times the variance over folds instead of 1/G times, which is larger by the share G/(G - 1). The share is 0 for a
+    space with one fold. The result is the mean over spaces.
     """
     counts = table.groupby("space")["fold"].nunique()
     return float(np.mean([count / (count - 1) if count > 1 else 0.0 for count in counts]))
@@ -191,7 +193,7 @@ def _check_regret(array: np.ndarray, rows: pd.DataFrame, method: str, tasks: tup
 def repetitions(runs: Runs, unit: str = "prior") -> dict[str, np.ndarray]:
     """Return, per method, the values of each repetition: (Q, K, T), where Q depends on the method and `unit`.
 
-    Averaging over BO seeds is done on the given values: for a profile, pass indicators, not regrets.
+    BO seeds are averaged on the given values, so for a profile pass indicators, not regrets.
     """
     _check_unit(unit)
     out = {}
@@ -206,9 +208,9 @@ def repetitions(runs: Runs, unit: str = "prior") -> dict[str, np.ndarray]:
 def paired(runs: Runs, unit: str = "prior") -> np.ndarray:
     """Return (methods, Q, K, T) with repetition q paired across methods, as ranks and differences need.
 
-    ``unit="run"``: q = (prior_seed, seed). ``unit="prior"``: q = prior_seed, every method's BO seeds averaged first.
-    A method with one prior (or one BO seed) enters every q with the same values. Raises DataError when two methods
-    have different numbers (other than one) of priors or BO seeds.
+    ``unit="run"``: q = (prior_seed, seed). ``unit="prior"``: q = prior_seed, after averaging every method's BO seeds. A
+    method with one prior (or one BO seed) enters every q with the same values. Raises DataError if two methods have
+    different numbers (other than one) of priors or BO seeds.
     """
     _check_unit(unit)
     arrays = {m: v.mean(axis=1, keepdims=True) if unit == "prior" else v for m, v in runs.values.items()}

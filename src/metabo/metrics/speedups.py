@@ -1,4 +1,4 @@
-"""Speed-ups: how many iterations fewer a method needs to pass another one's final regret (hyperbo §7.4.1).
+"""Speed-ups: how many times fewer iterations a method needs to pass the final regret of another (hyperbo §7.4.1).
 
 The paper's words: "the median BO iterations needed for the best alternative to reach its lowest regret divided by the
 median BO iterations needed for HyperBO to surpass that best alternative". Per task, with medians over single runs:
@@ -10,8 +10,8 @@ median BO iterations needed for HyperBO to surpass that best alternative". Per t
   nothing can pass); infinite for runs that never do;
 - speed-up = t_a / t_H.
 
-A method that never passes a* in at least half of its runs has t_H = inf and speed-up 0. It therefore counts in the
-mean and against every "at least x times" share: leaving such tasks out would flatter the method.
+A method that never passes a* in at least half of its runs has t_H = inf and speed-up 0. Such a task therefore counts in
+the mean and against every "at least x times" share, because leaving it out would flatter the method.
 """
 
 import numpy as np
@@ -48,7 +48,8 @@ def speedups(runs: Runs, method: str, alternatives: list[str]) -> pd.DataFrame:
 
 
 def speedup_summary(per_task: pd.DataFrame, factors: list[float]) -> dict[str, float]:
-    """Return mean and quartiles of the speed-up over tasks, and the share of tasks with at least each factor."""
+    """Return the number of tasks, mean and quartiles of the speed-up over them, the share in which the method never
+    passes the alternative, and the share with at least each factor."""
     s = per_task["speedup"].to_numpy()
     low, median, high = np.percentile(s, [25, 50, 75])
     summary = {"tasks": float(len(s)), "mean": float(s.mean()), "median": float(median)}

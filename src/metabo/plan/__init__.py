@@ -1,1 +1,1 @@
-"""What is to be run: configuration, registered names, catalogue, and the code of each job. Nothing here imports JAX."""
+"""What to run: configuration, registered names, catalogue, and the code of each job. Nothing here imports JAX."""

@@ -1,5 +1,5 @@
-"""How far a run is, and when it ends: the share of the work and the time that is left, from typical times of jobs that
-are scaled to what the finished ones took.
+"""The progress and the end of a run: the share of the work that is done and the time left, from typical times of jobs,
+scaled by the times that the finished ones took.
 """
 
 from collections.abc import Collection, Mapping
@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 ALL, OWN = 300.0, 600.0
-"""Seconds of typical work until what was measured counts as much as what was expected: of the machine's speed, and of a
-group's own deviation from it."""
+"""Seconds of typical work after which measurements count as much as expectations: for the machine's speed, and for a
+group's deviation from it."""
 OVERDUE = 0.25
-"""What is left of a job that takes longer than expected, as a share of the time that it has taken."""
+"""The time left of a job that takes longer than expected, as a share of the time that it has taken so far."""
 BUSY = 600.0
-"""Core-seconds of a run until its own share of busy cores counts as much as all of them being busy."""
+"""Core-seconds of a run after which its measured share of busy cores counts as much as the assumption that all are
+busy."""
 
 
 class Expected(NamedTuple):
@@ -26,7 +27,7 @@ class Expected(NamedTuple):
 
 @dataclass
 class Ahead:
-    """The jobs of a run and what became of them. All times are seconds of one clock."""
+    """The jobs of a run and their states. All times are seconds of one clock."""
 
     jobs: Mapping[int, Expected]
     cores: int
@@ -36,17 +37,17 @@ class Ahead:
     failed: set[int] = field(default_factory=set)
 
     def start(self, job: int, now: float) -> None:
-        """Note that a job starts, again if it has failed before."""
+        """Record that a job starts, possibly again after a failure."""
         self.failed.discard(job)
         self.started[job] = now
 
     def finish(self, job: int, now: float) -> None:
-        """Note that a job has ended well."""
+        """Record that a job has succeeded."""
         if job in self.jobs:
             self.taken[job] = now - self.started.pop(job, now)
 
     def fail(self, job: int) -> None:
-        """Note that a job has failed: it and what waits for it are no longer ahead."""
+        """Record that a job has failed. It and the jobs that wait for it are no longer ahead."""
         self.started.pop(job, None)
         self.failed.add(job)
 
@@ -58,7 +59,8 @@ class Ahead:
         return lost
 
     def speeds(self) -> dict[str, float]:
-        """Return, for each group, how much longer its jobs take here than on the measured machine."""
+        """Return, for each group, the factor by which its jobs take longer here than on the machine of the typical
+        times."""
         spent: dict[str, float] = {}
         typical: dict[str, float] = {}
         for job, seconds in self.taken.items():
@@ -76,8 +78,8 @@ class Ahead:
         return done / (done + ahead) if ahead > 0 else 1.0
 
     def left(self, now: float) -> float:
-        """Return the seconds until the run ends: all cores work at the jobs that are left, or, if that takes longer,
-        the longest chain of jobs that wait for each other."""
+        """Return the seconds until the run ends: the time for all cores to do the remaining jobs or, if that is longer,
+        the time of the longest chain of jobs that wait for each other."""
         left = self._left(now)
         if not left:
             return 0.0
@@ -86,7 +88,7 @@ class Ahead:
         return max(work / (self.cores * busy), _chain(left, self.jobs))
 
     def _spent(self, now: float) -> float:
-        """Return the core-seconds that jobs have run."""
+        """Return the core-seconds that jobs have used."""
         running = {job: now - at for job, at in self.started.items() if job in self.jobs}
         return sum(seconds * self.jobs[job].cores for job, seconds in [*self.taken.items(), *running.items()])
 
@@ -103,7 +105,7 @@ class Ahead:
 
 
 def _chain(left: Mapping[int, float], jobs: Mapping[int, Expected]) -> float:
-    """Return the seconds of the longest chain of unfinished jobs, each of which waits for the one before."""
+    """Return the seconds of the longest chain of unfinished jobs, each of which waits for the previous one."""
     ends: dict[int, float] = {}
     for job in left:
         path = [job]

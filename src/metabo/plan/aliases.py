@@ -1,4 +1,4 @@
-"""Names of a user's files as Snakemake can have them: it takes {word} in a path for a pattern, and knows no escape."""
+"""Names of a user's files that Snakemake accepts: it takes {word} in a path for a pattern, and has no escape for it."""
 
 import hashlib
 import os
@@ -7,11 +7,11 @@ import tempfile
 from pathlib import Path
 
 FOLDER = Path(".cache/names")
-"""Links to files that have such names."""
+"""The folder of links to files with such names."""
 
 
 def escaped(path: str, folder: Path = FOLDER) -> str:
-    """Return a path to the same file without braces: itself, or that of a link in `folder`, which is made."""
+    """Return a path without braces to the same file: the path itself, or a link in `folder`, which this makes."""
     if not set(path) & {"{", "}"}:
         return path
     target = str(Path(path).resolve())
@@ -21,5 +21,5 @@ def escaped(path: str, folder: Path = FOLDER) -> str:
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             made = Path(scratch) / "link"
             made.symlink_to(target)
-            made.replace(link)  # jobs that begin at once may each make it
+            made.replace(link)  # jobs that start at the same time may each make it
     return str(link)

@@ -1,4 +1,4 @@
-"""One table or figure on one benchmark: what it reads, and where its files are."""
+"""One table or figure on one benchmark: its inputs, and the places of its files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ NOTEBOOKS = Path("notebooks")
 
 @dataclass(frozen=True)
 class Artefact:
-    """One table or figure on one benchmark ("": on none). `name` is the rule's name; `entry` the catalogue entry `id`
-    names."""
+    """One table or figure on one benchmark ("": on none). `name` is the name of the rule, and `entry` is the catalogue
+    entry named `id`."""
 
     name: str
     id: str
@@ -23,22 +23,25 @@ class Artefact:
 
     @property
     def inputs(self) -> Inputs:
-        """The entry's inputs besides the benchmark file; none for an artefact that describes the benchmark."""
+        """The entry's inputs besides the benchmark file. There are none for an artefact that describes the
+        benchmark."""
         return self.entry.inputs
 
     @property
     def judges(self) -> bool:
-        """Whether verdicts read it: claims are tested on it, or it has the controls of the paper's methods."""
+        """Whether verdicts read it, because claims are tested on it or because it has the controls of the paper's
+        methods."""
         return bool(self.entry.claims) or (self.benchmark != "" and registry.benchmark(self.benchmark).control)
 
     @property
     def on_request(self) -> bool:
-        """Whether it is made only where it, or its benchmark, is asked for by name."""
+        """Whether it is made only if it, or its benchmark, is requested by name."""
         return self.benchmark in self.entry.on_request
 
     @property
     def splits(self) -> list[str]:
-        """Splits that the benchmark has of the tables that the artefact reads; none if it reads no such tables."""
+        """The splits of the tables that the artefact reads, as far as the benchmark has them. There are none if it
+        reads no such tables."""
         if not (listed := _listed(self.inputs)):
             return []
         have = splits.of(self.benchmark)
@@ -46,7 +49,7 @@ class Artefact:
 
     @property
     def template(self) -> str:
-        """Path of the notebook template."""
+        """The path of the notebook template."""
         return (NOTEBOOKS / self.entry.notebook).as_posix()
 
     @property
@@ -66,12 +69,12 @@ class Artefact:
 
     @property
     def place(self) -> str:
-        """Its folder below results/{scale}."""
+        """The artefact's folder below results/{scale}."""
         return "/".join(filter(None, (self.entry.paper, self.benchmark, self.id)))
 
     @property
     def files(self) -> dict[str, list[str]]:
-        """Tables that it reads, as paths below results/{scale}, by the parameter of the notebook that names them."""
+        """The tables that it reads, as paths below results/{scale}, by the notebook parameter that names them."""
         paper, on, named = self.entry.paper, self.benchmark, self.inputs.kinds
         paths = {
             "trajectories": [f"bo/{on}/{run.split}/{run.on('')}.parquet" for run in self.trajectories],
@@ -83,7 +86,7 @@ class Artefact:
         return {kind: found for kind, found in paths.items() if kind in named}
 
     def _runs(self, kind: str) -> list[RunId]:
-        """Expand a run without a split over the artefact's splits; drop what the benchmark has not."""
+        """Expand runs without a split over the artefact's splits, and drop runs that the benchmark cannot have."""
         listed = [RunId.parse(name) for name in self.inputs.kinds.get(kind, ())]
         own = self.splits if any(not run.split for run in listed) else []
         runs = [run.on(split) for run in listed for split in ([run.split] if run.split else own)]
@@ -92,12 +95,12 @@ class Artefact:
 
 
 def applies(method: str, benchmark: str) -> bool:
-    """Tell whether a method can run on a benchmark: EKL needs inputs matched across tasks, ground truth tasks that were
-    drawn from known priors."""
+    """Tell whether a method can run on a benchmark: EKL needs inputs that are matched across tasks, and ground-truth
+    methods need tasks drawn from known priors."""
     needs, has = registry.method(method), registry.benchmark(benchmark)
     return (has.matched or not needs.needs_matched) and (has.truth or not needs.needs_truth)
 
 
 def _listed(inputs: Inputs) -> Sequence[str]:
-    """Return the splits that the tables of an entry are of."""
+    """Return the splits of an entry's tables."""
     return inputs.splits or ([inputs.split] if inputs.split else [])

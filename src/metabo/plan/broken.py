@@ -1,5 +1,5 @@
-"""What to say of a module of the package that cannot be imported: it was edited, and an edit is told, not shown as a
-traceback."""
+"""Errors for modules of the package that cannot be imported. Such a module was edited, so the error names the edit
+instead of showing a traceback."""
 
 import traceback
 from pathlib import Path
@@ -10,7 +10,7 @@ PACKAGE_ROOT = Path(__file__).parents[1]  # not from `metabo.plan.parts`, which 
 
 
 def told(error: Exception) -> ConfigError | None:
-    """Return file, line and remedy of an error that stopped the import of one of our modules; None for an error that
+    """Return an error with file, line and remedy if `error` stopped the import of one of our modules, or None if it
     came from elsewhere."""
     if isinstance(error, SyntaxError) and _ours(error.filename or ""):
         return _said(error.filename or "", error.lineno, error.msg)

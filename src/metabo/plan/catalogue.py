@@ -17,8 +17,8 @@ SCHEMA = Path("workflow/schemas/catalogue.yaml")
 
 
 def load(root: Path = Path()) -> dict[str, CatalogueEntry]:
-    """Read and check the catalogue below the project folder `root`. Raises ConfigError that lists every fault, or the
-    first of a registration, which every entry that reads it would tell again."""
+    """Read and check the catalogue below the project folder `root`. Raises ConfigError, which lists every fault, or
+    only the first fault of a registration, because every entry that reads it would repeat that one."""
     names.require_methods()
     for read in (registry.benchmarks, registry.studies, registry.papers_with_checks, splits.names):
         read()
@@ -56,10 +56,10 @@ def artefacts(config: Config, catalogue: Mapping[str, CatalogueEntry]) -> list[A
 
 
 def enabled(config: Config, all_artefacts: list[Artefact]) -> list[Artefact]:
-    """Keep the artefacts of the papers and benchmarks that the configuration runs, and those that need no benchmark:
-    those that it names, or all but those made on request.
+    """Keep the artefacts of the papers and benchmarks that the configuration runs, and of these papers also those
+    without a benchmark. Of these, keep those that the configuration names, or else all but those made on request.
 
-    Raises ConfigError if none is, and for the name of another one."""
+    Raises ConfigError if none is left, and for a name that is not among them."""
     papers, benchmarks = list(config.run.papers), ["", *config.run.benchmarks]
     found = [a for a in all_artefacts if a.entry.paper in papers and a.benchmark in benchmarks]
     if (named := config.run.artefacts) is not None:
@@ -78,7 +78,7 @@ def enabled(config: Config, all_artefacts: list[Artefact]) -> list[Artefact]:
 
 def collections(config: Config, all_artefacts: list[Artefact]) -> dict[str, list[Artefact]]:
     """Group artefacts under the target names that users type: a paper (on the benchmarks that the configuration runs,
-    without what is made on request) and a benchmark (whatever can be made for it, or for one that is made of it alone).
+    without artefacts on request) and a benchmark (all artefacts for it, or for a benchmark that is made of it alone).
     """
     groups: dict[str, list[Artefact]] = {}
     for artefact in all_artefacts:

@@ -1,4 +1,5 @@
-"""Imports of notebook templates that name nothing in the package, found in syntax trees: only a run would tell them."""
+"""Find imports in notebook templates that name nothing in the package, from syntax trees. Otherwise only a run would
+find them."""
 
 import ast
 import json
@@ -11,8 +12,8 @@ from metabo.plan import codegraph, syntax
 
 
 def faults(template: Path) -> list[str]:
-    """Say, one line each, which imports from the package in a template's code cells are of a module that is not there,
-    or of a name that its module does not define."""
+    """Return a line for each import from the package, in a template's code cells, of a module that does not exist or a
+    name that its module does not define."""
     cells = json.loads(template.read_text(encoding="utf-8"))["cells"]
     found = []
     for number, cell in enumerate(cells, 1):
@@ -25,7 +26,7 @@ def faults(template: Path) -> list[str]:
 
 
 def _fault(module: str, name: str) -> str:
-    """Say what is wrong with `from module import name`, or with `import module` (no name); "" if nothing is."""
+    """Return what is wrong with `from module import name`, or with `import module` (no name), or "" if nothing is."""
     try:
         path = codegraph.source(module)
     except MetaboError:
@@ -48,7 +49,7 @@ def _modules() -> list[str]:
 
 @cache
 def _defined(path: Path) -> frozenset[str] | None:
-    """Return the names that a module defines or imports; None if that is known only when it runs."""
+    """Return the names that a module defines or imports, or None if they are known only when it runs."""
     names = frozenset(_names(syntax.tree(path).body))
     return None if names & {"*", "__getattr__"} else names
 

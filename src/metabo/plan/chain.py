@@ -1,6 +1,6 @@
-"""The jobs behind a table or figure: what each makes, from what, and the settings that it reads.
+"""The jobs behind a table or figure: the result, inputs and settings of each.
 
-The rules of the workflow say the same in files and wildcards, from the same specs; tests compare the two.
+The rules of the workflow express the same as files and wildcards, from the same specs; tests compare the two.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ from metabo.records.files import Json
 
 @dataclass(frozen=True, eq=False)
 class PlannedJob:
-    """A job: its stage, the file that stands for what it makes, its record, its spec, and those that it waits for."""
+    """A job: its stage, the file that represents its results, its record, its spec, and the jobs that it waits for."""
 
     stage: str
     result: str
@@ -32,7 +32,7 @@ class PlannedJob:
 
 
 def behind(wanted: Iterable[PlannedJob]) -> list[PlannedJob]:
-    """Return jobs with all that they wait for, each once, after what it waits for."""
+    """Return the jobs and all jobs that they wait for, each once and after those that it waits for."""
     found: dict[str, PlannedJob] = {}
 
     def visit(job: PlannedJob) -> None:
@@ -47,7 +47,7 @@ def behind(wanted: Iterable[PlannedJob]) -> list[PlannedJob]:
 
 
 def parameters(artefact: Artefact, out: str) -> dict[str, Json]:
-    """Return the parameters of an artefact's notebook, without those of inputs that its entry does not list. `out`:
+    """Return the parameters of an artefact's notebook, without those for inputs that its entry does not list. `out` is
     results/{scale}."""
     inputs, entry = artefact.inputs, artefact.entry
     given: dict[str, Json] = {"artefact": artefact.id, "title": entry.title, "caption": entry.caption}
@@ -60,7 +60,7 @@ def parameters(artefact: Artefact, out: str) -> dict[str, Json]:
 
 
 class Chain:
-    """The jobs of a configuration. `archives`: rows of workflow/datasets.csv by name."""
+    """The jobs of a configuration. `archives` has the rows of workflow/datasets.csv by name."""
 
     def __init__(self, config: Config, archives: Mapping[str, dict[str, str]]):
         self.config = config
@@ -83,7 +83,7 @@ class Chain:
         return PlannedJob("notebook", f"{place}/notebook.ipynb", f"{place}/provenance.json", given, tuple(needs))
 
     def trajectories(self, benchmark: str, run: RunId) -> PlannedJob:
-        """Return the job of a run's BO; the run has an acquisition and a split."""
+        """Return the job of a run's BO. The run must have an acquisition and a split."""
         spec = settings.bo_spec(self.config, benchmark, run.split, run.method, run.acquisition)
         return self._on_prior("bo", f"bo/{benchmark}/{run.split}/{run.on('')}.parquet", spec, benchmark, run)
 
@@ -99,7 +99,8 @@ class Chain:
         return self._on_prior("online", f"online/{benchmark}/{run.split}/{run.method}.parquet", spec, benchmark, run)
 
     def prior(self, benchmark: str, split: str, method: str) -> PlannedJob:
-        """Return the job that trains the priors of a method on a split, perhaps for another one of equal settings."""
+        """Return the job that trains the priors of a method on a split, which may be that of another method or split
+        with equal settings."""
         place, trainer = prior_of(self.config, benchmark, split, method, self._trainings)
         spec = settings.pretrain_spec(self.config, benchmark, place, trainer)
         needs = [self.load(benchmark)]
@@ -139,7 +140,8 @@ class Chain:
         return PlannedJob("download", path, f".cache/archives/{stem}.json", spec)
 
     def _archive(self, benchmark: str) -> PlannedJob:
-        """Return the job that packs the archive of a collected benchmark, from the shipped table or one made here."""
+        """Return the job that packs the archive of a collected benchmark, from the shipped table or from one made
+        here."""
         entry, own = registry.benchmark(benchmark), self.config.sizes["benchmarks"][benchmark]
         assert isinstance(own, dict), "the schema of the configuration says so"
         source, version = own["source"], own["version"]

@@ -1,7 +1,8 @@
-"""Which source files of this package a job runs: the import graph, read from syntax trees, nothing imported.
+"""The source files of this package that a job runs: the import graph, read from syntax trees without importing
+anything.
 
 The workflow lists the digests of these files (`metabo.plan.digests`) as inputs of a job, so a change of code re-runs
-exactly the jobs that use it, and a sidecar records their common hash. Modules that a stage loads by name (a method, a
+exactly the jobs that use it. A sidecar records their combined hash. Modules that a stage loads by name (a method, a
 data source) come from the registry.
 """
 
@@ -19,16 +20,16 @@ BOOKKEEPING = (
     "plan/preflight.py", "plan/schema.py", "plan/snapshot.py", "plan/syntax.py", "plan/yaml_files.py",
     "records/checksums.py", "records/provenance.py", "stages/common.py",
 )  # fmt: skip
-"""Files below the package that every stage imports and that cannot change a result: locks, cores, checked inputs,
-progress, errors, schemas, sidecars, digests; and the names of the package, which jobs do not use."""
+"""Files of the package that every stage imports and that cannot change a result: locks, cores, checked inputs,
+progress, errors, schemas, sidecars and digests. Also the package's own `__init__`, whose names jobs do not use."""
 PACKAGE_ROOT = Path(__file__).parents[1]
 
 
 def files(roots: Iterable[str]) -> list[Path]:
     """Return the sorted source files of `roots` (module names) and of every package module they import, transitively.
 
-    Imports inside functions count, and so do the `__init__` files of parent packages, with the CSV tables beside them.
-    Raises MetaboError if a module cannot be parsed or imports one that is not there.
+    Imports inside functions count, and so do the `__init__` files of parent packages, with the CSV tables next to them.
+    Raises MetaboError if a module cannot be parsed or imports one that does not exist.
     """
     found: dict[str, Path] = {}
     queue = list(roots)
@@ -42,7 +43,7 @@ def files(roots: Iterable[str]) -> list[Path]:
 
 
 def everything() -> list[Path]:
-    """Return all files of the package that a job may run: modules, and tables beside the `__init__` of a package."""
+    """Return all files of the package that a job may run: modules, and tables next to the `__init__` of a package."""
     modules = sorted(PACKAGE_ROOT.rglob("*.py"))
     return sorted({*modules, *_tables(modules)})
 
@@ -52,7 +53,8 @@ def _tables(modules: Iterable[Path]) -> list[Path]:
 
 
 def inputs(roots: Iterable[str]) -> list[Path]:
-    """Return `files` without the bookkeeping: what a job depends on, so that a new sidecar field re-runs nothing.
+    """Return `files` without the bookkeeping. A job depends on these, so that, say, a new sidecar field re-runs
+    nothing.
 
     The sidecar's code hash covers all `files`.
     """
@@ -65,7 +67,7 @@ def keeps_books(path: Path) -> bool:
 
 
 def source(module: str) -> Path:
-    """Return the file of a package module. Raises MetaboError."""
+    """Return the file of a package module. Raises MetaboError if there is none."""
     path = _locate(module)
     if path is None:
         raise MetaboError(f"module '{module}' is not in {PACKAGE_ROOT}; check the name in the rule or registry")
@@ -90,13 +92,13 @@ def _recorded(root: Path) -> dict[str, snapshot.Module]:
 
 
 def recorded(path: Path) -> snapshot.Module | None:
-    """Return what an earlier process read in a module, if the package is as it was then."""
+    """Return what an earlier process read in a module, if the package has not changed since."""
     return _recorded(PACKAGE_ROOT).get(path.relative_to(PACKAGE_ROOT).as_posix())
 
 
 @cache
 def imported(path: Path) -> list[str]:
-    """List the package modules that a file imports. Raises MetaboError if one is not there."""
+    """List the package modules that a file imports. Raises MetaboError if one does not exist."""
     if known := recorded(path):
         return known.imports
     found = []
@@ -111,7 +113,7 @@ def imported(path: Path) -> list[str]:
 
 
 def resolve(base: str, name: str) -> tuple[Path, str]:
-    """Return the file that defines what `from base import name` gives, and the name there ("" for a module)."""
+    """Return the file that defines the object of `from base import name`, and its name there ("" for a module)."""
     seen = set()
     while (base, name) not in seen:
         seen.add((base, name))
@@ -136,9 +138,9 @@ def packages(path: Path) -> list[str]:
 
 
 def stage_roots(stage: str, spec: Mapping[str, object]) -> list[str]:
-    """Return the modules where the code of one job starts: the stage, and what it loads by registered name.
+    """Return the modules where the code of one job starts: the stage, and the modules that it loads by registered name.
 
-    `spec`: of the job, as JSON, or as much of it as names something."""
+    `spec` is that of the job, as JSON, or the part of it that names something."""
     name = {key: value for key, value in spec.items() if isinstance(value, str)}
     roots = [f"{PACKAGE}.stages.{stage}"]
     if "method" in name:
@@ -150,7 +152,7 @@ def stage_roots(stage: str, spec: Mapping[str, object]) -> list[str]:
             told = [function for function in (parts.remarks, parts.report) if function]
             roots += [f"{PACKAGE}.{function.rpartition('.')[0]}" for function in told]
         if stage == "pretrain" and (fits := registry.method(name["method"]).fits):
-            roots.append(registry.method_module(fits, "pretrain"))  # it reads their priors
+            roots.append(registry.method_module(fits, "pretrain"))  # it reads the priors of these fits
     if stage == "theory":
         roots.append(registry.check_module(name["paper"], name["check"]))
     if stage == "claims":
@@ -168,7 +170,8 @@ def stage_roots(stage: str, spec: Mapping[str, object]) -> list[str]:
 
 
 def flags(stage: str, method: str) -> dict[str, bool]:
-    """Return what else a stage reads of a method's parts: no module, so that the code of a job does not tell."""
+    """Return the flags of a method's parts that a stage reads. They are not modules, so the code of a job does not show
+    them."""
     parts = registry.made_of(method)
     return {
         "pretrain": {"across_spaces": parts.across_spaces, "report": bool(parts.report)},
@@ -193,8 +196,8 @@ def _is_code(cell: Mapping[str, object]) -> bool:
 
 
 def cell_imports(template: str | Path, cell: str, source: str | list[str]) -> Iterable[tuple[int, str, str]]:
-    """Return line, module and name of each import of a code cell; lines for IPython are left out. Raises MetaboError
-    that names cell and line."""
+    """Return line, module and name of each import of a code cell, ignoring lines for IPython. Raises MetaboError, which
+    names cell and line, if the cell cannot be parsed."""
     plain = ["" if line.lstrip().startswith(("%", "!")) else line for line in "".join(source).splitlines()]
     try:
         return syntax.read_text("\n".join(plain), PACKAGE).imports

@@ -1,6 +1,6 @@
-"""Find the modules that collect embedded benchmarks: who trains them, writes them, and evaluates new points.
+"""Find the modules of embedded benchmarks: those that collect them by training, write them, and evaluate new points.
 
-Nothing here imports them but `collector` and `writer`.
+Only `collector` and `writer` import them.
 """
 
 import importlib
@@ -48,13 +48,13 @@ def writer(name: str) -> ModuleType:
 
 
 def units(name: str) -> list[str]:
-    """List the units of an embedded benchmark: what one collection job makes."""
+    """List the units of an embedded benchmark, each of which one collection job makes."""
     return list(registry.literal(collector_module(name).removeprefix("metabo."), "UNITS"))
 
 
 def evaluator(name: str) -> str:
-    """Return the name of the module that evaluates new points of a benchmark: its collector, if that has the literal
-    ONLINE (task -> metric). Raises ConfigError if there is none."""
+    """Return the name of the module that evaluates new points of a benchmark, which is its collector if that has the
+    literal ONLINE (task -> metric). Raises ConfigError if there is none."""
     if not _evaluates(name):
         able = ", ".join(b for b in registry.benchmarks() if _evaluates(b)) or "none"
         raise ConfigError(f"benchmark '{name}' is a table: it cannot evaluate new points; benchmarks that can: {able}")

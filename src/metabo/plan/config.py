@@ -1,4 +1,4 @@
-"""The configuration: load, overlay, check, and cut out the settings that each job reads (its spec).
+"""The configuration: load it, overlay it, check it, and extract the settings that each job reads (its spec).
 
 Jobs never see the whole configuration. A key that a job does not read cannot change its spec, so changing that key
 does not re-run the job.
@@ -31,7 +31,7 @@ from metabo.plan.yaml_files import read_yaml
 from metabo.records.files import Json
 
 Raw = Mapping[str, Json]
-"""What a file of the configuration holds, before it is checked."""
+"""The contents of a configuration file before it is checked."""
 Sizes = Mapping[str, Mapping[str, Json]]
 
 
@@ -48,7 +48,8 @@ def merge(base: Raw, overlay: Raw) -> dict[str, Json]:
 
 
 def read(root: Path = Path(), overlays: tuple[Path, ...] = ()) -> dict[str, Json]:
-    """Read config.yaml below the project folder `root` and apply overlays in order. Raises ConfigError."""
+    """Read config.yaml in the project folder `root` and apply overlays in order. Raises ConfigError for a file that
+    cannot be read as a mapping."""
     config: dict[str, Json] = {}
     for path in (root / "config.yaml", *overlays):
         config = merge(config, required_mapping(read_yaml(path), str(path)))
@@ -56,21 +57,22 @@ def read(root: Path = Path(), overlays: tuple[Path, ...] = ()) -> dict[str, Json
 
 
 def load(root: Path = Path(), overlays: tuple[Path, ...] = ()) -> Config:
-    """Return the configuration below the project folder `root`, with overlays, checked."""
+    """Read the configuration in the project folder `root`, apply overlays, and check it. Raises ConfigError as `read`
+    and `check` do."""
     return check(read(root, overlays))
 
 
 def check(config: Raw, papers: list[str] | None = None) -> Config:
-    """Return the configuration as a record. Raises ConfigError that lists every fault with its full key path, the
+    """Return the configuration as a record. Raises ConfigError, which lists every fault with its full key path, the
     allowed values and the nearest match.
 
-    `papers`: names that `run.papers` may use (from the catalogue), not checked if None.
+    `papers`: names that `run.papers` may use (from the catalogue); if None, they are not checked.
     """
     schema = reference.schema()
     if faults := violations(config, schema, "config"):
         raise ConfigError(*faults, *names.undeclared(config))
     made = Config.model_validate_json(json.dumps(config))
-    if faults := overrides.registered_faults(made.sizes):  # what follows reads these settings
+    if faults := overrides.registered_faults(made.sizes):  # the following checks read these settings
         raise ConfigError(*faults)
     if faults := [*names.faults(made, papers), *overrides.faults(made.methods, schema), *costs.faults(config)]:
         raise ConfigError(*faults)
@@ -78,7 +80,7 @@ def check(config: Raw, papers: list[str] | None = None) -> Config:
 
 
 def check_scale(scale: str, used: list[str], root: Path = Path()) -> None:
-    """Raise ConfigError when a scale with an overlay is named but its overlay is not among the `used` config files.
+    """Raise ConfigError if `scale` has an overlay that is not among the `used` config files.
 
     Results would otherwise carry the name of one scale and the sizes of another.
     """
@@ -91,23 +93,23 @@ def check_scale(scale: str, used: list[str], root: Path = Path()) -> None:
 
 
 def data_spec(config: Config, benchmark: str) -> DataSpec:
-    """Return what the job that loads a benchmark reads: the settings that its source registers, with the values of
-    config.yaml or its own, nothing else.
+    """Return what the job that loads a benchmark reads: only the settings that its loader registers, with values from
+    config.yaml or the registration.
 
-    A benchmark that is read from the collection of another one has that one's settings where it has none itself: there
-    is one collection, of one version.
+    A benchmark that is read from the collection of another one inherits that one's settings where it has none itself,
+    because there is one collection of one version.
     """
     entry = registry.benchmark(benchmark)
     collected = _of_benchmark(config, entry.archive_of) if entry.archive_of else {}
     values: dict[str, Json] = {"seed": config.seed, **collected, **_of_benchmark(config, benchmark)}
-    if "online" in entry.settings and entry.collector:  # the tasks that its collector can evaluate new points of
+    if "online" in entry.settings and entry.collector:  # the tasks for which its collector can evaluate new points
         values["online"] = list(registry.literal(entry.collector, "ONLINE"))
     return DataSpec(benchmark, Values({key: values[key] for key in entry.settings}) | entry.fixed)
 
 
 def named_files(config: Config, benchmark: str) -> list[str]:
-    """Return the files that the settings of a benchmark name. Raises ConfigError for one that does not exist, and for a
-    folder, since no job depends on what lies in it."""
+    """Return the files that the settings of a benchmark name. Raises ConfigError for a file that does not exist, and
+    for a folder, because no job depends on its contents."""
     entry, own = registry.benchmark(benchmark), _of_benchmark(config, benchmark)
     fixed = _mapping(plain(entry.fixed))
     values = {**own, **fixed}
@@ -127,7 +129,7 @@ def collect_spec(config: Config, benchmark: str, unit: str, version: int = 1) ->
 
 
 def pack_spec(config: Config, benchmark: str, version: int = 1) -> PackSpec:
-    """Return what the job that joins the units of a re-collection records of their settings."""
+    """Return the settings of the units that the job that joins a re-collection records."""
     return PackSpec(benchmark, config.seed, _collected_sizes(config, benchmark, version), version)
 
 
@@ -136,7 +138,7 @@ def _collected_sizes(config: Config, benchmark: str, version: int) -> Values:
 
 
 def download_spec(config: Config, row: dict[str, str]) -> DownloadSpec:
-    """Return what the download of one archive reads: a row of workflow/datasets.csv, the user's mirrors first."""
+    """Return what the download of one archive reads: a row of workflow/datasets.csv, with the user's mirrors first."""
     users = [b for b in registry.benchmarks() if registry.benchmark(b).dataset == row["name"]]
     mirrors = [address for b in users for address in _texts(_of_benchmark(config, b).get("mirrors", []))]
     size = int(row["bytes"]) if row.get("bytes") else None
@@ -145,9 +147,9 @@ def download_spec(config: Config, row: dict[str, str]) -> DownloadSpec:
 
 
 def pretrain_spec(config: Config, benchmark: str, split: str, method: str) -> PretrainSpec:
-    """Return what one pre-training job reads: the method's registered settings with the sizes of scale, benchmark or
-    split. Only methods that train across spaces read of which spaces, and only those that start from stored `fits`
-    whose."""
+    """Return what one pre-training job reads: the method's registered settings with the sizes of the scale, benchmark
+    or split. Only for methods that train across spaces does this say which spaces, and only for methods that start from
+    stored `fits` whose fits."""
     entry = registry.method(method)
     sizes = config.sizes | {"pretrain": pretrain_sizes(config, benchmark, split)}
     past = splits.past(split) if registry.made_of(method).across_spaces else replace(splits.past(split), spaces="all")
@@ -169,8 +171,8 @@ def pretrain_spec(config: Config, benchmark: str, split: str, method: str) -> Pr
 
 
 def pretrain_sizes(config: Config, benchmark: str, split: str) -> dict[str, Json]:
-    """Return the sizes of pre-training on a split: section `pretrain`, with the benchmark's own section laid over it,
-    and the split's over both."""
+    """Return the sizes of pre-training on a split: section `pretrain`, overridden by the benchmark's own section, and
+    both overridden by the sections of the split."""
     sizes: dict[str, Json] = {**config.sizes["pretrain"]}
     of_benchmark = registry.benchmark(benchmark).sizes
     for section in (*([of_benchmark] if of_benchmark else []), *splits.entry(splits.prior_split(split)).sizes):
@@ -179,7 +181,7 @@ def pretrain_sizes(config: Config, benchmark: str, split: str) -> dict[str, Json
 
 
 def sized(sizes: Sizes, settings: Mapping[str, Json]) -> dict[str, Json]:
-    """Replace every size, written "@section.key" in a registration, by that value of the configuration."""
+    """Replace every size, written "@section.key" in a registration, by its value in the configuration."""
 
     def value(setting: Json) -> Json:
         if not (isinstance(setting, str) and setting.startswith("@")):
@@ -198,7 +200,7 @@ def study_spec(config: Config, study: str) -> Values:
 
 
 def theory_spec(config: Config, paper: str, check: str) -> TheorySpec:
-    """Return what one theory check reads: its seed and the share of its replicates."""
+    """Return what one theory check reads: its name, the seed and the share of its replicates."""
     return TheorySpec(paper, check, config.seed, config.theory.share)
 
 
@@ -227,7 +229,8 @@ def bo_spec(config: Config, benchmark: str, split: str, method: str, acquisition
 
 
 def online_spec(config: Config, benchmark: str, split: str, method: str) -> OnlineSpec:
-    """Return what one online-tuning job reads besides its input files; the priors bring their training settings."""
+    """Return what one online-tuning job reads besides its input files. The files of priors include their training
+    settings."""
     entry, sizes = registry.method(method), config.online
     return OnlineSpec(
         benchmark,
@@ -242,12 +245,12 @@ def online_spec(config: Config, benchmark: str, split: str, method: str) -> Onli
 
 
 def _of_benchmark(config: Config, benchmark: str) -> Mapping[str, Json]:
-    """Return a benchmark's own section; benchmarks that are made of others have none."""
+    """Return a benchmark's own section, which is empty for benchmarks that are made of others."""
     return _mapping(config.sizes["benchmarks"].get(benchmark, {}))
 
 
 def _overrides(config: Config, method: str, section: str) -> dict[str, Json]:
-    """Return the settings of a method that the user gives in place of the registered ones."""
+    """Return the settings of a method with which the user replaces the registered ones."""
     return dict(_mapping(config.methods.get(method, {}).get(section, {})))
 
 
@@ -257,7 +260,7 @@ def _count(value: Json) -> int:
 
 
 def _texts(value: Json) -> list[str]:
-    """Return the texts of a setting: of a list, or the one that it is."""
+    """Return the texts of a setting that is a list of texts or a single text."""
     listed = [value] if isinstance(value, str) else value
     return [str(entry) for entry in listed] if isinstance(listed, list) else []
 

@@ -1,21 +1,21 @@
-"""Sizes that no machine can carry out, refused with what they would cost before anything runs."""
+"""Refuse sizes that no machine can handle, with their estimated costs, before anything runs."""
 
 from collections.abc import Iterator, Mapping
 
 from metabo.records.files import Json
 
 LARGEST = 10**9
-"""The largest whole number that the configuration takes for a size; the papers' largest is 50,000."""
+"""The largest whole number that the configuration accepts as a size; the largest in the papers is 50,000."""
 FREE = ("seed",)
-"""Keys whose whole numbers are no sizes."""
+"""Keys whose whole numbers are not sizes."""
 EACH = 1e-3
-"""Seconds that one of many takes, at least: a step of training is a matrix factorised, a run a thousand of these."""
+"""The fewest seconds per unit of a size: a training step factorises a matrix, and a run does so a thousand times."""
 UNITS = ((365.25 * 86400, "years"), (86400, "days"), (3600, "hours"), (60, "minutes"))
 WORDS = ((1e9, " billion"), (1e6, " million"), (1e3, " thousand"))
 
 
 def faults(values: Json, where: str = "") -> list[str]:
-    """Describe, one line each, the sizes of a configuration that are larger than `LARGEST`."""
+    """Return a line for each size of a configuration that is larger than `LARGEST`."""
     return [
         f"config key '{key}' is {value}, and {LARGEST:,} is the most: at a millisecond each that many take "
         f"{in_words(value * EACH)}, and {value * 8 / 1e9:,.0f} GB at 8 bytes each; lower it"

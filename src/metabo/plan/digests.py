@@ -1,9 +1,9 @@
-"""Digests of the code that a job runs: what in it can change a result, and nothing else.
+"""Digests of the code that a job runs, which cover what can change a result and nothing else.
 
-A job depends on the digests of the modules that it runs, not on their files. A comment, a docstring, another format,
-another order of imports or a move changes no digest. A changed constant does, and so does a call of another module's
-function of the same name, since a reference to another module carries that module's content. A reference to the
-bookkeeping carries none, because that cannot change a result.
+A job depends on the digests of the modules that it runs, not on their files. A comment, a docstring, formatting, the
+order of imports, or moving a module changes no digest. A changed constant does, and so does calling a function of the
+same name from another module, because a reference to another module includes that module's content. A reference to the
+bookkeeping includes no content, because that cannot change a result.
 """
 
 import hashlib
@@ -19,20 +19,22 @@ from metabo.plan.syntax import REFERENCE
 from metabo.records.files import digest as file_digest
 
 FOLDER = Path(".cache/code")
-"""Has one file per digest, which rules list as inputs, INDEX, and the record of `snapshot`."""
+"""The folder with one file per digest, which rules list as inputs, with INDEX, and with the record of `snapshot`."""
 INDEX = "modules.txt"
-"""Tells a reader which file each digest is of."""
+"""The file that says which module each digest belongs to."""
 LENGTH = 16
-"""Hexadecimal characters of a digest: that two of 300 modules share one has probability 1e-15."""
+"""The number of hexadecimal characters of a digest. The probability that any two of 300 modules share one is of the
+order of 1e-15."""
 
 _REFERENCES = re.compile(REFERENCE.format("([^\\0]*)", "([^\\0]*)"))
 
 
 def of(path: Path) -> str | None:
-    """Return the digest of a file: of its syntax if it is a module of the package, of its name and bytes if not (code
-    asks for a table by its name).
+    """Return the digest of a file: of its syntax if it is a module of the package, otherwise of its name and bytes
+    (code refers to a table by name).
 
-    None for a module without code. Raises MetaboError if it cannot be parsed or imports what is not there.
+    It is None for a module without code. Raises MetaboError if the module cannot be parsed or imports one that does not
+    exist.
     """
     if path.suffix != ".py":
         return hashlib.sha256(f"{path.name}\n{file_digest(path)}".encode()).hexdigest()[:LENGTH]
@@ -51,21 +53,21 @@ def of_all(paths: Iterable[Path]) -> dict[str, list[Path]]:
 
 
 def together(paths: Iterable[Path]) -> str:
-    """Return one hash over the digests of files; neither their order nor where they lie matters."""
+    """Return one hash over the digests of files, whatever their order and location."""
     return joined(of_all(paths))
 
 
 def joined(digests: Iterable[str]) -> str:
-    """Return one hash over digests, or over the files of `record` that stand for them, in any order."""
+    """Return one hash over digests, or over the files of `record` that represent them, in any order."""
     return hashlib.sha256("".join(sorted(Path(value).name for value in digests)).encode()).hexdigest()
 
 
 def record(folder: Path = FOLDER) -> None:
-    """Write one file per digest of the package, unless it is there, an index, and what was read (`snapshot`).
+    """Write one file per digest of the package, unless it exists, an index, and a record of what was read (`snapshot`).
 
-    A file is named by the digest, which is also all that it holds: one that was deleted comes back as it was. Modules
-    that have no digest because of a fault are left out: only a job that runs them must stop. Raises MetaboError if the
-    folder cannot be written.
+    A file is named by the digest, which is also its only content, so a deleted file comes back as it was. Modules that
+    have no digest because of a fault are left out, because only a job that runs them must stop. Raises MetaboError if
+    the folder cannot be written.
     """
     root = codegraph.PACKAGE_ROOT
     before = codegraph.first_state(root)
@@ -94,15 +96,15 @@ def _intact(path: Path) -> bool:
 
 
 def files(paths: Iterable[Path], folder: Path = FOLDER) -> list[str]:
-    """Return the files of `record` for some files of the package: what a rule lists in place of them."""
+    """Return the files of `record` for some files of the package, which a rule lists in their place."""
     return sorted((folder / value).as_posix() for value in of_all(paths))
 
 
 def require_planned(planned: str, paths: Iterable[Path], folder: Path = FOLDER) -> None:
-    """Raise MetaboError that names the files whose code is not what a job was planned with.
+    """Raise MetaboError, which names the files whose code differs from what a job was planned with.
 
-    `planned`: `joined` of what `files` returned. If the code was edited while the run went on, the result would pass
-    for one of the older code. The names come from the index of `folder`, which the plan wrote.
+    `planned` is `joined` of what `files` returned. If the code was edited during the run, the result would otherwise
+    pass for one of the older code. The names come from the index in `folder`, which the plan wrote.
     """
     now = of_all(paths)
     if planned == joined(now):
@@ -124,12 +126,13 @@ def _digest(path: Path) -> str | None:
 
 @cache
 def _content(path: Path) -> str | None:
-    """Hash a module's syntax with the names that it refers to, but not with their digests: imports may form a ring."""
+    """Hash a module's syntax with the names that it refers to, but without their digests, because imports may form a
+    cycle."""
     return _hashed(path, lambda _: "")
 
 
 def _hashed(path: Path, content: Callable[[Path], str | None]) -> str | None:
-    codegraph.imported(path)  # names the line of an import that leads nowhere
+    codegraph.imported(path)  # raises an error with the line of an import that leads nowhere
     read = codegraph.read(path)
     if not (read.text or read.references):
         return None
@@ -141,5 +144,5 @@ def _hashed(path: Path, content: Callable[[Path], str | None]) -> str | None:
 
 def _referred(found: re.Match[str], content: Callable[[Path], str | None]) -> str:
     path, name = codegraph.resolve(found[1], found[2])
-    # What cannot change a result must not come back into the digests of all who import it.
+    # Code that cannot change a result must not enter the digests of modules that import it.
     return f"<{'' if codegraph.keeps_books(path) else content(path)} {name}>"

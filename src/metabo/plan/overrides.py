@@ -14,9 +14,10 @@ OVERRIDABLE = ("model", "pretrain", "policy", "online")
 
 
 def faults(methods: Mapping[str, Mapping[str, Json]], schema: Schema) -> list[str]:
-    """Describe, one line each, what is wrong with config `methods`: unknown method, section or parameter, type, range.
+    """Return a line for each fault of config `methods`: unknown method, section or parameter, wrong type, or value out
+    of range.
 
-    `schema`: of the configuration, which has the ranges of sizes.
+    `schema` is that of the configuration, which has the ranges of sizes.
     """
     found, known = [], registry.methods()
     for method, sections in methods.items():
@@ -39,10 +40,10 @@ def faults(methods: Mapping[str, Mapping[str, Json]], schema: Schema) -> list[st
 
 
 def registered_faults(sizes: Mapping[str, Mapping[str, Json]]) -> list[str]:
-    """Describe, one line each, which settings of methods.yaml name no size, and which have another type than the same
-    setting of all other methods that have it. `sizes`: of the configuration, by section and key."""
+    """Return a line for each setting of methods.yaml that names no size, or whose type differs from that of the same
+    setting in all other methods that have it. `sizes` are those of the configuration, by section and key."""
     found: list[str] = []
-    kinds: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)  # of a section and key: by method
+    kinds: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)  # by section and key, then by method
     for method in registry.methods():
         for section in OVERRIDABLE:
             for key, setting in _section(registry.method(method), section).items():
@@ -68,7 +69,7 @@ def registered_faults(sizes: Mapping[str, Mapping[str, Json]]) -> list[str]:
 
 
 def _kind(value: Json) -> str:
-    """Return the kind of a setting; "" for one that is empty, which stands for all there is."""
+    """Return the kind of a setting, or "" for an empty one, which stands for everything."""
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, (int, float)):
@@ -102,7 +103,8 @@ RANGES: dict[str, Schema] = {
     **{key: {"minimum": 1} for key in ("members", "embedding")},
     **{key: {"items": {"type": "integer", "minimum": 1}} for key in ("shared", "unshared")},
 }
-"""What values a method's setting may have, beyond the type of the registered one; sizes have the range of their key."""
+"""The values that a method's setting may have, beyond the type of the registered one. Sizes have the range of their
+key."""
 
 
 def _parameter_faults(where: str, values: Mapping[str, Json], registered: Values, schema: Schema) -> list[str]:
@@ -117,7 +119,8 @@ def _parameter_faults(where: str, values: Mapping[str, Json], registered: Values
 
 
 def _range(key: str, registered: Setting, schema: Schema) -> Schema:
-    """Return the schema of a setting: that of the size it is registered as, or of values like the registered one."""
+    """Return the schema of a setting: that of the size that it is registered as, or that of values like the registered
+    one."""
     if not (isinstance(registered, str) and registered.startswith("@")):
         return _like(registered) | RANGES.get(key, {})
     section, _, size = registered[1:].partition(".")

@@ -1,4 +1,4 @@
-"""Find the parts of a method: the `Method` that its registration names, and what may be wrong with it."""
+"""Find the parts of a method: the `Method` that its registration names, and its possible faults."""
 
 import importlib
 import re
@@ -15,15 +15,15 @@ PACKAGE_ROOT = Path(__file__).parents[1]
 
 
 def path_of(module: str) -> Path:
-    """Return the file of a module by its name below `metabo`; it need not be there."""
+    """Return the file of a module by its name below `metabo`. It need not exist."""
     return PACKAGE_ROOT.joinpath(*module.split(".")).with_suffix(".py")
 
 
 @cache
 def load(dotted: str, table: str) -> Method:
-    """Return the `Method` of a dotted name below `metabo`, module and constant, that the file `table` names.
+    """Return the `Method` with a dotted name (module and constant) below `metabo`, which the file `table` names.
 
-    Raises ConfigError that names file, field and remedy if there is none, or if it has faults."""
+    Raises ConfigError, which names file, field and remedy, if there is none or it has faults."""
     module, _, name = dotted.rpartition(".")
     file = path_of(module)
     loaded = _imported(module, file, table)
@@ -50,7 +50,7 @@ def _imported(module: str, file: Path, table: str) -> ModuleType:
         )
     try:
         return importlib.import_module(f"metabo.{module}")
-    except TypeError as error:  # of the call of Method
+    except TypeError as error:  # from the call of Method
         known = [field.name for field in fields(Method)]
         wrong = re.search(r"unexpected keyword argument '(\w+)'", str(error))
         match = nearest(wrong[1], known) if wrong else ""

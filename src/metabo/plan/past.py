@@ -1,4 +1,4 @@
-"""Which part of a benchmark a prior is trained on."""
+"""The part of a benchmark that a prior is trained on."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -12,12 +12,12 @@ SPACES = ("all", "others")
 
 @dataclass(frozen=True)
 class Past:
-    """The part of a benchmark that a prior is trained on: the folds of the split `base`, at most `points` points of
-    each of at most `tasks` tasks (None: all), of all `rows`, only those of the matched blocks that H-EKL trains on, or
-    those of the half of the configurations in which BO has no candidates.
+    """The part of a benchmark that a prior is trained on: the folds of the split `base`, and at most `points` points of
+    each of at most `tasks` tasks (None: all). `rows` are all rows, only those of the matched blocks that H-EKL trains
+    on, or those of the half of the configurations in which BO has no candidates.
 
-    `spaces`: what a method that trains across spaces learns from, all of them or all others than the tested one (mphd
-    §4.2, NToT). It does not change the training set of a space.
+    `spaces` is what a method that trains across spaces learns from: all spaces, or all but the tested one (mphd §4.2,
+    NToT). It does not change the training set of a space.
     """
 
     base: str
@@ -28,11 +28,11 @@ class Past:
 
     @property
     def drawn(self) -> bool:
-        """Whether the rows of a task depend on the pre-training seed."""
+        """Tells whether the rows of a task depend on the pre-training seed."""
         return self.points is not None or (self.rows == "matched" and self.tasks is not None)
 
     def source(self, fold: int, name: str, number: int) -> tuple[int, int, str]:
-        """Return what decides the rows of a task for a fold and pre-training seed `number`: equal means equal rows.
+        """Return a key for the rows of a task, given a fold and pre-training seed `number`. Equal keys mean equal rows.
 
         Raises ConfigError for unknown `rows`.
         """

@@ -1,4 +1,5 @@
-"""Checks before a workflow run starts: no other runs here, results can be written and are as they were made."""
+"""Checks before a workflow run starts: no other run is active here, and results can be written and are as they were
+made."""
 
 import contextlib
 import errno
@@ -15,23 +16,23 @@ from metabo.records.checksums import MADE, damaged
 from metabo.records.files import unwritable
 
 RUN = Path(".cache/run.lock")
-"""Held by the run."""
+"""The lock that a run holds."""
 JOBS = RUN.with_name("jobs.lock")
-"""Shared by its jobs, which outlive a run that is killed alone."""
+"""The lock that a run's jobs share, which outlive the run if it alone is killed."""
 ROOM = 2**16
-"""Bytes that must find room before a run starts."""
+"""The number of bytes that must be free before a run starts."""
 
 _NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
-"""What flock says where the file system keeps no locks, as some that a cluster shares."""
+"""The errors of flock on file systems without locks, such as some shared ones of clusters."""
 
 
 def claim_folder(run: Path = RUN) -> bool:
-    """Hold an exclusive lock until this process ends; return whether it is certain that no job is at work here. Raises
-    MetaboError if another run, or a job of one, is.
+    """Hold an exclusive lock until this process ends, and return whether it is certain that no job is at work here.
+    Raises MetaboError if another run, or a job of one, is.
 
-    The kernel frees the locks however a process ends, so a killed run never has to be unlocked by hand (Snakemake's
-    own lock files would stay behind; the profile turns them off). Where the file system keeps no locks, a warning asks
-    the user to see to it that one run is active.
+    The kernel frees the locks however a process ends, so a killed run never has to be unlocked by hand (Snakemake's own
+    lock files would stay behind; the profile turns them off). If the file system has no locks, a warning asks the user
+    to make sure that only one run is active.
     """
     require_writable(run.parent)
     run.parent.mkdir(parents=True, exist_ok=True)
@@ -48,7 +49,8 @@ def claim_folder(run: Path = RUN) -> bool:
 
 
 def _hold(lock: Path, taken: str) -> int | None:
-    """Return the open file of a lock, held until it is closed or the process ends; None where there are no locks."""
+    """Return the open file of a lock, which is held until it is closed or the process ends, or None if there are no
+    locks."""
     handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -69,15 +71,15 @@ def _hold(lock: Path, taken: str) -> int | None:
 
 
 def tell_at_work(jobs: Path = JOBS) -> None:
-    """Say, until this process ends, that a job is at work here. Does nothing where no run was ever started."""
+    """Signal, until this process ends, that a job is at work here. This does nothing where no run was ever started."""
     with contextlib.suppress(OSError):
         fcntl.flock(os.open(jobs, os.O_RDWR), fcntl.LOCK_SH | fcntl.LOCK_NB)  # never closed
 
 
 def require_intact(paths: Iterable[str]) -> None:
-    """Raise DataError that lists every file which is not as its job wrote it.
+    """Raise DataError, which lists every file that is not as its job wrote it, if there are any.
 
-    Snakemake deletes what a job made before it starts the job again, so a damaged input must be found before that.
+    Snakemake deletes the results of a job before it starts the job again, so a damaged input must be found before that.
     """
     if faults := damaged(paths):
         raise DataError(
@@ -86,10 +88,11 @@ def require_intact(paths: Iterable[str]) -> None:
 
 
 def no_future(paths: Iterable[str]) -> int:
-    """Give results that are dated in the future the present time; return how many there were.
+    """Give results that are dated in the future the current time, and return how many there were.
 
-    After a clock was put back, Snakemake would delete what a job made from them, since it is older. Contents decide
-    what is made again (up to the size that the profile names, beyond it times), so nothing else depends on these times.
+    After a clock was set back, Snakemake would delete what a job made from such results, because it is older. Contents
+    decide what is made again (times do so only for files larger than the size in the profile), so nothing else depends
+    on these times.
     """
     now = time.time()
     ahead = [path for path in paths if Path(path).parts[0] in MADE and os.path.getmtime(path) > now]

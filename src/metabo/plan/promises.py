@@ -1,8 +1,8 @@
-"""What code must give for a registration to hold, read from syntax trees without importing it: the acquisitions that
-`make` returns and their arguments, the settings that policies read, `load` of a loader. The first job that meets a
-fault there would else tell it.
+"""Check, from syntax trees and without importing it, that code provides what registrations promise: the acquisitions
+that `make` returns and their arguments, the settings that policies read, and `load` of a loader. Otherwise the first
+job that meets a fault would report it.
 
-A module that cannot be read is passed over: only the jobs that run it must stop, and they say why.
+A module that cannot be read is skipped: only the jobs that run it must stop, and they say why.
 """
 
 import ast
@@ -18,19 +18,19 @@ from metabo.plan.typed import NOTHING
 
 ACQUISITION = "src/metabo/bo/acquisition.py"
 ARGUMENTS = ("mean", "std", "best", "count")
-"""What an acquisition is called with."""
+"""The arguments of an acquisition."""
 LOADED = 3
-"""Arguments that `load` of a loader is called with: name, settings, archive."""
+"""The number of arguments of a loader's `load`: name, settings, archive."""
 GIVEN = "settings"
 """The parameter of `policy` and `online` that has an entry's settings."""
 
 Fields = Mapping[str, bool]
-"""The names of settings that a function reads, each with whether an entry must give it."""
+"""The names of the settings that a function reads, and whether an entry must give each."""
 
 
 def acquisitions() -> list[str]:
-    """Say, one line each, what SCORED names and `make` does not give, the other way round, and which function cannot be
-    called as an acquisition is."""
+    """Return a line for each name in SCORED that `make` does not return, for each in `make` that SCORED lacks, and for
+    each function that cannot be called as an acquisition."""
     try:
         body = list(ast.walk(_defined(path_of("bo.acquisition"), "make")))
     except MetaboError:
@@ -48,8 +48,8 @@ def acquisitions() -> list[str]:
 
 
 def _uncallable(made: ast.expr) -> list[str]:
-    """Say which arguments a function has that `make` returns, alone or with some bound, if not those it is called with,
-    in their order. What is no function of that module is passed over."""
+    """Return the fault of a function that `make` returns, alone or with arguments bound, if it does not take an
+    acquisition's arguments in their order. Anything but a function of that module is skipped."""
     match made:
         case ast.Lambda():
             return _miscalled("a lambda", made.args, set())
@@ -80,7 +80,7 @@ def _miscalled(name: str, arguments: ast.arguments, bound: set[str | None]) -> l
 
 
 def loaders() -> list[str]:
-    """Say, one line each, which module registers a benchmark and has no function `load` that can be called as one."""
+    """Return a line for each module that registers a benchmark but has no function `load` with the right arguments."""
     return [
         f"src/{module.replace('.', '/')}.py: it registers '{name}' and {fault}"
         for name in registry.benchmarks()
@@ -102,7 +102,7 @@ def _unloadable(load: ast.stmt) -> str:
 
 
 def settings() -> list[str]:
-    """Say, one line each, which settings of an entry of methods.yaml nothing reads, and which it lacks."""
+    """Return a line for each setting of an entry of methods.yaml that nothing reads, and for each that it lacks."""
     parts: tuple[registry.Part, ...] = ("policy", "online")
     return [line for part in parts for name in registry.methods(part) for line in _settings(name, part)]
 
@@ -130,8 +130,9 @@ def _settings(name: str, part: registry.Part) -> list[str]:
 
 @cache
 def reads(module: str, function: str) -> Fields | None:
-    """Return the settings that `policy` or `online` of a module reads: the fields of the dataclass that it makes of its
-    parameter `settings` by `read`, or those of the function that it hands them to. None if it uses them otherwise."""
+    """Return the settings that `policy` or `online` of a module reads: the fields of the dataclass that it makes from
+    its parameter `settings` by `read`, or those of the function that it passes them to. Return None if it uses them in
+    another way."""
     try:
         path, name = _found(codegraph.source(module), function)
         return _read(path, _defined(path, name)) if path else None
@@ -152,7 +153,7 @@ def _read(path: Path, body: ast.stmt) -> Fields | None:
 
 
 def _read_by(path: Path, call: ast.Call) -> Fields | None:
-    """Return what a call with the settings reads of them; None if that is not known."""
+    """Return which of the settings a call with them reads, or None if that is unknown."""
     match call:
         case ast.Call(func=ast.Name(id="read"), args=[ast.Name(id=kind), ast.Name(id=given), *_]) if given == GIVEN:
             return _fields(path, kind)
@@ -163,7 +164,7 @@ def _read_by(path: Path, call: ast.Call) -> Fields | None:
 
 
 def _fields(path: Path, kind: str) -> Fields | None:
-    """Return the fields of a dataclass, those of its bases first; None if one of them is not found."""
+    """Return the fields of a dataclass, those of its bases first, or None if one of these classes is not found."""
     where, name = _found(path, kind)
     made = _defined(where, name) if where else None
     if not (where and isinstance(made, ast.ClassDef)):
@@ -184,8 +185,8 @@ def _annotated(made: ast.ClassDef) -> Iterator[tuple[str, bool]]:
 
 
 def _found(path: Path, name: str) -> tuple[Path | None, str]:
-    """Return the file of the package that has what a module calls `name`, and the name there; None for what is not of
-    the package."""
+    """Return the file of the package that defines what a module calls `name`, and its name there. The file is None if
+    it is not in the package."""
     if any(_is(node, name) for node in _tree(path).body):
         return path, name
     target = codegraph.read(path).exports.get(name)
@@ -200,5 +201,5 @@ def _is(node: ast.stmt, name: str) -> bool:
 
 
 def _defined(path: Path, name: str) -> ast.stmt:
-    """Return a function of a module; an empty statement if the module has none."""
+    """Return a function or class of a module, or an empty statement if the module lacks it."""
     return next((node for node in _tree(path).body if _is(node, name)), ast.Pass())

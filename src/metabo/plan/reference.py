@@ -1,6 +1,7 @@
-"""What is written from the types of the configuration: its JSON schema, and the tables of keys in config/README.md.
+"""Write the JSON schema of the configuration, and the tables of keys in config/README.md, from the configuration's
+types.
 
-``make reference`` writes both again; a test compares them with the types.
+``make reference`` rewrites both; a test compares them with the types.
 """
 
 from collections.abc import Mapping
@@ -20,13 +21,13 @@ README = Path("config/README.md")
 BEGIN, END = "<!-- keys: written by make reference -->", "<!-- keys: end -->"
 
 UNSAID = ("title", "default")
-"""What pydantic says of a field that a reader of the schema does not need: its name again, and null for what may be
-left out. The defaults of all other keys are the values of config.yaml."""
+"""What pydantic says about a field but readers of the schema do not need: the field's name again, and null for keys
+that may be left out. The defaults of all other keys are the values in config.yaml."""
 
 
 @cache
 def schema() -> Schema:
-    """Return the JSON schema of config.yaml, every section in its place (no references)."""
+    """Return the JSON schema of config.yaml, with every section in its place (no references)."""
     whole = Config.model_json_schema()
     parts = whole.pop("$defs")
     told = _told(whole, parts)
@@ -57,8 +58,9 @@ def _said(value: Json) -> Json:
 
 
 def _plain(part: Schema) -> Schema:
-    """Write a field as messages need it: "an X or null" as one type with two names, so that they say what X must be;
-    a choice of names without a type, unless a name looks like a number that YAML reads as one if it is not quoted."""
+    """Write a field as messages need it: "an X or null" as one type with two names, so that messages say what X must
+    be, and a choice of names without a type, unless a name looks like a number that YAML reads as one if it is not
+    quoted."""
     match part:
         case {"enum": [*names], "type": "string", **own} if not any(plain_number(str(name)) for name in names):
             return {**own, "enum": names}
@@ -74,9 +76,9 @@ def schema_file() -> str:
 
 
 def readme(text: str, values: Mapping[str, Json]) -> str:
-    """Return the text of config/README.md with its tables of keys written again.
+    """Return the text of config/README.md with its tables of keys rewritten.
 
-    `values`: config.yaml, whose values are the defaults. Raises ConfigError if the marks of the tables are missing.
+    `values` is config.yaml, whose values are the defaults. Raises ConfigError if the marks of the tables are missing.
     """
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
@@ -102,7 +104,7 @@ def _fields(part: Schema) -> dict[str, Schema]:
 
 
 def _leaves(part: Schema, path: str = "") -> dict[str, Schema]:
-    """Return the keys of a section with those of the sections in it, by dotted name."""
+    """Return the keys of a section and of the sections in it, by dotted name."""
     found: dict[str, Schema] = {}
     for name, field in _fields(part).items():
         inner = _leaves(field, f"{path}{name}.")
@@ -119,7 +121,7 @@ def _table(fields: dict[str, Schema], values: Json) -> str:
 
 
 def _shown(name: str, field: Schema, values: Json) -> str:
-    """Write the value of a dotted key as YAML has it; nothing for a key that config.yaml leaves out."""
+    """Return the value of a dotted key as YAML writes it, or "" for a key that config.yaml leaves out."""
     for key in name.split("."):
         if not isinstance(values, Mapping) or key not in values:
             return ""
@@ -136,7 +138,7 @@ ITEMS = {"integer": "integers", "number": "numbers", "string": "texts", "boolean
 
 
 def _allowed(field: Schema) -> str:
-    """Say in a few words which values a key may have."""
+    """Return in a few words which values a key may have."""
     match field:
         case {"properties": _}:
             return "the keys below"

@@ -1,9 +1,9 @@
-"""Find what is registered, methods and data sources, without importing their modules.
+"""Find registered methods and data sources without importing their modules.
 
 Methods are registered in ``methods.yaml``; benchmarks, studies and theory checks by a literal table in the module that
-has them (what collects a benchmark: `metabo.plan.collectors`); checks of claims by their names. Reading all of this as
-data keeps the workflow's parse step free of JAX and tells exactly which modules a name depends on, so that changing one
-method re-runs that method only.
+has them (`metabo.plan.collectors` finds what collects a benchmark); checks of claims by their names. Reading all of
+this as data keeps the workflow's parse step free of JAX, and shows exactly which modules a name depends on, so changing
+one method re-runs only that method.
 """
 
 import ast
@@ -25,7 +25,7 @@ from metabo.plan.yaml_files import read_yaml
 METHODS = Path(__file__).with_name("methods.yaml")
 
 SHARED_CHECKS = "metabo.papers.engine.claims.shared"
-"""The module with checks that claims of several papers name."""
+"""The module with checks that claims of several papers use."""
 
 T = TypeVar("T")
 Part = Literal["pretrain", "policy", "online"]
@@ -38,8 +38,9 @@ def _methods() -> dict[str, MethodEntry]:
 
 
 def _merged(names: tuple[str, ...], entries: Values) -> Values:
-    """Return what is written of a method, laid over what it is like. Whole keys are merged, not their insides: what a
-    method is shows in one place. `names`: the methods that led here, it last."""
+    """Return a method's own keys, laid over those of the method that it is `like`. Whole keys are merged, not their
+    contents, so that each key of a method is defined in one place. `names` are the methods that led here, this one
+    last."""
     own = read(Values, entries[names[-1]], METHODS.name, names[-1])
     if "like" not in own:
         return own
@@ -55,28 +56,28 @@ def _merged(names: tuple[str, ...], entries: Values) -> Values:
 
 
 def methods(part: Part | None = None, ordered: bool = False) -> list[str]:
-    """List the registered methods, or those that have a `part`: "policy" (BO on a table), "online".
+    """List the registered methods, or those that have a `part`: "pretrain", "policy" (BO on a table) or "online".
 
-    By name; `ordered`: as they are registered."""
+    They are sorted by name, or in the order of registration if `ordered`."""
     names = [name for name in _methods() if part is None or _part(name, part)]
     return names if ordered else sorted(names)
 
 
 def method(name: str) -> MethodEntry:
-    """Return the registration of a method. Raises ConfigError that lists the valid names."""
+    """Return the registration of a method. Raises ConfigError, which lists the valid names, for an unknown one."""
     if name not in _methods():
         raise unknown("method", name, _methods())
     return _methods()[name]
 
 
 def made_of(name: str) -> Method:
-    """Return the parts of a method: the `Method` that its registration names. Raises ConfigError that names file, field
-    and remedy if there is none, or if it has faults."""
+    """Return the parts of a method: the `Method` that its registration names. Raises ConfigError, which names file,
+    field and remedy, if there is none or it has faults."""
     return parts.load(method(name).method, METHODS.name)
 
 
 def _part(name: str, part: Part) -> str | None:
-    """Return the module of a part; None if the method has none, or no settings for it."""
+    """Return the module of a part, or None if the method has no such part or no settings for it."""
     entry, made = method(name), made_of(name)
     settings = {"pretrain": entry.pretrain, "policy": entry.policy, "online": entry.online}[part]
     module = {"pretrain": made.pretrain, "policy": made.policy, "online": made.online}[part]
@@ -118,7 +119,7 @@ def online_module(name: str) -> ModuleType:
 
 
 class Registered(NamedTuple, Generic[T]):
-    """What a module registers under a name."""
+    """An entry that a module registers under a name."""
 
     module: str
     entry: T
@@ -131,7 +132,7 @@ def _benchmarks() -> dict[str, Registered[BenchmarkEntry]]:
 
 def _registered(table: str, paths: Iterable[Path], kind: Callable[..., T]) -> dict[str, Registered[T]]:
     """Return the entries of the literal `table` of each module, by name, with the module. Raises ConfigError for a name
-    that stands twice, and for an entry that is not of its `kind`."""
+    that occurs twice, and for an entry that does not fit its `kind`."""
     found: dict[str, Registered[T]] = {}
     for path in paths:
         module = _module(path)
@@ -152,14 +153,15 @@ def benchmarks() -> list[str]:
 
 
 def benchmark(name: str) -> BenchmarkEntry:
-    """Return the registration of a benchmark. Raises ConfigError that lists the valid names."""
+    """Return the registration of a benchmark. Raises ConfigError, which lists the valid names, for an unknown one."""
     if name not in _benchmarks():
         raise unknown("benchmark", name, _benchmarks())
     return _benchmarks()[name].entry
 
 
 def one_data_set(name: str) -> bool:
-    """Tell whether the tasks of a benchmark are variants of one data set; False for one that is not registered."""
+    """Tell whether the tasks of a benchmark are variants of one data set. This is False for a benchmark that is not
+    registered."""
     return name in _benchmarks() and benchmark(name).one_data_set
 
 
@@ -175,19 +177,21 @@ def _studies() -> dict[str, Registered[StudyEntry]]:
 
 
 def studies() -> list[str]:
-    """List the registered synthetic studies: each a literal table ``STUDIES = {...}`` in the module that runs it."""
+    """List the registered synthetic studies, each an entry of a literal table ``STUDIES = {...}`` in the module that
+    runs it."""
     return sorted(_studies())
 
 
 def study(name: str) -> StudyEntry:
-    """Return the registration of a study. Raises ConfigError that lists the valid names."""
+    """Return the registration of a study. Raises ConfigError, which lists the valid names, for an unknown one."""
     if name not in _studies():
         raise unknown("study", name, _studies())
     return _studies()[name].entry
 
 
 def study_module(name: str) -> str:
-    """Return the name of the module whose `run` makes a study. Raises ConfigError that lists the valid names."""
+    """Return the name of the module whose `run` makes a study. Raises ConfigError, which lists the valid names, for an
+    unknown one."""
     study(name)
     return _studies()[name].module
 
@@ -204,9 +208,9 @@ def papers_with_checks() -> list[str]:
 
 
 def checks(paper: str) -> list[str]:
-    """List the checks of a paper: each a title in a literal table ``CHECKS = {...}`` of the module that has it.
+    """List the checks of a paper, each a title in a literal table ``CHECKS = {...}`` of the module that has it.
 
-    Raises ConfigError that lists the papers that have some.
+    Raises ConfigError, which lists the papers with checks, if the paper has none.
     """
     if not _checks(paper):
         raise unknown("paper with theory checks", paper, papers_with_checks())
@@ -214,20 +218,21 @@ def checks(paper: str) -> list[str]:
 
 
 def check(paper: str, name: str) -> str:
-    """Return the title of a check. Raises ConfigError that lists the valid names."""
+    """Return the title of a check. Raises ConfigError, which lists the valid names, for an unknown one."""
     if name not in checks(paper):
         raise unknown(f"theory check of {paper}", name, checks(paper))
     return _checks(paper)[name].entry
 
 
 def check_module(paper: str, name: str) -> str:
-    """Return the name of the module that has a check. Raises ConfigError that lists the valid names."""
+    """Return the name of the module that has a check. Raises ConfigError, which lists the valid names, for an unknown
+    one."""
     check(paper, name)
     return _checks(paper)[name].module
 
 
 def claim_modules(paper: str = "*") -> list[str]:
-    """List the modules with the checks that claims name: those that papers share, and those of a paper (or of all)."""
+    """List the modules with the checks that claims use: those that papers share, and those of a paper (or of all)."""
     papers = PACKAGE_ROOT / "papers"
     own = sorted([*papers.glob(f"{paper}/checks.py"), *papers.glob(f"{paper}/checks/*.py")])
     return [SHARED_CHECKS, *(_module(path) for path in own if path.name != "__init__.py")]
@@ -240,8 +245,8 @@ def gate_modules(paper: str = "*") -> list[str]:
 
 @cache
 def literal(module: str, table: str) -> Mapping[str, object]:
-    """Return one top-level literal of a module, unimported: a table by name, or names, which then stand for
-    themselves. An example: ``literal("bo.acquisition", "ACQUISITIONS")``. Raises ConfigError if there is none."""
+    """Return one top-level literal of a module without importing it: a table by name, or a list of names, each of which
+    then maps to itself. For example, ``literal("bo.acquisition", "SCORED")``. Raises ConfigError if there is none."""
     value = find_literal(path_of(module), table)
     if value is None:
         raise ConfigError(f"module metabo.{module} has no top-level literal {table}")
@@ -249,8 +254,8 @@ def literal(module: str, table: str) -> Mapping[str, object]:
 
 
 def find_literal(path: Path, table: str):
-    """Return the value of a top-level literal, or None. Raises ConfigError for a module that is no Python, and for a
-    table that is no literal."""
+    """Return the value of a top-level literal, or None. Raises ConfigError for a module that is not Python, and for a
+    table that is not a literal."""
     for node in syntax.tree(path).body:
         if isinstance(node, ast.Assign) and any(getattr(t, "id", None) == table for t in node.targets):
             try:

@@ -1,4 +1,4 @@
-"""The name of a run: a method, perhaps with an acquisition, perhaps on a split, as in ``h_nll-ei@held_out``."""
+"""The name of a run: a method, optionally with an acquisition and on a split, as in ``h_nll-ei@held_out``."""
 
 import re
 from collections.abc import Iterable
@@ -10,13 +10,15 @@ from metabo.plan import registry
 SCORED = {name: str(label) for name, label in registry.literal("bo.acquisition", "SCORED").items()}
 OWN = {name: str(label) for name, label in registry.literal("bo.acquisition", "OWN").items()}
 ACQUISITIONS = SCORED | OWN
-"""Labels of the acquisition functions by name: those for every method that predicts, and those of one method each."""
+"""Labels of the acquisition functions by name: those for every method that predicts, and those that belong to one
+method."""
 
 PARTS = re.compile(r"([^@-]*)(?:-([^@]*))?(?:@(.*))?", re.DOTALL)
 
 
 class RunId(NamedTuple):
-    """A run's name in parts: `acquisition` "" is the method's own, `split` "" the one that the artefact reads."""
+    """The parts of a run's name. An `acquisition` of "" is the method's own; a `split` of "" is the one that the
+    artefact reads."""
 
     method: str
     acquisition: str = ""
@@ -24,14 +26,14 @@ class RunId(NamedTuple):
 
     @classmethod
     def parse(cls, name: str) -> "RunId":
-        """Take ``method``, ``method-acquisition``, either with ``@split``, apart; which names there are is not
-        asked."""
+        """Split ``method`` or ``method-acquisition``, either with ``@split``, into parts, without checking that the
+        names exist."""
         parts = PARTS.fullmatch(name)
         assert parts is not None, "every part may be empty or any text"
         return cls(*parts.groups(default=""))
 
     def __str__(self) -> str:
-        """The name that `parse` takes apart."""
+        """The name that `parse` splits."""
         scored = f"{self.method}-{self.acquisition}" if self.acquisition else self.method
         return f"{scored}@{self.split}" if self.split else scored
 
@@ -46,15 +48,15 @@ def method_of(name: str) -> str:
 
 
 def acquisition_of(name: str) -> str:
-    """Return the acquisition of a run, its method's own unless the name has one. Raises ConfigError for an unknown
-    method."""
+    """Return the acquisition of a run, which is its method's own unless the name has one. Raises ConfigError for an
+    unknown method."""
     run = RunId.parse(name)
     return run.acquisition or registry.method(run.method).acquisition
 
 
 def resolved(run: RunId) -> RunId:
-    """Return the run with its acquisition. Raises ConfigError for an unknown method or acquisition, or one that is not
-    the method's to use."""
+    """Return the run with its acquisition. Raises ConfigError for an unknown method or acquisition, or for one that the
+    method cannot use."""
     own = registry.method(run.method).acquisition
     acquisition = run.acquisition or own
     if acquisition not in ACQUISITIONS:
@@ -70,5 +72,5 @@ def resolved(run: RunId) -> RunId:
 
 
 def on_splits(names: Iterable[str], splits: Iterable[str]) -> list[str]:
-    """Return each run's name with the split beside it."""
+    """Return each run's name with its split from `splits`."""
     return [str(RunId.parse(name).on(split)) for name, split in zip(names, splits, strict=True)]

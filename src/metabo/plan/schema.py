@@ -1,4 +1,4 @@
-"""JSON schemas: validate, and say in plain words what is wrong and where."""
+"""JSON schemas: validate values, and say in plain words what is wrong and where."""
 
 import math
 import re
@@ -11,7 +11,7 @@ from metabo.errors import ConfigError, nearest, printable, without_passwords
 from metabo.plan.yaml_files import read_yaml
 from metabo.records.files import Json
 
-if TYPE_CHECKING:  # imported where something is validated: it takes a job half as long as all else to begin
+if TYPE_CHECKING:  # imported only to validate something: it takes half as long as the rest of a job's start
     import jsonschema
     from jsonschema.protocols import Validator
 
@@ -24,7 +24,7 @@ def read_schema(path: Path) -> Schema:
 
 
 def required_mapping(value: Json, what: str) -> Mapping[str, Json]:
-    """Return a value that must be a mapping. Raises ConfigError."""
+    """Return a value that must be a mapping. Raises ConfigError for any other value."""
     if not isinstance(value, Mapping):
         raise ConfigError(f"{what} is {shown(value)}, must be a mapping")
     return value
@@ -48,7 +48,8 @@ def _is_list(_checker: object, value: object) -> bool:
 
 @cache
 def _validator() -> "type[Validator]":
-    """JSON schema takes 8000.0 for an integer and accepts nan; a step count must be an int, a rate finite."""
+    """Return a stricter validator: JSON schema accepts 8000.0 as an integer, and nan; here a count must be an int, and
+    a rate finite."""
     from jsonschema import Draft202012Validator, validators
 
     types = {"integer": _is_integer, "number": _is_number, "object": _is_mapping, "array": _is_list}
@@ -56,9 +57,9 @@ def _validator() -> "type[Validator]":
 
 
 def violations(instance: Json, schema: Schema, kind: str, where: str = "") -> list[str]:
-    """Describe, one line each, where `instance` breaks a JSON schema.
+    """Return a line for each place where `instance` breaks a JSON schema.
 
-    `kind` names what it is ("config"), `where` the key at which it stands in a larger file.
+    `kind` names what it is ("config"), and `where` is its key in a larger file.
     """
     errors = sorted(
         _validator()(schema).iter_errors(instance), key=lambda e: ([str(p) for p in e.absolute_path], str(e.validator))
@@ -67,9 +68,9 @@ def violations(instance: Json, schema: Schema, kind: str, where: str = "") -> li
 
 
 def _describe(error: "jsonschema.ValidationError", kind: str, prefix: str) -> list[str]:
-    """Turn one schema error into lines that name the key, what it may be, and the nearest match."""
+    """Turn one schema error into lines that name the key, its allowed values, and the nearest match."""
     where = ".".join([*([prefix] if prefix else []), *(_key(p) for p in error.absolute_path)])
-    # An error that `validate` found has all three; their types say that it may not.
+    # An error from `validate` has all three, although their types do not say so.
     value, wanted, schema = (getattr(error, name) for name in ("instance", "validator_value", "schema"))
     if error.validator == "additionalProperties":
         unknown = [key for key in value if not _known(key, schema)]
@@ -91,7 +92,7 @@ def _describe(error: "jsonschema.ValidationError", kind: str, prefix: str) -> li
 
 
 def _described(schema: Schema, key: str) -> str:
-    """Return what a schema says of a key, in its first sentence."""
+    """Return the first sentence of a schema's description of a key."""
     held = schema.get("properties", {})
     below = held.get(key) if isinstance(held, Mapping) else None
     text = below.get("description") if isinstance(below, Mapping) else None
@@ -116,7 +117,7 @@ def _allowed(schema: Schema, key: str) -> str:
 
 
 def _in_words(schema: Schema, pattern: str) -> str:
-    """Return what a schema says of the names that fit a pattern."""
+    """Return a schema's description of the names that fit a pattern."""
     held = schema["patternProperties"]
     below = held[pattern] if isinstance(held, Mapping) else None
     described = below.get("description") if isinstance(below, Mapping) else None
@@ -124,7 +125,7 @@ def _in_words(schema: Schema, pattern: str) -> str:
 
 
 def joined(where: str, key: object) -> str:
-    """Return the path of a key below another one, for a message."""
+    """Return the path of a key inside another one, for a message."""
     return f"{where}.{_key(key)}" if where else _key(key)
 
 

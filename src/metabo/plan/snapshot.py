@@ -1,7 +1,7 @@
-"""What was read in the modules of the package, kept for processes that find the same files.
+"""A record of what was read in the modules of the package, for processes that find the same files.
 
-Parsing all modules takes longer than the rest of most plans, and every job would repeat it. The record is of one state
-of the files, named by a hash of their contents, so an edit makes it useless and never wrong.
+Parsing all modules takes longer than the rest of most plans, and every job would repeat it. The record belongs to one
+state of the files, identified by a hash of their contents, so an edit makes it useless but never wrong.
 """
 
 import hashlib
@@ -18,7 +18,8 @@ FILE = Path(".cache/code/read.json")
 
 
 class Module(NamedTuple):
-    """`digest` of a module (None: it has no code), the package modules that it imports, and the other packages."""
+    """The `digest` of a module (None: it has no code), the package modules that it imports, and the other packages that
+    it imports."""
 
     digest: str | None
     imports: list[str]
@@ -36,8 +37,8 @@ def state(root: Path) -> str:
 
 
 def load(now: str, file: Path = FILE) -> dict[str, Module]:
-    """Return what is recorded of the modules in the state `now`, by path; nothing if it is of another state or
-    damaged."""
+    """Return what is recorded about the modules in the state `now`, by path, or nothing if the record belongs to
+    another state or is damaged."""
     with suppress(OSError, ValueError, TypeError, KeyError):
         record = json.loads(file.read_text())
         if record["seal"] == _seal(record["modules"], record["state"]) and record["state"] == now:
@@ -46,13 +47,14 @@ def load(now: str, file: Path = FILE) -> dict[str, Module]:
 
 
 def save(modules: dict[str, Module], before: str, root: Path, file: Path = FILE) -> None:
-    """Record what was read since the state was `before`, unless a file has changed meanwhile."""
+    """Record what was read since the state was `before`, unless a file has changed in the meantime."""
     if state(root) == before:
         write(file, json.dumps({"state": before, "seal": _seal(modules, before), "modules": modules}) + "\n")
 
 
 def write(file: Path, text: str) -> None:
-    """Write a file that the next plan would write again: in place, since a half-written one is noticed when it is read.
+    """Write a file that the next plan would write again. This writes in place, because a half-written file is noticed
+    when it is read.
 
     Raises MetaboError if the folder cannot be written.
     """

@@ -1,5 +1,5 @@
-"""Specs: the settings that each job reads, all of them and nothing else. Written as JSON they decide whether a job runs
-again, and priors keep the one that they were trained from.
+"""Specs: all settings that each job reads, and nothing else. Written as JSON they decide whether a job runs again, and
+priors keep the spec that they were trained from.
 """
 
 from collections.abc import Mapping
@@ -13,9 +13,9 @@ from metabo.records.files import Json
 
 @dataclass(frozen=True)
 class DownloadSpec:
-    """The download of one archive: its name, its addresses in order, and what it must be.
+    """The download of one archive: its name, its addresses in order, and its expected checksum and size.
 
-    `members`: the list of the files that it is packed from; the addresses are then those of their folder.
+    `members` is the list of the files that it is packed from; the addresses are then those of their folder.
     """
 
     name: str
@@ -50,7 +50,7 @@ class PackSpec:
 
 @dataclass(frozen=True)
 class ArchiveSpec:
-    """The archive that a collected table is written as; a shipped one is compared with its checksum."""
+    """The archive that a collected table is written to; a shipped one is compared with its checksum."""
 
     benchmark: str
     source: Literal["shipped", "collected"]
@@ -59,7 +59,7 @@ class ArchiveSpec:
 
 @dataclass(frozen=True)
 class DataSpec:
-    """The load of a benchmark, with the settings that its source registers."""
+    """The loading of a benchmark, with the settings that its loader registers."""
 
     benchmark: str
     settings: Values
@@ -67,7 +67,8 @@ class DataSpec:
 
 @dataclass(frozen=True)
 class PretrainSpec:
-    """The training of a method's priors: `seeds` of them for every fold, those of the method `fits` given."""
+    """The training of a method's priors, `seeds` of them for every fold, possibly starting from the priors of the
+    method `fits`."""
 
     benchmark: str
     split: str
@@ -81,8 +82,8 @@ class PretrainSpec:
 
 
 class TrainingSpec(TypedDict):
-    """The JSON that training reads of a spec and that priors keep. `fits`: the method whose priors it starts from, or
-    the spec of these."""
+    """The part of a spec, as JSON, that training reads and priors keep. `fits` is the method whose priors it starts
+    from, or their spec."""
 
     method: str
     seed: int
@@ -96,14 +97,14 @@ class TrainingSpec(TypedDict):
 
 
 class MethodSpec(TrainingSpec):
-    """The same with what a method's suggestions read: all that decides them."""
+    """The same, with what a method's suggestions read. It has everything that determines them."""
 
     acquisition: str
     policy: Mapping[str, Json]
 
 
 def training_spec(spec: PretrainSpec) -> TrainingSpec:
-    """Return the JSON of the spec of a job, as `written` has it."""
+    """Return the spec of a job as JSON, as `written` does."""
     made: TrainingSpec = {
         "benchmark": spec.benchmark, "split": spec.split, "past": written(spec.past), "method": spec.method,
         "seed": spec.seed, "seeds": spec.seeds, "model": written(spec.model), "pretrain": written(spec.pretrain),
@@ -170,7 +171,8 @@ class TheorySpec:
 
 @dataclass(frozen=True)
 class ClaimsSpec:
-    """The verdicts on a paper's claims: on which artefacts (id, benchmark), below which folder of results."""
+    """The verdicts on a paper's claims: the artefacts (id, benchmark) that they are judged on, and the folder of
+    results."""
 
     paper: str
     results: str
@@ -179,8 +181,8 @@ class ClaimsSpec:
 
 @dataclass(frozen=True)
 class PagesSpec:
-    """The notebooks of a paper as HTML: the artefacts' names in their order, the page that has them all, and for each
-    artefact the claims that it is evidence for (none if they are not judged)."""
+    """The notebooks of a paper as HTML: the artefacts' names in order, the index page, and for each artefact the claims
+    that it is evidence for (none if they are not judged)."""
 
     names: tuple[str, ...]
     index: str

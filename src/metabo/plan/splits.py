@@ -1,4 +1,4 @@
-"""Named splits: which tasks and points a prior is trained on, and which candidates BO has (`splits.yaml`)."""
+"""Named splits: the tasks and points that a prior is trained on, and the candidates of BO (`splits.yaml`)."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -35,7 +35,7 @@ def _splits() -> dict[str, Split]:
 
 
 def _registered(entries: Mapping[str, Split]) -> Iterator[str]:
-    """Describe the splits that registrations of benchmarks name and that are not there."""
+    """Yield a line for each split that a benchmark's registration names but that does not exist."""
     for benchmark in registry.benchmarks():
         made = registry.benchmark(benchmark)
         where = f"{registry.loader(benchmark)}: BENCHMARKS key '{benchmark}"
@@ -52,24 +52,24 @@ def names() -> list[str]:
 
 
 def entry(name: str) -> Split:
-    """Return the registration of a split. Raises ConfigError that lists the valid names."""
+    """Return the registration of a split. Raises ConfigError, which lists the valid names, for an unknown one."""
     if name not in _splits():
         raise unknown("split", name, _splits())
     return _splits()[name]
 
 
 def prior_split(name: str) -> str:
-    """Return the split whose priors a split uses: itself, unless it says otherwise."""
+    """Return the split whose priors a split uses, which is itself unless it says otherwise."""
     return entry(name).prior or name
 
 
 def base(name: str) -> str:
-    """Return the loader's split that a split is made of."""
+    """Return the loader's split that a split is made from."""
     return entry(prior_split(name)).base or prior_split(name)
 
 
 def of(benchmark: str) -> list[str]:
-    """List the splits of a benchmark: those its loader makes, and those made of them."""
+    """List the splits of a benchmark: those that its loader makes, and those made from them."""
     loaded = registry.benchmark(benchmark).loaded
     return [
         name
@@ -80,7 +80,8 @@ def of(benchmark: str) -> list[str]:
 
 @cache
 def _bases() -> dict[str, str]:
-    """Return `base` of every split: a plan asks for the splits of a benchmark thousands of times."""
+    """Return `base` of every split. This is cached because a plan asks for the splits of a benchmark thousands of
+    times."""
     entries = _splits()
     return {name: entries[own.prior or name].base or own.prior or name for name, own in entries.items()}
 
@@ -94,6 +95,6 @@ def queries(benchmark: str, name: str) -> tuple[bool, tuple[str, ...]]:
 
 
 def past(name: str) -> Past:
-    """Return what training reads of a split."""
+    """Return the part of a benchmark that training on a split uses."""
     own = entry(prior_split(name))
     return Past(base(name), own.points, own.tasks, own.rows, own.spaces)

@@ -1,7 +1,7 @@
 """The syntax of a module, reduced to what can change a result: text without positions, comments and docstrings.
 
 Where the module uses a name that it imports from this package, the text has a reference in place of the name, and the
-import statement is left out. So neither the order of imports nor the path of a module stands in it.
+import statement is left out. So the text contains neither the order of imports nor the path of a module.
 """
 
 import ast
@@ -14,18 +14,18 @@ from pathlib import Path
 from metabo.errors import ConfigError
 
 REFERENCE = "\0{}\0{}\0"
-"""How a reference is written: module and name ("" where the import names a module and nothing in it)."""
+"""The format of a reference: module and name ("" if the import names a module and nothing in it)."""
 
 Target = tuple[str, str]
-"""Module, and name in it, of an import."""
+"""The module of an import, and the name in it."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A module as read. `text`: its syntax ("" if it has nothing but documentation). `references`: what it imports from
-    this package, used in the text or not, since importing runs a module and others may take the name from here; with
-    " as x" where it has another name. `imports`: line, module and name of each entry of an import statement. `exports`:
-    the targets of our own imports by the name that they have here."""
+    """A module as read. `text`: its syntax ("" if it has only documentation). `references`: what it imports from this
+    package, whether or not the text uses it, because importing runs a module and others may take the name from here;
+    with " as x" if it is renamed. `imports`: line, module and name of each entry of an import statement. `exports`: the
+    targets of imports from this package, by the name that they have here."""
 
     text: str
     references: tuple[str, ...]
@@ -35,15 +35,15 @@ class Source:
 
 @cache
 def read(path: Path, package: str, inside: str) -> Source:
-    """Read one Python file: `package` is ours ("metabo"), `inside` the package that relative imports start from.
+    """Read one Python file. `package` is ours ("metabo"), `inside` is the package that relative imports start from.
 
-    Raises ConfigError that names file and line if it cannot be parsed.
+    Raises ConfigError, which names file and line, if it cannot be parsed.
     """
     return _source(tree(path), package, inside)
 
 
 def tree(path: Path) -> ast.Module:
-    """Return the syntax tree of a file. Raises ConfigError that names file and line if it cannot be parsed."""
+    """Return the syntax tree of a file. Raises ConfigError, which names file and line, if it cannot be parsed."""
     try:
         return ast.parse(path.read_bytes())  # as Python reads it, whatever the locale
     except (SyntaxError, ValueError) as error:
@@ -54,7 +54,8 @@ def tree(path: Path) -> ast.Module:
 
 
 def read_text(text: str, package: str) -> Source:
-    """Read code that is in no file of the package, such as the cells of a notebook. Raises SyntaxError."""
+    """Read code that is in no file of the package, such as the cells of a notebook. Raises SyntaxError or ValueError if
+    it cannot be parsed."""
     return _source(ast.parse(text), package, "")
 
 
@@ -66,8 +67,8 @@ def _source(tree: ast.Module, package: str, inside: str) -> Source:
     targets: dict[str, set[Target]] = {}
     for _, base, name, alias in own:
         targets.setdefault(alias, set()).add((base, name))
-    # A name that also means something else in this module stays as it is written, with its import; so does one of a
-    # builtin, which it may mean where the import does not reach, and `*`, which may bind any name.
+    # A name that also means something else in this module is kept as written, with its import. So is the name of a
+    # builtin, which it may mean outside the scope of the import, and `*`, which may bind any name.
     bound = {
         "*",
         *dir(builtins),
@@ -107,7 +108,7 @@ _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler
 
 
 def _bound(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """Yield every name that is bound, or declared, other than by an import."""
+    """Yield every name that is bound or declared, other than by an import."""
     for node in nodes:
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             yield node.id
@@ -125,7 +126,7 @@ _EMPTY = "Module(body=[])"
 
 
 def _write(node: object, parts: list[str], plain: dict[str, Target], dropped: set[int]) -> None:
-    """Append a tree's text to `parts`: the fields that hold something, no positions, no bare strings."""
+    """Append a tree's text to `parts`: the non-empty fields, without positions and bare strings."""
     if isinstance(node, ast.Name) and node.id in plain:
         parts.append(REFERENCE.format(*plain[node.id]))
     elif isinstance(node, ast.AST):
@@ -148,5 +149,5 @@ def _write(node: object, parts: list[str], plain: dict[str, Target], dropped: se
 
 
 def _is_text(node: object) -> bool:
-    """Whether a statement is a bare string: documentation of a module, class, function or constant."""
+    """Tell whether a statement is a bare string, that is, documentation of a module, class, function or constant."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

@@ -1,4 +1,4 @@
-"""Templates of notebooks: the parameters that their first code cell has, read without running it."""
+"""Templates of notebooks: the parameters in their tagged cell, read without running it."""
 
 import ast
 import json
@@ -13,10 +13,10 @@ from metabo.records.files import Json
 
 
 def parameters(path: Path) -> Values:
-    """Return the names and defaults in the cell of a template that is tagged `parameters`.
+    """Return the names and defaults in a template's cell that is tagged `parameters`.
 
-    Raises ConfigError that names the file for one that is not there, is no notebook, has no such cell, or has other
-    things than literals in it."""
+    Raises ConfigError, which names the file, if it does not exist, is not a notebook, has no such cell, or has
+    something other than literals in the cell."""
     try:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         tagged = [cell for cell in cells if "parameters" in cell["metadata"].get("tags", [])]
@@ -54,8 +54,8 @@ def _literal(value: ast.expr) -> Json:
 
 
 def require(path: Path, given: Iterable[str], own: Mapping[str, Setting]) -> None:
-    """Raise ConfigError unless a template has every parameter that the workflow gives (`given`) and others of the names
-    and types of an entry's `own`."""
+    """Raise ConfigError unless a template has every parameter that the workflow gives (`given`), and other parameters
+    with the names and types of an entry's `own`."""
     known, given = parameters(path), list(given)
     faults = [f"'{name}' is no parameter of it.{nearest(name, known)}" for name in (*given, *own) if name not in known]
     faults += [f"'{name}' is given by the workflow; leave it out of 'parameters'." for name in own if name in given]
@@ -69,8 +69,8 @@ def require(path: Path, given: Iterable[str], own: Mapping[str, Setting]) -> Non
 
 
 def naming_methods(path: Path, own: Mapping[str, Setting], given: Iterable[str] = ()) -> dict[str, Setting]:
-    """Return the parameters of a template whose default, or value in an entry's `own`, names a method or is a list with
-    methods, each with its value. `given`: what the workflow gives, which is left out."""
+    """Return the parameters of a template, with their values, whose default or value in an entry's `own` names a method
+    or is a list with methods. `given` parameters come from the workflow and are left out."""
     known = set(registry.methods())
     chosen = {
         name: (default, own.get(name, default)) for name, default in parameters(path).items() if name not in given
@@ -83,8 +83,8 @@ def naming_methods(path: Path, own: Mapping[str, Setting], given: Iterable[str] 
 
 
 def require_methods(path: Path, own: Mapping[str, Setting], given: Iterable[str], runs: Iterable[RunId]) -> None:
-    """Raise ConfigError for a method that an entry's `own` parameters name, and that is not registered, or is in none
-    of the `runs` that it reads on all of its benchmarks: what the parameter asks of it would be left out in silence."""
+    """Raise ConfigError for a method that an entry's `own` parameters name but that is not registered, or is in none of
+    the `runs` that the entry reads on all of its benchmarks: what the parameter asks for would silently be left out."""
     known, read = registry.methods(), sorted({run.method for run in runs})
     for name in naming_methods(path, own, given):
         for one in _texts(own.get(name)):
@@ -100,8 +100,8 @@ def require_methods(path: Path, own: Mapping[str, Setting], given: Iterable[str]
 def require_shown(
     path: Path, own: Mapping[str, Setting], given: Iterable[str], runs: Iterable[RunId], benchmark: str
 ) -> None:
-    """Raise ConfigError for a parameter that names a method which is not in the `runs` of an entry on a benchmark, or a
-    list of methods none of which is: the notebook would fail, or leave that part out, once all runs are done."""
+    """Raise ConfigError for a parameter that names a method that is not in the `runs` of an entry on a benchmark, or a
+    list of methods none of which is: the notebook would fail, or leave that part out, after all runs are done."""
     shown = {
         str(run if run.acquisition != registry.method(run.method).acquisition else RunId(run.method)) for run in runs
     }
@@ -118,10 +118,10 @@ def require_shown(
 
 
 def _texts(value: Setting) -> tuple[str, ...]:
-    """Return the texts that a value is or has in a list."""
+    """Return the texts in a value that is a text or a list."""
     return tuple(one for one in (value if isinstance(value, tuple) else (value,)) if isinstance(one, str))
 
 
 def _as_float(value: Setting, default: Setting) -> str:
-    """Return how to write a whole number where the default has decimals."""
+    """Return how to write a whole number if the default has decimals, or ""."""
     return f": write {float(value)!r}" if type(value) is int and isinstance(default, float) else ""

@@ -1,9 +1,9 @@
-"""What a run shows on the terminal: one line on how far it is, and one for each job that fails. Everything else is in
+"""What a run shows on the terminal: one line on its progress, and one for each job that fails. Everything else is in
 Snakemake's own log, below `.snakemake/log`.
 
-A logger plugin of Snakemake's is a top-level package of its own, and sees neither the jobs ahead nor their settings. So
-a handler takes the place of Snakemake's on its logger: while the run is planned it holds the messages back, and if no
-jobs are run after that (nothing to do, a listing, a cluster) they are written as Snakemake writes them.
+A logger plugin of Snakemake's must be a top-level package, and sees neither the jobs ahead nor their settings. So a
+handler replaces Snakemake's on its logger. While the run is being planned it holds messages back, and if no jobs run
+after that (nothing to do, a listing, a cluster), it writes them as Snakemake does.
 """
 
 import logging
@@ -22,28 +22,28 @@ from metabo.plan.ahead import Ahead
 
 SWITCH = "METABO_PROGRESS"
 LINE, FULL = "line", "full"
-"""Values of the environment variable `METABO_PROGRESS`: one line (the default), or all that Snakemake writes."""
+"""Values of the environment variable `METABO_PROGRESS`: one line (the default), or everything that Snakemake writes."""
 
 TRACEBACK = "Traceback (most recent call last):"
 PLACE = re.compile(r'File "[^"]*/(src/metabo/[^"]+)", line (\d+)')
-"""A line of ours in a traceback."""
+"""A line of this package in a traceback."""
 JAX_NOTE = "For simplicity, JAX has removed"
-"""Begins what JAX writes below an error."""
+"""The start of what JAX writes below an error."""
 DEFAULT = "DefaultStreamHandler"
-"""Name of Snakemake's handler that writes to the terminal."""
+"""The name of Snakemake's handler that writes to the terminal."""
 
 RENEW = 2.0
-"""Seconds after which the line is renewed in place."""
+"""Seconds between two updates of the line in place."""
 CLEAR = "\r\x1b[2K"
 TOLD = ("CalledProcessError", "RuleException", "SpawnedJobError")
-"""Errors that a failed job raises inside Snakemake: its own line has said what happened."""
+"""Errors that a failed job raises inside Snakemake. The job's own line has already said what happened."""
 POINTER = "Exiting because a job execution failed"
 PLANNING = "Building DAG of jobs"
 NOTABLE = ("Terminating processes", "Will exit after finishing")
 
 
 def wanted() -> bool:
-    """Tell whether a run shows one line. Raises ConfigError if the environment variable says something else."""
+    """Tell whether a run shows one line. Raises ConfigError if the environment variable has another value."""
     value = os.environ.get(SWITCH, LINE)
     if value not in (LINE, FULL):
         raise ConfigError(f"{SWITCH} in the environment is '{value}'; use '{LINE}' or '{FULL}' or leave it out")
@@ -51,7 +51,8 @@ def wanted() -> bool:
 
 
 def take_over(logger: logging.Logger) -> "RunLine | None":
-    """Put a `RunLine` in the place of Snakemake's handler; None if there is none, as with a plugin of the user's."""
+    """Replace Snakemake's handler by a `RunLine` and return it, or None if there is no such handler, as with a plugin
+    of the user's."""
     for handler in logger.handlers:
         if handler.name == DEFAULT and isinstance(handler, logging.StreamHandler):
             logger.removeHandler(handler)
@@ -61,7 +62,7 @@ def take_over(logger: logging.Logger) -> "RunLine | None":
 
 
 class RunLine(logging.Handler):
-    """Take Snakemake's log records and write the line. `usual`: Snakemake's handler for the terminal."""
+    """Take Snakemake's log records and write the line. `usual` is Snakemake's handler for the terminal."""
 
     def __init__(self, usual: "logging.StreamHandler[TextIO]", clock: Callable[[], float] = time.monotonic):
         super().__init__(level=usual.level)
@@ -75,7 +76,7 @@ class RunLine(logging.Handler):
         self.stopped = threading.Event()
 
     def begin(self, ahead: Ahead, logs: Sequence[str]) -> None:
-        """Show the line from here on. `logs`: files that have all that is not shown."""
+        """Show the line from here on. `logs` are the files with everything that is not shown."""
         with self.lock or threading.RLock():
             self.held.clear()
             self.ahead, self.logs = ahead, logs
@@ -84,7 +85,7 @@ class RunLine(logging.Handler):
         threading.Thread(target=self._keep, daemon=True).start()
 
     def hand_back(self) -> None:
-        """Write what was held back, and all that follows, as Snakemake does."""
+        """Write the messages that were held back, and all later ones, as Snakemake does."""
         self.passing = True
         self._clear()
         held, self.held = self.held, []
@@ -92,16 +93,16 @@ class RunLine(logging.Handler):
             self.usual.handle(record)
 
     def forget(self) -> None:
-        """Drop what was held back: the run is refused, and one line says why."""
+        """Drop the messages that were held back, because the run is refused and one line says why."""
         self.held.clear()
         self._clear()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Show an error or a warning; note what happens to jobs; hold back or leave out the rest."""
+        """Show errors and warnings, record what happens to jobs, and hold back or omit the rest."""
         event = str(getattr(record, "event", None) or "")
         if self.ahead is None:
             if record.levelno >= logging.ERROR:
-                self.held.clear()  # what was to be run says nothing about it
+                self.held.clear()  # the plan of the run does not explain it
             if self.passing or record.levelno >= logging.WARNING or hasattr(record, "tell"):
                 self._clear()
                 self.usual.handle(record)
@@ -122,7 +123,7 @@ class RunLine(logging.Handler):
             self.drawn = True
 
     def renew(self, force: bool = False) -> None:
-        """Write the line again, at most every half minute where it cannot be renewed in place."""
+        """Write the line again, at most every half minute if it cannot be updated in place."""
         if self.ahead is None or self.closed:
             return
         now = self.clock()
@@ -135,7 +136,7 @@ class RunLine(logging.Handler):
             self._write(line(self.ahead, now) + "\n")
 
     def close(self) -> None:
-        """Write the last line; write what is still held back if no jobs were run."""
+        """Write the last line or, if no jobs were run, what is still held back."""
         if not self.closed:
             self.stopped.set()
             if self.ahead is None:
@@ -151,7 +152,7 @@ class RunLine(logging.Handler):
                 self.renew()
 
     def _say(self, text: str) -> None:
-        """Write lines of their own, and the line below them again."""
+        """Write separate lines; the next update draws the progress line below them."""
         if text:
             self._clear()
             self._write(text.strip("\n") + "\n")
@@ -166,23 +167,23 @@ class RunLine(logging.Handler):
             self.stream.write(text)
             self.stream.flush()
         except (OSError, ValueError):
-            self.stopped.set()  # the terminal was closed: the run goes on
+            self.stopped.set()  # the terminal was closed; the run goes on
 
     def note_name(self, _: Ahead, record: logging.LogRecord) -> None:
-        """Remember what a job is called."""
+        """Remember the name of a job."""
         self.names[int(getattr(record, "jobid", -1))] = str(getattr(record, "rule_msg", None) or "")
 
     def note_start(self, ahead: Ahead, record: logging.LogRecord) -> None:
-        """Note that jobs start."""
+        """Record that jobs start."""
         for job in getattr(record, "jobs", ()):
             ahead.start(job, self.clock())
 
     def note_end(self, ahead: Ahead, record: logging.LogRecord) -> None:
-        """Note that a job has ended well."""
+        """Record that a job has succeeded."""
         ahead.finish(int(getattr(record, "job_id", -1)), self.clock())
 
     def note_failure(self, ahead: Ahead, record: logging.LogRecord) -> None:
-        """Note that a job has failed, and say why."""
+        """Record that a job has failed, and say why."""
         job = int(getattr(record, "jobid", -1))
         ahead.fail(job)
         name = self.names.get(job) or str(getattr(record, "rule_name", "a job"))
@@ -197,14 +198,14 @@ _NOTES: dict[str, Callable[[RunLine, Ahead, logging.LogRecord], None]] = {
 
 
 def line(ahead: Ahead, now: float) -> str:
-    """Say how many jobs are done, the share of the work, and the time that is left."""
+    """Return a line with the number of jobs that are done, the share of the work, and the time left."""
     lost, failed = len(ahead.lost()), f", {len(ahead.failed)} failed" if ahead.failed else ""
     share = min(ahead.share(now), 0.99) if len(ahead.taken) + lost < len(ahead.jobs) else 1.0
     return f"{_counts(ahead)}, {100 * share:.0f} % of the work, about {duration(ahead.left(now))} left{failed}"
 
 
 def end(ahead: Ahead, now: float, logs: Sequence[str]) -> str:
-    """Say what came of the run, the time that it took, and where its log is."""
+    """Return a line with the outcome of the run, the time that it took, and the place of its log."""
     failed, waiting = len(ahead.failed), len(ahead.lost()) - len(ahead.failed)
     parts = [f"{_counts(ahead)} done in {duration(now - ahead.began)}"]
     parts += [f"{failed} failed"] * bool(failed) + [f"{waiting} not started: they need what failed"] * bool(waiting)
@@ -212,8 +213,8 @@ def end(ahead: Ahead, now: float, logs: Sequence[str]) -> str:
 
 
 def failure(name: str, logs: Sequence[str]) -> str:
-    """Say in one line that a job has failed, why, and where its log is. The reason is the last line of the log; of an
-    error that shows a traceback, with the line of ours that it came from."""
+    """Return one line that says that a job has failed, why, and where its log is. The reason is the last line of the
+    log and, for an error with a traceback, the line of this package that it came from."""
     said = next((last for path in logs if (last := _reason(Path(path)))), "")
     where = f" (log: {', '.join(logs)})" if logs else ""
     return f"FAILED: {name}" + (f": {said}" if said else "") + where

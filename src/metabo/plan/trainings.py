@@ -1,4 +1,4 @@
-"""Which jobs share their priors: equal settings train once, whatever the method or split is called."""
+"""Which jobs share their priors: equal settings are trained once, whatever the names of method and split."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +11,7 @@ from metabo.plan.specs import PretrainSpec
 
 
 class Recipe(NamedTuple):
-    """All that decides priors: a spec without the names of method and split, and the module that trains."""
+    """Everything that determines priors: a spec without the names of method and split, and the module that trains."""
 
     spec: PretrainSpec
     module: str
@@ -32,10 +32,10 @@ Known = Callable[[Config, str, str], dict[Recipe, str]]
 
 
 def prior_of(config: Config, benchmark: str, split: str, method: str, known: Known = trainings) -> tuple[str, str]:
-    """Return the (split, method) whose pre-training job makes the priors of a method on a split: itself, unless the
-    same settings are also those of the split that it is made of, or of a method registered before.
+    """Return the (split, method) whose pre-training job makes the priors of a method on a split. These are the given
+    ones unless the split that this one is made from, or a method registered earlier, has the same settings.
 
-    `known`: `trainings`, or the same with a memory.
+    `known` is `trainings`, or a cached version of it.
     """
     wanted = _training(pretrain_spec(config, benchmark, splits.prior_split(split), method))
     for place in (splits.base(split), splits.prior_split(split)):

@@ -1,7 +1,7 @@
-"""Frozen dataclasses read from YAML, JSON and literal tables, and written back as JSON: their types are the schema.
+"""Read frozen dataclasses from YAML, JSON and literal tables, and write them back as JSON. Their types are the schema.
 
-Fields may be text, numbers, booleans, `Literal`, tuples, other such dataclasses, `Values`, None beside one of these,
-and any of them as `Annotated[..., Values({...})]` with further words of JSON schema.
+Fields may be text, numbers, booleans, `Literal`, tuples, other such dataclasses, `Values`, a union of one of these with
+None, and any of them as `Annotated[..., Values({...})]` with further keywords of JSON schema.
 """
 
 import math
@@ -22,7 +22,7 @@ NAMES = {str: "string", bool: "boolean", int: "integer", float: "number", NoneTy
 
 
 class Values(Mapping[str, Setting]):
-    """A JSON object that does not change: lists are tuples, so that it has a hash."""
+    """An immutable JSON object. Lists become tuples, so that it is hashable."""
 
     def __init__(self, values: Mapping[str, Json] | None = None):
         self._values = {key: _frozen(value) for key, value in (values or {}).items()}
@@ -62,15 +62,15 @@ Count = Annotated[int, Values({"minimum": 1})]
 
 
 def read(kind: Callable[..., T], value: Json, what: str, where: str = "") -> T:
-    """Make a `kind` (a dataclass, `Values`, text) from what a file holds: `what` names the file or table, `where` the
-    key in it. Raises ConfigError with one line for each fault, as `violations` has them."""
+    """Make a `kind` (a dataclass, `Values`, text) from the contents of a file. `what` names the file or table, `where`
+    the key in it. Raises ConfigError with the line of `violations` for each fault."""
     if not fits(kind, value) and (faults := violations(value, schema(kind), what, where)):
         raise ConfigError(*faults)
     return kind(**_fields(kind, value)) if isinstance(value, Mapping) and kind is not Values else kind(value)
 
 
 def read_each(kind: Callable[..., T], values: Json, what: str) -> dict[str, T]:
-    """Make a `kind` of every value of a mapping, by its key. Raises ConfigError that lists the faults of all."""
+    """Make a `kind` from every value of a mapping, by key. Raises ConfigError, which lists all faults."""
     if not (isinstance(values, Mapping) and all(fits(kind, value) for value in values.values())):
         listed = {"type": "object", "additionalProperties": schema(kind)}
         if faults := violations(values, listed, what):
@@ -79,8 +79,8 @@ def read_each(kind: Callable[..., T], values: Json, what: str) -> dict[str, T]:
 
 
 def plain(value: object) -> Json:
-    """Return what `read` makes this of: JSON, without the fields that are at their default."""
-    if value is None or isinstance(value, (str, bool, int, float)):  # most values by far
+    """Return the JSON from which `read` makes this value, without fields that have their default."""
+    if value is None or isinstance(value, (str, bool, int, float)):  # by far the most values
         return value
     if isinstance(value, Mapping):
         return {key: plain(entry) for key, entry in value.items()}
@@ -93,15 +93,15 @@ def plain(value: object) -> Json:
 
 
 def written(value: object) -> dict[str, Json]:
-    """Return a record as the JSON object that `read` makes it of."""
+    """Return a record as the JSON object from which `read` makes it."""
     made = plain(value)
     assert isinstance(made, dict)
     return made
 
 
 def fits(kind: object, value: Json) -> bool:
-    """Tell whether a value surely has the schema of a type, without the library that says what is wrong with others:
-    importing that takes longer than all that most jobs read."""
+    """Tell whether a value certainly fits the schema of a type, without the library that explains faults. Importing
+    that library takes longer than everything that most jobs read."""
     origin, args = get_origin(kind), get_args(kind)
     if origin is Annotated:
         return fits(args[0], value) and all(_keeps(word, bound, value) for word, bound in args[1].items())
@@ -126,7 +126,8 @@ def fits(kind: object, value: Json) -> bool:
 
 
 def _keeps(word: str, bound: Setting, value: Json) -> bool:
-    """Tell whether a value of the right type keeps to one further word of a schema; False where that is not sure."""
+    """Tell whether a value of the right type fits one further keyword of a schema. This is False if that is
+    uncertain."""
     if word == "minimum":
         return isinstance(value, int | float) and isinstance(bound, int | float) and value >= bound
     if not isinstance(value, list | tuple):
@@ -178,7 +179,7 @@ def _fields(kind: object, value: Mapping[str, Json]) -> dict[str, object]:
 
 
 def _made(kind: object, value: Json) -> object:
-    """Return a value that has the schema of `kind` as an object of it."""
+    """Convert a value that fits the schema of `kind` to an object of that kind."""
     origin, args = get_origin(kind), get_args(kind)
     if origin is Annotated:
         return _made(args[0], value)

@@ -1,10 +1,11 @@
-"""How long a job of the plan takes as a rule: what the progress of a run starts from.
+"""Typical times of jobs, from which the progress of a run is estimated.
 
-`metabo.plan.limits` says how long a job may take at most. Here it is the typical time on the machine that was measured,
-one job a core: a start (imports, compilation, reading) and a pace, seconds of one step of the loops that
-`metabo.plan.work` counts. `typical.csv` has them by kind of loop and family of the method, and the means of the rules
-without such loops; `python benchmarks/typical.py results/laptop` fits them to the records of a finished run. Here that
-was a run of the other papers and a part of HyperBO; what it did not have (online jobs, two studies) is from another.
+`metabo.plan.limits` says how long a job may take at most. This module has the typical time on the machine that was
+measured, with one job per core: a start (imports, compilation, reading) and a pace, the seconds of one step of the
+loops that `metabo.plan.work` counts. `typical.csv` has both by kind of loop and family of the method, and the means of
+the rules without such loops. `python benchmarks/typical.py results/laptop` fits them to the records of a finished run.
+That was a run of the other papers and a part of HyperBO; the jobs that it did not have (online jobs, two studies) are
+from another run.
 """
 
 import csv
@@ -19,18 +20,18 @@ from metabo.plan.work import NumericJob, loops
 
 TABLE = Path(__file__).with_name("typical.csv")
 NOTEBOOK = "notebook"
-"""What a figure or a table counts as: each has a rule of its own."""
+"""The rule that figures and tables count as, because each has a rule of its own."""
 
 
 class Cost(NamedTuple):
-    """Seconds until a job computes, and seconds of one step of its loops."""
+    """Seconds until a job starts computing, and seconds of one step of its loops."""
 
     start: float
     pace: float
 
 
 class Typical(NamedTuple):
-    """The seconds of a job on the measured machine, and its group: jobs whose times are wrong by the same factor."""
+    """The seconds of a job on the measured machine, and its group, whose jobs' times deviate by the same factor."""
 
     group: str
     seconds: float
@@ -59,6 +60,6 @@ def of_numeric(job: NumericJob, settings: Config) -> Typical:
 
 
 def of_rule(rule: str, study: str = "") -> Typical:
-    """Return the typical time of another job; `study`: what a `run_study` runs."""
+    """Return the typical time of any other job. `study` is the study of a `run_study`."""
     known = rule if (rule, "") in table() else NOTEBOOK
     return Typical(known, table().get((known, study), table()[known, ""]).start)

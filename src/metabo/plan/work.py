@@ -1,7 +1,7 @@
-"""How much work a numeric job of the plan is, known before any data are loaded: what its loops count.
+"""The amount of work of a numeric job, known before any data are loaded: the counts of its loops.
 
-Sizes of archives are those that the papers state. The unit of a count depends on the kind of the loop, so only jobs of
-one kind can be compared.
+Sizes of archives are those stated in the papers. The unit of a count depends on the kind of loop, so only jobs of one
+kind can be compared.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,8 @@ NETWORKS = ("mimo", "rfgp")
 
 
 class Shape(NamedTuple):
-    """The numbers of a benchmark that decide the cost: folds, training tasks per fold, test tasks, points per task."""
+    """The numbers of a benchmark that determine the cost: folds, training tasks per fold, test tasks, points per
+    task."""
 
     folds: Mapping[str, int]
     train: Mapping[str, int]
@@ -54,11 +55,12 @@ SHAPES = {
     # mphd §4.1, E.2: both of them, 19 and 4 tasks of pd1
     "super": Shape({"held_out": 17}, {"held_out": 46}, {"held_out": 90}, 4300),
 }
-"""Of benchmarks whose shape no setting changes."""
+"""The shapes of benchmarks whose shape no setting changes."""
 TASKS = {"cmbo_mini": (32, 330), "cmbo_hpob": (63, 4300)}
-"""Tasks of a space and points of a task of cm-BO's benchmarks, whose folds are draws of 15 % of the tasks (§4.1)."""
+"""The numbers of tasks of a space and of points of a task in cm-BO's benchmarks, whose folds are draws of 15 % of the
+tasks (§4.1)."""
 OTHER = Shape({"held_out": 10}, {"held_out": 35}, {"held_out": 40}, 2000)
-"""Of a benchmark that is not described here, such as a user's own."""
+"""The shape of a benchmark that is not described here, such as a user's own."""
 
 
 class NumericJob(NamedTuple):
@@ -72,14 +74,14 @@ class NumericJob(NamedTuple):
 
 
 class Loops(NamedTuple):
-    """What a job repeats: the kind of its innermost step, and how many there are, weighted by what one costs."""
+    """What a job repeats: the kind of its innermost step, and the number of steps, weighted by their cost."""
 
     kind: Kind
     steps: float
 
 
 def shape_of(benchmark: str, settings: Config) -> Shape:
-    """Return the shape of a benchmark; that of a synthetic one is in the settings."""
+    """Return the shape of a benchmark. For a synthetic one, it is in the settings."""
     if benchmark in SHAPES:
         return SHAPES[benchmark]
     own = _mapping(_mapping(settings.sizes["benchmarks"]).get(benchmark, {}))
@@ -97,22 +99,24 @@ def shape_of(benchmark: str, settings: Config) -> Shape:
 
 
 def network(method: str) -> bool:
-    """Tell whether a method trains a network of all tasks, whose work is counted in mini-batches times its features."""
+    """Tell whether a method trains a network for all tasks, whose work is the number of mini-batches times that of its
+    features."""
     own = method.removesuffix("_online")
     return (registry.method(own).variant_of or own) in NETWORKS
 
 
 def _of_sources(method: str) -> bool:
-    """Tell whether a method fits a GP to each source task, whose cost is in fits and clusters more than in queries."""
+    """Tell whether a method fits a GP to each source task, so that its cost lies more in fits and clusters than in
+    queries."""
     return registry.method(method).method.startswith("methods.source_gps.")
 
 
 def loops(job: NumericJob, settings: Config) -> Loops:
-    """Count the innermost steps of a job, weighted by what one step is proportional to."""
+    """Count the innermost steps of a job, weighted by what the cost of one step is proportional to."""
     sizes = _Sizes(job, settings)
     if job.rule == "pretrain":
         return _of_training(job, sizes)
-    if job.rule == "evaluate":  # the test task is evaluated whole
+    if job.rule == "evaluate":  # the test task is evaluated completely
         return Loops("evaluations", sizes.pairs * (sizes.train * sizes.points**3 + sizes.shape.points**3))
     return _of_online(job, settings, sizes) if job.rule == "run_online" else _of_bo(job, settings, sizes)
 
@@ -172,7 +176,7 @@ def _of_bo(job: NumericJob, settings: Config, sizes: _Sizes) -> Loops:
 
 
 def _of(counts: Mapping[str, int], base: str) -> int:
-    """Return the count of a loader's split; of one that is not described, the largest."""
+    """Return the count of a loader's split, or the largest count if that split is not described."""
     return counts.get(base, max(counts.values()))
 
 
@@ -187,7 +191,7 @@ def _list(value: Json) -> list[Json]:
 
 
 def _number(settings: Mapping[str, Json], key: str, default: float = 0) -> float:
-    """Return a number of the settings; 0 where it is `null`, which stands for all there is."""
+    """Return a number of the settings, or 0 for `null`, which stands for all."""
     value = settings.get(key, default)
     assert value is None or isinstance(value, (int, float)), f"{key}: {value!r} is no number"
     return value or 0

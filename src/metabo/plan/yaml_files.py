@@ -1,9 +1,9 @@
-"""YAML files, all read in one way: UTF-8, text for keys, none of them twice, and nothing that YAML quietly takes for
-something else than it looks like.
+"""Read all YAML files in the same strict way: UTF-8, unique text keys, and nothing that YAML silently reads as
+something other than it looks like.
 
-YAML 1.1 reads 010 as eight, 1:30 as ninety, 2024-05-01 as a date and `yes` as True. The first three are refused with
-their line; a key must be text. So is a file that is large, deep, or that aliases blow up: a few lines of them can stand
-for more nodes than any memory holds. Every fault is a ConfigError of one line.
+YAML 1.1 reads 010 as eight, 1:30 as ninety, 2024-05-01 as a date and `yes` as True. The first three are refused, naming
+their line, and a key must be text. Files that are large, deep, or inflated by aliases are refused too: a few lines of
+aliases can stand for more nodes than any memory holds. Every fault is a ConfigError of one line.
 """
 
 import math
@@ -16,16 +16,16 @@ from metabo.errors import ConfigError
 from metabo.records.files import Json
 
 LARGEST = 2**21
-"""Bytes of a file."""
+"""The most bytes of a file."""
 DEEPEST = 50
-"""Mappings and lists within each other."""
+"""The deepest nesting of mappings and lists."""
 MOST = 200_000
-"""Values of a file, its aliases written out."""
+"""The most values of a file, with its aliases written out."""
 WIDEST = 2**63
-"""Whole numbers are smaller than this."""
+"""Whole numbers must be smaller than this in size."""
 KEPT = 32
-"""Files whose nodes are kept in memory: a process reads the same few again and again, and composing the nodes is nearly
-all of the time that this takes."""
+"""The number of files whose nodes are kept in memory. A process reads the same few files repeatedly, and composing the
+nodes takes nearly all of the time."""
 
 REMEDIES = {
     "scanning an alias": "; write text that begins with * in quotes",
@@ -33,18 +33,18 @@ REMEDIES = {
     "mapping values are not allowed": "; write text that contains ': ' in quotes",
     "cannot start any token": "; write text that begins so in quotes",
 }
-"""What to do about the complaints of the reader that text without quotes leads to."""
+"""Remedies for the reader's complaints about text without quotes."""
 
 _LEADING_ZERO = re.compile(r"[-+]?0[0-9_]+")
 _BASE_60 = re.compile(r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?")
 _INFINITE = re.compile(r"[-+]?\.(inf|Inf|INF)")
 _MISPLACED = re.compile(r"expected (?:<block end>|'<document start>'), but found '(\?|<block [a-z]+ start>)'")
 _TAG = "tag:yaml.org,2002:"
-_known: dict[bytes, yaml.Node] = {}  # by the bytes of the file, the last read last
+_known: dict[bytes, yaml.Node] = {}  # by the bytes of the file, the most recently read last
 
 
 class _Loader(yaml.SafeLoader):
-    """Composes and constructs as this module says."""
+    """A loader that composes and constructs by the rules of this module."""
 
     depth = 0
 
@@ -83,7 +83,7 @@ class _Loader(yaml.SafeLoader):
         return number
 
     def real_number(self, node: yaml.ScalarNode) -> float:
-        """Read a float, infinite only where the text says so."""
+        """Read a float, which is infinite only if the text says so."""
         text = node.value
         if _BASE_60.fullmatch(text):
             raise _fault(node.start_mark, f"YAML reads {text} as a number to the base 60; write '{text}'")
@@ -118,16 +118,16 @@ def _shortened(text: str) -> str:
 
 
 def read_yaml(path: Path) -> Json:
-    """Read one YAML file; None if it is empty.
+    """Read one YAML file. Returns None if it is empty.
 
-    Raises ConfigError of one line, with the file and, where there is one, the line, for a file that is missing, no
-    UTF-8, no YAML, too large, too deep or too long with its aliases, and for what this module refuses.
+    Raises ConfigError of one line, with the file and, if there is one, the line number, for a file that is missing, not
+    UTF-8, not YAML, too large, too deep or too long with its aliases, and for anything else that this module refuses.
     """
     return _read(path)[0]
 
 
 def compose(path: Path) -> yaml.Node | None:
-    """Return the nodes of a YAML file, which know how a value was written. Raises ConfigError as `read_yaml` does."""
+    """Return the nodes of a YAML file, which show how a value was written. Raises ConfigError as `read_yaml` does."""
     return _read(path)[1]
 
 
@@ -140,8 +140,8 @@ def _read(path: Path) -> tuple[Json, yaml.Node | None]:
         node = _known.pop(content, None) or _composed(content)
         if node is None:
             return None, None
-        value = _Loader("").construct_document(node)  # anew at each call: a caller may change what it is given
-        _known[content] = node  # not before now: `<<: 3` is an error once, then its node has lost it
+        value = _Loader("").construct_document(node)  # anew at each call, because a caller may change it
+        _known[content] = node  # only now: constructing `<<: 3` raises an error only once, because it changes the node
         if len(_known) > KEPT:
             _known.pop(next(iter(_known)))
         return value, node
@@ -166,7 +166,7 @@ def _composed(content: bytes) -> yaml.Node | None:
 
 
 def _in_a_line(error: Exception) -> str:
-    """Say in one line what a reader of YAML complains of; tabs and indents in plain words."""
+    """Return one line with the complaint of the YAML reader; tabs and indents are explained in plain words."""
     mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
     context = getattr(error, "context", None)
     words = ", ".join(filter(None, (context, problem))) or str(error) or type(error).__name__
@@ -187,7 +187,7 @@ def _in_a_line(error: Exception) -> str:
 
 
 def _around(mark: yaml.Mark) -> tuple[str, str]:
-    """Return what stands in a line before a mark, and the character at it."""
+    """Return the text before a mark in its line, and the character at the mark."""
     text, at = str(mark.buffer), mark.pointer
     return text[at - mark.column : at], text[at : at + 1]
 
@@ -199,7 +199,7 @@ def _indents_above(mark: yaml.Mark) -> set[int]:
 
 
 def _require_finite(root: yaml.Node) -> None:
-    """Refuse a tree that its aliases make endless, or longer than `MOST` values. Each node is looked at once."""
+    """Refuse a tree that its aliases make infinite, or longer than `MOST` values. Each node is visited once."""
     sizes: dict[int, int] = {}
     above: set[int] = set()
 

@@ -1,4 +1,5 @@
-"""How far apart colours look, to full vision and to colour-blind readers; no matplotlib."""
+"""How different colours look, to readers with full colour vision and to colour-blind ones. This does not use
+matplotlib."""
 
 import math
 from functools import cache

@@ -1,5 +1,5 @@
-"""Curves over BO iterations: regret with violins (hyperbo Figures 8, 16), profiles (7, 15) and ranks (9, 17);
-regret on several splits."""
+"""Curves over BO iterations: regret with violins (hyperbo Figures 8, 16), profiles (7, 15), ranks (9, 17), and regret
+on several splits."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Graphical models as tables: what a figure of one saves, and where it draws circles, arrows and plates."""
+"""Graphical models as tables: what a figure of a model saves, and where it draws circles, arrows and plates."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypedDict

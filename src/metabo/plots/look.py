@@ -1,7 +1,9 @@
-"""How each method looks in every figure and table: label, colour, marker and dash pattern; no matplotlib.
+"""How each method looks in every figure and table: label, colour, marker and dash pattern. This does not use
+matplotlib.
 
-All four come from the method's registration (methods.yaml); a test keeps every pair of methods apart without colour.
-A run's look follows from its own name alone: registering another method or split changes no figure.
+All four come from the method's registration (methods.yaml). A test makes sure that every pair of methods can be told
+apart without colour. A run's look depends only on its own name, so registering another method or split changes no
+figure.
 """
 
 import zlib

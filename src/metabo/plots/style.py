@@ -1,4 +1,4 @@
-"""The one style of all figures: theme, lines, legends and axes; `metabo.plots.look` says how each method looks."""
+"""The single style of all figures: theme, lines, legends and axes. `metabo.plots.look` says how each method looks."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

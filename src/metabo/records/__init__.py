@@ -1,1 +1,1 @@
-"""What is written: files, checksums, provenance, and the tables of results."""
+"""What jobs write: files, checksums, provenance, and the tables of results."""

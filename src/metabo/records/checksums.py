@@ -1,7 +1,8 @@
-"""Whether results are still what their jobs wrote, by the checksums in the sidecars, and sidecars by their own.
+"""Check that results are still what their jobs wrote, by the checksums in the sidecars, and check sidecars by their
+own.
 
-Neither parquet nor JSON notices a flipped bit, and a wrong number looks like any other. So a job compares its inputs
-before it reads them, and a run those of the jobs ahead before the first of them starts.
+Neither parquet nor JSON detects a flipped bit, and a wrong number looks like any other. So a job checks its inputs
+before it reads them, and a run checks those of all jobs ahead before the first of them starts.
 """
 
 import hashlib
@@ -14,24 +15,25 @@ from metabo.errors import DataError, MetaboError
 from metabo.records.files import Json, canonical, digest
 
 SEAL: Final = "record_sha256"
-"""Key of a sidecar: checksum of all its other keys."""
+"""The key of a sidecar with the checksum of all its other keys."""
 
 MADE = ("results", ".cache")
-"""Folders whose files are made by jobs."""
+"""Folders whose files jobs make."""
 
 AGAIN = "delete it and run the same command"
 
 
 class LogStart(TypedDict):
-    """A log as it was when its job wrote the sidecar: its length then, and the checksum of that many first bytes. It
-    may have grown since."""
+    """A log as it was when its job wrote the sidecar: its length at that time, and the checksum of that many first
+    bytes. It may have grown since."""
 
     bytes: int
     sha256: str
 
 
 class Sidecar(TypedDict, total=False):
-    """What stands beside a result (`metabo.records.provenance`): keys of every stage; each stage adds its own."""
+    """The record next to a result (`metabo.records.provenance`). These are the keys of every stage; each stage adds its
+    own."""
 
     schema: int
     stage: str
@@ -58,7 +60,7 @@ class Sidecar(TypedDict, total=False):
 
 
 def sealed(record: Mapping[str, object]) -> dict[str, object]:
-    """Return a sidecar's content with its own checksum."""
+    """Return a sidecar's content with its own checksum added."""
     return {**record, SEAL: _seal(record)}
 
 
@@ -70,10 +72,10 @@ def _seal(record: Mapping[str, object]) -> str:
 def read_sidecar(path: str | Path, result: str | Path = "its result") -> Sidecar:
     """Read the sidecar of a result. Raises DataError if it is missing, not a JSON object, or not as it was written.
 
-    A record of schema 1, which had no SEAL, is taken as it is; damage to one of the two keys does not make
-    a later record one of these.
+    A record of schema 1, which had no SEAL, is accepted as it is. A later record cannot pass for one of these by damage
+    to only one of the two keys.
     """
-    again = f"delete it and {result}, and run the same command"  # Snakemake makes no record alone again
+    again = f"delete it and {result}, and run the same command"  # Snakemake never remakes a record alone
     try:
         record: Sidecar = json.loads(Path(path).read_text())
     except (OSError, ValueError) as error:
@@ -86,29 +88,29 @@ def read_sidecar(path: str | Path, result: str | Path = "its result") -> Sidecar
 
 
 def is_intact(record: Mapping[str, object]) -> bool:
-    """Tell whether a sidecar is as it was written, by its own checksum; one of schema 1, which had none, counts as
-    intact."""
+    """Tell by its own checksum whether a sidecar is as it was written. One of schema 1, which had no checksum, counts
+    as intact."""
     try:
         return record[SEAL] == _seal(record) if SEAL in record else record.get("schema", 1) == 1
-    except ValueError:  # NaN, which no sidecar is written with
+    except ValueError:  # NaN, which is never written to a sidecar
         return False
 
 
 def log_start(path: str | Path, size: int | None = None) -> LogStart:
-    """Measure the first `size` bytes of a log, by default all that it has now. Raises OSError."""
+    """Measure the first `size` bytes of a log, by default all that it has now. Raises OSError if it cannot be read."""
     with open(path, "rb") as stream:
         content = stream.read(size)
     return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
 
 def sidecar_of(result: str | Path) -> Path | None:
-    """Return the sidecar of a result file, None if there is none (a notebook template, a table of the package)."""
+    """Return the sidecar of a result file, or None if it has none (a notebook template, a table of the package)."""
     path = Path(result)
     return next((name for name in sidecar_names(path) if name.is_file()), None) if _made(path) else None
 
 
 def sidecar_names(path: Path) -> list[Path]:
-    """Return where the sidecar of a result file would lie, whether or not it is there."""
+    """Return the paths where the sidecar of a result file may lie, whether or not one exists."""
     stem = path.name.partition(".")[0]  # archives end in .tar.gz
     if not stem:  # a hidden file
         return []
@@ -126,16 +128,17 @@ def _made(path: str | Path) -> bool:
 def checksums(paths: Iterable[str | Path]) -> dict[str, str]:
     """Return the checksum of each file (by path) after comparing it with the one in the file's sidecar.
 
-    Raises DataError naming the first file that cannot be read, or is not as its job wrote it. A file without a sidecar
-    is a source; one that is a sidecar itself is checked as such.
+    Raises DataError, which names the first file that cannot be read or is not as its job wrote it. A file without a
+    sidecar counts as a source; a file that is itself a sidecar is checked as one.
     """
     return {path: _checked(path) for path in dict.fromkeys(map(str, paths))}
 
 
 def damaged(paths: Iterable[str | Path]) -> list[str]:
-    """Return what is wrong with results, one message per file that is not as its job wrote it.
+    """Return one message for each result that is not as its job wrote it.
 
-    The records of all that they were made from are looked at too: figures show settings of priors, the report all jobs.
+    The records of everything that the results were made from are checked too, because figures show settings of priors
+    and the report shows all jobs.
     """
     found: dict[Path, str] = {}
     results = [path for path in paths if _made(path)]

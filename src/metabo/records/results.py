@@ -1,4 +1,4 @@
-"""The tables that figures read, checked when written and when read: trajectories, evaluations, online tuning.
+"""The tables that figures read, which are checked when written and when read: trajectories, evaluations, online tuning.
 
 Trajectories, one schema for every paper: one row per observation. Iterations 1..T are BO queries; observations given
 before BO starts (HPO-B's five) have iterations -(k-1)..0, so that `iteration` 0 is the state before the first query.
@@ -22,9 +22,9 @@ COLUMNS = {
     "feasible": "bool", "ok": "bool", "data": "str",
 }  # fmt: skip
 """`metric`: original metric at the query; `mean`, `std`: prediction there before observing it (NaN without a model);
-`noise`: standard deviation of the noise in the model that chose it (NaN where it has none); `jitter`: variance that
-its covariance needed on the diagonal beyond the usual jitter, 0 but for ill-conditioned ones;
-`ok`: no numerical failure in the step; `data`: first 12 digits of the data file's SHA-256."""
+`noise`: standard deviation of the noise in the model that chose it (NaN if it has none); `jitter`: variance that its
+covariance needed on the diagonal beyond the usual jitter, 0 unless it is ill-conditioned; `ok`: no numerical failure in
+the step; `data`: first 12 hexadecimal digits of the data file's SHA-256."""
 
 MAY_BE_MISSING = {"mean", "std", "noise"}
 INFEASIBLE_MISSING = {"y", "metric", "best_metric"}
@@ -43,49 +43,55 @@ ONLINE_COLUMNS = {
     "metric_name": "str", "feasible": "bool", "reason": "str", "mean": "float64", "std": "float64",
     "jitter": "float64", "ok": "bool", "data": "str",
 }  # fmt: skip
-"""`x`: JSON list of unit-cube coordinates; `y`: output, maximised; `metric`: the original one, minimised, whose field
-is `metric_name`; `y` and `metric` are NaN where infeasible, `best_metric` while all are; `reason`: why infeasible
-("" if feasible); `mean`, `std`: prediction at x on the mapped scale, before observing it; `jitter`: as in
-trajectories."""
+"""`x`: JSON list of unit-cube coordinates; `y`: output, maximised; `metric`: the original metric, minimised, which is
+the trial's field `metric_name`; `y` and `metric` are NaN where infeasible, `best_metric` until the first feasible one;
+`reason`: why it is infeasible ("" if feasible); `mean`, `std`: prediction at x on the mapped scale, before observing
+it; `jitter`: as in trajectories."""
 
 ONLINE_RUN = ["benchmark", "split", "method", "acquisition", "task", "prior_seed", "seed"]
 """The columns that identify one online run."""
 
 
 def check(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the trajectory table with columns in schema order. Raises DataError naming the bad column and row."""
+    """Return the trajectory table with columns in schema order. Raises DataError, which names the bad column and
+    row."""
     return _check(table, COLUMNS, "trajectory table")
 
 
 def write(table: pd.DataFrame, path: str | Path) -> None:
-    """Check and write a trajectory table as parquet, atomically (same table, same bytes)."""
+    """Check and write a trajectory table as parquet, atomically (same table, same bytes). Raises DataError as the check
+    does."""
     _write(check(table), COLUMNS, path)
 
 
 def read(paths: list[str] | list[Path]) -> pd.DataFrame:
-    """Read and concatenate trajectory tables; text columns come back as plain strings."""
+    """Read and concatenate trajectory tables; text columns come back as plain strings. Raises DataError for a file that
+    cannot be read or breaks the schema."""
     return pd.concat([_read(path, COLUMNS, "trajectory table") for path in paths], ignore_index=True)
 
 
 def check_evaluations(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the evaluation table with columns in schema order. Raises DataError naming the bad column and row."""
+    """Return the evaluation table with columns in schema order. Raises DataError, which names the bad column and
+    row."""
     return _check(table, EVALUATION_COLUMNS, "evaluation table")
 
 
 def write_evaluations(table: pd.DataFrame, path: str | Path) -> None:
-    """Check and write an evaluation table as parquet, atomically (same table, same bytes)."""
+    """Check and write an evaluation table as parquet, atomically (same table, same bytes). Raises DataError as the
+    check does."""
     _write(check_evaluations(table), EVALUATION_COLUMNS, path)
 
 
 def read_evaluations(paths: list[str] | list[Path]) -> pd.DataFrame:
-    """Read and concatenate evaluation tables; text columns come back as plain strings."""
+    """Read and concatenate evaluation tables; text columns come back as plain strings. Raises DataError for a file that
+    cannot be read or breaks the schema."""
     return pd.concat([_read(path, EVALUATION_COLUMNS, "evaluation table") for path in paths], ignore_index=True)
 
 
 def check_online(table: pd.DataFrame, kind: str = "online table") -> pd.DataFrame:
-    """Return the online table with columns in schema order. Raises DataError naming the bad column and row.
+    """Return the online table with columns in schema order. Raises DataError, which names the bad column and row.
 
-    A row has `y` and `metric` exactly if it is feasible, and a reason exactly if it is not.
+    A row must have `y` and `metric` if and only if it is feasible, and a reason if and only if it is not.
     """
     table = _check(table, ONLINE_COLUMNS, kind, MAY_BE_MISSING | INFEASIBLE_MISSING)
     for column in ("y", "metric", "reason"):
@@ -98,12 +104,14 @@ def check_online(table: pd.DataFrame, kind: str = "online table") -> pd.DataFram
 
 
 def write_online(table: pd.DataFrame, path: str | Path) -> None:
-    """Check and write an online table as parquet, atomically (same table, same bytes)."""
+    """Check and write an online table as parquet, atomically (same table, same bytes). Raises DataError as the check
+    does."""
     _write(check_online(table), ONLINE_COLUMNS, path)
 
 
 def read_online(paths: list[str] | list[Path]) -> pd.DataFrame:
-    """Read and concatenate online tables; text columns come back as plain strings."""
+    """Read and concatenate online tables; text columns come back as plain strings. Raises DataError for a file that
+    cannot be read or breaks the schema."""
     optional = MAY_BE_MISSING | INFEASIBLE_MISSING
     tables = [_read(path, ONLINE_COLUMNS, "online table", optional) for path in paths]
     return check_online(pd.concat(tables, ignore_index=True))

@@ -1,6 +1,6 @@
-"""Compare finished results with the records beside them: what `metabo verify` tells.
+"""Compare finished results with the records next to them, as `metabo verify` does.
 
-Each file below a folder of results is a record, or one that a record lists as made or logged by its job, or has no
+Each file below a folder of results either is a record, or is listed by a record as made or logged by its job, or has no
 record. Every file is read once, however many records list it, and nothing is written.
 """
 
@@ -27,13 +27,15 @@ ASIDE = {
 }
 """Folders of a run whose files may lack a record, with the reason."""
 MADE = frozenset({".npz", ".parquet", ".csv", ".ipynb", ".png", ".pdf", ".html"})
-"""Endings of what jobs make: such a file without a record cannot be compared, its record must have been lost."""
+"""Suffixes of files that jobs make. Such a file without a record cannot be compared, because its record must have been
+lost."""
 SHOWN = 3
-"""Names in one line, at most."""
+"""The most names in one line."""
 
 
 class Flaw(NamedTuple):
-    """Something that is not as it should be: one line of the output. `files`: how many it is about."""
+    """Something that is not as it should be, which is one line of the output. `files` is the number of files
+    concerned."""
 
     kind: str
     path: str
@@ -46,8 +48,9 @@ class Flaw(NamedTuple):
 
 
 class Verified(NamedTuple):
-    """What was found below a folder: `files` that were compared with a checksum, `records` among them, `unsealed` ones
-    of these, which are older than their own checksum, `elsewhere`: inputs that are not on this machine."""
+    """What was found below a folder: the number of `files` that were compared with a checksum, of `records` among them,
+    of `unsealed` records (written before records had their own checksum), and of inputs `elsewhere`, which are not on
+    this machine."""
 
     folder: str
     files: int
@@ -67,7 +70,7 @@ class Verified(NamedTuple):
 
     @property
     def lines(self) -> list[str]:
-        """One line for each flaw, and the counts."""
+        """One line for each flaw, and a last line with the counts."""
         counted = ", ".join(f"{self.count(kind):,} {kind}" for kind in (*SERIOUS, STALE, BARE))
         notes = [f"{self.unsealed:,} records of schema 1, which have no checksum of themselves"] * bool(self.unsealed)
         notes += [f"{self.elsewhere:,} inputs outside the folder are not here to compare"] * bool(self.elsewhere)
@@ -83,7 +86,7 @@ class Verified(NamedTuple):
 
 
 class Content(NamedTuple):
-    """A file as it is now: its checksum, or the reason why there is none."""
+    """A file as it is now: its checksum, or the reason why it has none."""
 
     sha256: str = ""
     lost: bool = False
@@ -91,7 +94,7 @@ class Content(NamedTuple):
 
 
 class Contents(dict[Path, Content]):
-    """The files that were looked at; one that was not is read."""
+    """The files that were read so far; a new one is read on first access."""
 
     def __missing__(self, path: Path) -> Content:
         self[path] = _content(path)
@@ -99,8 +102,8 @@ class Contents(dict[Path, Content]):
 
 
 class Sight(NamedTuple):
-    """All that a comparison looks at: the folder as the user names it and as an absolute path, what lies in it, what
-    the files are, the checksums that intact records have of what their jobs made, these records, and what is wrong
+    """Everything that a comparison needs: the folder as the user names it and as an absolute path, its inventory, the
+    contents of the files, the checksums in intact records of what their jobs made, these records, and what is wrong
     with others."""
 
     given: Path
@@ -122,11 +125,12 @@ class Sight(NamedTuple):
         return path.is_relative_to(self.root)
 
     def doubtful(self, path: Path) -> bool:
-        """Tell whether a file is a broken record, or its own record is broken: that is a flaw of the record."""
+        """Tell whether a file is a broken record, or its own record is broken, which counts as a flaw of the record."""
         return any(place in self.broken for place in (path, *checksums.sidecar_names(path)))
 
     def recorded(self, path: Path) -> list[str]:
-        """Return the checksums that intact records have of a file as made; its record may lie outside the folder."""
+        """Return the checksums of a file in intact records of the job that made it. Such a record may lie outside the
+        folder."""
         if self.inside(path):
             return self.made.get(path, [])
         found = []
@@ -138,7 +142,8 @@ class Sight(NamedTuple):
 
 
 def verify(folder: str | Path) -> Verified:
-    """Compare all results below a folder with their records. Raises DataError if it is none, or has no record."""
+    """Compare all results below a folder with their records. Raises DataError if it is not a folder or has no
+    record."""
     root = Path(os.path.abspath(folder))
     if not root.is_dir():
         raise DataError(f"{folder}: no such folder; name one with results, e.g. results/laptop")
@@ -166,7 +171,7 @@ def verify(folder: str | Path) -> Verified:
 
 
 def _sight(given: Path, root: Path) -> tuple[Sight, list[Path]]:
-    """Take the inventory of a folder; return with it the files that no record lists."""
+    """Take the inventory of a folder, and return it with the files that no record lists."""
     held = inventory.take(root)
     made: dict[Path, list[str]] = {}
     for record in held.records:
@@ -178,7 +183,7 @@ def _sight(given: Path, root: Path) -> tuple[Sight, list[Path]]:
     bare = [path for path in held.files if path not in listed]
     places = {place for path in bare for place in checksums.sidecar_names(path)}
     broken = held.broken | {
-        path: f"damaged: {why}"  # it lies where a record belongs, or is half of something
+        path: f"damaged: {why}"  # it lies where a record belongs, or is incomplete
         for path, why in held.texts.items()
         if path in {*bare} and (path in places or why.startswith(inventory.UNREADABLE))
     }
@@ -218,7 +223,7 @@ def _lost(path: Path) -> str:
 
 
 def _logs(sight: Sight, record: StoredSidecar) -> Iterator[Flaw]:
-    """Compare the beginning of each log: what a job said after its record was written does not count."""
+    """Compare the beginning of each log; lines that a job printed after its record was written do not count."""
     remedy = f"no result depends on it; to have it again, delete {sight.shown(record.located(record.result))} and run"
     for name, expected in record.logs.items():
         path = record.located(name)
@@ -238,8 +243,8 @@ def _plain(expected: LogStart) -> LogStart:
 
 
 def _inputs(sight: Sight, record: StoredSidecar) -> Iterator[Flaw]:
-    """Compare what a job read with what is there now. What another record says of its own result is not said again:
-    such an input can only be stale, which is to say made again since."""
+    """Compare what a job read with what is there now. A flaw of an input that its own record already reports is not
+    reported again. Such an input can only be stale, that is, it was made again since."""
     changed = []
     for name, expected in record.inputs.items():
         path = record.located(name)
@@ -260,7 +265,7 @@ def _inputs(sight: Sight, record: StoredSidecar) -> Iterator[Flaw]:
 
 
 def _unrecorded(sight: Sight, record: StoredSidecar, path: Path, expected: str) -> Flaw:
-    """Say what is wrong with a result that a job has read and that has no record."""
+    """Return what is wrong with a result that a job read and that has no record."""
     found, shown = sight.contents[path], sight.shown(path)
     if found.lost:
         return Flaw(MISSING, shown, _lost(path), REMAKE)
@@ -273,10 +278,11 @@ def _unrecorded(sight: Sight, record: StoredSidecar, path: Path, expected: str) 
 
 
 def _without_record(sight: Sight, bare: Iterable[Path]) -> Iterator[Flaw]:
-    """Name the files that no record lists; those of a folder of ASIDE in one line. Where the record is there and
-    broken, the record is named. What a job must have made (MADE) lacks its record; anything else is the user's own."""
+    """Report the files that no record lists, those in a folder of ASIDE in one line. If a file's record exists but is
+    broken, only the record is reported. A file that a job must have made (MADE) lacks its record; any other file is the
+    user's own."""
     aside: dict[Path, list[Path]] = {}
-    read = {record.located(name) for record in sight.held.records for name in record.inputs}  # told by `_inputs`
+    read = {record.located(name) for record in sight.held.records for name in record.inputs}  # reported by `_inputs`
     bases = {record.base for record in sight.held.records}
     for path in bare:
         place = next((base / name for base in bases for name in ASIDE if path.is_relative_to(base / name)), None)

@@ -1,1 +1,1 @@
-"""Tasks, search spaces and benchmarks, and what methods learn from."""
+"""Tasks, search spaces, benchmarks, and the training data of methods."""

@@ -1,4 +1,4 @@
-"""Benchmarks: tasks, search spaces, splits, and what their loader says of them.
+"""Benchmarks: tasks, search spaces, splits, and the facts that their loader states.
 
 A `Benchmark` is stored as one ``.npz`` file (arrays plus a JSON header, never pickle).
 """
@@ -33,8 +33,8 @@ class Benchmark:
         again = metabo.Benchmark.load("toy.npz")
         print(again.spaces.keys() == benchmark.spaces.keys(), again.splits == benchmark.splits)
 
-    `initial` maps a task to (seeds, k) candidate indices evaluated before BO starts; tasks without an entry start
-    empty. Raises DataError if the parts do not fit together (`metabo.tasks.checks`).
+    `initial` maps a task to the indices (seeds, k) of candidates that are evaluated before BO starts; a task without an
+    entry starts without observations. Raises DataError if the parts do not fit together (`metabo.tasks.checks`).
     """
 
     name: str
@@ -50,14 +50,14 @@ class Benchmark:
             raise DataError(f"benchmark '{self.name}', {fault}")
 
     def split(self, name: str) -> tuple[Fold, ...]:
-        """Return the folds of one split. Raises ConfigError that lists the splits."""
+        """Return the folds of one split. Raises ConfigError, which lists the splits, for an unknown name."""
         if name not in self.splits:
             raise unknown(f"split of benchmark '{self.name}'", name, self.splits)
         return self.splits[name]
 
     @property
     def counts(self) -> tuple[Count, ...]:
-        """What the loader counted. Raises DataError if it did not."""
+        """The counts that the loader made. Raises DataError if it made none (an empty tuple counts as made)."""
         if self.facts.counts is None:
             raise DataError(
                 f"benchmark '{self.name}': its facts have no field 'counts'; have its loader give Facts(counts=...), "
@@ -129,7 +129,7 @@ _TASK_ARRAYS = ("x", "y", "metric", "rows", "diverged")
 
 
 class TaskJson(TypedDict):
-    """A task as headers have it; its arrays stand beside."""
+    """A task in the header of a file; its arrays are stored next to the header."""
 
     name: str
     space: str
@@ -137,7 +137,7 @@ class TaskJson(TypedDict):
 
 
 class BlockJson(TypedDict):
-    """A matched block as headers have it; its arrays stand beside."""
+    """A matched block in the header of a file; its arrays are stored next to the header."""
 
     name: str
     space: str

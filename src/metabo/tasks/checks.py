@@ -1,5 +1,5 @@
-"""Does a benchmark fit together? Spaces, tasks, matched blocks, folds, initial points and facts, checked when it is
-built."""
+"""Does a benchmark fit together? Checks of spaces, tasks, matched blocks, folds, initial points and facts when a
+benchmark is built."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -23,9 +23,9 @@ def faults(
     initial: Mapping[str, np.ndarray],
     facts: Facts,
 ) -> Iterator[str]:
-    """Say where the parts of a benchmark contradict each other and what to do, in the order of the checks.
+    """Yield where the parts of a benchmark contradict each other and what to do, in the order of the checks.
 
-    Lazy: a check relies on those before it, so only the first fault is sure to make sense.
+    The iterator is lazy: each check relies on those before it, so only the first fault is sure to make sense.
     """
     yield from _tasks(spaces, tasks)
     yield from _matched(spaces, tasks, matched)

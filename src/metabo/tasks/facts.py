@@ -1,6 +1,6 @@
-"""What a loader says of its benchmark beside the tasks: counts, flags, and how inputs and failures are to be read.
+"""What a loader states about its benchmark besides the tasks: counts, flags, and how to read inputs and failures.
 
-In a benchmark's file the facts are the header's field `notes`; what a benchmark has nothing to say about is left out.
+In a benchmark's file the facts are the header's field `notes`; facts with nothing to say are left out.
 """
 
 from collections.abc import Mapping
@@ -12,8 +12,8 @@ from metabo.errors import DataError, nearest
 Inputs = Literal["unit", "warped"]
 """Scale of all inputs: the unit cube, or warped (log, 1 - β) and unscaled as in HyperBO's code (PD1)."""
 Divergence = Literal["nan", "status", "chance"]
-"""Which evaluations count as diverged: those without a finite value, or also those whose status is not "done" (PD1);
-"chance": none, the latter have the error of guessing (pd1_mini)."""
+"""Which evaluations count as diverged. "nan": those without a finite value; "status": also those whose status is not
+"done" (PD1); "chance": none, and those whose status is not "done" get the error of guessing (pd1_mini)."""
 SCALES: tuple[Inputs, ...] = get_args(Inputs)
 RULES: tuple[Divergence, ...] = get_args(Divergence)
 DROPPING: tuple[Divergence, ...] = ("nan", "status")
@@ -21,7 +21,8 @@ DROPPING: tuple[Divergence, ...] = ("nan", "status")
 
 
 class Count(NamedTuple):
-    """A number that the loader found, beside what a paper states of it (None: nothing) and whether the two differ."""
+    """A number that the loader found, next to the one that a paper states (None if it states none), and whether they
+    differ."""
 
     name: str
     expected: float | None
@@ -39,7 +40,8 @@ class TrueParameters(TypedDict):
 
 
 class TruePriors(TypedDict):
-    """Priors of these parameters: [mean, std] of the constant's Normal, [shape, rate] of the others' Gamma."""
+    """Priors of these parameters: [mean, std] of the Normal prior of the constant, [shape, rate] of the Gamma priors of
+    the others."""
 
     constant: list[float]
     lengthscale: list[float]
@@ -48,14 +50,14 @@ class TruePriors(TypedDict):
 
 
 class Truth(TypedDict):
-    """The GP that the functions of a space were drawn from, as a benchmark's file has it."""
+    """The GP that the functions of a space were drawn from, as stored in a benchmark's file."""
 
     parameters: TrueParameters
     prior: TruePriors
 
 
 class CountJson(TypedDict):
-    """`Count` as files have it."""
+    """`Count` as stored in files."""
 
     name: str
     expected: float | None
@@ -64,7 +66,7 @@ class CountJson(TypedDict):
 
 
 class FactsJson(TypedDict):
-    """`Facts` as files have them."""
+    """`Facts` as stored in files."""
 
     counts: NotRequired[list[CountJson]]
     flags: NotRequired[list[str]]
@@ -77,12 +79,13 @@ class FactsJson(TypedDict):
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts of a benchmark; each default says that there is nothing to say.
+    """Facts of a benchmark; each default means that there is nothing to state.
 
-    `counts`: what was counted (None: the loader forgot to; nothing to count is an empty tuple). `flags`: sentences for
-    the log. `inputs`: their scale. `divergence`: the rule that kept failures apart, if the source needs one. `unseen`:
-    spaces whose training tasks never feed what is learned across spaces (mphd §4.2). `truth`: the true GP of every
-    space, if functions were drawn. `labels`: name of each space in the paper, where that is another one.
+    `counts`: what was counted (None if the loader forgot to count; an empty tuple if there is nothing to count).
+    `flags`: sentences for the log. `inputs`: the scale of the inputs. `divergence`: the rule that separated failures,
+    if the source needs one. `unseen`: spaces whose training tasks are never used for learning across spaces (mphd
+    §4.2). `truth`: the true GP of every space, if the functions were drawn from one. `labels`: the name of each space
+    in the paper, where it differs.
     """
 
     counts: tuple[Count, ...] | None = None
@@ -94,7 +97,7 @@ class Facts:
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> FactsJson:
-        """Return the facts as a file has them."""
+        """Return the facts as they are stored in a file."""
         written: FactsJson = {"flags": list(self.flags), "inputs": self.inputs}
         if self.counts is not None:
             written["counts"] = [CountJson(**count._asdict()) for count in self.counts]
@@ -110,7 +113,7 @@ class Facts:
 
     @classmethod
     def from_json(cls, data: FactsJson, where: str) -> "Facts":
-        """Inverse of `to_json`; `where` names the file. Raises DataError for a fact that there is not."""
+        """Inverse of `to_json`; `where` names the file. Raises DataError for an unknown fact."""
         known = FactsJson.__annotations__
         if strange := [name for name in data if name not in known]:
             raise DataError(

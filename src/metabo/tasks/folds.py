@@ -1,4 +1,4 @@
-"""Folds: which tasks a prior is trained on, and which it is tried on."""
+"""Folds: which tasks a prior is trained on, and which it is tested on."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -18,8 +18,9 @@ class Fold(NamedTuple):
 def leave_group_out(tasks: Mapping[str, Task], never_test: frozenset[str] = frozenset()) -> tuple[Fold, ...]:
     """Build one fold per test task: train on the tasks of the same space whose group differs (exact match).
 
-    Tasks in `never_test` are used for training only. hyperbo §7.4.1; the group is compared as a whole field, never
-    as a substring ("mnist" is not "fashion_mnist"). Folds with the same training set share one name and are merged.
+    Tasks in `never_test` are used for training only. Source: hyperbo §7.4.1. The group is compared as a whole field,
+    never as a substring ("mnist" is not "fashion_mnist"). Folds with the same training set share one name and are
+    merged.
     """
     merged: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for task in tasks.values():
@@ -46,8 +47,8 @@ def leave_one_out(tasks: Mapping[str, Task], tested: list[str]) -> tuple[Fold, .
 
 
 def dealt_out(tasks: Mapping[str, Task], tested: list[str], folds: int) -> tuple[Fold, ...]:
-    """Build `folds` folds of one search space, `tested` dealt out to them in turn: fold i tests tasks i, i + folds, ...
-    and trains on all others."""
+    """Build at most `folds` folds of one search space by dealing `tested` out to them in turn: fold i tests tasks i, i
+    + folds, ... and trains on all others. There are fewer folds if there are fewer tested tasks."""
     made = []
     for number in range(min(folds, len(tested))):
         test = tuple(tested[number::folds])

@@ -1,9 +1,10 @@
-"""Outputs of one task mapped to [-2, 2], failures to -2: what online tuning trains on (hyperbo §7.5, sheet 4.3)."""
+"""Map the outputs of one task to [-2, 2] and failures to -2, as online tuning trains on them (hyperbo §7.5, sheet
+4.3)."""
 
 import numpy as np
 
 INFEASIBLE = -2.0
-"""The mapped output of an evaluation that gave no value: the limit of a hopeless one."""
+"""The mapped output of an evaluation without a value: the limit of the map as outputs get worse."""
 
 
 def softplus(values: np.ndarray) -> np.ndarray:
@@ -26,8 +27,8 @@ def rescale(y: np.ndarray, successful: np.ndarray | None = None) -> np.ndarray:
 
 
 def rescale_all(y: np.ndarray) -> np.ndarray:
-    """Map the n outputs of one task where NaN marks an infeasible evaluation; those, and all if none has a value,
-    become -2 (the map of a task without any success is open in the paper)."""
+    """Map the n outputs of one task, where NaN marks an infeasible evaluation. Infeasible ones become -2, and so do all
+    if none has a value (the paper leaves open how to map a task without any success)."""
     feasible = ~np.isnan(y)
     mapped = np.full(len(y), INFEASIBLE)
     mapped[feasible] = rescale(y[feasible])

@@ -1,7 +1,7 @@
-"""One input width for all search spaces of a benchmark, so that they share one compiled program.
+"""Pad all search spaces of a benchmark to one input width, so that they share one compiled program.
 
-A GP is the same function with columns of zeros after its inputs: parameters that only meet zeros have zero gradients
-and stay as they are. Methods for which this holds widen their parameters with zeros, and cut them back.
+Columns of zeros after its inputs do not change a GP: parameters that only multiply zeros have zero gradients and stay
+as they are. Methods for which this holds widen their parameters with zeros, and later cut them back.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ Leaves = TypeVar("Leaves", bound=PyTree)
 
 
 def columns(x: Float[AnyArray, "*rows d"], width: int) -> Float[np.ndarray, "*rows width"]:
-    """Return inputs with columns of zeros up to `width`; wider ones as they are."""
+    """Return inputs with columns of zeros added up to `width`; wider inputs are returned as they are."""
     spare = max(0, width - x.shape[-1])
     return np.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, spare)])
 
@@ -31,7 +31,8 @@ def shapes(start: Callable[..., Leaves], model: Mapping[str, Json], width: int, 
 
 
 def widened(params: Leaves, shapes: Leaves) -> Leaves:
-    """Return parameters with a leading axis of priors, zeros at the end of every axis up to `shapes` (without it)."""
+    """Pad parameters that have a leading axis of priors with zeros at the end of every other axis, up to `shapes`,
+    which lack that axis."""
 
     def pad(leaf: Array, like: jax.ShapeDtypeStruct) -> Array:
         return jnp.pad(leaf, [(0, 0), *((0, b - a) for a, b in zip(leaf.shape[1:], like.shape, strict=True))])

@@ -1,4 +1,4 @@
-"""Evaluations as arrays, padded to one shape: what fits and posteriors read."""
+"""Evaluations as arrays, padded to one shape, as fits and posteriors read them."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,7 +12,7 @@ AnyArray = Array | np.ndarray
 
 class Rows(NamedTuple):
     """Evaluations of one task, or of several padded to one length n: inputs `x` (*tasks, n, d), outputs `y` (*tasks, n)
-    and `mask` (*tasks, n), False where there is none; padding is finite.
+    and `mask` (*tasks, n), which is False for padding; padding is finite.
     """
 
     x: Float[AnyArray, "*tasks n d"]
@@ -21,7 +21,7 @@ class Rows(NamedTuple):
 
 
 def pad(arrays: Sequence[np.ndarray], length: int | None = None) -> np.ndarray:
-    """Stack arrays of different first dimension into one, padded with zeros."""
+    """Stack arrays whose first dimensions differ into one, padded with zeros."""
     length = length or max(len(a) for a in arrays)
     out = np.zeros((len(arrays), length, *arrays[0].shape[1:]), dtype=arrays[0].dtype)
     for i, a in enumerate(arrays):

@@ -1,8 +1,8 @@
 """Search spaces: named, typed parameters and their map to the unit cube.
 
-Numeric parameters are warped (linear or log) and scaled to [0, 1]; ordinal ones become their rank divided by
-(levels - 1); categorical ones become one-hot columns. `SearchSpace.encode` and `decode` are inverse to each other on
-the parameters' own domain.
+Numeric parameters are warped (linear or log) and scaled to [0, 1]; ordinal ones become their rank divided by (levels -
+1); categorical ones become one-hot columns. `SearchSpace.encode` and `decode` are inverses of each other on the domain
+of the parameters.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ Level = str | int | float | bool
 
 
 class ParameterJson(TypedDict):
-    """`Parameter` as files have it."""
+    """`Parameter` as stored in files."""
 
     name: str
     kind: str
@@ -27,7 +27,7 @@ class ParameterJson(TypedDict):
 
 
 class SpaceJson(TypedDict):
-    """`SearchSpace` as files have it."""
+    """`SearchSpace` as stored in files."""
 
     name: str
     parameters: list[ParameterJson]
@@ -62,13 +62,14 @@ class Parameter:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Least and greatest value. Raises DataError for a parameter with levels."""
+        """Smallest and largest value. Raises DataError for a parameter with levels."""
         if self.low is None or self.high is None:
             raise DataError(f"parameter '{self.name}': of kind {self.kind}, it has levels and no bounds")
         return self.low, self.high
 
     def encode(self, values: np.ndarray) -> np.ndarray:
-        """Map n raw values to an (n, width) float64 array in [0, 1]. Raises DataError that names the first bad row."""
+        """Map n raw values to an (n, width) float64 array in [0, 1]. Raises DataError, which names the first bad
+        row."""
         if self.kind in ("linear", "log"):
             low, high = self.bounds
             raw = np.asarray(values, dtype=np.float64)
@@ -119,7 +120,8 @@ class SearchSpace:
         return sum(p.width for p in self.parameters)
 
     def encode(self, columns: dict[str, np.ndarray]) -> np.ndarray:
-        """Map raw columns (name -> n values) to an (n, d) array in the unit cube. Raises DataError."""
+        """Map raw columns (name -> n values) to an (n, d) array in the unit cube. Raises DataError for a missing column
+        or a value outside its parameter's domain."""
         missing = [p.name for p in self.parameters if p.name not in columns]
         if missing:
             raise DataError(f"space '{self.name}': missing columns {missing}; found {sorted(columns)}")
@@ -134,7 +136,7 @@ class SearchSpace:
         return columns
 
     def to_json(self) -> SpaceJson:
-        """Return the space as files have it."""
+        """Return the space as stored in files."""
         return {
             "name": self.name,
             "parameters": [
@@ -145,7 +147,7 @@ class SearchSpace:
 
     @classmethod
     def from_json(cls, data: SpaceJson) -> "SearchSpace":
-        """Inverse of `to_json`. Raises DataError for a parameter without name or kind: nothing says what it is."""
+        """Inverse of `to_json`. Raises DataError for a parameter without a name or a kind."""
         for number, parameter in enumerate(data["parameters"]):
             if lacking := [field for field in ("name", "kind") if field not in parameter]:
                 raise DataError(

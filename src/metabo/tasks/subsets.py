@@ -1,8 +1,8 @@
-"""Less data for pre-training: fewer points a task, fewer tasks, matched points only (hyperbo §7.4.3, 7.4.4, 7.6.2), or
-half of the configurations; and which points BO may query.
+"""Less data for pre-training: fewer points per task, fewer tasks, matched points only (hyperbo §7.4.3, 7.4.4, 7.6.2),
+or half of the configurations. Also the points that BO may query.
 
-Every draw depends on the names of space and task (or fold) and on the pre-training seed, on nothing else, but for the
-halves (`held_back`): these depend on the seed of all and the space, and on which configurations there are.
+A draw depends only on the names of the space and the task (or fold) and on the pre-training seed. The halves
+(`held_back`) are the exception: they depend on the overall seed, the space, and the configurations that exist.
 """
 
 from collections.abc import Iterable
@@ -22,8 +22,8 @@ from metabo.tasks.task import MatchedBlock, Task
 def training_tasks(benchmark: Benchmark, fold: Fold, past: Past, seed: int, number: int) -> tuple[str, ...]:
     """Return the training tasks of a fold for pre-training seed `number`, in the fold's order.
 
-    Of more than `past.tasks`, those that share the data set (group) of a test task are dropped first, then random ones
-    (hyperbo §7.4.4).
+    If there are more than `past.tasks`, tasks that share the data set (group) of a test task are dropped first, then
+    random ones (hyperbo §7.4.4).
     """
     if past.tasks is None or len(fold.train) <= past.tasks:
         return fold.train
@@ -36,7 +36,7 @@ def training_tasks(benchmark: Benchmark, fold: Fold, past: Past, seed: int, numb
 def training_points(
     task: Task, data: tuple[np.ndarray, np.ndarray], past: Past, seed: int, number: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the inputs and outputs of a task that pre-training seed `number` sees, of its `data` (x, y)."""
+    """Return the part of a task's `data` (x, y) that pre-training seed `number` sees."""
     x, y = data
     if past.points is None or len(y) <= past.points:
         return x, y
@@ -48,7 +48,7 @@ def training_points(
 def block_points(blocks: tuple[MatchedBlock, ...], fold: Fold, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the inputs and outputs of a task in the matched blocks of a fold, in their order (`rows: matched`).
 
-    Raises DataError if the task is in none of them.
+    Raises DataError if the task is in none of these blocks.
     """
     own = [(block.x, block.y[:, block.tasks.index(name)]) for block in blocks if name in block.tasks]
     if not own:
@@ -60,7 +60,8 @@ def block_points(blocks: tuple[MatchedBlock, ...], fold: Fold, name: str) -> tup
 
 
 def matched_rows(benchmark: Benchmark, task: Task, x: np.ndarray) -> np.ndarray:
-    """Return the positions in `x` of the inputs that the task shares with any other. Raises DataError if none are."""
+    """Return the positions in `x` of the inputs that the task shares with any other task. Raises DataError if there are
+    none."""
     blocks = [block for block in benchmark.matched if task.name in block.tasks]
     shared = {tuple(point) for block in blocks for point in block.x.tolist()}
     chosen = np.array([i for i, point in enumerate(x.tolist()) if tuple(point) in shared], dtype=np.int64)
@@ -74,7 +75,8 @@ def matched_rows(benchmark: Benchmark, task: Task, x: np.ndarray) -> np.ndarray:
 def fewer_matched(
     blocks: tuple[MatchedBlock, ...], fold: Fold, past: Past, seed: int, number: int
 ) -> tuple[MatchedBlock, ...]:
-    """Keep `past.points` random inputs of all matched blocks together (None: all), so that no task has more."""
+    """Keep `past.points` random inputs (None: all) of all matched blocks together, so that no task has more than
+    these."""
     total = sum(len(block.x) for block in blocks)
     if past.points is None or total <= past.points:
         return blocks
@@ -91,9 +93,10 @@ Configurations = frozenset[tuple[float, ...]]
 
 def held_back(benchmark: Benchmark, space: str, seed: int) -> Configurations:
     """Return the half of the configurations of a space (distinct inputs of all its tasks, diverged ones too) that BO
-    may query and that no prior sees: those of given initial points, then random ones, drawn by (seed, space).
+    may query and that no prior sees: first those of given initial points, then random ones, drawn by (seed, space).
 
-    A configuration is in one half, whichever tasks evaluated it. Of an odd number of them the prior has one more.
+    A configuration is in the same half for all tasks that evaluated it. If their number is odd, the priors get one
+    more.
     """
     tasks = [task for task in benchmark.tasks.values() if task.space == space]
     found = np.unique(np.concatenate([part for task in tasks for part in (task.x, task.diverged)]) + 0.0, axis=0)
@@ -105,10 +108,10 @@ def held_back(benchmark: Benchmark, space: str, seed: int) -> Configurations:
 
 
 def training_half(benchmark: Benchmark, seed: int) -> Benchmark:
-    """Return the benchmark without the configurations of `held_back`: in tasks, their diverged inputs and matched
-    blocks. It has no given initial points.
+    """Return the benchmark without the configurations of `held_back`, which are removed from tasks, their diverged
+    inputs and matched blocks. It has no given initial points.
 
-    Raises DataError for a task that has no configuration left.
+    Raises DataError for a task without any configuration left.
     """
     tested = {space: held_back(benchmark, space, seed) for space in benchmark.spaces}
     tasks = {}
@@ -152,12 +155,12 @@ def pools_of(benchmark: Benchmark, names: Iterable[str], which: str | int, seed:
 
 
 def candidates(benchmark: Benchmark, task: Task, which: str | int, seed: int = 0) -> np.ndarray:
-    """Return the positions, in order, of the points of a task that BO may query: "all", those "matched" across tasks,
-    the "rest" that `training_half` leaves out, or a number of them, drawn by (seed, space, task), with the best one and
-    the given initial points.
+    """Return the positions, in order, of the points of a task that BO may query: "all"; those "matched" across tasks;
+    the "rest" that `training_half` leaves out; or a number of points, which include the best one and the given initial
+    points and are otherwise drawn by (seed, space, task).
 
-    Raises ConfigError for another name, for matched points of a task with given initial points (they would not be among
-    them), or a number that is less than what must be kept; DataError for a task without such points.
+    Raises ConfigError for another name, for "matched" if the task has given initial points (which need not be matched),
+    and for a number smaller than that of the points that must be kept. Raises DataError for a task without such points.
     """
     if which == "all":
         return np.arange(len(task.y))

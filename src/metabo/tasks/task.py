@@ -1,5 +1,5 @@
 """Tasks and matched blocks: the NumPy side of the data. Outputs are maximised everywhere; the original metric is kept
-beside them."""
+next to them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ import numpy as np
 from metabo.errors import DataError
 
 _UNSAID = np.zeros(0)
-"""Stands for an array that was left out."""
+"""A stand-in for an array that was left out."""
 
 
 @dataclass(frozen=True)
@@ -17,9 +17,10 @@ class Task:
     """One tuning task: n evaluated points of one search space.
 
     `x` (n, d) inputs (unit cube unless the benchmark says otherwise), `y` (n,) outputs to maximise, `metric` (n,) the
-    original metric, `rows` (n,) row numbers in the source (default: 0 to n - 1), `group` the task's data set (what a
-    hold-out removes together), `diverged` (k, d) inputs whose evaluation had no value (default: none), `noise` (n,)
-    standard deviations of the noise in `y` if the source has repetitions (NaN where it is not known), else None.
+    original metric, `rows` (n,) row numbers in the source (default: 0 to n - 1), `group` the task's data set (a
+    hold-out removes all tasks of a group together), `diverged` (k, d) inputs whose evaluation had no value (default:
+    none), `noise` (n,) standard deviations of the noise in `y` if the source has repetitions (NaN where unknown), else
+    None. Raises DataError if the arrays do not fit together or are not finite.
     """
 
     name: str
@@ -61,7 +62,7 @@ class Task:
 class MatchedBlock:
     """The same m inputs evaluated in several tasks (what EKL needs): `x` (m, d), `y` (m, len(tasks)).
 
-    Blocks that share a name are pieces of one table (see `restrict`); their tasks are in one common order.
+    Blocks that share a name are pieces of one table (see `restrict`), and list their tasks in the same order.
     """
 
     name: str
@@ -78,8 +79,9 @@ class MatchedBlock:
 
 
 def cut_by_tasks(name: str, space: str, tasks: Sequence[str], x: np.ndarray, y: np.ndarray) -> tuple[MatchedBlock, ...]:
-    """Cut one table of shared inputs x (m, d), with outputs y (m, len(tasks)) and NaN where a task has none, by the
-    tasks that have one: the largest sets of tasks first. Inputs without any are left out."""
+    """Cut one table of shared inputs x (m, d), with outputs y (m, len(tasks)) that are NaN where a task has none, into
+    blocks of inputs that the same tasks evaluated. Blocks with the most tasks come first; inputs without any task are
+    left out."""
     kinds, kind = np.unique(np.isfinite(y), axis=0, return_inverse=True)
     cut = []
     for i in sorted(range(len(kinds)), key=lambda i: (-kinds[i].sum(), i)):
@@ -91,11 +93,11 @@ def cut_by_tasks(name: str, space: str, tasks: Sequence[str], x: np.ndarray, y: 
 
 
 def restrict(blocks: tuple[MatchedBlock, ...], names: tuple[str, ...], gaps: int = 2) -> tuple[MatchedBlock, ...]:
-    """Matched data of the tasks `names` (hyperbo §5.2.4 and the authors' rule for PD1).
+    """Return the matched data of the tasks `names` (hyperbo §5.2.4 and the authors' rule for PD1).
 
-    Blocks of one name are one table of shared inputs, cut by which tasks have a value. Only after the columns of the
-    other tasks are dropped is it known which inputs all of `names` share, so pieces that now have the same tasks are
-    joined first; then those that lack at most `gaps` of the table's tasks, and keep at least two, are returned.
+    Blocks with the same name are pieces of one table of shared inputs, cut by which tasks have a value. Once the
+    columns of other tasks are dropped, pieces may have the same tasks, so these are joined first. Then the pieces that
+    lack at most `gaps` of the table's tasks and keep at least two are returned.
     """
     tables: dict[tuple[str, str], dict[tuple[str, ...], list[MatchedBlock]]] = {}
     for block in blocks:

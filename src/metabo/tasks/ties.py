@@ -1,8 +1,8 @@
-"""Ties at the best: a task in which half of the rows are as good as the best one says nothing of methods.
+"""Ties at the best: a task in which half of the rows are as good as the best one cannot tell methods apart.
 
-Loaders ask `tied_tasks` before any method runs, keep those tasks for training only, and say so in a flag (`said`).
-In LCBench's numerai28.6 (-log of the final validation cross entropy) 1,971 of 2,000 rows tie; no other of the 35 tasks
-has half of its rows within 0.05 of the best.
+Loaders call `tied_tasks` before any method runs, keep those tasks for training only, and say so in a flag (`said`). In
+LCBench's numerai28.6 (-log of the final validation cross entropy) 1,971 of 2,000 rows tie; no other of the 35 tasks has
+half of its rows within 0.05 of the best.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,8 @@ from metabo.tasks.task import Task
 
 TIE = 0.01
 """Rows tie at the best if their outputs are at most this far below it: 1 % of the loss if outputs are -log(loss), one
-percentage point if they are accuracies. Not a share of the range: a few failed trainings would set it."""
+percentage point if they are accuracies. It is not a share of the range, because a few failed trainings would determine
+the range."""
 SHARE = 0.5
 """A task is tied if at least this share of its rows ties at the best."""
 
@@ -31,15 +32,15 @@ def tying(y: Float[np.ndarray, " n"], within: float = TIE) -> int:
 
 
 def tied(y: Float[np.ndarray, " n"]) -> bool:
-    """Return whether a task with the outputs `y` is excluded from tests by `RULE`; constant outputs are."""
+    """Return whether `RULE` excludes a task with the outputs `y` from tests; it always excludes constant outputs."""
     return tying(y) >= SHARE * len(y)
 
 
 def tied_tasks(tasks: Mapping[str, Task]) -> list[str]:
-    """Return the names, in the given order, of the tasks that are excluded from tests by `RULE`."""
+    """Return the names, in the given order, of the tasks that `RULE` excludes from tests."""
     return [name for name, task in tasks.items() if tied(task.y)]
 
 
 def said(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the flag of a benchmark that names its tied tasks; none if there are none."""
+    """Return the flag that names the tied tasks of a benchmark, or nothing if there are none."""
     return (f"half of the rows tie at the best, never tested: {', '.join(names)}",) if names else ()

@@ -1,4 +1,4 @@
-"""Training data of one search space as the arrays that pre-training reads: padded rows, folds, matched moments."""
+"""The training data of one search space as arrays for pre-training: padded rows, folds, matched moments."""
 
 from dataclasses import dataclass, replace
 
@@ -24,22 +24,22 @@ from metabo.tasks.subsets import block_points, fewer_matched, training_half, tra
 from metabo.tasks.task import MatchedBlock, Task, cut_by_tasks, restrict
 
 OUTPUTS = ["raw", "mapped"]
-"""What a method trains on: outputs as they are, or mapped to [-2, 2] with the diverged inputs at -2 (online tuning)."""
+"""The outputs that a method trains on: as they are, or mapped to [-2, 2] with diverged inputs at -2 (online tuning)."""
 
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """The folds of one space. `dim`: its input columns, `width`: those of the benchmark's widest space. `rows` hold the
-    training rows; `members` (folds, seeds, m) index the training tasks of each pre-training seed there, padded with 0
-    where `present` is False; `trained` their names; `matched` the matched blocks per fold and seed; `counts` the rows
-    per entry of `rows`.
+    """The folds of one space. `dim` is the number of its input columns, `width` that of the benchmark's widest space.
+    `rows` holds the training rows, and `counts` the number of rows per entry of `rows`. `members` (folds, seeds, m)
+    indexes the training tasks of each fold and pre-training seed in `rows`, padded with 0 where `present` is False, and
+    `trained` has their names. `matched` has the matched blocks per fold and seed.
 
-    `test_rows` hold the test tasks and `tested` (folds, t; padded where `tested_present` is False) index them: only for
-    what the paper itself fits to the test task (MAF's GPs, hyperbo D.5). With `rows: half` they have the training half
-    of the configurations only, as all others.
+    `test_rows` holds the test tasks, and `tested` (folds, t; padded where `tested_present` is False) indexes them. They
+    serve only what the paper itself fits to the test task (MAF's GPs, hyperbo D.5). With `rows: half` they too have
+    only the training half of the configurations.
 
-    `described` is the space itself. `unseen`: what is learned across spaces never uses these tasks (mphd §4.2, PD1).
-    `truth`: the parameters of the GP that the tasks were drawn from and their priors, if they were
+    `described` is the space itself. `unseen` says that learning across spaces never uses these tasks (mphd §4.2, PD1).
+    `truth` has the parameters, and their priors, of the GP that the tasks were drawn from, if they were drawn from one
     (`metabo.tasks.facts.Truth`).
     """
 
@@ -62,11 +62,12 @@ class TrainingSet:
 
     @property
     def tasks(self) -> int:
-        """Number of training tasks of the widest fold."""
+        """Number of training tasks of the fold that has the most."""
         return self.members.shape[2]
 
     def widened(self) -> "TrainingSet":
-        """Return the same with columns of zeros after the inputs, up to `width`: all spaces then have one shape."""
+        """Return a copy whose training rows and matched blocks have columns of zeros after the inputs, up to `width`,
+        so that all spaces have one shape."""
         rows = self.rows._replace(x=columns(self.rows.x, self.width))
         matched = tuple(
             tuple(tuple(replace(block, x=columns(block.x, self.width)) for block in blocks) for blocks in of_fold)
@@ -75,7 +76,8 @@ class TrainingSet:
         return replace(self, dim=self.width, rows=rows, matched=matched)
 
     def past(self, fold: int | Int[Array, ""], seed: int | Int[Array, ""]) -> Rows:
-        """Return the training rows of one (fold, seed): x (m, n, d), y (m, n), mask (m, n); may be traced."""
+        """Return the training rows of one (fold, seed): x (m, n, d), y (m, n), mask (m, n). Fold and seed may be
+        traced."""
         members, present = jnp.asarray(self.members)[fold, seed], jnp.asarray(self.present)[fold, seed]
         x, y, mask = (jnp.asarray(array)[members] for array in self.rows)
         return Rows(x, y, mask & present[:, None])
@@ -95,13 +97,15 @@ def outputs_of(spec: TrainingSpec) -> str:
 def training_sets(
     benchmark: Benchmark, past: Past | str, outputs: str = "raw", seed: int = 0, seeds: int = 1
 ) -> list[TrainingSet]:
-    """Group the folds of a split (or of what `Past` says of it) by search space and pad their training tasks.
+    """Group the folds of a split (or of the part that a `Past` takes of it) by search space and pad their training
+    tasks.
 
-    `outputs`: one of `OUTPUTS`; "mapped" applies `metabo.tasks.outputs` to every task and matched block, each task with
-    its own median and maximum, and adds the inputs that diverged at -2, to both. `seed`, `seeds`: of the draws that
-    `past` asks for. With its `rows` "matched" the rows are the points of the matched blocks of their fold and seed,
-    before `moments` may cut these; with "half" nothing here has a configuration of the other half
-    (`metabo.tasks.subsets.held_back`). Raises ConfigError for another name, DataError for a task without such a point.
+    `outputs`: one of `OUTPUTS`. "mapped" applies `metabo.tasks.outputs` to every task and matched block, with the
+    median and maximum of each task, and adds diverged inputs at -2 to both. `seed` and `seeds`: the seed and the number
+    of seeds of the draws that `past` asks for. If `past.rows` is "matched", the rows are the points of the matched
+    blocks of their fold and seed, before `moments` may cut these; if it is "half", nothing here has a configuration of
+    the other half (`metabo.tasks.subsets.held_back`). Raises ConfigError for an unknown name, and DataError for a task
+    without such a point.
     """
     if outputs not in OUTPUTS:
         raise unknown("outputs", outputs, OUTPUTS)
@@ -136,7 +140,7 @@ def _of_space(
         tuple(fewer_matched(restrict(blocks, of_seed), fold, past, seed, s) for s, of_seed in enumerate(of_fold))
         for fold, of_fold in zip(folds, trained, strict=True)
     )
-    # Equal rows are stored once: those of all points depend on the fold never, on the seed only if they are drawn.
+    # Equal rows are stored once: rows of all points never depend on the fold, and on the seed only if they are drawn.
     pairs = [(f, s) for f in range(len(folds)) for s in numbers]
     sources = [[past.source(f, name, s) for name in trained[f][s]] for f, s in pairs]
     entries = {source: i for i, source in enumerate(dict.fromkeys(source for pair in sources for source in pair))}
@@ -175,10 +179,10 @@ def mapped_rows(task: Task) -> tuple[np.ndarray, np.ndarray]:
 
 
 def mapped_blocks(blocks: tuple[MatchedBlock, ...], tasks: dict[str, Task]) -> tuple[MatchedBlock, ...]:
-    """Map matched tables (blocks of one space and name) like the rows: each task by its own median and maximum, at -2
-    where it diverged at exactly that input (hyperbo §7.5). An input that it never evaluated stays missing.
+    """Map matched tables (blocks of one space and name) like the rows: each task by its own median and maximum, and to
+    -2 where it diverged at exactly that input (hyperbo §7.5). An input that the task never evaluated stays missing.
 
-    Each table is cut again by the tasks that are present, as `restrict` takes it. Inputs at which every task diverged
+    Each table is cut again by the tasks that are present, as `restrict` needs it. Inputs at which every task diverged
     are in no table, so they are not added.
     """
     tables: dict[tuple[str, str], list[MatchedBlock]] = {}
@@ -203,13 +207,13 @@ def _mapped_table(pieces: list[MatchedBlock], tasks: dict[str, Task]) -> tuple[M
 
 
 def prior_keys(training: TrainingSet, seed: int, seeds: int) -> Key[Array, "folds seeds"]:
-    """Return the key of every (fold, pre-training seed), from the names of space and fold."""
+    """Return the key of every (fold, pre-training seed), derived from the names of the space and the fold."""
     names = [(training.space, fold.name) for fold in training.folds]
     return jnp.stack([jnp.stack([stream(seed, "prior", *name, s) for s in range(seeds)]) for name in names])
 
 
 def sample_rows(training: TrainingSet, keys: Key[Array, "folds seeds"], batch: int) -> Rows:
-    """Draw `batch` rows of every training task (all, if it has fewer) without replacement, once per (fold, seed).
+    """Draw `batch` rows of every training task (or all, if it has fewer) without replacement, once per (fold, seed).
 
     Returns Rows with a leading axis of folds x seeds; tasks that a fold lacks are masked.
     """

@@ -1,1 +1,1 @@
-"""One's own tuning history: read it, learn a prior from it, ask for configurations and tell what came out."""
+"""Tuning with your own history: read it, learn a prior from it, ask for configurations, and tell their outcomes."""

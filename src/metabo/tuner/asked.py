@@ -1,7 +1,7 @@
-"""What an objective of Optuna asks for, in terms of the prior's space: narrower ranges, steps, and other choices.
+"""What an Optuna objective asks for, in terms of the prior's space: narrower ranges, steps, and other choices.
 
-Optuna itself compares ranges only, and refuses whatever differs. Here a number moves to the nearest one that is asked
-for, and of choices those are taken that both have.
+Optuna itself only compares ranges, and rejects any difference. Here, a number moves to the nearest one that the
+objective allows, and choices are limited to those that both have.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ from metabo.tuner.asking import Only
 
 
 def distribution(field: Field) -> BaseDistribution:
-    """Return Optuna's description of a parameter. An ordinal one is categorical there."""
+    """Return Optuna's distribution of a parameter. An ordinal parameter is categorical in Optuna."""
     if field.choices:
         return CategoricalDistribution(field.choices)
     if field.kind == "int":
@@ -26,7 +26,7 @@ def distribution(field: Field) -> BaseDistribution:
 
 
 def moved(number: float, to: FloatDistribution | IntDistribution) -> float | int:
-    """Return the number of a distribution that is nearest to a number."""
+    """Return the value of a distribution that is nearest to a number."""
     inside = min(max(number, to.low), to.high)
     if to.step is not None:
         inside = min(to.low + round((inside - to.low) / to.step) * to.step, to.high)
@@ -34,7 +34,8 @@ def moved(number: float, to: FloatDistribution | IntDistribution) -> float | int
 
 
 def called(field: Field, choice: object) -> Value:
-    """Return what the space calls a choice of Optuna's, which may be None. Raises ValueError if it has no such one."""
+    """Return the space's value for a choice of Optuna's, which may be None. Raises ValueError if the space has no such
+    value."""
     try:
         return field.read(cast(Value, choice))  # or else it raises
     except ValueError:
@@ -42,7 +43,7 @@ def called(field: Field, choice: object) -> Value:
 
 
 def offered(field: Field, choices: Iterable[object]) -> dict[Value, object]:
-    """Return the choices that the space has too, by what it calls each."""
+    """Return the choices that the space has too, keyed by the space's value for each."""
     found: dict[Value, object] = {}
     for choice in choices:
         try:
@@ -58,8 +59,8 @@ def nearest(field: Field, number: Value, to: Mapping[Value, object]) -> object:
 
 
 def required(field: Field, asked: BaseDistribution) -> dict[Value, object]:
-    """Return the choices that the objective and the space both have. Raises ConfigError if there is none, or if it asks
-    for numbers where the space has none."""
+    """Return the choices that the objective and the space both have. Raises ConfigError if there is none, or if the
+    objective asks for numbers where the space has choices."""
     found = offered(field, asked.choices) if isinstance(asked, CategoricalDistribution) else {}
     if not found:
         raise ConfigError(
@@ -70,8 +71,8 @@ def required(field: Field, asked: BaseDistribution) -> dict[Value, object]:
 
 
 def narrowed(fields: Mapping[str, Field], trials: Iterable[FrozenTrial]) -> Only:
-    """Return the choices that the objective offers where these are not all of the space's: as the latest of the trials
-    was asked."""
+    """Return, for each parameter where the objective offers only some of the space's choices, the choices that it
+    offers, according to the latest trial that has the parameter."""
     left = {name for name, field in fields.items() if field.choices}
     found: dict[str, tuple[Value, ...]] = {}
     for trial in reversed(list(trials)):

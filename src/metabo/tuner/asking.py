@@ -1,4 +1,4 @@
-"""What suggestions are made from and what they are: the nouns that all ways of suggesting share."""
+"""The inputs and results of suggestions: the types that all ways of suggesting share."""
 
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
@@ -14,8 +14,8 @@ from metabo.plan.specs import MethodSpec
 
 
 class Prior(NamedTuple):
-    """What suggestions come from: the space, the scale of its outcomes (None: no past study tells), the specification
-    of the method, and its parameters."""
+    """The source of suggestions: the space, the scale of its outcomes (None if there is no past study), the
+    specification of the method, and its parameters."""
 
     description: Description
     scale: Scale | None
@@ -24,18 +24,19 @@ class Prior(NamedTuple):
 
 
 Only: TypeAlias = Mapping[str, Collection[Value]]
-"""The choices that suggestions keep to, by parameter; one that is not named may take all of its values."""
+"""The choices that suggestions are restricted to, by parameter. A parameter that is not named may take all of its
+values."""
 ALL: Only = MappingProxyType({})
 
 
 def within(configuration: Configuration, only: Only) -> bool:
-    """Tell whether a configuration keeps to some choices; a parameter that it does not use has none."""
+    """Tell whether a configuration respects such a restriction. A parameter that it does not use always does."""
     return all(configuration[name] is None or configuration[name] in choices for name, choices in only.items())
 
 
 def projected(description: Description, units: Float[np.ndarray, "n p"], only: Only) -> Float[np.ndarray, "n p"]:
-    """Return points of the cube that has one coordinate per parameter, with choices that are left out changed into
-    others: into each as often, if the points are even."""
+    """Return points of the cube with one coordinate per parameter, after replacing excluded choices by allowed ones. If
+    the points are evenly spread, each allowed choice is used equally often."""
     out = units.copy()
     for place, field in enumerate(description.fields):
         if field.name in only:
@@ -48,7 +49,7 @@ def projected(description: Description, units: Float[np.ndarray, "n p"], only: O
 
 
 class Told(NamedTuple):
-    """Trials of the study that is tuned: finished ones with their outcomes (NaN: failed), and running ones."""
+    """Trials of the current study: finished ones with their outcomes (NaN: failed), and running ones."""
 
     done: list[Configuration]
     outcomes: list[float]
@@ -56,8 +57,8 @@ class Told(NamedTuple):
 
 
 class Suggestion(NamedTuple):
-    """A configuration with the predicted outcome: median and central 90 % interval; NaN if the method predicts none, or
-    no scale of outcomes is known yet."""
+    """A configuration with its predicted outcome, as median and central 90 % interval. These are NaN if the method
+    makes no predictions, or while the scale of the outcomes is unknown."""
 
     configuration: Configuration
     median: float

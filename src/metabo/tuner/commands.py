@@ -1,4 +1,4 @@
-"""The commands for one's own data: `metabo pretrain`, `suggest`, `tell`, `trials`, `show`, `release`, `compare`;
+"""The commands for your own data: `metabo pretrain`, `suggest`, `tell`, `trials`, `show`, `release`, `compare`;
 `import` is in `imports`."""
 
 import csv
@@ -26,7 +26,7 @@ NAMES = ("pretrain", "suggest", "tell", "trials", "show", "release", "compare", 
 
 
 def command(commands: "_SubParsersAction[ArgumentParser]", name: str, what: str) -> ArgumentParser:
-    """Add one command: `what` it does stands in the list of commands and above its own options."""
+    """Add one command. `what` it does is shown in the list of commands and above its own options."""
     return commands.add_parser(name, help=what, description=what[0].upper() + what[1:])
 
 
@@ -129,7 +129,7 @@ def _own_core() -> None:
     """Pin a core before JAX is imported, and keep its compiled programs in the user's cache."""
     from metabo.compute import cores
 
-    if "jax" not in sys.modules:  # in a notebook or a test it may be there already
+    if "jax" not in sys.modules:  # in a notebook or a test it may be imported already
         home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(home / "metabo" / "jax"))
         cores.own_cores(threads=1, gpu=0)
@@ -275,7 +275,7 @@ def _parameters(text: str) -> "Configuration":
 
 
 def _object(option: str, text: str, example: str) -> dict[str, Any]:
-    """Return the JSON object that an option gives. Raises ConfigError."""
+    """Return the JSON object that an option gives. Raises ConfigError for anything else."""
     try:
         found = json.loads(text)
     except ValueError as error:
@@ -286,7 +286,8 @@ def _object(option: str, text: str, example: str) -> dict[str, Any]:
 
 
 def _outcome(text: str) -> float:
-    """Read an outcome. Raises ArgumentTypeError for what is no number, or would count as infinite."""
+    """Read an outcome. Raises ArgumentTypeError for text that is not a number, and for digits that would overflow to
+    infinity."""
     try:
         value = float(text)
     except ValueError:

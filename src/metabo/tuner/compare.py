@@ -1,6 +1,6 @@
-"""`metabo compare`: the offline comparison of all methods on one's own history, by the rules of the experiments.
+"""`metabo compare`: compare all methods offline on your own history, by the rules of the experiments.
 
-The workflow does the work (benchmark `own`, or `own_spaces` for several search spaces), so a killed comparison goes on
+The workflow does the work (benchmark `own`, or `own_spaces` for several search spaces), so a killed comparison resumes
 where it was, and every figure has its notebook, numbers and provenance.
 """
 
@@ -24,7 +24,8 @@ CONFIG = Path(".cache/own.yaml")
 def compare(
     histories: list[Path], spaces: list[Path], skip_bad_rows: bool, scale: str, cores: int, dry_run: bool = False
 ) -> list[str]:
-    """Check the histories, run the workflow on them, and return lines that say who did best and where the figures are.
+    """Check the histories, run the workflow on them, and return lines that say which methods did best and where the
+    figures are.
 
     `scale`: "smoke" or "laptop". Raises ConfigError outside a copy of the project, MetaboError if the workflow fails.
     """
@@ -50,8 +51,8 @@ def compare(
 
 
 def project(what: str = "compare") -> Path:
-    """Return the folder with the workflow: the present one or one above it. Raises ConfigError if there is none.
-    `what`: the command that needs it."""
+    """Return the folder with the workflow: the current one or one above it. Raises ConfigError if there is none. `what`
+    is the command that needs it."""
     for folder in (Path.cwd(), *Path.cwd().parents):
         if (folder / "workflow" / "catalogue.yaml").is_file():
             return folder
@@ -62,7 +63,7 @@ def project(what: str = "compare") -> Path:
 
 
 def summary(results: Path, benchmark: str) -> list[str]:
-    """Say how the methods did, best first, and where figures and numbers are."""
+    """Return lines on how the methods did, best first, and where figures and numbers are."""
     if benchmark == "own":
         table = pd.read_csv(results / "hyperbo" / benchmark / "hyperbo_fig09" / "data.csv").query("quantity == 'mean'")
         kind = "mean rank by simple regret (1 is best)"

@@ -1,4 +1,4 @@
-"""Draft a ``space.yaml`` for past trials, and write files that must not replace what a person has edited."""
+"""Draft a ``space.yaml`` for past trials, and write files without replacing a person's edits."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -33,9 +33,10 @@ def draft_space(
         print(drafted.read_text())  # correct it where it says "check"
         study = metabo.pretrain(past, drafted, "from_frame", steps=200)
 
-    `history`: as `pretrain` takes it. `study`, `outcome`: its columns (for a dict of DataFrames, what to call the
-    column of the names); `ignore`: columns that were not tuned. docs/own-data.md has the rules. Raises DataError for
-    what cannot be read, ConfigError if the file is there with another content.
+    `history`: as `pretrain` takes it. `study` and `outcome` name its columns (for a dict of DataFrames, `study` is the
+    name to give the column of their keys); `ignore` names columns that were not tuned. docs/own-data.md has the rules.
+    Raises DataError for a history that cannot be read, and ConfigError for another `goal`, for several histories at
+    once, and if the file exists with other content.
     """
     if goal not in ("minimise", "maximise"):
         raise ConfigError(f"goal is '{goal}'; say 'minimise' or 'maximise'")
@@ -52,8 +53,8 @@ def draft_space(
 
 
 def write_new(files: Mapping[Path, str]) -> None:
-    """Write text files, all or none. Raises ConfigError for one that is there with another content: a person may have
-    edited it."""
+    """Write text files, all or none. Raises ConfigError for a file that exists with other content, because a person may
+    have edited it."""
     for path, content in files.items():
         if path.exists() and path.read_bytes() != content.encode():
             raise ConfigError(f"{path}: is there already, with another content; delete it, or choose another name")

@@ -1,7 +1,9 @@
-"""What the files of a study say, and that it is what was written: a seal like that of sidecars, every value looked at.
+"""Read the files of a study, and check that they are as they were written: by a seal like that of sidecars, and every
+value.
 
-``study.json`` is an object, a file of trials an object with a list. Files of format 1 had no seal, and those of trials
-were the bare list: they are read as they are, and sealed when they are next written.
+``study.json`` is an object. A file of trials is a journal (`metabo.tuner.journal`); in format 2 it was an object with a
+list, and in format 1 the bare list. Files of format 1 had no seal: they are read as they are, and sealed when they are
+next written.
 """
 
 import json
@@ -24,7 +26,7 @@ from metabo.tuner.trials import STATES, StudyTrial
 FORMAT = 3
 RECORD_AGAIN = "restore a copy, or make it again with metabo pretrain (trials stay)"
 LISTS = (1, 2)
-"""Formats of trials before the journal (`metabo.tuner.journal`): one JSON document each."""
+"""Formats of trials before the journal (`metabo.tuner.journal`), each a single JSON document."""
 TRIALS_AGAIN = (
     "restore a copy, or move the file away; if the change is yours, leave only the list [...] of trials in it, and it "
     "is sealed again"
@@ -34,8 +36,8 @@ CHECKSUM = re.compile(r"[0-9a-f]{64}")
 
 
 class PastSummary(TypedDict):
-    """What a prior was learned from: a history, its space, how many studies and trials of it were usable, how its file
-    was written, and what became of the rows of each study."""
+    """What a prior was learned from: a history, its space, the numbers of its usable studies and trials, the layout of
+    its file, and what became of the rows of each study."""
 
     history: str
     space: str
@@ -46,8 +48,9 @@ class PastSummary(TypedDict):
 
 
 class StudyRecord(TypedDict):
-    """What ``study.json`` says of a prior: the space as ``space.yaml`` described it, the scale of its outcomes (None:
-    no past study tells), the specification of the method, the histories, and remarks on them and on the training."""
+    """What ``study.json`` says about a prior: the space as ``space.yaml`` described it, the scale of its outcomes (None
+    if there is no past study), the specification of the method, the histories, and remarks on them and on the
+    training."""
 
     space: Mapping[str, object]
     scale: dict[str, float] | None
@@ -57,7 +60,7 @@ class StudyRecord(TypedDict):
 
 
 class StoredRecord(StudyRecord):
-    """The same as it is stored: with its format, and the name and checksum of the file of the parameters."""
+    """The record as it is stored: with its format, and the name and checksum of the file with the parameters."""
 
     format: int
     prior: str
@@ -71,7 +74,7 @@ def record_text(record: StudyRecord, prior: str, checksum: str) -> str:
 
 
 def parse_record(path: Path, content: object) -> StoredRecord:
-    """Return the record that ``study.json`` holds. Raises DataError that names the field that is missing or wrong."""
+    """Return the record in ``study.json``. Raises DataError, which names the field that is missing or wrong."""
     fields = intact(path, content, RECORD_AGAIN)
     fields.object("space")
     fields.object("spec").text("method")
@@ -90,7 +93,8 @@ def parse_record(path: Path, content: object) -> StoredRecord:
 
 
 def _past(past: Fields, written: float) -> dict[str, Json]:
-    """Return what is said of one history; the first version of the format did not say all. Raises DataError."""
+    """Return the record of one history, some of whose fields format 1 lacked. Raises DataError for a missing or wrong
+    field."""
     if written == 1:
         past = replace(past, values={"layout": "", "accounts": [], **past.values})
     _ = past.text("history"), past.text("space"), past.number("studies"), past.number("trials"), past.text("layout")
@@ -103,7 +107,7 @@ def _past(past: Fields, written: float) -> dict[str, Json]:
 
 
 def parse_list(path: Path, content: object, space: Description) -> list[StudyTrial]:
-    """Return the trials that a file of format 1 or 2 holds. Raises DataError that names the trial and its field."""
+    """Return the trials in a file of format 1 or 2. Raises DataError, which names the trial and its field."""
     if isinstance(content, list):
         content = {"format": 1, "trials": content}
     fields = intact(path, content, TRIALS_AGAIN, LISTS)
@@ -111,19 +115,19 @@ def parse_list(path: Path, content: object, space: Description) -> list[StudyTri
 
 
 def parse_trials(path: Path, found: Iterable[tuple[int, object]], space: Description, remedy: str) -> list[StudyTrial]:
-    """Return trials, each given with its number. Raises DataError that names the trial and its field."""
+    """Return trials, each of which is given with its number. Raises DataError, which names the trial and its field."""
     return [_trial(number, one, f"{path}: trial {number}", space, remedy) for number, one in found]
 
 
 def intact(path: Path, content: object, remedy: str, allowed: Sequence[int] = (1, 2, FORMAT)) -> Fields:
-    """Return the fields of a file that has its seal, or is of format 1. Raises DataError."""
+    """Return the fields of a file with an intact seal, or of format 1. Raises DataError for any other file."""
     if not isinstance(content, dict):
         raise DataError(f"{path}: not a file of a study; {remedy}")
     fields = Fields(content, str(path), remedy)
     try:
         if SEAL in content and content[SEAL] != sealed(content)[SEAL]:
             raise ValueError
-    except ValueError:  # also of NaN, which no seal is made of
+    except ValueError:  # also for NaN, which has no seal
         raise DataError(f"{path}: damaged or edited since it was written (its '{SEAL}' differs); {remedy}") from None
     written = fields.number("format")
     if written > FORMAT and SEAL in content:
@@ -181,7 +185,8 @@ def _claim(claim: Fields, state: str) -> None:
 
 
 def _constraints(values: Fields, state: str, space: Description) -> None:
-    """Raise DataError for values that no trial has. One of a constraint that the space has no longer is kept."""
+    """Raise DataError for values that no trial can have. A value of a constraint that the space no longer has is
+    kept."""
     if state != "done":
         raise DataError(f"{values.file}: field 'constraints' is of a done trial, this one is {state}; {values.remedy}")
     for name in dict.fromkeys([*values.values, *(one.name for one in space.constraints)]):
@@ -190,14 +195,14 @@ def _constraints(values: Fields, state: str, space: Description) -> None:
 
 
 def _texts(fields: Fields, name: str) -> None:
-    """Raise DataError if a field is no list of texts."""
+    """Raise DataError if a field is not a list of texts."""
     if not all(isinstance(one, str) for one in listed(fields, name)):
         place = f"{fields.at}.{name}" if fields.at else name
         raise DataError(f"{fields.file}: field '{place}' is no list of texts; {fields.remedy}")
 
 
 def listed(fields: Fields, name: str) -> list[Json]:
-    """Return a list. Raises DataError if the field is missing or no list."""
+    """Return a list. Raises DataError if the field is missing or not a list."""
     if name not in fields.values:
         raise DataError(f"{fields.file}: field '{name}' is missing; {fields.remedy}")
     value = fields.values[name]

@@ -1,4 +1,5 @@
-"""The command `metabo import`: past trials kept elsewhere become a history and a drafted ``space.yaml``."""
+"""The command `metabo import`: turn past trials that are kept elsewhere into a history and a draft of its
+``space.yaml``."""
 
 import sys
 from argparse import ArgumentParser, Namespace, _SubParsersAction
@@ -67,7 +68,8 @@ def _common(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> tuple[list[str], Path, Path]:
     """Import, and return the lines of standard output, and the history and its ``space.yaml``.
 
-    Raises DataError and ConfigError for what cannot be read, and for a file in `--out` that has another content.
+    Raises DataError or ConfigError for trials that cannot be read, and for a file in `--out` that exists with other
+    content.
     """
     from metabo.data.history import account
     from metabo.data.imports import draft
@@ -117,12 +119,12 @@ def _of_table(args: Namespace) -> "Draft":
 
 
 def _name(out: Path) -> str:
-    """Return the name of the space: the folder's."""
+    """Return the name of the space, which is that of the folder."""
     return out.resolve().name or OUT
 
 
 def _fault(history: Path, space: Path) -> str:
-    """Return what keeps the files from being used as they are, "" for nothing."""
+    """Return what keeps the files from being used as they are, or "" if nothing does."""
     from metabo.data.history.past import read_all
 
     try:

@@ -1,11 +1,11 @@
-"""The file of a study's trials: a journal, to which each change adds a row.
+"""The file of a study's trials: a journal to which each change adds a row.
 
-The first line says the format. Each line after it is one change, all or none of it: the trials that are new, or that
-stand from now on in the place of those with their numbers. A row carries the checksum of itself and the row before, so
-that it seals all rows up to it; adding a row looks at the last one alone, however many there are.
+The first line states the format. Each later line is one atomic change: trials that are new, or that replace those with
+the same numbers. A row carries the checksum of itself and the row before, so it seals all rows up to it. Adding a row
+reads only the last one, however many there are.
 
 A process that dies while it writes a row leaves an unfinished last line. It had not acknowledged that row, so the row
-does not count, and the next change writes the file anew without it.
+does not count, and the next change rewrites the file without it.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from metabo.tuner import formats
 from metabo.tuner.trials import StudyTrial, TrialIndex
 
 CHAIN: Final = "chain_sha256"
-"""Key of a row: checksum of the row before and of its own trials."""
+"""The key of a row with the checksum of the row before and of its own trials."""
 AGAIN = "restore a copy, or move the file away; if the change is yours, delete its first line, and it is sealed again"
 HEAD = canonical(sealed({"format": formats.FORMAT})).encode() + b"\n"
 START = f'{{"{CHAIN}":"'.encode()
@@ -32,9 +32,9 @@ DIGITS = 64
 
 @dataclass
 class TrialJournal:
-    """What this process knows of a file: its trials, the position after its last whole row, and that row with its seal.
-    `seal` "": the file cannot be added to (there is none, it is of an older format, or has an unfinished row), and the
-    next change writes it anew. `checked`: the values of all trials were looked at, not only their seals."""
+    """What this process knows about a file: its trials, the position after its last complete row, and that row with its
+    seal. If `seal` is "", nothing can be appended (there is no file, or it has an older format or an unfinished row),
+    and the next change rewrites it. `checked` says that the values of all trials were checked, not only their seals."""
 
     index: TrialIndex
     end: int = 0
@@ -53,16 +53,16 @@ def text(trials: list[StudyTrial]) -> bytes:
 
 
 def row(trials: list[StudyTrial], seal: str) -> tuple[bytes, str]:
-    """Return the row of a change after the row with this seal, and its own."""
+    """Return the row of a change, to follow the row with this seal, and the seal of the new row."""
     payload = canonical([cast(Json, one) for one in trials]).encode()
     own = _seal(seal, payload)
     return START + own.encode() + MIDDLE + payload + b"}\n", own
 
 
 def read(path: Path, content: bytes, space: Description) -> TrialJournal:
-    """Return what a file holds. What is sealed is taken as it was written; the values of others are looked at.
+    """Return the contents of a file. Sealed trials are taken as they were written; the values of others are checked.
 
-    Raises DataError for what is not as it was written, and names the value that no trial has."""
+    Raises DataError if the file is not as it was written, or for a value that no trial can have, which it names."""
     head, _, rest = content.partition(b"\n")
     try:
         first = json.loads(head)
@@ -82,10 +82,11 @@ def read(path: Path, content: bytes, space: Description) -> TrialJournal:
 
 
 def more(path: Path, content: bytes, known: TrialJournal) -> TrialJournal:
-    """Return what a file holds if `content` stands after what is known of it. Raises DataError."""
+    """Return the contents of a file in which `content` follows what is known of it. Raises DataError for a row that is
+    not as it was written."""
     body, newline, tail = content.rpartition(b"\n")
     lines = body.split(b"\n") if newline else []
-    if lines and b"\0" in lines[-1]:  # the disk kept the file's new length and not all of its bytes
+    if lines and b"\0" in lines[-1]:  # the disk kept the file's new length but not all of its bytes
         tail = lines.pop()
     for line in lines:
         seal = _put(path, line, known)
@@ -96,16 +97,16 @@ def more(path: Path, content: bytes, known: TrialJournal) -> TrialJournal:
             )
         known.seal, known.last = seal, line + b"\n"
         known.end += len(line) + 1
-    if tail:  # if all of the row is there, it counts; the file is written anew in either case
+    if tail:  # a complete row counts; the file is rewritten in either case
         _ = _put(path, tail, known) or _put(path, tail[:-1], known)
         known.seal = ""
     return known
 
 
 def _put(path: Path, line: bytes, known: TrialJournal) -> str:
-    """Put a row's trials among those known and return its seal; "" if the row is not whole, or not as it was written.
+    """Add a row's trials to those known and return its seal, or "" if the row is incomplete or not as it was written.
 
-    Raises DataError for a row that is as it was written, and skips a number."""
+    Raises DataError for an intact row that skips a number."""
     seal, payload = line[len(START) :][:DIGITS].decode(errors="replace"), line[len(START) + DIGITS + len(MIDDLE) : -1]
     whole = line == START + seal.encode() + MIDDLE + payload + b"}" and seal == _seal(known.seal, payload)
     if not whole:
@@ -124,7 +125,8 @@ def completed(one: StudyTrial, space: Description) -> StudyTrial:
 
 
 def _edited(path: Path, content: bytes, space: Description) -> TrialJournal:
-    """Return the trials of a file whose user edited it and took away its first line. Raises DataError."""
+    """Return the trials of a file that its user edited and whose first line the user removed. Raises DataError for a
+    line that is not a row of trials."""
     found: dict[int, Json] = {}
     for number, line in enumerate(content.splitlines(), start=1):
         try:

@@ -1,4 +1,4 @@
-"""From past studies to the prior of one space: the pre-training of the experiments, on all studies at once.
+"""From past studies to the prior of one space, by the pre-training of the experiments on all studies at once.
 
 Methods and their settings are those of `metabo/plan/methods.yaml`, at the sizes of the default scale.
 """
@@ -33,9 +33,10 @@ def _suggests(name: str) -> bool:
 
 
 METHODS = tuple(name for name in registry.methods("policy", ordered=True) if _suggests(name))
-"""Methods that can suggest: those that need no matched inputs, no known truth and no past rows when they suggest."""
+"""Methods that can suggest: those that are not a variant of another and need no matched inputs, no known truth and no
+past rows when they suggest."""
 LEARNS = tuple(m for m in METHODS if registry.method(m).pretrain or registry.made_of(m).across_spaces)
-"""Those that learn from past studies."""
+"""Those of them that learn from past studies."""
 SIZES = {
     "pretrain": {"adam_steps": 2000, "learning_rate": 3.0e-3, "decay": 0.01, "lbfgs_steps": 100, "matched_points": 242},
     "crossing": {"short_adam_steps": 100, "short_lbfgs_steps": 10},
@@ -57,20 +58,21 @@ SIZES = {
         "hidden": [32, 32], "evaluate_every": 10, "points": 1559, "gp_points": 100, "gp_steps": 50,
     },
 }  # fmt: skip
-"""Sizes that the methods name: those of config.yaml."""
+"""The sizes that methods refer to, as in config.yaml."""
 ALL = "all studies"
 LONGEST = 365 * 86400.0
-"""Seconds that a training may take by its estimate."""
+"""The most seconds that a training may take, as estimated."""
 BATCH = 50
-"""Points of a study that a step of Adam reads, at most."""
+"""The most points of a study that a step of Adam reads."""
 
 
 BLEND, STEPS = "blend", 60
-"""The default for one space, a method of the tuner's own (`metabo.tuner.blend`), and its steps of L-BFGS."""
+"""The default method for one space, which is the tuner's own (`metabo.tuner.blend`), and its number of L-BFGS steps."""
 
 
 def specification(method: str, seed: int, steps: int | None = None) -> MethodSpec:
-    """Return everything that decides a prior and the suggestions from it. `steps`: of Adam, in place of the method's.
+    """Return everything that determines a prior and the suggestions from it. `steps`: the number of steps of Adam (of
+    L-BFGS for `BLEND`), in place of the method's own.
 
     Raises ConfigError for a method that cannot suggest.
     """
@@ -97,7 +99,8 @@ def specification(method: str, seed: int, steps: int | None = None) -> MethodSpe
 
 
 def require_affordable(steps: int, past: list[PastStudies]) -> None:
-    """Raise ConfigError if `steps` of Adam on the past studies would take longer than `LONGEST`; say the estimate."""
+    """Raise ConfigError if `steps` of Adam on the past studies would take longer than `LONGEST`; the error states the
+    estimate."""
     read = sum(min(len(task.y), BATCH) ** 2 for one in past for task in one.tasks.values())
     seconds = limits.PACES["steps"] * steps * read
     if seconds > LONGEST:
@@ -108,7 +111,7 @@ def require_affordable(steps: int, past: list[PastStudies]) -> None:
 
 
 def learn(spec: MethodSpec, target: SearchSpace, past: list[PastStudies]) -> tuple[SpacePrior, list[str]]:
-    """Return the prior of the space `target` and remarks on its training. `past`: the studies of each space.
+    """Return the prior of the space `target` and remarks on its training. `past` has the studies of each space.
 
     Raises ConfigError or DataError if there is too little to learn from.
     """
@@ -133,7 +136,7 @@ def require_here(space: str, past: list[PastStudies], method: str = BLEND) -> Pa
 
 
 def require_studies(method: str, past: PastStudies) -> None:
-    """Raise ConfigError for one study: a prior of functions cannot be learned from one function."""
+    """Raise ConfigError for a single study, because a prior over functions cannot be learned from one function."""
     if len(past.tasks) < 2:
         raise ConfigError(
             f"space '{past.description.name}' has one usable past study, '{next(iter(past.tasks))}'; '{method}' learns "
@@ -143,7 +146,7 @@ def require_studies(method: str, past: PastStudies) -> None:
 
 
 def training_set(space: SearchSpace, past: PastStudies | None) -> TrainingSet:
-    """Return all past studies of a space as one training set, without a test task; `past` None: an empty one."""
+    """Return all past studies of a space as one training set without a test task. If `past` is None, it is empty."""
     tasks = list(past.tasks.values()) if past else []
     xs, ys = [task.x for task in tasks], [task.y for task in tasks]
     nothing = Rows(np.zeros((1, 1, space.dim)), np.zeros((1, 1)), np.zeros((1, 1), dtype=bool))
@@ -167,8 +170,8 @@ def _prior(spec: TrainingSpec, training: TrainingSet) -> SpacePrior:
 def _across(
     spec: MethodSpec, first: TrainingSpec, target: SearchSpace, past: list[PastStudies]
 ) -> tuple[SpacePrior, list[str]]:
-    """MPHD: a GP per space with a history (Step 1), then the prior of the target's GP (Step 2). The target's own
-    studies, if it has some, are among the past (mphd §2.5)."""
+    """Learn the prior by MPHD: a GP per space with a history (Step 1), then the prior of the target's GP (Step 2). The
+    target's own studies, if any, belong to the past (mphd §2.5)."""
     if len(past) < 2:
         raise ConfigError(
             f"method '{spec['method']}' learns how search spaces differ and needs histories of two at least; give "
@@ -192,8 +195,8 @@ def _across(
 
 
 def _with_target(estimates: Estimates, target: SearchSpace) -> Estimates:
-    """Add the contexts of the target's inputs as those of one more space, which no pool of spaces contains: its
-    length-scales are only places."""
+    """Add the contexts of the target's inputs as those of one more space, which no pool of spaces contains. Its
+    length-scales are placeholders."""
     values = estimates.values
     places = np.ones((len(values.lengthscale), target.dim))
     return estimates._replace(

@@ -1,4 +1,5 @@
-"""What is told and claimed of a study, in the folder that `pretrain` made. No JAX: the prior is not looked at."""
+"""The told and claimed trials of a study, in the folder that `pretrain` made. This never reads the prior, so it needs
+no JAX."""
 
 import getpass
 import platform
@@ -33,17 +34,17 @@ from metabo.tuner.trials import (
 )
 
 DEFAULT = "study"
-"""Name of the tuned study unless another one is given."""
+"""The name of the study unless another one is given."""
 
 
 ToldResult: TypeAlias = (
     tuple[Configuration, float | None] | tuple[Configuration, float | None, Mapping[str, float] | None]
 )
-"""A configuration, its outcome (None: it failed), and the values of its constraints if the space has some."""
+"""A configuration, its outcome (None: it failed), and the values of its constraints if the space has any."""
 
 
 class Ledger:
-    """The trials of a study: `name` tells apart studies that share the prior of a folder."""
+    """The trials of a study. `name` distinguishes studies that share the prior of a folder."""
 
     def __init__(self, folder: str | Path, name: str = DEFAULT) -> None:
         self.folder, self.name = Path(folder), name
@@ -58,17 +59,18 @@ class Ledger:
 
     @property
     def trials(self) -> list[StudyTrial]:
-        """What was told, oldest first: number, parameters, state (running, done, failed), outcome. A running trial has
-        a `claim` too: by whom, and when; a done one has the values of its `constraints`, if the space has some."""
+        """The trials, oldest first, each with number, parameters, state (running, done, failed) and outcome. A running
+        trial also has a `claim` (by whom, and when); a done one has the values of its `constraints`, if the space has
+        any."""
         return store.read_trials(self.folder, self.name, self.description)
 
     @property
     def best(self) -> StudyTrial | None:
-        """The best trial so far that is feasible."""
+        """The best feasible trial so far, or None."""
         return best_of(self.trials, self.description)
 
     def broken(self, trial: StudyTrial) -> list[str]:
-        """Return the names of the constraints that a trial breaks: it is infeasible if there are some."""
+        """Return the names of the constraints that a trial breaks. It is infeasible if there are any."""
         return broken(trial, self.description)
 
     def tell(
@@ -79,20 +81,21 @@ class Ledger:
         constraints: Mapping[str, float] | None = None,
     ) -> StudyTrial:
         """Record the outcome of a configuration (None, or not finite: it failed), and return the trial. `correct`: see
-        `tell_all`. `constraints`: the measured values of all constraints of the space; a failed trial needs none."""
+        `tell_all`. `constraints`: the measured values of all constraints of the space; a failed trial needs none.
+        Raises DataError for a configuration or value that cannot be used; nothing is recorded then."""
         (told,) = self.tell_all([(configuration, outcome, constraints)], correct)
         return told
 
     def tell_all(self, results: Sequence[ToldResult], correct: bool = False) -> list[StudyTrial]:
-        """Record several outcomes (None or NaN: failed), all or none, and return their trials. Each may have the values
-        of its constraints as a third part.
+        """Record several outcomes (None, or not finite: failed), all or none, and return their trials. Each result may
+        have the values of its constraints as a third part.
 
-        A running trial of the same configuration ends with it. A configuration that was told before with the same
-        outcome and the same values stays one trial; with others it is a repeat.
+        An outcome ends the running trial of its configuration. A configuration that was told before with the same
+        outcome and values stays one trial; with other ones it is a repeat.
 
-        `correct`: what was told of these configurations before was wrong; the outcomes take its place. Give all repeats
-        of a configuration again. Trials are numbered anew. Raises DataError for a configuration that has no outcome
-        yet; nothing is recorded then.
+        `correct`: the earlier outcomes of these configurations were wrong, and these outcomes replace them. Give all
+        repeats of a configuration again. Trials are renumbered. Raises DataError for a configuration or value that
+        cannot be used and, with `correct`, for a configuration that has no outcome yet; nothing is recorded then.
         """
         if isinstance(results, Mapping | str | bytes) or not isinstance(results, Sequence):
             raise DataError(f"results are {quoted(results)}; tell a list of pairs: a configuration and its outcome")
@@ -101,10 +104,10 @@ class Ledger:
         return self._record(read, correct)
 
     def tell_file(self, path: str | Path, correct: bool = False) -> list[StudyTrial]:
-        """Record the rows of a CSV such as `metabo suggest` prints, its outcomes filled in ("failed": it failed).
+        """Record the rows of a CSV as printed by `metabo suggest`, with the outcomes filled in ("failed": it failed).
         `correct`: see `tell_all`.
 
-        Raises DataError that names row and field; nothing is recorded then.
+        Raises DataError, which names row and field; nothing is recorded then.
         """
         rows = history.read_told(path, self.description)
         results = [Result(one.configuration, one.outcome, f"{path}: row {one.row}, ", one.measured) for one in rows]
@@ -113,12 +116,13 @@ class Ledger:
     def release(
         self, claims: Collection[str | StudyTrial] | None = None, older: timedelta | None = None
     ) -> list[StudyTrial]:
-        """Give up claimed trials that will get no outcome, and return them: those of the `claims` (trials as
-        `trials` has them, or what `metabo trials` calls their claims), or that were claimed longer ago than `older`, or
-        all. They may be suggested again; the others are numbered anew.
+        """Give up claimed trials that will get no outcome, and return them: those of the `claims` (trials as in
+        `trials`, or claims as `metabo trials` names them), or those claimed longer ago than `older`, or all. They may
+        be suggested again. The remaining trials are renumbered.
 
-        An outcome that is told of a released trial all the same is recorded. Raises ConfigError for a claim that no
-        running trial has: it may have been told, or released and claimed anew, since it was looked up.
+        If an outcome of a released trial is told after all, it is recorded. Raises ConfigError for both `claims` and
+        `older`, for values of another type, and for a claim that no running trial has: it may have been told, or
+        released and claimed again, since it was looked up.
         """
         if claims is not None and older is not None:
             raise ConfigError("release: give claims or an age, not both")
@@ -139,7 +143,8 @@ class Ledger:
 
     @contextmanager
     def _held(self) -> Iterator[TrialJournal]:
-        """Yield the trials; until the end no one else changes them, `_add` or `_replace` may once. Raises DataError."""
+        """Yield the trials. Until the end nobody else can change them; `_add` or `_replace` may do so once. Raises
+        DataError if they cannot be read."""
         known, self._known = self._known, None  # a change that fails leaves the file in doubt
         with store.locked(self.folder):
             store.settle(self.folder, self.record)
@@ -148,16 +153,16 @@ class Ledger:
             self._known = self._known or held
 
     def _add(self, held: TrialJournal, new: list[StudyTrial]) -> None:
-        """Keep trials that are new or changed, and are in the index already; they are on the disk then. Raises
-        MetaboError."""
+        """Save trials that are new or changed and already in the index. They are on the disk afterwards. Raises
+        MetaboError if that fails."""
         self._known = store.add_trials(self.folder, self.name, held, new)
 
     def _replace(self, trials: list[StudyTrial]) -> None:
-        """Put other trials in the place of all that are held; they are on the disk then. Raises MetaboError."""
+        """Replace all held trials by others. They are on the disk afterwards. Raises MetaboError if that fails."""
         self._known = store.write_trials(self.folder, self.name, trials, self.description)
 
     def _claim(self, held: TrialJournal, configurations: list[Configuration], claim: Claimant) -> None:
-        """Record configurations as running. Raises MetaboError."""
+        """Record configurations as running. Raises MetaboError if that fails."""
         new = claimed(len(held.index.trials), configurations, claim)
         for one in new:
             held.index.put(one)
@@ -180,7 +185,7 @@ class Ledger:
 
 
 def best_of(trials: Sequence[StudyTrial], space: Description) -> StudyTrial | None:
-    """Return the best of some trials, None if none has an outcome and is feasible."""
+    """Return the best of some trials, or None if none is feasible with an outcome."""
     sign = 1.0 if space.maximise else -1.0
     done = [(sign * outcome, one) for one in trials if (outcome := counted(one, space)) is not None]
     return max(done, key=lambda pair: pair[0], default=(0.0, None))[1]
@@ -195,7 +200,8 @@ def _copy(trial: StudyTrial) -> StudyTrial:
 
 
 def _names(claims: Collection[str | StudyTrial]) -> list[str]:
-    """Return the names of claims. Raises ConfigError for what is no collection of claims, or a trial that has ended."""
+    """Return the names of claims. Raises ConfigError for anything but a collection of claims, and for a trial that has
+    ended."""
     names = []
     try:
         listed = list(claims) if isinstance(claims, Collection) and not isinstance(claims, str | Mapping) else [None]
@@ -215,7 +221,7 @@ def _names(claims: Collection[str | StudyTrial]) -> list[str]:
 
 
 def _result(told: ToldResult, space: Description, where: str) -> Result:
-    """Return what a user tells, looked at. Raises DataError that starts with `where`."""
+    """Check and return what a user tells. Raises DataError, which starts with `where`, if it cannot be used."""
     if not isinstance(told, tuple | list) or not 2 <= len(told) <= 3:
         raise DataError(
             f"{where}{quoted(told)} is no pair of a configuration and its outcome, nor these with a dict of constraints"
@@ -230,7 +236,7 @@ def _result(told: ToldResult, space: Description, where: str) -> Result:
 
 
 def _mapping(configuration: Configuration) -> Configuration:
-    """Return a configuration. Raises DataError for what is none."""
+    """Return a configuration. Raises DataError for anything else."""
     if isinstance(configuration, Mapping):
         return configuration
     if hasattr(configuration, "configuration"):
@@ -239,14 +245,14 @@ def _mapping(configuration: Configuration) -> Configuration:
 
 
 def claim_of(by: str | None = None) -> Claimant:
-    """Return a claim of now. Raises ConfigError for a name that is no short text of one line."""
+    """Return a claim made now. Raises ConfigError if `by` is not a short text in one line."""
     if by is not None and not (isinstance(by, str) and by.strip() and by.isprintable() and len(by) <= 100):
         raise ConfigError(f"by {quoted(by)}: say who claims in one line of at most 100 characters")
     return {"by": by or f"{_user()}@{platform.node() or 'this machine'}", "at": _seconds(datetime.now(UTC))}
 
 
 def age_of(trial: StudyTrial, now: datetime) -> timedelta | None:
-    """Return how long ago a trial was claimed; None if it is not known."""
+    """Return how long ago a trial was claimed, or None if that is unknown."""
     return now - datetime.fromisoformat(trial["claim"]["at"]) if "claim" in trial else None
 
 
@@ -257,12 +263,13 @@ def _seconds(now: datetime) -> str:
 def _user() -> str:
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # a container may run as a user that has no name
+    except (KeyError, OSError):  # a container may run as a user without a name
         return "someone"
 
 
 def _checked(outcome: float | None, space: Description) -> float:
-    """Return an outcome, NaN for None. Raises DataError for what is no number, or none of the outcome's scale."""
+    """Return an outcome, with NaN for None. Raises DataError for anything but a number, and for a number outside the
+    outcome's scale."""
     try:
         value = nan if outcome is None else float(outcome)
     except (TypeError, ValueError, OverflowError):

@@ -1,4 +1,5 @@
-"""Trials of a study as lines of text: number, state, what came out or who runs it since when, and the configuration."""
+"""Trials of a study as lines of text: number, state, outcome or who has been running it since when, and
+configuration."""
 
 import re
 from collections import Counter
@@ -17,8 +18,8 @@ UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86400}
 
 
 def listed(ledger: Ledger, state: str | None = None) -> list[str]:
-    """Return a line that counts a study's trials, and one for each trial, or for each in a `state`: one of `STATES`, or
-    "infeasible" (done, and breaks a constraint)."""
+    """Return a line with the counts of a study's trials, and a line for each trial, or for each trial in a `state`: one
+    of `STATES`, or "infeasible" (done, but breaks a constraint)."""
     trials, space, now = ledger.trials, ledger.description, datetime.now(UTC)
     counts = [f"{sum(one['state'] == name for one in trials)} {name}" for name in STATES]
     breaking = [one for one in trials if broken(one, space)]
@@ -33,7 +34,7 @@ def listed(ledger: Ledger, state: str | None = None) -> list[str]:
 
 
 def infeasible(trials: Sequence[StudyTrial], space: Description) -> str:
-    """Say how many done trials break a constraint, and how many break each; "" if none does."""
+    """Return how many done trials break a constraint, and how many break each, or "" if none does."""
     broke = [broken(one, space) for one in trials]
     each = Counter(name for names in broke for name in names)
     shown = [f"{each[one.name]} {one.name} ({one.said})" for one in space.constraints if each[one.name]]
@@ -49,7 +50,7 @@ def lines(trials: Sequence[StudyTrial], space: Description, now: datetime) -> li
 
 
 def _news(trial: StudyTrial, space: Description, now: datetime) -> str:
-    """Say what came out of a trial and which constraints it breaks, or who runs it since when."""
+    """Return a trial's outcome and the constraints that it breaks, or who claimed it and how long ago."""
     if trial["state"] != "running":
         values = trial.get("constraints", {})
         breaks = [f", breaks {name} ({values[name]!r})" for name in broken(trial, space)]
@@ -77,7 +78,7 @@ def in_words(age: timedelta) -> str:
 
 
 def age_in(text: str) -> timedelta:
-    """Read an age such as "90min". Raises ConfigError."""
+    """Read an age such as "90min". Raises ConfigError for text that is not an age."""
     found = AGE.fullmatch(text.strip())
     if not found:
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""Whole numbers that users give: one line says what came and what is allowed, wherever they enter."""
+"""Whole numbers from users. Wherever they enter, an error states in one line what was given and what is allowed."""
 
 from numbers import Integral
 
@@ -8,14 +8,15 @@ LARGEST_SEED = 2**63 - 1
 
 
 def whole(name: str, value: object, least: int, remedy: str) -> int:
-    """Return a whole number of at least `least`, NumPy's too. Raises ConfigError: `name` is `value`; `remedy`."""
+    """Return a whole number (possibly NumPy's) of at least `least`. Raises ConfigError with the message "`name` is
+    `value`; `remedy`"."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise ConfigError(f"{name} is {value!r}; {remedy}")
     return int(value)
 
 
 def seed_of(value: object) -> int:
-    """Return a seed. Raises ConfigError for what is none."""
+    """Return a seed. Raises ConfigError for anything but a whole number from 0 to 2^63 - 1."""
     remedy = "a seed is a whole number from 0 to 2^63 - 1; give one, or leave it out (0)"
     if (seed := whole("seed", value, 0, remedy)) > LARGEST_SEED:
         raise ConfigError(f"seed is {value!r}; {remedy}")
@@ -23,5 +24,6 @@ def seed_of(value: object) -> int:
 
 
 def steps_of(value: object) -> int | None:
-    """Return a number of training steps; None: the method's own. Raises ConfigError for what is none."""
+    """Return a number of training steps, or None for the method's own. Raises ConfigError for anything but a whole
+    number of at least 1."""
     return None if value is None else whole("steps", value, 1, "give a whole number of at least 1, or leave it out")

@@ -1,7 +1,7 @@
 """Candidates of a suggestion: configurations spread over the whole space, and neighbours of good ones.
 
-A finite space that is small enough is taken whole. Every candidate is a valid configuration: rounded, chosen, with the
-parameters that are not in use left out.
+A finite space that is small enough is used completely. Every candidate is a valid configuration: values are rounded or
+chosen, and parameters that are not in use are left out.
 """
 
 from typing import NamedTuple
@@ -14,11 +14,11 @@ from metabo.data.history.description import Configuration, Description
 from metabo.tuner.asking import ALL, Only, projected, within
 
 SPREAD, NEAR = 3072, 1024
-"""Candidates over the whole space, and near the centres."""
+"""The numbers of candidates over the whole space, and near the centres."""
 STEPS = (0.2, 0.1, 0.05, 0.02, 0.01, 0.005)
-"""Standard deviations of the steps from a centre, of a parameter's range."""
+"""Standard deviations of the steps from a centre, as shares of a parameter's range."""
 DIGITS = 9
-"""Encoded configurations that agree to this many digits are the same."""
+"""Encoded configurations that agree to this many digits count as the same."""
 
 
 class CandidatePool(NamedTuple):
@@ -33,10 +33,10 @@ def make(
     description: Description, taken: list[Configuration], places: int, centres: list[Configuration], seed: list[int],
     only: Only = ALL,
 ) -> CandidatePool:  # fmt: skip
-    """Return the `taken` configurations (not to be suggested again) in `places` rows, then the candidates, which keep
-    to the choices of `only`.
+    """Return the `taken` configurations (not to be suggested again) in `places` rows, then the candidates, which are
+    restricted to the choices of `only`.
 
-    The shape depends on `places` only, so that one compiled program serves all suggestions.
+    The shape depends only on `places`, so that one compiled program serves all suggestions.
     """
     rng = np.random.default_rng(seed)
     candidates = description.every(SPREAD)
@@ -53,7 +53,7 @@ def make(
     mask[places : places + len(candidates)] = True
     rows = np.flatnonzero(mask)
     seen = np.concatenate([known, x[rows]]).round(DIGITS)
-    first = np.unique(seen, axis=0, return_index=True)[1]  # of equal rows the first: the taken ones come before
+    first = np.unique(seen, axis=0, return_index=True)[1]  # the first of equal rows; the taken ones come first
     mask[:] = False
     mask[rows[first[first >= len(known)] - len(known)]] = True
     blank = [{}] * (places - len(taken)), [{}] * (SPREAD + NEAR - len(candidates))
@@ -63,8 +63,8 @@ def make(
 def neighbours(
     description: Description, centres: list[Configuration], rng: np.random.Generator
 ) -> Float[np.ndarray, "n p"]:
-    """Draw `NEAR` points around the centres, in turn (none without a centre): some parameters move, by a step of one of
-    several sizes; choices are drawn anew."""
+    """Draw `NEAR` points around the centres, which take turns (none without a centre). Some parameters move, by a step
+    of one of several sizes; choices are drawn anew."""
     width = len(description.fields)
     if not centres:
         return np.zeros((0, width))

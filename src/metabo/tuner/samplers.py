@@ -1,12 +1,12 @@
 """An Optuna sampler that suggests from a prior learned with `metabo pretrain` (extra `optuna`).
 
-The objective asks for the parameters as usual. Those of the prior's space come from the prior, by the method's policy,
-from the first trial on, within what the objective asks for; others come from Optuna's random sampler. Trials live in
+The objective asks for the parameters as usual. From the first trial on, those of the prior's space come from the prior,
+by the method's policy and within what the objective asks for; others come from Optuna's random sampler. Trials live in
 Optuna's storage, not in the folder.
 
 Workers (threads, processes, machines) do not repeat each other. Each one writes its suggestion into the storage, then
-reads all trials again; where another trial has the same configuration it suggests another one. Of two workers the one
-that wrote last sees what the other wrote, so that not both keep it.
+reads all trials again; if another trial has the same configuration, it suggests another one. Of two workers, the one
+that wrote last sees what the other wrote, so they never both keep it.
 """
 
 import threading
@@ -40,7 +40,7 @@ from metabo.tuner.suggest import suggest
 
 
 class PriorSampler(optuna.samplers.BaseSampler):
-    """Suggest from the prior in `folder`. `seed`: of candidates and ties.
+    """Suggest from the prior in `folder`. `seed` is that of candidates and ties.
 
         import metabo
         import optuna
@@ -55,14 +55,14 @@ class PriorSampler(optuna.samplers.BaseSampler):
         study.optimize(objective, n_trials=3)
         print(study.best_params)
 
-    A pruned trial counts with the last value that it reported, or the median of the finished ones if that is worse;
-    without a report it counts as a failure, as failed trials and those that break a constraint do: it has a value above
-    0 (`trial.set_constraint`, or what the `constraints_func` of another sampler stored). Running ones count as pending;
-    trials with values outside the space (enqueued by hand, say) are left out. An outcome without a logarithm, where the
-    scale is log, or without a value of a constraint of the space, is warned of once and not used: its trial counts as
-    pending, so that it neither repels nor is suggested again. (`metabo tell` refuses such an outcome; an error here
-    would end a study whose trials cannot be removed.) Raises ConfigError for a study with another direction, or
-    several, and for a seed that is none.
+    A pruned trial counts with the last value that it reported, or with the median of the finished trials if that is
+    worse; without a report it counts as a failure. So do failed trials and those that break a constraint, that is, have
+    a constraint value above 0 (from `trial.set_constraint`, or stored by the `constraints_func` of another sampler).
+    Running trials count as pending; trials with values outside the space (such as those enqueued by hand) are left out.
+    An outcome without a logarithm on a log scale, or without a value for a constraint of the space, causes one warning
+    and is not used: its trial counts as pending, so that it neither repels nor is suggested again. (`metabo tell`
+    refuses such an outcome; an error here would end a study whose trials cannot be removed.) Raises ConfigError for a
+    study with another direction or several directions, and for an invalid seed.
     """
 
     def __init__(self, folder: str | Path, seed: int = 0) -> None:
@@ -76,31 +76,33 @@ class PriorSampler(optuna.samplers.BaseSampler):
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, object]:
-        """Leave out the lock, which no other process has a use for."""
+        """Leave out the lock, which is useless in another process."""
         return {name: value for name, value in vars(self).items() if name != "_lock"}
 
     def __setstate__(self, state: dict[str, object]) -> None:
-        """Take the state, and a lock of one's own."""
+        """Restore the state, with a new lock."""
         for name, value in state.items():
             setattr(self, name, value)
         self._lock = threading.Lock()
 
     def infer_relative_search_space(self, study: optuna.Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        """Return nothing: Optuna refuses values of other ranges than those here, and the objective's are not known."""
+        """Return nothing: Optuna refuses values whose ranges differ from those returned here, and the objective's
+        ranges are not known."""
         return {}
 
     def sample_relative(
         self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> Configuration:
-        """Claim the next configuration; `sample_independent` gives out its values."""
+        """Claim the next configuration. `sample_independent` returns its values."""
         self._check_direction(study)
         self._claimed(study, trial)
         return {}
 
     def _claimed(self, study: optuna.Study, trial: FrozenTrial, fixed: Only = ALL) -> Configuration:
         """Write the next configuration that no other trial has into the storage, and return it without the parameters
-        that it does not use. It has the choices that the objective offers, as far as trials tell, and those `fixed`."""
-        with self._lock:  # threads share the core that suggests, and would only disturb each other
+        that it does not use. It is restricted to the choices that the objective offers, as far as trials show, and to
+        those in `fixed`."""
+        with self._lock:  # threads share the core that suggests, and would only slow each other down
             return self._first_free(study, trial, fixed)
 
     def _first_free(self, study: optuna.Study, trial: FrozenTrial, fixed: Only) -> Configuration:
@@ -118,16 +120,16 @@ class PriorSampler(optuna.samplers.BaseSampler):
             ]
             if not same:
                 return chosen
-            place = sum(number < trial.number for number in same)  # workers that clash go on with different ones
+            place = sum(number < trial.number for number in same)  # workers that clash continue with different ones
 
     def sample_independent(
         self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> object:
-        """Return the prior's value. It is moved into a range that is narrower than the space, or has steps; of choices
-        it is one that the objective offers too. A parameter that the prior does not know, or that its configuration
-        does not use, is drawn at random. All but the last is warned of once.
+        """Return the prior's value. A number is moved into the objective's range if that is narrower than the space or
+        has steps; a choice is one that the objective offers too. A parameter that the prior does not know, or that its
+        configuration does not use, is drawn at random. Each of these, except an unused parameter, causes one warning.
 
-        Raises ConfigError for a parameter whose range has no value of the prior's space.
+        Raises ConfigError for a parameter whose distribution has no value of the prior's space.
         """
         field, value = self._fields.get(param_name), trial.system_attrs.get(ATTRIBUTE, {}).get(param_name)
         if field is None:
@@ -150,7 +152,7 @@ class PriorSampler(optuna.samplers.BaseSampler):
         return self._others.sample_independent(study, trial, param_name, param_distribution)
 
     def _choices_of(self, trial: FrozenTrial) -> Only:
-        """Return the choices that a trial has already."""
+        """Return the choices that a trial already has."""
         return {name: (value,) for name, value in self._own(trial.params).items() if self._fields[name].choices}
 
     def _warn_of_range(self, field: Field, of: FloatDistribution | IntDistribution) -> None:
@@ -178,7 +180,7 @@ class PriorSampler(optuna.samplers.BaseSampler):
             warnings.warn(text, stacklevel=4)
 
     def reseed_rng(self) -> None:
-        """Give each thread of Optuna its own random parameters; the prior's suggestions stay as they are."""
+        """Give each Optuna thread its own random parameters. The prior's suggestions stay as they are."""
         self._others.reseed_rng()
 
     def _check_direction(self, study: optuna.Study) -> None:
@@ -191,7 +193,7 @@ class PriorSampler(optuna.samplers.BaseSampler):
             )
 
     def _told(self, trials: Sequence[FrozenTrial], current: int) -> Told:
-        """Sort Optuna's trials into finished and running ones, the current one left out."""
+        """Sort Optuna's trials into finished and running ones, leaving out the current one."""
         done: list[Configuration] = []
         outcomes: list[float] = []
         running: list[Configuration] = []
@@ -215,14 +217,14 @@ class PriorSampler(optuna.samplers.BaseSampler):
         return Told(done, outcomes, running)
 
     def _configuration(self, trial: FrozenTrial) -> Configuration | None:
-        """Return a trial's configuration, None if it has none yet, or one outside the space."""
+        """Return a trial's configuration, or None if it has none yet or one outside the space."""
         try:
             return self._space.read({**trial.system_attrs.get(ATTRIBUTE, {}), **self._own(trial.params)})
         except DataError:
             return None
 
     def _own(self, parameters: Mapping[str, Value]) -> Configuration:
-        """Return the parameters of the space, with choices as it calls them."""
+        """Return the parameters of the space, with choices as the space writes them."""
         own: Configuration = {}
         for name, value in parameters.items():
             if (field := self._fields.get(name)) is not None:
@@ -230,7 +232,7 @@ class PriorSampler(optuna.samplers.BaseSampler):
         return own
 
     def _lacks_logarithm(self, trial: FrozenTrial) -> bool:
-        """Tell whether the scale is log and a trial's outcome has none; warn of it the first time."""
+        """Tell whether the scale is log and a trial's outcome has no logarithm; warn the first time."""
         value = trial.value
         if not self._space.log or value is None or not np.isfinite(value) or value > 0:
             return False
@@ -245,8 +247,8 @@ class PriorSampler(optuna.samplers.BaseSampler):
         return True
 
     def _lacks_values(self, trial: FrozenTrial) -> bool:
-        """Tell whether a trial has no value of a constraint of the space; warn of the first one. Values that a
-        `constraints_func` stored have numbers for names."""
+        """Tell whether a trial lacks a value for a constraint of the space, and warn about the first one. Values that a
+        `constraints_func` stored have numbers as names."""
         if sum(name.isdecimal() for name in trial.constraints) >= len(self._space.constraints):
             return False
         lacks = [one for one in self._space.constraints if one.name not in trial.constraints]
@@ -259,7 +261,7 @@ class PriorSampler(optuna.samplers.BaseSampler):
         return bool(lacks)
 
     def _partial(self, trial: FrozenTrial, typical: float | None) -> float:
-        """Return what a trial that did not finish counts with; NaN if it says nothing."""
+        """Return the outcome with which an unfinished trial counts, or NaN if it has no usable value."""
         value = partials.partial(trial, typical, self._space.maximise) if trial.state == TrialState.PRUNED else None
         return float("nan") if value is None or (self._space.log and value <= 0) else value
 
@@ -268,4 +270,4 @@ class PriorSampler(optuna.samplers.BaseSampler):
 
 
 ATTRIBUTE = "metabo:suggested"
-"""Where a trial's suggestion is kept in Optuna's storage."""
+"""The attribute that holds a trial's suggestion in Optuna's storage."""

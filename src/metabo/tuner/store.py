@@ -1,9 +1,9 @@
-"""The folder of a tuned study: ``study.json`` (what the prior is and where it came from), ``prior-*.npz`` (its
-parameters) and ``trials/*.json`` (what was told: `journal`). JSON and arrays only; every file is replaced in one step
-or gets one more row, and is on the disk before anyone is told that it was written. Nothing here imports JAX.
+"""The folder of a study: ``study.json`` (what the prior is and where it came from), ``prior-*.npz`` (its parameters)
+and ``trials/*.json`` (its trials, see `journal`). There are only JSON and arrays. Every file is replaced in one step or
+gets one more row, and is on the disk before it is reported as written. Nothing here imports JAX.
 
-``study.json`` names the file of the parameters and is written last, so a killed `pretrain` leaves the old prior whole.
-Changes of trials hold a lock, so that none is lost when several processes tell at once.
+``study.json`` names the file of the parameters and is written last, so a killed `pretrain` leaves the old prior intact.
+Changes of trials hold a lock, so none is lost when several processes tell at once.
 """
 
 import fcntl
@@ -33,11 +33,11 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock, waiting for it. The kernel frees it however the process ends.
+    """Wait for the folder's lock and hold it. The kernel frees it however the process ends.
 
-    Who holds it is the only one who writes here, so unfinished files are what killed runs left: they are removed.
+    Only the holder writes here, so any unfinished files were left by killed runs, and they are removed.
 
-    Raises DataError if the folder does not let itself be locked.
+    Raises DataError if the folder cannot be locked.
     """
     try:
         handle = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
@@ -56,15 +56,15 @@ def locked(folder: Path) -> Iterator[None]:
             remove_scratch([*folder.glob(".*"), *folder.glob("trials/.*")])
         yield
     finally:
-        with suppress(OSError):  # closed it is, whatever the kernel says, and what was written stays written
+        with suppress(OSError):  # it is closed whatever the kernel says, and what was written stays written
             os.close(handle)
 
 
 @contextmanager
 def publishing(folder: Path) -> Iterator[Path]:
-    """Make the folder, hold its lock and yield an empty folder in it, where to write what is to be published.
+    """Make the folder, hold its lock, and yield an empty folder in it for the files to publish.
 
-    The empty folder is removed at the end, with those that killed runs left. Raises DataError.
+    That folder is removed at the end, as are those that killed runs left. Raises DataError if the file system refuses.
     """
     with _speaking(folder, "written", "or choose another folder with --to"):
         _make(folder)
@@ -76,7 +76,7 @@ def publishing(folder: Path) -> Iterator[Path]:
 
 
 def require(folder: Path) -> StoredRecord:
-    """Return the record of a folder. Raises DataError if it has none, or one that is not as it was written."""
+    """Return the record of a folder. Raises DataError if it has no record, or one that is not as it was written."""
     path = folder / RECORD
     content = _json(path, formats.RECORD_AGAIN)
     if content is None:
@@ -85,7 +85,7 @@ def require(folder: Path) -> StoredRecord:
 
 
 def prior_path(folder: Path, record: StoredRecord) -> Path:
-    """Return the file of the parameters. Raises DataError if it is not the one that was written."""
+    """Return the file of the parameters. Raises DataError if it is missing or not as it was written."""
     path = folder / record["prior"]
     try:
         intact = digest(path) == record["checksum"]
@@ -97,8 +97,8 @@ def prior_path(folder: Path, record: StoredRecord) -> Path:
 
 
 def publish(folder: Path, record: StudyRecord, prior: Path) -> None:
-    """Take the parameters, written by the caller at `prior` in the folder, and make them the folder's prior; then the
-    parameters of former priors go. Call it with the lock held."""
+    """Make the parameters that the caller wrote at `prior`, in the folder, the folder's prior; then delete the
+    parameters of former priors. Call it with the lock held."""
     checksum = digest(prior)
     name = f"prior-{checksum[:12]}.npz"
     os.replace(prior, folder / name)
@@ -106,12 +106,12 @@ def publish(folder: Path, record: StudyRecord, prior: Path) -> None:
     write_text(folder / RECORD, formats.record_text(record, name, checksum))
     for old in folder.glob("prior-*.npz"):
         if old.name != name:
-            with suppress(OSError):  # the next prior takes it along
+            with suppress(OSError):  # the next prior removes it
                 old.unlink()
 
 
 def current(folder: Path, expected: StoredRecord) -> StoredRecord:
-    """Return the record that the folder has now. Raises DataError if its space is another one than in `expected`."""
+    """Return the current record of the folder. Raises DataError if its space differs from that in `expected`."""
     record = require(folder)
     decisive = ("parameters", "outcome", "constraints")
     if any(record["space"].get(key) != expected["space"].get(key) for key in decisive):
@@ -120,9 +120,9 @@ def current(folder: Path, expected: StoredRecord) -> StoredRecord:
 
 
 def settle(folder: Path, expected: StoredRecord) -> None:
-    """Seal a record that an older version wrote. Call it with the lock held, before trials are written.
+    """Seal the record if an older version wrote it. Call it with the lock held, before trials are written.
 
-    Raises DataError if the folder has come to have another space than the one in `expected`, which is not asked again.
+    Raises DataError if the folder's space no longer is the one in `expected`, which the caller keeps using.
     """
     record = current(folder, expected)
     if record["format"] < formats.FORMAT:
@@ -131,7 +131,7 @@ def settle(folder: Path, expected: StoredRecord) -> None:
 
 
 def trials_path(folder: Path, study: str) -> Path:
-    """Return the file of a study's trials. Raises ConfigError for a name that is no plain file name."""
+    """Return the file of a study's trials. Raises ConfigError for a name that is not a plain file name."""
     if not NAME.fullmatch(study):
         raise ConfigError(
             f"study '{printable(study, 80)}': write letters, digits, '.', '_' and '-', first a letter or digit"
@@ -140,7 +140,7 @@ def trials_path(folder: Path, study: str) -> Path:
 
 
 def read_trials(folder: Path, study: str, space: Description) -> list[StudyTrial]:
-    """Return what was told of a study, oldest first.
+    """Return the trials of a study, oldest first.
 
     Raises DataError for a file that cannot be read, is not as it was written, or has values outside the space."""
     path = trials_path(folder, study)
@@ -151,8 +151,9 @@ def read_trials(folder: Path, study: str, space: Description) -> list[StudyTrial
 
 
 def held_trials(folder: Path, study: str, space: Description, known: TrialJournal | None) -> TrialJournal:
-    """Return the trials of a study to change them: `known`, as this process saw them last, with what others have added
-    since. Only that is looked at; after another change, all. Call it with the lock held.
+    """Return the trials of a study in order to change them: `known`, as this process saw them last, extended by what
+    others have added since. Only the additions are read; after any other change, the whole file is. Call it with the
+    lock held.
 
     Raises DataError for a file that cannot be read, or is not as it was written."""
     path = trials_path(folder, study)
@@ -166,23 +167,24 @@ def held_trials(folder: Path, study: str, space: Description, known: TrialJourna
 
 
 def add_trials(folder: Path, study: str, held: TrialJournal, new: list[StudyTrial]) -> TrialJournal:
-    """Add trials that are new or changed, and are in the index of those held already. Call it with the lock held.
+    """Append trials that are new or changed and already in the index of `held`. Call it with the lock held.
 
-    Raises MetaboError; then nothing is changed, and `held` holds no longer. What could not be read again is refused."""
+    Raises MetaboError if that fails, and for trials that could not be read again. Then nothing is changed, and `held`
+    is no longer valid."""
     path, space = trials_path(folder, study), held.index.space
     if not held.seal:
         return write_trials(folder, study, held.index.trials, space)
     formats.parse_trials(path, [(one["number"], one) for one in new], space, journal.AGAIN)
     row, seal = journal.row(new, held.seal) if new else (b"", held.seal)
     with _speaking(path, "written"):
-        append(path, row, held.end)  # no row: it waits until what was told before is on the disk
+        append(path, row, held.end)  # without a row it only waits until earlier rows are on the disk
     return replace(held, end=held.end + len(row), last=row or held.last, seal=seal)
 
 
 def write_trials(folder: Path, study: str, trials: list[StudyTrial], space: Description) -> TrialJournal:
     """Replace the trials of a study. Call it with the lock held, from reading to writing.
 
-    Raises MetaboError, and then nothing is changed: for what could not be read again, too."""
+    Raises MetaboError if that fails, and for trials that could not be read again. Then nothing is changed."""
     path = trials_path(folder, study)
     formats.parse_trials(path, enumerate(trials), space, journal.AGAIN)
     content = journal.text(trials)
@@ -193,7 +195,8 @@ def write_trials(folder: Path, study: str, trials: list[StudyTrial], space: Desc
 
 
 def _journal(path: Path, space: Description) -> TrialJournal:
-    """Read a file of trials; there need not be one. Raises DataError."""
+    """Read a file of trials, which need not exist. Raises DataError if it cannot be read or is not as it was
+    written."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):  # a link to a device would be read without end
             raise DataError(f"{path}: is no file; {journal.AGAIN}")
@@ -206,15 +209,15 @@ def _journal(path: Path, space: Description) -> TrialJournal:
 
 
 def told_studies(folder: Path) -> list[str]:
-    """List the studies that have trials. Raises DataError."""
-    # `*.json` is also the name of what a killed first `tell` left unfinished; no study has such a name.
+    """List the studies that have trials. Raises DataError if the folder cannot be read."""
+    # `*.json` also matches the unfinished file of a killed first `tell`, but no study can have such a name.
     with _speaking(folder, "read"):
         return sorted(path.stem for path in (folder / "trials").glob("*.json") if NAME.fullmatch(path.stem))
 
 
 @contextmanager
 def _speaking(path: Path, done: str, remedy: str = "") -> Iterator[None]:
-    """Turn what the file system refuses into one line. Raises DataError."""
+    """Turn errors of the file system into a DataError of one line."""
     try:
         yield
     except OSError as error:
@@ -229,7 +232,7 @@ def _make(folder: Path) -> None:
     new = [one for one in (folder, *folder.parents) if not one.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     for one in new:
-        with suppress(PermissionError):  # a folder that may be written and not read
+        with suppress(PermissionError):  # a folder that is writable but not readable
             _to_disk(one.parent)
 
 
@@ -243,7 +246,7 @@ def _to_disk(folder: Path) -> None:
 
 
 def _json(path: Path, remedy: str) -> object:
-    """Return what a file of JSON holds; None if there is no file. Raises DataError."""
+    """Return the contents of a JSON file, or None if there is no file. Raises DataError if it cannot be read."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -1,6 +1,6 @@
-"""Tune with one's own past studies: learn a prior once (`pretrain`), then ask and tell (`Study`).
+"""Tune with your own past studies: learn a prior once (`pretrain`), then ask and tell (`Study`).
 
-A study lives in a folder, so that another process, or `metabo suggest` in a shell, goes on with it.
+A study lives in a folder, so another process, or `metabo suggest` in a shell, can continue it.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,11 +28,12 @@ from metabo.tuner.suggest import suggest
 from metabo.tuner.trials import Claimant, StudyTrial, counted, require_logarithms, require_measured
 
 UNLOCKED = 5
-"""Times that a claim is computed without the folder's lock; if others changed the trials meanwhile each time, it is
-computed with the lock held."""
+"""How often a claim is computed without the folder's lock. If others change the trials in the meantime each time, it is
+then computed with the lock held."""
 
 MOST = 10_000
-"""Suggestions at once, at most: most methods hold their covariance (800 MB), the default makes one after the other."""
+"""The most suggestions at once: most methods hold their covariance in memory (800 MB), and the default method makes
+them one after another."""
 
 
 @float64
@@ -47,7 +48,7 @@ def pretrain(
     steps: int | None = None,
     skip_bad_rows: bool = False,
 ) -> "Study":
-    """Learn a prior from past studies and put it into the folder `to`, in place of the one there.
+    """Learn a prior from past studies and put it into the folder `to`, replacing any prior there.
 
         import metabo
 
@@ -56,12 +57,11 @@ def pretrain(
         print(first.configuration)
         print(f"predicted: {first.median:.3g} (90 %: {first.low:.3g} to {first.high:.3g})")
 
-    Each history goes with the space (``space.yaml``) at the same position; one may be given without a list. A history
-    is a CSV file, a DataFrame with a column for the study, or a dict of DataFrames by study; several DataFrames with
-    one space are one history.
-    `target`: the space to tune, the first one unless given; it needs no history. `method`: blend for one space, mphd
-    for several, unless given. `steps`: of the training, at most. Raises DataError and ConfigError that name file, row,
-    field and fix.
+    Each history goes with the space (``space.yaml``) at the same position; a single one needs no list. A history is a
+    CSV file, a DataFrame with a column for the study, or a dict of DataFrames by study; several DataFrames with one
+    space are one history. `target`: the space to tune, by default the first one; it needs no history. `method`: by
+    default blend for one space, mphd for several. `seed`: the seed of the training. `steps`: the most training steps.
+    `skip_bad_rows`: leave out rows with a fault. Raises DataError and ConfigError, which name file, row, field and fix.
     """
     seed, steps = seed_of(seed), steps_of(steps)
     given = required(histories)
@@ -76,7 +76,7 @@ def pretrain(
     folder = Path(to)
     described = str(target or spaces[0])
     _refuse_other_space(folder, goal, described)
-    if steps is not None and method != learning.BLEND:  # which stops where it has converged
+    if steps is not None and method != learning.BLEND:  # which stops once it has converged
         learning.require_affordable(steps, past)
     save, remarks = _learned(spec, goal, past)
     record: StudyRecord = {
@@ -87,14 +87,14 @@ def pretrain(
         "remarks": [*(remark for one in past for remark in one.remarks), *remarks],
     }
     with store.publishing(folder) as scratch:
-        _refuse_other_space(folder, goal, described)  # training took a while, and others may have told meanwhile
+        _refuse_other_space(folder, goal, described)  # others may have told outcomes during the training
         save(scratch / "prior.npz")
         store.publish(folder, record, scratch / "prior.npz")
     return Study(folder)
 
 
 def _learned(spec: MethodSpec, goal: Description, past: list[PastStudies]) -> tuple[Callable[[Path], None], list[str]]:
-    """Learn a prior; return what writes it to a file, and remarks."""
+    """Learn a prior, and return a function that writes it to a file, and remarks."""
     if spec["method"] == learning.BLEND:
         here, steps = learning.require_here(goal.name, past), int(cast(int, spec["pretrain"]["steps"]))
         return partial(blend.save, past=blend.learn(here, spec["seed"], steps)), []
@@ -105,7 +105,7 @@ def _learned(spec: MethodSpec, goal: Description, past: list[PastStudies]) -> tu
 
 
 class Study(Ledger):
-    """A study that is tuned, in a folder that `pretrain` made. `name` tells apart studies that share the prior.
+    """A study in a folder that `pretrain` made. `name` distinguishes studies that share the prior.
 
         import metabo
 
@@ -116,23 +116,24 @@ class Study(Ledger):
             study.tell(chosen, outcome)  # constraints={"memory_gb": 6.5} if the space has constraints
         print(study.best)
 
-    Another process, or `metabo suggest` in a shell, can go on with it.
+    Another process, or `metabo suggest` in a shell, can continue it. Raises DataError for a folder without an intact
+    record, and ConfigError for a name that is not a plain file name.
     """
 
     def __getstate__(self) -> dict[str, object]:
-        """Leave out the prior: unpickled elsewhere its arrays would be float32, and it is in the folder anyway."""
+        """Leave out the prior: its arrays could be unpickled as float32 elsewhere, and it is in the folder anyway."""
         return {**{name: value for name, value in vars(self).items() if name != "prior"}, "_known": None}
 
     @cached_property
     def prior(self) -> Prior:
-        """The prior with its space: the one that is in the folder when it is first asked for."""
+        """The prior with its space, as it is in the folder on first access."""
         try:
             return self._loaded()
         except DataError:
             now = store.current(self.folder, self.record)
             if now["checksum"] == self.record["checksum"]:
                 raise
-            self.record = now  # somebody has learned another one since the study was opened
+            self.record = now  # another one was learned since the study was opened
             return self._loaded()
 
     @float64
@@ -149,12 +150,14 @@ class Study(Ledger):
     def suggest(
         self, count: int = 1, seed: int = 0, claim: bool = False, by: str | None = None, acquisition: str | None = None
     ) -> list[Suggestion]:
-        """Return `count` configurations to try next. Nothing changes, so the same call gives the same answer.
+        """Return `count` configurations to try next. Without `claim` nothing changes, so the same call gives the same
+        answer.
 
-        `claim` records them as running: other suggestions then avoid them, until their outcomes are told, or they are
-        released. `by`: who claims them; user and host unless given. `acquisition`: ei, pi, ucb3, ..., in place of
-        the method's own. Warns (NumericsWarning) where the model is not numerically sound: what it suggests is then a
-        guess without prediction.
+        `claim` records them as running, so that other suggestions avoid them until their outcomes are told or they are
+        released. `by`: who claims them, by default user and host. `acquisition`: ei, pi, ucb3, ..., in place of the
+        method's own. Raises ConfigError for an invalid count, seed, name or acquisition, and if the space has fewer
+        configurations left; DataError for files that are not as they were written. Warns (NumericsWarning) if the model
+        is not numerically sound: a suggestion is then a guess without a prediction.
         """
         count = whole("count", count, 1, "ask for one suggestion at least, and a whole number of them")
         seed = seed_of(seed)
@@ -179,8 +182,8 @@ class Study(Ledger):
         return found
 
     def _told(self, trials: list[StudyTrial]) -> Told:
-        """Sort trials for the model, the infeasible ones as failed. Raises DataError for an outcome that its scale does
-        not allow."""
+        """Sort trials for the model, with infeasible ones as failed. Raises DataError for an outcome that its scale
+        does not allow."""
         self._require_logarithms(trials)
         finished = [one for one in trials if one["state"] != "running"]
         seen = [counted(one, self.description) for one in finished]
@@ -201,9 +204,9 @@ def _summary(past: PastStudies) -> PastSummary:
 
 
 def _refuse_other_space(folder: Path, goal: Description, described: str) -> None:
-    """Raise ConfigError if trials in the folder are of another space than `goal`, DataError if they cannot be read, or
-    if it asks for logarithms that their outcomes do not have, or for constraints of which they have no value.
-    `described`: the file that describes the goal."""
+    """Raise ConfigError if trials in the folder belong to another space than `goal`. Raise DataError if they cannot be
+    read, or if `goal` needs logarithms that their outcomes do not have, or constraints of which they have no values.
+    `described` is the file that describes the goal."""
     studies = store.told_studies(folder)
     before = _space_before(folder) if studies else goal
     if before is not None:
@@ -217,8 +220,8 @@ def _refuse_other_space(folder: Path, goal: Description, described: str) -> None
 
 
 def _space_before(folder: Path) -> Description | None:
-    """Return the space of the folder's record; None if the record is gone or damaged: it is about to be made again, and
-    whether the trials lie in the new space is seen from their values."""
+    """Return the space of the folder's record, or None if the record is gone or damaged. Then it is about to be made
+    again, and the values of the trials show whether they lie in the new space."""
     try:
         record = store.require(folder)
     except DataError:

@@ -1,4 +1,4 @@
-"""Suggestions from a prior: the policy that the experiments run, on a pool of the user's configurations.
+"""Suggestions from a prior: the policy of the experiments, on a pool of the user's configurations.
 
 Evaluated trials are observed one by one, as in a run of `metabo.bo.loop`. A trial that is still running, and each
 suggestion of a batch, is observed at its predicted mean until its outcome is told (Ginsbourger et al.'s Kriging
@@ -30,21 +30,21 @@ from metabo.tuner.blend import choose as blend
 from metabo.tuner.blend.past import ConditionedPast
 
 BLOCK = 16
-"""Room for observations grows in steps of this size: each size compiles once."""
+"""Room for observations grows in steps of this size, and each size compiles once."""
 CENTRES = 3
-"""Best trials whose neighbours are candidates."""
+"""The number of best trials whose neighbours become candidates."""
 
 
 @float64
 def suggest(
     prior: Prior, told: Told, count: int = 1, seed: int = 0, acquisition: str | None = None, only: Only = ALL
 ) -> list[Suggestion]:
-    """Return `count` configurations to try next; the same for the same arguments. `acquisition`: in place of the
-    method's own; `only`: choices that they keep to.
+    """Return `count` configurations to try next. Equal arguments give equal suggestions. `acquisition` replaces the
+    method's own; `only` has the choices that suggestions are restricted to.
 
-    Raises ConfigError if the space has fewer configurations left, or for an acquisition that is not there. Warns
-    (NumericsWarning) of a model whose posterior is not numerically sound: the suggestion is a configuration of the
-    space all the same, without a prediction. And of one whose covariance needed more on its diagonal.
+    Raises ConfigError if the space has fewer configurations left, or for an unknown acquisition. Warns
+    (NumericsWarning) if the model's posterior is not numerically sound: the suggestion is then still a configuration of
+    the space, but has no prediction. Also warns if the model's covariance needed more on its diagonal.
     """
     chosen = acquisition_of(prior.spec["method"], prior.spec["acquisition"], acquisition)
     if isinstance(prior.params, ConditionedPast):
@@ -95,8 +95,8 @@ def suggest(
 
 
 def acquisition_of(method: str, own: str, chosen: str | None) -> str:
-    """Return the acquisition of suggestions: the method's own unless another one is chosen. Raises ConfigError for one
-    that is not there, or that the method has no use for."""
+    """Return the acquisition for suggestions: the method's own unless another one is chosen. Raises ConfigError for an
+    unknown one, or for one that the method cannot use."""
     if chosen is None or chosen == own:
         return own
     if chosen not in runs.SCORED:
@@ -107,8 +107,8 @@ def acquisition_of(method: str, own: str, chosen: str | None) -> str:
 
 
 def scaled(prior: Prior, told: Told) -> tuple[Scale | None, Float[np.ndarray, " n"]]:
-    """Return the scale and the outcomes as the model sees them, all finite. Without past studies of the space the scale
-    is that of the told outcomes, once there are two different ones."""
+    """Return the scale and the outcomes as the model sees them, all finite. Without past studies of the space, the
+    scale is that of the told outcomes, once two of them differ."""
     values = oriented(np.array(told.outcomes, dtype=np.float64), prior.description)
     good = values[np.isfinite(values)]
     known = prior.scale is not None or len(np.unique(good)) > 1
@@ -133,7 +133,7 @@ def choose(
     budget: int,
 ) -> Steps:
     """Observe the first `done` candidates at their outputs and those up to `taken` at their predicted mean, then select
-    `count` of the valid ones: the steps from `taken` on. `settings`: of the method's policy, as JSON (a
+    `count` of the valid ones, in the steps from `taken` on. `settings` are those of the method's policy, as JSON (a
     constant of the compiled program)."""
     policy = registry.policy_module(method).policy(params, json.loads(settings), acquisition, budget)
     before, during = jax.random.split(key)

@@ -1,5 +1,5 @@
-"""The trials of a tuned study as a list, oldest first, each with its place as number: what telling and correcting make
-of it. Nothing here reads or writes a file."""
+"""The trials of a study as a list, oldest first, each numbered by its position, and how telling, correcting and
+releasing change the list. Nothing here reads or writes a file."""
 
 import hashlib
 import itertools
@@ -25,8 +25,9 @@ class Claimant(TypedDict):
 
 
 class StudyTrial(TypedDict):
-    """A trial as it is kept; `outcome` is None unless it is done. Running ones have a `claim`, unless a version claimed
-    them that did not note it; done ones have the values of their `constraints`, if the space has some."""
+    """A trial as it is stored. `outcome` is None unless it is done. Running trials have a `claim`, unless an older
+    version claimed them, which did not record it; done ones have the values of their `constraints`, if the space has
+    any."""
 
     number: int
     parameters: Configuration
@@ -37,8 +38,8 @@ class StudyTrial(TypedDict):
 
 
 class Result(NamedTuple):
-    """What came out of a configuration: the outcome (NaN: it failed), and the values of the constraints. `where`: what
-    a message about it starts with."""
+    """The result of a configuration: the outcome (NaN: it failed), and the values of the constraints. `where` is the
+    start of a message about it."""
 
     configuration: Configuration
     outcome: float
@@ -47,22 +48,22 @@ class Result(NamedTuple):
 
 
 def trial(number: int, configuration: Configuration, state: State, outcome: float | None) -> StudyTrial:
-    """Return a trial as it is kept."""
+    """Return a trial as it is stored."""
     return {"number": number, "parameters": configuration, "state": state, "outcome": outcome}
 
 
 def broken(one: StudyTrial, space: Description) -> list[str]:
-    """Return the names of the constraints that a trial breaks; it is infeasible if there are some."""
+    """Return the names of the constraints that a trial breaks. It is infeasible if there are any."""
     return constraints.broken(space.constraints, one.get("constraints", {}))
 
 
 def counted(one: StudyTrial, space: Description) -> float | None:
-    """Return the outcome that counts; None if the trial is not done, or infeasible."""
+    """Return the outcome that counts, or None if the trial is not done or is infeasible."""
     return None if broken(one, space) else one["outcome"]
 
 
 class TrialIndex:
-    """Trials of a study, found by their configuration without a look at the others. `trials`: all, oldest first."""
+    """The trials of a study, indexed by their configuration. `trials` has all of them, oldest first."""
 
     def __init__(self, space: Description, trials: Iterable[StudyTrial] = ()) -> None:
         self.space = space
@@ -72,7 +73,8 @@ class TrialIndex:
         self._names = [field.name for field in space.fields]
 
     def put(self, one: StudyTrial) -> None:
-        """Put a trial in the place of the one with its number, which has the same configuration, or after the last."""
+        """Put a trial in the place of the one with its number, which must have the same configuration, or after the
+        last one."""
         if one["number"] < len(self.trials):
             self.trials[one["number"]] = one
         else:
@@ -92,21 +94,21 @@ class TrialIndex:
 
 
 def _digits(number: float) -> str:
-    """Return six digits of a number, by which it is found."""
+    """Return the six digits of a number by which it is indexed."""
     return f"{number + 0.0:.5e}"  # -0.0 + 0.0 is 0.0
 
 
 def _digits_near(number: float) -> list[str]:
-    """Return the digits that the same number, printed and read, may have."""
+    """Return the digits that the same number may have after it was printed and read."""
     return list(dict.fromkeys(_digits(end) for end in (number, number * (1 - EDGE), number * (1 + EDGE))))
 
 
 EDGE = 1e-8
-"""More than the part of a number that digits lost in printing change (`metabo.data.history.fields.CLOSE`)."""
+"""A relative change that exceeds that of digits lost in printing (`metabo.data.history.fields.CLOSE`)."""
 
 
 def claimed(count: int, configurations: Sequence[Configuration], claim: Claimant) -> list[StudyTrial]:
-    """Return the configurations as running trials after `count` others."""
+    """Return the configurations as running trials, numbered after `count` others."""
     new = [trial(number, one, "running", None) for number, one in enumerate(configurations, start=count)]
     for one in new:
         one["claim"] = claim
@@ -114,8 +116,8 @@ def claimed(count: int, configurations: Sequence[Configuration], claim: Claimant
 
 
 def claim_id(running: StudyTrial) -> str:
-    """Return what a running trial is called as long as it runs: its number becomes another one's when trials are
-    released or corrected. Made of its configuration and its claim, so that a later claim of the same configuration has
+    """Return the name of a running trial, which is fixed while it runs; its number may change when trials are released
+    or corrected. The name is made from its configuration and its claim, so a later claim of the same configuration has
     another name."""
     said = canonical({"parameters": running["parameters"], "claim": running.get("claim")})
     return hashlib.sha256(said.encode()).hexdigest()[:8]
@@ -124,8 +126,8 @@ def claim_id(running: StudyTrial) -> str:
 def released(
     trials: list[StudyTrial], chosen: Collection[str], where: str
 ) -> tuple[list[StudyTrial], list[StudyTrial]]:
-    """Return the trials without the running ones of the chosen claims (`claim_id`), and those. Trials are numbered
-    anew.
+    """Return the trials without the running ones of the chosen claims (`claim_id`), and the running ones that were
+    removed. The kept trials are renumbered.
 
     Raises ConfigError, which starts with `where`, for a claim that no running trial has.
     """
@@ -143,11 +145,11 @@ def released(
 
 
 def recorded(index: TrialIndex, results: Sequence[Result]) -> tuple[list[StudyTrial], list[StudyTrial]]:
-    """Put the results among the trials. Return the trials that are new or changed by it, and those of the results, in
+    """Add the results to the trials. Return the trials that are new or changed, and the trials of the results, in
     order.
 
-    A running trial of the same configuration ends with its result. The same outcome again is the same trial, another
-    one a repeat.
+    A result ends the running trial of its configuration. The same outcome again is the same trial; another outcome is a
+    repeat.
     """
     changed: dict[int, StudyTrial] = {}
     told = []
@@ -169,10 +171,10 @@ def recorded(index: TrialIndex, results: Sequence[Result]) -> tuple[list[StudyTr
 def corrected(
     trials: list[StudyTrial], results: Sequence[Result], space: Description
 ) -> tuple[list[StudyTrial], list[StudyTrial]]:
-    """Return the trials with the results in place of all that was told of the same configurations, and those of the
-    results, in order. Several outcomes of one configuration are its repeats. Trials are numbered anew.
+    """Return the trials with the results in place of all earlier outcomes of the same configurations, and the trials of
+    the results, in order. Several outcomes of one configuration are its repeats. Trials are renumbered.
 
-    Raises DataError that starts with the `where` of a result whose configuration has no outcome yet.
+    Raises DataError, which starts with the `where` of the result, for a configuration that has no outcome yet.
     """
     trials = _copies(trials)
     places: list[list[StudyTrial]] = [[one] for one in trials]
@@ -202,10 +204,10 @@ def corrected(
 
 
 def require_logarithms(trials: list[StudyTrial], space: Description, where: str, described: str) -> None:
-    """Raise DataError if the outcome's scale is log and the outcome of a trial has no logarithm. `where`, `described`:
-    the files of the trials and of the space.
+    """Raise DataError if the outcome's scale is log and the outcome of a trial has no logarithm. `where` and
+    `described` are the files of the trials and of the space.
 
-    Such outcomes were told before the scale was changed; to the model they would be infinitely good or bad.
+    Such outcomes were told before the scale was changed. To the model they would be infinitely good or bad.
     """
     for one in trials if space.log else ():
         if one["outcome"] is not None and one["outcome"] <= 0:
@@ -217,8 +219,8 @@ def require_logarithms(trials: list[StudyTrial], space: Description, where: str,
 
 
 def require_measured(trials: list[StudyTrial], space: Description, where: str, described: str) -> None:
-    """Raise DataError if a done trial has no value of a constraint: it was told before the space had it. `where`,
-    `described`: the files of the trials and of the space."""
+    """Raise DataError if a done trial has no value for a constraint, because it was told before the space had it.
+    `where` and `described` are the files of the trials and of the space."""
     for one in trials:
         known = one.get("constraints", {})
         lacks = [constraint.name for constraint in space.constraints if constraint.name not in known]

@@ -1,1 +1,1 @@
-"""Elimination of hyperparameters (HE-GP-UCB), of problems with known candidates and of pre-trained priors."""
+"""Elimination of hyperparameters (HE-GP-UCB), in problems with known candidates and among pre-trained priors."""

@@ -1,7 +1,7 @@
 """Candidates for hyperparameter elimination that are pre-trained priors (not in the paper; hegpucb_x04).
 
-The candidates of pre-training seed s are the priors of the method registered under `fits`, of the same fold, of all
-seeds but s: as many sets of candidates as seeds, none of which has seen the test task.
+The candidates of pre-training seed s are the priors that the method registered under `fits` has for the same fold and
+all seeds but s. So there are as many sets of candidates as seeds, and no candidate has seen the test task.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,8 @@ from metabo.tasks.training_set import TrainingSet
 
 @dataclass(frozen=True)
 class CandidatesModel:
-    """The GPs (`metabo.gp.settings.GPSettings`), and how many priors there are, of which each set leaves one out."""
+    """The settings of the GPs (`metabo.gp.settings.GPSettings`), and the number of priors; each set of candidates
+    leaves one of them out."""
 
     mean: str
     kernel: str
@@ -61,7 +62,8 @@ def pretrain_across(
 ) -> list[tuple[GP, None]]:
     """Return the candidates of every (fold, seed) of every space, fold-major.
 
-    Raises DataError if the fits are not of as many seeds as the model has candidates, ConfigError for fewer than two.
+    Raises DataError if the fits do not have as many seeds as the model has candidates, and ConfigError for fewer than
+    two candidates.
     """
     seeds = read_candidates(spec["model"]).candidates
     found = []
@@ -77,7 +79,7 @@ def pretrain_across(
 
 
 def remarks(sets: list[TrainingSet], fits: list[SpacePrior]) -> list[str]:
-    """Tell, for the sidecar, which candidates come from a training that stopped; none of them is left out."""
+    """Return, for the sidecar, which candidates come from a training that stopped. None of them is left out."""
     return [
         f"space '{fit.space}', fold '{fit.folds[pair // fit.seeds].name}': the candidate of seed {pair % fit.seeds} is "
         f"from a training that stopped at step {step}, which was not finite"
@@ -93,5 +95,5 @@ def pairs(training: TrainingSet, seeds: int) -> list[tuple[int, int]]:
 
 
 def members(seeds: int, left_out: int) -> list[int]:
-    """Return the seeds of the priors in the set that leaves one out, in order."""
+    """Return the seeds of the priors in the set that leaves out seed `left_out`, in order."""
     return [s for s in range(seeds) if s != left_out]

@@ -1,7 +1,7 @@
-"""Algorithms 1 and 2 of HE-GP-UCB, and the rules that they are compared with, as one policy of `metabo.bo.loop`.
+"""Algorithms 1 and 2 of HE-GP-UCB, and the rules that they are compared with, as one policy for `metabo.bo.loop`.
 
-The policy chooses its next query when it has observed the last one, so that the test of an observation reads the bounds
-that its point was chosen by.
+The policy chooses its next query as soon as it has observed the last one, so that the test of an observation uses the
+bounds by which its point was chosen.
 """
 
 from typing import NamedTuple
@@ -34,7 +34,7 @@ def beta_of(
         "bayes_successor": jnp.sqrt(2.0 * settings.d * jnp.log(t**2 / settings.delta)),
         "constant": jnp.asarray(settings.B),
     }
-    # All are computed: they are a few numbers, and one program then serves all forms.
+    # Compute all of them: they are a few numbers, and one program then serves all forms.
     return jnp.stack([jnp.broadcast_to(forms[name], gain.shape) for name in BETAS])[form_of(settings.beta)]
 
 
@@ -48,8 +48,8 @@ def form_of(beta: str | Int[Array, ""]) -> int | Int[Array, ""]:
 
 
 class Decision(NamedTuple):
-    """The next query and what chose it: the scale of the GPs, and of every candidate (U,) mean and deviation there, β,
-    evidence and information gain."""
+    """The next query and the quantities behind it: the output scale of the GPs, and for every candidate (U,) its mean
+    and deviation at the query, β, evidence and information gain."""
 
     query: Query
     scale: OutputScale
@@ -61,7 +61,7 @@ class Decision(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What the tests of an observation found (fields as in `Trace`)."""
+    """The results of the tests of an observation (fields as in `Trace`)."""
 
     error: Float[Array, ""]
     threshold: Float[Array, ""]
@@ -73,8 +73,8 @@ class Verdict(NamedTuple):
 
 
 class CompetingState(NamedTuple):
-    """Posteriors, survivors, sums of the tests of the chosen candidates and of the adversary's; the next query, and the
-    verdict on the last one."""
+    """Posteriors, survivors, the sums for the tests of the chosen candidates and of the adversary's, the next query,
+    and the verdict on the last one."""
 
     belief: Belief
     alive: Bool[Array, " u"]
@@ -85,8 +85,8 @@ class CompetingState(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What stays the same during a run: noise variance of the GPs (U,), points of Δ_ε(x), what regret is measured on
-    (f, or its worst case near each point), which tests count, and the rule's number."""
+    """What stays fixed during a run: the noise variance of the GPs (U,), the points of Δ_ε(x), the goal that regret is
+    measured on (f, or its worst case near each point), which tests count, and the rule's number."""
 
     noise: Float[Array, " u"]
     near: Int[Array, "c m"]
@@ -116,8 +116,8 @@ def plan_of(problem: Problem, rules: tuple[str, ...], number: Int[Array, ""], se
 
 
 class Competing(eqx.Module):
-    """Rule `plan.number` of `rules` on a problem, of which all points may be queried at every iteration. `random` (T,):
-    the points of rule "uniform"."""
+    """Rule `plan.number` of `rules` on a problem. Every point of the problem may be queried at every iteration.
+    `random` (T,) has the points of rule "uniform"."""
 
     problem: Problem
     plan: Plan
@@ -127,7 +127,7 @@ class Competing(eqx.Module):
     repeats: bool = eqx.field(static=True, default=True)
 
     def init(self, candidates: Candidates, key: Key[Array, ""]) -> CompetingState:
-        """Begin with every candidate; the pool is the problem's."""
+        """Begin with all candidates. The pool is that of the problem."""
         many, budget = len(self.plan.noise), self.problem.initial + self.settings.T
         belief = beliefs.start(jnp.diagonal(self.problem.kernels, axis1=1, axis2=2), budget)
         alive, zero, no = jnp.ones(many, bool), jnp.zeros(()), jnp.asarray(False)
@@ -139,7 +139,7 @@ class Competing(eqx.Module):
     def decision(self, belief: Belief, alive: Bool[Array, " u"]) -> Decision:
         """Choose the next point: lines 2 to 6 of Algorithm 1, 2 to 4 of Algorithm 2."""
         problem, plan, settings = self.problem, self.plan, self.settings
-        t = jnp.maximum(belief.seen - problem.initial + 1, 1)  # the choice before an initial point is not made
+        t = jnp.maximum(belief.seen - problem.initial + 1, 1)  # the choice before an initial point is never used
         scale = beliefs.scale(belief, settings.standardise, ~jnp.any(problem.means != 0))
         mean, sigma = beliefs.moments(belief, problem.means, scale, self.added())
         gain = beliefs.information_gain(belief, plan.noise)
@@ -185,7 +185,7 @@ class Competing(eqx.Module):
         level = confidence.xi(t, settings.R, many, settings.delta, settings.xi)
 
         def test(tally: Tally, u: Array) -> tuple[Tally, Array, Array, Array]:
-            # On the scale of the GPs at this time: outputs that are standardised have another one at every iteration.
+            # On the current scale of the GPs, which changes at every iteration if outputs are standardised.
             spread = decision.scale.spread
             tally = tally.added(u, (y - decision.mean[u]) / spread, decision.beta[u] * sigma[u] / spread)
             return tally, *tally.test(u, level)

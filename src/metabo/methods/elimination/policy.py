@@ -1,9 +1,9 @@
 """BO with several GPs as candidates: HE-GP-UCB among pre-trained priors, or the likeliest one (hegpucb Algorithm 1).
 
-As `metabo.methods.elimination.simulate`, on the pools of a benchmark, with what differs for pre-trained priors: every
-candidate has its own noise variance, which is R² of its ξ; kernels are not scaled to k(x, x) <= 1; β is the coefficient
-of the acquisition (UCB), deviations include the noise as in every acquisition of this project. Ties by random priority
-(`bo.policy`).
+This is `metabo.methods.elimination.simulate` on the pools of a benchmark, with these differences for pre-trained
+priors: every candidate has its own noise variance, which is R² in its ξ; kernels are not scaled to k(x, x) <= 1; β is
+the coefficient of the acquisition (UCB); and deviations include the noise, as in every acquisition of this project.
+Random priorities break ties (`bo.policy`).
 """
 
 from collections.abc import Mapping
@@ -30,11 +30,13 @@ from metabo.records.files import Json
 from metabo.tasks.rows import Rows
 
 CHOICES = ("elimination", "optimism", "likelihood")
-"""Whose bound is followed: the highest of the candidates that are left, of all, or that of the likeliest."""
+"""Whose bound to follow: the highest among the remaining candidates, the highest among all, or that of the
+likeliest."""
 
 
 class EliminationState(NamedTuple):
-    """Pools (leading axis U), prior means (U, c), their belief, survivors (U,) and the sums of their tests."""
+    """Pools (leading axis U), prior means (U, c), their belief, the survivors (U,), the sums for their tests, and the
+    best output so far."""
 
     pool: Pool
     priority: Float[Array, " c"]
@@ -46,8 +48,9 @@ class EliminationState(NamedTuple):
 
 
 class Elimination(eqx.Module):
-    """Query where the largest upper bound of the surviving candidates is highest, and drop the one that gave it when
-    its errors leave its bounds; or drop none, or follow the likeliest one. `gps`: a GP with a leading axis of U."""
+    """Query where the largest upper bound of the surviving candidates is highest, and drop the candidate that gave it
+    once its errors leave its bounds; or drop none, or follow the likeliest one. `gps` is a GP with a leading axis of
+    U."""
 
     gps: GP
     acquisition: Acquisition = eqx.field(static=True)
@@ -85,7 +88,7 @@ class Elimination(eqx.Module):
         return mean, std, of_each(mean, std, state.best, state.belief.seen)
 
     def allowed(self, state: EliminationState) -> Bool[Array, " u"]:
-        """Return the candidates that the next query may follow (U,)."""
+        """Return the mask (U,) of the candidates that the next query may follow."""
         if self.rule != "likelihood":
             return state.alive
         evidence = beliefs.log_evidence(state.belief, beliefs.raw_scale())
@@ -98,7 +101,7 @@ class Elimination(eqx.Module):
     def select(
         self, state: EliminationState, mask: Bool[Array, " c"], key: Key[Array, ""]
     ) -> tuple[Int[Array, ""], Info]:
-        """Maximise the largest bound of the allowed candidates over what may be queried."""
+        """Maximise the largest bound of the allowed candidates over the points that may be queried."""
         mean, std, upper = self.bounds(state)
         score = jnp.max(jnp.where(self.allowed(state)[:, None], upper, -jnp.inf), axis=0)
         index = argmax(score, mask, state.priority)
@@ -106,7 +109,7 @@ class Elimination(eqx.Module):
         return index, Info(mean[u, index], std[u, index], jnp.sqrt(self._noise()[u]), state.belief.ok)
 
     def observe(self, state: EliminationState, index: Int[Array, ""], y: Float[Array, ""]) -> EliminationState:
-        """Test the candidate of this query (initial points that are given count like queries), then update all."""
+        """Test the candidate of this query (given initial points count as queries), then update all candidates."""
         mean, _, upper = self.bounds(state)
         u, noise = self.chosen(state, upper, index), self._noise()
         tally = state.tally.added(u, y - mean[u, index], upper[u, index] - mean[u, index])
@@ -124,7 +127,7 @@ class Elimination(eqx.Module):
 
 @dataclass(frozen=True)
 class CandidateSettings:
-    """Whose bound is followed (`CHOICES`), and the level δ of the tests."""
+    """Whose bound to follow (`CHOICES`), and the level δ of the tests."""
 
     rule: str
     delta: float
@@ -135,7 +138,7 @@ def policy(
 ) -> Elimination:
     """Return the policy of a set of candidates. `settings`: those of `CandidateSettings`.
 
-    Raises ConfigError for another rule, a δ outside (0, 1), or an acquisition that is no confidence bound.
+    Raises ConfigError for another rule, a δ outside (0, 1), or an acquisition that is not a confidence bound.
     """
     chosen = read(CandidateSettings, settings, "config", "policy")
     if chosen.rule not in CHOICES:

@@ -1,4 +1,4 @@
-"""A problem for hyperparameter elimination and the settings of a run: what they are, and which make no sense."""
+"""A problem for hyperparameter elimination, the settings of a run, and checks that both make sense."""
 
 from typing import NamedTuple
 
@@ -9,8 +9,8 @@ from jaxtyping import Array, Bool, Float, Int
 from metabo.errors import ConfigError, DataError
 
 BETAS = ("frequentist", "frequentist_printed", "bayes_finite", "bayes_infinite", "bayes_successor", "constant")
-"""Confidence constants of `metabo.methods.elimination.confidence`; bayes_successor: √(2d log(t²/δ)) of the authors'
-later code; constant: B, to which the printed frequentist form tends for small R."""
+"""Confidence constants of `metabo.methods.elimination.confidence`; bayes_successor is √(2d log(t²/δ)) from the authors'
+later code; constant is B, to which the printed frequentist form tends for small R."""
 SIGMAS = ("before", "after")
 ROUNDING = 1e-9
 """Kernels may exceed 1 on the diagonal by this much."""
@@ -20,9 +20,9 @@ class Problem(NamedTuple):
     """A function on a pool, and the candidates. x (c, d), `kernels` (U, c, c), prior means (U, c), f (c,).
 
     `initial` random points come first; outputs have noise of standard deviation `noise_std`. `truth`: the candidate
-    that f is of, -1 if none is. `scales` (U,): length-scales of the candidates, for A-GP-UCB. `neighbours` (c, m): the
-    points of Δ_ε(x), for the robust rules (None: x alone; padded with x). `gains` (U, n): information gain that β takes
-    with 0, 1, ... observations (None: that of the observed points).
+    that f was drawn from, -1 if none. `scales` (U,): length-scales of the candidates, for A-GP-UCB. `neighbours` (c,
+    m): the points of Δ_ε(x), for the robust rules (None: x alone; padded with x). `gains` (U, n): the information gain
+    that β uses after 0, 1, ... observations (None: that of the observed points).
     """
 
     x: Float[Array, "c d"]
@@ -38,10 +38,10 @@ class Problem(NamedTuple):
 
 
 class EliminationSettings(NamedTuple):
-    """Of a run of `T` iterations. `R`: noise level in ξ and β, and standard deviation of the GPs' noise unless `noise`
-    gives another. `beta`, `xi`: forms (`BETAS`, by name or place; `confidence.XI`). `sigma`: "before" or "after", the
-    deviation in the test. `standardise`: the GPs see outputs with mean 0 and deviation 1 (those so far). `predictive`:
-    deviations include the noise. d, a, b, r: of β of an infinite domain."""
+    """Settings of a run of `T` iterations. `R`: noise level in ξ and β, and standard deviation of the GPs' noise unless
+    `noise` gives another. `beta`, `xi`: their forms (`BETAS`, by name or place; `confidence.XI`). `sigma`: "before" or
+    "after", which deviation the test uses. `standardise`: the GPs see outputs with mean 0 and deviation 1 (over those
+    so far). `predictive`: deviations include the noise. d, a, b, r: the constants of β for an infinite domain."""
 
     T: int
     delta: float | Float[Array, ""] = 0.1
@@ -60,9 +60,9 @@ class EliminationSettings(NamedTuple):
 
 
 def check(problem: Problem, settings: EliminationSettings) -> None:
-    """Raise DataError for a problem, ConfigError for settings that the algorithms make no sense with.
+    """Raise DataError for a problem, and ConfigError for settings, for which the algorithms make no sense.
 
-    Reads values, so it cannot run inside a compiled program; whoever makes a problem calls it once.
+    This reads values, so it cannot run inside a compiled program; call it once when you make a problem.
     """
     shape, pool = problem.kernels.shape, len(problem.f)
     if shape[0] == 0:

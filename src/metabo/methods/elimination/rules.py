@@ -16,8 +16,8 @@ RULES = (
     "he_gp_ucb", "mle", "expected_ucb", "a_gp_ucb", "gp_ucb", "uniform",
     "he_stable_opt", "stable_opt", "mle_stable_opt",
 )  # fmt: skip
-"""How (x_t, u_t) is chosen. gp_ucb and stable_opt: by the candidate `View.truth` alone; uniform: random points, with
-the candidate of the largest likelihood, as for mle; expected_ucb reports that candidate too."""
+"""How (x_t, u_t) is chosen. gp_ucb and stable_opt use only the candidate `View.truth`. uniform takes random points and,
+like mle, the candidate of largest likelihood; expected_ucb reports that candidate too."""
 ROBUST = ("he_stable_opt", "stable_opt", "mle_stable_opt")
 POWER = 0.9
 """g(t) = t^0.9 of A-GP-UCB (hegpucb §7)."""
@@ -41,8 +41,8 @@ class Tally(NamedTuple):
 
 
 class View(NamedTuple):
-    """What a rule sees before iteration t: confidence bounds (U, c), survivors, log evidence (U,), a random point;
-    `near`: the points of Δ_ε(x) for each x; `truth`: the candidate of rules that know one; `scales`: length-scales."""
+    """What a rule sees before iteration t: confidence bounds (U, c), survivors, log evidence (U,), and a random point.
+    `near`: the points of Δ_ε(x) for each x; `truth`: the candidate for rules that know it; `scales`: length-scales."""
 
     upper: Float[Array, "u c"]
     lower: Float[Array, "u c"]
@@ -71,7 +71,8 @@ def empty_tally(many: int) -> Tally:
 
 
 def highest(scores: Float[Array, "u c"], alive: Bool[Array, " u"]) -> tuple[Int[Array, ""], Int[Array, ""]]:
-    """Return (u, point) of the highest score of a surviving candidate; ties: lowest candidate, then lowest point."""
+    """Return (u, point) of the highest score of a surviving candidate. Ties go to the lowest candidate, then the lowest
+    point."""
     best = jnp.argmax(jnp.where(alive[:, None], scores, -jnp.inf))
     return best // scores.shape[1], best % scores.shape[1]
 
@@ -90,12 +91,13 @@ def require_scales(scales: Float[Array, " u"] | None) -> Float[Array, " u"]:
 
 
 def nearest_scale(scales: Float[Array, " u"], chosen: Int[Array, ""], t: Int[Array, ""]) -> Int[Array, ""]:
-    """Return A-GP-UCB's candidate: nearest to that of the largest likelihood divided by g(t) = max(1, t^0.9)."""
+    """Return A-GP-UCB's candidate: the one whose length-scale is nearest to that of the likeliest candidate divided by
+    g(t) = max(1, t^0.9)."""
     return jnp.argmin((scales - scales[chosen] / jnp.maximum(1.0, t**POWER)) ** 2)
 
 
 def _choice(centre: Array, point: Array, u: Array, v: Array, score: Array) -> Query:
-    """All rules return the same types, or no program could switch between them."""
+    """Make a query whose types are the same for all rules, so that one program can switch between them."""
     centre, point, u, v = (jnp.asarray(number, jnp.int64) for number in (centre, point, u, v))
     return Query(centre, point, u, v, score)
 
@@ -118,7 +120,7 @@ def _robust(allowed: Bool[Array, " u"], view: View) -> Query:
 
 
 def choose(rule: str, view: View) -> Query:
-    """Return the choice of one of `RULES`. Raises ConfigError for another, or if there is no scale for A-GP-UCB."""
+    """Return the choice of one of `RULES`. Raises ConfigError for another name, or if A-GP-UCB has no length-scales."""
     many = view.alive.shape[0]
     likeliest = jnp.argmax(view.evidence)
     only = partial(jax.nn.one_hot, num_classes=many, dtype=bool)
@@ -144,7 +146,8 @@ def choose(rule: str, view: View) -> Query:
 
 
 def switch(rules: tuple[str, ...], number: Int[Array, ""], view: View) -> Query:
-    """Return the choice of rule `number` of several, of which one is computed (not under `vmap` of the number)."""
+    """Return the choice of rule `number` of several. Only that one is computed (except under `vmap` over the
+    number)."""
     if len(rules) == 1:
         return choose(rules[0], view)
     return jax.lax.switch(number, [partial(choose, rule) for rule in rules], view)

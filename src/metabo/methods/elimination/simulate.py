@@ -1,14 +1,14 @@
-"""Hyperparameter elimination on finite pools: HE-GP-UCB, HE-StableOpt and what the paper compares them with (hegpucb
-Algorithms 1 and 2, §7).
+"""Hyperparameter elimination on finite pools: HE-GP-UCB, HE-StableOpt and the methods that the paper compares them with
+(hegpucb Algorithms 1 and 2, §7).
 
 All candidates u are one batch axis (`metabo.gp.many`); the iterations are those of `metabo.bo.loop`, the policy is
 `metabo.methods.elimination.competing`. HE-GP-UCB queries where the largest upper confidence bound of all surviving
-candidates is highest, and drops the candidate that was chosen when the sum of its errors η_i = y_i - μ_{i-1}(x_i)
-leaves √(ξ_t |S|) + Σ β_i σ_{i-1}(x_i).
+candidates is highest, and drops the chosen candidate once the absolute sum of its errors η_i = y_i - μ_{i-1}(x_i)
+exceeds √(ξ_t |S|) + Σ β_i σ_{i-1}(x_i).
 
-Chosen here: the sums take σ_{i-1}, before x_i is observed, as the proof does (the paper prints σ_i; `sigma="after"`).
-The last candidate is never dropped: where its test fires it stays, and `Trace.exhausted` says so. Ties: lowest
-candidate, then lowest point. ξ_t and the finite β_t count iterations from 1, without the initial points; the
+Our choices: the sums use σ_{i-1}, before x_i is observed, as the proof does (the paper prints σ_i; `sigma="after"`).
+The last candidate is never dropped: if its test fires it stays, and `Trace.exhausted` says so. Ties go to the lowest
+candidate, then the lowest point. ξ_t and the finite β_t count iterations from 1, without the initial points; the
 information gain is that of all observations. `metabo.papers.hegpucb.problems` has the paper's problems.
 """
 
@@ -31,12 +31,13 @@ from metabo.methods.elimination.rules import RULES, require_scales
 class Trace(NamedTuple):
     """What happened at iterations 1..T (leading axis), and `initial` (k,): the points observed before.
 
-    `point`: queried, `centre`: x_t (robust rules query x_t + δ_t), `u`, `v`: chosen candidate and that of the
-    adversary (= u if not robust); y, f_at: output and value there. `mean`, `sigma`, `beta`: of u at the query before
-    the observation. `error`, `threshold`: the two sides of the test of u; `rejected`, `rejected_v`: it fired (for
-    rules that do not eliminate too); `alive` (U,): candidates after the test; `exhausted`: the test of the only
-    candidate fired. `evidence` and `gain` (U,): log likelihood and information gain before. `score`: the best case that
-    a robust rule reports by, min over δ and v of LCB(x_t + δ). `regret`: max f - f(x_t), or ε-regret. `ok`: sound.
+    `point`: the queried point; `centre`: x_t (robust rules query x_t + δ_t); `u`, `v`: the chosen candidate and that of
+    the adversary (= u if not robust); y, f_at: output and function value there. `mean`, `sigma`, `beta`: of u at the
+    query before the observation. `error`, `threshold`: the two sides of the test of u; `rejected`, `rejected_v`:
+    whether the tests of u and v fired (also for rules that do not eliminate); `alive` (U,): candidates after the test;
+    `exhausted`: the test of the only remaining candidate fired. `evidence` and `gain` (U,): log likelihood and
+    information gain before the observation. `score`: the criterion by which a robust rule reports its point, min over δ
+    and v of LCB(x_t + δ). `regret`: max f - f(x_t), or ε-regret. `ok`: whether the step was sound.
     """
 
     point: Int[Array, " t"]
@@ -63,10 +64,11 @@ class Trace(NamedTuple):
 
 
 def run(problem: Problem, rule: str, settings: EliminationSettings, key: Key[Array, ""]) -> Trace:
-    """Run one rule for `settings.T` iterations; a pure function to be jitted and mapped over keys, f or truth.
+    """Run one rule for `settings.T` iterations. This is a pure function that can be jitted and mapped over keys, f or
+    truth.
 
-    The key draws initial points (uniform, with replacement), noise and random queries, the same for every rule.
-    Checks names only; `problem.check` refuses numbers that make no sense. Raises ConfigError.
+    The key draws initial points (uniform, with replacement), noise and random queries, the same for every rule. It
+    checks names only, and raises ConfigError for an unknown one; `problem.check` rejects numbers that make no sense.
     """
     if rule not in RULES:
         raise unknown("rule", rule, RULES)
@@ -82,11 +84,12 @@ def run_all(
     truth: Int[Array, " s"] | None = None,
     together: bool = False,
 ) -> Trace:
-    """Run every rule with every key; leading axes of the Trace: rules, keys.
+    """Run every rule with every key. The leading axes of the Trace are rules and keys.
 
     One compiled program serves all rules, keys, and problems and settings of the same sizes (`traced`). `f`, `truth`:
-    one per key, in place of the problem's. `together`: all keys of a rule side by side (accelerators), else one after
-    another (CPU: a run's rows stay in cache). Raises ConfigError for a rule that is not known, or has no scales.
+    one per key, in place of the problem's. `together` runs all keys of a rule side by side (for accelerators),
+    otherwise one after another (for CPUs, where a run's rows stay in cache). Raises ConfigError for an unknown rule, or
+    if A-GP-UCB has no length-scales.
     """
     for rule in rules:
         if rule not in RULES:
@@ -124,7 +127,8 @@ def _run_rule(
 
 
 def traced(settings: EliminationSettings) -> EliminationSettings:
-    """Return the settings with arrays in place of numbers and of the form of β: others then need no new compilation."""
+    """Return the settings with arrays in place of the numbers and the form of β, so that other values need no new
+    compilation."""
     numbers = ("delta", "B", "R", "noise", "standardise", "predictive", "beta")
     values = settings._replace(
         noise=settings.R if settings.noise is None else settings.noise, beta=form_of(settings.beta)
@@ -152,7 +156,8 @@ def _simulate(
 
 
 def _trace(problem: Problem, plan: Plan, now: RunState, start: Int[Array, " k"]) -> Trace:
-    """Lay out a run. What an observation did is seen by the next selection, and after the last one in the state."""
+    """Lay out a run. The effect of an observation is recorded by the next selection and, for the last one, in the final
+    state."""
     point, y, (decision, before) = jax.tree.map(lambda leaf: leaf[problem.initial :], now.steps)
     verdict = jax.tree.map(lambda seen, last: jnp.concatenate([seen[1:], last[None]]), before, now.state.verdict)
     u, v, centre = decision.query.u, decision.query.v, decision.query.centre

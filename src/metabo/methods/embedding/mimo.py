@@ -1,9 +1,9 @@
-"""MIMO: an ensemble of small networks in one, trained on all tasks (Havasi et al. 2021; hyperbo §7.2).
+"""MIMO: an ensemble of small networks within one network, trained on all tasks (Havasi et al. 2021; hyperbo §7.2).
 
-A multi-input multi-output network reads one input per member, side by side, through a shared dense layer and predicts
-every member's output through layers of its own. In training the members' inputs are independent rows; for a prediction
-all are the same input (Havasi et al. 2021). Open in the paper and chosen here (docs/replication-notes.md): four
-members, the task embedding concatenated to x, outputs standardised.
+A multi-input multi-output network reads one input per member, side by side, through a shared dense layer, and predicts
+every member's output through layers of the member's own. In training, the members' inputs are independent rows; for a
+prediction, all members get the same input (Havasi et al. 2021). The paper leaves open, and we chose
+(docs/replication-notes.md): four members, the task embedding concatenated to x, and standardised outputs.
 """
 
 from collections.abc import Mapping
@@ -31,11 +31,12 @@ from metabo.tasks.rows import Rows
 from metabo.tasks.training_set import TrainingSet
 
 STD_FLOOR, STD_SCALE = 1e-4, 1.0
-"""The paper's softplus(1e-4, 1) of the standard deviation, read as 1e-4 + softplus(1 z)."""
+"""The paper's softplus(1e-4, 1) for the standard deviation, which we read as 1e-4 + softplus(1 z)."""
 
 
 class Weights(NamedTuple):
-    """Embedding (tasks + 1, e) and layers of (weight, bias): shared ones (i, o), (o,), members' own (m, i, o), (m, o).
+    """Embedding (tasks + 1, e) and layers of (weight, bias): shared ones (i, o), (o,), and the members' own (m, i, o),
+    (m, o).
 
     The first shared layer reads m (d + e) numbers; the last own layer gives mean and raw standard deviation.
     """
@@ -53,11 +54,12 @@ class Ensemble(eqx.Module):
 
     @property
     def draws(self) -> int:
-        """The number of members: each reads a row of its own in training."""
+        """The number of members, each of which reads a row of its own in training."""
         return self.learned.own[0][0].shape[0]
 
     def members(self, inputs: Float[Array, "b m i"]) -> tuple[Float[Array, "b m"], Float[Array, "b m"]]:
-        """Return every member's mean and standard deviation, in standardised outputs; inputs are x and embedding."""
+        """Return every member's mean and standard deviation of the standardised outputs; `inputs` hold x and
+        embedding."""
         hidden = inputs.reshape(len(inputs), -1)
         for weight, bias in self.learned.shared:
             hidden = jnp.tanh(hidden @ weight + bias)
@@ -83,7 +85,7 @@ class Ensemble(eqx.Module):
         return self.outputs.moments(centre, jnp.mean(std**2 + (mean - centre[:, None]) ** 2, axis=1))
 
     def fresh(self, key: Key[Array, ""]) -> "Ensemble":
-        """Return the network with untrained weights: LeCun-normal, biases 0."""
+        """Return the network with untrained weights: LeCun-normal draws, and biases 0."""
         normal = jax.nn.initializers.lecun_normal()
         embedding, shared, own = jax.random.split(key, 3)
 
@@ -104,16 +106,16 @@ class Ensemble(eqx.Module):
         return Ensemble(self.outputs, weights)
 
     def prepare(self, past: Rows) -> tuple[()]:
-        """Return nothing: predictions need the weights only."""
+        """Return nothing, because predictions need only the weights."""
         return ()
 
     def posterior(self, prepared: tuple[()], data: Rows) -> "Prediction":
-        """Return the prediction for the test task; its observations are in the weights already."""
+        """Return the prediction for the test task; the weights already account for its observations."""
         return Prediction(self, jnp.asarray(True))
 
 
 class Prediction(NamedTuple):
-    """What an ensemble predicts for the test task."""
+    """The prediction of an ensemble for the test task."""
 
     ensemble: Ensemble
     ok: Bool[Array, ""]

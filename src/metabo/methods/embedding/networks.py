@@ -1,10 +1,10 @@
-"""What MIMO and RFGP share: one network for all tasks, told apart by a learned embedding (hyperbo §7.2).
+"""What MIMO and RFGP share: one network for all tasks, which a learned embedding distinguishes (hyperbo §7.2).
 
 Each training task and the test task have a row of the embedding, which is fed to the network together with x. The paper
-trains for epochs of mini-batches; it does not say how they are drawn. Chosen here (docs/replication-notes.md): a row
-comes from a uniformly drawn task that has any, then uniformly from its rows, with replacement, so that a few
-observations of the test task are seen as often as thousands of rows of another. An epoch is as many batches as all rows
-fill.
+trains for epochs of mini-batches, but does not say how they are drawn. Our choice (docs/replication-notes.md): draw a
+task uniformly among those with rows, then draw one of its rows uniformly, with replacement. A few observations of the
+test task are then seen as often as thousands of rows of another task. An epoch has as many batches as it takes to hold
+all rows.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,8 @@ from metabo.tasks.rows import Rows
 from metabo.tasks.training_set import TrainingSet, pair_indices
 
 EMBEDDING_RANGE = 0.05
-"""Embeddings start uniform in ± this (the usual default of such layers): a new task is close to an average one."""
+"""Embeddings start uniform within ± this value (the usual default of such layers), so a new task is close to an average
+one."""
 
 
 class TrainingPool(NamedTuple):
@@ -40,8 +41,8 @@ class TrainingPool(NamedTuple):
 
 
 class MiniBatch(NamedTuple):
-    """Drawn rows: inputs, outputs and the tasks they come from, b examples of m independent rows; `rows`: how many rows
-    all tasks have together."""
+    """Drawn rows: inputs, outputs and the tasks that they come from, as b examples of m independent rows. `rows` is the
+    number of rows of all tasks together."""
 
     x: Float[Array, "b m d"]
     y: Float[Array, "b m"]
@@ -50,7 +51,8 @@ class MiniBatch(NamedTuple):
 
 
 class Outputs(NamedTuple):
-    """Outputs are trained on as (y - location) / scale; the paper is silent (docs/replication-notes.md)."""
+    """Networks are trained on outputs (y - location) / scale; the paper is silent on scaling
+    (docs/replication-notes.md)."""
 
     location: Float[Array, ""]
     scale: Float[Array, ""]
@@ -72,17 +74,17 @@ class EmbeddingNetwork(Protocol):
 
     @property
     def outputs(self) -> Outputs:
-        """The scale of the outputs that it is trained on."""
+        """The location and scale of the outputs that it is trained on."""
         ...
 
     @property
     def learned(self) -> PyTree:
-        """What training changes."""
+        """The parameters that training changes."""
         ...
 
     @property
     def draws(self) -> int:
-        """Independent rows of one training example."""
+        """The number of independent rows in one training example."""
         ...
 
     def loss(self, batch: MiniBatch) -> Float[Array, ""]:
@@ -94,7 +96,7 @@ class EmbeddingNetwork(Protocol):
         ...
 
     def prepare(self, past: Rows) -> PyTree:
-        """Return what predictions need of the training tasks' rows, however `learned` changes."""
+        """Return what predictions need from the rows of the training tasks; it stays valid when `learned` changes."""
         ...
 
     def posterior(self, prepared: PyTree, data: Rows) -> Predictive:
@@ -103,12 +105,12 @@ class EmbeddingNetwork(Protocol):
 
 
 def new_embedding(tasks: int, size: int, key: Key[Array, ""]) -> Float[Array, "t e"]:
-    """Draw the untrained embeddings of the training tasks and, last, the test task."""
+    """Draw the untrained embeddings of the training tasks and, last, of the test task."""
     return jax.random.uniform(key, (tasks + 1, size), jnp.float64, -EMBEDDING_RANGE, EMBEDDING_RANGE)
 
 
 def pooled(past: Rows, budget: int) -> TrainingPool:
-    """Line up the rows of past tasks, with room for `budget` observations of the test task."""
+    """Put the rows of past tasks into one list, with room for `budget` observations of the test task."""
     tasks, length, dim = past.x.shape
     order = jnp.argsort(~past.mask, axis=1, stable=True)  # valid rows first, in their order
     x = jnp.take_along_axis(past.x, order[..., None], axis=1).reshape(-1, dim)
@@ -140,8 +142,8 @@ def own(pool: TrainingPool, budget: int) -> Rows:
 
 
 def standard_outputs(past: Rows) -> Outputs:
-    """Return location and scale of the outputs, every task with the same weight; (0, 1) without rows, and scale 1 where
-    all outputs are equal."""
+    """Return location and scale of the outputs, where every task has the same weight; (0, 1) without rows, and scale 1
+    if all outputs are equal."""
     weight = past.mask / jnp.maximum(past.mask.sum(axis=1, keepdims=True), 1)
     weight = weight / jnp.maximum(weight.sum(), 1e-300)
     location = jnp.sum(weight * past.y)
@@ -150,7 +152,8 @@ def standard_outputs(past: Rows) -> Outputs:
 
 
 def draw(pool: TrainingPool, key: Key[Array, ""], batch: int, draws: int) -> MiniBatch:
-    """Draw `batch` examples of `draws` independent rows: a uniform task among those with rows, a uniform row of it."""
+    """Draw `batch` examples of `draws` independent rows: each is a uniform row of a task drawn uniformly from those
+    with rows."""
     bits = jax.random.bits(key, (2, batch, draws), "uint32").astype("uint64")
 
     def below(bits: Array, count: Array) -> Int[Array, "b m"]:
@@ -163,14 +166,14 @@ def draw(pool: TrainingPool, key: Key[Array, ""], batch: int, draws: int) -> Min
 
 
 def batches(schedule: Schedule, rows: Int[Array, ""]) -> Int[Array, ""]:
-    """Return the number of mini-batches that a schedule trains on this many rows."""
+    """Return the number of mini-batches that a schedule trains for, with this many rows."""
     count = jnp.ceil(schedule.epochs * rows / schedule.batch).astype(int)
     return jnp.minimum(count, schedule.steps) if schedule.steps else count
 
 
 class Trained(NamedTuple):
-    """A trained network, the moments of Adam, the mean loss of each of equally many stretches of steps, and the first
-    step that was not finite (-1: none), before which training stopped."""
+    """A trained network, the moments of Adam, the mean loss of each of `points` stretches of steps of about equal
+    length, and the first step that was not finite (-1: none), before which training stopped."""
 
     network: EmbeddingNetwork
     moments: PyTree
@@ -192,10 +195,10 @@ def train(
     schedule: Schedule,
     points: int = 1,
 ) -> Trained:
-    """Train for `count` mini-batches. A step whose loss, gradient or result is not finite ends the training with the
-    last parameters whose loss was finite.
+    """Train for `count` mini-batches. A step whose loss, gradient or result is not finite ends the training, and the
+    last parameters with a finite loss are kept.
 
-    With fewer steps than points, a stretch without a step repeats the loss before it.
+    If there are fewer steps than points, a stretch without a step repeats the loss before it.
     """
     flat, unravel = ravel_pytree(network.learned)
     optimiser = optax.adam(schedule.learning_rate)
@@ -229,7 +232,7 @@ def train(
 
 
 TRACE_POINTS = 500
-"""Points of a pre-training's loss trace, at most."""
+"""The most points of a pre-training's loss trace."""
 
 
 def pretrain_networks(
@@ -239,7 +242,8 @@ def pretrain_networks(
     keys: Key[Array, "folds seeds"],
     accelerator: bool,
 ) -> tuple[EmbeddingNetwork, Log]:
-    """Train one network per (fold, seed) on the past tasks: pytrees with a leading axis of folds x seeds, fold-major.
+    """Train one network per (fold, seed) on the past tasks, and return pytrees with a leading axis of folds x seeds,
+    fold-major.
 
     `start(key)` makes the untrained network. The test task's embedding stays untrained.
     """

@@ -1,6 +1,7 @@
 """Online tuning with a network that is trained on all tasks at every iteration: MIMO and RFGP (hyperbo §7.5, D.1).
 
-As offline (`metabo.methods.embedding.policy`), with the test task's outputs mapped anew before each training.
+This works as offline (`metabo.methods.embedding.policy`), but the test task's outputs are mapped anew before each
+training.
 """
 
 from collections.abc import Mapping
@@ -27,7 +28,7 @@ from metabo.tasks.training_set import TrainingSet, outputs_of
 
 
 class EmbeddingRun(NamedTuple):
-    """What one run carries: the network, Adam's moments, and what predictions need of the past rows."""
+    """The state of one run: the network, Adam's moments, and what predictions need from the past rows."""
 
     network: EmbeddingNetwork
     moments: PyTree
@@ -35,7 +36,7 @@ class EmbeddingRun(NamedTuple):
 
 
 class Surrogate(eqx.Module):
-    """A network as the model of a `Tuner`: its predictions hold what noise there is."""
+    """A network as the model of a `Tuner`. Its predictions already include any noise."""
 
     run: EmbeddingRun
     noise: float = 0.0
@@ -47,8 +48,8 @@ class Surrogate(eqx.Module):
 
 @dataclass(frozen=True)
 class RetrainedOnlineSettings(Schedule):
-    """Of the training at every iteration, from the last parameters if `warm_start`, and of the search of the unit cube
-    (`metabo.bo.continuous`)."""
+    """Settings of the training at every iteration, which starts from the last parameters if `warm_start`, and of the
+    search over the unit cube (`metabo.bo.continuous`)."""
 
     warm_start: bool
     starts: int
@@ -64,7 +65,7 @@ def online(
     acquisition: str,
     budget: int,
 ) -> Tuner:
-    """Return the method for all folds and seeds of a prior. `trained_from`: the specification of its pre-training.
+    """Return the method for all folds and seeds of a prior. `trained_from` is the specification of its pre-training.
 
     Raises ConfigError if the prior was not trained on mapped outputs.
     """

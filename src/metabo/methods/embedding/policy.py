@@ -1,4 +1,4 @@
-"""BO with a network that is trained on all tasks again after every observation: the policy of MIMO and RFGP."""
+"""BO with a network that is re-trained on all tasks after every observation: the policy of MIMO and RFGP."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -41,7 +41,8 @@ class EmbeddingTraining(NamedTuple):
 
 
 class RetrainedState(NamedTuple):
-    """The candidates, the network under training, and what predictions need of the past rows."""
+    """The candidates, their random priorities, the network under training, and what predictions need from the past
+    rows."""
 
     candidates: Float[Array, "c d"]
     priority: Float[Array, " c"]
@@ -57,7 +58,8 @@ def begin(network: EmbeddingNetwork, past: Rows, budget: int, key: Key[Array, ""
 def retrain(
     training: EmbeddingTraining, schedule: Schedule, warm_start: bool, wanted: Bool[Array, ""]
 ) -> EmbeddingTraining:
-    """Train on all rows, if `wanted`: from the last parameters and moments of Adam (`warm_start`) or from new ones."""
+    """Train on all rows if `wanted`, starting from the last parameters and moments of Adam (`warm_start`) or from new
+    ones."""
     now, later, fresh = jax.random.split(training.key, 3)
     network, moments = training.network, training.moments
     if not warm_start:
@@ -71,7 +73,8 @@ def retrain(
 class Retrained(eqx.Module):
     """BO with a network that is trained again after every observation but the last.
 
-    `past`: rows of the training tasks. A non-finite step ends a training; `Info.ok` says so until the next one.
+    `past` has the rows of the training tasks. A non-finite step ends a training, and `Info.ok` is False until the next
+    training.
     """
 
     network: EmbeddingNetwork
@@ -92,7 +95,7 @@ class Retrained(eqx.Module):
     def select(
         self, state: RetrainedState, mask: Bool[Array, " c"], key: Key[Array, ""]
     ) -> tuple[Int[Array, ""], Info]:
-        """Maximise the acquisition of the network's prediction over what may be queried."""
+        """Maximise the acquisition under the network's prediction over the candidates that may be queried."""
         network, pool = state.training.network, state.training.pool
         seen = own(pool, self.budget)
         posterior = network.posterior(state.prepared, seen)
@@ -104,7 +107,7 @@ class Retrained(eqx.Module):
         return index, Info(mean[index], std[index], jnp.asarray(jnp.nan), state.training.ok & posterior.ok)
 
     def observe(self, state: RetrainedState, index: Int[Array, ""], y: Float[Array, ""]) -> RetrainedState:
-        """Append the observation and train again, unless no further prediction is asked for."""
+        """Append the observation and train again, unless no further prediction is needed."""
         pool = tell(state.training.pool, state.candidates[index], y)
         wanted = pool.counts[-1] < self.budget
         training = retrain(state.training._replace(pool=pool), self.schedule, self.warm_start, wanted)
@@ -113,7 +116,8 @@ class Retrained(eqx.Module):
 
 @dataclass(frozen=True)
 class RetrainedSettings(Schedule):
-    """Of the training after every observation; `warm_start`: from the last parameters. And the margin of PI."""
+    """Settings of the training after every observation (from the last parameters if `warm_start`), and the margin of
+    PI."""
 
     warm_start: bool
     pi_threshold: float = PI_THRESHOLD

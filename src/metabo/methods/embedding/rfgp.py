@@ -1,14 +1,15 @@
 """RFGP: a GP approximated by random Fourier features, trained on all tasks (Liu et al. 2020; hyperbo §7.2).
 
-f(x, t) = φ(x, e_t)ᵀ β with φ(z) = sqrt(2/K) cos(Wᵀ z + b), W normal, b uniform, both fixed: a GP with the squared
-exponential kernel of lengthscale 1 and variance 1 on x and the embedding e_t of the task. As in the implementation of
-Liu et al., weights β are learned by gradient steps and the variance is that of the Laplace approximation, with its
-default `ridge` 1, which is the noise variance. With `weights: solved` the mean has the minimiser of that loss in place
-of what the steps reached: exact given the embeddings, (ridge I + Σ φ φᵀ)⁻¹ Σ φ y over all rows.
+f(x, t) = φ(x, e_t)ᵀ β with φ(z) = sqrt(2/K) cos(Wᵀ z + b), W normal and b uniform, both fixed. This approximates a GP
+with the squared exponential kernel of lengthscale 1 and variance 1 on x and the embedding e_t of the task. As in the
+implementation of Liu et al., weights β are learned by gradient steps, and the variance is that of the Laplace
+approximation, with its default `ridge` 1, which is the noise variance. With `weights: solved`, the mean uses the
+minimiser of that loss instead of the weights that the steps reached, which is exact given the embeddings: (ridge I + Σ
+φ φᵀ)⁻¹ Σ φ y over all rows.
 
-The precision ridge I + Σ φ φᵀ over all rows is exact at every iteration though the embeddings move: a task's embedding
-only shifts the phase, cos(A + c) = cos A cos c - sin A sin c, so that sums of products of cos A and sin A suffice.
-They are made once, and so are the sums of cos A y and sin A y.
+The precision ridge I + Σ φ φᵀ over all rows is exact at every iteration even though the embeddings move. A task's
+embedding only shifts the phase, cos(A + c) = cos A cos c - sin A sin c, so sums of products of cos A and sin A suffice.
+They are computed once, and so are the sums of cos A y and sin A y.
 """
 
 from collections.abc import Mapping
@@ -38,7 +39,7 @@ from metabo.tasks.training_set import TrainingSet
 
 
 class LearnedWeights(NamedTuple):
-    """Embedding of the training tasks and, last, the test task; output weights."""
+    """The embedding of the training tasks and, last, of the test task, and the output weights."""
 
     embedding: Float[Array, "t e"]
     weights: Float[Array, " k"]
@@ -59,8 +60,8 @@ class RandomFeatures(eqx.Module):
     """Bayesian linear regression on random Fourier features of input and task embedding.
 
     `frequencies` (d, k) act on x, `shifts` (e, k) on the embedding, `phases` (k,) are added. `ridge` is the noise
-    variance of standardised outputs; the prior variance of a weight is 1. `solved`: predictions use the weights' closed
-    form.
+    variance of standardised outputs; the prior variance of a weight is 1. If `solved`, predictions use the closed form
+    of the weights.
     """
 
     outputs: Outputs
@@ -79,15 +80,15 @@ class RandomFeatures(eqx.Module):
         return jnp.sqrt(2.0 / len(self.phases)) * jnp.cos(phase)
 
     def loss(self, batch: MiniBatch) -> Float[Array, ""]:
-        """Half the mean squared error plus ridge/(2 rows) |β|²: over all rows with the same weight, its minimiser in β
-        is the posterior mean."""
+        """Half the mean squared error plus ridge/(2 rows) |β|². Over all rows with equal weight, its minimiser in β is
+        the posterior mean."""
         x, y, task = (part[:, 0] for part in batch[:3])
         predicted = self.features(x, self.learned.embedding[task]) @ self.learned.weights
         penalty = self.ridge / batch.rows * jnp.sum(self.learned.weights**2)
         return 0.5 * (jnp.mean((self.outputs.standard(y) - predicted) ** 2) + penalty)
 
     def fresh(self, key: Key[Array, ""]) -> "RandomFeatures":
-        """Return the network with new embeddings and weights 0 (the prior mean); the random features stay."""
+        """Return the network with new embeddings and weights 0 (the prior mean). The random features stay the same."""
         tasks, size = self.learned.embedding.shape
         untrained = LearnedWeights(new_embedding(tasks - 1, size, key), jnp.zeros_like(self.learned.weights))
         return eqx.tree_at(lambda network: network.learned, self, untrained)
@@ -113,7 +114,7 @@ class RandomFeatures(eqx.Module):
             return total + one, None
 
         size = len(self.phases)
-        # Task by task: as one contraction over tasks this is forty times slower on a CPU.
+        # Task by task: one contraction over all tasks is forty times slower on a CPU.
         past, _ = jax.lax.scan(add, jnp.zeros((size, size)), (jnp.cos(shift), jnp.sin(shift), products))
         phi = jnp.where(mask[:, None], self.of_test_task(x), 0.0)
         return self.ridge * jnp.eye(size) + 2.0 / size * past + phi.T @ phi
@@ -124,7 +125,8 @@ class RandomFeatures(eqx.Module):
         return self.features(x, jnp.broadcast_to(embedding, (len(x), len(embedding))))
 
     def posterior(self, prepared: Products, data: Rows) -> "RFGPPosterior":
-        """Return the prediction for the test task: learned or solved mean, variance from the precision of all rows."""
+        """Return the prediction for the test task, with the learned or solved mean and the variance from the precision
+        of all rows."""
         x, y, mask = map(jnp.asarray, data)
         factor, ok = cholesky(self.precision(prepared, x, mask))
         weights = self.learned.weights
@@ -143,8 +145,8 @@ class RandomFeatures(eqx.Module):
 
 
 class RFGPPosterior(NamedTuple):
-    """What the random features predict for the test task with these weights; `factor` is the lower Cholesky factor of
-    the precision."""
+    """The prediction of the random features for the test task with these weights. `factor` is the lower Cholesky factor
+    of the precision."""
 
     network: RandomFeatures
     weights: Float[Array, " k"]
@@ -153,7 +155,7 @@ class RFGPPosterior(NamedTuple):
     jitter: float = 0.0
 
     def predict(self, x: Float[Array, "n d"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-        """Return mean and variance of f (without noise, as Liu et al.) at n inputs."""
+        """Return mean and variance of f (without noise, as in Liu et al.) at n inputs."""
         phi = self.network.of_test_task(x)
         whitened = solve_triangular(self.factor, phi.T, lower=True)
         variance = self.network.ridge * jnp.sum(whitened**2, axis=0)

@@ -6,7 +6,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long to train and how: `epochs`, but at most `steps` mini-batches (0: no limit), by Adam."""
+    """How to train, and for how long: by Adam, for `epochs`, but at most `steps` mini-batches (0: no limit)."""
 
     learning_rate: float
     batch: int
@@ -16,14 +16,15 @@ class Schedule:
 
 @dataclass(frozen=True)
 class FirstSchedule(Schedule):
-    """Of the training on past tasks; `outputs`: one of `metabo.tasks.training_set.OUTPUTS`."""
+    """The schedule of the training on past tasks, and its `outputs`, one of `metabo.tasks.training_set.OUTPUTS`."""
 
     outputs: str = "raw"
 
 
 @dataclass(frozen=True)
 class EnsembleModel:
-    """Of MIMO: members, size of the embedding, widths of shared layers and of those that each member has."""
+    """Settings of MIMO: number of members, size of the embedding, widths of the shared layers and of each member's
+    own."""
 
     members: int
     embedding: int
@@ -33,8 +34,8 @@ class EnsembleModel:
 
 @dataclass(frozen=True)
 class FeaturesModel:
-    """Of RFGP: number of random features, size of the embedding, noise variance, length-scale of the kernel, and
-    whether the mean has the weights that training reached or those of the closed form."""
+    """Settings of RFGP: number of random features, size of the embedding, noise variance (`ridge`), length-scale of the
+    kernel, and whether the mean uses the trained weights or those of the closed form."""
 
     random_features: int
     embedding: int

@@ -1,1 +1,1 @@
-"""An empirical GP prior: mean and covariance of matched tables, estimated by EM without a kernel family."""
+"""An empirical GP prior: mean and covariance of matched tables, which EM estimates without a kernel family."""

@@ -1,8 +1,8 @@
 """EM for the mean and covariance of functions that were observed at some of m shared inputs, with noise.
 
 Task i is f_i ~ N(μ, Σ) at the m anchors, observed where `seen` with noise variance σ². The E-step is Gaussian
-conditioning, the M-step the moments of what it gives (Lin et al. 2026). The rank of Σ is at most the number of tasks
-but for what EM keeps of its start: a share of the kernel's covariance is blended in at every M-step.
+conditioning, and the M-step takes the moments of its results (Lin et al. 2026). Apart from what EM keeps of its start,
+the rank of Σ is at most the number of tasks, so every M-step blends in a share of the kernel's covariance.
 """
 
 from typing import NamedTuple
@@ -16,8 +16,8 @@ from metabo.gp.linalg import cholesky, masked_covariance
 
 
 class AnchorTable(NamedTuple):
-    """Outputs of T tasks at m anchors: `y` (T, m), 0 where there is none. `seen` (P, m) are the distinct sets of
-    anchors that a task has, `kind` (T,) is each task's, and `weight` (T,) is 0 for a task that is left out."""
+    """Outputs of T tasks at m anchors: `y` (T, m), 0 where there is none. `seen` (P, m) has the distinct sets of
+    anchors that tasks have, `kind` (T,) is the set of each task, and `weight` (T,) is 0 for a task that is left out."""
 
     y: Float[Array, "t m"]
     seen: Bool[Array, "p m"]
@@ -33,8 +33,8 @@ class AnchorPrior(NamedTuple):
 
 
 class Beliefs(NamedTuple):
-    """What the observations of each task say of its function: posterior means (T, m), the sum of the tasks' posterior
-    covariances (m, m), and the log likelihood (T,) of each task."""
+    """The posterior of each task's function given its observations: posterior means (T, m), the weighted sum of the
+    tasks' posterior covariances (m, m), and the log likelihood (T,) of each task."""
 
     means: Float[Array, "t m"]
     covariance: Float[Array, "m m"]
@@ -69,8 +69,8 @@ def blended(covariance: Float[Array, "m m"], kernel: Float[Array, "m m"], share:
 def estimate(
     start: AnchorPrior, table: AnchorTable, noise: Float[Array, ""], share: Float[Array, ""], steps: int
 ) -> tuple[AnchorPrior, Float[Array, " steps"]]:
-    """Return the prior after `steps` EM iterations from `start`, whose covariance is the kernel's, and the mean
-    negative log likelihood of the tasks before each. With `share` = 0 it never rises."""
+    """Return the prior after `steps` EM iterations from `start`, whose covariance is that of the kernel, and the mean
+    negative log likelihood of the tasks before each iteration. With `share` = 0 this loss never rises."""
     total = jnp.sum(table.weight)
 
     def step(prior, _):
@@ -88,8 +88,8 @@ def estimate(
 def left_out(
     start: AnchorPrior, table: AnchorTable, noise: Float[Array, ""], share: Float[Array, ""], steps: int, parts: int
 ) -> Float[Array, ""]:
-    """Return the mean log likelihood of tasks under the prior that EM makes of all others but their part: task i is in
-    part i modulo `parts`."""
+    """Return the mean log likelihood of tasks under the prior that EM estimates from all tasks outside their part. The
+    i-th task (from 1) of positive weight is in part i modulo `parts`."""
     part = jnp.cumsum(table.weight > 0) % parts
 
     def of_part(number):
@@ -107,8 +107,8 @@ def left_out(
 def choose(
     start: AnchorPrior, table: AnchorTable, noise: Float[Array, ""], shares: Float[Array, " s"], steps: int, parts: int
 ) -> tuple[AnchorPrior, Float[Array, " steps"], Float[Array, ""]]:
-    """Return the prior with the share under which left-out tasks are likeliest (the larger of equals), its trace, and
-    that share. A share whose likelihood is not finite is not chosen while another one's is."""
+    """Return the prior with the share under which left-out tasks are likeliest (the last of equals), its trace, and
+    that share. A share whose likelihood is not finite is chosen only if no other share's is finite."""
     scores = jax.lax.map(lambda share: left_out(start, table, noise, share, steps, parts), shares)
     usable = jnp.where(jnp.isfinite(scores), scores, -jnp.inf)
     best = len(shares) - 1 - jnp.argmax(usable[::-1])

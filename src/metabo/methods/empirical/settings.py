@@ -10,9 +10,9 @@ from metabo.records.files import Json
 
 @dataclass(frozen=True)
 class EmpiricalSettings:
-    """`base`: settings of the objective "nll", by which the kernel that extends the prior is trained; `em_steps`: EM
-    iterations; `shrinkage`: shares of the kernel's covariance to choose from; `parts`: of the training tasks, one of
-    which is left out at a time for that choice."""
+    """`base`: settings of the objective "nll", which trains the kernel that extends the prior; `em_steps`: number of EM
+    iterations; `shrinkage`: shares of the kernel's covariance to choose from; `parts`: number of parts of the training
+    tasks, one of which is left out at a time for that choice."""
 
     base: Values
     em_steps: Count
@@ -21,7 +21,8 @@ class EmpiricalSettings:
 
 
 def read_settings(method: str, pretrain: Mapping[str, Json]) -> EmpiricalSettings:
-    """Read the settings of training. Raises ConfigError for shares that are none, or fewer than two parts."""
+    """Read the settings of training. Raises ConfigError for no shares or shares outside [0, 1], and for fewer than two
+    parts."""
     own = {key: value for key, value in pretrain.items() if key in ("em_steps", "shrinkage", "parts")}
     base = {key: value for key, value in pretrain.items() if key not in own}
     settings = read(EmpiricalSettings, {**own, "base": base}, "config", where := f"methods.{method}.pretrain")
@@ -33,8 +34,8 @@ def read_settings(method: str, pretrain: Mapping[str, Json]) -> EmpiricalSetting
 
 
 def anchors_of(model: Mapping[str, Json]) -> tuple[int, dict[str, Json]]:
-    """Return the number of anchors, and the model of the GP that extends the prior. Raises ConfigError for no
-    anchor."""
+    """Return the number of anchors, and the model of the GP that extends the prior. Raises ConfigError for no anchors,
+    and for a GP without a constant mean and a stationary kernel on the raw inputs."""
     anchors = read(int, model.get("anchors"), "config", "model.anchors")
     if anchors < 1:
         raise ConfigError(f"model setting 'anchors': {anchors} must be at least 1")

@@ -1,8 +1,9 @@
-"""Pre-training of EmpGP: a GP by H-NLL's training, then EM at matched inputs, then the extension of one by the other.
+"""Pre-training of EmpGP: train a GP as H-NLL does, run EM at matched inputs, then extend its result to all inputs by
+the GP.
 
-Differs from the paper (Lin et al. 2026): the kernel and its noise are trained by mini-batches on all rows of the
-training tasks and stay as they are during EM; the share of the kernel in the covariance is chosen by leaving out
-training tasks; at most `anchors` matched inputs are used, drawn per pre-training seed.
+This differs from the paper (Lin et al. 2026) in three ways. The kernel and its noise are trained by mini-batches on all
+rows of the training tasks and stay fixed during EM. The share of the kernel in the covariance is chosen by leaving out
+training tasks. At most `anchors` matched inputs are used, drawn per pre-training seed.
 """
 
 from collections.abc import Mapping
@@ -33,7 +34,7 @@ from metabo.tasks.training_set import TrainingSet
 
 
 def start(model: Mapping[str, Json], dim: int, tasks: int, key: Key[Array, ""]) -> GP:
-    """Return the GP before EM: that of the kernel, with anchors that are all padding."""
+    """Return the GP before EM: the GP of the kernel, with anchors that are all padding."""
     count, own = anchors_of(model)
     nothing = AnchorPrior(jnp.zeros(count), jnp.eye(count))
     anchors, present = jnp.zeros((count, dim)), jnp.zeros(count, bool)
@@ -43,10 +44,11 @@ def start(model: Mapping[str, Json], dim: int, tasks: int, key: Key[Array, ""]) 
 def extended(
     gp: GP, anchors: Float[Array, "m d"], present: Bool[Array, " m"], prior: AnchorPrior, share: Float[Array, ""]
 ) -> GP:
-    """Return the GP whose mean and covariance at the anchors are those of `prior`, and which elsewhere, given its
-    values there, is `gp`: μ(x) = c + k(x, Z) K⁻¹ (μ - c) and k(x, x') + k(x, Z) K⁻¹ (Σ - K) K⁻¹ k(Z, x'), K = k(Z, Z).
+    """Return the GP that has the mean and covariance of `prior` at the anchors, and elsewhere, given its values at the
+    anchors, is distributed as `gp`: μ(x) = c + k(x, Z) K⁻¹ (μ - c) and k(x, x') + k(x, Z) K⁻¹ (Σ - K) K⁻¹ k(Z, x'), K =
+    k(Z, Z).
 
-    `gp` has a constant mean and a stationary kernel on its inputs.
+    `gp` must have a constant mean and a stationary kernel on its inputs.
     """
     base, level = gp.kernel, gp.mean
     assert isinstance(base, Stationary) and isinstance(level, Constant), "`start` refuses others"
@@ -68,10 +70,10 @@ def extended(
 def pretrain(
     spec: TrainingSpec, training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
 ) -> tuple[GP, Log]:
-    """Train one GP per (fold, seed), as `metabo.methods.pretrained.train.pretrain`; the log has the EM iterations.
+    """Train one GP per (fold, seed), as `metabo.methods.pretrained.train.pretrain` does. The log covers the EM
+    iterations.
 
-    Raises ConfigError for settings that it does not read, DataError for a fold without inputs that two training tasks
-    share.
+    Raises ConfigError for unknown settings, and DataError for a fold without inputs that two training tasks share.
     """
     settings = read_settings(spec["method"], spec["pretrain"])
     limit, own = anchors_of(spec["model"])
@@ -96,10 +98,10 @@ def pretrain(
 def shared_tables(
     training: TrainingSet, keys: Key[Array, "folds seeds"], limit: int
 ) -> tuple[Float[Array, "pairs m d"], Bool[Array, "pairs m"], AnchorTable]:
-    """Return the anchors of every (fold, seed), which of them are no padding, and the outputs there.
+    """Return the anchors of every (fold, seed), a mask that is False for padding, and the outputs there.
 
-    The inputs that most training tasks share come first; among equals they are drawn. Raises DataError for a fold in
-    which no two training tasks share an input.
+    Inputs that more training tasks share are preferred; ties are broken at random. Raises DataError for a fold in which
+    no two training tasks share an input.
     """
     made = []
     for fold, of_fold, fold_keys in zip(training.folds, training.matched, keys, strict=True):
@@ -115,7 +117,8 @@ def shared_tables(
 
 
 class Joined(NamedTuple):
-    """Matched blocks as one table: distinct inputs (m, d), outputs (tasks, m), and the mask of those there are."""
+    """Matched blocks as one table: distinct inputs (m, d), outputs (tasks, m), and the mask of the outputs that
+    exist."""
 
     x: np.ndarray
     y: np.ndarray
@@ -137,8 +140,8 @@ def joined(blocks: tuple[MatchedBlock, ...]) -> Joined:
 
 
 def drawn(table: Joined, key: Key[Array, ""], limit: int) -> Joined:
-    """Return at most `limit` inputs of a table, those that most tasks share first and others at random, and the tasks
-    that have one of them."""
+    """Return at most `limit` inputs of a table, and the tasks that have any of them. Inputs that more tasks share are
+    preferred; ties are broken at random."""
     order = np.asarray(jax.random.permutation(key, len(table.x)))
     chosen = np.sort(order[np.argsort(-table.seen.sum(axis=0)[order], kind="stable")][:limit])
     some = table.seen[:, chosen].any(axis=1)
@@ -158,6 +161,6 @@ def _padded(found: Joined, anchors: int, tasks: int, kinds: int) -> tuple[Array,
 
 
 def report(prior: SpacePrior) -> dict[str, Json]:
-    """Say how many anchors each prior has, and the share of the kernel's covariance in its own."""
+    """Return the number of anchors of each prior, and the share of the kernel's covariance in its own covariance."""
     present, share = np.asarray(prior.params.features.present), np.asarray(prior.params.kernel.share)
     return {"anchors": [int(count) for count in present.sum(axis=1)], "shrinkage": [float(one) for one in share]}

@@ -1,4 +1,4 @@
-"""Contexts of lengthscales: what MPHD knows of an input dimension before any data (§2.1, App. E.2)."""
+"""Contexts of lengthscales: what MPHD knows about an input dimension before any data (§2.1, App. E.2)."""
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -12,8 +12,8 @@ WIDTH = 4
 def of_space(space: SearchSpace) -> Float[np.ndarray, "d 4"]:
     """Return (is discrete, is continuous, number of discrete, number of continuous inputs) of each encoded column.
 
-    The rows follow the columns of `SearchSpace.encode`: a categorical parameter has one for each of its levels. Raises
-    DataError for a space without parameters: nothing says what its inputs are.
+    The rows follow the columns of `SearchSpace.encode`: a categorical parameter has one row for each of its levels.
+    Raises DataError for a space without parameters, because the kinds of its inputs are unknown.
     """
     if not space.parameters:
         raise DataError(
@@ -30,6 +30,6 @@ def of_columns(discrete: Bool[np.ndarray, " d"]) -> Float[np.ndarray, "d 4"]:
 
 
 def _two_valued(parameter: Parameter) -> bool:
-    """Tell whether each column of a parameter takes two values only, which is what "discrete" means in the authors'
-    code: so an ordinal parameter with three or more levels counts as continuous."""
+    """Tell whether each column of a parameter takes only two values, which is what "discrete" means in the authors'
+    code. So an ordinal parameter with three or more levels counts as continuous."""
     return parameter.kind == "categorical" or (parameter.kind == "ordinal" and len(parameter.levels) == 2)

@@ -1,4 +1,4 @@
-"""Step 1 of MPHD (Eq. 3): the parameters of the GPs that were fitted to the training tasks of each space, collected."""
+"""Step 1 of MPHD (Eq. 3): collect the parameters of the GPs that were fitted to the training tasks of each space."""
 
 from typing import NamedTuple
 
@@ -13,14 +13,14 @@ from metabo.methods.hierarchical.hyperprior import NAMES, Parameters, of_gp
 from metabo.tasks.training_set import TrainingSet
 
 LIMITS = {"lengthscale": (1e-3, 30.0), "signal variance": (JITTER, np.inf), "noise variance": (JITTER, np.inf)}
-"""Beyond these the likelihood hardly moves an estimate of Step 1: no inputs of the unit cube are so near each other or
-so far apart (30: the largest of App. E.2), and a diagonal has the jitter on it anyway."""
+"""Beyond these limits the likelihood hardly moves an estimate of Step 1: no inputs in the unit cube are that close or
+that far apart (30 is the largest value in App. E.2), and the diagonal includes the jitter anyway."""
 
 
 class Estimates(NamedTuple):
-    """Step-1 estimates θ̂ of N spaces for each of S pre-training seeds; `values`: constant, variance, noise (S, N), and
-    lengthscale (S, L), those of all spaces one after another. `owner` (L,) is the space of each, `context` (L, 4) its
-    context."""
+    """Step-1 estimates θ̂ of N spaces for each of S pre-training seeds. `values` has constant, variance and noise (S,
+    N), and lengthscale (S, L) with all spaces one after another. `owner` (L,) is the space of each lengthscale,
+    `context` (L, 4) its context."""
 
     spaces: tuple[str, ...]
     values: Parameters
@@ -29,8 +29,9 @@ class Estimates(NamedTuple):
 
 
 def step1(sets: list[TrainingSet], fits: list[SpacePrior] | None, seeds: int) -> Estimates:
-    """Collect the estimates of Eq. 3 from the fitted GPs of all spaces. Raises DataError for fits that
-    do not belong to these sets or have several folds, NumericsError for an estimate that is not finite."""
+    """Collect the estimates of Eq. 3 from the fitted GPs of all spaces. Raises DataError for fits that do not belong to
+    these sets, or that have several folds or another number of seeds, and NumericsError for an estimate that is not
+    finite."""
     fits = fits or []
     needed = [(one.space, one.dim) for one in sets]
     found = [(fit.space, fit.dim) for fit in fits]
@@ -64,7 +65,7 @@ def step1(sets: list[TrainingSet], fits: list[SpacePrior] | None, seeds: int) ->
 
 
 def remarks(sets: list[TrainingSet], fits: list[SpacePrior]) -> list[str]:
-    """Tell what a person should know of Step 1, for the sidecar: spaces with one training task, estimates beyond
+    """Return, for the sidecar, what a person should know about Step 1: spaces with one training task, estimates beyond
     LIMITS, and fits that stopped. None of them is left out."""
     few = [one.space for one in sets if (one.present.sum(axis=-1) == 1).any()]
     alone = [f"step 1, space '{space}': one training task, its GP is that of one function" for space in few]

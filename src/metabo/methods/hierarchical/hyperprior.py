@@ -1,6 +1,6 @@
 """Priors of GP parameters (MPHD §2.1, §2.3): their densities, maximum-likelihood fits, divergence, and the MAP loss.
 
-A GP has a constant mean, one lengthscale per input, a signal variance and a noise variance. Each is drawn by itself
+A GP has a constant mean, one lengthscale per input, a signal variance and a noise variance. Each is drawn independently
 from a prior with two numbers: Normal (mean c, standard deviation d) for the constant, Gamma (shape a, rate b) for the
 others; or, for the non-informative baseline (App. E.2), uniform between two bounds for all.
 """
@@ -25,15 +25,16 @@ from metabo.gp.means import Constant
 from metabo.gp.model import GP
 
 SPREAD = 1e-12
-"""Samples closer to each other than this share of the largest are one: their spread is rounding."""
+"""Samples that differ by less than this share of the largest count as equal, because their spread is rounding."""
 NEWTON_STEPS, NARROW = 10, 5e-5
-"""Of the Gamma fit: the start is within 2 % of the solution and the error is squared at each step. Where log(mean) -
-mean(log) is below `NARROW` (shape above 10⁴) the start is exact to twelve digits, and rounding in ψ would spoil it."""
+"""Constants of the Gamma fit. The start is within 2 % of the solution, and each step squares the error. Where log(mean)
+- mean(log) is below `NARROW` (shape above 10⁴), the start is exact to twelve digits, and rounding in ψ would spoil
+it."""
 
 
 class Parameters(NamedTuple):
-    """One thing for each kind of parameter θ of a GP with constant mean and stationary kernel: constrained values
-    (lengthscale (d,), the others scalars), the numbers of their priors, or what they are called."""
+    """One entry for each kind of parameter θ of a GP with constant mean and stationary kernel: constrained values
+    (lengthscale (d,), the others scalars), the numbers of their priors, or their names."""
 
     constant: Any
     lengthscale: Any
@@ -42,11 +43,11 @@ class Parameters(NamedTuple):
 
 
 NAMES = Parameters("constant mean", "lengthscale", "signal variance", "noise variance")
-"""What the parameters are called in messages."""
+"""The names of the parameters in messages."""
 
 
 def of_gp(gp: GP) -> Parameters:
-    """Return θ of a GP; of a stack of them: `jax.vmap(of_gp)`. Raises ConfigError for one of another kind."""
+    """Return θ of a GP; for a stack of GPs, use `jax.vmap(of_gp)`. Raises ConfigError for a GP of another kind."""
     if not isinstance(gp.mean, Constant) or not isinstance(gp.kernel, Stationary):
         found = f"mean {type(gp.mean).__name__}, kernel {type(gp.kernel).__name__}"
         raise ConfigError(f"priors of GP parameters: a GP needs a constant mean and a stationary kernel; got {found}")
@@ -54,7 +55,7 @@ def of_gp(gp: GP) -> Parameters:
 
 
 def to_gp(values: Parameters, kernel: str) -> GP:
-    """Return the GP on the raw inputs with parameters θ; `kernel`: name of a stationary one."""
+    """Return the GP on the raw inputs with parameters θ. `kernel` is the name of a stationary kernel."""
     constant, *positive = map(jnp.asarray, values)
     lengthscale, variance, noise = map(inverse_positive, positive)
     return GP(Identity(), Constant(constant), Stationary(lengthscale, variance, kernel), noise)
@@ -77,7 +78,7 @@ def gamma_log_density(
 def uniform_log_density(
     value: Float[Array, "..."], low: Float[Array, "..."], high: Float[Array, "..."]
 ) -> Float[Array, "..."]:
-    """-log(high - low) on [low, high], -inf outside."""
+    """-log(high - low) on [low, high], and -inf outside."""
     return jnp.where((value >= low) & (value <= high), -jnp.log(high - low), -jnp.inf)
 
 
@@ -85,8 +86,8 @@ class Hyperprior(eqx.Module):
     """Priors Θ(α) of all parameters of a GP with d inputs: two numbers each, by `kind` (one of `KINDS`).
 
     "gamma": (mean, standard deviation) of a Normal for the constant, (shape, rate) of a Gamma for the others.
-    "uniform": (low, high) for all. Two zeros: no prior, that of a column of zeros (`metabo.tasks.padding`), which no
-    density counts.
+    "uniform": (low, high) for all. Two zeros stand for no prior, as for a column of zeros (`metabo.tasks.padding`), and
+    contribute no density.
     """
 
     constant: Float[Array, "2"]
@@ -96,7 +97,8 @@ class Hyperprior(eqx.Module):
     kind: str = eqx.field(static=True, default="gamma")
 
     def log_density(self, gp: GP) -> Float[Array, ""]:
-        """Σ_h log p(θ_h | α_h) on the constrained values, as they are: no Jacobian of their warping (sheet §2.4)."""
+        """Σ_h log p(θ_h | α_h) on the constrained values themselves, without the Jacobian of their warping (sheet
+        §2.4)."""
         others = gamma_log_density if self.kind == "gamma" else uniform_log_density
         constant = normal_log_density if self.kind == "gamma" else uniform_log_density
         densities = Parameters(constant, others, others, others)
@@ -122,23 +124,23 @@ def _there(numbers: Float[Array, "... 2"]) -> Bool[Array, "..."]:
 
 
 def _filled(numbers: Float[Array, "... 2"]) -> Float[Array, "... 2"]:
-    """Put numbers of which every density is finite in the place of no prior, or gradients would not be."""
+    """Replace a missing prior by numbers with finite densities, because otherwise gradients would not be finite."""
     return jnp.where(_there(numbers)[..., None], numbers, jnp.asarray([1.0, 2.0]))
 
 
 def map_loss(
     gp: GP, prior: Hyperprior, x: Float[Array, "n d"], y: Float[Array, " n"], mask: Bool[Array, " n"]
 ) -> Float[Array, ""]:
-    """-log p(D | θ) - Σ_h log p(θ_h | α_h): what MAP minimises (Eq. 6), on the rows where `mask` is True."""
+    """-log p(D | θ) - Σ_h log p(θ_h | α_h): the loss that MAP minimises (Eq. 6), on the rows where `mask` is True."""
     return -gp.log_prob(x, y, mask) - prior.log_density(gp)
 
 
 class Support(NamedTuple):
     """A uniform prior's ranges as coordinates u without bounds: value = low + (high - low) (m + (1 - 2m) σ(u)).
 
-    `margin` m keeps every value off the bounds by that share of its range, far more than rounding: no fit in u can
-    leave the support. `begin` starts no nearer than `inner`, where σ is so flat that a fit would not get away from a
-    bound again.
+    `margin` m keeps every value away from the bounds by that share of its range, which is far more than rounding, so no
+    fit in u can leave the support. `begin` starts no closer to a bound than `inner`, because closer to it σ is so flat
+    that a fit could not get away again.
     """
 
     prior: Hyperprior
@@ -146,7 +148,8 @@ class Support(NamedTuple):
     inner: float = 1e-3
 
     def begin(self, gp: GP) -> Parameters:
-        """Return the coordinates of a GP's parameters, moved inside by `inner` where they are nearer to a bound."""
+        """Return the coordinates of a GP's parameters, moved to a distance of `inner` from a bound if they are
+        closer."""
 
         def coordinate(value: Float[Array, "..."], bounds: Float[Array, "... 2"]) -> Float[Array, "..."]:
             low, high = jnp.moveaxis(_filled(bounds), -1, 0)
@@ -171,8 +174,8 @@ def fit_normal(
 ) -> tuple[np.ndarray | np.floating, np.ndarray | np.floating]:
     """Return mean c and population standard deviation d of n samples (Eq. 4 in closed form); leading axes are batches.
 
-    `parameter` and `spaces` (one name a sample) are for messages. Raises DataError for samples that are not finite,
-    and for fewer than two different ones: no width can be estimated.
+    `parameter` and `spaces` (one name per sample) are for messages. Raises DataError for samples that are not finite,
+    and for fewer than two different samples, from which no width can be estimated.
     """
     _require(values, np.isfinite(values), "not finite", parameter, spaces)
     _require_spread(values, parameter, spaces)
@@ -185,13 +188,13 @@ def fit_gamma(
     """Return the maximum-likelihood shape a and rate b of n samples; leading axes are batches.
 
     a solves log a - ψ(a) = log(mean) - mean(log), b = a / mean (sheet §2.3), by Minka's Newton steps on 1/a.
-    `parameter` and `spaces` (one name a sample) are for messages. Raises DataError for samples that are not positive
-    and finite, and for fewer than two different ones: the shape then has no finite estimate.
+    `parameter` and `spaces` (one name per sample) are for messages. Raises DataError for samples that are not positive
+    and finite, and for fewer than two different samples, for which the shape has no finite estimate.
     """
     _require(values, np.isfinite(values) & (values > 0), "not positive and finite", parameter, spaces)
     _require_spread(values, parameter, spaces)
     ratio = values / values.mean(axis=-1, keepdims=True)
-    # log(mean) - mean(log) without its cancellation, neither near the mean nor far below it
+    # log(mean) - mean(log) without cancellation, both near the mean and far below it
     log_ratio = np.where(np.abs(ratio - 1.0) < 0.5, np.log1p(np.clip(ratio - 1.0, -0.5, 0.5)), np.log(ratio))
     gap = (ratio - 1.0 - log_ratio).mean(axis=-1)
     wide = np.maximum(gap, NARROW)

@@ -1,8 +1,8 @@
 """The length-scale prior of MPHD Standard: a network from a lengthscale's context to its Gamma prior (§2.3, App. E.2).
 
-Two hidden layers of 16 with tanh, output (shape, rate). The paper says no more of the output; the authors' code
-applies tanh there too before the softplus, so that both stay in (0.313, 1.313). `output` says which: "linear" (ours)
-or "squashed" (theirs).
+It has two hidden layers of 16 units with tanh and the output (shape, rate). The paper says no more about the output;
+the authors' code also applies tanh there, before the softplus, so that both numbers stay in (0.313, 1.313). `output`
+selects one: "linear" (ours) or "squashed" (theirs).
 """
 
 from typing import TypeAlias
@@ -23,11 +23,12 @@ from metabo.methods.hierarchical.hyperprior import gamma_log_density
 
 OUTPUTS = ("linear", "squashed")
 Carry: TypeAlias = tuple[Array, Array, optax.OptState, Array]
-"""Parameters now and before the last step, the moments of Adam, and the step at which training stopped (-1)."""
+"""The current parameters, those before the last step, the moments of Adam, and the step at which training stopped (-1:
+none)."""
 
 
 class PriorNetwork(eqx.Module):
-    """φ for lengthscales: contexts (n, 4) to the (n, 2) shapes and rates of their Gamma priors, all positive."""
+    """φ for lengthscales: maps contexts (n, 4) to the shapes and rates (n, 2) of their Gamma priors, all positive."""
 
     hidden: MLP
     weight: Float[Array, "h 2"]
@@ -72,8 +73,8 @@ def train(
 ) -> tuple[PriorNetwork, Log]:
     """Minimise `loss` by Adam on all lengthscales at once (App. E.2: rate 1e-3, 10000 steps).
 
-    Training ends before a step whose loss or gradient is not finite, as the log says; then the last finite parameters
-    are kept.
+    Training ends before a step whose loss or gradient is not finite, and the log says so; the last parameters with a
+    finite loss are then kept.
     """
     flat, unravel = ravel_pytree(network)
     optimiser = optax.adam(learning_rate)
@@ -94,7 +95,7 @@ def train(
         params, before, moments = kept
         return (params, before, moments, stopped), now
 
-    # One loss more than steps: it checks the parameters that the last step gave.
+    # Compute one more loss than steps, to check the parameters that the last step gave.
     begin = (flat, flat, optimiser.init(flat), jnp.asarray(-1))
     (flat, _, _, stopped), losses = jax.lax.scan(step, begin, jnp.arange(steps + 1))
     return unravel(flat), Log(losses[:steps], stopped)

@@ -1,13 +1,13 @@
 """BO with a hierarchical GP: its parameters are fitted to the test task under their prior (MPHD §2.4, Algorithm 1).
 
-θ̂ minimises -log p(D | θ) - log p(θ) (Eq. 6) by L-BFGS, after every observation from number `fit_from` on (the authors
-fit first when the five initial points are there), from the θ̂ before; the first fit starts where Step 1 does.
+L-BFGS minimises -log p(D | θ) - log p(θ) (Eq. 6) after every observation from number `fit_from` on, starting from the
+previous θ̂ (the authors fit for the first time after the five initial points). The first fit starts where Step 1 does.
 
-A Gamma density of shape below 1 grows without limit as a length-scale goes to 0, and of shape 1 nothing pushes back.
-One observation cannot say what the length-scale is: a fit to it ends at 0, and softplus has no gradient there to come
-back. Hence the first fit at five, and a fit that ends with a length-scale below `COLLAPSED` is not used: the last θ̂
-stays. `coordinates: log` is another reading of Eq. 6: the maximum of the density of log θ, whose Jacobian θ makes it
-bounded for every shape.
+A Gamma density with shape below 1 grows without limit as a length-scale goes to 0, and with shape 1 nothing pushes
+back. One observation does not determine the length-scale: a fit to it ends at 0, where softplus has no gradient to come
+back. Hence the first fit is at five observations, and a fit that ends with a length-scale below `COLLAPSED` is
+discarded in favour of the last θ̂. `coordinates: log` is another reading of Eq. 6: it maximises the density of log θ,
+whose Jacobian θ makes it bounded for every shape.
 """
 
 from collections.abc import Mapping
@@ -30,12 +30,13 @@ from metabo.records.files import Json
 from metabo.tasks.rows import Rows
 
 COLLAPSED = 1e-2
-"""Of the unit cube: below this length-scale any two points of a pool are independent."""
+"""In units of the unit cube; below this length-scale, any two points of a pool are independent."""
 
 
 @dataclass(frozen=True)
 class MapSettings(RefitSettings):
-    """Of MAP fits: besides, the observation of the first one, and the coordinates whose density is maximised."""
+    """Settings of MAP fits; in addition, the number of observations at the first fit, and the coordinates whose density
+    is maximised."""
 
     fit_from: int = 5
     coordinates: Literal["plain", "log"] = "plain"
@@ -56,8 +57,8 @@ def policy(
 ) -> Refit:
     """Return the BO policy of a hierarchical GP. `settings`: those of `MapSettings` (paper: 100 steps).
 
-    Normal and Gamma priors: the fit is over the unconstrained leaves of the GP. Uniform ones: over coordinates that
-    cannot leave the support (`metabo.methods.hierarchical.hyperprior.Support`).
+    With Normal and Gamma priors, the fit is over the unconstrained leaves of the GP; with uniform priors, it is over
+    coordinates that cannot leave the support (`metabo.methods.hierarchical.hyperprior.Support`).
     """
     chosen = read(MapSettings, settings, "config", "policy")
 

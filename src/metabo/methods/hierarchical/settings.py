@@ -1,4 +1,4 @@
-"""The settings of hierarchical GPs: the GP, where the prior of its parameters comes from, and the training of MPHD's
+"""The settings of hierarchical GPs: the GP, the source of the prior of its parameters, and the training of MPHD's
 network."""
 
 from collections.abc import Mapping
@@ -11,8 +11,9 @@ from metabo.records.files import Json
 
 KINDS = ("gamma", "uniform")
 PRIORS = ("network", "shared", *KINDS, "truth", "point")
-"""Where a model's `prior` comes from: a network of contexts or one Gamma, both learned across spaces; numbers that the
-model gives (`hyperparameters`), by kind; what the space's functions were drawn from; "point": its parameters."""
+"""Sources of a model's `prior`. "network" (of contexts) and "shared" (one Gamma) are learned across spaces; the `KINDS`
+use numbers that the model gives (`hyperparameters`); "truth" is the prior that the space's functions were drawn from,
+and "point" its parameters."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,8 @@ class Hyperparameters:
 
 @dataclass(frozen=True)
 class HierarchicalModel:
-    """The GP (`metabo.gp.settings.GPSettings`), where the prior of its parameters comes from (`PRIORS`), and the
-    numbers that the model gives for it."""
+    """The GP (`metabo.gp.settings.GPSettings`), the source of the prior of its parameters (`PRIORS`), and the numbers
+    that the model gives for it."""
 
     mean: str
     kernel: str
@@ -45,7 +46,7 @@ class HierarchicalModel:
 
 @dataclass(frozen=True)
 class NetworkSettings:
-    """Layers of the network, what its output is ("linear", "squashed"), and its training by Adam."""
+    """Layers of the network, the kind of its output ("linear", "squashed"), and its training by Adam."""
 
     output: str
     hidden: tuple[int, ...]
@@ -54,8 +55,8 @@ class NetworkSettings:
 
 
 def read_model(model: Mapping[str, Json]) -> HierarchicalModel:
-    """Read a model. Raises ConfigError for one that has no such prior, or hyperparameters that are not what its prior
-    reads."""
+    """Read a model. Raises ConfigError for an unknown prior, for a GP without a constant mean and a stationary kernel
+    on the raw inputs, and for hyperparameters that do not fit the prior."""
     settings = read(HierarchicalModel, model, "model")
     if settings.prior not in PRIORS:
         raise unknown("prior", settings.prior, PRIORS)
@@ -91,5 +92,5 @@ def _has_density(prior: str, name: str, numbers: tuple[float, ...]) -> bool:
     if len(numbers) != 2:
         return False
     first, second = numbers
-    positive = name == "constant" or first > 0  # of the parameters only the constant may be negative
+    positive = name == "constant" or first > 0  # only the constant may be negative
     return positive and (first < second if prior == "uniform" else second > 0)

@@ -1,14 +1,14 @@
-"""Priors of hierarchical GPs: MPHD Standard and Non-NN, learned across search spaces; hand-specified, non-informative
-and true ones; and the true GP itself (MPHD §2, §4, App. E.2).
+"""Priors of hierarchical GPs: MPHD Standard and Non-NN, which are learned across search spaces; hand-specified,
+non-informative and true priors; and the true GP itself (MPHD §2, §4, App. E.2).
 
-MPHD has two steps. Step 1 fits a GP to the training tasks of each space (Eq. 3): the priors of the method that is
+MPHD has two steps. Step 1 fits a GP to the training tasks of each space (Eq. 3); these are the priors of the method
 registered under `fits`. Step 2 fits the priors of the GPs' parameters to these estimates (Eq. 4): a Normal to the
 constants, a Gamma each to the signal and noise variances, and for lengthscales a network of their contexts (Standard)
 or one Gamma (Non-NN). BO then fits a GP to each test task under that prior (`metabo.methods.hierarchical.policy`).
 
 A space's own training tasks belong to the past of its test tasks, unless the split says `spaces: others` (NToT, §2.5).
-Open in the paper, chosen here: an estimate beyond the limits counts like any other, and the sidecar names it; one that
-is not finite ends the job. The network starts from the same weights for every space.
+The paper leaves open, and we chose: an estimate beyond the limits counts like any other, and the sidecar names it; an
+estimate that is not finite ends the job; the network starts from the same weights for every space.
 """
 
 from collections.abc import Mapping
@@ -52,20 +52,20 @@ class Hierarchical(NamedTuple):
 
 def start(model: Mapping[str, Json], dim: int, tasks: int, key: Key[Array, ""]) -> Hierarchical | GP:
     """Return the unfitted parameters: a GP at its initial values, with the prior that the model gives or, if that is
-    yet to be found, numbers in its place; for prior "point" the GP alone. Raises ConfigError (`read_model`)."""
+    yet to be found, placeholder numbers; for prior "point", the GP alone. Raises ConfigError as `read_model` does."""
     settings = read_model(model)
     gp = build(settings.gp, dim, key)
     return gp if settings.prior == "point" else Hierarchical(gp, given_prior(settings, dim))
 
 
 def given_prior(model: HierarchicalModel, dim: int) -> Hyperprior:
-    """Return the prior that the model gives or, if that is yet to be found, one with numbers in its place."""
+    """Return the prior that the model gives or, if that is yet to be found, one with placeholder numbers."""
     given = numbers_of(model.hyperparameters) or dict.fromkeys(Parameters._fields, (1.0, 1.0))
     return make_prior(Parameters(**given), dim, model.prior if model.prior in KINDS else "gamma")
 
 
 def make_prior(numbers: Parameters, dim: int, kind: str = "gamma") -> Hyperprior:
-    """Return the prior with these numbers (2,) of each parameter; those of the lengthscale (2,) or (d, 2)."""
+    """Return the prior with these numbers, (2,) for each parameter and (2,) or (d, 2) for the lengthscale."""
     constant, lengthscale, variance, noise = (jnp.asarray(pair, jnp.float64) for pair in numbers)
     return Hyperprior(constant, jnp.broadcast_to(lengthscale, (dim, 2)), variance, noise, kind)
 
@@ -73,10 +73,10 @@ def make_prior(numbers: Parameters, dim: int, kind: str = "gamma") -> Hyperprior
 def pretrain(
     spec: TrainingSpec, training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
 ) -> tuple[Hierarchical | GP, None]:
-    """Return what is known of a space without learning, once per (fold, seed): the model's own prior, or the truth.
+    """Return the prior of a space that needs no learning, once per (fold, seed): the model's own prior, or the truth.
 
-    Raises DataError if the truth is asked for and the benchmark has none, ConfigError for initial values that have no
-    density under the prior: no fit could start there.
+    Raises DataError if the truth is requested but the benchmark has none, and ConfigError for initial values without
+    density under the prior, where no fit could start.
     """
     model = read_model(spec["model"])
     if model.prior == "point":
@@ -111,12 +111,12 @@ def pretrain_across(
     fits: list[SpacePrior] | None,
     accelerator: bool,
 ) -> list[tuple[Hierarchical, Log | None]]:
-    """Learn the prior of every space from the Step-1 `fits` (of GPs, one entry a space), one per pre-training seed.
+    """Learn the prior of every space from the Step-1 `fits` (of GPs, one entry per space), one per pre-training seed.
 
-    Estimates of unseen spaces (PD1, §2.5) never count; with `spec["past"]["spaces"]` "others" a space's own do not
-    either. The log is that of the network, None for a shared Gamma. Raises DataError for fits that do not belong to
-    these sets, for too few estimates, and for spaces with several folds (which fold's fit would it be?); NumericsError
-    for an estimate that is not finite; ConfigError for a model without a learned prior.
+    Estimates of unseen spaces (PD1, §2.5) never count; if `spec["past"]["spaces"]` is "others", a space's own estimates
+    do not count either. The log is that of the network, or None for a shared Gamma. Raises DataError for fits that do
+    not belong to these sets, for too few estimates, and for spaces with several folds (it would be unclear which fold's
+    fit to use); NumericsError for an estimate that is not finite; and ConfigError for a model without a learned prior.
     """
     model, seeds = read_model(spec["model"]), spec["seeds"]
     if model.prior not in ("network", "shared"):
@@ -142,22 +142,23 @@ def pretrain_across(
 
 
 def pool(sets: list[TrainingSet], target: int, spaces: str) -> tuple[int, ...]:
-    """Return the positions of the spaces whose training tasks belong to the past of space `target` (sheet §2.5): those
-    that are not unseen and, if `spaces` is "others", not the space itself."""
+    """Return the positions of the spaces whose training tasks belong to the past of space `target` (sheet §2.5): all
+    but unseen spaces and, if `spaces` is "others", the space itself."""
     return tuple(i for i, one in enumerate(sets) if not one.unseen and (spaces == "all" or i != target))
 
 
 def of_pool(estimates: Estimates, spaces: tuple[int, ...]) -> Bool[np.ndarray, " l"]:
-    """Tell which lengthscales are of these spaces."""
+    """Return the mask of the lengthscales that belong to these spaces."""
     return np.isin(estimates.owner, spaces)
 
 
 def train_networks(
     estimates: Estimates, pools: list[tuple[int, ...]], settings: NetworkSettings, seed: int, accelerator: bool
 ) -> tuple[PyTree, Log]:
-    """Train one prior network per (pool, pre-training seed), in one program: leading axis of pools x seeds.
+    """Train one prior network per (pool, pre-training seed) in one program. The result has a leading axis of pools x
+    seeds.
 
-    All read the same table of lengthscales, each with the mask of its pool.
+    All networks read the same table of lengthscales, each with the mask of its pool.
     """
     seeds = len(estimates.values.lengthscale)
     begin = [
@@ -166,7 +167,7 @@ def train_networks(
     starts = jax.tree.map(lambda *leaves: jnp.stack(leaves * len(pools)), *begin)
     masks = np.repeat([of_pool(estimates, one) for one in pools], seeds, axis=0)
     values = np.tile(estimates.values.lengthscale, (len(pools), 1))
-    for row, mask in zip(values, masks, strict=True):  # the same demands as of a Gamma fitted in closed form
+    for row, mask in zip(values, masks, strict=True):  # the same checks as for a Gamma fitted in closed form
         _fit_lengthscale(estimates, row, mask)
     context = jnp.asarray(estimates.context)
 
@@ -193,7 +194,7 @@ def learned(
     target: int,
 ) -> Hyperprior:
     """Return the prior of space `target` learned from the estimates of `spaces` (Eq. 4): lengthscales by the network of
-    their contexts or, if None, by one Gamma to which every dimension counts once."""
+    their contexts or, if it is None, by one Gamma in which every dimension counts once."""
     values, names = estimates.values, [estimates.spaces[i] for i in spaces]
     own = estimates.owner == target
     if network is None:

@@ -1,1 +1,1 @@
-"""MAF: an acquisition function learned by reinforcement."""
+"""MAF: an acquisition function learned by reinforcement learning."""

@@ -1,9 +1,10 @@
-"""What training and BO of MAF share: the network, the GP's belief about a pool, and the features of a candidate.
+"""What the training and the BO of MAF share: the network, the GP's belief about a pool, and the features of a
+candidate.
 
 The acquisition function of Volpp et al. (2020, MetaBO) maps the features of one candidate to one logit, with the same
-weights for all candidates. Facts that the paper leaves open are those of the authors' code (hyperbo D.5 uses it as it
-is): ReLU layers, all weights N(0, 0.01²), no incumbent among the features, the mean of the observations as the GP's
-mean. The outputs that it sees are standardised per task (`Standard`).
+weights for all candidates. Details that the paper leaves open follow the authors' code (hyperbo D.5 uses it as it is):
+ReLU layers, all weights drawn from N(0, 0.01²), no incumbent among the features, and the mean of the observations as
+the GP's mean. The network sees outputs that are standardised per task (`Standard`).
 """
 
 import itertools
@@ -23,7 +24,8 @@ SPREAD = 0.01
 
 CLOCK = 2
 EXTRA = 4
-"""Features that tell the time (step and horizon), and all besides x (those, posterior mean and standard deviation)."""
+"""The numbers of features that encode time (step and horizon), and of all features besides x (time, posterior mean and
+standard deviation)."""
 
 
 class AcquisitionNetwork(eqx.Module):
@@ -40,7 +42,7 @@ class AcquisitionNetwork(eqx.Module):
 
 
 def make_network(inputs: int, hidden: tuple[int, ...], key: Key[Array, ""]) -> AcquisitionNetwork:
-    """Draw all weights from N(0, SPREAD²); biases are zero."""
+    """Make a network with weights drawn from N(0, SPREAD²) and zero biases."""
     widths = (inputs, *hidden, 1)
     keys = jax.random.split(key, len(widths) - 1)
     shapes = itertools.pairwise(widths)
@@ -49,15 +51,16 @@ def make_network(inputs: int, hidden: tuple[int, ...], key: Key[Array, ""]) -> A
 
 
 class Standard(NamedTuple):
-    """How one task's outputs are standardised: (y - offset) / scale has mean 0 and standard deviation 1."""
+    """How one task's outputs are standardised: (y - offset) / scale has mean 0 and, unless the task is constant,
+    standard deviation 1."""
 
     offset: Float[Array, "*t"]
     scale: Float[Array, "*t"]
 
 
 class MafPrior(NamedTuple):
-    """What is trained: the policy network, the `horizon` of its episodes, and, for each test task of the fold (padded
-    to t), the GP fitted to it and its standardisation (hyperbo D.5 grants MAF both)."""
+    """The result of training: the policy network, the `horizon` of its episodes, and, for each test task of the fold
+    (padded to t), the GP fitted to it and its standardisation (hyperbo D.5 grants MAF both)."""
 
     network: AcquisitionNetwork
     horizon: Float[Array, "*p"]
@@ -69,8 +72,9 @@ class PoolBelief(NamedTuple):
     """Posterior of f on a pool of c candidates under a zero-mean GP, after `observed` of at most b observations.
 
     `response` and `unit` (c,) are k(·, X) Σ⁻¹ y and k(·, X) Σ⁻¹ 1, so that the posterior mean with any constant mean m
-    is response + m (1 - unit); `total` is the sum of y; `rows` (b, c) those of L⁻¹ K(X, pool); `raised`: the
-    largest variance that a pivot needed beyond the usual jitter; `ok`: all rows are sound. Without noise in `variance`.
+    is response + m (1 - unit); `total` is the sum of y; `rows` (b, c) are those of L⁻¹ K(X, pool); `raised` is the
+    largest variance that a pivot needed beyond the usual jitter; `ok` says that all rows are sound. `variance` excludes
+    noise.
     """
 
     pool: Pool
@@ -107,14 +111,15 @@ def observe(gp: GP, belief: PoolBelief, index: Int[Array, ""], y: Float[Array, "
 
 
 def moments(belief: PoolBelief) -> tuple[Float[Array, " c"], Float[Array, " c"]]:
-    """Return posterior mean and standard deviation of f; the GP's mean is that of the observations (0 before any)."""
+    """Return posterior mean and standard deviation of f. The GP's mean is the mean of the observations (0 before
+    any)."""
     mean = belief.total / jnp.maximum(belief.observed, 1)
     return belief.response + mean * (1.0 - belief.unit), jnp.sqrt(jnp.maximum(belief.variance, 0.0))
 
 
 def clock(count: Int[Array, "*n"], horizon: Float[Array, ""] | int) -> Float[Array, "*n 2"]:
-    """Return time step and horizon, as numbers of queries. Past the horizon the step stays there, as in the authors'
-    code for runs longer than the episodes that it trained on."""
+    """Return time step and horizon, as numbers of queries. Past the horizon the step stays at the horizon, as in the
+    authors' code for runs longer than the training episodes."""
     return jnp.stack([jnp.minimum(1.0 * count, horizon), jnp.broadcast_to(1.0 * horizon, count.shape)], axis=-1)
 
 

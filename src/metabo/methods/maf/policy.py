@@ -18,7 +18,7 @@ from metabo.tasks.rows import Rows
 
 
 class LearnedState(NamedTuple):
-    """The belief about the pool under the test task's own GP, and what the network reads besides."""
+    """The belief about the pool under the test task's own GP, and the other inputs of the network."""
 
     gp: GP
     standard: Standard
@@ -42,7 +42,7 @@ class LearnedAcquisition(eqx.Module):
         return LearnedState(gp, standard, belief, candidates.x, priority)
 
     def select(self, state: LearnedState, mask: Bool[Array, " c"], key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
-        """Maximise the learned acquisition over what may be queried."""
+        """Maximise the learned acquisition over the candidates that may be queried."""
         logits = self.prior.network(maf_network.features(state.belief, state.x, self.prior.horizon))
         index = argmax(logits, mask, state.priority)
         mean, std = (moment[index] for moment in maf_network.moments(state.belief))

@@ -1,8 +1,9 @@
 """Proximal policy optimisation (Schulman et al. 2017) of an acquisition function, as in Volpp et al. (2020, MetaBO).
 
-An episode is BO on one pool: state, the features of all candidates; action, the candidate to query; reward,
--log10(simple regret + `min_regret`) after each query. Episodes end after `horizon` queries, so nothing is bootstrapped.
-Advantages are generalised (GAE, λ `smoothing`), normalised per mini-batch; the value network sees the clock only.
+An episode is BO on one pool: the state is the features of all candidates, the action is the candidate to query, and the
+reward is -log10(simple regret + `min_regret`) after each query. Episodes end after `horizon` queries, so nothing is
+bootstrapped. Advantages are generalised (GAE, λ = `smoothing`) and normalised per mini-batch; the value network sees
+only the clock.
 """
 
 from collections.abc import Callable
@@ -20,7 +21,7 @@ from metabo.methods.maf.network import AcquisitionNetwork, clock, features, obse
 from metabo.methods.maf.settings import MafSettings
 
 Number = float | Float[Array, ""]
-"""A setting: a plain number, or traced."""
+"""A setting: a plain or a traced number."""
 
 
 class Agent(eqx.Module):
@@ -40,7 +41,8 @@ class Game(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """One episode of t queries: features (t, c, p) and logits (t, c) seen, candidate chosen, simple regret after it."""
+    """One episode of t queries: the features (t, c, p) and logits (t, c) seen, the candidate chosen, and the simple
+    regret after it."""
 
     features: Float[Array, "*n t c p"]
     logits: Float[Array, "*n t c"]
@@ -49,16 +51,17 @@ class Moves(NamedTuple):
 
 
 Choose = Callable[[Float[Array, " c"], Key[Array, ""]], Int[Array, ""]]
-"""How a query follows from the logits (masked candidates: -inf)."""
+"""Chooses a query from the logits, which are -inf for masked candidates."""
 
 
 def sample(logits: Float[Array, " c"], key: Key[Array, ""]) -> Int[Array, ""]:
-    """Draw a candidate: how episodes are played in training."""
+    """Draw a candidate, as episodes do in training."""
     return jax.random.categorical(key, logits)
 
 
 def greedy(logits: Float[Array, " c"], key: Key[Array, ""]) -> Int[Array, ""]:
-    """Take the candidate with the largest logit: how the acquisition function is used (the authors' evaluation)."""
+    """Take the candidate with the largest logit, as the trained acquisition function is used (in the authors'
+    evaluation)."""
     return jnp.argmax(logits)
 
 
@@ -98,7 +101,7 @@ def advantages(
 
 
 def normalised(advantage: Float[Array, " n"]) -> Float[Array, " n"]:
-    """Shift and scale to mean 0 and (biased) standard deviation 1; constant advantages are left as they are."""
+    """Shift and scale advantages to mean 0 and (biased) standard deviation 1; constant ones are left as they are."""
     spread = jnp.std(advantage)
     return jnp.where(spread > 0, (advantage - jnp.mean(advantage)) / jnp.where(spread > 0, spread, 1.0), advantage)
 
@@ -109,7 +112,8 @@ def clipped_objective(ratio: Float[Array, " n"], advantage: Float[Array, " n"], 
 
 
 class Rollout(NamedTuple):
-    """n transitions: features, mask, action, its log probability when it was taken, clock, advantage, return."""
+    """n transitions: features, mask, action, its log probability when it was taken, clock, advantage, and return
+    (`target`)."""
 
     features: Float[Array, "n c p"]
     mask: Bool[Array, "n c"]
@@ -121,7 +125,7 @@ class Rollout(NamedTuple):
 
 
 def log_softmax(logits: Float[Array, "*n c"], mask: Bool[Array, "*n c"]) -> Float[Array, "*n c"]:
-    """Log probabilities of the valid candidates; 0 for the others, so that they vanish from sums and gradients."""
+    """Log probabilities of the valid candidates, and 0 for the others, so that they vanish from sums and gradients."""
     safe = jnp.where(mask, logits, -jnp.inf)
     return jnp.where(mask, jnp.where(mask, logits, 0.0) - jax.nn.logsumexp(safe, axis=-1, keepdims=True), 0.0)
 
@@ -152,14 +156,14 @@ def collect(agent: Agent, games: Game, settings: MafSettings, key: Key[Array, ""
 
 
 class Learner(NamedTuple):
-    """Agent as one flat vector, and the optimiser's state."""
+    """The agent as one flat vector, and the optimiser's state."""
 
     params: Float[Array, " w"]
     moments: optax.OptState
 
 
 def learner(agent: Agent, learning_rate: Number) -> tuple[Learner, Callable[[Float[Array, " w"]], Agent]]:
-    """Return the start of training and the function that makes an agent of its vector."""
+    """Return the initial learner and the function that turns its vector into an agent."""
     flat, unravel = ravel_pytree(agent)
     return Learner(flat, optax.adam(learning_rate).init(flat)), unravel
 
@@ -171,7 +175,8 @@ def improve(
     settings: MafSettings,
     key: Key[Array, ""],
 ) -> Learner:
-    """Pass `epochs` times over the batch in `minibatches` shuffled parts, one Adam step each; a rest is left out."""
+    """Pass `epochs` times over the batch in `minibatches` shuffled parts, with one Adam step each; a remainder is left
+    out."""
     optimiser = optax.adam(settings.learning_rate)
     count, parts = batch.action.shape[0], settings.minibatches
     size = count // parts

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class AcquisitionModel:
-    """Widths of the hidden layers, of the policy network and of the value network."""
+    """Widths of the hidden layers, which the policy network and the value network share."""
 
     hidden: tuple[int, ...]
 

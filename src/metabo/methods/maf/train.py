@@ -1,10 +1,10 @@
 """Pre-training of MAF, the neural acquisition function of Volpp et al. (2020), as hyperbo §7.2 and D.5 use it.
 
-Per (fold, seed): PPO (`metabo.methods.maf.ppo`) on episodes of BO over random points of random training tasks; of all
-evaluated iterations the one with the lowest simple regret on validation tasks is kept. The GP of every task, the test
-tasks too, has hyperparameters fitted to the task's own data beforehand and for good: an advantage that the paper
-grants this method alone. Inputs must be in the unit cube.
-Differs from the paper: outputs are -log(error), standardised per task, not accuracies; see docs/replication-notes.md.
+For each (fold, seed), PPO (`metabo.methods.maf.ppo`) trains on episodes of BO over random points of random training
+tasks, and keeps, of all evaluated iterations, the one with the lowest simple regret on validation tasks. The GP of
+every task, including the test tasks, has hyperparameters that are fitted once, beforehand, to the task's own data: an
+advantage that the paper grants only this method. Inputs must be in the unit cube. Differs from the paper: outputs are
+-log(error), standardised per task, not accuracies; see docs/replication-notes.md.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ from metabo.tasks.rows import Rows, pad, stack
 from metabo.tasks.training_set import TrainingSet, pair_indices
 
 VALIDATED = 3
-"""Tasks on which the best iteration is chosen (D.5)."""
+"""The number of tasks on which the best iteration is chosen (D.5)."""
 
 
 def start(model: Mapping[str, Json], dim: int, tasks: int, key: Key[Array, ""]) -> MafPrior:
@@ -41,14 +41,15 @@ def start(model: Mapping[str, Json], dim: int, tasks: int, key: Key[Array, ""]) 
 
 
 def unfitted(dim: int) -> GP:
-    """Return the GP that fits start from: zero mean, squared exponential, all parameters 1 (the defaults of GPy)."""
+    """Return the GP that fits start from: zero mean, squared exponential kernel, and all parameters 1 (the defaults of
+    GPy)."""
     gp = build({"mean": "zero", "kernel": "squared_exponential", "features": []}, dim, jax.random.key(0))
     return jax.tree.map(lambda leaf: inverse_positive(jnp.ones(leaf.shape)), gp)
 
 
 def distinct(x: np.ndarray, y: np.ndarray, limit: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the inputs x (n, d) without repeats, each with its best output, in order of first appearance: the first
-    `limit` of them (0: all), the last replaced by the best point if that is not among them (D.5)."""
+    """Return the inputs x (n, d) without repeats, each with its best output, in order of first appearance. Only the
+    first `limit` (0: all) are kept; the last of these is replaced by the best point if that is not among them (D.5)."""
     _, first, place = np.unique(x, axis=0, return_index=True, return_inverse=True)
     best = np.full(len(first), -np.inf)
     np.maximum.at(best, place.reshape(-1), y)
@@ -61,9 +62,10 @@ def distinct(x: np.ndarray, y: np.ndarray, limit: int) -> tuple[np.ndarray, np.n
 
 
 def prepared(parts: tuple[Rows, ...], names: Sequence[str], limit: int) -> tuple[Rows, Standard, np.ndarray, list[str]]:
-    """Return the distinct rows of the tasks in `parts`, outputs standardised (a constant task: only shifted), how they
-    were, where each task of the parts is found, and the name of each task that is stored. `names`: of the tasks in the
-    parts. Rows that a task has twice are stored once: most tasks are trained on and tested."""
+    """Return the distinct rows of the tasks in `parts` with standardised outputs (only shifted, for a constant task),
+    their standardisation, the position of each task of the parts, and the name of each stored task. `names` has the
+    names of the tasks in the parts. Rows that occur twice for a task are stored once, because most tasks are both
+    trained on and tested."""
     raw = [(x[m], y[m]) for part in parts for x, y, m in zip(*map(np.asarray, part), strict=True)]
     sources = [(name, x.tobytes() + y.tobytes()) for name, (x, y) in zip(names, raw, strict=True)]
     stored = dict(zip(sources, raw, strict=True))
@@ -78,8 +80,8 @@ def prepared(parts: tuple[Rows, ...], names: Sequence[str], limit: int) -> tuple
 
 
 def fit_keys(seed: int, space: str, names: Sequence[str], draws: int) -> Key[Array, "draws tasks"]:
-    """Return the keys of the rows that the GP of each of the tasks `names` sees, `draws` times: for the pre-training
-    seeds 0, 1, ..."""
+    """Return the keys that draw the rows for the GP of each task in `names`, for the pre-training seeds 0, 1, ...,
+    `draws` - 1."""
     return jnp.stack([jnp.stack([stream(seed, "maf gp", space, name, s) for name in names]) for s in range(draws)])
 
 
@@ -87,7 +89,7 @@ def fit_gps(rows: Rows, limit: int, steps: int, keys: Key[Array, "draws tasks"],
     """Maximise each task's marginal likelihood by at most `steps` steps of L-BFGS, on `limit` random rows (0: all),
     once per draw.
 
-    Returns GPs stacked along draws and tasks. A fit that leaves the finite numbers keeps its last finite parameters.
+    Returns GPs stacked along draws and tasks. A fit that becomes non-finite keeps its last finite parameters.
     """
     (tasks, count), draws = rows.mask.shape, len(keys)
     uniform = jax.vmap(lambda key: jax.random.uniform(key, (count,)))(keys.reshape(-1))
@@ -100,8 +102,8 @@ def fit_gps(rows: Rows, limit: int, steps: int, keys: Key[Array, "draws tasks"],
 
 
 class Roles(NamedTuple):
-    """The training tasks of one (fold, seed): `members` (m), whether episodes may use each, and the `validated` ones
-    (3, indices into the rows; those where `counts` is False do not count)."""
+    """The training tasks of one (fold, seed): `members` (m,), whether episodes may use each (`played`), and the
+    `validated` ones (3,), as indices into the rows. Those where `counts` is False are padding."""
 
     members: Int[Array | np.ndarray, "*p m"]
     played: Bool[Array | np.ndarray, "*p m"]
@@ -110,8 +112,8 @@ class Roles(NamedTuple):
 
 
 def roles(members: Int[np.ndarray, " m"], present: Bool[np.ndarray, " m"], key: Key[Array, ""]) -> Roles:
-    """Draw the validation tasks: three, but at most a third, which episodes then leave out (cross-validation, D.5). Of
-    less than three training tasks all are played and all are validated."""
+    """Draw the validation tasks: three, but at most a third of the tasks, which episodes then leave out
+    (cross-validation, D.5). If there are fewer than three training tasks, all are both played and validated."""
     order = np.asarray(jax.random.permutation(key, int(present.sum())))
     order = np.flatnonzero(present)[order]
     held = min(VALIDATED, len(order) // 3)
@@ -122,7 +124,7 @@ def roles(members: Int[np.ndarray, " m"], present: Bool[np.ndarray, " m"], key: 
 
 
 def read_settings(spec: TrainingSpec) -> MafSettings:
-    """Return the settings of training. Raises ConfigError when they are not those of MAF, or an iteration has fewer
+    """Return the settings of training. Raises ConfigError if they are not those of MAF, or if an iteration has fewer
     queries than mini-batches."""
     settings = read(MafSettings, spec["pretrain"], "config", f"methods.{spec['method']}.pretrain")
     queries = settings.episodes * settings.horizon
@@ -139,7 +141,7 @@ def deal(gps: GP, rows: Rows, role: Roles, episodes: int, candidates: int, key: 
     task_key, point_key = jax.random.split(key)
     drawn = jax.random.randint(task_key, (episodes,), 0, jnp.sum(role.played))
     task, count = role.members[jnp.argsort(~role.played)[drawn]], rows.mask.shape[1]
-    # Rows along the first axis of the draw: then padding changes nothing.
+    # Draw with rows along the first axis, so that padding changes nothing.
     score = jnp.where(rows.mask[task], jax.random.uniform(point_key, (count, episodes)).T, -1.0)
     point = jax.lax.top_k(score, min(candidates or count, count))[1]
     pools = (leaf[task[:, None], point] for leaf in rows)
@@ -152,9 +154,9 @@ def train(
     """Train one agent for `steps` iterations; return the policy with the lowest validation regret, and the negative
     mean reward of each iteration.
 
-    Validation, before the first and after every `evaluate_every`-th iteration and the last: greedy episodes on all
-    points of the validation tasks, simple regret averaged over tasks and queries. From an iteration that is not finite
-    on, the agent stays as it was.
+    Validation takes place before the first iteration, after every `evaluate_every`-th and after the last: greedy
+    episodes on all points of the validation tasks, with the simple regret averaged over tasks and queries. From the
+    first non-finite iteration on, the agent stays as it was.
     """
     horizon, steps = settings.horizon, settings.steps
     state, unravel = learner(agent, settings.learning_rate)
@@ -185,9 +187,9 @@ def train(
 
 
 def tested_tasks(training: TrainingSet, places: np.ndarray) -> np.ndarray:
-    """Return where the test tasks of each fold are found (folds, t), padded to the room that priors have for them.
+    """Return the positions of the test tasks of each fold (folds, t), padded to the room that priors have for them.
 
-    Raises DataError if a fold tests more tasks than the widest one trains on.
+    Raises DataError if a fold tests more tasks than any fold trains on.
     """
     folds, tested = training.tested.shape
     if tested > training.tasks:
@@ -213,8 +215,8 @@ def listed_names(training: TrainingSet) -> list[str]:
 def fitted_tasks(
     spec: TrainingSpec, training: TrainingSet, seeds: int, accelerator: bool
 ) -> tuple[Rows, Standard, np.ndarray, GP]:
-    """Return rows, scales and places of all tasks (`prepared`) and their GPs (seeds, tasks): one for each pre-training
-    seed, or (1, tasks) for all of them where a GP is fitted to all rows of its task."""
+    """Return rows, scales and positions of all tasks (`prepared`) and their GPs (seeds, tasks), one for each
+    pre-training seed. If GPs are fitted to all rows of their tasks, one GP serves all seeds: (1, tasks)."""
     settings = read_settings(spec)
     parts = (training.rows, training.test_rows)
     rows, standard, places, names = prepared(parts, listed_names(training), settings.points)
@@ -226,9 +228,10 @@ def fitted_tasks(
 def pretrain(
     spec: TrainingSpec, training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
 ) -> tuple[MafPrior, Log]:
-    """Train one acquisition function per (fold, seed): pytrees with a leading axis of folds x seeds, fold-major.
+    """Train one acquisition function per (fold, seed), and return pytrees with a leading axis of folds x seeds,
+    fold-major.
 
-    Raises ConfigError for mini-batches without queries, DataError for a fold with too many test tasks.
+    Raises ConfigError for mini-batches without queries, and DataError for a fold with too many test tasks.
     """
     settings = read_settings(spec)
     flat = keys.reshape(-1)
@@ -251,7 +254,8 @@ def pretrain(
         network, log = train(agent, jax.tree.map(lambda leaf: leaf[draw], gps), rows, role, settings, train_key)
         return prior._replace(network=network, horizon=jnp.asarray(float(settings.horizon))), log
 
-    # One after another on an accelerator too: one training fills it, and side by side each would validate every time.
+    # One after another, even on an accelerator: one training fills it, and side by side each would validate at every
+    # iteration.
     draw = np.asarray(seed) % draws
     priors, log = over_pairs(fit, (flat, parts, jnp.asarray(draw)), False)
     place = found[np.asarray(fold)]

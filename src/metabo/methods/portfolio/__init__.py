@@ -1,1 +1,1 @@
-"""Portfolios: candidates in an order that past tasks decide."""
+"""Portfolios: candidates in an order that past tasks determine."""

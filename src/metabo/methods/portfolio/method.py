@@ -1,4 +1,4 @@
-"""Portfolios of past tasks: they train nothing, so that their priors are those of random search."""
+"""Portfolios of past tasks. They train nothing, so their priors are those of random search."""
 
 from metabo.plan.method import Method
 

@@ -1,13 +1,13 @@
-"""Portfolios: the candidates in an order that past tasks decide beforehand; observed outputs change nothing.
+"""Portfolios: the candidates in an order that past tasks determine beforehand; observed outputs change nothing.
 
-- `mean_rank`: by the mean over past tasks of a candidate's rank within the task.
-- `mean_z`: by the mean over past tasks of a candidate's output, each task standardised by the mean and the standard
-  deviation of its own evaluations: unlike a rank it says by how much a candidate is worse.
-- `greedy` (Wistuba, Schilling and Schmidt-Thieme 2015; Feurer et al. 2018): each next candidate is the one that lowers
-  the mean over past tasks of the best normalised regret so far the most; where none lowers it, by mean rank.
+- `mean_rank` sorts by the mean over past tasks of a candidate's rank within the task.
+- `mean_z` sorts by the mean over past tasks of a candidate's output, where each task is standardised by the mean and
+  the standard deviation of its own evaluations. Unlike a rank, this measures by how much a candidate is worse.
+- `greedy` (Wistuba, Schilling and Schmidt-Thieme 2015; Feurer et al. 2018): each next candidate is the one that most
+  lowers the mean over past tasks of the best normalised regret so far; if none lowers it, mean rank decides.
 
-Given initial points are the first of the sequence. Ties go to a priority that is drawn once per run. Both papers take
-configurations that all past tasks evaluated; elsewhere `metabo.methods.portfolio.look_up` interpolates.
+Given initial points come first in the sequence. Priorities that are drawn once per run break ties. Both papers use
+configurations that all past tasks evaluated; where a task did not, `metabo.methods.portfolio.look_up` interpolates.
 """
 
 from collections.abc import Mapping
@@ -32,15 +32,16 @@ RULES = ("greedy", "mean_rank", "mean_z")
 
 @dataclass(frozen=True)
 class PortfolioSettings:
-    """What orders the candidates, one of `RULES`, and the nearest evaluations of an interpolation."""
+    """The rule that orders the candidates, one of `RULES`, and the number of nearest evaluations in an
+    interpolation."""
 
     rule: str
     neighbours: Count
 
 
 class PortfolioState(NamedTuple):
-    """The normalised regret of c candidates in m past tasks, the best so far in each, what candidates are sorted by
-    (mean rank, or for `mean_z` mean deviations below the best) and priorities."""
+    """The normalised regret of c candidates in m past tasks, the best so far in each task, the sort key of the
+    candidates (mean rank or, for `mean_z`, mean number of deviations below the best), and priorities."""
 
     regrets: Float[Array, "m c"]
     best: Float[Array, " m"]
@@ -49,7 +50,7 @@ class PortfolioState(NamedTuple):
 
 
 class Portfolio(eqx.Module):
-    """Query the candidates in the order of a rule; `past`: the rows of the past tasks."""
+    """Query the candidates in the order of a rule. `past` has the rows of the past tasks."""
 
     params: Nothing
     past: Rows
@@ -58,7 +59,7 @@ class Portfolio(eqx.Module):
     repeats: bool = eqx.field(static=True, default=False)
 
     def init(self, candidates: Candidates, key: Key[Array, ""]) -> PortfolioState:
-        """Look every candidate up in every past task; before the first query a task's regret is 1, the worst."""
+        """Look up every candidate in every past task. Before the first query, a task's regret is 1, the worst."""
         regrets = regrets_at(candidates.x, self.past, self.neighbours)
         present = jnp.any(jnp.asarray(self.past.mask), axis=1)
         if self.rule == "mean_z":
@@ -79,7 +80,7 @@ class Portfolio(eqx.Module):
         return index, Info(*[jnp.asarray(jnp.nan)] * 3, ok=jnp.asarray(True))
 
     def observe(self, state: PortfolioState, index: Int[Array, ""], y: Float[Array, ""]) -> PortfolioState:
-        """Note which candidate was queried, not what it gave."""
+        """Record which candidate was queried, but not its output."""
         return state._replace(best=jnp.minimum(state.best, state.regrets[:, index]))
 
 

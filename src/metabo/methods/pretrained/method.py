@@ -1,4 +1,4 @@
-"""H-NLL, H-EKL, FSBO, ABLR and what is like them: a GP is learned from past tasks (hyperbo §7.2)."""
+"""H-NLL, H-EKL, FSBO, ABLR and similar methods, which learn a GP from past tasks (hyperbo §7.2)."""
 
 from dataclasses import replace
 

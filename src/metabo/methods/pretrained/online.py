@@ -1,8 +1,8 @@
 """Online tuning with a pre-trained GP that is trained further at every iteration: H-NLL and H-EKL (hyperbo §7.5).
 
-The outputs of the test task are mapped anew at every iteration, so the prior must follow. Open in the paper and chosen
-here (docs/replication-notes.md): training goes on from the current parameters for `retrain_steps` steps, on the
-training tasks and the test task's observations as one more task, by the optimiser of the pre-training (Adam on
+The outputs of the test task are mapped anew at every iteration, so the prior must follow. The paper leaves open how,
+and we chose (docs/replication-notes.md): training continues from the current parameters for `retrain_steps` steps, on
+the training tasks and on the test task's observations as one more task, by the optimiser of the pre-training (Adam on
 mini-batches for NLL, L-BFGS for EKL + 0.1 NLL), which starts without memory each time.
 """
 
@@ -31,7 +31,8 @@ from metabo.tasks.training_set import TrainingSet, prior_keys
 
 @dataclass(frozen=True)
 class RetrainingSettings:
-    """Steps of training at every iteration, and the search of the unit cube (`metabo.bo.continuous`)."""
+    """The number of training steps at every iteration, and the settings of the search over the unit cube
+    (`metabo.bo.continuous`)."""
 
     retrain_steps: int
     starts: int
@@ -47,10 +48,10 @@ def online(
     acquisition: str,
     budget: int,
 ) -> Tuner:
-    """Return the method for all folds and seeds of a prior. `trained_from`: the specification of its pre-training.
+    """Return the method for all folds and seeds of a prior. `trained_from` is the specification of its pre-training.
 
-    Raises ConfigError if the prior was not trained on mapped outputs, or by EKL alone: the test task's observations
-    are not matched, so EKL cannot see them.
+    Raises ConfigError if the prior was not trained on mapped outputs, or was trained by EKL alone: the test task's
+    observations are not matched, so EKL cannot use them.
     """
     method = trained_from["method"]
     pretrain = read_objective(method, trained_from["pretrain"])
@@ -78,7 +79,7 @@ def _nll(training: TrainingSet, pretrain: NLLSettings, steps: int, budget: int):
     spare = max(0, budget - training.rows.mask.shape[1])
     padded = [np.pad(a, [(0, 1), (0, spare), *[(0, 0)] * (a.ndim - 2)]) for a in training.rows]
     rows, own = Rows(*map(jnp.asarray, padded)), len(training.rows.mask)
-    # One shuffle must not serve more batches than the test task can fill: with a full batch of it, one.
+    # One shuffle must not serve more batches than the test task can fill; once it has a full batch, that is one.
     counts = (*training.counts, pretrain.batch) if budget >= pretrain.batch else training.counts
     per_shuffle = batches_per_shuffle(counts, pretrain.batch)
 

@@ -13,8 +13,8 @@ OBJECTIVES = ["nll", "ekl", "ekl_nll"]
 
 @dataclass(frozen=True)
 class NLLSettings:
-    """Objective "nll": Adam on mini-batches of `batch` rows of each task; `decay`: its last rate as a share of the
-    first."""
+    """Objective "nll": Adam on mini-batches of `batch` rows of each task. `decay` is the last learning rate as a share
+    of the first."""
 
     objective: str
     learning_rate: float
@@ -26,7 +26,7 @@ class NLLSettings:
 
 @dataclass(frozen=True)
 class EKLSettings:
-    """Objective "ekl": L-BFGS on that many matched points of each block (0: all)."""
+    """Objective "ekl": L-BFGS on `matched_points` matched points of each block (0: all)."""
 
     objective: str
     steps: int
@@ -50,8 +50,8 @@ Objective: TypeAlias = NLLSettings | EKLSettings | JointSettings
 
 
 def read_objective(method: str, settings: Mapping[str, Json]) -> Objective:
-    """Read the settings of training. Raises ConfigError when they name an unknown objective or are not those it
-    reads."""
+    """Read the settings of training. Raises ConfigError if they name an unknown objective or are not the settings of
+    that objective."""
     objective, where = settings["objective"], f"methods.{method}.pretrain"
     kind = {"nll": NLLSettings, "ekl": EKLSettings, "ekl_nll": JointSettings}.get(str(objective))
     if kind is None:

@@ -1,9 +1,8 @@
 """Pre-training of the methods that learn a GP from past tasks: H-NLL, H-EKL, FSBO, ABLR (hyperbo §7.2).
 
 BO then runs with that GP fixed (`metabo.bo.fixed_prior`), or, in online tuning, trains it further
-(`metabo.methods.pretrained.online`). The methods differ in mean, kernel and objective only.
-Differs from the paper: nothing known; choices that the paper leaves open (initial values) are in
-docs/replication-notes.md.
+(`metabo.methods.pretrained.online`). The methods differ only in mean, kernel and objective. Differs from the paper:
+nothing known; docs/replication-notes.md lists choices that the paper leaves open (initial values).
 """
 
 from collections.abc import Mapping
@@ -31,10 +30,10 @@ def start(model: Mapping[str, Json], dim: int, tasks: int, key: Key[Array, ""]) 
 def pretrain(
     spec: TrainingSpec, training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
 ) -> tuple[GP, Log]:
-    """Train one GP per (fold, seed): pytrees with a leading axis of folds x seeds, fold-major.
+    """Train one GP per (fold, seed), and return pytrees with a leading axis of folds x seeds, fold-major.
 
-    `keys` start the initial weights and the mini-batches; folds share the weights' structure, not their values.
-    Raises ConfigError for settings that do not belong together, DataError for EKL without matched data.
+    `keys` seed the initial weights and the mini-batches; folds share the structure of the weights, not their values.
+    Raises ConfigError for settings that do not belong together, and DataError for EKL without matched data.
     """
     settings = read_objective(spec["method"], spec["pretrain"])
     flat = keys.reshape(-1)
@@ -82,12 +81,13 @@ def _trained(
 
 
 def _draws(keys: Key[Array, " p"]) -> Key[Array, " p"]:
-    """Return the keys that data are drawn with, one per pair."""
+    """Return the keys for drawing data, one per pair."""
     return jax.vmap(lambda k: jax.random.fold_in(k, 1))(keys)
 
 
 def joint_data(training: TrainingSet, keys: Key[Array, "folds seeds"], settings: JointSettings) -> tuple[Moments, Rows]:
-    """Return what the objective "ekl_nll" reads, with a leading axis of folds x seeds: matched moments, drawn rows."""
+    """Return the data of the objective "ekl_nll", with a leading axis of folds x seeds: matched moments and drawn
+    rows."""
     draws = _draws(keys.reshape(-1)).reshape(keys.shape)
     rows = jax.vmap(lambda k: jax.random.fold_in(k, 1))(draws.reshape(-1)).reshape(keys.shape)
     return moments(training, draws, settings.matched_points), sample_rows(training, rows, settings.batch)
@@ -100,8 +100,8 @@ def joint_loss(
     weight: float | Float[Array, ""],
     own: Rows | None = None,
 ) -> Float[Array, ""]:
-    """EKL + weight x NLL (hyperbo §7.5, weight 0.1). The NLL is the mean over the training tasks and, if `own`, the
-    test task's observations, has a row, over that task as one more."""
+    """EKL + weight x NLL (hyperbo §7.5, weight 0.1). The NLL is the mean over the training tasks and, if `own` (the
+    test task's observations) has a row, over the test task as one more."""
     likelihood = nll(gp, *rows)
     if own is not None:
         tasks, more = jnp.sum(jnp.any(rows.mask, axis=1)), jnp.any(own.mask)

@@ -1,4 +1,4 @@
-"""Online random search: uniform over the unit cube, that is in the warped space (hyperbo §3, "Rand")."""
+"""Online random search: uniform over the unit cube, that is, over the warped space (hyperbo §3, "Rand")."""
 
 from collections.abc import Mapping
 
@@ -21,7 +21,7 @@ class Random:
         self.dim, self.budget = dim, budget
 
     def begin(self, fold: int, prior_seed: int) -> tuple[PyTree, PyTree]:
-        """Return nothing: random search has no parameters."""
+        """Return nothing, because random search has no parameters."""
         return (), ()
 
     def suggest(self, params: PyTree, context: PyTree, data: Rows, key: Key[Array, ""]) -> Proposal:

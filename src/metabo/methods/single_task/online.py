@@ -1,7 +1,7 @@
 """Online tuning with a GP fitted to the test task alone: STBO and STBOH (hyperbo §7.5).
 
-As in offline BO (`metabo.methods.single_task.policy`), each fit starts from the previous one; the outputs are mapped to
-[-2, 2] anew before each.
+As in offline BO (`metabo.methods.single_task.policy`), each fit starts from the previous one. The outputs are mapped to
+[-2, 2] anew before each fit.
 """
 
 from collections.abc import Mapping
@@ -21,8 +21,8 @@ from metabo.tasks.training_set import TrainingSet
 
 @dataclass(frozen=True)
 class RefitOnlineSettings:
-    """Steps of L-BFGS of each fit, the search of the unit cube (`metabo.bo.continuous`), and whether the prior density
-    counts in the fit."""
+    """The number of L-BFGS steps of each fit, the settings of the search over the unit cube (`metabo.bo.continuous`),
+    and whether the prior density counts in the fit."""
 
     refit_steps: int
     starts: int

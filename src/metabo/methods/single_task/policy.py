@@ -1,12 +1,12 @@
 """Methods that fit a GP to the test task alone, after every observation: STBO and STBOH (hyperbo §7.2).
 
-STBO: the GP of H-NLL, untrained, all its parameters (MLP weights too) fitted by L-BFGS to the marginal likelihood and
-priors LogNormal(0, 0.1) on lengthscales and signal variance, Normal(0, 0.1) on the noise variance.
-STBOH: constant mean, Matérn-5/2 on the inputs, log signal variance ~ N(-1, 1), log lengthscales ~ N(0, 1), log noise
-variance ~ N(-6, 3), soft-clipped to the priors' 1 to 99 % range; GP-UCB with coefficient 1.8.
+STBO takes the untrained GP of H-NLL. L-BFGS fits all its parameters, including MLP weights, to the marginal likelihood
+with priors LogNormal(0, 0.1) on lengthscales and signal variance and Normal(0, 0.1) on the noise variance. STBOH has a
+constant mean, a Matérn-5/2 kernel on the inputs, log signal variance ~ N(-1, 1), log lengthscales ~ N(0, 1), log noise
+variance ~ N(-6, 3), all soft-clipped to the priors' 1 to 99 % range, and GP-UCB with coefficient 1.8.
 
-Open in the paper and chosen here (docs/replication-notes.md): each fit starts from the previous one; `use_prior` says
-whether the prior density counts in STBOH's fit (yes) or only its range does.
+The paper leaves open, and we chose (docs/replication-notes.md): each fit starts from the previous one; `use_prior` says
+whether the prior density counts in the fit (yes), or for STBOH only the priors' range.
 """
 
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ PRIOR_NOISE = (-6.0, 3.0)
 
 
 class HandTuned(NamedTuple):
-    """STBOH's unclipped parameters, on the log scale."""
+    """STBOH's unclipped parameters: the constant as it is, the others on the log scale."""
 
     constant: Float[Array, ""]
     lengthscale: Float[Array, " d"]
@@ -117,7 +117,7 @@ def pretrain(
 
 @dataclass(frozen=True)
 class SingleTaskSettings:
-    """Steps of L-BFGS of each fit, the margin of PI, and whether the prior density counts in the fit."""
+    """The number of L-BFGS steps of each fit, the margin of PI, and whether the prior density counts in the fit."""
 
     refit_steps: int
     pi_threshold: float = PI_THRESHOLD
@@ -128,12 +128,12 @@ def policy(
     params: GP | HandTuned, settings: Mapping[str, Json], acquisition: str, budget: int, past: Rows | None = None
 ) -> Refit:
     """Return the BO policy that fits after every observation: STBOH's for its parameters, STBO's for a plain GP.
-    `settings`: those of `SingleTaskSettings`."""
+    `settings` are those of `SingleTaskSettings`."""
     return refitting(params, read(SingleTaskSettings, settings, "config", "policy"), acquisition, budget)
 
 
 def refitting(params: GP | HandTuned, settings: SingleTaskSettings, acquisition: str, budget: int) -> Refit:
-    """Return that policy for settings that are read."""
+    """Return the policy of `policy` for settings that have been read."""
     hand_tuned = isinstance(params, HandTuned)
     to_gp, log_prior = (hand_tuned_gp, hand_tuned_log_prior) if hand_tuned else (_same, stbo_log_prior)
     weight = 1.0 if settings.use_prior else 0.0

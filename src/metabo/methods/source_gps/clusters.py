@@ -1,13 +1,14 @@
-"""cm-BO, Stage 1: one GP per source task, its posterior on shared locations, clusters of these (Algorithm 1, lines 3 to
-9; sheet §2.2).
+"""cm-BO, Stage 1: one GP per source task, its posterior on shared locations, and clusters of these posteriors
+(Algorithm 1, lines 3 to 9; sheet §2.2).
 
 Two GPs are fitted to each source: one with the product of Matérn 3/2 and 1/2, whose posterior is clustered, and one
-with Matérn 3/2, of which prototypes and meta-prior are made (the paper names both kernels and does not say that the
-posteriors then differ). The prior holds the clusters for every number of them, so that policies with a number of their
-own, one prototype of all tasks, or one for each task, share it. BO: `metabo.methods.source_gps.clusters_policy`.
+with Matérn 3/2, from which prototypes and meta-prior are made (the paper names both kernels and does not say that the
+posteriors then differ). The prior holds the clusters for every number of clusters, so policies with a fixed number,
+with one prototype of all tasks, or with one per task can share it. For BO see
+`metabo.methods.source_gps.clusters_policy`.
 
-Open in the paper and chosen here: 100 distinct locations drawn from the sources' configurations; the number of clusters
-is that with the least intraCE/interCS (W2 distances), per fold.
+The paper leaves open, and we chose: 100 distinct locations are drawn from the sources' configurations, and the number
+of clusters is the one with the smallest intraCE/interCS (W2 distances), per fold.
 """
 
 from collections.abc import Mapping
@@ -36,14 +37,15 @@ from metabo.tasks.rows import AnyArray, Rows
 from metabo.tasks.training_set import TrainingSet
 
 STEPS = 50
-"""Iterations of k-means, at most."""
+"""The most iterations of k-means."""
 IDENTICAL = 1e-6
-"""Two source posteriors are the same if their W2 distance is below this share of √(‖m‖² + tr Σ)."""
+"""Two source posteriors count as the same if their W2 distance is below this share of √(‖m‖² + tr Σ)."""
 
 
 class Odd(NamedTuple):
-    """What was found and repaired: `twins`, source posteriors that equal another one; `singular`, covariances that were
-    before jitter; `locations` that there were; `reseeded` (n,), how often an empty cluster took the farthest task."""
+    """Anomalies that were found and repaired: the number of `twins`, source posteriors that equal another one; of
+    `singular` covariances before jitter; of `locations`; and `reseeded` (n,), how often an empty cluster took the
+    farthest task."""
 
     twins: Int[AnyArray, ""]
     singular: Int[AnyArray, ""]
@@ -52,11 +54,12 @@ class Odd(NamedTuple):
 
 
 class Clustered(NamedTuple):
-    """What is known of m source tasks (padded to those of the widest fold).
+    """The GPs and clusters of m source tasks (padded to the number of the fold that has the most).
 
     `sources`, `rough`: their GPs with the kernel of the prototypes and with that of the clusters. For 1 to n clusters:
     `assignment` (n, m) of each task (-1: no task), `indices` (n, 2) intraCE and interCS, `objective` and `iterations`
-    of k-means (n,). `chosen`: position of the number that the indices choose. `odd`: what was repaired.
+    of k-means (n,). `chosen`: position of the number of clusters that the indices choose. `odd`: the anomalies that
+    were repaired.
     """
 
     sources: GP
@@ -70,7 +73,8 @@ class Clustered(NamedTuple):
 
 
 def numbers_of(model: ClusterModel) -> list[int]:
-    """Return the numbers of clusters that are made: 1 to the model's. Raises ConfigError if that is below 1."""
+    """Return the numbers of clusters to make: 1 to the model's largest number. Raises ConfigError if that is below
+    1."""
     if model.most < 1:
         raise ConfigError(f"config key 'cmbo.clusters' is {model.most}; give a whole number of at least 1")
     return list(range(1, model.most + 1))
@@ -85,7 +89,7 @@ def read_clustering(spec: TrainingSpec) -> tuple[Clustering, ClusterModel]:
 
 
 def start(model: Mapping[str, Json], dim: int, tasks: int, key: Key[Array, ""]) -> Clustered:
-    """Return the shape of the prior: untrained GPs, every task in the first cluster."""
+    """Return an empty prior of the right shape: untrained GPs, with every task in the first cluster."""
     shape = read(ClusterModel, model, "model")
     count, none = len(numbers_of(shape)), jnp.asarray(0)
     return Clustered(
@@ -103,11 +107,11 @@ def start(model: Mapping[str, Json], dim: int, tasks: int, key: Key[Array, ""]) 
 def pretrain(
     spec: TrainingSpec, training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
 ) -> tuple[Clustered, Log]:
-    """Fit the source GPs (once, whatever the fold) and cluster those of every (fold, seed).
+    """Fit the source GPs once for all folds, and cluster those of every (fold, seed).
 
-    The log's loss is the trace of k-means for the chosen number of clusters. What was repaired is printed and, by
-    `report`, told in the sidecar: more clusters than tasks, identical tasks, singular covariances, empty clusters.
-    Raises ConfigError for an unknown distance, NumericsError for a posterior that is not finite.
+    The log's loss is the trace of k-means for the chosen number of clusters. Repairs are printed and, by `report`,
+    written to the sidecar: more clusters than tasks, identical tasks, singular covariances, empty clusters. Raises
+    ConfigError for an unknown distance, and NumericsError for a posterior that is not finite.
     """
     settings, model = read_clustering(spec)
     fits = [
@@ -134,7 +138,7 @@ def pretrain(
 
 
 class Clusters(NamedTuple):
-    """The clusters of one fold for every number of them, and the trace of k-means for the chosen one."""
+    """The clusters of one fold for every number of clusters, and the trace of k-means for the chosen number."""
 
     assignment: np.ndarray
     indices: np.ndarray
@@ -148,9 +152,9 @@ class Clusters(NamedTuple):
 def cluster(
     gps: GP, rows: Rows, names: tuple[str, ...], spec: TrainingSpec, key: Key[Array, ""], where: str
 ) -> Clusters:
-    """Cluster the posteriors of source tasks for every number of clusters and choose one of at least 2.
+    """Cluster the posteriors of source tasks for every number of clusters, and choose a number of at least 2.
 
-    A number beyond the number of tasks is made with as many clusters as there are tasks, and said so.
+    For a number larger than that of the tasks, there are as many clusters as tasks, and a remark says so.
     """
     settings, model = read_clustering(spec)
     numbers, distance, count = numbers_of(model), settings.distance, len(names)
@@ -194,8 +198,8 @@ def cluster(
 
 
 def remarks(odd: Odd, tasks: int) -> list[str]:
-    """Return what a person should know of the clusters of `tasks` tasks: too few for a number of clusters, identical
-    ones, singular covariances, empty clusters."""
+    """Return remarks for a person on the clusters of `tasks` tasks: too few tasks for a number of clusters, identical
+    tasks, singular covariances, empty clusters."""
     numbers, said = range(1, len(odd.reseeded) + 1), []
     if too_many := [str(number) for number in numbers if number > tasks]:
         said.append(f"{tasks} tasks only: {', '.join(too_many)} clusters are made as {tasks}")
@@ -222,10 +226,10 @@ def locations(rows: Rows, count: int, key: Key[Array, ""]) -> Float[Array, "v d"
 def discretised(
     gps: GP, rows: Rows, x: Float[Array, "v d"], names: tuple[str, ...], where: str
 ) -> tuple[Float[Array, "m v"], Float[Array, "m v v"], int]:
-    """Return posterior means and covariances at the locations `x`, jitter added (sheet §2.1), and how many covariances
-    are singular without it.
+    """Return posterior means and covariances at the locations `x`, with jitter added (sheet §2.1), and how many
+    covariances are singular without it.
 
-    Raises NumericsError naming a task whose posterior is not finite, or stays singular.
+    Raises NumericsError, which names a task whose posterior is not finite or stays singular.
     """
     means, raw, sound = eqx.filter_jit(posteriors_at)(gps, Rows(*map(jnp.asarray, rows)), x)
     covs = regularised(raw)
@@ -261,8 +265,8 @@ def _padded(smooth: GP, rough: GP, found: Clusters, tasks: int) -> Clustered:
 
 
 def report(prior: SpacePrior) -> dict[str, list[dict[str, object]]]:
-    """Return what the sidecar of the priors tells of the clusters: for each fold and seed the chosen number of them
-    and, by number, the sizes, intraCE, interCS, and iterations of k-means; what was odd of the tasks."""
+    """Return the part of the priors' sidecar on the clusters: for each fold and seed the chosen number of clusters, the
+    anomalies of the tasks and, by number of clusters, the sizes, intraCE, interCS, and iterations of k-means."""
     params, found = jax.tree.map(np.asarray, prior.params), []
     for f, fold in enumerate(prior.folds):
         for seed in range(prior.seeds):

@@ -1,4 +1,4 @@
-"""The two indices of a clustering, and the number of clusters that they choose (cm-BO §4; sheet §5)."""
+"""Two indices of a clustering, and the number of clusters that they choose (cm-BO §4; sheet §5)."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -6,9 +6,10 @@ from jaxtyping import Array, Float, Int
 
 
 def compactness(between: Float[Array, "k k"], assignment: Int[Array, " k"], clusters: int) -> Float[Array, ""]:
-    """intraCE (cm-BO §4): the mean over the clusters of the mean distance between two members; small is good.
+    """intraCE (cm-BO §4): the mean over clusters of the mean distance between two members; smaller is better.
 
-    The paper leaves a cluster of one task undefined (0/0): 0 here. `between`: W2 distances of all pairs.
+    The paper leaves a cluster of one task undefined (0/0); here it counts as 0. `between` has the W2 distances of all
+    pairs.
     """
     member = (assignment == jnp.arange(clusters)[:, None]).astype(jnp.float64)
     counts = member.sum(axis=1)
@@ -18,7 +19,8 @@ def compactness(between: Float[Array, "k k"], assignment: Int[Array, " k"], clus
 
 
 def separation(between: Float[Array, "k k"], assignment: Int[Array, " k"], clusters: int) -> Float[Array, ""]:
-    """interCS (cm-BO §4): mean distance between two tasks of different clusters; large is good; 0 for one cluster."""
+    """interCS (cm-BO §4): mean distance between two tasks of different clusters, 0 for one cluster; larger is
+    better."""
     member = (assignment == jnp.arange(clusters)[:, None]).astype(jnp.float64)
     known = member.sum(axis=0)
     apart = known[:, None] * known[None, :] - member.T @ member
@@ -27,8 +29,9 @@ def separation(between: Float[Array, "k k"], assignment: Int[Array, " k"], clust
 
 
 def choose(indices: np.ndarray, numbers: np.ndarray, tasks: int) -> int:
-    """Return the position of the number of clusters, of at least 2 and at most `tasks`, with the least
-    intraCE/interCS; the least such number where interCS is 0 (identical tasks); 0 if there is none."""
+    """Return the position of the number of clusters, of at least 2 and at most `tasks`, with the smallest
+    intraCE/interCS. If interCS is 0 for all of them (identical tasks), return that of the smallest such number; return
+    0 if there is none."""
     able = (numbers >= 2) & (numbers <= tasks)
     ratio = np.full(len(numbers), np.inf)
     apart = indices[:, 1] > 0

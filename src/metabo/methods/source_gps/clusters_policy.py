@@ -1,14 +1,14 @@
-"""cm-BO, Stages 2 and 3: prototypes of the clusters and a GP prior that is their weighted sum (Algorithm 1, lines 10 to
-22; sheet §2.3 and §2.4).
+"""cm-BO, Stages 2 and 3: prototypes of the clusters, and a GP prior that is their weighted sum (Algorithm 1, lines 10
+to 22; sheet §2.3 and §2.4).
 
-Prototypes are evaluated on the candidates once. At query τ the meta-prior is μ_0 = Σ w_i μ^{C_i}, k_0 = Σ w_i² k^{C_i};
-it is conditioned on the observations (`clusters_posterior`), the acquisition chooses, and the weights of the next query
-come from the distances of the prototypes from that posterior, before the new observation is used.
+Prototypes are evaluated on the candidates once. At query τ the meta-prior is μ_0 = Σ w_i μ^{C_i}, k_0 = Σ w_i² k^{C_i}.
+It is conditioned on the observations (`clusters_posterior`), and the acquisition chooses a candidate. The weights of
+the next query come from the distances between the prototypes and that posterior, before the new observation is used.
 
-Open in the paper and chosen here: acquisitions read the variance of f, without noise; a candidate is queried once;
-distances are taken on at most `grid` of the candidates (the paper: 300); weights stay equal until the initial points
-are in. Weights that are not finite are replaced by the last ones and the step is marked unsound, as is every step from
-a barycenter that did not converge; `remarks` names it.
+The paper leaves open, and we chose: acquisitions use the variance of f, without noise; a candidate is queried once;
+distances are computed on at most `grid` of the candidates (the paper: 300); weights stay equal until the initial points
+are observed. Non-finite weights are replaced by the last ones and the step is marked unsound. So is every step with a
+barycenter that did not converge, which `remarks` names.
 """
 
 from collections.abc import Mapping
@@ -48,10 +48,11 @@ KERNELS = ("plain", "product")
 
 @dataclass(frozen=True)
 class ClusterSettings:
-    """What tells the variants apart. `prototypes`: one for each cluster, or for each task; `clusters`: how many (0: as
-    the indices choose); `weights`: distance; `centre` and `proto_kernel` of a prototype; `grid`: locations of a
-    distance; `initial`: observations before the weights move; `tolerance` of the barycenter; `noise`: how the noise
-    variance of the target is found; `pi_threshold`: margin of PI."""
+    """The settings that distinguish the variants. `prototypes`: one for each cluster, or for each task; `clusters`: how
+    many (0: as the indices choose); `weights`: the distance behind the weights; `centre` and `proto_kernel`: those of a
+    prototype; `grid`: number of locations for a distance; `initial`: number of observations before the weights move;
+    `tolerance`: that of the barycenter; `noise`: how the noise variance of the target is found; `pi_threshold`: margin
+    of PI."""
 
     prototypes: str
     clusters: int
@@ -66,14 +67,14 @@ class ClusterSettings:
 
 
 class ClusterState(NamedTuple):
-    """The meta-prior, and the target's posterior under it, which the next query reads."""
+    """The meta-prior, and the target's posterior under it, which the next query uses."""
 
     meta: MetaPrior
     now: Conditioned
 
 
 class ClusterBO(eqx.Module):
-    """BO with a prior made of prototypes of past tasks; `past`: their rows."""
+    """BO with a prior made of prototypes of past tasks. `past` has the rows of these tasks."""
 
     params: Clustered
     past: Rows
@@ -83,7 +84,7 @@ class ClusterBO(eqx.Module):
     repeats: bool = eqx.field(static=True, default=False)
 
     def init(self, candidates: Candidates, key: Key[Array, ""]) -> ClusterState:
-        """Evaluate the prototypes on the candidates; equal weights."""
+        """Evaluate the prototypes on the candidates, with equal weights."""
         ties, draw = jax.random.split(key)
         count = candidates.x.shape[0]
         means, covs, present, ok = self.prototypes(candidates)
@@ -101,7 +102,7 @@ class ClusterBO(eqx.Module):
 
     def prototypes(self, candidates: Candidates) -> tuple[Array, Array, Bool[Array, " p"], Bool[Array, ""]]:
         """Return means (p, c) and covariances (p, c, c) of the prototypes, which of them exist, and whether all are
-        sound (cm-BO §3.2). Padded candidates are independent, the same in all prototypes."""
+        sound (cm-BO §3.2). Padded candidates are independent of the others and the same in all prototypes."""
         means, covs, there, ok = self.posteriors(candidates)
         if self.settings.prototypes == "tasks":
             return means, covs, there, ok
@@ -123,26 +124,27 @@ class ClusterBO(eqx.Module):
         return jnp.where(candidates.mask, means, 0.0), covs, there, (sound | ~there).all()
 
     def share(self, there: Bool[Array, " m"]) -> Float[Array, "p m"]:
-        """Return the weight of each task in each cluster: one over its size, 0 for a task that is no member."""
+        """Return the weight of each task in each cluster: one over the cluster's size for members, and 0 for other
+        tasks."""
         assignment, count = self.assignment(there)
         member = (assignment == jnp.arange(count)[:, None]).astype(jnp.float64)
         return member / jnp.maximum(member.sum(axis=1), 1.0)[:, None]
 
     def remarks(self, candidates: Candidates) -> list[str]:
-        """Return a sentence for each cluster whose barycenter on the candidates does not converge. Computes them again:
-        for runs that turned out unsound, whose steps say no more than that."""
+        """Return a sentence for each cluster whose barycenter on the candidates does not converge. This computes the
+        barycenters again; use it for unsound runs, whose steps do not give the reason."""
         if self.settings.prototypes == "tasks" or self.settings.centre == "geometric":
             return []
         return unconverged(_again(self, candidates), self.settings.tolerance)
 
     def assignment(self, there: Bool[Array, " m"]) -> tuple[Int[Array, " m"], int]:
-        """Return the cluster of each task (-1: none) and how many clusters there is room for."""
+        """Return the cluster of each task (-1: none), and the number of clusters that there is room for."""
         made, wanted = self.params.assignment, self.settings.clusters
         row = self.params.chosen if wanted == 0 else wanted - 1
         return jnp.where(there, made[row], -1), wanted or len(made)
 
     def select(self, state: ClusterState, mask: Bool[Array, " c"], key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
-        """Maximise the acquisition under the target's posterior over what may be queried."""
+        """Maximise the acquisition under the target's posterior over the candidates that may be queried."""
         meta, now = state
         std = jnp.sqrt(now.variance)
         seen = jnp.arange(self.budget) < meta.observed
@@ -154,7 +156,7 @@ class ClusterBO(eqx.Module):
         )
 
     def observe(self, state: ClusterState, index: Int[Array, ""], y: Float[Array, ""]) -> ClusterState:
-        """Move the weights by the posterior that chose the candidate, then append the observation."""
+        """Update the weights by the posterior that chose the candidate, then append the observation."""
         meta = state.meta
         new, ok = meta.weights, meta.ok
         if len(meta.weights) > 1:
@@ -192,12 +194,12 @@ def _again(policy: ClusterBO, candidates: Candidates) -> Barycenter:
 
 
 def blank(cov: Float[Array, "n n"], valid: Bool[Array, " n"]) -> Float[Array, "n n"]:
-    """Return the covariance with unit rows and columns where `valid` is False: they add nothing to a distance."""
+    """Return the covariance with unit rows and columns where `valid` is False, which add nothing to a distance."""
     return jnp.where(valid[:, None] & valid[None, :], cov, jnp.eye(len(valid)))
 
 
 def _grid(mask: Bool[Array, " c"], size: int, key: Key[Array, ""]) -> Int[Array, " g"]:
-    """Draw `size` different candidates, padding only when there are no others."""
+    """Draw `size` different candidates, and padding only if there are no others."""
     order = jnp.argsort(jnp.where(mask, jax.random.uniform(key, mask.shape), 2.0))
     return jnp.sort(order[:size])
 
@@ -207,8 +209,8 @@ def policy(
 ) -> ClusterBO:
     """Return the policy of clustered source tasks; `settings`: those of `ClusterSettings`.
 
-    Raises ConfigError without the rows of the source tasks, for an unknown setting, for more clusters than there are
-    tasks, and for a number of them that was not made.
+    Raises ConfigError without the rows of the source tasks, for an unknown setting, for more clusters than tasks, and
+    for a number of clusters that was not made.
     """
     if past is None:
         raise ConfigError("cm-BO evaluates posteriors of past tasks; say `uses_past=True` in its Method")

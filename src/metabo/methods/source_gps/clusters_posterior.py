@@ -1,10 +1,10 @@
 """cm-BO, Stage 3: the GP prior that is a weighted sum of prototypes, and the target's posterior under it (Algorithm 1,
 lines 13 to 16; sheet §2.4).
 
-Open in the paper and chosen here: the noise variance is fitted by maximum likelihood in [1e-6, 1e-1] at every query
-(`noise: fitted`). The prior of p clusters of equal weight has 1/p of a cluster's variance, so that much of what it
-cannot explain is taken for noise; other readings are a fixed variance of 1e-4 (`fixed`), and a factor on the prior's
-covariance that is fitted with the noise (`scaled`).
+The paper leaves open, and we chose: the noise variance is fitted by maximum likelihood in [1e-6, 1e-1] at every query
+(`noise: fitted`). The prior of p clusters of equal weight has 1/p of a cluster's variance, so much of what it cannot
+explain is attributed to noise. Other readings are a fixed variance of 1e-4 (`fixed`), and a factor on the prior's
+covariance that is fitted together with the noise (`scaled`).
 """
 
 from typing import NamedTuple
@@ -17,18 +17,21 @@ from jaxtyping import Array, Bool, Float, Int
 from metabo.gp.linalg import cholesky
 
 FLOOR = 1e-12
-"""Least variance of f that an acquisition sees."""
+"""The smallest variance of f that an acquisition sees."""
 NOISE = (1e-6, 1e-1)
 FIXED = 1e-4
 """The noise variance of `noise: fixed`."""
 FACTORS = (0.1, 100.0, 31)
-"""Factors on the prior's covariance that `noise: scaled` tries: from, to, how many, evenly on the log scale."""
+"""Factors on the prior's covariance that `noise: scaled` tries: smallest, largest, and number, evenly spaced on the log
+scale."""
 NOISES = 41
-"""Noise variances that the fit tries: evenly on the log scale, 0.12 of a decade apart; the likelihood is flat there."""
+"""The number of noise variances that the fit tries, evenly spaced on the log scale, 0.12 of a decade apart; the
+likelihood is flat at that scale."""
 
 
 class Conditioned(NamedTuple):
-    """The target's posterior: moments of f at the candidates (c,) and covariance on the grid (g, g)."""
+    """The target's posterior: moments of f at the candidates (c,), covariance on the grid (g, g), noise variance, and
+    soundness."""
 
     mean: Float[Array, " c"]
     variance: Float[Array, " c"]
@@ -38,9 +41,9 @@ class Conditioned(NamedTuple):
 
 
 class MetaPrior(NamedTuple):
-    """Prototypes on c candidates: `means` (p, c), `covs` (p, c, c), `present` (p,); on the g locations `grid` what
-    their distances need: `near` (p, g), `near_covs`, `part` (p, g, g). Their weights (p,). What it is conditioned on:
-    the observed candidates and outputs, `observed` of them, padded to the budget."""
+    """Prototypes on c candidates: `means` (p, c), `covs` (p, c, c), `present` (p,). What their distances need on the g
+    locations `grid`: `near` (p, g), `near_covs`, `part` (p, g, g). Their `weights` (p,). The observations to condition
+    on: the candidates `queried` and outputs `y`, `observed` of them, padded to the budget."""
 
     valid: Bool[Array, " c"]
     priority: Float[Array, " c"]
@@ -59,7 +62,8 @@ class MetaPrior(NamedTuple):
 
 
 def condition(meta: MetaPrior, how: str = "fitted") -> Conditioned:
-    """Condition the meta-prior on the observations (lines 13 to 15); `how` the noise is found. Cost O(b² c + b g²)."""
+    """Condition the meta-prior on the observations (lines 13 to 15); `how` says how the noise is found. Cost O(b² c + b
+    g²)."""
     squares = meta.weights**2
     seen = jnp.arange(len(meta.queried)) < meta.observed
     both = seen[:, None] & seen[None, :]
@@ -76,18 +80,18 @@ def condition(meta: MetaPrior, how: str = "fitted") -> Conditioned:
     on_grid = half[:, meta.grid]
     covariance = jnp.einsum("p,pij->ij", squares, meta.near_covs) - on_grid.T @ on_grid
     mean = prior + half.T @ whitened
-    # A variance that rounds to 0 or less has no improvement to expect: the acquisition needs a number.
+    # Where the variance rounds to 0 or less, the acquisition would not be a number.
     return Conditioned(mean, jnp.maximum(variance, FLOOR), covariance, noise, ok & jnp.isfinite(mean).all())
 
 
 def variances(
     inner: Float[Array, "b b"], residual: Float[Array, " b"], seen: Bool[Array, " b"], how: str = "fitted"
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Return the factor on `inner` and the noise variance with the largest likelihood of `residual` under
-    N(0, factor inner + noise I), of those that `how` tries; the least noise, and factor 1, without an observation. Rows
+    """Return the factor on `inner` and the noise variance that maximise the likelihood of `residual` under N(0, factor
+    inner + noise I), among those that `how` tries; without an observation, factor 1 and the smallest noise tried. Rows
     that are not `seen` are zeros.
 
-    One eigen-decomposition serves all trials; the zeros of the padding are counted off.
+    One eigendecomposition serves all trials; the contribution of the padding's zeros is subtracted.
     """
     one = jnp.ones(1)
     if how == "fixed":

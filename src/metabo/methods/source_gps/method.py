@@ -1,5 +1,5 @@
-"""Methods with a GP of each past task: cm-BO, RGPE, RM-GP-UCB, and the GP of the target alone that cm-BO has beside
-them."""
+"""Methods with a GP for each past task: cm-BO, RGPE and RM-GP-UCB, and the GP of the target alone that cm-BO compares
+with them."""
 
 from dataclasses import replace
 

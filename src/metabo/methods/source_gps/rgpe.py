@@ -1,6 +1,6 @@
-"""One GP for each source task, Matérn 5/2, fitted once: what RGPE and RM-GP-UCB know of the past (cm-BO §4.1).
+"""One GP (Matérn 5/2) for each source task, fitted once: what RGPE and RM-GP-UCB know about the past (cm-BO §4.1).
 
-BO: `metabo.methods.source_gps.rgpe_policy`, `metabo.methods.source_gps.rm_gp_ucb`.
+For BO see `metabo.methods.source_gps.rgpe_policy` and `metabo.methods.source_gps.rm_gp_ucb`.
 """
 
 from collections.abc import Mapping
@@ -37,10 +37,10 @@ def start(model: Mapping[str, Json], dim: int, tasks: int, key: Key[Array, ""]) 
 def pretrain(
     spec: TrainingSpec, training: TrainingSet, keys: Key[Array, "folds seeds"], accelerator: bool
 ) -> tuple[Sources, Log]:
-    """Fit every source task once (type-II maximum likelihood) and hand out those of each (fold, seed).
+    """Fit a GP to every source task once (type-II maximum likelihood), and return those of each (fold, seed).
 
-    The log's loss is the mean over the source tasks of a (fold, seed); `stopped` the first step at which one of their
-    fits was not finite.
+    The log's loss is the mean over the source tasks of a (fold, seed), and `stopped` is the first step at which one of
+    their fits was not finite.
     """
     kernel, tasks = read(SourceModel, spec["model"], "model").kernel, training.tasks
     steps = read(SourceFits, spec["pretrain"], "config", f"methods.{spec['method']}.pretrain").steps

@@ -1,12 +1,12 @@
 """RGPE: an ensemble of the source tasks' GPs and the target's, weighted by how well each ranks the observations
 (Feurer, Letham and Bakshy 2018; sheet §3).
 
-For samples of every model at the n observed inputs, the ranking loss counts the pairs in a wrong order; the target's
+For samples of every model at the n observed inputs, the ranking loss counts the pairs in the wrong order; the target's
 samples leave out the observation that is compared. A model's weight is the share of samples in which its loss is the
-least; ties are shared. A source whose median loss exceeds the 95th percentile of the target's is dropped. The mean of
-the ensemble is Σ w_i μ_i, its variance Σ w_i² σ_i². Before three observations the sources have equal weights.
+smallest; ties are shared. A source whose median loss exceeds the 95th percentile of the target's is dropped. The mean
+of the ensemble is Σ w_i μ_i, its variance Σ w_i² σ_i². Before three observations the sources have equal weights.
 
-Chosen here: outputs are standardised by the benchmark, not by each model; a candidate is queried once.
+Our choices: outputs are standardised by the benchmark, not by each model, and a candidate is queried once.
 """
 
 from collections.abc import Mapping
@@ -33,13 +33,13 @@ from metabo.records.files import Json
 from metabo.tasks.rows import Rows
 
 FEW = 3
-"""With fewer observations the sources have equal weights."""
+"""With fewer observations, the sources have equal weights."""
 PERCENTILE = 95.0
 
 
 class RankedState(NamedTuple):
-    """The target, and of the m source posteriors mean and variance at the candidates (m, c) and the rows of
-    L⁻¹ K(X, candidates) (m, n, c), from which covariances at the observations come."""
+    """The target, and for the m source posteriors their means and variances at the candidates (m, c) and the rows of
+    L⁻¹ K(X, candidates) (m, n, c), which give the covariances at the observations."""
 
     target: TargetGP
     means: Float[Array, "m c"]
@@ -49,7 +49,7 @@ class RankedState(NamedTuple):
 
 
 class Ranked(eqx.Module):
-    """BO with the weighted ensemble; `past`: the rows of the source tasks."""
+    """BO with the weighted ensemble. `past` has the rows of the source tasks."""
 
     params: Sources
     past: Rows
@@ -110,7 +110,7 @@ def source_moments(
 ) -> tuple[Float[Array, "m c"], Float[Array, "m c"], Float[Array, "m n c"]]:
     """Return means and variances (m, c) of the source posteriors at x, and their rows L⁻¹ K(X, x) (m, n, c).
 
-    Rows of the past narrower than x get columns of zeros.
+    If the past rows are narrower than x, they get columns of zeros.
     """
     own = jnp.pad(past.x, [(0, 0), (0, 0), (0, max(0, x.shape[1] - past.x.shape[2]))])
 
@@ -126,7 +126,7 @@ def source_moments(
 def samples(
     mean: Float[Array, " b"], cov: Float[Array, "b b"], seen: Bool[Array, " b"], count: int, key: Key[Array, ""]
 ) -> Float[Array, "s b"]:
-    """Draw from N(mean, cov) where `seen`; standard normal numbers elsewhere."""
+    """Draw from N(mean, cov) where `seen`, and standard normal numbers elsewhere."""
     factor = _factor(cov, seen)
     return jnp.where(seen, mean, 0.0) + jax.random.normal(key, (count, len(mean))) @ factor.T
 
@@ -153,10 +153,10 @@ def leave_one_out_loss(
     count: int,
     key: Key[Array, ""],
 ) -> Float[Array, " s"]:
-    """Ranking loss of samples of the target: f_-j(x_j) against f_-j(x_k), hyperparameters unchanged.
+    """Return the ranking loss of samples of the target: f_-j(x_j) against f_-j(x_k), with unchanged hyperparameters.
 
     With Q = (K + σ²I)⁻¹ and u_j = K Q e_j, leaving out observation j moves the posterior mean by -u_j (Q y)_j / Q_jj
-    and adds u_j u_jᵀ / Q_jj to the covariance: no factorisation for each j.
+    and adds u_j u_jᵀ / Q_jj to the covariance. So no factorisation is needed for each j.
     """
     from_zero, extra = jax.random.split(key)
     means, root, rise = leave_one_out(gp, x, y, seen)
@@ -174,8 +174,8 @@ def leave_one_out_loss(
 def leave_one_out(
     gp: GP, x: Float[Array, "b d"], y: Float[Array, " b"], seen: Bool[Array, " b"]
 ) -> tuple[Float[Array, "b b"], Float[Array, "b b"], Float[Array, "b b"]]:
-    """Return for every observation j left out the means (b, b) at all inputs, a root R (b, b) and r_j (b, b), such that
-    R Rᵀ + r_j r_jᵀ is the covariance."""
+    """Return, with each observation j left out, the means (b, b) at all inputs, a root R (b, b) and vectors r_j (b, b),
+    such that R Rᵀ + r_j r_jᵀ is the covariance."""
     both = seen[:, None] & seen[None, :]
     gram = jnp.where(both, gp.kernel.gram(x), 0.0)
     posterior = gp.posterior(x, y, seen)
@@ -192,8 +192,8 @@ def rank_weights(
 ) -> Float[Array, " k"]:
     """Return the weights of m sources and the target from their ranking losses in each sample.
 
-    Ties share a sample. Sources with a median loss above the 95th percentile of the target's are dropped first, and a
-    sample counts for the best of those that are left.
+    Ties share a sample. Sources whose median loss exceeds the 95th percentile of the target's are dropped first, and a
+    sample counts for the best of the remaining models.
     """
     kept = present & (jnp.median(losses, axis=1) <= jnp.percentile(own, PERCENTILE))
     every = jnp.concatenate([jnp.where(kept[:, None], losses, jnp.inf), own[None]])
@@ -203,7 +203,7 @@ def rank_weights(
 
 @dataclass(frozen=True)
 class RankedSettings:
-    """Samples of every model, steps of L-BFGS of the target's fits, and the margin of PI."""
+    """The number of samples of every model, the number of L-BFGS steps of the target's fits, and the margin of PI."""
 
     samples: int
     refit_steps: int

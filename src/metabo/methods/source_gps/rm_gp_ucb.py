@@ -1,12 +1,12 @@
-"""RM-GP-UCB: upper confidence bounds of the source tasks beside that of the target (Dai et al. 2022; sheet §3).
+"""RM-GP-UCB: upper confidence bounds of the source tasks combined with that of the target (Dai et al. 2022; sheet §3).
 
 x_t maximises ν_t Σ_i ω_{i,t} [μ_i + τσ_i] + (1 - ν_t) [μ_{t-1} + βσ_{t-1}], with weights
 ω_{i,t} ∝ exp(-η Σ_{s≤t} d_{i,s}) of the gaps between the source's outputs and the target's bounds, and
 ν_{t+1} = ν_t min{r, (Σ_i ω_{i,t} d_{i,t})^-ε}.
 
-Constants of the authors' public code (η = 0.1, ε = 0.5, gaps averaged over the source's inputs) but r = 0.7, since r =
-1 need not decrease, and τ = β = 3 as in the other panels. Chosen here: a candidate is queried once; the initial points
-move neither weights nor ν.
+The constants are those of the authors' public code (η = 0.1, ε = 0.5, gaps averaged over the source's inputs), except r
+= 0.7, because with r = 1 ν need not decrease, and τ = β = 3 as in the other panels. Our choices: a candidate is queried
+once, and the initial points move neither the weights nor ν.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,8 @@ from metabo.tasks.rows import Rows
 
 @dataclass(frozen=True)
 class WeightConstants:
-    """β and τ of the two bounds, η of the weights, ε and r of ν, and the observations before these move."""
+    """β and τ of the two bounds, η of the weights, ε and r of ν, and the number of observations before weights and ν
+    move."""
 
     beta: float
     tau: float
@@ -42,7 +43,7 @@ class WeightConstants:
 
 
 class BoundedState(NamedTuple):
-    """The target; the upper bounds of the m sources at the candidates (m, c); the sums of their gaps (m,); ν."""
+    """The target, the upper bounds of the m sources at the candidates (m, c), the sums of their gaps (m,), and ν."""
 
     target: TargetGP
     bounds: Float[Array, "m c"]
@@ -52,7 +53,7 @@ class BoundedState(NamedTuple):
 
 
 class Bounded(eqx.Module):
-    """BO with the bounds of the sources and of the target; `past`: the rows of the source tasks."""
+    """BO with the bounds of the sources and of the target. `past` has the rows of the source tasks."""
 
     params: Sources
     past: Rows
@@ -62,7 +63,7 @@ class Bounded(eqx.Module):
     repeats: bool = eqx.field(static=True, default=False)
 
     def init(self, candidates: Candidates, key: Key[Array, ""]) -> BoundedState:
-        """Evaluate the sources' bounds on the candidates; ν = 1."""
+        """Evaluate the sources' bounds on the candidates, with ν = 1."""
         means, variances, _ = source_moments(self.params.sources, self.past, candidates.x)
         present = jnp.any(self.past.mask, axis=1)
         target = begin(self.params.target, candidates, self.budget, key)
@@ -83,7 +84,7 @@ class Bounded(eqx.Module):
         return index, Info(mean[index], jnp.sqrt(variance[index] + target.gp.noise), jnp.sqrt(target.gp.noise), sound)
 
     def observe(self, state: BoundedState, index: Int[Array, ""], y: Float[Array, ""]) -> BoundedState:
-        """Move weights and ν by the bounds that chose the candidate, then append it and fit the target's GP."""
+        """Update the weights and ν by the bounds that chose the candidate, then append it and fit the target's GP."""
         share, gaps = self.weights(state, state.target.posterior())
         gap = jnp.maximum(share @ gaps, 1e-12)
         factor = jnp.minimum(self.constants.r, gap**-self.constants.epsilon)
@@ -95,7 +96,7 @@ class Bounded(eqx.Module):
         )
 
     def weights(self, state: BoundedState, posterior: Posterior) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
-        """Return ω_t of the sources and their gaps d_t, with the target's bounds of this iteration."""
+        """Return ω_t of the sources and their gaps d_t, computed with the target's bounds of this iteration."""
         past = self.past
         tasks, rows, dim = past.x.shape
         x = jnp.pad(past.x.reshape(tasks * rows, dim), [(0, 0), (0, max(0, state.target.x.shape[1] - dim))])
@@ -111,7 +112,7 @@ class Bounded(eqx.Module):
 
 @dataclass(frozen=True)
 class BoundedSettings(WeightConstants):
-    """The constants, and steps of L-BFGS of the target's fits."""
+    """The constants, and the number of L-BFGS steps of the target's fits."""
 
     refit_steps: int
 
@@ -121,7 +122,8 @@ def policy(
 ) -> Bounded:
     """Return the policy of RM-GP-UCB; `settings`: those of `BoundedSettings`.
 
-    Raises ConfigError without the rows of the source tasks, or for another acquisition than UCB: it has none other.
+    Raises ConfigError without the rows of the source tasks, or for an acquisition other than `ucb3`, which is its only
+    one.
     """
     if past is None:
         raise ConfigError("RM-GP-UCB evaluates GPs of past tasks; say `uses_past=True` in its Method")

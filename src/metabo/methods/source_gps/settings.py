@@ -12,14 +12,14 @@ class SourceModel:
 
 @dataclass(frozen=True)
 class SourceFits:
-    """Steps of L-BFGS of each fit."""
+    """The number of L-BFGS steps of each fit."""
 
     steps: int
 
 
 @dataclass(frozen=True)
 class ClusterModel:
-    """The kernel of the prototypes, the factors of that of the clusters, and the largest number of clusters."""
+    """The kernel of the prototypes, the factors of the clusters' kernel, and the largest number of clusters."""
 
     kernel: str
     cluster_kernel: tuple[str, ...]
@@ -28,7 +28,8 @@ class ClusterModel:
 
 @dataclass(frozen=True)
 class Clustering:
-    """The distance, steps of L-BFGS of each fit, restarts of k-means, and locations of the posteriors."""
+    """The distance, the number of L-BFGS steps of each fit, of restarts of k-means, and of locations of the
+    posteriors."""
 
     distance: str
     steps: int

@@ -1,9 +1,9 @@
 """One GP per source task: a product of Matérn kernels on the inputs, zero mean, type-II maximum likelihood
 (cm-BO §3.1; sheet §2.2).
 
-Open in the paper and chosen here: one lengthscale per input and factor, of at least 0.01
-(`metabo.gp.kernels.Product`); noise variance of at least 1e-6 (the jitter of every covariance here), inputs in the unit
-cube, outputs standardised by the benchmark. Shared by cm-BO, RGPE and RM-GP-UCB, which differ in the kernel.
+The paper leaves open, and we chose: one lengthscale per input and factor, of at least 0.01
+(`metabo.gp.kernels.Product`); a noise variance of at least 1e-6 (the jitter of every covariance here); inputs in the
+unit cube; outputs standardised by the benchmark. cm-BO, RGPE and RM-GP-UCB share this and differ in the kernel.
 """
 
 import equinox as eqx
@@ -24,8 +24,8 @@ from metabo.tasks.rows import Rows
 
 
 def make(shapes: tuple[str, ...] | list[str], dim: int) -> GP:
-    """Return an untrained GP for `dim` inputs: the initial values of all GPs here. Raises ConfigError for an unknown
-    factor, or none."""
+    """Return an untrained GP for `dim` inputs, with the initial values of all GPs here. Raises ConfigError for an
+    unknown factor or no factor."""
     for shape in shapes:
         if shape not in RADIAL:
             raise unknown("factor of a source kernel", shape, RADIAL)
@@ -37,7 +37,7 @@ def make(shapes: tuple[str, ...] | list[str], dim: int) -> GP:
 
 
 def repeated(gp: GP, count: int) -> GP:
-    """Return that many copies along a new leading axis."""
+    """Return `count` copies along a new leading axis."""
     return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (count, *leaf.shape)), gp)
 
 
@@ -47,9 +47,9 @@ def fit(gp: GP, x: Float[Array, "n d"], y: Float[Array, " n"], mask: Bool[Array,
 
 
 def fit_all(shapes: list[str], rows: Rows, width: int, steps: int, accelerator: bool) -> tuple[GP, Log]:
-    """Fit one GP to every task of `rows`, all in one program; GPs with a leading axis of tasks.
+    """Fit one GP to every task of `rows`, all in one program, and return GPs with a leading axis of tasks.
 
-    Inputs get columns of zeros up to `width`, so that spaces share the program; the fits do not feel them.
+    Inputs get columns of zeros up to `width`, so that spaces share the program; these do not affect the fits.
     """
     dim, tasks = rows.x.shape[2], len(rows.y)
     data = Rows(jnp.asarray(columns(rows.x, width)), jnp.asarray(rows.y), jnp.asarray(rows.mask))

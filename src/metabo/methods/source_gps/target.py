@@ -1,5 +1,5 @@
-"""The target task's own GP in methods that fit one beside those of the sources, and BO with that GP alone: the standard
-GP of cm-BO (§4.1; sheet §3), Matérn 3/2 with one lengthscale per input, fitted before every query.
+"""The target task's own GP in methods that fit one in addition to those of the sources, and BO with that GP alone: the
+standard GP of cm-BO (§4.1; sheet §3), a Matérn 3/2 with one lengthscale per input, fitted before every query.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ class TargetGP(NamedTuple):
 
     @property
     def seen(self) -> Bool[Array, " b"]:
-        """Which rows are observations."""
+        """The mask of the rows that are observations."""
         return jnp.arange(len(self.y)) < self.observed
 
     @property
@@ -47,7 +47,7 @@ class TargetGP(NamedTuple):
 
     @property
     def best(self) -> Float[Array, ""]:
-        """The largest observation, -inf without one."""
+        """The largest observation, or -inf without one."""
         return jnp.max(jnp.where(self.seen, self.y, -jnp.inf))
 
     def posterior(self) -> Posterior:
@@ -63,7 +63,7 @@ def begin(gp: GP, candidates: Candidates, budget: int, key: Key[Array, ""]) -> T
 
 
 def told(target: TargetGP, index: Int[Array, ""], y: Float[Array, ""], steps: int) -> TargetGP:
-    """Append an observation and fit the GP again, from its last fit."""
+    """Append an observation and fit the GP again, starting from its last fit."""
     at = jax.lax.dynamic_update_index_in_dim(target.queried, index.astype(jnp.int64), target.observed, 0)
     ys = jax.lax.dynamic_update_index_in_dim(target.y, y, target.observed, 0)
     new = target._replace(queried=at, y=ys, observed=target.observed + 1)
@@ -72,7 +72,8 @@ def told(target: TargetGP, index: Int[Array, ""], y: Float[Array, ""], steps: in
 
 
 class Alone(eqx.Module):
-    """BO with the target's own GP, fitted after every observation; a candidate is queried once, as in cm-BO."""
+    """BO with the target's own GP, which is fitted after every observation. A candidate is queried once, as in
+    cm-BO."""
 
     gp: GP
     acquisition: Acquisition = eqx.field(static=True)
@@ -85,7 +86,7 @@ class Alone(eqx.Module):
         return begin(self.gp, candidates, self.budget, key)
 
     def select(self, state: TargetGP, mask: Bool[Array, " c"], key: Key[Array, ""]) -> tuple[Int[Array, ""], Info]:
-        """Maximise the acquisition under the fitted GP over what may be queried."""
+        """Maximise the acquisition under the fitted GP over the candidates that may be queried."""
         posterior = state.posterior()
         mean, variance = posterior.predict(state.candidates)
         scores = self.acquisition(mean, jnp.sqrt(variance), state.best, state.observed)
@@ -116,6 +117,7 @@ def pretrain(
 
 
 def policy(params: GP, settings: Mapping[str, Json], acquisition: str, budget: int, past: Rows | None = None) -> Alone:
-    """Return BO with a GP fitted to the target by maximum likelihood, `refit_steps` of L-BFGS from the last fit."""
+    """Return the policy with a GP fitted to the target by maximum likelihood, by `refit_steps` steps of L-BFGS from the
+    last fit."""
     fits = read(RefitSettings, settings, "config", "policy")
     return Alone(params, chosen(acquisition, fits.pi_threshold), fits.refit_steps, budget)

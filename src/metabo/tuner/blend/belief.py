@@ -1,4 +1,4 @@
-"""What is believed of a new study after its trials: its priors, weighted by their evidence, and what they predict."""
+"""The belief about a new study after its trials: its priors, weighted by their evidence, and their predictions."""
 
 import math
 from typing import NamedTuple
@@ -17,20 +17,22 @@ from metabo.tuner.blend.points import Points
 
 Vector = Float[np.ndarray, " n"]
 TRUST = ((0.0, 0.1), (0.5, 0.2), (0.8, 0.3), (1.0, 0.3))
-"""How much of the past's common function the new study has, and how probable that is beforehand."""
+"""Degrees to which the new study shares the past's common function, each with its prior probability."""
 PLAIN = 0.2
-"""How probable the plain GP with its own hyperparameters is beforehand; relative to the numbers above."""
+"""The prior probability of the plain GP with its own hyperparameters, relative to those above."""
 FIT_FROM, FIT_STEPS = 3, 30
-"""Outcomes from which on the plain GP is fitted, and steps of L-BFGS at most."""
+"""The number of outcomes from which on the plain GP is fitted, and the most steps of L-BFGS."""
 KNOWN, RECENT = 300, 150
-"""The most trials that the model keeps, and how many of these are the latest; the others are the best."""
+"""The most trials that the model keeps, and how many of these are the latest; the others are the best of the earlier
+ones."""
 
 CENTRAL = (0.05, 0.5, 0.95)
-"""Shares of the outcomes below the ends of the interval and the median."""
+"""Shares of the outcomes below the lower end of the interval, the median, and the upper end."""
 
 
 class Model(NamedTuple):
-    """What is known before the first trial: the space, the parameter of each column, the past (None: a plain GP)."""
+    """What is known before the first trial: the space, the parameter that owns each column, and the past (None: a plain
+    GP)."""
 
     description: Description
     owner: Int[np.ndarray, " d"]
@@ -38,14 +40,15 @@ class Model(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """Trials that the model knows: their points, and outcomes z (n,)."""
+    """The trials that the model knows: their points, and their outcomes z (n,)."""
 
     points: Points
     z: Vector
 
 
 def seen_of(points_of: Points, z: Vector) -> Seen:
-    """Return the trials that the model knows: of many the best of the early ones and the latest."""
+    """Return the trials that the model knows: all of them or, if there are too many, the latest and the best of the
+    earlier ones."""
     if len(z) <= KNOWN:
         return Seen(points_of, z)
     early, latest = np.split(np.arange(len(z)), [len(z) - RECENT])
@@ -55,8 +58,8 @@ def seen_of(points_of: Points, z: Vector) -> Seen:
 
 
 def believed(model: Model, seen: Seen, where: Points, plain: Hyper) -> Seen:
-    """Return the trials with more of them, each at its predicted mean; before any outcome that of the past. `plain`:
-    `fitted` to the trials."""
+    """Return the trials extended by the points `where`, each at its predicted mean; before any outcome, that is the
+    mean of the past. `plain`: the hyperparameters `fitted` to the trials."""
     if len(seen.z):
         mean = mean_of(predicted(model, seen, where, plain))
     else:
@@ -65,7 +68,8 @@ def believed(model: Model, seen: Seen, where: Points, plain: Hyper) -> Seen:
 
 
 def fitted(model: Model, seen: Seen) -> Hyper:
-    """Return the hyperparameters of the plain GP: fitted to the outcomes, or those of the prior while they are few."""
+    """Return the hyperparameters of the plain GP: fitted to the outcomes, or those of the prior while there are few
+    outcomes or all are equal."""
     spread = float(np.std(seen.z)) if len(seen.z) >= FIT_FROM else 0.0
     if spread == 0.0:
         width = len(model.description.fields)
@@ -75,7 +79,7 @@ def fitted(model: Model, seen: Seen) -> Hyper:
 
 
 def components(model: Model, seen: Seen, where: Points, plain: Hyper) -> list[Component]:
-    """Return the priors at the trials and the candidates. `plain`: hyperparameters of the plain GP."""
+    """Return the priors at the trials and the candidates. `plain` has the hyperparameters of the plain GP."""
     n, x, known = len(seen.z), np.concatenate([seen.points.x, where.x]), model.past
     found = []
     if known is not None:
@@ -96,21 +100,22 @@ def components(model: Model, seen: Seen, where: Points, plain: Hyper) -> list[Co
 
 
 def predicted(model: Model, seen: Seen, where: Points, plain: Hyper) -> Predicted:
-    """Return what all priors say of the candidates, and how probable each is. There must be an outcome."""
+    """Return the predictions of all priors at the candidates, and the probability of each prior. There must be an
+    outcome."""
     return predict(components(model, seen, where, plain), seen.z)
 
 
 def mean_at(model: Model, seen: Seen, where: Points, plain: Hyper) -> Vector:
-    """Return the predicted mean at points; before any outcome that of the past, 0 without one."""
+    """Return the predicted mean at points; before any outcome, that of the past, or 0 without a past."""
     if len(seen.z):
         return mean_of(predicted(model, seen, where, plain))
     return np.zeros(len(where.x)) if model.past is None else model.past.explained(where.x).mean
 
 
 def interval(model: Model, seen: Seen, where: Points, scale: OutcomeScale, plain: Hyper) -> tuple[float, float, float]:
-    """Return the median and the central 90 % of the outcome (to be maximised, on its scale) at one point.
+    """Return the median and the central 90 % interval of the outcome (to be maximised, on its scale) at one point.
 
-    As long as no two outcomes differ, they are quantiles of all past outcomes; NaN without a past."""
+    As long as no two outcomes differ, these are quantiles of all past outcomes, or NaN without a past."""
     if scale.gap > 0:
         found = predicted(model, seen, where, plain)
         low, middle, high = (scale.y(quantile_of(found, share)) for share in CENTRAL)

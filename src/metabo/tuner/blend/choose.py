@@ -1,9 +1,10 @@
-"""The tuner's default policy: which configurations to try next, after the trials of a study.
+"""The tuner's default policy: which configurations to try next, given the trials of a study.
 
-The first four trials take turns: the best that the past knows, a point that covers the space, again. Points of both
-kinds are what tells whether the past predicts this study. From then on every trial maximises the expected improvement
+The first four trials alternate between the best configurations of the past and points that cover the space. It takes
+both kinds to tell whether the past predicts this study. From then on, every trial maximises the expected improvement
 (or another acquisition) under all priors, weighted by their evidence (`belief`): the past with several degrees of
-trust, and a plain GP whose hyperparameters are fitted to this study alone.
+trust, and a plain GP whose hyperparameters are fitted to this study alone. Without a past, the first four trials all
+cover the space.
 """
 
 import math
@@ -26,15 +27,16 @@ from metabo.tuner.blend.past import ConditionedPast
 from metabo.tuner.blend.points import Points
 
 RECALL, COVER = (0, 2), (1, 3)
-"""Trials, counted from 0, that are among the best of past studies, and those that cover the space."""
+"""Trials, counted from 0, that try the best of past studies, and those that cover the space."""
 DESIGN = (0, 1, 2, 3)
-"""Trials that cover the space where there is no past."""
+"""Trials that cover the space if there is no past."""
 COVERING = 256
-"""Length of the sequence that covers the space."""
+"""The length of the sequence that covers the space."""
 SPREAD, NEAR, CLOSER, ROUNDS = 1000, 300, 200, 2
-"""Candidates over the space, near the best trials, and near the best candidates in each round; the number of rounds."""
+"""Numbers of candidates over the space, near the best trials, and near the best candidates in each round; the number of
+rounds."""
 CENTRES, TOPS = 3, 5
-"""Best trials, and best candidates, whose neighbours are candidates."""
+"""The numbers of best trials and of best candidates whose neighbours become candidates."""
 FINITE = 3072
 """In a space of up to this many configurations, every one is a candidate."""
 
@@ -45,11 +47,12 @@ def suggest(
     description: Description, past: ConditionedPast | None, told: Told, count: int = 1, seed: int = 0,
     acquisition: str = "ei", only: Only = ALL,
 ) -> list[Suggestion]:  # fmt: skip
-    """Return `count` configurations to try next; the same for the same arguments. `past` None: those of a plain GP;
-    `acquisition`: one of `metabo.bo.acquisition.SCORED`; `only`: choices that they keep to.
+    """Return `count` configurations to try next. Equal arguments give equal suggestions. `past` may be None, for those
+    of a plain GP; `acquisition` is one of `metabo.bo.acquisition.SCORED`; `only` has the choices that suggestions are
+    restricted to.
 
-    A trial that is still running, and each suggestion of a batch, stands at its predicted mean until its outcome is
-    told. Raises ConfigError if the space has fewer configurations left.
+    A trial that is still running, and each suggestion of a batch, counts at its predicted mean until its outcome is
+    told. Raises ConfigError if the space has fewer than `count` configurations left.
     """
     model = Model(description, points.owners(description), past)
     y = oriented(np.array(told.outcomes, dtype=np.float64), description)
@@ -78,26 +81,26 @@ def suggest(
 
 
 def as_told(numbers: tuple[float, float, float], description: Description) -> tuple[float, float, float]:
-    """Return median, low and high as the user counts outcomes."""
+    """Return median, low and high in the user's unit and direction."""
     signed = [value if description.maximise else -value for value in numbers]
     middle, *ends = (math.exp(min(value, 700.0)) if description.log else value for value in signed)
     return middle, min(ends), max(ends)
 
 
 class Untaken(NamedTuple):
-    """Which configurations may be suggested: none that is `taken`, and `only` those with some choices."""
+    """The configurations that may be suggested: those that are not `taken` and that respect the restriction `only`."""
 
     description: Description
     taken: Points
     only: Only = ALL
 
     def at(self, units: Float[np.ndarray, "n p"]) -> Points:
-        """Return the configurations at points of the cube, with such choices."""
+        """Return the configurations at points of the cube, moved to allowed choices."""
         return points.at(self.description, projected(self.description, units, self.only))
 
 
 def _next(model: Model, seen: Seen, left: Untaken, seed: int, plain: Hyper, acquisition: str) -> Points | None:
-    """Return the next point, None if no configuration is left."""
+    """Return the next point, or None if no configuration is left."""
     number, found = len(left.taken.x), None
     score = _score(model, seen, plain, acquisition)
     if number in (DESIGN if model.past is None else COVER):
@@ -108,7 +111,7 @@ def _next(model: Model, seen: Seen, left: Untaken, seed: int, plain: Hyper, acqu
 
 
 def _score(model: Model, seen: Seen, plain: Hyper, acquisition: str) -> Callable[[Points], Scores]:
-    """Return what is maximised: the acquisition; before any outcome the mean."""
+    """Return the function to maximise: the acquisition or, before any outcome, the mean."""
     if len(seen.z):
         best, count = float(seen.z.max()), len(seen.z)
         return lambda where: scores(acquisition, predicted(model, seen, where, plain), best, count)
@@ -116,8 +119,8 @@ def _score(model: Model, seen: Seen, plain: Hyper, acquisition: str) -> Callable
 
 
 def covering(left: Untaken, seed: int) -> Points | None:
-    """Return the point of a scrambled Halton sequence at the place of the next trial, or the first one after it, that
-    may be suggested; None if there is none."""
+    """Return the first point that may be suggested, from the position of the next trial on in a scrambled Halton
+    sequence, or None if there is none."""
     rng = np.random.default_rng([seed, COVERING])
     sequence = np.roll(halton(COVERING, len(left.description.fields), rng), -len(left.taken.x), axis=0)
     return _best(left.at(sequence), lambda at: -np.arange(len(at.x), dtype=float), left.taken)
@@ -126,7 +129,7 @@ def covering(left: Untaken, seed: int) -> Points | None:
 def _searched(
     model: Model, seen: Seen, score: Callable[[Points], Scores], left: Untaken, rng: np.random.Generator
 ) -> Points | None:
-    """Return the candidate of greatest score that may be suggested, None if there is none."""
+    """Return the candidate with the highest score that may be suggested, or None if there is none."""
     description = model.description
     everything = description.every(FINITE)
     if everything is not None:
@@ -158,7 +161,7 @@ def _best(where: Points, score: Callable[[Points], Scores], taken: Points) -> Po
 
 
 def among(where: Points, taken: Points) -> Bool[np.ndarray, " m"]:
-    """Tell which points are taken: the same to the model, up to digits lost in printing."""
+    """Tell which points are taken, that is, are the same to the model up to digits lost in printing."""
     if not len(taken.x):
         return np.zeros(len(where.x), dtype=bool)
     return kernel.squared(where.x, taken.x, np.ones(where.x.shape[1])).min(axis=1) <= 1e-12

@@ -1,11 +1,12 @@
-"""Hyperparameters of one GP of several studies, by maximum a posteriori; with one study it is a plain GP.
+"""Hyperparameters of one GP over several studies, by maximum a posteriori. With one study it is a plain GP.
 
 Study t's outcomes are z_t(x) = m_t + f(x) + g_t(x) + noise, with f common and g_t the study's own, both Matérn-5/2 with
-the same length-scales: Cov = v (ρ + (1 - ρ) [t = t']) k(x, x') + [t = t'] c + noise. The studies themselves tell their
-correlation ρ: near 0 where they have nothing in common.
+the same length-scales: Cov = v (ρ + (1 - ρ) [t = t']) k(x, x') + [t = t'] c + noise. The studies themselves determine
+their correlation ρ, which is near 0 if they have nothing in common.
 
-A past optimiser tried more where outcomes were good, so that the plain mean of its outcomes is too high. m_t has a flat
-prior (variance c), so that it is the generalised least squares mean, in which a cluster of trials counts like few.
+A past optimiser tried more points where outcomes were good, so the plain mean of its outcomes is too high. m_t has a
+flat prior (variance c), which makes it the generalised least squares mean, in which a cluster of trials counts like a
+few.
 """
 
 from typing import NamedTuple
@@ -20,11 +21,11 @@ from metabo.tuner.blend import kernel
 Vector = Float[np.ndarray, " n"]
 Settings = Float[np.ndarray, " q"]
 OFFSET = 25.0
-"""Variance c of a study's offset: flat, next to a spread of about 1."""
+"""Variance c of a study's offset, which is flat compared with a spread of about 1."""
 
 
 class Hyper(NamedTuple):
-    """Length-scales (p,), variance v, correlation ρ and variance of the noise."""
+    """Length-scales (p,), variance v, correlation ρ, and noise variance."""
 
     scales: Float[np.ndarray, " p"]
     variance: float
@@ -33,12 +34,12 @@ class Hyper(NamedTuple):
 
 
 def columns_of(scales: Float[np.ndarray, " p"], owner: Int[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
-    """Return what columns are multiplied by."""
+    """Return the factor of each column."""
     return kernel.widths(owner) / scales[owner]
 
 
 def prior_of(width: int) -> tuple[Float[np.ndarray, " q"], Float[np.ndarray, " q"]]:
-    """Return means and deviations of the Normals that log length-scales, log v, logit ρ and log noise have.
+    """Return means and deviations of the Normal priors on log length-scales, log v, logit ρ and log noise.
 
     Length-scales grow with the root of the dimension (Hvarfner, Hellsten, Nardi 2024)."""
     mean = np.concatenate([np.full(width, np.log(0.6) + 0.5 * np.log(width)), [0.0, 0.5, np.log(0.02)]])
@@ -61,7 +62,7 @@ def fit(
 
 
 def unpacked(t: Float[np.ndarray, " q"], width: int) -> Hyper:
-    """Return hyperparameters from what is optimised."""
+    """Return the hyperparameters from the vector that is optimised."""
     return Hyper(np.exp(t[:width]), float(np.exp(t[width])), float(1 / (1 + np.exp(-t[width + 1]))),
                  float(np.exp(t[width + 2])))  # fmt: skip
 
@@ -69,7 +70,7 @@ def unpacked(t: Float[np.ndarray, " q"], width: int) -> Hyper:
 def covariance(
     h: Hyper, x: Float[np.ndarray, "n d"], same: Bool[np.ndarray, "n n"], owner: Int[np.ndarray, " d"]
 ) -> Float[np.ndarray, "n n"]:
-    """Return the covariance of outcomes with their noise; `same`: whether two are of one study."""
+    """Return the covariance of outcomes, including noise. `same` says whether two outcomes are of one study."""
     columns = columns_of(h.scales, owner)
     cov = h.variance * np.where(same, 1.0, h.correlation) * kernel.matern52(kernel.squared(x, x, columns))
     return cov + OFFSET * same + h.noise * np.eye(len(x))
@@ -79,8 +80,8 @@ def loss(
     t: Settings, x: Float[np.ndarray, "n d"], z: Vector, same: Bool[np.ndarray, "n n"], owner: Int[np.ndarray, " d"],
     mean: Settings, deviation: Settings,
 ) -> tuple[float, Settings]:  # fmt: skip
-    """Return the negative log posterior density of t (up to a constant) and its gradient. `mean`, `deviation`:
-    `prior_of`; `same`: whether two trials are of one study."""
+    """Return the negative log posterior density of t (up to a constant) and its gradient. `mean` and `deviation` are
+    those of `prior_of`; `same` says whether two trials are of one study."""
     width = len(t) - 3
     h = unpacked(t, width)
     columns = columns_of(h.scales, owner)

@@ -1,7 +1,7 @@
 """Matérn-5/2 with one length-scale per parameter, on encoded inputs.
 
-The columns of a categorical parameter share its length-scale, and two choices that differ are as far apart as the ends
-of a range.
+The columns of a categorical parameter share its length-scale, and two different choices are as far apart as the ends of
+a range.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ Matrix = Float[np.ndarray, "n m"]
 
 
 def widths(owner: Int[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
-    """Return the factor of each column: two one-hot rows that differ have distance 1."""
+    """Return the factor of each column, such that two different one-hot rows have distance 1."""
     return np.where(np.bincount(owner)[owner] > 1, np.sqrt(0.5), 1.0)
 
 
@@ -20,7 +20,7 @@ def squared(a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "m d"], columns: F
     """Return r² = Σ (a - b)² columns², for each pair of rows."""
     a, b = a * columns, b * columns
     found = np.sum(a**2, 1)[:, None] + np.sum(b**2, 1) - 2.0 * a @ b.T
-    return np.where(found > 1e-12, found, 0.0)  # of equal rows rounding leaves a little, and √ makes it more
+    return np.where(found > 1e-12, found, 0.0)  # for equal rows rounding leaves a little, which √ amplifies
 
 
 def matern52(square: Matrix) -> Matrix:

@@ -1,8 +1,8 @@
-"""The new study under several priors: how probable each is after its trials, and what they predict together.
+"""The new study under several priors: the probability of each after its trials, and their joint prediction.
 
-A component says z(x) = m + s (w μ(x) + ...): the common function of the past with trust w, or nothing of it (w = 0)
-with hyperparameters of its own. m is integrated over a flat prior in closed form, s over a grid; both therefore follow
-the new study's unit.
+A component models z(x) = m + s (w μ(x) + ...): it uses the common function of the past with trust w, or ignores it (w =
+0) and has hyperparameters of its own. m is integrated over a flat prior in closed form, and s over a grid, so both
+adapt to the new study's unit.
 """
 
 from collections.abc import Callable
@@ -17,14 +17,15 @@ from scipy.special import logsumexp, ndtr, ndtri
 
 Vector = Float[np.ndarray, " n"]
 SPREADS = np.exp(np.linspace(np.log(0.2), np.log(4.0), 9))
-"""Grid of s."""
+"""The grid of s."""
 LOG_DEVIATION = 0.8
-"""Deviation of the Normal prior of log s."""
+"""The standard deviation of the Normal prior of log s."""
 
 
 class Component(NamedTuple):
-    """A prior at the n observed and m candidate points, in units of s: means, covariance of the observed ones, theirs
-    with the candidates, variance of the candidates, variance of the noise, and the log of its prior probability."""
+    """A prior at the n observed and m candidate points, in units of s: the means, the covariance of the observed
+    points, their covariance with the candidates, the variance of the candidates, the noise variance, and the log of its
+    prior probability."""
 
     mean: Vector
     mean_new: Float[np.ndarray, " m"]
@@ -36,8 +37,8 @@ class Component(NamedTuple):
 
 
 class Predicted(NamedTuple):
-    """Means and deviations (g, m) at the candidates for each component and spread, without noise; the variance of the
-    noise of an outcome (g,), in the unit of the outcomes; and the probabilities (g,)."""
+    """Means and deviations (g, m) at the candidates for each pair of component and spread, without noise; the noise
+    variance of an outcome (g,), in the squared unit of the outcomes; and the probabilities (g,)."""
 
     mean: Float[np.ndarray, "g m"]
     std: Float[np.ndarray, "g m"]
@@ -46,7 +47,7 @@ class Predicted(NamedTuple):
 
 
 def predict(components: list[Component], y: Vector) -> Predicted:
-    """Weigh the components by the evidence of the outcomes y, and predict the candidates."""
+    """Weight the components by the evidence of the outcomes y, and predict the candidates."""
     means, stds, noises, logs = [], [], [], []
     n = len(y)
     log_prior = -0.5 * (np.log(SPREADS) / LOG_DEVIATION) ** 2
@@ -78,8 +79,8 @@ def predict(components: list[Component], y: Vector) -> Predicted:
 
 
 def factor(cov: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n n"]:
-    """Return the Cholesky factor; where rounding left the matrix no positive one, with as little more on the diagonal
-    as it takes."""
+    """Return the Cholesky factor with 1e-8 added to the diagonal, or with more if rounding has made the matrix
+    indefinite."""
     for more in (1e-8, 1e-6, 1e-4, 1e-2):
         try:
             return np.linalg.cholesky(cov + more * np.eye(len(cov)))
@@ -102,7 +103,7 @@ def quantile_of(predicted: Predicted, share: float) -> float:
     """Return the quantile of an outcome, with its noise, at the only candidate of `predicted`."""
     mean, std = predicted.mean[:, 0], np.sqrt(predicted.std[:, 0] ** 2 + predicted.noise)
     of_parts, more = mean + ndtri(share) * std, 1e-6 * std.max()
-    ends = of_parts.min() - more, of_parts.max() + more  # the mixture's lies between those of its parts
+    ends = of_parts.min() - more, of_parts.max() + more  # the mixture's quantile lies between those of its parts
     return float(root_scalar(lambda z: predicted.weight @ ndtr((z - mean) / std) - share, bracket=ends).root)
 
 
@@ -110,7 +111,7 @@ Scores = Float[np.ndarray, " m"]
 
 
 def expected_improvement(predicted: Predicted, best: float) -> Scores:
-    """Return the mixture's expected improvement on `best`."""
+    """Return the mixture's expected improvement over `best`."""
     kept = predicted.weight > 1e-4 * predicted.weight.max()
     mean, std = predicted.mean[kept], predicted.std[kept]
     gamma = (mean - best) / std
@@ -119,12 +120,12 @@ def expected_improvement(predicted: Predicted, best: float) -> Scores:
 
 
 def probability_of_improvement(predicted: Predicted, best: float) -> Scores:
-    """Return the mixture's probability to exceed `best`."""
+    """Return the mixture's probability of exceeding `best`."""
     return predicted.weight @ ndtr((predicted.mean - best) / predicted.std)
 
 
 def upper_confidence_bound(predicted: Predicted, _best: float, beta: float) -> Scores:
-    """Return mean + beta deviations of the mixture."""
+    """Return the mixture's mean plus `beta` of its standard deviations."""
     return mean_of(predicted) + beta * deviation_of(predicted)
 
 
@@ -134,15 +135,16 @@ ACQUISITIONS: dict[str, Callable[[Predicted, float], Scores]] = {
     "ucb18": partial(upper_confidence_bound, beta=1.8),
     "ucb3": partial(upper_confidence_bound, beta=3.0),
 }
-"""What the mixture has a form of its own of, by the names of `metabo.bo.acquisition`."""
+"""The acquisitions that have a form of their own for the mixture, by the names of `metabo.bo.acquisition`."""
 
 
 def scores(name: str, predicted: Predicted, best: float, count: int) -> Scores:
-    """Return an acquisition at each candidate, after `count` outcomes of which `best` is the greatest: the mixture's
-    own form, or the registered function of the mixture's mean and deviation."""
+    """Return an acquisition at each candidate, after `count` outcomes of which `best` is the largest: the mixture's own
+    form, or else the registered function of the mixture's mean and deviation. Raises ConfigError for an unknown
+    name."""
     if name in ACQUISITIONS:
         return ACQUISITIONS[name](predicted, best)
-    import jax.numpy as jnp  # here: nothing else of the mixture needs JAX, which takes a second to import
+    import jax.numpy as jnp  # here: nothing else in the mixture needs JAX, which takes a second to import
 
     from metabo.bo import acquisition
     from metabo.compute import precision

@@ -1,5 +1,5 @@
-"""Outcomes of one study on a scale that has no unit. Outcomes are to be maximised; NaN is a failure: in a past study it
-counts as the worst, in the new one as less than that."""
+"""Outcomes of one study on a unit-free scale. Outcomes are to be maximised. NaN is a failure, which counts as the worst
+outcome in a past study, and as less than the worst in the new one."""
 
 from typing import NamedTuple
 
@@ -12,33 +12,34 @@ Outcomes = Float[np.ndarray, " n"]
 LEVELS = np.linspace(0.0, 1.0, 101)
 """Shares at which the quantiles of all past outcomes are kept."""
 BELOW = float(np.log(2.0))
-"""How far a failure of the new study is below its worst success."""
+"""How far a failure of the new study lies below its worst success."""
 
 
 def filled(y: Outcomes) -> Outcomes:
-    """Return outcomes without failures; zeros if all failed."""
+    """Return outcomes with failures replaced by the worst success, or zeros if all failed."""
     good = np.isfinite(y)
     return np.where(good, y, y[good].min()) if good.any() else np.zeros(len(y))
 
 
 def normal_scores(y: Outcomes) -> Outcomes:
-    """Return Φ⁻¹((rank - 1/2) / n) of a past study's outcomes: its own location and spread, whatever its unit, and
-    nothing of how hopeless a trial was (the copula transform of Salinas, Shen, Perrone 2020). Ties share a rank."""
+    """Return Φ⁻¹((rank - 1/2) / n) of a past study's outcomes (the copula transform of Salinas, Shen, Perrone 2020).
+    This removes the study's location, spread and unit, and ignores how bad the worst trials were. Ties share a rank."""
     return ndtri((rankdata(filled(y)) - 0.5) / len(y))
 
 
 class OutcomeScale(NamedTuple):
-    """The scale of a new study as it goes: z = -log(1 + (best - y) / gap), with the median gap between the best and the
-    others. The best is 0 and the median -log 2; beyond it is logarithmic. gap 0: all outcomes are equal so far.
+    """The scale of a new study so far: z = -log(1 + (best - y) / gap), where `gap` is the median gap between the best
+    and the worse outcomes. The best maps to 0 and the median to -log 2; beyond that the scale is logarithmic. A gap of
+    0 means that all outcomes are equal so far.
 
-    A failure is `BELOW` the worst success: as far as the median is below the best, so that one success among failures
-    is better than they are, while no failure is so low that it decides the fit."""
+    A failure lies `BELOW` under the worst success, as far as the median is below the best. So a single success among
+    failures is better than they are, and no failure is so low that it dominates the fit."""
 
     best: float
     gap: float
 
     def z(self, y: Outcomes) -> Outcomes:
-        """Return outcomes on the scale; zeros if all failed."""
+        """Return outcomes on the scale, or zeros if all failed."""
         good = np.isfinite(y)
         if not good.any():
             return np.zeros(len(y))
@@ -46,12 +47,12 @@ class OutcomeScale(NamedTuple):
         return np.where(good, z, z - BELOW)  # `filled` has put failures at the worst success
 
     def y(self, z: float) -> float:
-        """Return the outcome of a number of the scale."""
+        """Return the outcome for a number on the scale."""
         return self.best - self.gap * float(np.expm1(min(-z, 700.0)))
 
 
 def scale_of(y: Outcomes) -> OutcomeScale:
-    """Return the scale of the outcomes of a study so far; failures have no part in it."""
+    """Return the scale of the outcomes of a study so far, without its failures."""
     good = y[np.isfinite(y)]
     if not len(good):
         return OutcomeScale(0.0, 0.0)

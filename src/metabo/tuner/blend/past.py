@@ -1,4 +1,4 @@
-"""What is learned from past studies, and what it says of points: the GP of all studies, and their best trials."""
+"""What is learned from past studies: the GP of all studies, which predicts points, and their best trials."""
 
 import io
 import math
@@ -19,16 +19,16 @@ from metabo.tuner.blend.hyper import Hyper
 from metabo.tuner.blend.points import Points
 
 MOST, FEWEST, STUDIES = 400, 5, 100
-"""Past trials that the GP has room for, those of a study at least, and studies at most."""
+"""The most past trials in the GP, the fewest trials that any study may use, and the most studies."""
 ELITES = 3
-"""Best trials of each study, which are candidates."""
+"""The number of best trials of each study, which become candidates."""
 
 
 class PastTrials(NamedTuple):
-    """Past trials that the GP knows: encoded inputs x (n, d), normal scores z (n,), study of each (n,); the
-    hyperparameters; the best trials of the studies as points `elites` (e, p), and as numbers `exact` (e, p), which have
-    all digits of the history (NaN: no float, not in use, or not known); `quantiles` of all past outcomes (to be
-    maximised, on their scale) at `outcomes.LEVELS`; `owner`, the parameter of each column."""
+    """The past trials in the GP: encoded inputs x (n, d), normal scores z (n,), and the study of each (n,). The
+    hyperparameters. The best trials of the studies, as points `elites` (e, p) and as numbers `exact` (e, p) with all
+    digits of the history (NaN for parameters that are not floats, not in use, or not known). `quantiles` of all past
+    outcomes (to be maximised, on their scale) at `outcomes.LEVELS`. `owner`, the parameter of each column."""
 
     x: Float[np.ndarray, "n d"]
     z: Float[np.ndarray, " n"]
@@ -42,11 +42,12 @@ class PastTrials(NamedTuple):
 
     @property
     def hyper(self) -> Hyper:
-        """Return the hyperparameters."""
+        """The hyperparameters."""
         return Hyper(self.scales, *self.numbers.tolist())
 
     def configuration(self, description: Description, pick: Points) -> Configuration:
-        """Return the configuration at the only point of `pick`: a past trial as the history has it, with all digits."""
+        """Return the configuration at the only point of `pick`. A past trial is returned with all digits of the
+        history."""
         (found,) = description.at(pick.units)
         (same,) = np.nonzero((self.elites == pick.units).all(axis=1))
         for field, value in zip(description.fields, self.exact[same[0]].tolist(), strict=True) if len(same) else ():
@@ -56,7 +57,8 @@ class PastTrials(NamedTuple):
 
 
 class Explained(NamedTuple):
-    """The common function at m points: its mean (m,), and V (n, m) with VᵀV the covariance that the past explains."""
+    """The common function at m points: its mean (m,), and V (n, m), where VᵀV is the covariance that the past
+    explains."""
 
     mean: Float[np.ndarray, " m"]
     root: Float[np.ndarray, "n m"]
@@ -70,7 +72,7 @@ class ConditionedPast(NamedTuple):
     alpha: Float[np.ndarray, " n"]
 
     def explained(self, x: Float[np.ndarray, "m d"]) -> Explained:
-        """Return what the past says of the common function at x."""
+        """Return the past's prediction of the common function at x."""
         h = self.past.hyper
         square = kernel.squared(self.past.x, x, hyper.columns_of(h.scales, self.past.owner))
         cross = h.variance * h.correlation * kernel.matern52(square)
@@ -85,8 +87,8 @@ def conditioned(past: PastTrials) -> ConditionedPast:
 
 
 def learn(studies: PastStudies, seed: int, steps: int) -> PastTrials:
-    """Learn from all usable past studies. `seed`: of which trials are left out where there are more than `MOST`;
-    `steps`: of L-BFGS, at most."""
+    """Learn from all usable past studies. `seed` draws the trials that are left out if there are more than `MOST`;
+    `steps` is the most steps of L-BFGS."""
     space = studies.description
     tasks, rng = list(studies.tasks.values()), np.random.default_rng([11, seed])
     if len(tasks) > STUDIES:
@@ -110,7 +112,7 @@ def learn(studies: PastStudies, seed: int, steps: int) -> PastTrials:
 
 
 def _exact(studies: PastStudies, task: str, rows: Int[np.ndarray, " k"]) -> Float[np.ndarray, "k p"]:
-    """Return the floats of some rows of a task as the history has them."""
+    """Return the floats of the given rows of a task as they are in the history."""
     known = studies.configurations.get(task)
     found = np.full((len(rows), len(studies.description.fields)), np.nan)
     for place, field in enumerate(studies.description.fields):
@@ -120,7 +122,8 @@ def _exact(studies: PastStudies, task: str, rows: Int[np.ndarray, " k"]) -> Floa
 
 
 def _kept(z: Float[np.ndarray, " n"], most: int, rng: np.random.Generator) -> Int[np.ndarray, " k"]:
-    """Return the rows that are kept of a study: the best third of `most`, the others at random."""
+    """Return the rows of a study to keep, at most `most`: the best ones for a third of them, and random ones for the
+    rest."""
     order = np.argsort(-z, kind="stable")
     best = most // 3
     return order if len(z) <= most else np.concatenate([order[:best], rng.permutation(order[best:])[: most - best]])
@@ -132,7 +135,7 @@ def save(path: Path, past: PastTrials) -> None:
 
 
 def load(path: Path) -> PastTrials:
-    """Read what was learned. Raises DataError if the file does not hold it."""
+    """Read what was learned. Raises DataError if the file cannot be read or lacks a part."""
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
             found = {name: arrays[name] for name in PastTrials._fields if name != "exact"}

@@ -1,4 +1,4 @@
-"""Many configurations at once: from points of a cube with one coordinate per parameter to what the model sees."""
+"""Many configurations at once: from points of a cube with one coordinate per parameter to the inputs of the model."""
 
 from typing import NamedTuple
 
@@ -9,23 +9,24 @@ from metabo.data.history.description import Configuration, Description
 from metabo.data.history.fields import Field, Value
 
 STEPS = (0.3, 0.15, 0.07, 0.03, 0.01)
-"""Standard deviations of the steps from a centre, of a parameter's range."""
+"""Standard deviations of the steps from a centre, as shares of a parameter's range."""
 
 
 class Points(NamedTuple):
-    """Configurations as `units` (n, p), one coordinate per parameter, and as `x` (n, d), what the model sees."""
+    """Configurations as `units` (n, p), with one coordinate per parameter, and as `x` (n, d), the inputs of the
+    model."""
 
     units: Float[np.ndarray, "n p"]
     x: Float[np.ndarray, "n d"]
 
 
 def owners(description: Description) -> Int[np.ndarray, " d"]:
-    """Return for each column of the encoding the position of its parameter."""
+    """Return, for each column of the encoding, the position of its parameter."""
     return np.repeat(np.arange(len(description.fields)), [p.width for p in description.space.parameters])
 
 
 def at(description: Description, where: Float[np.ndarray, "n p"]) -> Points:
-    """Encode the configurations `description.at(where)`: the same numbers as `description.encode` gives of them."""
+    """Encode the configurations `description.at(where)`, with the same numbers as `description.encode`."""
     used: dict[str, Bool[np.ndarray, " n"]] = {}
     levels: dict[str, Places] = {}
     columns = []
@@ -40,13 +41,13 @@ def at(description: Description, where: Float[np.ndarray, "n p"]) -> Points:
 
 
 class Places(NamedTuple):
-    """Values of a parameter: numbers, or positions among its choices."""
+    """Values of a parameter, as numbers or as positions among its choices."""
 
     field: Field
     values: Float[np.ndarray, " n"]
 
     def among(self, needs: tuple[Value, ...]) -> Bool[np.ndarray, " n"]:
-        """Tell which of them are one of `needs`."""
+        """Tell which of them are among `needs`."""
         choices = self.field.choices
         wanted = [choices.index(one) for one in needs if one is not None] if choices else [*needs]
         return np.isin(self.values, np.array(wanted, dtype=np.float64))
@@ -113,8 +114,8 @@ def rows(where: Points, chosen: Bool[np.ndarray, " n"] | list[int]) -> Points:
 def near(
     description: Description, centres: Float[np.ndarray, "c p"], count: int, rng: np.random.Generator
 ) -> Float[np.ndarray, "n p"]:
-    """Draw `count` points around the centres, in turn: some coordinates move, by a step of one of several sizes; those
-    of choices are drawn anew."""
+    """Draw `count` points around the centres, which take turns. Some coordinates move, by a step of one of several
+    sizes; coordinates of choices are drawn anew."""
     width = centres.shape[1]
     origin = centres[np.arange(count) % len(centres)]
     moves = rng.random((count, width)) < max(0.3, 1.5 / width)

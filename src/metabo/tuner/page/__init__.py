@@ -1,1 +1,1 @@
-"""`metabo show`: a study on one page, which loads nothing from elsewhere."""
+"""`metabo show`: a study on one self-contained page."""

@@ -12,7 +12,7 @@ LEFT, RIGHT, TOP, BOTTOM = 62, 14, 12, 44
 
 
 class Axis(NamedTuple):
-    """Numbers from `low` to `high` along `length` units from `start`; on a log scale where `log`."""
+    """Numbers from `low` to `high` along `length` units from `start`; on a log scale if `log`."""
 
     low: float
     high: float
@@ -21,13 +21,13 @@ class Axis(NamedTuple):
     log: bool = False
 
     def at(self, value: float) -> float:
-        """Return the place of a number."""
+        """Return the position of a number."""
         low, high, now = (math.log(one) if self.log else one for one in (self.low, self.high, value))
         return self.start + self.length * (now - low) / (high - low)
 
 
 def axis(values: Sequence[float], start: float, length: float, log: bool = False) -> Axis:
-    """Return an axis that holds the numbers with some room."""
+    """Return an axis that covers the numbers, with some room."""
     seen = [math.log(one) if log else one for one in values]
     low, high = min(seen), max(seen)
     room = 0.05 * (high - low) or max(abs(high) * 0.05, 0.5)
@@ -36,7 +36,7 @@ def axis(values: Sequence[float], start: float, length: float, log: bool = False
 
 
 def ticks(low: float, high: float, log: bool, most: int = 5) -> list[float]:
-    """Return round numbers from `low` to `high`, at most `most` or a few more."""
+    """Return round numbers from `low` to `high`, about `most` of them at most."""
     if log and high / low >= 10:
         powers = range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)
         every = -(-len(powers) // most)
@@ -51,7 +51,7 @@ def best_so_far(
     outcomes: Sequence[float | None], best: Sequence[float | None], name: str, log: bool, out: Collection[int] = ()
 ) -> str:
     """Draw the outcome of each finished trial as a dot, or as a ring if it is among `out` (which count from 1), and the
-    best so far as a line. `name`: of the outcome."""
+    best so far as a line. `name` is that of the outcome."""
     known = [one for one in (*outcomes, *best) if one is not None]
     x, y = _x([1, max(len(best), 2)]), _y(known, log)
     steps, before = [], None
@@ -73,7 +73,7 @@ def best_so_far(
 
 
 def predicted_against_observed(rows: Sequence[PredictedTrial], name: str, log: bool) -> str:
-    """Draw each trial's predicted median against its outcome, with the central 90 %, and the diagonal."""
+    """Draw each trial's predicted median against its outcome, with the central 90 % interval, and the diagonal."""
     values = [number for row in rows for number in (row.outcome, row.median)]
     x, y = axis(values, LEFT, WIDTH - LEFT - RIGHT, log), axis(values, HEIGHT - BOTTOM, TOP - HEIGHT + BOTTOM, log)
     marks = [f'<path class="diagonal" d="M{LEFT} {HEIGHT - BOTTOM}L{WIDTH - RIGHT} {TOP}"/>']
@@ -95,7 +95,7 @@ def _y(values: Sequence[float], log: bool) -> Axis:
 
 
 def _framed(marks: str, x: Axis, y: Axis, xs: Sequence[float], below: str, beside: str, title: str) -> str:
-    """Put axes with ticks and names around marks. `below`, `beside`: the names; `title`: what is read aloud."""
+    """Put axes with ticks and names around marks. `below` and `beside` are the names; `title` is for screen readers."""
     bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
     parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">']
     for value in ticks(y.low, y.high, y.log):

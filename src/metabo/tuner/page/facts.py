@@ -1,7 +1,7 @@
-"""What a page shows of a study: the best outcome so far, which parameters matter, and how well the model predicts.
+"""What a page shows about a study: the best outcome so far, which parameters matter, and how well the model predicts.
 
-The model is that of the default policy: all past studies and a plain GP, weighted by evidence. Where another method
-suggests, which has no common form, it is the plain GP of this study's trials alone.
+The model is that of the default policy: all past studies and a plain GP, weighted by evidence. For studies with another
+method, whose models have no common form, it is the plain GP of this study's trials alone.
 """
 
 from typing import NamedTuple
@@ -21,22 +21,22 @@ from metabo.tuner.blend.past import ConditionedPast
 from metabo.tuner.trials import StudyTrial, counted
 
 SAMPLE = 256
-"""Pairs of configurations from which the parts of the parameters are estimated."""
+"""The number of pairs of configurations from which the effects of the parameters are estimated."""
 FEWEST = 5
-"""Outcomes from which on predictions are compared with them, and from which on a model without a past is shown."""
+"""The fewest outcomes for comparing predictions with them, and for showing a model without a past."""
 LATEST = 100
-"""Trials whose outcomes are compared with predictions, at most: the latest."""
+"""The most trials, taken from the latest, whose outcomes are compared with predictions."""
 
 
 class EffectShare(NamedTuple):
-    """A parameter, and the share of the predicted variation that goes with it, alone or with others."""
+    """A parameter, and the share of the predicted variation that depends on it, alone or with others."""
 
     name: str
     share: float
 
 
 class PredictedTrial(NamedTuple):
-    """A trial's outcome, and what the model predicts of it from all other trials: median and central 90 %."""
+    """A trial's outcome, and the model's prediction of it from all other trials: median and central 90 % interval."""
 
     number: int
     outcome: float
@@ -46,7 +46,7 @@ class PredictedTrial(NamedTuple):
 
 
 class ShownStudy(NamedTuple):
-    """The best outcome after each finished trial (None: all failed or infeasible so far), the parts of the parameters
+    """The best outcome after each finished trial (None: all failed or infeasible so far), the effects of the parameters
     (largest first; none without a model), the comparisons, and whether past studies are in the model."""
 
     best: list[float | None]
@@ -57,7 +57,7 @@ class ShownStudy(NamedTuple):
 
 @float64
 def facts_of(prior: Prior, trials: list[StudyTrial], seed: int = 0) -> ShownStudy:
-    """Return what the page shows; the same for the same arguments. `seed`: of the sampled configurations."""
+    """Return what the page shows. Equal arguments give equal results. `seed` is that of the sampled configurations."""
     space = prior.description
     past = prior.params if isinstance(prior.params, ConditionedPast) else None
     model = Model(space, points.owners(space), past)
@@ -93,8 +93,8 @@ def _best(told: Float[np.ndarray, " n"], space: Description) -> list[float | Non
 
 
 def _parts(model: Model, seen: Seen, seed: int) -> list[EffectShare]:
-    """Return the total effect of each parameter on the predicted mean: E[(f(a) - f(a with b's value))²] / 2 Var f, for
-    independent a and b (Jansen 1999)."""
+    """Return the total effect of each parameter on the predicted mean: E[(f(a) - f(a with b's value))²] / (2 Var f),
+    for independent a and b (Jansen 1999)."""
     fields = model.description.fields
     pairs = halton(SAMPLE, 2 * len(fields), np.random.default_rng([17, seed]))
     first, second = pairs[:, : len(fields)], pairs[:, len(fields) :]

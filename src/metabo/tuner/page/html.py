@@ -1,4 +1,4 @@
-"""The page itself: one file of HTML with its style and figures in it. All text of users is escaped."""
+"""The page itself: one HTML file that includes its style and figures. All text from users is escaped."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -14,7 +14,7 @@ from metabo.tuner.page.facts import EffectShare, ShownStudy
 from metabo.tuner.trials import STATES, StudyTrial, broken
 
 SHOWN = 200
-"""Trials in the table, at most: the latest."""
+"""The most trials in the table, taken from the latest."""
 STYLE = """
 :root{--paper:#fff;--ink:#1b1f24;--soft:#5b6672;--line:#dde2e8;--mark:#1f6feb;--best:#c2410c;--fill:#eef3fb}
 @media(prefers-color-scheme:dark){:root{--paper:#14171b;--ink:#e7eaee;--soft:#9aa5b1;--line:#30363d;--mark:#6cb0ff;
@@ -49,7 +49,7 @@ tr.top td{background:var(--fill);font-weight:600}tr:last-child td{border-bottom:
 
 
 def page(name: str, record: StoredRecord, space: Description, trials: Sequence[StudyTrial], facts: ShownStudy) -> str:
-    """Return the page of a study. `name`: the study's; `record`: of its prior."""
+    """Return the page of a study. `name` is that of the study, `record` that of its prior."""
     best = best_of(trials, space)
     done = [one for one in trials if one["state"] != "running"]
     counts = ", ".join(f"{sum(one['state'] == state for one in trials)} {state}" for state in STATES)
@@ -170,7 +170,7 @@ def _trials(trials: Sequence[StudyTrial], space: Description, best: StudyTrial |
 
 
 def _past(accounts: Sequence[StudyAccount], remarks: Sequence[str]) -> str:
-    """Say what each past study gave, and what was remarked when the prior was learned."""
+    """Return what each past study contributed, and the remarks made when the prior was learned."""
     parts = []
     if accounts:
         rows = [
@@ -196,7 +196,7 @@ def _said(account: StudyAccount) -> list[str]:
 
 
 def _cells(configuration: Configuration, space: Description) -> list[tuple[str, str]]:
-    """Return each parameter with its value as text that is escaped; floats to six digits."""
+    """Return each parameter with its value as escaped text; floats have six digits."""
     values = [(field.name, configuration.get(field.name), field) for field in space.fields]
     return [
         (name, f"{value:.6g}" if isinstance(value, float) and not field.choices else escape(field.written(value)))
@@ -207,7 +207,7 @@ def _cells(configuration: Configuration, space: Description) -> list[tuple[str, 
 def _table(
     head: Sequence[str], rows: Iterable[tuple[Sequence[str], bool]], numeric: Sequence[int], text: Sequence[int] = ()
 ) -> str:
-    """Lay out cells that are escaped already; the head is not. Each row says whether it stands out."""
+    """Lay out cells that are already escaped, under a head that is not. Each row says whether it is highlighted."""
     kinds = ["n" if place in numeric else "text" if place in text else "" for place in range(len(head))]
     top = "".join(f"<th class='{kind}'>{escape(cell)}</th>" for kind, cell in zip(kinds, head, strict=True))
     lines = [
