@@ -12,10 +12,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.stats import rankdata
 
 from metabo.metrics import Runs, paired_difference
 from metabo.metrics.runs import shared_training
 from metabo.papers.engine.claims.comparing import independent_folds
+from metabo.papers.engine.claims.intervals import of_ranks
 from metabo.papers.engine.claims.verdicts import CONTRADICTED, HOLDS, order, share_of_units
 
 STUDIES = 2000
@@ -158,3 +160,18 @@ def test_many_folds_decide_a_share():
         counts = shares(rng, np.full((STUDIES, 1), 0.8), 0.3, EVEN[folds])
         found = share_decided(counts, 0.5, worth(EVEN[folds]), sum(EVEN[folds]))[0]
         assert found >= least and (folds > 5 or found == 0)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("units", [3, 6, 7, 12])
+def test_ranks_of_methods_that_do_not_differ(units, shared):
+    """Methods are exchangeable; with Student's t alone up to 12 % of the studies are wrong on one side."""
+    rng, studies = np.random.default_rng(units), STUDIES // 2
+    rho, overlap = (1 / units, units / (units - 1)) if shared else (0.0, 0.0)
+    for methods in (2, 3, 9):
+        regrets = np.sqrt(rho) * rng.normal(size=(methods, studies, 1, 1))
+        regrets = regrets + np.sqrt(1 - rho) * rng.normal(size=(methods, studies, units, 1))
+        ranks = rankdata(regrets + 0.5 * rng.normal(size=(methods, studies, units, 2)), axis=0).mean(axis=-1)
+        found = [of_ranks(gaps, methods - 1, overlap=overlap) for gaps in ranks[0] - ranks[1]]
+        wrong = [np.mean([f.high < 0 for f in found]), np.mean([f.low > 0 for f in found])]
+        assert max(wrong) <= 0.025 + 3 * np.sqrt(0.025 * 0.975 / studies)
