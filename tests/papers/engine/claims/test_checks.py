@@ -2,10 +2,14 @@
 
 import numpy as np
 import pytest
+from scipy.stats import gamma, ttest_1samp
+from scipy.stats import t as student
 
 from metabo.errors import ConfigError, DataError
 from metabo.papers.engine.claims.conjunctions import together
 from metabo.papers.engine.claims.verdicts import CONTRADICTED, HOLDS, UNDECIDED, UNTESTABLE, order
+from metabo.papers.hyperbo.checks.cells import _order_of_r
+from metabo.papers.mphd.checks.priors import _mass
 from tests.papers.engine.claims.cases_across import ACROSS, priors, spaces
 from tests.papers.engine.claims.cases_bo import BO
 from tests.papers.engine.claims.cases_clusters import CLUSTERS, costs, lost, queries
@@ -22,7 +26,7 @@ from tests.papers.engine.claims.cases_elimination import (
     study,
 )
 from tests.papers.engine.claims.cases_studies import STUDIES, infeasible, theory
-from tests.papers.engine.claims.cases_sweeps import EQUAL, SWEEPS, endings, gaps, line
+from tests.papers.engine.claims.cases_sweeps import EQUAL, SWEEPS, endings, gaps, line, structures
 from tests.papers.engine.claims.cases_tables import TABLES, correlated, pearsons, ranks, speedups
 from tests.papers.engine.claims.made import CHECKS, bo, numbers, run, runs
 
@@ -248,6 +252,43 @@ def test_the_p_value_of_a_place_agrees_with_its_interval():
             found = run("place", evidence, {"method": "ablr", "at": 100, "first": first, "last": last})
             assert (found.against <= 0.025) == (found.verdict == CONTRADICTED), found
             assert (found.support <= 0.025) == (found.verdict == HOLDS), found
+
+
+def test_a_share_of_cases_has_the_interval_of_its_folds():
+    """All cases agree, in twelve folds and in three repetitions."""
+    evidence, arguments = structures(True), {"better": "linear_mlp", "worse": "zero"}
+    found = run("mean_wins", evidence, arguments)
+    draws = 12 / (1 + 11 / 12)  # they share training tasks
+    assert found.clusters == 12 and found.low == pytest.approx(0.025 ** (1 / draws))
+    assert found.support == pytest.approx(0.5**draws)
+    suite = run("mean_wins", evidence.about("suite"), arguments)
+    assert suite.verdict == UNDECIDED and suite.low == pytest.approx(0.025 ** (1 / 3)) and suite.clusters == 3
+
+
+def test_a_correlation_has_the_p_value_of_fishers_z():
+    """The interval of r is not symmetric: half its width says something else."""
+    weights = [1, 0.4, -0.2, 0.8, -0.3, 0.1]
+    found = run("correlation", correlated(weights), {"comparison": "regret against test_nll", "printed": 0.8})
+    value, low, high = np.arctanh([found.value, found.low, found.high])
+    assert value - low == pytest.approx(high - value)
+    freedom = found.clusters - 1
+    tail = student.sf(value / ((high - low) / 2 / student.ppf(0.975, freedom)), freedom)
+    assert found.support == pytest.approx(tail) and found.against == pytest.approx(1 - tail)
+
+
+def test_a_correlation_that_never_changes_has_no_interval():
+    found = _order_of_r("r =", (2.0, 2.0, 2.0), False, 6)
+    assert found.verdict == UNDECIDED and found.low is None and found.value == pytest.approx(np.tanh(2.0))
+
+
+def test_a_mass_at_its_end_has_the_p_value_of_its_whole_interval():
+    """Its end is cut at 1 for the reader, not for the p value."""
+    first, second = np.array([0.5, 0.5, 0.5, 0.5]), np.array([1e5, 1e5, 1e5, 1.0])
+    found = _mass(numbers(), first, second, 0.2)
+    masses = gamma.cdf(2e-4, first, scale=1 / second)
+    assert found.high == 1.0 and found.support == pytest.approx(ttest_1samp(masses, 0.2, alternative="greater").pvalue)
+    same = _mass(numbers(), first[:3], second[:3], 0.2)
+    assert same.verdict == UNDECIDED and same.low is None and "the same for all seeds" in same.said
 
 
 def test_an_unknown_statement_or_table_is_told():

@@ -36,7 +36,8 @@ class Finding:
     """What a check found: a verdict, one sentence with the numbers, and the number that decides it.
 
     `value` with its 95 % interval `low`, `high` (None where there is none), in `unit` ("" for a pure number), from
-    `clusters` independent units. `count` and `of`: what a counted share is made of, so that a claim can pool several.
+    `clusters` independent units. `count` and `of`: what a counted share is made of; `parts`: the findings that it
+    counts, where these depend on each other, so that a claim can pool several such shares.
     `against` and `support`: p values of the one-sided tests that contradict, and that make it hold (0 and 1 for exact
     facts, None without a test); `power` and `needed`: of an undecided order (`power_of`, `clusters_needed`). `effect`:
     what these are for, the paper's own or, where it prints none, a stated share of Random's value, or the margin.
@@ -59,6 +60,7 @@ class Finding:
     effect: float | None = None
     suite: tuple[float, float] | None = None
     new: tuple[float, float] | None = None
+    parts: tuple["Finding", ...] = ()
 
 
 def ordered(low: float, high: float, below: bool = True, bound: float = 0.0) -> str:
