@@ -13,7 +13,7 @@ def priors(good, noise=False, apart=1.0):
 
     `apart`: how far seeds are from each other, in steps of these.
     """
-    steady, wild = ((0.5, 0.02, 1e5), (9.0, 3.0, 9e3)) if noise else ((11.0, 0.5, None), (60.0, 20.0, None))
+    steady, wild = ((0.5, 0.02, 1.5e4), (9.0, 3.0, 9e3)) if noise else ((11.0, 0.5, None), (60.0, 20.0, None))
     ends = {2: either(good, wild, steady), 16: either(good, steady, wild)}
     parameter = "noise" if noise else "lengthscale"
     rows = []

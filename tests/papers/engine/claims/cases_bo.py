@@ -42,11 +42,11 @@ BO = {
     ),
     "plateaus": lambda good: (bo(stboh=[0.5, 0.3, 0.3, either(good, 0.29, 0.1)]), {"method": "stboh", "start": 2}),
     "lowest_rank": lambda good: (
-        bo(h_ekl=[0.5, 0.5, 0.1, 0.1], rand=[0.3, 0.3, 0.3, either(good, 0.3, 0.05)], fsbo=0.6),
+        bo(tasks=16, h_ekl=[0.5, 0.5, 0.1, 0.1], rand=[0.3, 0.3, 0.3, either(good, 0.3, 0.05)], fsbo=0.6),
         {"method": "h_ekl", "within": [4, 100]},
     ),
     "rank_improves": lambda good: (
-        bo(mimo=either(good, [0.5, 0.5, 0.1, 0.1], 0.1), rand=either(good, 0.3, [0.5, 0.5, 0.05, 0.05])),
+        bo(tasks=12, mimo=either(good, [0.5, 0.5, 0.1, 0.1], 0.1), rand=either(good, 0.3, [0.5, 0.5, 0.05, 0.05])),
         {"method": "mimo", "early": [1, 2], "late": 100},
     ),
     "larger_gain": lambda good: (

@@ -19,7 +19,7 @@ def asked(infeasible, queries=4, seeds=10):
 
 
 def finals(good):
-    """H-NLL ends lower on all twelve tasks, or on one."""
+    """H-NLL ends lower on all 24 tasks, or on one."""
     won = either(good, TASKS, TASKS[:1])
     rows = [
         {"task": t, "metric": "error", "method": m, "median": v}

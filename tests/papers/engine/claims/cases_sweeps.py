@@ -62,7 +62,7 @@ NARROW = {name: 0.1 + 0.1 * level for name, level in WIDE.items()}
 
 def structures(good):
     levels = {f"h_nll_{name}": either(good, level, 1 - level) for name, level in WIDE.items()}
-    return numbers(trajectories=runs(**levels), ending=endings(levels))
+    return numbers(trajectories=runs(tasks=12, **levels), ending=endings(levels))
 
 
 def two_panels(good):

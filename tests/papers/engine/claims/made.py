@@ -62,7 +62,7 @@ def either(good, yes, no):
     return yes if good else no
 
 
-TASKS = [f"t{number}" for number in range(12)]
+TASKS = [f"t{number}" for number in range(24)]
 """Tasks."""
 
 

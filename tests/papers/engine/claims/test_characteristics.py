@@ -4,14 +4,22 @@ A null difference must read `holds` in at most 2.5 % of studies and `contradicte
 cover the truth in 93 to 97 %. Data sets (folds) differ, their tasks share the fold's deviation, priors differ within a
 task; folds share training tasks, which correlates them as Nadeau and Bengio assume. Where several folds test on the
 same data sets (`layouts`), tasks share the data set's deviation too; there an interval may cover the truth more often.
+
+A share of tasks is wrong as rarely, but its interval covers the truth more often: it assumes that the tasks of a fold
+always agree. Here they do so by a beta-binomial distribution, from not at all to nearly always.
 """
+
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.stats import rankdata
 
-from metabo.metrics import paired_difference
+from metabo.metrics import Runs, paired_difference
 from metabo.metrics.runs import shared_training
-from metabo.papers.engine.claims.verdicts import CONTRADICTED, HOLDS, order
+from metabo.papers.engine.claims.comparing import independent_folds
+from metabo.papers.engine.claims.intervals import of_ranks
+from metabo.papers.engine.claims.verdicts import CONTRADICTED, HOLDS, order, share_of_units
 from tests.papers.engine.claims.layouts import CROSSED, labels
 
 STUDIES = 2000
@@ -127,3 +135,80 @@ def test_true_nulls_of_several_parts_rarely_read_contradicted():
         found.append(together(parts).verdict)
     assert found.count(HOLDS) == 0 and found.count(CONTRADICTED) / 400 <= 0.025 + 3 * np.sqrt(0.025 * 0.975 / 400)
     assert found.count(UNDECIDED) > 370
+
+
+EVEN = {5: [7] * 5, 6: [6] * 6, 12: [3] * 12, 34: [1] * 34}
+UNEVEN = {5: [3, 5, 7, 9, 11], 6: [1, 2, 3, 4, 6, 8], 12: [1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 5, 6], 34: [1] * 20 + [2] * 14}
+WITHIN = (0.0, 0.3, 0.9)
+"""Correlation of two tasks of a fold."""
+
+
+def shares(rng: np.random.Generator, truth: np.ndarray, within: float, sizes: list[int]) -> np.ndarray:
+    """Return how many tasks of each fold are a success: (STUDIES, folds); `truth` (STUDIES, 1)."""
+    chance = np.broadcast_to(truth, (STUDIES, len(sizes)))
+    if within:
+        chance = rng.beta(chance * (1 / within - 1) + 1e-9, (1 - chance) * (1 / within - 1) + 1e-9)
+    return rng.binomial(sizes, chance)
+
+
+def share_decided(counts: np.ndarray, truth: float, units: float, of: int) -> tuple[float, float, float]:
+    """Return the shares of studies that read `holds` and `contradicted` at the true share, and that cover it."""
+    totals, studies = np.unique(counts.sum(axis=1), return_counts=True)
+    found = [share_of_units("a", total / of, units, truth) for total in totals]
+    wrong = [studies[[f.verdict == verdict for f in found]].sum() / STUDIES for verdict in (HOLDS, CONTRADICTED)]
+    return *wrong, studies[[f.low <= truth <= f.high for f in found]].sum() / STUDIES
+
+
+def worth(sizes: list[int], overlap: float = 0.0) -> float:
+    """Return how many draws folds of these sizes are worth."""
+    folds = tuple(fold for fold, size in enumerate(sizes) for _ in range(size))
+    tasks = tuple(f"t{number}" for number in range(len(folds)))
+    runs = Runs({}, {}, tasks, np.arange(1), frozenset(), folds, overlap=overlap)
+    return independent_folds(SimpleNamespace(runs=runs), tasks)
+
+
+@pytest.mark.parametrize("folds", EVEN)
+@pytest.mark.parametrize("sized", [EVEN, UNEVEN], ids=["even", "uneven"])
+def test_shares_of_tasks(sized, folds):
+    rng, sizes = np.random.default_rng(folds), sized[folds]
+    for truth in (0.2, 0.5, 0.8):
+        for within in WITHIN:
+            counts = shares(rng, np.full((STUDIES, 1), truth), within, sizes)
+            holds, contradicted, covered = share_decided(counts, truth, worth(sizes), sum(sizes))
+            assert max(holds, contradicted) <= 0.025 + NOISE and covered >= 0.95
+
+
+@pytest.mark.parametrize("folds", [5, 7, 12])
+def test_shares_over_folds_that_share_training_tasks(folds):
+    rng, rho = np.random.default_rng(folds), 1 / folds
+    for truth in (0.3, 0.5):
+        for within in WITHIN:
+            common = rng.beta(truth * (1 / rho - 1), (1 - truth) * (1 / rho - 1), (STUDIES, 1))
+            counts = shares(rng, common, within, [3] * folds)
+            units = worth([3] * folds, folds / (folds - 1))
+            holds, contradicted, covered = share_decided(counts, truth, units, 3 * folds)
+            assert max(holds, contradicted) <= 0.025 + NOISE and covered >= 0.95
+
+
+def test_many_folds_decide_a_share():
+    """Of 34 tasks with a share of 0.8 most studies say that it is above one half; of five folds none can."""
+    rng = np.random.default_rng(0)
+    for folds, least in ((34, 0.9), (12, 0.4), (5, 0.0)):
+        counts = shares(rng, np.full((STUDIES, 1), 0.8), 0.3, EVEN[folds])
+        found = share_decided(counts, 0.5, worth(EVEN[folds]), sum(EVEN[folds]))[0]
+        assert found >= least and (folds > 5 or found == 0)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("units", [3, 6, 7, 12])
+def test_ranks_of_methods_that_do_not_differ(units, shared):
+    """Methods are exchangeable; with Student's t alone up to 12 % of the studies are wrong on one side."""
+    rng, studies = np.random.default_rng(units), STUDIES // 2
+    rho, overlap = (1 / units, units / (units - 1)) if shared else (0.0, 0.0)
+    for methods in (2, 3, 9):
+        regrets = np.sqrt(rho) * rng.normal(size=(methods, studies, 1, 1))
+        regrets = regrets + np.sqrt(1 - rho) * rng.normal(size=(methods, studies, units, 1))
+        ranks = rankdata(regrets + 0.5 * rng.normal(size=(methods, studies, units, 2)), axis=0).mean(axis=-1)
+        found = [of_ranks(gaps, methods - 1, overlap=overlap) for gaps in ranks[0] - ranks[1]]
+        wrong = [np.mean([f.high < 0 for f in found]), np.mean([f.low > 0 for f in found])]
+        assert max(wrong) <= 0.025 + 3 * np.sqrt(0.025 * 0.975 / studies)

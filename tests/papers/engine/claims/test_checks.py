@@ -2,9 +2,14 @@
 
 import numpy as np
 import pytest
+from scipy.stats import gamma, ttest_1samp
+from scipy.stats import t as student
 
 from metabo.errors import ConfigError, DataError
-from metabo.papers.engine.claims.verdicts import CONTRADICTED, HOLDS, UNDECIDED, UNTESTABLE
+from metabo.papers.engine.claims.conjunctions import together
+from metabo.papers.engine.claims.verdicts import CONTRADICTED, HOLDS, UNDECIDED, UNTESTABLE, order
+from metabo.papers.hyperbo.checks.cells import _order_of_r
+from metabo.papers.mphd.checks.priors import _mass
 from tests.papers.engine.claims.cases_across import ACROSS, priors, spaces
 from tests.papers.engine.claims.cases_bo import BO
 from tests.papers.engine.claims.cases_clusters import CLUSTERS, costs, lost, queries
@@ -21,9 +26,9 @@ from tests.papers.engine.claims.cases_elimination import (
     study,
 )
 from tests.papers.engine.claims.cases_studies import STUDIES, infeasible, theory
-from tests.papers.engine.claims.cases_sweeps import EQUAL, SWEEPS, endings, gaps, line
-from tests.papers.engine.claims.cases_tables import TABLES, correlated, pearsons, speedups
-from tests.papers.engine.claims.made import CHECKS, bo, numbers, run
+from tests.papers.engine.claims.cases_sweeps import EQUAL, SWEEPS, endings, gaps, line, structures
+from tests.papers.engine.claims.cases_tables import TABLES, correlated, pearsons, ranks, speedups
+from tests.papers.engine.claims.made import CHECKS, bo, numbers, run, runs
 
 CASES = BO | TABLES | SWEEPS | STUDIES | ACROSS | CLUSTERS | ELIMINATION
 
@@ -56,6 +61,13 @@ def test_a_good_result_holds_and_a_bad_one_is_contradicted(name):
         ("no_difference", gaps(0.05, noise=0.6), {}),
         ("no_difference", gaps(0.25, noise=0.6), {}),
         ("bands_meet", gaps(0.05, noise=0.6), {}),
+        # all repetitions agree, all folds do: too few of them, or of spaces that share training tasks
+        ("lowest_rank", bo(h_ekl=0.1, rand=0.3), {"method": "h_ekl", "within": [1, 100]}),
+        ("lowest_rank", bo(tasks=5, h_ekl=0.1, rand=0.3).about("suite"), {"method": "h_ekl", "within": [1, 100]}),
+        ("rank_improves", bo(mimo=[0.5, 0.1, 0.1, 0.1], rand=0.3), {"method": "mimo", "early": [1, 1], "late": 100}),
+        ("rank_within", ranks(True, priors=1), {"method": "h_nll", "at": 100, "last": 2}),
+        ("rank_within", ranks(False, priors=1), {"method": "h_nll", "at": 100, "last": 2}),
+        ("rank_within", ranks(False, priors=3), {"method": "h_nll", "at": 100, "last": 2}),
         ("only_infeasible", infeasible(True, seeds=3), {"method": "mimo_online", "tasks": ["WMT"]}),
         ("catch_up", late(0.1, half=0.5), {"others": ["mle"]}),
         ("catch_up", late(0.4, half=0.5), {"others": ["mle"]}),
@@ -108,6 +120,7 @@ def test_a_result_between_is_undecided(name, evidence, arguments):
         ),
         ("only_infeasible", infeasible(True), {"method": "mimo_online", "tasks": ["ImageNet"]}),
         ("negative_in", pearsons(rpart_6=1), {"spaces": ["5636"]}),
+        ("rank_within", ranks(True), {"method": "h_nll", "at": 100, "last": 2, "spaces": ["5636"]}),
         ("overtaken_at", spaces(True), {"method": "rand", "reference": "mphd", "at": 300}),
         ("settles", priors(True, apart=1e-12), {"parameters": ["lengthscale"]}),  # seeds that differ by rounding
         (
@@ -191,7 +204,91 @@ def test_noise_alone_rarely_shows_something_in_some_problem(name):
 def test_a_median_of_speedups_is_tested_as_a_share_of_tasks():
     found = run("speedup", speedups(True), {"methods": ["h_nll"], "factor": 3, "over": "rand", "by": "median"})
     assert found.verdict == HOLDS and "(median 8)" in found.said
-    assert (found.value, found.count, found.of, found.clusters) == (15 / 16, 15, 16, 8)
+    assert (found.value, found.count, found.of, found.clusters) == (31 / 32, 31, 32, 16)
+
+
+def test_a_rank_that_one_repetition_shows_is_said_to_be_too_little():
+    found = run("rank_within", ranks(True, priors=1), {"method": "h_nll", "at": 100, "last": 2})
+    assert (found.value, found.low, found.high) == (2, 1, 3) and found.against == found.support == 1.0
+    assert found.said.endswith("in s; 1 draws could not decide even if all agreed")
+
+
+def test_ranks_of_one_panel_are_paired():
+    """Two methods change places in some repetitions: their ranks are negatively correlated."""
+    table = runs(priors=12, h_nll=0.2, rand=0.3, fsbo=0.1)
+    swapped = (table["prior_seed"] % 4 == 0) & table["method"].isin(["h_nll", "rand"])
+    table.loc[swapped, "simple_regret"] = 0.5 - table.loc[swapped, "simple_regret"]
+    found = run("rank_within", numbers(trajectories=table), {"method": "h_nll", "at": 100, "last": 2})
+    assert found.verdict == UNDECIDED and (found.value, found.low, found.high) == (2, 2, 3)
+
+
+def test_ranks_have_the_intervals_of_both_estimands():
+    evidence, arguments = bo(tasks=12, priors=7, h_ekl=0.1, rand=0.3), {"method": "h_ekl", "within": [1, 100]}
+    new, suite = (run("lowest_rank", evidence.about(estimand), arguments) for estimand in ("new", "suite"))
+    assert (new.clusters, suite.clusters) == (12, 7) and new.verdict == suite.verdict == HOLDS
+    assert (new.suite, new.new) == (suite.suite, suite.new) and (suite.low, suite.high) == suite.suite
+    assert suite.high - suite.low > 0.5 and suite.support >= 2**-7
+
+
+@pytest.mark.parametrize(("arguments", "verdict"), [({"first": 3}, CONTRADICTED), ({"first": 2, "last": 3}, HOLDS)])
+def test_the_p_values_of_a_place_are_of_the_data(arguments, verdict):
+    place = 0.1 if verdict == CONTRADICTED else 0.35
+    evidence = bo(tasks=12, ablr=place, rand=0.2, maf=0.3, mimo=0.4, fsbo=0.5)
+    found = run("place", evidence, {"method": "ablr", "at": 100, **arguments})
+    assert found.verdict == verdict and found.low == found.high
+    small, large = sorted([found.against, found.support])
+    assert small < 1e-4 and large > 0.5 and (small == found.against) == (verdict == CONTRADICTED)
+    held = order("another part", (-1.0, -1.2, -0.8), clusters=9)
+    assert together([found, held]).verdict == verdict  # Holm's correction over two
+
+
+def test_the_p_value_of_a_place_agrees_with_its_interval():
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        table = runs(tasks=8, last=1, ablr=0.3, rand=0.3, maf=0.3, mimo=0.3)
+        table["simple_regret"] = rng.normal(1.0 + 0.2 * table["method"].isin(["ablr", "rand"]), 0.3).clip(0.01)
+        evidence = numbers(trajectories=table)
+        for first, last in ((1, 2), (3, 4), (2, 3)):
+            found = run("place", evidence, {"method": "ablr", "at": 100, "first": first, "last": last})
+            assert (found.against <= 0.025) == (found.verdict == CONTRADICTED), found
+            assert (found.support <= 0.025) == (found.verdict == HOLDS), found
+
+
+def test_a_share_of_cases_has_the_interval_of_its_folds():
+    """All cases agree, in twelve folds and in three repetitions."""
+    evidence, arguments = structures(True), {"better": "linear_mlp", "worse": "zero"}
+    found = run("mean_wins", evidence, arguments)
+    draws = 12 / (1 + 11 / 12)  # they share training tasks
+    assert found.clusters == 12 and found.low == pytest.approx(0.025 ** (1 / draws))
+    assert found.support == pytest.approx(0.5**draws)
+    suite = run("mean_wins", evidence.about("suite"), arguments)
+    assert suite.verdict == UNDECIDED and suite.low == pytest.approx(0.025 ** (1 / 3)) and suite.clusters == 3
+
+
+def test_a_correlation_has_the_p_value_of_fishers_z():
+    """The interval of r is not symmetric: half its width says something else."""
+    weights = [1, 0.4, -0.2, 0.8, -0.3, 0.1]
+    found = run("correlation", correlated(weights), {"comparison": "regret against test_nll", "printed": 0.8})
+    value, low, high = np.arctanh([found.value, found.low, found.high])
+    assert value - low == pytest.approx(high - value)
+    freedom = found.clusters - 1
+    tail = student.sf(value / ((high - low) / 2 / student.ppf(0.975, freedom)), freedom)
+    assert found.support == pytest.approx(tail) and found.against == pytest.approx(1 - tail)
+
+
+def test_a_correlation_that_never_changes_has_no_interval():
+    found = _order_of_r("r =", (2.0, 2.0, 2.0), False, 6)
+    assert found.verdict == UNDECIDED and found.low is None and found.value == pytest.approx(np.tanh(2.0))
+
+
+def test_a_mass_at_its_end_has_the_p_value_of_its_whole_interval():
+    """Its end is cut at 1 for the reader, not for the p value."""
+    first, second = np.array([0.5, 0.5, 0.5, 0.5]), np.array([1e5, 1e5, 1e5, 1.0])
+    found = _mass(numbers(), first, second, 0.2)
+    masses = gamma.cdf(2e-4, first, scale=1 / second)
+    assert found.high == 1.0 and found.support == pytest.approx(ttest_1samp(masses, 0.2, alternative="greater").pvalue)
+    same = _mass(numbers(), first[:3], second[:3], 0.2)
+    assert same.verdict == UNDECIDED and same.low is None and "the same for all seeds" in same.said
 
 
 def test_an_unknown_statement_or_table_is_told():

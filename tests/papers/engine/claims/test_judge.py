@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -11,8 +12,9 @@ from metabo.artefacts import api as artefacts
 from metabo.errors import DataError
 from metabo.papers.engine.claims import judge, settling, sheet
 from metabo.papers.engine.claims.evidence import Evidence, gather
+from metabo.papers.engine.claims.ranges import at_least
 from metabo.papers.engine.claims.sheet import Claim, ClaimTest, Primary
-from metabo.papers.engine.claims.verdicts import CONTRADICTED, HOLDS, UNDECIDED, UNTESTABLE, Finding
+from metabo.papers.engine.claims.verdicts import CONTRADICTED, HOLDS, UNDECIDED, UNTESTABLE, Finding, order
 from metabo.plan import catalogue
 from tests import stage_runs
 from tests.papers.engine.claims.cases_studies import STUDIES
@@ -201,14 +203,47 @@ def test_other_metrics_stand_beside_an_order_without_a_moment():
     assert [t.arguments["at"] for _, t in judge.other_metrics("hyperbo", place)] == [100, 10]
 
 
+def counted(won: int, lost: int, p: float = 1e-4) -> Finding:
+    """Return the finding of a test that counts parts which surely hold, or surely do not."""
+    parts = [Finding(HOLDS, "", support=p)] * won + [Finding(CONTRADICTED, "", against=p)] * lost
+    return at_least("parts", parts, [True] * won + [False] * lost, 1)
+
+
 def test_pooled_claims_count_over_their_tests():
-    parts = [Finding(UNDECIDED, "", 0.25, 0.1, 0.5, count=1, of=4), Finding(HOLDS, "", 0.9, 0.8, 1.0, count=9, of=10)]
+    parts = [counted(1, 3), counted(9, 1)]
     found = settling.pooled(parts, 0.5)
     assert (found.verdict, found.value, found.count, found.of) == (HOLDS, 10 / 14, 10, 14)
-    assert found.low == pytest.approx(8.4 / 14) and found.high == pytest.approx(12 / 14)
-    assert settling.pooled(parts, 0.8).verdict == UNDECIDED and settling.pooled(parts, 0.9).verdict == CONTRADICTED
-    assert settling.pooled([*parts, Finding(UNTESTABLE, "")], 0.5).verdict == UNTESTABLE
+    assert (
+        found.low == found.high == found.value and found.support < 0.025 and found.said.startswith("over 2 tests: 10")
+    )
+    assert (
+        settling.pooled(parts, 0.9).verdict == CONTRADICTED and settling.pooled(parts, 10 / 14).verdict == CONTRADICTED
+    )
+    for bound in (0.5, 0.9):
+        assert settling.pooled([*parts, Finding(UNTESTABLE, "")], bound).verdict == UNTESTABLE
     assert settling.pooled([Finding(UNDECIDED, "", 1.0)], 0.5).verdict == UNTESTABLE
+
+
+def test_a_pooled_claim_is_no_surer_than_one_test():
+    """Three of six tests of one part hold with p = 0.02 each: as three of six parts of one test, that is too little."""
+    tests = [counted(1, 0, p=0.02)] * 3 + [at_least("parts", [Finding(UNDECIDED, "")], [False], 1)] * 3
+    assert sum(test.low for test in tests) / 6 == 0.5  # the sum of the tests' own bounds
+    assert settling.pooled(tests, 0.4).verdict == UNDECIDED
+    assert settling.pooled(tests[:3] * 2, 0.4).verdict == HOLDS
+
+
+def test_pooled_claims_are_rarely_wrong():
+    """Six tests of three parts each, half of which are true; the others are at their bound. Sums of the tests' own
+    bounds are wrong up to six times as often as one."""
+    rng, wrong, studies = np.random.default_rng(0), 0, 1000
+    for _ in range(studies):
+        tests = []
+        for _ in range(6):
+            z = rng.normal([6.0, 0.0, 0.0]) + 0.5 * rng.normal()
+            parts = [order("a", (-v, -v - 1.96 * 1.12, -v + 1.96 * 1.12)) for v in z]
+            tests.append(at_least("parts", parts, list(z > 0), 2))
+        wrong += settling.pooled(tests, 6 / 18).verdict == HOLDS
+    assert wrong / studies <= 0.025 + 3 * np.sqrt(0.025 * 0.975 / studies)
 
 
 def test_a_table_that_the_notebook_left_out_is_not_testable(results):

@@ -45,6 +45,32 @@ def test_a_mean_and_two_deviations_are_covered_together():
     assert 0.95 - NEAR <= covered(made, 0.0) <= 0.98
 
 
+def test_ranks_that_all_agree_are_not_certain():
+    """Student's t has no width there; three draws that agree happen once in eight."""
+    three = intervals.of_ranks(np.full(3, -1.0), 4)
+    assert (three.value, three.low, three.high, three.decidable) == (-1, -4, 4, False) and three.below == 0.125
+    six = intervals.of_ranks(np.full(6, -1.0), 4)
+    assert six.decidable and six.high < 0 and six.high - six.low > 0.8 and six.below == 2**-6
+    assert not intervals.of_ranks(np.full(6, -1.0), 4, level=0.99).decidable
+    assert intervals.of_ranks(np.full(6, -1.0), 4, overlap=1.2).draws == pytest.approx(6 / (1 + 5 / 6))
+    one = intervals.of_ranks(np.array([2.0]), 4)
+    assert (one.low, one.high, one.decidable) == (-4, 4, False) and min(one.below, one.above) >= 0.5
+
+
+def test_ranks_have_the_p_values_of_all_signs():
+    """Ranks that vary by far more than one, where Student's t is near."""
+    gaps = 9 * np.random.default_rng(3).normal(0.4, 1.0, 9)
+    found = intervals.of_ranks(gaps, 90)
+    exact = scipy.stats.permutation_test(
+        (gaps,), np.mean, permutation_type="samples", alternative="greater", n_resamples=np.inf
+    )
+    tail = scipy.stats.ttest_1samp(gaps, 0.0, alternative="greater")
+    assert found.above == pytest.approx(max(exact.pvalue, tail.pvalue))
+    for shift in np.linspace(-20, 20, 81):
+        moved = intervals.of_ranks(gaps - shift, 90)
+        assert (moved.above <= 0.025) == (found.low > shift) and (moved.below <= 0.025) == (found.high < shift)
+
+
 def test_estimates_by_hand():
     assert intervals.of_mean(np.array([1.0]))[0] == 1.0 and np.isnan(intervals.of_mean(np.array([1.0]))[1])
     assert np.isnan(intervals.of_deviation(1.0, 0)[2])

@@ -176,6 +176,10 @@ def test_existence_needs_one_part():
     assert any_of([OPEN, GOOD, CONTRARY]).verdict == HOLDS and any_of([OPEN, GOOD]).value == 1.0
     assert any_of([OPEN, CONTRARY]).verdict == UNDECIDED
     assert any_of([CONTRARY, CONTRARY]).verdict == CONTRADICTED
+    lost = any_of([CONTRARY, untestable("x")])  # which might be the one
+    assert lost.verdict == UNTESTABLE and lost.against == 1.0 and lost.said.endswith("not testable: x")
+    assert any_of([GOOD, untestable("x"), untestable("y")]).support == pytest.approx(3e-3)
+    assert any_of([GOOD, untestable("x")]).verdict == HOLDS and any_of([OPEN, untestable("x")]).verdict == UNDECIDED
     assert any_of([]).verdict == UNTESTABLE and any_of([untestable("x")]).verdict == UNTESTABLE
 
 

@@ -19,7 +19,7 @@ from metabo.artefacts.api import available
 from metabo.metrics import Runs, independent_units, paired, paired_difference
 from metabo.metrics.clusters import TaskClusters, clusters, two_way
 from metabo.papers.engine.claims.evidence import Evidence
-from metabo.papers.engine.claims.verdicts import MARGIN, Finding, clopper_pearson, order, untestable
+from metabo.papers.engine.claims.verdicts import MARGIN, Finding, order, share_of_units, untestable
 from metabo.plots import look
 
 OTHERS = "others"
@@ -191,29 +191,40 @@ def share_of_tasks(
 ) -> Finding:
     """Return the finding of a share of test tasks with folds as units: its interval lies above (below) `bound`.
 
-    `holds`: true or false for each task of `evidence.runs`, by its name. Tasks of one fold share data set and priors:
-    their shares are averaged first. If all folds agree, Student's t has no width: the exact interval of as many draws
-    as there are folds takes its place.
+    `holds`: true or false for each task of `evidence.runs`, by its name. The interval is the exact one of as many draws
+    as the folds are worth (`independent_folds`).
     """
     if holds.empty:
         return untestable(f"{label}: nothing to count")
-    fold = fold_of_task(evidence)
-    groups = holds.astype(float).groupby(holds.index.map(fold)).mean()
-    count, of, folds = int(holds.sum()), len(holds), len(groups)
-    value = count / of
-    if folds < 2 or evidence.runs.drawn == "fixed":  # variants of one data set: nothing to draw
-        low, high = np.nan, np.nan
-    elif groups.nunique() == 1 and groups.iloc[0] in (0.0, 1.0):
-        low, high = clopper_pearson(folds if value else 0, folds)
-    else:
-        numbers = np.array([fold[task] for task in holds.index])
-        values = holds.to_numpy(dtype=np.float64)[None]
-        runs, rng = evidence.runs, np.random.default_rng([SEED, 1])
-        gap = paired_difference(values, 0 * values, rng, "nested", folds=numbers, overlap=runs.overlap)
-        low, high = max(0.0, gap.low), min(1.0, gap.high)
-    estimate = (value, float(low), float(high))
-    found = order(f"{label}: {count} of {of}, share", estimate, not above, unit, bound, clusters=folds)
-    return replace(found, count=count, of=of)
+    count, of, units = int(holds.sum()), len(holds), independent_folds(evidence, list(holds.index))
+    found = share_of_units(f"{label}: {count} of {of}, share", count / of, units, bound, above, unit)
+    clusters = min(len({label[task] for task in holds.index}) for label in _labels(evidence))
+    return replace(found, count=count, of=of, clusters=clusters)
+
+
+def independent_folds(evidence: Evidence, tasks: Sequence[str]) -> float:
+    """Return how many independent draws the folds of `tasks` are worth for a share; NaN without two folds to draw.
+
+    Tasks of one fold share priors or a search space, and those on one data set its data. How much they agree cannot be
+    told from few of them (if all have equal shares, it says nothing), so they count as if they always did: a fold is
+    one draw, and folds of m_g tasks are K = (Σ m_g)² / Σ m_g² draws (Kish 1965); data sets likewise, and the fewer
+    count.
+    G folds that share training tasks have the correlation ρ which `Runs.overlap` = G ρ / (1 - ρ) stands for (Nadeau and
+    Bengio 2003), and are K / (1 + (K - 1) ρ) draws.
+    """
+    if evidence.runs.drawn == "fixed":  # variants of one data set: nothing to draw
+        return np.nan
+    sizes = [np.unique([label[task] for task in tasks], return_counts=True)[1] for label in _labels(evidence)]
+    if min(map(len, sizes)) < 2:
+        return np.nan
+    draws = min(float(size.sum() ** 2 / (size**2).sum()) for size in sizes)
+    overlap = evidence.runs.overlap
+    return draws / (1 + (draws - 1) * overlap / (len(sizes[0]) + overlap))
+
+
+def _labels(evidence: Evidence) -> tuple[dict[str, int], dict[str, str]]:
+    """Return the folds and the data sets of tasks."""
+    return fold_of_task(evidence), data_set_of_task(evidence)
 
 
 def fold_of_task(evidence: Evidence) -> dict[str, int]:

@@ -3,7 +3,8 @@
 A claim that needs all is an intersection-union test: it holds if every part does, each at 95 %, uncorrected; it is
 contradicted if one part is after Holm's correction over the parts (Berger 1982). A conjunction that cannot be tested in
 full does not hold; it can still be contradicted, by the same measure: parts that cannot be tested count in the
-correction, since a gate that fails must not make the rest speak louder.
+correction, since a gate that fails must not make the rest speak louder. An existence claim is the mirror image: it can
+hold, and cannot be contradicted, where a part cannot be tested.
 """
 
 from collections.abc import Iterable, Sequence
@@ -59,7 +60,7 @@ def together(parts: Iterable[Finding], what: str = "parts") -> Finding:
         said = f"contradicted in a part, not after Holm's correction over {len(found)}: {said}"
     powers = [part.power for part in tested if part.power is not None]
     return replace(
-        loudest, verdict=verdict, said=said + _untested(lost), count=None, of=None,
+        loudest, verdict=verdict, said=said + _untested(lost), count=None, of=None, parts=(),
         power=min(powers) if powers and verdict == UNDECIDED else None,
         needed=loudest.needed if verdict == UNDECIDED else None,
         against=min(1.0, min(map(_against, tested)) * len(found)), support=max(map(supporting, found)),
@@ -82,7 +83,9 @@ def supporting(part: Finding) -> float:
 def any_of(parts: Sequence[Finding], what: str = "problems") -> Finding:
     """Return the finding of an existence claim: one of `parts` suffices.
 
-    `parts` are tested at level LEVEL / len(parts) already (Bonferroni). It is contradicted if every part is.
+    `parts` are tested at level LEVEL / len(parts) already (Bonferroni). It is contradicted if every part is; where a
+    part cannot be tested, it might be the one that holds, and what all others contradict is not testable. Such parts
+    count in the correction, as in `together`.
     """
     tested = [part for part in parts if part.verdict != UNTESTABLE]
     if not tested:
@@ -91,12 +94,12 @@ def any_of(parts: Sequence[Finding], what: str = "problems") -> Finding:
     best = quietest[0]
     said = _joined(quietest, parts, what) if len(parts) > 1 else best.said
     every = all(part.verdict == CONTRADICTED for part in tested)
-    verdict = HOLDS if best.verdict == HOLDS else CONTRADICTED if every else UNDECIDED
     lost = [part.said for part in parts if part.verdict == UNTESTABLE]
-    support = min(1.0, min(map(supporting, tested)) * len(tested))
-    return replace(
-        best, verdict=verdict, said=said + _untested(lost), against=max(map(_against, tested)), support=support
-    )
+    contrary = UNTESTABLE if lost else CONTRADICTED
+    verdict = HOLDS if best.verdict == HOLDS else contrary if every else UNDECIDED
+    support = min(1.0, min(map(supporting, tested)) * len(parts))
+    against = 1.0 if lost else max(map(_against, tested))
+    return replace(best, verdict=verdict, said=said + _untested(lost), against=against, support=support)
 
 
 def _joined(ranked: Sequence[Finding], found: Sequence[Finding], what: str) -> str:

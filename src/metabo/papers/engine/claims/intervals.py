@@ -4,7 +4,8 @@ An estimate is value, low, high; the ends are NaN where nothing says how much th
 """
 
 from functools import cache
-from itertools import permutations
+from itertools import permutations, product
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import chi2, linregress
@@ -15,6 +16,10 @@ from metabo.papers.engine.claims.verdicts import LEVEL
 Estimate = tuple[float, float, float]
 EXACT = 8
 """Points up to which the p value of a rank correlation is that of all permutations."""
+SIGNS = 12
+"""Draws up to which all their signs are turned."""
+STEP = np.sqrt(1 / 6)
+"""Standard deviation that rounding to whole numbers adds to a difference of two of them (Sheppard)."""
 ROUNDING = 1e-9
 """Relative difference up to which two numbers of the same computation are the same."""
 
@@ -97,3 +102,58 @@ def _every_correlation(points: int) -> np.ndarray:
     ranks = np.arange(points)
     squares = ((np.array(list(permutations(ranks))) - ranks) ** 2).sum(axis=1)
     return 1 - 6 * squares / (points * (points**2 - 1))
+
+
+class RankGap(NamedTuple):
+    """A mean difference of ranks with its interval; p values of the tests that it is below 0, and above.
+
+    `draws`: how many independent draws its units are worth; `decidable`: whether they could exclude 0.
+    """
+
+    value: float
+    low: float
+    high: float
+    below: float
+    above: float
+    draws: float
+    decidable: bool
+
+
+def of_ranks(gaps: np.ndarray, most: int, level: float = 1 - LEVEL, overlap: float = 0.0) -> RankGap:
+    """Return the mean of differences of ranks (units,), each in ± `most`, with its interval of `level`.
+
+    Ranks are whole numbers: few units are often all equal by chance, and Student's t has no width then. The interval is
+    the wider of two: that of the test which turns the signs of the differences in all ways (Fisher 1935; its ends are
+    means of subsets, Hartigan 1969; up to SIGNS units), and Student's t with a deviation of at least STEP. n units can
+    say no more than 2^-n; if that is too much for the level, the interval is all that is possible. `overlap`: as in
+    `metabo.metrics.paired_difference`; the units are then worth fewer draws.
+    """
+    gaps = np.asarray(gaps, dtype=np.float64)
+    count, value, tail = len(gaps), float(np.mean(gaps)), (1 - level) / 2
+    draws = count / (1 + (count - 1) * overlap / (count + overlap))
+    low, high, *turned = _turned(gaps, tail)
+    freedom, spread = max(count - 1, 1), float(np.std(gaps, ddof=min(1, count - 1)))
+    error = max(spread, STEP) * np.sqrt((1 + overlap) / count)
+    tails = (float(student.cdf(sign * value / error, freedom)) for sign in (1, -1))
+    below, above = (max(*both, 2.0**-draws) for both in zip(turned, tails, strict=True))
+    if 2.0**-draws > tail:
+        return RankGap(value, -float(most), float(most), below, above, draws, False)
+    half = float(student.ppf(1 - tail, freedom) * error)
+    return RankGap(value, min(low, value - half), max(high, value + half), below, above, draws, True)
+
+
+def _turned(gaps: np.ndarray, tail: float) -> tuple[float, float, float, float]:
+    """Return the interval of a mean from the signs, and the p values below and above 0; no width beyond SIGNS units."""
+    if len(gaps) > SIGNS:
+        return float(np.mean(gaps)), float(np.mean(gaps)), 0.0, 0.0
+    chosen = _subsets(len(gaps))
+    sums, near = chosen @ gaps, ROUNDING * np.abs(gaps).sum()
+    means = np.sort(sums[1:] / chosen[1:].sum(axis=1))
+    cut = max(int(tail * len(sums) + ROUNDING), 1)
+    return float(means[cut - 1]), float(means[-cut]), float(np.mean(sums >= -near)), float(np.mean(sums <= near))
+
+
+@cache
+def _subsets(units: int) -> np.ndarray:
+    """Return all subsets of units as rows of 0 and 1, the empty one first."""
+    return np.array(list(product((0.0, 1.0), repeat=units)))

@@ -67,7 +67,9 @@ def at_least(label: str, parts: Sequence[Finding], ahead: Sequence[bool], needed
     low, high = min(won, count) / of, max(of - lost, count) / of
     support = holding[needed - 1] if needed <= len(holding) else 1.0
     against = failing[of - needed] if of - needed < len(failing) else 1.0
-    return Finding(verdict, said, count / of, low, high, unit, count, of, against=against, support=support)
+    return Finding(
+        verdict, said, count / of, low, high, unit, count, of, against=against, support=support, parts=tuple(parts)
+    )
 
 
 def _adjusted(found: Sequence[float | None], of: int) -> list[float]:

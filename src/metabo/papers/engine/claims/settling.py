@@ -1,5 +1,6 @@
 """Settle a claim: the verdict of all its parts together, and the cause where it does not hold."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -7,6 +8,7 @@ from itertools import combinations
 from metabo.papers.engine.claims.conjunctions import supporting, tally, together
 from metabo.papers.engine.claims.evidence import SYNTHETIC
 from metabo.papers.engine.claims.gates import Gate
+from metabo.papers.engine.claims.ranges import at_least
 from metabo.papers.engine.claims.sheet import Claim, ClaimTest
 from metabo.papers.engine.claims.verdicts import (
     CONTRADICTED,
@@ -15,8 +17,6 @@ from metabo.papers.engine.claims.verdicts import (
     UNDECIDED,
     UNTESTABLE,
     Finding,
-    interval,
-    ordered,
     untestable,
 )
 from metabo.plan import registry
@@ -151,21 +151,19 @@ def _cause(claim: Claim, whole: Finding, read: Mapping[str, Finding], others: Ma
 def pooled(findings: Sequence[Finding], bound: float) -> Finding:
     """Return the finding of a claim about the share of all that its tests count: more than `bound` of it holds.
 
-    The ends of the parts' intervals, weighted by what they count, are the ends of the whole; that is wider than 95 %.
+    Their parts are counted together, as those of one test are (`metabo.papers.engine.claims.ranges.at_least`): with
+    Hochberg's correction over all of them `holds` and `contradicted` are wrong in at most LEVEL / 2 each. Sums of the
+    tests' own bounds would be wrong as many times as often as there are tests. A test that counts nothing might hold,
+    or not: with it nothing is decided.
     """
-    tested = [f for f in findings if f.count is not None and f.of and f.low is not None and f.high is not None]
+    tested = [f for f in findings if f.count is not None and f.of and f.parts]
     if not tested:
         return untestable(f"{tally(findings)}; none of {len(findings)} tests counts anything to pool")
-    of = sum(f.of or 0 for f in tested)
-    count = sum(f.count or 0 for f in tested)
-    low, high = (sum(end * (f.of or 0) for end, f in zip(ends, tested, strict=True)) / of for ends in _ends(tested))
-    said = f"over {len(tested)} tests: {count} of {of}, share {interval(count / of, low, high)}"
-    lost = len(findings) - len(tested)
-    verdict = ordered(low, high, False, bound)
-    if lost:
-        said, verdict = f"{said}; {lost} not testable", UNTESTABLE if verdict == HOLDS else verdict
-    return Finding(verdict, said, count / of, low, high, "share", count, of)
-
-
-def _ends(findings: Sequence[Finding]) -> tuple[list[float], list[float]]:
-    return [f.low or 0.0 for f in findings], [1.0 if f.high is None else f.high for f in findings]
+    parts = [part for f in tested for part in f.parts]
+    count, lost = sum(f.count or 0 for f in tested), len(findings) - len(tested)
+    ahead = [number < count for number in range(len(parts))]
+    found = at_least(f"over {len(tested)} tests", parts, ahead, math.floor(bound * len(parts)) + 1)
+    if not lost:
+        return found
+    decided = found.verdict in (HOLDS, CONTRADICTED)
+    return replace(found, verdict=UNTESTABLE if decided else found.verdict, said=f"{found.said}; {lost} not testable")

@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from scipy.stats import beta, binom, nct, norm
+from scipy.stats import beta, nct, norm
 from scipy.stats import t as student
 
 HOLDS, CONTRADICTED, UNDECIDED, UNTESTABLE = "holds", "contradicted", "undecided", "not testable"
@@ -36,7 +36,8 @@ class Finding:
     """What a check found: a verdict, one sentence with the numbers, and the number that decides it.
 
     `value` with its 95 % interval `low`, `high` (None where there is none), in `unit` ("" for a pure number), from
-    `clusters` independent units. `count` and `of`: what a counted share is made of, so that a claim can pool several.
+    `clusters` independent units. `count` and `of`: what a counted share is made of; `parts`: the findings that it
+    counts, where these depend on each other, so that a claim can pool several such shares.
     `against` and `support`: p values of the one-sided tests that contradict, and that make it hold (0 and 1 for exact
     facts, None without a test); `power` and `needed`: of an undecided order (`power_of`, `clusters_needed`). `effect`:
     what these are for, the paper's own or, where it prints none, a stated share of Random's value, or the margin.
@@ -59,6 +60,7 @@ class Finding:
     effect: float | None = None
     suite: tuple[float, float] | None = None
     new: tuple[float, float] | None = None
+    parts: tuple["Finding", ...] = ()
 
 
 def ordered(low: float, high: float, below: bool = True, bound: float = 0.0) -> str:
@@ -167,18 +169,44 @@ def share(label: str, count: int, of: int, bound: float, above: bool = True, uni
     """
     if of == 0:
         return untestable(f"{label}: nothing to count")
-    low, high = clopper_pearson(count, of)
-    against = float(binom.cdf(count, of, bound) if above else binom.sf(count - 1, of, bound))
-    said = f"{label}: {count} of {of}, share {interval(count / of, low, high)}"
-    support = float(binom.sf(count - 1, of, bound) if above else binom.cdf(count, of, bound))
-    verdict = ordered(low, high, not above, bound)
-    return Finding(verdict, said, count / of, low, high, unit, count, of, of, against, support)
+    found = share_of_units(f"{label}: {count} of {of}, share", count / of, of, bound, above, unit)
+    return replace(found, count=count, of=of, clusters=of)
 
 
-def clopper_pearson(count: int, of: int) -> tuple[float, float]:
-    """Return the exact 95 % interval of a share."""
-    low = float(beta.ppf(LEVEL / 2, count, of - count + 1)) if count else 0.0
+def share_of_units(
+    label: str, value: float, units: float, bound: float, above: bool = True, unit: str = "share"
+) -> Finding:
+    """Return the finding of a share `value` seen in as much as `units` independent draws: it is above (below) `bound`.
+
+    The interval is Clopper and Pearson's with `units` draws, which need be no whole number (Korn and Graubard 1998);
+    NaN: no interval. `against` and `support` are the tails that the interval's ends are made of, so that they say the
+    same at any level, as Holm's correction needs.
+    """
+    if not math.isfinite(units):
+        return order(label, (value, math.nan, math.nan), not above, unit, bound)
+    low, high = clopper_pearson(value * units, units)
+    tails = share_tails(value * units, units, bound)
+    against, support = reversed(tails) if above else tails
+    verdict, said = ordered(low, high, not above, bound), f"{label} {interval(value, low, high)}"
+    least, most = clopper_pearson(units, units)[0], clopper_pearson(0, units)[1]
+    if verdict == UNDECIDED and least <= bound <= most:
+        said += f"; {units:.3g} independent draws could not decide even if all agreed"
+    return Finding(verdict, said, value, low, high, unit, against=against, support=support)
+
+
+def clopper_pearson(count: float, of: float) -> tuple[float, float]:
+    """Return the exact 95 % interval of a share; `of` draws, and hits, that are no whole numbers are interpolated."""
+    low = float(beta.ppf(LEVEL / 2, count, of - count + 1)) if count > 0 else 0.0
     return low, float(beta.ppf(1 - LEVEL / 2, count + 1, of - count)) if count < of else 1.0
+
+
+def share_tails(count: float, of: float, bound: float) -> tuple[float, float]:
+    """Return the probabilities of at least and of at most `count` hits in `of` draws if the share is `bound`.
+
+    Binomial, interpolated as in `clopper_pearson`: its ends are the bounds at which one of them is LEVEL / 2.
+    """
+    least = float(beta.cdf(bound, count, of - count + 1)) if count > 0 else 1.0
+    return least, float(beta.sf(bound, count + 1, of - count)) if count < of else 1.0
 
 
 def trend(label: str, rho: float, p: float, rises: bool = False) -> Finding:
@@ -194,23 +222,28 @@ def trend(label: str, rho: float, p: float, rises: bool = False) -> Finding:
     return Finding(verdict, said, float(rho), unit="Spearman's rho", against=against, support=1 - against)
 
 
-def contrary(value: float, low: float, high: float, below: bool, clusters: int | None = None) -> float | None:
-    """Return the p value of the one-sided test that the quantity lies on the other side of 0; None without interval."""
+def contrary(
+    value: float, low: float, high: float, below: bool, clusters: int | None = None, level: float = 1 - LEVEL
+) -> float | None:
+    """Return the p value of the one-sided test that the quantity lies on the other side of 0; None without interval.
+
+    The interval is symmetric (Student's t, or normal), of `level`.
+    """
     if not (math.isfinite(low) and math.isfinite(high)):
         return None
-    return _tail(value if below else -value, low, high, clusters)
+    return _tail(value if below else -value, low, high, clusters, level)
 
 
-def _tail(value: float, low: float, high: float, clusters: int | None) -> float:
+def _tail(value: float, low: float, high: float, clusters: int | None, level: float) -> float:
     """Return P(as large as `value` | 0), from the width of its interval."""
     half = (high - low) / 2
     if not half > 0:
         return 0.0 if value > 0 else 1.0
-    return float(1 - _cdf(value / half * _critical(clusters), clusters))
+    return float(1 - _cdf(value / half * _critical(clusters, level), clusters))
 
 
-def _critical(clusters: int | None) -> float:
-    return float(norm.ppf(1 - LEVEL / 2) if clusters is None else student.ppf(1 - LEVEL / 2, max(clusters - 1, 1)))
+def _critical(clusters: int | None, level: float = 1 - LEVEL) -> float:
+    return float(norm.ppf(0.5 + level / 2) if clusters is None else student.ppf(0.5 + level / 2, max(clusters - 1, 1)))
 
 
 def _cdf(x: float, clusters: int | None) -> float:

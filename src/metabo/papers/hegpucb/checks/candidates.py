@@ -156,7 +156,7 @@ def kept(evidence: Evidence, delta: float) -> Finding:
 def recovers_less(evidence: Evidence, problems: Sequence[str]) -> Finding:
     """In at least one problem, fewer runs of MLE than of random points end with the true candidate as the likeliest.
 
-    Paired by seed (exact McNemar test), at the level 0.05/n for n problems.
+    Paired by seed (exact McNemar test), at the level 0.05/n for n problems, those that were not run among them.
     """
     pairs, lost = [], []
     for problem in problems:
@@ -166,7 +166,7 @@ def recovers_less(evidence: Evidence, problems: Sequence[str]) -> Finding:
         if not missing:
             right = by_seed(ends.assign(right=ends["mle"] == ends["truth"]), "right")
             pairs.append((problem, *right[["mle", POINTS]].dropna().to_numpy(dtype=bool).T))
-    return any_of([*(_fewer_right(*one, LEVEL / len(pairs)) for one in pairs), *lost], "problems")
+    return any_of([*(_fewer_right(*one, LEVEL / len(problems)) for one in pairs), *lost], "problems")
 
 
 def _fewer_right(problem: str, ours: np.ndarray, other: np.ndarray, level: float) -> Finding:

@@ -14,7 +14,6 @@ from metabo.errors import unknown
 from metabo.metrics import Runs, metric_sign, paired, pearson
 from metabo.metrics.runs import task_labels
 from metabo.papers.engine.claims.comparing import (
-    Compared,
     at_moment,
     compared,
     difference,
@@ -27,7 +26,8 @@ from metabo.papers.engine.claims.comparing import (
 )
 from metabo.papers.engine.claims.conjunctions import any_of, together
 from metabo.papers.engine.claims.evidence import Evidence
-from metabo.papers.engine.claims.verdicts import LEVEL, Finding, fact, order, share, untestable
+from metabo.papers.engine.claims.intervals import ROUNDING
+from metabo.papers.engine.claims.verdicts import LEVEL, Finding, contrary, fact, order, share, untestable
 from metabo.papers.engine.printed import tasknames
 from metabo.papers.hyperbo.metrics.crossing import AREA, SETTING, factors
 from metabo.papers.hyperbo.metrics.losses import loss_runs
@@ -161,16 +161,30 @@ def correlation(evidence: Evidence, comparison: str, printed: float) -> Finding:
     found = jackknifed(evidence, partial(_fisher, points, y, x), points.repetitions, points.tasks)
     if not np.isfinite(found.value):
         return untestable(f"{comparison}: nothing varies")
-    r = _as_r(found)
-    beside = "" if np.isnan(r.low) else ", inside" if r.low <= printed <= r.high else ", outside"
+    _, low, high = _as_r(found.estimate)
+    beside = "" if np.isnan(low) else ", inside" if low <= printed <= high else ", outside"
     label = f"{comparison} (printed {printed:g}{beside}): r ="
-    return r.told(order(label, r.estimate, False, "Pearson's r", effect=abs(printed), clusters=r.clusters))
+    one = _order_of_r(label, found.estimate, False, found.clusters, effect=abs(printed))
+    return replace(one, suite=_as_r(found.suite), new=_as_r(found.new))
 
 
-def _as_r(z: Compared) -> Compared:
-    """Return correlations in place of Fisher's z."""
-    value, *ends = (float(np.tanh(number)) for number in (*z.estimate, *z.suite, *z.new))
-    return Compared(value, ends[0], ends[1], z.clusters, (ends[2], ends[3]), (ends[4], ends[5]))
+def _as_r(z: Sequence[float]) -> tuple[float, ...]:
+    """Return correlations in place of Fisher's z; ends that are one number are no interval, since nothing varied."""
+    if z[-1] - z[-2] <= ROUNDING * abs(z[-1]):
+        z = [*z[:-2], np.nan, np.nan]
+    return tuple(float(np.tanh(number)) for number in z)
+
+
+def _order_of_r(
+    label: str, z: Sequence[float], below: bool, clusters: int | None, level: float = 0.95, effect: float | None = None
+) -> Finding:
+    """Return the finding of a correlation below 0, or above: its p values are those of Fisher's z, whose interval of
+    `level` is symmetric. `z`: value, low, high."""
+    found = order(label, _as_r(z), below, "Pearson's r", effect=effect, clusters=clusters)
+    if found.low is None:
+        return found
+    against, support = (contrary(z[0], z[1], z[2], side, clusters, level) for side in (below, not below))
+    return replace(found, against=against, support=support)
 
 
 def mostly_positive(evidence: Evidence) -> Finding:
@@ -179,12 +193,14 @@ def mostly_positive(evidence: Evidence) -> Finding:
     Spaces are independent draws. That one is negative is tested in each, at the level of all together (Bonferroni).
     """
     points, spaces = _spaces(evidence)
-    found = {space: _in_space(points, tasks, 1 - LEVEL / len(spaces)) for space, tasks in spaces.items()}
-    found = {space: r for space, r in found.items() if np.isfinite(r[0])}
-    positive = sum(r[0] > 0 for r in found.values())
+    level = 1 - LEVEL / max(len(spaces), 1)
+    found = {space: _in_space(points, tasks, level) for space, tasks in spaces.items()}
+    lost = [untestable(f"space {space}: nothing varies") for space, z in found.items() if not np.isfinite(z[0])]
+    found = {space: z for space, z in found.items() if np.isfinite(z[0])}
+    positive = sum(z[0] > 0 for z in found.values())
     counted = share("spaces with a positive correlation", positive, len(found), 0.5, unit="share of spaces")
-    negative = [_below_zero(space, r, points.repetitions) for space, r in found.items()]
-    return together([counted, any_of(negative, "spaces")])
+    negative = [_below_zero(space, z, points.repetitions, level) for space, z in found.items()]
+    return together([counted, any_of([*negative, *lost], "spaces")])
 
 
 def negative_in(evidence: Evidence, spaces: Sequence[str]) -> Finding:
@@ -209,15 +225,13 @@ def _spaces(evidence: Evidence) -> tuple[_Points, dict[str, list[str]]]:
 
 
 def _in_space(points: _Points, tasks: Sequence[str], level: float = 0.95) -> tuple[float, float, float]:
-    """Return r with its interval over pre-training seeds: a space has one or few folds."""
+    """Return Fisher's z of r with its interval over pre-training seeds: a space has one or few folds."""
     every = np.arange(points.repetitions)
-    z = jackknife(lambda kept: _fisher(points, "regret", "train_nll", kept, tasks), every, level)
-    r, low, high = (float(np.tanh(number)) for number in z)
-    return r, low, high
+    return jackknife(lambda kept: _fisher(points, "regret", "train_nll", kept, tasks), every, level)
 
 
-def _below_zero(space: str, r: tuple[float, float, float], repetitions: int) -> Finding:
-    return order(f"space {space}: r =", r, True, "Pearson's r", clusters=repetitions)
+def _below_zero(space: str, z: tuple[float, float, float], repetitions: int, level: float = 0.95) -> Finding:
+    return _order_of_r(f"space {space}: r =", z, True, repetitions, level)
 
 
 def speedup(

@@ -5,6 +5,7 @@ the figure, e.g. "H-NLL"; `metric` is "last" (regret at the last iteration) or "
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -16,8 +17,9 @@ from metabo.papers.engine.claims import verdicts
 from metabo.papers.engine.claims.comparing import (
     Moment,
     at_moment,
-    compared,
     difference,
+    fold_of_task,
+    independent_folds,
     jackknifed,
     name,
     orders,
@@ -27,7 +29,7 @@ from metabo.papers.engine.claims.comparing import (
 )
 from metabo.papers.engine.claims.conjunctions import together
 from metabo.papers.engine.claims.evidence import Evidence
-from metabo.papers.engine.claims.verdicts import MARGIN, Finding, clopper_pearson, order, untestable
+from metabo.papers.engine.claims.verdicts import MARGIN, Finding, order, share_of_units, untestable
 from metabo.papers.hyperbo.metrics.variants import by_structure
 
 METRICS = ("last", "mean")
@@ -149,9 +151,9 @@ def all_above(evidence: Evidence, panel: str, metric: str, mean: str) -> Finding
 def mean_wins(evidence: Evidence, better: str, worse: str, panels: Sequence[str] = ()) -> Finding:
     """A mean function has less regret than another one in more than half of the cases (D.3).
 
-    A case: one panel, network, metric, task and repetition; equality counts half. Folds are the units, since the cases
-    of one share tasks and priors. If all cases agree, the exact interval of as many draws takes the place of Student's
-    t. `panels`: those that count, all by default.
+    A case: one panel, network, metric, task and repetition; equality counts half. The cases of one fold share tasks and
+    priors, so that folds are the units, and of these tasks repetitions; a unit counts as one draw, however its cases
+    agree (`metabo.papers.engine.claims.comparing.independent_folds`). `panels`: those that count, all by default.
     """
     won = []
     for panel in panels or dict.fromkeys(evidence.table("ending")["panel"]):
@@ -167,12 +169,14 @@ def mean_wins(evidence: Evidence, better: str, worse: str, panels: Sequence[str]
     if not won:
         return untestable(f"no network with mean functions {better} and {worse}")
     values = np.mean(won, axis=0)
-    gap = compared(evidence, values, 0)
-    low, high = np.clip([gap.low, gap.high], 0.0, 1.0)
-    if np.ptp(values) == 0 and gap.value in (0.0, 1.0) and gap.clusters:
-        low, high = clopper_pearson(gap.clusters if gap.value else 0, gap.clusters)
+    if evidence.estimand == "suite" or evidence.runs.drawn == "fixed":
+        clusters, units = len(values), len(values) if len(values) > 1 else np.nan
+    else:
+        clusters = len(set(fold_of_task(evidence).values()))
+        units = independent_folds(evidence, evidence.runs.tasks)
     label = f"share of cases in which mean {better} is below {worse}, {len(won)} a task and repetition:"
-    return order(label, (gap.value, low, high), False, "share of cases", 0.5, clusters=gap.clusters)
+    found = share_of_units(label, float(values.mean()), units, 0.5, unit="share of cases")
+    return replace(found, clusters=clusters)
 
 
 def wider_spread(evidence: Evidence, panel: str, than: str, metric: str = "last") -> Finding:

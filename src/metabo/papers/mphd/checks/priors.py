@@ -4,6 +4,7 @@ Seeds are the draws, and the tables behind the figures hold each of them.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -200,7 +201,11 @@ def _stays_away(values: np.ndarray, truth: float) -> Finding:
 
 def _mass(evidence: Evidence, first: np.ndarray, second: np.ndarray, least: float) -> Finding:
     limit = float(evidence.parameters.get("noise_limit", NOISE_LIMIT))
-    value, low, high = of_mean(gamma.cdf(limit, first, scale=1.0 / second))
+    masses = gamma.cdf(limit, first, scale=1.0 / second)
     label = f"mass of the noise prior in [0, {limit:g}], {least:g} wanted:"
-    estimate = (value, max(low, 0.0), min(high, 1.0))
-    return order(label, estimate, False, "mass", bound=least, effect=MARGIN, clusters=len(first))
+    if not varies(masses):
+        return order(f"{label} the same for all seeds,", (float(masses.mean()), np.nan, np.nan), False, "mass")
+    found = order(label, of_mean(masses), False, "mass", bound=least, effect=MARGIN, clusters=len(first))
+    if found.low is None or found.high is None:
+        return found
+    return replace(found, low=max(found.low, 0.0), high=min(found.high, 1.0))
