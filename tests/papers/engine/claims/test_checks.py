@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from metabo.errors import ConfigError, DataError
+from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.verdicts import CONTRADICTED, HOLDS, UNDECIDED, UNTESTABLE
-from tests.papers.engine.claims.cases_across import ACROSS, priors, spaces
+from tests.papers.engine.claims.cases_across import ACROSS, priors, spaces, suited
 from tests.papers.engine.claims.cases_bo import BO
 from tests.papers.engine.claims.cases_clusters import CLUSTERS, costs, lost, queries
 from tests.papers.engine.claims.cases_elimination import (
@@ -170,6 +171,46 @@ def test_the_margin_is_of_random_where_the_figure_has_it():
     assert found.verdict == CONTRADICTED and "margin 0.0975" in found.said
     found = run("about_equal", gaps(0.15, rand=3.0), EQUAL)
     assert found.verdict == HOLDS and "margin 0.308" in found.said
+
+
+@pytest.mark.parametrize(
+    ("ei", "verdict"),
+    [(-0.01, HOLDS), (-0.1, CONTRADICTED), (-0.05, UNDECIDED)],
+)
+def test_no_worse_allows_a_tenth_of_random(ei, verdict):
+    """EI minus PI: PI ends higher by 0.01, 0.1 or 0.05; Random ends at 0.5."""
+    rows = [
+        suited({"method": "gp_truth-ei", "reference": "gp_truth", "panel": "default", "acquisition": "pi",
+                "difference": ei, "low": ei - 0.02, "high": ei + 0.02, "iteration": 100, "units": 16}),
+    ]  # fmt: skip
+    ends = [{"panel": "default", "acquisition": "pi", "method": "rand", "last": 0.5}]
+    found = run("best_acquisition", numbers(keys=["iteration"], difference=rows, ending=ends), {"method": "gp_truth"})
+    assert found.verdict == verdict and "margin 0.05" in found.said
+
+
+def test_the_estimand_says_which_interval_of_spaces_decides():
+    """Sure on these spaces, of 40 seeds; not on a new one, of nine."""
+    row = {"method": "mphd_non_nn", "reference": "mphd", "panel": "default", "acquisition": "pi", "iteration": 100,
+           "difference": 0.05, "low": -0.02, "high": 0.12, "units": 9,
+           "suite_low": 0.04, "suite_high": 0.06, "suite_units": 40}  # fmt: skip
+    ends = [{"panel": "default", "acquisition": "pi", "method": "rand", "last": 0.5}]
+    given = numbers("mphd_l", keys=["iteration"], difference=[row], ending=ends)
+    arguments = {"method": "mphd", "others": ["mphd_non_nn"]}
+    suite, new = (run("beats", given.about(estimand), arguments) for estimand in ("suite", "new"))
+    assert (suite.verdict, suite.clusters) == (HOLDS, 40) and (new.verdict, new.clusters) == (UNDECIDED, 9)
+    assert suite.suite == new.suite == (-0.06, -0.04) and new.new == (-0.12, 0.02)
+
+
+def test_a_small_cost_on_these_spaces_need_not_be_small_on_a_new_one():
+    """The rise is 0.001 with a deviation of 0.01 over seeds; from space to space it varies by more."""
+    given = spaces(True)
+    rows = given.data.copy()
+    cost = (rows["table"] == "difference") & (rows["panel"] == "cost")
+    rows.loc[cost & (rows["quantity"] == "low"), "value"] = -0.05
+    rows.loc[cost & (rows["quantity"] == "high"), "value"] = 0.05
+    wide = Evidence("mphd_l", {"data": lambda: rows})
+    assert run("costs_little", wide.about("suite"), {"method": "mphd"}).verdict == HOLDS
+    assert run("costs_little", wide.about("new"), {"method": "mphd"}).verdict == UNDECIDED
 
 
 @pytest.mark.parametrize("name", ["recovers_less", "beats_somewhere"])
