@@ -173,6 +173,67 @@ def test_the_margin_is_of_random_where_the_figure_has_it():
     assert found.verdict == HOLDS and "margin 0.308" in found.said
 
 
+def drawn(few, many, truth=10.0):
+    """Shapes of the length-scale prior with 2 and with 16 domains, one per seed."""
+    rows = [
+        {"parameter": "lengthscale", "train": train, "seed": seed, "first": first, "second": 3 * first}
+        for train, values in ((2, few), (16, many)) for seed, first in enumerate(values)
+    ]  # fmt: skip
+    truth = [{"parameter": "lengthscale", "first": truth, "second": 3 * truth}]
+    return numbers(keys=["train", "seed"], prior=rows, truth=truth)
+
+
+STEPS = np.linspace(-1.0, 1.0, 8)
+
+
+@pytest.mark.parametrize(
+    ("few", "many", "verdict"),
+    [
+        (30 + 20 * STEPS, 10.5 + STEPS, HOLDS),
+        (30 + STEPS, 10.5 + 20 * STEPS, CONTRADICTED),  # nearer, but they vary more
+        (10.5 + 8 * STEPS, 30 + STEPS, CONTRADICTED),  # they vary less, but not near the truth
+        (10.5 + STEPS, 10.6 + STEPS[::-1], UNDECIDED),
+        (30 + 20 * STEPS, np.full(8, 10.5), UNTESTABLE),  # eight copies of one draw: no spread is known
+    ],
+)
+def test_that_priors_settle_can_fail(few, many, verdict):
+    assert run("settles", drawn(few, many), {"parameters": ["lengthscale"]}).verdict == verdict
+
+
+def falling(table, key="kl"):
+    """Rows of a divergence (or NLL) by size, with the seeds in their order."""
+    return [{"train": n, "seed": seed, key: value, "method": "mphd_non_nn"}
+            for n, values in table.items() for seed, value in enumerate(values)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("slope", "verdict"), [(-0.5, HOLDS), (0.5, CONTRADICTED), (0.0, UNDECIDED)])
+def test_that_a_divergence_falls_can_fail(slope, verdict):
+    rng = np.random.default_rng(3)
+    rows = falling({n: 5 + slope * np.log2(n) + 0.1 * rng.normal(size=5) for n in (1, 2, 4, 8, 16)})
+    found = run("divergence_falls", numbers(keys=["train", "seed"], divergence=rows), {"methods": ["mphd_non_nn"]})
+    assert found.verdict == verdict and found.clusters == 5
+
+
+def test_copies_of_one_draw_count_once():
+    """Five seeds that share their domains are one: with the most of them, or at every size."""
+    rng = np.random.default_rng(0)
+    free = {n: 5 + rng.normal(size=5) for n in (1, 2, 4, 8)}
+    of = lambda table: run("divergence_falls", numbers(keys=["train", "seed"], divergence=falling(table)),  # noqa: E731
+                           {"methods": ["mphd_non_nn"]})  # fmt: skip
+    copies, once = of(free | {16: np.full(5, 0.1)}), of(free | {16: np.full(1, 0.1)})
+    assert (copies.value, copies.low, copies.high) == (once.value, once.low, once.high)
+    same = of({n: np.full(5, 5.0 - n) for n in (1, 2, 3)})
+    assert same.verdict == UNDECIDED and same.low is None and same.clusters == 1
+
+
+@pytest.mark.parametrize(("spread", "verdict"), [(-1.0, HOLDS), (1.0, CONTRADICTED), (0.0, UNDECIDED)])
+def test_that_the_spread_of_losses_falls_can_fail(spread, verdict):
+    rng = np.random.default_rng(5)
+    table = {n: 100 - 8 * np.log2(n) + n**spread * rng.normal(size=10) for n in (2, 4, 8, 16)}
+    found = run("nll_falls", numbers(keys=["train", "seed"], nll=falling(table, "value")), {})
+    assert found.verdict == verdict
+
+
 @pytest.mark.parametrize(
     ("ei", "verdict"),
     [(-0.01, HOLDS), (-0.1, CONTRADICTED), (-0.05, UNDECIDED)],
