@@ -191,7 +191,7 @@ def claim_row(written: tuple) -> dict[str, object]:
     cause = {"undecided": "power", "contradicted": "unresolved"}.get(row["verdict"], "")
     more = {"paper": "hyperbo", "section": "§7", "rung": "smoke", "kind": "conceptual", "reading": "repeats"}
     return row | more | {"headline": int(row["claim"] in ("C01", "C02")), "metrics": "area"} | {
-        "cause": cause if row["role"] == "claim" else "", "clusters": 5, "effect": 0.02,
+        "cause": cause if row["role"] == "claim" else "", "clusters": 5, "power": 0.2, "effect": 0.02,
         "said": f"Said of {row['claim']}.",
     }  # fmt: skip
 

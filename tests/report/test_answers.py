@@ -80,18 +80,33 @@ def test_contradictions_are_told_by_cause_the_most_frequent_first():
 
 
 def test_what_would_decide_is_told_where_it_is_known():
+    few = {"power": 0.2}
     claims = [
-        claim("C1", "undecided", "power", clusters=4, needed=86.0), claim("C2", "undecided", "power"),
-        claim("C3", "undecided", "power", headline=True, clusters=9, needed=1200.0),
-        claim("C4", "undecided", "power", clusters=9, needed=5.0), claim("C5", "undecided", "reading"),
+        claim("C1", "undecided", "power", clusters=4, needed=86.0, **few), claim("C2", "undecided", "power", **few),
+        claim("C3", "undecided", "power", headline=True, clusters=9, needed=1200.0, **few),
+        claim("C4", "undecided", "power", clusters=9, needed=5.0, **few), claim("C5", "undecided", "reading"),
     ]  # fmt: skip
     assert said(claims)["Undecided"] == (
         "Five are undecided: four have too few units for an effect of that size, and more units would decide C3 (1,200 "
         "in place of 9) and C1 (86 in place of 4); one depends on how the paper is read, which only its authors can "
         "settle (C5)."
     )
-    assert said([claim("C2", "undecided", "power")])["Undecided"] == (
+    assert said([claim("C2", "undecided", "power", **few)])["Undecided"] == (
         "One is undecided: it has too few units for an effect of that size, and more would decide it (C2)."
+    )
+
+
+def test_too_few_units_are_named_only_where_the_power_of_the_row_is_small():
+    """As in tables of older rules, whose cause was "power" for all that nothing else explained."""
+    claims = [
+        claim("G1", "undecided", "power"), claim("G10", "undecided", "power", power=0.96, clusters=50, needed=30.0),
+        claim("G7", "undecided", "power", power=0.4, clusters=50, needed=120.0), claim("G8", "undecided", "untested"),
+    ]  # fmt: skip
+    assert said(claims)["Undecided"] == (
+        "Four are undecided: one is not decided by its test, for which no number of units is known that would decide "
+        "it (G1); one would have shown an effect of that size in four of five cases, so that what there is may be "
+        "smaller (G10); one has too few units for an effect of that size, and more units would decide G7 (120 in place "
+        "of 50); one is contradicted under every reading that can be tested here, and another reading cannot be (G8)."
     )
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from metabo.papers.engine.claims.verdicts import WANTED
 from metabo.plan import registry
 from metabo.plan.runs import method_of
 from metabo.report.gates import FAILS, ShownGate
@@ -33,7 +34,19 @@ CONTRADICTED = {
 """How a claim, and how several, are contradicted, by cause (docs/claims.md)."""
 UNDECIDED = {
     "power": ("has too few units for an effect of that size", "have too few units for an effect of that size"),
+    "small": (
+        "would have shown an effect of that size in four of five cases, so that what there is may be smaller",
+        "would have shown effects of that size in four of five cases, so that what there is may be smaller",
+    ),
+    "open": (
+        "is not decided by its test, for which no number of units is known that would decide it",
+        "are not decided by their tests, for which no number of units is known that would decide them",
+    ),
     "reading": ("depends on how the paper is read", "depend on how the paper is read"),
+    "untested": (
+        "is contradicted under every reading that can be tested here, and another reading cannot be",
+        "are contradicted under every reading that can be tested here, and another reading cannot be",
+    ),
     "size": ("holds only at another size", "hold only at another size"),
     "data": ("holds only on another benchmark", "hold only on another benchmark"),
     "ours": ("is affected by a known departure of ours", "are affected by a known departure of ours"),
@@ -95,8 +108,12 @@ def _by_cause(claims: Sequence[JudgedClaim]) -> dict[str, list[JudgedClaim]]:
 
 
 def _cause(claim: JudgedClaim) -> str:
-    """Return the cause of a verdict; "theory" where a check of the theory found a counterexample."""
-    return "theory" if claim.whole.cause == "claim" and claim.whole.unit == THEORY else claim.whole.cause
+    """Return the cause of a verdict; "theory" where a check of the theory found a counterexample, and in place of
+    "power" what the row's own power says: tables of older rules name it where the power is large, or not known."""
+    row = claim.whole
+    if row.cause == "power" and not row.power < WANTED:
+        return "small" if row.power >= WANTED else "open"
+    return "theory" if row.cause == "claim" and row.unit == THEORY else row.cause
 
 
 def _cite(claims: Sequence[JudgedClaim]) -> Sentence:

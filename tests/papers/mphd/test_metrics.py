@@ -65,8 +65,9 @@ def test_differences_are_those_of_a_bootstrap_in_plain_loops():
             chosen = rng.integers(gap.shape[1], size=gap.shape[1])
             each.append(gap[seeds][:, chosen, 0].mean())
         draws.append(np.mean(each))
-    # two spaces: one degree of freedom, and a deviation of draws from two of them is √2 too small
-    half = scipy.stats.t.ppf(0.975, 1) * np.std(draws) * np.sqrt(2.0)
+    # two spaces: one degree of freedom, and a deviation of draws from two of them is √2 too small; of two spaces that
+    # share what they learn from, the mean has 1 + 2/(2 - 1) times the variance
+    half = scipy.stats.t.ppf(0.975, 1) * np.std(draws) * np.sqrt(2.0) * np.sqrt(3.0)
     # the deviation of 4000 draws has a standard error of about 1 % (more for tails; nothing is this narrow by chance)
     assert table.loc[1, "difference"] - table.loc[1, "low"] == pytest.approx(half, rel=0.06)
     assert table.loc[1, "high"] - table.loc[1, "difference"] == pytest.approx(half, rel=0.06)
@@ -82,6 +83,46 @@ def test_a_difference_over_all_iterations_has_the_same_bootstrap():
     assert table["units"].tolist() == [2, 2]
     alone = metrics.differences({"a": parts["a"]}, ["m0", "m1"], "m1", [1], seed=0)
     assert alone["units"].tolist() == [2]  # the tasks of the only space
+
+
+def test_spaces_that_share_training_have_a_wider_interval():
+    """Nadeau and Bengio: of G spaces the variance of a mean is G/(G - 1) larger. Not for methods that learn nothing,
+    and not for one space."""
+    nine = {f"s{n}": runs(0.0, 0.3, tasks=2 + n % 3, noise=1.0) for n in range(9)}
+    half = lambda parts, of="": (metrics.differences(parts, ["m0", "m1"], "m1", [1], seed=0)  # noqa: E731
+                                 .eval(f"{of}high - {of}low").item() / 2)  # fmt: skip
+    free = {name: replace(part, single_task=frozenset({"m0", "m1"})) for name, part in nine.items()}
+    assert half(nine) == pytest.approx(half(free) * np.sqrt(1 + 9 / 8))
+    assert half(nine, "area_") == pytest.approx(half(free, "area_") * np.sqrt(1 + 9 / 8))
+    assert half(nine, "suite_") == half(free, "suite_")
+    alone = [{"s1": parts["s1"]} for parts in (nine, free)]
+    assert half(alone[0]) == half(alone[1])
+
+
+def test_this_suite_varies_by_its_repetitions_alone():
+    """Spaces that differ much, and seeds that do not: the interval for these spaces is narrow, that for a new one wide.
+    BO seeds of several priors are no repetitions."""
+    parts = {"a": runs(0.0, 0.3, noise=0.01), "b": runs(0.0, 5.0, noise=0.01)}
+    row = metrics.differences(parts, ["m0", "m1"], "m1", [1], seed=0).iloc[0]
+    assert row["suite_high"] - row["suite_low"] < 0.1 < 1 < row["high"] - row["low"]
+    assert (row["suite_units"], row["units"]) == (3, 2)
+    priors = {"m0": np.random.default_rng(0).random((2, 3, 4, 1)), "m1": np.zeros((1, 3, 4, 1))}
+    several = Runs(priors, {}, tuple("wxyz"), np.arange(1, 2), frozenset({"m1"}))
+    assert metrics.differences({"s": several}, ["m0", "m1"], "m1", [1], seed=0)["suite_units"].item() == 2
+
+
+def test_the_interval_of_an_iteration_is_as_wide_as_few_spaces_say():
+    """Three spaces: percentiles of the bootstrap would be a part of this."""
+    crossing = {"a": 2, "b": 5, "c": 9}
+    parts = {}
+    for space, at in crossing.items():
+        t = np.arange(1, 13)
+        values = {"m": np.where(t < at, 0.0, 1.0)[None, None, None], "r": np.full((1, 1, 1, 12), 0.5)}
+        parts[space] = Runs(values, {}, ("t",), t, frozenset())
+    found = metrics.differences(parts, ["m", "r"], "r", [12], seed=0).iloc[0]
+    draws = metrics._lead(metrics.resampled(parts, "m", "r", 0))
+    half = scipy.stats.t.ppf(0.975, 2) * draws.std() * np.sqrt(3 / 2 * (1 + 3 / 2))
+    assert found["overtaken"] == 5 and found["overtaken_high"] - 5 == pytest.approx(half) and half > np.ptp(draws)
 
 
 def test_intervals_of_few_draws_are_honest():
@@ -145,7 +186,8 @@ def test_the_reference_overtakes_where_it_stays_below():
     values = {"m": np.array([1.0, 1, 1, 1, 1]), "r": np.array([2.0, 0.5, 1.5, 0.5, 0.5])}
     part = Runs({k: v[None, None, None] for k, v in values.items()}, {}, ("t",), np.arange(1, 6), frozenset())
     found = metrics.differences({"s": part}, ["m", "r"], "r", [5], seed=0)
-    assert found[["overtaken", "overtaken_low", "overtaken_high"]].iloc[0].tolist() == [4, 4, 4]
+    ends = found[["overtaken", "overtaken_low", "overtaken_high"]].iloc[0]
+    assert ends["overtaken"] == 4 and ends[1:].isna().all()  # one run has no interval
     never = metrics.differences({"s": part}, ["m", "r"], "m", [5], seed=0)
     assert never["overtaken"].tolist() == [6]
     assert metrics.differences({"s": part}, ["m", "r"], "m", [2], seed=0)["difference"].item() == -0.5

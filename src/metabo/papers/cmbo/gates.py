@@ -7,7 +7,7 @@ average of all tasks (GlobalCen) says nothing on two mirrored families, and is t
 it is judged on the second, and on the first it is what clusters are compared with. The others are judged on both.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -16,12 +16,12 @@ from metabo.artefacts import api as artefacts
 from metabo.data.cmbo_control import ALIKE, MIRRORED
 from metabo.methods.source_gps.clusters_posterior import NOISE
 from metabo.metrics import Runs, paired_difference
-from metabo.papers.cmbo.metrics import VARIANTS, WITHOUT_CLUSTERS, printed, reading_of
+from metabo.papers.cmbo.metrics import VARIANTS, WITHOUT_CLUSTERS, of_acquisition, printed, reading_of
 from metabo.papers.engine.claims.comparing import at_moment, name, side_values
 from metabo.papers.engine.claims.evidence import Evidence
-from metabo.papers.engine.claims.gates import MOST, RANDOM, STUCK, Gate
+from metabo.papers.engine.claims.gates import MOST, RANDOM, STUCK, Gate, strings
 from metabo.papers.engine.claims.verdicts import interval
-from metabo.plan.runs import method_of
+from metabo.plan.runs import acquisition_of, method_of
 
 CONTROL = "cmbo_control"
 GLOBAL = "cm_global"
@@ -30,6 +30,12 @@ CLUSTERED = (*VARIANTS, *WITHOUT_CLUSTERS)
 FREE = "noise is not at its upper end"
 WORKS, CHOOSES = "beats Random on two mirrored families", "the right cluster beats the average of all tasks"
 TRANSFERS = "beats Random where all tasks are alike"
+IN_PANELS = ("wins_most", "larger_area", "small_gain", "best_areas", "falls_every_decade", "negative_transfer")
+"""Checks of methods within the panel of every acquisition."""
+POOLED = ("best_in_band", "fewer_solved")
+"""Checks that average over the acquisitions; the ranks and shares of the first are compared with all other methods."""
+OVERTAKING = "B15"
+"""The claim that check `as_ranged` judges on runs: the variants and HyperBO, in the panel of every acquisition."""
 
 
 def gates(evidence: Evidence) -> list[Gate]:
@@ -41,6 +47,24 @@ def gates(evidence: Evidence) -> list[Gate]:
     if evidence.benchmark == CONTROL:
         found += crisp(evidence.trajectories)
     return found
+
+
+def compared(
+    check: str, given: Mapping[str, object], runs: Sequence[str], evidence: Evidence | None
+) -> list[set[str]] | None:
+    """Return the runs that a check compares, by panel, where it does not compare just those that it names; None for
+    other checks. `given`: its arguments; `runs`: all that the artefact shows. `evidence` is not asked."""
+    overtaking = check == "as_ranged" and given["claim"] == OVERTAKING
+    if not runs or not (check in (*IN_PANELS, *POOLED) or overtaking):
+        return None
+    methods = {*VARIANTS, "hyperbo"} if overtaking else strings(given)
+    kinds = [kind for kind in dict.fromkeys(map(acquisition_of, runs)) if kind != "uniform"]
+    panels = [{method_of(run): run for run in of_acquisition(runs, kind)} for kind in kinds]
+    if check in POOLED:  # of the methods that were run with every acquisition
+        shared = set(map(method_of, runs)).intersection(*panels)
+        shared &= methods if check == "fewer_solved" else shared
+        return [{panel[method] for panel in panels for method in shared}]
+    return [{run for method, run in panel.items() if method in methods} for panel in panels]
 
 
 def crisp(table: pd.DataFrame) -> list[Gate]:

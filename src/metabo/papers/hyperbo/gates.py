@@ -1,7 +1,7 @@
 """Gates of HyperBO's methods: each must work where it must, and not where nothing can (benchmark `control`); and what
 varies the data or the structure of H-NLL must train it until its mean is learned."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -9,10 +9,10 @@ from metabo.artefacts import api as artefacts
 from metabo.metrics import Runs, paired_difference
 from metabo.papers.engine.claims.comparing import Moment, at_moment, name, side_values
 from metabo.papers.engine.claims.evidence import Evidence
-from metabo.papers.engine.claims.gates import CONTROL, LEAST_TASKS, RANDOM, Gate
+from metabo.papers.engine.claims.gates import CONTROL, LEAST_TASKS, RANDOM, Gate, strings
 from metabo.papers.engine.claims.verdicts import LEVEL, interval
 from metabo.plan import registry, splits
-from metabo.plan.runs import method_of
+from metabo.plan.runs import RunId, method_of, on_splits
 
 ALIKE, UNLIKE = "alike", "unlike"
 H_NLL = "h_nll"
@@ -24,6 +24,23 @@ LEARNS, WORKS, ABSTAINS = (
     "beats Random on a smooth function",
     "is no better than Random where nothing can be learned",
 )
+WITH_ALL = ("place", "always_first", "reaches_place", "lowest_rank", "rank_improves", "rank_within")
+"""Checks that name one method and compare it with every other one, as a place or a rank among all."""
+IN_PANEL = ("best_are", "worst_is", "all_above", "mean_wins", "wider_spread", "falls_with_size")
+"""Checks that compare the structures of the panels that they name."""
+OF_MEANS = {"mean_wins": ("better", "worse"), "falls_with_size": ("mean",)}
+"""Those of IN_PANEL that compare structures with these mean functions alone, by their arguments."""
+CORRELATED = ("correlation", "mostly_positive", "negative_in")
+"""Checks of the regrets of all methods that have losses."""
+OF_TABLE = {
+    "bands_meet": "difference", "no_difference": "difference", "beside_reference": "difference",
+    "fewest_needed": "difference", "trend_down": "curve", "trend_flat": "curve", "wider_beyond": "curve",
+}  # fmt: skip
+"""Checks of runs that a table of the figure lists, and that table; they are compared with its column `reference`."""
+OF_ALL_IN_TABLE = ("bands_meet", "no_difference", "fewest_needed")
+"""Those of OF_TABLE that compare all the runs it lists, not just those of the methods that they name."""
+ALTERNATIVES = ("rand", "stbo", "stboh", "mimo", "rfgp", "maf")
+"""Speed-ups are over the best of these where the artefact names no others (notebooks/shared/regret_curves.ipynb)."""
 
 
 def gates(evidence: Evidence) -> list[Gate]:
@@ -55,6 +72,48 @@ def gates(evidence: Evidence) -> list[Gate]:
                 passed = better if here == ALIKE else not better
                 found.append(Gate(test, (run,), bool(passed), float(high), 0.0, said, everywhere=True))
     return found
+
+
+def compared(
+    check: str, given: Mapping[str, object], runs: Sequence[str], evidence: Evidence | None
+) -> list[set[str]] | None:
+    """Return the runs that a check compares, where it does not compare just those that it names; None for others.
+
+    `given`: its arguments; `runs`: all that the artefact shows. Without the tables of the figure: None for checks that
+    read them.
+    """
+    if check in WITH_ALL:
+        return [set(runs)]
+    if check == "speedup" and given["over"] == "best alternative":
+        parameters = evidence.parameters if evidence else {}
+        return [set(runs) & {*strings(given["methods"]), *strings(parameters.get("alternatives", [*ALTERNATIVES]))}]
+    if check == "larger_gain":
+        methods = strings([given["methods"], given["others"]])
+        return [{str(RunId.parse(m).on(str(given[end]))) for m in methods for end in ("fewer", "more")} & set(runs)]
+    if evidence is None:
+        return None
+    if check in CORRELATED:
+        return [set(evidence.evaluations["method"]) & set(runs)]
+    if check in IN_PANEL:
+        return [_in_panel(check, given, evidence) & set(runs)]
+    return [_of_table(check, given, evidence) & set(runs)] if check in OF_TABLE else None
+
+
+def _in_panel(check: str, given: Mapping[str, object], evidence: Evidence) -> set[str]:
+    """Return the structures that a check of IN_PANEL compares; it looks at all panels where it names none."""
+    rows, panels = evidence.table("ending"), strings([given.get(key) for key in ("panel", "than", "panels")])
+    found = set(rows.loc[rows["panel"].isin(panels) if panels else rows["panel"].notna(), "method"])
+    means = {given[key] for key in OF_MEANS.get(check, ())}
+    return {run for run in found if not means or registry.method(method_of(run)).model["mean"] in means}
+
+
+def _of_table(check: str, given: Mapping[str, object], evidence: Evidence) -> set[str]:
+    """Return the runs of the rows that a check of OF_TABLE reads, and their references."""
+    rows = evidence.table(OF_TABLE[check])
+    if check not in OF_ALL_IN_TABLE:
+        rows = rows[rows["method"].isin(strings([given.get("methods"), given.get("method")]))]
+    own = on_splits(rows["method"], rows["split"]) if "split" in rows else rows["method"]
+    return {*own, *rows.get("reference", ())}
 
 
 def trained(evidence: Evidence) -> Iterator[Gate]:

@@ -5,6 +5,12 @@ over the spaces. A seed is a (pre-training seed, BO seed) pair: there is one pri
 
 Panels. "default": every method may learn from the test space's training tasks. "ntot" ("not trained on test space"):
 those that need nothing of it. "homogeneous": these, and the methods that learn from the test space alone.
+
+Intervals of differences are of two estimands, as in `metabo.papers.engine.claims.comparing`. "suite": these spaces and
+tasks; what varies are the priors, or, where there is but one, the seeds of BO (the paper reports these). "new": a new
+space; spaces, their tasks and the seeds are drawn, and because spaces share what methods learn from, the variance of
+their mean is larger (`metabo.metrics.runs.shared_training`: each space is a fold). A prior that all spaces share, as
+in the default panel, has no luck in the first one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +21,7 @@ from scipy.stats import t as student_t
 
 from metabo.errors import DataError, unknown
 from metabo.metrics.clusters import TaskClusters, clusters, two_way, variance_of_mean
-from metabo.metrics.runs import Runs, paired
+from metabo.metrics.runs import Runs, paired, shared_training
 from metabo.plan import registry
 from metabo.plan.entries import MethodEntry
 from metabo.plan.runs import RunId, acquisition_of, method_of, on_splits
@@ -126,44 +132,73 @@ def resampled(parts: Mapping[str, Runs], method: str, reference: str, seed: int)
     return np.asarray(total)
 
 
+def resampled_repetitions(parts: Mapping[str, Runs], method: str, reference: str, seed: int) -> tuple[np.ndarray, int]:
+    """Return (resamples, iterations): bootstrap means of the regret of `method` minus that of `reference` on these
+    spaces and tasks, and of how many repetitions.
+
+    A repetition is a pre-training seed with all its BO seeds, or, where there is one alone, a BO seed.
+    """
+    several = any(len(runs.values[name]) > 1 for runs in parts.values() for name in (method, reference))
+    pairs = [paired(runs.select([method, reference]), "prior" if several else "run") for runs in parts.values()]
+    gaps = np.mean([both[0] - both[1] for both in (pair.mean(axis=2) for pair in pairs)], axis=0)
+    number, rng = len(gaps), np.random.default_rng([seed, 1])
+    return rng.multinomial(number, np.full(number, 1 / number), RESAMPLES) / number @ gaps, number
+
+
 def differences(
     parts: Mapping[str, Runs], methods: Sequence[str], reference: str, iterations: Sequence[int], seed: int
 ) -> pd.DataFrame:
-    """Return method, reference, iteration, difference, low, high, area, area_low, area_high, units, overtaken,
-    overtaken_low, overtaken_high.
+    """Return method, reference, iteration, difference, area, overtaken, units, suite_units, and the ends of the
+    intervals: low, high, area_low, area_high, overtaken_low, overtaken_high for a new space, suite_low and so on for
+    this suite.
 
-    `difference`: regret of the method minus the reference's at an iteration, with its 95 % interval: Student's t times
-    the deviation of the bootstrap means, as in `paired_difference`, since percentiles are too narrow for few draws.
-    NaN if there is but one space, task and seed. Where several spaces test on the same data sets these are units too
-    (`_with_data_sets`). `area`: the same of the mean over all iterations. `units`: independent draws that the intervals
-    rest on (`_units`). `overtaken`: first iteration from which on the reference's mean regret
-    stays the lower one, with its percentile interval; one beyond the last if it never does.
+    `difference`: regret of the method minus the reference's at an iteration. `area`: the same for the mean over all
+    iterations. `overtaken`: first iteration from which on the reference's mean regret stays the lower one; one beyond
+    the last if it never does. Intervals of 95 %: Student's t times the deviation of the bootstrap means (of the
+    bootstrap's iterations), as in `metabo.metrics.paired_difference`, since percentiles are too narrow for few draws;
+    NaN if there is but one. Where several spaces test on the same data sets, those are units of a difference and an
+    area too (`_with_data_sets`). `units`, `suite_units`: independent draws that the intervals rest on (`_units`,
+    `resampled_repetitions`).
     """
     every = next(iter(parts.values())).iterations
     rows = []
     for method in [m for m in methods if m != reference]:
         both = seed_curves(parts, [method, reference]).mean(axis=1)
-        gap, draws = both[0] - both[1], resampled(parts, method, reference, seed)
-        units = _units(parts, [method, reference])
-        half, half_area = (_half_width(of, units) for of in (draws, draws.mean(axis=1, keepdims=True)))
-        if units > 1 and _shared(parts):
-            own = _task_gaps(parts, method, reference)
-            half, half_area = (
-                _with_data_sets(parts, of, width, units)
-                for of, width in ((own, half), (own.mean(axis=1, keepdims=True), half_area))
+        gap, whole = both[0] - both[1], {}
+        tasks = _task_gaps(parts, method, reference)
+        suite, repetitions = resampled_repetitions(parts, method, reference, seed)
+        drawn = {
+            "": (resampled(parts, method, reference, seed), _units(parts, [method, reference])),
+            "suite_": (suite, repetitions),
+        }
+        ends = {}
+        for kind, (draws, units) in drawn.items():
+            more = _overlap(parts, [method, reference]) if not kind else 0.0
+            half, area, crossed = (
+                _half_width(of, units, more) for of in (draws, draws.mean(axis=1, keepdims=True), _lead(draws)[:, None])
             )
-        area = gap.mean()
-        whole = {"area": area, "area_low": area - half_area[0], "area_high": area + half_area[0], "units": units}
-        crossed = _lead(draws)
-        ends = np.percentile(crossed, [50 * (1 - LEVEL), 50 * (1 + LEVEL)])
-        overtaken = dict(
-            zip(("overtaken", "overtaken_low", "overtaken_high"), (_lead(gap[None])[0], *ends), strict=True)
-        )
+            if not kind and units > 1 and _shared(parts):
+                half, area = (
+                    _with_data_sets(parts, of, width, units, more)
+                    for of, width in ((tasks, half), (tasks.mean(axis=1, keepdims=True), area))
+                )
+            first = float(_lead(gap[None])[0])
+            ends |= {f"{kind}low": gap - half, f"{kind}high": gap + half}
+            whole |= {"area": gap.mean(), "overtaken": first, f"{kind}units": units}
+            whole |= {f"{kind}area_low": gap.mean() - area[0], f"{kind}area_high": gap.mean() + area[0]}
+            whole |= {f"{kind}overtaken_low": first - crossed[0], f"{kind}overtaken_high": first + crossed[0]}
         for place in np.flatnonzero(np.isin(every, iterations)):
             keys = {"method": method, "reference": reference, "iteration": int(every[place])}
-            ends = {"low": gap[place] - half[place], "high": gap[place] + half[place]}
-            rows.append({**keys, "difference": gap[place], **ends, **whole, **overtaken})
+            own = {name: values[place] for name, values in ends.items()}
+            rows.append({**keys, "difference": gap[place], **own, **whole})
     return pd.DataFrame(rows)
+
+
+def _overlap(parts: Mapping[str, Runs], methods: Sequence[str]) -> float:
+    """Return what training that spaces share adds to the variance of a mean over them, as a share of it; 0 for one
+    space, or where neither method learns from tasks."""
+    trained = not all(set(methods) <= runs.single_task for runs in parts.values())
+    return shared_training(pd.DataFrame({"space": "", "fold": list(parts)})) if trained else 0.0
 
 
 def _units(parts: Mapping[str, Runs], methods: Sequence[str]) -> int:
@@ -175,12 +210,13 @@ def _units(parts: Mapping[str, Runs], methods: Sequence[str]) -> int:
     return tasks if tasks > 1 else seeds
 
 
-def _half_width(draws: np.ndarray, units: int) -> np.ndarray:
-    """Return half the interval's width (iterations,) of bootstrap means (b, iterations) of `units` draws."""
+def _half_width(draws: np.ndarray, units: int, overlap: float) -> np.ndarray:
+    """Return half the interval's width (iterations,) of bootstrap means (b, iterations) of `units` draws, whose mean
+    varies more by `overlap`, a share of its variance."""
     if units == 1:
         return np.full(draws.shape[1], np.nan)
     quantile = student_t.ppf(0.5 + LEVEL / 2, units - 1)
-    return np.asarray(quantile * draws.std(axis=0) * np.sqrt(units / (units - 1)))
+    return np.asarray(quantile * draws.std(axis=0) * np.sqrt(units / (units - 1) * (1 + overlap)))
 
 
 def _labels(parts: Mapping[str, Runs]) -> TaskClusters:
@@ -205,12 +241,14 @@ def _task_gaps(parts: Mapping[str, Runs], method: str, reference: str) -> np.nda
     return np.concatenate(gaps)
 
 
-def _with_data_sets(parts: Mapping[str, Runs], gaps: np.ndarray, half: np.ndarray, units: int) -> np.ndarray:
+def _with_data_sets(
+    parts: Mapping[str, Runs], gaps: np.ndarray, half: np.ndarray, units: int, overlap: float
+) -> np.ndarray:
     """Return half the interval's width (iterations,) where spaces test on the same data sets.
 
     The bootstrap's variance, over spaces, plus that over data sets minus that over tasks about one data set in one
     space, and not below the larger of the first two (`metabo.metrics.clusters`; spaces weigh equally). `gaps`: (tasks,
-    iterations); `half`: of the bootstrap, with `units` units.
+    iterations); `half`: of the bootstrap, with `units` units and `overlap`, a share of the variance over spaces.
     """
     of = _labels(parts)
     sizes = [len(runs.tasks) for runs in parts.values()]
@@ -219,9 +257,9 @@ def _with_data_sets(parts: Mapping[str, Runs], gaps: np.ndarray, half: np.ndarra
 
     def one_way(labels: np.ndarray) -> np.ndarray:
         spaces = of.data_set is not None and labels is of.unit
-        return (half / reach) ** 2 if spaces else variance_of_mean(gaps.T, labels, weights)
+        return (half / reach) ** 2 / (1 + overlap) if spaces else variance_of_mean(gaps.T, labels, weights)
 
-    return np.asarray(reach * np.sqrt(two_way(of, one_way)))
+    return np.asarray(reach * np.sqrt(two_way(of, one_way, overlap)))
 
 
 def _lead(gap: np.ndarray) -> np.ndarray:

@@ -66,6 +66,12 @@ def estimates(good):
     return numbers(keys=["functions", "run"], estimate=rows)
 
 
+def suited(row):
+    """Add to a row of differences over spaces the same intervals for this suite, of 40 seeds."""
+    ends = ("low", "high", "area_low", "area_high", "overtaken_low", "overtaken_high")
+    return {**row, **{f"suite_{end}": row[end] for end in ends if end in row}, "suite_units": 40}
+
+
 def spaces(good, method="mphd", acquisition="pi", suffix=""):
     """Differences of others minus MPHD at iterations 3 and 100 and over all, over 16 spaces, and the regrets."""
     gap = either(good, 0.05, -0.05)
@@ -79,11 +85,14 @@ def spaces(good, method="mphd", acquisition="pi", suffix=""):
             size = {"difference": d, "low": d - 0.003, "high": d + 0.003}
             size |= {"area": 2 * d, "area_low": 2 * d - 0.003, "area_high": 2 * d + 0.003}
             own = {**keys, **extra, **size, "reference": method + suffix, "method": m + suffix}
-            rows += [{**own, "iteration": t} for t in (3, 100)]
+            rows += [suited({**own, "iteration": t}) for t in (3, 100)]
         for m, d in {"mphd": 0.0, **others}.items():
             end = {**keys, "method": m + suffix, "last": 0.05 + d + more, "area": 0.2 + 2 * d + more, "std": 0.01}
             ends.append({**end, "place": 1})
             curves += [{**keys, "method": m + suffix, "iteration": t, "mean": 0.4, "seeds": 40} for t in (3, 100)]
+    rise = {"difference": either(good, 0.001, 0.1), "reference": method + suffix, "method": method + suffix}
+    rise |= {"low": rise["difference"] - 0.003, "high": rise["difference"] + 0.003, "iteration": 100}
+    rows.append(suited({**keys, **extra, **rise, "panel": "cost"}))
     return numbers("mphd_l", keys=["iteration"], difference=rows, ending=ends, curve=curves)
 
 
@@ -93,7 +102,7 @@ def early(good):
     rows = over(
         "iteration", iteration=[3, 15, 100], difference=gap, low=[g - 0.05 for g in gap], high=[g + 0.05 for g in gap]
     )
-    rows = [{**keys, **row, "reference": "mphd", "method": "h_nll", "units": 16} for row in rows]
+    rows = [suited({**keys, **row, "reference": "mphd", "method": "h_nll", "units": 16}) for row in rows]
     curve = [{**keys, "method": "rand", "iteration": t, "mean": 0.5, "seeds": 3} for t in (3, 15, 100)]
     return numbers("mphd_l", keys=["iteration"], difference=rows, curve=curve)
 
@@ -107,7 +116,7 @@ def acquisitions(good):
         low=[0.1, either(good, 0.05, -0.12), -1],
         high=[0.3, either(good, 0.2, -0.08), -1],
     )
-    rows = [{**row, **keys, "reference": "gp_truth", "iteration": 100, "units": 16} for row in rows]
+    rows = [suited({**row, **keys, "reference": "gp_truth", "iteration": 100, "units": 16}) for row in rows]
     ends = [{**keys, "method": "rand", "last": 0.5, "area": 0.6, "std": 0.1, "place": 1}]
     return numbers("mphd_l", keys=["iteration"], difference=rows, ending=ends)
 

@@ -7,10 +7,11 @@ from scipy.stats import t as student
 
 from metabo.errors import ConfigError, DataError
 from metabo.papers.engine.claims.conjunctions import together
+from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.verdicts import CONTRADICTED, HOLDS, UNDECIDED, UNTESTABLE, order
 from metabo.papers.hyperbo.checks.cells import _order_of_r
 from metabo.papers.mphd.checks.priors import _mass
-from tests.papers.engine.claims.cases_across import ACROSS, priors, spaces
+from tests.papers.engine.claims.cases_across import ACROSS, priors, spaces, suited
 from tests.papers.engine.claims.cases_bo import BO
 from tests.papers.engine.claims.cases_clusters import CLUSTERS, costs, lost, queries
 from tests.papers.engine.claims.cases_elimination import (
@@ -183,6 +184,107 @@ def test_the_margin_is_of_random_where_the_figure_has_it():
     assert found.verdict == CONTRADICTED and "margin 0.0975" in found.said
     found = run("about_equal", gaps(0.15, rand=3.0), EQUAL)
     assert found.verdict == HOLDS and "margin 0.308" in found.said
+
+
+def drawn(few, many, truth=10.0):
+    """Shapes of the length-scale prior with 2 and with 16 domains, one per seed."""
+    rows = [
+        {"parameter": "lengthscale", "train": train, "seed": seed, "first": first, "second": 3 * first}
+        for train, values in ((2, few), (16, many)) for seed, first in enumerate(values)
+    ]  # fmt: skip
+    truth = [{"parameter": "lengthscale", "first": truth, "second": 3 * truth}]
+    return numbers(keys=["train", "seed"], prior=rows, truth=truth)
+
+
+STEPS = np.linspace(-1.0, 1.0, 8)
+
+
+@pytest.mark.parametrize(
+    ("few", "many", "verdict"),
+    [
+        (30 + 20 * STEPS, 10.5 + STEPS, HOLDS),
+        (30 + STEPS, 10.5 + 20 * STEPS, CONTRADICTED),  # nearer, but they vary more
+        (10.5 + 8 * STEPS, 30 + STEPS, CONTRADICTED),  # they vary less, but not near the truth
+        (10.5 + STEPS, 10.6 + STEPS[::-1], UNDECIDED),
+        (30 + 20 * STEPS, np.full(8, 10.5), UNTESTABLE),  # eight copies of one draw: no spread is known
+    ],
+)
+def test_that_priors_settle_can_fail(few, many, verdict):
+    assert run("settles", drawn(few, many), {"parameters": ["lengthscale"]}).verdict == verdict
+
+
+def falling(table, key="kl"):
+    """Rows of a divergence (or NLL) by size, with the seeds in their order."""
+    return [{"train": n, "seed": seed, key: value, "method": "mphd_non_nn"}
+            for n, values in table.items() for seed, value in enumerate(values)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("slope", "verdict"), [(-0.5, HOLDS), (0.5, CONTRADICTED), (0.0, UNDECIDED)])
+def test_that_a_divergence_falls_can_fail(slope, verdict):
+    rng = np.random.default_rng(3)
+    rows = falling({n: 5 + slope * np.log2(n) + 0.1 * rng.normal(size=5) for n in (1, 2, 4, 8, 16)})
+    found = run("divergence_falls", numbers(keys=["train", "seed"], divergence=rows), {"methods": ["mphd_non_nn"]})
+    assert found.verdict == verdict and found.clusters == 5
+
+
+def test_copies_of_one_draw_count_once():
+    """Five seeds that share their domains are one: with the most of them, or at every size."""
+    rng = np.random.default_rng(0)
+    free = {n: 5 + rng.normal(size=5) for n in (1, 2, 4, 8)}
+    of = lambda table: run("divergence_falls", numbers(keys=["train", "seed"], divergence=falling(table)),  # noqa: E731
+                           {"methods": ["mphd_non_nn"]})  # fmt: skip
+    copies, once = of(free | {16: np.full(5, 0.1)}), of(free | {16: np.full(1, 0.1)})
+    assert (copies.value, copies.low, copies.high) == (once.value, once.low, once.high)
+    same = of({n: np.full(5, 5.0 - n) for n in (1, 2, 3)})
+    assert same.verdict == UNDECIDED and same.low is None and same.clusters == 1
+
+
+@pytest.mark.parametrize(("spread", "verdict"), [(-1.0, HOLDS), (1.0, CONTRADICTED), (0.0, UNDECIDED)])
+def test_that_the_spread_of_losses_falls_can_fail(spread, verdict):
+    rng = np.random.default_rng(5)
+    table = {n: 100 - 8 * np.log2(n) + n**spread * rng.normal(size=10) for n in (2, 4, 8, 16)}
+    found = run("nll_falls", numbers(keys=["train", "seed"], nll=falling(table, "value")), {})
+    assert found.verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("ei", "verdict"),
+    [(-0.01, HOLDS), (-0.1, CONTRADICTED), (-0.05, UNDECIDED)],
+)
+def test_no_worse_allows_a_tenth_of_random(ei, verdict):
+    """EI minus PI: PI ends higher by 0.01, 0.1 or 0.05; Random ends at 0.5."""
+    rows = [
+        suited({"method": "gp_truth-ei", "reference": "gp_truth", "panel": "default", "acquisition": "pi",
+                "difference": ei, "low": ei - 0.02, "high": ei + 0.02, "iteration": 100, "units": 16}),
+    ]  # fmt: skip
+    ends = [{"panel": "default", "acquisition": "pi", "method": "rand", "last": 0.5}]
+    found = run("best_acquisition", numbers(keys=["iteration"], difference=rows, ending=ends), {"method": "gp_truth"})
+    assert found.verdict == verdict and "margin 0.05" in found.said
+
+
+def test_the_estimand_says_which_interval_of_spaces_decides():
+    """Sure on these spaces, of 40 seeds; not on a new one, of nine."""
+    row = {"method": "mphd_non_nn", "reference": "mphd", "panel": "default", "acquisition": "pi", "iteration": 100,
+           "difference": 0.05, "low": -0.02, "high": 0.12, "units": 9,
+           "suite_low": 0.04, "suite_high": 0.06, "suite_units": 40}  # fmt: skip
+    ends = [{"panel": "default", "acquisition": "pi", "method": "rand", "last": 0.5}]
+    given = numbers("mphd_l", keys=["iteration"], difference=[row], ending=ends)
+    arguments = {"method": "mphd", "others": ["mphd_non_nn"]}
+    suite, new = (run("beats", given.about(estimand), arguments) for estimand in ("suite", "new"))
+    assert (suite.verdict, suite.clusters) == (HOLDS, 40) and (new.verdict, new.clusters) == (UNDECIDED, 9)
+    assert suite.suite == new.suite == (-0.06, -0.04) and new.new == (-0.12, 0.02)
+
+
+def test_a_small_cost_on_these_spaces_need_not_be_small_on_a_new_one():
+    """The rise is 0.001 with a deviation of 0.01 over seeds; from space to space it varies by more."""
+    given = spaces(True)
+    rows = given.data.copy()
+    cost = (rows["table"] == "difference") & (rows["panel"] == "cost")
+    rows.loc[cost & (rows["quantity"] == "low"), "value"] = -0.05
+    rows.loc[cost & (rows["quantity"] == "high"), "value"] = 0.05
+    wide = Evidence("mphd_l", {"data": lambda: rows})
+    assert run("costs_little", wide.about("suite"), {"method": "mphd"}).verdict == HOLDS
+    assert run("costs_little", wide.about("new"), {"method": "mphd"}).verdict == UNDECIDED
 
 
 @pytest.mark.parametrize("name", ["recovers_less", "beats_somewhere"])

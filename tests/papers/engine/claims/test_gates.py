@@ -121,6 +121,103 @@ def test_a_test_rests_on_the_gates_of_what_it_names(paper, check, arguments, exp
     assert [gate for gate in given if gates.rests(gate, paper, ClaimTest("x", check, arguments), runs)] == expected
 
 
+MPHD_RUNS = [
+    "rand", "hgp_hand", "hgp_truth", "base_gp@held_out", "base_gp-ei@held_out", "h_nll@held_out", "mphd@held_out",
+    "mphd@new_space", "mphd_squashed@new_space", "mphd_non_nn@held_out", "mphd_non_nn@new_space", "mphd-ei@held_out",
+]  # fmt: skip
+"""Runs of a figure of MPHD, as `artefacts.by_split` names them; `ending` has them as `metrics.by_setting` does."""
+
+
+def mphd_figure():
+    """Return the tables of a figure of MPHD with two panels and two acquisitions."""
+    panels = {
+        ("default", "pi"): ["rand", "hgp_hand", "hgp_truth", "base_gp", "h_nll", "mphd", "mphd_non_nn"],
+        ("ntot", "pi"): [
+            "rand", "hgp_hand", "hgp_truth", "mphd@new_space", "mphd_squashed@new_space", "mphd_non_nn@new_space"
+        ],
+        ("default", "ei"): ["rand", "base_gp-ei", "mphd-ei"],
+    }  # fmt: skip
+    rows = [{"panel": p, "acquisition": a, "method": m, "last": 1.0} for (p, a), own in panels.items() for m in own]
+    return made.numbers("mphd_l", ending=rows)
+
+
+@pytest.mark.parametrize(
+    ("check", "arguments", "groups"),
+    [
+        ("beats", {"method": "mphd", "panel": "ntot", "but": ["hgp_truth"]},
+         [{"rand", "hgp_hand", "mphd@new_space", "mphd_non_nn@new_space"}]),
+        ("beats", {"method": "mphd", "others": ["mphd_non_nn"]}, [{"mphd@held_out", "mphd_non_nn@held_out"}]),
+        ("beats", {"method": "mphd", "but": ["h_nll"], "acquisitions": ["pi", "ei"]},
+         [{"rand", "base_gp-ei@held_out", "mphd-ei@held_out"},
+          {"rand", "hgp_hand", "hgp_truth", "base_gp@held_out", "mphd@held_out", "mphd_non_nn@held_out"}]),
+        ("costs_little", {"method": "mphd"}, [{"mphd@held_out", "mphd@new_space"}]),
+        ("best_acquisition", {"method": "base_gp"}, [{"base_gp@held_out", "base_gp-ei@held_out"}]),
+        ("matches", {"method": "mphd", "reference": "hgp_truth"}, [{"mphd@held_out", "hgp_truth"}]),
+    ],
+)  # fmt: skip
+def test_a_test_across_spaces_compares_its_panel_and_acquisitions(check, arguments, groups):
+    """`but`, our own variants, the other panel and the other acquisition are no part of it."""
+    found = gates.compared("mphd", ClaimTest("x", check, arguments), MPHD_RUNS, mphd_figure())
+    assert found == groups
+
+
+def test_a_stuck_method_of_another_panel_stops_no_claim():
+    given = [Gate(ASKING, (run,), False, 1.0, 0.5, "s") for run in MPHD_RUNS]
+    test = ClaimTest("x", "beats", {"method": "mphd", "panel": "ntot", "but": ["hgp_truth"]})
+    assert [g.subjects[0] for g in given if gates.rests(g, "mphd", test, MPHD_RUNS, mphd_figure())] == [
+        "rand", "hgp_hand", "mphd@new_space", "mphd_non_nn@new_space",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("check", "arguments"),
+    [
+        ("lowest_rank", {"method": "h_nll", "within": [1, 4]}), ("always_first", {"method": "h_nll"}),
+        ("place", {"method": "h_nll", "at": 4}), ("reaches_place", {"method": "h_nll", "best": 1, "within": [1, 4]}),
+        ("rank_within", {"method": "h_nll", "at": 4, "last": 2}),
+        ("rank_improves", {"method": "h_nll", "early": [1, 2], "late": 4}),
+        ("speedup", {"methods": ["h_nll"], "factor": 3}),
+    ],
+)  # fmt: skip
+def test_a_place_among_methods_rests_on_all_of_them(check, arguments):
+    runs = ["rand", "h_nll", "stbo"]
+    assert gates.rests(OF_STBO, "hyperbo", ClaimTest("x", check, arguments), runs)
+    over_random = ClaimTest("x", "speedup", {"methods": ["h_nll"], "factor": 3, "over": "rand"})
+    assert not gates.rests(OF_STBO, "hyperbo", over_random, runs)
+
+
+def test_a_test_of_structures_rests_on_its_panel():
+    rows = [{"panel": p, "method": m, "last": 1.0} for p, m in (
+        ("H-NLL", "h_nll_zero_4"), ("H-NLL", "h_nll_linear_8"), ("H-EKL", "h_ekl_linear_8"))]  # fmt: skip
+    figure, runs = made.numbers(ending=rows), [row["method"] for row in rows]
+    of = lambda check, **given: gates.compared("hyperbo", ClaimTest("x", check, given), runs, figure)  # noqa: E731
+    assert of("worst_is", panel="H-NLL", metric="mean", method="h_nll_zero_4") == [set(runs[:2])]
+    assert of("falls_with_size", panel="H-NLL", metric="last", mean="linear_mlp") == [{"h_nll_linear_8"}]
+
+
+def test_sweeps_rest_on_the_sizes_and_the_reference_that_they_compare():
+    rows = [
+        {"method": m, "split": s, "size": n, "reference": "stboh", "difference": 0.0, "ratio": 1.0}
+        for m in ("h_nll", "mimo") for n, s in ((1, "others_points_1"), (2, "others_sweep"))
+    ]  # fmt: skip
+    figure = made.numbers(keys=["size"], difference=rows, curve=rows)
+    runs = ["stboh", "stbo", *(f"{row['method']}@{row['split']}" for row in rows)]
+    of = lambda check, **given: gates.compared("hyperbo", ClaimTest("x", check, given), runs, figure)  # noqa: E731
+    assert of("beside_reference", methods=["h_nll"], sizes=[1, 2]) == [{"stboh", *runs[2:4]}]
+    assert of("fewest_needed", method="h_nll") == [{"stboh", *runs[2:]}]
+    gain = of("larger_gain", methods=["h_nll"], others=["mimo"], fewer="others_points_1", more="others_sweep")
+    assert gain == [set(runs[2:])]
+
+
+def test_panels_of_cm_bo_are_compared_with_every_acquisition():
+    runs = ["rand_once", "cm_jef_jef", "cm_jef_jef-ei", "cm_wss_wss", "cm_wss_wss-ei", "cm_tasks"]
+    of = lambda check, **given: gates.compared("cmbo", ClaimTest("x", check, given), runs)  # noqa: E731
+    found = of("larger_area", method="cm_wss_wss", than=["cm_jef_jef"])
+    assert found == [{"cm_wss_wss", "cm_jef_jef"}, {"cm_wss_wss-ei", "cm_jef_jef-ei"}]
+    pooled = of("best_in_band", table="rank", group="a", methods=["cm_jef_jef"], within=[1, 2])
+    assert pooled == [set(runs) - {"cm_tasks"}]  # which was run with one acquisition
+
+
 def test_words_of_a_sheet_are_found_on_every_split_and_with_the_acquisitions_that_are_listed():
     runs = ["mphd@held_out", "mphd-ucb3@held_out", "mphd-ei@new_space", "base_gp@new_space", "rand"]
     assert gates.named_runs(["mphd"], None, runs) == {"mphd@held_out"}

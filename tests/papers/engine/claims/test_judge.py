@@ -115,9 +115,9 @@ STRONG = {"support": 1e-4}
         (CONTRADICTED, [told(HOLDS, on="lcbench", **STRONG)], {}, (CONTRADICTED, "data")),
         (CONTRADICTED, [told(UNDECIDED, beside="other")], {}, (UNDECIDED, "reading")),
         (CONTRADICTED, [told(CONTRADICTED, beside="other", against=1e-4)], {}, (CONTRADICTED, "unresolved")),
-        (CONTRADICTED, [told(UNTESTABLE, beside="other")], {}, (CONTRADICTED, "unresolved")),
+        (CONTRADICTED, [told(UNTESTABLE, beside="other")], {}, (UNDECIDED, "untested")),
         (CONTRADICTED, [told(HOLDS, reading="regret at 10")], {}, (CONTRADICTED, "unresolved")),  # a metric, no reading
-        (UNDECIDED, [], {}, (UNDECIDED, "power")),
+        (UNDECIDED, [], {}, (UNDECIDED, "open")),
         (UNDECIDED, [told(HOLDS, beside="other", **STRONG)], {}, (UNDECIDED, "reading")),
         (UNDECIDED, [told(HOLDS, on="lcbench", **STRONG)], {}, (UNDECIDED, "data")),
         (UNDECIDED, [], {"ours": "fewer steps than the paper"}, (UNDECIDED, "ours")),
@@ -127,6 +127,35 @@ STRONG = {"support": 1e-4}
 def test_only_the_primary_cell_decides_and_the_cause_is_named(part, beside, more, expected):
     found, cause = settling.settled(claim(DIFFER, on=["pd1_mini"], **more), [told(part)], beside)
     assert (found.verdict, cause) == expected and cause in ("", *settling.CAUSES)
+
+
+@pytest.mark.parametrize(
+    ("row", "cause"),
+    [
+        ({"power": 0.3, "clusters": 9, "needed": 40}, "power"),
+        ({"power": 0.3, "clusters": 9}, "power"),  # more units than anyone counts
+        ({"power": 0.96, "clusters": 50, "needed": 30}, "small"),
+        ({"power": 0.3}, "open"),  # nothing of which there could be more
+        ({"clusters": 2000, "count": 1700, "of": 2000}, "open"),  # a share, of whose power nothing is said
+    ],
+)
+def test_power_is_the_cause_only_where_the_row_says_so(row, cause):
+    found = settling.settled(claim(DIFFER, on=["pd1_mini"]), [told(UNDECIDED, **row)], [])
+    assert found[1] == cause
+
+
+def test_a_reading_that_cannot_be_tested_neither_agrees_nor_disagrees():
+    against, lost = told(CONTRADICTED, beside="another", against=1e-4), told(UNTESTABLE, beside="third")
+    found, cause = settling.settled(claim(DIFFER), [told(CONTRADICTED, against=1e-9)], [against, lost])
+    assert (found.verdict, cause) == (UNDECIDED, "untested")
+    assert found.said == "contradicted under every reading that can be tested, not testable under another (third: x): x"
+    held = told(HOLDS, beside="fourth", **STRONG)  # one that disagrees decides, whatever cannot be tested
+    assert settling.settled(claim(DIFFER), [told(CONTRADICTED)], [lost, held])[1] == "reading"
+    for verdict in (HOLDS, UNDECIDED):
+        assert settling.settled(claim(DIFFER), [told(verdict)], [lost])[0].verdict == verdict
+    theory = replace(against.cell, test=ClaimTest("hyperbo_x03", "statements"), benchmark="synthetic")
+    refuted = settling.Judged(theory, Finding(CONTRADICTED, "x", 1.0, against=0.0))
+    assert settling.settled(claim(DIFFER), [refuted], [lost])[0].verdict == CONTRADICTED  # no reading of it saves that
 
 
 def test_a_refuted_statement_is_the_fault_of_the_claim():
@@ -188,7 +217,7 @@ def test_a_reading_that_holds_is_corrected_for_the_number_of_readings():
     """Of ten readings one with p = 0.01 is what chance gives."""
     others = [told(UNDECIDED, beside=f"reading {n}", support=0.5) for n in range(9)]
     barely, clear = (told(HOLDS, beside="this one", support=p) for p in (0.01, 0.002))
-    assert settling.settled(claim(DIFFER), [told(UNDECIDED)], [*others, barely])[1] == "power"
+    assert settling.settled(claim(DIFFER), [told(UNDECIDED)], [*others, barely])[1] == "open"
     assert settling.settled(claim(DIFFER), [told(UNDECIDED)], [*others, clear])[1] == "reading"
 
 

@@ -77,7 +77,7 @@ def test_priors_are_the_fits_of_scipy():
 
 def test_a_run_has_every_case(frames):
     estimate, prior, nll = frames["estimate"], frames["prior"], frames["nll"]
-    assert estimate["space"].nunique() == 4 and estimate["seed"].nunique() == 2
+    assert estimate["space"].nunique() == 8 and (estimate.groupby("seed")["space"].nunique() == 4).all()
     lengths = estimate[(estimate["parameter"] == "lengthscale") & (estimate["seed"] == 0)]
     dims = {space: int(space.partition("_")[2]) for space in lengths["space"].unique()}
     assert lengths.groupby("space").size().to_dict() == dims
@@ -97,14 +97,14 @@ def test_the_prior_of_all_domains_is_fitted_to_all_of_their_estimates(frames):
         constant = own.query("parameter == 'constant'")["value"]
         assert fitted.loc["constant", ["first", "second"]].tolist() == pytest.approx(stats.norm.fit(constant))
     first = frames["prior"].query("train == 4 and parameter == 'noise'")["first"]
-    assert first.nunique() == 2, "each seed draws observations of its own"
+    assert first.nunique() == 2, "each seed has domains of its own, with the most as well"
 
 
 def test_the_test_likelihood_is_the_mean_over_functions_and_draws(frames):
     """With one prior that is a point, every draw of θ is the same, and the mixture is that GP's likelihood."""
     benchmark = study.super_dataset("mphd_s", SPEC)
-    _, test = study.training_and_test(benchmark)
-    assert test.names == tuple(benchmark.spaces)[4:]
+    _, test = study.training_and_test(benchmark, SPEC)
+    assert test.names == tuple(benchmark.spaces)[4:5]
     sharp = 1e9
     point = Parameters(
         *(np.array(pair) for pair in ((0.5, 1e-9), (0.4 * sharp, sharp), (sharp, sharp), (0.02 * sharp, sharp)))
@@ -120,14 +120,14 @@ def test_the_test_likelihood_is_the_mean_over_functions_and_draws(frames):
 
 
 def test_sizes_and_seed_reach_their_places(monkeypatch):
-    benchmark, calls = study.super_dataset("mphd_s", SPEC), []
+    spec = SPEC | {"steps": 7, "samples": 11, "subsamples": 3, "train": [2, 3, 4], "seeds": 3}
+    benchmark, calls = study.super_dataset("mphd_s", spec), []
     monkeypatch.setattr(study, "super_dataset", lambda name, spec: calls.append((name, spec)) or benchmark)
 
-    def estimates(train, seeds, steps, root):
-        calls.append((seeds, steps))
+    def estimates(train, steps, root):
+        calls.append((len(train.names), steps))
         rng, count = np.random.default_rng(0), len(train.names)
-        shapes = ((seeds, count), (seeds, count, train.dims.max()), (seeds, count), (seeds, count))
-        return Parameters(*(rng.gamma(2.0, 1.0, shape) for shape in shapes))
+        return Parameters(*(rng.gamma(2.0, 1.0, shape) for shape in (count, (count, train.dims.max()), count, count)))
 
     def held_out_nll(priors, test, samples, subsamples, root):
         calls.append((len(priors), samples, subsamples))
@@ -135,6 +135,5 @@ def test_sizes_and_seed_reach_their_places(monkeypatch):
 
     monkeypatch.setattr(study, "estimates", estimates)
     monkeypatch.setattr(study, "held_out_nll", held_out_nll)
-    spec = SPEC | {"steps": 7, "samples": 11, "subsamples": 3, "train": [2, 3, 4], "seeds": 3}
     study.run(spec)
-    assert calls == [("mphd_s", spec), (3, 7), (9, 11, 3)]
+    assert calls == [("mphd_s", spec), (12, 7), (9, 11, 3)]

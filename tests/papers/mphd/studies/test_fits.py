@@ -106,10 +106,10 @@ def test_a_subsample_has_distinct_rows_of_each_function(rows):
 
 
 def test_domains_are_stacked_to_the_widest():
-    sizes = {"seed": 0, "domains": 3, "functions": 3, "points": 12}
+    sizes = {"seed": 0, "domains": 3, "functions": 3, "points": 12, "seeds": 1}
     benchmark = fits.super_dataset("mphd_s", sizes)
-    names = fits.pool(benchmark)
-    assert names == list(benchmark.spaces)[:2]
+    (names,) = fits.pools(benchmark, sizes)
+    assert names == list(benchmark.spaces)[:2] and fits.tested(benchmark, sizes) == list(benchmark.spaces)[2:]
     chosen = {space: [t.name for t in benchmark.tasks.values() if t.space == space] for space in names}
     stacked = fits.domains(benchmark, chosen)
     assert stacked.names == tuple(names) and stacked.dims.tolist() == [benchmark.spaces[n].dim for n in names]
@@ -120,3 +120,19 @@ def test_domains_are_stacked_to_the_widest():
             np.testing.assert_array_equal(x[:, : stacked.dims[i]], benchmark.tasks[task].x)
             np.testing.assert_array_equal(y, benchmark.tasks[task].y)
             assert not x[:, stacked.dims[i] :].any()
+
+
+def test_every_seed_has_training_domains_of_its_own():
+    """Drawn from the super-dataset's distribution one by one; the first seed's are those of a study of one seed, and
+    what is tested is the same for all."""
+    one = {"seed": 0, "domains": 5, "functions": 2, "points": 12, "seeds": 1}
+    three = one | {"seeds": 3}
+    few, many = (fits.super_dataset("mphd_s", sizes) for sizes in (one, three))
+    own = fits.pools(many, three)
+    assert [len(names) for names in own] == [4, 4, 4] and len({name for names in own for name in names}) == 12
+    assert own[0] == fits.pools(few, one)[0] and fits.tested(many, three) == fits.tested(few, one)
+    assert not {name for names in own for name in names} & set(fits.tested(many, three))
+    drawn = {name: many.facts.truth[name]["parameters"]["constant"] for names in own for name in names}
+    assert len(set(drawn.values())) == 12
+    for name in own[0]:
+        assert many.facts.truth[name] == few.facts.truth[name]

@@ -18,7 +18,7 @@ from metabo.artefacts import api as artefacts
 from metabo.metrics import Runs, paired_difference
 from metabo.papers.engine.claims import checks
 from metabo.papers.engine.claims.comparing import OTHERS, at_moment, name, side_values
-from metabo.papers.engine.claims.evidence import Evidence
+from metabo.papers.engine.claims.evidence import Evidence, NoTable
 from metabo.papers.engine.claims.sheet import ClaimTest
 from metabo.papers.engine.claims.verdicts import LEVEL, interval
 from metabo.plan import registry
@@ -33,7 +33,7 @@ MOST = 0.5
 RANDOM = ("rand", "rand_once")
 LEAST_TASKS = 5
 """With fewer test tasks an interval over them has no power."""
-BY_COMPARISON = ("lower_regret", "larger_area", "best_areas")
+BY_COMPARISON = ("lower_regret", "larger_area", "best_areas", "always_first")
 """Checks of pairs of runs, one comparison each: a gate that is about one run takes its comparisons alone
 (`Evidence.failing`), and the others can still contradict."""
 ASIDE = ("but",)
@@ -46,10 +46,10 @@ PASSES, FAILS = "passes", "fails"
 class Gate(NamedTuple):
     """A gate of one artefact on one benchmark.
 
-    `subjects`: the runs (or problems) that it is about: it counts for tests that name them all; none: for every test.
-    `unless_named`: it counts as well for a test that names no run at all. `checks`: it counts for tests by these checks
-    only (empty: by all). `everywhere`: on all artefacts of the paper, whatever the acquisition, not on its own alone.
-    `value` is compared with `bound`.
+    `subjects`: the runs (or problems) that it is about: it counts for tests that compare them all with each other
+    (`compared`); none: for every test. `unless_named`: also where the test does not name them. `checks`: it counts for
+    tests by these checks only (empty: by all). `everywhere`: on all artefacts of the paper, whatever the acquisition,
+    not on its own alone. `value` is compared with `bound`.
     """
 
     name: str
@@ -157,19 +157,49 @@ def _same_queries(queries: pd.DataFrame, first: str, second: str) -> float | Non
     return float(alike.mean())
 
 
-def rests(gate: Gate, paper: str, test: ClaimTest, runs: Sequence[str]) -> bool:
-    """Return whether a test rests on a gate; `runs`: all that the artefact shows."""
+def rests(gate: Gate, paper: str, test: ClaimTest, runs: Sequence[str], evidence: Evidence | None = None) -> bool:
+    """Return whether a test rests on a gate: it compares the runs that the gate is about with each other.
+
+    `runs`: all that the artefact shows; `evidence`: its tables, which say what its panels show.
+    """
     if gate.checks and test.check not in gate.checks:
         return False
     if not gate.subjects:
         return True
     given = checks.arguments(paper, test.check, test.arguments)
     words = strings({key: value for key, value in given.items() if key not in ASIDE})
+    groups = compared(paper, test, runs, evidence)
+    if not gate.unless_named:
+        named = named_runs(words, given.get("acquisitions"), runs)
+        groups = [group & named for group in groups]
+    if gate.everywhere:
+        known = [{RunId.parse(run).method for run in group} for group in groups]
+    else:
+        known = [group | words - set(runs) for group in groups]
+    return any(set(gate.subjects) <= group for group in known)
+
+
+def compared(paper: str, test: ClaimTest, runs: Sequence[str], evidence: Evidence | None = None) -> list[set[str]]:
+    """Return the runs that a test compares, in groups within which it compares them; never none.
+
+    A paper's module `gates` says it for the checks that do not compare just the runs they name (its function
+    `compared(test, arguments, runs, evidence)`, which returns None for all others). These compare the runs that they
+    name, and with OTHERS, or where they name none, all but those that they leave out (ASIDE).
+    """
+    given = checks.arguments(paper, test.check, test.arguments)
+    for module in map(importlib.import_module, registry.gate_modules(paper)):
+        try:
+            own = module.compared(test.check, given, runs, evidence) if hasattr(module, "compared") else None
+        except NoTable:  # the check will say so
+            own = None
+        if own is not None:
+            return own or [set()]
+    words = strings({key: value for key, value in given.items() if key not in ASIDE})
     named = named_runs(words, given.get("acquisitions"), runs)
-    if gate.unless_named and (OTHERS in words or not named):
-        named |= set(runs)
-    known = {RunId.parse(run).method for run in named} if gate.everywhere else words | named
-    return set(gate.subjects) <= known
+    if OTHERS in words or not named:
+        aside = named_runs(strings([given.get(key) for key in ASIDE]), given.get("acquisitions"), runs)
+        named |= set(runs) - aside
+    return [named]
 
 
 def apart(gate: Gate, test: ClaimTest) -> bool:

@@ -72,7 +72,7 @@ def judge(
         for number, cell in enumerate(wanted_cells):
             if cell.place != place:
                 continue
-            own = [key for key in counting if gates.rests(key[1], paper, cell.test, runs)]
+            own = [key for key in counting if gates.rests(key[1], paper, cell.test, runs, evidence)]
             failed = [gate for _, gate in own if not gate.passed]
             apart = [gate for gate in failed if gates.apart(gate, cell.test)]
             about = evidence.about(ESTIMANDS.get(kinds[cell.claim], "new"), gates.failing(apart, runs))

@@ -16,6 +16,7 @@ from metabo.papers.engine.claims.verdicts import (
     LEVEL,
     UNDECIDED,
     UNTESTABLE,
+    WANTED,
     Finding,
     untestable,
 )
@@ -25,8 +26,11 @@ CAUSES = {
     "claim": "contradicted in theory, with a counterexample, or at the published size on two independent benchmarks",
     "size": "another rung of the ladder holds",
     "data": "another benchmark holds, or only the paper's own data can show it",
-    "power": "too few units for an effect of the paper's size",
+    "power": "too few units for an effect of the paper's size: less than 80 % power, and more units can be had",
+    "small": "an effect of that size would have been found in 80 % of cases: what there is may be smaller",
+    "open": "the test does not decide, and no number of units is known that would",
     "reading": "another reading of the paper decides otherwise",
+    "untested": "contradicted under the readings that can be tested; another one that the paper allows cannot be",
     "ours": "a known departure of this project",
     "gate": "a control of the benchmark or of a method fails, so that nothing can be concluded",
     "unresolved": "contradicted here, and no rung, benchmark or reading says why",
@@ -70,7 +74,9 @@ def settled(
 ) -> tuple[Finding, str]:
     """Return the finding of a claim at a rung and the cause of a verdict that is not `holds`.
 
-    A failed gate of any part leaves the claim untestable, unless what does not rest on the gate contradicts it.
+    It is contradicted if every reading is; one that cannot be tested neither agrees nor disagrees, and leaves it
+    undecided. A failed gate of any part leaves the claim untestable, unless what does not rest on the gate contradicts
+    it.
     """
     found = [part.finding for part in parts]
     whole = together(found) if claim.pooled is None else pooled(found, claim.pooled)
@@ -91,14 +97,16 @@ def settled(
     others = {name: together(several) for name, several in elsewhere.items()}
     refuted = _refuted(parts)
     proved = {one.cell.reading for one in beside if one.cell.test.check == THEORY}
-    lower = [
-        name
-        for name, finding in read.items()
-        if finding.verdict not in (CONTRADICTED, UNTESTABLE) and (name in proved or not refuted)
-    ]
+    saving = {name: finding for name, finding in read.items() if name in proved or not refuted}
+    lower = [name for name, finding in saving.items() if finding.verdict not in (CONTRADICTED, UNTESTABLE)]
     if whole.verdict == CONTRADICTED and lower:
         said = f"contradicted, not under every reading ({', '.join(lower)}): {whole.said}"
         return replace(whole, verdict=UNDECIDED, said=said), "reading"
+    lost = {name: finding.said for name, finding in saving.items() if finding.verdict == UNTESTABLE}
+    if whole.verdict == CONTRADICTED and lost:
+        why = "; ".join(f"{name}: {reason}" for name, reason in lost.items())
+        said = f"contradicted under every reading that can be tested, not testable under another ({why}): {whole.said}"
+        return replace(whole, verdict=UNDECIDED, said=said), "untested"
     failed = dict.fromkeys(gate.failure for part in parts for gate in part.gates)
     if whole.verdict != CONTRADICTED and failed:
         return untestable("; ".join(failed)), "gate"
@@ -145,7 +153,14 @@ def _cause(claim: Claim, whole: Finding, read: Mapping[str, Finding], others: Ma
         return "data"
     if claim.ours:
         return "ours"
-    return "power" if whole.verdict == UNDECIDED else "unresolved"
+    return _open(whole) if whole.verdict == UNDECIDED else "unresolved"
+
+
+def _open(whole: Finding) -> str:
+    """Return the cause of an undecided finding that no reading and no benchmark explains, from its own power."""
+    if whole.power is None or whole.clusters is None:
+        return "open"
+    return "power" if whole.power < WANTED else "small"
 
 
 def pooled(findings: Sequence[Finding], bound: float) -> Finding:

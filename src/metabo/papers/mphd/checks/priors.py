@@ -1,6 +1,8 @@
 """Checks of learned priors of GP parameters against the number of domains (mphd §3.2, Figures 5, 6, 10, 11).
 
-Seeds are the draws, and the tables behind the figures hold each of them.
+Seeds are the draws, each of domains of its own, and the tables behind the figures hold each of them. What one seed has
+at several numbers of domains is no independent draw: trends have seeds as units. Seeds with the same number are copies
+of one draw, as all are where they share their domains, and count once.
 """
 
 from collections.abc import Sequence
@@ -8,21 +10,21 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from scipy.stats import gamma, spearmanr
+from scipy.stats import gamma
 
 from metabo.papers.engine.claims.comparing import name
 from metabo.papers.engine.claims.conjunctions import together
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.intervals import (
+    ROUNDING,
     apart,
     combined,
     distance,
     of_deviation,
     of_mean,
-    spearman_p,
     varies,
 )
-from metabo.papers.engine.claims.verdicts import MARGIN, Finding, order, trend, untestable
+from metabo.papers.engine.claims.verdicts import MARGIN, Finding, order, untestable
 from metabo.papers.mphd.studies import summaries
 
 NOISE_LIMIT = 2e-4
@@ -76,7 +78,7 @@ def _same(ends: Sequence[pd.DataFrame], parameter: str) -> list[Finding]:
 
 def _varies_less(evidence: Evidence, parameter: str) -> Finding:
     ends = _ends(evidence, parameter)
-    if same := _same(ends[:1], parameter):
+    if same := _same(ends, parameter):
         return same[0]
     few, many = (_from_median(rows["first"].to_numpy()) for rows in ends)
     label = f"{parameter}, mean distance from the median over seeds, {_between(ends)}"
@@ -127,21 +129,40 @@ def _from_mean_density(parameter: str, rows: pd.DataFrame) -> np.ndarray:
 def nll_falls(evidence: Evidence) -> Finding:
     """The test NLL, and its distance from the median over seeds, fall with the number of domains (Spearman)."""
     rows = evidence.table("nll")
-    centred = rows.groupby("train")["value"].transform(lambda values: _from_median(values.to_numpy()))
     return together(
         [
-            _falls("test NLL over seeds", rows["train"], rows["value"]),
-            _falls("spread of the test NLL over seeds", rows["train"], centred),
+            _falls("test NLL over seeds", rows["train"], rows["value"], rows["seed"]),
+            _falls("spread of the test NLL over seeds", rows["train"], rows["value"], rows["seed"], spread=True),
         ],
         "trends",
     )
 
 
-def _falls(label: str, sizes: pd.Series, values: pd.Series) -> Finding:
-    """Return the finding that values, one per draw and size, fall with the size."""
-    varies = len(sizes) > 2 and sizes.nunique() > 1 and values.nunique() > 1
-    rho = float(spearmanr(sizes, values).statistic) if varies else np.nan
-    return trend(label, rho, spearman_p(rho, len(sizes)))
+def _falls(label: str, sizes: pd.Series, values: pd.Series, seeds: pd.Series, spread: bool = False) -> Finding:
+    """Return the finding that values, one per seed and size, fall with the size; `spread`: their distances from the
+    median of their size do.
+
+    Spearman's correlation over all points is a sum of what each seed adds to it; its interval is that of a sum of
+    independent draws (Student's t). Copies, equal values of one size, count once (`ROUNDING`), and a size with one
+    value has no spread.
+    """
+    points = pd.DataFrame({"size": sizes, "value": values, "seed": seeds}).reset_index(drop=True)
+    scale = np.maximum(points.groupby("size")["value"].transform(lambda own: own.abs().max()), np.finfo(float).tiny)
+    points = points[
+        ~points.assign(rounded=(points["value"] / scale / ROUNDING).round()).duplicated(["size", "rounded"])
+    ]
+    if spread:
+        points = points[points.groupby("size")["value"].transform("size") > 1]
+        points = points.assign(value=points.groupby("size")["value"].transform(lambda own: (own - own.median()).abs()))
+    if len(points) < 3 or points["size"].nunique() < 2 or points["value"].nunique() < 2:
+        return untestable(f"{label}: one size only, or nothing varies")
+    ranks = points[["size", "value"]].rank()
+    ranks = (ranks - ranks.mean()) / ranks.std(ddof=0)
+    added = (ranks["size"] * ranks["value"] / len(ranks)).groupby(points["seed"]).sum().to_numpy()
+    rho, low, high = (float(end * len(added)) for end in of_mean(added))
+    return order(
+        f"{label}: Spearman, {len(added)} seeds,", (rho, low, high), True, "Spearman's rho", clusters=len(added)
+    )
 
 
 def divergence_falls(evidence: Evidence, methods: Sequence[str]) -> Finding:
@@ -149,7 +170,9 @@ def divergence_falls(evidence: Evidence, methods: Sequence[str]) -> Finding:
     rows = evidence.table("divergence")
     each = {method: rows[rows["method"] == method] for method in methods}
     found = [
-        _falls(name(method), own["train"], own["kl"]) if len(own) else untestable(f"{name(method)} was not run")
+        _falls(name(method), own["train"], own["kl"], own["seed"])
+        if len(own)
+        else untestable(f"{name(method)} was not run")
         for method, own in each.items()
     ]
     return together(found, "methods")
@@ -171,12 +194,9 @@ def lower_divergence(evidence: Evidence, method: str, than: str = "mphd_non_nn")
 def spread_falls(evidence: Evidence) -> Finding:
     """The distance of every estimate from its median over runs falls with the number of sub-datasets (Spearman)."""
     rows = evidence.table("estimate")
-    centred = rows.groupby(["parameter", "functions"])["value"].transform(
-        lambda values: _from_median(values.to_numpy())
-    )
     parts = [
-        _falls(f"spread of the {parameter} over runs", own["functions"], own["centred"])
-        for parameter, own in rows.assign(centred=centred).groupby("parameter", sort=False)
+        _falls(f"spread of the {parameter} over runs", own["functions"], own["value"], own["run"], spread=True)
+        for parameter, own in rows.groupby("parameter", sort=False)
     ]
     return together(parts, "parameters")
 

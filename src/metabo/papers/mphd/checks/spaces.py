@@ -1,35 +1,33 @@
 """Checks of regret across search spaces: who ends lower, by how much, and when (mphd §4.3).
 
-From the figures' tables: `difference` holds regret minus that of a reference with its bootstrap interval over spaces,
-test tasks and seeds, `ending` and `curve` the means. Methods are named without acquisition and split: `acquisitions`
-and `panel` ("default", "ntot", "homogeneous") say which runs are meant. `metric`: "last", the last iteration, or
-"area", the mean over all.
+From the figures' tables: `difference` holds regret minus that of a reference with the intervals of both estimands
+(`metabo.papers.mphd.metrics`; `Evidence.estimand` decides), `ending` and `curve` the means. Methods are named without
+acquisition and split: `acquisitions` and `panel` ("default", "ntot", "homogeneous") say which runs are meant. `metric`:
+"last", the last iteration, or "area", the mean over all.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
 
 from metabo.errors import unknown
 from metabo.papers.engine.claims.comparing import OTHERS, name
 from metabo.papers.engine.claims.conjunctions import together
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.intervals import Estimate, combined, of_deviation
-from metabo.papers.engine.claims.ranges import at_least
+from metabo.papers.engine.claims.ranges import at_least, ranged
 from metabo.papers.engine.claims.verdicts import (
-    CONTRADICTED,
-    LEVEL,
     MARGIN,
     UNDECIDED,
     Finding,
     about_equal,
-    equivalent,
     fact,
-    interval,
     known,
     order,
+    similar,
     untestable,
 )
 from metabo.plan.runs import RunId, method_of
@@ -37,6 +35,11 @@ from metabo.plan.runs import RunId, method_of
 UNIT = "normalised regret"
 METRICS = {"last": ("difference", "low", "high"), "area": ("area", "area_low", "area_high")}
 """Columns of table `difference` by metric; table `ending` has the metric's own name."""
+SUITE = "suite_"
+"""Begins the names of the columns for this suite; those for a new space have none."""
+CROSSED = ("overtaken", "overtaken_low", "overtaken_high")
+COST = "cost"
+"""The panel of `difference` that compares a method without the test space's data with itself with them."""
 VARIANTS = ("mphd_squashed",)
 """Methods of the figures that the paper does not have, left out of "others"."""
 ABOUT = 0.25
@@ -61,12 +64,35 @@ def _gaps(evidence: Evidence, method: str, others: str | Sequence[str], but: Seq
     return rows[rows["method"].isin(list(others))]
 
 
-def _turned(row, metric: str = "last") -> Estimate:
-    """Return the reference minus the method of a row: value, low, high."""
+class _Gap(NamedTuple):
+    """A difference with its interval and units by the evidence's estimand, and both intervals."""
+
+    estimate: Estimate
+    units: int
+    suite: tuple[float, float]
+    new: tuple[float, float]
+
+    def told(self, found: Finding) -> Finding:
+        """Add both intervals to a finding on this number."""
+        return replace(found, suite=self.suite, new=self.new)
+
+
+def _gap(evidence: Evidence, row, columns: Sequence[str], turned: bool = False) -> _Gap:
+    """Return the numbers of a row of `difference` in `columns` (value, low, high), `turned`: reference minus method."""
+    value = float(getattr(row, columns[0]))
+    suite, new = (tuple(float(getattr(row, kind + end)) for end in columns[1:]) for kind in (SUITE, ""))
+    if turned:  # 0 - 0 is no -0
+        value, suite, new = 0 - value, (0 - suite[1], 0 - suite[0]), (0 - new[1], 0 - new[0])
+    suited = evidence.estimand == "suite"
+    units = int(row.suite_units if suited else row.units)
+    return _Gap((value, *(suite if suited else new)), units, suite, new)
+
+
+def _turned(evidence: Evidence, row, metric: str = "last") -> _Gap:
+    """Return the reference minus the method of a row."""
     if metric not in METRICS:
         raise unknown("metric", metric, METRICS)
-    value, low, high = (float(getattr(row, column)) for column in METRICS[metric])
-    return 0 - value, 0 - high, 0 - low  # 0 - 0 is no -0
+    return _gap(evidence, row, METRICS[metric], turned=True)
 
 
 def _random(evidence: Evidence, panel: str, acq: str, at: str | int) -> float:
@@ -110,8 +136,8 @@ def _orders(evidence, method, others, but, panel, acquisitions, metric, below) -
         effect = MARGIN * _random(evidence, panel, acq, metric)
         for row in rows[rows["iteration"] == rows["iteration"].max()].itertuples():
             label = f"{name(method)} minus {name(row.method)}, {panel}, {acq}, {metric}:"
-            units = int(row.units)
-            found.append(order(label, _turned(row, metric), below, UNIT, effect=effect, clusters=units))
+            gap = _turned(evidence, row, metric)
+            found.append(gap.told(order(label, gap.estimate, below, UNIT, effect=effect, clusters=gap.units)))
         lost = [] if others == OTHERS else [other for other in others if other not in set(rows["method"])]
         found += [untestable(f"{name(method)} or {name(other)} was not run, {panel}, {acq}") for other in lost]
     return found
@@ -136,31 +162,31 @@ def matches(
             continue
         row = rows.loc[rows["iteration"].idxmax()]
         label = f"{name(method)} minus {name(reference)}, {panel}, {acq}, {metric}:"
-        found.append(about_equal(label, _turned(row, metric), limit, UNIT, int(row["units"])))
+        gap = _turned(evidence, row, metric)
+        found.append(gap.told(about_equal(label, gap.estimate, limit, UNIT, gap.units)))
     return together(found, "comparisons")
 
 
 def by_margin(evidence: Evidence, method: str, other: str, panel: str, deviations: float) -> Finding:
     """ORD with PI: the last regret is lower by more than `deviations` pooled standard deviations over seeds.
 
-    The difference has its interval over spaces, the deviation one of chi-square; `combined` adds them.
+    The difference has its own interval, the deviation one of chi-square; `combined` adds them.
     """
     rows = _gaps(evidence, method, [other], (), panel, "pi")
     ends = _rows(evidence, "ending", panel, "pi").set_index("method")
     if rows.empty or not {method, other} <= set(ends.index):
         return untestable(f"{name(other)} was not run on {evidence.benchmark}")
     row = rows.loc[rows["iteration"].idxmax()]
-    seeds = _seeds(evidence, panel)
+    seeds, gap = _seeds(evidence, panel), _turned(evidence, row)
     if seeds < 2:
-        return Finding(
-            UNDECIDED, f"{name(method)} minus {name(other)}, {panel}; {ONE_SEED}", *map(known, _turned(row)), UNIT
-        )
+        said = f"{name(method)} minus {name(other)}, {panel}; {ONE_SEED}"
+        return Finding(UNDECIDED, said, *map(known, gap.estimate), UNIT)
     spread = _pooled([ends.at[method, "std"], ends.at[other, "std"]], seeds)
-    shifted = combined((1.0, _turned(row)), (deviations, of_deviation(spread, 2 * (seeds - 1))))
+    shifted = combined((1.0, gap.estimate), (deviations, of_deviation(spread, 2 * (seeds - 1))))
     label = f"{name(method)} minus {name(other)}, {panel}: {-float(row['difference']):.3g}; plus {deviations:g} pooled "
     label += f"deviations over {seeds} seeds ({spread:.3g}):"
     effect = MARGIN * _random(evidence, panel, "pi", "last")
-    return order(label, shifted, True, UNIT, effect=effect, clusters=int(row["units"]))
+    return order(label, shifted, True, UNIT, effect=effect, clusters=gap.units)
 
 
 def _seeds(evidence: Evidence, panel: str) -> int:
@@ -182,8 +208,8 @@ def ahead_then_behind(
     for row in rows[(rows["iteration"] == early) | (rows["iteration"] >= late)].itertuples():
         label = f"{name(method)} minus {name(reference)} at iteration {row.iteration}:"
         effect = MARGIN * _random(evidence, panel, "pi", int(row.iteration))
-        estimate, below = (row.difference, row.low, row.high), row.iteration == early
-        found.append(order(label, estimate, below, UNIT, effect=effect, clusters=int(row.units)))
+        gap, below = _gap(evidence, row, METRICS["last"]), row.iteration == early
+        found.append(gap.told(order(label, gap.estimate, below, UNIT, effect=effect, clusters=gap.units)))
     if early not in set(rows["iteration"]) or not (rows["iteration"] >= late).any():
         found.append(untestable(f"{name(method)} was not run at iteration {early} and from {late} on"))
     return together(found, "iterations")
@@ -192,53 +218,52 @@ def ahead_then_behind(
 def overtaken_at(evidence: Evidence, method: str, reference: str, at: int, panel: str = "default") -> Finding:
     """NUM with PI: `reference` stays below `method` from about iteration `at` on.
 
-    The 95 % interval of that iteration lies within ABOUT of `at`, or outside it.
+    The 95 % interval of that iteration (Student's t) lies within ABOUT of `at`, or outside it.
     """
     rows = _gaps(evidence, reference, [method], (), panel, "pi")
     if rows.empty or rows["iteration"].max() < at:
         return untestable(f"the runs of {name(method)} and {name(reference)} do not reach iteration {at}")
-    first, low, high = (float(rows[c].iloc[0]) for c in ("overtaken", "overtaken_low", "overtaken_high"))
-    verdict = equivalent(low - at, high - at, ABOUT * at)
-    said = f"{name(reference)} stays below {name(method)} from iteration {interval(first, low, high)} on; stated {at}, "
-    said += f"accepted {(1 - ABOUT) * at:g} to {(1 + ABOUT) * at:g}"
-    units = int(rows["units"].iloc[0])
-    against = LEVEL / 2 if verdict == CONTRADICTED else 1.0
-    return Finding(
-        verdict, said, first, min(low, first), max(high, first), "iteration", clusters=units, against=against
-    )
+    gap = _gap(evidence, next(rows.itertuples()), CROSSED)
+    label = f"{name(reference)} stays below {name(method)} from an iteration on, stated {at}:"
+    return gap.told(ranged(label, gap.estimate, (1 - ABOUT) * at, (1 + ABOUT) * at, "iteration", gap.units))
 
 
 def costs_little(evidence: Evidence, method: str, deviations: float = 1.0) -> Finding:
     """ORD with PI: not training on the test space raises the last regret by less than `deviations` times its spread.
 
-    Both are over seeds, on these spaces; the two settings count as independent, which is on the safe side of pairs.
+    The rise is paired, with its interval over spaces or seeds; the spread is over seeds, with an interval of
+    chi-square; `combined` adds them.
     """
     ends = {panel: _rows(evidence, "ending", panel, "pi").set_index("method") for panel in ("default", "ntot")}
-    if any(method not in rows.index for rows in ends.values()):
+    rows = _rows(evidence, "difference", COST, "pi")
+    rows = rows[(rows["method"] == method) & (rows["reference"] == method)]
+    if rows.empty or any(method not in shown.index for shown in ends.values()):
         return untestable(f"{name(method)} was not run in both settings")
-    last, std = ([float(rows.at[method, column]) for rows in ends.values()] for column in ("last", "std"))
-    seeds = _seeds(evidence, "default")
-    freedom, rise = 2 * (seeds - 1), last[1] - last[0]
+    last, std = ([float(shown.at[method, column]) for shown in ends.values()] for column in ("last", "std"))
+    seeds, gap = _seeds(evidence, "default"), _gap(evidence, rows.loc[rows["iteration"].idxmax()], METRICS["last"])
+    rise = gap.estimate[0]
     if seeds < 2:
         return Finding(UNDECIDED, f"{name(method)}: the regret rises by {rise:.3g}; {ONE_SEED}", rise, unit=UNIT)
     spread = _pooled(std, seeds)
-    half = float(student.ppf(1 - LEVEL / 2, freedom) * spread * np.sqrt(2 / seeds))
-    beyond = combined((1.0, (rise, rise - half, rise + half)), (-deviations, of_deviation(spread, freedom)))
+    beyond = combined((1.0, gap.estimate), (-deviations, of_deviation(spread, 2 * (seeds - 1))))
     label = f"{name(method)}: last regret {last[0]:.3g}, without the test space {last[1]:.3g}; the rise minus "
     label += f"{deviations:g} deviations over {seeds} seeds ({spread:.3g}):"
-    return order(label, beyond, True, UNIT, effect=deviations * spread, clusters=freedom + 1)
+    return order(label, beyond, True, UNIT, effect=deviations * spread, clusters=gap.units)
 
 
-def best_acquisition(evidence: Evidence, method: str, acquisition: str = "pi") -> Finding:
-    """ORD: with its own acquisition, `method` has a lower last regret than with the others."""
+def best_acquisition(evidence: Evidence, method: str, acquisition: str = "pi", margin: float = MARGIN) -> Finding:
+    """Similar, or better: with its own acquisition, `method` ends no worse than with the others.
+
+    Worse by at most `margin` of Random's last regret, with the end of the interval (`similar`).
+    """
     rows = evidence.table("difference")
     others = [run for run in map(RunId.parse, rows["method"].unique()) if run.method == method and run.acquisition]
     rows = rows[(rows["reference"] == method) & rows["method"].isin(list(map(str, others)))]
     found = []
     for row in rows[rows["iteration"] == rows["iteration"].max()].itertuples():
         label = f"{name(method)} with {acquisition} minus with {RunId.parse(row.method).acquisition}:"
-        effect = MARGIN * _random(evidence, row.panel, row.acquisition, "last")
-        found.append(order(label, _turned(row), True, UNIT, effect=effect, clusters=int(row.units)))
+        limit, gap = margin * _random(evidence, row.panel, row.acquisition, "last"), _turned(evidence, row)
+        found.append(gap.told(similar(label, gap.estimate, limit, True, UNIT, gap.units)))
     return together(found, "acquisitions")
 
 

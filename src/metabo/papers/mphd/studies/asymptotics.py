@@ -23,12 +23,13 @@ from metabo.papers.engine.studies.files import Frames
 from metabo.papers.mphd.studies.fits import (
     POINTS,
     Domains,
-    SuperDatasetSpec,
+    SeededSpec,
     by_lbfgs,
     domains,
-    pool,
+    pools,
     subsample,
     super_dataset,
+    tested,
 )
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.rows import Rows
@@ -44,32 +45,30 @@ CHUNK = 25
 """GPs whose likelihoods are computed side by side."""
 
 
-def training_and_test(benchmark: Benchmark) -> tuple[Domains, Domains]:
-    """Return the domains that priors are trained on and those that are tested, each with all of its functions."""
+def training_and_test(benchmark: Benchmark, spec: SeededSpec) -> tuple[Domains, Domains]:
+    """Return the domains that priors are trained on, seed after seed, and those that are tested, each with all of its
+    functions."""
     of_space = {s: [t.name for t in benchmark.tasks.values() if t.space == s] for s in benchmark.spaces}
-    trained = {space: of_space.pop(space) for space in pool(benchmark)}
-    return domains(benchmark, trained), domains(benchmark, of_space)
+    trained = {space: of_space[space] for own in pools(benchmark, spec) for space in own}
+    held_out = {space: of_space[space] for space in tested(benchmark, spec)}
+    return domains(benchmark, trained), domains(benchmark, held_out)
 
 
-def estimates(train: Domains, seeds: int, steps: int, root: Key[Array, ""]) -> Parameters:
-    """Return θ̂ of every domain, (seeds, domains, ...): each seed fits a fixed draw of POINTS observations."""
-    count = len(train.names)
-    keys = jax.random.split(root, seeds * count)
-    domain = jnp.tile(jnp.arange(count), seeds)
+def estimates(train: Domains, steps: int, root: Key[Array, ""]) -> Parameters:
+    """Return θ̂ of every domain, (domains, ...), from a fixed draw of POINTS observations of each function."""
+    keys = jax.random.split(root, len(train.names))
 
     def fit(pair):
-        key, i = pair
-        rows = Rows(*(part[i] for part in train.rows))
-        return by_lbfgs(subsample(rows, POINTS, key), KERNEL, steps)
+        key, rows = pair
+        return by_lbfgs(subsample(Rows(*rows), POINTS, key), KERNEL, steps)
 
-    fitted = over_pairs(fit, (keys, domain), accelerator=False)
-    return jax.tree.map(lambda leaf: np.asarray(leaf).reshape(seeds, count, *leaf.shape[1:]), fitted)
+    return jax.tree.map(np.asarray, over_pairs(fit, (keys, train.rows), accelerator=False))
 
 
 def fit_priors(found: Parameters, train: Domains, chosen: np.ndarray) -> Parameters:
     """Return the two numbers of each parameter's prior from the estimates of the domains `chosen` (Eq. 4, Non-NN).
 
-    `found`: those of one seed, (domains, ...). Every dimension of every domain counts once for the lengthscales.
+    `found`: (domains, ...); `chosen`: their indices. Every dimension of every domain counts once for the lengthscales.
     """
     names = [train.names[i] for i in chosen]
     lengths = np.concatenate([found.lengthscale[i, : train.dims[i]] for i in chosen])
@@ -148,10 +147,9 @@ def held_out_nll(
     return value, failed
 
 
-class AsymptoticsSpec(SuperDatasetSpec):
+class AsymptoticsSpec(SeededSpec):
     """Numbers of training domains, steps of L-BFGS, draws of θ, and subsamples of each test sub-dataset."""
 
-    seeds: int
     train: list[int]
     steps: int
     samples: int
@@ -161,20 +159,24 @@ class AsymptoticsSpec(SuperDatasetSpec):
 def run(spec: AsymptoticsSpec) -> Frames:
     """Return the estimates of Step 1, the fitted priors, the truth, and the test data's NLL.
 
+    Each seed has training domains of its own (`fits.super_dataset`); N of them are drawn for each N. The tested domains
+    are the same for all.
+
     "estimate": seed, space, parameter,
     index (of the input; 0 for others), value, truth; "prior": train, seed, parameter, first, second (Normal: mean and
     standard deviation of the constant; Gamma: shape and rate of the others); "truth": parameter, first, second; "nll":
     train, seed, value (nats), failed (share of the draws of θ).
     """
     benchmark = super_dataset("mphd_s", spec)
-    train, test = training_and_test(benchmark)
+    train, test = training_and_test(benchmark, spec)
+    size = len(train.names) // spec["seeds"]
     root = partial(stream, spec["seed"], "mphd_asymptotics")
-    found = estimates(train, spec["seeds"], spec["steps"], root("subsample"))
+    found = estimates(train, spec["steps"], root("subsample"))
     cases = [(number, seed) for number in spec["train"] for seed in range(spec["seeds"])]
     priors = []
     for number, seed in cases:
-        chosen = np.asarray(jax.random.permutation(root("domains", number, seed), len(train.names)))[:number]
-        priors.append(fit_priors(Parameters(*(part[seed] for part in found)), train, chosen))
+        own = np.asarray(jax.random.permutation(root("domains", number, seed), size))[:number]
+        priors.append(fit_priors(found, train, seed * size + own))
     value, failed = held_out_nll(priors, test, spec["samples"], spec["subsamples"], root("test"))
     keyed = pd.DataFrame(cases, columns=["train", "seed"])
     frames = [
@@ -183,20 +185,21 @@ def run(spec: AsymptoticsSpec) -> Frames:
     ]
     truth = next(iter(benchmark.facts.truth.values()))["prior"]
     return {
-        "estimate": _estimate_table(found, train, benchmark),
+        "estimate": _estimate_table(found, train, benchmark, size),
         "prior": pd.concat(frames, ignore_index=True),
         "truth": pd.DataFrame([(n, *truth[n]) for n in Parameters._fields], columns=["parameter", "first", "second"]),
         "nll": keyed.assign(value=value, failed=failed),
     }
 
 
-def _estimate_table(found: Parameters, train: Domains, benchmark: Benchmark) -> pd.DataFrame:
+def _estimate_table(found: Parameters, train: Domains, benchmark: Benchmark, size: int) -> pd.DataFrame:
+    """Return the rows of "estimate"; `size`: the number of each seed's domains."""
     rows = []
     for i, (space, dim) in enumerate(zip(train.names, train.dims, strict=True)):
         true = benchmark.facts.truth[space]["parameters"]
         for parameter, part in zip(Parameters._fields, found, strict=True):
-            values = part[:, i, :dim] if parameter == "lengthscale" else part[:, i, None]
+            values = part[i, :dim] if parameter == "lengthscale" else part[i, None]
             expected = np.atleast_1d(true[parameter])
-            for (seed, index), value in np.ndenumerate(values):
-                rows.append((seed, space, parameter, index, float(value), float(expected[index])))
+            for index, value in enumerate(values):
+                rows.append((i // size, space, parameter, index, float(value), float(expected[index])))
     return pd.DataFrame(rows, columns=["seed", "space", "parameter", "index", "value", "truth"])

@@ -26,7 +26,7 @@ from metabo.methods.hierarchical import contexts
 from metabo.methods.hierarchical.hyperprior import fit_gamma, kl_gamma
 from metabo.methods.hierarchical.network import OUTPUTS, make, train
 from metabo.papers.engine.studies.files import Frames
-from metabo.papers.mphd.studies.fits import Domains, SuperDatasetSpec, by_adam, domains, pool, super_dataset
+from metabo.papers.mphd.studies.fits import Domains, SeededSpec, by_adam, domains, pools, super_dataset
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.rows import Rows
 
@@ -133,10 +133,9 @@ def one_prior(known: Domains, lengthscale: np.ndarray, chosen: np.ndarray) -> Fl
     return np.tile(fit_gamma(pooled, spaces=owners), (len(DIMS), 1))
 
 
-class DivergenceSpec(SuperDatasetSpec):
+class DivergenceSpec(SeededSpec):
     """Numbers of training domains, steps and learning rate of Step 1, and steps of Step 2."""
 
-    seeds: int
     train: list[int]
     adam_steps: int
     learning_rate: float
@@ -146,34 +145,40 @@ class DivergenceSpec(SuperDatasetSpec):
 def run(spec: DivergenceSpec) -> Frames:
     """Return the divergence of every prior, its limits, the truth, and the estimates of Step 1.
 
+    Each seed has training domains of its own (`fits.super_dataset`); N of them are drawn for each N.
+
     "divergence": output (linear, squashed, non_nn),
     train, seed, dim, shape, rate, kl (nats), stopped (step at which the training of the network ended early, -1: none);
     "limit": output, dim, kl (squashed: least possible; non_nn: with ever more domains); "truth": dim, shape, rate;
-    "estimate": space, dim, index, value, truth.
+    "estimate": seed, space, dim, index, value, truth.
     """
     benchmark = super_dataset("mphd_l", spec)
     trained = {fold.space: fold.train for fold in benchmark.split("held_out")}
-    known = domains(benchmark, {space: trained[space] for space in pool(benchmark)})
-    root = partial(stream, spec["seed"], "mphd_divergence")
+    known = domains(benchmark, {space: trained[space] for own in pools(benchmark, spec) for space in own})
+    root, size = partial(stream, spec["seed"], "mphd_divergence"), len(known.names) // spec["seeds"]
     lengthscale = estimates(known, spec["adam_steps"], spec["learning_rate"], root("adam"))
-    cases = [(number, seed) for number in spec["train"] for seed in range(spec["seeds"])]
-    drawn = [np.asarray(jax.random.permutation(root("domains", *case), len(known.names)))[: case[0]] for case in cases]
-    chosen = np.array([np.isin(np.arange(len(known.names)), own) for own in drawn])
-    keys = jnp.stack([root("network", *case) for case in cases])
-    frames = []
-    for output in progress.loop(OUTPUTS, "outputs"):
-        found, stopped = network_priors(known, lengthscale, chosen, keys, output, spec["network_steps"])
-        frames += [_case_table(output, *case, found[i], stopped[i]) for i, case in enumerate(cases)]
-    for case, own in zip(cases, drawn, strict=True):
-        frames.append(_case_table("non_nn", *case, one_prior(known, lengthscale, own), -1))
+    frames: dict[str, list[pd.DataFrame]] = {output: [] for output in (*OUTPUTS, "non_nn")}
+    for seed in progress.loop(range(spec["seeds"]), "seeds"):
+        mine = slice(seed * size, (seed + 1) * size)
+        rows = Rows(*(part[mine] for part in known.rows))
+        own, lengths = Domains(rows, known.dims[mine], known.names[mine]), lengthscale[mine]
+        cases = [(number, seed) for number in spec["train"]]
+        drawn = [np.asarray(jax.random.permutation(root("domains", *case), size))[: case[0]] for case in cases]
+        chosen = np.array([np.isin(np.arange(size), some) for some in drawn])
+        keys = jnp.stack([root("network", *case) for case in cases])
+        for output in OUTPUTS:
+            found, stopped = network_priors(own, lengths, chosen, keys, output, spec["network_steps"])
+            frames[output] += [_case_table(output, *case, found[i], stopped[i]) for i, case in enumerate(cases)]
+        for case, some in zip(cases, drawn, strict=True):
+            frames["non_nn"].append(_case_table("non_nn", *case, one_prior(own, lengths, some), -1))
     limits = {"squashed": squashed_floor(), "non_nn": divergences(*map(np.atleast_1d, pooled_limit()))}
     parts = [pd.DataFrame({"output": output, "dim": DIMS, "kl": kl}) for output, kl in limits.items()]
     shape, rate = true_priors().T
     return {
-        "divergence": pd.concat(frames, ignore_index=True),
+        "divergence": pd.concat([table for tables in frames.values() for table in tables], ignore_index=True),
         "limit": pd.concat(parts, ignore_index=True),
         "truth": pd.DataFrame({"dim": DIMS, "shape": shape, "rate": rate}),
-        "estimate": _estimate_table(known, lengthscale, benchmark),
+        "estimate": _estimate_table(known, lengthscale, benchmark, size),
     }
 
 
@@ -183,9 +188,10 @@ def _case_table(output: str, train: int, seed: int, found: np.ndarray, stopped: 
     return pd.DataFrame({**keyed, "kl": divergences(shape, rate), "stopped": int(stopped)})
 
 
-def _estimate_table(known: Domains, lengthscale: np.ndarray, benchmark: Benchmark) -> pd.DataFrame:
+def _estimate_table(known: Domains, lengthscale: np.ndarray, benchmark: Benchmark, size: int) -> pd.DataFrame:
+    """Return the rows of "estimate"; `size`: the number of each seed's domains."""
     rows = []
-    for space, dim, values in zip(known.names, known.dims, lengthscale, strict=True):
+    for number, (space, dim, values) in enumerate(zip(known.names, known.dims, lengthscale, strict=True)):
         true = benchmark.facts.truth[space]["parameters"]["lengthscale"]
-        rows += [(space, int(dim), i, float(values[i]), float(true[i])) for i in range(dim)]
-    return pd.DataFrame(rows, columns=["space", "dim", "index", "value", "truth"])
+        rows += [(number // size, space, int(dim), i, float(values[i]), float(true[i])) for i in range(dim)]
+    return pd.DataFrame(rows, columns=["seed", "space", "dim", "index", "value", "truth"])

@@ -25,7 +25,8 @@ INITIAL = {"constant": 1.0, "lengthscale": 1.0}
 POINTS = 50
 """Observations of each sub-dataset in a loss (App. E.2), all if it has fewer."""
 TRAINED = 0.8
-"""Share of the domains that priors are trained on, the first ones: 16 of 20 (§3.2); the others are tested."""
+"""Share of the domains that priors are trained on, the first ones: 16 of 20 (§3.2); the others are tested. That is what
+the first seed has; every other one has as many training domains of its own."""
 
 
 class Domains(NamedTuple):
@@ -45,15 +46,39 @@ class SuperDatasetSpec(StudySpec):
     points: int
 
 
-def super_dataset(name: str, spec: SuperDatasetSpec) -> Benchmark:
-    """Draw the synthetic super-dataset `name` with the seed and the sizes of a study."""
-    sizes = {"domains": spec["domains"], "functions": spec["functions"], "points": spec["points"]}
-    return synthetic.load(name, {"seed": spec["seed"], **sizes})
+class SeededSpec(SuperDatasetSpec):
+    """The sizes of a super-dataset whose training domains are drawn anew for each of `seeds`."""
+
+    seeds: int
 
 
-def pool(benchmark: Benchmark) -> list[str]:
-    """Return the spaces of the domains that priors may be trained on."""
-    return list(benchmark.spaces)[: round(TRAINED * len(benchmark.spaces))]
+def super_dataset(name: str, spec: SeededSpec) -> Benchmark:
+    """Draw the synthetic super-dataset `name` with the seed and the sizes of a study.
+
+    Its domains are those of the first seed, `domains` of them, and then the training domains of the others: each is a
+    draw of its own from the super-dataset's distribution.
+    """
+    count = spec["domains"] + (spec["seeds"] - 1) * _trained(spec)
+    return synthetic.load(
+        name, {"seed": spec["seed"], "domains": count, "functions": spec["functions"], "points": spec["points"]}
+    )
+
+
+def _trained(spec: SeededSpec) -> int:
+    """Return the number of domains that the priors of a seed may be trained on."""
+    return round(TRAINED * spec["domains"])
+
+
+def pools(benchmark: Benchmark, spec: SeededSpec) -> list[list[str]]:
+    """Return, for every seed, the spaces of the domains that its priors may be trained on; no two seeds share one."""
+    names, size = list(benchmark.spaces), _trained(spec)
+    starts = [0, *(spec["domains"] + size * other for other in range(spec["seeds"] - 1))]
+    return [names[start : start + size] for start in starts]
+
+
+def tested(benchmark: Benchmark, spec: SeededSpec) -> list[str]:
+    """Return the spaces of the domains that no prior is trained on, the same for all seeds."""
+    return list(benchmark.spaces)[_trained(spec) : spec["domains"]]
 
 
 def domains(benchmark: Benchmark, chosen: Mapping[str, Sequence[str]]) -> Domains:
