@@ -84,6 +84,15 @@ def test_every_check_is_used_by_a_claim():
     assert shared == set(checks.of("none")) and own == {pair for pair in used if pair[1] not in shared}
 
 
+def test_no_check_of_a_study_counts_twice_in_a_claim(paper):
+    """Two artefacts of the same studies have the same tables: Holm's correction would count one comparison twice."""
+    entries = catalogue.load(ROOT)
+    for claim in sheet.load(paper, ROOT):
+        made = [(entries[test.artefact], test) for test in claim.tests]
+        told = [repr((one.inputs, t.check, t.arguments, t.beside)) for one, t in made if not one.benchmarks]
+        assert len(set(told)) == len(told), claim.id
+
+
 def test_the_multiverse_asks_no_check_for_a_moment_that_it_does_not_take():
     """ "area" given to a rank at an iteration stopped the judging of HyperBO's claims."""
     asked = 0
