@@ -17,6 +17,8 @@ from metabo.tasks.spaces import SearchSpace
 
 ABSENT = ("", "nan", "na", "n/a", "null", "none")
 """How tables write that a cell has no value (in lower case)."""
+WORDS = ("null", "none")
+"""Those of `ABSENT` that may be the name of a choice."""
 
 
 class Row(NamedTuple):

@@ -63,6 +63,7 @@ def test_column_order_blank_rows_and_a_byte_order_mark_do_not_matter(read):
         (3, "learning_rate", "", ["row 3, field 'learning_rate' has no value", "a number from 0.0001 to 1"]),
         (3, "learning_rate", "NaN", ["row 3, field 'learning_rate' has no value"]),
         (3, "learning_rate", "fast", ["row 3, field 'learning_rate': 'fast' is not a number"]),
+        (3, "optimiser", "None", ["'optimiser' has no value; write one of sgd, adam, or add 'None' to its choices in"]),
         (4, "layers", "2.5", ["row 4, field 'layers': '2.5' is not a whole number from 1 to 6"]),
         (5, "batch", "wide", ["row 5, field 'batch': 'wide' is not one of 16, 32, 64"]),
         (5, "optimiser", "Adam", ["row 5, field 'optimiser': 'Adam' is not one of sgd, adam. Did you mean 'adam'?"]),
