@@ -3,9 +3,11 @@
 import csv
 import io
 import json
+import os
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -89,6 +91,17 @@ def test_tell_corrects(metabo, folder, tmp_path, capsys):
         cli.main(["tell", str(folder), str(never), "--correct"])
     assert f"{never}: row 4, the configuration (learning_rate 0.01, layers 4, " in capsys.readouterr().err
     assert [trial["outcome"] for trial in Study(folder).trials] == [0.2]
+
+
+def test_a_pipe_is_told_once(metabo, plain, tmp_path):
+    text = "\n".join([";".join(HEADER[1:]), "0,01;3;32;adam;;0,5"]) + "\n"
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=(text,), daemon=True)
+    writer.start()
+    out, err = metabo("tell", plain, pipe)
+    writer.join()
+    assert "told 1; " in out and err == f"{pipe}: UTF-8, columns separated by semicolons, decimal commas\n"
 
 
 @pytest.mark.parametrize("extra", [["a.csv", "b.csv"], ["--wrong"], ["a.csv", "b.csv", "c.csv"]])

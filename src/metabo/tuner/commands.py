@@ -222,10 +222,10 @@ def _tell(args: Namespace) -> list[str]:
     if args.constraints is not None and (not single or args.failed):
         raise ConfigError("tell: --constraints goes with --parameters and --outcome; in a CSV they are columns")
     if args.results:
-        told = study.tell_file(args.results, args.correct)
-        layout = read_sheet(args.results, study.description.numeric).layout
-        if layout and not layout.usual:
-            _say(f"{args.results}: {layout.said}")
+        sheet = read_sheet(args.results, study.description.numeric)  # once: a pipe has nothing left after that
+        told = study.tell_file(sheet, args.correct)
+        if sheet.layout and not sheet.layout.usual:
+            _say(f"{args.results}: {sheet.layout.said}")
     else:
         measured = _object("--constraints", args.constraints or "{}", '{"memory_gb": 6.5}')
         told = [study.tell(_parameters(args.parameters), args.outcome, args.correct, measured)]

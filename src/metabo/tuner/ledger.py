@@ -10,6 +10,7 @@ from math import isfinite, nan
 from pathlib import Path
 from typing import TypeAlias
 
+from metabo.data.csv_layout import Sheet
 from metabo.data.history import constraints as bounds
 from metabo.data.history import description as descriptions
 from metabo.data.history import read as history
@@ -100,14 +101,14 @@ class Ledger:
         read = [_result(one, self.description, where) for one, where in zip(results, places, strict=True)]
         return self._record(read, correct)
 
-    def tell_file(self, path: str | Path, correct: bool = False) -> list[StudyTrial]:
+    def tell_file(self, path: str | Path | Sheet, correct: bool = False) -> list[StudyTrial]:
         """Record the rows of a CSV such as `metabo suggest` prints, its outcomes filled in ("failed": it failed).
-        `correct`: see `tell_all`.
+        `path`: the file, or what was read from it; `correct`: see `tell_all`.
 
         Raises DataError that names row and field; nothing is recorded then.
         """
-        rows = history.read_told(path, self.description)
-        results = [Result(one.configuration, one.outcome, f"{path}: row {one.row}, ", one.measured) for one in rows]
+        rows, where = history.read_told(path, self.description), path.where if isinstance(path, Sheet) else path
+        results = [Result(one.configuration, one.outcome, f"{where}: row {one.row}, ", one.measured) for one in rows]
         return self._record(results, correct)
 
     def release(

@@ -211,11 +211,11 @@ class ToldRow(NamedTuple):
     measured: dict[str, float]
 
 
-def read_told(path: str | Path, description: Description) -> list[ToldRow]:
+def read_told(given: str | Path | Sheet, description: Description) -> list[ToldRow]:
     """Read finished trials of the study that is tuned: columns of parameters, constraints and outcome, which must say
     so of a failed trial ("failed"). Columns of study and of `ignore` are not read. Raises DataError."""
-    sheet = read_sheet(path, description.numeric)
-    header, rows = sheet.header, sheet.rows
+    sheet = given if isinstance(given, Sheet) else read_sheet(given, description.numeric)
+    path, header, rows = sheet.where, sheet.header, sheet.rows
     needed = [description.outcome, *(one.name for one in (*description.fields, *description.constraints))]
     check_header(sheet, needed, description, [description.study])
     if not rows:
