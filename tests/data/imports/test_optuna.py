@@ -151,6 +151,26 @@ def test_a_storage_of_another_version_and_a_database_that_is_not_there(tmp_path)
         optuna_storage.read("://")
 
 
+def test_every_url_of_sqlite_names_a_file(tmp_path):
+    """Which SQLAlchemy would make if it is not there."""
+    path = tmp_path / "past.db"
+    given = f"sqlite+pysqlite:///{path}"
+    with pytest.raises(
+        DataError, match=r"past\.db: cannot read it \(No such file or directory\); check the path of the"
+    ):
+        optuna_storage.read(given)
+    assert not list(tmp_path.iterdir())
+    past(f"sqlite:///{path}")
+    before = path.read_bytes()
+    assert [one.name for one in optuna_storage.read(f"{given}?timeout=10")] == ["a"]
+    assert optuna_storage.called(given) == str(path) and path.read_bytes() == before
+    for lacking in ("sqlite://", "sqlite:///", "sqlite+pysqlite://"):
+        with pytest.raises(
+            ConfigError, match=r"storage: the URL of an SQLite database names its file; write e\.g\. sql"
+        ):
+            optuna_storage.read(lacking)
+
+
 def test_several_objectives_are_refused(tmp_path):
     there = f"sqlite:///{tmp_path / 'past.db'}"
     past(there)
