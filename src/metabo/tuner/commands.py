@@ -246,7 +246,7 @@ def _trials(args: Namespace) -> list[str]:
 
 
 def _show(args: Namespace) -> list[str]:
-    from metabo.records.files import write_text
+    from metabo.tuner import store
     from metabo.tuner.page import facts, html
     from metabo.tuner.study import Study
 
@@ -254,7 +254,7 @@ def _show(args: Namespace) -> list[str]:
     trials = study.trials
     shown = html.page(study.name, study.record, study.description, trials, facts.facts_of(study.prior, trials))
     path = args.out or study.folder / f"{study.name}.html"
-    write_text(path, shown)
+    store.write_page(path, shown)
     return [f"{path}: {len(trials)} trials; open it in a browser"]
 
 
