@@ -103,11 +103,13 @@ class Ledger:
 
     def tell_file(self, path: str | Path | Sheet, correct: bool = False) -> list[StudyTrial]:
         """Record the rows of a CSV such as `metabo suggest` prints, its outcomes filled in ("failed": it failed).
-        `path`: the file, or what was read from it; `correct`: see `tell_all`.
+        `path`: the file, or what was read from it; `correct`: see `tell_all`. If it has a column of the study, this
+        names no other study.
 
         Raises DataError that names row and field; nothing is recorded then.
         """
-        rows, where = history.read_told(path, self.description), path.where if isinstance(path, Sheet) else path
+        where = path.where if isinstance(path, Sheet) else path
+        rows = history.read_told(path, self.description, self.name)
         results = [Result(one.configuration, one.outcome, f"{where}: row {one.row}, ", one.measured) for one in rows]
         return self._record(results, correct)
 

@@ -143,6 +143,28 @@ def test_a_file_that_is_no_table(read, content, parts):
         assert part in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (1, 0, "row 1, column 1 has no name: the index of a D"),
+        (0, 2, "row 1, columns 8, 9 have no name: the index of a"),
+    ],
+)
+def test_columns_without_a_name(read, tmp_path, before, after, said):
+    """The index of pandas, and columns that a spreadsheet left empty; two are not one column twice."""
+    header = [""] * before + HEADER + [""] * after
+    table = [[str(i)] * before + row + [""] * after for i, row in enumerate(rows())]
+    with pytest.raises(DataError) as error:
+        read(table, header)
+    assert said in str(error.value) and "index=False" in str(error.value) and "\n" not in str(error.value)
+    assert str(error.value).endswith("(delete it), or leave it out with ignore: [''] in space.yaml")
+    for line in ("ignore: ['']", "ignore: rest"):
+        space = description.of_mapping({"name": "s", **yaml.safe_load(f"{SPACE}{line}\n")}, "s")
+        found = history.read(tmp_path / "history.csv", space)
+        assert len(found.trials) == 38
+        assert ("a column without a name" in found.remarks[-1]) == (line == "ignore: rest")
+
+
 def test_a_missing_file_is_named(tmp_path, read):
     space = description.of_mapping({"name": "s", "study": "a", "outcome": {"column": "b", "goal": "maximise"},
                                     "parameters": {"c": {"type": "float", "low": 0, "high": 1}}}, "s")  # fmt: skip

@@ -185,6 +185,14 @@ def test_none_that_another_parameter_explains_says_that_there_is_no_value(drafte
     assert sum(len(task.y) for task in read_all([history], [space])[0].tasks.values()) == 36
 
 
+@pytest.mark.parametrize("index", [[str(i) for i in range(38)], [str(i * i % 41) for i in range(38)]])
+def test_a_column_without_a_name_is_not_tuned(drafted, index):
+    table = [[number, *row, ""] for number, row in zip(index, rows(), strict=True)]
+    history, space, found = drafted(["", *HEADER, ""], table)
+    assert "- ''  # it has no name" in space.read_text() and found.ignore == ("",)
+    assert sum(len(task.y) for task in read_all([history], [space])[0].tasks.values()) == 38
+
+
 def test_names_and_choices_that_yaml_reads_otherwise(drafted):
     header = ["dataset", "yes", "1", "a: b", "kind", "error"]
     kinds = ["1e-3", "no", "2024-05-01", "x#y", "'q'", "ü, ö"]

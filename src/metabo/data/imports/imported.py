@@ -52,6 +52,8 @@ def draft_of(
     for column in ignore:
         if column not in names:
             raise unknown("column to ignore", column, names)
+    if "" in names and "" not in (study, outcome):
+        ignore = {"": "it has no name", **ignore}
     read = [(sheet, number, _cells(sheet, number, cells)) for sheet in sheets for number, cells in sheet.rows]
     if not read:
         raise DataError(f"{where}: no rows below the header; a history has one row per past trial")
