@@ -3,6 +3,7 @@ results, keep results as evidence, and ship a re-collected benchmark."""
 
 import argparse
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from metabo.tuner import commands as tuning
 from metabo.tuner.commands import command
 
 # Commands import the plan themselves: it reads the registrations, so a fault in one is reported like any other.
+
+_NEGATIVE = re.compile(r"-([\d.].*|inf|infinity|nan)", re.IGNORECASE)
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -114,12 +117,24 @@ def _require_clone(name: str) -> None:
 
 def _parsed(parser: argparse.ArgumentParser, argv: list[str] | None) -> argparse.Namespace:
     """Parse arguments; before Python 3.13 argparse misses the CSV of `tell` if it follows an option."""
-    args, rest = parser.parse_known_args(argv)
+    args, rest = parser.parse_known_args(_joined(sys.argv[1:] if argv is None else argv))
     if len(rest) == 1 and getattr(args, "results", ...) is None and not rest[0].startswith("-"):
         args.results, rest = Path(rest[0]), []
     if rest:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     return args
+
+
+def _joined(argv: list[str]) -> list[str]:
+    """Return arguments with a negative outcome behind its option and "=": argparse takes -1e-3 for an option."""
+    out: list[str] = []
+    for given in argv:
+        option = out[-1] if out and "--" not in out else ""
+        if len(option) > 2 and "--outcome".startswith(option) and _NEGATIVE.fullmatch(given):
+            out[-1] = f"{option}={given}"
+        else:
+            out.append(given)
+    return out
 
 
 def _list(args: argparse.Namespace) -> list[str]:

@@ -3,16 +3,20 @@
 import csv
 import io
 import json
+import os
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from metabo import cli
 from metabo.tuner import compare as comparison
+from metabo.tuner import store
 from metabo.tuner import suggest as suggestion
+from metabo.tuner.ledger import Ledger
 from metabo.tuner.study import Study
 from tests.tuner.conftest import HEADER, rows, write
 
@@ -89,6 +93,64 @@ def test_tell_corrects(metabo, folder, tmp_path, capsys):
         cli.main(["tell", str(folder), str(never), "--correct"])
     assert f"{never}: row 4, the configuration (learning_rate 0.01, layers 4, " in capsys.readouterr().err
     assert [trial["outcome"] for trial in Study(folder).trials] == [0.2]
+
+
+def test_a_pipe_is_told_once(metabo, plain, tmp_path):
+    text = "\n".join([";".join(HEADER[1:]), "0,01;3;32;adam;;0,5"]) + "\n"
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=(text,), daemon=True)
+    writer.start()
+    out, err = metabo("tell", plain, pipe)
+    writer.join()
+    assert "told 1; " in out and err == f"{pipe}: UTF-8, columns separated by semicolons, decimal commas\n"
+
+
+@pytest.mark.parametrize(
+    ("names", "options", "said"),
+    [
+        (["d0", "d0", "d1", "d0", "d0"], [],
+         "column 'dataset' names 'd0' in rows 2, 3, 5, ... (4 rows), 'd1' in row 4, and study 'study' is told; keep "
+         "the rows of one study, and name it with --study, or delete the column if all rows are of 'study'"),
+        (["d0", "d0", "d1", "d0", "d0"], ["--study", "d0"], "column 'dataset' names 'd1' in row 4, and study 'd0' is"),
+        (["d0"] * 5, ["--study", "new"], "column 'dataset' names 'd0' in rows 2, 3, 4, ... (5 rows), and study 'new'"),
+    ],
+)  # fmt: skip
+def test_rows_of_other_studies_are_not_told(metabo, plain, tmp_path, capsys, names, options, said):
+    table = [[name, "0.01", str(1 + i), "32", "adam", "", "0.5"] for i, name in enumerate(names)]
+    todo = write(tmp_path / "todo.csv", HEADER, table)
+    with pytest.raises(SystemExit):
+        cli.main(["tell", str(plain), str(todo), *options])
+    shown = capsys.readouterr().err
+    assert shown.startswith(f"metabo: {todo}: {said}") and shown.count("\n") == 1
+    assert Ledger(plain).trials == [] and Ledger(plain, "d0").trials == []
+    own = write(tmp_path / "own.csv", HEADER, [["d0" if i else "", *row[1:]] for i, row in enumerate(table)])
+    assert "told 5; study 'd0' has 5 finished trials" in metabo("tell", plain, own, "--study", "d0")[0]
+
+
+def test_a_table_with_an_index_is_not_told(plain, tmp_path, capsys):
+    todo = write(tmp_path / "todo.csv", ["", *HEADER[1:]], [["0", "0.01", "3", "32", "adam", "", "0.5"]])
+    with pytest.raises(SystemExit):
+        cli.main(["tell", str(plain), str(todo)])
+    assert capsys.readouterr().err == (
+        f"metabo: {todo}: row 1, column 1 has no name: the index of a DataFrame (write the file with index=False), or "
+        "an empty column of a spreadsheet (delete it)\n"
+    )
+
+
+@pytest.mark.parametrize("outcome", ["-1e-3", "-.001", "-1.0E-03"])
+def test_a_negative_outcome_is_told(metabo, plain, outcome):
+    path = plain / "study.json"
+    space = json.loads(path.read_text())["space"]
+    space["outcome"] = {"column": "error", "goal": "minimise"}
+    record = {key: value for key, value in Ledger(plain).record.items() if key not in ("prior", "checksum", "format")}
+    with store.publishing(plain) as scratch:
+        (scratch / "prior.npz").write_bytes(b"no prior")
+        store.publish(plain, {**record, "space": space}, scratch / "prior.npz")
+    given = '{"learning_rate": 0.01, "layers": 3, "batch": 32, "optimiser": "adam"}'
+    metabo("tell", plain, "--outcome", outcome, "--parameters", given)
+    metabo("tell", plain, "--study", "s", "--parameters", given, "--outc", outcome)
+    assert [Ledger(plain, name).best["outcome"] for name in ("study", "s")] == [-0.001] * 2
 
 
 @pytest.mark.parametrize("extra", [["a.csv", "b.csv"], ["--wrong"], ["a.csv", "b.csv", "c.csv"]])
@@ -215,6 +277,10 @@ def test_the_folder_of_trials_may_be_the_default_one(metabo, folder, monkeypatch
         (
             ["tell", "--parameters", "{}", "--outcome", "good"],
             "'good' is no number; write one, or --failed in its place",
+        ),
+        (
+            ["tell", "--parameters", "{}", "--outcome", "-1,5"],
+            "'-1,5' is no number; write one, or --failed in its place",
         ),
         (["suggest", "--by", "me"], "--by says who claims, so it needs --claim"),
     ],

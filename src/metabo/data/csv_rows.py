@@ -17,6 +17,8 @@ from metabo.tasks.spaces import SearchSpace
 
 ABSENT = ("", "nan", "na", "n/a", "null", "none")
 """How tables write that a cell has no value (in lower case)."""
+WORDS = ("null", "none")
+"""Those of `ABSENT` that may be the name of a choice."""
 
 
 class Row(NamedTuple):
@@ -141,9 +143,9 @@ def require_columns(
     remedy: str = "Correct the header",
     head: str = "row 1, ",
 ) -> None:
-    """Raise DataError for columns that are missing or twice there. `ignored`: no match for a missing one; `head`: where
-    the header stands."""
-    twice = [column for column in dict.fromkeys(header) if header.count(column) > 1]
+    """Raise DataError for columns that are missing or twice there; several may have no name. `ignored`: no match for a
+    missing one; `head`: where the header stands."""
+    twice = [column for column in dict.fromkeys(header) if column and header.count(column) > 1]
     if twice:
         raise DataError(
             f"{path}: {head}column '{printable(twice[0], 80)}' is there {header.count(twice[0])} times; rename one"

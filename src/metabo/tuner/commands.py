@@ -222,10 +222,10 @@ def _tell(args: Namespace) -> list[str]:
     if args.constraints is not None and (not single or args.failed):
         raise ConfigError("tell: --constraints goes with --parameters and --outcome; in a CSV they are columns")
     if args.results:
-        told = study.tell_file(args.results, args.correct)
-        layout = read_sheet(args.results, study.description.numeric).layout
-        if layout and not layout.usual:
-            _say(f"{args.results}: {layout.said}")
+        sheet = read_sheet(args.results, study.description.numeric)  # once: a pipe has nothing left after that
+        told = study.tell_file(sheet, args.correct)
+        if sheet.layout and not sheet.layout.usual:
+            _say(f"{args.results}: {sheet.layout.said}")
     else:
         measured = _object("--constraints", args.constraints or "{}", '{"memory_gb": 6.5}')
         told = [study.tell(_parameters(args.parameters), args.outcome, args.correct, measured)]
@@ -246,7 +246,7 @@ def _trials(args: Namespace) -> list[str]:
 
 
 def _show(args: Namespace) -> list[str]:
-    from metabo.records.files import write_text
+    from metabo.tuner import store
     from metabo.tuner.page import facts, html
     from metabo.tuner.study import Study
 
@@ -254,7 +254,7 @@ def _show(args: Namespace) -> list[str]:
     trials = study.trials
     shown = html.page(study.name, study.record, study.description, trials, facts.facts_of(study.prior, trials))
     path = args.out or study.folder / f"{study.name}.html"
-    write_text(path, shown)
+    store.write_page(path, shown)
     return [f"{path}: {len(trials)} trials; open it in a browser"]
 
 

@@ -11,6 +11,7 @@ from math import isfinite, nan
 from pathlib import Path
 from typing import TypeAlias
 
+from metabo.data.csv_layout import Sheet
 from metabo.data.history import constraints as bounds
 from metabo.data.history import description as descriptions
 from metabo.data.history import read as history
@@ -103,14 +104,16 @@ class Ledger:
         read = [_result(one, self.description, where) for one, where in zip(results, places, strict=True)]
         return self._record(read, correct)
 
-    def tell_file(self, path: str | Path, correct: bool = False) -> list[StudyTrial]:
+    def tell_file(self, path: str | Path | Sheet, correct: bool = False) -> list[StudyTrial]:
         """Record the rows of a CSV as printed by `metabo suggest`, with the outcomes filled in ("failed": it failed).
-        `correct`: see `tell_all`.
+        `path`: the file, or what was read from it; `correct`: see `tell_all`. If it has a column of the study, this
+        names no other study.
 
         Raises DataError, which names row and field; nothing is recorded then.
         """
-        rows = history.read_told(path, self.description)
-        results = [Result(one.configuration, one.outcome, f"{path}: row {one.row}, ", one.measured) for one in rows]
+        where = path.where if isinstance(path, Sheet) else path
+        rows = history.read_told(path, self.description, self.name)
+        results = [Result(one.configuration, one.outcome, f"{where}: row {one.row}, ", one.measured) for one in rows]
         return self._record(results, correct)
 
     def release(

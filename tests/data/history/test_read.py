@@ -63,6 +63,7 @@ def test_column_order_blank_rows_and_a_byte_order_mark_do_not_matter(read):
         (3, "learning_rate", "", ["row 3, field 'learning_rate' has no value", "a number from 0.0001 to 1"]),
         (3, "learning_rate", "NaN", ["row 3, field 'learning_rate' has no value"]),
         (3, "learning_rate", "fast", ["row 3, field 'learning_rate': 'fast' is not a number"]),
+        (3, "optimiser", "None", ["'optimiser' has no value; write one of sgd, adam, or add 'None' to its choices in"]),
         (4, "layers", "2.5", ["row 4, field 'layers': '2.5' is not a whole number from 1 to 6"]),
         (5, "batch", "wide", ["row 5, field 'batch': 'wide' is not one of 16, 32, 64"]),
         (5, "optimiser", "Adam", ["row 5, field 'optimiser': 'Adam' is not one of sgd, adam. Did you mean 'adam'?"]),
@@ -140,6 +141,28 @@ def test_a_file_that_is_no_table(read, content, parts):
         read(content)
     for part in ["history.csv", *parts]:
         assert part in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (1, 0, "row 1, column 1 has no name: the index of a D"),
+        (0, 2, "row 1, columns 8, 9 have no name: the index of a"),
+    ],
+)
+def test_columns_without_a_name(read, tmp_path, before, after, said):
+    """The index of pandas, and columns that a spreadsheet left empty; two are not one column twice."""
+    header = [""] * before + HEADER + [""] * after
+    table = [[str(i)] * before + row + [""] * after for i, row in enumerate(rows())]
+    with pytest.raises(DataError) as error:
+        read(table, header)
+    assert said in str(error.value) and "index=False" in str(error.value) and "\n" not in str(error.value)
+    assert str(error.value).endswith("(delete it), or leave it out with ignore: [''] in space.yaml")
+    for line in ("ignore: ['']", "ignore: rest"):
+        space = description.of_mapping({"name": "s", **yaml.safe_load(f"{SPACE}{line}\n")}, "s")
+        found = history.read(tmp_path / "history.csv", space)
+        assert len(found.trials) == 38
+        assert ("a column without a name" in found.remarks[-1]) == (line == "ignore: rest")
 
 
 def test_a_missing_file_is_named(tmp_path, read):

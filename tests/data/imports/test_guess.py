@@ -65,7 +65,7 @@ def test_numbers_that_count_the_rows_are_not_tuned():
         "trial": ["0", "1", "2", "3"] * 2,
         "layers": ["1", "2", "1", "2", "1", "2", "3", "1"],
     }
-    found, none = guess.parameters(columns, studies, [f"t.csv: row {i}" for i in range(2, 10)])
+    found, none, _ = guess.parameters(columns, studies, [f"t.csv: row {i}" for i in range(2, 10)])
     assert [one.name for one in found] == ["layers"]
     assert none == dict.fromkeys(["id", "trial"], "whole numbers that count the rows")
 
@@ -77,6 +77,40 @@ def test_a_slip_among_numbers_is_told():
         "t.csv: row 32, field 'p': 'fast' is no number, as 30 other cells of the column are; correct it, or leave the "
         "column out with --ignore p"
     )
+
+
+@pytest.mark.parametrize(
+    ("cells", "entry", "note"),
+    [
+        (["none", "cosine"] * 6, {"type": "categorical", "choices": ["cosine", "none"]},
+         "check: choices as seen, 'none' among them"),
+        (["none", "l1", "l2", ""] * 3, {"type": "categorical", "choices": ["l1", "l2", "none"]}, "'none' among them"),
+        (["None", "4", "8"] * 6, {"type": "categorical", "choices": [4, 8, "None"]}, "'None' among them"),
+        (["null", "0.5", "None"] * 6, {"type": "categorical", "choices": [0.5, "null", "None"]}, "'null' and 'None' a"),
+        (["true", "False", "None"] * 2, {"type": "categorical", "choices": [False, True, "None"]}, "'None' among them"),
+        (["None", *map(str, range(0, 40, 3))], {"type": "int", "low": 0, "high": 39},
+         "check: 1 cells 'None' taken as missing"),
+        (["nan", "sgd", "adam", "sgd", "adam"], {"type": "categorical", "choices": ["adam", "sgd"]},
+         "check: 1 cells 'nan' taken as missing"),
+    ],
+)  # fmt: skip
+def test_a_choice_may_be_called_none(cells, entry, note):
+    (found,), none, _ = guess.parameters({"p": cells}, ["s"] * len(cells), [""] * len(cells))
+    assert found.entry == entry and note in "; ".join(found.notes) and not none
+
+
+@pytest.mark.parametrize(
+    ("cells", "why"),
+    [
+        (["None"] * 5, "always None"),
+        (["none", "a", "b"], "text with 3 different values"),
+        (["8", "8", "None"], "always 8 (1 cells 'None' taken as missing)"),
+        (["cosine", "cosine", "NA", "NA", ""], "always cosine (2 cells 'NA' taken as missing)"),
+        (["nan", "nan"], "it has no value (2 cells 'nan' taken as missing)"),
+    ],
+)
+def test_what_was_taken_as_missing_is_said(cells, why):
+    assert guess.parameters({"p": cells}, ["s"] * len(cells), [""] * len(cells)) == ([], {"p": why}, {})
 
 
 @pytest.fixture
@@ -124,6 +158,39 @@ def test_gaps_that_nothing_explains_are_told(drafted):
     table[3][HEADER.index("layers")] = ""
     _, space, _ = drafted(HEADER, table)
     assert "check: 1 trials have no value, and no other parameter tells when" in space.read_text()
+
+
+def test_a_history_with_choices_called_none_is_read_whole(drafted):
+    header, words = ["dataset", "scheduler", "penalty", "depth", "rate", "error"], ["none", "l1", "Null"]
+    table = [
+        [f"d{i % 2}", ["cosine", "none"][i % 3 > 0], words[i % 3], [4, "None", 8][i % 5 % 3], 0.1 + i / 7, 1 / (1 + i)]
+        for i in range(30)
+    ]
+    history, space, found = drafted(header, table)
+    fields = {field.name: field.choices for field in found.fields}
+    assert fields["scheduler"] == ("cosine", "none") and fields["penalty"] == ("Null", "l1", "none")
+    assert fields["depth"] == (4, 8, "None") and not found.ignore
+    (past,) = read_all([history], [space])
+    assert sum(len(task.y) for task in past.tasks.values()) == 30
+    seen = {one["depth"] for several in past.configurations.values() for one in several}
+    assert seen == {4, 8, "None"}
+
+
+def test_none_that_another_parameter_explains_says_that_there_is_no_value(drafted):
+    header = ["dataset", "optimiser", "momentum", "error"]
+    table = [[f"d{i % 2}", *(("adam", "None") if i % 3 else ("sgd", [0.5, 0.9][i % 2])), i / 9] for i in range(36)]
+    history, space, found = drafted(header, table)
+    assert found.fields[1].choices == (0.5, 0.9) and found.fields[1].needs == ("sgd",)
+    assert "check: 24 cells 'None' taken as missing" in space.read_text()
+    assert sum(len(task.y) for task in read_all([history], [space])[0].tasks.values()) == 36
+
+
+@pytest.mark.parametrize("index", [[str(i) for i in range(38)], [str(i * i % 41) for i in range(38)]])
+def test_a_column_without_a_name_is_not_tuned(drafted, index):
+    table = [[number, *row, ""] for number, row in zip(index, rows(), strict=True)]
+    history, space, found = drafted(["", *HEADER, ""], table)
+    assert "- ''  # it has no name" in space.read_text() and found.ignore == ("",)
+    assert sum(len(task.y) for task in read_all([history], [space])[0].tasks.values()) == 38
 
 
 def test_names_and_choices_that_yaml_reads_otherwise(drafted):

@@ -91,6 +91,16 @@ def test_every_status_is_used_or_told(imported):
     assert "0" not in past.tasks or past.accounts[0]["used"] == 0  # one outcome is left of it, which teaches nothing
 
 
+def test_none_that_was_logged_is_a_value(imported):
+    table = [[*row[:7], ["None", "cosine"][i % 2], *row[8:]] for i, row in enumerate(runs())]
+    table[0][HEADER.index("params.lr")] = table[0][HEADER.index("params.momentum")] = ""
+    for row in table[1:]:
+        row[HEADER.index("params.lr")], row[HEADER.index("params.momentum")] = "", ""
+    made, space, past = imported(table)
+    assert space.fields[0].choices == ("None", "cosine") and [len(task.y) for task in past.tasks.values()] == [6, 6, 6]
+    assert not any(one["dropped"] for one in made.accounts)
+
+
 def test_several_files_are_one_history_and_a_run_counts_once(imported):
     made, _, past = imported(runs()[:10], runs()[6:])
     assert len(made.rows) == 18 and [len(task.y) for task in past.tasks.values()] == [6, 6, 6]

@@ -10,6 +10,7 @@ import pytest
 from metabo.data.history import description
 from metabo.data.history.past import read_all
 from metabo.data.imports import draft, optuna_storage, optuna_studies
+from metabo.data.imports import optuna_ranges as ranges
 from metabo.errors import ConfigError, DataError
 
 optuna = pytest.importorskip("optuna", reason="Optuna (extra `optuna`) is not installed")
@@ -148,6 +149,26 @@ def test_a_storage_of_another_version_and_a_database_that_is_not_there(tmp_path)
     assert "secret" not in str(error.value)
     with pytest.raises(ConfigError, match="not the URL of a database; write e"):
         optuna_storage.read("://")
+
+
+def test_every_url_of_sqlite_names_a_file(tmp_path):
+    """Which SQLAlchemy would make if it is not there."""
+    path = tmp_path / "past.db"
+    given = f"sqlite+pysqlite:///{path}"
+    with pytest.raises(
+        DataError, match=r"past\.db: cannot read it \(No such file or directory\); check the path of the"
+    ):
+        optuna_storage.read(given)
+    assert not list(tmp_path.iterdir())
+    past(f"sqlite:///{path}")
+    before = path.read_bytes()
+    assert [one.name for one in optuna_storage.read(f"{given}?timeout=10")] == ["a"]
+    assert optuna_storage.called(given) == str(path) and path.read_bytes() == before
+    for lacking in ("sqlite://", "sqlite:///", "sqlite+pysqlite://"):
+        with pytest.raises(
+            ConfigError, match=r"storage: the URL of an SQLite database names its file; write e\.g\. sql"
+        ):
+            optuna_storage.read(lacking)
 
 
 def test_several_objectives_are_refused(tmp_path):
@@ -323,6 +344,48 @@ def test_values_on_a_grid_are_written_as_its_choices(storage, imported):
     assert len(read.tasks["a"].y) == 9
 
 
+@pytest.mark.parametrize(
+    ("distribution", "values", "cells"),
+    [
+        (CategoricalDistribution((1e-14, 1e-13, 1e-12)), (1e-14, 1e-13, 1e-12), ["1e-14", "1e-13", "1e-12"]),
+        (CategoricalDistribution((0.0, 1e-12, 1e-6)), (0.0, 1e-12, 1e-6), ["0.0", "1e-12", "1e-06"]),
+        (CategoricalDistribution((1.0, 1.0 + 1e-12)), (1.0, 1.0 + 1e-12), ["1.0", "1.000000000001"]),
+        (FloatDistribution(1e-13, 5e-13, step=1e-13), (1e-13, 3e-13, 5e-13), ["1e-13", "3e-13", "5e-13"]),
+        (FloatDistribution(0.1, 0.9, step=0.1), (0.1 + 2 * 0.1, 0.1 + 0.1 * 7), ["0.3", "0.8"]),
+    ],
+)  # fmt: skip
+def test_each_choice_has_its_own_cell_however_small(storage, imported, distribution, values, cells):
+    past(storage, trials=[trial(0.1 * i, ranges={"p": distribution}, p=value) for i, value in enumerate(values)])
+    made, space, read = imported(storage)
+    assert [row[2] for row in made.rows] == cells
+    assert {float(cell) for cell in cells} <= set(space.fields[0].choices)
+    assert len(read.tasks["a"].y) == len(values)
+
+
+def test_a_value_between_the_choices_is_none_of_them():
+    entry = {"type": "ordinal", "choices": [0.1, 0.2, 0.3]}
+    assert [ranges.cell(value, entry) for value in (0.1 + 2 * 0.1, 0.2000001, 0.25)] == ["0.3", "0.2000001", "0.25"]
+    far = {"type": "ordinal", "choices": [-1e6, -999999.999, -999999.998]}
+    assert ranges.cell(-1e6 + 2 * 0.001 + 3e-10, far) == "-999999.998"  # digits of numbers of that size
+
+
+def test_grids_that_differ_by_rounding_are_one(storage, imported):
+    with pytest.warns(UserWarning, match="not divisible by `step`"):
+        second = FloatDistribution(0.1 + 2 * 0.1, 0.7, step=0.1)
+    _, space, read = kinds(storage, imported, FloatDistribution(0.1, 0.6, step=0.1), second)
+    assert space.fields[0].choices == (0.1, 0.2, 0.3, 0.4, 0.5, 0.6) and len(read.tasks) == 2
+
+
+def test_numbers_of_one_value_are_one_choice(storage, imported):
+    made, space, read = kinds(
+        storage, imported, CategoricalDistribution((16, 32)), CategoricalDistribution((16.0, 32.0, 48.5))
+    )
+    assert space.source["parameters"]["p"] == {"type": "ordinal", "choices": [16, 32, 48.5]}
+    assert "choices of all studies together; 's0' had 16, 32" in draft.text(made.draft)
+    assert [[row[2] for row in made.rows][i] for i in (0, 1, 6, 7, 8)] == ["16", "32", "16", "32", "48.5"]
+    assert len(read.tasks) == 2
+
+
 def test_no_cell_of_the_history_is_a_formula(storage, imported):
     ranges = {"p": CategoricalDistribution(("=1+1", "-x")), "q": MOMENTUM}
     trials = [trial(0.1 * i, ranges=ranges, p=["=1+1", "-x"][i % 2], q=0.1 * i) for i in range(4)]
@@ -352,8 +415,11 @@ def test_texts_that_a_table_confuses_are_written_in_quotes(storage, imported):
             "past.db: parameter 'p' has the choices 1 and '1', which are alike in a ",
         ),
         ([CategoricalDistribution((True, "True"))], "has the choices True and 'True', which are alike in a CSV file"),
+        ([CategoricalDistribution((None, "None"))], "None and 'None', which are alike in a CSV file; leave study 's0'"),
+        ([CategoricalDistribution(("a", " x")), CategoricalDistribution(("a", "x"))],
+         "has the choices ' x' and 'x', which are alike in a CSV file; import the studies apart, with --only"),
     ],
-)
+)  # fmt: skip
 def test_distributions_that_do_not_go_together(storage, imported, distributions, message):
     with pytest.raises(DataError) as error:
         kinds(storage, imported, *distributions)

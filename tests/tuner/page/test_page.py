@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import threading
 from html.parser import HTMLParser
 
 import numpy as np
@@ -9,7 +10,9 @@ import pytest
 
 from metabo import cli
 from metabo.data.history import description as descriptions
+from metabo.records import files
 from metabo.tuner.blend import past as blend
+from metabo.tuner.ledger import Ledger
 from metabo.tuner.page import charts
 from metabo.tuner.page.facts import facts_of
 from metabo.tuner.page.html import page
@@ -114,6 +117,31 @@ def test_the_command_writes_a_page_that_loads_nothing(study, capsys):
     assert all(name in text for name in ("d0", "d1", "d2", "d3")) and with_claim
     cli.main(["show", str(study.folder), "--study", "new", "--out", str(study.folder / "other.html")])
     assert "No trial has an outcome yet" in checked((study.folder / "other.html").read_text())
+
+
+def test_a_page_is_written_while_others_tell(study, monkeypatch):
+    """Who tells removes unfinished files of the folder: the page is written under the folder's lock."""
+    configuration = study.trials[0]["parameters"]
+    telling = threading.Thread(target=lambda: Ledger(study.folder, "other").tell(configuration, 0.5))
+    to_disk = files._to_disk
+
+    def slow(path):
+        if path.name.startswith(".metabo-study.html.") and telling.ident is None:
+            telling.start()
+            telling.join(0.5)
+        to_disk(path)
+
+    monkeypatch.setattr(files, "_to_disk", slow)
+    cli.main(["show", str(study.folder)])
+    telling.join()
+    assert (study.folder / "study.html").is_file() and len(Ledger(study.folder, "other").trials) == 1
+
+
+def test_a_folder_is_no_place_for_a_page(study, tmp_path, capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["show", str(study.folder), "--out", str(tmp_path)])
+    said = f"metabo: {tmp_path}: is a folder; name a file with --out, e.g. {tmp_path / 'page.html'}\n"
+    assert stop.value.code == 1 and capsys.readouterr().err == said
 
 
 def test_text_of_users_is_text(study):

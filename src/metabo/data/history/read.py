@@ -21,6 +21,7 @@ from metabo.records.csv_cells import unguarded
 
 SHOWN = 10
 """Faults that one message lists."""
+NAMELESS = "a column without a name"
 
 
 class History(NamedTuple):
@@ -103,7 +104,7 @@ def _read(sheet: Sheet, space: Description, skip_bad_rows: bool) -> _Part:
             breaks = "breaks" if len(broke) == 1 else "break"
             remarks.append(f"{where}: {listed(broke)} {breaks} '{one.name}' ({one.said}): infeasible, like failed ones")
     if rest:
-        remarks.append(f"{where}: ignored (ignore: rest): {', '.join(rest)}")
+        remarks.append(f"{where}: ignored (ignore: rest): {', '.join(one or NAMELESS for one in rest)}")
     dropped = [(one.study, one.why.reason, one.row) for one in refused]
     dropped += [(one.study, "repeats an earlier row", one.row) for one in copies]
     return _Part(kept, remarks, _accounts(found, kept, dropped, space, lacking), refused)
@@ -112,14 +113,22 @@ def _read(sheet: Sheet, space: Description, skip_bad_rows: bool) -> _Part:
 def check_header(sheet: Sheet, needed: list[str], space: Description, more: Sequence[str] = ()) -> list[str]:
     """Return the columns that `ignore: rest` leaves out. `more`: columns that are not read.
 
-    Raises DataError for columns that are missing, unknown or twice there.
+    Raises DataError for columns that are missing, unknown, without a name or twice there.
     """
     ignored, tuned = [*space.ignore, *more], [field.name for field in space.fields]
     known = [*tuned, *(one.name for one in space.constraints)]
     place = f"{sheet.where}: {sheet.head}column"
     remedy = "Correct the header, or the name in space.yaml"
     require_columns(sheet.where, sheet.header, needed, ignored, remedy, sheet.head)
-    strange = [column for column in sheet.header if column not in (*needed, *known, *ignored)]
+    if "" in sheet.header and "" not in ignored and not space.rest:
+        places = [i for i, column in enumerate(sheet.header, start=1) if not column]
+        which = f"{listed(places, unit='column')} {'has' if len(places) == 1 else 'have'} no name"
+        also = "" if more else ", or leave it out with ignore: [''] in space.yaml"
+        raise DataError(
+            f"{sheet.where}: {sheet.head}{which}: the index of a DataFrame (write the file with index=False), or an "
+            f"empty column of a spreadsheet (delete it){also}"
+        )
+    strange = list(dict.fromkeys(one for one in sheet.header if one not in (*needed, *known, *ignored)))
     for name in (name for name in known if name not in sheet.header):  # it need not be there, which must hide no slip
         if close := nearest(name, strange):
             why = f"tuned '{name}', which has a default," if name in tuned else f"recorded constraint '{name}',"
@@ -211,15 +220,18 @@ class ToldRow(NamedTuple):
     measured: dict[str, float]
 
 
-def read_told(path: str | Path, description: Description) -> list[ToldRow]:
+def read_told(given: str | Path | Sheet, description: Description, study: str | None = None) -> list[ToldRow]:
     """Read finished trials of the study that is tuned: columns of parameters, constraints and outcome, which must say
-    so of a failed trial ("failed"). Columns of study and of `ignore` are not read. Raises DataError."""
-    sheet = read_sheet(path, description.numeric)
-    header, rows = sheet.header, sheet.rows
+    so of a failed trial ("failed"). Columns of `ignore` are not read; a column of the study may name `study` alone
+    (None: it is not read). Raises DataError."""
+    sheet = given if isinstance(given, Sheet) else read_sheet(given, description.numeric)
+    path, header, rows = sheet.where, sheet.header, sheet.rows
     needed = [description.outcome, *(one.name for one in (*description.fields, *description.constraints))]
     check_header(sheet, needed, description, [description.study])
     if not rows:
         raise DataError(f"{path}: no rows below the header; one row per finished trial is needed")
+    if study is not None:
+        _require_study(sheet, description.study, study)
     told = []
     for number, cells in rows:
         if len(cells) != len(header):
@@ -234,6 +246,24 @@ def read_told(path: str | Path, description: Description) -> list[ToldRow]:
             )
         told.append(ToldRow(number, *_told(row, description, f"{path}: row {number}")))
     return told
+
+
+def _require_study(sheet: Sheet, column: str, study: str) -> None:
+    """Raise DataError if rows name another study than the one that is told."""
+    if column not in sheet.header:
+        return
+    place = sheet.header.index(column)
+    named: dict[str, list[int]] = {}
+    for number, cells in sheet.rows:
+        if place < len(cells) and cells[place]:
+            named.setdefault(unguarded(cells[place]), []).append(number)
+    others = [f"'{printable(one, 80)}' in {listed(rows, 3)}" for one, rows in named.items() if one != study]
+    if others:
+        more = f" and {len(others) - SHOWN} more" if len(others) > SHOWN else ""
+        raise DataError(
+            f"{sheet.where}: column '{column}' names {', '.join(others[:SHOWN])}{more}, and study '{study}' is told; "
+            f"keep the rows of one study, and name it with --study, or delete the column if all rows are of '{study}'"
+        )
 
 
 def _told(row: dict[str, str], space: Description, where: str) -> tuple[Configuration, float, dict[str, float]]:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
-from metabo.data.csv_rows import ABSENT
+from metabo.data.csv_rows import ABSENT, WORDS
 from metabo.data.history.constraints import broken, finite
 from metabo.data.history.description import Configuration, Description
 from metabo.data.history.fields import Field, OutsideSpace
@@ -111,7 +111,9 @@ def read_cells(
 def _unread(field: Field, cell: str, error: ValueError) -> Unread:
     name = f"field '{field.name}'"
     if field.blank(cell):
-        return Unread(f"{name} has no value; write {field.allowed}", f"{field.name} empty")
+        named = field.choices and cell.lower() in WORDS
+        also = f", or add '{cell}' to its choices in space.yaml if it is one" if named else ""
+        return Unread(f"{name} has no value; write {field.allowed}{also}", f"{field.name} empty")
     given = quoted(cell)
     if not isinstance(error, OutsideSpace):
         return Unread(f"{name}: {given} {error}; write {field.allowed}, or correct space.yaml", f"bad {field.name}")

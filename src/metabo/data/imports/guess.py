@@ -7,14 +7,19 @@
 - numbers without choices: bounds are the smallest and largest value seen; log if they are above 0, span a factor of
   `WIDE` or more, and half of them lie below a fifth of the largest;
 - text, or text among numbers: categorical if it has at most `MANY` different values, each on average twice there; else
-  not tuned.
+  not tuned;
+- "none" and "null": choices among text, true and false, and numbers that are at most `FEW` different ones, each on
+  average twice there; where they say that a number has no value, and where "nan" and the like do, a comment counts
+  them.
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from statistics import median
 
-from metabo.data.csv_rows import ABSENT
+from metabo.data.csv_rows import ABSENT, WORDS
 from metabo.data.history.space_yaml import ParameterYaml
 from metabo.data.imports.draft import Drafted
 from metabo.errors import DataError
@@ -23,23 +28,69 @@ FEW, MANY, WIDE = 8, 20, 100
 BOOLEANS = ("true", "false")
 
 
+def missing(cell: str) -> bool:
+    """Tell whether a cell surely has no value: "none" may be a choice."""
+    return cell.lower() in ABSENT and cell.lower() not in WORDS
+
+
 def parameters(
     columns: Mapping[str, Sequence[str]], studies: Sequence[str], places: Sequence[str]
-) -> tuple[list[Drafted], dict[str, str]]:
-    """Return the parameters among columns of text, and why the others are none. `studies`, `places`: the study of each
-    row, and where it is.
+) -> tuple[list[Drafted], dict[str, str], dict[str, Drafted]]:
+    """Return the parameters among columns of text, why the others are none, and what a parameter of numbers with
+    "none" among its choices is if that says that it has no value. `studies`, `places`: the study of each row, and where
+    it is.
 
     Raises DataError for a column of numbers with a cell that is none, unless it is rich in text.
     """
-    found, none = [], {}
+    found, none, others = [], {}, {}
     for name, cells in columns.items():
-        given = [(place, cell) for place, cell in zip(places, cells, strict=True) if cell.lower() not in ABSENT]
-        one = "whole numbers that count the rows" if _counts(cells, studies) else parameter(name, given)
+        given = [(place, cell) for place, cell in zip(places, cells, strict=True) if not missing(cell)]
+        values = [(place, cell) for place, cell in given if cell.lower() not in WORDS]
+        one = "whole numbers that count the rows" if _counts(cells, studies) else parameter(name, values)
+        without = _counted(one, [cell for cell in cells if cell.lower() in ABSENT])
+        one = _counted(one, [cell for cell in cells if missing(cell)])
+        if len(values) < len(given):
+            named = _with_words(name, [cell for _, cell in given], [cell for _, cell in values])
+            if isinstance(without, Drafted) and all(_number(cell) is not None for _, cell in values):
+                others[name] = without
+            one = without if named is None else _counted(named, [cell for cell in cells if missing(cell)])
         if isinstance(one, str):
             none[name] = one
         else:
             found.append(one)
-    return found, none
+    return found, none, others
+
+
+def _counted(one: Drafted | str, absent: Sequence[str]) -> Drafted | str:
+    """Add to what a column is which of its cells were taken as missing, but for empty ones."""
+    said = [f"{count} cells '{cell}' taken as missing" for cell, count in Counter(absent).items() if cell]
+    if isinstance(one, str):
+        return f"{one} ({', '.join(said)})" if said else one
+    return replace(one, notes=(*one.notes, *(f"check: {text}" for text in said)))
+
+
+def _with_words(name: str, cells: Sequence[str], values: Sequence[str]) -> Drafted | str | None:
+    """Return what a column is if "none" is a value; None if it cannot be one. `values`: the other values."""
+    different = list(dict.fromkeys(cells))
+    words = [cell for cell in different if cell.lower() in WORDS]
+    numbers = [_number(cell) for cell in values]
+    whole = [number for number in numbers if number is not None]
+    several = 2 * len(different) <= len(cells)
+    if len(different) == 1:
+        return f"always {cells[0]}"
+    if values and all(cell.lower() in BOOLEANS for cell in values):
+        seen = [one for one in (False, True) if str(one).lower() in {cell.lower() for cell in values}]
+        entry: ParameterYaml = {"type": "categorical", "choices": [*seen, *words]}
+    elif values and len(whole) == len(numbers):
+        if len(set(whole)) + len(words) > FEW or not several:
+            return None
+        entry = {"type": "categorical", "choices": [*plain(sorted(set(whole))), *words]}
+    elif len(different) <= MANY and several:
+        entry = {"type": "categorical", "choices": sorted(different)}
+    else:
+        return f"text with {len(different)} different values"
+    among = " and ".join(f"'{word}'" for word in words)
+    return Drafted(name, entry, (f"check: choices as seen, {among} among them",))
 
 
 def parameter(name: str, given: Sequence[tuple[str, str]]) -> Drafted | str:

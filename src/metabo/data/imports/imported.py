@@ -7,10 +7,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from metabo.data.csv_layout import Sheet
-from metabo.data.csv_rows import ABSENT, require_columns
+from metabo.data.csv_rows import require_columns
 from metabo.data.history.account import StudyAccount
+from metabo.data.history.space_yaml import field_of
 from metabo.data.imports import guess
-from metabo.data.imports.draft import Draft, Goal, with_conditions
+from metabo.data.imports.draft import Draft, Drafted, Goal, with_conditions
 from metabo.errors import DataError, unknown
 from metabo.records.csv_cells import guarded, without_formula
 
@@ -51,6 +52,8 @@ def draft_of(
     for column in ignore:
         if column not in names:
             raise unknown("column to ignore", column, names)
+    if "" in names and "" not in (study, outcome):
+        ignore = {"": "it has no name", **ignore}
     read = [(sheet, number, _cells(sheet, number, cells)) for sheet in sheets for number, cells in sheet.rows]
     if not read:
         raise DataError(f"{where}: no rows below the header; a history has one row per past trial")
@@ -63,12 +66,20 @@ def draft_of(
         if column not in (study, outcome, *ignore)
     }
     studies = [row[study] for _, _, row in read]
-    found, none = guess.parameters(columns, studies, [f"{sheet.where}: row {number}" for sheet, number, _ in read])
-    told = [one.name for one in found]
-    trials = [
-        (row[study], {key: row[key] for key in told if row.get(key, "").lower() not in ABSENT}) for _, _, row in read
-    ]
-    return Draft(name, where, study, outcome, goal, with_conditions(found, trials), {**ignore, **none}, {})
+    places = [f"{sheet.where}: row {number}" for sheet, number, _ in read]
+    found, none, others = guess.parameters(columns, studies, places)
+
+    def conditional(parameters: list[Drafted]) -> tuple[Drafted, ...]:
+        fields = [field_of(one.name, one.entry) for one in parameters]
+        return with_conditions(parameters, [
+            (row[study], {one.name: row[one.name] for one in fields if not one.blank(row.get(one.name, ""))})
+            for _, _, row in read
+        ])  # fmt: skip
+
+    tried = conditional([others.get(one.name, one) for one in found])
+    unused = {one.name for one in tried if "when" in one.entry}  # another parameter tells when "none" stands there
+    drafted = conditional([others[one.name] if one.name in unused & {*others} else one for one in found])
+    return Draft(name, where, study, outcome, goal, drafted, {**ignore, **none}, {})
 
 
 def _cells(sheet: Sheet, number: int, cells: list[str]) -> dict[str, str]:

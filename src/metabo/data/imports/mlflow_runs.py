@@ -12,6 +12,7 @@ from metabo.data.csv_layout import Sheet, read_sheet
 from metabo.data.csv_rows import ABSENT
 from metabo.data.history.account import StudyAccount, account
 from metabo.data.history.rows import FAILED as WRITTEN_FAILED
+from metabo.data.imports import guess
 from metabo.data.imports.draft import Goal
 from metabo.data.imports.imported import Imported, draft_of, either, free
 from metabo.errors import ConfigError, DataError, nearest, unknown
@@ -76,7 +77,7 @@ def imported(
             raise DataError(f"{run.where}: row {run.row}, field '{study}' is empty; name the study of the run")
         dropped.setdefault(of, [])
         cells = [run.cells.get(column, "") for column in parameters]
-        found = _outcome(run, metric, any(cell.lower() not in ABSENT for cell in cells))
+        found = _outcome(run, metric, not all(map(guess.missing, cells)))
         if isinstance(found, _Left):
             dropped[of].append((found.reason, run.row))
         else:

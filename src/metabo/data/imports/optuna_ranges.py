@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, TypeAlias
 
 from metabo.data.history.space_yaml import ParameterYaml, field_of
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 MOST = 32
 """Values of a grid that become choices."""
+CLOSE, LAST = 1e-8, 4
+"""A value on a grid is off by rounding: at most this part of a step, as Optuna has it, or so many units in the last
+place of the largest value."""
 
 
 def together(name: str, given: "Mapping[str, Sequence[Distribution]]", where: str) -> Drafted | str:
@@ -35,25 +39,44 @@ def together(name: str, given: "Mapping[str, Sequence[Distribution]]", where: st
 
 
 def _choices(name: str, given: "Mapping[str, Sequence[Distribution]]", where: str) -> Drafted | str:
-    all_of = [level(choice) for ranges in given.values() for one in ranges for choice in one.choices]
-    found: dict[str, Level] = {}
-    for choice in all_of:
-        other = found.setdefault(str(choice), choice)
-        if isinstance(other, str) != isinstance(choice, str) or isinstance(other, bool) != isinstance(choice, bool):
+    all_of = [(study, choice) for study, ranges in given.items() for one in ranges for choice in one.choices]
+    found: dict[tuple[type, Level], Level] = {}
+    first: dict[str, tuple[str, object]] = {}
+    for study, choice in all_of:
+        kept = found.setdefault(_by_value(level(choice)), level(choice))
+        of, other = first.setdefault(str(kept), (study, choice))
+        if not _same(other, choice):
+            remedy = (
+                f"leave study '{of}' out with --without" if of == study else "import the studies apart, with --only"
+            )
             raise DataError(
                 f"{where}: parameter '{name}' has the choices {other!r} and {choice!r}, which are alike in a CSV file; "
-                "import the studies apart, with --only"
+                f"{remedy}"
             )
     choices = list(found.values())
     if len(choices) == 1:
         return f"always {choices[0]}"
-    notes = ["None is the text 'None' here"] if "None" in found else []
-    own = {study: {str(level(c)) for one in ranges for c in one.choices} for study, ranges in given.items()}
-    notes += _differing("choices", {study: _few(had) for study, had in own.items() if had != set(found)})
+    notes = ["None is the text 'None' here"] if any(choice is None for _, choice in all_of) else []
+    own = {study: {_by_value(level(c)) for one in ranges for c in one.choices} for study, ranges in given.items()}
+    others = {study: _few([str(found[one]) for one in had]) for study, had in own.items() if had != set(found)}
+    notes += _differing("choices", others)
     if all(isinstance(choice, int | float) and not isinstance(choice, bool) for choice in choices):
         entry: ParameterYaml = {"type": "ordinal", "choices": sorted(choices)}
         return Drafted(name, entry, ("check: ordinal, for the choices are numbers", *notes))
     return Drafted(name, {"type": "categorical", "choices": choices}, tuple(notes))
+
+
+def _by_value(choice: Level) -> tuple[type, Level]:
+    """Return what tells choices apart: 16 and 16.0 are one number; True and 1 are two choices."""
+    number = isinstance(choice, int | float) and not isinstance(choice, bool)
+    return float if number else type(choice), choice
+
+
+def _same(one: object, other: object) -> bool:
+    """Tell whether two choices that are alike as text are one: numbers by value, what becomes text as Python has it."""
+    if isinstance(level(one), str) and isinstance(level(other), str):
+        return repr(one) == repr(other)
+    return _by_value(level(one)) == _by_value(level(other))
 
 
 def _bounds(name: str, given: "Mapping[str, Sequence[Distribution]]") -> Drafted | str:
@@ -109,8 +132,13 @@ def _grid(ranges: "Sequence[Distribution]") -> list[Level]:
         count = round((one.high - one.low) / _step(one))
         if count >= MOST:
             return []
-        values |= {float(f"{one.low + i * _step(one):.12g}") for i in range(count + 1)}
-    return list(plain(sorted(values))) if 2 <= len(values) <= MOST else []
+        low, step = Decimal(str(one.low)), Decimal(str(one.step))  # as decimals 0.1 + 2 * 0.1 is 0.3
+        values |= {low + i * step for i in range(count + 1)}
+    apart, kept = CLOSE * min(map(_step, ranges)), list[Decimal]()
+    for value in sorted(values):
+        if not kept or value - kept[-1] > apart:  # 0.30000000000000004 of another study is 0.3
+            kept.append(value)
+    return list(plain(kept)) if 2 <= len(kept) <= MOST else []
 
 
 def level(choice: object) -> Level:
@@ -121,11 +149,17 @@ def level(choice: object) -> Level:
 
 
 def cell(value: object, entry: ParameterYaml) -> str:
-    """Return the cell of a value; one that lies on a grid up to rounding is written as the grid has it."""
+    """Return the cell of a value: its choice if it is one, or lies on a grid up to rounding; else as it is."""
     written = level(value)
     if isinstance(written, str | bool):
         return field_of("", entry).written(written)
-    for choice in entry.get("choices", ()):
-        if not isinstance(choice, str | bool) and math.isclose(choice, written, rel_tol=1e-9, abs_tol=1e-12):
-            return str(choice)
-    return str(written)
+    numbers = [choice for choice in entry.get("choices", ()) if not isinstance(choice, str | bool)]
+    near = min(numbers, key=lambda choice: abs(choice - written), default=written)
+    return str(near if abs(near - written) <= _rounding(near, numbers) else written)
+
+
+def _rounding(choice: float, numbers: Sequence[float]) -> float:
+    """Return how far a value may be from its choice: a small part of the step to the next one, or the last digits of
+    the largest number, and never as far as half of the way to the next one."""
+    step = min((abs(other - choice) for other in numbers if other != choice), default=0.0)
+    return min(step / 4, max(CLOSE * step, LAST * math.ulp(max(map(abs, numbers), default=0.0))))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from optuna import Study as Tuned
     from optuna.storages import BaseStorage
     from optuna.trial import FrozenTrial
+    from sqlalchemy.engine import URL as URLOfDatabase
 
 SQLITE = b"SQLite format 3\0"
 URL = "sqlite:///"
@@ -66,16 +67,31 @@ def called(storage: str) -> str:
 
     Raises ConfigError for what is no URL.
     """
+    return _file(storage) or _url(storage).render_as_string(hide_password=True)
+
+
+def _file(storage: str) -> str:
+    """Return the path of a storage, "" for the URL of a database that is no file. Raises ConfigError for what is no
+    URL, and for an SQLite database without a file."""
     if "://" not in storage:
         return storage
-    if storage.startswith(URL):
+    if storage.startswith(URL) and storage != URL:
         return storage.removeprefix(URL).partition("?")[0]
+    url = _url(storage)
+    if url.get_backend_name().lower() != "sqlite":
+        return ""
+    if not url.database:
+        raise ConfigError(f"storage: the URL of an SQLite database names its file; write e.g. {URL}past.db")
+    return url.database
+
+
+def _url(storage: str) -> "URLOfDatabase":
     from sqlalchemy.engine import make_url
     from sqlalchemy.exc import ArgumentError
 
     try:
-        return make_url(storage).render_as_string(hide_password=True)
-    except ArgumentError as error:
+        return make_url(storage)
+    except (ArgumentError, ValueError) as error:
         raise ConfigError(f"storage: not the URL of a database; write e.g. {URL}past.db") from error
 
 
@@ -119,9 +135,9 @@ def _opened(storage: str) -> "BaseStorage":
     from optuna.storages import JournalStorage, RDBStorage
     from optuna.storages.journal import JournalFileBackend
 
-    if "://" in storage and not storage.startswith(URL):
+    if not (file := _file(storage)):
         return RDBStorage(storage, skip_table_creation=True)
-    path = Path(called(storage))
+    path = Path(file)
     try:
         with path.open("rb") as stream:
             first = stream.read(len(SQLITE))
@@ -130,7 +146,7 @@ def _opened(storage: str) -> "BaseStorage":
     if first == SQLITE:
         _require_tables(path)
         return RDBStorage(f"{URL}file:{quote(str(path))}?mode=ro&uri=true", skip_table_creation=True)
-    if storage.startswith(URL):
+    if "://" in storage:
         raise DataError(f"{path}: no SQLite file; give the path alone if it is a journal of Optuna")
     _require_journal(path)
     return JournalStorage(JournalFileBackend(str(path)))
