@@ -89,6 +89,7 @@ def supported(gp: GP) -> bool:
 def constrained(gp: GP) -> Float[Array, " p"]:
     """Return the parameters of a GP in the order of its leaves: constant mean (if it has one), lengthscales (row by row
     for a product), signal variance, noise variance."""
+    assert isinstance(gp.kernel, Stationary | Product), "`supported` says which GPs"
     mean = [gp.mean.value[None]] if isinstance(gp.mean, Constant) else []
     return jnp.concatenate([*mean, gp.kernel.lengthscale.reshape(-1), gp.kernel.variance[None], gp.noise[None]])
 
@@ -103,16 +104,20 @@ def _factors(
         shapes, scales = kernel.shapes, list(kernel.lengthscale)
         squared = [jnp.tensordot(scale**-2.0, apart, axes=1) for scale in scales]
 
-        def weighted(weights):
+        def of_differences(weights):
             return jnp.tensordot(apart, weights, axes=[[1, 2], [0, 1]])
+
+        weighted = of_differences
     else:
         shapes, scales = (kernel.shape,), [kernel.lengthscale]
         distances = exact_squared_distances if kernel.shape in KINKED else squared_distances
         scaled = x / kernel.lengthscale
         squared = [distances(scaled, scaled)]
 
-        def weighted(weights):
+        def of_products(weights):
             return 2.0 * (weights.sum(axis=1) @ x**2 - jnp.sum(x * (weights @ x), axis=0))
+
+        weighted = of_products
 
     values, slopes = zip(
         *(
@@ -140,6 +145,7 @@ def nll_information(gp: GP, data: Rows) -> Local:
     are -1ᵀα and 1ᵀΣ⁻¹1; the information between it and the others is 0. The derivative of the jitter by the signal
     variance, at most 1e-10, is left out. Cost O(n³ + n² p).
     """
+    assert isinstance(gp.kernel, Stationary | Product), "`supported` says which GPs"
     x, y, mask = map(jnp.asarray, data)
     x = jnp.where(mask[:, None], x, 0.0)
     unit, factors, weighted = _factors(gp.kernel, x, mask[:, None] & mask[None, :])
