@@ -40,7 +40,7 @@ def suggest(
     prior: Prior, told: Told, count: int = 1, seed: int = 0, acquisition: str | None = None, only: Only = ALL
 ) -> list[Suggestion]:
     """Return `count` configurations to try next; the same for the same arguments. `acquisition`: in place of the
-    method's own; `only`: choices that they keep to.
+    method's own; `only`: what they keep to.
 
     Raises ConfigError if the space has fewer configurations left, or for an acquisition that is not there. Warns
     (NumericsWarning) of a model whose posterior is not numerically sound: the suggestion is a configuration of the
