@@ -9,10 +9,12 @@ import numpy as np
 import optuna
 import pytest
 import yaml
-from optuna.distributions import FloatDistribution, IntDistribution
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
+from metabo.data.history.fields import Field
 from metabo.errors import ConfigError
-from metabo.tuner.asked import moved
+from metabo.tuner import asked
+from metabo.tuner.asking import Range
 from metabo.tuner.samplers import ATTRIBUTE, PriorSampler
 from metabo.tuner.study import Study, pretrain
 from metabo.tuner.suggest import Told, suggest
@@ -81,7 +83,14 @@ def test_running_and_foreign_trials(trained):
     assert rates[0] != rates[1]  # the second one knows that the first is running
     study.enqueue_trial({"learning_rate": 5.0, "layers": 1})  # outside the space: not told
     study.optimize(lambda trial: trial.suggest_float("learning_rate", 1e-4, 10.0, log=True), n_trials=1)
-    assert PriorSampler(trained)._told(study.get_trials(), 99).done == []
+    sampler = PriorSampler(trained)
+    with pytest.warns(UserWarning) as caught:
+        assert sampler._told(study.get_trials(), 99).done == []
+    assert [str(one.message) for one in caught] == [
+        "trial 2 is not used: parameter 'learning_rate': 5.0 is outside [0.0001, 1]; give a number from 0.0001 to 1, "
+        "or change the parameter in space.yaml and learn the prior again"
+    ]
+    sampler._told(study.get_trials(), 99)  # no second warning: it would raise
 
 
 @pytest.fixture
@@ -122,11 +131,11 @@ def test_threads_never_repeat_a_suggestion(blended, storages, kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", workers.KINDS)
-def test_processes_never_repeat_a_suggestion(tmp_path, kind):
+@pytest.mark.parametrize(("kind", "asks"), [("sqlite", "all"), ("journal", "all"), ("journal", "less")])
+def test_processes_never_repeat_a_suggestion(tmp_path, kind, asks):
     """`make test-workers` does the same for minutes, with threads too."""
     workers.learn(tmp_path)
-    counts = workers.share(kind, "processes", tmp_path, 3, 4)
+    counts = workers.share(kind, "processes", tmp_path, 3, 4, asks)
     assert counts.trials >= 4 and (counts.repeated, counts.lost) == (0, 0)
 
 
@@ -170,20 +179,126 @@ def test_who_finds_its_suggestion_taken_takes_another_one(blended, monkeypatch):
     assert study.trials[trial.number].system_attrs["metabo:suggested"] == chosen
 
 
-def test_a_narrower_range_or_a_step_is_filled_by_the_prior_and_told(blended):
-    """0.3 of a range that begins there, not a random draw; and the model is told what was tried."""
+def test_a_narrower_range_is_filled_by_the_prior_and_told(blended):
+    """Not by a random draw, although it is first known when it is asked for; and the model is told what was tried."""
     sampler = PriorSampler(blended)
     study = optuna.create_study(direction="minimize", sampler=sampler)
     trial = study.ask()
     chosen = claimed(trial)
     narrow = (min(chosen["learning_rate"] * 2, 0.5), 1.0)
-    with pytest.warns(UserWarning, match=r"parameter 'learning_rate': the objective asks for FloatDistribution.*moved"):
-        assert trial.suggest_float("learning_rate", *narrow, log=True) == narrow[0]
-    low, high = (1, 5) if chosen["layers"] == 6 else (chosen["layers"] + 1, 6)
+    with pytest.warns(UserWarning, match=r"'learning_rate': the objective asks for FloatDistribution.*what both have"):
+        rate = trial.suggest_float("learning_rate", *narrow, log=True)
+    assert narrow[0] <= rate <= 1 and rate == pytest.approx(claimed(trial)["learning_rate"])
+    low, high = (1, 5) if claimed(trial)["layers"] == 6 else (claimed(trial)["layers"] + 1, 6)
     with pytest.warns(UserWarning, match="'layers': the objective asks for IntDistribution"):
-        assert trial.suggest_int("layers", low, high) == (5 if chosen["layers"] == 6 else low)
+        layers = trial.suggest_int("layers", low, high)
+    assert low <= layers <= high and claimed(trial)["layers"] == layers
+    assert claimed(trial)["learning_rate"] == pytest.approx(rate)  # which cannot be taken back
     study.ask().suggest_float("learning_rate", *narrow, log=True)  # no second warning: it would raise
-    assert sampler._configuration(study.get_trials()[0])["learning_rate"] == narrow[0]
+    assert sampler._configuration(study.get_trials()[0])["learning_rate"] == rate
+
+
+def narrower(trial):
+    """Ask for less than the space has, and take no time."""
+    rate = trial.suggest_float("learning_rate", 0.1, 0.4, log=True)
+    layers = trial.suggest_int("layers", 5, 6)
+    return error(rate, layers, -2.0) + 0.01 * trial.suggest_float("momentum", 0.0, 0.4, step=0.2)
+
+
+@pytest.fixture(scope="module")
+def simple(tmp_path_factory):
+    """A folder with a prior of three parameters that are always in use."""
+    place = tmp_path_factory.mktemp("simple")
+    parameters = yaml.safe_load(SPACE)["parameters"]
+    parameters = {name: parameters[name] for name in ("learning_rate", "layers")}
+    parameters["momentum"] = {"type": "ordinal", "choices": [0.0, 0.2, 0.4, 0.6]}
+    space = yaml.safe_load(SPACE) | {"parameters": parameters}
+    (place / "space.yaml").write_text(yaml.safe_dump(space, sort_keys=False))
+    history = [[row[0], *row[1:3], str((0.0, 0.2, 0.4, 0.6)[i % 4]), row[-1]] for i, row in enumerate(rows())]
+    table = write(place / "history.csv", ["dataset", *parameters, "error"], history)
+    return pretrain(table, place / "space.yaml", place / "prior").folder
+
+
+class TestNarrowerRanges:
+    """Candidates are among what the objective asks for, so that nothing is moved onto what another trial has."""
+
+    @pytest.mark.filterwarnings("ignore:parameter")
+    @pytest.mark.parametrize("jobs", [1, 8])
+    def test_no_two_trials_are_the_same(self, simple, jobs):
+        """Though past studies were good far below the range."""
+        study = optuna.create_study(direction="minimize", sampler=PriorSampler(simple))
+        study.optimize(narrower, n_trials=16, n_jobs=jobs)
+        assert distinct(study, 16)
+        assert len(PriorSampler(simple)._told(study.get_trials(), 99).done) == 16
+
+    @pytest.mark.filterwarnings("ignore:parameter")
+    def test_the_last_configuration_is_found_and_then_it_ends(self, simple):
+        """Of a grid in a space with numbers: 3 x 2 x 2."""
+        study = optuna.create_study(direction="minimize", sampler=PriorSampler(simple))
+
+        def grid(trial):
+            rate = trial.suggest_float("learning_rate", 0.2, 0.6, step=0.2)
+            layers = trial.suggest_categorical("layers", [2, 5])
+            return error(rate, layers, -2.0) + trial.suggest_int("momentum", 0, 1)
+
+        study.optimize(grid, n_trials=6)  # of the choices of momentum 0 alone is a whole number
+        assert distinct(study, 6)
+        with pytest.raises(ConfigError, match="0 configurations are left"):
+            study.optimize(grid, n_trials=1)
+
+    def test_two_workers_compare_what_they_return(self, simple):
+        """Both claimed before anybody knew the range, and are moved to the same bound."""
+        study = optuna.create_study(direction="minimize", sampler=PriorSampler(simple))
+        given = []
+        for trial in [study.ask(), study.ask()]:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                given.append((trial.suggest_int("layers", 6, 6), trial.suggest_float("learning_rate", 0.3, 0.6)))
+        assert given[0] != given[1] and all(layers == 6 and 0.3 <= rate <= 0.6 for layers, rate in given)
+
+    def test_a_grid_is_matched_up_to_rounding(self, simple):
+        """Optuna's 0.6000000000000001 is the space's 0.6; what is alike is not warned of."""
+        sampler = PriorSampler(simple)
+        study = optuna.create_study(direction="minimize", sampler=sampler)
+
+        def whole(trial):
+            momentum = trial.suggest_float("momentum", 0.0, 0.6, step=0.2)
+            return 1.0 + momentum * trial.suggest_int("layers", 1, 6) + trial.suggest_float("learning_rate", 1e-4, 1.0)
+
+        study.optimize(whole, n_trials=8)
+        assert distinct(study, 8) and len({one.params["momentum"] for one in study.trials}) > 1
+        told = sampler._told(study.get_trials(), 99)
+        assert len(told.done) == 8 and {one["momentum"] for one in told.done} <= {0.0, 0.2, 0.4, 0.6}
+        trial = optuna.trial.create_trial(
+            params={"learning_rate": 0.1, "layers": 2, "momentum": 0.2 * 3}, value=1.0,
+            distributions={"learning_rate": FloatDistribution(0.0, 1.0), "layers": IntDistribution(1, 6),
+                           "momentum": FloatDistribution(0.0, 1.0)},
+        )  # fmt: skip
+        assert sampler._told([trial], 99).done == [{"learning_rate": 0.1, "layers": 2, "momentum": 0.6}]
+
+
+ORDINAL = Field("x", "ordinal", choices=(16, 32, 64, 128))
+TENTHS = Field("x", "ordinal", choices=(0.1, 0.2, 0.3, 0.4))
+WHOLE, REAL = Field("x", "int", 1, 8), Field("x", "float", 1e-5, 1.0, log=True)
+
+
+@pytest.mark.parametrize(
+    ("field", "to", "expected"),
+    [(ORDINAL, IntDistribution(16, 100), {16: 16, 32: 32, 64: 64}),
+     (ORDINAL, IntDistribution(10, 100, step=10), {}),
+     (TENTHS, FloatDistribution(0.1, 0.4, step=0.1), {0.1: 0.1, 0.2: 0.2, 0.3: 0.1 + 0.2, 0.4: 0.4}),
+     (TENTHS, CategoricalDistribution([0.1, 0.1 + 0.2, 0.35]), {0.1: 0.1, 0.3: 0.1 + 0.2}),
+     (Field("x", "ordinal", choices=(1e-14, 1e-13)), CategoricalDistribution([1e-13, 1e-12]), {1e-13: 1e-13}),
+     (WHOLE, FloatDistribution(0.5, 3.5), Range(1, 3, 1)), (WHOLE, IntDistribution(2, 20, step=3), Range(2, 8, 3)),
+     (WHOLE, FloatDistribution(0.0, 6.0, step=1.5), Range(3, 6, 3)),
+     (WHOLE, FloatDistribution(2.25, 3.75, step=0.5), {}),
+     (WHOLE, CategoricalDistribution([2, 9, None, "a"]), {2: 2}), (WHOLE, IntDistribution(9, 12), {}),
+     (REAL, FloatDistribution(1e-4, 10.0), Range(1e-4, 1.0)), (REAL, FloatDistribution(2.0, 5.0), {}),
+     (REAL, IntDistribution(0, 5), Range(1, 1, 1)),
+     (REAL, FloatDistribution(0.0, 2.0, step=0.5), Range(0.5, 1.0, 0.5))],
+)  # fmt: skip
+def test_what_objective_and_space_both_have(field, to, expected):
+    assert asked.both(field, to) == expected
 
 
 @pytest.mark.parametrize(
@@ -193,7 +308,7 @@ def test_a_narrower_range_or_a_step_is_filled_by_the_prior_and_told(blended):
      (-1.0, FloatDistribution(0.1, 1.0, log=True), 0.1)],
 )  # fmt: skip
 def test_a_number_moves_to_the_nearest_one_that_is_asked_for(number, to, expected):
-    found = moved(number, to)
+    found = asked.moved(number, to)
     assert found == expected and to._contains(found) and isinstance(found, int) == isinstance(to, IntDistribution)
 
 
@@ -202,6 +317,40 @@ def test_a_parameter_that_is_not_in_the_space_is_told_once(blended):
     with pytest.warns(UserWarning, match=r"'width' is not in the prior's space \(learning_rate, .*drawn at random"):
         assert 0 <= study.ask().suggest_float("width", 0, 1) <= 1
     study.ask().suggest_float("width", 0, 1)
+
+
+def test_random_parameters_differ_between_trials_not_between_runs(blended):
+    """Whoever draws: each process has a sampler of its own."""
+    drawn = {}
+    for seed in (0, 0, 1):
+        study = optuna.create_study(direction="minimize")
+        for _ in range(3):
+            study.sampler = PriorSampler(blended, seed=seed)
+            trial = study.ask()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                both = trial.suggest_float("width", 0, 1), trial.suggest_float("depth", 0, 1)
+            assert drawn.setdefault((seed, trial.number), both) == both
+    assert len({one for both in drawn.values() for one in both}) == 12
+
+
+def test_a_parameter_that_is_never_asked_for_is_told_once_and_stays(blended):
+    sampler = PriorSampler(blended)
+    study = optuna.create_study(direction="minimize", sampler=sampler)
+    study.optimize(lambda trial: 1.0 + trial.suggest_int("layers", 1, 6), n_trials=1)
+    claim = study.trials[0].system_attrs[ATTRIBUTE]
+    with pytest.warns(UserWarning) as caught:
+        study.optimize(lambda trial: 1.0 + trial.suggest_int("layers", 1, 6), n_trials=5)
+    told = [str(one.message) for one in caught]
+    assert [text.split("'")[1] for text in told] == [name for name in claim if name != "layers"]
+    assert told[0] == (
+        "parameter 'learning_rate' is in the prior's space, and the objective did not ask for it in trial 0; it counts "
+        f"as {claim['learning_rate']} from now on: ask for it, or leave it out of space.yaml and learn the prior again"
+    )
+    assert distinct(study, 6)  # all six values, where the prior would repeat those that it likes
+    with pytest.warns(UserWarning):
+        done = PriorSampler(blended)._told(study.get_trials(), 99).done
+    assert all(one == done[0] | {"layers": one["layers"]} for one in done)
 
 
 def test_a_trial_that_breaks_a_constraint_counts_as_failed(blended):
@@ -397,6 +546,13 @@ class TestOtherChoices:
             assert "no value is in both; ask for values of the space, or change them in space.yaml" in str(error.value)
             assert "\n" not in str(error.value)
 
+    def test_a_range_that_the_space_does_not_have_is_refused(self, blended):
+        """Again and again, for a failed trial has the range too."""
+        study = optuna.create_study(direction="minimize", sampler=PriorSampler(blended))
+        for _ in range(2):
+            with pytest.raises(ConfigError, match=r"'learning_rate': the objective asks for Float.*low=2.0.*in both"):
+                study.optimize(lambda trial: trial.suggest_float("learning_rate", 2.0, 5.0), n_trials=1)
+
     def test_a_range_where_the_space_has_words_is_refused(self, blended):
         trial = optuna.create_study(direction="minimize", sampler=PriorSampler(blended)).ask()
         with pytest.raises(ConfigError, match=r"'optimiser': the objective asks for IntDistribution.*one of sgd, adam"):
@@ -409,9 +565,9 @@ class TestOtherChoices:
         chosen = claimed(trial)
         assert trial.suggest_float("learning_rate", 1e-4, 1.0) == chosen["learning_rate"]  # no warning: it would raise
         with pytest.warns(UserWarning, match="'layers': the objective asks for CategoricalDistribution"):
-            assert trial.suggest_categorical("layers", [1, 6]) == min((1, 6), key=lambda n: abs(n - chosen["layers"]))
+            assert trial.suggest_categorical("layers", [1, 6]) == claimed(trial)["layers"]
         with pytest.warns(UserWarning, match="'batch': the objective asks for IntDistribution"):
-            assert trial.suggest_int("batch", 16, 64, step=16) == chosen["batch"]
+            assert trial.suggest_int("batch", 16, 64, step=16) == claimed(trial)["batch"]
 
     def test_other_processes_know_what_was_asked_for(self, blended, storages):
         for number in range(2):

@@ -17,7 +17,7 @@ from metabo.plan import registry, runs
 from metabo.records.files import canonical
 from metabo.tuner import learning, pool
 from metabo.tuner import suggest as suggestion
-from metabo.tuner.asking import projected
+from metabo.tuner.asking import Range, projected
 from metabo.tuner.blend import choose as blend
 from metabo.tuner.study import Study
 from metabo.tuner.suggest import Prior, Told, suggest
@@ -233,3 +233,28 @@ def test_choices_that_are_left_out_become_others_as_often(kept, seed):
     stays = [one["a"] in kept for one in space.at(units)]
     np.testing.assert_array_equal(found[stays], units[stays])
     np.testing.assert_array_equal(projected(space, units, {}), units)
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(st.floats(-4, 0), st.floats(-4, 0), st.integers(1, 9), st.integers(1, 9), st.integers(0, 2**32 - 1))
+def test_numbers_outside_a_range_become_others_inside(one, other, first, last, seed):
+    """Evenly, or the nearest; those inside stay."""
+    parameters = {
+        "a": {"type": "float", "low": 1e-4, "high": 1.0, "scale": "log"},
+        "n": {"type": "int", "low": 1, "high": 9},
+    }
+    outcome = {"column": "e", "goal": "minimise"}
+    space = description.of_mapping({"name": "f", "study": "s", "outcome": outcome, "parameters": parameters}, "f")
+    low, high = (10 ** max(-4, min(0, end)) for end in sorted((one, other)))
+    first, last = sorted((first, last))
+    only = {"a": Range(low, high), "n": Range(first, last, 1)}
+    units = np.random.default_rng(seed).permuted(np.tile((np.arange(900) + 0.5) / 900, (2, 1)), axis=1).T
+    before = space.at(units)
+    for near in (False, True):
+        found = space.at(projected(space, units, only, near))
+        for old, new in zip(before, found, strict=True):
+            assert low * (1 - 1e-9) <= new["a"] <= high * (1 + 1e-9) and first <= new["n"] <= last
+            assert new["a"] == old["a"] or not low <= old["a"] <= high
+            assert not near or new["n"] == min(max(old["n"], first), last)
+        if not near:
+            assert np.ptp(np.bincount([one["n"] for one in found])[first:]) <= 2

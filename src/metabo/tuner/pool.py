@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 
 from metabo.bo.continuous import halton
 from metabo.data.history.description import Configuration, Description
-from metabo.tuner.asking import ALL, Only, projected, within
+from metabo.tuner.asking import ALL, Only, everything, projected
 
 SPREAD, NEAR = 3072, 1024
 """The numbers of candidates over the whole space, and near the centres."""
@@ -33,18 +33,17 @@ def make(
     description: Description, taken: list[Configuration], places: int, centres: list[Configuration], seed: list[int],
     only: Only = ALL,
 ) -> CandidatePool:  # fmt: skip
-    """Return the `taken` configurations (not to be suggested again) in `places` rows, then the candidates, which are
-    restricted to the choices of `only`.
+    """Return the `taken` configurations (not to be suggested again) in `places` rows, then the candidates, which keep
+    to `only`.
 
     The shape depends only on `places`, so that one compiled program serves all suggestions.
     """
     rng = np.random.default_rng(seed)
-    candidates = description.every(SPREAD)
+    candidates = everything(description, only, SPREAD)
     if candidates is None:
-        spread = halton(SPREAD, len(description.fields), rng)
-        drawn = np.concatenate([spread, neighbours(description, centres, rng)])
-        candidates = description.at(projected(description, drawn, only))
-    candidates = [one for one in candidates if within(one, only)]
+        spread = projected(description, halton(SPREAD, len(description.fields), rng), only)
+        near = projected(description, neighbours(description, centres, rng), only, near=True)
+        candidates = description.at(np.concatenate([spread, near]))
     known = description.encode(taken)
     x = np.zeros((places + SPREAD + NEAR, description.space.dim))
     x[: len(known)] = known

@@ -1,7 +1,7 @@
 """An Optuna sampler that suggests from a prior learned with `metabo pretrain` (extra `optuna`).
 
-The objective asks for the parameters as usual. From the first trial on, those of the prior's space come from the prior,
-by the method's policy and within what the objective asks for; others come from Optuna's random sampler. Trials live in
+The objective asks for the parameters as usual. Those of the prior's space come from the prior, by the method's policy,
+from the first trial on, among the values that the objective asks for; others are drawn at random. Trials live in
 Optuna's storage, not in the folder.
 
 Workers (threads, processes, machines) do not repeat each other. Each one writes its suggestion into the storage, then
@@ -25,22 +25,22 @@ except ModuleNotFoundError as error:
         "metabo.PriorSampler needs Optuna, which is not installed; install the extra: pip install 'metabo[optuna]'",
         name="optuna",
     ) from error
-from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial, TrialState
 
 from metabo.data.history.description import Configuration
-from metabo.data.history.fields import Field, Value
+from metabo.data.history.fields import Field
 from metabo.data.imports import partials
 from metabo.errors import ConfigError, DataError
 from metabo.tuner import asked
-from metabo.tuner.asking import ALL, Only, Told
+from metabo.tuner.asking import Only, Told
 from metabo.tuner.numbers import seed_of
 from metabo.tuner.study import Study
 from metabo.tuner.suggest import suggest
 
 
 class PriorSampler(optuna.samplers.BaseSampler):
-    """Suggest from the prior in `folder`. `seed` is that of candidates and ties.
+    """Suggest from the prior in `folder`. `seed`: of candidates, ties, and parameters that the prior does not know.
 
         import metabo
         import optuna
@@ -55,22 +55,20 @@ class PriorSampler(optuna.samplers.BaseSampler):
         study.optimize(objective, n_trials=3)
         print(study.best_params)
 
-    A pruned trial counts with the last value that it reported, or with the median of the finished trials if that is
-    worse; without a report it counts as a failure. So do failed trials and those that break a constraint, that is, have
-    a constraint value above 0 (from `trial.set_constraint`, or stored by the `constraints_func` of another sampler).
-    Running trials count as pending; trials with values outside the space (such as those enqueued by hand) are left out.
-    An outcome without a logarithm on a log scale, or without a value for a constraint of the space, causes one warning
-    and is not used: its trial counts as pending, so that it neither repels nor is suggested again. (`metabo tell`
-    refuses such an outcome; an error here would end a study whose trials cannot be removed.) Raises ConfigError for a
-    study with another direction or several directions, and for an invalid seed.
+    A pruned trial counts with the last value that it reported, or the median of the finished ones if that is worse;
+    without a report it counts as a failure, as failed trials and those that break a constraint do: it has a value above
+    0 (`trial.set_constraint`, or what the `constraints_func` of another sampler stored). Running ones count as pending;
+    trials with values outside the space (enqueued by hand, say) are warned of and left out. An outcome without a
+    logarithm, where the scale is log, or without a value of a constraint of the space, is warned of once and not used:
+    its trial counts as pending, so that it neither repels nor is suggested again. (`metabo tell` refuses such an
+    outcome; an error here would end a study whose trials cannot be removed.) Raises ConfigError for a study with
+    another direction, or several, and for a seed that is none.
     """
 
     def __init__(self, folder: str | Path, seed: int = 0) -> None:
         self._study, self._seed = Study(folder), seed_of(seed)
         self._space = self._study.description
         self._fields = {field.name: field for field in self._space.fields}
-        self._distributions = {name: asked.distribution(field) for name, field in self._fields.items()}
-        self._others = optuna.samplers.RandomSampler(self._seed % 2**32)
         self._warned: set[int] = set()
         self._told_of: set[str] = set()
         self._lock = threading.Lock()
@@ -98,90 +96,101 @@ class PriorSampler(optuna.samplers.BaseSampler):
         self._claimed(study, trial)
         return {}
 
-    def _claimed(self, study: optuna.Study, trial: FrozenTrial, fixed: Only = ALL) -> Configuration:
+    def _claimed(
+        self, study: optuna.Study, trial: FrozenTrial, asks: Mapping[str, BaseDistribution] | None = None
+    ) -> Configuration:
         """Write the next configuration that no other trial has into the storage, and return it without the parameters
-        that it does not use. It is restricted to the choices that the objective offers, as far as trials show, and to
-        those in `fixed`."""
-        with self._lock:  # threads share the core that suggests, and would only slow each other down
-            return self._first_free(study, trial, fixed)
+        that it does not use. It has the values that the trial has already, and those that the objective asks for: by
+        `asks`, and as far as trials tell."""
+        with self._lock:  # threads share the core that suggests, and would only disturb each other
+            return self._first_free(study, trial, asks or {})
 
-    def _first_free(self, study: optuna.Study, trial: FrozenTrial, fixed: Only) -> Configuration:
-        place = 0
+    def _first_free(
+        self, study: optuna.Study, trial: FrozenTrial, asks: Mapping[str, BaseDistribution]
+    ) -> Configuration:
+        place, has = 0, asked.values(self._fields, trial.params)
         while True:
             trials = study.get_trials(deepcopy=False)
-            told, only = self._told(trials, trial.number), {**asked.narrowed(self._fields, trials), **fixed}
-            found = suggest(self._study.prior, told, 1 + place, self._seed, only=only)[place].configuration
+            told = self._told(trials, trial.number)
+            idle = {name: value for name, value in self._idle(trials).items() if name not in asks}
+            ranges = {**asked.latest(self._fields, trials), **asks}
+            pinned: Only = {name: (value,) for name, value in {**idle, **has}.items()}
+            only = {**asked.narrowed(self._fields, ranges), **pinned}
+            left = True
+            try:
+                found = suggest(self._study.prior, told, 1 + place, self._seed, only=only)[place].configuration
+            except ConfigError:  # no configuration is left
+                if not has:
+                    raise
+                left, found = False, trial.system_attrs.get(ATTRIBUTE, {})  # Optuna takes back no value: it must repeat
+            found = self._space.used({**asked.settled(self._fields, found, ranges), **idle, **has})
             chosen: Configuration = {name: value for name, value in found.items() if value is not None}
             study._storage.set_trial_system_attr(trial._trial_id, ATTRIBUTE, chosen)
             same = [
                 other.number
                 for other in study.get_trials(deepcopy=False)
-                if other.number != trial.number and (its := self._configuration(other)) and self._space.same(its, found)
+                if other.number != trial.number
+                and (its := self._configuration(other, idle))
+                and self._space.same(its, found)
             ]
-            if not same:
+            if not same or not left:
                 return chosen
             place = sum(number < trial.number for number in same)  # workers that clash continue with different ones
 
     def sample_independent(
         self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> object:
-        """Return the prior's value. A number is moved into the objective's range if that is narrower than the space or
-        has steps; a choice is one that the objective offers too. A parameter that the prior does not know, or that its
-        configuration does not use, is drawn at random. Each of these, except an unused parameter, causes one warning.
+        """Return the prior's value, one that the objective asks for and the space has; if these differ, it is warned of
+        once. So is a parameter that the prior does not know; it is drawn at random, as is one that the prior's
+        configuration does not use.
 
-        Raises ConfigError for a parameter whose distribution has no value of the prior's space.
+        Raises ConfigError for a parameter of whose values the prior's space has none.
         """
-        field, value = self._fields.get(param_name), trial.system_attrs.get(ATTRIBUTE, {}).get(param_name)
+        field = self._fields.get(param_name)
         if field is None:
             self._warn(
                 param_name,
                 f"parameter '{param_name}' is not in the prior's space ({', '.join(self._fields)}), so it is drawn at "
                 "random; if it should be tuned, describe it in space.yaml and learn the prior again",
             )
-        elif not (field.numeric and isinstance(param_distribution, FloatDistribution | IntDistribution)):
-            both = asked.required(field, param_distribution)
-            self._warn_of_choices(field, param_distribution, both)
-            if field.choices and value is not None and value not in both:
-                fixed = {**self._choices_of(trial), param_name: tuple(both)}
-                value = self._claimed(study, trial, fixed).get(param_name)
-            if value is not None:
-                return asked.nearest(field, value, both)
-        elif value is not None:
-            self._warn_of_range(field, param_distribution)
-            return asked.moved(value, param_distribution)
-        return self._others.sample_independent(study, trial, param_name, param_distribution)
+            return self._drawn(study, trial, param_name, param_distribution)
+        both = asked.required(field, param_distribution)
+        self._warn_of_range(field, param_distribution, both)
+        claim = trial.system_attrs.get(ATTRIBUTE, {})
+        value = claim.get(param_name)
+        if not self._holds(claim, trial) or (
+            value is not None and not asked.close(field, value, asked.nearest(field, value, param_distribution, both))
+        ):
+            value = self._claimed(study, trial, {param_name: param_distribution}).get(param_name)
+        if value is None:
+            return self._drawn(study, trial, param_name, param_distribution)
+        return asked.given(asked.nearest(field, value, param_distribution, both), param_distribution, both)
 
-    def _choices_of(self, trial: FrozenTrial) -> Only:
-        """Return the choices that a trial already has."""
-        return {name: (value,) for name, value in self._own(trial.params).items() if self._fields[name].choices}
+    def _holds(self, claim: Configuration, trial: FrozenTrial) -> bool:
+        """Tell whether the values that a trial has are those that it claimed: Optuna may have fixed some."""
+        before = self._space.used(claim)
+        now = self._space.used({**claim, **asked.values(self._fields, trial.params)})
+        return all(asked.close(field, before[name], now[name]) for name, field in self._fields.items())
 
-    def _warn_of_range(self, field: Field, of: FloatDistribution | IntDistribution) -> None:
-        own = self._distributions[field.name]
-        if type(own) is not type(of) or any(getattr(own, end) != getattr(of, end) for end in ("low", "high", "step")):
-            self._warn(
-                field.name,
-                f"parameter '{field.name}': the objective asks for {of}, the prior's space has {own}; suggestions are "
-                "moved into what is asked for: give both the same bounds, and no steps",
-            )
+    def _drawn(self, study: optuna.Study, trial: FrozenTrial, name: str, of: BaseDistribution) -> object:
+        """Draw a value at random: another one in each trial, the same one whoever runs it."""
+        numbers = np.random.SeedSequence([self._seed, trial.number, *name.encode()]).generate_state(1)
+        return optuna.samplers.RandomSampler(int(numbers[0])).sample_independent(study, trial, name, of)
 
-    def _warn_of_choices(self, field: Field, of: BaseDistribution, both: Mapping[Value, object]) -> None:
-        others = [choice for choice in getattr(of, "choices", ()) if choice not in both.values()]
-        if others or not field.choices or len(both) < len(field.choices):
+    def _warn_of_range(self, field: Field, of: BaseDistribution, both: asked.Both) -> None:
+        if asked.differs(field, of, both):
+            others = asked.others(of, both)
             never = f", and never to {', '.join(map(repr, others))}, which the space does not have" if others else ""
             self._warn(
                 field.name,
                 f"parameter '{field.name}': the objective asks for {of}, the prior's space has {field.allowed}; "
-                f"suggestions keep to what both have{never}",
+                f"suggestions keep to what both have{never}; for more, give both the same and learn the prior again",
             )
 
     def _warn(self, name: str, text: str) -> None:
         if name not in self._told_of:
             self._told_of.add(name)
             warnings.warn(text, stacklevel=4)
-
-    def reseed_rng(self) -> None:
-        """Give each Optuna thread its own random parameters. The prior's suggestions stay as they are."""
-        self._others.reseed_rng()
 
     def _check_direction(self, study: optuna.Study) -> None:
         goal = "MAXIMIZE" if self._space.maximise else "MINIMIZE"
@@ -197,9 +206,12 @@ class PriorSampler(optuna.samplers.BaseSampler):
         done: list[Configuration] = []
         outcomes: list[float] = []
         running: list[Configuration] = []
-        typical = partials.typical(trials)
+        typical, idle = partials.typical(trials), self._idle(trials)
         for trial in trials:
-            if (configuration := self._configuration(trial)) is None:
+            try:
+                configuration = self._read(trial, idle)
+            except DataError as error:
+                self._warn_of_unused(trial, error)
                 continue
             if trial.state.is_finished() and any(value > 0 for value in trial.constraints.values()):
                 done.append(configuration)
@@ -216,20 +228,51 @@ class PriorSampler(optuna.samplers.BaseSampler):
                 running.append(configuration)
         return Told(done, outcomes, running)
 
-    def _configuration(self, trial: FrozenTrial) -> Configuration | None:
-        """Return a trial's configuration, or None if it has none yet or one outside the space."""
+    def _configuration(self, trial: FrozenTrial, idle: Configuration | None = None) -> Configuration | None:
+        """Return a trial's configuration, None if it has none yet, or one outside the space."""
         try:
-            return self._space.read({**trial.system_attrs.get(ATTRIBUTE, {}), **self._own(trial.params)})
+            return self._read(trial, idle or {})
         except DataError:
             return None
 
-    def _own(self, parameters: Mapping[str, Value]) -> Configuration:
-        """Return the parameters of the space, with choices as the space writes them."""
-        own: Configuration = {}
-        for name, value in parameters.items():
-            if (field := self._fields.get(name)) is not None:
-                own[name] = next(iter(asked.offered(field, [value])), value) if field.choices else value
-        return own
+    def _read(self, trial: FrozenTrial, idle: Configuration) -> Configuration:
+        """Return a trial's configuration: what it asked for, the rest as it was claimed, with the values of parameters
+        that are `idle`. Raises DataError if it has none yet, or one outside the space."""
+        claim = {name: value for name, value in trial.system_attrs.get(ATTRIBUTE, {}).items() if name in self._fields}
+        own = {name: value for name, value in trial.params.items() if name in self._fields}
+        return self._space.read({**claim, **idle, **own, **asked.values(self._fields, own)})
+
+    def _idle(self, trials: Sequence[FrozenTrial]) -> Configuration:
+        """Return the parameters that the objective does not ask for, though a trial that finished uses them, with the
+        values that they keep: those of the first such trial. Warn of each once."""
+        left = dict(self._fields)
+        for name in (name for trial in trials for name in trial.params):
+            left.pop(name, None)
+            if not left:
+                return {}
+        found: Configuration = {}
+        for trial in trials:
+            if trial.state != TrialState.COMPLETE or (configuration := self._configuration(trial, found)) is None:
+                continue
+            for name in [name for name in left if name not in found and configuration[name] is not None]:
+                found[name] = value = configuration[name]
+                self._warn(
+                    f"idle {name}",
+                    f"parameter '{name}' is in the prior's space, and the objective did not ask for it in trial "
+                    f"{trial.number}; it counts as {self._fields[name].written(value)} from now on: ask for it, or "
+                    "leave it out of space.yaml and learn the prior again",
+                )
+        return found
+
+    def _warn_of_unused(self, trial: FrozenTrial, error: DataError) -> None:
+        """Warn once of a trial that finished and has no configuration of the space."""
+        if trial.state.is_finished() and trial.number not in self._warned:
+            self._warned.add(trial.number)
+            warnings.warn(
+                f"trial {trial.number} is not used: {error}, or change the parameter in space.yaml and learn the prior "
+                "again",
+                stacklevel=2,
+            )
 
     def _lacks_logarithm(self, trial: FrozenTrial) -> bool:
         """Tell whether the scale is log and a trial's outcome has no logarithm; warn the first time."""

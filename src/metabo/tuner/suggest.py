@@ -39,8 +39,8 @@ CENTRES = 3
 def suggest(
     prior: Prior, told: Told, count: int = 1, seed: int = 0, acquisition: str | None = None, only: Only = ALL
 ) -> list[Suggestion]:
-    """Return `count` configurations to try next. Equal arguments give equal suggestions. `acquisition` replaces the
-    method's own; `only` has the choices that suggestions are restricted to.
+    """Return `count` configurations to try next; the same for the same arguments. `acquisition`: in place of the
+    method's own; `only`: what they keep to.
 
     Raises ConfigError if the space has fewer configurations left, or for an unknown acquisition. Warns
     (NumericsWarning) if the model's posterior is not numerically sound: the suggestion is then still a configuration of

@@ -18,7 +18,7 @@ from metabo.bo.continuous import halton
 from metabo.data.history.description import Description
 from metabo.data.history.past import oriented
 from metabo.errors import ConfigError
-from metabo.tuner.asking import ALL, Only, Suggestion, Told, projected, within
+from metabo.tuner.asking import ALL, Only, Suggestion, Told, everything, projected
 from metabo.tuner.blend import kernel, outcomes, points
 from metabo.tuner.blend.belief import Model, Seen, believed, fitted, interval, predicted, seen_of
 from metabo.tuner.blend.hyper import Hyper
@@ -47,9 +47,8 @@ def suggest(
     description: Description, past: ConditionedPast | None, told: Told, count: int = 1, seed: int = 0,
     acquisition: str = "ei", only: Only = ALL,
 ) -> list[Suggestion]:  # fmt: skip
-    """Return `count` configurations to try next. Equal arguments give equal suggestions. `past` may be None, for those
-    of a plain GP; `acquisition` is one of `metabo.bo.acquisition.SCORED`; `only` has the choices that suggestions are
-    restricted to.
+    """Return `count` configurations to try next; the same for the same arguments. `past` None: those of a plain GP;
+    `acquisition`: one of `metabo.bo.acquisition.SCORED`; `only`: what they keep to.
 
     A trial that is still running, and each suggestion of a batch, counts at its predicted mean until its outcome is
     told. Raises ConfigError if the space has fewer than `count` configurations left.
@@ -88,15 +87,19 @@ def as_told(numbers: tuple[float, float, float], description: Description) -> tu
 
 
 class Untaken(NamedTuple):
-    """The configurations that may be suggested: those that are not `taken` and that respect the restriction `only`."""
+    """Which configurations may be suggested: none that is `taken`, and of the others `only` some."""
 
     description: Description
     taken: Points
     only: Only = ALL
 
-    def at(self, units: Float[np.ndarray, "n p"]) -> Points:
-        """Return the configurations at points of the cube, moved to allowed choices."""
-        return points.at(self.description, projected(self.description, units, self.only))
+    def kept(self, units: Float[np.ndarray, "n p"], near: bool = False) -> Float[np.ndarray, "n p"]:
+        """Return points of the cube, moved to what is kept to; `near`: each to the nearest."""
+        return projected(self.description, units, self.only, near)
+
+    def at(self, units: Float[np.ndarray, "n p"], near: bool = False) -> Points:
+        """Return the configurations there."""
+        return points.at(self.description, self.kept(units, near))
 
 
 def _next(model: Model, seen: Seen, left: Untaken, seed: int, plain: Hyper, acquisition: str) -> Points | None:
@@ -106,7 +109,7 @@ def _next(model: Model, seen: Seen, left: Untaken, seed: int, plain: Hyper, acqu
     if number in (DESIGN if model.past is None else COVER):
         found = covering(left, seed)
     elif number in RECALL and model.past is not None:
-        found = _best(left.at(model.past.past.elites), score, left.taken)
+        found = _best(left.at(model.past.past.elites, near=True), score, left.taken)
     return found if found is not None else _searched(model, seen, score, left, np.random.default_rng([seed, number]))
 
 
@@ -131,20 +134,19 @@ def _searched(
 ) -> Points | None:
     """Return the candidate with the highest score that may be suggested, or None if there is none."""
     description = model.description
-    everything = description.every(FINITE)
-    if everything is not None:
-        kept = [one for one in everything if within(one, left.only)]
-        return _best(points.of(description, kept), score, left.taken)
-    start = [halton(SPREAD, len(description.fields), rng)]
+    finite = everything(description, left.only, FINITE)
+    if finite is not None:
+        return _best(points.of(description, finite), score, left.taken)
+    start = [left.kept(halton(SPREAD, len(description.fields), rng))]
     if len(seen.z):
         best = seen.points.units[np.argsort(-seen.z, kind="stable")[:CENTRES]]
-        start.append(points.near(description, best, NEAR, rng))
+        start.append(left.kept(points.near(description, best, NEAR, rng), near=True))
     if model.past is not None:
-        start.append(model.past.past.elites)
-    where, scores = _scored(left.at(np.concatenate(start)), score, left.taken)
+        start.append(left.kept(model.past.past.elites, near=True))
+    where, scores = _scored(points.at(description, np.concatenate(start)), score, left.taken)
     for _ in range(ROUNDS if len(scores) else 0):
         best = where.units[np.argsort(-scores, kind="stable")[:TOPS]]
-        more, further = _scored(left.at(points.near(description, best, CLOSER, rng)), score, left.taken)
+        more, further = _scored(left.at(points.near(description, best, CLOSER, rng), near=True), score, left.taken)
         where, scores = points.joined(where, more), np.concatenate([scores, further])
     return points.rows(where, [int(np.argmax(scores))]) if len(scores) else None
 
