@@ -338,6 +338,14 @@ def test_trials_release_and_tell_import_no_jax(plain):
     assert "told 1" in done.stdout and "1 trials (0 running, 1 done, 0 failed)" in done.stdout
 
 
+def test_a_folder_is_no_place_for_a_page(plain, tmp_path, capsys):
+    (tmp_path / "pages").mkdir()
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["show", str(plain), "--out", str(tmp_path / "pages")])
+    said = f"metabo: {tmp_path}/pages: is a folder; name a file with --out, e.g. {tmp_path}/pages/page.html\n"
+    assert stop.value.code == 1 and capsys.readouterr().err == said
+
+
 def test_looking_at_help_imports_no_jax():
     program = "import sys; from metabo import cli\ntry: cli.main(['--help'])\nfinally: assert 'jax' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
