@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -95,15 +94,16 @@ def test_tell_corrects(metabo, folder, tmp_path, capsys):
     assert [trial["outcome"] for trial in Study(folder).trials] == [0.2]
 
 
-def test_a_pipe_is_told_once(metabo, plain, tmp_path):
-    text = "\n".join([";".join(HEADER[1:]), "0,01;3;32;adam;;0,5"]) + "\n"
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    writer = threading.Thread(target=pipe.write_text, args=(text,), daemon=True)
-    writer.start()
-    out, err = metabo("tell", plain, pipe)
-    writer.join()
-    assert "told 1; " in out and err == f"{pipe}: UTF-8, columns separated by semicolons, decimal commas\n"
+def test_a_pipe_is_told_once(metabo, plain):
+    """It has nothing left after it was read."""
+    reading, writing = os.pipe()
+    os.write(writing, "\n".join([";".join(HEADER[1:]), "0,01;3;32;adam;;0,5\n"]).encode())
+    os.close(writing)
+    try:
+        out, err = metabo("tell", plain, f"/dev/fd/{reading}")
+    finally:
+        os.close(reading)
+    assert "told 1; " in out and err == f"/dev/fd/{reading}: UTF-8, columns separated by semicolons, decimal commas\n"
 
 
 @pytest.mark.parametrize(
@@ -336,6 +336,14 @@ def test_trials_release_and_tell_import_no_jax(plain):
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert "told 1" in done.stdout and "1 trials (0 running, 1 done, 0 failed)" in done.stdout
+
+
+def test_a_folder_is_no_place_for_a_page(plain, tmp_path, capsys):
+    (tmp_path / "pages").mkdir()
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["show", str(plain), "--out", str(tmp_path / "pages")])
+    said = f"metabo: {tmp_path}/pages: is a folder; name a file with --out, e.g. {tmp_path}/pages/page.html\n"
+    assert stop.value.code == 1 and capsys.readouterr().err == said
 
 
 def test_looking_at_help_imports_no_jax():

@@ -251,9 +251,11 @@ def _show(args: Namespace) -> list[str]:
     from metabo.tuner.study import Study
 
     study = Study(args.folder, args.study)
+    path = args.out or study.folder / f"{study.name}.html"
+    if path.is_dir():
+        raise ConfigError(f"{path}: is a folder; name a file with --out, e.g. {path / 'page.html'}")
     trials = study.trials
     shown = html.page(study.name, study.record, study.description, trials, facts.facts_of(study.prior, trials))
-    path = args.out or study.folder / f"{study.name}.html"
     store.write_page(path, shown)
     return [f"{path}: {len(trials)} trials; open it in a browser"]
 

@@ -211,8 +211,6 @@ def _journal(path: Path, space: Description) -> TrialJournal:
 def write_page(path: Path, text: str) -> None:
     """Write a file that is none of a study's own, and may lie in a study's folder: then with the lock held, for who
     holds it removes unfinished files there. Raises MetaboError."""
-    if path.is_dir():
-        raise ConfigError(f"{path}: is a folder; name a file with --out, e.g. {path / 'page.html'}")
     studies = [folder for folder in list(path.absolute().parents)[:2] if (folder / RECORD).is_file()]
     with locked(studies[0]) if studies else nullcontext(), _speaking(path, "written"):
         write_text(path, text)

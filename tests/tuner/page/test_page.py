@@ -137,13 +137,6 @@ def test_a_page_is_written_while_others_tell(study, monkeypatch):
     assert (study.folder / "study.html").is_file() and len(Ledger(study.folder, "other").trials) == 1
 
 
-def test_a_folder_is_no_place_for_a_page(study, tmp_path, capsys):
-    with pytest.raises(SystemExit) as stop:
-        cli.main(["show", str(study.folder), "--out", str(tmp_path)])
-    said = f"metabo: {tmp_path}: is a folder; name a file with --out, e.g. {tmp_path / 'page.html'}\n"
-    assert stop.value.code == 1 and capsys.readouterr().err == said
-
-
 def test_text_of_users_is_text(study):
     source = study.description.source
     parameters = {EVIL: source["parameters"]["learning_rate"], "kind": {"type": "categorical", "choices": [EVIL, "b"]}}
