@@ -55,6 +55,10 @@ Only: TypeAlias = Mapping[str, Kept]
 ALL: Only = MappingProxyType({})
 
 
+ROUNDING = 1e-12
+"""What a coordinate of the unit cube loses in rounding, at most."""
+
+
 def everything(description: Description, only: Only, most: int) -> list[Configuration] | None:
     """Return all configurations that keep to `only` if these are at most `most` combinations of values, else None."""
     if not only:
@@ -115,8 +119,9 @@ def _spread(field: Field, units: Float[np.ndarray, " n"], kept: Kept) -> Float[n
         return places[np.minimum((units * len(places)).astype(int), len(places) - 1)]
     half = 0.5 if field.kind == "int" else 0.0
     low, high = np.clip([field.unit(kept.low - half), field.unit(kept.high + half)], 0.0, 1.0)
-    outside = np.where(units < low, units, units - (high - low)) / max(1.0 - (high - low), 1e-300)
-    return np.where((units < low) | (units > high), low + outside * (high - low), units)
+    below, above = units < low - ROUNDING, units > high + ROUNDING
+    outside = np.where(below, units, units - (high - low)) / max(1.0 - (high - low), ROUNDING)
+    return np.where(below | above, low + outside * (high - low), units)
 
 
 def _nearest(field: Field, unit: float, kept: Kept) -> float:
