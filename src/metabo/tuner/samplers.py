@@ -47,7 +47,11 @@ class PriorSampler(optuna.samplers.BaseSampler):
 
 
         def objective(trial):
-            rate = trial.suggest_float("learning_rate", 1e-5, 10.0, log=True)  # ... and the other parameters
+            rate = trial.suggest_float("learning_rate", 1e-5, 10.0, log=True)
+            trial.suggest_categorical("batch_size", [32, 128])
+            trial.suggest_float("one_minus_momentum", 1e-3, 1.0, log=True)
+            trial.suggest_float("decay_power", 0.1, 2.0)
+            trial.suggest_float("decay_steps", 0.01, 0.99)
             return 0.1 + abs(rate - 0.01)
 
 
