@@ -50,14 +50,12 @@ class PriorSampler(optuna.samplers.BaseSampler):
             rate = trial.suggest_float("learning_rate", 1e-5, 10.0, log=True)
             trial.suggest_categorical("batch_size", [32, 128])
             trial.suggest_float("one_minus_momentum", 1e-3, 1.0, log=True)
-            trial.suggest_float("decay_power", 0.1, 2.0)
-            trial.suggest_float("decay_steps", 0.01, 0.99)
+            power, steps = trial.suggest_float("decay_power", 0.1, 2.0), trial.suggest_float("decay_steps", 0.01, 0.99)
             return 0.1 + abs(rate - 0.01)
 
 
         study = optuna.create_study(direction="minimize", sampler=metabo.PriorSampler("my_study"))
         study.optimize(objective, n_trials=3)
-        print(study.best_params)
 
     A pruned trial counts with the last value that it reported, or the median of the finished ones if that is worse;
     without a report it counts as a failure, as failed trials and those that break a constraint do: it has a value above
