@@ -47,7 +47,7 @@ STALL = 1e-9
 """A step that lowers the loss by no more than this share of it (of 1, for smaller losses) is the last."""
 
 
-class Local(NamedTuple):
+class Expansion(NamedTuple):
     """A loss of p coordinates: its value, its gradient (p,), and a positive semi-definite stand-in for its Hessian."""
 
     value: Float[Array, ""]
@@ -137,7 +137,7 @@ def _factors(
     return unit, factors, weighted
 
 
-def nll_information(gp: GP, data: Rows) -> Local:
+def nll_information(gp: GP, data: Rows) -> Expansion:
     """Return -log p(y) of the valid rows (hyperbo Eq. 14), its gradient and the average information.
 
     Both are with respect to the constrained parameters, in the order of `constrained`. With α = Σ⁻¹(y - μ) and
@@ -178,7 +178,7 @@ def nll_information(gp: GP, data: Rows) -> Local:
         own = inverse_lower @ ones
         gradient = jnp.concatenate([-jnp.sum(ones * alpha)[None], gradient])
         information = jnp.pad(information, [(1, 0), (1, 0)]).at[0, 0].set(own @ own)
-    return Local(value, gradient, information)
+    return Expansion(value, gradient, information)
 
 
 def fit(
@@ -214,7 +214,7 @@ def fit(
     def local(at):
         found, slope = nll_information(made(unravel(at)), data), slope_of(at)
         curvature = slope[:, None] * found.curvature * slope + jnp.diag(jnp.maximum(charge_curvature(at), 0.0))
-        return Local(found.value + charge(at), slope * found.gradient + charge_slope(at), curvature)
+        return Expansion(found.value + charge(at), slope * found.gradient + charge_slope(at), curvature)
 
     def toward(hessian, gradient):
         direction = -jnp.linalg.solve(hessian, gradient)

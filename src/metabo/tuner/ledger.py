@@ -146,8 +146,8 @@ class Ledger:
 
     @contextmanager
     def _held(self) -> Iterator[TrialJournal]:
-        """Yield the trials. Until the end nobody else can change them; `_add` or `_replace` may do so once. Raises
-        DataError if they cannot be read."""
+        """Yield the trials under the folder's lock, so no other process changes them; `_add` or `_replace` may change
+        them once. Raises DataError if they cannot be read."""
         known, self._known = self._known, None  # a change that fails leaves the file in doubt
         with store.locked(self.folder):
             store.settle(self.folder, self.record)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 MOST = 32
 """Values of a grid that become choices."""
 CLOSE, LAST = 1e-8, 4
-"""A value on a grid is off by rounding: at most this part of a step, as Optuna has it, or so many units in the last
-place of the largest value."""
+"""Most that rounding moves a value off its grid: this share of a step (Optuna's own tolerance), or this many units in
+the last place of the largest value."""
 
 
 def together(name: str, given: "Mapping[str, Sequence[Distribution]]", where: str) -> Drafted | str:

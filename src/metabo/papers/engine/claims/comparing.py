@@ -18,6 +18,7 @@ from scipy.stats import t as student
 from metabo.artefacts.api import available
 from metabo.metrics import Runs, independent_units, paired, paired_difference
 from metabo.metrics.clusters import TaskClusters, clusters, two_way
+from metabo.metrics.jackknife import jackknife_variance
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.verdicts import MARGIN, Finding, order, share_of_units, untestable
 from metabo.plots import look
@@ -208,9 +209,8 @@ def independent_folds(evidence: Evidence, tasks: Sequence[str]) -> float:
     Tasks of one fold share priors or a search space, and those on one data set its data. How much they agree cannot be
     told from few of them (if all have equal shares, it says nothing), so they count as if they always did: a fold is
     one draw, and folds of m_g tasks are K = (Σ m_g)² / Σ m_g² draws (Kish 1965); data sets likewise, and the fewer
-    count.
-    G folds that share training tasks have the correlation ρ which `Runs.overlap` = G ρ / (1 - ρ) stands for (Nadeau and
-    Bengio 2003), and are K / (1 + (K - 1) ρ) draws.
+    count. G folds that share training tasks have the correlation ρ which `Runs.overlap` = G ρ / (1 - ρ) stands for
+    (Nadeau and Bengio 2003), and are K / (1 + (K - 1) ρ) draws.
     """
     if evidence.runs.drawn == "fixed":  # variants of one data set: nothing to draw
         return np.nan
@@ -257,8 +257,7 @@ def jackknife(
 
 
 def _jackknife_variance(statistic: Callable[[np.ndarray], float], units: np.ndarray) -> float:
-    left = np.array([statistic(np.delete(units, place)) for place in range(len(units))])
-    return float((len(units) - 1) / len(units) * ((left - left.mean()) ** 2).sum())
+    return jackknife_variance(np.array([statistic(np.delete(units, place)) for place in range(len(units))]))
 
 
 def _around(value: float, variance: float, units: int, level: float = 0.95) -> tuple[float, float, float]:
