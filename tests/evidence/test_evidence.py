@@ -11,6 +11,7 @@ import pytest
 from metabo.cli import main
 from metabo.errors import DataError
 from metabo.evidence import adding, manifest
+from metabo.plan import codegraph, digests
 from metabo.records import results
 from metabo.records.files import digest
 from tests import tiny
@@ -211,6 +212,24 @@ def test_what_is_no_evidence_is_refused_and_nothing_is_written(run, monkeypatch)
     with pytest.raises(DataError, match=r"not as its jobs wrote it, so not evidence: .*h_nll-pi\.parquet: damaged"):
         adding.add(FOLDER, KEPT)
     assert not KEPT.exists()
+
+
+def test_a_result_of_a_checkout_with_changes_counts_if_its_code_is_that_of_this_commit(run, monkeypatch):
+    own, now = FOLDER / "bo/tiny/held_out/h_nll-pi.json", {"commit": "c" * 40, "dirty": False}
+    spec = json.loads(own.read_text())["spec"]
+    same = digests.together(codegraph.inputs(codegraph.stage_roots("bo", spec)))
+    monkeypatch.setattr(adding.provenance, "git_state", lambda: now)
+    resealed(own, git={"commit": COMMIT, "dirty": True}, depends_sha256="0" * 64)
+    with pytest.raises(DataError, match=r"was made by a checkout with changes that no commit has"):
+        adding.add(FOLDER, KEPT)
+    resealed(own, depends_sha256=same)
+    assert adding.add(FOLDER, KEPT).line.endswith(
+        "; 1 results of a checkout with changes, which left their code as in this commit"
+    )
+    assert manifest.read(SCALE)["commits"] == [COMMIT, "c" * 40]
+    now["dirty"] = True
+    with pytest.raises(DataError, match=r"was made by a checkout with changes that no commit has"):
+        adding.add(FOLDER, KEPT)
 
 
 def test_of_priors_that_are_too_large_the_record_is_kept_and_their_runs_are_not_replayed(run, monkeypatch, capsys):

@@ -28,8 +28,8 @@ from metabo.evidence.manifest import (
 from metabo.evidence.recorded import is_verdicts
 from metabo.papers.engine.claims.judge import BESIDE
 from metabo.papers.engine.claims.verdicts import NOT_MADE, UNTESTABLE
-from metabo.plan import registry
-from metabo.records import inventory
+from metabo.plan import codegraph, digests, registry
+from metabo.records import inventory, provenance
 from metabo.records.files import digest
 from metabo.records.inventory import StoredSidecar
 from metabo.records.spent import core_seconds
@@ -46,20 +46,23 @@ SHOWN = 3
 
 class Added(NamedTuple):
     """What was added: the folder, the number of files and bytes that it has now, of jobs whose prior losses could not
-    be computed, and of jobs whose priors are not kept."""
+    be computed, of jobs whose priors are not kept, and of jobs that a checkout with changes ran with the code of this
+    commit."""
 
     folder: Path
     files: int
     bytes: int
     without_loss: int
     not_kept: int
+    with_changes: int = 0
 
     @property
     def line(self) -> str:
         """One line for the user."""
         lost = f"; {self.without_loss} files of priors without losses (their table is not here)"
         left = f"; of {self.not_kept} files of priors the records alone, since they are too large"
-        rest = lost * (self.without_loss > 0) + left * (self.not_kept > 0)
+        also = f"; {self.with_changes} results of a checkout with changes, which left their code as in this commit"
+        rest = lost * (self.without_loss > 0) + left * (self.not_kept > 0) + also * (self.with_changes > 0)
         return f"{self.folder}: {self.files:,} files, {self.bytes / 1e6:.1f} MB{rest}"
 
 
@@ -68,8 +71,8 @@ def add(results: Path, root: Path, artefacts: Sequence[str] = ()) -> Added:
     replaced.
 
     `artefacts`: names of the artefacts whose inputs are added; () for all results. Raises DataError if results are
-    damaged, missing, made by a checkout with uncommitted changes, or too large, or if they would replace verdicts by
-    fewer.
+    damaged, missing, made by a checkout with uncommitted changes (unless their code is that of this commit), or too
+    large, or if they would replace verdicts by fewer.
     """
     checked = verify(results)
     _refuse_flawed(checked)
@@ -78,7 +81,7 @@ def add(results: Path, root: Path, artefacts: Sequence[str] = ()) -> Added:
     kept = [record for record in records if _stage(record) in KEPT | RECORD_ONLY]
     if not kept:
         raise DataError(f"{results}: has no priors, trajectories, studies, theory or claims to keep; run them first")
-    _refuse_changed(kept, results)
+    changed = _with_changes(kept, results)
     folder = root / results.resolve().name
     files = _files(kept, results.absolute())
     _refuse_large(files, root, folder)
@@ -91,9 +94,9 @@ def add(results: Path, root: Path, artefacts: Sequence[str] = ()) -> Added:
     found, left_out = losses.of_results(kept, results)
     losses.merge(folder / LOSSES, found)
     listed = {name: _listed(folder / name) for name in (*files, LOSSES)}
-    write(folder, _manifest(folder, results.resolve().name, kept, listed, before))
+    write(folder, _manifest(folder, results.resolve().name, bool(changed), listed, before))
     unkept = sum(_stage(record) == "pretrain" and not _worth(record) for record in kept)
-    return Added(folder, len(_all(folder)), size(folder), left_out, unkept)
+    return Added(folder, len(_all(folder)), size(folder), left_out, unkept, len(changed))
 
 
 def _refuse_flawed(checked: Verified) -> None:
@@ -102,14 +105,28 @@ def _refuse_flawed(checked: Verified) -> None:
         raise DataError(f"{checked.folder}: not as its jobs wrote it, so not evidence: {first}")
 
 
-def _refuse_changed(records: Iterable[StoredSidecar], results: Path) -> None:
-    for record in records:
-        git = record.content.get("git", {})
-        if git.get("dirty") is not False or not git.get("commit"):
+def _with_changes(records: Iterable[StoredSidecar], results: Path) -> list[StoredSidecar]:
+    """Return the records of jobs that a checkout with changes ran. Raises DataError if there is one whose code is not
+    that of the present commit: nobody could make its result again."""
+    found = [record for record in records if not _clean(record.content.get("git", {}))]
+    here = provenance.git_state() if found else {}
+    for record in found:
+        if not _clean(here) or record.content.get("depends_sha256") != _code(record):
             raise DataError(
                 f"{results}: {record.result} was made by a checkout with changes that no commit has, so it cannot be "
                 "made again; commit them, delete it and run again"
             )
+    return found
+
+
+def _clean(git: Mapping[str, object]) -> bool:
+    return git.get("dirty") is False and bool(git.get("commit"))
+
+
+def _code(record: StoredSidecar) -> str:
+    """Return the digest of the code that the job of a record would run here."""
+    roots = codegraph.stage_roots(_stage(record), record.content.get("spec", {}))
+    return digests.together(codegraph.inputs(roots))
 
 
 def _refuse_fewer_verdicts(files: Mapping[str, Path], folder: Path) -> None:
@@ -213,20 +230,26 @@ def _all(folder: Path) -> list[Path]:
 
 
 def _manifest(
-    folder: Path, scale: str, kept: Iterable[StoredSidecar], listed: dict[str, ListedFile], before: Manifest | None
+    folder: Path, scale: str, changed: bool, listed: dict[str, ListedFile], before: Manifest | None
 ) -> Manifest:
     """Return the manifest of everything that the folder has now: earlier additions, and the new files that replace or
-    extend them."""
+    extend them. `changed`: a new result was made with changes; the present commit has its code."""
     files = ({**before["files"]} if before else {}) | listed
     records = inventory.take(folder.absolute()).records
     hours: defaultdict[str, float] = defaultdict(float)
     for record in records:
         hours[_stage(record)] += core_seconds(record.content) / 3600
+    commits = {str(record.content.get("git", {}).get("commit")) for record in records}
+    if not all(_clean(record.content.get("git", {})) for record in records):
+        commits |= {
+            *(before["commits"] if before else ()),
+            *([str(provenance.git_state()["commit"])] if changed else ()),
+        }
     benchmarks = sorted({str(name) for one in records if (name := one.content.get("spec", {}).get("benchmark"))})
     return {
         "schema": SCHEMA,
         "scale": scale,
-        "commits": sorted({str(record.content.get("git", {}).get("commit")) for record in records}),
+        "commits": sorted(commits),
         "machines": sorted({_machine(record) for record in records}),
         "added_on": sorted({cpu_model(), *(before["added_on"] if before else ())}),
         "core_hours": {stage: round(spent, 3) for stage, spent in sorted(hours.items())},
