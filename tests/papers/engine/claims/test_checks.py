@@ -35,7 +35,7 @@ CASES = BO | TABLES | SWEEPS | STUDIES | ACROSS | CLUSTERS | ELIMINATION
 
 
 def test_every_check_has_a_case():
-    assert set(CASES) == set(CHECKS)
+    assert set(CASES) == {name for name in CHECKS if not name.startswith("own_")}  # test_own_tables.py has these
 
 
 @pytest.mark.parametrize("name", sorted(CASES))

@@ -309,12 +309,30 @@ def elimination_runs(dropped, truth=2, candidate=0):
 def test_elimination_must_drop_a_wrong_candidate(dropped, profile, candidate, passed):
     table = elimination_runs(dropped, candidate=candidate)
     own = Evidence("synthetic", {"studies": lambda: {"hegpucb_runs": {"run": table}}}, {"profile": profile})
-    found = gates.of("hegpucb", own)
+    found = [gate for gate in gates.of("hegpucb", own) if gate.name == elimination.DROPPING]
     assert {gate.passed for gate in found} == {passed} and {gate.checks for gate in found} == {
         ("fewer_wrong", "settles_sooner"), ("seeds_order",), ("kept",)
     }  # fmt: skip
     assert {gate.subjects for gate in found} == {("period",), ("period", "he_gp_ucb"), ()}
     assert gates.of("hegpucb", Evidence("synthetic", {"studies": dict})) == []
+
+
+@pytest.mark.parametrize(("wrong", "passed"), [(0, False), (1, False), (2, True), (12, True)])
+def test_mle_must_err_often_where_a_claim_says_that_it_does(wrong, passed):
+    """It makes 12 queries on the problem: one of them is fewer than a tenth, two are more."""
+    table = elimination_runs(2)
+    own = table.index[(table["problem"] == "period") & (table["method"] == "mle") & (table["profile"] == "figure")]
+    table.loc[own, "u"] = [0] * wrong + [2] * (12 - wrong)
+    made = Evidence("synthetic", {"studies": lambda: {"hegpucb_runs": {"run": table}}}, {"profile": "figure"})
+    (gate,) = [gate for gate in gates.of("hegpucb", made) if gate.name == elimination.ERRING]
+    assert gate.passed == passed and gate.value == pytest.approx(wrong / 12)
+    resting = [
+        (claim.id, test.check)
+        for claim in sheet.load("hegpucb", ROOT)
+        for test in claim.tests
+        if test.artefact == "hegpucb_fig02" and gates.rests(gate, "hegpucb", test, [])
+    ]
+    assert resting == [("G6", "fewer_wrong"), ("G6", "seeds_order")]
 
 
 def regret_runs(problem, uniform, **levels):

@@ -204,6 +204,15 @@ def test_a_partial_reading_cannot_save_a_claim():
     assert settling.settled(claim(DIFFER), parts, [part])[0].verdict == CONTRADICTED
 
 
+@pytest.mark.parametrize(("own", "said"), [(HOLDS, "supported by"), (UNDECIDED, "not supported by")])
+def test_the_papers_own_table_is_no_reading_but_the_row_says_whether_it_passes(own, said):
+    parts, beside = [told(CONTRADICTED, against=0.0)], [told(own, beside="the paper's own table")]
+    found, cause = settling.settled(claim(DIFFER), parts, beside)
+    alone, same = settling.settled(claim(DIFFER), parts, [])
+    assert (found.verdict, cause) == (alone.verdict, same)
+    assert found.said == f"x; {said} the paper's own table ({own}: x)"
+
+
 def test_a_repaired_statement_is_no_reading_but_the_row_says_what_it_shows():
     parts, beside = [told(CONTRADICTED, against=0.0)], [told(HOLDS, beside="repaired")]
     found, cause = settling.settled(claim(DIFFER, on=["pd1_mini"], metrics=("statement",)), parts, beside)

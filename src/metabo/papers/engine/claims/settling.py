@@ -43,6 +43,8 @@ PUBLISHED = "published"
 REPAIRED = "repaired"
 """`beside` of a test of our correction: no reading of the paper, so that it cannot save what is printed. The row says
 what it shows."""
+OWN_TABLE = "the paper's own table"
+"""`beside` of a test on the numbers that the paper prints: no reading. The row says whether they pass the rule."""
 
 Place = tuple[str, str]
 """An artefact's id and benchmark ("": none)."""
@@ -85,9 +87,11 @@ def settled(
     repaired = [one.finding for one in beside if one.cell.reading == REPAIRED]
     if repaired:
         whole = replace(whole, said=f"{whole.said}; repaired, {together(repaired).verdict}: {together(repaired).said}")
+    if own := [one.finding for one in beside if one.cell.reading == OWN_TABLE]:
+        whole = replace(whole, said=f"{whole.said}; {_own_table(together(own))}")
     elsewhere: dict[str, list[Finding]] = {}
     for one in beside:
-        if one.cell.reading == REPAIRED or one.cell.test.partial:
+        if one.cell.reading in (REPAIRED, OWN_TABLE) or one.cell.test.partial:
             continue
         if one.cell.test.beside and one.cell.benchmark in on:
             readings.setdefault(one.cell.reading, []).append(one.finding)
@@ -114,6 +118,12 @@ def settled(
     if whole.verdict == CONTRADICTED and (theory or (rung == PUBLISHED and _twice(parts, others))):
         return whole, "claim"
     return whole, _cause(claim, whole, read, others)
+
+
+def _own_table(found: Finding) -> str:
+    """Say whether the numbers that the paper prints pass the rule."""
+    passes = "supported" if found.verdict == HOLDS else "not supported"
+    return f"{passes} by {OWN_TABLE} ({found.verdict}: {found.said})"
 
 
 def _refuted(parts: Sequence[Judged]) -> bool:

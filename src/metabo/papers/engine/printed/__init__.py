@@ -19,11 +19,12 @@ def read(folder: Path, name: str) -> pd.DataFrame:
 
 
 @cache
-def _pd1_names() -> dict[str, str]:
+def pd1_names() -> dict[str, str]:
+    """Return the paper's names of PD1's tasks, by their own."""
     names = pd.read_csv(_FOLDER / "pd1_tasks.csv", comment="#")
     return dict(zip(names["task"], names["paper_name"], strict=True))
 
 
 def short_name(task: str) -> str:
     """Return the paper's name of a PD1 task, or the task's own name."""
-    return _pd1_names().get(task, task)
+    return pd1_names().get(task, task)
