@@ -42,7 +42,7 @@ SECTIONS: dict[str, dict[str, Any]] = {
         "title": "BO with a re-fit each iteration: {pool} candidates, d = {dim}, budget {budget}",
         "unit": "BO iteration", "goal_ms": None, "reference": "metabo_stboh",
         "cases": {
-            "metabo_stboh": "metabo STBOH, at most {refit_steps} L-BFGS steps",
+            "metabo_stboh": "metabo STBOH, at most {refit_steps} steps of BFGS",
             "metabo_stbo": "metabo STBO (MLP), at most {refit_steps} steps",
             "textbook": "textbook STBOH: SciPy, recompiles as data grow",
             "botorch": "BoTorch, at most {refit_steps} L-BFGS-B steps",
@@ -68,10 +68,10 @@ SECTIONS: dict[str, dict[str, Any]] = {
         "title": "MPHD, BO with a MAP fit each iteration: {points} candidates, d = {inputs}, budget {budget}",
         "unit": "BO iteration", "goal_ms": None, "reference": "metabo",
         "cases": {
-            "metabo": "metabo, {map_runs} runs side by side, {map_steps} L-BFGS steps",
+            "metabo": "metabo, {map_runs} runs side by side, at most {map_steps} steps of BFGS",
             "metabo_single": "metabo, one run",
             "textbook": "textbook: SciPy, recompiles as data grow",
-            "metabo_gpu": "metabo on the GPU, {accelerator_maps} runs, {map_steps} L-BFGS steps",
+            "metabo_gpu": "metabo on the GPU, {accelerator_maps} runs, at most {map_steps} steps of BFGS",
         },
     },
     "tables_load": {
