@@ -10,7 +10,7 @@ import pytest
 
 from metabo.cli import main
 from metabo.errors import DataError
-from metabo.evidence import adding, manifest
+from metabo.evidence import adding, losses, manifest
 from metabo.plan import codegraph, digests
 from metabo.records import results
 from metabo.records.files import digest
@@ -109,6 +109,19 @@ def test_verdicts_are_not_replaced_by_fewer(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "one")
     adding.add(FOLDER, tmp_path / KEPT)  # more of them are welcome
     assert "no data" in (tmp_path / SCALE / "claims/hyperbo.csv").read_text()
+
+
+def test_losses_that_are_stored_are_not_computed_again(run, tmp_path, monkeypatch):
+    adding.add(FOLDER, KEPT)
+    stored, computed = losses.read(SCALE / manifest.LOSSES), []
+    of_priors = losses.of_priors
+    monkeypatch.setattr(losses, "of_priors", lambda name, one: computed.append(name) or of_priors(name, one))
+    adding.add(FOLDER, KEPT)
+    own = "priors/tiny/held_out/h_nll.npz"
+    assert own not in computed and losses.read(SCALE / manifest.LOSSES) == stored
+    make(tmp_path, seed=1, methods=("h_nll",))
+    adding.add(FOLDER, KEPT)
+    assert own in computed and losses.read(SCALE / manifest.LOSSES) != stored
 
 
 def test_a_second_addition_replaces_and_keeps_the_rest(run, tmp_path, capsys):

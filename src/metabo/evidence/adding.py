@@ -87,16 +87,25 @@ def add(results: Path, root: Path, artefacts: Sequence[str] = ()) -> Added:
     _refuse_large(files, root, folder)
     _refuse_fewer_verdicts(files, folder)
     before = read(folder) if (folder / NAME).exists() else None
+    known = _with_losses(folder, files, before) if before else set()
     for name, source in files.items():
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)
-    found, left_out = losses.of_results(kept, results)
+    found, left_out = losses.of_results(kept, results, known)
     losses.merge(folder / LOSSES, found)
     listed = {name: _listed(folder / name) for name in (*files, LOSSES)}
     write(folder, _manifest(folder, results.resolve().name, bool(changed), listed, before))
     unkept = sum(_stage(record) == "pretrain" and not _worth(record) for record in kept)
     return Added(folder, len(_all(folder)), size(folder), left_out, unkept, len(changed))
+
+
+def _with_losses(folder: Path, files: Mapping[str, Path], before: Manifest) -> set[str]:
+    """Return the files that are already there, unchanged, with the losses of their priors."""
+    stored = {place.priors for place in losses.read(folder / LOSSES)}
+    return {
+        name for name in stored & set(files) & set(before["files"]) if _listed(files[name]) == before["files"][name]
+    }
 
 
 def _refuse_flawed(checked: Verified) -> None:

@@ -1,7 +1,7 @@
 """The training losses of stored priors, which another machine must reproduce from the same parameters and tables."""
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,14 +32,19 @@ Losses = dict[PriorPlace, float]
 """By prior, the mean NLL (hyperbo Eq. 14) of the first `ROWS` rows of its training tasks."""
 
 
-def of_results(records: Iterable[StoredSidecar], results: Path) -> tuple[Losses, int]:
-    """Return the losses of all priors of a run that are GPs, and the number of prior files whose table is not there."""
+def of_results(records: Iterable[StoredSidecar], results: Path, known: Collection[str] = ()) -> tuple[Losses, int]:
+    """Return the losses of all priors of a run that are GPs, and the number of prior files whose table is not there.
+
+    `known`: files, below the folder of the run, whose losses are stored already; they are left out.
+    """
     tables, found, left_out = Tables([results / "data"]), Losses(), 0
     for record in (one for one in records if one.content.get("stage") == "pretrain"):
+        (name,) = (one for one in record.outputs if one.endswith(".npz"))
+        if below(record, name) in known:
+            continue
         if (benchmark := tables.of(record)) is None:
             left_out += 1
             continue
-        (name,) = (one for one in record.outputs if one.endswith(".npz"))
         found |= of_priors(below(record, name), trained(record.located(name), benchmark))
     return found, left_out
 
