@@ -214,7 +214,7 @@ def test_what_is_no_evidence_is_refused_and_nothing_is_written(run, monkeypatch)
     own = FOLDER / "bo/tiny/held_out/h_nll-pi.json"
     whole = own.read_text()
     resealed(own, git={"commit": COMMIT, "dirty": True})
-    with pytest.raises(DataError, match=r"h_nll-pi\.parquet was made by a checkout with changes that no commit has"):
+    with pytest.raises(DataError, match=r"h_nll-pi\.parquet was made by a checkout with changes that no commit had"):
         adding.add(FOLDER, KEPT)
     own.write_text(whole)
     monkeypatch.setattr(adding, "LIMIT", 20e3)
@@ -227,22 +227,39 @@ def test_what_is_no_evidence_is_refused_and_nothing_is_written(run, monkeypatch)
     assert not KEPT.exists()
 
 
-def test_a_result_of_a_checkout_with_changes_counts_if_its_code_is_that_of_this_commit(run, monkeypatch):
-    own, now = FOLDER / "bo/tiny/held_out/h_nll-pi.json", {"commit": "c" * 40, "dirty": False}
-    spec = json.loads(own.read_text())["spec"]
+def test_a_result_of_a_checkout_with_changes_counts_if_a_commit_has_its_code(run, monkeypatch, capsys):
+    name, now = "bo/tiny/held_out/h_nll-pi.json", {"commit": "c" * 40, "dirty": False}
+    own, whole = FOLDER / name, (FOLDER / name).read_text()
+    spec = json.loads(whole)["spec"]
     same = digests.together(codegraph.inputs(codegraph.stage_roots("bo", spec)))
     monkeypatch.setattr(adding.provenance, "git_state", lambda: now)
-    resealed(own, git={"commit": COMMIT, "dirty": True}, depends_sha256="0" * 64)
-    with pytest.raises(DataError, match=r"was made by a checkout with changes that no commit has"):
-        adding.add(FOLDER, KEPT)
-    resealed(own, depends_sha256=same)
-    assert adding.add(FOLDER, KEPT).line.endswith(
-        "; 1 results of a checkout with changes, which left their code as in this commit"
-    )
-    assert manifest.read(SCALE)["commits"] == [COMMIT, "c" * 40]
+
+    def refused(why):
+        with pytest.raises(DataError, match=f"made by a checkout with changes that no commit had, and {why}"):
+            adding.add(FOLDER, KEPT)
+
+    changed = {"commit": "b" * 40, "dirty": True}
+    resealed(own, git=changed, depends_sha256="0" * 64)
+    refused("its code is not that of the present commit")
+    Path("sheet.yaml").write_text("now\n")
+    resealed(own, depends_sha256=same, inputs={**json.loads(whole)["inputs"], "sheet.yaml": "0" * 64})
+    refused("its code is not that of the present commit")  # nor what else it read of the project
+    resealed(own, inputs=json.loads(whole)["inputs"])
     now["dirty"] = True
-    with pytest.raises(DataError, match=r"was made by a checkout with changes that no commit has"):
-        adding.add(FOLDER, KEPT)
+    refused("this checkout has changes too")
+    now["dirty"] = False
+    assert adding.add(FOLDER, KEPT).line.endswith("; 1 results of a checkout with changes, whose code a commit has")
+    listed = manifest.read(SCALE)
+    assert listed["commits"] == [COMMIT, "c" * 40] and listed["same_code"] == {name: "c" * 40}
+    assert verified(capsys)[0] == 0
+
+    now["commit"] = "d" * 40  # whose code is another: what was noted stays
+    monkeypatch.setattr(adding, "_code", lambda record: "another")
+    adding.add(FOLDER, KEPT)
+    assert manifest.read(SCALE)["same_code"] == {name: "c" * 40}
+    own.write_text(whole)  # made again, at a commit
+    adding.add(FOLDER, KEPT)
+    assert manifest.read(SCALE)["commits"] == [COMMIT] and "same_code" not in manifest.read(SCALE)
 
 
 def test_of_priors_that_are_too_large_the_record_is_kept_and_their_runs_are_not_replayed(run, monkeypatch, capsys):

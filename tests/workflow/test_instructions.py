@@ -22,6 +22,9 @@ def pinned() -> str:
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="instructions of x86-64")
 def test_numpy_takes_the_pin_without_a_warning_and_leaves_avx_512_out():
+    found = subprocess.run([sys.executable, "-c", FEATURES], capture_output=True, text=True).stdout.strip()
+    if found != "True":
+        pytest.skip("this machine has no AVX-512 to leave out")
     environment = {**os.environ, "NPY_DISABLE_CPU_FEATURES": pinned()}
     command = [sys.executable, "-W", "error::ImportWarning", "-c", FEATURES]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)

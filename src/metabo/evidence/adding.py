@@ -3,24 +3,24 @@ own."""
 
 import csv
 import shutil
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from metabo.compute.machine import cpu_model
 from metabo.errors import DataError
 from metabo.evidence import losses
+from metabo.evidence.describing import describe, stage_of
 from metabo.evidence.manifest import (
     LARGEST,
     LARGEST_UNUSED,
     LIMIT,
     LOSSES,
     NAME,
-    SCHEMA,
     ListedFile,
     Manifest,
     below,
+    is_clean,
     read,
     size,
     write,
@@ -32,21 +32,18 @@ from metabo.plan import codegraph, digests, registry
 from metabo.records import inventory, provenance
 from metabo.records.files import digest
 from metabo.records.inventory import StoredSidecar
-from metabo.records.spent import core_seconds
 from metabo.records.verify import Verified, verify
 
 KEPT = {"pretrain", "bo", "online", "evaluate", "study", "theory", "claims"}
 """Stages whose results are kept."""
 RECORD_ONLY = {"data"}
 """Stages whose record alone is kept, because they made tables of data that others own."""
-DATASETS = Path("workflow/datasets.csv")
-OWN = "made by this project"
 SHOWN = 3
 
 
 class Added(NamedTuple):
     """What was added: the folder, the number of files and bytes that it has now, of jobs whose prior losses could not
-    be computed, of jobs whose priors are not kept, and of jobs that a checkout with changes ran with the code of this
+    be computed, of jobs whose priors are not kept, and of jobs that a checkout with changes ran with the code of a
     commit."""
 
     folder: Path
@@ -61,7 +58,7 @@ class Added(NamedTuple):
         """One line for the user."""
         lost = f"; {self.without_loss} files of priors without losses (their table is not here)"
         left = f"; of {self.not_kept} files of priors the records alone, since they are too large"
-        also = f"; {self.with_changes} results of a checkout with changes, which left their code as in this commit"
+        also = f"; {self.with_changes} results of a checkout with changes, whose code a commit has"
         rest = lost * (self.without_loss > 0) + left * (self.not_kept > 0) + also * (self.with_changes > 0)
         return f"{self.folder}: {self.files:,} files, {self.bytes / 1e6:.1f} MB{rest}"
 
@@ -78,15 +75,15 @@ def add(results: Path, root: Path, artefacts: Sequence[str] = ()) -> Added:
     _refuse_flawed(checked)
     held = inventory.take(results.absolute())
     records = _behind(held.records, artefacts, results) if artefacts else held.records
-    kept = [record for record in records if _stage(record) in KEPT | RECORD_ONLY]
+    kept = [record for record in records if stage_of(record) in KEPT | RECORD_ONLY]
     if not kept:
         raise DataError(f"{results}: has no priors, trajectories, studies, theory or claims to keep; run them first")
-    changed = _with_changes(kept, results)
     folder = root / results.resolve().name
     files = _files(kept, results.absolute())
+    before = read(folder) if (folder / NAME).exists() else None
+    same_code = _with_changes(kept, results, before)
     _refuse_large(files, root, folder)
     _refuse_fewer_verdicts(files, folder)
-    before = read(folder) if (folder / NAME).exists() else None
     known = _with_losses(folder, files, before) if before else set()
     for name, source in files.items():
         target = folder / name
@@ -95,9 +92,9 @@ def add(results: Path, root: Path, artefacts: Sequence[str] = ()) -> Added:
     found, left_out = losses.of_results(kept, results, known)
     losses.merge(folder / LOSSES, found)
     listed = {name: _listed(folder / name) for name in (*files, LOSSES)}
-    write(folder, _manifest(folder, results.resolve().name, bool(changed), listed, before))
-    unkept = sum(_stage(record) == "pretrain" and not _worth(record) for record in kept)
-    return Added(folder, len(_all(folder)), size(folder), left_out, unkept, len(changed))
+    write(folder, describe(folder, results.resolve().name, same_code, listed, before))
+    unkept = sum(stage_of(record) == "pretrain" and not _worth(record) for record in kept)
+    return Added(folder, len(_all(folder)), size(folder), left_out, unkept, len(same_code))
 
 
 def _with_losses(folder: Path, files: Mapping[str, Path], before: Manifest) -> set[str]:
@@ -114,27 +111,44 @@ def _refuse_flawed(checked: Verified) -> None:
         raise DataError(f"{checked.folder}: not as its jobs wrote it, so not evidence: {first}")
 
 
-def _with_changes(records: Iterable[StoredSidecar], results: Path) -> list[StoredSidecar]:
-    """Return the records of jobs that a checkout with changes ran. Raises DataError if there is one whose code is not
-    that of the present commit: nobody could make its result again."""
-    found = [record for record in records if not _clean(record.content.get("git", {}))]
-    here = provenance.git_state() if found else {}
-    for record in found:
-        if not _clean(here) or record.content.get("depends_sha256") != _code(record):
-            raise DataError(
-                f"{results}: {record.result} was made by a checkout with changes that no commit has, so it cannot be "
-                "made again; commit them, delete it and run again"
+def _with_changes(records: Iterable[StoredSidecar], results: Path, before: Manifest | None) -> dict[str, str]:
+    """Return, of jobs that a checkout with changes ran, the commit that has their code, by the path of the record: the
+    one noted when they were added before, or the present one.
+
+    Raises DataError if there is one whose code or files no commit is known to have: nobody could make its result again.
+    """
+    base, noted = results.absolute(), before.get("same_code", {}) if before else {}
+    found = dict[str, str]()
+    here = provenance.git_state()
+    for record in records:
+        if is_clean(record.content.get("git", {})):
+            continue
+        name = record.path.relative_to(base).as_posix()
+        if before and name in noted and before["files"].get(name) == _listed(record.path):
+            found[name] = noted[name]
+            continue
+        if not is_clean(here):
+            why = "this checkout has changes too, so that it cannot tell; commit them and add again"
+        elif record.content.get("depends_sha256") != _code(record) or not _same_files(record):
+            why = (
+                "its code is not that of the present commit; check out the one that has it, or delete it and run again"
             )
+        else:
+            found[name] = str(here["commit"])
+            continue
+        raise DataError(f"{results}: {record.result} was made by a checkout with changes that no commit had, and {why}")
     return found
 
 
-def _clean(git: Mapping[str, object]) -> bool:
-    return git.get("dirty") is False and bool(git.get("commit"))
+def _same_files(record: StoredSidecar) -> bool:
+    """Tell whether the files of the project that a job read are as they are here."""
+    own = {name: sha for name, sha in record.inputs.items() if not name.startswith(f"{record.named}/")}
+    return all(Path(name).is_file() and digest(Path(name)) == sha for name, sha in own.items())
 
 
 def _code(record: StoredSidecar) -> str:
     """Return the digest of the code that the job of a record would run here."""
-    roots = codegraph.stage_roots(_stage(record), record.content.get("spec", {}))
+    roots = codegraph.stage_roots(stage_of(record), record.content.get("spec", {}))
     return digests.together(codegraph.inputs(roots))
 
 
@@ -182,14 +196,14 @@ def _behind(records: Sequence[StoredSidecar], artefacts: Sequence[str], results:
         if not own:
             raise DataError(f"{results}: has no artefact '{name}'; make it first, or name one of {_examples(records)}")
         queue += own
-    queue += [one for one in records if _stage(one) == "claims"]
+    queue += [one for one in records if stage_of(one) == "claims"]
     found: dict[Path, StoredSidecar] = {}
     while queue:
         record = queue.pop()
         if record.path in found:
             continue
         found[record.path] = record
-        if _stage(record) != "claims":  # verdicts read every artefact of the paper
+        if stage_of(record) != "claims":  # verdicts read every artefact of the paper
             queue += [made[below(record, name)] for name in record.inputs if below(record, name) in made]
     return list(found.values())
 
@@ -207,23 +221,19 @@ def _examples(records: Iterable[StoredSidecar]) -> str:
     return ", ".join(names[:SHOWN]) or "none"
 
 
-def _stage(record: StoredSidecar) -> str:
-    return str(record.content.get("stage"))
-
-
 def _files(records: Iterable[StoredSidecar], base: Path) -> dict[str, Path]:
     """Return the files to keep by their path below the folder."""
     found = {}
     for record in records:
         found[record.path.relative_to(base).as_posix()] = record.path
-        if _stage(record) in KEPT and _worth(record):
+        if stage_of(record) in KEPT and _worth(record):
             found |= {below(record, name): record.located(name) for name in (*record.outputs, *record.logs)}
     return found
 
 
 def _worth(record: StoredSidecar) -> bool:
     """Tell whether the files that a job made are kept: all but priors that are too large."""
-    if _stage(record) != "pretrain":
+    if stage_of(record) != "pretrain":
         return True
     unused = registry.made_of(str(record.content.get("spec", {}).get("method"))).uses_past
     most = LARGEST_UNUSED if unused else LARGEST
@@ -236,63 +246,3 @@ def _listed(path: Path) -> ListedFile:
 
 def _all(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
-
-
-def _manifest(
-    folder: Path, scale: str, changed: bool, listed: dict[str, ListedFile], before: Manifest | None
-) -> Manifest:
-    """Return the manifest of everything that the folder has now: earlier additions, and the new files that replace or
-    extend them. `changed`: a new result was made with changes; the present commit has its code."""
-    files = ({**before["files"]} if before else {}) | listed
-    records = inventory.take(folder.absolute()).records
-    hours: defaultdict[str, float] = defaultdict(float)
-    for record in records:
-        hours[_stage(record)] += core_seconds(record.content) / 3600
-    commits = {str(record.content.get("git", {}).get("commit")) for record in records}
-    if not all(_clean(record.content.get("git", {})) for record in records):
-        commits |= {
-            *(before["commits"] if before else ()),
-            *([str(provenance.git_state()["commit"])] if changed else ()),
-        }
-    benchmarks = sorted({str(name) for one in records if (name := one.content.get("spec", {}).get("benchmark"))})
-    return {
-        "schema": SCHEMA,
-        "scale": scale,
-        "commits": sorted(commits),
-        "machines": sorted({_machine(record) for record in records}),
-        "added_on": sorted({cpu_model(), *(before["added_on"] if before else ())}),
-        "core_hours": {stage: round(spent, 3) for stage, spent in sorted(hours.items())},
-        "sources": {name: _source(name) for name in benchmarks},
-        "files": dict(sorted(files.items())),
-    }
-
-
-def _machine(record: StoredSidecar) -> str:
-    content = record.content
-    jax = content.get("versions", {}).get("jax", "")
-    return f"{content.get('platform', '')}, JAX {jax}, {_device(record)}"
-
-
-def _device(record: StoredSidecar) -> str:
-    device = record.content.get("device")
-    return str(device.get("kind")) if isinstance(device, Mapping) else "no device"
-
-
-def _source(benchmark: str) -> str:
-    """Return where the outcomes of a benchmark come from, and their licence."""
-    if benchmark not in registry.benchmarks():
-        return OWN
-    entry = registry.benchmark(benchmark)
-    if entry.members:
-        return "; ".join(f"{name}: {_source(name)}" for name in entry.members)
-    if entry.dataset is None:
-        return f"package {entry.package}" if entry.package else OWN
-    try:
-        with DATASETS.open(newline="") as stream:
-            rows = {row["name"]: row for row in csv.DictReader(stream)}
-    except OSError as error:
-        raise DataError(
-            f"{DATASETS}: cannot be read ({error.strerror}); call metabo evidence in the folder with the Snakefile"
-        ) from error
-    row = rows[entry.dataset]
-    return f"{row['name']} {row['version']}, {row['licence']}, {row['urls'].split()[0]}"

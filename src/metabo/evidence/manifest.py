@@ -8,7 +8,7 @@ itself.
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final, TypedDict, cast
+from typing import Final, NotRequired, TypedDict, cast
 
 from metabo.errors import DataError
 from metabo.records import inventory
@@ -38,9 +38,10 @@ class ListedFile(TypedDict):
 
 
 class Manifest(TypedDict):
-    """The contents of `evidence/{scale}`. `commits`: those that the jobs ran at; `machines`: what the jobs ran on;
-    `added_on`: the processors of the machines that added them; `core_hours`: by stage; `sources`: by benchmark, where
-    the outcomes along the trajectories come from, and their licence; `files`: by their path below the folder."""
+    """The contents of `evidence/{scale}`. `commits`: those that have the code of the jobs; `machines`: what the jobs
+    ran on; `added_on`: the processors of the machines that added them; `core_hours`: by stage; `sources`: by benchmark,
+    where the outcomes along the trajectories come from, and their licence; `files`: by their path below the folder.
+    `same_code`: of jobs that a checkout with changes ran, by the path of the record, the commit that has their code."""
 
     schema: int
     scale: str
@@ -50,6 +51,7 @@ class Manifest(TypedDict):
     core_hours: dict[str, float]
     sources: dict[str, str]
     files: dict[str, ListedFile]
+    same_code: NotRequired[dict[str, str]]
 
 
 def folders(root: Path) -> list[Path]:
@@ -86,10 +88,9 @@ def read(folder: Path) -> Manifest:
         )
     if not is_intact(content):
         raise DataError(f"{path}: damaged or edited by hand (its '{SEAL}' differs); {BACK}")
-    fields = Manifest.__annotations__
-    if missing := sorted(set(fields) - set(content)):
+    if missing := sorted(Manifest.__required_keys__ - set(content)):
         raise DataError(f"{path}: the fields {', '.join(missing)} are missing; {BACK}")
-    return cast(Manifest, {key: content[key] for key in fields})
+    return cast(Manifest, {key: content[key] for key in Manifest.__annotations__ if key in content})
 
 
 def checked(folder: Path) -> Manifest:
@@ -131,9 +132,20 @@ def _records(folder: Path, manifest: Manifest) -> Iterator[Flaw]:
             listed = manifest["files"].get(below(record, name))
             if listed is not None and listed["sha256"] != expected:
                 yield Flaw(DAMAGED, shown, f"was made with or made another {name} than the one listed", BACK)
-        commit = str(record.content.get("git", {}).get("commit"))
+        name = record.path.relative_to(folder.absolute()).as_posix()
+        commit = commit_of(record, name, manifest.get("same_code", {}))
         if commit not in manifest["commits"]:
             yield Flaw(DAMAGED, shown, f"is of commit {commit[:12]}, which the manifest does not name", BACK)
+
+
+def is_clean(git: Mapping[str, object]) -> bool:
+    """Tell whether a job ran at a commit, in a checkout without changes."""
+    return git.get("dirty") is False and bool(git.get("commit"))
+
+
+def commit_of(record: StoredSidecar, name: str, same_code: Mapping[str, str]) -> str:
+    """Return the commit that has the code of a job, whose record is the file `name` below the folder."""
+    return str(same_code.get(name) or record.content.get("git", {}).get("commit"))
 
 
 def below(record: StoredSidecar, name: str) -> str:

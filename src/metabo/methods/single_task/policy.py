@@ -7,7 +7,7 @@ variance ~ N(-6, 3), all soft-clipped to the priors' 1 to 99 % range, and GP-UCB
 
 The paper leaves open, and we chose (docs/replication-notes.md): each fit starts from the previous one; `use_prior` says
 whether the prior density counts in the fit (yes), or for STBOH only the priors' range. STBOH is fitted by BFGS
-(`metabo.gp.bfgs`), but by L-BFGS where the density does not count.
+(`metabo.gp.bfgs`) from the previous fit, moved into the range of the clip; where the density does not count, by L-BFGS.
 """
 
 from collections.abc import Mapping
@@ -55,6 +55,21 @@ class HandTuned(NamedTuple):
 def _clip(raw: Float[Array, "..."], prior: tuple[float, float]) -> Float[Array, "..."]:
     low, high = norm(*prior).ppf([0.01, 0.99])
     return soft_clip(raw, float(low), float(high))
+
+
+def _within(raw: HandTuned) -> HandTuned:
+    """Move the log parameters into the range of the clip: beyond it neither likelihood nor prior has a slope, so that a
+    fit that ended there would be where the next one ends too."""
+
+    def clipped(value: Float[Array, "..."], prior: tuple[float, float]) -> Float[Array, "..."]:
+        return jnp.clip(value, *map(float, norm(*prior).ppf([0.01, 0.99])))
+
+    return HandTuned(
+        raw.constant,
+        clipped(raw.lengthscale, PRIOR_LENGTHSCALE),
+        clipped(raw.variance, PRIOR_VARIANCE),
+        clipped(raw.noise, PRIOR_NOISE),
+    )
 
 
 def hand_tuned_gp(raw: HandTuned) -> GP:
@@ -147,9 +162,9 @@ def refitting(params: GP | HandTuned, settings: SingleTaskSettings, acquisition:
         def loss(candidate):
             return penalty(candidate) - to_gp(candidate).log_prob(*data)
 
-        # BFGS takes half the time, but needs few parameters and a prior that keeps them where the clip is not flat.
-        if hand_tuned and settings.use_prior:
-            fitted, log = bfgs.fit(to_gp, penalty, raw, data, steps=settings.refit_steps)
+        # BFGS needs few parameters, and a prior that keeps them from where the likelihood is flat.
+        if isinstance(raw, HandTuned) and settings.use_prior:
+            fitted, log = bfgs.fit(to_gp, penalty, _within(raw), data, steps=settings.refit_steps)
         else:
             fitted, log = lbfgs(loss, raw, steps=settings.refit_steps)
         return fitted, log.stopped < 0

@@ -92,7 +92,7 @@ class MPHDSizes(Section):
     learning_rate: Positive = Field(description="Of Adam in Step 1 of MPHD, H-NLL, FSBO and ABLR.")
     decay: Decay
     network_steps: Count = Field(description="Steps of Adam of the network of the hyperprior.")
-    map_steps: Count = Field(description="Steps of each MAP fit of a GP in BO, at most.")
+    map_steps: Count = Field(description="Steps of L-BFGS of each MAP fit of a GP in BO.")
     bo_seeds: BOSeeds
 
 

@@ -204,13 +204,30 @@ def test_a_partial_reading_cannot_save_a_claim():
     assert settling.settled(claim(DIFFER), parts, [part])[0].verdict == CONTRADICTED
 
 
-@pytest.mark.parametrize(("own", "said"), [(HOLDS, "supported by"), (UNDECIDED, "not supported by")])
+@pytest.mark.parametrize(
+    ("own", "said"), [(HOLDS, "supported by"), (UNDECIDED, "not supported by"), (CONTRADICTED, "contradicted by")]
+)
 def test_the_papers_own_table_is_no_reading_but_the_row_says_whether_it_passes(own, said):
     parts, beside = [told(CONTRADICTED, against=0.0)], [told(own, beside="the paper's own table")]
     found, cause = settling.settled(claim(DIFFER), parts, beside)
     alone, same = settling.settled(claim(DIFFER), parts, [])
     assert (found.verdict, cause) == (alone.verdict, same)
     assert found.said == f"x; {said} the paper's own table ({own}: x)"
+    gate = settling.Gate("g", (), False, 0.0, 0.5, "why")
+    gated = replace(parts[0], finding=replace(parts[0].finding, verdict=UNTESTABLE), gates=(gate,))
+    found, cause = settling.settled(claim(DIFFER), [gated], beside)
+    assert cause == "gate" and found.said == f"{gate.failure}; {said} the paper's own table ({own}: x)"
+
+
+def test_gates_of_a_run_say_nothing_of_the_papers_own_table(results, monkeypatch):
+    failed = settling.Gate("g", (), False, 0.0, 0.5, "nothing beats Random")
+    monkeypatch.setattr(judge.gates, "of", lambda paper, evidence: [failed])
+    own = replace(FEW, beside=settling.OWN_TABLE)
+    table, _, _ = judged([claim(DIFFER, FEW, own, on=["synthetic", "pd1_mini"])], results)
+    told = table.set_index(["role", "reading"])["verdict"]
+    assert told["claim"].item() == UNTESTABLE
+    printed = set(table.loc[table["reading"] == settling.OWN_TABLE, "verdict"])
+    assert printed and UNTESTABLE not in printed
 
 
 def test_a_repaired_statement_is_no_reading_but_the_row_says_what_it_shows():

@@ -15,7 +15,7 @@ import pandas as pd
 from metabo.papers.engine.claims import checks, gates
 from metabo.papers.engine.claims.evidence import SYNTHETIC, Evidence, NoTable, gather
 from metabo.papers.engine.claims.gates import Gate
-from metabo.papers.engine.claims.settling import ClaimCell, Judged, Place, settled
+from metabo.papers.engine.claims.settling import OWN_TABLE, ClaimCell, Judged, Place, settled
 from metabo.papers.engine.claims.sheet import Claim, ClaimTest, cells
 from metabo.papers.engine.claims.verdicts import NOT_MADE, Finding, untestable
 from metabo.plan import registry
@@ -72,7 +72,8 @@ def judge(
         for number, cell in enumerate(wanted_cells):
             if cell.place != place:
                 continue
-            own = [key for key in counting if gates.rests(key[1], paper, cell.test, runs, evidence)]
+            printed = cell.reading == OWN_TABLE  # the paper's numbers, of which our gates say nothing
+            own = [key for key in counting if not printed and gates.rests(key[1], paper, cell.test, runs, evidence)]
             failed = [gate for _, gate in own if not gate.passed]
             apart = [gate for gate in failed if gates.apart(gate, cell.test)]
             about = evidence.about(ESTIMANDS.get(kinds[cell.claim], "new"), gates.failing(apart, runs))

@@ -78,17 +78,22 @@ def settled(
 
     It is contradicted if every reading is; one that cannot be tested neither agrees nor disagrees, and leaves it
     undecided. A failed gate of any part leaves the claim untestable, unless what does not rest on the gate contradicts
-    it.
+    it. What the paper's own table and our correction show is said whatever the verdict.
     """
+    found, cause = _verdict(claim, parts, beside, rung)
+    told = [found.said]
+    if repaired := [one.finding for one in beside if one.cell.reading == REPAIRED]:
+        told.append(f"repaired, {together(repaired).verdict}: {together(repaired).said}")
+    if own := [one.finding for one in beside if one.cell.reading == OWN_TABLE]:
+        told.append(_own_table(together(own)))
+    return replace(found, said="; ".join(told)), cause
+
+
+def _verdict(claim: Claim, parts: Sequence[Judged], beside: Sequence[Judged], rung: str) -> tuple[Finding, str]:
     found = [part.finding for part in parts]
     whole = together(found) if claim.pooled is None else pooled(found, claim.pooled)
     on = {part.cell.benchmark for part in parts}
     readings: dict[str, list[Finding]] = {}
-    repaired = [one.finding for one in beside if one.cell.reading == REPAIRED]
-    if repaired:
-        whole = replace(whole, said=f"{whole.said}; repaired, {together(repaired).verdict}: {together(repaired).said}")
-    if own := [one.finding for one in beside if one.cell.reading == OWN_TABLE]:
-        whole = replace(whole, said=f"{whole.said}; {_own_table(together(own))}")
     elsewhere: dict[str, list[Finding]] = {}
     for one in beside:
         if one.cell.reading in (REPAIRED, OWN_TABLE) or one.cell.test.partial:
@@ -122,8 +127,8 @@ def settled(
 
 def _own_table(found: Finding) -> str:
     """Say whether the numbers that the paper prints pass the rule."""
-    passes = "supported" if found.verdict == HOLDS else "not supported"
-    return f"{passes} by {OWN_TABLE} ({found.verdict}: {found.said})"
+    words = {HOLDS: "supported by", CONTRADICTED: "contradicted by"}
+    return f"{words.get(found.verdict, 'not supported by')} {OWN_TABLE} ({found.verdict}: {found.said})"
 
 
 def _refuted(parts: Sequence[Judged]) -> bool:
