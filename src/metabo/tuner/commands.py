@@ -11,9 +11,10 @@ import warnings
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, _SubParsersAction
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from metabo.errors import ConfigError, NumericsWarning, printable, quoted
+from metabo.records.files import Json
 from metabo.tuner import imports
 
 if TYPE_CHECKING:
@@ -227,7 +228,7 @@ def _tell(args: Namespace) -> list[str]:
         if sheet.layout and not sheet.layout.usual:
             _say(f"{args.results}: {sheet.layout.said}")
     else:
-        measured = _object("--constraints", args.constraints or "{}", '{"memory_gb": 6.5}')
+        measured = cast(dict[str, float], _object("--constraints", args.constraints or "{}", '{"memory_gb": 6.5}'))
         told = [study.tell(_parameters(args.parameters), args.outcome, args.correct, measured)]
     trials = study.trials
     done, best = sum(trial["state"] != "running" for trial in trials), best_of(trials, study.description)
@@ -273,10 +274,10 @@ def _release(args: Namespace) -> list[str]:
 
 
 def _parameters(text: str) -> "Configuration":
-    return _object("--parameters", text, '{"learning_rate": 0.01}')
+    return cast("Configuration", _object("--parameters", text, '{"learning_rate": 0.01}'))
 
 
-def _object(option: str, text: str, example: str) -> dict[str, Any]:
+def _object(option: str, text: str, example: str) -> dict[str, Json]:
     """Return the JSON object that an option gives. Raises ConfigError for anything else."""
     try:
         found = json.loads(text)
