@@ -241,7 +241,7 @@ def test_correlation_panels():
         points, [("x", "y"), ("y", "x")], results, names, "Correlations (test)"
     )
     first, second = figure.axes
-    assert first.get_title() == "r = 0.50 [0.10, 0.80], n = 10" and second.get_title() == "r undefined (n = 10)"
+    assert first.get_title() == "r = 0.50 (n = 10)" and second.get_title() == "r undefined (n = 10)"
     assert (first.get_xlabel(), first.get_ylabel()) == ("Test NLL", "regret")
     shown = np.concatenate([c.get_offsets() for c in first.collections])
     assert sorted(shown[:, 0]) == pytest.approx(sorted(points["x"]))

@@ -3,13 +3,15 @@
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter
+from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from metabo.metrics import Pearson
 from metabo.plots import look, style
 
 LARGE = 1e4
 """Numbers from here on are written with k or M."""
+TICKS = 4
+"""The most intervals between the numbers of an axis."""
 
 
 def correlation_panels(
@@ -18,7 +20,8 @@ def correlation_panels(
     """Draw one scatter panel per (x column, y column): colour and marker = method, one point per repetition.
 
     `points`: method and the columns named in `panels`; `names`: axis label of each column. Each panel's title gives
-    Pearson's r and its interval.
+    Pearson's r. It gives no interval: the points of one method are no independent draws, and the claim is judged by one
+    that knows it.
     """
     methods = list(dict.fromkeys(points["method"]))
     with style.theme():
@@ -30,6 +33,7 @@ def correlation_panels(
             ax.set_xlabel(names[x])
             ax.set_ylabel(names[y])
             for axis, column in ((ax.xaxis, x), (ax.yaxis, y)):
+                axis.set_major_locator(MaxNLocator(TICKS))
                 if points[column].abs().max() >= LARGE:  # a power of ten at the end of an axis would lie on its label
                     axis.set_major_formatter(EngFormatter())
             ax.set_title(_headline(result))
@@ -42,6 +46,4 @@ def correlation_panels(
 def _headline(result: Pearson) -> str:
     if np.isnan(result.r):
         return f"r undefined (n = {result.n})"
-    if np.isnan(result.low):
-        return f"r = {result.r:.2f} (n = {result.n})".replace("-", "−")
-    return f"r = {result.r:.2f} [{result.low:.2f}, {result.high:.2f}], n = {result.n}".replace("-", "−")
+    return f"r = {result.r:.2f} (n = {result.n})".replace("-", "−")
