@@ -60,6 +60,7 @@ def new(project: Path) -> Path:
         claims = {claim: says for claim, says in yaml.safe_load(sheet.read_text()).items() if claim == CLAIM}
         for claim in claims.values():
             claim["primary"]["benchmarks"] = ["tables"]
+            claim["tests"] = [test for test in claim["tests"] if "beside" not in test]
         sheet.write_text(yaml.safe_dump(claims))
     (project / "few.yaml").write_text("run: {papers: [hyperbo], benchmarks: [tables]}\n")
     return project
