@@ -13,10 +13,6 @@ SOURCE = str(Path(workflow.basedir) / "src")
 sys.path.insert(0, SOURCE)
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [SOURCE, os.environ.get("PYTHONPATH", "")]))
 os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
-# Where it finds AVX-512, NumPy rounds logarithms and exponentials otherwise. Without it, tables that are read (not those
-# that are collected by training) are the same on all x86-64 machines, and recorded results (evidence/), which name their
-# tables by checksum, can be verified and restored there.
-os.environ.setdefault("NPY_DISABLE_CPU_FEATURES", "X86_V4 AVX512_ICL AVX512_SPR")
 
 
 include: "workflow/rules/common.smk"

@@ -68,10 +68,10 @@ SECTIONS: dict[str, dict[str, Any]] = {
         "title": "MPHD, BO with a MAP fit each iteration: {points} candidates, d = {inputs}, budget {budget}",
         "unit": "BO iteration", "goal_ms": None, "reference": "metabo",
         "cases": {
-            "metabo": "metabo, {map_runs} runs side by side, at most {map_steps} steps of BFGS",
+            "metabo": "metabo, {map_runs} runs side by side, {map_steps} L-BFGS steps",
             "metabo_single": "metabo, one run",
             "textbook": "textbook: SciPy, recompiles as data grow",
-            "metabo_gpu": "metabo on the GPU, {accelerator_maps} runs, at most {map_steps} steps of BFGS",
+            "metabo_gpu": "metabo on the GPU, {accelerator_maps} runs, {map_steps} L-BFGS steps",
         },
     },
     "tables_load": {

@@ -14,9 +14,11 @@ FEATURES = "from numpy._core._multiarray_umath import __cpu_features__ as found;
 
 
 def pinned() -> str:
-    """Return what the Snakefile sets."""
-    found = re.search(r'setdefault\("NPY_DISABLE_CPU_FEATURES", "([^"]+)"\)', (ROOT / "Snakefile").read_text())
-    assert found, "the Snakefile no longer pins NumPy's instructions"
+    """Return what the workflow sets."""
+    found = re.search(
+        r'setdefault\("NPY_DISABLE_CPU_FEATURES", "([^"]+)"\)', (ROOT / "workflow/rules/common.smk").read_text()
+    )
+    assert found, "the workflow no longer pins NumPy's instructions"
     return found[1]
 
 

@@ -115,7 +115,7 @@ def _with_changes(records: Iterable[StoredSidecar], results: Path, before: Manif
     """Return, of jobs that a checkout with changes ran, the commit that has their code, by the path of the record: the
     one noted when they were added before, or the present one.
 
-    Raises DataError if there is one whose code or files no commit is known to have: nobody could make its result again.
+    Raises DataError for a job whose code or files are in no known commit, because its result could not be made again.
     """
     base, noted = results.absolute(), before.get("same_code", {}) if before else {}
     found = dict[str, str]()
