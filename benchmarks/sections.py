@@ -42,7 +42,7 @@ SECTIONS: dict[str, dict[str, Any]] = {
         "title": "BO with a re-fit each iteration: {pool} candidates, d = {dim}, budget {budget}",
         "unit": "BO iteration", "goal_ms": None, "reference": "metabo_stboh",
         "cases": {
-            "metabo_stboh": "metabo STBOH, at most {refit_steps} steps of BFGS",
+            "metabo_stboh": "metabo STBOH, at most {refit_steps} L-BFGS steps",
             "metabo_stbo": "metabo STBO (MLP), at most {refit_steps} steps",
             "textbook": "textbook STBOH: SciPy, recompiles as data grow",
             "botorch": "BoTorch, at most {refit_steps} L-BFGS-B steps",

@@ -26,7 +26,7 @@ class ReadingSettings:
 
 @dataclass(frozen=True)
 class RefitSettings:
-    """Settings of a policy that re-fits after every observation: the most steps of a fit, and the margin of PI."""
+    """Settings of a policy that re-fits after every observation: the number of L-BFGS steps, and the margin of PI."""
 
     refit_steps: int
     pi_threshold: float = PI_THRESHOLD

@@ -180,17 +180,6 @@ def test_fit_reaches_scipys_optimum_from_the_same_start(name, fits):
     assert ours <= reference.fun + max(0.02, 0.005 * (objective(vector) - reference.fun))
 
 
-def test_a_fit_that_starts_where_the_clip_is_flat_gets_away_again(fits):
-    """As after observations that were all equal: no noise at all, and lengthscales without end."""
-    begin, fit = fits["stboh"]
-    x, y, mask = observations("all")
-    flat = begin._replace(lengthscale=jnp.full(DIM, 25.0), noise=jnp.asarray(-40.0), variance=jnp.asarray(9.0))
-    objective = penalised("stboh", ravel_pytree(begin)[1], x[mask], y[mask])
-    (ours, ok), (usual, _) = (fit(start, Rows(x, y, mask)) for start in (flat, begin))
-    assert bool(ok)
-    assert objective(ravel_pytree(ours)[0]) <= objective(ravel_pytree(usual)[0]) + 0.02
-
-
 @pytest.mark.parametrize("kind", ["one", "constant", "duplicated", "all"])
 @pytest.mark.parametrize("name", BOTH)
 def test_fit_stays_finite(name, kind, fits):

@@ -21,7 +21,7 @@ from metabo.tasks.training_set import TrainingSet
 
 @dataclass(frozen=True)
 class RefitOnlineSettings:
-    """The number of steps of each fit, the settings of the search over the unit cube (`metabo.bo.continuous`),
+    """The number of L-BFGS steps of each fit, the settings of the search over the unit cube (`metabo.bo.continuous`),
     and whether the prior density counts in the fit."""
 
     refit_steps: int

@@ -6,8 +6,7 @@ constant mean, a Matérn-5/2 kernel on the inputs, log signal variance ~ N(-1, 1
 variance ~ N(-6, 3), all soft-clipped to the priors' 1 to 99 % range, and GP-UCB with coefficient 1.8.
 
 The paper leaves open, and we chose (docs/replication-notes.md): each fit starts from the previous one; `use_prior` says
-whether the prior density counts in the fit (yes), or for STBOH only the priors' range. STBOH is fitted by BFGS
-(`metabo.gp.bfgs`) from the previous fit, moved into the range of the clip; where the density does not count, by L-BFGS.
+whether the prior density counts in the fit (yes), or for STBOH only the priors' range.
 """
 
 from collections.abc import Mapping
@@ -23,7 +22,6 @@ from metabo.bo.acquisition import make
 from metabo.bo.refit import Refit
 from metabo.bo.settings import PI_THRESHOLD
 from metabo.errors import ConfigError
-from metabo.gp import bfgs
 from metabo.gp.constraints import inverse_positive, soft_clip
 from metabo.gp.features import Identity
 from metabo.gp.fit import lbfgs
@@ -55,21 +53,6 @@ class HandTuned(NamedTuple):
 def _clip(raw: Float[Array, "..."], prior: tuple[float, float]) -> Float[Array, "..."]:
     low, high = norm(*prior).ppf([0.01, 0.99])
     return soft_clip(raw, float(low), float(high))
-
-
-def _within(raw: HandTuned) -> HandTuned:
-    """Move the log parameters into the range of the clip: beyond it neither likelihood nor prior has a slope, so that a
-    fit that ended there would be where the next one ends too."""
-
-    def clipped(value: Float[Array, "..."], prior: tuple[float, float]) -> Float[Array, "..."]:
-        return jnp.clip(value, *map(float, norm(*prior).ppf([0.01, 0.99])))
-
-    return HandTuned(
-        raw.constant,
-        clipped(raw.lengthscale, PRIOR_LENGTHSCALE),
-        clipped(raw.variance, PRIOR_VARIANCE),
-        clipped(raw.noise, PRIOR_NOISE),
-    )
 
 
 def hand_tuned_gp(raw: HandTuned) -> GP:
@@ -134,7 +117,7 @@ def pretrain(
 
 @dataclass(frozen=True)
 class SingleTaskSettings:
-    """The number of steps of each fit, the margin of PI, and whether the prior density counts in the fit."""
+    """The number of L-BFGS steps of each fit, the margin of PI, and whether the prior density counts in the fit."""
 
     refit_steps: int
     pi_threshold: float = PI_THRESHOLD
@@ -156,17 +139,10 @@ def refitting(params: GP | HandTuned, settings: SingleTaskSettings, acquisition:
     weight = 1.0 if settings.use_prior else 0.0
 
     def fit(raw, data):
-        def penalty(candidate):
-            return -weight * log_prior(candidate)
-
         def loss(candidate):
-            return penalty(candidate) - to_gp(candidate).log_prob(*data)
+            return -to_gp(candidate).log_prob(*data) - weight * log_prior(candidate)
 
-        # BFGS needs few parameters, and a prior that keeps them from where the likelihood is flat.
-        if isinstance(raw, HandTuned) and settings.use_prior:
-            fitted, log = bfgs.fit(to_gp, penalty, _within(raw), data, steps=settings.refit_steps)
-        else:
-            fitted, log = lbfgs(loss, raw, steps=settings.refit_steps)
+        fitted, log = lbfgs(loss, raw, steps=settings.refit_steps)
         return fitted, log.stopped < 0
 
     return Refit(params, to_gp, fit, make(acquisition, settings.pi_threshold), budget)
