@@ -219,6 +219,14 @@ def test_the_ladder_has_the_primary_cell_and_every_other_one_once():
     ]
 
 
+def test_what_belongs_to_no_run_is_listed_once():
+    one = claim("C1", "undecided", beside=[("", "", "the paper's own table", "undecided")])
+    steps = rungs.ladder(replace(one, recorded=(("evidence/published", one),)))
+    assert [(step.reading, step.source) for step in steps] == [
+        ("", ""), ("", "evidence/published"), ("the paper's own table", "")
+    ]  # fmt: skip
+
+
 def with_recorded(verdict, **recorded_rungs):
     """Return a claim of the default rung with recorded verdicts by rung."""
     others = [(f"evidence/{rung}", claim("C1", v)) for rung, v in recorded_rungs.items()]

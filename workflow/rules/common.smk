@@ -11,8 +11,10 @@ from metabo.plan import broken
 
 # Where it finds AVX-512, NumPy rounds logarithms and exponentials otherwise. Without it, tables that are read (not those
 # that are collected by training) are the same on all x86-64 machines, and recorded results (evidence/), which name their
-# tables by checksum, can be verified and restored there.
-os.environ.setdefault("NPY_DISABLE_CPU_FEATURES", "X86_V4 AVX512_ICL AVX512_SPR")
+# tables by checksum, can be verified and restored there. What a user disables too stays disabled.
+GIVEN = os.environ.get("NPY_DISABLE_CPU_FEATURES", "").replace(",", " ").split()
+DISABLED = dict.fromkeys(["X86_V4", "AVX512_ICL", "AVX512_SPR", *GIVEN])
+os.environ["NPY_DISABLE_CPU_FEATURES"] = " ".join(DISABLED)
 
 
 def stop(error):

@@ -98,10 +98,11 @@ def turned(claim: JudgedClaim) -> JudgedClaim:
 
 def ladder(claim: JudgedClaim) -> list[Rung]:
     """Return the primary cell of a claim in this run and in recorded ones, then the other benchmarks and readings in
-    the order of the tables."""
+    the order of the tables. What belongs to no run (the paper's own table) is listed once."""
     sources = [("", claim), *claim.recorded]
     first = [_primary(one.whole, source) for source, one in sources]
-    return first + [step for source, one in sources for step in _others(one, source)]
+    others = [step for source, one in sources for step in _others(one, source)]
+    return first + list(dict.fromkeys(step if step.rung else step._replace(source="") for step in others))
 
 
 def _primary(whole: ClaimRow, source: str) -> Rung:

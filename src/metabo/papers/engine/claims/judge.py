@@ -173,7 +173,9 @@ def _rows(claim: Claim, told: Sequence[Judged], rung: str) -> list[dict[str, obj
     rows = [_row(claim, CLAIM, names[0], rung, names[1], claim.primary.reading, finding, cause)]
     for one in [*(parts if len(parts) > 1 else []), *beside]:
         cell = one.cell
-        rows.append(_row(claim, cell.role, cell.benchmark, rung, cell.test.artefact, cell.reading, one.finding, ""))
+        # what the paper prints was run on no benchmark of ours, at no rung
+        where = ("", "") if cell.reading == OWN_TABLE else (cell.benchmark, rung)
+        rows.append(_row(claim, cell.role, *where, cell.test.artefact, cell.reading, one.finding, ""))
     return rows
 
 
