@@ -173,6 +173,30 @@ def test_success_is_published_and_runs_this_python_here_with_this_package(templa
     assert published.metadata.papermill.exception is None
 
 
+@pytest.mark.parametrize(
+    ("scale", "given", "command"),
+    [
+        ("laptop", {}, "hyperbo_fig01"),
+        ("laptop", {"artefact": "hyperbo_fig06"}, "hyperbo_fig06"),
+        ("laptop", {"benchmark": "lcbench"}, "results/laptop/x/notebook.ipynb"),
+        ("smoke", {"artefact": "hyperbo_fig06"}, "hyperbo_fig06 --configfile config/smoke.yaml"),
+    ],
+)
+def test_the_text_tells_how_to_make_this_artefact(template, tmp_path, monkeypatch, scale, given, command):
+    path = template()
+    book = nbformat.read(path, as_version=4)
+    book.cells[0].source += "\nartefact = 'hyperbo_fig01'\nbenchmark = 'pd1_mini'"
+    text = "Change a value, or `snakemake --cores 2 {}`. One check alone: `snakemake --cores 2 results/a.json`."
+    book.cells.insert(0, v4.new_markdown_cell(text.format("hyperbo_fig01")))
+    nbformat.write(book, path)
+    monkeypatch.chdir(tmp_path)
+    Path("config").mkdir()
+    Path("config/smoke.yaml").touch()
+    out = Path("results", scale, "x", "notebook.ipynb")
+    notebook.run(path, tmp_path / "logs" / "n.ipynb", out, {"out": str(out.parent), **given})
+    assert nbformat.read(out, as_version=4).cells[0].source == text.format(command)
+
+
 def test_equal_figures_are_equal_files(template, run, tmp_path):
     first = [Path(f).read_bytes() for f in run(template())]
     assert [Path(f).read_bytes() for f in run(template())] == first

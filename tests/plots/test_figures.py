@@ -283,17 +283,22 @@ def online(methods: list[str], tasks: int = 9, iterations: int = 30) -> tuple[pd
                 frame.loc[t <= (5 if k == 0 else iterations), ["median", "low", "high"]] = np.nan
                 frame.loc[(t > 5) & (t < 9), "high"] = np.inf if k == 0 else np.nan
             frames.append(frame)
-            shares.append({"task": frame["task"].iloc[0], "method": method, "share": rng.random()})
+            of = {"task": frame["task"].iloc[0], "method": method, "queries": 40}
+            shares.append({**of, "infeasible": rng.integers(0, 41)})
     return pd.concat(frames, ignore_index=True), pd.DataFrame(shares)
 
 
 def test_online_panels():
     curves, shares = online(METHODS[:5])
     figure = online_figures.online_panels(curves, shares, "Online (test)")
-    assert len(figure.axes) == 9 and legend_labels(figure) == [look.of(m).label for m in METHODS[:5]]
+    total = shares.groupby("method")[["infeasible", "queries"]].sum().to_dict("index")
+    labels = {m: f"{100 * total[m]['infeasible'] / total[m]['queries']:.0f} %" for m in METHODS[:5]}
+    assert len(figure.axes) == 9
+    assert legend_labels(figure) == [f"{look.of(m).label} ({labels[m]})" for m in METHODS[:5]]
     first, second, last = figure.axes[0], figure.axes[1], figure.axes[-1]
     assert (first.get_yscale(), second.get_yscale()) == ("log", "linear")
     assert first.get_title() == "a_dataset CNNPoolReLU 0" and first.get_ylabel() == "validation error rate (%)"
+    assert [bool(ax.get_ylabel()) for ax in figure.axes] == [True, False, False] * 3  # one metric in a row
     assert [bool(ax.get_xlabel()) for ax in figure.axes] == [False] * 6 + [True] * 3
     mine = curves[(curves["task"] == first.get_title()) & (curves["method"] == METHODS[4])].dropna()
     np.testing.assert_array_equal(first.lines[4].get_xdata(), mine["iteration"])
@@ -301,9 +306,7 @@ def test_online_panels():
     band = first.collections[4].get_paths()[0].vertices[:, 1]
     assert band.max() == first.get_ylim()[1], "open at the top where the 80th percentile has no value"
     assert len(last.lines) == 4
-    notes = [t.get_text() for t in last.texts]
-    share = shares["share"].iloc[-1]
-    assert notes[0] == "infeasible" and notes[-1] == f"{look.of(METHODS[4]).label} {100 * share:.0f} % (no line)"
+    assert [t.get_text() for t in last.texts] == [f"no line: {look.of(METHODS[4]).label}"] and not second.texts
     ticks = [float(t.get_text()) for t in first.get_yticklabels()]
     assert len(ticks) >= 3 and min(ticks) >= first.get_ylim()[0] and max(ticks) <= first.get_ylim()[1]
     assert_readable(figure)

@@ -3,10 +3,11 @@
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+import nbformat
 import papermill
 from papermill.exceptions import PapermillException, PapermillExecutionError
 
@@ -19,6 +20,9 @@ FIGURE_FILES = ("figure.pdf", "figure.png", "data.csv")
 
 _CLEAR = ("MetaboError", "DataError", "ConfigError", "NumericsError")
 """Errors that say themselves what to do: no traceback."""
+
+COMMAND = "`snakemake --cores 2"
+"""How a template says what makes its artefact; the artefact's name follows."""
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -62,8 +66,22 @@ def run(template: Path, scratch: Path, out: Path, parameters: dict[str, Json]) -
             f"{template}: did not write {', '.join(missing)}; save them in its cell 'save' by "
             f"`artefacts.save(figure, tables, out, artefact, title, caption, keys=[...])`. Executed copy: {scratch}"
         )
-    write_text(out, scratch.read_text())
+    book = nbformat.read(scratch, as_version=nbformat.NO_CONVERT)
+    _name_target(book, template, out, parameters)
+    write_text(out, nbformat.writes(book))
     return [str(file) for file in files]
+
+
+def _name_target(book: nbformat.NotebookNode, template: Path, out: Path, parameters: Mapping[str, Json]) -> None:
+    """Let the text of an executed notebook say how to make this artefact, where the template names its own one."""
+    own = templates.parameters(template)
+    artefact, benchmark = (parameters.get(name, own.get(name)) for name in ("artefact", "benchmark"))
+    target = artefact if benchmark in (own.get("benchmark"), "") else out.as_posix()
+    config = Path("config", f"{out.parts[1]}.yaml") if out.parts[0] == "results" else Path()
+    scale = f" --configfile {config.as_posix()}" if config.is_file() else ""  # the default scale has no file there
+    for cell in book.cells:
+        if cell.cell_type == "markdown":
+            cell.source = cell.source.replace(f"{COMMAND} {own.get('artefact')}`", f"{COMMAND} {target}{scale}`")
 
 
 _FRAME = re.compile(r"^File (\S.*?):(\d+)|^Cell In\[\d+\], line (\d+)", re.M)

@@ -58,7 +58,10 @@ def test_lines_that_lie_on_each_other_are_named_and_keep_their_markers_apart():
     first = hegpucb.regret_panels(own, left, ticks, "plain", "Title").axes[0]
     assert hegpucb.one_line(own.query("problem == 'mean' and measure == 'simple'"), 0.01) == [["mle", "he_gp_ucb"]]
     assert hegpucb.one_line(curves(("mean",), ("simple",)), 1e-6) == []
-    assert [text.get_text() for text in first.texts] == ["MLE = HE-GP-UCB"]
+    assert [text.get_text() for text in first.texts] == ["MLE =\nHE-GP-UCB"]
+    near = own.assign(mean=own["mean"] + 1e-6 * (own["method"] == "he_gp_ucb"))
+    drawn = hegpucb.regret_panels(near, left, ticks, "plain", "Title").axes[0]
+    assert [text.get_text() for text in drawn.texts] == ["MLE ≈\nHE-GP-UCB"]
     marked = [set(line.get_markevery()) for line in first.lines[:2]]
     assert len(marked[0]) == len(marked[1]) == 6 and not marked[0] & marked[1]
 

@@ -116,13 +116,14 @@ def test_the_interval_of_an_iteration_is_as_wide_as_few_spaces_say():
     crossing = {"a": 2, "b": 5, "c": 9}
     parts = {}
     for space, at in crossing.items():
-        t = np.arange(1, 13)
-        values = {"m": np.where(t < at, 0.0, 1.0)[None, None, None], "r": np.full((1, 1, 1, 12), 0.5)}
+        t = np.arange(1, 61)
+        values = {"m": np.where(t < at, 0.0, 1.0)[None, None, None], "r": np.full((1, 1, 1, 60), 0.5)}
         parts[space] = Runs(values, {}, ("t",), t, frozenset())
-    found = metrics.differences(parts, ["m", "r"], "r", [12], seed=0).iloc[0]
+    found = metrics.differences(parts, ["m", "r"], "r", [60], seed=0).iloc[0]
     draws = metrics._lead(metrics.resampled(parts, "m", "r", 0))
     half = scipy.stats.t.ppf(0.975, 2) * draws.std() * np.sqrt(3 / 2 * (1 + 3 / 2))
     assert found["overtaken"] == 5 and found["overtaken_high"] - 5 == pytest.approx(half) and half > np.ptp(draws)
+    assert found["overtaken_low"] == 1 > 5 - half  # no interval reaches beyond the iterations
 
 
 def test_intervals_of_few_draws_are_honest():

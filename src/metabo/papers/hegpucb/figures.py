@@ -7,6 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from metabo.plots import look as looks
 from metabo.plots import style
@@ -37,7 +38,7 @@ PROBLEMS = {
     "mean": "(d) mean",
 }
 PROFILES = {
-    "figure": "constant β calibrated to the paper's axes",
+    "figure": "constant β, of five the nearest to the paper's axes",
     "plain": "constants of the repaired theorems",
     "successor": "settings of the later code",
 }
@@ -108,7 +109,7 @@ def regret_panels(
                     ax.set_ylabel(MEASURES[measure] if column == 0 else "")
                 simple.set_title(PROBLEMS[problem])
                 _left_panel(alive, left[(left["profile"] == profile) & (left["problem"] == problem)])
-                alive.set_ylabel("left" if column == 0 else "")
+                alive.set_ylabel("candidates\nleft" if column == 0 else "")
         handles = [
             Line2D([], [], **PRINTED, label="paper's axis, first to last label"),
             Line2D([], [], color="0.3", linewidth=1.5, label="candidates left: mean"),
@@ -126,11 +127,19 @@ def _regret_panel(ax: Axes, mine: pd.DataFrame, printed: tuple[float, float]) ->
     highest = 1.05 * max(mine.loc[mine["method"] != "uniform", "high"].max(), printed[1])
     ax.set_ylim(-0.03 * highest, highest)  # a regret of 0 is not hidden by the axis
     ax.plot([1.02, 1.02], printed, transform=ax.get_yaxis_transform(), clip_on=False, **PRINTED)
-    if alike := [" = ".join(look(name).label for name in names) for names in one_line(mine, 0.01 * highest)]:
-        ax.text(
-            0.98, 0.97, "\n".join(alike), transform=ax.transAxes, ha="right", va="top", fontsize=7.5, color="0.2",
+    equal = one_line(mine, 0.0)
+    alike = [
+        (" =\n" if names in equal else " ≈\n").join(look(name).label for name in names)
+        for names in one_line(mine, 0.01 * highest)
+    ]
+    if alike:  # where curves of this measure leave room; the panel's width does not make room for the text
+        rises = set(mine["measure"]) == {"cumulative"}
+        note = ax.text(
+            0.98, 0.03 if rises else 0.97, "\n\n".join(alike), transform=ax.transAxes, ha="right",
+            va="bottom" if rises else "top", fontsize=7.5, color="0.2",
             bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1},
         )  # fmt: skip
+        note.set_in_layout(False)
 
 
 def one_line(curves: pd.DataFrame, within: float) -> list[list[str]]:
@@ -154,6 +163,7 @@ def _left_panel(ax: Axes, rows: pd.DataFrame) -> None:
     ax.plot(rows["iteration"], rows["alive"], color=colour, linewidth=1.5)
     ax.plot(rows["iteration"], rows["least"], color=colour, linewidth=1.0, dashes=(1, 1.2))
     ax.set_ylim(0.0, 1.08 * rows["alive"].max())
+    ax.yaxis.set_major_locator(MaxNLocator(3, integer=True))
     ax.set_xlabel("iteration")
 
 
@@ -183,7 +193,7 @@ def sensitivity_panels(orders: pd.DataFrame, means: pd.DataFrame, title: str) ->
             methods = list(dict.fromkeys(mine["method"]))
             for place, method in enumerate(methods):
                 rows, one = mine[mine["method"] == method], look(method)
-                y = rows["cell"] + 0.6 * (place / max(len(methods) - 1, 1) - 0.5)
+                y = rows["cell"] + 0.4 * (place / max(len(methods) - 1, 1) - 0.5)
                 colours = [COMPARISONS[v] for v in rows["verdict"]]
                 ax.hlines(y, rows["low"], rows["high"], colors=colours, linewidth=1.6)
                 ax.scatter(rows["difference"], y, c=colours, marker=one.marker, s=18, zorder=3)

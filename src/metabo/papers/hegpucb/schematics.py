@@ -10,7 +10,10 @@ from matplotlib.figure import Figure
 from metabo.plots import style
 
 _FIRST, _SECOND, _TRUTH = "#0072b2", "#d55e00", "black"
-_OUTCOMES = {"kept": ("*", 14, "inside both: both kept"), "eliminated": ("D", 8, "inside GP 1 only: GP 2 eliminated")}
+_OUTCOMES = {
+    "kept": ("*", 14, "inside both: both kept"),
+    "eliminated": ("D", 8, "inside GP 1 only: speaks against GP 2"),
+}
 
 
 def _band(ax: Axes, rows: pd.DataFrame, colour: str, label: str, line: str = "-") -> None:

@@ -186,7 +186,8 @@ def differences(
             ends |= {f"{kind}low": gap - half, f"{kind}high": gap + half}
             whole |= {"area": gap.mean(), "overtaken": first, f"{kind}units": units}
             whole |= {f"{kind}area_low": gap.mean() - area[0], f"{kind}area_high": gap.mean() + area[0]}
-            whole |= {f"{kind}overtaken_low": first - crossed[0], f"{kind}overtaken_high": first + crossed[0]}
+            reach = np.clip([first - crossed[0], first + crossed[0]], 1, len(gap) + 1)  # the iterations that there are
+            whole |= dict(zip((f"{kind}overtaken_low", f"{kind}overtaken_high"), reach, strict=True))
         for place in np.flatnonzero(np.isin(every, iterations)):
             keys = {"method": method, "reference": reference, "iteration": int(every[place])}
             own = {name: values[place] for name, values in ends.items()}

@@ -43,13 +43,13 @@ def test_collect_restores_the_runs_in_percent_and_marks_what_is_infeasible():
 
 
 def test_curves_count_a_run_without_value_as_worst():
-    """Three runs. Iteration 1: one has a value, no line. 2: (20, 40, none): median 40, low 20 + 0.4 * 20, high none.
-    3: (20, 40, 50): 28, 40, 40 + 0.6 * 10."""
+    """Three runs, whose band is all of them. Iteration 1: one has a value, no line. 2: (20, 40, none): median 40, low
+    20, high none. 3: (20, 40, 50)."""
     curve = online_metrics.online_curves(online_metrics.collect_online(THREE))
     assert curve["with_value"].tolist() == pytest.approx([1 / 3, 2 / 3, 1])
     assert curve["median"].tolist() == pytest.approx([NONE, 40, 40], nan_ok=True)
-    assert curve["low"].tolist() == pytest.approx([NONE, 28, 28], nan_ok=True)
-    assert curve["high"].tolist() == pytest.approx([NONE, np.inf, 46], nan_ok=True)
+    assert curve["low"].tolist() == pytest.approx([NONE, 20, 20], nan_ok=True)
+    assert curve["high"].tolist() == pytest.approx([NONE, np.inf, 50], nan_ok=True)
     assert curve["iteration"].tolist() == [1, 2, 3] and set(curve["repetitions"]) == {3}
 
 
@@ -70,6 +70,14 @@ def test_percentiles_without_missing_values_are_numpys():
         np.testing.assert_allclose(curve[name], np.percentile(best, q, axis=0))
 
 
+def test_percentiles_begin_with_five_runs():
+    values = np.random.default_rng(1).random((5, 4))
+    for runs, ends in ((5, (20, 80)), (4, (0, 100))):
+        curve = online_metrics.online_curves(online_metrics.collect_online(table({"a": {"t": values[:runs].tolist()}})))
+        best = 100 * np.minimum.accumulate(values[:runs], axis=1)
+        np.testing.assert_allclose(curve[["low", "high"]].T, np.percentile(best, ends, axis=0))
+
+
 def test_final_values_and_infeasible_shares():
     runs = online_metrics.collect_online(
         table(
@@ -80,6 +88,7 @@ def test_final_values_and_infeasible_shares():
     final = online_metrics.online_final(runs).set_index(["task", "method"])
     assert final.loc[("t", "a"), ["mean", "std", "median"]].tolist() == pytest.approx([20, 10, 30])
     assert final.loc[("t", "a"), ["with_value", "repetitions"]].tolist() == [2, 3]
+    assert final.loc[("t", "a"), ["least", "greatest"]].tolist() == pytest.approx([10, np.inf])
     assert final.loc[("t", "b"), ["mean", "std", "median"]].tolist() == pytest.approx([NONE, NONE, np.inf], nan_ok=True)
     shares = online_metrics.infeasible_queries(runs).set_index(["task", "method"])
     assert shares["infeasible"].to_dict() == {("t", "a"): 3, ("t", "b"): 2, ("u", "a"): 0, ("u", "b"): 1}

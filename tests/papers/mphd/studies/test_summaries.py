@@ -71,6 +71,7 @@ def test_trends_by_hand():
     table = pd.DataFrame({"train": [1, 1, 2, 2, 3, 3], "value": [5.0, 7, 4, 5, 1, 4]})
     found = summaries.trend(table, "train", "value")
     assert found["mean"] == pytest.approx(-1) and found["variance"] == pytest.approx(0.5)  # variances 2, 0.5, 4.5
+    assert found["mean_p"] == pytest.approx(2 / 6) and found["variance_p"] == 1  # of six orders
     flat = summaries.trend(table.assign(value=1.0), "train", "value")
     assert np.isnan(flat["mean"]) and np.isnan(flat["variance"])
     two = summaries.trend(table[table["train"] < 3], "train", "value")
@@ -114,3 +115,4 @@ def test_spread_of_single_estimates():
     assert spread["std"].tolist() == [3.0, 2.0, 1.0] and spread["error"].tolist() == [0, 0, 0]
     assert summaries.spread_trends(spread)["spearman"].item() == pytest.approx(-1)
     assert np.isnan(summaries.spread_trends(spread[:2])["spearman"].item())
+    assert summaries.spread_trends(spread)["p"].item() == pytest.approx(2 / 6)  # of six orders

@@ -5,37 +5,40 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
-from matplotlib.transforms import ScaledTranslation
 
 from metabo.plots import look as looks
 from metabo.plots import style
 
-_WIDTH, _HEIGHT = 2.75, 2.3
+_HEIGHT = 1.9
 _LOG_FROM = 5.0
 """Ratio of greatest to least value from which a panel has a logarithmic axis."""
 
 
 def online_panels(curves: pd.DataFrame, infeasible: pd.DataFrame, title: str, columns: int = 3) -> Figure:
-    """Draw one panel per task: median and 20-80 % band of the best value so far, and each method's infeasible queries.
+    """Draw one panel per task: median and band of the best value so far. The legend has the share of each method's
+    queries that were infeasible; a panel names the methods without a line.
 
     `curves`: task, metric (axis label), method, iteration, median, low, high, with NaN where a method has no value (no
-    line there) and +inf in `high` where the 80th percentile has none (the band is open at the top). `infeasible`: task,
-    method, share. The axis of a panel is logarithmic if its values span a factor of 5 and none is 0.
+    line there) and +inf in `high` where the band has none (it is open at the top). `infeasible`: task, method, queries,
+    infeasible. The axis of a panel is logarithmic if its values span a factor of 5 and none is 0.
     """
     tasks, methods = list(dict.fromkeys(curves["task"])), list(dict.fromkeys(curves["method"]))
     columns = min(columns, len(tasks))
     rows = -(-len(tasks) // columns)
     with style.theme():
-        figure = Figure(figsize=(0.3 + _WIDTH * columns, 0.8 + _HEIGHT * rows), layout="constrained")
+        figure = Figure(figsize=(style.WIDEST, 1.1 + _HEIGHT * rows), layout="constrained")
         axes = np.atleast_1d(figure.subplots(rows, columns)).ravel()
         for ax in axes[len(tasks) :]:
             ax.set_axis_off()
         for place, (ax, task) in enumerate(zip(axes, tasks, strict=False)):
             mine = curves[curves["task"] == task]
-            style.iteration_axis(ax, int(mine["iteration"].max()))
+            style.iteration_axis(ax, int(mine["iteration"].max()), narrow=True)
             if place + columns < len(tasks):
                 ax.set_xlabel("")
-            ax.set_ylabel(mine["metric"].iloc[0], fontsize="small")
+            metric = mine["metric"].iloc[0]
+            beside = tasks[place - 1] if place % columns else None
+            if beside is None or curves.loc[curves["task"] == beside, "metric"].iloc[0] != metric:
+                ax.set_ylabel(metric, fontsize="small")
             ax.set_title(task, fontsize="small")
             top = _value_axis(ax, mine[["median", "low", "high"]].to_numpy().ravel())
             for method, line in mine.groupby("method", sort=False):
@@ -43,9 +46,12 @@ def online_panels(curves: pd.DataFrame, infeasible: pd.DataFrame, title: str, co
                 x, median, low, high = known.to_numpy().T
                 if len(x):
                     style.line(ax, str(method), x, median, (low, np.minimum(high, top)))
-            shares = infeasible[infeasible["task"] == task].set_index("method")["share"]
-            _note(ax, {m: shares[m] for m in methods if m in shares}, set(mine.loc[mine["median"].notna(), "method"]))
-        style.legend(figure, methods)
+            _name_missing(ax, [m for m in methods if m not in set(mine.loc[mine["median"].notna(), "method"])])
+        total = infeasible.groupby("method", sort=False)[["infeasible", "queries"]].sum()
+        share = total["infeasible"] / total["queries"]
+        style.legend(
+            figure, methods, notes={m: f"{100 * share[m]:.0f} %" for m in share.index}, says="(infeasible queries)"
+        )
         figure.suptitle(title)
     return figure
 
@@ -71,15 +77,11 @@ def _value_axis(ax: Axes, values: np.ndarray) -> float:
     return float(ax.get_ylim()[1])
 
 
-def _note(ax: Axes, shares: dict[str, float], drawn: set[str]) -> None:
-    """List each method's share of infeasible queries in the upper right corner, where falling curves leave room."""
-    lines = [("infeasible", "0.3")]
-    for method, share in shares.items():
-        look = looks.of(method)
-        lines.append((f"{look.label} {100 * share:.0f} %" + ("" if method in drawn else " (no line)"), look.colour))
-    for row, (text, colour) in enumerate(lines):
-        down = ScaledTranslation(0, -row * 7.0 / 72, ax.figure.dpi_scale_trans)
+def _name_missing(ax: Axes, methods: list[str]) -> None:
+    """Name the methods without a line in the upper right corner, where falling curves leave room."""
+    if methods:
+        text = "no line: " + ",\n".join(looks.of(method).label for method in methods)
         ax.text(
-            0.985, 0.985, text, transform=ax.transAxes + down, ha="right", va="top", fontsize=6, color=colour,
-            bbox={"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 0.4}, zorder=10,
+            0.98, 0.97, text, transform=ax.transAxes, ha="right", va="top", fontsize=6.5, color="0.2", zorder=10,
+            bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 0.6},
         )  # fmt: skip

@@ -30,6 +30,10 @@ SHOWN = {
 """Lower is better in both (hyperbo §7.5: error rate for image tasks, cross entropy for text tasks)."""
 
 
+FEWEST = 5
+"""Runs from which a percentile between the least and the greatest says more than these two."""
+
+
 @dataclass(frozen=True)
 class OnlineRuns:
     """`best[method]` (Q, K, T): best value so far in the shown unit, +inf before the first feasible query;
@@ -126,16 +130,18 @@ def _require(good: np.ndarray, rows: pd.DataFrame, tasks: tuple[str, ...], fault
 def online_curves(runs: OnlineRuns) -> pd.DataFrame:
     """Return task, metric, method, iteration, median, low, high, with_value, repetitions: best value against iteration.
 
-    Median, 20th and 80th percentile over runs (linear interpolation), a run without a feasible query being the worst.
+    Median, 20th and 80th percentile over runs (linear interpolation), a run without a feasible query being the worst;
+    of fewer than `FEWEST` runs, `low` and `high` are the least and the greatest.
     `with_value` is the share of runs that have one. The median is NaN while this is below one half (at exactly one half
-    it is the highest value there is); low is NaN with it; `high` is +inf while the 80th percentile has no value.
+    it is the highest value there is); low is NaN with it; `high` is +inf while that percentile has no value.
     """
     frames = []
     for k, task in enumerate(runs.tasks):
         for method, best in runs.best.items():
             values = np.sort(best[:, k], axis=0)
             share = np.isfinite(values).mean(axis=0)
-            columns = {"median": _median(values), "low": _percentile(values, LOW), "high": _percentile(values, HIGH)}
+            low, high = (LOW, HIGH) if len(values) >= FEWEST else (0.0, 100.0)
+            columns = {"median": _median(values), "low": _percentile(values, low), "high": _percentile(values, high)}
             columns = {name: np.where(share >= 0.5, column, np.nan) for name, column in columns.items()}
             frame = pd.DataFrame({"task": task, "metric": runs.metric[k], "method": method, **columns})
             frame.insert(3, "iteration", np.arange(1, runs.last + 1))
@@ -160,10 +166,12 @@ def _median(ordered: np.ndarray) -> np.ndarray:
 
 
 def online_final(runs: OnlineRuns) -> pd.DataFrame:
-    """Return task, metric, method, mean, std, median, with_value, repetitions of the best value after all iterations.
+    """Return task, metric, method, mean, std, median, least, greatest, with_value, repetitions of the best value after
+    all iterations.
 
     Mean and standard deviation (ddof 0) are over the `with_value` runs that found a feasible point (NaN if none did);
-    the median counts the others as worst: it is +inf unless more than half of the runs have a value.
+    the median counts the others as worst: it is +inf unless more than half of the runs have a value. So do `least` and
+    `greatest`.
     """
     rows = []
     for k, task in enumerate(runs.tasks):
@@ -172,7 +180,8 @@ def online_final(runs: OnlineRuns) -> pd.DataFrame:
             found = final[np.isfinite(final)]
             mean, std = (found.mean(), found.std()) if len(found) else (np.nan, np.nan)
             row = {"task": task, "metric": runs.metric[k], "method": method, "mean": mean, "std": std}
-            row |= {"median": float(_percentile(final, 50)), "with_value": len(found), "repetitions": len(final)}
+            row |= {"median": float(_percentile(final, 50)), "least": final[0], "greatest": final[-1]}
+            row |= {"with_value": len(found), "repetitions": len(final)}
             rows.append(row)
     return pd.DataFrame(rows)
 

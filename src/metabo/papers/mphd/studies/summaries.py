@@ -1,13 +1,14 @@
 """Numbers that the figures of MPHD's studies report, from the tables of the studies alone (§3.2, App. F; claims M1 to
 M5, M19 to M21)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
 from metabo.methods.hierarchical.hyperprior import Parameters, kl_gamma
+from metabo.papers.engine.claims.intervals import spearman_p
 
 KINDS = Parameters("normal", "gamma", "gamma", "gamma")
 """Family of each parameter's prior: Normal (mean, standard deviation) or Gamma (shape, rate)."""
@@ -94,9 +95,16 @@ def trend(table: pd.DataFrame, by: str, value: str) -> dict[str, float]:
     found = {}
     for name, numbers in (("mean", groups.mean()), ("variance", groups.var())):
         varies = len(numbers) > 2 and np.ptp(numbers) > 0
-        rho, p = stats.spearmanr(numbers.index, numbers) if varies else (np.nan, np.nan)
-        found |= {name: float(rho), f"{name}_p": float(p)}
+        rho, p = _spearman(numbers.index, numbers) if varies else (np.nan, np.nan)
+        found |= {name: rho, f"{name}_p": p}
     return found
+
+
+def _spearman(x: Sequence[float] | pd.Index | pd.Series, y: pd.Series) -> tuple[float, float]:
+    """Return Spearman's rank correlation and its p value: of few points exact, since the t approximation gives five
+    points that are in order p = 0."""
+    rho = float(stats.spearmanr(x, y).statistic)
+    return rho, spearman_p(rho, len(y))
 
 
 def mass(prior: pd.DataFrame, parameter: str, upper: float) -> pd.DataFrame:
@@ -145,6 +153,6 @@ def spread_trends(spread: pd.DataFrame) -> pd.DataFrame:
     (M19; NaN for two numbers, whose ranks always agree or not). `spread`: from `estimate_spread`."""
     rows = []
     for parameter, own in spread.groupby("parameter", sort=False):
-        rho, p = stats.spearmanr(own["functions"], own["std"]) if len(own) > 2 else (np.nan, np.nan)
-        rows.append({"parameter": parameter, "spearman": float(rho), "p": float(p)})
+        rho, p = _spearman(own["functions"], own["std"]) if len(own) > 2 else (np.nan, np.nan)
+        rows.append({"parameter": parameter, "spearman": rho, "p": p})
     return pd.DataFrame(rows)
