@@ -186,7 +186,7 @@ def _space(name: str, tasks: dict[str, Task]) -> SearchSpace:
 
 
 def _counts(label: str, space: SearchSpace, tasks: dict[str, Task], published: bool) -> list[Count]:
-    """Compare with Table 1. It states only the numbers of inputs of another collection, which copies them."""
+    """Compare with Table 1. For another collection, only the numbers of inputs apply, which it was made to match."""
     inputs, stated = STATED[label]
     fewest = min(len(task.y) for task in tasks.values())
     return [
