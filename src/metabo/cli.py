@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     listing.add_argument(
         "what",
         choices=("methods", "benchmarks", "artefacts", "looks"),
-        help="what to list; looks: of methods, and free ones",
+        help="what to list; looks: how methods are drawn, and looks that are free",
     )
     explaining = command(commands, "explain", "say where a figure or table, a claim or a run comes from")
     explaining.add_argument("name", help="e.g. hyperbo_fig08, hyperbo_fig08_tables, C26 or h_nll-pi@new_rows")
@@ -61,27 +61,31 @@ def _parser() -> argparse.ArgumentParser:
     checking.add_argument("overlay", nargs="*", type=Path, help="overlays to check (default: every config/*.yaml)")
     verifying = command(commands, "verify", "compare finished results with the checksums in their records")
     verifying.add_argument(
-        "folder", nargs="?", type=Path, default=Path("results"), help="default: results, all scales; or evidence"
+        "folder",
+        nargs="?",
+        type=Path,
+        default=Path("results"),
+        help="folder to verify (default: results, all scales), or evidence",
     )
-    verifying.add_argument("--json", action="store_true", help="print JSON, for a program; not of evidence")
+    verifying.add_argument("--json", action="store_true", help="print JSON for a program (not for evidence)")
     verifying.add_argument(
-        "--runs", type=natural, default=20, help="of evidence: recorded runs to replay, 0 for checksums alone (20)"
+        "--runs", type=natural, default=20, help="evidence: recorded runs to replay; 0: checksums alone (20)"
     )
-    verifying.add_argument("--seed", type=natural, default=0, help="of evidence: which ones (0)")
+    verifying.add_argument("--seed", type=natural, default=0, help="evidence: seed that selects these runs (0)")
     keeping = command(commands, "evidence", "keep finished results with the code")
     keeping.add_argument(
         "action",
         choices=("add", "list", "restore"),
-        help="add the results of a run; list what is kept; restore what a run would make the same, so that it goes on",
+        help="add the results of a run, list what is kept, or restore results so that a run goes on from them",
     )
-    keeping.add_argument("results", nargs="?", type=Path, help="of one run, e.g. results/laptop")
+    keeping.add_argument("results", nargs="?", type=Path, help="results of one run, e.g. results/laptop")
     keeping.add_argument("--artefacts", nargs="+", default=[], help="add what these were made from (default: all)")
     keeping.add_argument("--to", type=Path, default=Path("evidence"), help="folder of all recorded results (evidence)")
     keeping.add_argument(
-        "--configfile", nargs="+", type=Path, default=[], help="to restore: overlays, as Snakemake takes them"
+        "--configfile", nargs="+", type=Path, default=[], help="restore: overlays, as Snakemake takes them"
     )
     shipping = command(commands, "ship", "put a re-collected benchmark into the package")
-    shipping.add_argument("benchmark", help="an embedded one, e.g. pd1_mini")
+    shipping.add_argument("benchmark", help="an embedded benchmark, e.g. pd1_mini")
     shipping.add_argument("table", type=Path, help="e.g. results/laptop/collect/pd1_mini.parquet")
     tuning.add(commands)
     return parser

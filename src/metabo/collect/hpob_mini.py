@@ -2,7 +2,7 @@
 
 A task is a space and a data set. Every task has `shared` configurations, the same for all data sets of the space, and
 its own ones: scrambled Halton points of the space's cube. The score is the accuracy on the fixed validation
-rows. A fit that fails is a row without a score and with the reason; flat tasks are kept, as in HPO-B (hyperbo §7.6.3).
+rows. A failed fit gives a row with the reason in place of a score; flat tasks are kept, as in HPO-B (hyperbo §7.6.3).
 """
 
 import time
@@ -117,8 +117,8 @@ def collect(unit: str, sizes: dict[str, int], seed: int, journal: Journal[Score]
 def plan(space: str, unit: str, sizes: dict[str, int], seed: int) -> list[PlannedFit]:
     """List the trials of a task in order: `shared` configurations, the same for all data sets, then its own.
 
-    A task that BO runs on has `pool` own ones, any other `own`: a pool must be much larger than the number of queries,
-    or every method, random search too, ends at its best point.
+    A task that BO runs on has `pool` configurations of its own, any other task `own`: a pool must be much larger than
+    the number of queries, or every method, random search too, ends at its best point.
     """
     if unit not in UNITS:
         raise unknown("data set of hpob_mini", unit, UNITS)
@@ -165,7 +165,7 @@ def evaluate(trial: PlannedFit, dataset: tabular.Dataset, seed: int) -> Score:
 
 
 def _one_thread() -> threadpool_limits:
-    """Keep the learners on one thread. Their libraries must be loaded by then: later ones would not be held."""
+    """Keep the learners on one thread. Load their libraries first: one that is loaded later is not limited."""
     require("sklearn.ensemble")
     return threadpool_limits(1)
 
@@ -184,7 +184,7 @@ def _table(results: list[tuple[PlannedFit, Score]]) -> pd.DataFrame:
 
 
 def retrain(table_rows: pd.DataFrame, sizes: dict[str, int], seed: int) -> pd.DataFrame:
-    """Plan and run again the trials of some rows of a table, by space, task and row; same columns, same order.
+    """Run the trials of some rows of a table again, by space, task and row. Columns and order stay the same.
 
     Raises DataError for a row that `sizes` has no trial for.
     """

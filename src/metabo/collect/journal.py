@@ -17,7 +17,7 @@ Result = TypeVar("Result", bound=Mapping[str, object])
 class Journal(Generic[Result]):
     """Append-only record of finished trials. `key` says what they depend on (settings and code): a journal that was
     begun under another key is set aside as ``.old`` (``.old1``, ...), not mixed in. Each line has a checksum of the key
-    and itself; one that is torn by a kill or damaged is dropped, and its trial runs again."""
+    and itself; a line that is damaged, or torn by a kill, is dropped, and its trial runs again."""
 
     def __init__(self, path: str | Path, key: str) -> None:
         self.path = Path(path)

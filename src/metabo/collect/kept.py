@@ -1,7 +1,7 @@
-"""Finished trials outside the project's folder: a collection of hours that survives its checkout.
+"""Finished trials outside the project's folder, so that a collection that took hours survives its checkout.
 
 The environment variable METABO_COLLECTED names a folder. Journals are written there and stay when a unit is finished;
-tables with their sidecars may be put beside them. What was made with other settings or by other code is not taken.
+tables with their sidecars may be put beside them. What was made with other settings or by other code is not used.
 """
 
 import os
@@ -15,7 +15,7 @@ VARIABLE = "METABO_COLLECTED"
 CODE = "trained_by"
 """Key of a unit's sidecar: digest of the code that trains, and of no other."""
 ORIGIN = ("git", "finished", "wall_s", "platform", "versions")
-"""What the sidecar of a unit keeps of the one of the table that was taken."""
+"""What the sidecar of a unit copies from the sidecar of the table that was used."""
 
 
 def place(path: Path) -> tuple[Path, bool]:
@@ -29,10 +29,9 @@ def place(path: Path) -> tuple[Path, bool]:
 
 
 def finished(table: Path, spec: Json, code: str) -> tuple[Sidecar | None, str]:
-    """Return the sidecar of a finished table, and what to say of it: the sidecar is None if it cannot be taken, and
-    the text empty if there is no table.
-
-    It can if it was made with the same settings (`spec`) by the same code (`code`) and is as its job wrote it.
+    """Return the sidecar of a finished table, and a remark on it. The sidecar is None if the table cannot be used, and
+    the remark is empty if there is no table. A table can be used if it was made with the same settings (`spec`) by the
+    same code (`code`) and is as its job wrote it.
     """
     if not table.is_file():
         return None, ""

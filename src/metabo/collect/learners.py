@@ -1,8 +1,9 @@
 """Search spaces of scikit-learn's classifiers that mirror those of HPO-B (hyperbo §7.6): families, inputs, encoding.
 
-HPO-B's learners are R packages. Each space here has scikit-learn's counterpart of one, with parameters that both have:
-glmnet (`alpha`: share of the L1 penalty), rpart, svm (`gamma` of the radial kernel only, `degree` of the polynomial one
-only), ranger (`sample.fraction` absent: no bootstrap), xgboost (`tree_method` exact or hist, with parameters of each).
+HPO-B's learners are R packages. Each space here has scikit-learn's counterpart of one of them, with the parameters that
+both have: glmnet (`alpha`: share of the L1 penalty), rpart, svm (`gamma` of the radial kernel only, `degree` of the
+polynomial one only), ranger (`sample.fraction` absent: no bootstrap), xgboost (`tree_method` exact or hist, with
+parameters of each).
 """
 
 from typing import Protocol

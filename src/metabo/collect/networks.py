@@ -62,8 +62,8 @@ def pooled(x: Float[Array, "..."], kernel: Float[Array, "..."]) -> Float[Array, 
     """Cross-correlate with zero padding "same", then halve each axis by the maximum of 2 neighbours.
 
     x (n, *space, c), kernel (*window of odd widths, c, filters) -> (n, *space // 2, filters); an odd last row is left
-    out. One product of matrices gives the places that are pooled together beside each other: the kernel, shifted to
-    each of them, acts on patches one wider than itself. It needs a fraction of the patches of the plain way, and
+    out. A single product of matrices gives the places that are pooled together next to each other: the kernel, shifted
+    to each of them, acts on patches one wider than itself. This needs a fraction of the patches of the direct way, and
     trains twice as fast (benchmarks/networks.py).
     """
     window = kernel.shape[:-2]

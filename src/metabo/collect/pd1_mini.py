@@ -80,10 +80,10 @@ ONLINE = {
 """Tasks that are tuned online and the metric that each minimises (hyperbo §7.5: text tasks the cross entropy)."""
 
 POINTS_SEED = 20231
-"""Of the matched points; those of a task are keyed by its name."""
+"""Seed of the matched points; those of a task are keyed by its name."""
 
 PROBE = 400
-"""TrainingRecord examples on which the training curve is evaluated."""
+"""Training examples on which the training curve is evaluated."""
 
 TEXT_PROBE = 64
 """The same for text, whose examples are 32 characters each."""
@@ -133,8 +133,8 @@ def plan(unit: str, sizes: dict[str, int]) -> list[Planned]:
 
 
 def portable(point: np.ndarray) -> np.ndarray:
-    """Round a point to twelve significant digits: powers of ten differ by a last bit between processors, and units that
-    are collected on two of them must share their points exactly."""
+    """Round a point to twelve significant digits: powers of ten differ in the last bit between processors, and units
+    that are collected on different ones must share their points exactly."""
     return np.array([float(f"{value:.12g}") for value in point])
 
 
@@ -176,9 +176,9 @@ def train_points(unit: str, names: list[str], points: np.ndarray, seed: int) -> 
 def collect(unit: str, sizes: dict[str, int], seed: int, journal: Journal[TrainingRecord]) -> pd.DataFrame:
     """Train every planned trial of a unit that the journal does not hold, and return the table of all, in order.
 
-    `sizes` with `repeats` are those of version 2: a row sums up that many trainings of a point. Results do not depend
-    on what was in the journal, nor on the other sizes. Raises ConfigError for an unknown unit, DataError if the raw
-    data are missing.
+    `sizes` with `repeats` are those of version 2: a row then summarises that many trainings of a point. Results do not
+    depend on what was in the journal, nor on the other sizes. Raises ConfigError for an unknown unit, DataError if the
+    raw data are missing.
     """
     planned, number = plan(unit, sizes), sizes.get(REPEATS)
     trainings = [(name, trial.point) for trial in planned for name in repeats.names(trial.name, number or 1)]
@@ -214,9 +214,9 @@ def chance(name: str) -> float:
 
 
 def retrain(table_rows: pd.DataFrame, sizes: dict[str, int], seed: int) -> pd.DataFrame:
-    """Train the trials of the given rows again, in their order; a row of version 2 as often as it was. `sizes` has no
-    influence: a trial's name and point, which the row holds, say all. Raises DataError for a task that is not of this
-    benchmark."""
+    """Train the trials of the given rows again, in their order, and a row of version 2 as often as before. `sizes` has
+    no influence: the row holds the trial's name and point, which determine everything. Raises DataError for a task that
+    is not of this benchmark."""
     units = {study_group(unit): unit for unit in UNITS}
     made: dict[tuple[str, str], Row] = {}
     number = int(table_rows[REPEATS].iloc[0]) if repeats.of(table_rows) else None
@@ -246,8 +246,8 @@ def evaluator(task: str, seed: int) -> Callable[[np.ndarray], BestValues]:
     """Return the function that trains a task's network at raw (λ, η, p, β), for online tuning.
 
     `task` is the study group. The initial weights and the order of the data depend on seed, task and point, so the
-    same point gives the same value. The network's program is compiled at the first call for the task, and is the one
-    that collects. Raises ConfigError for an unknown task, DataError if the raw data are missing.
+    same point gives the same value. The network's program, which is the one that collects, is compiled at the first
+    call for the task. Raises ConfigError for an unknown task, DataError if the raw data are missing.
     """
     units = {study_group(unit): unit for unit in UNITS}
     if task not in units:

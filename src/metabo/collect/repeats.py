@@ -1,8 +1,8 @@
 """pd1_mini 2: every point trained several times with different random streams, and one row with mean and spread.
 
-A mean and a standard deviation (n - 1 in the denominator) are over the trainings that did not diverge. A point has
-diverged if more than half of its trainings have, of three at least two. What a diverged training reached before is not
-counted, nor stored.
+A mean and a standard deviation (n - 1 in the denominator) are over the trainings that did not diverge. A point counts
+as diverged if more than half of its trainings diverged (of three, at least two). What a training reached before it
+diverged is neither counted nor stored.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ COLUMNS = (
     TASK, "dataset", "model", "trial_id", "phase", "matched", STATUS, "hps.batch_size", *INPUTS, REPEATS, DIVERGED,
     *(name for metric in (METRIC, LOSS) for name in (metric, f"{metric}_std")), f"{METRIC}_repeats", CHANCE,
 )  # fmt: skip
-"""Of the table: a row has the first ones in common with version 1, then `summary`, then the error of guessing."""
+"""Columns of the table: a row shares the first ones with version 1, then `summary`, then the error of guessing."""
 
 Cell = str | float | np.floating | np.ndarray
 Row = dict[str, Cell]

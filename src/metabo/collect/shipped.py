@@ -52,7 +52,7 @@ def check(benchmark: str, path: Path | None = None, version: int = 1) -> Path:
 
 
 def read(benchmark: str, path: Path | None = None, version: int = 1) -> "pd.DataFrame":
-    """Read a shipped table (the package's unless `path` is given), its checksum compared first. Raises DataError."""
+    """Read a shipped table (the package's unless `path` is given) after comparing its checksum. Raises DataError."""
     return read_table(check(benchmark, path, version))
 
 
@@ -81,7 +81,7 @@ def ship(benchmark: str, collected: Path, folder: Path | None = None) -> list[st
     """Copy a collected table into the package, as the version that its sidecar says, and record checksum and origin.
     Returns lines that say what was done.
 
-    Raises DataError if the table or its sidecar is missing, or does not belong together or to this benchmark.
+    Raises DataError if the table or its sidecar is missing, or if they do not belong together or to this benchmark.
     """
     sidecar = collected.with_suffix(".json")
     if not collected.is_file() or not sidecar.is_file():

@@ -25,9 +25,9 @@ SHA256 = "efcc63d1a838d2134e9078ff3e2d7c6b66098f891425d381cef4879fe3ca390f"
 def descriptions(folder: Path | None = None) -> Examples:
     """Return next-character examples: tokens (n, `LENGTH`) int32 and, as labels, the characters that follow each.
 
-    Training examples overlap by half, validation examples do not. Lower case. Raises DataError if the package is
-    missing or its texts differ from those of the pinned version (checked by SHA-256). `folder`: where the texts are,
-    by default in scikit-learn.
+    Training examples overlap by half, validation examples do not. All text is in lower case. Raises DataError if the
+    package is missing or its texts differ from those of the pinned version (checked by SHA-256). `folder`: where the
+    texts are, by default in scikit-learn.
     """
     texts = _read(folder)
     joined = "".join(texts)

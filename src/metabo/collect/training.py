@@ -2,7 +2,8 @@
 
 Minibatch stochastic gradient with Nesterov momentum on the cross entropy, float32 throughout. The four numbers that are
 tuned are an input of the program, so it is compiled once per task. Configurations run in turn: one that diverges then
-stops at once and costs little, and on one core that is faster than side by side (vmap; benchmarks/networks.py).
+stops at once and costs little, and on one core this is faster than training side by side (vmap;
+benchmarks/networks.py).
 """
 
 from collections.abc import Callable
@@ -38,7 +39,8 @@ class Examples(NamedTuple):
 
 
 class TrainingResult(NamedTuple):
-    """What one configuration gave: curves as in `pd1_archive.CURVES` (NaN from divergence on), if it diverged, steps.
+    """What one configuration gave: curves as in `pd1_archive.CURVES` (NaN from divergence on), whether it diverged, and
+    its steps.
 
     Inside the program the error curves count errors; `trainer` makes them rates.
     """
@@ -60,7 +62,7 @@ class _TrainingState(NamedTuple):
 def schedule(
     step: Int32[Array, ""], rate: Float[Array, ""], power: Float[Array, ""], share: Float[Array, ""], steps: int
 ) -> Float[Array, ""]:
-    """Return the learning rate at a step (from 0): hyperbo Eq. 25, polynomial decay to rate / 1000 over share of T."""
+    """Return the rate at a step (from 0): hyperbo Eq. 25, polynomial decay to rate / 1000 over a share of T."""
     end = share * jnp.float32(steps)
     left = 1 - jnp.minimum(step.astype(jnp.float32), end) / end
     low = rate / 1000
@@ -73,7 +75,7 @@ def cross_entropy(logits: Float[Array, "... k"], labels: Int32[Array, "..."]) ->
 
 
 def batches(key: Key[Array, ""], examples: int, batch: int, steps: int) -> Int32[Array, "steps batch"]:
-    """Return the examples of each step: every epoch its own order, its last incomplete batch left out.
+    """Return the examples of each step. Every epoch has its own order; its last, incomplete batch is left out.
 
     An order sorts 32 random bits per example; ties (one in a thousand orders) keep their order, which is harmless.
     """

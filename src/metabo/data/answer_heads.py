@@ -1,5 +1,5 @@
-"""HTTP answers whose heads come in time: the timeout of a socket starts again with each byte, so a server that drips
-its headers, or says "100 Continue" without end, would be waited for all day."""
+"""HTTP responses whose headers must arrive in time. The timeout of a socket starts again with each byte, so without
+this a client would wait all day for a server that drips its headers or repeats "100 Continue"."""
 
 import http.client
 import io
@@ -10,10 +10,10 @@ from typing import Any
 
 
 def opener(seconds: float) -> urllib.request.OpenerDirector:
-    """Return what opens addresses. Its answers raise TimeoutError if a head takes longer than `seconds`."""
+    """Return an opener of addresses. Its responses raise TimeoutError if the headers take longer than `seconds`."""
 
     class TimedAnswer(http.client.HTTPResponse):
-        """An answer whose bytes are counted in time until its headers are there."""
+        """A response that watches the time until its headers are complete."""
 
         def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
             super().__init__(sock, *args, **options)
@@ -40,7 +40,7 @@ def _answering(http_class: Any, answer: type[http.client.HTTPResponse]) -> Any:
 
 
 class _Timed(io.RawIOBase):
-    """The bytes of a socket, which may not go on coming when the head of the answer is late."""
+    """The bytes of a socket. Reading them raises TimeoutError while the headers are overdue."""
 
     def __init__(self, answer: http.client.HTTPResponse, stream: io.RawIOBase, seconds: float) -> None:
         self.answer, self.stream, self.seconds, self.begun = answer, stream, seconds, time.monotonic()

@@ -1,8 +1,8 @@
 """Read members of downloaded archives without ever writing them to disk.
 
 Archives are untrusted: a name that points outside, a link or a device is refused although nothing is extracted, since
-an archive with such a member is not the published one. What it holds may not be larger than `most` bytes: a few
-kilobytes can hold more zeros than the machine has memory.
+an archive with such a member is not the published one. Its contents may not be larger than `most` bytes: a few
+kilobytes can hold more zeros than the machine has memory for.
 """
 
 import bz2
@@ -26,8 +26,8 @@ T = TypeVar("T")
 Stream = IO[bytes]
 """Decompressed bytes of a member."""
 TIMES, LEAST, MOST = 100, 1 << 26, 1 << 34
-"""What an archive holds may be this many times as large as the archive, at least 64 MiB and at most 16 GiB. JSON and
-CSV as published are at most some 30 times as large as their archives, a bomb is 1,000 times."""
+"""What an archive holds may be this many times as large as the archive, at least 64 MiB and at most 16 GiB. Published
+JSON and CSV are at most some 30 times as large as their archives, a bomb 1,000 times."""
 CHUNK = 1 << 20
 SHOWN = 150
 """Letters of a member's name in a message."""
@@ -52,7 +52,7 @@ def read_members(path: str | Path, names: tuple[str, ...], parse: Callable[[str,
     """Parse the members called `names` (last part of the path, with or without ``.gz``) of a tar.gz or zip archive.
 
     `parse(member, stream)` gets the full member name and its decompressed bytes. Returns name -> parsed value. Raises
-    DataError for a damaged, locked or overlarge archive, an unsafe, missing or doubled member.
+    DataError for a damaged, locked or overlarge archive, an unsafe, missing or duplicate member.
     """
     path = Path(path)
     found: dict[str, T] = {}
@@ -96,7 +96,7 @@ def _shown(text: str) -> str:
 
 
 def _told(path: Path, members: Iterator[tuple[str, Stream]]) -> Iterator[tuple[str, Stream]]:
-    """Tell as damage what tarfile and zipfile raise of headers of nonsense; what a parser raises does not pass here."""
+    """Report errors of tarfile and zipfile on nonsensical headers as damage. Errors of a parser do not pass here."""
     try:
         yield from members
     except (ArithmeticError, LookupError, RecursionError, ValueError, struct.error) as error:
@@ -105,7 +105,7 @@ def _told(path: Path, members: Iterator[tuple[str, Stream]]) -> Iterator[tuple[s
 
 def arrays_file(content: bytes) -> io.BytesIO:
     """Return the bytes of an ``.npz`` to be loaded. Raises DataError if its arrays are larger than `LEAST`, BadZipFile
-    for bytes that are none."""
+    for bytes that are not a zip."""
     file = io.BytesIO(content)
     with zipfile.ZipFile(file) as arrays:
         if sum(info.file_size for info in arrays.infolist()) > LEAST:
@@ -225,8 +225,8 @@ def _members(path: Path, room: _Room) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 def _require_agreement(file: IO[bytes], info: zipfile.ZipInfo, size: int) -> None:
-    """Raise BadZipFile if a zip's directory says another checksum or size of a member than stands beside the member:
-    zipfile believes the directory, where twelve zeros make an empty member that is sound. `size`: of the archive."""
+    """Raise BadZipFile if a zip's directory states another checksum or size of a member than stands next to the member:
+    zipfile believes the directory, in which twelve zeros make a member look empty and sound. `size`: of the archive."""
     if not 0 <= info.header_offset <= size - HEADER.size or not 0 <= info.compress_size <= size:
         raise zipfile.BadZipFile(f"'{info.filename}' is beyond the end")
     file.seek(info.header_offset)

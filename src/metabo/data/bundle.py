@@ -25,7 +25,7 @@ LOCAL = "METABO_DATA"
 
 
 def manifest(path: Path) -> dict[str, str]:
-    """Read a list of checksums as sha256sum writes it: file name -> hexadecimal digits. Raises ConfigError that names
+    """Read a list of checksums as sha256sum writes it: file name -> hexadecimal digits. Raises ConfigError, which names
     the first line that is not one."""
     try:
         lines = path.read_text("utf-8").splitlines()
@@ -60,7 +60,7 @@ def require_same(archive: Path, what: str, inputs: Mapping[str, np.ndarray]) -> 
 
 @contextmanager
 def naming(archive: Path, file: str) -> Iterator[None]:
-    """Put archive and file before the message of a DataError that what is done here raises, and the remedy after it."""
+    """Put archive and file before the message of a DataError raised in the block, and the remedy after it."""
     try:
         yield
     except DataError as error:
@@ -92,10 +92,10 @@ def fetch_bundle(
 ) -> Path:
     """Fetch every one of `members` (file name -> SHA-256) from the first of `folders` that has it, and pack them.
 
-    Files that have come stay beside `out`, in a folder ``<out>.parts``, until all have: a run that is killed, or that
-    ends at a missing file, goes on from there. A right archive is left alone. `limit`: the most bytes that are taken of
-    a file. Raises DataError that names the file and
-    what each address did (`metabo.data.download.fetch`), ConfigError where no address is known.
+    Files that have arrived stay next to `out`, in a folder ``<out>.parts``, until all have: a run that is killed, or
+    that ends at a missing file, goes on from there. A correct archive is left alone. `limit`: the most bytes that are
+    taken of a file. Raises DataError, which names the file and what each address did (`metabo.data.download.fetch`),
+    ConfigError where no address is known.
     """
     out = Path(out)
     if out.is_file() and f"sha256:{digest(out)}" == checksum:

@@ -85,7 +85,7 @@ SHARE, SETS, POINTS = 0.15, 8, 5
 ROLES = ("sources", "targets")
 """What tasks that tie at the best may be: sources alone, or targets too, as the paper's draws have it."""
 FEWEST = 100
-"""Evaluations that the paper asks of every task."""
+"""Evaluations that the paper requires of every task."""
 
 
 def load(name: str, settings: Mapping[str, object], archive: Path | None) -> Benchmark:
@@ -186,7 +186,7 @@ def _space(name: str, tasks: dict[str, Task]) -> SearchSpace:
 
 
 def _counts(label: str, space: SearchSpace, tasks: dict[str, Task], published: bool) -> list[Count]:
-    """Compare with Table 1; of another collection it states nothing but the numbers of inputs it was made like."""
+    """Compare with Table 1. For another collection, only the numbers of inputs apply, which it was made to match."""
     inputs, stated = STATED[label]
     fewest = min(len(task.y) for task in tasks.values())
     return [

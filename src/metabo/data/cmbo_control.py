@@ -1,11 +1,11 @@
 """The benchmark `cmbo_control`: one case that clusters must decide, and one in which the average of all tasks is right.
 
 Space `mirrored`: half of the tasks are one smooth function seen with deviations of their own, the other half its
-negative. So the best points of a target are those of its family, the worst ones of the other, and the average of all
-tasks says nothing. A method that clusters past tasks and weighs the clusters by what it has seen must find the right
-one here; a method that averages all of them cannot. Space `alike`: the same with one family alone, so that the average
-of all tasks is the right prior, and whoever learns from them must find the best points. In cm-BO's protocol (§4.1):
-standardised outputs and five initial points. Ours (docs/claims.md, Gates).
+negative. So the best points of a target are the best ones of its own family and the worst ones of the other, and the
+average of all tasks says nothing. A method that clusters past tasks and weighs the clusters by what it has seen must
+find the right one here; a method that averages all of them cannot. Space `alike`: the same with one family alone, so
+that the average of all tasks is the right prior, and whoever learns from them must find the best points. In cm-BO's
+protocol (§4.1): standardised outputs and five initial points. The benchmark is ours (docs/claims.md, Gates).
 """
 
 from collections.abc import Mapping

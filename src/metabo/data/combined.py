@@ -9,7 +9,7 @@ tasks, drawn by key, is tested; of tasks that are variants of one data set (Task
 key.
 
 An archive without types (HPO-B's) tells by its values which inputs are discrete: those with exactly two in the training
-tasks (the authors' code). They are described so; the inputs themselves stay.
+tasks (the authors' code). They are described as discrete; the inputs themselves stay as they are.
 """
 
 from collections import Counter
@@ -223,7 +223,7 @@ def _require_unit_cube(member: Benchmark) -> None:
 
 
 def _fold(member: Benchmark, space: str, absent: set[str], seed: int) -> Fold:
-    """Return the one fold of a space: the member's, if it has one only; one of them, if all tasks are of one data set;
+    """Return the one fold of a space: the member's, if it has only one; one of them, if all tasks are of one data set;
     else a drawn fifth of its tasks is tested.
 
     Raises DataError for a space that is left with one task, or without a training or a test task.
@@ -276,7 +276,7 @@ def _refuse_twins(name: str, spaces: Mapping[str, Iterable[str]]) -> None:
 
 
 def _counts(name: str, folds: tuple[Fold, ...], parts: dict[str, Part], unseen: list[str]) -> list[Count]:
-    """Compare with what mphd §4.1 and App. E.2 state of HPO-B and PD1, if these are the members."""
+    """Compare with what mphd §4.1 and App. E.2 state about HPO-B and PD1, if these are the members."""
     dims = {space.name: space.dim for part in parts.values() for space in part.spaces.values()}
     seen = [dim for space, dim in dims.items() if space not in unseen]
     new = [fold for fold in folds if fold.space in unseen]

@@ -1,9 +1,9 @@
 """The benchmark `control`: one case in which a method that learns from tasks must work, and one in which none can.
 
 Space `alike`: all tasks are one smooth function, seen with noise, so that past tasks say where its best points are.
-Space `unlike`: every output is an independent draw, so that nothing says anything of a point that was not queried. A
+Space `unlike`: every output is an independent draw, so that nothing is known about a point that was not queried. A
 method that is no better than random search on the first is broken or not trained; one that is better on the second
-has seen what it should not have. Ours (docs/claims.md, Gates).
+has seen what it should not have. The benchmark is ours (docs/claims.md, Gates).
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
-"""How a CSV file is written: its encoding, the mark between columns, and the decimal mark, found out and said.
-
-What can be read in two ways is refused with the place and what to do; what was taken is in `Sheet.layout`.
+"""How a CSV file is written: its encoding, the mark between columns, and the decimal mark, which are detected and
+reported. A file that can be read in two ways is refused with the place and what to do; `Sheet.layout` has what was
+assumed.
 """
 
 import codecs
@@ -29,7 +29,7 @@ _SEPARATOR = re.compile(r"\"?sep=(.)\"?\r?\n")
 
 
 class Layout(NamedTuple):
-    """What was taken: the encoding, the mark between columns, the decimal mark, and what a person should check."""
+    """What was assumed: the encoding, the mark between columns, the decimal mark, and what a person should check."""
 
     encoding: str = "UTF-8"
     delimiter: str = ","
@@ -43,7 +43,7 @@ class Layout(NamedTuple):
 
     @property
     def said(self) -> str:
-        """Say it in one line."""
+        """Describe the layout in one line."""
         mark = DELIMITERS.get(self.delimiter, f"'{self.delimiter}'")
         decimal = "decimal commas" if self.decimal == "," else "decimal points"
         check = f" ({self.check})" if self.check else ""
@@ -52,7 +52,7 @@ class Layout(NamedTuple):
 
 class Sheet(NamedTuple):
     """A table as text: where it comes from, for messages; column names; rows with their numbers; how it was written
-    (None: it is no file); where the names of its columns stand, for messages."""
+    (None: it is not a file); where the names of its columns stand, for messages."""
 
     where: str
     header: list[str]
@@ -63,9 +63,9 @@ class Sheet(NamedTuple):
 
 def read_sheet(path: str | Path, numeric: Collection[str] | None = None, text: Collection[str] = ()) -> Sheet:
     """Return a CSV file in any usual layout; row numbers are those that a spreadsheet shows. Decimal commas in the
-    `numeric` columns (None: those that hold nothing but numbers, and are none of `text`) become points.
+    `numeric` columns (None: those that hold nothing but numbers, and are not in `text`) become points.
 
-    Raises DataError for a file that cannot be read, and for what can be read in two ways.
+    Raises DataError for a file that cannot be read, or that can be read in two ways.
     """
     path = Path(path)
     content, encoding, check = decoded(read_bytes(path), str(path))
@@ -84,7 +84,7 @@ def read_sheet(path: str | Path, numeric: Collection[str] | None = None, text: C
 def decoded(content: bytes, where: str) -> tuple[str, str, str]:
     """Return the text of a file, its encoding, and what to check if the encoding is only the likeliest.
 
-    Raises DataError for bytes that are no text in UTF-8, UTF-16 or cp1252.
+    Raises DataError for bytes that are not text in UTF-8, UTF-16 or cp1252.
     """
     if content.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         raise DataError(f"{where}: row 1 begins as UTF-32 does; save the file as CSV UTF-8")
@@ -118,7 +118,7 @@ def _strict(content: bytes, codec: str, where: str) -> str:
 
 
 def delimiter_of(text: str, where: str) -> str:
-    """Return the mark between columns: the one that gives all rows as many cells as the header, and most columns.
+    """Return the mark between columns: the one that gives all rows as many cells as the header, and the most columns.
 
     A header of one column has commas. Raises DataError if two marks fit equally well.
     """

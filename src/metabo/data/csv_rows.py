@@ -30,8 +30,7 @@ class Row(NamedTuple):
 
 
 def read(path: str | Path, texts: Sequence[str], numbers: Sequence[str], empty: Sequence[str] = ()) -> list[Row]:
-    """Read columns with text and columns with numbers, the latter finite; no number need be in those of `empty`.
-
+    """Read columns with text and columns with numbers, the latter finite; only those in `empty` may lack a number.
     Other columns are not read. Raises DataError, also for a row that is the same as an earlier one in all columns.
     """
     path = Path(path)
@@ -58,8 +57,8 @@ def read(path: str | Path, texts: Sequence[str], numbers: Sequence[str], empty: 
 
 
 def encoded(space: SearchSpace, rows: Sequence[Row]) -> np.ndarray:
-    """Return the inputs of n rows in the unit cube (n, d). Raises DataError that names the row, or a parameter that is
-    no column."""
+    """Return the inputs of n rows in the unit cube (n, d). Raises DataError, which names the row, or a parameter
+    without a column."""
     columns = [*rows[0].texts, *rows[0].numbers] if rows else []
     if lost := [p.name for p in space.parameters if rows and p.name not in columns]:
         raise DataError(
@@ -143,8 +142,8 @@ def require_columns(
     remedy: str = "Correct the header",
     head: str = "row 1, ",
 ) -> None:
-    """Raise DataError for columns that are missing or twice there; several may have no name. `ignored`: no match for a
-    missing one; `head`: where the header stands."""
+    """Raise DataError for columns that are missing or occur twice; several may have no name. `ignored`: not suggested
+    for a missing one; `head`: where the header stands."""
     twice = [column for column in dict.fromkeys(header) if column and header.count(column) > 1]
     if twice:
         raise DataError(

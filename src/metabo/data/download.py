@@ -56,10 +56,10 @@ def fetch(
 
     `checksum` is "md5:..." or "sha256:...", `size` the number of bytes, if published, else `limit` is the most that is
     taken; `retries` counts attempts in a row that bring next to nothing, `pause` is the first wait in seconds (doubled
-    each time, at most a minute). A file that is already right is left alone; one with a wrong checksum or size is set
+    each time, at most a minute). A file that is already correct is left alone; one with a wrong checksum or size is set
     aside as ``<file>.corrupt``. Messages leave out passwords, which an address may have (https://user:password@host/).
 
-    Raises DataError that lists what each address did, or says that the file cannot be written here.
+    Raises DataError, which lists what each address did, or says that the file cannot be written here.
     """
     import pooch
 

@@ -46,7 +46,7 @@ MEMBERS = {
 def report(meta: dict[str, Meta], spaces: list[str], published: bool = True) -> tuple[list[Count], list[str]]:
     """Return the counts and flags. Totals are over the whole archive, the rest over the loaded `spaces`.
 
-    Not `published`: another archive in HPO-B's format, of which nothing is stated.
+    Not `published`: another archive in HPO-B's format, about which nothing is stated.
     """
     lines, flags = _report(meta, spaces)
     return (lines if published else [count(line.name, line.found) for line in lines]), flags

@@ -51,7 +51,8 @@ SPACE = SearchSpace(
 DATA_SETS, CONFIGURATIONS, EPOCHS = 35, 2000, 52
 FOLDS = 5
 LARGEST = 1000.0
-"""No loss is larger: the published maximum is 34.5. What is (1e34 after an overflow) would set a task's range alone."""
+"""No loss is larger: the published maximum is 34.5. A larger one (1e34 after an overflow) would set a task's range
+alone."""
 
 
 def load(name: str, settings: Mapping[str, object], archive: Path | None = None) -> Benchmark:

@@ -1,7 +1,7 @@
 """The noise of a row, where a source stores repetitions: the standard deviation of the output that a task has for it.
 
 pd1_mini 2 has it in its tasks (`metabo.data.pd1_repeats`); that of `tables` is read from the package here. Where
-nothing is stored nothing is known, and no number is made up.
+nothing is stored, the noise is unknown, and no number is made up.
 """
 
 import importlib

@@ -193,7 +193,7 @@ def keep(trials: Trials, rule: Divergence) -> np.ndarray:
 
 
 def unit_inputs(trials: Trials) -> tuple[np.ndarray, list[str]]:
-    """Map λ, η, p, 1 - β to the unit cube, NaN where an input is absent; also say which lie a hair outside (C08).
+    """Map λ, η, p, 1 - β to the unit cube, NaN where an input is absent; also say which lie just outside (C08).
 
     Points outside by at most `HAIR` are clipped and reported. Raises DataError for a point further out.
     """

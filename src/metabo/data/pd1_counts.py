@@ -19,7 +19,7 @@ def report(
 ) -> list[Count]:
     """Count, and compare with what is stated. `kept`: rows by divergence rule.
 
-    Not `published`: another archive in PD1's format, of which nothing is stated.
+    Not `published`: another archive in PD1's format, about which nothing is stated.
     """
     lines = _report(trials, tasks, kept, never_test)
     return lines if published else [count(line.name, line.found) for line in lines]

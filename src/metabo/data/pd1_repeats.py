@@ -10,7 +10,7 @@ from metabo.errors import DataError
 from metabo.tasks.facts import Divergence
 
 COLUMNS = (REPEATS, DIVERGED, STD, CHANCE)
-"""Columns of version 2 that the loader reads beside those of PD1, in the order of `Repeats.of`."""
+"""Columns of version 2 that the loader reads besides those of PD1, in the order of `Repeats.of`."""
 
 GUESSING = {
     "mnist5k": 1 - 135 / 1200,
@@ -26,8 +26,8 @@ for version 1, whose table does not have it."""
 
 
 class Repeats(NamedTuple):
-    """Of each of n rows: trainings that did not diverge, standard deviation of their errors (NaN where it is not known)
-    and the error of guessing."""
+    """For each of n rows: the number of trainings that did not diverge, standard deviation of their errors (NaN where
+    it is not known) and the error of guessing."""
 
     sound: np.ndarray
     std: np.ndarray
@@ -66,7 +66,7 @@ def guessed(trials: Trials, repeats: Repeats | None) -> tuple[Trials, Repeats | 
 
 
 def flags(trials: Trials, divergence: Divergence, repeats: Repeats | None) -> list[str]:
-    """Say what rows stand for where that is not one training each."""
+    """Say what a row stands for where it is not a single training."""
     lost = f"{np.count_nonzero(trials.status != 'done')} of {len(trials.status)} rows"
     told = []
     if repeats:

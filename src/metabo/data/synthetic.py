@@ -3,7 +3,7 @@
 Each domain has its own number of inputs and its own GP: constant mean, Matérn kernel with one length-scale per input,
 noise. The inputs of every function are its own, uniform on the unit cube. Outputs are drawn jointly with their noise,
 as in the authors' code; they are the outputs of the tasks, so regret is measured on them. Each function is factorised
-by itself, and each domain and function has its own key: none changes with how many there are.
+by itself, and each domain and function has its own key: so none of them depends on how many there are.
 """
 
 from collections.abc import Mapping
@@ -150,7 +150,7 @@ def _parameters(
 def function(
     dataset: str, seed: int, place: Domain, number: int, points: int
 ) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray, " n"]]:
-    """Draw function `number` (from 1) of a domain: inputs and noisy outputs. Raises NumericsError that names it."""
+    """Draw function `number` (from 1) of a domain: inputs and noisy outputs. Raises NumericsError, which names it."""
     key = stream(seed, dataset, "function", place.name, number)
     parameters = (place.constant, place.lengthscale, place.variance, place.noise)
     x, y, ok = _draw(key, *parameters, DESIGNS[dataset].kernel, points)

@@ -169,7 +169,7 @@ def _limit(curves: np.ndarray) -> float:
 
 
 def _kept_though_blown_up(curves: Mapping[str, np.ndarray], which: str) -> list[str]:
-    """Say of which tasks rule "nan" keeps losses that are finite, but beyond all others."""
+    """Name the tasks in which rule "nan" keeps losses that are finite, but beyond all others."""
     counted = {}
     for task, own in curves.items():
         loss = reduced(own, which)

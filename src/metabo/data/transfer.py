@@ -33,10 +33,10 @@ CHUNK = 1 << 18
 TIMEOUT_S = 60.0
 LONGEST_PAUSE_S = 60.0
 SLOWEST = 1024
-"""Bytes a second that an address must bring, on average over `WINDOW_S`; below, the next one is asked."""
+"""Bytes a second that an address must bring, on average over `WINDOW_S`; below that, the next one is tried."""
 WINDOW_S = 60.0
 PROGRESS = 1 << 16
-"""Bytes that an attempt must bring to be no failure: otherwise a byte each would go on for ever."""
+"""Bytes that an attempt must bring to count as a success: else attempts of one byte each would go on for ever."""
 GONE = (401, 403, 404, 410)  # asking again will not help; the next address may
 
 
@@ -230,7 +230,7 @@ class Resumable:
 
 
 class _Pace:
-    """How fast bytes come. Raises DataError from `take` if it was too slow all over a window."""
+    """How fast bytes arrive. `take` raises DataError if they were too slow throughout a window."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.clock, self.begun, self.came = clock, clock(), 0
@@ -245,7 +245,7 @@ class _Pace:
 
 
 def _said(words: object) -> str:
-    """Shorten the words of a server, which can be of any length: after what is secret in them, not through it."""
+    """Shorten a server's message, which can be of any length, after removing secrets, which a cut could hide."""
     return printable(without_passwords(str(words)), 150)
 
 

@@ -34,11 +34,11 @@ def barycenter(
     steps: int = STEPS,
     start: Float[Array, "v v"] | None = None,
 ) -> Barycenter:
-    """Return the barycenter of positive-definite covariances; the weights sum to 1, those that are 0 cost nothing.
+    """Return the barycenter of positive-definite covariances; the weights sum to 1, and those that are 0 cost nothing.
 
     `start`: where the iteration begins, the weighted mean covariance unless given, which is the barycenter of one
-    covariance at once. Without any weight: the identity. Cost a step: an eigen-decomposition for each covariance. Does
-    not raise: see `unconverged`.
+    covariance at once. Without any weight it is the identity. Cost per step: an eigen-decomposition for each
+    covariance. Does not raise: see `unconverged`.
     """
     size = covs.shape[-1]
     there = weights > 0

@@ -27,7 +27,7 @@ def regularised(cov: Float[Array, "*b v v"], share: float = RELATIVE_JITTER) -> 
 
 
 def root(cov: Float[Array, "v v"]) -> Float[Array, "v v"]:
-    """Return R with R Rᵀ = cov; eigenvalues below 0 (rounding, or a covariance that is none) count as 0."""
+    """Return R with R Rᵀ = cov; eigenvalues below 0 (from rounding, or because cov is not a covariance) count as 0."""
     values, vectors = jnp.linalg.eigh(cov)
     return vectors * jnp.sqrt(jnp.maximum(values, 0.0))
 
@@ -40,7 +40,7 @@ def roots(covs: Float[Array, "n v v"]) -> Float[Array, "n v v"]:
 
 
 def precision(cov: Float[Array, "v v"]) -> Float[Array, "v v"]:
-    """Return the inverse of a positive-definite matrix; not numbers if it is singular."""
+    """Return the inverse of a positive-definite matrix; NaN if it is singular."""
     return gram_lower(invert_lower(jnp.linalg.cholesky(cov, symmetrize_input=False)))
 
 

@@ -16,9 +16,9 @@ from metabo.gaussians.distances import Prepared, distances, pairwise, prepared
 class KMeans(NamedTuple):
     """Clusters of K Gaussians: `assignment` (K,) of each to 0..C-1, centres `means` (C, v) and `covs` (C, v, v).
 
-    `objective`: sum of the distances to the own centre; `iterations` until the assignments repeated (or the limit);
-    `trace` (steps,): the objective at each iteration, then its last value. `reseeded`: how often an empty cluster was
-    given the farthest Gaussian.
+    `objective`: sum of the distances to the Gaussians' own centres; `iterations` until the assignments repeated (or the
+    limit); `trace` (steps,): the objective at each iteration, then its last value. `reseeded`: how often an empty
+    cluster was given the farthest Gaussian.
     """
 
     assignment: Int[Array, " k"]

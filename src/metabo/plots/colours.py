@@ -14,7 +14,7 @@ DEFICIENCIES = {
 }
 """Machado, Oliveira and Fernandes (2009), severity 1.0; rows act on linear RGB."""
 LEAST = 12.0
-"""Colours closer than that (Delta E 1976) are not told apart at the width of a line."""
+"""Colours closer than this (Delta E 1976) cannot be told apart at the width of a line."""
 
 
 @cache

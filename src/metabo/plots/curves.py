@@ -12,9 +12,9 @@ from scipy.stats import gaussian_kde
 from metabo.plots import look, style
 
 FEWEST = 8
-"""Repetitions that a density is drawn of; fewer are dots."""
+"""The fewest repetitions for which a density is drawn; fewer are drawn as dots."""
 REPETITIONS = "Dots are repetitions, black lines their medians (violins: white dots)."
-"""What the legend says of panels of `violin`."""
+"""What the legend says about panels of `violin`."""
 
 
 def regret_figure(

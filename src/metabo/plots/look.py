@@ -75,8 +75,7 @@ def of(name: str) -> Look:
 def _on(plain: Look, split: str) -> Look:
     """Return the look of a method on a split: what the split leaves out follows the label (hyperbo Figure 19: "-100").
 
-    Colour and marker stay, so that twins are told apart by their dashes. A split that leaves out nothing changes
-    nothing."""
+    Colour and marker stay, so dashes tell twins apart. A split that leaves out nothing changes nothing."""
     own, past = splits.entry(split), splits.past(split)
     label = plain.label + (f"-{past.points}" if past.points else "")
     words = [f"{past.tasks} tasks"] if past.tasks else []

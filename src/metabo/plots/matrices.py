@@ -18,7 +18,7 @@ def correlation_matrices(pairs: pd.DataFrame, titles: dict[str, str], title: str
     """Draw one heat map per space; white = 0, grey = no correlation.
 
     `pairs`: space, task, other, group, other_group, correlation, each pair once, tasks of one group next to each other
-    (lines part the groups). `titles`: title of each panel. One matrix alone has its numbers in its cells.
+    (lines separate the groups). `titles`: title of each panel. One matrix alone has its numbers in its cells.
     """
     spaces = list(dict.fromkeys(pairs["space"]))
     matrices = {space: square(pairs[pairs["space"] == space]) for space in spaces}

@@ -111,7 +111,7 @@ def iteration_axis(ax: Axes, last: int, narrow: bool = False) -> None:
 
 
 def regret_axis(ax: Axes, values: np.ndarray) -> None:
-    """Logarithmic regret axis that keeps exact zeros in sight.
+    """Logarithmic regret axis that keeps exact zeros visible.
 
     A regret of 0 (the pool's best point was found) has no logarithm. With a zero among `values` the axis is linear
     between 0 and the decade below the smallest positive value (at most nine decades down), logarithmic above, with a

@@ -109,7 +109,8 @@ def _by_cause(claims: Sequence[JudgedClaim]) -> dict[str, list[JudgedClaim]]:
 
 def _cause(claim: JudgedClaim) -> str:
     """Return the cause of a verdict; "theory" where a check of the theory found a counterexample, and in place of
-    "power" what the row's own power says: tables of older rules name it where the power is large, or not known."""
+    "power" what the row's own power says: tables of older rules name "power" even where the power is large, or not
+    known."""
     row = claim.whole
     if row.cause == "power" and not row.power < WANTED:
         return "small" if row.power >= WANTED else "open"
@@ -234,7 +235,7 @@ def _ours(claims: Sequence[JudgedClaim], gates: Sequence[ShownGate]) -> Sentence
 
 
 def _failing(stopped: Sequence[JudgedClaim], gates: Sequence[ShownGate]) -> Counter[str]:
-    """Count, by label of a method, the claims that are not testable since it fails a gate."""
+    """Count, by label of a method, the claims that are not testable because the method fails a gate."""
     known, found = {one.whole.claim for one in stopped}, dict[str, set[str]]()
     for gate in gates:
         resting = known & set(gate.claims.split())

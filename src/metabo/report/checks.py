@@ -1,4 +1,4 @@
-"""The checks that decide the claims, as the page lists them: what each asks, and where its function is."""
+"""The checks that decide the claims, as the page lists them: what each one asks, and where its function is."""
 
 import ast
 from collections.abc import Iterable

@@ -47,7 +47,7 @@ def entry(
     """Return what the page shows of one artefact.
 
     `sidecar`: its provenance.json; `name`: of its rule; `made`: the jobs of all artefacts (`jobs.behind`); `page`: the
-    file that links to it. Raises DataError if a file of the artefact is missing or its figure is no PNG.
+    file that links to it. Raises DataError if a file of the artefact is missing or its figure is not a PNG.
     """
     record, folder = made[sidecar].record, Path(sidecar).parent
     if absent := [file for file in FILES if not (folder / file).is_file()]:

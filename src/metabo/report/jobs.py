@@ -1,8 +1,8 @@
 """The jobs behind a set of artefacts, followed from sidecar to sidecar: run times by rule, versions, commits.
 
-An artefact's sidecar names its inputs, each of which has a sidecar of the job that made it, and so on: what is counted
-is what the shown artefacts were made from, not whatever lies in the results folder. Times are those of Snakemake's
-benchmark files (with the start of Python); a job without one counts with the wall time in its sidecar.
+An artefact's sidecar names its inputs, each of which has a sidecar of the job that made it, and so on: this counts what
+the shown artefacts were made from, not whatever lies in the results folder. Times are those of Snakemake's benchmark
+files (with the start of Python); a job without one counts with the wall time in its sidecar.
 """
 
 import csv
@@ -214,7 +214,7 @@ def environment(jobs: Iterable[Job]) -> Environment:
 
 
 def load(sidecar: str) -> Job:
-    """Read a finished job by its sidecar. Raises DataError if that is missing, damaged, or no sidecar."""
+    """Read a finished job by its sidecar. Raises DataError if that is missing, damaged, or not a sidecar."""
     record = read(sidecar)
     return Job(sidecar, record, _seconds(sidecar, record))
 

@@ -9,7 +9,7 @@ from metabo.plots import colours, look
 from metabo.plots.look import Look
 
 FREE = 5
-"""How many free looks are listed; those are apart from each other too."""
+"""How many free looks are listed; these differ from each other, too."""
 STEPS = tuple(f"{step:02x}" for step in range(0, 256, 51))
 LIGHTNESS = (25.0, 60.0)
 """Of a free colour: darker ones pass for black, lighter ones are hard to see on white."""
@@ -50,7 +50,7 @@ def free_looks(count: int) -> list[Look]:
 
 
 def _spread(taken: Iterable[str]) -> list[str]:
-    """Return colours that full vision tells from all that are taken, those farthest from them first."""
+    """Return colours that full vision can tell from all that are taken, those farthest from them first."""
     there = list(taken)
     nearest = {}
     for colour in map("".join, product("#", STEPS, STEPS, STEPS)):

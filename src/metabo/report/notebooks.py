@@ -25,7 +25,7 @@ FOLDED = """{%- extends 'index.html.j2' -%}
 
 
 class _Exporter(HTMLExporter):
-    """Shows HTML in Markdown, which may have names of a user in it, as text, and takes no script for an address."""
+    """Shows HTML in Markdown as text, since it may contain a user's names, and accepts no script as an address."""
 
     @jinja2.pass_context
     def markdown2html(self, context: jinja2.runtime.Context, source: str) -> str:
@@ -74,7 +74,7 @@ def render(notebook: Path, name: str, index: str, export: HTMLExporter, claims: 
 
 
 def _describe_images(node: nbformat.NotebookNode, text: str) -> None:
-    """Give the notebook's images a text: nbconvert takes it from the metadata of the output."""
+    """Give the notebook's images an alternative text: nbconvert takes it from the metadata of the output."""
     for cell in node.cells:
         for output in cell.get("outputs", []):
             if "image/png" in output.get("data", {}):

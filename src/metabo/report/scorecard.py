@@ -168,7 +168,8 @@ def decided(chosen: Iterable[JudgedClaim]) -> tuple[int, int]:
 
 
 class Width(NamedTuple):
-    """How wide the interval of a headline claim is, beside the effect that it should see: `ratio` of both."""
+    """How wide the interval of a headline claim is, compared with the effect that it should detect; `ratio`: of the
+    two."""
 
     claim: JudgedClaim
     half: float

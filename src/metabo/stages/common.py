@@ -143,7 +143,7 @@ def _run(stage: str, args: Namespace, work: Callable[[], Outcome], roots: list[s
 
 
 def _logs(args: Namespace) -> list[Path]:
-    """Return what the job has said: its output, and the executed copy of a notebook."""
+    """Return the logs of the job: its output, and the executed copy of a notebook."""
     copy = Path(args.scratch) if getattr(args, "scratch", None) else None
     return [path for path in (provenance.own_log(), copy) if path and path.is_file()]
 

@@ -22,7 +22,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 class DeclaredSettings(dict[str, object]):
-    """The settings that the registration of a benchmark lists; a loader that reads another one is told where it
+    """The settings that the registration of a benchmark lists; a loader that reads another setting is told where that
     belongs."""
 
     def __init__(self, benchmark: str, values: Mapping[str, object]) -> None:
@@ -37,8 +37,8 @@ class DeclaredSettings(dict[str, object]):
 
 
 def loaded(module: str, load: Callable[..., object], *given: object) -> "Benchmark":
-    """Return what the function `load` of a module gives. Raises ConfigError that names file and function if it cannot
-    be called so, or gives no benchmark."""
+    """Return what the function `load` of a module returns. Raises ConfigError, which names file and function, if it
+    cannot be called in this way, or returns no benchmark."""
     where = f"src/{module.replace('.', '/')}.py: `load"
     try:
         inspect.signature(load).bind(*given)
@@ -58,7 +58,7 @@ def loaded(module: str, load: Callable[..., object], *given: object) -> "Benchma
 
 
 def refuse_shapes(benchmark: "Benchmark", where: str) -> None:
-    """Raise DataError for a task whose outputs, metric or row numbers are no list of one number for each point.
+    """Raise DataError for a task whose outputs, metric or row numbers are not a list with one number for each point.
     `where`: the loader."""
     import numpy as np
 

@@ -1,7 +1,7 @@
 """What an Optuna objective asks for, in terms of the prior's space: narrower ranges, steps, and other choices.
 
-Optuna itself compares ranges only, and refuses whatever differs. Here those values count that both have, up to
-rounding: a grid of Optuna's has 0.30000000000000004 where a space has 0.3.
+Optuna itself compares ranges only, and refuses whatever differs. Here, the values that both have count, up to rounding:
+a grid of Optuna's has 0.30000000000000004 where a space has 0.3.
 """
 
 import itertools
@@ -45,7 +45,7 @@ def moved(number: float, to: Numbers) -> float | int:
 
 def called(field: Field, choice: object) -> Value:
     """Return what the space calls a value of Optuna's, which may be None, or off by rounding. Raises ValueError if it
-    has no such one."""
+    has no such value."""
     try:
         return field.read(cast(Value, choice))  # or else it raises
     except ValueError:

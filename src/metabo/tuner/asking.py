@@ -90,7 +90,7 @@ def projected(
     description: Description, units: Float[np.ndarray, "n p"], only: Only, near: bool = False
 ) -> Float[np.ndarray, "n p"]:
     """Return points of the cube that has one coordinate per parameter, with values that are left out changed into
-    others: into each as often, if the points are even. `near`: numbers into the nearest one."""
+    others: into each equally often, if the points are even. `near`: numbers are changed into the nearest one."""
     out = units.copy()
     for place, field in enumerate(description.fields):
         if field.name not in only:

@@ -28,13 +28,15 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     optuna = kinds.add_parser(
         "optuna",
         help="the studies of an Optuna storage",
-        description="Read studies of an Optuna storage; it is only read.",
+        description="Read studies of an Optuna storage, which is not changed.",
     )
     optuna.add_argument("storage", help="sqlite:///past.db, an SQLite or journal file, or the URL of a database")
-    optuna.add_argument("--only", nargs="+", default=[], metavar="STUDY", help="these studies")
+    optuna.add_argument("--only", nargs="+", default=[], metavar="STUDY", help="only these studies")
     optuna.add_argument("--without", nargs="+", default=[], metavar="STUDY", help="all studies but these")
-    optuna.add_argument("--goal", choices=GOALS, help="today's, if not that of most studies")
-    optuna.add_argument("--pruned", choices=("partial", "failed", "drop"), default="partial", help="what they count as")
+    optuna.add_argument("--goal", choices=GOALS, help="today's goal, if not that of most studies")
+    optuna.add_argument(
+        "--pruned", choices=("partial", "failed", "drop"), default="partial", help="what pruned trials count as"
+    )
     _common(optuna)
 
     mlflow = kinds.add_parser(

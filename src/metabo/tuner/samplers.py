@@ -58,13 +58,13 @@ class PriorSampler(optuna.samplers.BaseSampler):
         study.optimize(objective, n_trials=3)
 
     A pruned trial counts with the last value that it reported, or the median of the finished ones if that is worse;
-    without a report it counts as a failure, as failed trials and those that break a constraint do: it has a value above
-    0 (`trial.set_constraint`, or what the `constraints_func` of another sampler stored). Running ones count as pending;
-    trials with values outside the space (enqueued by hand, say) are warned of and left out. An outcome without a
-    logarithm, where the scale is log, or without a value of a constraint of the space, is warned of once and not used:
-    its trial counts as pending, so that it neither repels nor is suggested again. (`metabo tell` refuses such an
-    outcome; an error here would end a study whose trials cannot be removed.) Raises ConfigError for a study with
-    another direction, or several, and for a seed that is none.
+    without a report it counts as a failure, as do failed trials and those that break a constraint, that is, have a
+    value above 0 for it (`trial.set_constraint`, or what the `constraints_func` of another sampler stored). Running
+    ones count as pending; trials with values outside the space (enqueued by hand, say) cause a warning and are left
+    out. An outcome without a logarithm, where the scale is log, or without a value for a constraint of the space,
+    causes one warning and is not used: its trial counts as pending, so that it neither repels nor is suggested again.
+    (`metabo tell` refuses such an outcome; an error here would end a study whose trials cannot be removed.) Raises
+    ConfigError for a study with another direction, or several, and for an invalid seed.
     """
 
     def __init__(self, folder: str | Path, seed: int = 0) -> None:
@@ -142,11 +142,9 @@ class PriorSampler(optuna.samplers.BaseSampler):
     def sample_independent(
         self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> object:
-        """Return the prior's value, one that the objective asks for and the space has; if these differ, it is warned of
-        once. So is a parameter that the prior does not know; it is drawn at random, as is one that the prior's
-        configuration does not use.
-
-        Raises ConfigError for a parameter of whose values the prior's space has none.
+        """Return the prior's value, one that the objective asks for and the space has; if these differ, warn once. Warn
+        once, too, of a parameter that the prior does not know; it is drawn at random, as is one that the prior's
+        configuration does not use. Raises ConfigError for a parameter none of whose values is in the prior's space.
         """
         field = self._fields.get(param_name)
         if field is None:

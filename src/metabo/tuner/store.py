@@ -209,8 +209,8 @@ def _journal(path: Path, space: Description) -> TrialJournal:
 
 
 def write_page(path: Path, text: str) -> None:
-    """Write a file that is none of a study's own, and may lie in a study's folder: then with the lock held, for who
-    holds it removes unfinished files there. Raises MetaboError."""
+    """Write a file that does not belong to a study but may lie in its folder. In that case hold the folder's lock,
+    because its holder removes unfinished files there. Raises MetaboError."""
     studies = [folder for folder in list(path.absolute().parents)[:2] if (folder / RECORD).is_file()]
     with locked(studies[0]) if studies else nullcontext(), _speaking(path, "written"):
         write_text(path, text)

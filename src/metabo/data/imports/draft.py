@@ -84,7 +84,7 @@ def text(draft: Draft) -> str:
 def with_conditions(
     parameters: Sequence[Drafted], trials: Sequence[tuple[str, Mapping[str, str]]]
 ) -> tuple[Drafted, ...]:
-    """Return the parameters with what the trials tell of values that are missing, those that depend on others last.
+    """Return the parameters with what the trials say about missing values; those that depend on others come last.
 
     A parameter without a value in a whole study needs a `default`; one without a value in some trials of a study gets a
     `when` if one other parameter explains all of them: it has a value exactly for some choices. `trials`: the study and

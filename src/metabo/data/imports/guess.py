@@ -2,15 +2,14 @@
 
 - one value throughout, no value at all, or whole numbers that count the rows (of each study): not tuned;
 - true and false: categorical;
-- whole numbers: ordinal if they are at most `FEW` different ones with gaps, else int;
-- other numbers: ordinal if they are at most `FEW` different ones, each on average four times there, else float;
+- whole numbers: ordinal if there are at most `FEW` different ones with gaps, else int;
+- other numbers: ordinal if there are at most `FEW` different ones that each occur four times on average, else float;
 - numbers without choices: bounds are the smallest and largest value seen; log if they are above 0, span a factor of
   `WIDE` or more, and half of them lie below a fifth of the largest;
-- text, or text among numbers: categorical if it has at most `MANY` different values, each on average twice there; else
-  not tuned;
-- "none" and "null": choices among text, true and false, and numbers that are at most `FEW` different ones, each on
-  average twice there; where they say that a number has no value, and where "nan" and the like do, a comment counts
-  them.
+- text, or text among numbers: categorical if there are at most `MANY` different values that each occur twice on
+  average; else not tuned;
+- "none" and "null": choices among text, true and false, and at most `FEW` different numbers that each occur twice on
+  average; where they say that a number has no value, and where "nan" and the like do, a comment counts them.
 """
 
 import math
@@ -36,11 +35,11 @@ def missing(cell: str) -> bool:
 def parameters(
     columns: Mapping[str, Sequence[str]], studies: Sequence[str], places: Sequence[str]
 ) -> tuple[list[Drafted], dict[str, str], dict[str, Drafted]]:
-    """Return the parameters among columns of text, why the others are none, and what a parameter of numbers with
-    "none" among its choices is if that says that it has no value. `studies`, `places`: the study of each row, and where
-    it is.
+    """Return the parameters among columns of text, why the others are not parameters, and what a parameter of numbers
+    with "none" among its choices is if "none" means that there is no value. `studies`, `places`: the study of each row,
+    and where it is.
 
-    Raises DataError for a column of numbers with a cell that is none, unless it is rich in text.
+    Raises DataError for a column of numbers with a cell that is not a number, unless it has much text.
     """
     found, none, others = [], {}, {}
     for name, cells in columns.items():
@@ -70,7 +69,7 @@ def _counted(one: Drafted | str, absent: Sequence[str]) -> Drafted | str:
 
 
 def _with_words(name: str, cells: Sequence[str], values: Sequence[str]) -> Drafted | str | None:
-    """Return what a column is if "none" is a value; None if it cannot be one. `values`: the other values."""
+    """Return what a column is if "none" is a value; None if it cannot be a value. `values`: the other values."""
     different = list(dict.fromkeys(cells))
     words = [cell for cell in different if cell.lower() in WORDS]
     numbers = [_number(cell) for cell in values]
@@ -94,7 +93,8 @@ def _with_words(name: str, cells: Sequence[str], values: Sequence[str]) -> Draft
 
 
 def parameter(name: str, given: Sequence[tuple[str, str]]) -> Drafted | str:
-    """Return what a column is: a parameter, or why it is none. `given`: where its cells with a value are, and these."""
+    """Return what a column is: a parameter, or why it is not one. `given`: where its cells with a value are, and
+    these."""
     cells = [cell for _, cell in given]
     different = list(dict.fromkeys(cells))
     if not cells:

@@ -47,7 +47,7 @@ def imported(
     names the study of a run, such as tags.dataset (default: the experiment); `ignore`: parameters that were not tuned.
 
     Runs that are not finished, that have no parameters, or that finished without the metric are left out. Raises
-    DataError for files that are no such export, ConfigError for a metric or column that is not there.
+    DataError for files that are not such an export, ConfigError for a metric or column that is not there.
     """
     left = [f"{PARAMETER}{one.removeprefix(PARAMETER)}" for one in ignore]
     sheets = [read_sheet(path, text=left) for path in paths]
@@ -98,7 +98,7 @@ def imported(
 
 
 def _outcome(run: _Run, metric: str, has_parameters: bool) -> str | _Left:
-    """Return the cell of a run's outcome, or why it is left out. Raises DataError for a status that MLflow has not."""
+    """Return the cell of a run's outcome, or why it is left out. Raises DataError for a status unknown to MLflow."""
     status, cell = run.cells.get("status", "").upper(), run.cells.get(metric, "")
     if status not in ("FINISHED", *FAILED, *UNFINISHED):
         raise DataError(
@@ -130,7 +130,7 @@ def _metric(columns: Sequence[str], outcome: str | None) -> str:
 
 
 def _require_export(sheets: Sequence[Sheet]) -> None:
-    """Raise DataError for a table that is no such export, or has no rows."""
+    """Raise DataError for a table that is not such an export, or has no rows."""
     for sheet in sheets:
         lacks = [kind for kind in (PARAMETER, METRIC) if not any(column.startswith(kind) for column in sheet.header)]
         if lacks or "status" not in sheet.header:

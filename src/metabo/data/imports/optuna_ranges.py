@@ -24,7 +24,7 @@ the last place of the largest value."""
 
 
 def together(name: str, given: "Mapping[str, Sequence[Distribution]]", where: str) -> Drafted | str:
-    """Return the parameter whose values are those of all distributions, or why it is none. `given`: by study.
+    """Return the parameter whose values are those of all distributions, or why there is none. `given`: by study.
 
     Raises DataError if it has choices in one study and bounds in another, or choices that are alike as text.
     """
@@ -113,7 +113,7 @@ def _differing(what: str, own: Mapping[str, str]) -> list[str]:
 
 
 def _few(choices: Collection[str]) -> str:
-    """List choices for a comment; of many the first."""
+    """List choices for a comment; of many, the first ones."""
     return ", ".join(sorted(choices)[:SHOWN]) + (", ..." if len(choices) > SHOWN else "")
 
 

@@ -1,7 +1,7 @@
 """The studies of an Optuna storage: an SQLite file or another database that Optuna reads, or a journal file.
 
-An SQLite file is opened for reading only. A file that is no storage is refused before Optuna sees it, which would make
-one of it.
+An SQLite file is opened for reading only. A file that is not a storage is refused before Optuna sees it, since Optuna
+would turn it into one.
 """
 
 import json
@@ -63,16 +63,15 @@ def read(storage: str, only: Sequence[str] = (), without: Sequence[str] = ()) ->
 
 
 def called(storage: str) -> str:
-    """Return what to call a storage in messages and files: its path, or its URL without the password.
-
-    Raises ConfigError for what is no URL.
+    """Return what to call a storage in messages and files: its path, or its URL without the password. Raises
+    ConfigError for what is not a URL.
     """
     return _file(storage) or _url(storage).render_as_string(hide_password=True)
 
 
 def _file(storage: str) -> str:
-    """Return the path of a storage, "" for the URL of a database that is no file. Raises ConfigError for what is no
-    URL, and for an SQLite database without a file."""
+    """Return the path of a storage, "" for the URL of a database that is not a file. Raises ConfigError for what is not
+    a URL, and for an SQLite database without a file."""
     if "://" not in storage:
         return storage
     if storage.startswith(URL) and storage != URL:

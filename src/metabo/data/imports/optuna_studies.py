@@ -94,7 +94,7 @@ def _outcome(studies: Sequence[OptunaStudy]) -> str:
 
 
 def _parameters(studies: Sequence[OptunaStudy], where: str) -> tuple[list[Drafted], dict[str, str]]:
-    """Return the parameters of all studies, and why others are none."""
+    """Return the parameters of all studies, and why others are not parameters."""
     given: dict[str, dict[str, list]] = {}
     for study in studies:
         for trial in study.trials:
@@ -177,7 +177,7 @@ def _written(trial: "FrozenTrial") -> str:
 
 
 def _lacking(values: Mapping[str, Value], parameters: Sequence[Drafted], tuned: set[str]) -> str:
-    """Return a parameter that a trial should have and has not, or "" if it has all."""
+    """Return a parameter that a trial should have but lacks, or "" if it has all."""
     for one in parameters:
         if one.name in values or one.name not in tuned:
             continue

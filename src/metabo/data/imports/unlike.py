@@ -9,7 +9,7 @@ FAR = 10.0
 WIDER = 100.0
 """How much wider the spread of outcomes of one unit may be, at most."""
 FEWEST = 4
-"""Outcomes of a study from which on it is compared with others."""
+"""The fewest outcomes with which a study is compared with others."""
 
 
 def remarks(outcomes: Mapping[str, Sequence[float]], where: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What is published of data sets that are downloaded: lists of their files, and numbers to compare them with."""
+"""What is published about data sets that are downloaded: lists of their files, and numbers to compare them with."""
 
 import csv
 from functools import cache

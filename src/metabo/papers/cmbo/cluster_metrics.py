@@ -1,4 +1,4 @@
-"""What cm-BO reports of its clusters: their indices, and regret by their number (§4.2, Figure 3)."""
+"""What cm-BO reports about its clusters: their indices, and regret by their number (§4.2, Figure 3)."""
 
 from collections.abc import Iterable
 
@@ -16,8 +16,8 @@ from metabo.records.fields import Fields
 
 
 def clusters_of(paths: Iterable[str]) -> pd.DataFrame:
-    """Return what the sidecars of the priors tell of the clusters behind tables of runs, each file of priors once: one
-    row per distance, space, fold and number of clusters.
+    """Return what the sidecars of the priors say about the clusters behind tables of runs, each file of priors once:
+    one row per distance, space, fold and number of clusters.
 
     `chosen`: 1 for the number that the indices choose; intra, inter and their ratio (infinite where inter is 0);
     `iterations` of k-means; `largest`: tasks of the largest cluster. Empty where there are no sidecars.

@@ -3,8 +3,8 @@ where all tasks are alike, what learns from them must work. And the noise of the
 its range.
 
 Every method that learns from tasks needs a case in which it must work, and that case must be one that it can win. The
-average of all tasks (GlobalCen) says nothing on two mirrored families, and is the right prior where all are alike: so
-it is judged on the second, and on the first it is what clusters are compared with. The others are judged on both.
+average of all tasks (GlobalCen) says nothing on two mirrored families, and is the right prior where all are alike. So
+it is judged on the second case, and on the first it is what clusters are compared with. The others are judged on both.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -53,7 +53,7 @@ def compared(
     check: str, given: Mapping[str, object], runs: Sequence[str], evidence: Evidence | None
 ) -> list[set[str]] | None:
     """Return the runs that a check compares, by panel, where it does not compare just those that it names; None for
-    other checks. `given`: its arguments; `runs`: all that the artefact shows. `evidence` is not asked."""
+    other checks. `given`: its arguments; `runs`: all that the artefact shows. `evidence` is not used."""
     overtaking = check == "as_ranged" and given["claim"] == OVERTAKING
     if not runs or not (check in (*IN_PANELS, *POOLED) or overtaking):
         return None
@@ -105,7 +105,7 @@ def free_noise(table: pd.DataFrame) -> Iterator[Gate]:
     """In at most half of a method's runs the fitted noise variance is at the upper end of its range in 90 % of the
     queries: there the model takes for noise what its prior cannot explain, and smooths over what it has seen.
 
-    The lower end is no fault where outputs have no noise.
+    The lower end is not a fault where outputs have no noise.
     """
     queries = table[(table["iteration"] >= 1) & table["method"].map(method_of).map(printed).isin(CLUSTERED)]
     if "noise" not in queries or queries.empty:

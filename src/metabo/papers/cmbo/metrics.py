@@ -1,4 +1,4 @@
-"""What cm-BO reports of its runs (§4.1, §4.2): mean normalised simple regret, average rank, share of runs solved.
+"""What cm-BO reports about its runs (§4.1, §4.2): mean normalised simple regret, average rank, share of runs solved.
 
 A run is a target task, a split and a repetition; all runs count the same. Intervals: 95 %, from resamples of the target
 tasks (the runs of one target are not independent), those about one data set together, or of the repetitions where all

@@ -26,9 +26,9 @@ LEAST = 0.5
 """The share of runs in which HE-GP-UCB drops at least one wrong candidate."""
 ERRING = "MLE often follows a wrong candidate"
 OFTEN = 0.1
-"""The share of MLE's queries that follow a wrong candidate, from which on they do so often."""
+"""The share of MLE's queries that must follow a wrong candidate to do so "often"."""
 ERRS = "period"
-"""The problem on which the paper says that MLE does; ours is a reconstruction (Eq. 14 cannot be used as printed)."""
+"""The problem on which the paper says that MLE does so; ours is a reconstruction (Eq. 14 cannot be used as printed)."""
 OF_PROBLEM = ("fewer_wrong", "settles_sooner")
 """Checks that compare HE-GP-UCB with others on the problem that they name."""
 OF_ALL = ("kept",)

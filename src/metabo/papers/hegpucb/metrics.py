@@ -39,7 +39,7 @@ def singles(values: np.ndarray) -> dict[str, np.ndarray]:
 def against_singles(runs: Runs, single: str) -> dict[str, np.ndarray]:
     """Return the regret of every method but `single`, and of the single priors by summary, (sets, tasks, iterations).
 
-    BO seeds are averaged first. Raises DataError if the methods have not one set per single prior.
+    BO seeds are averaged first. Raises DataError if the methods do not have one set per single prior.
     """
     values = {name: array.mean(axis=1) for name, array in runs.values.items()}
     own = values.pop(single)
@@ -75,7 +75,7 @@ def set_differences(
     difference, low, high (95 % interval over what is `drawn`: `Runs`), wins (share of tasks in which it is lower, on
     average of sets).
 
-    Sets are no independent repetitions: two of them share all candidates but one, and their runs may be the same. So
+    Sets are not independent repetitions: any two share all candidates but one, and their runs may be the same. So
     they are averaged before folds or tasks are drawn; an interval that speaks of these tasks alone ("fixed") is a
     jackknife's, since each set leaves out one prior.
     """

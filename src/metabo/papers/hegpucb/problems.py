@@ -161,7 +161,7 @@ def make(
 
 
 def labels(name: str, lengthscales: str = "paper") -> list[str]:
-    """Return what the candidates of a problem are called. Raises ConfigError that lists the problems."""
+    """Return what the candidates of a problem are called. Raises ConfigError, which lists the problems."""
     if name == "lengthscale":
         return [f"ℓ = {scale:.3g}" for scale in LENGTHSCALES[lengthscales]]
     if name == "period":

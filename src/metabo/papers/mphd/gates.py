@@ -10,7 +10,7 @@ from metabo.plan import registry
 from metabo.plan.runs import RunId
 
 PAIRS = ("beats", "beaten_by", "matches", "by_margin", "ahead_then_behind", "overtaken_at")
-"""Checks of one method beside others in a panel, for each acquisition apart."""
+"""Checks that compare one method with others in a panel, for each acquisition separately."""
 OTHER_SIDES = ("others", "by", "reference", "other")
 """Their arguments that name the others."""
 SETTINGS = ("default", "ntot")

@@ -4,7 +4,7 @@
 over the spaces. A seed is a (pre-training seed, BO seed) pair: there is one prior in the paper, and the seeds are BO's.
 
 Panels. "default": every method may learn from the test space's training tasks. "ntot" ("not trained on test space"):
-those that need nothing of it. "homogeneous": these, and the methods that learn from the test space alone.
+those that need nothing from it. "homogeneous": these, and the methods that learn from the test space alone.
 
 Intervals of differences are of two estimands, as in `metabo.papers.engine.claims.comparing`. "suite": these spaces and
 tasks; what varies are the priors, or, where there is but one, the seeds of BO (the paper reports these). "new": a new
@@ -54,7 +54,7 @@ def _entry(name: str) -> MethodEntry:
 def shown_in(name: str, panel: str) -> bool:
     """Tell whether a run (``method``, perhaps ``-acquisition``, perhaps ``@split``) belongs to a panel.
 
-    A name with a split is one on which φ has not learnt from the test space. Raises ConfigError for another panel.
+    A name with a split is one on which φ has not learned from the test space. Raises ConfigError for another panel.
     """
     if panel not in PANELS:
         raise unknown("panel", panel, PANELS)

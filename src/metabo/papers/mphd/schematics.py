@@ -74,7 +74,7 @@ def model_figure(title: str) -> Figure:
 
 
 def prior_scheme(priors: pd.DataFrame, title: str) -> Figure:
-    """Draw how φ gives every length-scale of two domains its prior: one that it learnt from, and a new one (Figure 1).
+    """Draw how φ gives each length-scale of two domains its prior: one that it learned from, and a new one (Figure 1).
 
     `priors`: domain ("A", the one seen, and "T"), index (of the input, from 1), dims, shape, rate.
     """

@@ -34,7 +34,7 @@ class SheetClaim(NamedTuple):
 
 
 def load() -> dict[str, SheetClaim]:
-    """Read the claims of all papers. Raises ConfigError that lists the faults of a sheet."""
+    """Read the claims of all papers. Raises ConfigError, which lists the faults of a sheet."""
     found: dict[str, SheetClaim] = {}
     for path in sorted(PACKAGE_ROOT.glob("papers/*/claims.yaml")):
         written = read_yaml(path)

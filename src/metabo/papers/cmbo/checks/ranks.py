@@ -22,7 +22,7 @@ GROUPS = {"a": ("rpart.preproc",), "b": ("rpart", "svm", "ranger")}
 
 
 def _group(evidence: Evidence, group: str) -> Evidence | None:
-    """Return the evidence of the search spaces of a group; where none of the paper's is there, group "a" has all."""
+    """Return the evidence of the search spaces of a group; if none of the paper's is there, group "a" has all."""
     table = evidence.trajectories
     labels = {id: label for label, ids in IDS.get(evidence.benchmark, {}).items() for id in ids}
     if set(table["space"]) & set(labels):

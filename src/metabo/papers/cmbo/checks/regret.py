@@ -22,9 +22,9 @@ from metabo.papers.engine.claims.verdicts import LEVEL, MARGIN, Finding, order, 
 from metabo.plan.runs import acquisition_of, method_of
 
 FEWEST = 3
-"""Repetitions from which on an interval over them is taken."""
+"""The fewest repetitions over which an interval is taken."""
 OVERTAKING, BEFORE = "B15", 25
-"""The claim about an iteration, and the iteration from before which on a variant stays below HyperBO."""
+"""The claim about an iteration, and the iteration before which a variant must begin to stay below HyperBO."""
 HARDLY, SPAN = 0.1, 30
 """Claim B5 says that HyperBO's regret hardly falls: by less than HARDLY of itself over SPAN iterations."""
 STEP = 10
@@ -162,8 +162,8 @@ def best_areas(evidence: Evidence, methods: Sequence[str], among: Sequence[str])
 def falls_every_decade(evidence: Evidence, methods: Sequence[str]) -> Finding:
     """ORD: the mean regret of each method keeps falling from every tenth iteration to the next, in every panel.
 
-    Best values never rise, so that a fall is more than what hardly is one: HARDLY within SPAN iterations, at an even
-    rate. A method without regret left has converged.
+    Best values never rise, so a fall must be larger than a negligible one: HARDLY within SPAN iterations, at an even
+    rate. A method without any regret left has converged.
     """
     runs = evidence.runs
     tenths = [int(t) for t in runs.iterations if t % STEP == 0]
@@ -189,7 +189,7 @@ def negative_transfer(evidence: Evidence, single: str, meta: Sequence[str]) -> F
 
     A gap is the GP's last regret minus the method's, mean over priors and over the acquisitions that both have. Of many
     targets and methods some gaps are below 0 by chance: the intervals, over repetitions (other initial points), are at
-    the level of all together (Bonferroni). Acquisitions share the initial points: they are no repetitions.
+    the level of all together (Bonferroni). Acquisitions share the initial points, so they are not repetitions.
     """
     ends = _ends(evidence.runs)
     gaps = {m: _gap(ends[single], ends[m]) for m in meta if m in ends} if single in ends else {}
@@ -230,7 +230,8 @@ def _gap(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> np.ndarray
 
 def _half_width(gaps: np.ndarray) -> np.ndarray:
     """Return half the width of the t interval over repetitions of (methods, repetitions, targets), with Bonferroni's
-    correction; NaN for fewer than FEWEST, and for repetitions that do not differ: they tell nothing of their noise."""
+    correction; NaN for fewer than FEWEST, and for repetitions that do not differ: they say nothing about their
+    noise."""
     count = gaps.shape[1]
     if count < FEWEST:
         return np.full((len(gaps), gaps.shape[2]), np.nan)

@@ -8,5 +8,5 @@ from metabo.papers.engine import printed
 
 
 def table(name: str) -> pd.DataFrame:
-    """Return printed numbers, e.g. "timing": kind, measure, low, high. Raises ConfigError that lists the names."""
+    """Return printed numbers, e.g. "timing": kind, measure, low, high. Raises ConfigError, which lists the names."""
     return printed.read(Path(__file__).parent, name)

@@ -105,8 +105,9 @@ def query(prototypes, mean, cov, distance: str):
 class TimingSpec(StudySpec):
     """Repeats of each timing, and the grids.
 
-    `tasks`, `clusters`: numbers of them, the third number of tasks where other sizes vary; `locations` of a posterior,
-    `sizes`: other numbers of them; `grid`: locations of a query; `steps` of Adam and of L-BFGS that are timed.
+    `tasks`, `clusters`: their numbers; the third number of tasks is used where other sizes vary; `locations` of a
+    posterior, `sizes`: other numbers of them; `grid`: locations of a query; `steps` of Adam and of L-BFGS that are
+    timed.
     """
 
     repeats: int
@@ -119,7 +120,7 @@ class TimingSpec(StudySpec):
 
 
 def timed_distances(spec: TimingSpec) -> Iterator[Measured]:
-    """Time an iteration of k-means, in numbers of tasks, clusters and locations, and the distances of a query."""
+    """Time an iteration of k-means, by numbers of tasks, clusters and locations, and the distances of a query."""
     seed, middle = spec["seed"], spec["tasks"][2]
     few = spec["clusters"][len(spec["clusters"]) // 2]
     for distance in progress.loop(DISTANCES, "distances"):
@@ -216,7 +217,7 @@ def timed_queries(spec: TimingSpec) -> Iterator[Measured]:
 
 
 def iterations(spec: TimingSpec) -> pd.DataFrame:
-    """Count the iterations of k-means until the assignments repeat, one start at a time (B12)."""
+    """Count the iterations of k-means until the assignments repeat, for one start at a time (B12)."""
     count = spec["tasks"][2]
     few = spec["clusters"][len(spec["clusters"]) // 2]
     means, covs = _posteriors(count, spec["locations"], spec["seed"])
@@ -253,7 +254,7 @@ def stability(spec: TimingSpec) -> pd.DataFrame:
 
 
 def perturbed(covs: Array, key: Key[Array, ""]) -> Array:
-    """Return covariances (n, v, v) with each entry changed by a normal draw times PERTURBED of itself, in symmetry."""
+    """Return covariances (n, v, v), each entry changed by a normal draw times PERTURBED of itself, symmetrically."""
     draws = jax.random.normal(key, covs.shape)
     upper = jnp.triu(draws) + jnp.triu(draws, 1).swapaxes(1, 2)
     return covs * (1.0 + PERTURBED * upper)

@@ -23,7 +23,7 @@ from metabo.papers.cmbo.theory.tasks import (
 OWNERS = np.array([0, 0, 1, 1, 2, 2])
 """The cluster of each of the K = 6 source tasks; C = 3."""
 SPREAD = 0.2
-"""Norm of what a source has of its own beside its cluster's function."""
+"""Norm of what a source has of its own besides its cluster's function."""
 
 
 class SourceTasks(NamedTuple):

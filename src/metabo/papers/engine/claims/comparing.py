@@ -43,7 +43,7 @@ def name(side: Side) -> str:
 
 
 def held(sides: Sequence[Side], runs: Runs) -> list[Side]:
-    """Keep the sides of which all runs are there: a benchmark may lack methods or splits."""
+    """Keep the sides whose runs are all there: a benchmark may lack methods or splits."""
     return [side for side in sides if set(members(side)) <= set(runs.methods)]
 
 
@@ -110,8 +110,8 @@ def compared(evidence: Evidence, values: np.ndarray, place: int, level: float = 
     """Return the mean of paired differences (repetitions, tasks) of `evidence.runs` with both estimands' intervals.
 
     `place` is the number of the comparison, which keys its random numbers. `trained`: one of the methods learns from
-    other tasks, which folds share. Where tasks of one data set are all there is
-    (`runs.drawn` is "fixed"), nothing can be said of a new one: its interval is NaN.
+    other tasks, which folds share. Where all tasks are of one data set (`runs.drawn` is "fixed"), nothing can be said
+    about a new one: its interval is NaN.
     """
     runs = evidence.runs
     zero = np.zeros_like(values)
@@ -247,7 +247,8 @@ def jackknife(
 ) -> tuple[float, float, float]:
     """Return a statistic of all units with its delete-one interval (Tukey 1958; Student's t); NaN ends for one unit.
 
-    For what is no mean, such as a range or a correlation. `overlap`: as in `metabo.metrics.paired_difference`.
+    Use it for statistics that are not means, such as a range or a correlation. `overlap`: as in
+    `metabo.metrics.paired_difference`.
     """
     units = np.asarray(units)
     value, number = float(statistic(units)), len(units)
@@ -274,8 +275,8 @@ def jackknifed(
 ) -> Compared:
     """Return a statistic of repetitions (their numbers) and tasks (of `evidence.runs`) with both estimands' intervals.
 
-    One repetition, or one fold (data set) with all its tasks, is left out at a time (`jackknife`). Of crossed folds and
-    data sets the variances are put together as those of a mean are (`metabo.metrics.clusters.two_way`).
+    One repetition, or one fold (data set) with all its tasks, is left out at a time (`jackknife`). For crossed folds
+    and data sets, the variances are combined as those of a mean are (`metabo.metrics.clusters.two_way`).
     """
     runs, every = evidence.runs, np.arange(repetitions)
     own = dict(zip(runs.tasks, zip(runs.folds or runs.tasks, runs.data_sets or runs.tasks, strict=True), strict=True))

@@ -74,7 +74,7 @@ def _against(part: Finding) -> float:
 
 
 def supporting(part: Finding) -> float:
-    """Return the p value with which a finding holds; of one without a test the level that it was decided at."""
+    """Return the p value with which a finding holds; for one without a test, the level at which it was decided."""
     if part.support is not None:
         return part.support
     return LEVEL / 2 if part.verdict == HOLDS else 1.0
@@ -83,8 +83,8 @@ def supporting(part: Finding) -> float:
 def any_of(parts: Sequence[Finding], what: str = "problems") -> Finding:
     """Return the finding of an existence claim: one of `parts` suffices.
 
-    `parts` are tested at level LEVEL / len(parts) already (Bonferroni). It is contradicted if every part is; where a
-    part cannot be tested, it might be the one that holds, and what all others contradict is not testable. Such parts
+    `parts` are tested at level LEVEL / len(parts) already (Bonferroni). It is contradicted if every part is; if a part
+    cannot be tested, it might be the one that holds, so a claim that all others contradict is not testable. Such parts
     count in the correction, as in `together`.
     """
     tested = [part for part in parts if part.verdict != UNTESTABLE]

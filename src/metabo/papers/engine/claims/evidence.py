@@ -29,7 +29,7 @@ Loaded = TypeVar("Loaded")
 
 
 class EvidenceSources(TypedDict, total=False):
-    """What reads the tables, for each kind that the artefact has."""
+    """The readers of the tables, one for each kind that the artefact has."""
 
     data: Callable[[], pd.DataFrame]
     trajectories: Callable[[], pd.DataFrame]

@@ -3,7 +3,8 @@
 A comparison of methods says nothing where none of them finds anything that random search does not, where a policy asks
 for one point over and over, or where two acquisitions that are compared choose the same points. What rests on a failed
 gate is not testable, and its row names it. The rules here and their constants were fixed before any result was seen.
-A paper's own gates are in its module `gates`, with one function `gates(evidence)`; it says so where that is not true.
+A paper's own gates are in its module `gates`, with one function `gates(evidence)`; the module says where its rules were
+fixed later.
 """
 
 import importlib
@@ -64,7 +65,7 @@ class Gate(NamedTuple):
 
     @property
     def failure(self) -> str:
-        """What a row says that rests on the gate when it fails."""
+        """What a row that rests on the gate says when the gate fails."""
         return f"gate '{self.name}' fails: {self.said}"
 
 
@@ -128,8 +129,8 @@ def asking(queries: pd.DataFrame, where: str = "") -> list[Gate]:
 
 
 def differing(queries: pd.DataFrame) -> list[Gate]:
-    """At most MOST of the runs are the same, query by query, under two acquisitions of a method. It counts where both
-    are named: a claim that acquisitions are alike does not rest on it."""
+    """At most MOST of the runs are the same, query by query, under two acquisitions of a method. It counts for tests
+    that name both; a claim that acquisitions are alike does not rest on it."""
     groups: dict[tuple[str, str], list[str]] = {}
     for method in dict.fromkeys(queries["method"]):
         parsed = RunId.parse(method)
@@ -145,7 +146,7 @@ def differing(queries: pd.DataFrame) -> list[Gate]:
 
 
 def _same_queries(queries: pd.DataFrame, first: str, second: str) -> float | None:
-    """Return the share of runs that two names share which have the same queries; None if they share none."""
+    """Of the runs that two names share, return the share with the same queries; None if they share none."""
     keys = ["space", "task", "prior_seed", "seed", "iteration"]
     pair = [
         queries.loc[queries["method"] == m, [*keys, "candidate"]].set_index(keys)["candidate"] for m in (first, second)
@@ -180,9 +181,9 @@ def rests(gate: Gate, paper: str, test: ClaimTest, runs: Sequence[str], evidence
 
 
 def compared(paper: str, test: ClaimTest, runs: Sequence[str], evidence: Evidence | None = None) -> list[set[str]]:
-    """Return the runs that a test compares, in groups within which it compares them; never none.
+    """Return the runs that a test compares, in at least one group within which it compares them.
 
-    A paper's module `gates` says it for the checks that do not compare just the runs they name (its function
+    A paper's module `gates` says this for the checks that do not compare just the runs they name (its function
     `compared(test, arguments, runs, evidence)`, which returns None for all others). These compare the runs that they
     name, and with OTHERS, or where they name none, all but those that they leave out (ASIDE).
     """

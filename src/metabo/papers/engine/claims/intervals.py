@@ -25,7 +25,7 @@ ROUNDING = 1e-9
 
 
 def varies(values: np.ndarray) -> bool:
-    """Tell whether draws differ by more than rounding; those that do not tell nothing of their noise."""
+    """Tell whether draws differ by more than rounding; if they do not, they say nothing about their noise."""
     return bool(np.ptp(values) > ROUNDING * np.max(np.abs(values)))
 
 
@@ -124,9 +124,9 @@ def of_ranks(gaps: np.ndarray, most: int, level: float = 1 - LEVEL, overlap: flo
 
     Ranks are whole numbers: few units are often all equal by chance, and Student's t has no width then. The interval is
     the wider of two: that of the test which turns the signs of the differences in all ways (Fisher 1935; its ends are
-    means of subsets, Hartigan 1969; up to SIGNS units), and Student's t with a deviation of at least STEP. n units can
-    say no more than 2^-n; if that is too much for the level, the interval is all that is possible. `overlap`: as in
-    `metabo.metrics.paired_difference`; the units are then worth fewer draws.
+    means of subsets, Hartigan 1969; up to SIGNS units), and Student's t with a deviation of at least STEP. With n
+    units, no p value is below 2^-n; if that is too large for the level, the interval is the whole range. `overlap`: as
+    in `metabo.metrics.paired_difference`; the units are then worth fewer draws.
     """
     gaps = np.asarray(gaps, dtype=np.float64)
     count, value, tail = len(gaps), float(np.mean(gaps)), (1 - level) / 2

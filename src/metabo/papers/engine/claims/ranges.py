@@ -1,4 +1,4 @@
-"""Rules beside those of `metabo.papers.engine.claims.verdicts`: accepted ranges, and how many of several parts hold."""
+"""Rules besides those of `metabo.papers.engine.claims.verdicts`: accepted ranges, and how many parts hold."""
 
 import math
 from collections.abc import Sequence

@@ -37,14 +37,15 @@ CAUSES = {
 }
 """Why a claim does not hold."""
 THEORY = "statements"
-"""The check that reads what the theory checks found: of a statement that is refuted they have a counterexample."""
+"""The check that reads what the theory checks found: for a refuted statement, they have a counterexample."""
 PUBLISHED = "published"
 """The rung at which a contradiction on two independent benchmarks is the claim's own fault."""
 REPAIRED = "repaired"
-"""`beside` of a test of our correction: no reading of the paper, so that it cannot save what is printed. The row says
-what it shows."""
+"""`beside` of a test of our correction. It is not a reading of the paper, so it cannot save what is printed. The row
+says what it shows."""
 OWN_TABLE = "the paper's own table"
-"""`beside` of a test on the numbers that the paper prints: no reading. The row says whether they pass the rule."""
+"""`beside` of a test on the numbers that the paper prints. It is not a reading; the row says whether they pass the
+rule."""
 
 Place = tuple[str, str]
 """An artefact's id and benchmark ("": none)."""
@@ -78,7 +79,7 @@ def settled(
 
     It is contradicted if every reading is; one that cannot be tested neither agrees nor disagrees, and leaves it
     undecided. A failed gate of any part leaves the claim untestable, unless what does not rest on the gate contradicts
-    it. What the paper's own table and our correction show is said whatever the verdict.
+    it. The finding says what the paper's own table and our correction show, whatever the verdict.
     """
     found, cause = _verdict(claim, parts, beside, rung)
     told = [found.said]
@@ -182,9 +183,9 @@ def pooled(findings: Sequence[Finding], bound: float) -> Finding:
     """Return the finding of a claim about the share of all that its tests count: more than `bound` of it holds.
 
     Their parts are counted together, as those of one test are (`metabo.papers.engine.claims.ranges.at_least`): with
-    Hochberg's correction over all of them `holds` and `contradicted` are wrong in at most LEVEL / 2 each. Sums of the
-    tests' own bounds would be wrong as many times as often as there are tests. A test that counts nothing might hold,
-    or not: with it nothing is decided.
+    Hochberg's correction over all of them `holds` and `contradicted` are wrong in at most LEVEL / 2 each. With sums of
+    the tests' own bounds, the error rate would grow with the number of tests. A test that counts nothing might hold or
+    not, so with it nothing is decided.
     """
     tested = [f for f in findings if f.count is not None and f.of and f.parts]
     if not tested:

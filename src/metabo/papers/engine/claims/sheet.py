@@ -125,7 +125,7 @@ def path(paper: str) -> Path:
 def load(paper: str, root: Path = Path()) -> list[Claim]:
     """Read and check a paper's claims, in the order of the sheet; `root`: the project folder.
 
-    Raises ConfigError that lists every fault: of the schema, and checks or arguments that do not exist.
+    Raises ConfigError, which lists every fault: of the schema, and checks or arguments that do not exist.
     """
     entries: dict[str, ClaimEntry] = read_yaml(path(paper))
     found = violations(entries, read_yaml(root / SCHEMA), "claim")

@@ -92,7 +92,7 @@ def exact(holds: bool) -> str:
 
 
 def untestable(reason: str) -> Finding:
-    """Return the finding of a claim that this run's data cannot speak on."""
+    """Return the finding of a claim that this run's data cannot decide."""
     return Finding(UNTESTABLE, reason)
 
 
@@ -164,8 +164,8 @@ def fact(label: str, holds: bool, value: float | None = None, unit: str = "") ->
 def share(label: str, count: int, of: int, bound: float, above: bool = True, unit: str = "share") -> Finding:
     """Return the finding of a share of independent draws, such as seeds: its exact interval lies above (below) `bound`.
 
-    Clopper and Pearson (1934), 95 %. Tasks of one fold, cells of a table and comparisons of the same runs are no
-    independent draws: `metabo.papers.engine.claims.comparing.share_of_tasks`.
+    Clopper and Pearson (1934), 95 %. Tasks of one fold, cells of a table and comparisons of the same runs are not
+    independent draws: see `metabo.papers.engine.claims.comparing.share_of_tasks`.
     """
     if of == 0:
         return untestable(f"{label}: nothing to count")
@@ -176,11 +176,10 @@ def share(label: str, count: int, of: int, bound: float, above: bool = True, uni
 def share_of_units(
     label: str, value: float, units: float, bound: float, above: bool = True, unit: str = "share"
 ) -> Finding:
-    """Return the finding of a share `value` seen in as much as `units` independent draws: it is above (below) `bound`.
-
-    The interval is Clopper and Pearson's with `units` draws, which need be no whole number (Korn and Graubard 1998);
-    NaN: no interval. `against` and `support` are the tails that the interval's ends are made of, so that they say the
-    same at any level, as Holm's correction needs.
+    """Return the finding of a share `value` seen in the equivalent of `units` independent draws: it is above (below)
+    `bound`. The interval is Clopper and Pearson's with `units` draws, which need not be a whole number (Korn and
+    Graubard 1998); NaN: no interval. `against` and `support` are the tails that the interval's ends are made of, so
+    that they say the same at any level, as Holm's correction needs.
     """
     if not math.isfinite(units):
         return order(label, (value, math.nan, math.nan), not above, unit, bound)
@@ -195,7 +194,7 @@ def share_of_units(
 
 
 def clopper_pearson(count: float, of: float) -> tuple[float, float]:
-    """Return the exact 95 % interval of a share; `of` draws, and hits, that are no whole numbers are interpolated."""
+    """Return the exact 95 % interval of a share, interpolated if `of`, the draws, or the hits are not whole numbers."""
     low = float(beta.ppf(LEVEL / 2, count, of - count + 1)) if count > 0 else 0.0
     return low, float(beta.ppf(1 - LEVEL / 2, count + 1, of - count)) if count < of else 1.0
 

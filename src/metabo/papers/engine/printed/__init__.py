@@ -11,7 +11,7 @@ _FOLDER = Path(__file__).parent
 
 
 def read(folder: Path, name: str) -> pd.DataFrame:
-    """Return a printed table, e.g. "tab05", from the folder of a paper. Raises ConfigError that lists the names."""
+    """Return a printed table, e.g. "tab05", from the folder of a paper. Raises ConfigError, which lists the names."""
     tables = sorted(path.stem for path in folder.glob("*.csv"))
     if name not in tables:
         raise unknown("printed table", name, tables)

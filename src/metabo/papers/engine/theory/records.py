@@ -3,9 +3,9 @@
 A statement is a claim of a paper (or a repaired version of one). Its parts test what it says, each in one or several
 cells (settings). A part's negative control is a deliberately false variant of what that part says, decided by the same
 rule: unless it is refuted in all of its cells, the check could not have refuted the part either. A statement of which
-one part lacks such a control has the status "no power". A control shows that the check can refute something; how large
-an error in a bound it sees is its number `sees`, and a supported bound that could be 100 times smaller without being
-refuted has the status "not informative".
+one part lacks such a control has the status "no power". A control shows that the check can refute something; its number
+`sees` says how large an error in a bound it would detect, and a supported bound that could be 100 times smaller without
+being refuted has the status "not informative".
 """
 
 import math

@@ -121,7 +121,7 @@ def parts(checks: list[CheckResult]) -> pd.DataFrame:
 def cells(checks: list[CheckResult]) -> pd.DataFrame:
     """Return one row per cell of all parts and controls: names, `is_control`, `verdict`, its setting and numbers.
 
-    Settings and numbers become columns, missing where a cell has none of that name; a number hides no setting (a
+    Settings and numbers become columns, missing where a cell has none of that name; a number never hides a setting (a
     coordinate of the worst point comes in the column `worst_...`).
     """
     rows = []

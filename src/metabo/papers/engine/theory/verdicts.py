@@ -91,7 +91,8 @@ def least_error(ratios: np.ndarray, limit: float) -> float:
 def exact_probability(share: float, limit: float) -> Ruling:
     """Decide P(bad) <= limit for a probability that is known to rounding (a formula or a quadrature).
 
-    This rule and those below raise NumericsError for what is not finite, `identity` and `inequality` count it against.
+    This rule and those below raise NumericsError for a number that is not finite, except `identity` and `inequality`,
+    which count it against the claim.
     """
     _finite(share=share, limit=limit)
     return Ruling(REFUTED if share > limit + SLACK else SUPPORTED, {"share": float(share), "limit": float(limit)})

@@ -156,7 +156,7 @@ def kept(evidence: Evidence, delta: float) -> Finding:
 def recovers_less(evidence: Evidence, problems: Sequence[str]) -> Finding:
     """In at least one problem, fewer runs of MLE than of random points end with the true candidate as the likeliest.
 
-    Paired by seed (exact McNemar test), at the level 0.05/n for n problems, those that were not run among them.
+    Paired by seed (exact McNemar test), at the level 0.05/n for n problems, including those that were not run.
     """
     pairs, lost = [], []
     for problem in problems:
@@ -183,7 +183,7 @@ def _fewer_right(problem: str, ours: np.ndarray, other: np.ndarray, level: float
 
 
 def likeliest_dropped(evidence: Evidence) -> Finding:
-    """A wrong candidate can be dropped while it is the likeliest: one run in which it is shows that.
+    """A wrong candidate can be dropped while it is the likeliest: a single run in which this happens shows it.
 
     If none does, the exact interval of the share of runs that drop a wrong candidate tells how often it may happen:
     contradicted if in fewer than LEVEL of them, and undecided otherwise.

@@ -1,9 +1,9 @@
 """Checks of HE-GP-UCB on its four problems (hegpucb §7): orders of regret, and the study's protocol.
 
 Runs of the study are paired by seed, and seeds are the draws: Student's t for means, exact intervals for shares. What
-one of several problems is to show is tested at the level of all together (Bonferroni): of four intervals of 95 %, one
-lies on the stated side of 0 by chance in nearly one study of ten. `problem`: "lengthscale", "period", "decomposition"
-or "mean"; the figure's profile says which settings.
+at least one of several problems must show is tested at the level of all together (Bonferroni): by chance, one of four
+95 % intervals lies on the stated side of 0 in nearly one study of ten. `problem`: "lengthscale", "period",
+"decomposition" or "mean"; the figure's profile says which settings.
 """
 
 from collections.abc import Sequence

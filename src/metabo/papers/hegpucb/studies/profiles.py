@@ -42,7 +42,7 @@ BESIDE = {
     "decomposition": ("gp_ucb", "uniform"),
     "mean": ("gp_ucb", "uniform"),
 }
-"""Beside them: GP-UCB with the true candidate, and random points."""
+"""Shown besides these: GP-UCB with the true candidate, and random points."""
 BAYESIAN = ("mean",)
 NOISY = ("decomposition", "mean")
 

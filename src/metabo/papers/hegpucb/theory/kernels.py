@@ -1,4 +1,4 @@
-"""What the instances need beside the kernels of `metabo.papers.hegpucb.problems`: RBF between two sets, hills of any
+"""What the instances need besides the kernels of `metabo.papers.hegpucb.problems`: RBF between two sets, hills of any
 number."""
 
 import numpy as np

@@ -68,8 +68,8 @@ def _by_identifier(values: pd.Series, evidence: Evidence) -> pd.Series:
 def lowest_more_often(evidence: Evidence, metric: str, method: str, other: str) -> Finding:
     """Of all methods shown, `method` has the lowest mean loss of a task more often than `other` (Table 6).
 
-    Tested on the tasks on which one of the two has it and the other has not: more than half of them are `method`'s. The
-    folds of the table of losses are the units.
+    Tested on the tasks on which one of the two has it and the other does not: more than half of them are `method`'s.
+    The folds of the table of losses are the units.
     """
     losses = evidence.evaluations
     losses = losses[losses["metric"] == metric]
@@ -85,7 +85,7 @@ def lowest_more_often(evidence: Evidence, metric: str, method: str, other: str) 
 
 
 def _tasks_alone(evidence: Evidence, losses: pd.DataFrame) -> Evidence:
-    """Return evidence of "runs" that say of the losses' tasks which fold they are in, and nothing else."""
+    """Return evidence of "runs" that only say which fold each task of the losses is in."""
     rows = losses.drop_duplicates(["space", "task"]).assign(prior_seed=0, seed=0, iteration=1)
     own = Evidence(evidence.benchmark, {"trajectories": lambda: rows.assign(method="rand")}, {"regret": "value"})
     return own.about(evidence.estimand)
@@ -103,9 +103,9 @@ def printed_cells(
     """NUM: at least a share of the printed cells agrees with ours within 3 √(s₁² + s₂²)/√5
     (`metabo.papers.hyperbo.printed.compare`).
 
-    A fixed rule for the paper's own data, whose tolerance holds both spreads already, hence a fact. `table` and
-    `metric` name our cells in data.csv ("" where a table has one metric), `printed` is "table metric" of the printed
-    ones; our numbers times `scale` have the printed unit.
+    This is a fixed rule for the paper's own data, whose tolerance already includes both spreads; so the result is a
+    fact. `table` and `metric` name our cells in data.csv ("" where a table has one metric), `printed` is "table metric"
+    of the printed ones; our numbers times `scale` have the printed unit.
     """
     ours = evidence.table(table)
     ours = ours[ours["metric"] == metric] if metric else ours
@@ -149,9 +149,9 @@ def _fisher(points: _Points, y: str, x: str, repetitions: np.ndarray, tasks: Seq
 def correlation(evidence: Evidence, comparison: str, printed: float) -> Finding:
     """Pearson's r over methods and pre-training seeds is positive: its interval lies above 0 (§7.4.2, Figure 10).
 
-    Repeats of one method are no independent draws: the interval is a jackknife of Fisher's z that leaves out one fold,
-    or one repetition of all methods, at a time. The sign is what other tables can replicate; whether the interval holds
-    the printed r is said.
+    Repeats of one method are not independent draws: the interval is a jackknife of Fisher's z that leaves out one fold,
+    or one repetition of all methods, at a time. The sign is what other tables can replicate; the finding also says
+    whether the interval contains the printed r.
     """
     y, _, x = comparison.partition(" against ")
     losses = evidence.evaluations
@@ -276,8 +276,8 @@ def _speedup(evidence: Evidence, values: pd.Series, factor: float, by: str, labe
 def crossed_lower(evidence: Evidence, reference: str, measure: str) -> Finding:
     """ORD: H-EKL is below `reference`, on average over the settings of hyperbo_x01: candidates, steps, acquisitions.
 
-    In pairs of one setting, repetition and task. Settings share priors and tasks, so that a count of them is no test:
-    in how many an interval over priors excludes 0 is said.
+    In pairs of one setting, repetition and task. Settings share priors and tasks, so a count of them is not a test; the
+    finding says in how many of them an interval over priors excludes 0.
     """
     rows = evidence.table("verdict")
     rows = rows[(rows["reference"] == reference) & (rows["measure"] == measure)]

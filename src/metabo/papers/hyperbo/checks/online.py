@@ -33,8 +33,8 @@ def ends_lower(
     """On at least a share of the tasks (`strictly`: on more), each method's median is below `reference`'s.
 
     Median over runs of the best value after the last query. A run without any feasible point is worse than every
-    value; equality is no win. The share of a new task is compared with `least`, data sets are the units: an interval
-    that decides does so for "more than" and for "at least".
+    value; a tie is not a win. The share of a new task is compared with `least`, and data sets are the units: an
+    interval that decides does so for "more than" and for "at least".
     """
     final = evidence.table("final").pivot(index="task", columns="method", values="median")
     asked = _queries(evidence)

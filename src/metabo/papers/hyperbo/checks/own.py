@@ -1,8 +1,8 @@
 """The paper's own tables under our rules: the checks of claims on Tables 5 to 7, on what these print.
 
-Where printed numbers do not pass a rule, the sentence says more than its table shows to a reader who asks whether it
-carries over; the row of the claim says so (`metabo.papers.engine.claims.settling.OWN_TABLE`). Tasks on one data set
-count together, as in our runs. What this run made is not looked at.
+Where printed numbers do not pass a rule, the paper's sentence says more than its table shows to a reader who asks
+whether it carries over, and the row of the claim says so (`metabo.papers.engine.claims.settling.OWN_TABLE`). Tasks on
+one data set count together, as in our runs. The results of this run are not used.
 """
 
 from collections.abc import Sequence

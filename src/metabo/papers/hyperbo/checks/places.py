@@ -243,7 +243,7 @@ def rank_improves(evidence: Evidence, method: str, early: Sequence[int], late: i
 def rank_within(evidence: Evidence, method: str, at: int, last: int, spaces: Sequence[str] = ()) -> Finding:
     """In every panel of the figure, the mean rank of a method has a place not after `last`.
 
-    `spaces`: the panels that count, those of them that the benchmark has; all by default. A claim about named spaces is
+    `spaces`: the panels that count, as far as the benchmark has them; all by default. A claim about named spaces is
     about these tasks: repetitions are the units, in pairs. A place lies between 1 + the methods whose rank is lower,
     and that of those whose rank is not higher, by intervals at 95 % for all pairs of a panel together
     (`metabo.papers.engine.claims.intervals.of_ranks`).

@@ -42,7 +42,8 @@ def _mean(values: Float[np.ndarray, " n"]) -> tuple[float, float, float]:
 
 
 def _apart(a: Float[np.ndarray, " n"], b: Float[np.ndarray, " m"]) -> tuple[tuple[float, float, float], int]:
-    """Return the mean of a minus that of b, other draws, with its interval (Welch), and its degrees of freedom + 1."""
+    """Return the mean of a minus that of b, which has other draws, with its interval (Welch), and its degrees of
+    freedom + 1."""
     gap = float(a.mean() - b.mean())
     if min(len(a), len(b)) < 2:
         return (gap, np.nan, np.nan), 1
@@ -93,8 +94,8 @@ def drifts(evidence: Evidence, models: Sequence[str], functions: int) -> Finding
 def variance_ratios(evidence: Evidence) -> Finding:
     """The mean variance ratio to the truth is (N - t)/N for MLE and 1 when rescaled (§6.3.1, Theorem 5).
 
-    About equal: within half of the bias t/N, so that the stated ratio is nearer than the one that it is set against, of
-    no bias or of no repair. For the figure's number of functions, in every cell.
+    About equal: within half of the bias t/N, so that the stated ratio is nearer than the one that it is compared with,
+    that of no bias or of no repair. For the figure's number of functions, in every cell.
     """
     rows, functions = evidence.table("variance"), evidence.parameters.get("functions")
     rows = rows if functions is None else rows[rows["functions"] == functions]
@@ -114,7 +115,7 @@ def more_functions_help(evidence: Evidence, few: int, many: int) -> Finding:
     """With `many` functions every estimate is nearer to the truth, and rescaling matters less (Figure 5).
 
     Nearer: a lower mean logarithm of the divergence, after any number of observations. Rescaling: the same of the
-    distance between the divergences of MLE and unbiased estimate, mean over observations. Draws of the two are others
+    distance between the divergences of MLE and unbiased estimate, mean over observations. The draws of the two differ
     (Welch).
     """
     divergence = _divergence(evidence)

@@ -27,7 +27,7 @@ from metabo.papers.engine.claims.verdicts import LEVEL, Finding, order, similar,
 from metabo.plan.runs import on_splits
 
 ITERATION = 100
-"""At which the figures compare regrets; a run that ends before is taken at its last."""
+"""The iteration at which the figures compare regrets; a run that ends earlier is compared at its last."""
 
 
 def _sized(evidence: Evidence, table: str) -> pd.DataFrame:
@@ -49,8 +49,8 @@ def beside_reference(
 ) -> Finding:
     """ORD: with training data of [from, to] points or tasks, each method has less regret than the figure's reference.
 
-    None for `to`: no upper end. A method without a size in that range is judged at its largest below it (H-EKL has
-    no more points than are matched). `below` false: more regret instead.
+    If `to` is None, there is no upper end. A method without a size in that range is judged at its largest below it
+    (H-EKL has no more points than are matched). If `below` is false: more regret instead.
     """
     rows, here = _sized(evidence, "difference"), _regret(evidence)
     start, end = sizes[0] or 0, np.inf if sizes[1] is None else sizes[1]
@@ -130,7 +130,7 @@ def wider_beyond(evidence: Evidence, methods: Sequence[str], size: float) -> Fin
     """ORD: regret varies more over pre-training seeds above `size` than up to it, for each method (Figure 11).
 
     Varies: distance from the median over repetitions, of each repetition and task (Brown and Forsythe 1974), mean over
-    sizes. The widths of the figure's bands, which have no interval, are said.
+    sizes. The finding also gives the widths of the figure's bands, which have no interval.
     """
     rows, here = _sized(evidence, "curve"), _regret(evidence)
     found = []

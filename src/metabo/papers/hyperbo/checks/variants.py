@@ -58,8 +58,8 @@ def bands_meet(evidence: Evidence) -> Finding:
     """The curves of every variant and its reference are so near that their 20 to 80 % bands meet (D.2, Figure 23).
 
     Two bands meet if their middles are no further apart than the mean of their widths: about equal, within that margin,
-    of the mean over iterations. The share of iterations in which the figure's bands meet, which has no interval, is
-    said.
+    of the mean over iterations. The finding also gives the share of iterations in which the figure's bands meet, which
+    has no interval.
     """
     rows = evidence.table("difference").drop_duplicates(["panel", "method", "reference"])
     curves = evidence.table("curve")
@@ -82,8 +82,8 @@ def bands_meet(evidence: Evidence) -> Finding:
 def no_difference(evidence: Evidence) -> Finding:
     """The last regret of every variant is about equal to that of its reference, within MARGIN of Random's (D.2).
 
-    Of the reference's where the figure has no Random. That two "do not differ significantly" holds of small studies
-    whatever the truth, hence a margin.
+    Of the reference's where the figure has no Random. In a small study, two variants "do not differ significantly"
+    whatever the truth; hence the margin.
     """
     rows = evidence.table("difference")
     rows = rows[rows["metric"] == "last"]
@@ -182,7 +182,7 @@ def mean_wins(evidence: Evidence, better: str, worse: str, panels: Sequence[str]
 def wider_spread(evidence: Evidence, panel: str, than: str, metric: str = "last") -> Finding:
     """Highest minus lowest mean regret over the structures is larger in a panel than in another one (D.3).
 
-    A range is no mean: its interval is a jackknife over folds (repetitions).
+    A range is not a mean, so its interval is a jackknife over folds (repetitions).
     """
     sides = [_members(evidence, which) for which in (panel, than)]
     if not all(sides):

@@ -20,8 +20,8 @@ def correlation_panels(
     """Draw one scatter panel per (x column, y column): colour and marker = method, one point per repetition.
 
     `points`: method and the columns named in `panels`; `names`: axis label of each column. Each panel's title gives
-    Pearson's r. It gives no interval: the points of one method are no independent draws, and the claim is judged by one
-    that knows it.
+    Pearson's r. It gives no interval: the points of one method are not independent draws, and the claim is judged by an
+    interval that accounts for this.
     """
     methods = list(dict.fromkeys(points["method"]))
     with style.theme():

@@ -84,7 +84,7 @@ def _name_lines(ax: Axes, tasks: pd.DataFrame, lines: list[int], labels: list[st
 
 
 def _share_axis(ax: Axes, values: np.ndarray) -> None:
-    """Logarithmic axis of shares, linear below the decade of the smallest positive one so that zeros are in sight."""
+    """Logarithmic axis of shares, linear below the decade of the smallest positive one, so that zeros are visible."""
     known = values[np.isfinite(values)]
     positive = known[known > 0]
     ax.axvline(NEAR, **_THRESHOLD)

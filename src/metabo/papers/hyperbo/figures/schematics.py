@@ -56,7 +56,7 @@ SCHEMATICS: dict[str, GraphicalModel] = {
 def schematic(name: str) -> dict[str, pd.DataFrame]:
     """Return the tables of a graphical model: nodes (name, role, x, y), edges (start, end, x0, y0, x1, y1), plates.
 
-    Raises ConfigError that lists the names.
+    Raises ConfigError, which lists the names.
     """
     if name not in SCHEMATICS:
         raise unknown("schematic", name, SCHEMATICS)
@@ -64,7 +64,7 @@ def schematic(name: str) -> dict[str, pd.DataFrame]:
 
 
 def schematic_figure(name: str, title: str) -> Figure:
-    """Draw a graphical model. Raises ConfigError that lists the names."""
+    """Draw a graphical model. Raises ConfigError, which lists the names."""
     tables, model = schematic(name), SCHEMATICS[name]
     corners = np.concatenate([tables["plate"][["x0", "y0"]], tables["plate"][["x1", "y1"]], tables["node"][["x", "y"]]])
     low, high = corners.min(axis=0) - 0.55, corners.max(axis=0) + 0.55

@@ -1,4 +1,4 @@
-"""Where the matched points lie that H-EKL trains on, and how far beyond them a method asks first.
+"""Where the matched points that H-EKL trains on lie, and how far beyond them a method's first queries are.
 
 EKL needs inputs that tasks share and at which they have a value. Where trials diverge in some task, the points that are
 left end early: a GP trained on them extrapolates beyond.

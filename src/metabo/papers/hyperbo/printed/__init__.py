@@ -19,7 +19,7 @@ _FLOORS = {
 def table(name: str) -> pd.DataFrame:
     """Return printed numbers, e.g. "tab05": task (paper's name), method, metric, mean, std.
 
-    Raises ConfigError that lists the names.
+    Raises ConfigError, which lists the names.
     """
     return printed.read(Path(__file__).parent, name)
 

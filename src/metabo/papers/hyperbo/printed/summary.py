@@ -1,4 +1,4 @@
-"""A printed table in few numbers, to set beside ours on other tasks than the paper's."""
+"""A printed table in a few numbers, to compare with ours on tasks other than the paper's."""
 
 import pandas as pd
 
@@ -14,7 +14,7 @@ SOURCES = {
 
 
 def beside(ours: pd.DataFrame, name: str, metric: str, decimals: int, lowest: bool = True) -> pd.DataFrame:
-    """Return what our table and the printed one come to, method by method: whose, method, tasks, median, best.
+    """Summarise our table and the printed one, method by method: whose, method, tasks, median, best.
 
     `ours`: task, method, mean in the printed unit; `name`: of the printed table; `metric`: as printed there. `whose`:
     "ours" or "paper"; `median`: of the means over the tasks that have all methods (their mean would be that of a few

@@ -1,8 +1,8 @@
 """Checks of learned priors of GP parameters against the number of domains (mphd §3.2, Figures 5, 6, 10, 11).
 
-Seeds are the draws, each of domains of its own, and the tables behind the figures hold each of them. What one seed has
-at several numbers of domains is no independent draw: trends have seeds as units. Seeds with the same number are copies
-of one draw, as all are where they share their domains, and count once.
+Seeds are the draws, each with domains of its own, and the tables behind the figures hold each of them. The values of
+one seed at several numbers of domains are not independent draws: trends have seeds as units. Seeds with the same number
+are copies of one draw, as all are where they share their domains, and count once.
 """
 
 from collections.abc import Sequence
@@ -86,7 +86,7 @@ def _varies_less(evidence: Evidence, parameter: str) -> Finding:
 
 
 def _comes_nearer(evidence: Evidence, parameter: str) -> Finding:
-    """ORD: the mean over seeds is nearer to the truth; its distance has an interval that ends at 0 at the least."""
+    """ORD: the mean over seeds is nearer to the truth; the interval of its distance does not go below 0."""
     ends, truth = _ends(evidence, parameter), _truth(evidence, parameter)[0]
     if same := _same(ends, parameter):
         return same[0]

@@ -39,7 +39,7 @@ SUITE = "suite_"
 """Begins the names of the columns for this suite; those for a new space have none."""
 CROSSED = ("overtaken", "overtaken_low", "overtaken_high")
 COST = "cost"
-"""The panel of `difference` that compares a method without the test space's data with itself with them."""
+"""The panel of `difference` that compares a method without the test space's data with the same method with them."""
 VARIANTS = ("mphd_squashed",)
 """Methods of the figures that the paper does not have, left out of "others"."""
 ABOUT = 0.25
