@@ -14,8 +14,8 @@ _CELL, _PANEL, _CHARACTER = 0.3, 2.5, 0.055
 """Inches: a cell of a single matrix, a panel of several, a character of a tick label."""
 
 
-def correlation_matrices(pairs: pd.DataFrame, titles: dict[str, str], title: str, columns: int = 3) -> Figure:
-    """Draw one heat map per space; white = 0, grey = no correlation.
+def correlation_matrices(pairs: pd.DataFrame, titles: dict[str, str], title: str, columns: int = 2) -> Figure:
+    """Draw one heat map per space; white = 0, grey = no correlation, a dash marks a negative one.
 
     `pairs`: space, task, other, group, other_group, correlation, each pair once, tasks of one group next to each other
     (lines separate the groups). `titles`: title of each panel. One matrix alone has its numbers in its cells.
@@ -37,7 +37,8 @@ def correlation_matrices(pairs: pd.DataFrame, titles: dict[str, str], title: str
             ax.set_title(titles[space], fontsize="small" if len(spaces) > 1 else "medium")
         shown = [ax for ax in axes if ax.collections]
         bar = figure.colorbar(shown[0].collections[0], ax=list(axes), shrink=0.7, aspect=25, pad=0.02)
-        bar.set_label("Spearman's rank correlation\n(grey: none)", fontsize="small")
+        marked = "" if len(spaces) == 1 and len(next(iter(matrices.values()))) <= LABELLED else "; dash: negative"
+        bar.set_label(f"Spearman's rank correlation\n(grey: none{marked})", fontsize="small")
         bar.outline.set_visible(False)
         figure.suptitle(title)
     return figure
@@ -68,6 +69,13 @@ def _heat_map(ax: Axes, matrix: pd.DataFrame, numbers: bool) -> None:
         annot=numbers, fmt=".2f", annot_kws={"fontsize": 5.5 if len(matrix) > 12 else 8},
         linewidths=0.3 if len(matrix) <= LABELLED else 0, linecolor="white",
     )  # fmt: skip
+    if not numbers:  # without colour, both ends of the scale are dark
+        below, across = np.nonzero(matrix.to_numpy() < 0)
+        dark = matrix.to_numpy()[below, across] < -0.5
+        ax.scatter(
+            across + 0.5, below + 0.5, marker="_", s=0.5 * (72 * _PANEL / len(matrix) * 0.45) ** 2, linewidths=0.8,
+            c=np.where(dark, "white", "black"),
+        )  # fmt: skip
     # The diagonal says nothing; it is white so that grey keeps its one meaning.
     for i in range(len(matrix)):
         ax.fill_between([i, i + 1], i, i + 1, color="white", linewidth=0, zorder=2)

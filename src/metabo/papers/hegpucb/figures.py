@@ -56,6 +56,16 @@ def look(name: str) -> Look:
     return own[name] if name in own else looks.of(name)
 
 
+def labelled(table: pd.DataFrame) -> pd.DataFrame:
+    """Replace names by labels in the columns and the index that hold methods, for display."""
+    named = {c: [look(str(name)).label for name in table[c]] for c in ("method", "reference") if c in table}
+    shown = table.assign(**named)
+    for axis in ("index", "columns"):
+        if getattr(shown, axis).name == "method":
+            shown = shown.rename(lambda name: look(str(name)).label, axis=axis)
+    return shown
+
+
 def _line(ax: Axes, name: str, rows: pd.DataFrame, low: str, high: str) -> None:
     one = look(name)
     x = rows["iteration"].to_numpy()

@@ -1,6 +1,6 @@
 """Verdicts of the theory checks as a table, and coverage of bounds against what simulations and quadratures show."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pandas as pd
@@ -36,14 +36,15 @@ def verdict_figure(verdicts: pd.DataFrame, cells: pd.DataFrame, panels: list[str
     for name in panels:
         if name not in PANELS:
             raise unknown("panel", name, PANELS)
-    widths = [_width(verdicts[c].astype(str), heading) for c, heading in _COLUMNS.items()]
+    columns = {c: heading for c, heading in _COLUMNS.items() if verdicts[c].astype(str).str.strip().any()}
+    widths = [_width(verdicts[c].astype(str), heading) for c, heading in columns.items()]
     table = _ROW * (len(verdicts) + 3)
     rows = -(-len(panels) // 3)
-    width, height = max(sum(widths) + 0.4, 3 * _PANEL[0]), table + rows * _PANEL[1] + 0.2
+    width, height = max(sum(widths) + 0.4, 3 * _PANEL[0] if panels else 0.0), table + rows * _PANEL[1] + 0.2
     with style.theme():
         figure = Figure(figsize=(width, height), layout="none")
         ax = figure.add_axes((0, 1 - table / height, 1, table / height))
-        _table(ax, verdicts, widths, width, table, title)
+        _table(ax, verdicts, columns, widths, width, table, title)
         for place, name in enumerate(panels):
             row, column = divmod(place, 3)
             step = width / 3
@@ -58,19 +59,27 @@ def _width(texts: pd.Series, heading: str) -> float:
     return _CHARACTER * max(len(heading) + 1, *texts.str.len()) * (1.2 if heading == "Verdict" else 1.0) + _GAP
 
 
-def _table(ax: Axes, verdicts: pd.DataFrame, widths: list[float], width: float, height: float, title: str) -> None:
+def _table(
+    ax: Axes,
+    verdicts: pd.DataFrame,
+    columns: Mapping[str, str],
+    widths: list[float],
+    width: float,
+    height: float,
+    title: str,
+) -> None:
     ax.set_axis_off()
     ax.set(xlim=(0, width), ylim=(height, 0))
     edges = (width - sum(widths)) / 2 + np.concatenate([[0.0], np.cumsum(widths)])
     ax.text(width / 2, 0.8 * _ROW, title, ha="center", va="center", fontsize=11)
     y = 2.1 * _ROW
-    for x, heading in zip(edges, _COLUMNS.values(), strict=False):
+    for x, heading in zip(edges, columns.values(), strict=False):
         ax.text(x + _GAP / 2, y, heading, va="center", fontsize=7.5, weight="bold")
     for rule in (y - 0.6 * _ROW, y + 0.55 * _ROW, y + (len(verdicts) + 0.6) * _ROW):
         ax.plot([edges[0], edges[-1]], [rule, rule], color="black", linewidth=0.8)
     for row in verdicts.itertuples():
         y += _ROW
-        for x, column in zip(edges, _COLUMNS, strict=False):
+        for x, column in zip(edges, columns, strict=False):
             marked = {"color": COLOURS[row.verdict], "weight": "bold"} if column == "verdict" else {}
             ax.text(x + _GAP / 2, y, str(getattr(row, column)), va="center", fontsize=7.5, **marked)
 

@@ -3,9 +3,9 @@
 Norm bound, noise, scaling of the outputs and kernels are not in the paper. Three profiles stand for them:
 
 - `figure`: outputs as they are, noise variance λ = R² = 0.01, ξ with R, observations without noise in (a) and (b), with
-  N(0, R²) in (c) and (d), and one constant β in all problems: of five, the one under which cumulative regrets end on the
-  axes of the paper's Figure 2 in most problems, two of four (`summaries.calibration`, which does not look at the order
-  of the methods);
+  N(0, R²) in (c) and (d), and one constant β in all problems: of five, the one under which cumulative regrets end on
+  the axes of the paper's Figure 2 in most problems, two of four (`summaries.calibration`, which does not look at the
+  order of the methods);
 - `plain`: the same with β of the repaired theorems, B = 1: two to ten times as large;
 - `successor`: settings of the authors' later code: outputs standardised, noise variance 1e-4, R = 1e-4 in β and ξ,
   B = 1, δ = 0.01, deviations with the noise, observations without noise, its own length-scales in (a). Kernels have

@@ -65,7 +65,7 @@ def estimate_panels(training: pd.DataFrame, marginal: pd.DataFrame, test: pd.Dat
         axes = figure.subplots(3, 2, sharex=True, sharey=True).ravel()
         for _, rows in training.groupby("function"):
             rows = rows.sort_values("x")
-            axes[0].plot(rows["x"], rows["y"], marker="o", markersize=2.5, linewidth=0.9)
+            axes[0].plot(rows["x"], rows["y"], color="0.35", alpha=0.6, marker="o", markersize=2.5, linewidth=0.9)
         axes[0].set_title(f"{training['function'].nunique()} training functions")
         for ax, count in zip(axes[1:], counts, strict=False):
             rows = marginal[marginal["observations"] == count]
