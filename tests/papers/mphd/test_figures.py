@@ -53,7 +53,7 @@ def test_regret_panels(acquisitions):
         low, high = ax.get_ylim()
         assert low < mine["mean"].min() and high > mine["high"].max()
     assert [t.get_text() for t in figure.legends[0].get_texts()] == [look.of(m).label for m in [*METHODS, *TRUE]]
-    assert figure.axes[0].get_ylabel() == "normalised regret, mean over spaces"
+    assert figure.axes[0].get_ylabel() == "normalised regret,\nmean over spaces"
     assert_readable(figure, [*METHODS, *TRUE])
 
 

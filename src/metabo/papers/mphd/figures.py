@@ -47,7 +47,7 @@ def regret_panels(
                 style.regret_axis(ax, mine[["mean", "high"]].to_numpy().ravel())
                 _curves(ax, mine[mine["panel"] == panel])
                 ax.set_title(f"{looks.ACQUISITIONS[acquisition]}, {heading}")
-            row[0].set_ylabel(f"{regret}, mean over spaces")
+            row[0].set_ylabel(f"{regret},\nmean over spaces")
         for ax in axes[-1]:
             ax.set_xlabel("BO iteration")
         style.legend(figure, methods)
