@@ -174,27 +174,24 @@ def test_success_is_published_and_runs_this_python_here_with_this_package(templa
 
 
 @pytest.mark.parametrize(
-    ("scale", "given", "command"),
+    ("target", "theory", "own", "check"),
     [
-        ("laptop", {}, "hyperbo_fig01"),
-        ("laptop", {"artefact": "hyperbo_fig06"}, "hyperbo_fig06"),
-        ("laptop", {"benchmark": "lcbench"}, "results/laptop/x/notebook.ipynb"),
-        ("smoke", {"artefact": "hyperbo_fig06"}, "hyperbo_fig06 --configfile config/smoke.yaml"),
+        ("x --configfile a.yaml", ["l.json", "m"], "x --configfile a.yaml", "l.json --configfile a.yaml"),
+        ("x", None, "x", "results/laptop/theory/hyperbo/lemma10.json"),
     ],
-)
-def test_the_text_tells_how_to_make_this_artefact(template, tmp_path, monkeypatch, scale, given, command):
+)  # fmt: skip
+def test_the_text_tells_how_to_make_this_artefact(template, tmp_path, target, theory, own, check):
     path = template()
     book = nbformat.read(path, as_version=4)
-    book.cells[0].source += "\nartefact = 'hyperbo_fig01'\nbenchmark = 'pd1_mini'"
-    text = "Change a value, or `snakemake --cores 2 {}`. One check alone: `snakemake --cores 2 results/a.json`."
-    book.cells.insert(0, v4.new_markdown_cell(text.format("hyperbo_fig01")))
+    book.cells[0].source += "\nartefact = 'hyperbo_fig01'"
+    text = "Change a value, or `snakemake --cores 2 {}`. One check alone: `snakemake --cores 2 {}`."
+    cell = v4.new_markdown_cell(text.format("hyperbo_fig01", "results/laptop/theory/hyperbo/lemma10.json"))
+    book.cells.insert(0, cell)
     nbformat.write(book, path)
-    monkeypatch.chdir(tmp_path)
-    Path("config").mkdir()
-    Path("config/smoke.yaml").touch()
-    out = Path("results", scale, "x", "notebook.ipynb")
-    notebook.run(path, tmp_path / "logs" / "n.ipynb", out, {"out": str(out.parent), **given})
-    assert nbformat.read(out, as_version=4).cells[0].source == text.format(command)
+    ran = nbformat.read(path, as_version=4)
+    notebook._name_target(ran, path, {"theory": theory} if theory else {}, target)
+    assert ran.cells[0].source == text.format(own, check)
+    assert ran.cells[1:] == book.cells[1:]
 
 
 def test_equal_figures_are_equal_files(template, run, tmp_path):

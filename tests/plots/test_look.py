@@ -14,6 +14,10 @@ from metabo.plots import look
 CATALOGUE = read_yaml(Path(__file__).parents[2] / "workflow/catalogue.yaml")
 
 
+ALIKE = {"H": "h", "8": "h", "d": "D"}
+"""Markers that look like others at the size of a figure's lines."""
+
+
 def named(listed) -> Iterator[str]:
     """Give the names in a list of lists."""
     for one in listed or []:
@@ -37,7 +41,7 @@ def alike(artefact: str, names) -> list[list[str]]:
     found = defaultdict(list)
     for name in dict.fromkeys(names):
         shown = look.of(name)
-        found[panel(artefact, name), shown.marker, shown.dashes].append(name)
+        found[panel(artefact, name), ALIKE.get(shown.marker, shown.marker), shown.dashes].append(name)
     return [several for several in found.values() if len(several) > 1]
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from metabo.cli import main
 from metabo.evidence import manifest, recorded
+from metabo.papers.engine.claims.settling import OWN_TABLE
 from metabo.plan import typed
 from metabo.plan.specs import ReportSpec
 from metabo.records.checksums import sealed
@@ -220,10 +221,11 @@ def test_the_ladder_has_the_primary_cell_and_every_other_one_once():
 
 
 def test_what_belongs_to_no_run_is_listed_once():
-    one = claim("C1", "undecided", beside=[("", "", "the paper's own table", "undecided")])
-    steps = rungs.ladder(replace(one, recorded=(("evidence/published", one),)))
+    one = claim("C1", "undecided", beside=[("", "", OWN_TABLE, "undecided")])
+    before = claim("C1", "undecided", beside=[("published", "pd1_mini", OWN_TABLE, "undecided")])
+    steps = rungs.ladder(replace(one, recorded=(("evidence/published", before),)))
     assert [(step.reading, step.source) for step in steps] == [
-        ("", ""), ("", "evidence/published"), ("the paper's own table", "")
+        ("", ""), ("", "evidence/published"), (OWN_TABLE, "")
     ]  # fmt: skip
 
 

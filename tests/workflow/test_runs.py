@@ -87,6 +87,8 @@ class TestSmokeRun:
             folder = results / name if name in SYNTHETIC else results / "tables" / name
             assert {p.name for p in folder.iterdir()} == FILES, name
             assert all(p.stat().st_size > 0 for p in folder.iterdir())
+            text = (folder / "notebook.ipynb").read_text()
+            assert f"`snakemake --cores 2 {name} --configfile config/smoke.yaml`" in text  # by whatever template
 
     def test_a_second_run_does_nothing_and_takes_no_more_than_planning(self, killed_and_resumed, snakemake):
         begun = time.monotonic()

@@ -57,6 +57,15 @@ def executed_copy(artefact):
     return lambda wildcards, output: f"{OUT}/logs/{artefact.place}.ipynb"
 
 
+def made_by(artefact):
+    """Return what gives the arguments of the Snakemake call that makes it, for the text of its notebook.
+
+    A function of the output: Snakemake does not compare such parameters, and another file that configures the same is no
+    reason to make it again.
+    """
+    return lambda wildcards, output: " ".join([artefact.name, *OVERLAYS])
+
+
 def artefact_memory(artefact):
     """Return MiB: an artefact without tables describes the benchmark itself and reads all of it."""
     reads_all = artefact.benchmark and not artefact.inputs.kinds
@@ -92,6 +101,7 @@ for artefact in ARTEFACTS:
             methods=constant(canonical(artefact_methods(artefact))),
             data=lambda w, input: f"--in-data {input.data}" if input.data else "",
             scratch=executed_copy(artefact),
+            target=made_by(artefact),
             title=marked_up(artefact.entry.title),
             caption=marked_up(artefact.entry.caption),
         message:
@@ -100,4 +110,4 @@ for artefact in ARTEFACTS:
             "python -m metabo.stages.notebook --spec {params.spec:q} --code {params.code}"
             " --in-template {input.template}"
             " --in-tables {input.tables} {params.data} --out {output.notebook} --sidecar {output.meta}"
-            " --scratch {params.scratch} --threads {threads} > {log} 2>&1"
+            " --scratch {params.scratch} --threads {threads} --target {params.target:q} > {log} 2>&1"

@@ -72,6 +72,10 @@ SETTINGS = or_stop(settings.check, config, catalogue.papers(CATALOGUE))
 or_stop(settings.check_scale, SETTINGS.scale, [Path(path).name for path in workflow.configfiles])
 
 OUT = f"results/{SETTINGS.scale}"
+_given = [
+    os.path.relpath(path) for path in workflow.configfiles if Path(path).resolve() != Path("config.yaml").resolve()
+]
+OVERLAYS = ["--configfile", *_given] if _given else []
 or_stop(preflight.require_writable, Path(OUT))
 or_stop(digests.record)
 GPU = 1 if SETTINGS.device == "gpu" else 0

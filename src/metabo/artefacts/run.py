@@ -23,18 +23,21 @@ _CLEAR = ("MetaboError", "DataError", "ConfigError", "NumericsError")
 
 COMMAND = "`snakemake --cores 2"
 """How a template says what makes its artefact; the artefact's name follows."""
+EXAMPLE = f"{COMMAND} results/laptop/theory/hyperbo/lemma10.json`"
+"""How the template of theory checks says what makes one of them."""
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 EPOCH = "1704067200"  # 2024-01-01: a fixed clock in PDF metadata, so equal figures are equal files
 
 
-def run(template: Path, scratch: Path, out: Path, parameters: dict[str, Json]) -> list[str]:
+def run(template: Path, scratch: Path, out: Path, parameters: dict[str, Json], target: str = "") -> list[str]:
     """Execute `template` into `scratch`, then publish the executed copy as `out`; return the figure files.
 
-    The kernel is this process's Python, its working folder the present one. Raises ConfigError for a parameter that the
-    template's `parameters` cell does not have, MetaboError for a failing cell (the executed notebook with its traceback
-    stays at `scratch`) and for a figure file that the notebook did not write.
+    `target`: what `snakemake` is given to make this artefact, its name first; the text of the notebook says so in place
+    of the name that the template has. The kernel is this process's Python, its working folder the present one. Raises
+    ConfigError for a parameter that the template's `parameters` cell does not have, MetaboError for a failing cell (the
+    executed notebook with its traceback stays at `scratch`) and for a figure file that the notebook did not write.
     """
     check_parameters(template, parameters)
     files = [out.parent / name for name in FIGURE_FILES]
@@ -67,21 +70,22 @@ def run(template: Path, scratch: Path, out: Path, parameters: dict[str, Json]) -
             f"`artefacts.save(figure, tables, out, artefact, title, caption, keys=[...])`. Executed copy: {scratch}"
         )
     book = nbformat.read(scratch, as_version=nbformat.NO_CONVERT)
-    _name_target(book, template, out, parameters)
+    if target:
+        _name_target(book, template, parameters, target)
     write_text(out, nbformat.writes(book))
     return [str(file) for file in files]
 
 
-def _name_target(book: nbformat.NotebookNode, template: Path, out: Path, parameters: Mapping[str, Json]) -> None:
-    """Let the text of an executed notebook say how to make this artefact, where the template names its own one."""
-    own = templates.parameters(template)
-    artefact, benchmark = (parameters.get(name, own.get(name)) for name in ("artefact", "benchmark"))
-    target = artefact if benchmark in (own.get("benchmark"), "") else out.as_posix()
-    config = Path("config", f"{out.parts[1]}.yaml") if out.parts[0] == "results" else Path()
-    scale = f" --configfile {config.as_posix()}" if config.is_file() else ""  # the default scale has no file there
+def _name_target(book: nbformat.NotebookNode, template: Path, parameters: Mapping[str, Json], target: str) -> None:
+    """Let the text of an executed notebook say how to make this artefact, and its first theory check."""
+    commands = {f"{COMMAND} {templates.parameters(template).get('artefact')}`": target}
+    match parameters.get("theory"):
+        case [str(check), *_]:
+            commands[EXAMPLE] = " ".join([check, *target.split()[1:]])
     for cell in book.cells:
         if cell.cell_type == "markdown":
-            cell.source = cell.source.replace(f"{COMMAND} {own.get('artefact')}`", f"{COMMAND} {target}{scale}`")
+            for text, own in commands.items():
+                cell.source = cell.source.replace(text, f"{COMMAND} {own}`")
 
 
 _FRAME = re.compile(r"^File (\S.*?):(\d+)|^Cell In\[\d+\], line (\d+)", re.M)

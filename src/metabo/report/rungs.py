@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from metabo.errors import DataError
 from metabo.evidence.recorded import RecordedEvidence, RecordedVerdicts
+from metabo.papers.engine.claims.settling import OWN_TABLE
 from metabo.papers.engine.claims.verdicts import NOT_MADE, UNTESTABLE
 from metabo.report import scorecard
 from metabo.report.scorecard import VERDICTS, ClaimRow, JudgedClaim, ours
@@ -113,7 +114,8 @@ def _others(claim: JudgedClaim, source: str) -> list[Rung]:
     whole = claim.whole
     cells: dict[tuple[str, str, str], list[ClaimRow]] = {}
     for row in claim.beside:
-        cells.setdefault((row.rung, row.benchmark, row.reading if row.reading != whole.reading else ""), []).append(row)
+        place = ("", "") if row.reading == OWN_TABLE else (row.rung, row.benchmark)  # as in tables recorded before
+        cells.setdefault((*place, row.reading if row.reading != whole.reading else ""), []).append(row)
     return [
         Rung(*cell, _counted(rows), ours(rows[0]) if len(rows) == 1 else "", source) for cell, rows in cells.items()
     ]

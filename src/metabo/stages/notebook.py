@@ -13,6 +13,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--in-tables", nargs="*", default=[], help="trajectory and evaluation tables")
     parser.add_argument("--in-data", help="benchmark file, if it reads one")
     parser.add_argument("--scratch", required=True, help="where the executed copy stays when a cell fails")
+    parser.add_argument("--target", default="", help="what Snakemake is given to make it, for the text")
 
 
 def work(args: Namespace, spec: Values) -> Outcome:
@@ -20,7 +21,7 @@ def work(args: Namespace, spec: Values) -> Outcome:
     from metabo.artefacts import run as notebook
     from metabo.plan.typed import written
 
-    figures = notebook.run(Path(args.in_template), Path(args.scratch), Path(args.out), written(spec))
+    figures = notebook.run(Path(args.in_template), Path(args.scratch), Path(args.out), written(spec), args.target)
     return {"outputs": figures}
 
 

@@ -156,7 +156,8 @@ def differences(
     iterations. `overtaken`: first iteration from which on the reference's mean regret stays the lower one; one beyond
     the last if it never does. Intervals of 95 %: Student's t times the deviation of the bootstrap means (of the
     bootstrap's iterations), as in `metabo.metrics.paired_difference`, since percentiles are too narrow for few draws;
-    NaN if there is but one. Where several spaces test on the same data sets, those are units of a difference and an
+    NaN if there is but one. They are symmetric, as p values need them, so those of `overtaken` may reach beyond the
+    iterations. Where several spaces test on the same data sets, those are units of a difference and an
     area too (`_with_data_sets`). `units`, `suite_units`: independent draws that the intervals rest on (`_units`,
     `resampled_repetitions`).
     """
@@ -186,8 +187,7 @@ def differences(
             ends |= {f"{kind}low": gap - half, f"{kind}high": gap + half}
             whole |= {"area": gap.mean(), "overtaken": first, f"{kind}units": units}
             whole |= {f"{kind}area_low": gap.mean() - area[0], f"{kind}area_high": gap.mean() + area[0]}
-            reach = np.clip([first - crossed[0], first + crossed[0]], 1, len(gap) + 1)  # the iterations that there are
-            whole |= dict(zip((f"{kind}overtaken_low", f"{kind}overtaken_high"), reach, strict=True))
+            whole |= {f"{kind}overtaken_low": first - crossed[0], f"{kind}overtaken_high": first + crossed[0]}
         for place in np.flatnonzero(np.isin(every, iterations)):
             keys = {"method": method, "reference": reference, "iteration": int(every[place])}
             own = {name: values[place] for name, values in ends.items()}

@@ -3,6 +3,7 @@
 An estimate is value, low, high; the ends are NaN where nothing says how much the value varies.
 """
 
+import math
 from functools import cache
 from itertools import permutations, product
 from typing import NamedTuple
@@ -86,13 +87,14 @@ def of_slope(x: np.ndarray, y: np.ndarray) -> Estimate:
 
 
 def spearman_p(rho: float, points: int) -> float:
-    """Return the two-sided p value of a rank correlation: of all permutations up to EXACT points, else Student's t."""
+    """Return the two-sided p value of a rank correlation without ties: of all permutations up to EXACT points, else
+    Student's t. Points that are all in order have two of the permutations, however many they are."""
     if not np.isfinite(rho) or points < 3:
         return np.nan
     if points <= EXACT:
         return float(np.mean(np.abs(_every_correlation(points)) >= abs(rho) - 1e-9))
     if abs(rho) >= 1:
-        return 0.0
+        return 2.0 / math.factorial(points)
     return float(2 * student.sf(abs(rho) * np.sqrt((points - 2) / (1 - rho**2)), points - 2))
 
 

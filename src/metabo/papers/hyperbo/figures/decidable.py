@@ -100,7 +100,7 @@ def _share_axis(ax: Axes, values: np.ndarray) -> None:
     decades = np.arange(np.log10(edge), np.ceil(np.log10(positive.max())))
     ax.set_xticks([0.0, *10.0**decades], ["0", *(f"$10^{{{round(d)}}}$" for d in decades)])
     ax.set_xticks([], minor=True)
-    ax.axvline(edge, color="0.7", linewidth=0.7)
+    ax.axvline(edge, color="0.7", linewidth=0.7, zorder=0)
     ax.annotate(
         "linear below", (edge, 0), (-3, 4), xycoords=ax.get_xaxis_transform(), textcoords="offset points", rotation=90,
         ha="right", va="bottom", fontsize=6, color="0.4",

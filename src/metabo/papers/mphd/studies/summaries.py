@@ -101,8 +101,8 @@ def trend(table: pd.DataFrame, by: str, value: str) -> dict[str, float]:
 
 
 def _spearman(x: Sequence[float] | pd.Index | pd.Series, y: pd.Series) -> tuple[float, float]:
-    """Return Spearman's rank correlation and its p value: of few points exact, since the t approximation gives five
-    points that are in order p = 0."""
+    """Return Spearman's rank correlation and its p value (`spearman_p`): Student's t alone gives five points that are
+    in order p = 0."""
     rho = float(stats.spearmanr(x, y).statistic)
     return rho, spearman_p(rho, len(y))
 
