@@ -1,6 +1,8 @@
 """What cm-BO reports of its clusters, with cases worked out by hand."""
 
+import ast
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,6 +11,8 @@ import pytest
 from metabo.errors import DataError
 from metabo.papers.cmbo import cluster_metrics
 from tests.papers.cmbo.test_metrics import flat, runs
+
+ROOT = Path(__file__).parents[3]
 
 
 def test_numbers_of_clusters_and_their_indices():
@@ -35,3 +39,18 @@ def test_clusters_are_read_from_the_sidecars_of_the_priors(tmp_path):
     assert found["ratio"].tolist() == [np.inf, 0.25] and found["largest"].tolist() == [3.0, 2.0]
     assert set(found["distance"]) == {"jeffreys"} and found["iterations"].tolist() == [1.0, 4.0]
     assert cluster_metrics.clusters_of([str(tmp_path / "none.parquet")]).empty
+
+
+@pytest.mark.parametrize("notebook", ["clusters", "sensitivity"])
+def test_notebooks_save_the_ratio_of_one_cluster_whose_neighbours_are_nowhere(notebook):
+    """The ratio is infinite where the clusters lie on each other; `save` refuses what is not declared so."""
+    cells = json.loads((ROOT / f"notebooks/cmbo/{notebook}.ipynb").read_text())["cells"]
+    calls = [
+        node
+        for cell in cells
+        if cell["cell_type"] == "code"
+        for node in ast.walk(ast.parse("".join(cell["source"])))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "artefacts.save"
+    ]
+    (declared,) = ([ast.literal_eval(k.value) for k in call.keywords if k.arg == "infinite"] for call in calls)
+    assert "index" in declared[0]
