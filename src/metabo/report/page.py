@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from metabo.errors import unknown
 from metabo.evidence.recorded import RecordedVerdicts
@@ -15,6 +16,7 @@ from metabo.report.gallery import ShownArtefact
 from metabo.report.gates import ShownGate
 from metabo.report.html import duration, templates
 from metabo.report.jobs import Job
+from metabo.report.questions import Question
 from metabo.report.scorecard import JudgedClaim
 from metabo.report.theory import ShownStatement
 
@@ -35,6 +37,7 @@ class PaperCard:
     """A paper (papers.yaml) with what the run has of it.
 
     `counts`: claims by verdict, none if its claims are not checked; `answers`: what they come to, in sentences;
+    `questions`: what a reader asks that no single claim answers;
     `headline`: the claims of its abstract, introduction and conclusion; `theory`: statements by verdict; `claims` and
     `artefacts`: their numbers.
     """
@@ -47,6 +50,7 @@ class PaperCard:
     about: str
     counts: Mapping[str, int]
     answers: Sequence[Answer]
+    questions: Sequence[Question]
     headline: Sequence[JudgedClaim]
     claims: int
     artefacts: int
@@ -59,8 +63,10 @@ def summary(
     artefacts: list[ShownArtefact],
     theory: list[ShownStatement],
     gates: list[ShownGate],
+    asked: Mapping[str, Sequence[Question]] = MappingProxyType({}),
 ) -> list[PaperCard]:
-    """Answer, per paper, and count: claims by verdict (none if its claims are not checked), artefacts, theory."""
+    """Answer, per paper, and count: claims by verdict (none if its claims are not checked), artefacts, theory. `asked`:
+    the questions by paper."""
     cards = []
     for paper, entry in about(papers).items():
         own = [claim for claim in claims if claim.whole.paper == paper]
@@ -71,6 +77,7 @@ def summary(
                 id=paper,
                 counts=scorecard.counts(own) if own else {},
                 answers=answers(own, [gate for gate in gates if gate.paper == paper]),
+                questions=asked.get(paper, ()),
                 headline=[claim for claim in own if claim.headline],
                 claims=len(own),
                 artefacts=sum(a.paper == paper for a in artefacts),
@@ -111,9 +118,10 @@ def index(
     made: Mapping[str, Job],
     recorded: Sequence[RecordedVerdicts] = (),
     refused: Sequence[str] = (),
+    asked: Mapping[str, Sequence[Question]] = MappingProxyType({}),
 ) -> str:
     """Return the page; `made`: the jobs behind it; `recorded`: the folders of recorded results that are shown,
-    `refused`: a line on each that is not."""
+    `refused`: a line on each that is not; `asked`: questions by paper."""
     names = {(a.id, a.benchmark): a.name for a in artefacts}
     first = {a.id: a.name for a in reversed(artefacts)}  # where a claim names no benchmark of the page
     shown = {
@@ -124,7 +132,7 @@ def index(
     places = [(gate.artefact, gate.benchmark) for gate in gates]
     return templates().get_template("index.html.j2").render(
         scale=scale,
-        papers=summary(papers, claims, artefacts, theory, gates),
+        papers=summary(papers, claims, artefacts, theory, gates, asked),
         titles={paper: entry["name"] for paper, entry in about(papers).items()},
         verdicts=scorecard.VERDICTS,
         claims=claims,

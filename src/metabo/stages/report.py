@@ -29,7 +29,7 @@ def work(args: Namespace, spec: ReportSpec) -> Outcome:
     from metabo.plan.yaml_files import read_yaml
     from metabo.records import files
     from metabo.records.checksums import sidecar_of
-    from metabo.report import gallery, gates, jobs, page, rungs, scorecard, theory
+    from metabo.report import gallery, gates, jobs, page, questions, rungs, scorecard, theory
 
     table = scorecard.read(args.in_claims)
     kept = recorded.verdicts(Path(args.evidence)) if args.evidence else recorded.RecordedEvidence([], [])
@@ -42,9 +42,15 @@ def work(args: Namespace, spec: ReportSpec) -> Outcome:
         gallery.entry(path, name, catalogue, made, out)
         for path, name in zip(args.in_artefacts, spec.names, strict=True)
     ]
+    tables = [
+        questions.ShownTable(one.name, one.id, one.benchmark, Path(path).with_name("data.csv"))
+        for path, one in zip(args.in_artefacts, artefacts, strict=True)
+    ]
+    kept_in = [folder.folder for folder in folders]
+    asked = {paper: questions.questions(paper, tables, kept_in) for paper in spec.papers}
     text = page.index(
         spec.scale, list(spec.papers), claims, artefacts, theory.verdicts(made, out), gates.read(args.in_gates), made,
-        folders, refused,
+        folders, refused, asked,
     )  # fmt: skip
     files.write_text(args.out_scorecard, scorecard.scorecard(claims).to_csv(index=False))
     files.write_text(args.out_multiverse, table.to_csv(index=False))

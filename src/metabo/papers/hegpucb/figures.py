@@ -38,7 +38,7 @@ PROBLEMS = {
     "mean": "(d) mean",
 }
 PROFILES = {
-    "figure": "constant β, which of five ends on most of the paper's axes",
+    "figure": "constant β, chosen by the paper's axes",
     "plain": "constants of the repaired theorems",
     "successor": "settings of the later code",
 }

@@ -287,7 +287,7 @@ def _with_power(found: Finding, effect: float | None) -> Finding:
     power = power_of(half, effect, found.clusters)
     needed = clusters_needed(half, effect, found.clusters) if found.clusters else None
     said = f"{found.said}; power {power:.2f} for {effect:.3g}"
-    if found.clusters:
+    if found.clusters and not (needed and needed <= found.clusters):  # it has enough for an effect of that size
         said += f", 80 % needs {needed if needed else f'more than {MOST}'} units in place of {found.clusters}"
     return replace(found, said=said, power=power, needed=needed)
 
