@@ -167,7 +167,8 @@ def divergence_panels(
                 if output in limits and ax is axes[-1]:
                     ax.text(
                         0.99, limits[output], LIMITS[output], transform=ax.get_yaxis_transform(), ha="right",
-                        va="bottom", fontsize=8, color=look.colour,
+                        va="bottom", fontsize=8, color=look.colour, zorder=6,
+                        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5},
                     )  # fmt: skip
             ax.set_xticks(range(len(grid)), [str(train) for train in grid])
             ax.set_xlim(-0.5, len(grid) - 0.5)
@@ -178,10 +179,14 @@ def divergence_panels(
         style.plain_ticks(axes[0], *axes[0].get_ylim())
         axes[0].set_ylabel("mean KL(truth ‖ prior) (nats)")
         handles = [_handle(OUTPUTS[output]) for output in outputs]
-        handles.append(Line2D([], [], color="black", linewidth=1.2, label="median over seeds"))
+        if means.groupby(["output", "train"]).size().min() < FEWEST:
+            handles.append(Line2D([], [], color="black", linewidth=1.2, label="median over seeds"))
+            says = "symbols: seeds; lines: their mean"
+        else:
+            says = "ticks: seeds; lines: their mean; white dot: median, black bar: 20th to 80th percentile"
         figure.legend(
-            handles=handles, loc="outside lower center", ncols=2, frameon=False, handlelength=3.2,
-            title="symbols: seeds; lines: their mean", title_fontsize="small",
+            handles=handles, loc="outside lower center", ncols=2, frameon=False, handlelength=3.2, title=says,
+            title_fontsize="small",
         )  # fmt: skip
         figure.suptitle(title)
     return figure
