@@ -57,9 +57,10 @@ def look(name: str) -> Look:
 
 
 def labelled(table: pd.DataFrame) -> pd.DataFrame:
-    """Replace names by labels in the columns and the index that hold methods, for display."""
+    """Replace names by labels in the columns and the index that hold methods, and in the names of columns, for
+    display."""
     named = {c: [look(str(name)).label for name in table[c]] for c in ("method", "reference") if c in table}
-    shown = table.assign(**named)
+    shown = table.assign(**named).rename(columns=lambda name: look(name).label if name in RULES else name)
     for axis in ("index", "columns"):
         if getattr(shown, axis).name == "method":
             shown = shown.rename(lambda name: look(str(name)).label, axis=axis)
