@@ -66,6 +66,18 @@ def test_lines_that_lie_on_each_other_are_named_and_keep_their_markers_apart():
     assert len(marked[0]) == len(marked[1]) == 6 and not marked[0] & marked[1]
 
 
+def test_tables_name_methods_as_figures_do():
+    table = pd.DataFrame({"problem": "mean", "method": ["mle", "h_nll"], "reference": "he_gp_ucb", "value": [1.0, 2.0]})
+    shown = hegpucb.labelled(table)
+    assert shown["method"].tolist() == ["MLE", "H-NLL"] and set(shown["reference"]) == {"HE-GP-UCB"}
+    wide = hegpucb.labelled(table.pivot(index="method", columns="problem", values="value"))
+    assert wide.index.tolist() == ["H-NLL", "MLE"] and wide.columns.tolist() == ["mean"]
+    across = hegpucb.labelled(table.pivot(index="problem", columns="method", values="value"))
+    assert across.columns.tolist() == ["H-NLL", "MLE"] and across.index.tolist() == ["mean"]
+    apart = hegpucb.labelled(pd.DataFrame({"profile": ["plain"], "mle": [1.0]}))
+    assert apart.columns.tolist() == ["profile", "MLE"]
+
+
 def test_looks_are_unique_and_registered_methods_have_theirs():
     shown = [name for name in hegpucb.RULES if "stable" not in name]
     looks = [hegpucb.look(name) for name in shown]

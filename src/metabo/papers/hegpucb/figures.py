@@ -59,12 +59,14 @@ def look(name: str) -> Look:
 def labelled(table: pd.DataFrame) -> pd.DataFrame:
     """Replace names by labels in the columns and the index that hold methods, and in the names of columns, for
     display."""
-    named = {c: [look(str(name)).label for name in table[c]] for c in ("method", "reference") if c in table}
-    shown = table.assign(**named).rename(columns=lambda name: look(name).label if name in RULES else name)
-    for axis in ("index", "columns"):
-        if getattr(shown, axis).name == "method":
-            shown = shown.rename(lambda name: look(str(name)).label, axis=axis)
-    return shown
+
+    def label(name: str) -> str:
+        return look(name).label
+
+    methods = set(table.columns) if table.columns.name == "method" else set(table.columns) & RULES.keys()
+    named = {c: [label(str(name)) for name in table[c]] for c in ("method", "reference") if c in table}
+    shown = table.assign(**named).rename(columns=lambda name: label(name) if name in methods else name)
+    return shown.rename(index=label) if table.index.name == "method" else shown
 
 
 def _line(ax: Axes, name: str, rows: pd.DataFrame, low: str, high: str) -> None:
