@@ -12,6 +12,8 @@ FENCE = re.compile(r" *(`{3,}|~{3,})")
 HEADING = re.compile(r"(#{1,6}) +(.*?) *#*$")
 ITEM = re.compile(r"(?:[-*]|\d+\.) +")
 LINK = re.compile(r"(?P<code>(?P<tick>`+)[^`]+(?P=tick))|(?P<text>!?\[(?:[^\[\]`]|`[^`]*`)*\])\((?P<target>[^()\s]+)\)")
+HTML = re.compile(r"(?P<code>`+[^`]*`+)|(?P<tag><(?:img|a)\b[^>]*?\b(?:src|href)=\")(?P<target>[^\"]+)\"")
+"""A picture or a link that is written as HTML, which MkDocs leaves as it is."""
 ELSEWHERE = re.compile(r"[a-z]+:|//")
 INDENT = 4
 """Spaces by which the renderer knows what belongs to an item of a list."""
@@ -99,7 +101,8 @@ def cells(row: str) -> list[str]:
 
 def links(text: str) -> list[str]:
     """Return the targets of a text's links, those to other sites left out."""
-    found = [match["target"] for fenced, part in parts(text) if not fenced for match in LINK.finditer(part)]
+    shown = [part for fenced, part in parts(text) if not fenced]
+    found = [match["target"] for part in shown for kind in (LINK, HTML) for match in kind.finditer(part)]
     return [target for target in found if target and not ELSEWHERE.match(target)]
 
 
@@ -117,7 +120,11 @@ def relinked(text: str, change: Callable[[str], str]) -> str:
             return match[0]
         return f"{match['text']}({change(match['target'])})"
 
-    return "".join(part if fenced else LINK.sub(replaced, part) for fenced, part in parts(text))
+    def attribute(match: re.Match[str]) -> str:
+        elsewhere = match["code"] or ELSEWHERE.match(match["target"])
+        return match[0] if elsewhere else f'{match["tag"]}{change(match["target"])}"'
+
+    return "".join(part if fenced else HTML.sub(attribute, LINK.sub(replaced, part)) for fenced, part in parts(text))
 
 
 def spaced(text: str) -> str:

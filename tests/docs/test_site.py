@@ -139,6 +139,9 @@ def test_links_are_found_and_changed_outside_code():
     changed = prose.relinked(TEXT, lambda link: f"<{link}>")
     assert "(<../a/b.md#place>)" in changed and changed.count("<") == 1
     assert prose.target(PurePosixPath("docs/x.md"), "../a/b.md#place") == (PurePosixPath("a/b.md"), "place")
+    html = '<p>\n<img src="docs/a.png" alt="x"> <a href="https://e.org">e</a> `<img src="b.png">`'
+    assert prose.links(html) == ["docs/a.png"]
+    assert prose.relinked(html, lambda link: f"../{link}") == html.replace("docs/a", "../docs/a")
 
 
 def test_lists_and_tables_have_the_spacing_of_the_renderer():
