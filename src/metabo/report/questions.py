@@ -64,15 +64,18 @@ class Gap(NamedTuple):
 
 
 class Case(NamedTuple):
-    """A table under one protocol: the differences from Random by method, mean last regrets and distinct queries."""
+    """A table under one protocol: the differences from Random by method, mean last regrets and distinct queries.
+    `ekl`: the difference of H-EKL and H-NLL, where it is known."""
 
     where: str
+    benchmark: str
     by_others: bool
     once: bool
     gaps: dict[str, list[Gap]]
     last: dict[str, float]
     distinct: dict[str, float]
     artefact: str
+    ekl: Gap | None = None
 
 
 def questions(paper: str, tables: Sequence[ShownTable], recorded: Iterable[Path] = ()) -> list[Question]:
@@ -115,7 +118,7 @@ def _cases(table: ShownTable) -> list[Case]:
         protocol = "each candidate queried once" if once else "candidates may be queried again"
         last = {str(row.method): float(row.value) for row in here.itertuples()}
         where = f"{table.benchmark} ({_origin(table.benchmark)}), {protocol}"
-        cases.append(Case(where, _by_others(table.benchmark), once, of, last, distinct, table.name))
+        cases.append(Case(where, table.benchmark, _by_others(table.benchmark), once, of, last, distinct, table.name))
     return cases
 
 
@@ -142,9 +145,17 @@ def _recorded(folder: Path) -> list[Case]:
         last = {m: float(values[..., -1].mean()) for m, values in runs.values.items()}
         protocol = "each candidate queried once" if once else "candidates may be queried again"
         rows_of = ", candidates that no past task has tried" if split == "new_rows" else ""
-        where = f"{benchmark} ({_origin(benchmark)}), {protocol}{rows_of}; recorded, {folder.name} sizes"
-        cases.append(Case(where, _by_others(benchmark), once, of, last, distinct, ""))
+        where = f"{benchmark} ({_origin(benchmark)}), {protocol}{rows_of}; recorded in {folder.as_posix()}"
+        ekl = None
+        if {"h_ekl", "h_nll"} <= set(runs.methods):
+            pair = metrics.differences(runs.select(["h_ekl", "h_nll"]), "h_nll", [runs.last], seed=0).iloc[0]
+            ekl = Gap(runs.last, pair["difference"], pair["low"], pair["high"])
+        cases.append(Case(where, benchmark, _by_others(benchmark), once, of, last, distinct, "", ekl))
     return cases
+
+
+def _some(count: int) -> str:
+    return number(count) if count else "none"
 
 
 def _label(method: str) -> str:
@@ -156,32 +167,37 @@ def _said(gaps: Sequence[Gap]) -> str:
     return f"after {names([str(gap.iteration) for gap in shown])} queries: {', '.join(gap.said for gap in shown)}"
 
 
-def _some(count: int) -> str:
-    return number(count) if count else "none"
+def _against(gap: Gap) -> str:
+    """Say where an interval of a difference from Random lies."""
+    return "below Random" if gap.high < 0 else "above Random" if gap.low > 0 else "not told from Random"
 
 
 def _beats_random(cases: Sequence[Case]) -> Question | None:
-    own = [(case, case.gaps["h_nll"]) for case in cases if "h_nll" in case.gaps]
+    own = [case for case in cases if "h_nll" in case.gaps]
     if not own:
         return None
-    lower = [case for case, gaps in own if gaps[-1].high < 0]
-    higher = [case for case, gaps in own if gaps[-1].low > 0]
-    rest = len(own) - len(lower) - len(higher)
-    real = [case for case, _ in own if case.by_others]
-    of_real = f", among them {_some(sum(case.by_others for case in lower))} of {number(len(real))} on tables by others"
-    against = f"; it is above Random in {number(len(higher))}" if higher else ""
-    open_ = f"; {number(rest)} {verb(rest, 'is', 'are')} not decided" if rest else ""
+    tables: dict[str, list[Case]] = {}
+    for case in own:
+        tables.setdefault(case.benchmark, []).append(case)
+    below = {name: sum(one.gaps["h_nll"][-1].high < 0 for one in those) for name, those in tables.items()}
+    always = [name for name, those in tables.items() if below[name] == len(those)]
+    parts = [f"below Random on {names(always)} in every case shown"] if always else []
+    for name in (name for name in tables if name not in always):
+        seen = dict.fromkeys(_against(one.gaps["h_nll"][-1]) for one in tables[name])
+        how = names([one for one in seen if one != "below Random"])
+        parts.append(f"on {name} below Random in {_some(below[name])} of {number(len(tables[name]))} cases, else {how}")
+    real = [name for name in tables if _by_others(name)]
+    others = f" {names(real)} {verb(len(real), 'is a table', 'are tables')} by others." if real else ""
     answer = (
-        f"After {own[0][1][-1].iteration} queries it is below Random in {_some(len(lower))} of {number(len(own))} cases"
-        f"{of_real if real else ''}{against}{open_}. H-NLL minus Random, normalised regret, with 95 % "
-        "intervals for a new task:"
+        f"After {own[0].gaps['h_nll'][-1].iteration} queries: {'; '.join(parts)}.{others} H-NLL minus Random, "
+        "normalised regret, with 95 % intervals for a new data set:"
     )
-    rows = tuple(AnswerRow(case.where, _said(gaps), case.artefact) for case, gaps in own)
+    rows = tuple(AnswerRow(case.where, _said(case.gaps["h_nll"]), case.artefact) for case in own)
     return Question("Does H-NLL beat random search?", answer, rows)
 
 
 def _ends_best(cases: Sequence[Case]) -> Question | None:
-    rows, best, level = [], 0, 0
+    rows, best = [], 0
     for case in cases:
         if "h_ekl" not in case.last or len(case.last) < 3:
             continue
@@ -189,18 +205,18 @@ def _ends_best(cases: Sequence[Case]) -> Question | None:
         place = 1 + sum(value < mine - LEVEL for value in case.last.values())
         same = [_label(m) for m, value in case.last.items() if m != "h_ekl" and abs(value - mine) <= LEVEL]
         first = names([_label(m) for m, value in case.last.items() if value <= least + LEVEL])
-        best, level = best + (place == 1 and not same), level + (place == 1 and bool(same))
-        shared = f", level with {names(same)}" if same else ""
+        best += place == 1 and not same
+        shared = f", level with {names(same)}, so that it ranks nothing" if same else ""
         lead = "" if place == 1 else f"; lowest: {first} ({least:.4f})"
-        rows.append(
-            AnswerRow(case.where, f"place {place} of {len(case.last)}, mean {mine:.4f}{shared}{lead}", case.artefact)
-        )
+        pair = f"; H-EKL minus H-NLL {case.ekl.said}" if case.ekl else ""
+        said = f"place {place} of {len(case.last)}, mean {mine:.4f}{shared}{lead}{pair}"
+        rows.append(AnswerRow(case.where, said, case.artefact))
     if not rows:
         return None
-    shared = f", and shares the lowest in {number(level)}" if level else ""
+    begun = "By means, yes" if best == len(rows) else "By means, not everywhere" if best else "Not shown"
     answer = (
-        f"H-EKL alone has the lowest mean of the methods shown in {_some(best)} of {number(len(rows))} cases{shared}; "
-        "places are by means, without intervals (C34, C35 and C52 have these):"
+        f"{begun}: H-EKL alone has the lowest mean of the methods shown in {_some(best)} of {number(len(rows))} cases. "
+        "A place by means is no evidence; where the difference from H-NLL has an interval, the row has it (and C34):"
     )
     return Question("Does H-EKL end best?", answer, tuple(rows))
 
@@ -209,53 +225,68 @@ def _poor(cases: Sequence[Case]) -> Question | None:
     own = [case for case in cases if "rfgp" in case.gaps]
     if not own:
         return None
-    again = [case for case in own if not case.once]
-    worse = [case for case in again if case.gaps["rfgp"][-1].high >= 0]
-    saved = [case for case in own if case.once and case.gaps["rfgp"][-1].high < 0]
-    asks = names([f"{case.distinct['rfgp']:.0f}" for case in again]) if again else ""
+    tables: dict[str, list[Case]] = {}
+    for case in own:
+        tables.setdefault(case.benchmark, []).append(case)
     parts = []
-    if worse:
-        parts.append(
-            f"where candidates may be queried again it is not below Random in {number(len(worse))} of "
-            f"{number(len(again))} cases, and makes only {asks} different queries of "
-            f"{again[0].gaps['rfgp'][-1].iteration}"
-        )
-    once = [case for case in own if case.once]
-    if once:
-        parts.append(
-            f"where each is queried once it is below Random in {_some(len(saved))} of {number(len(once))} cases"
-        )
-    why = (
-        "Largely by repeating itself" if worse and saved else "Not by repeating itself alone" if worse else "It is not"
-    )
+    for name, those in tables.items():
+        told = [f"{_against(one.gaps['rfgp'][-1])} where {_rule(one)}" for one in those]
+        parts.append(f"on {name} it is {' and '.join(told)}")
+    lower = [
+        f"{names(found)} on {case.benchmark}"
+        for case in own
+        if not case.once and (found := [_label(m) for m in case.gaps if _repeats_as_much(case, m)])
+    ]
+    also = f" It repeats itself, but so do methods that end lower ({'; '.join(lower)})."
     rows = []
     for case in own:
-        distinct = f"{case.distinct['rfgp']:.1f} different queries"
-        rows.append(AnswerRow(case.where, f"RFGP minus Random {_said(case.gaps['rfgp'])}; {distinct}", case.artefact))
-    return Question("Why is RFGP poor?", f"{why}: {'; '.join(parts)}.", tuple(rows))
+        place = 1 + sum(value < case.last["rfgp"] - LEVEL for value in case.last.values())
+        said = f"{case.distinct['rfgp']:.1f} different queries, place {place} of {len(case.last)}"
+        rows.append(AnswerRow(case.where, f"RFGP minus Random {_said(case.gaps['rfgp'])}; {said}", case.artefact))
+    begun = "; ".join(parts)
+    return Question("Why is RFGP poor?", f"{begun[0].upper()}{begun[1:]}.{also if lower else ''}", tuple(rows))
+
+
+def _rule(case: Case) -> str:
+    return "each candidate is queried once" if case.once else "candidates may be queried again"
+
+
+def _repeats_as_much(case: Case, method: str) -> bool:
+    """Tell whether a method makes no more distinct queries than RFGP and ends lower."""
+    less = case.distinct[method] <= case.distinct["rfgp"] and case.last[method] < case.last["rfgp"] - LEVEL
+    return method != "rfgp" and less
 
 
 def _dropped(tables: Sequence[ShownTable]) -> Question | None:
-    rows, said = [], []
+    rows, said, lost = [], [], []
     for table in tables:
         if table.id not in ELIMINATION:
             continue
         found = pd.read_csv(table.path, low_memory=False)
-        own = found[found["table"] == "drop"]
+        own, left = found[found["table"] == "drop"], found[(found["table"] == "left") & (found["quantity"] == "alive")]
+        known = set(found.loc[found["table"] == "wrong", "problem"])  # where a candidate is the true one
         wide = own.pivot(index=["problem", "profile"], columns="quantity", values="value").reset_index()
-        order = list(dict.fromkeys(own["problem"]))
-        wide = wide.set_index("problem").loc[order]
+        wide = wide.set_index("problem").loc[list(dict.fromkeys(own["problem"]))]
         profile = str(wide["profile"].iloc[0])
-        numbers = "; ".join(
-            f"{PROBLEMS[name]}: {row.dropped:.0f} in {row.runs:.0f} runs, the true one {row.true:.0f} times"
-            for name, row in zip(wide.index, wide.itertuples(), strict=True)
-        )
-        some = [PROBLEMS[name] for name in wide.index[wide["dropped"] > 0]]
-        where = f"all {number(len(wide))}" if len(some) == len(wide) > 1 else names(some)
+        numbers = []
+        for name, row in zip(wide.index, wide.itertuples(), strict=True):
+            ends = left[left["problem"] == name].sort_values("iteration")["value"]
+            kept = f", {ends.iloc[-1]:.1f} left at the end" if len(ends) else ""
+            of = f"the true one in {row.true:.0f} runs of {row.runs:.0f}"
+            true = of if name in known else "no candidate is the true one"
+            numbers.append(f"{PROBLEMS[str(name)]}: {row.dropped / row.runs:.2f} dropped a run{kept}; {true}")
+            lost += [(row.true / row.runs, row.true, row.runs)] if name in known else []
+        some = [PROBLEMS[str(name)] for name in wide.index[wide["dropped"] > 0]]
+        where = f"all {number(len(wide))} problems" if len(some) == len(wide) > 1 else names(some)
         said.append(f"in {where} with {PROFILES[profile]}" if some else f"in none with {PROFILES[profile]}")
-        rows.append(AnswerRow(PROFILES[profile], numbers, table.name))
+        rows.append(AnswerRow(PROFILES[profile], ". ".join(numbers), table.name))
     if not rows:
         return None
     yes = any(not one.startswith("in none") for one in said)
-    answer = f"{'Yes' if yes else 'No'}: it drops candidates {'; '.join(said)}. Candidates dropped in all runs:"
-    return Question("Does HE-GP-UCB drop candidates?", answer, tuple(rows))
+    _, true, runs = max(lost, default=(0.0, 0.0, 0.0))
+    wrong = f" The true one is dropped in up to {true:.0f} of {runs:.0f} runs." if true else ""
+    return Question(
+        "Does HE-GP-UCB drop candidates?",
+        f"{'Yes' if yes else 'No'}: it drops some {'; '.join(said)}.{wrong}",
+        tuple(rows),
+    )
