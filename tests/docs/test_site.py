@@ -56,6 +56,12 @@ def test_the_first_page_and_readme_say_the_same_of_the_papers():
     assert len(rows) == 4 and rows == [line for line in of_site.splitlines() if line.startswith("| [")]
 
 
+def test_the_reference_has_every_public_name():
+    """Here too, since the site is built only where its packages are."""
+    text = (ROOT / "docs/reference/public.md").read_text()
+    assert {name for name in metabo.__all__ if f"::: metabo.{name}\n" not in text} == {"__version__"}
+
+
 def test_the_navigation_has_every_page_once():
     listed = nav()
     assert [page for page in listed if not (ROOT / repository.file_of(page)).is_file()] == []
