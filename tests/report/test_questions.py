@@ -116,3 +116,5 @@ def test_recorded_runs_answer_as_the_page_of_findings_does():
     assert len(numbers) == 3 and all(number in findings for number in numbers)
     (ekl,) = [row.numbers for row in found["Does H-EKL end best?"].rows if row.where.startswith("taskset")]
     assert "H-EKL minus H-NLL 0.0" in ekl
+    (taskset,) = [where for where in rows if where.startswith("taskset")]
+    assert "one data set: intervals over repetitions, for these tasks" in taskset

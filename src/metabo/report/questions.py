@@ -9,8 +9,9 @@ from typing import NamedTuple
 import pandas as pd
 
 from metabo import metrics
+from metabo.artefacts import api
 from metabo.papers.hegpucb.figures import PROBLEMS, PROFILES
-from metabo.plan import registry
+from metabo.plan import registry, splits
 from metabo.plots import look
 from metabo.report.wording import names, number, verb
 
@@ -96,8 +97,23 @@ def _by_others(benchmark: str) -> bool:
     return benchmark in registry.benchmarks() and bool(registry.benchmark(benchmark).dataset)
 
 
-def _origin(benchmark: str) -> str:
-    return "a table by others" if _by_others(benchmark) else "a table of our own"
+def _named(benchmark: str) -> str:
+    """Name a table with its origin, and what its intervals are about if its tasks are all of one data set."""
+    origin = "a table by others" if _by_others(benchmark) else "a table of our own"
+    one = benchmark in registry.benchmarks() and registry.one_data_set(benchmark)
+    return f"{benchmark} ({origin}{', one data set: intervals over repetitions, for these tasks' if one else ''})"
+
+
+def _rule(once: bool) -> str:
+    return "each candidate is queried once" if once else "candidates may be queried again"
+
+
+def _by_table(cases: Iterable[Case]) -> dict[str, list[Case]]:
+    """Group cases by their benchmark."""
+    tables: dict[str, list[Case]] = {}
+    for case in cases:
+        tables.setdefault(case.benchmark, []).append(case)
+    return tables
 
 
 def _cases(table: ShownTable) -> list[Case]:
@@ -114,10 +130,9 @@ def _cases(table: ShownTable) -> list[Case]:
         here = regret[(regret["split"] == split) & (regret["iteration"] == regret["iteration"].max())]
         asks = budget[(budget["split"] == split) & (budget["quantity"] == "distinct")].set_index("method")["value"]
         distinct = {str(method): float(value) for method, value in asks.items()}
-        once = all(value >= own["iteration"].max() for method, value in distinct.items() if method in of)
-        protocol = "each candidate queried once" if once else "candidates may be queried again"
+        once, _ = splits.queries(table.benchmark, str(split))
         last = {str(row.method): float(row.value) for row in here.itertuples()}
-        where = f"{table.benchmark} ({_origin(table.benchmark)}), {protocol}"
+        where = f"{_named(table.benchmark)}, {_rule(once)}"
         cases.append(Case(where, table.benchmark, _by_others(table.benchmark), once, of, last, distinct, table.name))
     return cases
 
@@ -127,12 +142,12 @@ def _recorded(folder: Path) -> list[Case]:
     cases = []
     for baseline in sorted(folder.glob("bo/*/*/rand-uniform.parquet")):
         split, benchmark = baseline.parent.name, baseline.parent.parent.name
-        paths = [path for path in sorted(baseline.parent.glob("*-pi.parquet"))]
+        paths = sorted(baseline.parent.glob("*-pi.parquet"))
         if not paths:
             continue
         read = [pd.read_parquet(path) for path in (baseline, *paths)]
         table = pd.concat([one.astype({c: str for c in TEXTS if c in one}) for one in read])
-        runs = metrics.collect(table, "normalised_regret")
+        runs = api.runs(table, "normalised_regret")
         at = [t for t in SHOWN if t <= runs.last]
         of: dict[str, list[Gap]] = {}
         for method in (m for m in runs.methods if m != "rand"):  # pair by pair, as docs/findings.md has them
@@ -141,11 +156,10 @@ def _recorded(folder: Path) -> list[Case]:
         queried = table[table["iteration"] > 0]
         asks = queried.groupby(["method", "task", "prior_seed", "seed"])["candidate"].nunique().groupby("method").mean()
         distinct = {str(method): float(value) for method, value in asks.items()}
-        once = all(distinct[method] == runs.last for method in of)
+        once, _ = splits.queries(benchmark, split)
         last = {m: float(values[..., -1].mean()) for m, values in runs.values.items()}
-        protocol = "each candidate queried once" if once else "candidates may be queried again"
-        rows_of = ", candidates that no past task has tried" if split == "new_rows" else ""
-        where = f"{benchmark} ({_origin(benchmark)}), {protocol}{rows_of}; recorded in {folder.as_posix()}"
+        pool = ", candidates that no past task has tried" if split == "new_rows" else ""
+        where = f"{_named(benchmark)}, {_rule(once)}{pool}; recorded in {folder.as_posix()}"
         ekl = None
         if {"h_ekl", "h_nll"} <= set(runs.methods):
             pair = metrics.differences(runs.select(["h_ekl", "h_nll"]), "h_nll", [runs.last], seed=0).iloc[0]
@@ -176,9 +190,7 @@ def _beats_random(cases: Sequence[Case]) -> Question | None:
     own = [case for case in cases if "h_nll" in case.gaps]
     if not own:
         return None
-    tables: dict[str, list[Case]] = {}
-    for case in own:
-        tables.setdefault(case.benchmark, []).append(case)
+    tables = _by_table(own)
     below = {name: sum(one.gaps["h_nll"][-1].high < 0 for one in those) for name, those in tables.items()}
     always = [name for name, those in tables.items() if below[name] == len(those)]
     parts = [f"below Random on {names(always)} in every case shown"] if always else []
@@ -225,12 +237,9 @@ def _poor(cases: Sequence[Case]) -> Question | None:
     own = [case for case in cases if "rfgp" in case.gaps]
     if not own:
         return None
-    tables: dict[str, list[Case]] = {}
-    for case in own:
-        tables.setdefault(case.benchmark, []).append(case)
     parts = []
-    for name, those in tables.items():
-        told = [f"{_against(one.gaps['rfgp'][-1])} where {_rule(one)}" for one in those]
+    for name, those in _by_table(own).items():
+        told = [f"{_against(one.gaps['rfgp'][-1])} where {_rule(one.once)}" for one in those]
         parts.append(f"on {name} it is {' and '.join(told)}")
     lower = [
         f"{names(found)} on {case.benchmark}"
@@ -245,10 +254,6 @@ def _poor(cases: Sequence[Case]) -> Question | None:
         rows.append(AnswerRow(case.where, f"RFGP minus Random {_said(case.gaps['rfgp'])}; {said}", case.artefact))
     begun = "; ".join(parts)
     return Question("Why is RFGP poor?", f"{begun[0].upper()}{begun[1:]}.{also if lower else ''}", tuple(rows))
-
-
-def _rule(case: Case) -> str:
-    return "each candidate is queried once" if case.once else "candidates may be queried again"
 
 
 def _repeats_as_much(case: Case, method: str) -> bool:
