@@ -138,15 +138,17 @@ def _cases(table: ShownTable) -> list[Case]:
 
 
 def _recorded(folder: Path) -> list[Case]:
-    """Return a case for each benchmark and split whose recorded runs include Random's."""
+    """Return a case for each benchmark and split whose recorded runs include Random's. Runs on a benchmark, or of a
+    method, that this version does not have are left out."""
     cases = []
     for baseline in sorted(folder.glob("bo/*/*/rand-uniform.parquet")):
         split, benchmark = baseline.parent.name, baseline.parent.parent.name
         paths = sorted(baseline.parent.glob("*-pi.parquet"))
-        if not paths:
+        if not paths or benchmark not in registry.benchmarks():
             continue
         read = [pd.read_parquet(path) for path in (baseline, *paths)]
         table = pd.concat([one.astype({c: str for c in TEXTS if c in one}) for one in read])
+        table = table[table["method"].isin(registry.methods())]
         runs = api.runs(table, "normalised_regret")
         at = [t for t in SHOWN if t <= runs.last]
         of: dict[str, list[Gap]] = {}
