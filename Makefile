@@ -73,8 +73,8 @@ benchmark: install  ## speed and memory against a textbook implementation, BoTor
 
 benchmark-tuner: install  ## the tuner's default against Optuna's samplers, RGPE and a portfolio on held-out problems (hours; goes on where it stopped)
 	$(BIN)/python -m pip install --quiet -r requirements-bench.lock
-	$(BIN)/python benchmarks/tuner/run.py held_out
-	$(BIN)/python benchmarks/tuner/report.py held_out --out benchmarks/tuner/results/held_out.csv
+	$(BIN)/python benchmarks/tuner/run.py held_out --jobs $(CORES)
+	$(BIN)/python benchmarks/tuner/report.py held_out --record --out benchmarks/tuner/results/held_out.csv
 
 docs: install  ## the site, into site/; a warning or a link that leads nowhere stops it
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-docs.lock

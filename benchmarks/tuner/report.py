@@ -5,17 +5,15 @@ python benchmarks/tuner/report.py held_out --out results.csv
 
 import argparse
 import csv
-import json
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import worlds
-from run import ALONE
+from runs import ALONE, Played, References, Run, cached, planned, record, record_references, recorded, references
 from scipy import stats
-from worlds import CACHE, PLAN
+from worlds import PLAN
 
 WORST = 10.0
 """A regret above this counts as this."""
@@ -23,24 +21,28 @@ Curves = dict[tuple[str, str], dict[tuple[str, str], dict[int, np.ndarray]]]
 """By (method, history), then problem, then seed: the regret after each evaluation."""
 
 
-def curves(part: str) -> tuple[Curves, dict[str, float]]:
-    """Return the regret of all runs that there are, and the CPU seconds of a suggestion for each method."""
+def curves(played: Mapping[Run, Played], known: Mapping[tuple[str, str], References]) -> Curves:
+    """Return the regret of runs after each evaluation, at most `WORST`."""
+    outcomes: dict[tuple[str, str], dict[Run, np.ndarray]] = defaultdict(dict)
+    for run, one in played.items():
+        values = np.array(one.outcomes, dtype=np.float64)
+        on_scale = np.log(np.maximum(values, 1e-12)) if known[run.space, run.task].scale == "log" else values
+        outcomes[run.space, run.task][run] = np.where(np.isfinite(on_scale), on_scale, np.inf)
     found: Curves = defaultdict(lambda: defaultdict(dict))
-    cpu: dict[str, list[float]] = defaultdict(list)
-    for name, entry in PLAN[part]["spaces"].items():
-        one = worlds.world(name)
-        for task in entry["targets"]:
-            least, median = worlds.references(one, task)
-            for path in (CACHE / "runs").glob(f"{name}-{task}-*.json"):
-                method, history, seed = path.stem[len(f"{name}-{task}-") :].split("-")
-                content = json.loads(path.read_text())
-                y = worlds.oriented(one.description, np.array(content["outcomes"], dtype=np.float64))
-                y = np.minimum.accumulate(np.where(np.isfinite(y), y, np.inf))
-                found[method, "" if history == "none" else history][name, task][int(seed)] = np.minimum(
-                    (y - least) / (median - least), WORST
-                )
-                cpu[method].append(content["cpu_s"])
-    return found, {method: float(np.median(seconds)) for method, seconds in cpu.items()}
+    for problem, of_runs in outcomes.items():
+        least = min(known[problem].least, *(float(y.min()) for y in of_runs.values()))
+        for run, y in of_runs.items():
+            regret = (np.minimum.accumulate(y) - least) / (known[problem].median - least)
+            found[run.method, run.history][problem][run.seed] = np.minimum(regret, WORST)
+    return found
+
+
+def costs(played: Mapping[Run, Played]) -> dict[str, float]:
+    """Return the CPU seconds of a suggestion of each method: the median over its runs."""
+    spent: dict[str, list[float]] = defaultdict(list)
+    for run, one in played.items():
+        spent[run.method].append(one.cpu_s)
+    return {method: float(np.median(seconds)) for method, seconds in spent.items()}
 
 
 def means(found: Curves, method: str, history: str) -> dict[tuple[str, str], dict[int, np.ndarray]]:
@@ -105,8 +107,16 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("part", choices=("development", "held_out"))
     parser.add_argument("--out", type=Path, help="CSV of the means, by problem")
+    parser.add_argument("--record", action="store_true", help="keep the runs of the cache in results/runs.csv")
     args = parser.parse_args()
-    found, cpu = curves(args.part)
+    asked = list(planned(args.part, PLAN["methods"], list(PLAN["histories"]), PLAN[args.part]["seeds"]))
+    kept = recorded() if args.part == "held_out" else {}
+    played = cached(one for one in asked if one not in kept) | {one: kept[one] for one in asked if one in kept}
+    known = references(args.part)
+    if args.record:
+        record(played)
+        record_references(known)
+    found, cpu = curves(played, known), costs(played)
     report = PLAN["report"]
     for history in PLAN["histories"]:
         print(f"\n{history}: mean regret after {', '.join(map(str, report))} evaluations, CPU ms of a suggestion")

@@ -1,5 +1,6 @@
 """The benchmark of the tuner: every method on every problem, seed and history, one file for each, so that a run goes on
-where it stopped. See problems.yaml for what is fixed beforehand, and report.py for the table.
+where it stopped. See problems.yaml for what is fixed beforehand, and report.py for the table. Runs that are recorded in
+results/runs.csv are not made again.
 
     python benchmarks/tuner/run.py development            # what the default was chosen on
     python benchmarks/tuner/run.py held_out               # what is reported
@@ -8,11 +9,10 @@ where it stopped. See problems.yaml for what is fixed beforehand, and report.py 
 import argparse
 import json
 import os
+import subprocess
+import sys
 import time
 import warnings
-from collections.abc import Iterator
-from pathlib import Path
-from typing import NamedTuple
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -20,37 +20,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import models
 import rivals
 import worlds
-from worlds import CACHE, PLAN
-
-ALONE = ("random", "tpe", "tpe_early", "gpsampler", "gpsampler_early", "plain_gp")
-"""Methods that learn nothing from the past: run once for all histories."""
-
-
-class Run(NamedTuple):
-    """One study: a method on a data set, with a history ("": none) and a seed."""
-
-    space: str
-    task: str
-    method: str
-    history: str
-    seed: int
-
-    @property
-    def path(self) -> Path:
-        return (
-            CACHE / "runs" / "-".join([self.space, self.task, self.method, self.history or "none", f"{self.seed}.json"])
-        )
-
-
-def planned(part: str, methods: list[str], histories: list[str], seeds: list[int]) -> Iterator[Run]:
-    """List runs, all problems of a seed before the next seed."""
-    for seed in seeds:
-        for name, entry in PLAN[part]["spaces"].items():
-            for history in ["", *histories]:
-                for task in entry["targets"]:
-                    for method in methods:
-                        if (method in ALONE) == (history == ""):
-                            yield Run(name, task, method, history, seed)
+from runs import Run, planned, recorded
+from worlds import PLAN
 
 
 def play(run: Run) -> dict[str, object]:
@@ -80,17 +51,21 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=PLAN["methods"])
     parser.add_argument("--histories", nargs="+", default=list(PLAN["histories"]))
     parser.add_argument("--seeds", nargs="+", type=int)
+    parser.add_argument("--jobs", type=int, default=1, help="processes that share the seeds")
     args = parser.parse_args()
-    warnings.simplefilter("ignore")
     seeds = args.seeds if args.seeds is not None else PLAN[args.part]["seeds"]
-    left = [run for run in planned(args.part, args.methods, args.histories, seeds) if not run.path.exists()]
+    if args.jobs > 1:
+        chosen = ["--methods", *args.methods, "--histories", *args.histories, "--seeds"]
+        shares = [share for place in range(args.jobs) if (share := list(map(str, seeds[place :: args.jobs])))]
+        started = [subprocess.Popen([sys.executable, __file__, args.part, *chosen, *share]) for share in shares]
+        sys.exit(max(process.wait() for process in started))
+    warnings.simplefilter("ignore")
+    done = recorded() if args.part == "held_out" else {}
+    asked = planned(args.part, args.methods, args.histories, seeds)
+    left = [run for run in asked if run not in done and not run.path.exists()]
     print(f"{len(left)} runs to do", flush=True)
     for number, run in enumerate(left):
-        text = json.dumps(play(run))
-        run.path.parent.mkdir(parents=True, exist_ok=True)
-        scratch = run.path.with_suffix(".part")
-        scratch.write_text(text)
-        os.replace(scratch, run.path)
+        worlds.write(run.path, json.dumps(play(run)))
         if number % 50 == 49:
             print(f"{number + 1} of {len(left)}: {' '.join(map(str, run))}", flush=True)
 

@@ -176,6 +176,14 @@ def references(one: World, task: str) -> tuple[float, float]:
 # --- past studies -----------------------------------------------------------------------------------------------------
 
 
+def write(path: Path, text: str) -> None:
+    """Write a file as a whole: several processes may make it, and each may be killed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_name(f"{path.name}.{os.getpid()}")
+    scratch.write_text(text)
+    os.replace(scratch, path)
+
+
 def history(one: World, kind: str, draw: int) -> list[list[Trial]]:
     """Return the past studies of a kind of history; kept in a file."""
     path = CACHE / "histories" / f"{one.name}-{kind}-{draw}.json"
@@ -187,8 +195,7 @@ def history(one: World, kind: str, draw: int) -> list[list[Trial]]:
             _study(one, str(task), entry["trials"], entry.get("change", ""), draw, place)
             for place, task in enumerate(names)
         ]
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(made))
+        write(path, json.dumps(made))
     return [[(c, y) for c, y in study] for study in json.loads(path.read_text())]
 
 
