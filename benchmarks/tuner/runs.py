@@ -62,8 +62,9 @@ def planned(part: str, methods: list[str], histories: list[str], seeds: list[int
                             yield Run(name, task, method, history, seed)
 
 
-def recorded(path: Path = RUNS) -> dict[Run, Played]:
+def recorded(path: Path | None = None) -> dict[Run, Played]:
     """Read the runs that are reported; none where there is no file yet."""
+    path = path or RUNS
     if not path.exists():
         return {}
     with path.open(newline="") as stream:

@@ -69,6 +69,14 @@ def without_passwords(text: str) -> str:
 
 
 def unknown(kind: str, name: str, valid: Iterable[str]) -> ConfigError:
-    """Build the error for a name that is not registered: lists the valid ones and the nearest match."""
+    """Build the error for a name that is not registered: the nearest one, and all, or the first `LISTED` of them if one
+    is near."""
     names = sorted(str(v) for v in valid)
-    return ConfigError(f"unknown {kind} '{name}'.{nearest(name, names)} Valid: {', '.join(names)}")
+    near = nearest(name, names)
+    left = len(names) - LISTED if near else 0
+    listed = f"{', '.join(names[:LISTED])} and {left} more" if left > 0 else ", ".join(names)
+    return ConfigError(f"unknown {kind} '{name}'.{near} Valid: {listed}")
+
+
+LISTED = 30
+"""Names that are listed beside a near one."""

@@ -209,7 +209,7 @@ def test_faults_of_registered_methods_are_told(good, monkeypatch, colour):
     known = registry._methods()
     entry = registry.method("h_nll")
     wrong = {
-        "h_Two": replace(entry, colour="#123456"),
+        "h_Two": replace(entry, label="Two", colour="#123456", marker="4"),
         "z_twin": replace(entry, label="Twin", marker="1"),
         "a_slip": replace(entry, label="Slip", colour="#123457", marker="2", acquisition="pie"),
         "a_colour": replace(entry, label="Colour", colour=colour, marker="3"),

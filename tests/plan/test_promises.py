@@ -183,6 +183,60 @@ def test_acquisitions_are_named_and_made(tmp_path, monkeypatch, scored, table, e
     assert promises.acquisitions() == [f"src/metabo/bo/acquisition.py: {line}" for line in expected]
 
 
+@pytest.mark.parametrize("name", ["fade/x", "fade@x", "fade x", "fade-x", "FADE", "2fade"])
+def test_an_acquisition_whose_name_no_file_can_have_is_told(monkeypatch, name):
+    assert promises.acquisitions() == []
+    monkeypatch.setattr(promises, "OWN", runs.OWN | {name: "Fade"})
+    assert promises.acquisitions() == [f"src/metabo/bo/acquisition.py: acquisition '{name}': {promises.SLUGS}"]
+
+
+class TestParts:
+    """The functions of the modules that a method names."""
+
+    def told(self, monkeypatch, tmp_path, code, part="policy"):
+        folder = tmp_path / "mine"
+        folder.mkdir()
+        (folder / "__init__.py").touch()
+        (folder / "policy.py").write_text(code)
+        found = {"metabo.methods.mine": folder / "__init__.py", "metabo.methods.mine.policy": folder / "policy.py"}
+        monkeypatch.setattr(codegraph, "source", found.__getitem__)
+        monkeypatch.setattr(registry, "methods", lambda one: ["h_nll"] if one == part else [])
+        monkeypatch.setattr(registry, "method_module", lambda name, part: "metabo.methods.mine.policy")
+        return promises.parts(["h_nll"])
+
+    def test_all_parts_of_all_methods_have_them(self):
+        assert promises.parts(registry.methods()) == []
+
+    @pytest.mark.parametrize("code", ["def policy(): ...", "from metabo.bo.fixed_prior import policy", "policy = 1"])
+    def test_a_function_that_is_there(self, monkeypatch, tmp_path, code):
+        assert self.told(monkeypatch, tmp_path, code) == []
+
+    def test_one_that_is_not_there(self, monkeypatch, tmp_path):
+        (line,) = self.told(monkeypatch, tmp_path, "def polcy(): ...")
+        assert line == (
+            "src/metabo/methods/mine/policy.py: the policy of method 'h_nll' has no function `policy`; write it there. "
+            "Did you mean 'polcy'?"
+        )
+
+    def test_a_training_needs_two(self, monkeypatch, tmp_path):
+        found = self.told(monkeypatch, tmp_path, "", "pretrain")
+        assert [line.split("`")[1] for line in found] == ["start", "pretrain"]
+
+    def test_a_folder_that_is_no_package(self, monkeypatch, tmp_path):
+        monkeypatch.setattr(codegraph, "PACKAGE_ROOT", tmp_path / "metabo")
+        (tmp_path / "metabo" / "methods" / "mine").mkdir(parents=True)
+        monkeypatch.setattr(registry, "method_module", lambda name, part: "metabo.methods.mine.policy")
+        (line,) = promises.parts(["h_nll"])
+        assert line == f"{tmp_path}/metabo/methods/mine has no __init__.py; add an empty one, so that it is a package"
+
+
+def test_two_methods_of_one_label_are_told_unless_they_look_the_same(monkeypatch):
+    made = replace(registry.method("h_nll"), label=registry.method("fsbo").label)
+    monkeypatch.setattr(registry, "method", lambda name, real=registry.method: made if name == "h_nll" else real(name))
+    labels = [line for line in names._methods() if ".label'" in line]
+    assert labels and all("is that of" in line and "give it another one" in line for line in labels)
+
+
 @pytest.mark.parametrize(
     ("function", "made", "told"),
     [
@@ -352,6 +406,8 @@ def test_an_unknown_target_is_told_with_the_nearest_ones_and_how_to_list_all():
     assert said.startswith("unknown target 'hyperbo_fg09'; nearest: hyperbo_fig09, ")
     assert said.count("hyperbo_fig") == 5 and "`metabo list artefacts`" in said and "\n" not in said
     assert "nothing has a name like it" in str(names.no_target("zzz", targets))
+    begun = str(names.no_target("hyperbo_x16_l", {*targets, "hyperbo_x16_lcbench"}))
+    assert begun.startswith("unknown target 'hyperbo_x16_l'; nearest: hyperbo_x16_lcbench")
 
 
 @pytest.mark.parametrize(

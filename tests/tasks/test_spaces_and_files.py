@@ -248,6 +248,37 @@ def test_a_task_with_a_column_in_place_of_a_list_is_refused(field):
         data_stage.refuse_shapes(replace(whole, tasks=whole.tasks | {"b": task}), "src/metabo/data/t.py")
 
 
+def test_inputs_outside_the_unit_cube_are_refused():
+    whole = small([1.0, 2.0, 1.0])
+    data_stage.refuse_outside(whole, "src/metabo/data/t.py")
+    raw = replace(whole.tasks["b"], x=np.array([[0.0], [1.005], [32.0]]))
+    with pytest.raises(
+        DataError, match=r"^src/metabo/data/t.py: task 'b', input 1 \('a'\) is 32 in row 2, outside \[0, 1\]; encode"
+    ):
+        data_stage.refuse_outside(replace(whole, tasks=whole.tasks | {"b": raw}), "src/metabo/data/t.py")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Parameter("a", "loog", 0.0, 1.0), r"parameter 'a': unknown kind 'loog'.* \(made by src/.*/pd1.py\)$"),
+        (lambda: small([1.0, np.nan, 1.0]), r"task 'a': y is not finite .* \(made by src/metabo/data/pd1.py\)$"),
+        (lambda: pytest.fail("data/t.csv, row 3: bad", pytrace=False), "^data/t.csv, row 3: bad$"),
+    ],
+)
+def test_a_fault_of_what_a_loader_makes_names_the_loader(monkeypatch, make, message):
+    """One that is told with its file and row is told as it is."""
+
+    def load(name, settings, archive=None):
+        try:
+            return make()
+        except pytest.fail.Exception as error:
+            raise DataError(str(error)) from None
+
+    with pytest.raises(DataError, match=message):
+        data_stage.loaded("metabo.data.pd1", load, "tiny", {}, None)
+
+
 def test_a_tested_task_of_equal_outcomes_is_refused_and_one_that_only_trains_stays():
     data_stage.refuse_flat(small([1.0, 2.0, 1.0]), "data/t.csv")
     flat = small([1.0, 1.0, 1.0])

@@ -1,14 +1,11 @@
 """Find imports in notebook templates that name nothing in the package, from syntax trees. Otherwise only a run would
 find them."""
 
-import ast
 import json
-from collections.abc import Iterable, Iterator
-from functools import cache
 from pathlib import Path
 
 from metabo.errors import MetaboError, nearest
-from metabo.plan import codegraph, syntax
+from metabo.plan import codegraph, defined
 
 
 def faults(template: Path) -> list[str]:
@@ -35,7 +32,7 @@ def _fault(module: str, name: str) -> str:
         codegraph.source(f"{module}.{name}")
         return ""
     except MetaboError:
-        known = _defined(path)
+        known = defined.names(path)
     if not name or known is None or name in known:
         return ""
     inside = [one.stem for one in path.parent.glob("*.py")] if path.name == "__init__.py" else []
@@ -45,23 +42,3 @@ def _fault(module: str, name: str) -> str:
 
 def _modules() -> list[str]:
     return [codegraph.module_name(path) for path in codegraph.PACKAGE_ROOT.rglob("*.py")]
-
-
-@cache
-def _defined(path: Path) -> frozenset[str] | None:
-    """Return the names that a module defines or imports, or None if they are known only when it runs."""
-    names = frozenset(_names(syntax.tree(path).body))
-    return None if names & {"*", "__getattr__"} else names
-
-
-def _names(body: Iterable[ast.AST]) -> Iterator[str]:
-    for node in body:
-        match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                yield name
-            case ast.Import(names=names) | ast.ImportFrom(names=names):
-                yield from (one.asname or one.name.split(".")[0] for one in names)
-            case ast.Name(id=name, ctx=ast.Store()):
-                yield name
-            case _:
-                yield from _names(ast.iter_child_nodes(node))

@@ -70,6 +70,9 @@ def source(module: str) -> Path:
     """Return the file of a package module. Raises MetaboError if there is none."""
     path = _locate(module)
     if path is None:
+        folder = PACKAGE_ROOT.joinpath(*module.split(".")[1:])
+        if folder.is_dir():
+            raise MetaboError(f"{folder} has no __init__.py; add an empty one, so that it is a package")
         raise MetaboError(f"module '{module}' is not in {PACKAGE_ROOT}; check the name in the rule or registry")
     return path
 

@@ -39,7 +39,9 @@ def require_methods() -> None:
 
 def no_target(name: str, targets: Collection[str]) -> ConfigError:
     """Make the error for a target that does not exist, with the nearest ones and how to list all."""
-    near = difflib.get_close_matches(name, sorted(targets), n=NEAREST, cutoff=0.5)
+    longer = sorted(one for one in targets if one.startswith(name))  # what was begun and not finished comes first
+    close = difflib.get_close_matches(name, sorted(targets), n=NEAREST, cutoff=0.5)
+    near = [*dict.fromkeys([*longer, *close])][:NEAREST]
     meant = f"nearest: {', '.join(near)}" if near else "nothing has a name like it"
     return ConfigError(
         f"unknown target '{name}'; {meant}. `metabo list artefacts` lists figures and tables, `snakemake "
@@ -226,11 +228,11 @@ def _free(schema: Json) -> bool:
 def _methods() -> list[str]:
     """Check what entries of methods.yaml name or share. Otherwise a figure or a run would stop, or show two methods as
     one."""
-    found, colours, patterns = [], dict[str, str](), dict[tuple[object, ...], str]()
+    found, colours, patterns, labels = [], dict[str, str](), dict[tuple[object, ...], str](), dict[str, str]()
     for name in registry.methods(ordered=True):  # of two that look alike, report the later one, which is newer
         entry, key = registry.method(name), f"{registry.METHODS.name} key '{name}"
-        if not re.fullmatch("[a-z][a-z0-9_]*", name):
-            found.append(f"{key}': a name has lower-case letters, digits and underscores only")
+        if not re.fullmatch(promises.SLUG, name):
+            found.append(f"{key}': {promises.SLUGS}")
         if entry.acquisition not in ACQUISITIONS:
             found.append(
                 f"{key}.acquisition': {unknown('acquisition', entry.acquisition, SCORED)}; a new one is added to "
@@ -244,15 +246,18 @@ def _methods() -> list[str]:
             )
         if not re.fullmatch("#[0-9a-fA-F]{6}", entry.colour):
             found.append(f"{key}.colour' is '{entry.colour}': write it as \"#1f77b4\", six hexadecimal digits")
+        twin = registry.method(labels.setdefault(entry.label, name))  # online tuning registers a method a second time
+        if (twin.colour, twin.marker, twin.dashes) != (entry.colour, entry.marker, entry.dashes):
+            found.append(f"{key}.label' is that of '{labels[entry.label]}', '{entry.label}'; give it another one")
         if not entry.variant_of:  # variants of a method are shown only with each other
             other = colours.setdefault(entry.colour.lower(), name)
-            if registry.method(other).label != entry.label:  # online tuning registers a method a second time
+            if registry.method(other).label != entry.label:
                 found.append(f"{key}.colour' is that of '{other}', {entry.colour}; {FREE}")
             other = patterns.setdefault((entry.marker, entry.dashes), name)
             if registry.method(other).label != entry.label:
                 shown = f"'{entry.marker}' with {list(entry.dashes)}"
                 found.append(f"{key}.marker' and its dashes are those of '{other}', {shown}; {FREE}")
-    return [*found, *promises.acquisitions(), *promises.settings()]
+    return [*found, *promises.acquisitions(), *promises.parts(registry.methods()), *promises.settings()]
 
 
 FREE = "`metabo list looks` names free ones"

@@ -1,22 +1,25 @@
 """Check, from syntax trees and without importing it, that code provides what registrations promise: the acquisitions
-that `make` returns and their arguments, the settings that policies read, and `load` of a loader. Otherwise the first
-job that meets a fault would report it.
+that `make` returns and their arguments, the functions of a method's parts and the settings that these read, and `load`
+of a loader. Otherwise the first job that meets a fault would report it.
 
 A module that cannot be read is skipped: only the jobs that run it must stop, and they say why.
 """
 
 import ast
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
 from metabo.errors import MetaboError, nearest
-from metabo.plan import codegraph, registry, syntax
+from metabo.plan import codegraph, defined, registry, syntax
 from metabo.plan.parts import path_of
-from metabo.plan.runs import SCORED
+from metabo.plan.runs import OWN, SCORED
 from metabo.plan.typed import NOTHING
 
 ACQUISITION = "src/metabo/bo/acquisition.py"
+SLUG, SLUGS = "[a-z][a-z0-9_]*", "a name has lower-case letters, digits and underscores only"
+"""What the names of files may be made of, and what is said of other names."""
 ARGUMENTS = ("mean", "std", "best", "count")
 """The arguments of an acquisition."""
 LOADED = 3
@@ -29,8 +32,8 @@ Fields = Mapping[str, bool]
 
 
 def acquisitions() -> list[str]:
-    """Return a line for each name in SCORED that `make` does not return, for each in `make` that SCORED lacks, and for
-    each function that cannot be called as an acquisition."""
+    """Return a line for each name that no file can have, for each in SCORED that `make` does not return, for each in
+    `make` that SCORED lacks, and for each function that cannot be called as an acquisition."""
     try:
         body = list(ast.walk(_defined(path_of("bo.acquisition"), "make")))
     except MetaboError:
@@ -41,6 +44,7 @@ def acquisitions() -> list[str]:
     lost = [name for name in SCORED if name not in named]
     bare = [name for name in made if name not in SCORED]
     return [
+        *(f"{ACQUISITION}: acquisition '{one}': {SLUGS}" for one in SCORED | OWN if not re.fullmatch(SLUG, one)),
         *(f"{ACQUISITION}: SCORED has '{name}', which `make` does not give; add it to `make`" for name in lost),
         *(f"{ACQUISITION}: `make` gives '{name}', which SCORED has no label for; add it to SCORED" for name in bare),
         *(said for node in body if isinstance(node, ast.Dict) for one in node.values for said in _uncallable(one)),
@@ -99,6 +103,41 @@ def _unloadable(load: ast.stmt) -> str:
         f"its `load({ast.unparse(load.args)})`, line {load.lineno}, cannot be called as load(name, settings, archive); "
         "write `def load(name, settings, archive=None):`"
     )
+
+
+FUNCTIONS: Mapping[registry.Part, tuple[str, ...]] = {
+    "pretrain": ("start", "pretrain"), "policy": ("policy",), "online": ("online",),
+}  # fmt: skip
+"""What the module of each part of a method defines."""
+
+
+def parts(methods: Iterable[str]) -> list[str]:
+    """Return a line for each function that the module of a method's part does not have."""
+    found = dict[str, None]()
+    for name in methods:
+        for part, functions in FUNCTIONS.items():
+            if name in registry.methods(part):
+                across = part == "pretrain" and registry.made_of(name).across_spaces
+                module = registry.method_module(name, part)
+                asked = ("start", "pretrain_across") if across else functions
+                found |= dict.fromkeys(_without(module, asked, f"the {part} of method '{name}'"))
+    return list(found)
+
+
+def _without(module: str, asked: tuple[str, ...], what: str) -> Iterator[str]:
+    try:
+        codegraph.source(module.rpartition(".")[0])
+    except MetaboError as error:  # a folder that is no package
+        yield str(error)
+        return
+    try:
+        known = defined.names(codegraph.source(module))
+    except MetaboError:
+        return
+    for function in asked:
+        if known is not None and function not in known:
+            near = nearest(function, known)
+            yield f"src/{module.replace('.', '/')}.py: {what} has no function `{function}`; write it there.{near}"
 
 
 def settings() -> list[str]:

@@ -21,7 +21,8 @@ def parameters(path: Path) -> Values:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         tagged = [cell for cell in cells if "parameters" in cell["metadata"].get("tags", [])]
     except OSError as error:
-        raise ConfigError(f"notebook {path} does not exist, or cannot be read ({error.strerror})") from error
+        near = nearest(path.name, [one.name for one in path.parent.glob("*.ipynb")])
+        raise ConfigError(f"notebook {path} does not exist, or cannot be read ({error.strerror}).{near}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(
             f"notebook {path} is not a readable notebook ({error!r}); take it from git (`git checkout -- {path}`), or "

@@ -1,6 +1,7 @@
 """Stage `data`: build one benchmark from its source and report the counts that its papers state."""
 
 import inspect
+import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -49,7 +50,13 @@ def loaded(module: str, load: Callable[..., object], *given: object) -> "Benchma
         ) from None
     from metabo.tasks.benchmark import Benchmark
 
-    benchmark = load(*given)
+    try:
+        benchmark = load(*given)
+    except DataError as error:
+        lines = str(error).splitlines()
+        if PARTS.match(lines[0]):  # what is at fault was made from the loader's numbers, and knows no file
+            raise DataError(*lines[:-1], f"{lines[-1]} (made by src/{module.replace('.', '/')}.py)") from error
+        raise
     if not isinstance(benchmark, Benchmark):
         raise ConfigError(
             f"{where}` returns {type(benchmark).__name__}, not a Benchmark; end it with `return Benchmark(name, ...)`"
@@ -69,6 +76,28 @@ def refuse_shapes(benchmark: "Benchmark", where: str) -> None:
                     f"{where}: task '{task.name}' has {name} of the shape {shape}, and {len(task.x)} points; "
                     f"give one number for each point, the shape {(len(task.x),)}"
                 )
+
+
+def refuse_outside(benchmark: "Benchmark", where: str) -> None:
+    """Raise DataError for a task with inputs outside the unit cube: kernels, candidates and learned length-scales take
+    all inputs to lie in it. `where`: the loader."""
+    import numpy as np
+
+    for task in benchmark.tasks.values():
+        if len(found := np.argwhere((task.x < -HAIR) | (task.x > 1.0 + HAIR))):
+            row, column = found[0]
+            names = [one.name for one in benchmark.spaces[task.space].parameters for _ in range(one.width)]
+            value = f"input {column + 1} ('{names[column]}') is {task.x[row, column]:g} in row {row}"
+            raise DataError(
+                f"{where}: task '{task.name}', {value}, outside [0, 1]; encode the inputs with the benchmark's "
+                "SearchSpace"
+            )
+
+
+HAIR = 0.01
+"""How far an input may lie outside the unit cube: tables have points beside their box by a rounding."""
+PARTS = re.compile(r"(task|space|split|matched block|parameter) '")
+"""How a fault of a benchmark's parts begins."""
 
 
 def refuse_flat(benchmark: "Benchmark", where: str) -> None:
@@ -97,9 +126,12 @@ def work(args: Namespace, spec: DataSpec) -> Outcome:
     archive = Path(args.in_archive) if args.in_archive else None
     members = [Path(path) for path in args.in_members]
     benchmark = loaded(module, source.load, spec.benchmark, settings, members or archive)
-    refuse_shapes(benchmark, f"src/{module.replace('.', '/')}.py")
+    where = f"src/{module.replace('.', '/')}.py"
+    refuse_shapes(benchmark, where)
+    if settings.get("inputs") != "warped":  # the paper's code scales PD1's inputs, but not into the unit cube
+        refuse_outside(benchmark, where)
     print(counts(benchmark), flush=True)
-    refuse_flat(benchmark, ", ".join(args.in_files) or f"src/{module.replace('.', '/')}.py")
+    refuse_flat(benchmark, ", ".join(args.in_files) or where)
     benchmark.save(args.out)
     points = sum(len(task.y) for task in benchmark.tasks.values())
     return {"tasks": len(benchmark.tasks), "points": points, "counts": [count._asdict() for count in benchmark.counts]}
