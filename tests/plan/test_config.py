@@ -806,6 +806,16 @@ def test_a_setting_that_a_loader_reads_and_nothing_declares_is_told(monkeypatch)
     assert fault.startswith("metabo.data.tables: setting 'pols' of benchmark 'tables' is not declared; add it to src/")
 
 
+def test_a_slip_of_a_fixed_setting_among_the_files_is_told_as_one(monkeypatch):
+    """Else the remedy would be a type and a value for a setting that nobody meant."""
+    entry = replace(registry.benchmark("tables"), settings=(), fixed=Values({"tables": ("a.csv",)}), files=("table",))
+    monkeypatch.setattr(registry, "benchmark", lambda name: entry)
+    monkeypatch.setattr(registry, "benchmarks", lambda: ["tables"])
+    assert names._settings() == [
+        "metabo.data.tables: BENCHMARKS key 'tables.files' has 'table', which is no setting. Did you mean 'tables'?"
+    ]
+
+
 @pytest.fixture
 def fixed(monkeypatch, tmp_path):
     """Give `tables` settings with values of its own: a file that there is, and a number."""

@@ -149,26 +149,27 @@ def _addresses(config: Config) -> list[str]:
 def _settings() -> list[str]:
     """Check that the settings that the loaders of benchmarks read are declared, except those whose values are in the
     registration. The schema requires values for the others."""
-    declared = {
-        name: getattr(field.annotation, "model_fields", {}) for name, field in BenchmarkSections.model_fields.items()
-    }
-    return [
-        f"{registry.loader(name)}: setting '{key}' of benchmark '{name}' is not declared; add it to "
-        f"{TYPES} and 'benchmarks.{name}.{key}' to config.yaml"
-        for name in registry.benchmarks()
-        for key in dict.fromkeys((*registry.benchmark(name).settings, *registry.benchmark(name).files))
-        if key
-        not in {
-            "seed", "online", *registry.benchmark(name).fixed,
-            *declared.get(name, {}), *declared.get(registry.benchmark(name).archive_of or "", {}),
-        }
-    ] + [
-        f"{registry.loader(name)}: BENCHMARKS key '{name}.fixed' has '{key}', which 'settings' lists too; leave it in "
-        "one of them"
-        for name in registry.benchmarks()
-        for key in registry.benchmark(name).fixed
-        if key in registry.benchmark(name).settings
-    ]  # fmt: skip
+    sections = BenchmarkSections.model_fields
+    declared = {name: getattr(field.annotation, "model_fields", {}) for name, field in sections.items()}
+    found = []
+    for name in registry.benchmarks():
+        where, entry = registry.loader(name), registry.benchmark(name)
+        known = {"seed", "online", *entry.fixed, *declared.get(name, {}), *declared.get(entry.archive_of or "", {})}
+        for key in dict.fromkeys((*entry.settings, *entry.files)):
+            meant = nearest(key, entry.fixed) if key not in entry.settings else ""
+            if key not in known and meant:
+                found.append(f"{where}: BENCHMARKS key '{name}.files' has '{key}', which is no setting.{meant}")
+            elif key not in known:
+                found.append(
+                    f"{where}: setting '{key}' of benchmark '{name}' is not declared; add it to {TYPES} and "
+                    f"'benchmarks.{name}.{key}' to config.yaml"
+                )
+        found += [
+            f"{where}: BENCHMARKS key '{name}.fixed' has '{key}', which 'settings' lists too; leave it in one of them"
+            for key in entry.fixed
+            if key in entry.settings
+        ]
+    return found
 
 
 def _described() -> list[str]:
