@@ -83,6 +83,18 @@ def half_of(values: np.ndarray) -> float:
     return float(stats.t.ppf(0.975, n - 1) * np.std(values, ddof=1) / np.sqrt(n)) if n > 1 else np.nan
 
 
+def bar_of(found: Curves, history: str, rival: str, at: int) -> bool:
+    """Tell whether the bar of problems.yaml for related histories is met against a rival after `at` evaluations."""
+    one, plan = difference(found, history, rival, at), PLAN["bars"]["related"]
+    return bool(one.mean + one.half < 0 if at in plan["upper_below_zero_at"] else one.mean - one.half <= 0)
+
+
+def upper(one: Difference) -> float:
+    """Return the upper end of the one-sided 95 % interval of a difference, with problems as clusters."""
+    n = one.problems
+    return float(one.mean + one.half * stats.t.ppf(0.95, n - 1) / stats.t.ppf(0.975, n - 1))
+
+
 def bars(found: Curves) -> Iterator[str]:
     """Yield each bar of problems.yaml with what was found: met or missed."""
     related, apart = PLAN["bars"]["related"], PLAN["bars"]["unrelated"]
@@ -90,17 +102,15 @@ def bars(found: Curves) -> Iterator[str]:
         for rival in related["rivals"]:
             for at in [*related["upper_below_zero_at"], *related["low_not_above_zero_at"]]:
                 one = difference(found, history, rival, at)
-                low, high = one.mean - one.half, one.mean + one.half
-                met = high < 0 if at in related["upper_below_zero_at"] else low <= 0
-                shown = f"{one.mean:+.3f} [{low:+.3f}, {high:+.3f}], {one.problems} problems"
-                yield f"{history},{rival},{at},{'met' if met else 'missed'},{shown}"
+                shown = f"{one.mean:+.3f} [{one.mean - one.half:+.3f}, {one.mean + one.half:+.3f}]"
+                met = "met" if bar_of(found, history, rival, at) else "missed"
+                yield f"{history},{rival},{at},{met},{shown}, {one.problems} problems"
     for history in apart["histories"]:
         for at in apart["at"]:
             one = difference(found, history, apart["rival"], at)
-            n = one.problems
-            upper = one.mean + one.half * stats.t.ppf(0.95, n - 1) / stats.t.ppf(0.975, n - 1)
-            met = "met" if upper <= apart["one_sided_upper_at_most"] else "missed"
-            yield f"{history},{apart['rival']},{at},{met},{one.mean:+.3f} (one-sided upper {upper:+.3f}), {n} problems"
+            met = "met" if upper(one) <= apart["one_sided_upper_at_most"] else "missed"
+            shown = f"{one.mean:+.3f} (one-sided upper {upper(one):+.3f}), {one.problems} problems"
+            yield f"{history},{apart['rival']},{at},{met},{shown}"
 
 
 def main() -> None:
