@@ -184,7 +184,7 @@ def h_nll_pi(one: World, task: str, given: History, seed: int, budget: int) -> l
             for number, study in enumerate(given):
                 for c, value in study:
                     writer.writerow([f"past {number}", *("" if c[n] is None else c[n] for n in names), value])
-        (place / "space.yaml").write_text(yaml.safe_dump(dict(one.description.source)))
+        (place / "space.yaml").write_text(yaml.safe_dump(dict(one.description.source), sort_keys=False))
         metabo.pretrain([place / "history.csv"], [place / "space.yaml"], place / "study", method="h_nll")
     tuned, outcome, out = metabo.Study(place / "study", f"{task}-{seed}"), one.outcome(task), []
     for _ in range(budget):

@@ -50,18 +50,23 @@ def main() -> None:
     parser.add_argument("part", choices=("development", "held_out"))
     parser.add_argument("--methods", nargs="+", default=PLAN["methods"])
     parser.add_argument("--histories", nargs="+", default=list(PLAN["histories"]))
+    parser.add_argument("--spaces", nargs="+", help="those of problems.yaml; all if left out")
     parser.add_argument("--seeds", nargs="+", type=int)
     parser.add_argument("--jobs", type=int, default=1, help="processes that share the seeds")
     args = parser.parse_args()
     seeds = args.seeds if args.seeds is not None else PLAN[args.part]["seeds"]
     if args.jobs > 1:
-        chosen = ["--methods", *args.methods, "--histories", *args.histories, "--seeds"]
+        chosen = ["--methods", *args.methods, "--histories", *args.histories]
+        chosen += ["--spaces", *args.spaces] if args.spaces else []
         shares = [share for place in range(args.jobs) if (share := list(map(str, seeds[place :: args.jobs])))]
-        started = [subprocess.Popen([sys.executable, __file__, args.part, *chosen, *share]) for share in shares]
+        started = [
+            subprocess.Popen([sys.executable, __file__, args.part, *chosen, "--seeds", *share]) for share in shares
+        ]
         sys.exit(max(process.wait() for process in started))
     warnings.simplefilter("ignore")
     done = recorded() if args.part == "held_out" else {}
     asked = planned(args.part, args.methods, args.histories, seeds)
+    asked = (run for run in asked if not args.spaces or run.space in args.spaces)
     left = [run for run in asked if run not in done and not run.path.exists()]
     print(f"{len(left)} runs to do", flush=True)
     for number, run in enumerate(left):

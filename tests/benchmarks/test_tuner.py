@@ -1,5 +1,6 @@
 """The report of the tuner's benchmark: from runs that are known, and from those that are recorded."""
 
+import csv
 import importlib.util
 import os
 import subprocess
@@ -106,3 +107,28 @@ class TestRecord:
         )  # fmt: skip
         assert found.stdout.startswith("1 runs to do"), found.stderr
         assert [path.name for path in (tmp_path / "runs").iterdir()] == [left.path.name]
+
+
+def test_the_recorded_means_follow_from_the_recorded_runs(report):
+    """held_out.csv, which the docs are made from, is what anyone gets from the outcomes of the runs."""
+    made = runs.recorded()
+    curves, spent = report.curves(made, runs.references("held_out")), report.costs(made)
+    with (FOLDER / "results" / "held_out.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) == sum(map(len, curves.values()))
+    for row in rows:
+        of = list(curves[row["method"], row["history"]][row["space"], row["task"]].values())
+        assert len(of) == int(row["seeds"])
+        assert row["cpu_ms"] == f"{1e3 * spent[row['method']]:.1f}"
+        for k in runs.PLAN["report"]:
+            assert float(row[f"regret_{k}"]) == pytest.approx(np.mean([one[k - 1] for one in of]), abs=6e-5)
+
+
+def test_the_page_has_the_tables_that_follow_from_the_recorded_runs(report, monkeypatch):
+    monkeypatch.setitem(sys.modules, "report", report)  # benchmarks/ has one of its own
+    import tables
+
+    page = (FOLDER.parents[1] / "docs" / "own-data.md").read_text()
+    found = list(tables.every())
+    assert len(found) == 7 and all(len(one.splitlines()) > 3 for one in found[:-1])
+    assert [one.splitlines()[0] for one in found if one not in page] == []
