@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from runs import ALONE, Played, References, Run, cached, planned, record, record_references, recorded, references
 from scipy import stats
-from worlds import PLAN
+from worlds import PLAN, on_scale
 
 WORST = 10.0
 """A regret above this counts as this."""
@@ -25,9 +25,8 @@ def curves(played: Mapping[Run, Played], known: Mapping[tuple[str, str], Referen
     """Return the regret of runs after each evaluation, at most `WORST`."""
     outcomes: dict[tuple[str, str], dict[Run, np.ndarray]] = defaultdict(dict)
     for run, one in played.items():
-        values = np.array(one.outcomes, dtype=np.float64)
-        on_scale = np.log(np.maximum(values, 1e-12)) if known[run.space, run.task].scale == "log" else values
-        outcomes[run.space, run.task][run] = np.where(np.isfinite(on_scale), on_scale, np.inf)
+        y = on_scale(known[run.space, run.task].scale, np.array(one.outcomes, dtype=np.float64))
+        outcomes[run.space, run.task][run] = np.where(np.isfinite(y), y, np.inf)
     found: Curves = defaultdict(lambda: defaultdict(dict))
     for problem, of_runs in outcomes.items():
         least = min(known[problem].least, *(float(y.min()) for y in of_runs.values()))
@@ -119,6 +118,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="CSV of the means, by problem")
     parser.add_argument("--record", action="store_true", help="keep the runs of the cache in results/runs.csv")
     args = parser.parse_args()
+    if args.record and args.part != "held_out":
+        parser.error("--record keeps held-out runs alone: those of development would replace them")
     asked = list(planned(args.part, PLAN["methods"], list(PLAN["histories"]), PLAN[args.part]["seeds"]))
     kept = recorded() if args.part == "held_out" else {}
     played = cached(one for one in asked if one not in kept) | {one: kept[one] for one in asked if one in kept}

@@ -6,7 +6,7 @@ python benchmarks/tuner/tables.py
 from collections.abc import Iterator
 
 import numpy as np
-from report import Curves, bar_of, costs, curves, difference, means, upper
+from report import Curves, Difference, bar_of, costs, curves, difference, means, upper
 from runs import ALONE, recorded, references
 from worlds import PLAN
 
@@ -71,16 +71,17 @@ def regrets(found: Curves, spent: dict[str, float], history: str) -> str:
     return table(["method", *map(str, PLAN["report"]), "CPU ms"], rows)
 
 
+def told(one: Difference) -> str:
+    """Return a difference with its interval, half of that by spaces, and the problems won and lost."""
+    low, high = one.mean - one.half, one.mean + one.half
+    return f"{one.mean:+.2f} [{low:+.2f}, {high:+.2f}] ±{one.half_spaces:.2f} {one.wins}:{one.losses}"
+
+
 def differences(found: Curves, history: str) -> str:
     """The default's difference to each rival."""
     rows = []
     for rival in played(found, history)[1:]:
-        cells = []
-        for at in AT:
-            one = difference(found, history, rival, at)
-            low, high = one.mean - one.half, one.mean + one.half
-            cells.append(f"{one.mean:+.2f} [{low:+.2f}, {high:+.2f}] ±{one.half_spaces:.2f} {one.wins}:{one.losses}")
-        rows.append([LABELS[rival], *cells])
+        rows.append([LABELS[rival], *(told(difference(found, history, rival, at)) for at in AT)])
     return table(["rival", *(f"after {at}" for at in AT)], rows)
 
 
@@ -93,8 +94,8 @@ def learners(found: Curves, history: str) -> str:
     for rival in KNOWN_RIVALS:
         cells = []
         for names in kinds.values():
-            told = [difference(found, history, rival, at, names) for at in AT]
-            cells.append(", ".join(f"{one.mean:+.2f} ± {one.half:.2f}" for one in told))
+            found_at = [difference(found, history, rival, at, names) for at in AT]
+            cells.append(", ".join(f"{one.mean:+.2f} ± {one.half:.2f}" for one in found_at))
         rows.append([LABELS[rival], *cells])
     head = ["rival", f"{number['known']} problems of a known learner: after 5, 10, 15", f"{number['new']} of a new one"]
     return table(head, rows)
@@ -142,13 +143,8 @@ def worse(found: Curves) -> str:
     """The default's difference to a plain GP where the past misleads."""
     plan, rows = PLAN["bars"]["unrelated"], []
     for history in plan["histories"]:
-        cells = []
-        for at in AT:
-            one = difference(found, history, plan["rival"], at)
-            low, high = one.mean - one.half, one.mean + one.half
-            cells.append(f"{one.mean:+.2f} [{low:+.2f}, {high:+.2f}] ±{one.half_spaces:.2f} {one.wins}:{one.losses}")
-        ends = ", ".join(f"{upper(difference(found, history, plan['rival'], at)):.2f}" for at in AT)
-        rows.append([history, *cells, ends])
+        found_at = [difference(found, history, plan["rival"], at) for at in AT]
+        rows.append([history, *map(told, found_at), ", ".join(f"{upper(one):.2f}" for one in found_at)])
     bar = plan["one_sided_upper_at_most"]
     head = ["history", *(f"after {at}" for at in AT), f"upper ends of one-sided 95 % intervals (bar: {bar})"]
     return table(head, rows)

@@ -56,7 +56,12 @@ def worlds(part: str) -> list[World]:
 
 def oriented(description: Description, outcomes: np.ndarray) -> np.ndarray:
     """Return outcomes on their scale, to be minimised."""
-    return np.log(np.maximum(outcomes, 1e-12)) if description.log else np.asarray(outcomes, dtype=np.float64)
+    return on_scale("log" if description.log else "linear", outcomes)
+
+
+def on_scale(scale: str, outcomes: np.ndarray) -> np.ndarray:
+    """Return outcomes on a scale, "log" or "linear"."""
+    return np.log(np.maximum(outcomes, 1e-12)) if scale == "log" else np.asarray(outcomes, dtype=np.float64)
 
 
 def described(name: str) -> Description:

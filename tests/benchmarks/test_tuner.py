@@ -94,6 +94,12 @@ class TestRecord:
         runs.record_references(linear(), tmp_path / "references.csv")
         assert runs.references("held_out", tmp_path / "references.csv") == linear()
 
+    def test_runs_of_development_never_replace_the_held_out_ones(self, report, monkeypatch, capsys):
+        monkeypatch.setattr(sys, "argv", ["report.py", "development", "--record"])
+        with pytest.raises(SystemExit):
+            report.main()
+        assert "held-out runs alone" in capsys.readouterr().err
+
     def test_recorded_runs_are_not_made_again(self, tmp_path):
         """A run that is recorded costs nothing; one that is not is made, here on a table of the package's own."""
         made = {run: played([1.0]) for run in runs.planned("held_out", ["random"], [], [0])}
