@@ -190,30 +190,37 @@ def test_every_changed_constant_changes_its_module(tmp_path, monkeypatch):
 class TestFiles:
     """The files that rules list."""
 
-    def test_a_file_per_digest_comes_back_as_it_was(self, tmp_path, build):
+    def test_the_file_of_some_modules_comes_back_as_it_was(self, tmp_path, build):
         build({"a.py": KERNELS, "b.py": USER.replace("kernels", "a"), "empty.py": ""})
         folder = tmp_path / "code"
+        every = codegraph.everything()
+        listed = Path(digests.listed(every, folder))
+        value = digests.value_of(str(listed))
+        assert value == digests.together(every) and listed.read_text() == f"{value}\n"
+        assert listed.parent.parent == folder and len(list(listed.parent.iterdir())) == 1
+        time = listed.stat().st_mtime_ns
+        assert digests.listed(every, folder) == str(listed) and listed.stat().st_mtime_ns == time
+        fewer = Path(digests.listed([path for path in every if path.name != "b.py"], folder))
+        assert fewer != listed, "a job that runs other modules has another input"
+        listed.unlink()
+        assert digests.listed(every, folder) == str(listed) and listed.read_text() == f"{value}\n"
+
+    def test_the_index_is_written_once(self, tmp_path, build):
+        now = build({"a.py": KERNELS, "b.py": USER.replace("kernels", "a"), "empty.py": ""})
+        folder = tmp_path / "code"
         digests.record(folder)
-        contents = {path.name: path.read_bytes() for path in folder.iterdir() if not path.suffix}
-        assert all(content == f"{name}\n".encode() for name, content in contents.items())
-        assert digests.files(codegraph.everything(), folder) == sorted(str(folder / name) for name in contents)
         index = {name: value for value, name in map(str.split, (folder / digests.INDEX).read_text().splitlines())}
-        assert set(index) == {"metabo/a.py", "metabo/b.py"} and set(index.values()) == set(contents)
+        assert index == {"metabo/a.py": now["a.py"], "metabo/b.py": now["b.py"]}
         times = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
         digests.record(folder)
         assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == times
-        shutil.rmtree(folder)
-        digests.record(folder)
-        assert {path.name: path.read_bytes() for path in folder.iterdir() if path.name in contents} == contents
 
     def test_a_damaged_file_is_written_again(self, tmp_path, build):
         build({"a.py": KERNELS})
-        folder = tmp_path / "code"
-        digests.record(folder)
-        (listed,) = map(Path, digests.files(codegraph.everything(), folder))
+        listed = Path(digests.listed(codegraph.everything(), tmp_path))
         listed.write_text("?")
-        digests.record(folder)
-        assert listed.read_text() == f"{listed.name}\n"
+        assert digests.listed(codegraph.everything(), tmp_path) == str(listed)
+        assert listed.read_text() == f"{digests.value_of(str(listed))}\n"
 
     def test_a_module_with_a_fault_does_not_keep_the_others_out(self, tmp_path, build):
         build({"a.py": KERNELS})
@@ -221,12 +228,12 @@ class TestFiles:
         digests.record(tmp_path)
         assert [line.split()[1] for line in (tmp_path / digests.INDEX).read_text().splitlines()] == ["metabo/a.py"]
         with pytest.raises(MetaboError, match=r"broken\.py:1: cannot be parsed"):
-            digests.files(codegraph.everything())
+            digests.listed(codegraph.everything(), tmp_path)
 
     def test_a_stale_digest_names_the_file(self, build, tmp_path):
         build({"a.py": KERNELS, "b.py": "x = 1\n"})
         digests.record(tmp_path)
-        planned = digests.joined(digests.files(codegraph.everything()))
+        planned = digests.value_of(digests.listed(codegraph.everything(), tmp_path))
         digests.require_planned(planned, codegraph.everything())
         build({"a.py": KERNELS.replace("2.0", "3.0"), "b.py": "x = 1\n"})
         message = r"changed since the run was planned \([^ ]*a\.py\); run the same command"

@@ -19,7 +19,7 @@ def data_file(artefact):
 
 def artefact_code(artefact):
     """Return the digests of the notebook's package modules."""
-    return or_stop(lambda: digests_of(["metabo.stages.notebook", *template_roots(artefact.template)]))
+    return or_stop(lambda: code_of(["metabo.stages.notebook", *template_roots(artefact.template)]))
 
 
 @cache  # several artefacts share a template

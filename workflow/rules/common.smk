@@ -98,22 +98,22 @@ def written(spec):
 
 
 def code(stage, spec):
-    """Return the digests of the package files that a job of this stage runs, one small file each."""
-    return or_stop(lambda: digests_of(codegraph.stage_roots(stage, spec)))
+    """Return the file that stands for the package files that a job of this stage runs."""
+    return or_stop(lambda: code_of(codegraph.stage_roots(stage, spec)))
 
 
-def digests_of(roots):
-    return list(digests_behind(tuple(roots)))
+def code_of(roots):
+    return code_behind(tuple(roots))
 
 
 @cache  # the jobs of one method run the same modules
-def digests_behind(roots):
-    return digests.files(codegraph.inputs(roots))
+def code_behind(roots):
+    return digests.listed(codegraph.inputs(roots))
 
 
 def planned(wildcards, input):
-    """Return one digest of the code that a job is planned with: the job stops if it finds other code."""
-    return digests.joined(input.code)
+    """Return the digest of the code that a job is planned with: the job stops if it finds other code."""
+    return digests.value_of(input.code)
 
 
 def relative(paths):

@@ -19,7 +19,8 @@ from metabo.plan.syntax import REFERENCE
 from metabo.records.files import digest as file_digest
 
 FOLDER = Path(".cache/code")
-"""The folder with one file per digest, which rules list as inputs, with INDEX, and with the record of `snapshot`."""
+"""The folder with the files that rules list as inputs (`listed`), with INDEX, and with the record of `snapshot`."""
+LISTED = "digest"
 INDEX = "modules.txt"
 """The file that says which module each digest belongs to."""
 LENGTH = 16
@@ -58,16 +59,15 @@ def together(paths: Iterable[Path]) -> str:
 
 
 def joined(digests: Iterable[str]) -> str:
-    """Return one hash over digests, or over the files of `record` that represent them, in any order."""
-    return hashlib.sha256("".join(sorted(Path(value).name for value in digests)).encode()).hexdigest()
+    """Return one hash over digests, in any order."""
+    return hashlib.sha256("".join(sorted(digests)).encode()).hexdigest()
 
 
 def record(folder: Path = FOLDER) -> None:
-    """Write one file per digest of the package, unless it exists, an index, and a record of what was read (`snapshot`).
+    """Write an index of the digests of the package, and a record of what was read (`snapshot`).
 
-    A file is named by the digest, which is also its only content, so a deleted file comes back as it was. Modules that
-    have no digest because of a fault are left out, because only a job that runs them must stop. Raises MetaboError if
-    the folder cannot be written.
+    Modules that have no digest because of a fault are left out, because only a job that runs them must stop. Raises
+    MetaboError if the folder cannot be written.
     """
     root = codegraph.PACKAGE_ROOT
     before = codegraph.first_state(root)
@@ -82,8 +82,6 @@ def record(folder: Path = FOLDER) -> None:
                 modules[name] = snapshot.Module(value, codegraph.imported(path), codegraph.packages(path))
         if value:
             lines.append(f"{value} {root.name}/{name}\n")
-            if not _intact(folder / value):
-                snapshot.write(folder / value, f"{value}\n")
     index = folder / INDEX
     if not index.is_file() or index.read_text() != "".join(lines):
         snapshot.write(index, "".join(lines))
@@ -91,19 +89,31 @@ def record(folder: Path = FOLDER) -> None:
         snapshot.save(modules, before, root, folder / snapshot.FILE.name)
 
 
-def _intact(path: Path) -> bool:
-    return path.is_file() and path.read_bytes() == f"{path.name}\n".encode()
+def listed(paths: Iterable[Path], folder: Path = FOLDER) -> str:
+    """Return the file that stands for some files of the package together, which a rule lists in their place. It is
+    written unless it is there.
+
+    `together` is the name of its folder, and its only content, so a deleted file comes back as it was. One file for all
+    that a job runs, not one for each module: Snakemake looks at every input of every job several times. It has a folder
+    of its own because Snakemake lists a folder once, and takes files for missing that are written there later. Raises
+    MetaboError if it cannot be written.
+    """
+    value = together(paths)
+    file = folder / value / LISTED
+    if not (file.is_file() and file.read_bytes() == f"{value}\n".encode()):
+        snapshot.write(file, f"{value}\n")
+    return file.as_posix()
 
 
-def files(paths: Iterable[Path], folder: Path = FOLDER) -> list[str]:
-    """Return the files of `record` for some files of the package, which a rule lists in their place."""
-    return sorted((folder / value).as_posix() for value in of_all(paths))
+def value_of(listed: str) -> str:
+    """Return the digest that a file of `listed` stands for."""
+    return Path(listed).parent.name
 
 
 def require_planned(planned: str, paths: Iterable[Path], folder: Path = FOLDER) -> None:
     """Raise MetaboError, which names the files whose code differs from what a job was planned with.
 
-    `planned` is `joined` of what `files` returned. If the code was edited during the run, the result would otherwise
+    `planned` is what `together` returned. If the code was edited during the run, the result would otherwise
     pass for one of the older code. The names come from the index in `folder`, which the plan wrote.
     """
     now = of_all(paths)
