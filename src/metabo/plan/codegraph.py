@@ -1,9 +1,9 @@
 """The source files of this package that a job runs: the import graph, read from syntax trees without importing
 anything.
 
-The workflow lists a file that stands for their digests (`metabo.plan.digests`) as an input of a job, so a change of code
-re-runs exactly the jobs that use it. A sidecar records their combined hash. Modules that a stage loads by name (a method, a
-data source) come from the registry.
+The workflow lists a file that stands for their digests (`metabo.plan.digests`) as an input of a job, so a change of
+code re-runs exactly the jobs that use it. A sidecar records their combined hash. Modules that a stage loads by name (a
+method, a data source) come from the registry.
 """
 
 import json
