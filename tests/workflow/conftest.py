@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from metabo.plan import digests
+from tests.workflow.forks import Forks
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "config.yaml", "config", "workflow", "profiles", "src", "notebooks", "pyproject.toml")
@@ -45,31 +46,37 @@ def project(copy_project, tmp_path):
     return copy_project(tmp_path / "project")
 
 
+def environment() -> dict[str, str]:
+    """Return the environment of Snakemake: the checkout's compilation cache saves time."""
+    given = os.environ | {"JAX_COMPILATION_CACHE_DIR": str(ROOT / ".cache" / "jax")}
+    given.pop("PYTHONPATH", None)
+    return given
+
+
 @pytest.fixture(scope="session")
 def start():
-    """Return a function that starts Snakemake in a folder, with the checkout's compilation cache to save time."""
+    """Return a function that starts Snakemake in a folder."""
 
     def begin(where: Path, *arguments: str) -> subprocess.Popen:
-        environment = os.environ | {"JAX_COMPILATION_CACHE_DIR": str(ROOT / ".cache" / "jax")}
-        environment.pop("PYTHONPATH", None)
         command = [sys.executable, "-m", "snakemake", "--cores", "2", *arguments]
         return subprocess.Popen(
-            command, cwd=where, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            command, cwd=where, env=environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
 
     return begin
 
 
 @pytest.fixture(scope="session")
-def snakemake(start):
-    """Return a function that runs Snakemake in a folder and returns (exit status, output)."""
+def snakemake(tmp_path_factory):
+    """Return a function that runs Snakemake in a folder to its end and returns (exit status, output)."""
+    forks, output = Forks(), tmp_path_factory.mktemp("snakemake") / "output"
 
     def run(where: Path, *arguments: str) -> tuple[int, str]:
-        process = start(where, *arguments)
-        output, _ = process.communicate(timeout=1200)
-        return process.returncode, output
+        status = forks.run(where, ["--cores", "2", *arguments], environment(), output)
+        return status, output.read_text()
 
-    return run
+    yield run
+    forks.end()
 
 
 @pytest.fixture(scope="session")
