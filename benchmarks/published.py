@@ -5,7 +5,7 @@
     python benchmarks/published.py used results/published    # predicted and used by method; of evidence/published too
 
     python benchmarks/published.py measure                   # published_steps.csv: what a step costs, in half an hour
-    python benchmarks/published.py plan                      # published_plan.csv: the prediction for each job
+    python benchmarks/published.py plan --again              # published_plan.csv: the prediction for each job
     python benchmarks/published.py document [RESULTS]        # the section of docs/paper-scale.md, with what was used
 
 `plan` comes before the first run and is not made again after it: `used` compares with what was said before.
@@ -239,6 +239,11 @@ def main() -> None:
             ((*key, *cost) for *key, cost in found),
         )
     elif args.action == "plan":
+        if PLAN.exists() and RECORDED.exists() and not args.again:
+            sys.exit(
+                f"{PLAN.name} was made before the runs in {RECORDED.relative_to(ROOT)}, which are compared with it; "
+                "--again replaces it"
+            )
         write(PLAN, Planned._fields, plan(settings()))
     elif args.action == "document":
         write_text(PAGE, filled(PAGE.read_text(), args.results))
@@ -258,6 +263,7 @@ def _parsed() -> Namespace:
     parser.add_argument("results", nargs="?", type=Path, help="of a run, e.g. results/published")
     parser.add_argument("--until", choices=names, default=names[-1], help="run: the last step (default: all)")
     parser.add_argument("--cores", type=int, default=2, help="run: cores of this machine (2)")
+    parser.add_argument("--again", action="store_true", help="plan: replace the prediction that runs are compared with")
     return parser.parse_args()
 
 

@@ -133,6 +133,21 @@ def test_predicted_and_used_stand_side_by_side_by_method(tmp_path, monkeypatch):
     assert [line.count("|") for line in published.table(None)] == [6] * 5
 
 
+def test_a_plan_that_runs_are_compared_with_is_not_replaced(monkeypatch, tmp_path):
+    monkeypatch.setattr(published, "PLAN", tmp_path / "plan.csv")
+    monkeypatch.setattr(published, "plan", lambda given: [])
+    published.PLAN.write_text("what was said before")
+    monkeypatch.setattr("sys.argv", ["published.py", "plan"])
+    with pytest.raises(
+        SystemExit, match=r"^plan\.csv was made before the runs in evidence/published.*--again replaces"
+    ):
+        published.main()
+    assert published.PLAN.read_text() == "what was said before"
+    monkeypatch.setattr("sys.argv", ["published.py", "plan", "--again"])
+    published.main()
+    assert published.PLAN.read_text() == ",".join(published.Planned._fields) + "\n"
+
+
 def test_the_page_has_the_plan():
     text = (ROOT / "docs" / "paper-scale.md").read_text()
     if "used / predicted" not in text:  # until a run has been compared
