@@ -42,7 +42,7 @@ TOLD = {
     "tests/benchmarks/test_paper_plan.py runs its parts",
     "make published": "days; tests/benchmarks/test_published.py has its parts, and the next lines",
     **dict.fromkeys([f"python benchmarks/published.py {rest}" for rest in (
-        "steps", "run --until pd1_mini", "used results/published", "measure", "plan", "document")],
+        "steps", "run --until pd1_mini", "used results/published", "measure", "plan --again", "document")],
         "likewise"),
     "python benchmarks/run.py": "it takes hours, and packages of its own",
     "python benchmarks/run.py --only bo refit/botorch": "it needs packages of its own",
