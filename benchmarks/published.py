@@ -8,7 +8,7 @@
     python benchmarks/published.py plan --again              # published_plan.csv: the prediction for each job
     python benchmarks/published.py document [RESULTS]        # the section of docs/paper-scale.md, with what was used
 
-`plan` comes before the first run and is not made again after it: `used` compares with what was said before.
+`plan` comes before the first run. After it, only `--again` makes it again: `used` compares with what was said before.
 """
 
 import csv
@@ -239,9 +239,10 @@ def main() -> None:
             ((*key, *cost) for *key, cost in found),
         )
     elif args.action == "plan":
-        if PLAN.exists() and RECORDED.exists() and not args.again:
+        begun = [folder for folder in (RECORDED, ROOT / "results" / "published") if folder.exists()]
+        if PLAN.exists() and begun and not args.again:
             sys.exit(
-                f"{PLAN.name} was made before the runs in {RECORDED.relative_to(ROOT)}, which are compared with it; "
+                f"{PLAN.name} was made before the runs in {begun[0].relative_to(ROOT)}, which are compared with it; "
                 "--again replaces it"
             )
         write(PLAN, Planned._fields, plan(settings()))
@@ -264,7 +265,10 @@ def _parsed() -> Namespace:
     parser.add_argument("--until", choices=names, default=names[-1], help="run: the last step (default: all)")
     parser.add_argument("--cores", type=int, default=2, help="run: cores of this machine (2)")
     parser.add_argument("--again", action="store_true", help="plan: replace the prediction that runs are compared with")
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.again and args.action != "plan":
+        parser.error("--again belongs to `plan`")
+    return args
 
 
 if __name__ == "__main__":

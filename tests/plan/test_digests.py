@@ -1,6 +1,7 @@
 """Digests of modules: what a comment, a move or another format leaves as it is, and what an edit of code changes."""
 
 import ast
+import os
 import re
 import shutil
 from pathlib import Path
@@ -214,6 +215,17 @@ class TestFiles:
         times = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
         digests.record(folder)
         assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == times
+
+    def test_a_file_is_as_old_as_the_code_that_it_stands_for(self, tmp_path, build):
+        """A result that was copied here after the code was read is newer, although its job is planned later."""
+        build({"a.py": KERNELS})
+        digests.record(tmp_path)
+        os.utime(tmp_path / digests.INDEX, (1_000_000_000, 1_000_000_000))
+        listed = Path(digests.listed(codegraph.everything(), tmp_path))
+        assert listed.stat().st_mtime == 1_000_000_000
+        build({"a.py": KERNELS.replace("2.0", "3.0")})
+        digests.record(tmp_path)
+        assert Path(digests.listed(codegraph.everything(), tmp_path)).stat().st_mtime > 1_000_000_000
 
     def test_a_damaged_file_is_written_again(self, tmp_path, build):
         build({"a.py": KERNELS})

@@ -1,7 +1,9 @@
 """Snakemake from one process that has imported it and forks for each command: importing it takes a third of a plan.
 
 Run as a script, this is that process; `Forks` is how tests use it. A command begins with nothing of this project
-imported, in a folder, with an environment and with arguments of its own, as `python -m snakemake` would.
+imported, in a folder, with an environment and with arguments of its own, as `python -m snakemake` would. It differs in
+that all commands have one hash seed, and that a command has ended when its own process has: what it left behind in the
+background is not waited for.
 """
 
 import gc
@@ -11,6 +13,7 @@ import select
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 SECONDS = 1200
@@ -24,25 +27,33 @@ class Forks:
         self.process: subprocess.Popen[str] | None = None
 
     def run(self, where: Path, arguments: list[str], environment: dict[str, str], output: Path) -> int:
-        """Run Snakemake in a folder, its output in a file; return its exit status. Raises TimeoutError, and kills it
-        with all that it started, after SECONDS."""
+        """Run Snakemake in a folder, its output in a file; return its exit status. Raises TimeoutError after SECONDS,
+        and ChildProcessError if this process was killed. Whatever is raised, all that was started is killed."""
+        output.write_text("")
         if self.process is None:
             self.process = subprocess.Popen(
                 [sys.executable, __file__], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 start_new_session=True, env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
             )  # fmt: skip
         asked = {"where": str(where), "arguments": arguments, "environment": environment, "output": str(output)}
-        print(json.dumps(asked), file=self.process.stdin, flush=True)
-        if not select.select([self.process.stdout], [], [], SECONDS)[0]:
-            os.killpg(self.process.pid, signal.SIGKILL)
+        try:
+            print(json.dumps(asked), file=self.process.stdin, flush=True)
+            if not select.select([self.process.stdout], [], [], SECONDS)[0]:
+                raise TimeoutError(f"snakemake {' '.join(arguments)}: not ended after {SECONDS} s")
+            if not (answer := self.process.stdout.readline()):
+                raise ChildProcessError(f"snakemake {' '.join(arguments)}: the process that forks was killed")
+        except BaseException:  # also when a test run is interrupted
+            with suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
             self.end()
-            raise TimeoutError(f"snakemake {' '.join(arguments)}: not ended after {SECONDS} s")
-        return int(self.process.stdout.readline())
+            raise
+        return int(answer)
 
     def end(self) -> None:
         """End the process."""
         if self.process is not None:
-            self.process.communicate()
+            with suppress(BrokenPipeError):
+                self.process.communicate()
             self.process = None
 
 

@@ -56,3 +56,12 @@ def test_a_command_that_does_not_end_is_killed(tmp_path, monkeypatch):
     with pytest.raises(TimeoutError, match="snakemake -n: not ended after 5 s"):
         process.run(tmp_path, ["-n"], dict(os.environ), tmp_path / "output")
     process.end()
+
+
+def test_a_process_that_was_killed_is_told_and_the_next_command_has_a_new_one(tmp_path):
+    (tmp_path / "Snakefile").write_text("import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\n")
+    process = forks.Forks()
+    with pytest.raises(ChildProcessError, match="snakemake -n: the process that forks was killed"):
+        process.run(tmp_path, ["-n"], dict(os.environ), tmp_path / "output")
+    assert process.run(tmp_path, ["--version"], dict(os.environ), tmp_path / "output") == 0
+    process.end()

@@ -7,6 +7,7 @@ bookkeeping includes no content, because that cannot change a result.
 """
 
 import hashlib
+import os
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -95,13 +96,17 @@ def listed(paths: Iterable[Path], folder: Path = FOLDER) -> str:
 
     `together` is the name of its folder, and its only content, so a deleted file comes back as it was. One file for all
     that a job runs, not one for each module: Snakemake looks at every input of every job several times. It has a folder
-    of its own because Snakemake lists a folder once, and takes files for missing that are written there later. Raises
+    of its own because Snakemake lists a folder once, and takes files for missing that are written there later. It is as
+    old as the index, which changes with the code: results that were copied here since then are newer. Raises
     MetaboError if it cannot be written.
     """
     value = together(paths)
     file = folder / value / LISTED
     if not (file.is_file() and file.read_bytes() == f"{value}\n".encode()):
         snapshot.write(file, f"{value}\n")
+        with suppress(OSError):
+            written = (folder / INDEX).stat().st_mtime_ns
+            os.utime(file, ns=(written, written))
     return file.as_posix()
 
 
