@@ -1,6 +1,5 @@
 # metabo: data -> prior -> trajectories -> artefacts -> verdicts -> report. Targets: all, a paper, a benchmark, an artefact
 # id, priors, trajectories, claims, report. `snakemake --cores 2 hyperbo_fig08` makes one figure and what it needs.
-import gc
 import os
 import sys
 from pathlib import Path
@@ -8,9 +7,6 @@ from pathlib import Path
 from snakemake.utils import min_version
 
 min_version("9.27")
-
-# A plan has millions of objects, which Python's collector would go through again and again while it is made.
-gc.set_threshold(100_000, 50, 100)
 
 # Run this checkout's package with this environment's Python, whether or not the environment is activated.
 SOURCE = str(Path(workflow.basedir) / "src")

@@ -18,8 +18,8 @@ def data_file(artefact):
 
 
 def artefact_code(artefact):
-    """Return the digests of the notebook's package modules."""
-    return or_stop(lambda: code_of(["metabo.stages.notebook", *template_roots(artefact.template)]))
+    """Return the file that stands for the notebook's package modules."""
+    return or_stop(lambda: code_of("metabo.stages.notebook", *template_roots(artefact.template)))
 
 
 @cache  # several artefacts share a template

@@ -1,4 +1,5 @@
 # Names shared by the rules: result paths, checked configuration, code inputs, start and target checks.
+import gc
 import os
 import re
 import sys
@@ -8,6 +9,9 @@ from snakemake.cli import get_argument_parser
 
 from metabo.errors import MetaboError
 from metabo.plan import broken
+
+# A plan has millions of objects, which Python's collector would go through again and again while it is made.
+gc.set_threshold(100_000, 50, 100)
 
 # Where it finds AVX-512, NumPy rounds logarithms and exponentials otherwise. Without it, tables that are read (not those
 # that are collected by training) are the same on all x86-64 machines, and recorded results (evidence/), which name their
@@ -99,15 +103,11 @@ def written(spec):
 
 def code(stage, spec):
     """Return the file that stands for the package files that a job of this stage runs."""
-    return or_stop(lambda: code_of(codegraph.stage_roots(stage, spec)))
-
-
-def code_of(roots):
-    return code_behind(tuple(roots))
+    return or_stop(lambda: code_of(*codegraph.stage_roots(stage, spec)))
 
 
 @cache  # the jobs of one method run the same modules
-def code_behind(roots):
+def code_of(*roots):
     return digests.listed(codegraph.inputs(roots))
 
 

@@ -58,7 +58,7 @@ def restore(kept: Path, jobs: Iterable[PlannedJob], results: Path) -> Restored:
     if not (kept / NAME).exists():
         raise DataError(f"{kept}: nothing is kept of this scale; `metabo evidence list` shows what is")
     manifest.checked(kept)
-    digests.record()
+    digests.record()  # files that a later plan would write would be newer than what they stand for
     records = {record.path: record for record in inventory.take(kept.absolute()).records}
     done, there, left, tables = 0, 0, Counter[str](), dict[str, None]()
     for job in jobs:
@@ -87,8 +87,8 @@ def _reason(job: PlannedJob, record: StoredSidecar, kept: Path, results: Path) -
         return UNKEPT
     if canonical(record.content.get("spec")) != canonical(job.spec):
         return SETTINGS
-    code = digests.listed(codegraph.inputs(codegraph.stage_roots(job.stage, job.spec)))
-    if record.content.get("depends_sha256") != digests.value_of(code):
+    code = digests.together(codegraph.inputs(codegraph.stage_roots(job.stage, job.spec)))
+    if record.content.get("depends_sha256") != code:
         return CODE
     return "" if all(_same(results, record, *one) for one in record.inputs.items()) else INPUTS
 

@@ -22,6 +22,7 @@ from metabo.records.files import digest as file_digest
 FOLDER = Path(".cache/code")
 """The folder with the files that rules list as inputs (`listed`), with INDEX, and with the record of `snapshot`."""
 LISTED = "digest"
+"""The name of each file of `listed`; its folder is named by the digest."""
 INDEX = "modules.txt"
 """The file that says which module each digest belongs to."""
 LENGTH = 16
@@ -118,8 +119,8 @@ def value_of(listed: str) -> str:
 def require_planned(planned: str, paths: Iterable[Path], folder: Path = FOLDER) -> None:
     """Raise MetaboError, which names the files whose code differs from what a job was planned with.
 
-    `planned` is what `together` returned. If the code was edited during the run, the result would otherwise
-    pass for one of the older code. The names come from the index in `folder`, which the plan wrote.
+    `planned` is what `together` returned. If the code was edited during the run, the result would otherwise pass for
+    one of the older code. The names come from the index in `folder`, which the plan wrote.
     """
     now = of_all(paths)
     if planned == joined(now):
