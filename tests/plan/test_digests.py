@@ -1,9 +1,11 @@
 """Digests of modules: what a comment, a move or another format leaves as it is, and what an edit of code changes."""
 
 import ast
+import hashlib
 import os
 import re
 import shutil
+import zlib
 from pathlib import Path
 
 import pytest
@@ -266,57 +268,92 @@ SOURCES = {"a.py": KERNELS, "b.py": "import jax.numpy\n" + USER.replace("kernels
 class TestRecord:
     """What an earlier process read."""
 
+    @pytest.fixture(autouse=True)
+    def project(self, build, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        build(SOURCES)
+        self.parsed = []
+        read = syntax.read
+        monkeypatch.setattr(syntax, "read", lambda path, *rest: self.parsed.append(path.name) or read(path, *rest))
+
     def read(self):
-        """Return what a process that finds a record says: imports, packages and digests, and whether it parsed."""
-        codegraph.first_state.cache_clear()
-        codegraph._recorded.cache_clear()
-        codegraph.imported.cache_clear()
-        syntax.read.cache_clear()
-        digests._digest.cache_clear()
+        """Return what a process that finds a record says (imports, packages and digests), and what it parsed."""
+        caches = (codegraph.first_state, codegraph._recorded, codegraph._read, codegraph._known, codegraph.imported)
+        for cached in (*caches, digests._digest, digests._content):
+            cached.cache_clear()
+        self.parsed.clear()
         paths = codegraph.everything()
         said = [(codegraph.imported(path), codegraph.packages(path), digests.of(path)) for path in paths]
-        return said, syntax.read.cache_info().misses > 0
+        return said, sorted({*self.parsed} - {"__init__.py"})
 
-    def test_a_second_process_parses_nothing_and_says_the_same(self, build, tmp_path, monkeypatch):
-        monkeypatch.chdir(tmp_path)
-        build(SOURCES)
+    def edit(self, name="a.py"):
+        path = codegraph.PACKAGE_ROOT / name
+        path.write_text(KERNELS.replace("2.0", "3.0"))
+        return path
+
+    def test_a_second_process_parses_nothing_and_says_the_same(self):
         first, parsed = self.read()
-        assert parsed and (["metabo"], ["jax"], None) not in first
+        assert parsed == ["a.py", "b.py"] and (["metabo"], ["jax"], None) not in first
         digests.record()
-        assert self.read() == (first, False)
+        assert self.read() == (first, [])
 
-    def test_an_edit_makes_the_record_useless(self, build, tmp_path, monkeypatch):
-        monkeypatch.chdir(tmp_path)
-        build(SOURCES)
+    def test_after_an_edit_only_what_was_edited_is_parsed(self):
+        old = self.read()[0]
         digests.record()
-        path = codegraph.PACKAGE_ROOT / "a.py"
-        path.write_text(KERNELS.replace("2.0", "3.0"))
+        self.edit()
         said, parsed = self.read()
-        assert parsed
+        assert parsed == ["a.py"] and said[1] != old[1] and said[2] != old[2], "b.py takes its kernels from a.py"
         digests.record()
-        assert self.read() == (said, False)
+        assert self.read() == (said, [])
 
-    def test_a_process_that_read_the_code_before_an_edit_records_nothing(self, build, tmp_path, monkeypatch):
+    def test_what_is_recorded_gives_the_digests_of_parsing_all_modules(self):
+        digests.record()
+        self.edit()
+        said, parsed = self.read()
+        snapshot.SYNTAX.unlink()
+        assert self.read() == (said, ["a.py", "b.py"]) and parsed == ["a.py"]
+
+    def test_another_reader_believes_nothing_of_the_syntax(self, monkeypatch):
+        """Another Python, or other code that reads the modules."""
+        digests.record()
+        self.edit()
+        monkeypatch.setattr(snapshot, "_reader", lambda: "another")
+        assert self.read()[1] == ["a.py", "b.py"]
+
+    def test_the_syntax_of_a_module_belongs_to_its_place(self):
+        """A relative import means another module in another package."""
+        content = b"from . import kernels\n"
+        assert snapshot.parsed(content, "metabo.gp") != snapshot.parsed(content, "metabo.bo")
+
+    def test_a_process_that_read_the_code_before_an_edit_records_no_digests(self):
         """It has the old digests in memory: with the new state they would be believed by everyone after it."""
-        monkeypatch.chdir(tmp_path)
-        build(SOURCES)
+        self.read()
         digests.record()
-        path = codegraph.PACKAGE_ROOT / "a.py"
-        old = digests.of(path)
-        path.write_text(KERNELS.replace("2.0", "3.0"))
+        old = digests.of(self.edit())
         digests.record()
         said, parsed = self.read()
-        assert parsed and said[1][2] not in (None, old)
+        assert parsed == ["a.py"] and said[1][2] not in (None, old)
 
-    def test_a_damaged_record_is_not_believed(self, build, tmp_path, monkeypatch):
-        monkeypatch.chdir(tmp_path)
-        build(SOURCES)
-        digests.record()
+    def test_a_damaged_record_is_not_believed(self):
         said = self.read()[0]
+        digests.record()
+        snapshot.SYNTAX.unlink()
         whole = snapshot.FILE.read_text()
         for text in (whole.replace(said[1][2], "0" * 16), whole[:-9], "", "[]", "null"):
             snapshot.FILE.write_text(text)
-            assert self.read() == (said, True)
+            assert self.read() == (said, ["a.py", "b.py"])
+
+    def test_damaged_syntax_is_not_believed(self):
+        said = self.read()[0]
+        digests.record()
+        snapshot.FILE.unlink()
+        whole = snapshot.SYNTAX.read_bytes()
+        assert self.read() == (said, [])
+        packed = zlib.compress(b"[]")
+        sealed = hashlib.sha256(packed).hexdigest().encode() + b"\n" + packed
+        for content in (whole[:-9], whole[:80] + bytes([whole[80] ^ 1]) + whole[81:], b"", b"\n", sealed):
+            snapshot.SYNTAX.write_bytes(content)
+            assert self.read() == (said, ["a.py", "b.py"])
 
     def test_a_file_that_changes_while_it_is_read_is_not_recorded(self, build, tmp_path):
         build(SOURCES)

@@ -8,6 +8,7 @@ method, a data source) come from the registry.
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -79,8 +80,33 @@ def source(module: str) -> Path:
 
 def read(path: Path) -> syntax.Source:
     """Read a module of the package. Raises MetaboError if it cannot be parsed."""
+    return _read(path)[1]
+
+
+@cache
+def _read(path: Path) -> tuple[str, syntax.Source]:
+    """Return the key of a module's syntax (`snapshot.parsed`), and the syntax itself, recorded or read now."""
     name = module_name(path)
-    return syntax.read(path, PACKAGE, name if path.name == "__init__.py" else name.rpartition(".")[0])
+    inside = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    content = path.read_bytes()
+    key = snapshot.parsed(content, inside)
+    return key, _known().get(key) or syntax.read(path, content, PACKAGE, inside)
+
+
+@cache
+def _known() -> dict[str, syntax.Source]:
+    return snapshot.load_syntax()
+
+
+def record_syntax(paths: Iterable[Path], file: Path) -> None:
+    """Record the syntax of modules for later processes. Those that cannot be parsed are left out. Raises MetaboError if
+    the folder cannot be written."""
+    sources = dict[str, syntax.Source]()
+    for path in paths:
+        with suppress(MetaboError):
+            key, source = _read(path)
+            sources[key] = source
+    snapshot.save_syntax(sources, file)
 
 
 @cache

@@ -88,6 +88,7 @@ def record(folder: Path = FOLDER) -> None:
     if not index.is_file() or index.read_text() != "".join(lines):
         snapshot.write(index, "".join(lines))
     if modules != known:
+        codegraph.record_syntax((root / name for name in modules), folder / snapshot.SYNTAX.name)
         snapshot.save(modules, before, root, folder / snapshot.FILE.name)
 
 

@@ -130,16 +130,16 @@ def _require_some_split(split: str, benchmarks: Sequence[str]) -> None:
 
 def _require_module(method: str, part: registry.Part) -> None:
     """Refuse a method that has no such runs: `policy` (offline, trajectories) or `online`."""
-    registry.method(method)
-    if method not in (able := registry.methods(part)):
-        kind = "trajectories" if part == "policy" else "online"
-        made = registry.made_of(method)
-        why, remedy = f"its code has no {part}", ""
-        if made.policy if part == "policy" else made.online:
-            why = f"'{part}' of its entry in {registry.METHODS.name} is null or left out"
-            remedy = f"write `{part}: {{}}` there if it takes no settings, or "
-        near = ", ".join(difflib.get_close_matches(method, able, n=NEAREST, cutoff=0.0))
-        raise ConfigError(f"{kind}: '{method}' cannot run so, {why}; {remedy}name one that can, such as {near}")
+    entry, offline = registry.method(method), part == "policy"
+    if (entry.policy if offline else entry.online) is not None:  # then there is code for it (`names.require_methods`)
+        return
+    kind, made = "trajectories" if offline else "online", registry.made_of(method)
+    why, remedy = f"its code has no {part}", ""
+    if made.policy if offline else made.online:
+        why = f"'{part}' of its entry in {registry.METHODS.name} is null or left out"
+        remedy = f"write `{part}: {{}}` there if it takes no settings, or "
+    near = ", ".join(difflib.get_close_matches(method, registry.methods(part), n=NEAREST, cutoff=0.0))
+    raise ConfigError(f"{kind}: '{method}' cannot run so, {why}; {remedy}name one that can, such as {near}")
 
 
 def _require_prior(method: str) -> None:

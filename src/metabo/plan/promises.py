@@ -113,10 +113,10 @@ FUNCTIONS: Mapping[registry.Part, tuple[str, ...]] = {
 
 def parts(methods: Iterable[str]) -> list[str]:
     """Return a line for each function that the module of a method's part does not have."""
-    found = dict[str, None]()
+    found, able = dict[str, None](), {part: registry.methods(part) for part in FUNCTIONS}
     for name in methods:
         for part, functions in FUNCTIONS.items():
-            if name in registry.methods(part):
+            if name in able[part]:
                 across = part == "pretrain" and registry.made_of(name).across_spaces
                 module = registry.method_module(name, part)
                 asked = ("start", "pretrain_across") if across else functions

@@ -8,7 +8,6 @@ import ast
 import builtins
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from metabo.errors import ConfigError
@@ -33,19 +32,23 @@ class Source:
     exports: dict[str, Target]
 
 
-@cache
-def read(path: Path, package: str, inside: str) -> Source:
-    """Read one Python file. `package` is ours ("metabo"), `inside` is the package that relative imports start from.
+def read(path: Path, content: bytes, package: str, inside: str) -> Source:
+    """Read the content of one Python file. `package` is ours ("metabo"), `inside` is the package that relative imports
+    start from.
 
     Raises ConfigError, which names file and line, if it cannot be parsed.
     """
-    return _source(tree(path), package, inside)
+    return _source(_tree(path, content), package, inside)
 
 
 def tree(path: Path) -> ast.Module:
     """Return the syntax tree of a file. Raises ConfigError, which names file and line, if it cannot be parsed."""
+    return _tree(path, path.read_bytes())
+
+
+def _tree(path: Path, content: bytes) -> ast.Module:
     try:
-        return ast.parse(path.read_bytes())  # as Python reads it, whatever the locale
+        return ast.parse(content)  # as Python reads it, whatever the locale
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None) or 1
         raise ConfigError(

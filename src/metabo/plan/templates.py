@@ -3,6 +3,7 @@
 import ast
 import json
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from metabo.errors import ConfigError, nearest, unknown
@@ -18,19 +19,32 @@ def parameters(path: Path) -> Values:
     Raises ConfigError, which names the file, if it does not exist, is not a notebook, has no such cell, or has
     something other than literals in the cell."""
     try:
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        tagged = [cell for cell in cells if "parameters" in cell["metadata"].get("tags", [])]
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         near = nearest(path.name, [one.name for one in path.parent.glob("*.ipynb")])
         raise ConfigError(f"notebook {path} does not exist, or cannot be read ({error.strerror}).{near}") from error
+    except ValueError as error:
+        raise _unreadable(path, error) from error
+    return _parameters(path, text)
+
+
+@lru_cache(maxsize=256)  # a plan asks for the parameters of a template about ten times
+def _parameters(path: Path, text: str) -> Values:
+    try:
+        cells = json.loads(text)["cells"]
+        tagged = [cell for cell in cells if "parameters" in cell["metadata"].get("tags", [])]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ConfigError(
-            f"notebook {path} is not a readable notebook ({error!r}); take it from git (`git checkout -- {path}`), or "
-            "copy another template and change its cells"
-        ) from error
+        raise _unreadable(path, error) from error
     if not tagged:
         raise ConfigError(f"notebook {path} has no cell tagged 'parameters'; tag the one with the defaults")
     return _literals("".join(tagged[0]["source"]), path)
+
+
+def _unreadable(path: Path, error: Exception) -> ConfigError:
+    return ConfigError(
+        f"notebook {path} is not a readable notebook ({error!r}); take it from git (`git checkout -- {path}`), or copy "
+        "another template and change its cells"
+    )
 
 
 def _literals(code: str, path: Path) -> Values:
