@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import metabo
 from metabo import metrics
+from metabo.artefacts import api
 from metabo.papers.engine.claims.verdicts import VERDICTS
 from metabo.papers.hyperbo.metrics import support
 from metabo.report import rungs
@@ -49,12 +51,14 @@ TABLES = {
     ("lcbench", "new_rows"): ", new rows",
     ("pd1_mini", "held_out"): ", pd1_mini",
     ("pd1_mini", "new_rows"): ", pd1_mini, new rows",
+    ("taskset", "held_out"): ", TaskSet",
+    ("taskset", "new_rows"): ", TaskSet, new rows",
 }
 """What stands behind the names of methods in the table of a benchmark and a split."""
-TASKS = {"lcbench": 34, "pd1_mini": 24}
-FOLDS = {"lcbench": (5, 1 + 1 / 4), "pd1_mini": (7, 1 + 1 / 6)}
+TASKS = {"lcbench": 34, "pd1_mini": 24, "taskset": 12}
+FOLDS = {"lcbench": (5, 1 + 1 / 4), "pd1_mini": (7, 1 + 1 / 6), "taskset": (4, 1 + 1 / 3)}
 """The number of folds, and what the training that they share adds to the variance of a mean."""
-LACKS = {(*table, "STBO, PI") for table in TABLES if table != ("pd1_mini", "new_rows")}
+LACKS = {(*table, "STBO, PI") for table in TABLES if table[1] != "new_rows"}
 
 
 def queries(benchmark: str, split: str, run: str) -> pd.DataFrame:
@@ -112,6 +116,9 @@ DIFFERENCES = {
     ("lcbench", "new_rows", "h_nll-pi", "mean_z-sequence"): (1, 10, 100),
     ("lcbench", "new_rows", "h_nll-pi", "mean_rank-sequence"): (1,),
     ("lcbench", "new_rows", "h_nll-pi", "h_ekl-pi"): (1, 10, 100),
+    ("lcbench", "new_rows_other", "h_nll-pi", "stbo-pi"): (10, 100),
+    ("lcbench", "new_rows_other", "h_nll-pi", "stboh-ucb18"): (10, 100),
+    ("lcbench", "new_rows_other", "h_nll-pi", "emp_gp-pi"): (10, 100),
     ("pd1_mini", "held_out", "h_nll-pi", "rand-uniform"): (1, 10, 100),
     ("pd1_mini", "held_out", "h_nll-pi", "stboh-ucb18"): (1, 10, 100),
     ("pd1_mini", "held_out", "h_nll-pi", "portfolio-sequence"): (1, 10, 100),
@@ -130,15 +137,31 @@ DIFFERENCES = {
     ("pd1_mini", "held_out_other", "h_nll-ei", "emp_gp-ei"): (10,),
     ("pd1_mini", "held_out_other", "h_nll-ei", "ablr-ei"): (10,),
     ("pd1_mini", "held_out_other", "h_nll-ei", "stboh-ei"): (10,),
+    ("taskset", "held_out", "h_nll-pi", "rand-uniform"): (1, 10, 100),
+    ("taskset", "held_out", "h_nll-pi", "stboh-ucb18"): (1, 10, 100),
+    ("taskset", "held_out", "h_nll-pi", "fsbo-pi"): (10,),
+    ("taskset", "held_out", "h_nll-pi", "ablr-pi"): (10, 100),
+    ("taskset", "held_out", "h_nll-pi", "h_ekl-pi"): (10,),
+    ("taskset", "held_out", "h_nll-pi", "portfolio-sequence"): (10, 100),
+    ("taskset", "held_out", "h_nll-pi", "mean_z-sequence"): (10, 100),
+    ("taskset", "new_rows", "h_nll-pi", "rand-uniform"): (1, 10, 100),
+    ("taskset", "new_rows", "h_nll-pi", "emp_gp-pi"): (1,),
+    ("taskset", "new_rows", "h_nll-pi", "portfolio-sequence"): (1, 10, 100),
+    ("taskset", "new_rows_other", "h_nll-pi", "emp_gp-pi"): (10, 100),
+    ("taskset", "held_out_other", "h_nll-ei", "stboh-ei"): (10, 100),
+    ("taskset", "held_out_other", "h_nll-ei", "ablr-ei"): (10, 100),
+    ("taskset", "held_out_other", "emp_gp-ei", "stboh-ei"): (10, 100),
+    ("taskset", "held_out_other", "h_nll-ei", "emp_gp-ei"): (10, 100),
 }
 
 
 @pytest.mark.parametrize("pair", DIFFERENCES, ids="-".join)
 def test_differences_have_the_intervals_that_judge_claims(pair):
-    """Over folds, with what shared training adds."""
+    """Over folds, with what shared training adds; over repetitions where all tasks are of one data set."""
     benchmark, split, *names = pair
     table = pd.concat([queries(benchmark, split, name).astype(dict.fromkeys(TEXTS, str)) for name in names])
-    runs = metrics.collect(table, "normalised_regret")
+    runs = api.runs(table, "normalised_regret")
+    assert (runs.drawn == "fixed") == (benchmark == "taskset")
     folds, overlap = FOLDS[benchmark]
     assert len(set(runs.folds)) == folds and runs.overlap == pytest.approx(overlap)
     (reference,) = {name.split("-")[0] for name in names[1:]}
@@ -164,6 +187,58 @@ def test_how_many_runs_on_pd1_mini_settle_on_one_point():
         "EmpGP ({}) and {} of STBOH ({})"
     )
     assert said.format(*found) in " ".join(TEXT.split())
+
+
+def test_what_repeated_queries_cost_on_new_rows_of_lcbench():
+    ends = [
+        f"{by_task(queries('lcbench', split, run))[100].mean():.3f}"
+        for run in ("stbo-pi", "stboh-ucb18", "emp_gp-pi", "h_nll-pi")
+        for split in ("new_rows_other", "new_rows")
+    ]
+    said = (
+        "is {} for STBO in place of {}, {} for STBOH in place of {}, {} for EmpGP in place of {}, and {} for H-NLL in "
+        "place of {}"
+    )
+    assert said.format(*ends) in " ".join(TEXT.split())
+
+
+def test_how_many_runs_on_taskset_settle_on_one_point():
+    found = {}
+    for name in (name for name in RUNS if ("taskset", "held_out", name) not in LACKS):
+        runs = queries("taskset", "held_out", RUNS[name]).groupby(["task", "prior_seed", "seed"], observed=True)
+        settled = runs["candidate"].agg(lambda candidates: candidates.value_counts().iloc[0]) > 90
+        if settled.any():
+            found[name] = [len(settled), int(settled.sum()), int((runs["normalised_regret"].min()[settled] > 0).sum())]
+    assert found == {"EmpGP, PI": [60, 55, 43]}
+    assert "55 of its 60 runs" in TEXT and "in 43 of them is not the best one" in " ".join(TEXT.split())
+
+
+@pytest.mark.parametrize(("split", "below"), [("held_out", 18), ("new_rows", 5)])
+def test_where_h_nll_begins_on_taskset(split, below):
+    own = queries("taskset", split, "h_nll-pi")
+    first = own[own["iteration"] == 1].groupby(["fold", "prior_seed"], observed=True)["normalised_regret"].mean()
+    assert len(first) == 20 and (first < 0.15).sum() == below
+    said = "20 pairs of fold and prior, 5 begin below 0.15, in place of 18 on rows that trained the prior"
+    assert said in " ".join(TEXT.split())
+
+
+@pytest.mark.parametrize("split", ["held_out", "new_rows"])
+def test_random_on_taskset_has_the_regret_that_follows_from_its_candidates(split):
+    """The regret of the best of k independent draws, in closed form, from what all runs saw of the candidates."""
+    own, expected = queries("taskset", split, "rand-uniform"), []
+    for _, task in own.groupby("task", observed=True):
+        worse = task[task["normalised_regret"] > 0]
+        scale = (worse["simple_regret"] / worse["normalised_regret"]).median()
+        best = (task["best_y"] + task["simple_regret"]).median()
+        regret = np.sort((best - task.groupby("candidate")["y"].first().to_numpy()) / scale)
+        rank = np.arange(len(regret))[:, None]
+        draws = np.array([1, 3, 10, 30, 100])
+        left = 1 - np.arange(len(regret) + 1)[:, None] / len(regret)
+        chance = left[rank[:, 0]] ** draws - left[rank[:, 0] + 1] ** draws
+        expected.append(regret @ chance)
+    mean = np.mean(expected, axis=0)
+    assert np.abs(by_task(own)[[1, 3, 10, 30, 100]].mean().to_numpy() - mean).max() < 0.015
+    assert ", ".join(f"{value:.3f}" for value in mean) in " ".join(TEXT.split())
 
 
 def test_where_h_ekl_begins_on_pd1_mini():
