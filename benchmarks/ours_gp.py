@@ -47,7 +47,7 @@ def posterior(sizes: Sizes) -> Case:
 
 
 def posterior_api(sizes: Sizes) -> Case:
-    """Do the same by `metabo.GP`, which checks its arguments and compiles nothing as a whole."""
+    """Do the same by `metabo.GP`, which checks its arguments, pads rows and compiles the two steps apart."""
     x, y, pool = fit_rows(sizes, sizes.fit_points)
     gp = metabo.GP(sizes.dim)
 

@@ -110,7 +110,7 @@ DIFFERENCES = {
     ("lcbench", "held_out_other", "emp_gp-ei", "stboh-ei"): (10, 100),
     ("lcbench", "held_out_other", "emp_gp-ei", "h_nll-ei"): (10, 100),
     ("lcbench", "new_rows", "h_nll-pi", "fsbo-pi"): (1, 10, 100),
-    ("lcbench", "new_rows", "h_nll-pi", "emp_gp-pi"): (100,),
+    ("lcbench", "new_rows", "h_nll-pi", "emp_gp-pi"): (10, 100),
     ("lcbench", "new_rows", "h_nll-pi", "rand-uniform"): (1, 10, 100),
     ("lcbench", "new_rows", "h_nll-pi", "portfolio-sequence"): (1, 10, 100),
     ("lcbench", "new_rows", "h_nll-pi", "mean_z-sequence"): (1, 10, 100),
@@ -119,6 +119,8 @@ DIFFERENCES = {
     ("lcbench", "new_rows_other", "h_nll-pi", "stbo-pi"): (10, 100),
     ("lcbench", "new_rows_other", "h_nll-pi", "stboh-ucb18"): (10, 100),
     ("lcbench", "new_rows_other", "h_nll-pi", "emp_gp-pi"): (10, 100),
+    ("lcbench", "new_rows_other", "h_nll-pi", "rand-uniform"): (100,),
+    ("lcbench", "new_rows_other", "h_nll-pi", "ablr-pi"): (100,),
     ("pd1_mini", "held_out", "h_nll-pi", "rand-uniform"): (1, 10, 100),
     ("pd1_mini", "held_out", "h_nll-pi", "stboh-ucb18"): (1, 10, 100),
     ("pd1_mini", "held_out", "h_nll-pi", "portfolio-sequence"): (1, 10, 100),
@@ -142,12 +144,14 @@ DIFFERENCES = {
     ("taskset", "held_out", "h_nll-pi", "fsbo-pi"): (10,),
     ("taskset", "held_out", "h_nll-pi", "ablr-pi"): (10, 100),
     ("taskset", "held_out", "h_nll-pi", "h_ekl-pi"): (10,),
+    ("taskset", "held_out", "h_nll-pi", "emp_gp-pi"): (1,),
     ("taskset", "held_out", "h_nll-pi", "portfolio-sequence"): (10, 100),
     ("taskset", "held_out", "h_nll-pi", "mean_z-sequence"): (10, 100),
     ("taskset", "new_rows", "h_nll-pi", "rand-uniform"): (1, 10, 100),
     ("taskset", "new_rows", "h_nll-pi", "emp_gp-pi"): (1,),
     ("taskset", "new_rows", "h_nll-pi", "portfolio-sequence"): (1, 10, 100),
     ("taskset", "new_rows_other", "h_nll-pi", "emp_gp-pi"): (10, 100),
+    ("taskset", "held_out_other", "stboh-ei", "rand-uniform"): (10, 100),
     ("taskset", "held_out_other", "h_nll-ei", "stboh-ei"): (10, 100),
     ("taskset", "held_out_other", "h_nll-ei", "ablr-ei"): (10, 100),
     ("taskset", "held_out_other", "emp_gp-ei", "stboh-ei"): (10, 100),
@@ -167,7 +171,7 @@ def test_differences_have_the_intervals_that_judge_claims(pair):
     (reference,) = {name.split("-")[0] for name in names[1:]}
     for row in metrics.differences(runs, reference, list(DIFFERENCES[pair]), seed=0).itertuples():
         shown = f"{row.difference:.3f} [{row.low:.3f}, {row.high:.3f}]"
-        assert shown.replace("-0.000", "0.000") in " ".join(TEXT.split()).replace("-0.000", "0.000")
+        assert shown in " ".join(TEXT.split())
 
 
 def test_how_many_runs_on_pd1_mini_settle_on_one_point():
@@ -210,16 +214,65 @@ def test_how_many_runs_on_taskset_settle_on_one_point():
         if settled.any():
             found[name] = [len(settled), int(settled.sum()), int((runs["normalised_regret"].min()[settled] > 0).sum())]
     assert found == {"EmpGP, PI": [60, 55, 43]}
-    assert "55 of its 60 runs" in TEXT and "in 43 of them is not the best one" in " ".join(TEXT.split())
+    assert "55 of EmpGP's 60 runs" in " ".join(TEXT.split()) and "in 43 of them is not the best one" in " ".join(
+        TEXT.split()
+    )
 
 
-@pytest.mark.parametrize(("split", "below"), [("held_out", 18), ("new_rows", 5)])
-def test_where_h_nll_begins_on_taskset(split, below):
-    own = queries("taskset", split, "h_nll-pi")
-    first = own[own["iteration"] == 1].groupby(["fold", "prior_seed"], observed=True)["normalised_regret"].mean()
-    assert len(first) == 20 and (first < 0.15).sum() == below
-    said = "20 pairs of fold and prior, 5 begin below 0.15, in place of 18 on rows that trained the prior"
+def test_what_h_nll_expects_of_its_first_query_on_taskset():
+    """In the units of the outcomes, and the error in the standard deviations that it predicted."""
+    errors = {}
+    for split in ("held_out", "new_rows"):
+        first = queries("taskset", split, "h_nll-pi").query("iteration == 1")
+        errors[split] = ((first["y"] - first["mean"]) / first["std"]).mean()
+    said = f"it expects {first['mean'].mean():.2f} at its first query and finds {first['y'].mean():.2f}, which is"
+    said += f" {-errors['new_rows']:.1f} predicted standard deviations too high ({-errors['held_out']:.1f} on rows"
     assert said in " ".join(TEXT.split())
+
+
+@pytest.mark.parametrize(
+    ("split", "other", "since"),
+    [("held_out", "rand-uniform", 1), ("held_out", "stboh-ucb18", 1), ("new_rows", "rand-uniform", 2)],
+)
+def test_since_which_query_h_nll_is_ahead_on_taskset(split, other, since):
+    table = pd.concat(
+        [queries("taskset", split, name).astype(dict.fromkeys(TEXTS, str)) for name in ("h_nll-pi", other)]
+    )
+    found = metrics.differences(api.runs(table, "normalised_regret"), other.split("-")[0], range(1, 101), seed=0)
+    assert [row.iteration for row in found.itertuples() if row.high < 0] == [*range(since, 101)]
+
+
+def test_how_many_different_runs_the_priors_give_on_taskset():
+    for split in ("held_out", "new_rows"):
+        counts = {}
+        for name, run in RUNS.items():
+            if ("taskset", split, name) in LACKS or name == "Random":
+                continue
+            runs = queries("taskset", split, run).groupby(["task", "prior_seed", "seed"], observed=True)["candidate"]
+            counts[name] = runs.agg(tuple).groupby("task", observed=True).nunique()
+        assert all((counts[name] == 5).all() for name in ("H-NLL, PI", "H-EKL, PI", "FSBO, PI", "ABLR, PI"))
+        assert counts["EmpGP, PI"].min() == 4 and counts["STBOH, UCB 1.8"].min() == (4 if split == "new_rows" else 5)
+        assert (counts["Mean z"] == 1).all()
+        assert all(
+            set(counts[name]) <= {1, 2, 3, 4, 5} and counts[name].min() < 3 for name in ("Portfolio", "Mean rank")
+        )
+
+
+def test_noise_on_taskset_is_in_the_range_that_the_page_says():
+    said = []
+    for method in ("h_nll", "h_ekl"):
+        both = pd.concat([queries("taskset", split, f"{method}-pi")["noise"] for split in ("held_out", "new_rows")])
+        said += [f"{value**2:.1e}".replace("e-0", "e-") for value in (both.min(), both.max())]
+    assert "variance of H-NLL is {} to {}, of H-EKL {} to {}".format(*said) in " ".join(TEXT.split())
+    bound = queries("taskset", "new_rows", "stbo-pi").groupby(["task", "prior_seed"], observed=True)["noise"].min() ** 2
+    assert 0 < (bound < 1.01e-10).sum() < 10
+
+
+@pytest.mark.parametrize("benchmark", TASKS)
+def test_no_candidate_is_queried_twice_on_new_rows_of_the_other_protocol(benchmark):
+    for path in (RECORDED / "bo" / benchmark / "new_rows_other").glob("*.parquet"):
+        runs = queries(benchmark, "new_rows_other", path.stem).groupby(["task", "prior_seed", "seed"], observed=True)
+        assert runs["candidate"].nunique().min() == 100, path.stem
 
 
 @pytest.mark.parametrize("split", ["held_out", "new_rows"])
@@ -237,7 +290,8 @@ def test_random_on_taskset_has_the_regret_that_follows_from_its_candidates(split
         chance = left[rank[:, 0]] ** draws - left[rank[:, 0] + 1] ** draws
         expected.append(regret @ chance)
     mean = np.mean(expected, axis=0)
-    assert np.abs(by_task(own)[[1, 3, 10, 30, 100]].mean().to_numpy() - mean).max() < 0.015
+    error = by_task(own)[draws].sub(mean, axis=1).mean() / mean  # 300 runs: a tenth is some three standard errors
+    assert np.abs(error).max() < 0.1
     assert ", ".join(f"{value:.3f}" for value in mean) in " ".join(TEXT.split())
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -44,6 +45,32 @@ def test_a_gp_predicts_as_the_dense_formulas(tasks, mean):
     prior_mean, prior_deviation = gp.predict(new)
     assert (got[1] < prior_deviation).all() and prior_mean.shape == (3,)
     assert gp.noise > 0
+
+
+@pytest.mark.parametrize("count", [1, 7, 8, 9, 129])
+def test_a_posterior_is_that_of_the_dense_formulas_whatever_the_room(count):
+    """Rows are padded to a room; 129 observations and 1,025 predictions lie just beyond a power of two."""
+    rng = np.random.default_rng(count)
+    x, new = rng.uniform(size=(count, 2)), rng.uniform(size=(1025, 2))
+    y = np.sin(5 * x[:, 0]) + 3.0
+    gp = GaussianProcess(2)
+    np.testing.assert_allclose(gp.posterior(x, y).predict(new), dense(gp, x, y, new), rtol=1e-7, atol=1e-7)
+    assert [part.shape for part in gp.posterior(x, y).predict(np.empty((0, 2)))] == [(0,), (0,)]
+
+
+def test_observations_that_come_one_by_one_compile_a_program_now_and_then():
+    rng = np.random.default_rng(0)
+    x, new = rng.uniform(size=(33, 5)), rng.uniform(size=(40, 5))  # five inputs, which no other test has
+    gp, names = GaussianProcess(5), []
+    listened = lambda event, _, fun_name="", **more: names.append(fun_name) if "backend_compile" in event else None  # noqa: E731
+    jax.monitoring.register_event_duration_secs_listener(listened)
+    try:
+        for count in range(1, 34):
+            gp.posterior(x[:count], x[:count, 0]).predict(new[:count])
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listened)
+    main = [name for name in names if "conditioned" in name or "predicted" in name]
+    assert len(main) == 8, "rooms of 8, 16, 32 and 64"
 
 
 def test_one_task_may_be_given_as_lists():

@@ -28,6 +28,9 @@ Points = Float[np.ndarray, "n d"]
 Values = Float[np.ndarray, " n"]
 Kind = TypeVar("Kind", "GaussianProcess", "Predictor")
 
+FEW, MANY = 128, 1024
+"""The room for observations, and for inputs of a prediction, is a power of two up to this number and then a multiple of
+it: their number may grow one by one, as in a tuning loop, and a program is compiled only now and then."""
 LARGEST, SMALLEST = 1e153, 1e-153
 """Bounds on the size and the spread of the outputs: their squares, the variances, must be float64 numbers too."""
 
@@ -103,8 +106,9 @@ class GaussianProcess:
         NumericsError.
         """
         points, values = self._task(x, y)
-        seen, y = jnp.ones(len(values), dtype=bool), jnp.asarray(self._units.standard(values))
-        posterior = self._model.posterior(jnp.asarray(points), y, seen)
+        room = _room(len(values), FEW)
+        seen = jnp.arange(room) < len(values)
+        posterior = _conditioned(self._model, _padded(points, room), _padded(self._units.standard(values), room), seen)
         if not bool(posterior.ok):
             raise NumericsError("posterior: the covariance of x cannot be factorised; fit the GP, or scale x to [0, 1]")
         predictor = _made(Predictor, dim=self.dim, model=posterior, units=self._units)
@@ -166,8 +170,9 @@ class Predictor:
     def predict(self, x: ArrayLike) -> tuple[Values, Values]:
         """Return mean and standard deviation of the function, without noise, at `x` (n, dim). Raises DataError for
         another shape and for values that are not finite."""
-        mean, variance = self._model.predict(jnp.asarray(_points("x", x, self.dim)))
-        return _moments(self._units, mean, variance)
+        points = _points("x", x, self.dim)
+        mean, variance = _predicted(self._model, _padded(points, _room(len(points), MANY)))
+        return _moments(self._units, mean[: len(points)], variance[: len(points)])
 
     def __reduce__(self) -> tuple[object, ...]:
         return _restored, (Predictor, self.dim, _as_numpy(self._model), self._units)
@@ -202,6 +207,26 @@ def _spread(deviations: Values, largest: float) -> float:
     if size <= 8 * np.finfo(np.float64).eps * largest:
         return 0.0
     return size * float(np.sqrt(np.mean((deviations / size) ** 2)))  # a square alone may not be a float64 number
+
+
+def _room(count: int, most: int) -> int:
+    """Return the room for `count` rows: at least 8, a power of two up to `most`, and then a multiple of it."""
+    return max(8, 1 << (count - 1).bit_length()) if 0 < count <= most else max(8, -(-count // most) * most)
+
+
+def _padded(rows: Float[np.ndarray, "n ..."], room: int) -> Float[Array, "room ..."]:
+    """Return rows with zeros after them. Conditioning masks these, and a prediction drops them."""
+    return jnp.asarray(np.pad(rows, [(0, room - len(rows)), *[(0, 0)] * (rows.ndim - 1)]))
+
+
+@eqx.filter_jit
+def _conditioned(gp: GP, x: Float[Array, "n d"], y: Float[Array, " n"], mask: Bool[Array, " n"]) -> Posterior:
+    return gp.posterior(x, y, mask)
+
+
+@eqx.filter_jit
+def _predicted(posterior: Posterior, x: Float[Array, "m d"]) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
+    return posterior.predict(x)
 
 
 def _moments(units: Units, mean: Float[Array, " n"], variance: Float[Array, " n"]) -> tuple[Values, Values]:
