@@ -210,7 +210,8 @@ def test_a_quick_run_without_the_peers(tmp_path, only):
 def test_stored_results_are_complete(path):
     record = json.loads(path.read_text())
     assert_documented(record)
-    assert not record["quick"] and path.name == report.file_name(record)
+    own = Path(report.file_name(record)).stem  # several runs of a day have a commit or a number after it
+    assert not record["quick"] and path.name.startswith(own)
     assert set(record["sections"]) <= set(run.SECTIONS)  # a section may have come since
     assert {"adam", "lbfgs", "bo", "refit"} <= set(record["sections"])
     assert "failed" not in {c["status"] for s in record["sections"].values() for c in s["cases"].values()}
