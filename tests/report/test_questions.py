@@ -110,11 +110,15 @@ def test_candidates_that_are_dropped_are_counted_by_problem(tmp_path):
 def test_recorded_runs_answer_as_the_page_of_findings_does():
     found = {one.asked: one for one in questions.questions("hyperbo", [], [ROOT / "evidence/published"])}
     rows = {row.where: row.numbers for row in found["Does H-NLL beat random search?"].rows}
-    (lcbench,) = [said for where, said in rows.items() if where.startswith("lcbench") and "no past task" not in where]
     findings = " ".join((ROOT / "docs/findings.md").read_text().split())
-    numbers = [f"{one.rstrip(']')}]" for one in lcbench.removeprefix("after 1, 10 and 100 queries: ").split("], ")]
-    assert len(numbers) == 3 and all(number in findings for number in numbers)
-    (ekl,) = [row.numbers for row in found["Does H-EKL end best?"].rows if row.where.startswith("taskset")]
-    assert "H-EKL minus H-NLL 0.0" in ekl
-    (taskset,) = [where for where in rows if where.startswith("taskset")]
-    assert "one data set: intervals over repetitions, for these tasks" in taskset
+    lcbench = [said for where, said in rows.items() if where.startswith("lcbench")]
+    for said in lcbench[:2]:  # all rows, and new ones
+        numbers = [f"{one.rstrip(']')}]" for one in said.removeprefix("after 1, 10 and 100 queries: ").split("], ")]
+        assert len(numbers) == 3 and all(number in findings for number in numbers)
+    ekl = [row.numbers for row in found["Does H-EKL end best?"].rows if row.where.startswith("taskset")]
+    assert ekl and all("H-EKL minus H-NLL 0.0" in said for said in ekl)
+    for benchmark in ("lcbench", "taskset"):
+        new = [(", candidates that no past task has tried" in where) for where in rows if where.startswith(benchmark)]
+        assert new == [False, True, True], "all rows, new ones, and new ones without repeats"
+    one = "one data set: intervals over repetitions, for these tasks"
+    assert all((one in where) == where.startswith("taskset") for where in rows)
