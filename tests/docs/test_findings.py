@@ -159,12 +159,16 @@ DIFFERENCES = {
 }
 
 
+def compared(benchmark, split, names):
+    table = pd.concat([queries(benchmark, split, name).astype(dict.fromkeys(TEXTS, str)) for name in names])
+    return api.runs(table, "normalised_regret")
+
+
 @pytest.mark.parametrize("pair", DIFFERENCES, ids="-".join)
 def test_differences_have_the_intervals_that_judge_claims(pair):
     """Over folds, with what shared training adds; over repetitions where all tasks are of one data set."""
     benchmark, split, *names = pair
-    table = pd.concat([queries(benchmark, split, name).astype(dict.fromkeys(TEXTS, str)) for name in names])
-    runs = api.runs(table, "normalised_regret")
+    runs = compared(benchmark, split, names)
     assert (runs.drawn == "fixed") == (benchmark == "taskset")
     folds, overlap = FOLDS[benchmark]
     assert len(set(runs.folds)) == folds and runs.overlap == pytest.approx(overlap)
@@ -235,10 +239,8 @@ def test_what_h_nll_expects_of_its_first_query_on_taskset():
     [("held_out", "rand-uniform", 1), ("held_out", "stboh-ucb18", 1), ("new_rows", "rand-uniform", 2)],
 )
 def test_since_which_query_h_nll_is_ahead_on_taskset(split, other, since):
-    table = pd.concat(
-        [queries("taskset", split, name).astype(dict.fromkeys(TEXTS, str)) for name in ("h_nll-pi", other)]
-    )
-    found = metrics.differences(api.runs(table, "normalised_regret"), other.split("-")[0], range(1, 101), seed=0)
+    runs = compared("taskset", split, ("h_nll-pi", other))
+    found = metrics.differences(runs, other.split("-")[0], range(1, 101), seed=0)
     assert [row.iteration for row in found.itertuples() if row.high < 0] == [*range(since, 101)]
 
 

@@ -22,7 +22,7 @@ from metabo.gp.fit import Log, lbfgs
 from metabo.gp.means import Zero
 from metabo.gp.model import GP, Posterior, build
 from metabo.gp.objectives import nll
-from metabo.tasks.rows import stack
+from metabo.tasks.rows import pad, stack
 
 Points = Float[np.ndarray, "n d"]
 Values = Float[np.ndarray, " n"]
@@ -216,7 +216,7 @@ def _room(count: int, most: int) -> int:
 
 def _padded(rows: Float[np.ndarray, "n ..."], room: int) -> Float[Array, "room ..."]:
     """Return rows with zeros after them. Conditioning masks these, and a prediction drops them."""
-    return jnp.asarray(np.pad(rows, [(0, room - len(rows)), *[(0, 0)] * (rows.ndim - 1)]))
+    return jnp.asarray(pad([rows], room)[0])
 
 
 @eqx.filter_jit

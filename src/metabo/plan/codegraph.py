@@ -8,7 +8,6 @@ method, a data source) come from the registry.
 
 import json
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -99,14 +98,9 @@ def _known() -> dict[str, syntax.Source]:
 
 
 def record_syntax(paths: Iterable[Path], file: Path) -> None:
-    """Record the syntax of modules for later processes. Those that cannot be parsed are left out. Raises MetaboError if
-    the folder cannot be written."""
-    sources = dict[str, syntax.Source]()
-    for path in paths:
-        with suppress(MetaboError):
-            key, source = _read(path)
-            sources[key] = source
-    snapshot.save_syntax(sources, file)
+    """Record the syntax of modules for later processes. Raises MetaboError if one cannot be parsed, or if the folder
+    cannot be written."""
+    snapshot.save_syntax(dict(map(_read, paths)), file)
 
 
 @cache

@@ -108,9 +108,10 @@ def _rule(once: bool) -> str:
     return "each candidate is queried once" if once else "candidates may be queried again"
 
 
-def _pool(split: str) -> str:
-    """Say so where the candidates are those that the priors were not trained on."""
-    return ", candidates that no past task has tried" if splits.entry(split).candidates == "rest" else ""
+def _where(benchmark: str, split: str, once: bool) -> str:
+    """Name the table of a case, how its candidates may be queried, and whether the priors were trained without them."""
+    new = ", candidates that no past task has tried" if splits.entry(split).candidates == "rest" else ""
+    return f"{_named(benchmark)}, {_rule(once)}{new}"
 
 
 def _by_table(cases: Iterable[Case]) -> dict[str, list[Case]]:
@@ -137,7 +138,7 @@ def _cases(table: ShownTable) -> list[Case]:
         distinct = {str(method): float(value) for method, value in asks.items()}
         once, _ = splits.queries(table.benchmark, str(split))
         last = {str(row.method): float(row.value) for row in here.itertuples()}
-        where = f"{_named(table.benchmark)}, {_rule(once)}{_pool(str(split))}"
+        where = _where(table.benchmark, str(split), once)
         cases.append(Case(where, table.benchmark, _by_others(table.benchmark), once, of, last, distinct, table.name))
     return cases
 
@@ -165,7 +166,7 @@ def _recorded(folder: Path) -> list[Case]:
         distinct = {str(method): float(value) for method, value in asks.items()}
         once, _ = splits.queries(benchmark, split)
         last = {m: float(values[..., -1].mean()) for m, values in runs.values.items()}
-        where = f"{_named(benchmark)}, {_rule(once)}{_pool(split)}; recorded in {folder.as_posix()}"
+        where = f"{_where(benchmark, split, once)}; recorded in {folder.as_posix()}"
         ekl = None
         if {"h_ekl", "h_nll"} <= set(runs.methods):
             pair = metrics.differences(runs.select(["h_ekl", "h_nll"]), "h_nll", [runs.last], seed=0).iloc[0]
