@@ -263,13 +263,27 @@ def test_a_result_of_a_checkout_with_changes_counts_if_a_commit_has_its_code(run
 
 
 def test_of_priors_that_are_too_large_the_record_is_kept_and_their_runs_are_not_replayed(run, monkeypatch, capsys):
-    monkeypatch.setattr(adding, "LARGEST", (FOLDER / "priors/tiny/held_out/h_nll.npz").stat().st_size - 1)
+    monkeypatch.setattr(adding, "_worth", lambda record: not record.result.endswith("priors/tiny/held_out/h_nll.npz"))
     main(["evidence", "add", "results/laptop"])
-    assert "of 1 files of priors the records alone, since they are too large" in capsys.readouterr().out
+    assert "of 1 jobs the records alone, since what they made is too large" in capsys.readouterr().out
     assert not PRIOR.exists() and PRIOR.with_suffix(".json").exists() and TABLE.exists()
     status, said = verified(capsys, "--runs", "8")
     assert status == 0 and "replayed 8 runs" in said and "0 losses of priors" in said
     assert "1 not replayed: their priors are not kept" in said
+
+
+def test_what_has_become_too_large_is_forgotten_and_its_record_is_kept(run, monkeypatch, capsys):
+    adding.add(FOLDER, KEPT)
+    assert TABLE.exists()
+    largest = TABLE.stat().st_size
+    others = sum(path.stat().st_size >= largest for path in FOLDER.rglob("*") if path.suffix in (".parquet", ".npz"))
+    assert others == 1, "one file is the largest"
+    monkeypatch.setattr(adding, "LARGEST", largest - 1)
+    assert adding.add(FOLDER, KEPT).not_kept == 1
+    assert not TABLE.exists() and TABLE.with_suffix(".json").exists()
+    listed = manifest.read(SCALE)["files"]
+    assert TABLE.relative_to(SCALE).as_posix() not in listed and "losses.csv" in listed
+    assert verified(capsys, "--runs", "0")[0] == 0
 
 
 def test_priors_of_which_no_run_is_made_again_have_a_lower_limit(run, monkeypatch):

@@ -43,7 +43,7 @@ SHOWN = 3
 
 class Added(NamedTuple):
     """What was added: the folder, the number of files and bytes that it has now, of jobs whose prior losses could not
-    be computed, of jobs whose priors are not kept, and of jobs that a checkout with changes ran with the code of a
+    be computed, of jobs whose files are not kept, and of jobs that a checkout with changes ran with the code of a
     commit."""
 
     folder: Path
@@ -57,7 +57,7 @@ class Added(NamedTuple):
     def line(self) -> str:
         """One line for the user."""
         lost = f"; {self.without_loss} files of priors without losses (their table is not here)"
-        left = f"; of {self.not_kept} files of priors the records alone, since they are too large"
+        left = f"; of {self.not_kept} jobs the records alone, since what they made is too large"
         also = f"; {self.with_changes} results of a checkout with changes, whose code a commit has"
         rest = lost * (self.without_loss > 0) + left * (self.not_kept > 0) + also * (self.with_changes > 0)
         return f"{self.folder}: {self.files:,} files, {self.bytes / 1e6:.1f} MB{rest}"
@@ -80,9 +80,11 @@ def add(results: Path, root: Path, artefacts: Sequence[str] = ()) -> Added:
         raise DataError(f"{results}: has no priors, trajectories, studies, theory or claims to keep; run them first")
     folder = root / results.resolve().name
     files = _files(kept, results.absolute())
+    unkept = [record for record in kept if stage_of(record) in KEPT and not _worth(record)]
+    gone = {below(record, name) for record in unkept for name in (*record.outputs, *record.logs)}
     before = read(folder) if (folder / NAME).exists() else None
     same_code = _with_changes(kept, results, before)
-    _refuse_large(files, root, folder)
+    _refuse_large(files, gone, root, folder)
     _refuse_fewer_verdicts(files, folder)
     known = _with_losses(folder, files, before) if before else set()
     for name, source in files.items():
@@ -92,9 +94,17 @@ def add(results: Path, root: Path, artefacts: Sequence[str] = ()) -> Added:
     found, left_out = losses.of_results(kept, results, known)
     losses.merge(folder / LOSSES, found)
     listed = {name: _listed(folder / name) for name in (*files, LOSSES)}
+    _forget(folder, before, gone)
     write(folder, describe(folder, results.resolve().name, same_code, listed, before))
-    unkept = sum(stage_of(record) == "pretrain" and not _worth(record) for record in kept)
-    return Added(folder, len(_all(folder)), size(folder), left_out, unkept, len(same_code))
+    return Added(folder, len(_all(folder)), size(folder), left_out, len(unkept), len(same_code))
+
+
+def _forget(folder: Path, before: Manifest | None, names: Iterable[str]) -> None:
+    """Delete files that were kept when they, or the limit, were others."""
+    for name in names:
+        (folder / name).unlink(missing_ok=True)
+        if before:
+            before["files"].pop(name, None)
 
 
 def _with_losses(folder: Path, files: Mapping[str, Path], before: Manifest) -> set[str]:
@@ -173,8 +183,8 @@ def _judged(table: Path) -> set[str]:
     return {row["claim"] for row in rows} - waiting
 
 
-def _refuse_large(files: Mapping[str, Path], root: Path, folder: Path) -> None:
-    replaced = sum((folder / name).stat().st_size for name in files if (folder / name).is_file())
+def _refuse_large(files: Mapping[str, Path], gone: set[str], root: Path, folder: Path) -> None:
+    replaced = sum((folder / name).stat().st_size for name in {*files, *gone} if (folder / name).is_file())
     after = (size(root) if root.exists() else 0) - replaced + sum(path.stat().st_size for path in files.values())
     if after > LIMIT:
         share: Counter[str] = Counter()
@@ -232,11 +242,11 @@ def _files(records: Iterable[StoredSidecar], base: Path) -> dict[str, Path]:
 
 
 def _worth(record: StoredSidecar) -> bool:
-    """Tell whether the files that a job made are kept: all but priors that are too large."""
-    if stage_of(record) != "pretrain":
-        return True
-    unused = registry.made_of(str(record.content.get("spec", {}).get("method"))).uses_past
-    most = LARGEST_UNUSED if unused else LARGEST
+    """Tell whether the files that a job made are kept: all but those that are too large."""
+    of_unused = (
+        stage_of(record) == "pretrain" and registry.made_of(str(record.content.get("spec", {}).get("method"))).uses_past
+    )
+    most = LARGEST_UNUSED if of_unused else LARGEST
     return all(record.located(name).stat().st_size <= most for name in record.outputs)
 
 

@@ -25,8 +25,9 @@ LIMIT: Final = 60e6
 """The most bytes of all recorded results together, because people clone the repository."""
 LARGEST: Final = 5e6
 LARGEST_UNUSED: Final = 1e6
-"""The most bytes of a file of priors, and of one from which no run is replayed; of a larger file, only the record is
-kept. Such files hold a covariance at hundreds of inputs, or random features of which each prior has its own."""
+"""The most bytes of a file, and of priors from which no run is replayed; of a larger file, only the record is kept.
+Such files hold a covariance at hundreds of inputs, random features of which each prior has its own, or every draw of a
+study that takes seconds."""
 BACK = "get it back from version control (git checkout), or add the results again (metabo evidence add)"
 
 
