@@ -560,7 +560,7 @@ READ_BY = {
     "elimination.seeds": (7, CANDIDATES),
     "elimination.adam_steps": (7, {"elimination/h_nll"}),
     "elimination.bo_seeds": (7, {"elimination/bo"}),
-    "hpob.features": ([7], jobs("pretrain", LAYERED, ("hpob_mini",))),
+    "hpob.features": ([7], jobs("pretrain", LAYERED, ("hpob_mini", "super_mini"))),
     "hpob.bo_seeds": (77, jobs("bo", EVERY, ("hpob_mini",))),
     "mphd.seeds": (7, jobs("pretrain", EVERY, MPHD) | ACROSS),
     "mphd.adam_steps": (77, jobs("pretrain", (*ADAM, "h_nll_online"), MPHD) | jobs("pretrain", ("base_gp",))),
@@ -787,6 +787,15 @@ def test_a_scale_needs_its_overlay():
 def test_a_benchmark_may_widen_the_networks_but_gives_none_to_methods_without(good):
     assert config.pretrain_spec(config.check(good), "hpob", "held_out", "h_nll").model["features"] == (128, 128)
     assert config.pretrain_spec(config.check(good), "hpob", "held_out", "stboh").model["features"] == ()
+
+
+def test_layers_follow_the_data_into_a_collection_that_has_them(good):
+    """Of MPHD's benchmarks, the one with HPO-B's spaces has HPO-B's layers (mphd §4.2), the synthetic one has not."""
+    wide = config.check(put(good, "hpob.features", [64, 64]))
+    for benchmark, layers in (("super_mini", (64, 64)), ("mphd_l", (32, 32)), ("super_real", (32, 32))):
+        assert config.pretrain_spec(wide, benchmark, "held_out", "h_nll").model["features"] == layers
+        assert config.pretrain_spec(wide, benchmark, "held_out", "mphd").model["features"] == ()
+    assert config.pretrain_spec(config.check(good), "super_mini", "held_out", "h_nll").model["features"] == (32, 32)
 
 
 def test_a_structure_that_a_variant_names_is_not_widened(good):

@@ -172,9 +172,13 @@ def pretrain_spec(config: Config, benchmark: str, split: str, method: str) -> Pr
 
 def pretrain_sizes(config: Config, benchmark: str, split: str) -> dict[str, Json]:
     """Return the sizes of pre-training on a split: section `pretrain`, overridden by the benchmark's own section, and
-    both overridden by the sections of the split."""
+    both overridden by the sections of the split. Where a section of a member of the benchmark has hidden layers, the
+    benchmark has them too (mphd §4.2: layers follow the data)."""
     sizes: dict[str, Json] = {**config.sizes["pretrain"]}
     of_benchmark = registry.benchmark(benchmark).sizes
+    of_members = (registry.benchmark(member).sizes for member in registry.benchmark(benchmark).members)
+    for own in (config.sizes[section] for section in of_members if section):
+        sizes |= {key: own[key] for key in ("features",) if own.get(key) is not None}
     for section in (*([of_benchmark] if of_benchmark else []), *splits.entry(splits.prior_split(split)).sizes):
         sizes |= {key: value for key, value in config.sizes[section].items() if value is not None}
     return sizes

@@ -79,7 +79,7 @@ class HPOBSizes(Section):
     """Likewise on hpob_mini, what HyperBO has on HPO-B in place of its sizes elsewhere."""
 
     features: Annotated[tuple[Count, ...], Field(min_length=1)] | None = Field(
-        None, description="Hidden layers of H-NLL, FSBO, ABLR and STBO."
+        None, description="Hidden layers of H-NLL, FSBO, ABLR and STBO; also on super_mini, which has its spaces."
     )
     bo_seeds: BOSeeds | None = None
 
