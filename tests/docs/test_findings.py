@@ -10,6 +10,7 @@ import metabo
 from metabo import metrics
 from metabo.artefacts import api
 from metabo.papers.engine.claims.verdicts import VERDICTS
+from metabo.papers.hegpucb.studies import summaries
 from metabo.papers.hyperbo.metrics import support
 from metabo.report import rungs
 
@@ -313,3 +314,33 @@ def test_where_h_ekl_begins_on_pd1_mini():
     assert shares["without digits"] == 1 and (beyond.groupby("fold").size()["without digits"]) == 30
     assert not shares[["without descr", "without phoneme", "without satimage"]].any()
     assert "49 have a regret above 0.9; of the other 67, none" in " ".join(TEXT.split())
+
+
+def test_in_how_many_cells_of_its_grid_he_gp_ucb_is_ahead_of_mle():
+    """On the paper's page and in the notes, with the differences by β in (d)."""
+    ending = pd.read_parquet(RECORDED / "studies" / "hegpucb_sensitivity.parquet")
+    orders = summaries.cell_orders(ending)
+    orders = orders[(orders["method"] == "mle") & (orders["measure"] == "cumulative")]
+    counts = summaries.verdict_counts(orders).set_index("problem")
+    places = ("lengthscale", "period", "decomposition", "mean")
+    (a, of_a), (b, of_b), (c, of_c), (d, of_d) = ((counts.at[p, "lower"], counts.loc[p].iloc[2:].sum()) for p in places)
+    higher = [str(counts.at[p, "higher"]) for p in places]
+    cells = ending[ending["problem"] == "mean"].groupby("cell")[
+        ["beta", "noise", "standardise", "predictive", "height", "width"]
+    ]
+    settings = cells.first()
+    first = settings.drop(columns="beta").eq(settings.drop(columns="beta").iloc[0]).all(axis=1)
+    gaps = orders[orders["problem"] == "mean"].set_index("cell").loc[settings.index[first]]
+    by_beta = {settings.at[cell, "beta"]: row for cell, row in gaps.iterrows()}
+    page, notes = (
+        " ".join((ROOT / "docs" / name).read_text().split()) for name in ("papers/hegpucb.md", "replication-notes.md")
+    )
+    assert f"grid of other settings ({of_a + of_b + of_c + of_d} cells)" in page
+    assert f"{a} of {of_a} cells of (a), none of {of_b} of (b), {c} of {of_c} of (c) and {d} of {of_d} of (d)" in page
+    assert f"{a} of {of_a} in (a), {b} of {of_b} in (b), {c} of {of_c} in (c) and {d} of {of_d} in (d)" in notes
+    assert f"a higher one in {', '.join(higher[:3])} and {higher[3]}" in page and b == 0
+    assert [row.verdict for row in by_beta.values()].count("lower") == 2 and by_beta[0.0].verdict == "higher"
+    assert f"(by {-by_beta[0.5].difference:.1f} and {-by_beta[1.0].difference:.1f})" in page
+    theorem = by_beta[0.0]
+    assert f"higher ({theorem.difference:.1f}, {theorem.low:.1f} to {theorem.high:.1f})" in page
+    assert ", ".join(f"{by_beta[beta].difference:.1f}" for beta in (0.5, 1.0)) in notes

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from metabo.papers.engine.claims.verdicts import WANTED
+from metabo.papers.engine.claims.power import WANTED
 from metabo.plan import registry
 from metabo.plan.runs import method_of
 from metabo.report.gates import FAILS, ShownGate

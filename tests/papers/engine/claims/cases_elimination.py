@@ -112,12 +112,13 @@ def drops(good):
     return numbers(drop=[{**row, "true": either(good, 0, 20)}])
 
 
-def dropped(good, seeds=100):
-    """Runs that drop a wrong candidate at their second query, while it is the likeliest in one of them or in none."""
+def dropped(good, seeds=100, last=3, problem="decomposition"):
+    """Runs that drop a wrong candidate at their second query, while it is the likeliest in one of them or in none: up
+    to query `last`."""
     return with_runs(
         queries(
-            ["he_gp_ucb"], seeds=seeds, u=1, mle=lambda m, seed, t: int(good and seed == 0),
-            rejected=lambda m, seed, t: t == 2,
+            ["he_gp_ucb"], problem, seeds=seeds, iterations=(1, 2, 3), u=1,
+            mle=lambda m, seed, t: int(good and seed == 0 and t <= last), rejected=lambda m, seed, t: t == 2,
         )
     )  # fmt: skip
 

@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, ttest_1samp
+from scipy.stats import binomtest, norm, t, ttest_1samp
 
 from metabo.papers.engine.claims.conjunctions import any_of, tally, together
+from metabo.papers.engine.claims.power import clusters_needed, power_of
 from metabo.papers.engine.claims.verdicts import (
     CONTRADICTED,
     HOLDS,
@@ -14,13 +15,11 @@ from metabo.papers.engine.claims.verdicts import (
     UNTESTABLE,
     Finding,
     about_equal,
-    clusters_needed,
     equivalent,
     fact,
     no_worse,
     order,
     ordered,
-    power_of,
     share,
     similar,
     trend,
@@ -196,15 +195,26 @@ def test_power_is_how_often_a_simulated_study_finds_the_effect(clusters):
     samples = rng.normal(effect, 1.0, (20_000, count))
     test = ttest_1samp(samples, 0.0, axis=1)
     found = np.mean((test.pvalue < 0.05) & (samples.mean(axis=1) > 0))
-    from scipy.stats import norm, t
-
     crit = norm.ppf(0.975) if clusters is None else t.ppf(0.975, clusters - 1)
     assert power_of(crit / math.sqrt(count), effect, clusters) == pytest.approx(found, abs=0.015)
 
 
-def test_the_clusters_needed_have_the_power():
-    from scipy.stats import t
+def test_an_interval_of_another_level_has_the_p_value_of_its_data_and_less_power():
+    """An existence claim tests each problem at its share of the level; its p value must not be that of the share."""
+    sample = np.random.default_rng(2).normal(-0.5, 1.0, 12)
+    error, expected = sample.std(ddof=1) / math.sqrt(12), ttest_1samp(sample, 0.0, alternative="less").pvalue
+    found = {}
+    for level in (0.95, 0.9875):
+        half = t.ppf(0.5 + level / 2, 11) * error
+        found[level] = order("a", (sample.mean(), sample.mean() - half, sample.mean() + half), clusters=12, level=level)
+        assert found[level].support == pytest.approx(expected)
+        assert found[level].against == pytest.approx(1 - expected)
+    half, wide = (t.ppf(0.5 + level / 2, 11) * error for level in found)
+    assert power_of(wide, error, 12, 0.9875) < power_of(half, error, 12)
+    assert clusters_needed(wide, error, 12, level=0.9875) > clusters_needed(half, error, 12)
 
+
+def test_the_clusters_needed_have_the_power():
     half = t.ppf(0.975, 6) / math.sqrt(7)  # seven units of spread 1
     needed = clusters_needed(half, 0.8, 7)
     reach = [power_of(t.ppf(0.975, n - 1) / math.sqrt(n), 0.8, n) for n in (needed - 1, needed)]

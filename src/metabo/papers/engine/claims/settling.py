@@ -8,6 +8,7 @@ from itertools import combinations
 from metabo.papers.engine.claims.conjunctions import supporting, tally, together
 from metabo.papers.engine.claims.evidence import SYNTHETIC
 from metabo.papers.engine.claims.gates import Gate
+from metabo.papers.engine.claims.power import WANTED
 from metabo.papers.engine.claims.ranges import at_least
 from metabo.papers.engine.claims.sheet import Claim, ClaimTest
 from metabo.papers.engine.claims.verdicts import (
@@ -16,7 +17,6 @@ from metabo.papers.engine.claims.verdicts import (
     LEVEL,
     UNDECIDED,
     UNTESTABLE,
-    WANTED,
     Finding,
     untestable,
 )

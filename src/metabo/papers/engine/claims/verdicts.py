@@ -14,21 +14,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from scipy.stats import beta, nct, norm
-from scipy.stats import t as student
+from scipy.stats import beta
+
+from metabo.papers.engine.claims.power import LEVEL, MOST, cdf, clusters_needed, critical, power_of
 
 HOLDS, CONTRADICTED, UNDECIDED, UNTESTABLE = "holds", "contradicted", "undecided", "not testable"
 VERDICTS = (HOLDS, CONTRADICTED, UNDECIDED, UNTESTABLE)
 NOT_MADE = "is not part of this run"
 """Said of a cell whose artefact a restricted run leaves out; such a claim was not judged."""
-LEVEL = 0.05
-"""Of two-sided tests; an interval has the level 1 - LEVEL."""
 MARGIN = 0.1
 """What counts as about the same, and the effect of a claim without a printed one: a share of Random's regret."""
-WANTED = 0.8
-"""The power that `needed` is for."""
-MOST = 10_000
-"""The largest number of clusters that `needed` looks for."""
 
 
 @dataclass(frozen=True)
@@ -104,19 +99,20 @@ def order(
     bound: float = 0.0,
     effect: float | None = None,
     clusters: int | None = None,
+    level: float = 1 - LEVEL,
 ) -> Finding:
     """Return the finding of one order: what `label` names lies below `bound`, or above it.
 
-    `estimate`: value, low, high. `effect`: distance from the bound that the paper has (`power_of`); `clusters`: units
-    of the interval (Student's t), None for many (normal).
+    `estimate`: value, low, high, the interval being of `level`. `effect`: distance from the bound that the paper has
+    (`power_of`); `clusters`: units of the interval (Student's t), None for many (normal).
     """
     value, low, high = (float(number) for number in estimate)
-    against, support = (contrary(value - bound, low, high, side, clusters) for side in (below, not below))
+    against, support = (contrary(value - bound, low, high, side, clusters, level) for side in (below, not below))
     found = Finding(
         ordered(low, high, below, bound), f"{label} {interval(value, low, high)}", value, known(low), known(high), unit,
         clusters=clusters, against=against, support=support, effect=effect,
     )  # fmt: skip
-    return _with_power(found, effect)
+    return _with_power(found, effect, level)
 
 
 def about_equal(
@@ -138,8 +134,8 @@ def about_equal(
     half = (high - low) / 2
     if found.verdict != UNDECIDED or not half > 0:
         return found
-    crit = _critical(clusters)
-    return replace(found, power=max(0.0, 2 * float(_cdf(limit / (half / crit) - crit, clusters)) - 1))
+    crit = critical(clusters)
+    return replace(found, power=max(0.0, 2 * float(cdf(limit / (half / crit) - crit, clusters)) - 1))
 
 
 def similar(
@@ -238,54 +234,18 @@ def _tail(value: float, low: float, high: float, clusters: int | None, level: fl
     half = (high - low) / 2
     if not half > 0:
         return 0.0 if value > 0 else 1.0
-    return float(1 - _cdf(value / half * _critical(clusters, level), clusters))
+    return float(1 - cdf(value / half * critical(clusters, level), clusters))
 
 
-def _critical(clusters: int | None, level: float = 1 - LEVEL) -> float:
-    return float(norm.ppf(0.5 + level / 2) if clusters is None else student.ppf(0.5 + level / 2, max(clusters - 1, 1)))
-
-
-def _cdf(x: float, clusters: int | None) -> float:
-    return float(norm.cdf(x) if clusters is None else student.cdf(x, max(clusters - 1, 1)))
-
-
-def power_of(half: float, effect: float, clusters: int | None = None) -> float:
-    """Return how often an interval of half-width `half` excludes 0 on the right side if the truth is `effect` > 0.
-
-    Noncentral t with `clusters` - 1 degrees of freedom, normal for None; the spread is taken as known.
-    """
-    if not half > 0:
-        return 1.0
-    crit = _critical(clusters)
-    shift = effect / (half / crit)
-    return float(norm.sf(crit - shift) if clusters is None else nct.sf(crit, max(clusters - 1, 1), shift))
-
-
-def clusters_needed(half: float, effect: float, clusters: int, wanted: float = WANTED) -> int | None:
-    """Return how many clusters like these give the power `wanted`; None if it takes more than MOST.
-
-    The half-width falls with the square root of their number, and with Student's t.
-    """
-    error = half / _critical(clusters) * math.sqrt(clusters)
-    low, high = 2, MOST
-    if power_of(error / math.sqrt(high) * _critical(high), effect, high) < wanted:
-        return None
-    while low < high:
-        middle = (low + high) // 2
-        enough = power_of(error / math.sqrt(middle) * _critical(middle), effect, middle) >= wanted
-        low, high = (low, middle) if enough else (middle + 1, high)
-    return low
-
-
-def _with_power(found: Finding, effect: float | None) -> Finding:
+def _with_power(found: Finding, effect: float | None, level: float = 1 - LEVEL) -> Finding:
     """Add power and the clusters needed to an undecided finding with an interval."""
     if found.verdict != UNDECIDED or found.low is None or found.high is None or not effect:
         return found
     half = (found.high - found.low) / 2
     if not half > 0:  # nothing varies: exactly 0 in all units
         return found
-    power = power_of(half, effect, found.clusters)
-    needed = clusters_needed(half, effect, found.clusters) if found.clusters else None
+    power = power_of(half, effect, found.clusters, level)
+    needed = clusters_needed(half, effect, found.clusters, level=level) if found.clusters else None
     said = f"{found.said}; power {power:.2f} for {effect:.3g}"
     if found.clusters and not (needed and needed <= found.clusters):  # it has enough for an effect of that size
         said += f", 80 % needs {needed if needed else f'more than {MOST}'} units in place of {found.clusters}"

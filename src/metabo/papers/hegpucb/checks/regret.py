@@ -58,7 +58,7 @@ def seeds_order(
         for a, b in ((a, b) for a in lower for b in than if {a, b} <= set(wide)):
             gap = gap_of(wide, a, b, [2, len(found)])
             label = f"{WORDS[a]} minus {WORDS[b]}, {problem}, {measure} regret, iteration {number}:"
-            effect = effect_of(wide, b)
+            effect = effect_of(wide, b, measure)
             found.append(order(label, gap, unit=f"{measure} regret", effect=effect, clusters=len(wide)))
     return together([*found, *absent([*lower, *than], ends["method"], problem)], "comparisons")
 
@@ -78,7 +78,8 @@ def beats_somewhere(evidence: Evidence, other: str, measure: str = "cumulative")
     for place, (problem, wide) in enumerate(panels.items()):
         gap = gap_of(wide, OURS, other, [3, place], level)
         label = f"HE-GP-UCB minus {WORDS[other]}, {problem}, at level {level:.4g}:"
-        found.append(order(label, gap, unit=f"{measure} regret", effect=effect_of(wide, other), clusters=len(wide)))
+        effect = effect_of(wide, other, measure)
+        found.append(order(label, gap, unit=f"{measure} regret", effect=effect, clusters=len(wide), level=level))
     return any_of(found, "problems")
 
 

@@ -1,0 +1,48 @@
+"""Candidates that are dropped and fitted: which runs count."""
+
+import pandas as pd
+import pytest
+
+from metabo.papers.engine.claims.evidence import Evidence
+from metabo.papers.engine.claims.verdicts import HOLDS, UNDECIDED, UNTESTABLE
+from metabo.papers.hegpucb.checks import candidates
+from metabo.papers.hegpucb.paired import by_seed, effect_of
+from tests.papers.engine.claims.cases_elimination import dropped, queries, regrets
+
+
+def test_a_candidate_counts_only_if_it_is_the_likeliest_after_the_observation_that_drops_it_too():
+    found = candidates.likeliest_dropped(dropped(True))
+    assert found.verdict == HOLDS and found.count == 1
+    assert "before and after the observation (decomposition 1 of 100; just before it, 1 of 100)" in found.said
+    before = candidates.likeliest_dropped(dropped(True, last=2, seeds=9))
+    assert before.verdict == UNDECIDED and before.count == 0 and "just before it, 1 of 9" in before.said
+
+
+def test_where_no_candidate_is_true_no_dropped_one_is_wrong():
+    assert candidates.likeliest_dropped(dropped(True, problem="lengthscale")).verdict == UNTESTABLE
+
+
+@pytest.mark.parametrize(("by_share", "verdict"), [(False, UNDECIDED), (True, HOLDS)])
+def test_one_fit_at_the_end_of_the_search_moves_a_mean_but_no_share(by_share, verdict):
+    rows = [{"piece": piece, "seed": seed, "period": period} for piece, seed, period in FITTED]
+    evidence = Evidence("synthetic", {"studies": lambda: {"hegpucb_fits": {"fit": pd.DataFrame(rows)}}})
+    assert candidates.fitted_periods(evidence, [0.25], 1.0, by_share=by_share).verdict == verdict
+
+
+FITTED = [
+    *((0, seed, 0.25 + 1e-4 * seed) for seed in range(19)),
+    (0, 19, 2.0),
+    *((1, seed, 1.0 + 1e-4 * seed) for seed in range(20)),
+]
+"""Twenty fits of one piece, the last at the end of the search, and of the whole."""
+
+
+def test_power_is_for_a_tenth_of_the_others_cumulative_regret_and_of_random_points_simple_one():
+    """Random points never stop exploring: a tenth of their cumulative regret can be nearly all of a method's."""
+    runs = regrets(1.0, half=0.0).studies["hegpucb_runs"]["run"]
+    wide = {measure: by_seed(runs[runs["iteration"] == 50], measure) for measure in ("simple", "cumulative")}
+    assert effect_of(wide["simple"], "mle", "simple") == pytest.approx(0.3)  # random points have 3
+    assert effect_of(wide["cumulative"], "mle", "cumulative") == pytest.approx(0.2)  # MLE has 2
+    assert effect_of(
+        by_seed(queries(["mle"], iterations=(1,), simple=2.0), "simple"), "mle", "simple"
+    ) == pytest.approx(0.2)
