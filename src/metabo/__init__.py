@@ -8,7 +8,7 @@
 
 The public names are those of `__all__` (docs/python.md); each is imported on first access. Importing the package, or
 any of them, changes no environment variable and no JAX setting: calls compute in float64 and leave the rest of the
-process as it is (`metabo.compute.precision`). Types are in the stub next to this file.
+process as it is (`metabo.compute.guest`). Types are in the stub next to this file.
 """
 
 import importlib

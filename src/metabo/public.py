@@ -13,9 +13,10 @@ import pandas as pd
 
 from metabo.bo import priors, soundness, trajectories
 from metabo.collect import shipped
-from metabo.compute.precision import accelerated, float64
+from metabo.compute.guest import float64
+from metabo.compute.precision import accelerated
 from metabo.errors import ConfigError, unknown
-from metabo.gp.process import require_count
+from metabo.gp import arguments
 from metabo.plan import collectors, config, extras, registry, splits
 from metabo.plan.entries import BenchmarkEntry
 from metabo.plan.runs import RunId, resolved
@@ -46,6 +47,8 @@ def load_benchmark(source: str | Path, *, archive: str | Path | None = None, **s
     settings given with a file, and for a package of the extra `replication` that is not installed. Raises DataError for
     a file that cannot be read.
     """
+    if not isinstance(source, str | Path):
+        raise ConfigError(f"source is {source!r}; give the name of a benchmark, or the path of a stored one")
     if isinstance(source, Path) or source.endswith(".npz"):
         if settings or archive:
             raise ConfigError(f"{source}: a stored benchmark takes no settings; leave them out, or load it by its name")
@@ -131,8 +134,8 @@ def _played(
     seeds: int, seed: int, once: bool | None, sizes: Mapping[str, Json] | None,
 ) -> pd.DataFrame:  # fmt: skip
     loaded = benchmark if isinstance(benchmark, Benchmark) else load_benchmark(benchmark)
-    for name, number in (("iterations", iterations), ("seeds", seeds)):
-        require_count(name, number)
+    iterations, seeds = arguments.count("iterations", iterations), arguments.count("seeds", seeds)
+    seed = arguments.seed(seed)
     split = split or next(iter(loaded.splits))
     chosen = _sized(sizes or {})
     registry.policy_module(method)  # refuses a method without runs on tables
@@ -161,7 +164,7 @@ def _pretraining(method: str, split: str, seed: int, sizes: config.Sizes) -> Tra
         "method": method,
         "past": {"base": split},
         "seed": seed,
-        "seeds": require_count("pretrain.seeds", sizes["pretrain"]["seeds"]),
+        "seeds": arguments.count("pretrain.seeds", sizes["pretrain"]["seeds"]),
         "model": config.sized(sizes, entry.model),
         "pretrain": config.sized(sizes, entry.pretrain),
     }
@@ -207,7 +210,8 @@ def list_methods() -> pd.DataFrame:
         print("in studies:", list(methods.index[methods["pretrain"]]))
 
     Columns: `label` (in figures), `acquisition` (the method's own), `run_bo` and `pretrain` (whether these functions
-    take it), `variant_of` (the method that it is a variant of, or "").
+    take it), `variant_of` (the method that it is a variant of, or ""). The default of `pretrain`, "blend", is for
+    studies alone and no row of the table.
     """
     entries = {name: registry.method(name) for name in registry.methods(ordered=True)}
     columns = {

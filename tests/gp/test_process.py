@@ -1,11 +1,13 @@
 """The GP in NumPy: as the dense formulas, with data checked."""
 
+from contextlib import contextmanager
 from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 
 from metabo.errors import ConfigError, DataError, NumericsError, NumericsWarning
 from metabo.gp.process import GaussianProcess
@@ -58,19 +60,44 @@ def test_a_posterior_is_that_of_the_dense_formulas_whatever_the_room(count):
     assert [part.shape for part in gp.posterior(x, y).predict(np.empty((0, 2)))] == [(0,), (0,)]
 
 
-def test_observations_that_come_one_by_one_compile_a_program_now_and_then():
-    rng = np.random.default_rng(0)
-    x, new = rng.uniform(size=(33, 5)), rng.uniform(size=(40, 5))  # five inputs, which no other test has
-    gp, names = GaussianProcess(5), []
+@contextmanager
+def compiled():
+    """Yield the names of the functions that are compiled within the block."""
+    names = []
     listened = lambda event, _, fun_name="", **more: names.append(fun_name) if "backend_compile" in event else None  # noqa: E731
     jax.monitoring.register_event_duration_secs_listener(listened)
     try:
-        for count in range(1, 34):
-            gp.posterior(x[:count], x[:count, 0]).predict(new[:count])
+        yield names
     finally:
         jax.monitoring.unregister_event_duration_listener(listened)
+
+
+def test_observations_that_come_one_by_one_compile_a_program_now_and_then():
+    rng = np.random.default_rng(0)
+    x, new = rng.uniform(size=(33, 5)), rng.uniform(size=(40, 5))  # five inputs, which no other test has
+    gp = GaussianProcess(5)
+    with compiled() as names:
+        for count in range(1, 34):
+            gp.posterior(x[:count], x[:count, 0]).predict(new[:count])
     main = [name for name in names if "conditioned" in name or "predicted" in name]
     assert len(main) == 8, "rooms of 8, 16, 32 and 64"
+
+
+def test_the_likelihood_and_the_fit_compile_a_program_now_and_then_too():
+    rng = np.random.default_rng(1)
+    x = rng.uniform(size=(20, 6))  # six inputs, which no other test has
+    y, gp = np.sin(5 * x[:, 0]), GaussianProcess(6)
+    with compiled() as names:
+        fits = {n: gp.fit(x[:n], y[:n], steps=2) for n in (3, 16, 17)}
+        found = {n: fits[16].log_likelihood(x[:n], y[:n]) for n in (3, 8, 9, 16, 17)}
+    assert sum("fitted" in name for name in names) == 2, "rooms of 16 and 32"
+    assert sum("likelihood" in name for name in names) == 3, "rooms of 8, 16 and 32"
+    centre, spread = fits[16]._units
+    for n, value in found.items():
+        rows = jnp.asarray(x[:n])
+        k = np.asarray(fits[16]._model.kernel(rows, rows)) + (float(fits[16]._model.noise) + 1e-6) * np.eye(n)
+        mean = centre + spread * np.asarray(fits[16]._model.mean(rows))
+        assert value == pytest.approx(multivariate_normal.logpdf(y[:n], mean, spread**2 * k), rel=1e-9)
 
 
 def test_one_task_may_be_given_as_lists():
@@ -91,7 +118,17 @@ def test_one_task_may_be_given_as_lists():
         (lambda gp: gp.predict([["a"]]), "^x is not an array of numbers"),
         (lambda gp: gp.fit([np.zeros((2, 1))], [[1, 2], [3]]), "^x has 1 tasks, y has 2; give one array"),
         (lambda gp: gp.fit([np.zeros((2, 1))] * 2, [[1, 2], [3]]), r"^y\[1\] has shape \(1,\), x\[1\] \(2, 1\)"),
+        (lambda gp: gp.predict(np.ma.masked_array([[0.1]], mask=True)), "^x has masked values; leave these points out"),
+        (lambda gp: gp.predict(np.array([["2026-01-01"]], dtype="datetime64[s]")), "^x has values of type datetime64"),
+        (lambda gp: gp.predict([[1j]]), "^x has values of type complex128; give real numbers"),
+        (lambda gp: gp.predict([[1e9]]), r"^x has values of size 1e\+09, whose distances are lost; scale x to"),
+        (
+            lambda gp: gp.fit([[[1.0], [2.0, 3.0]]], [[1, 2]]),
+            r"^x\[0\] is not an array of numbers .*rows of equal length",
+        ),
         (lambda gp: gp.fit([[0.1]], [1], steps=0), "^steps is 0; must be a whole number of at least 1"),
+        (lambda gp: GaussianProcess(1, seed=2**70), "^seed is 1180591620717411303424; must be"),
+        (lambda gp: GaussianProcess(1, seed=-1), "^seed is -1; must be"),
         (lambda gp: GaussianProcess(0), "^dim is 0"),
         (lambda gp: GaussianProcess(1, kernel="matern2"), "unknown kernel 'matern2'. Did you mean"),
         (lambda gp: GaussianProcess(1, mean="linear_mlp"), "needs at least one layer in 'features'"),
@@ -100,6 +137,13 @@ def test_one_task_may_be_given_as_lists():
 def test_bad_input_is_refused_with_argument_and_remedy(call, message):
     with pytest.raises((ConfigError, DataError), match=message):
         call(GaussianProcess(1))
+
+
+def test_a_likelihood_that_is_no_number_is_refused():
+    with pytest.raises(
+        NumericsError, match="log_likelihood: it is no float64 number; fit the GP to outputs of this size"
+    ):
+        GaussianProcess(1).log_likelihood([[0.1], [0.2]], [1e200, 2e200])
 
 
 # --- outputs of any size ----------------------------------------------------------------------------------------------
@@ -211,5 +255,8 @@ def test_a_covariance_that_needs_more_is_told_of():
 
 def test_one_that_nothing_helps_is_refused():
     gp, x, y = far(1e4, 0.1)
-    with pytest.raises(NumericsError, match=r"cannot be factorised; .*scale x to \[0, 1\]"):
+    with (
+        pytest.warns(NumericsWarning, match="whose distances are rounded"),
+        pytest.raises(NumericsError, match=r"cannot be factorised; .*scale x to \[0, 1\]"),
+    ):
         gp.posterior(x, y)

@@ -15,22 +15,26 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PyTree
 from numpy.typing import ArrayLike
 
+from metabo.compute.guest import float64
 from metabo.compute.keys import stream
-from metabo.compute.precision import float64
-from metabo.errors import ConfigError, DataError, NumericsError, NumericsWarning
+from metabo.errors import DataError, NumericsError, NumericsWarning
+from metabo.gp import arguments
+from metabo.gp.arguments import Values
 from metabo.gp.fit import Log, lbfgs
 from metabo.gp.means import Zero
 from metabo.gp.model import GP, Posterior, build
 from metabo.gp.objectives import nll
-from metabo.tasks.rows import pad, stack
+from metabo.tasks.rows import pad
 
-Points = Float[np.ndarray, "n d"]
-Values = Float[np.ndarray, " n"]
 Kind = TypeVar("Kind", "GaussianProcess", "Predictor")
 
 FEW, MANY = 128, 1024
 """The room for observations, and for inputs of a prediction, is a power of two up to this number and then a multiple of
 it: their number may grow one by one, as in a tuning loop, and a program is compiled only now and then."""
+OUTSIDE = 4
+"""The level of the caller's line, for a warning by a function that a method calls: past the method and `float64`."""
+STEP = 16
+"""The room for the rows of a fit, which works on them again and again, is a multiple of this number."""
 LARGEST, SMALLEST = 1e153, 1e-153
 """Bounds on the size and the spread of the outputs: their squares, the variances, must be float64 numbers too."""
 
@@ -72,9 +76,10 @@ class GaussianProcess:
     def __init__(
         self, dim: int, *, mean: str = "constant", kernel: str = "matern52", features: Sequence[int] = (), seed: int = 0
     ) -> None:
-        require_count("dim", dim)
-        model = {"mean": mean, "kernel": kernel, "features": [require_count("features", size) for size in features]}
-        self.dim, self._model, self._units = dim, build(model, dim, stream(seed, "gp")), Units()
+        self.dim, self._units = arguments.count("dim", dim), Units()
+        names = {"mean": arguments.text("mean", mean), "kernel": arguments.text("kernel", kernel)}
+        model = {**names, "features": arguments.layers("features", features)}
+        self._model = build(model, self.dim, stream(arguments.seed(seed), "gp"))
 
     @float64
     def fit(self, x: ArrayLike, y: ArrayLike, steps: int = 100) -> "GaussianProcess":
@@ -85,14 +90,17 @@ class GaussianProcess:
         finite and for outputs whose variance is not a float64 number, and NumericsError if the likelihood is not finite
         at the start.
         """
-        require_count("steps", steps)
-        if isinstance(x, list | tuple) and x and np.ndim(x[0]) == 2:
-            tasks = [self._task(*pair, f"[{i}]") for i, pair in enumerate(_paired(x, y))]
+        steps = arguments.count("steps", steps)
+        if arguments.lists_tasks(x):
+            tasks = [arguments.task(*pair, self.dim, f"[{i}]") for i, pair in enumerate(arguments.paired(x, y))]
         else:
-            tasks = [self._task(x, y)]
+            tasks = [arguments.task(x, y, self.dim)]
         units = _units_of([values for _, values in tasks], not isinstance(self._model.mean, Zero))
-        batch = stack([points for points, _ in tasks], [units.standard(values) for _, values in tasks])
-        gp, log = _fitted(self._model, jnp.asarray(batch.x), jnp.asarray(batch.y), jnp.asarray(batch.mask), steps)
+        room = -(-max(len(values) for _, values in tasks) // STEP) * STEP
+        points = jnp.asarray(pad([points for points, _ in tasks], room))
+        values = jnp.asarray(pad([units.standard(values) for _, values in tasks], room))
+        seen = jnp.arange(room) < jnp.asarray([len(values) for _, values in tasks])[:, None]
+        gp, log = _fitted(self._model, points, values, seen, steps)
         if int(log.stopped) == 0:
             raise NumericsError("fit: the likelihood of the data is not finite; scale x to [0, 1]")
         return _made(GaussianProcess, dim=self.dim, model=gp, units=units)
@@ -105,7 +113,7 @@ class GaussianProcess:
         more is added to its diagonal and a NumericsWarning says so (`Predictor.jitter`); if that does not help, raises
         NumericsError.
         """
-        points, values = self._task(x, y)
+        points, values = arguments.task(x, y, self.dim)
         room = _room(len(values), FEW)
         seen = jnp.arange(room) < len(values)
         posterior = _conditioned(self._model, _padded(points, room), _padded(self._units.standard(values), room), seen)
@@ -125,32 +133,30 @@ class GaussianProcess:
     def predict(self, x: ArrayLike) -> tuple[Values, Values]:
         """Return mean and standard deviation of the function at `x` (n, dim) before any observation. Raises DataError
         for another shape and for values that are not finite."""
-        phi = self._model.features(jnp.asarray(_points("x", x, self.dim)))
+        phi = self._model.features(jnp.asarray(arguments.points("x", x, self.dim, OUTSIDE)))
         return _moments(self._units, self._model.mean(phi), self._model.kernel.diagonal(phi))
 
     @float64
     def log_likelihood(self, x: ArrayLike, y: ArrayLike) -> float:
         """Return the log marginal likelihood of one task, `x` (n, dim) and `y` (n,). Raises DataError for other shapes
-        and for values that are not finite."""
-        points, values = self._task(x, y)
-        seen, y = jnp.ones(len(values), dtype=bool), jnp.asarray(self._units.standard(values))
-        return float(self._model.log_prob(jnp.asarray(points), y, seen)) - len(values) * math.log(self._units.spread)
+        and for values that are not finite, and NumericsError if the likelihood is no float64 number."""
+        points, values = arguments.task(x, y, self.dim)
+        room = _room(len(values), FEW)
+        seen = jnp.arange(room) < len(values)
+        found = _likelihood(self._model, _padded(points, room), _padded(self._units.standard(values), room), seen)
+        if not bool(jnp.isfinite(found)):
+            raise NumericsError("log_likelihood: it is no float64 number; fit the GP to outputs of this size first")
+        return float(found) - len(values) * math.log(self._units.spread)
 
     @property
     @float64
     def noise(self) -> float:
-        """Variance of the observation noise."""
+        """Variance of the observation noise. Covariances of observations have 1e-6 times the squared spread of the
+        outputs of the fit besides, so that they can be factorised."""
         return float(self._model.noise) * self._units.spread**2
 
     def __reduce__(self) -> tuple[object, ...]:
         return _restored, (GaussianProcess, self.dim, _as_numpy(self._model), self._units)
-
-    def _task(self, x: ArrayLike, y: ArrayLike, which: str = "") -> tuple[Points, Values]:
-        points, values = _points(f"x{which}", x, self.dim), _numbers(f"y{which}", y)
-        if values.shape != (len(points),) or not len(values):
-            shapes = f"y{which} has shape {values.shape}, x{which} {points.shape}"
-            raise DataError(f"{shapes}; give one value for each point, and one point at least")
-        return points, values
 
 
 class Predictor:
@@ -162,15 +168,15 @@ class Predictor:
 
     @property
     def jitter(self) -> float:
-        """Variance that the covariance of the observations needed on its diagonal, beyond the usual jitter, to be
-        factorised. It is usually 0."""
+        """Variance that the covariance of the observations needed on its diagonal to be factorised, beyond the usual
+        jitter (1e-6 times the squared spread of the outputs of the fit). It is usually 0."""
         return float(self._model.jitter) * self._units.spread**2
 
     @float64
     def predict(self, x: ArrayLike) -> tuple[Values, Values]:
         """Return mean and standard deviation of the function, without noise, at `x` (n, dim). Raises DataError for
         another shape and for values that are not finite."""
-        points = _points("x", x, self.dim)
+        points = arguments.points("x", x, self.dim, OUTSIDE)
         mean, variance = _predicted(self._model, _padded(points, _room(len(points), MANY)))
         return _moments(self._units, mean[: len(points)], variance[: len(points)])
 
@@ -225,6 +231,11 @@ def _conditioned(gp: GP, x: Float[Array, "n d"], y: Float[Array, " n"], mask: Bo
 
 
 @eqx.filter_jit
+def _likelihood(gp: GP, x: Float[Array, "n d"], y: Float[Array, " n"], mask: Bool[Array, " n"]) -> Float[Array, ""]:
+    return gp.log_prob(x, y, mask)
+
+
+@eqx.filter_jit
 def _predicted(posterior: Posterior, x: Float[Array, "m d"]) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
     return posterior.predict(x)
 
@@ -258,37 +269,3 @@ def _fitted(
         return nll(candidate, x, y, mask)
 
     return lbfgs(loss, gp, steps=steps)
-
-
-def _paired(x: Sequence[ArrayLike], y: ArrayLike) -> list[tuple[ArrayLike, ArrayLike]]:
-    if not isinstance(y, (list, tuple, np.ndarray)) or len(y) != len(x):
-        given = f"has {len(y)}" if isinstance(y, (list, tuple, np.ndarray)) else "is no list"
-        raise DataError(f"x has {len(x)} tasks, y {given}; give one array of values for each task")
-    return list(zip(x, y, strict=True))
-
-
-def _points(name: str, x: ArrayLike, dim: int) -> Points:
-    points = _numbers(name, x)
-    if points.ndim != 2 or points.shape[1] != dim:
-        hint = f"; write {name}[:, None] for one column" if points.ndim == 1 and dim == 1 else ""
-        raise DataError(f"{name} has shape {points.shape}, needs (n, {dim}): one row for each point{hint}")
-    return points
-
-
-def _numbers(name: str, values: ArrayLike) -> Float[np.ndarray, "..."]:
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{name} is not an array of numbers ({error}); give rows of equal length") from error
-    if not np.isfinite(array).all():
-        place = ", ".join(map(str, np.argwhere(~np.isfinite(array))[0]))
-        raise DataError(f"{name}[{place}] is not finite; leave that point out, or give it the worst value")
-    return array
-
-
-def require_count(name: str, value: object) -> int:
-    """Return `value`, or raise ConfigError unless it is a whole number of at least 1. `name`: the name of the
-    argument."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ConfigError(f"{name} is {value!r}; must be a whole number of at least 1")
-    return value

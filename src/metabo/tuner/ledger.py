@@ -274,6 +274,8 @@ def _checked(outcome: float | None, space: Description) -> float:
     """Return an outcome, with NaN for None. Raises DataError for anything but a number, and for a number outside the
     outcome's scale."""
     try:
+        if isinstance(outcome, bool):
+            raise TypeError
         value = nan if outcome is None else float(outcome)
     except (TypeError, ValueError, OverflowError):
         raise DataError(

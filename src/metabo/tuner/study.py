@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from metabo.bo import priors
-from metabo.compute.precision import float64
+from metabo.compute.guest import float64
 from metabo.data.history import description as descriptions
 from metabo.data.history.description import Description
 from metabo.data.history.frames import PastTrials, required

@@ -17,8 +17,8 @@ from jaxtyping import Array, Float, Int, Key, PyTree
 
 from metabo.bo.loop import Given, Steps, begin, play
 from metabo.bo.policy import Candidates
+from metabo.compute.guest import float64
 from metabo.compute.keys import stream
-from metabo.compute.precision import float64
 from metabo.data.history.description import Configuration, Description
 from metabo.data.history.past import Scale, oriented, scale_of
 from metabo.errors import ConfigError, NumericsWarning, unknown

@@ -31,6 +31,14 @@ def test_the_scale_of_a_new_study_is_that_of_its_gaps():
         assert scale.y(float(z)) == pytest.approx(value)
 
 
+def test_no_prediction_is_worse_than_a_failure():
+    """The scale is an exponential: three deviations below a failure would be an outcome of thousands of gaps."""
+    y = np.array([3.0, 1.0, 2.0])
+    scale, (*_, failed) = outcomes.scale_of(y), outcomes.scale_of(y).z(np.array([*y, np.nan]))
+    assert scale.y(failed) == pytest.approx(3.0 - 1.5 * (2 * (1 + 2.0 / 1.5) - 1))  # the gaps are 2 and 1
+    assert scale.y(failed - 3.0) == scale.y(failed) < scale.y(failed + 0.1)
+
+
 @pytest.mark.parametrize("good", [[1.0], [1.0, 1.0], [3.0, 1.0, 2.0], [1e300, -1e300], [-5.0, -5.000001]])
 @pytest.mark.parametrize("failures", [1, 4])
 def test_a_failure_is_as_far_below_the_worst_success_as_the_median_is_below_the_best(good, failures):

@@ -37,6 +37,7 @@ class OutcomeScale(NamedTuple):
 
     best: float
     gap: float
+    worst: float
 
     def z(self, y: Outcomes) -> Outcomes:
         """Return outcomes on the scale, or zeros if all failed."""
@@ -47,18 +48,20 @@ class OutcomeScale(NamedTuple):
         return np.where(good, z, z - BELOW)  # `filled` has put failures at the worst success
 
     def y(self, z: float) -> float:
-        """Return the outcome for a number on the scale."""
-        return self.best - self.gap * float(np.expm1(min(-z, 700.0)))
+        """Return the outcome for a number on the scale, or where failures lie for one that is lower: beyond them, the
+        scale says nothing, and grows as fast as an exponential."""
+        lowest = np.log1p((self.best - self.worst) / self.gap) + BELOW if self.gap > 0 else 0.0
+        return self.best - self.gap * float(np.expm1(min(-z, lowest)))
 
 
 def scale_of(y: Outcomes) -> OutcomeScale:
     """Return the scale of the outcomes of a study so far, without its failures."""
     good = y[np.isfinite(y)]
     if not len(good):
-        return OutcomeScale(0.0, 0.0)
+        return OutcomeScale(0.0, 0.0, 0.0)
     gaps = good.max() - good
     positive = gaps[gaps > 0]
-    return OutcomeScale(float(good.max()), float(np.median(positive)) if len(positive) else 0.0)
+    return OutcomeScale(float(good.max()), float(np.median(positive)) if len(positive) else 0.0, float(good.min()))
 
 
 def quantile(quantiles: Outcomes, score: float) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from metabo.bo.continuous import halton
-from metabo.compute.precision import float64
+from metabo.compute.guest import float64
 from metabo.data.history.description import Description
 from metabo.data.history.past import oriented
 from metabo.tuner.asking import Prior

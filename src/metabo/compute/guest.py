@@ -1,0 +1,44 @@
+"""Our calls in a process of somebody else: `precision.scope`, and more options of JAX that would change random draws or
+refuse our programs.
+
+They are apart from `metabo.compute.precision`, on which every recorded job depends: in our own processes, where jobs
+run, no option is set.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+import jax
+
+from metabo.compute import cores, precision
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@contextmanager
+def scope() -> Iterator[None]:
+    """Compute as `precision.scope` does, with JAX's own random draws, with transfers between host and device allowed,
+    and at once where a function of the caller is being traced. In our own processes nothing changes."""
+    if cores.is_own_process():
+        yield
+        return
+    with ExitStack() as settings:
+        settings.enter_context(precision.scope())
+        settings.enter_context(jax.threefry_partitionable(True))
+        settings.enter_context(jax.transfer_guard("allow"))
+        settings.enter_context(jax.ensure_compile_time_eval())
+        yield
+
+
+def float64(function: Callable[P, R]) -> Callable[P, R]:
+    """Make a function compute inside `scope`."""
+
+    @wraps(function)
+    def scoped(*args: P.args, **kwargs: P.kwargs) -> R:
+        with scope():
+            return function(*args, **kwargs)
+
+    return scoped
