@@ -80,6 +80,23 @@ def test_what_a_run_made_is_kept_and_what_others_own_is_not(run, capsys):
     assert "core hours: 3.0" in said and "tiny: made by this project" in said and COMMIT[:8] in said
 
 
+def test_results_that_the_present_code_would_make_anew_are_named(run, capsys):
+    """A finding was drawn from studies whose code had changed a day later; nothing had said so."""
+    said = "made by other code than the present, run these again and add them:"
+    for path in [*FOLDER.glob("bo/*/*/*.json"), *FOLDER.glob("priors/*/*/*.json")]:
+        own = json.loads(path.read_text())
+        code = digests.together(codegraph.inputs(codegraph.stage_roots(own["stage"], own["spec"])))
+        resealed(path, depends_sha256=code)
+    adding.add(FOLDER, KEPT)
+    main(["evidence", "list"])
+    assert f"{said} data/tiny.npz\n" in capsys.readouterr().out  # a benchmark that is not registered
+    resealed(FOLDER / "bo/tiny/held_out/h_nll-pi.json", depends_sha256="0" * 64)
+    resealed(FOLDER / "claims/hyperbo.json", depends_sha256="0" * 64)  # judged anew in every run
+    adding.add(FOLDER, KEPT)
+    main(["evidence", "list"])
+    assert f"{said} bo/tiny/held_out/h_nll-pi.parquet, data/tiny.npz\n" in capsys.readouterr().out
+
+
 def test_only_what_an_artefact_was_made_from_is_kept(run):
     adding.add(FOLDER, KEPT, ["hyperbo_fig08_tiny"])
     assert "bo/tiny/held_out/h_nll-pi.parquet" in names(SCALE)
@@ -254,7 +271,7 @@ def test_a_result_of_a_checkout_with_changes_counts_if_a_commit_has_its_code(run
     assert verified(capsys)[0] == 0
 
     now["commit"] = "d" * 40  # whose code is another: what was noted stays
-    monkeypatch.setattr(adding, "_code", lambda record: "another")
+    monkeypatch.setattr(adding, "code_of", lambda record: "another")
     adding.add(FOLDER, KEPT)
     assert manifest.read(SCALE)["same_code"] == {name: "c" * 40}
     own.write_text(whole)  # made again, at a commit

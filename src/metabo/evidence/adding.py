@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from metabo.errors import DataError
 from metabo.evidence import losses
-from metabo.evidence.describing import describe, stage_of
+from metabo.evidence.describing import code_of, describe, stage_of
 from metabo.evidence.manifest import (
     LARGEST,
     LARGEST_UNUSED,
@@ -28,7 +28,7 @@ from metabo.evidence.manifest import (
 from metabo.evidence.recorded import is_verdicts
 from metabo.papers.engine.claims.judge import BESIDE
 from metabo.papers.engine.claims.verdicts import NOT_MADE, UNTESTABLE
-from metabo.plan import codegraph, digests, registry
+from metabo.plan import registry
 from metabo.records import inventory, provenance
 from metabo.records.files import digest
 from metabo.records.inventory import StoredSidecar
@@ -139,7 +139,7 @@ def _with_changes(records: Iterable[StoredSidecar], results: Path, before: Manif
             continue
         if not is_clean(here):
             why = "this checkout has changes too, so that it cannot tell; commit them and add again"
-        elif record.content.get("depends_sha256") != _code(record) or not _same_files(record):
+        elif record.content.get("depends_sha256") != code_of(record) or not _same_files(record):
             why = (
                 "its code is not that of the present commit; check out the one that has it, or delete it and run again"
             )
@@ -154,12 +154,6 @@ def _same_files(record: StoredSidecar) -> bool:
     """Tell whether the files of the project that a job read are as they are here."""
     own = {name: sha for name, sha in record.inputs.items() if not name.startswith(f"{record.named}/")}
     return all(Path(name).is_file() and digest(Path(name)) == sha for name, sha in own.items())
-
-
-def _code(record: StoredSidecar) -> str:
-    """Return the digest of the code that the job of a record would run here."""
-    roots = codegraph.stage_roots(stage_of(record), record.content.get("spec", {}))
-    return digests.together(codegraph.inputs(roots))
 
 
 def _refuse_fewer_verdicts(files: Mapping[str, Path], folder: Path) -> None:

@@ -3,13 +3,13 @@ they have."""
 
 import csv
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from metabo.compute.machine import cpu_model
-from metabo.errors import DataError
+from metabo.errors import DataError, MetaboError
 from metabo.evidence.manifest import SCHEMA, ListedFile, Manifest, commit_of, is_clean
-from metabo.plan import registry
+from metabo.plan import codegraph, digests, registry
 from metabo.records import inventory
 from metabo.records.inventory import StoredSidecar
 from metabo.records.spent import core_seconds
@@ -53,6 +53,27 @@ def describe(
 def stage_of(record: StoredSidecar) -> str:
     """Return the stage that a job was of."""
     return str(record.content.get("stage"))
+
+
+def code_of(record: StoredSidecar) -> str:
+    """Return the digest of the code that the job of a record would run here."""
+    roots = codegraph.stage_roots(stage_of(record), record.content.get("spec", {}))
+    return digests.together(codegraph.inputs(roots))
+
+
+def outdated(records: Iterable[StoredSidecar]) -> list[str]:
+    """Return the results whose jobs would run other code here, verdicts apart: those are judged again in every run, and
+    have their code in the run that judged them. A job that is no more, or whose code is not there, counts."""
+    return sorted(
+        one.result.removeprefix(f"{one.named}/") for one in records if stage_of(one) != "claims" and _differs(one)
+    )
+
+
+def _differs(record: StoredSidecar) -> bool:
+    try:
+        return record.content.get("depends_sha256") != code_of(record)
+    except MetaboError:
+        return True
 
 
 def _git(record: StoredSidecar) -> Mapping[str, object]:

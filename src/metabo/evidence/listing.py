@@ -3,6 +3,10 @@
 from pathlib import Path
 
 from metabo.evidence import manifest
+from metabo.evidence.describing import outdated
+from metabo.records import inventory
+
+SHOWN = 6
 
 
 def lines(root: Path) -> list[str]:
@@ -18,8 +22,16 @@ def lines(root: Path) -> list[str]:
             f"  core hours: {sum(kept['core_hours'].values()):.1f} ({hours})",
             f"  made on: {'; '.join(kept['machines'])}; added on {'; '.join(kept['added_on'])}",
             *(f"  {benchmark}: {source}" for benchmark, source in kept["sources"].items()),
+            *_old(folder),
         ]
     return found or [f"{root}: nothing is kept yet; `metabo evidence add results/laptop` keeps a run"]
+
+
+def _old(folder: Path) -> list[str]:
+    """Tell which results the present code would make anew, so that nobody takes them for its own."""
+    old = outdated(inventory.take(folder.absolute()).records)
+    shown = ", ".join(old[:SHOWN]) + (f" and {len(old) - SHOWN} more" if len(old) > SHOWN else "")
+    return [f"  made by other code than the present, run these again and add them: {shown}"] if old else []
 
 
 def _short(commits: list[str]) -> str:
