@@ -80,6 +80,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     keeping.add_argument("results", nargs="?", type=Path, help="results of one run, e.g. results/laptop")
     keeping.add_argument("--artefacts", nargs="+", default=[], help="add what these were made from (default: all)")
+    keeping.add_argument(
+        "--without-trajectories", action="store_true", help="add: of BO keep the records alone, with their checksums"
+    )
     keeping.add_argument("--to", type=Path, default=Path("evidence"), help="folder of all recorded results (evidence)")
     keeping.add_argument(
         "--configfile", nargs="+", type=Path, default=[], help="restore: overlays, as Snakemake takes them"
@@ -170,7 +173,7 @@ def _evidence(args: argparse.Namespace) -> list[str]:
         raise DataError(f"metabo evidence {args.action}: name the results of one run, e.g. results/laptop")
     if args.action == "restore":
         return _restore(args.to, args.results, args.configfile)
-    return [adding.add(args.results, args.to, args.artefacts).line]
+    return [adding.add(args.results, args.to, args.artefacts, not args.without_trajectories).line]
 
 
 def _restore(kept: Path, results: Path, overlays: list[Path]) -> list[str]:

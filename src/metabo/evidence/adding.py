@@ -4,7 +4,7 @@ own."""
 import csv
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,6 +36,8 @@ from metabo.records.verify import Verified, verify
 
 KEPT = {"pretrain", "bo", "online", "evaluate", "study", "theory", "claims"}
 """Stages whose results are kept."""
+TRAJECTORIES = {"bo", "online"}
+"""Stages whose tables are most of the bytes; whoever has the priors makes them again in minutes."""
 RECORD_ONLY = {"data"}
 """Stages whose record alone is kept, because they made tables of data that others own."""
 SHOWN = 3
@@ -63,11 +65,12 @@ class Added(NamedTuple):
         return f"{self.folder}: {self.files:,} files, {self.bytes / 1e6:.1f} MB{rest}"
 
 
-def add(results: Path, root: Path, artefacts: Sequence[str] = ()) -> Added:
+def add(results: Path, root: Path, artefacts: Sequence[str] = (), trajectories: bool = True) -> Added:
     """Add the results of one run, `results/{scale}`, to `root/{scale}`. Files that are already there are kept or
     replaced.
 
-    `artefacts`: names of the artefacts whose inputs are added; () for all results. Raises DataError if results are
+    `artefacts`: names of the artefacts whose inputs are added; () for all results. `trajectories`: whether the
+    tables of BO are kept, or of these the records alone, with their checksums. Raises DataError if results are
     damaged, missing, made by a checkout with uncommitted changes (unless their code is that of this commit), or too
     large, or if they would replace verdicts by fewer.
     """
@@ -79,8 +82,10 @@ def add(results: Path, root: Path, artefacts: Sequence[str] = ()) -> Added:
     if not kept:
         raise DataError(f"{results}: has no priors, trajectories, studies, theory or claims to keep; run them first")
     folder = root / results.resolve().name
-    files = _files(kept, results.absolute())
-    unkept = [record for record in kept if stage_of(record) in KEPT and not _worth(record)]
+    stages = KEPT if trajectories else KEPT - TRAJECTORIES
+    files = _files(kept, results.absolute(), stages)
+    too_large = [record for record in kept if stage_of(record) in stages and not _worth(record)]
+    unkept = [*too_large, *(record for record in kept if stage_of(record) in KEPT - stages)]
     gone = {below(record, name) for record in unkept for name in (*record.outputs, *record.logs)}
     before = read(folder) if (folder / NAME).exists() else None
     same_code = _with_changes(kept, results, before)
@@ -96,7 +101,7 @@ def add(results: Path, root: Path, artefacts: Sequence[str] = ()) -> Added:
     listed = {name: _listed(folder / name) for name in (*files, LOSSES)}
     _forget(folder, before, gone)
     write(folder, describe(folder, results.resolve().name, same_code, listed, before))
-    return Added(folder, len(_all(folder)), size(folder), left_out, len(unkept), len(same_code))
+    return Added(folder, len(_all(folder)), size(folder), left_out, len(too_large), len(same_code))
 
 
 def _forget(folder: Path, before: Manifest | None, names: Iterable[str]) -> None:
@@ -225,12 +230,12 @@ def _examples(records: Iterable[StoredSidecar]) -> str:
     return ", ".join(names[:SHOWN]) or "none"
 
 
-def _files(records: Iterable[StoredSidecar], base: Path) -> dict[str, Path]:
-    """Return the files to keep by their path below the folder."""
+def _files(records: Iterable[StoredSidecar], base: Path, stages: Collection[str]) -> dict[str, Path]:
+    """Return the files to keep by their path below the folder: all records, and what jobs of `stages` made."""
     found = {}
     for record in records:
         found[record.path.relative_to(base).as_posix()] = record.path
-        if stage_of(record) in KEPT and _worth(record):
+        if stage_of(record) in stages and _worth(record):
             found |= {below(record, name): record.located(name) for name in (*record.outputs, *record.logs)}
     return found
 

@@ -35,8 +35,8 @@ ORIGIN = "it was not made by this code from these tables; find out which, and ad
 
 class ReplayedSample(NamedTuple):
     """The numbers of replayed runs and losses, and their flaws. `absent` counts, by benchmark, the tables of runs and
-    the files of priors that could not be replayed because the benchmark is not here; `unkept` counts those whose priors
-    are not kept; `widest` has the largest gap of a choice, and of a loss."""
+    the files of priors that could not be replayed because the benchmark is not here; `unkept` counts those that are
+    not kept, or whose priors are not; `widest` has the largest gap of a choice, and of a loss."""
 
     runs: int
     losses: int
@@ -52,7 +52,9 @@ class ReplayedSample(NamedTuple):
             f"replayed {self.runs} runs with the recorded history given: no choice is more than {self.widest[0]:.1g} "
             f"below its acquisition's maximum; {self.losses} losses of priors, within {self.widest[1]:.1g}"
         ] * bool(self.runs or self.losses)
-        said += [f"{self.unkept} not replayed: their priors are not kept, but their checksums are"] * bool(self.unkept)
+        said += [f"{self.unkept} not replayed: they or their priors are not kept, but checksums are"] * bool(
+            self.unkept
+        )
         return said + [
             f"{count} not replayed: benchmark '{name}' is not here with the recorded checksum; "
             f"`snakemake --cores 1 results/laptop/data/{name}.npz` makes it"
@@ -68,7 +70,7 @@ def sample(folder: Path, tables: Tables, runs: int, seed: int) -> ReplayedSample
     rng = np.random.default_rng(seed)
     held = inventory.take(folder.absolute()).records
     runs_of = [one for one in held if one.content.get("stage") == "bo" and not _fits(one)]
-    played = [one for one in runs_of if (path := prior_path(one)) is not None and path.is_file()]
+    played = [one for one in runs_of if (path := prior_path(one)) is not None and path.is_file() and _kept(one)]
     recorded = losses.read(folder / LOSSES)
     priors = {below(one, name): one for one in held if one.content.get("stage") == "pretrain" for name in one.outputs}
     priors = {name: one for name, one in priors.items() if (folder / name).is_file()}
@@ -96,6 +98,11 @@ def sample(folder: Path, tables: Tables, runs: int, seed: int) -> ReplayedSample
             flaws.append(Flaw(DAMAGED, (folder / name).as_posix(), what, ORIGIN))
     unkept = len(runs_of) - len(played)
     return ReplayedSample(len(gaps) - 1, checked, absent, unkept, (max(gaps), max(errors)), flaws)
+
+
+def _kept(record: StoredSidecar) -> bool:
+    """Tell whether the table of a run is kept, and not its record alone."""
+    return all(record.located(name).is_file() for name in record.outputs)
 
 
 def _fits(record: StoredSidecar) -> bool:

@@ -20,7 +20,7 @@ JUDGED = "claims"
 """Verdicts are made again, because they read every artefact, and artefacts are not kept."""
 SHOWN = 3
 
-UNKEPT = "made what is too large to be kept"
+UNKEPT = "made what is not kept"
 SETTINGS = "had other settings"
 CODE = "ran other code"
 INPUTS = "read what is not here, or something else"
