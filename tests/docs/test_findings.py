@@ -1,5 +1,6 @@
 """The page of findings at the published sizes says what is recorded."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -314,6 +315,17 @@ def test_where_h_ekl_begins_on_pd1_mini():
     assert shares["without digits"] == 1 and (beyond.groupby("fold").size()["without digits"]) == 30
     assert not shares[["without descr", "without phoneme", "without satimage"]].any()
     assert "49 have a regret above 0.9; of the other 67, none" in " ".join(TEXT.split())
+
+
+def test_intervals_of_mphd_are_those_of_its_recorded_verdicts():
+    said = " ".join(pd.read_csv(RECORDED / "claims" / "mphd.csv")["said"])
+    section = " ".join(TEXT[TEXT.index("## MPHD") : TEXT.index("## cm-BO")].split())
+    intervals = re.findall(r"(-?\d[\d.]*) (\[-?[\d.]+, -?[\d.]+\])", section)
+    assert len(intervals) == 7
+    missing = [f"{value} {bounds}" for value, bounds in intervals if f" {value} {bounds}" not in said]
+    assert missing == []
+    (wins,) = re.findall(r"over 4 tests: (\d+) of (\d+)", said)
+    assert "of the {1} recorded, it is the lowest in {0}".format(*wins) in section
 
 
 def test_in_how_many_cells_of_its_grid_he_gp_ucb_is_ahead_of_mle():
