@@ -286,7 +286,7 @@ def test_of_priors_that_are_too_large_the_record_is_kept_and_their_runs_are_not_
     assert not PRIOR.exists() and PRIOR.with_suffix(".json").exists() and TABLE.exists()
     status, said = verified(capsys, "--runs", "8")
     assert status == 0 and "replayed 8 runs" in said and "0 losses of priors" in said
-    assert "1 not replayed: they or their priors are not kept" in said
+    assert "1 not replayed: they, or their priors, are not kept" in said
 
 
 def test_what_has_become_too_large_is_forgotten_and_its_record_is_kept(run, monkeypatch, capsys):
@@ -310,7 +310,9 @@ def test_without_trajectories_the_priors_and_all_records_are_kept(run, capsys):
     assert not TABLE.exists() and TABLE.with_suffix(".json").exists() and PRIOR.exists()
     assert TABLE.relative_to(SCALE).as_posix() not in manifest.read(SCALE)["files"]
     status, said = verified(capsys, "--runs", "8")
-    assert status == 0 and "2 not replayed: they or their priors are not kept" in said and "4 losses of priors" in said
+    assert (
+        status == 0 and "2 not replayed: they, or their priors, are not kept" in said and "4 losses of priors" in said
+    )
 
 
 def test_priors_of_which_no_run_is_made_again_have_a_lower_limit(run, monkeypatch):

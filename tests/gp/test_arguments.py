@@ -63,6 +63,7 @@ for size in (1e3, 1e5):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         gp.posterior(size + x, np.arange(5.0)).predict(size + x)
+        gp.fit([size + x], [np.arange(5.0)], steps=1)
     print(size, [(one.filename, str(one.message)) for one in caught])
 """
 
@@ -71,4 +72,5 @@ def test_inputs_whose_distances_are_rounded_are_told_of_at_the_line_that_asked()
     near, far = foreign(FAR).splitlines()
     assert near == "1000.0 []"
     said = "('<string>', 'x has values of size 1e+05, whose distances are rounded; scale x to [0, 1]')"
-    assert far == f"100000.0 [{said}, {said}]"
+    of_task = said.replace("x has", "x[0] has").replace("scale x to", "scale x[0] to")
+    assert far == f"100000.0 [{said}, {said}, {of_task}]"

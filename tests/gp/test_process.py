@@ -120,6 +120,8 @@ def test_one_task_may_be_given_as_lists():
         (lambda gp: gp.fit([np.zeros((2, 1))] * 2, [[1, 2], [3]]), r"^y\[1\] has shape \(1,\), x\[1\] \(2, 1\)"),
         (lambda gp: gp.predict(np.ma.masked_array([[0.1]], mask=True)), "^x has masked values; leave these points out"),
         (lambda gp: gp.predict(np.array([["2026-01-01"]], dtype="datetime64[s]")), "^x has values of type datetime64"),
+        (lambda gp: gp.predict([np.ma.masked_array([0.1], [True]), [0.2]]), "^x has masked values"),
+        (lambda gp: gp.predict([[1e8]]), r"^x has values of size 1e\+08, whose distances are lost"),
         (lambda gp: gp.predict([[1j]]), "^x has values of type complex128; give real numbers"),
         (lambda gp: gp.predict([[1e9]]), r"^x has values of size 1e\+09, whose distances are lost; scale x to"),
         (

@@ -21,7 +21,7 @@ R = TypeVar("R")
 @contextmanager
 def scope() -> Iterator[None]:
     """Compute as `precision.scope` does, with JAX's own random draws, with transfers between host and device allowed,
-    and at once where a function of the caller is being traced. In our own processes nothing changes."""
+    and eagerly, even while a function of the caller is being traced. In our own processes nothing changes."""
     if cores.is_own_process():
         yield
         return

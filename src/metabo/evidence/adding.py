@@ -45,8 +45,8 @@ SHOWN = 3
 
 class Added(NamedTuple):
     """What was added: the folder, the number of files and bytes that it has now, of jobs whose prior losses could not
-    be computed, of jobs whose files are not kept, and of jobs that a checkout with changes ran with the code of a
-    commit."""
+    be computed, of jobs whose files are too large to be kept, and of jobs that a checkout with changes ran with the
+    code of a commit."""
 
     folder: Path
     files: int

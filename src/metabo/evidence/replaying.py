@@ -52,7 +52,7 @@ class ReplayedSample(NamedTuple):
             f"replayed {self.runs} runs with the recorded history given: no choice is more than {self.widest[0]:.1g} "
             f"below its acquisition's maximum; {self.losses} losses of priors, within {self.widest[1]:.1g}"
         ] * bool(self.runs or self.losses)
-        said += [f"{self.unkept} not replayed: they or their priors are not kept, but checksums are"] * bool(
+        said += [f"{self.unkept} not replayed: they, or their priors, are not kept; only their checksums are"] * bool(
             self.unkept
         )
         return said + [

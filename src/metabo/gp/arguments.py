@@ -19,7 +19,7 @@ FAR, TOO_FAR = 1e4, 1e8
 
 def task(x: ArrayLike, y: ArrayLike, dim: int, which: str = "") -> tuple[Points, Values]:
     """Return the rows of one task, x (n, dim) and y (n,), n >= 1. `which`: what follows x and y in messages. Raises
-    DataError for anything else."""
+    DataError for anything else. It is called by a public method itself: warnings name the line that called that."""
     rows, values = points(f"x{which}", x, dim, 5), numbers(f"y{which}", y)
     if values.shape != (len(rows),) or not len(values):
         shapes = f"y{which} has shape {values.shape}, x{which} {rows.shape}"
@@ -35,9 +35,9 @@ def points(name: str, x: ArrayLike, dim: int, level: int) -> Points:
         hint = f"; write {name}[:, None] for one column" if found.ndim == 1 and dim == 1 else ""
         raise DataError(f"{name} has shape {found.shape}, needs (n, {dim}): one row for each point{hint}")
     largest = float(np.abs(found).max(initial=0.0))
-    if largest > TOO_FAR:
+    if largest >= TOO_FAR:
         raise DataError(f"{name} has values of size {largest:.3g}, whose distances are lost; scale {name} to [0, 1]")
-    if largest > FAR:
+    if largest >= FAR:
         said = f"{name} has values of size {largest:.3g}, whose distances are rounded; scale {name} to [0, 1]"
         warnings.warn(said, NumericsWarning, stacklevel=level)
     return found
@@ -46,7 +46,7 @@ def points(name: str, x: ArrayLike, dim: int, level: int) -> Points:
 def numbers(name: str, values: ArrayLike) -> Float[np.ndarray, "..."]:
     """Return finite numbers. Raises DataError for masked values, for times and complex numbers, for what is no array of
     numbers, and, with its place, for a number that is not finite."""
-    if np.ma.is_masked(values):
+    if np.ma.is_masked(values) or (isinstance(values, list | tuple) and any(map(np.ma.is_masked, values))):
         raise DataError(f"{name} has masked values; leave these points out, or fill them")
     try:
         given = np.asarray(values)
@@ -54,11 +54,17 @@ def numbers(name: str, values: ArrayLike) -> Float[np.ndarray, "..."]:
             raise DataError(f"{name} has values of type {given.dtype}; give real numbers")
         array = given.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise DataError(f"{name} is not an array of numbers ({error}); give rows of equal length") from error
+        raise DataError(
+            f"{name} is not an array of numbers ({_first_line(error)}); give real numbers, in rows of equal length"
+        ) from error
     if not np.isfinite(array).all():
         place = ", ".join(map(str, np.argwhere(~np.isfinite(array))[0]))
         raise DataError(f"{name}[{place}] is not finite; leave that point out, or give it the worst value")
     return array
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def lists_tasks(x: object) -> TypeGuard[Sequence[Any]]:

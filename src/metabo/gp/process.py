@@ -92,7 +92,9 @@ class GaussianProcess:
         """
         steps = arguments.count("steps", steps)
         if arguments.lists_tasks(x):
-            tasks = [arguments.task(*pair, self.dim, f"[{i}]") for i, pair in enumerate(arguments.paired(x, y))]
+            tasks = []
+            for i, pair in enumerate(arguments.paired(x, y)):  # in a comprehension a warning would name another line
+                tasks.append(arguments.task(*pair, self.dim, f"[{i}]"))
         else:
             tasks = [arguments.task(x, y, self.dim)]
         units = _units_of([values for _, values in tasks], not isinstance(self._model.mean, Zero))
