@@ -7,7 +7,6 @@ run, no option is set.
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import wraps
 from typing import ParamSpec, TypeVar
 
 import jax
@@ -35,10 +34,4 @@ def scope() -> Iterator[None]:
 
 def float64(function: Callable[P, R]) -> Callable[P, R]:
     """Make a function compute inside `scope`."""
-
-    @wraps(function)
-    def scoped(*args: P.args, **kwargs: P.kwargs) -> R:
-        with scope():
-            return function(*args, **kwargs)
-
-    return scoped
+    return scope()(function)

@@ -28,7 +28,7 @@ def lines(root: Path) -> list[str]:
 
 
 def _old(folder: Path) -> list[str]:
-    """Tell which results the present code would make anew, so that nobody takes them for its own."""
+    """Return a line that names the results of other code, if there are any: the present code may not reproduce them."""
     old = outdated(inventory.take(folder.absolute()).records)
     shown = ", ".join(old[:SHOWN]) + (f" and {len(old) - SHOWN} more" if len(old) > SHOWN else "")
     return [f"  made by other code than the present, run these again and add them: {shown}"] if old else []
