@@ -13,6 +13,7 @@ from metabo.papers.engine.theory import estimated
 from metabo.papers.engine.theory.verdicts import INCONCLUSIVE, REFUTED, SUPPORTED
 from metabo.papers.mphd.theory import (
     consistency,
+    families,
     laplace,
     lemma1,
     lengthscales,
@@ -23,6 +24,7 @@ from metabo.papers.mphd.theory import (
     regularisation,
     remark,
     scoring,
+    step1,
     two_steps,
 )
 
@@ -308,16 +310,16 @@ def test_designs_of_theorem2(rng):
 def test_information_of_the_gamma_law():
     """sd √n of the sheet: (13.91, 42.80) for Γ(10, 30), (1.245, 1.597) for Γ(1, 1); and by the score's variance."""
     for (a, b), expected in (((10.0, 30.0), (13.91, 42.80)), ((1.0, 1.0), (1.245, 1.597))):
-        got = np.sqrt(np.diagonal(np.linalg.inv(remark.gamma_information(a, b))))
+        got = np.sqrt(np.diagonal(np.linalg.inv(families.gamma_information(a, b))))
         np.testing.assert_allclose(got, expected, rtol=1e-3)
     x = stats.gamma(10.0, scale=1 / 30.0).rvs(400_000, random_state=np.random.default_rng(0))
     score = np.stack([np.log(30.0) - special.digamma(10.0) + np.log(x), 10.0 / 30.0 - x])
-    np.testing.assert_allclose(np.cov(score), remark.gamma_information(10.0, 30.0), rtol=0.02)
+    np.testing.assert_allclose(np.cov(score), families.gamma_information(10.0, 30.0), rtol=0.02)
 
 
 def test_estimates_of_the_remark(rng):
-    gamma, *_, normal = remark.families()
-    assert [f.name for f in remark.families()] == ["Γ(10, 30)", "Γ(1, 1)", "Γ(15, 100)", "normal"]
+    gamma, *_, normal = families.families()
+    assert [f.name for f in families.families()] == ["Γ(10, 30)", "Γ(1, 1)", "Γ(15, 100)", "normal"]
     got = remark.estimates(rng, gamma, 5000, 3)
     assert got.shape == (3, 2) and np.abs(got / [10.0, 30.0] - 1).max() < 0.1
     assert np.abs(remark.estimates(rng, gamma, 5000, 3, 0.3)[:, 0] - 10.0).min() > 2.0, "errors of 30 % stay"
@@ -328,7 +330,7 @@ def test_estimates_of_the_remark(rng):
 
 def test_normality_is_decided_by_the_distance_from_the_asymptotic_law(rng):
     """Exact draws from that law support it, however small the distance; the law without correlation is refuted."""
-    gamma = remark.families()[0]
+    gamma = families.families()[0]
     found = np.array(gamma.truth) + rng.multivariate_normal(
         np.zeros(2), gamma.covariance / remark.SIZES[-1], remark.ENOUGH
     )
@@ -336,14 +338,71 @@ def test_normality_is_decided_by_the_distance_from_the_asymptotic_law(rng):
         assert [c["verdict"] for c in remark._normality(gamma, found, separate)] == [verdict, verdict]
 
 
-def test_shapes_are_fits_of_groups(rng):
+def estimated_samples(rng, family, error, replicates=100):
+    """Samples with errors of ln θ of standard deviation error/√M, as in Step 1."""
+    truth = family.law.rvs((replicates, 2000), random_state=rng)
+    noise = rng.standard_normal((*truth.shape, len(remark.SETS))) * error / np.sqrt(remark.SETS)
+    return remark.EstimatedSamples(family, truth, truth[..., None] * np.exp(noise))
+
+
+def test_the_remark_is_about_estimated_samples(rng):
+    """Samples with errors that n does not shrink violate the printed law, however well exact ones obey it."""
+    for family in families.lengthscale_priors():
+        own = estimated_samples(rng, family, 1.0)
+        made = remark.estimated_parts(own)
+        assert {p["part"]: p["verdict"] for p in made}["normality"] == REFUTED
+        assert {p["control"]["verdict"] for p in made} == {REFUTED}
+        exact = remark.estimated_parts(own._replace(found=np.repeat(own.truth[..., None], 3, axis=-1)))
+        assert REFUTED not in {p["verdict"] for p in exact}, "samples of θ itself obey the law"
+
+
+def test_estimated_samples_come_to_exact_ones_only_as_m_grows(rng):
+    drawn = [estimated_samples(rng, family, 1.0, 30) for family in families.lengthscale_priors()]
+    made = remark.agreement(drawn)
+    assert (made["verdict"], made["control"]["verdict"]) == (SUPPORTED, REFUTED)
+    stuck = [own._replace(found=np.repeat(own.found[..., :1], 3, axis=-1) * [1.0, 1.001, 0.999]) for own in drawn]
+    assert remark.agreement(stuck)["verdict"] == REFUTED
+    by_hand = np.abs(
+        np.stack(drawn[1].family.fit(drawn[1].found[0, :, 1])) - np.stack(drawn[1].family.fit(drawn[1].truth[0]))
+    )
+    np.testing.assert_allclose(drawn[1].moved(2000, 1)[0], by_hand / (0.07 / np.sqrt([2000, 4000])), rtol=1e-9)
+
+
+def test_lengthscale_fits_are_those_of_each_domain(rng):
+    """More sub-datasets give better estimates, of the same truths."""
+    truth, found = step1.lengthscale_fits(rng, families.lengthscale_priors()[0], np.array([4, 64]), 50, 2)
+    assert truth.shape == (2, 50) and found.shape == (2, 50, 2)
+    few, many = np.sqrt(np.mean((np.log(found) - np.log(truth)[..., None]) ** 2, axis=(0, 1)))
+    assert many < 0.1 and few > 2.0 * many
+
+
+def test_ratios_are_fits_of_groups(rng):
     truth = rng.gamma(10.0, 1 / 30.0, (2, 32))
-    found = np.stack([truth * s for s in (1.0, 2.0, 1.0, 1.0)], axis=-1)
-    got = two_steps.shapes(truth, found, 16)
-    assert got.learned.shape == (2, 2, 4) and got.oracle.shape == (2, 2)
-    np.testing.assert_allclose(got.learned[..., 1], got.oracle, rtol=1e-9)
-    a, *_ = stats.gamma.fit(truth[1, 16:], floc=0)
-    assert 10.0 * np.exp(got.oracle[1, 1]) == pytest.approx(a, rel=1e-6)
+    gamma, normal = families.lengthscale_priors()
+    got = two_steps.ratios(gamma, truth, 16)
+    assert got.shape == (2, 2, 2)
+    a, _, scale = stats.gamma.fit(truth[1, 16:], floc=0)
+    np.testing.assert_allclose(np.exp(got[1, 1]) * [10.0, 30.0], [a, 1.0 / scale], rtol=1e-6)
+    values = np.exp(two_steps.ratios(normal, truth, 16)[0, 1]) * [0.4, 0.07]
+    np.testing.assert_allclose(values, [truth[0, 16:].mean(), truth[0, 16:].std()], rtol=1e-9)
+
+
+@pytest.mark.parametrize(("spoiled", "letter"), [(0, "a"), (1, "b"), (2, "c"), (3, "d")])
+def test_theorem3_is_about_every_hyperparameter(spoiled, letter, rng):
+    """Estimates as good as the theorem says, but for one hyperparameter of one family that keeps an error of 40 %."""
+    learned = []
+    for place, family in enumerate(families.lengthscale_priors()):
+        unit = np.sqrt(np.diagonal(family.covariance)) / np.array(family.truth)
+        oracle = {int(n): rng.standard_normal((100, 2048 // n, 2)) * unit / np.sqrt(n) for n in two_steps.DOMAINS}
+        bias = np.zeros((len(two_steps.SETS), 2))
+        bias[1:] = 0.1 / two_steps.SETS[1:, None] * unit
+        bias[0] = 1.0
+        if spoiled // 2 == place:
+            bias[:, spoiled % 2] = 0.4
+        learned.append(two_steps.Learned(family, {n: o[:, :, None] - bias for n, o in oracle.items()}, oracle))
+    for made in (two_steps._path(learned), two_steps._end(learned)):
+        bad = {c["setting"]["parameter"] for c in made["cells"] if c["verdict"] == REFUTED}
+        assert bad == {letter} and made["control"]["verdict"] == REFUTED
 
 
 # --- Laplace's method, Eq. 3, Eq. 6
