@@ -300,8 +300,41 @@ def test_designs_of_theorem2(rng):
     k = lengthscales.covariances(far, np.array([[0.02] * 3, [3.0] * 3]))
     np.testing.assert_allclose(k, np.broadcast_to(1.01 * np.eye(10), k.shape), rtol=1e-15, atol=1e-90)
     assert lengthscales.nearest(consistency.designs(rng, "spaced", 1)).min() >= 0.05
-    many = [lengthscales.nearest(consistency.designs(rng, "uniform", 1)).min() for _ in range(5)]
-    assert max(many) < 0.05
+    uniform = consistency.designs(rng, "uniform", 1)
+    assert len(np.unique(uniform[:, 0, 0])) == consistency.SIZES[-1], "every sub-dataset has inputs of its own"
+    assert lengthscales.nearest(uniform).min() < 1e-4, "no δ that holds for eight of them holds for all"
+
+
+def test_estimates_from_a_design_for_each_sub_dataset(rng):
+    """With one and the same design in all sub-datasets, the sum over them is that of the scatter matrices."""
+    x = np.repeat(lengthscales.spaced(rng, 1, 10, 1), consistency.SIZES[-1], axis=0)
+    truth = np.array([0.3])
+    found = consistency.estimate_each(np.random.default_rng(5), x, truth, 20)[..., 0]
+    again, root = np.random.default_rng(5), np.linalg.cholesky(matern52(x[0], 0.3) + 0.01 * np.eye(10))
+    known, outputs = lengthscales.table(x[:1], lengthscales.grid()), []
+    for j in range(4):
+        outputs.append(again.standard_normal((20, 10)) @ root.T)
+        if j in (0, 1):
+            again.random((20, lengthscales.NODES))  # ties of the estimates for M = 1 and 2
+    y = np.stack(outputs, axis=1)
+    expected = lengthscales.estimate(known, (y.swapaxes(1, 2) @ y)[:, None], np.array([4.0]), again)
+    np.testing.assert_allclose(found[:, 2], expected, rtol=1e-6)
+
+
+def test_least_distances(rng):
+    x = rng.random((2, 64, 5, 2))
+    each = np.array([[pdist(one).min() for one in many] for many in x])
+    np.testing.assert_allclose(consistency.least_distances(x)[:, [0, 3, 6]],
+                               [[m[:size].min() for size in (1, 8, 64)] for m in each], rtol=1e-12)  # fmt: skip
+
+
+def test_inputs_that_keep_their_distance_satisfy_assumption_1(rng):
+    """The rule does not refute data that satisfy the assumption, though a sub-dataset is rarely the closest of all."""
+    kept = consistency.apart(rng, 100)
+    assert kept.shape == (100, 64, 10, 1) and lengthscales.nearest(kept).min() >= 0.05 and kept.max() <= 1.0
+    assert consistency.spacing_cell(kept, consistency.KEEPS, "spaced")["verdict"] == SUPPORTED
+    uniform = consistency.spacing_cell(rng.random((100, 64, 10, 2)), consistency.KEEPS, "uniform")
+    assert uniform["verdict"] == REFUTED and uniform["numbers"]["mean"] == pytest.approx(-0.5, abs=0.06)
 
 
 # --- priors
