@@ -77,13 +77,13 @@ def _squares(own: Learned, steps: tuple[tuple[int, int], ...]) -> np.ndarray:
 
 def _slopes(learned: list[Learned], steps: tuple[tuple[int, int], ...], allowed: tuple[float, float]) -> list[Cell]:
     """Decide the rate in N of the root mean square, for every hyperparameter."""
-    cells = []
+    cells, sizes = [], sorted({m for _, m in steps})
     for own in learned:
         squared = _squares(own, steps)
         for i, letter in enumerate(own.family.parameters):
             found = within(rate(squared[..., i], np.array([n for n, _ in steps]), 0.5), *allowed)
             found.numbers["errors"] = np.sqrt(squared[..., i].mean(axis=0))
-            cells.append(cell(found, law=own.family.name, parameter=letter, M=[m for _, m in steps]))
+            cells.append(cell(found, law=own.family.name, parameter=letter, M=sizes if len(sizes) > 1 else sizes[0]))
     return cells
 
 
