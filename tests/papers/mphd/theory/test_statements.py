@@ -518,6 +518,29 @@ def test_log_priors_by_hand(rng):
     assert mode.log_priors(theta, prior)[1] == pytest.approx(expected)
 
 
+def test_map_and_mle_of_one_function(rng, monkeypatch):
+    """The first distance is that of dense searches; a distance that grows with n is refuted."""
+    monkeypatch.setattr(mode, "OBSERVATIONS", np.array([10, 20]))
+    got = mode.one_function(np.random.default_rng(8), 2)
+    assert got.shape == (2, 2, 8) and np.allclose(got[0, 0], got[1, 0]), "the power is 1 at n = 10"
+    again = np.random.default_rng(8)
+    x = again.random((4, 20, 1))[0]
+    y = again.standard_normal((2, 20)) @ np.linalg.cholesky(matern52(x, 0.3) + 0.01 * np.eye(20)).T
+    for place, n in enumerate((10, 20)):
+
+        def nll(s, weight, n=n):
+            law = stats.multivariate_normal(np.zeros(n), matern52(x[:n], np.exp(s)) + 0.01 * np.eye(n))
+            return -law.logpdf(y[0, :n]) - weight * stats.gamma.logpdf(np.exp(s), 10.0, scale=1 / 15.0)
+
+        logs = np.linspace(np.log(0.02), np.log(3.0), 301)
+        mle, best = (np.exp(logs[np.argmin([nll(s, weight) for s in logs])]) for weight in (0.0, 1.0))
+        assert got[0, place, 0] == pytest.approx(abs(best - mle), abs=0.01)
+    falling = np.outer([8.0, 4.0, 3.0], rng.uniform(0.9, 1.1, 50))
+    sizes = np.array([10, 20, 40])
+    assert mode._rates(falling, sizes, mode.DECREASES)[0]["verdict"] == SUPPORTED
+    assert mode._rates(falling[::-1], sizes, mode.DECREASES)[0]["verdict"] == REFUTED
+
+
 def test_fits_with_a_nugget(rng):
     x = np.linspace(0.0, 1.0, regularisation.INPUTS)[:, None]
     y = np.sin(2 * np.pi * x[:, 0]) + 1e-2 * rng.standard_normal((3, len(x)))
