@@ -42,7 +42,7 @@ def cell(statement: dict, part: str, place: int = 0) -> dict:
 DECIDED = {
     "lemma1": {
         ("Lemma 1", "printed"): NO, ("Lemma 1, limit", "repaired"): YES, ("Lemma 1, spacing", "proof step"): YES,
-        ("Lemma 1, domain", "printed"): NO,
+        ("Lemma 1, domain", "reading"): NO,
     },
     "equation2": {("Eq. 2", "repaired"): YES, ("Eq. 2", "printed"): NO},
     "equation3": {

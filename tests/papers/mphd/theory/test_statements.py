@@ -264,6 +264,27 @@ def test_the_gap_of_lemma1_against_scipy(shape, rng):
     assert apart[0] == pytest.approx(sum(nll(x[0, j], y[0, j]) for j in range(5)), rel=1e-9)
 
 
+@pytest.mark.parametrize("shape", lemma1.SHAPES)
+def test_the_dependence_of_sub_datasets_against_a_dense_one(shape, rng):
+    """By the whitened covariance; a covariance without entries between sub-datasets satisfies the lemma."""
+    x, _ = lemma1.draw(rng, 3, shape, 2)
+    for shift in (0.0, 2.0):
+        whole = lemma1.covariance(lemma1.pseudo(x, shift), shape)[1]
+        blocks = np.zeros_like(whole)
+        for j in range(5):
+            own = slice(10 * j, 10 * j + 10)
+            blocks[own, own] = whole[own, own]
+        inverse = np.linalg.inv(np.linalg.cholesky(blocks))
+        expected = np.linalg.norm(inverse @ (whole - blocks) @ inverse.T)
+        assert lemma1.dependence(x, shape, shift)[1] == pytest.approx(expected, rel=1e-9)
+    for gap in lemma1.GAPS:
+        norms = lemma1.dependence(x, shape, gap + lemma1.reach(3))
+        assert lemma1.vanishes(norms).verdict == REFUTED, "also where rounding hides the gap of the likelihoods"
+    assert 0.0 < norms.min() < norms.max() < 1e-20
+    independent = lemma1.dependence(x, shape, 1e6)
+    assert independent.max() == 0.0 and lemma1.vanishes(independent).verdict == SUPPORTED
+
+
 # --- the proof of theorem 2
 
 
