@@ -8,6 +8,7 @@ import pytest
 
 from metabo.compute import keys
 from metabo.papers.engine.theory import estimated, tables
+from metabo.papers.mphd.theory import regularisation
 from metabo.plan import codegraph, registry
 
 SHARE = 0.02
@@ -138,8 +139,9 @@ def test_maximum_a_posteriori():
 
 def test_regularisation_by_noise_is_decided():
     own = statements("regularisation")["Regularisation by noise", "printed"]
-    numbers = cell(own, "ratio")
-    assert numbers["mean"] == max(numbers["ratios"]) and numbers["ends"] == [0.0, 0.0], "no fit ends at a bound"
+    cells = own["parts"][0]["cells"]
+    assert [c["setting"]["function"] for c in cells] == list(regularisation.FUNCTIONS), "noise guarantees it: all count"
+    assert all(c["numbers"]["ends"] == [0.0, 0.0] for c in cells), "no fit ends at a bound"
     assert own["verdict"] == "SUPPORTED"
     assert controls(own) == {"REFUTED"}
 

@@ -576,3 +576,18 @@ def test_fits_with_a_nugget(rng):
         assert np.log(own) == pytest.approx(best.x, abs=1e-4)
     compared = regularisation.compare(y, 1e-4, 1e-4, rng)
     assert compared.ratio.value == pytest.approx(1.0) and compared.ends.tolist() == [0.0, 0.0]
+
+
+def test_one_function_that_noise_does_not_stabilise_refutes_regularisation(rng, monkeypatch):
+    """A large ratio of another function does not save the claim."""
+    spreads = {"steady": (2.0, 1.0), "unsteady": (0.5, 1.0)}
+
+    def compare(y, low, high, rng):
+        before, after = spreads["steady" if y[0, 0] > 0 else "unsteady"]
+        return regularisation.Comparison(
+            estimated.Estimate(before / after, 0.01), np.array([before, after]), np.zeros(2)
+        )
+
+    monkeypatch.setattr(regularisation, "compare", compare)
+    data = {"steady": np.ones((2, 15)), "unsteady": -np.ones((2, 15))}
+    assert [c["verdict"] for c in regularisation.ratio_cells(data, 1e-10, rng)] == [SUPPORTED, REFUTED]

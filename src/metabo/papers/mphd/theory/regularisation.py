@@ -1,15 +1,16 @@
-"""Regularisation by noise (MPHD §3.2, after Karvonen and Oates): stability of the lengthscale of maximum likelihood."""
+"""Regularisation by noise (MPHD appendix C, after Karvonen and Oates): how stable the estimated lengthscale is.
+
+The paper says that small additive noise "does guarantee well-posedness": the check asks it of every function tried.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Array, Key
-from scipy import stats
 
 from metabo.papers.engine.theory.estimated import Estimate, within
 from metabo.papers.engine.theory.records import Cell, Statement, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
-from metabo.papers.engine.theory.verdicts import ALPHA
 from metabo.papers.mphd.theory.lengthscales import counts, losses, minimise, table
 
 CHECKS = {"regularisation": "Regularisation by noise"}
@@ -22,7 +23,8 @@ FUNCTIONS = {
 """Smooth functions on [0, 1], observed at INPUTS evenly spaced inputs."""
 INPUTS, PERTURBATION, RUNS = 15, 1e-3, 1000
 NUGGET, NOISE = 1e-10, 1e-4
-RATIO = 3.0
+RATIO = 1.0
+"""With noise, estimates spread less, for each of the functions."""
 LENGTHSCALES = np.exp(np.linspace(np.log(0.02), np.log(50.0), 401))[:, None]
 
 
@@ -56,29 +58,27 @@ def compare(y: np.ndarray, low: float, high: float, rng: np.random.Generator) ->
 
 
 def regularisation(key: Key[Array, ""], share: float) -> list[Statement]:
-    """Check that ℓ̂ is less stable with a nugget of 1e-10 than with σ² = 1e-4, for at least one smooth function."""
+    """Check that ℓ̂ is less stable with a nugget of 1e-10 than with σ² = 1e-4, for every one of the smooth functions.
+
+    The control has more noise, not less, in the numerator: there, the same ratio is below 1.
+    """
     rng, count = generator(key), runs(RUNS, share)
     x = np.linspace(0.0, 1.0, INPUTS)
     data = {n: f(x) + PERTURBATION * rng.standard_normal((count, INPUTS)) for n, f in FUNCTIONS.items()}
     stable = part(
-        "ratio", f"sd(ℓ̂ | nugget 1e-10)/sd(ℓ̂ | σ² = 1e-4) > {RATIO:.0f} for at least one of four smooth functions, "
-        "outputs perturbed by 1e-3", "expectation", [_largest(data, NUGGET, rng)],
-        control("sd(ℓ̂ | σ² = 5e-5)/sd(ℓ̂ | σ² = 1e-4) is", [_largest(data, 0.5 * NOISE, rng)]),
+        "ratio", f"sd(ℓ̂ | nugget 1e-10)/sd(ℓ̂ | σ² = 1e-4) > {RATIO:.0f} for each of four smooth functions, outputs "
+        "perturbed by 1e-3", "expectation", ratio_cells(data, NUGGET, rng),
+        control("sd(ℓ̂ | σ² = 4e-4)/sd(ℓ̂ | σ² = 1e-4) is", ratio_cells(data, 4.0 * NOISE, rng)),
     )  # fmt: skip
-    return [statement("Regularisation by noise", "Noise stabilises the MLE of the lengthscale", "§3.2", [stable])]
+    return [statement("Regularisation by noise", "Noise stabilises the MLE of the lengthscale", "App. C", [stable])]
 
 
-def _largest(data: dict[str, np.ndarray], low: float, rng: np.random.Generator) -> Cell:
-    """Decide on the function with the largest ratio; its interval is one for all functions together."""
-    found = {name: compare(y, low, NOISE, rng) for name, y in data.items()}
-    name = max(found, key=lambda n: found[n].ratio.value)
-    own = found[name]
-    ruling = within(own.ratio, RATIO, np.inf, float(stats.norm.isf(ALPHA / len(found))))
-    ruling.numbers.update(
-        {
-            "ratios": [f.ratio.value for f in found.values()],
-            "deviations": own.deviations,
-            "ends": own.ends,
-        }
-    )
-    return cell(ruling, function=name, inputs=INPUTS)
+def ratio_cells(data: dict[str, np.ndarray], other: float, rng: np.random.Generator) -> list[Cell]:
+    """Decide for each function that sd(ℓ̂) with noise variance `other` is the larger one."""
+    cells = []
+    for name, y in data.items():
+        found = compare(y, other, NOISE, rng)
+        ruling = within(found.ratio, RATIO, np.inf)
+        ruling.numbers.update({"deviations": found.deviations, "ends": found.ends})
+        cells.append(cell(ruling, function=name, inputs=INPUTS))
+    return cells
