@@ -84,7 +84,9 @@ def test_theorem2_in_three_dimensions():
 
 def test_the_proof_of_theorem2():
     found = statements("theorem2_steps")
-    assert parts(found["Step (9)", "proof step"]) == {"one A for all M": "SUPPORTED", "A": "SUPPORTED"}
+    assert parts(found["Step (9)", "proof step"]) == {"one A for all M": "SUPPORTED"}
+    assert 0.0 < min(cell(found["Step (9)", "proof step"], "one A for all M")["ratios"]) < 1.0
+    assert {c["setting"]["apart"] for c in found["Step (10)", "proof step"]["parts"][0]["cells"]} == {0.005, 0.02, 0.1}
     assert parts(found["Step (10)", "proof step"]) == {"B": "SUPPORTED"}
     assert all(controls(s) == {"REFUTED"} for s in found.values())
     assert cell(found["Step (8)", "proof step"], "rate")["mean"] == pytest.approx(-0.5, abs=0.1)
@@ -126,7 +128,10 @@ def test_laplace():
     constant, lengthscale = found["Eq. 1, constant mean", "printed"], found["Eq. 1, lengthscale", "printed"]
     assert parts(constant)["error"] == "SUPPORTED" and parts(constant)["rate"] != "REFUTED"
     assert "REFUTED" not in parts(lengthscale).values()
-    assert controls(constant) | controls(lengthscale) == {"REFUTED"}
+    linear = found["Eq. 1, linear mean", "printed"]
+    assert parts(linear)["error"] == "SUPPORTED" and parts(linear)["rate"] != "REFUTED"
+    assert [c["setting"]["wrong"] for c in linear["parts"][0]["control"]["cells"]] == 2 * ["trace", "M", "2π"]
+    assert controls(constant) | controls(lengthscale) | controls(linear) == {"REFUTED"}
 
 
 def test_maximum_a_posteriori():
@@ -138,7 +143,7 @@ def test_maximum_a_posteriori():
 
 
 def test_regularisation_by_noise_is_decided():
-    own = statements("regularisation")["Regularisation by noise", "printed"]
+    own = statements("regularisation", 0.5)["Regularisation by noise", "printed"]
     cells = own["parts"][0]["cells"]
     assert [c["setting"]["function"] for c in cells] == list(regularisation.FUNCTIONS), "noise guarantees it: all count"
     assert all(c["numbers"]["ends"] == [0.0, 0.0] for c in cells), "no fit ends at a bound"

@@ -13,6 +13,7 @@ from metabo.papers.engine.theory import estimated
 from metabo.papers.engine.theory.verdicts import INCONCLUSIVE, REFUTED, SUPPORTED
 from metabo.papers.mphd.theory import (
     consistency,
+    evidence,
     families,
     laplace,
     lemma1,
@@ -307,6 +308,16 @@ def test_terms_of_the_proof_by_quadratic_forms(rng):
         assert got == pytest.approx(values[0], rel=1e-8)
 
 
+def test_step_9_is_refuted_where_the_ratio_falls_or_is_negative():
+    nodes, distance = np.array([[0.1], [0.3], [1.0]]), np.ones((3, 256))
+    ratio = np.linspace(0.7, 0.6, len(proof_steps.SIZES))
+    gap = np.stack([2.0 * ratio, 0.0 * ratio, ratio]) / 10.0
+    least = proof_steps.least_ratios(gap, distance, nodes)
+    np.testing.assert_allclose(least, ratio)
+    for values, verdict in ((least, SUPPORTED), (least / proof_steps.SIZES, REFUTED), (-least, REFUTED)):
+        assert proof_steps.kept_cell(values)["verdict"] == verdict
+
+
 def test_suprema_by_hand():
     precision, trace = np.array([[[[2.0]]], [[[1.0]]]]), np.array([[1.0], [3.0]])
     y = np.arange(1.0, 257.0).reshape(1, 256, 1) / 100.0
@@ -464,9 +475,9 @@ def test_theorem3_is_about_every_hyperparameter(spoiled, letter, rng):
 
 def test_laplace_is_exact_for_a_normal_integrand():
     """∫ exp(-M (θ-m)²/(2s²)) dθ = s √(2π/M); the Hessian of -ln p/M is 1/s²."""
-    got = laplace.laplace_log_evidence(np.array(0.0), np.array(0.0), 1.0 / 0.3**2, 7, 1)
+    got = evidence.laplace_log_evidence(np.array(0.0), np.array(0.0), 1.0 / 0.3**2, 7, 1)
     assert got == pytest.approx(np.log(0.3 * np.sqrt(2.0 * np.pi / 7.0)))
-    two = laplace.laplace_log_evidence(np.array(-1.0), np.array(-2.0), 1.0 / (0.3 * 0.4) ** 2, 7, 2)
+    two = evidence.laplace_log_evidence(np.array(-1.0), np.array(-2.0), 1.0 / (0.3 * 0.4) ** 2, 7, 2)
     assert two == pytest.approx(np.log(0.3 * 0.4 * 2.0 * np.pi / 7.0) - 3.0)
 
 
@@ -485,6 +496,37 @@ def test_evidence_of_a_constant_by_quadrature(rng):
     )
     slopes = [law.logpdf(y[0] - best - s).sum() for s in (-1e-4, 0.0, 1e-4)]
     assert slopes[1] > max(slopes[0], slopes[2])
+
+
+def test_evidence_of_a_linear_mean_by_quadrature(rng):
+    x = rng.random((10, 1))
+    k, phi = matern52(x, 0.3) + 0.01 * np.eye(10), evidence.slope_design(x)
+    y = phi @ [2.0, 2.0] + rng.standard_normal((1, 3, 10)) @ np.linalg.cholesky(k).T
+    best, law = evidence.best_linear(y, k, phi)[0], stats.multivariate_normal(np.zeros(10), k)
+
+    def log_likelihood(theta):
+        return law.logpdf(y[0] - phi @ theta).sum()
+
+    root = np.linalg.cholesky(np.linalg.inv(3 * phi.T @ np.linalg.solve(k, phi)))
+    nodes, weights = np.polynomial.hermite_e.hermegauss(40)
+    values = np.empty((40, 40))
+    for i, first in enumerate(nodes):
+        for j, second in enumerate(nodes):
+            theta = best + root @ [first, second]
+            values[i, j] = np.exp(log_likelihood(theta) - log_likelihood(best) + 0.5 * (first**2 + second**2))
+            values[i, j] *= np.exp(stats.norm.logpdf(theta).sum())
+    whole = np.log(weights @ values @ weights * np.linalg.det(root)) + log_likelihood(best)
+    assert evidence.evidence_of_linear(y, k, phi)[0] == pytest.approx(whole, rel=1e-9)
+    error = whole - evidence.laplace_of_linear(y, k, phi)[0]
+    assert error == pytest.approx(evidence.error_of_linear(best[None], root @ root.T)[0], rel=1e-6)
+    assert abs(whole - evidence.laplace_of_linear(y, k, phi, np.trace)[0] - error) > 0.1, "the trace is no determinant"
+
+
+def test_eq1_is_the_same_in_a_lengthscale_and_in_its_logarithm():
+    at, bend, likelihoods = np.array([0.4, 0.2]), np.array([50.0, 70.0]), np.array([-3.0, 2.0])
+    logs = evidence.laplace_log_evidence(likelihoods, laplace.log_prior(np.log(at)), bend / 8, 8, 1)
+    prior = stats.gamma.logpdf(at, 10.0, scale=1 / 30.0)
+    np.testing.assert_allclose(evidence.laplace_log_evidence(likelihoods, prior, bend / at**2 / 8, 8, 1), logs)
 
 
 def test_evidence_of_a_lengthscale_by_quadrature(drawn, rng):
@@ -514,6 +556,30 @@ def test_objectives_of_eq2(rng):
     assert found.laplace.shape == found.terms.shape == found.exact.shape == (60, 60)
     i, j = np.unravel_index(np.argmax(found.terms), found.terms.shape)
     assert 0 < i < 59 and 0 < j < 59, "the maximum is inside the grid"
+    assert found.a[i - 1] < found.fit[0] < found.a[i + 1] and found.b[j - 1] < found.fit[1] < found.b[j + 1]
+    verdicts = {p["part"]: p["verdict"] for s in objective.decide(found) for p in s["parts"]}
+    assert verdicts == {"difference": SUPPORTED, "maximiser": SUPPORTED, "ratio": REFUTED}
+    tilted = found._replace(laplace=found.laplace + 0.05 * np.log(found.a)[:, None])
+    verdicts = {p["part"]: p["verdict"] for s in objective.decide(tilted) for p in s["parts"]}
+    assert verdicts["difference"] == verdicts["maximiser"] == REFUTED, "Step 2 would not maximise such an Eq. 1"
+
+
+def test_eq1_of_eq2_has_the_constant_of_the_likelihood(monkeypatch, rng):
+    """By dense densities of all outputs of two domains, each with K of its estimate."""
+    monkeypatch.setattr(objective, "DOMAINS", 2)
+    kept = {}
+    monkeypatch.setattr(objective, "spaced", lambda *a: kept.setdefault("x", lengthscales.spaced(*a)))
+    monkeypatch.setattr(objective, "fitted", lambda *a: kept.setdefault("fit", laplace.fitted(*a)))
+    monkeypatch.setattr(objective, "scatters", lambda *a: kept.setdefault("scatter", lengthscales.scatters(*a)))
+    found, expected = objective.objectives(rng), 0.0
+    for one in np.flatnonzero(kept["fit"].inside)[:2]:
+        at = np.exp(kept["fit"].logs[one])
+        for x, scatter in zip(kept["x"], kept["scatter"][one, 0], strict=True):
+            k = matern52(x, at) + 0.01 * np.eye(10)
+            expected -= 0.5 * (np.trace(np.linalg.solve(k, scatter)) + np.linalg.slogdet(2.0 * np.pi * k)[1])
+        expected += stats.gamma.logpdf(at, found.a[7], scale=1 / found.b[9]) + np.log(at)
+        expected += 0.5 * np.log(2.0 * np.pi / kept["fit"].bend[one])
+    assert found.laplace[7, 9] == pytest.approx(expected, rel=1e-8)
 
 
 def test_terms_of_eq3_by_hand():

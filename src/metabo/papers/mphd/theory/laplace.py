@@ -14,6 +14,15 @@ from metabo.papers.engine.theory.estimated import mean, rate, within
 from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import generator, runs
 from metabo.papers.engine.theory.verdicts import identity
+from metabo.papers.mphd.theory.evidence import (
+    best_linear,
+    error_of_linear,
+    evidence_of_linear,
+    laplace_log_evidence,
+    laplace_of_linear,
+    normal_log_density,
+    slope_design,
+)
 from metabo.papers.mphd.theory.lengthscales import (
     HIGH,
     LOW,
@@ -36,6 +45,8 @@ PRIOR = (10.0, 30.0)
 """(a, b) of the lengthscale's Gamma prior; the constant mean has N(0, 1)."""
 TRUTH, CONSTANT = 0.3, 2.0
 """ℓ* and the true constant mean: two standard deviations off its prior's mean, so that the error has one sign."""
+SLOPE = np.array([2.0, 2.0])
+"""True coefficients of the linear mean: as far off their prior's mean."""
 SIZES = 4 ** np.arange(1, 6)
 """M of the constant mean: 4 to 1024."""
 SETS = np.array([8, 16, 32, 64, 128, 256])
@@ -45,28 +56,23 @@ QUADRATURE = 400
 DESIGNS, RUNS = 4, 500
 STEP = 1e-4
 """Of the central difference that gives second derivatives in ln ℓ."""
-Numbers = np.ndarray | float
 RATE, FALLS = (-1.15, -0.85), (-np.inf, -0.5)
 
 
-def laplace_log_evidence(
-    log_likelihood: Numbers, log_prior: Numbers, hessian: Numbers, sets: int, parameters: int
-) -> Numbers:
-    """Return Eq. 1's term of one domain: ln √[(2π)^H/(M^H det ∇²(-ln p/M))] + ln p(D|θ̂) + ln p(θ̂|φ).
-
-    `hessian`: det ∇²(-ln p(D|θ)/M) at θ̂; `sets`: M; `parameters`: H.
-    """
-    root = 0.5 * (parameters * np.log(2.0 * np.pi) - parameters * np.log(sets) - np.log(hessian))
-    return root + log_prior + log_likelihood
-
-
 def laplace(key: Key[Array, ""], share: float) -> list[Statement]:
-    """Check Eq. 1 for a constant mean, where the evidence is a Gaussian density, and for a lengthscale."""
+    """Check Eq. 1 for a constant and a linear mean, where the evidence is a Gaussian density, and for a lengthscale.
+
+    In ln ℓ or in ℓ, Eq. 1 is the same: it expands the likelihood, not the posterior, around its maximum, and there the
+    Jacobians of the Hessian and of the prior density cancel.
+    """
     first, second = jax.random.split(key)
+    third = jax.random.fold_in(key, 1)
     count = runs(RUNS, share)
     return [
         statement("Eq. 1, constant mean", "Laplace's method against the exact evidence, K known", "§2.2, App. B",
                   _constant(generator(first), count)),
+        statement("Eq. 1, linear mean", "The same for a constant and a slope: H = 2", "§2.2, App. B",
+                  _linear(generator(third), count)),
         statement("Eq. 1, lengthscale", "Laplace's method in ln ℓ against quadrature, d = 1", "§2.2, App. B",
                   _lengthscale(generator(second), count)),
     ]  # fmt: skip
@@ -77,11 +83,11 @@ def _constant(rng: np.random.Generator, count: int) -> list[StatementPart]:
     v = float(1.0 / np.linalg.inv(k).sum())
 
     def error(estimates: np.ndarray, variance: float) -> np.ndarray:
-        return _normal(estimates, 1.0 + variance) - _normal(estimates, 1.0)
+        return normal_log_density(estimates, 1.0 + variance) - normal_log_density(estimates, 1.0)
 
     exact, wrong = [], []
     for m in (4, 16):
-        y = CONSTANT + rng.standard_normal((20, m, POINTS)) @ np.linalg.cholesky(k).T
+        y = CONSTANT + rng.standardnormal_log_density((20, m, POINTS)) @ np.linalg.cholesky(k).T
         difference = evidence_of_constant(y, k) - laplace_of_constant(y, k)
         for cells, variance in ((exact, v / m), (wrong, v)):
             cells.append(cell(identity(difference, error(best_constant(y, k), variance)), M=m))
@@ -89,7 +95,7 @@ def _constant(rng: np.random.Generator, count: int) -> list[StatementPart]:
     def rates(power: float) -> list[Cell]:
         """Fit the rate of |error| as if the variance of θ̂ were v/M^power."""
         variances = v / SIZES.astype(float) ** power
-        drawn = CONSTANT + np.sqrt(variances) * rng.standard_normal((count, len(SIZES)))
+        drawn = CONSTANT + np.sqrt(variances) * rng.standardnormal_log_density((count, len(SIZES)))
         absolute = np.abs(np.stack([error(d, s) for d, s in zip(drawn.T, variances, strict=True)], axis=1))
         found = within(rate(absolute, SIZES), *RATE)
         found.numbers["errors"] = absolute.mean(axis=0)
@@ -101,10 +107,6 @@ def _constant(rng: np.random.Generator, count: int) -> list[StatementPart]:
         part("rate", f"mean |error| ∝ M^s, s in {list(RATE)}, over M = 4 to 1024", "expectation", rates(1.0),
              control("the same if Var(θ̂) were v/√M", rates(0.5))),
     ]  # fmt: skip
-
-
-def _normal(value: np.ndarray, variance: float) -> np.ndarray:
-    return stats.norm.logpdf(value, 0.0, np.sqrt(variance))
 
 
 def best_constant(y: np.ndarray, k: np.ndarray) -> np.ndarray:
@@ -123,7 +125,44 @@ def laplace_of_constant(y: np.ndarray, k: np.ndarray) -> np.ndarray:
     """Return Eq. 1 (r,) of y (r, M, l) under θ ~ N(0, 1) by its formula; the Hessian of -ln p/M is 1ᵀK⁻¹1."""
     best = best_constant(y, k)
     likelihood = stats.multivariate_normal(np.zeros(len(k)), k).logpdf(y - best[:, None, None]).sum(axis=1)
-    return laplace_log_evidence(likelihood, _normal(best, 1.0), np.linalg.inv(k).sum(), y.shape[1], 1)
+    return laplace_log_evidence(likelihood, normal_log_density(best, 1.0), np.linalg.inv(k).sum(), y.shape[1], 1)
+
+
+def _linear(rng: np.random.Generator, count: int) -> list[StatementPart]:
+    x = spaced(rng, 1, POINTS, 1)
+    k, phi = covariances(x, np.array([[TRUTH]]))[0, 0], slope_design(x[0])
+    v = np.linalg.inv(phi.T @ np.linalg.solve(k, phi))
+    exact, wrong = [], []
+    for m in (4, 16):
+        y = phi @ SLOPE + rng.standardnormal_log_density((20, m, POINTS)) @ np.linalg.cholesky(k).T
+        evidence, own = evidence_of_linear(y, k, phi), laplace_of_linear(y, k, phi)
+        expected = error_of_linear(best_linear(y, k, phi), v / m)
+        exact.append(cell(identity(evidence - own, expected), M=m))
+        false = {
+            "trace": laplace_of_linear(y, k, phi, np.trace),
+            "M": own + 0.5 * np.log(m),
+            "2π": own - 0.5 * np.log(2.0 * np.pi),
+        }
+        wrong += [cell(identity(evidence - f, expected), M=m, wrong=name) for name, f in false.items()]
+
+    def rates(power: float) -> list[Cell]:
+        """Fit the rate of |error| as if the covariance of θ̂ were V/M^power."""
+        absolute = []
+        for m in SIZES.astype(float):
+            covariance = v / m**power
+            drawn = SLOPE + rng.standardnormal_log_density((count, 2)) @ np.linalg.cholesky(covariance).T
+            absolute.append(np.abs(error_of_linear(drawn, covariance)))
+        found = within(rate(np.stack(absolute, axis=1), SIZES), *RATE)
+        found.numbers["errors"] = np.mean(absolute, axis=1)
+        return [cell(found)]
+
+    return [
+        part("error", "exact evidence less Eq. 1 = ln N(θ̂; 0, I + V/M) - ln N(θ̂; 0, I), V/M = Cov(θ̂)", "identity",
+             exact, control("the same with the trace in place of det, M in place of M^H, 2π in place of (2π)^H",
+                            wrong)),
+        part("rate", f"mean |error| ∝ M^s, s in {list(RATE)}, over M = 4 to 1024", "expectation", rates(1.0),
+             control("the same if Cov(θ̂) were V/√M", rates(0.5))),
+    ]  # fmt: skip
 
 
 def polish(logs: np.ndarray, x: np.ndarray, scatter: np.ndarray, have: np.ndarray) -> tuple[np.ndarray, ...]:
