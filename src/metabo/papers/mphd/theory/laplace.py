@@ -87,7 +87,7 @@ def _constant(rng: np.random.Generator, count: int) -> list[StatementPart]:
 
     exact, wrong = [], []
     for m in (4, 16):
-        y = CONSTANT + rng.standardnormal_log_density((20, m, POINTS)) @ np.linalg.cholesky(k).T
+        y = CONSTANT + rng.standard_normal((20, m, POINTS)) @ np.linalg.cholesky(k).T
         difference = evidence_of_constant(y, k) - laplace_of_constant(y, k)
         for cells, variance in ((exact, v / m), (wrong, v)):
             cells.append(cell(identity(difference, error(best_constant(y, k), variance)), M=m))
@@ -95,7 +95,7 @@ def _constant(rng: np.random.Generator, count: int) -> list[StatementPart]:
     def rates(power: float) -> list[Cell]:
         """Fit the rate of |error| as if the variance of θ̂ were v/M^power."""
         variances = v / SIZES.astype(float) ** power
-        drawn = CONSTANT + np.sqrt(variances) * rng.standardnormal_log_density((count, len(SIZES)))
+        drawn = CONSTANT + np.sqrt(variances) * rng.standard_normal((count, len(SIZES)))
         absolute = np.abs(np.stack([error(d, s) for d, s in zip(drawn.T, variances, strict=True)], axis=1))
         found = within(rate(absolute, SIZES), *RATE)
         found.numbers["errors"] = absolute.mean(axis=0)
@@ -134,7 +134,7 @@ def _linear(rng: np.random.Generator, count: int) -> list[StatementPart]:
     v = np.linalg.inv(phi.T @ np.linalg.solve(k, phi))
     exact, wrong = [], []
     for m in (4, 16):
-        y = phi @ SLOPE + rng.standardnormal_log_density((20, m, POINTS)) @ np.linalg.cholesky(k).T
+        y = phi @ SLOPE + rng.standard_normal((20, m, POINTS)) @ np.linalg.cholesky(k).T
         evidence, own = evidence_of_linear(y, k, phi), laplace_of_linear(y, k, phi)
         expected = error_of_linear(best_linear(y, k, phi), v / m)
         exact.append(cell(identity(evidence - own, expected), M=m))
@@ -150,7 +150,7 @@ def _linear(rng: np.random.Generator, count: int) -> list[StatementPart]:
         absolute = []
         for m in SIZES.astype(float):
             covariance = v / m**power
-            drawn = SLOPE + rng.standardnormal_log_density((count, 2)) @ np.linalg.cholesky(covariance).T
+            drawn = SLOPE + rng.standard_normal((count, 2)) @ np.linalg.cholesky(covariance).T
             absolute.append(np.abs(error_of_linear(drawn, covariance)))
         found = within(rate(np.stack(absolute, axis=1), SIZES), *RATE)
         found.numbers["errors"] = np.mean(absolute, axis=1)
