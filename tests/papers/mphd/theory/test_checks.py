@@ -8,7 +8,7 @@ import pytest
 
 from metabo.compute import keys
 from metabo.papers.engine.theory import estimated, tables
-from metabo.papers.mphd.theory import regularisation
+from metabo.papers.mphd.theory import consistency, regularisation
 from metabo.plan import codegraph, registry
 
 SHARE = 0.02
@@ -58,8 +58,9 @@ def test_deterministic_statements_are_decided_at_every_scale(name):
     assert {key: (s["verdict"], s["status"]) for key, s in statements(name).items()} == DECIDED[name]
 
 
-def test_theorem2_in_one_dimension():
+def test_theorem2_in_one_dimension(monkeypatch):
     """100 replicates show the rate's sign and refute every control; the probability needs more."""
+    monkeypatch.setattr(consistency, "INPUTS", 30)
     found = statements("theorem2")
     for name in (("Theorem 2", "printed"), ("Theorem 2, uniform inputs", "ours")):
         own = found[name]
@@ -168,14 +169,14 @@ def test_a_check_depends_on_the_package_code_that_it_tests():
 
 def test_a_planted_fault_is_refuted(monkeypatch):
     """An estimator whose errors do not shrink, or a wrong information, would not pass."""
-    module = importlib.import_module("metabo.papers.mphd.theory.consistency")
-    honest = module.fits
+    honest = consistency.fits
+    monkeypatch.setattr(consistency, "INPUTS", 30)
 
     def stuck(rng, kind, dim, replicates):
         found = honest(rng, kind, dim, replicates)
         return found._replace(found=found.found + 0.1)
 
-    monkeypatch.setattr(module, "fits", stuck)
+    monkeypatch.setattr(consistency, "fits", stuck)
     own = statements("theorem2")["Theorem 2", "printed"]
     assert parts(own)["consistent"] == parts(own)["rate"] == "REFUTED"
     assert (

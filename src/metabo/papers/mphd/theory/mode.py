@@ -144,7 +144,7 @@ def _limit(rng: np.random.Generator, count: int) -> StatementPart:
     roots = np.linalg.cholesky(covariances(x, np.array([[TRUTH]]))[0])
     scatter = scatters(rng, roots, SIZES, count)
     found = np.stack(
-        [distances(losses(known, scatter[:, place], have[place]), known.nodes[:, 0], (1.0, float(m)), rng, POINTS * m)
+        [distances(losses(known, scatter[:, place], have[place]), known.nodes[:, 0], (1.0, float(m)), rng, POINTS * int(m))
          for place, m in enumerate(SIZES)], axis=1,
     )  # fmt: skip
     once, growing = (_rates(own, SIZES * POINTS, RATE) for own in found)
