@@ -8,7 +8,7 @@ import pytest
 
 from metabo.compute import keys
 from metabo.papers.engine.theory import estimated, tables
-from metabo.papers.mphd.theory import consistency, regularisation
+from metabo.papers.mphd.theory import consistency, mode, regularisation
 from metabo.plan import codegraph, registry
 
 SHARE = 0.02
@@ -135,7 +135,8 @@ def test_laplace():
     assert controls(constant) | controls(lengthscale) | controls(linear) == {"REFUTED"}
 
 
-def test_maximum_a_posteriori():
+def test_maximum_a_posteriori(monkeypatch):
+    monkeypatch.setattr(mode, "OBSERVATIONS", 10 * 2 ** np.arange(4))
     found = statements("equation6")
     assert parts(found["Eq. 6", "printed"]) == {"loss": "SUPPORTED", "gradient": "SUPPORTED"}
     assert cell(found["Eq. 6, sub-datasets", "ours"], "rate")["mean"] == pytest.approx(-1.0, abs=0.15)

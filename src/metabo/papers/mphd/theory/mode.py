@@ -143,10 +143,11 @@ def _limit(rng: np.random.Generator, count: int) -> StatementPart:
     known, have = table(x, grid()), counts(SIZES, DESIGNS)
     roots = np.linalg.cholesky(covariances(x, np.array([[TRUTH]]))[0])
     scatter = scatters(rng, roots, SIZES, count)
-    found = np.stack(
-        [distances(losses(known, scatter[:, place], have[place]), known.nodes[:, 0], (1.0, float(m)), rng, POINTS * int(m))
-         for place, m in enumerate(SIZES)], axis=1,
-    )  # fmt: skip
+    each = []
+    for place, m in enumerate(map(int, SIZES)):
+        values = losses(known, scatter[:, place], have[place])
+        each.append(distances(values, known.nodes[:, 0], (1.0, float(m)), rng, POINTS * m))
+    found = np.stack(each, axis=1)
     once, growing = (_rates(own, SIZES * POINTS, RATE) for own in found)
     return part("rate", "E|MAP - MLE| ∝ (observations)^s, s <= -0.8, over 16 to 1024 sub-datasets of 10", "expectation",
                 once, control("the same with the prior raised to the power M", growing))  # fmt: skip
