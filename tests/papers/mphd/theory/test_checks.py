@@ -136,7 +136,7 @@ def test_laplace():
 
 
 def test_maximum_a_posteriori(monkeypatch):
-    monkeypatch.setattr(mode, "OBSERVATIONS", 10 * 2 ** np.arange(4))
+    monkeypatch.setattr(mode, "OBSERVATIONS", 20 * 2 ** np.arange(4))
     found = statements("equation6")
     assert parts(found["Eq. 6", "printed"]) == {"loss": "SUPPORTED", "gradient": "SUPPORTED"}
     assert cell(found["Eq. 6, sub-datasets", "ours"], "rate")["mean"] == pytest.approx(-1.0, abs=0.15)
