@@ -13,7 +13,7 @@ import pytest
 
 from metabo.compute import keys
 from metabo.errors import ConfigError
-from metabo.papers.hyperbo.theory import algorithm, estimates, memory, regret
+from metabo.papers.hyperbo.theory import algorithm, bounds, estimates, memory, regret, selection, summary
 from metabo.plan import codegraph, config, registry
 from metabo.plan.typed import plain
 from tests import counts
@@ -179,11 +179,46 @@ def test_the_control_of_the_rescaled_variance_is_refuted_where_the_remedy_holds(
     assert (held["verdict"], held["control"]["verdict"], short["verdict"]) == ("SUPPORTED", "REFUTED", "REFUTED")
 
 
+def test_the_floor_in_the_noise_is_linear():
+    """A floor like √σ* or σ*^(3/2) is refuted; so are bounds without the noise in GP-UCB's predicted variance."""
+    floor, linear = summary._floor()
+    assert [p["verdict"] for p in (floor, linear)] == ["SUPPORTED"] * 2
+    assert [p["control"]["verdict"] for p in (floor, linear)] == ["REFUTED"] * 2
+    assert [c["setting"]["rule"] for c in floor["cells"]] == ["GP-UCB", "PI", "Eq. 24"]
+
+
+def test_bounds_without_a_floor_in_the_noise_are_refuted(monkeypatch):
+    for name, plain in (
+        ("theorem16", bounds.theorem16),
+        ("theorem17", bounds.theorem17),
+        ("theorem6", bounds.theorem6),
+    ):
+        with monkeypatch.context() as m:
+            m.setattr(bounds, name, lambda *given, f=plain: f(*given) ** 2)
+            assert summary._floor()[0]["verdict"] == "REFUTED"
+    with monkeypatch.context() as m:
+        m.setattr(bounds, "theorem16", lambda *given, f=bounds.theorem16: f(*given) + 0.01)
+        assert [p["verdict"] for p in summary._floor()] == ["SUPPORTED", "REFUTED"], "a floor, but not a linear one"
+
+
+def test_every_constant_fails_on_some_domain():
+    (domain,) = summary._in_domain()["parts"]
+    by_factor = {c["setting"]["factor"]: c for c in domain["cells"] if "log_arms" in c["setting"]}
+    assert list(by_factor) == [1.0, 5.0, 25.0]
+    assert all(c["verdict"] == "REFUTED" and c["numbers"]["share"] > 0.4 for c in by_factor.values())
+    assert 3000.0 < by_factor[25.0]["setting"]["log_arms"] < 4000.0
+    assert selection.many_failure(np.log(1e5), 4.0) == pytest.approx(
+        selection.failure_probability(10**5, 4.0), rel=1e-4
+    )
+    at_most = selection.many_failure(20.0 * np.log(10.0), 5.0 * by_factor[1.0]["setting"]["right"])
+    assert at_most < 1e-9, "1e20 arms say nothing about the constant 5"
+
+
 @pytest.mark.slow
 def test_theorem6_has_the_shape_but_no_constant():
     found = statements("theorem6")
     whole = found["Theorem 6", "reading"]
-    assert parts(whole).items() >= {("explicit", "SUPPORTED"), ("in N", "SUPPORTED")}
+    assert parts(whole).items() >= {(p, "SUPPORTED") for p in ("explicit", "in N", "floor in σ*", "linear in σ*")}
     against = {p["part"]: p["control"]["verdict"] for p in whole["parts"]}
     assert against["explicit"] == against["in N"] == "REFUTED"
     assert not [name for name in found if name[1] == "printed"], "O(·) has no constant: all that is tested are readings"
