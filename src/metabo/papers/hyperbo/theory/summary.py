@@ -37,7 +37,10 @@ LIMIT = 10**9
 
 
 def theorem6(key: Key[Array, ""], share: float) -> list[Statement]:
-    """Check (i) simulated regrets, (ii) the explicit bound, (iii) that it falls with N, to (iv) a floor linear in σ*; two readings of O(·)."""
+    """Check two readings of O(·), and of one constant at δ = 0.1: (i) simulated regrets, (ii) the explicit bound.
+
+    (iii) It falls with N, (iv) to a floor that is linear in σ*.
+    """
     cells, without = _simulated(key, share)
     simulated = part(
         "simulated", "P[R_T > right side of Eq. 24, without O(·)] <= δ for GP-UCB and PI", "probability",
