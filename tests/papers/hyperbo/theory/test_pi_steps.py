@@ -49,7 +49,7 @@ def test_scores_of_a_path_by_hand():
         np.array([0, 2]), np.zeros(2), np.array([[0.0, 0.0, 0.0], [0.1, 0.5, 0.9]]),
         np.array([[1.0, 1.0, 1.0], [0.1, 0.6, 0.2]]),
     )  # fmt: skip
-    got = regret._scores(jax.tree.map(jax.numpy.asarray, path), jax.numpy.array([0.0, 2.0, 1.0]), 0.3)
+    got = regret._scores(jax.tree.map(jax.numpy.asarray, path), jax.numpy.array([0.0, 2.0, 1.0]), jax.numpy.array(0.3))
     assert got["gap"] == pytest.approx(1.6 / np.sqrt(0.9)) and got["lead"] == pytest.approx(1.2 / np.sqrt(0.5))
     assert not got["found"]
 
