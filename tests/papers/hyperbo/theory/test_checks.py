@@ -1,6 +1,7 @@
 """The checks themselves: quickly decided verdicts, planted faults, Algorithm 1, and what a check depends on."""
 
 import ast
+import collections
 import importlib
 import json
 from functools import cache
@@ -13,7 +14,7 @@ import pytest
 
 from metabo.compute import keys
 from metabo.errors import ConfigError
-from metabo.papers.hyperbo.theory import algorithm, bounds, estimates, memory, regret, selection, summary
+from metabo.papers.hyperbo.theory import algorithm, bounds, estimates, memory, regret, sampling, selection, summary
 from metabo.plan import codegraph, config, registry
 from metabo.plan.typed import plain
 from tests import counts
@@ -84,6 +85,26 @@ def test_lemma8_needs_all_replicates():
     assert set(parts(found).values()) == {"INCONCLUSIVE"}, "400 replicates support nothing"
     against = {p["part"]: p["control"]["verdict"] for p in found["parts"]}
     assert against["distance"] == against["independence"] == "REFUTED", "a gross error shows earlier"
+
+
+def test_lemma8_tells_a_law_whose_size_of_the_mean_depends_on_the_spread():
+    """Entries of a t law: û is uncorrelated with V̂, as for normal ones, but its size is not."""
+    got, other = sampling._sample_moments(jax.random.key(8), 20_000)
+    for moments, verdict in ((got, "SUPPORTED"), (other, "REFUTED")):
+        assert sampling._largest_correlation(moments["mean"], moments["covariance"])["verdict"] == "SUPPORTED"
+        assert {c["verdict"] for c in sampling._squares(moments)} == {verdict}
+    assert other["trace"].mean() == pytest.approx(0.9 * 4, rel=0.01), "variances of one, as the normal entries have"
+
+
+def test_lemma10_has_the_laws_of_its_proof(monkeypatch):
+    tables = collections.defaultdict(list)
+    sampling._moments(jax.random.key(9), 20, 5, 20_000, tables)
+    names = ("law of κ̂", "law of ω̂", "χ²", "ω1")
+    assert [tables[n][0]["verdict"] for n in names] == ["SUPPORTED", "SUPPORTED", "REFUTED", "REFUTED"]
+    monkeypatch.setattr(sampling, "estimate", lambda y: memory.estimate(1.02 * y))  # κ̂ is 4 % too large
+    tables.clear()
+    sampling._moments(jax.random.key(9), 20, 5, 20_000, tables)
+    assert tables["law of κ̂"][0]["verdict"] == "REFUTED"
 
 
 def test_lemma10_fails_as_stated_and_holds_as_proved():
