@@ -14,7 +14,17 @@ import pytest
 
 from metabo.compute import keys
 from metabo.errors import ConfigError
-from metabo.papers.hyperbo.theory import algorithm, bounds, estimates, memory, regret, sampling, selection, summary
+from metabo.papers.hyperbo.theory import (
+    algorithm,
+    bounds,
+    estimates,
+    inequalities,
+    memory,
+    regret,
+    sampling,
+    selection,
+    summary,
+)
 from metabo.plan import codegraph, config, registry
 from metabo.plan.typed import plain
 from tests import counts
@@ -73,11 +83,22 @@ def test_lemma9_control_counts_as_an_independent_trial_did():
 
 
 def test_lemma9_counts_only_where_it_could_fail():
-    """1 - 2√b <= 0 from b = 1/4 on, at 14 of 40 points for each of six n; 7 upper tails are below 1e-307."""
+    """1 - 2√b <= 0 from b = 1/4 on, at 14 of 40 points for each of six n; no upper tail is zero."""
     upper, lower = statements("tail_bounds")["Lemma 9", "printed"]["parts"]
     numbers = [p["cells"][0]["numbers"] for p in (upper, lower)]
-    assert [(n["cases"], n["left_out"]) for n in numbers] == [(233, 7), (240 - 6 * 14, 6 * 14)]
+    assert [(n["cases"], n["left_out"]) for n in numbers] == [(240, 0), (240 - 6 * 14, 6 * 14)]
     assert sum(np.geomspace(1e-3, 5.0, 40) >= 0.25) == 14
+
+
+def test_tails_of_corollary14_are_seen_at_the_smallest_delta(monkeypatch):
+    """A ζ that is too small only below δ = 1e-11, where 1 - δ and Φ(ζ) differ by less than an inequality may."""
+
+    def short(delta):
+        plain = np.sqrt(-2.0 * np.log(2.0 * np.asarray(delta)))
+        return np.where(delta < 1e-11, 0.9 * plain, plain)
+
+    monkeypatch.setattr(inequalities, "gaussian_quantile_bound", short)
+    assert inequalities._corollary14()[1]["verdict"] == "REFUTED"
 
 
 def test_lemma8_needs_all_replicates():
