@@ -93,9 +93,10 @@ def test_lemma9_counts_only_where_it_could_fail():
 def test_tails_of_corollary14_are_seen_at_the_smallest_delta(monkeypatch):
     """A ζ that is too small only below δ = 1e-11, where 1 - δ and Φ(ζ) differ by less than an inequality may."""
 
+    plain = inequalities.gaussian_quantile_bound
+
     def short(delta):
-        plain = np.sqrt(-2.0 * np.log(2.0 * np.asarray(delta)))
-        return np.where(delta < 1e-11, 0.9 * plain, plain)
+        return np.where(delta < 1e-11, 0.9, 1.0) * plain(delta)
 
     monkeypatch.setattr(inequalities, "gaussian_quantile_bound", short)
     assert inequalities._corollary14()[1]["verdict"] == "REFUTED"
