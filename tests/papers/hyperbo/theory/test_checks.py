@@ -164,6 +164,10 @@ def test_regret_bounds(theorem, expected):
     arms = [p for v in ("printed", "repaired") for p in found[name, v]["parts"] if p["part"] == "many arms"]
     assert [p["control"]["verdict"] for p in arms] == ["REFUTED"] * 2
     assert all(("sees" in c["numbers"]) == (theorem != 17 and "runs" in c["numbers"]) for p in arms for c in p["cells"])
+    if theorem == 16:
+        assert parts(found["Theorems 16-17, h", "proof step"]) == dict.fromkeys(
+            ("fixed input", "x_τ of GP-UCB"), "REFUTED"
+        )
     refuted = {n for n, s in found.items() if "REFUTED" in parts(s).values()}
     steps = {
         16: {("Theorems 16-17, h", "proof step"), ("Theorems 16-18, ρ_T", "proof step")},
