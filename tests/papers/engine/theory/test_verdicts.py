@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from metabo.errors import NumericsError
-from metabo.papers.engine.theory import verdicts
-from metabo.papers.engine.theory.records import cell, control, describe, part, statement
+from metabo.papers.engine.theory import tables, verdicts
+from metabo.papers.engine.theory.records import cell, control, describe, part, statement, vague_cells
 from metabo.papers.engine.theory.verdicts import INCONCLUSIVE, REFUTED, SUPPORTED
 
 
@@ -207,7 +207,8 @@ def test_what_is_never_exceeded_says_nothing_and_what_is_no_number_exceeds_all()
     [
         ([5.0], SUPPORTED, "ok"),
         ([500.0], INCONCLUSIVE, "not informative"),
-        ([500.0, 5.0], SUPPORTED, "ok"),
+        ([500.0, 5.0], INCONCLUSIVE, "not informative"),
+        ([50.0, 5.0], SUPPORTED, "ok"),
         ([np.inf], INCONCLUSIVE, "not informative"),
         ([], SUPPORTED, "ok"),
     ],
@@ -221,5 +222,27 @@ def test_a_bound_far_above_all_that_happens_is_not_informative(sees, verdict, st
     record = statement("S", "title", "§1", made)
     assert (record["verdict"], record["status"]) == (verdict, status)
     assert ("would refute the bound divided by" in describe(record)) == bool(sees)
+    assert record["sees"] == (None if not sees else max(sees) if np.isfinite(max(sees)) else "inf")
     refuted = part("r", "claim", "inequality", [cell(verdicts.inequality(2.0, 1.0))], against)
     assert statement("S", "title", "§1", [*made, refuted])["verdict"] == REFUTED
+
+
+def test_one_cell_that_sees_enough_makes_its_part_informative_but_no_other_part():
+    """The worst part counts: two parts of two cells each, of which one sees no factor below 120."""
+    against = control("false", [cell(verdicts.inequality(2.0, 1.0))])
+
+    def made(name, *sees):
+        cells = [cell(verdicts.upper_bound(np.ones(1), np.array([s]))) for s in sees]
+        return part(name, "claim", "inequality", cells, against)
+
+    sharp, vague = made("sharp", 500.0, 5.0), made("vague", 500.0, 120.0)
+    assert statement("S", "title", "§1", [sharp])["status"] == "ok" and vague_cells(sharp["cells"]) == (1, 2)
+    record = statement("S", "title", "§1", [sharp, vague])
+    assert (record["status"], record["verdict"], record["sees"]) == ("not informative", INCONCLUSIVE, 120.0)
+    assert "sharp: SUPPORTED in 2 cells, 1 of 2 pass the bound/100 too" in describe(record)
+    refuted = made("refuted", 0.5)
+    assert statement("S", "title", "§1", [vague, refuted])["sees"] == 0.5, "the factor of the cell that refutes it"
+    (row,) = tables.parts([{"check": "c", "share": 1.0, "statements": [statement("S", "title", "§1", [sharp])]}])[
+        "sees"
+    ]
+    assert row == "bound/5, 1 of 2 cells above 100"

@@ -131,6 +131,24 @@ def test_tails_and_quantiles():
     assert inequalities.root_bound(one, 3 * one, 6 * one) == pytest.approx(2 - 3 / (2 * 3))
 
 
+def test_upper_tails_of_chi_square_beyond_float64():
+    """Against SciPy where it has numbers; at n = 500, b = 5 the tail is e^-2939.6, the bound e^-2500 (b = 5)."""
+    for n in (2, 5, 20, 500):
+        x = n * np.array([0.5, 1.0, 2.0])
+        np.testing.assert_allclose(
+            inequalities.chi_square_log_tail(n, x), stats.chi2(n).logsf(x), rtol=1e-9, atol=1e-12
+        )
+    x = 500 * inequalities.chi_square_upper(np.array([5.0]))
+    assert inequalities.chi_square_log_tail(500, x) == pytest.approx(-2939.6, abs=0.05)
+
+
+def test_mutual_information_by_its_definition():
+    """One value of variance 2 seen with noise 0.5: ½ ln(1 + 4)."""
+    gram = jnp.array([[2.0]])
+    assert inequalities.mutual_information(gram, 0.5, 0.5) == pytest.approx(0.5 * math.log(5.0))
+    assert inequalities.mutual_information(gram, 0.5, 1.0) != pytest.approx(0.5 * math.log(5.0))
+
+
 def test_information_of_a_sequence_with_a_repeat(rng):
     """Two looks at one value of variance 2 with noise 0.5: ½ ln(1 + 2 x 2/0.5); the second has k_1 = 2 x 0.5/2.5."""
     gram = jnp.array([[2.0, 0.3], [0.3, 1.0]])

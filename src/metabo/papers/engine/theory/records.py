@@ -4,8 +4,8 @@ A statement is a claim of a paper (or a repaired version of one). Its parts test
 cells (settings). A part's negative control is a deliberately false variant of what that part says, decided by the same
 rule: unless it is refuted in all of its cells, the check could not have refuted the part either. A statement of which
 one part lacks such a control has the status "no power". A control shows that the check can refute something; its number
-`sees` says how large an error in a bound it would detect, and a supported bound that could be 100 times smaller without
-being refuted has the status "not informative".
+`sees` says how large an error in a bound it would detect. A supported statement has the status "not informative" if the
+bound of one of its parts could be 100 times smaller without being refuted.
 """
 
 import math
@@ -48,8 +48,8 @@ class StatementPart(TypedDict):
 
 class Statement(TypedDict):
     """A claim of a paper with its verdict; `counterexample`: setting and numbers of the first cell that refutes it;
-    `sees`: the least factor by which its bounds could be divided such that some cell refutes one (a text if infinite,
-    None without a bound)."""
+    `sees`: the least factor by which its bounds could be divided such that some cell of each part refutes it; of a
+    refuted statement, such that some cell refutes one (a text if infinite, None without a bound)."""
 
     id: str
     title: str
@@ -108,12 +108,18 @@ def seen_by(cells: Iterable[Cell]) -> float | None:
     return min((float(str(c["numbers"]["sees"])) for c in cells if "sees" in c["numbers"]), default=None)
 
 
+def vague_cells(cells: Iterable[Cell]) -> tuple[int, int]:
+    """Return how many cells would also pass a bound INFORMATIVE times smaller, and how many are about a bound."""
+    seen = [float(str(c["numbers"]["sees"])) for c in cells if "sees" in c["numbers"]]
+    return sum(factor > INFORMATIVE for factor in seen), len(seen)
+
+
 def statement(id: str, title: str, where: str, parts: Iterable[StatementPart], version: str = "printed") -> Statement:
     """Return a statement with its verdict, the status of its controls, and the first cell that refutes it.
 
     `where`: section of the paper; `version`: one of VERSIONS. A statement with a part whose control is not refuted,
-    or that has none, has the status "no power" and is not decided. One whose parts are supported, but would be with
-    bounds INFORMATIVE times smaller too, has the status "not informative" and is not decided either.
+    or that has none, has the status "no power" and is not decided. One whose parts are supported, but one of them would
+    be with a bound INFORMATIVE times smaller too, has the status "not informative" and is not decided either.
     """
     if version not in VERSIONS:
         raise ValueError(f"statement '{id}': version '{version}' is none of {', '.join(VERSIONS)}")
@@ -122,7 +128,7 @@ def statement(id: str, title: str, where: str, parts: Iterable[StatementPart], v
     verdict = combine([p["verdict"] for p in parts])
     seen = [factor for p in parts if (factor := seen_by(p["cells"])) is not None]
     status = OK if set(controls) == {REFUTED} else NO_POWER
-    if status == OK and verdict == SUPPORTED and seen and min(seen) > INFORMATIVE:
+    if status == OK and verdict == SUPPORTED and max(seen, default=0.0) > INFORMATIVE:
         status = UNINFORMATIVE
     refuting = [(p, c) for p in parts for c in p["cells"] if c["verdict"] == REFUTED]
     example = None
@@ -136,7 +142,7 @@ def statement(id: str, title: str, where: str, parts: Iterable[StatementPart], v
         "version": version,
         "verdict": verdict if status == OK else INCONCLUSIVE,
         "status": status,
-        "sees": _number(min(seen)) if seen else None,
+        "sees": _number(min(seen) if verdict == REFUTED else max(seen)) if seen else None,
         "counterexample": example,
         "parts": parts,
     }
@@ -148,7 +154,9 @@ def describe(record: Statement) -> str:
     if record["sees"] is not None:
         lines.append(f"  would refute the bound divided by {float(str(record['sees'])):.3g}")
     for p in record["parts"]:
-        lines.append(f"  {p['part']}: {p['verdict']} in {len(p['cells'])} cells. {p['claim']}")
+        vague, bounds = vague_cells(p["cells"])
+        told = f", {vague} of {bounds} pass the bound/{INFORMATIVE:.0f} too" if vague else ""
+        lines.append(f"  {p['part']}: {p['verdict']} in {len(p['cells'])} cells{told}. {p['claim']}")
         lines.append(
             f"    control: {p['control']['verdict']}. {p['control']['claim']}" if p["control"] else "    no control"
         )

@@ -9,8 +9,16 @@ from typing import TypedDict
 import pandas as pd
 
 from metabo.errors import DataError
-from metabo.papers.engine.theory.records import OK, Cell, NegativeControl, Statement, StatementPart, seen_by
-from metabo.papers.engine.theory.verdicts import REFUTED
+from metabo.papers.engine.theory.records import (
+    OK,
+    Cell,
+    NegativeControl,
+    Statement,
+    StatementPart,
+    seen_by,
+    vague_cells,
+)
+from metabo.papers.engine.theory.verdicts import INFORMATIVE, REFUTED
 from metabo.records.fields import Fields
 from metabo.records.files import Json
 
@@ -78,8 +86,8 @@ def verdicts(checks: list[CheckResult]) -> pd.DataFrame:
     """Return one row per statement: check, statement, version, title, where, verdict, status, controls, sees, decided.
 
     The verdict of a statement that the check cannot decide is its status: "no power" or "not informative". `controls`:
-    how many are refuted, of how many parts; `sees`: what its bounds could be divided by before the check refuted one
-    ("": no bound); `decided`: the numbers that the verdict rests on.
+    how many are refuted, of how many parts; `sees`: what its bounds could be divided by before the check refuted one of
+    each part ("": no bound); `decided`: the numbers that the verdict rests on.
     """
     rows = []
     for check in checks:
@@ -100,8 +108,8 @@ def _factor(sees: float) -> str:
 def parts(checks: list[CheckResult]) -> pd.DataFrame:
     """Return one row per part: names, kind, claim, verdict and the numbers of its worst cell; the same of its control.
 
-    `sees`: that of this part's cells; `control`: what it claims, `refuted`: its verdict, `by`: the numbers of the cell
-    that comes closest to its claim.
+    `sees`: that of this part's cells, and how many of these see no factor below INFORMATIVE; `control`: what it claims,
+    `refuted`: its verdict, `by`: the numbers of the cell that comes closest to its claim.
     """
     rows = []
     for check in checks:
@@ -109,13 +117,18 @@ def parts(checks: list[CheckResult]) -> pd.DataFrame:
             for p in s["parts"]:
                 names = {"check": check["check"], "statement": s["id"], "version": s["version"], "part": p["part"]}
                 names |= {"kind": p["kind"], "claim": p["claim"], "verdict": p["verdict"]}
-                seen = seen_by(p["cells"])
-                names |= {"decided": _decided(p["kind"], p["cells"], max)}
-                names |= {"sees": "" if seen is None else _factor(seen)}
+                names |= {"decided": _decided(p["kind"], p["cells"], max), "sees": _seen(p["cells"])}
                 against = p["control"] or NegativeControl(claim="none", verdict="", cells=[])
                 names |= {"control": against["claim"], "refuted": against["verdict"]}
                 rows.append(names | {"by": _decided(p["kind"], against["cells"], min)})
     return pd.DataFrame(rows)
+
+
+def _seen(among: list[Cell]) -> str:
+    seen, (vague, bounds) = seen_by(among), vague_cells(among)
+    if seen is None:
+        return ""
+    return _factor(seen) + (f", {vague} of {bounds} cells above {INFORMATIVE:.0f}" if vague else "")
 
 
 def cells(checks: list[CheckResult]) -> pd.DataFrame:

@@ -30,7 +30,7 @@ IDENTITY = 1e-8
 SLACK = 1e-12
 """Rounding that an inequality may exceed by, relative to 1 + |larger side|."""
 INFORMATIVE = 100.0
-"""A check of a bound says nothing if it would also pass a bound this many times smaller."""
+"""A part of a check says nothing about its bound if it would also pass a bound this many times smaller."""
 
 
 Numbers = dict[str, ArrayLike]

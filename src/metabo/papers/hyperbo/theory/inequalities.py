@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
-from scipy import stats
+from scipy import special, stats
 
 from metabo.gp.linalg import JITTER
 from metabo.papers.engine.theory.records import Cell, Statement, cell, control, part, statement
@@ -35,6 +35,17 @@ def chi_square_lower(b: Values) -> Values:
     return 1.0 - 2.0 * np.sqrt(b)
 
 
+def chi_square_log_tail(n: int, x: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
+    """Return ln P[χ²_n >= x] (k,), also where the probability is below the least number of float64.
+
+    For even n it is e^{-x/2} Σ_{i < n/2} (x/2)^i/i!; for odd ones SciPy's, which is finite for small n.
+    """
+    if n % 2:
+        return np.asarray(stats.chi2(n).logsf(x))
+    i = np.arange(n // 2)[:, None]
+    return -x / 2.0 + special.logsumexp(i * np.log(x / 2.0) - special.gammaln(i + 1.0), axis=0)
+
+
 def bernoulli_bound(x: Values, a: Values, c: Values) -> Values:
     """Return c ln(1 + ax/c)/ln(1 + a), at least x for 0 <= x <= c (Corollary 11)."""
     return c * np.log1p(a * x / c) / np.log1p(a)
@@ -55,6 +66,17 @@ def information(gram: Float[Array, "t t"], noise: Number) -> Float[Array, ""]:
     """Return I(f; y) = ½ ln|I + K/σ²| in nats (Lemma 13)."""
     factor = jnp.linalg.cholesky(jnp.eye(gram.shape[0]) + gram / noise)
     return jnp.sum(jnp.log(jnp.diagonal(factor)))
+
+
+def mutual_information(gram: Float[Array, "t t"], noise: Number, joint_noise: Number) -> Float[Array, ""]:
+    """Return I(f; y) = H(f) + H(y) - H(f, y) of jointly normal f and y = f + ε in nats, for a regular K (Lemma 13).
+
+    `joint_noise`: the noise variance in H(f, y), another one in a control.
+    """
+    observed, both = gram + noise * jnp.eye(len(gram)), gram + joint_noise * jnp.eye(len(gram))
+    joint = jnp.block([[gram, gram], [gram, both]])
+    entropies = [jnp.linalg.slogdet(matrix)[1] for matrix in (gram, observed, joint)]
+    return 0.5 * (entropies[0] + entropies[1] - entropies[2])
 
 
 def sequential_information(
@@ -78,20 +100,24 @@ def tail_bounds(_key: Key[Array, ""], _share: float) -> list[Statement]:
 
 
 def _lemma9() -> Statement:
-    n, b = np.meshgrid([1, 2, 5, 20, 100, 500], np.geomspace(1e-3, 5.0, 40), indexing="ij")
-    law = stats.chi2(n)
+    degrees, shares = (1, 2, 5, 20, 100, 500), np.geomspace(1e-3, 5.0, 40)
+    n, b = np.meshgrid(degrees, shares, indexing="ij")
 
     def below(log_tail: np.ndarray) -> Cell:
-        # where the tail is zero (1-2√b <= 0), or so far out that it is in float64, the bound could not have failed
+        # where the tail is zero, 1-2√b <= 0, the bound could not have failed
         counts = ~np.isneginf(log_tail)
         found = inequality(log_tail[counts], (-b * n)[counts], n=n[counts], b=b[counts])
         return cell(Ruling(found.verdict, found.numbers | {"left_out": int((~counts).sum())}))
 
+    def above(threshold: np.ndarray) -> np.ndarray:
+        return np.array([chi_square_log_tail(m, threshold * m) for m in degrees])
+
     upper = part(
         "upper tail", "P[v̂/(vn) >= 1+2√b+2b] <= exp(-bn), exact tails", "inequality",
-        [below(law.logsf(chi_square_upper(b) * n))],
-        control("the threshold 1+2√b, without 2b", [below(law.logsf((1.0 + 2.0 * np.sqrt(b)) * n))]),
+        [below(above(chi_square_upper(shares)))],
+        control("the threshold 1+2√b, without 2b", [below(above(1.0 + 2.0 * np.sqrt(shares)))]),
     )  # fmt: skip
+    law = stats.chi2(n)
     lower = part(
         "lower tail", "P[v̂/(vn) <= 1-2√b] <= exp(-bn), exact tails", "inequality",
         [below(law.logcdf(chi_square_lower(b) * n))],
@@ -103,9 +129,9 @@ def _lemma9() -> Statement:
 def _corollary14() -> list[Statement]:
     def tail(delta: np.ndarray, share: float = 1.0) -> Cell:
         zeta = gaussian_quantile_bound(delta) * share
-        return cell(
-            inequality(1.0 - delta, stats.norm.cdf(zeta), delta=delta), delta=f"({delta[0]:.3g}, {delta[-1]:.3g})"
-        )
+        # in logarithms: as a probability, a tail of 1e-12 is within the rounding that an inequality may exceed by
+        found = inequality(stats.norm.logsf(zeta), np.log(delta), delta=delta)
+        return cell(found, delta=f"({delta[0]:.3g}, {delta[-1]:.3g})")
 
     low, high = np.geomspace(1e-12, 0.5, 2000), np.linspace(0.5005, 0.9995, 500)
     claim = "P[x - μ <= ζσ] >= 1 - δ with ζ = √(2 ln(1/(2δ))); by symmetry also P[x - μ >= -ζσ]"
@@ -156,16 +182,26 @@ def inequalities(key: Key[Array, ""], _share: float) -> list[Statement]:
 
 
 def lemma13(key: Key[Array, ""], _share: float) -> list[Statement]:
-    """Check Lemma 13 on 100 random sequences of 8 queries among 6 inputs, so that every sequence repeats some."""
+    """Check Lemma 13 on 100 random sequences of 8 queries among 6 inputs, so that every sequence repeats some.
+
+    For sequences of 4 different inputs, also by the definition of mutual information.
+    """
     rng = generator(key)
     gram = kernel_matrix(jnp.arange(6.0)[:, None], 2.0)
     noise = 0.1
     sequences = rng.integers(6, size=(100, 8))
+    distinct = np.array([rng.permutation(6)[:4] for _ in range(100)])
     whole = jax.jit(jax.vmap(lambda s: information(gram[s][:, s], noise)))(sequences)
     parts = jax.jit(jax.vmap(lambda s, added: sequential_information(gram, noise, s, added), in_axes=(0, None)))
+    defined = jax.jit(jax.vmap(lambda s, own: mutual_information(gram[s][:, s], noise, own), in_axes=(0, None)))
     same = part(
         "sequences", "½ ln|I + K/σ²| = ½ Σ_t ln(1 + k_{t-1}(x_t)/σ²), with the package's posterior", "identity",
         [cell(identity(parts(sequences, 0.0), whole), length=8, inputs=6, noise=noise, jitter=JITTER)],
         control("k_{t-1} + σ² in place of k_{t-1}", [cell(identity(parts(sequences, noise), whole), length=8)]),
     )  # fmt: skip
-    return [statement("Lemma 13", "Information gain of a sequence of queries", "C.2", [same])]
+    definition = part(
+        "definition", "H(f) + H(y) - H(f, y) = ½ Σ_t ln(1 + k_{t-1}(x_t)/σ²), without repeated inputs", "identity",
+        [cell(identity(parts(distinct, 0.0), defined(distinct, noise)), length=4, inputs=6, noise=noise)],
+        control("H(f, y) with twice the noise", [cell(identity(parts(distinct, 0.0), defined(distinct, 2.0 * noise)))]),
+    )  # fmt: skip
+    return [statement("Lemma 13", "Information gain of a sequence of queries", "C.2", [same, definition])]

@@ -45,10 +45,10 @@ def true_gram() -> Float[Array, "m m"]:
 def simulation(rule: str, iterations: int, repeats: bool = True, multisets: bool = False) -> Compute:
     """Return the function that computes one replicate: pre-train, run T iterations, measure.
 
-    `rule`: "ucb" (Eq. 31), "pi" (Eq. 32) or "noiseless" (Eq. 33). The result has the simple `regret`; for PI `gap`
-    (of η); for Eq. 33 `noise` (σ̂²), `c` (the least constant above k*, k̂) and `rho`, ρ_T of the pre-trained model over
-    sets or multisets. `repeats`: whether an input may be queried again. The same arguments give the same function, so
-    that it is compiled once.
+    `rule`: "ucb" (Eq. 31), "pi" (Eq. 32) or "noiseless" (Eq. 33). The result has the simple `regret`; for PI `gap` (of
+    η), `lead` (the same of x_τ) and `found` (x* was queried); for Eq. 33 `noise` (σ̂²), `c` (the least constant above
+    k*, k̂) and `rho`, ρ_T of the pre-trained model over sets or multisets. `repeats`: whether an input may be queried
+    again. The same arguments give the same function, so that it is compiled once.
     """
     gram = true_gram()
     values = jnp.linalg.cholesky(gram + 1e-12 * jnp.eye(POINTS))
@@ -67,7 +67,7 @@ def simulation(rule: str, iterations: int, repeats: bool = True, multisets: bool
         path = run(prior, truth, rules[rule](), f, jnp.sqrt(d.noise) * d.errors, ties, repeats)
         result = {"regret": f.max() - f[path.index[jnp.argmax(path.y)]]}
         if rule == "pi":
-            result["gap"] = _gap(path, f, d.noise)
+            result |= _scores(path, f, d.noise)
         if rule == "noiseless":
             own = noise_variance(prior)
             result |= {"noise": own, "c": jnp.maximum(1.0, prior.kernel.table.max())}
@@ -77,11 +77,15 @@ def simulation(rule: str, iterations: int, repeats: bool = True, multisets: bool
     return compute
 
 
-def _gap(path: Path, f: Float[Array, " m"], noise: Float[Array, ""]) -> Float[Array, ""]:
-    """Return (f̂* - μ*_{τ-1}(x*))/√(k*_{τ-1}(x*) + σ*²), τ = argmin_t k*_{t-1}(x_t)."""
+def _scores(path: Path, f: Float[Array, " m"], noise: Float[Array, ""]) -> dict[str, Array]:
+    """Return (f̂* - μ*_{τ-1}(x))/√(k*_{τ-1}(x) + σ*²) at x* and x_τ, τ = argmin_t k*_{t-1}(x_t); was x* queried?"""
     step = jnp.argmin(path.variance[jnp.arange(len(path.index)), path.index])
     best = jnp.argmax(f)
-    return (f[best] + MARGIN - path.mean[step, best]) / jnp.sqrt(path.variance[step, best] + noise)
+
+    def score(at: Array) -> Array:
+        return (f[best] + MARGIN - path.mean[step, at]) / jnp.sqrt(path.variance[step, at] + noise)
+
+    return {"gap": score(best), "lead": score(path.index[step]), "found": (path.index == best).any()}
 
 
 def simulate(

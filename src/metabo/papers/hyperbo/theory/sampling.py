@@ -17,6 +17,13 @@ CHECKS = {
 }
 
 
+ENTRIES, VECTORS = 4, 10
+"""t and N of the checks of Lemma 8."""
+DIRECTION = np.array([1.0, -1.0, 2.0, 1.0])
+DEGREES = 9
+"""Of the t law of a control."""
+
+
 def conditional(
     mean: Float[Array, " t"], covariance: Float[Array, "t t"], y: Float[Array, " k"]
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
@@ -53,51 +60,77 @@ def covariance(t: int) -> Float[Array, "t t"]:
 
 def lemma8(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check Lemma 8 for t = 4, N = 10 on observed vectors."""
-    t, number, count = 4, 10, runs(ENOUGH, share)
-    u, v = jnp.arange(4.0), covariance(t)
+    got, other = _sample_moments(key, runs(ENOUGH, share))
+    v, directions = np.asarray(covariance(ENTRIES)), np.vstack([np.eye(ENTRIES), DIRECTION])
+    ratios = {
+        name: VECTORS * np.einsum("j,rjk,k->r", a, got["covariance"], a) / (a @ v @ a)
+        for name, a in zip(("0", "1", "2", "3", "all"), directions, strict=True)
+    }
+    shrunk = (VECTORS - 1) / VECTORS * v
+
+    def normal(values: np.ndarray) -> list[Cell]:
+        return [cell(distribution(values[:, j], stats.norm()), entry=j) for j in range(ENTRIES)]
+
+    def spreads(degrees: int) -> list[Cell]:
+        return [cell(distribution(values, stats.chi2(degrees)), entry=name) for name, values in ratios.items()]
+
+    parts = [
+        part("mean", "√N(û_j - u_j)/√V_jj ~ N(0, 1)", "distribution", normal(got["standard"]),
+             control("the same with V̂_jj in place of V_jj", normal(got["studentised"]))),
+        part("distance", "N(û - u)ᵀ V⁻¹ (û - u) ~ χ² with t degrees of freedom", "distribution",
+             [cell(distribution(got["distance"], stats.chi2(ENTRIES)))],
+             control("χ² with t-1 degrees of freedom", [cell(distribution(got["distance"], stats.chi2(ENTRIES - 1)))])),
+        part("variance", "N aᵀV̂a/aᵀVa ~ χ² with N-1 degrees of freedom, a an axis or (1, -1, 2, 1)", "distribution",
+             spreads(VECTORS - 1), control("χ² with N degrees of freedom", spreads(VECTORS))),
+        part("expectation", "E[V̂] = (N-1)/N V", "expectation",
+             [cell(expectation(got["covariance"][:, j, k], shrunk[j, k]), entry=f"{j},{k}")
+              for j in range(ENTRIES) for k in range(j, ENTRIES)],
+             control("E[V̂] = V", [cell(expectation(got["covariance"][:, j, j], float(v[j, j])), entry=f"{j},{j}")
+                                  for j in range(ENTRIES)])),
+        part("independence", "û_i and V̂_jk are uncorrelated", "expectation",
+             [_largest_correlation(got["mean"], got["covariance"])],
+             control("û_i and YYᵀ/N, not centred, are uncorrelated",
+                     [_largest_correlation(got["mean"], got["second"])])),
+        part("independence of squares", "N(û - u)ᵀ V⁻¹ (û - u) is uncorrelated with tr(V⁻¹V̂) and with V̂_jk",
+             "expectation", _squares(got), control("the same for entries with Student's t law, 9 degrees",
+                                                   _squares(other))),
+    ]  # fmt: skip
+    return [statement("Lemma 8", "û ~ N(u, V/N), V̂ ~ W(V/N, N-1), independent", "C.1", parts)]
+
+
+def _sample_moments(key: Key[Array, ""], count: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Simulate û and V̂ of N vectors, and functions of them, each (count, ...); beside, with entries of a t law.
+
+    For any symmetric law û is uncorrelated with V̂; the size of û is so only for the normal one.
+    """
+    u, v = jnp.arange(float(ENTRIES)), covariance(ENTRIES)
     root = jnp.linalg.cholesky(v)
 
-    def compute(normals: Float[Array, "t n"]) -> dict[str, Array]:
-        mean, sample = estimate(u[:, None] + root @ normals)
-        scaled = jnp.sqrt(number) * (mean - u)
+    def compute(entries: Float[Array, "t n"]) -> dict[str, Array]:
+        mean, sample = estimate(u[:, None] + root @ entries)
+        scaled = jnp.sqrt(VECTORS) * (mean - u)
         whitened = jnp.linalg.solve(root, scaled)
-        standard = scaled / jnp.sqrt(jnp.diagonal(v))
         return {
-            "standard": standard,
+            "standard": scaled / jnp.sqrt(jnp.diagonal(v)),
             "studentised": scaled / jnp.sqrt(jnp.diagonal(sample)),
             "distance": whitened @ whitened,
             "mean": mean,
             "covariance": sample,
             "second": sample + jnp.outer(mean, mean),
+            "trace": jnp.trace(jnp.linalg.solve(v, sample)),
         }
 
-    got = replicate(compute, lambda rng, n: rng.standard_normal((n, t, number)), key, count)
-    diagonal = np.asarray(jnp.diagonal(v))
-    ratios = number * np.diagonal(got["covariance"], axis1=1, axis2=2) / diagonal
-    shrunk = (number - 1) / number * np.asarray(v)
-    parts = [
-        part("mean", "√N(û_j - u_j)/√V_jj ~ N(0, 1)", "distribution",
-             [cell(distribution(got["standard"][:, j], stats.norm()), entry=j) for j in range(t)],
-             control("the same with V̂_jj in place of V_jj",
-                     [cell(distribution(got["studentised"][:, j], stats.norm()), entry=j) for j in range(t)])),
-        part("distance", "N(û - u)ᵀ V⁻¹ (û - u) ~ χ² with t degrees of freedom", "distribution",
-             [cell(distribution(got["distance"], stats.chi2(t)))],
-             control("χ² with t-1 degrees of freedom", [cell(distribution(got["distance"], stats.chi2(t - 1)))])),
-        part("variance", "N V̂_jj/V_jj ~ χ² with N-1 degrees of freedom", "distribution",
-             [cell(distribution(ratios[:, j], stats.chi2(number - 1)), entry=j) for j in range(t)],
-             control("χ² with N degrees of freedom",
-                     [cell(distribution(ratios[:, j], stats.chi2(number)), entry=j) for j in range(t)])),
-        part("expectation", "E[V̂] = (N-1)/N V", "expectation",
-             [cell(expectation(got["covariance"][:, j, k], shrunk[j, k]), entry=f"{j},{k}")
-              for j in range(t) for k in range(j, t)],
-             control("E[V̂] = V", [cell(expectation(got["covariance"][:, j, j], float(diagonal[j])), entry=f"{j},{j}")
-                                  for j in range(t)])),
-        part("independence", "û_i and V̂_jk are uncorrelated", "expectation",
-             [_largest_correlation(got["mean"], got["covariance"])],
-             control("û_i and YYᵀ/N, not centred, are uncorrelated",
-                     [_largest_correlation(got["mean"], got["second"])])),
-    ]  # fmt: skip
-    return [statement("Lemma 8", "û ~ N(u, V/N), V̂ ~ W(V/N, N-1), independent", "C.1", parts)]
+    shape = (ENTRIES, VECTORS)
+    unit = np.sqrt((DEGREES - 2.0) / DEGREES)
+    got = replicate(compute, lambda rng, n: rng.standard_normal((n, *shape)), key, count)
+    again = jax.random.fold_in(key, 1)
+    return got, replicate(compute, lambda rng, n: unit * rng.standard_t(DEGREES, (n, *shape)), again, count)
+
+
+def _squares(got: dict[str, np.ndarray]) -> list[Cell]:
+    related = float(np.corrcoef(got["distance"], got["trace"])[0, 1])
+    cells = [cell(correlation(related, len(got["trace"])), of="trace")]
+    return [*cells, _largest_correlation(got["distance"][:, None], got["covariance"])]
 
 
 def _largest_correlation(mean: np.ndarray, matrix: np.ndarray) -> Cell:
@@ -117,7 +150,25 @@ DELTA = 0.2
 def lemma10(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check Lemma 10: coverage of the statement (aκ) and of the proof (a√κ) at three scales of V, and its moments."""
     tables: dict[str, list[Cell]] = {
-        n: [] for n in ("aκ", "aκ/10", "a√κ", "a√κ/10", "range", "b/16", "ω", "ω/N", "κ", "κ/N", "variance", "spread/N")
+        n: []
+        for n in (
+            "aκ",
+            "aκ/10",
+            "a√κ",
+            "a√κ/10",
+            "range",
+            "b/16",
+            "ω",
+            "ω/N",
+            "κ",
+            "κ/N",
+            "variance",
+            "spread/N",
+            "law of κ̂",
+            "χ²",
+            "law of ω̂",
+            "ω1",
+        )
     }
     for place, (number, t) in enumerate(SETTINGS):
         here = jax.random.fold_in(key, place)
@@ -153,7 +204,12 @@ def _moments(key: Key[Array, ""], number: int, t: int, count: int, tables: dict[
     spread = mean_variance(t, number, q)
     tables["variance"].append(cell(expectation(standard**2, spread), **setting, q=q))
     tables["κ"].append(cell(expectation(got["ratio"], (number - t) / number), **setting))
+    square, own = number * got["ratio"], np.sqrt(number) * standard
+    tables["law of κ̂"].append(cell(distribution(square, stats.chi2(number - t)), **setting))
+    tables["law of ω̂"].append(cell(distribution(own / np.sqrt(1.0 + got["form"]), stats.norm()), **setting))
     if t > 1:  # with t = 1 nothing is conditioned on, and these controls are true
+        tables["χ²"].append(cell(distribution(square, stats.chi2(number - 1)), **setting))
+        tables["ω1"].append(cell(distribution(own, stats.norm()), **setting))
         tables["ω/N"].append(cell(expectation(standard, -t / number * float(got["shift"][0])), **setting))
         tables["κ/N"].append(cell(expectation(got["ratio"], (number - 1) / number), **setting))
     if number <= 50:  # the two formulas differ by t + 1 in N
@@ -164,7 +220,7 @@ def _moments(key: Key[Array, ""], number: int, t: int, count: int, tables: dict[
 def _draw(
     key: Key[Array, ""], t: int, number: int, scales: tuple[float, ...], count: int, fixed: bool = False
 ) -> dict[str, np.ndarray]:
-    """Simulate ω̂ - ω, κ, κ̂/κ, (ω - u_t)/√κ and q, each (count, scales).
+    """Simulate ω̂ - ω, κ, κ̂/κ, (ω - u_t)/√κ, q and ȳᵀV̂⁻¹ȳ with ȳ = y - û, each (count, scales).
 
     `fixed`: the same y in all replicates, one standard deviation from u in every whitened coordinate.
     """
@@ -177,7 +233,12 @@ def _draw(
         fitted = estimate(u[:, None] + root @ normals[:, :-1])
         (omega, kappa), (ours, spread) = conditional(u, root @ root.T, y), conditional(*fitted, y)
         shift = (omega - u[t - 1]) / jnp.sqrt(kappa)
-        return {"error": ours - omega, "kappa": kappa, "ratio": spread / kappa, "shift": shift, "q": own @ own}
+        apart = y - fitted.mean[: t - 1]
+        form = apart @ jnp.linalg.solve(fitted.covariance[: t - 1, : t - 1], apart)
+        return {
+            "error": ours - omega, "kappa": kappa, "ratio": spread / kappa, "shift": shift, "q": own @ own,
+            "form": form,
+        }  # fmt: skip
 
     every = jax.vmap(compute, in_axes=(0, 0))
     shape = (len(scales), t, number + 1)
@@ -203,10 +264,17 @@ def _lemma10_statements(tables: dict[str, list[Cell]]) -> list[Statement]:
         "Var[mean]", "Var[ω̂ | y] = κ(1 + q - 2/N)/(N-t-1)", "expectation", tables["variance"],
         control("κ(1 + q - 2/N)/N, N <= 50", tables["spread/N"]),
     )  # fmt: skip
+    laws = [
+        part("κ̂", "N κ̂/κ ~ χ² with N-t degrees of freedom", "distribution", tables["law of κ̂"],
+             control("χ² with N-1 degrees of freedom, t > 1", tables["χ²"])),
+        part("ω̂", "(ω̂ - ω)/√(κ(1 + ȳᵀV̂⁻¹ȳ)/N) ~ N(0, 1), ȳ = y - û", "distribution", tables["law of ω̂"],
+             control("the same with κ/N, the variance of ω1 alone, t > 1", tables["ω1"])),
+    ]  # fmt: skip
     return [
         statement("Lemma 10", "Conditional moments, |ω̂ - ω| < aκ as stated (I1)", "C.1", [printed, *other]),
         statement(
             "Lemma 10", "Conditional moments, |ω̂ - ω| < a√κ as in the proof", "C.1", [proved, *other], "repaired"
         ),
         statement("Lemma 10, variance", "Variance of ω̂ in the proof", "C.1", [spread], "proof step"),
+        statement("Lemma 10, laws", "Laws of κ̂ and ω̂ behind the proof and its Remarks", "C.1", laws, "proof step"),
     ]
