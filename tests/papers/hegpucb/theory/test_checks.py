@@ -161,10 +161,15 @@ def test_sum_of_widths(shorter):
 
 @pytest.mark.parametrize("name", ["theorem41", "theorem42"])
 def test_regret_is_bounded(name, shorter):
+    """Where no policy exceeds the bound, the check has no power; where it binds, it could refute the bound."""
     shorter("regret", ITERATIONS=50)
     found = statements(name)
-    assert {s["verdict"] for s in found.values()} == {"SUPPORTED"} and controls(found) == {"REFUTED"}
-    assert all(1.0 < s["sees"] < 100.0 for s in found.values()), "bounds that these runs could refute"
+    binding = [s for (id, _), s in found.items() if id.endswith(", binding")]
+    loose = [s for (id, _), s in found.items() if not id.endswith(", binding")]
+    assert len(binding) == len(loose) and {s["status"] for s in loose} == {"no power"}
+    assert {(s["verdict"], s["status"]) for s in binding} == {YES}
+    assert all(1.0 < s["sees"] < 100.0 for s in binding), "bounds that these runs could refute"
+    assert all(c["numbers"]["binds"] > 0.1 for s in binding for c in cells(s, "coverage"))
 
 
 def test_regret_of_maximum_likelihood():
@@ -178,7 +183,6 @@ def test_regret_of_maximum_likelihood():
     [
         ("no_regret", "growth", {"LONG": 200, "TIMES": np.array([50, 100, 200])}),
         ("dependence", "growth", {"CANDIDATES": (1, 10), "ROUGH": (0.3, 0.075), "SHORT": 50}),
-        ("theorem61", "robust", {"ITERATIONS": 80, "TIMES": np.array([20, 40, 80])}),
     ],
 )
 def test_growth_of_regret(name, module, values, shorter):
@@ -192,6 +196,26 @@ def test_growth_of_regret(name, module, values, shorter):
         slope = next(p for p in found["No regret", "repaired"]["parts"] if p["part"] == "slope")
         rules = [c["setting"]["rule"] for c in slope["control"]["cells"]]
         assert rules == ["MLE, peak missed", "random", "without the truth", "random"]
+
+
+def test_robust_regret_as_printed_and_repaired(shorter):
+    """Algorithm 2 prints σ_i in both of its tests, which drop u*; the bound binds for a large norm."""
+    norm = importlib.import_module("metabo.papers.hegpucb.theory.regret").binding_norm
+    shorter("robust", ITERATIONS=80, TIMES=np.array([20, 40, 80]), BINDING={"norm": 800, "GP": 400},
+            binding_norm=lambda b: norm(10.0 * b))  # fmt: skip
+    found = statements("theorem61")
+    assert {version for _, version in found} == {"printed", "repaired"}
+    assert found["Theorem 6.1", "repaired"]["status"] == "no power", "length-scales: no policy exceeds the bound"
+    assert (found["Theorem 6.1, binding", "repaired"]["verdict"], "ok") == YES
+    assert parts(found["Theorem 6.1, kept", "printed"])["kept"] == "REFUTED"
+    assert parts(found["Theorem 6.1, kept", "repaired"]) == {"kept": "SUPPORTED", "others": "SUPPORTED"}
+    assert {c["setting"]["test"] for c in found["Theorem 6.1, kept", "repaired"]["parts"][0]["control"]["cells"]} == {
+        "u",
+        "v",
+    }
+    assert all(1.0 < s["sees"] < 100.0 for (id, _), s in found.items() if id == "Theorem 6.1, kept")
+    loose = {id: s for id, s in found.items() if id[0] != "Theorem 6.1"}
+    assert controls(loose) == {"REFUTED"}
 
 
 def test_a_check_depends_on_the_package_code_that_it_tests():

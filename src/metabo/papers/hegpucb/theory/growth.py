@@ -12,7 +12,7 @@ from metabo.papers.engine.theory.replicates import generator, runs
 from metabo.papers.hegpucb import problems
 from metabo.papers.hegpucb.theory import instances, stuck
 from metabo.papers.hegpucb.theory.posteriors import simulate
-from metabo.papers.hegpucb.theory.preservation import Regime, play, settings_of
+from metabo.papers.hegpucb.theory.regimes import Regime, play, settings_of
 from metabo.papers.hegpucb.theory.regret import gains
 
 CHECKS = {
