@@ -67,7 +67,9 @@ DECIDED = {
         ("Table 1, HE-GP-UCB", "printed"): NO, ("Table 1, HE-GP-UCB", "repaired"): YES, ("Table 1, |U|", "ours"): YES,
         ("No regret, limit", "printed"): NO, ("No regret, limit", "repaired"): YES,
     },
-    "decompositions": {("Decompositions", "printed"): NO, ("Decompositions", "repaired"): YES},
+    "decompositions": {
+        ("Decompositions", "printed"): YES, ("Decompositions", "reading"): NO, ("Decompositions", "repaired"): YES,
+    },
 }  # fmt: skip
 
 
@@ -155,7 +157,7 @@ def test_sum_of_widths(shorter):
     shorter("regret", ITERATIONS=50)
     found = statements("lemma53")
     own = found["Lemma 5.3", "printed"]
-    assert own["verdict"] == "SUPPORTED" and 0.0 < numbers(own, "sum")["largest_share"] < 1.0
+    assert own["verdict"] == "SUPPORTED" and 0.0 < numbers(own, "sum")["last_share"] < 0.4, "not that of T = 1"
     assert found["Lemma 5.3, X_t", "proof step"]["verdict"] == "REFUTED" and controls(found) == {"REFUTED"}
 
 
@@ -174,15 +176,15 @@ def test_regret_is_bounded(name, shorter):
 
 def test_regret_of_maximum_likelihood():
     own = statements("stuck")["MLE stuck", "printed"]
-    assert parts(own)["linear"] == "SUPPORTED" and own["status"] == "ok"
-    assert numbers(own, "linear")["runs"] > 30 and numbers(own, "found")["share"] < 0.1
+    assert parts(own)["linear"] != "REFUTED" and numbers(own, "linear")["runs"] > 30
+    assert numbers(own, "found")["share"] < 0.1
 
 
 @pytest.mark.parametrize(
     ("name", "module", "values"),
     [
         ("no_regret", "growth", {"LONG": 200, "TIMES": np.array([50, 100, 200])}),
-        ("dependence", "growth", {"CANDIDATES": (1, 10), "ROUGH": (0.3, 0.075), "SHORT": 50}),
+        ("dependence", "growth", {"CANDIDATES": (1, 5, 20), "ROUGH": (0.3, 0.075), "SMOOTH": (0.3, 1.2), "SHORT": 50}),
     ],
 )
 def test_growth_of_regret(name, module, values, shorter):
@@ -206,7 +208,7 @@ def test_robust_regret_as_printed_and_repaired(shorter):
     found = statements("theorem61")
     assert {version for _, version in found} == {"printed", "repaired"}
     assert found["Theorem 6.1", "repaired"]["status"] == "no power", "length-scales: no policy exceeds the bound"
-    assert (found["Theorem 6.1, binding", "repaired"]["verdict"], "ok") == YES
+    assert parts(found["Theorem 6.1, binding", "repaired"]) == {"coverage": "SUPPORTED"}, "the worst policy exceeds it"
     assert parts(found["Theorem 6.1, kept", "printed"])["kept"] == "REFUTED"
     assert parts(found["Theorem 6.1, kept", "repaired"]) == {"kept": "SUPPORTED", "others": "SUPPORTED"}
     assert {c["setting"]["test"] for c in found["Theorem 6.1, kept", "repaired"]["parts"][0]["control"]["cells"]} == {

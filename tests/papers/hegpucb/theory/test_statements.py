@@ -226,6 +226,8 @@ def test_cells_and_nearest_points_by_hand():
     np.testing.assert_allclose(discretisation.cells_of(t, 4.0, 1.5, 0.1, False), np.ceil(t**2 * 2.0 * root))
     near = discretisation.nearest(np.array([0.0, 0.3, 0.6, 1.0]), np.array([0.2, 3.5]))
     np.testing.assert_allclose(near, [[0.5] * 4, [0.125, 0.375, 0.625, 0.875]])
+    ends = discretisation.nearest(np.array([0.0, 0.3, 0.6, 1.0]), np.array([0.2, 3.5]), "ends")
+    np.testing.assert_allclose(ends, [[1.0] * 4, [0.25, 0.5, 0.75, 1.0]])
     assert discretisation.beta32(t, np.array([1e-9, 8.0]), 0.1)[0] == 0.0
     expected = np.sqrt(2 * np.log(np.pi**2 * 4 / 0.3) + 2 * np.log(8.0))
     assert discretisation.beta32(t, np.array([1.0, 8.0]), 0.1)[1] == pytest.approx(expected)
@@ -473,6 +475,68 @@ def test_gains_of_decompositions(rng):
         best = max(np.linalg.slogdet(np.eye(size) + kernel[np.ix_(a, a)] / 0.01)[1]
                    for a in itertools.combinations_with_replacement(range(6), size))  # fmt: skip
         assert got == pytest.approx(0.5 * best, rel=1e-9)
+
+
+def test_a_sum_of_kernels_never_has_a_smaller_gain_than_a_part_of_it(rng):
+    x = rng.random((12, 4))
+    some, every = ((0, 1), (2, 3)), tuple(itertools.combinations(range(4), 2))
+    difference = additive.kernel_of(x, every, True) - additive.kernel_of(x, some, True)
+    assert np.linalg.eigvalsh(difference).min() > -1e-10
+    np.testing.assert_allclose(additive.kernel_of(x, some, True), 2.0 * additive.kernel_of(x, some, False))
+    assert (additive.exact(x, some, True) <= additive.exact(x, every, True)).all()
+    kernel = additive.kernel_of(x, some, True)
+    best = max(np.linalg.slogdet(np.eye(3) + kernel[np.ix_(a, a)] / 0.01)[1]
+               for a in itertools.combinations_with_replacement(range(12), 3))  # fmt: skip
+    assert additive.exact(x, some, True)[1] == pytest.approx(0.5 * best, rel=1e-9)
+
+
+# --- growth
+
+
+def test_quadratic_costs_of_wrong_candidates_are_told_from_linear_ones(rng):
+    """An offset hides quadratic growth in R_T itself: its slope is below 1, that of the cost is not."""
+    many = np.array([1, 2, 5, 10, 20])
+    linear, square = (15.0 + c * many**p + 0.1 * rng.standard_normal((200, 1)) for c, p in ((0.7, 1), (0.1, 2)))
+    assert growth.rate(square, many).value < 1.0
+    for values, verdict in ((linear, "SUPPORTED"), (square, "REFUTED")):
+        sizes, wrong, extra = growth.wrong_cost(values + 0.1 * rng.standard_normal(values.shape), many)
+        assert sizes.tolist() == [5, 10, 20] and wrong.tolist() == [4, 9, 19]
+        assert growth.within(growth.rate(extra, wrong), -np.inf, growth.LINEAR).verdict == verdict
+
+
+def test_powers_of_logarithms_are_hidden_and_roots_of_the_candidates_are_not(monkeypatch):
+    own, one = table1.setting(table1.FAR), table1.row
+
+    def planted(power, logs):
+        monkeypatch.setattr(table1, "theorem", lambda o, many, bayes=False: (
+            one(o, many, bayes) * many**power * (1.0 + np.log(many)) ** logs))  # fmt: skip
+        return table1.hidden_slope(own, False, False)
+
+    assert planted(0.0, 2.0) < table1.HIDDEN, "the square of a logarithm is hidden"
+    assert planted(0.5, 0.0) > table1.HIDDEN and planted(0.5, 0.0) == pytest.approx(0.25)
+
+
+def test_a_rate_that_only_falls_does_not_vanish(monkeypatch):
+    """0.3 + 1/T falls at every step."""
+    monkeypatch.setattr(table1, "theorem", lambda own, many: 0.3 * own.times + 1.0)
+    assert table1._limit(True)["verdict"] == "REFUTED"
+    monkeypatch.setattr(table1, "theorem", lambda own, many: own.times**0.6)
+    assert table1._limit(True)["verdict"] == "SUPPORTED" and table1._limit(False)["verdict"] == "REFUTED"
+
+
+# --- maximum likelihood
+
+
+def test_runs_are_chosen_by_what_they_saw_and_judged_by_what_follows():
+    """A run that finds the peak late counts as one that had missed it."""
+    f, start = np.array([0.1, 0.9, 0.3, 0.6]), stuck.INITIAL + stuck.EARLY
+    visited = np.full((3, start + 5), 3)
+    visited[1, start], visited[2, start - 1] = 1, 1
+    np.testing.assert_array_equal(stuck.missed_early(f, visited), [True, True, False])
+    late = np.full(400, 0.3)
+    assert stuck.escaped(late, 0.3).verdict == "SUPPORTED"
+    late[:100] = 0.01
+    assert stuck.escaped(late, 0.3).verdict == "REFUTED"
 
 
 def test_missed_peaks_and_late_regret():

@@ -156,11 +156,11 @@ def _equations(played: dict[str, tuple[Regime, Played]]) -> list[Statement]:
         statement("Eq. 2", "f(x_t) >= μ⁺ - η_t + ε_t", "§5", [
             part("signs", "f(x_t) >= μ⁺(x_t) - η_t + ε_t", "inequality", cells["eq2 printed"],
                  control("f(x_t) >= μ⁺(x_t) + 1", cells["eq2 wrong"]))]),
-        statement("Eq. 2", "f(x_t) = μ⁺ + η_t - ε_t", "§5", [
+        statement("Eq. 2", "f(x_t) = μ⁺ + η_t - ε_t, by construction: η and ε are y - μ⁺ and y - f", "§5", [
             part("signs", "f(x_t) = μ⁺(x_t) + η_t - ε_t", "identity", cells["eq2"],
                  control("signs of η and ε exchanged", cells["eq2 swapped"]))], "repaired"),
         statement("Eqs. 4 and 5", "Error of the lower bound, and the regret of an iteration", "App. C", [
-            part("error", "e_t = η_t - ε_t + β⁺σ⁺", "identity", cells["eq4"],
+            part("error", "e_t = η_t - ε_t + β⁺σ⁺, by construction", "identity", cells["eq4"],
                  control("signs of η and ε exchanged", cells["eq4 swapped"])),
             part("regret", "r_t <= β⁺σ⁺ - η_t + ε_t at every t, on the event of Theorem 3.1 and while u* is kept",
                  "inequality", cells["eq5"], control("signs of η and ε exchanged", cells["eq5 swapped"])),
@@ -214,7 +214,8 @@ def _critical(key: Key[Array, ""], count: int) -> list[Statement]:
     one = {"case": "means", "candidates": many}
     return [
         statement("Critical iterations", "|C| <= |U|", "§5, App. C", [
-            part("kept", "|C| <= |U| - 1 on the event of Theorem 3.1 and while u* is kept", "inequality",
+            part("kept", "|C| <= |U| - 1 on the event of Theorem 3.1 and while u* is kept, by construction",
+                 "inequality",
                  [cell(inequality(number, many - 1), **one, runs=int(good.sum()))],
                  control("|C| <= |U| - 2", [cell(inequality(number, many - 2), **one)])),
             part("always", "|C| <= |U|, test with σ_i", "inequality", always(0, tuple(others)),
