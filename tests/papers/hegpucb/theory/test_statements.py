@@ -522,6 +522,7 @@ def test_a_rate_that_only_falls_does_not_vanish(monkeypatch):
     assert table1._limit(True)["verdict"] == "REFUTED"
     monkeypatch.setattr(table1, "theorem", lambda own, many: own.times**0.6)
     assert table1._limit(True)["verdict"] == "SUPPORTED" and table1._limit(False)["verdict"] == "REFUTED"
+    assert {table1._limit(large)["control"]["verdict"] for large in (True, False)} == {"REFUTED"}, "in both directions"
 
 
 # --- maximum likelihood
