@@ -164,7 +164,7 @@ def test_sum_of_widths(shorter):
 @pytest.mark.parametrize("name", ["theorem41", "theorem42"])
 def test_regret_is_bounded(name, shorter):
     """Where no policy exceeds the bound, the check has no power; where it binds, it could refute the bound."""
-    shorter("regret", ITERATIONS=50)
+    shorter("regret", ITERATIONS=50, BINDING={"norm": 700, "GP": 120})
     found = statements(name)
     binding = [s for (id, _), s in found.items() if id.endswith(", binding")]
     loose = [s for (id, _), s in found.items() if not id.endswith(", binding")]
@@ -205,8 +205,8 @@ def test_growth_of_regret(name, module, values, shorter):
 def test_robust_regret_as_printed_and_repaired(shorter):
     """Algorithm 2 prints σ_i in both of its tests, which drop u*; the bound binds for a large norm."""
     norm = importlib.import_module("metabo.papers.hegpucb.theory.regret").binding_norm
-    shorter("robust", ITERATIONS=80, TIMES=np.array([20, 40, 80]), BINDING={"norm": 800, "GP": 400},
-            binding_norm=lambda b: norm(10.0 * b))  # fmt: skip
+    shorter("robust", ITERATIONS=80, TIMES=np.array([20, 40, 80]), BINDING={"norm": 500, "GP": 250},
+            binding_norm=lambda b: norm(50.0 * b))  # fmt: skip
     found = statements("theorem61")
     assert {version for _, version in found} == {"printed", "repaired"}
     assert found["Theorem 6.1", "repaired"]["status"] == "no power", "length-scales: no policy exceeds the bound"
@@ -217,7 +217,7 @@ def test_robust_regret_as_printed_and_repaired(shorter):
         "u",
         "v",
     }
-    assert all(1.0 < s["sees"] < 100.0 for (id, _), s in found.items() if id == "Theorem 6.1, kept")
+    assert found["Theorem 6.1, kept", "printed"]["sees"] < 1.0 < found["Theorem 6.1, kept", "repaired"]["sees"] < 20.0
     loose = {id: s for id, s in found.items() if id[0] != "Theorem 6.1"}
     assert controls(loose) == {"REFUTED"}
 
