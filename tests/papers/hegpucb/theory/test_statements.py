@@ -23,6 +23,7 @@ from metabo.papers.hegpucb.theory import (
     noise,
     posteriors,
     preservation,
+    regimes,
     regret,
     robust,
     stuck,
@@ -225,6 +226,8 @@ def test_cells_and_nearest_points_by_hand():
     np.testing.assert_allclose(discretisation.cells_of(t, 4.0, 1.5, 0.1, False), np.ceil(t**2 * 2.0 * root))
     near = discretisation.nearest(np.array([0.0, 0.3, 0.6, 1.0]), np.array([0.2, 3.5]))
     np.testing.assert_allclose(near, [[0.5] * 4, [0.125, 0.375, 0.625, 0.875]])
+    ends = discretisation.nearest(np.array([0.0, 0.3, 0.6, 1.0]), np.array([0.2, 3.5]), "ends")
+    np.testing.assert_allclose(ends, [[1.0] * 4, [0.25, 0.5, 0.75, 1.0]])
     assert discretisation.beta32(t, np.array([1e-9, 8.0]), 0.1)[0] == 0.0
     expected = np.sqrt(2 * np.log(np.pi**2 * 4 / 0.3) + 2 * np.log(8.0))
     assert discretisation.beta32(t, np.array([1.0, 8.0]), 0.1)[1] == pytest.approx(expected)
@@ -308,9 +311,48 @@ def test_bounds_by_hand():
 
 
 def test_covered_counts_any_time():
-    found = regret.covered(np.array([[1.0, 1.0], [3.0, 0.0], [0.0, 0.0]]), np.array([[2.0, 2.5]] * 3), 0.1)
+    total, span = np.array([[1.0, 1.0], [3.0, 0.0], [0.0, 0.0]]), np.full(3, 3.0)
+    found = regret.covered(total, np.array([[2.0, 2.5]] * 3), span, 0.1)
     assert (found.numbers["bad"], found.numbers["runs"]) == (1, 3)
     assert found.numbers["largest_share"] == pytest.approx(1.5)
+
+
+def test_a_bound_that_no_policy_exceeds_says_nothing():
+    """The worst policy keeps a loose bound and exceeds a binding one; only there an error of the bound can be seen."""
+    f, small = np.tile([0.0, 2.0], (200, 1)), np.full((200, 10), 0.1)
+    loose, binding = (np.tile(c * np.arange(1.0, 11.0), (200, 1)) for c in (2.5, 1.0))
+    own, worst = regret.both(small, loose, f)
+    assert own.verdict == worst.verdict == "SUPPORTED" and own.numbers["sees"] == np.inf
+    assert own.numbers["binds"] == 0.0 and own.numbers["least"] == pytest.approx(1.25)
+    own, worst = regret.both(small, binding, f)
+    assert (own.verdict, worst.verdict) == ("SUPPORTED", "REFUTED") and own.numbers["sees"] == pytest.approx(10.0)
+    assert regret.both(20.0 * small, binding, f)[0].verdict == "REFUTED"
+
+
+def test_steep_means_keep_the_tail_bound(rng):
+    """P[sup |f'| > L] of a prior with a steep mean, at all L: (a, b) of the zero mean would fail."""
+    one = instances.means(0, 6.0, 2, 3)
+    a, b = regret.steep(one, 0.1)
+    slopes = np.abs(np.diff(instances.gp_draws(rng, one, 2000), axis=1)).max(axis=1) * 100.0
+    levels = np.linspace(0.0, 400.0, 81)
+    shares = (slopes[:, None] > levels).mean(axis=0)
+    assert (shares <= np.minimum(1.0, a * np.exp(-(levels**2) / b))).all()
+    plain = intervals.rice(0.1)
+    assert (shares > plain[0] * np.exp(-(levels**2) / plain[1]) + 0.1).any()
+
+
+def test_beta_takes_the_maximum_gain_where_f_has_a_norm(short):
+    """β_t of Theorem 4.1 has γ_{t-1}; the gain of the queries is smaller, and the intervals with it."""
+    case = preservation.Regime(short, False)
+    settings = preservation.settings_of(case, False, 30)
+    trace = preservation.play(case, settings, keys.stream(0, "gains"), 3).trace
+    every = regimes.upper_gains(short, 30)
+    greedy = np.asarray(confidence.greedy_gain(jax.numpy.asarray(short.kernels[2]), 0.01, 30))
+    np.testing.assert_allclose(every[2], np.concatenate([[0.0], greedy[:-1]]) / (1.0 - np.exp(-1.0)))
+    of_chosen = every[trace.u, np.arange(30)]
+    np.testing.assert_allclose(trace.beta, confidence.beta_frequentist(1.0, 0.1, of_chosen, 0.1))
+    queries = np.take_along_axis(trace.gain, trace.u[..., None], axis=2)[..., 0]
+    assert (of_chosen[:, 1:] > 1.2 * queries[:, 1:]).all()
 
 
 def test_gains_are_those_of_the_roughest_candidate():
@@ -338,6 +380,37 @@ def test_robust_regret():
     for run in range(3):
         np.testing.assert_allclose(trace.regret[run], worst[run].max() - worst[run, trace.centre[run]])
         assert (np.abs(trace.point[run] - trace.centre[run]) <= 5).all()
+
+
+@pytest.mark.parametrize("printed", [True, False])
+@pytest.mark.parametrize("bayes", [True, False])
+def test_the_test_of_the_rival_from_posteriors_factorised_anew(printed, bayes):
+    """The trace says only whether the test of v_t fired: here its two sides, by another code."""
+    pits = instances.means(-1, 12.0)
+    one = pits._replace(means=-pits.means) if bayes else instances.lengthscales((0.1, 0.2, 0.4), 0)
+    case = preservation.Regime(one, bayes)
+    settings = preservation.settings_of(case, printed, 30)
+    trace = robust.play(case, settings, "he_stable_opt", keys.stream(0, "rival"), 5).trace
+    sides = robust.rival_sides(case, settings, trace, range(one.many))
+    before = np.concatenate([np.ones((5, 1, one.many), bool), trace.alive[:, :-1]], axis=1)
+    living = np.take_along_axis(before, trace.v[..., None], axis=2)[..., 0]
+    fell = sides.error > sides.threshold
+    np.testing.assert_array_equal(fell[living], trace.rejected_v[living])
+    assert (fell & living).any() == (bayes or printed) and (sides.bare < sides.threshold).all()
+
+
+def test_wrong_candidates_are_dropped_by_either_test_of_stable_opt():
+    """Hills that f lacks by the test of u_t, pits by that of v_t; a hundred times the threshold drops none."""
+    for name, case in robust.absent().items():
+        settings = preservation.settings_of(case, False, 40)
+        trace = robust.play(case, settings, "he_stable_opt", keys.stream(0, "absent"), 100).trace
+        found = robust.others(case, settings, trace, by_v=name == robust.BY_V)
+        assert {kind: ruling.verdict for kind, ruling in found.items()} == {"others": "SUPPORTED", "hundred": "REFUTED"}
+        lost = trace._replace(rejected=trace.rejected & False, rejected_v=trace.rejected_v & False)
+        assert robust.others(case, settings, lost, by_v=name == robust.BY_V)["others"].verdict == "REFUTED"
+        gone = trace._replace(rejected=trace.u == case.instance.truth, rejected_v=trace.v == case.instance.truth)
+        assert robust.kept(case, settings, trace)["kept"].verdict == "SUPPORTED"
+        assert robust.kept(case, settings, gone)["kept"].verdict == "REFUTED"
 
 
 # --- RKHS
@@ -402,6 +475,69 @@ def test_gains_of_decompositions(rng):
         best = max(np.linalg.slogdet(np.eye(size) + kernel[np.ix_(a, a)] / 0.01)[1]
                    for a in itertools.combinations_with_replacement(range(6), size))  # fmt: skip
         assert got == pytest.approx(0.5 * best, rel=1e-9)
+
+
+def test_a_sum_of_kernels_never_has_a_smaller_gain_than_a_part_of_it(rng):
+    x = rng.random((12, 4))
+    some, every = ((0, 1), (2, 3)), tuple(itertools.combinations(range(4), 2))
+    difference = additive.kernel_of(x, every, True) - additive.kernel_of(x, some, True)
+    assert np.linalg.eigvalsh(difference).min() > -1e-10
+    np.testing.assert_allclose(additive.kernel_of(x, some, True), 2.0 * additive.kernel_of(x, some, False))
+    assert (additive.exact(x, some, True) <= additive.exact(x, every, True)).all()
+    kernel = additive.kernel_of(x, some, True)
+    best = max(np.linalg.slogdet(np.eye(3) + kernel[np.ix_(a, a)] / 0.01)[1]
+               for a in itertools.combinations_with_replacement(range(12), 3))  # fmt: skip
+    assert additive.exact(x, some, True)[1] == pytest.approx(0.5 * best, rel=1e-9)
+
+
+# --- growth
+
+
+def test_quadratic_costs_of_wrong_candidates_are_told_from_linear_ones(rng):
+    """An offset hides quadratic growth in R_T itself: its slope is below 1, that of the cost is not."""
+    many = np.array([1, 2, 5, 10, 20])
+    linear, square = (15.0 + c * many**p + 0.1 * rng.standard_normal((200, 1)) for c, p in ((0.7, 1), (0.1, 2)))
+    assert growth.rate(square, many).value < 1.0
+    for values, verdict in ((linear, "SUPPORTED"), (square, "REFUTED")):
+        sizes, wrong, extra = growth.wrong_cost(values + 0.1 * rng.standard_normal(values.shape), many)
+        assert sizes.tolist() == [5, 10, 20] and wrong.tolist() == [4, 9, 19]
+        assert growth.within(growth.rate(extra, wrong), -np.inf, growth.LINEAR).verdict == verdict
+
+
+def test_powers_of_logarithms_are_hidden_and_roots_of_the_candidates_are_not(monkeypatch):
+    own, one = table1.setting(table1.FAR), table1.row
+
+    def planted(power, logs):
+        monkeypatch.setattr(table1, "theorem", lambda o, many, bayes=False: (
+            one(o, many, bayes) * many**power * (1.0 + np.log(many)) ** logs))  # fmt: skip
+        return table1.hidden_slope(own, False, False)
+
+    assert planted(0.0, 2.0) < table1.HIDDEN, "the square of a logarithm is hidden"
+    assert planted(0.5, 0.0) > table1.HIDDEN and planted(0.5, 0.0) == pytest.approx(0.25)
+
+
+def test_a_rate_that_only_falls_does_not_vanish(monkeypatch):
+    """0.3 + 1/T falls at every step."""
+    monkeypatch.setattr(table1, "theorem", lambda own, many: 0.3 * own.times + 1.0)
+    assert table1._limit(True)["verdict"] == "REFUTED"
+    monkeypatch.setattr(table1, "theorem", lambda own, many: own.times**0.6)
+    assert table1._limit(True)["verdict"] == "SUPPORTED" and table1._limit(False)["verdict"] == "REFUTED"
+    assert {table1._limit(large)["control"]["verdict"] for large in (True, False)} == {"REFUTED"}, "in both directions"
+
+
+# --- maximum likelihood
+
+
+def test_runs_are_chosen_by_what_they_saw_and_judged_by_what_follows():
+    """A run that finds the peak late counts as one that had missed it."""
+    f, start = np.array([0.1, 0.9, 0.3, 0.6]), stuck.INITIAL + stuck.EARLY
+    visited = np.full((3, start + 5), 3)
+    visited[1, start], visited[2, start - 1] = 1, 1
+    np.testing.assert_array_equal(stuck.missed_early(f, visited), [True, True, False])
+    late = np.full(400, 0.3)
+    assert stuck.escaped(late, 0.3).verdict == "SUPPORTED"
+    late[:100] = 0.01
+    assert stuck.escaped(late, 0.3).verdict == "REFUTED"
 
 
 def test_missed_peaks_and_late_regret():

@@ -17,6 +17,10 @@ CENTRES = 8
 TALL = 12.0
 """Height of a hill that one or two observations show to be absent; §7(d)'s 4 is within the intervals for long."""
 
+HIGH = 30.0
+"""Height of a hill that makes the worst regret of an iteration large beside the bounds, which B enters only by 2|U|B.
+"""
+
 
 class Instance(NamedTuple):
     """A domain of c points with |U| candidates: kernels (U, c, c), means (U, c), and which of them f is of."""
@@ -60,6 +64,15 @@ def means(truth: int, height: float = 4.0, count: int = 10, candidates: int | No
     own = np.stack([hills(x, tallest, count, height) for tallest in raised])
     kernel = problems.rbf(x[:, None], 0.1)
     return Instance(x[:, None], np.broadcast_to(kernel, (len(own), *kernel.shape)), own, truth % len(own))
+
+
+def one_hill(points: int = 101) -> Instance:
+    """Return three means on [0, 1], RBF kernel with ℓ = 0.1: a hill of height HIGH at 1/4, one at 3/4, none; f has the
+    first. On it the regret bounds are below T (max f - min f), which no policy exceeds, from T of about 50 on."""
+    x = line(points)
+    own = np.stack([hills(x, tallest, 2, HIGH) for tallest in (0, 1, None)])
+    kernel = problems.rbf(x[:, None], 0.1)
+    return Instance(x[:, None], np.broadcast_to(kernel, (len(own), *kernel.shape)), own, 0)
 
 
 def periods(truth: int, points: int = 101) -> Instance:

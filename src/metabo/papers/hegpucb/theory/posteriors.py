@@ -63,6 +63,30 @@ def posterior(
     return PosteriorTrace(*(np.asarray(values) for values in found))
 
 
+def posteriors_at(
+    gram: Float[np.ndarray, "c c"],
+    mean: Float[np.ndarray, " c"],
+    noise: float,
+    index: Int[np.ndarray, "n t"],
+    y: Float[np.ndarray, "n t"],
+) -> tuple[Float[np.ndarray, "n t"], Float[np.ndarray, "n t"]]:
+    """Return mean and variance at every query of every run, before it was observed (n, t)."""
+    found = _all_queries(jnp.asarray(gram), jnp.asarray(mean), noise, jnp.asarray(index), jnp.asarray(y))
+    means, variances = (np.asarray(values) for values in found)
+    return means, variances
+
+
+@jax.jit
+def _all_queries(gram, mean, noise, index, y):
+    def one(entry):
+        at, out = entry
+        means, variances, _ = moments(gram, mean, noise, at, out)
+        step = jnp.arange(len(at))
+        return means[step, at], variances[step, at]
+
+    return jax.lax.map(one, (index, y), batch_size=BATCH)
+
+
 @jax.jit
 def _all_runs(gram, mean, noise, f, index, y):
     def one(entry):

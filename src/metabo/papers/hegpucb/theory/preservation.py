@@ -4,51 +4,27 @@ Algorithm 1 prints σ_i(x_i) in its test, after x_i was observed; the proof has 
 prints π for π² (Theorem 4.1). Both versions are run.
 """
 
-from typing import NamedTuple
-
 import jax
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
 from metabo.methods.elimination import confidence
-from metabo.methods.elimination.problem import EliminationSettings
 from metabo.methods.elimination.simulate import Trace
 from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
-from metabo.papers.engine.theory.replicates import generator, runs
+from metabo.papers.engine.theory.replicates import runs
 from metabo.papers.engine.theory.verdicts import Ruling, identity, inequality, least_ratio, probability
 from metabo.papers.hegpucb.theory import instances
-from metabo.papers.hegpucb.theory.instances import Instance
-from metabo.papers.hegpucb.theory.posteriors import posterior, simulate
+from metabo.papers.hegpucb.theory.posteriors import posterior
+from metabo.papers.hegpucb.theory.regimes import DELTA, SCALES, Played, Regime, play, settings_of, upper_gains, xis
 
 CHECKS = {
     "preservation": "Section 5: the true hyperparameter is kept",
     "elimination": "Eqs. 2, 4 and 5, and critical iterations",
 }
-DELTA = 0.1
 RUNS = {"preservation": 1000, "elimination": 200}
 ITERATIONS = 60
-NORM = 1.0
-SCALES = (0.1, 0.15, 0.2, 0.3, 0.5)
-"""Length-scales; f is of the shortest, which is chosen most often."""
-
-
 ABSENT = "absent hills, GP"
 """The case in which wrong candidates can be told: their hills are far higher than f."""
-
-
-class Regime(NamedTuple):
-    """An instance, and whether f is a GP sample (Bayesian) or has the norm NORM (frequentist)."""
-
-    instance: Instance
-    bayes: bool
-
-
-class Played(NamedTuple):
-    """Functions (n, c) and what happened on them; `settings` are those of the run."""
-
-    f: Float[np.ndarray, "n c"]
-    trace: Trace
-    settings: EliminationSettings
 
 
 def cases() -> dict[str, Regime]:
@@ -60,28 +36,6 @@ def cases() -> dict[str, Regime]:
         "length-scales, norm": Regime(short, False),
         "one candidate, GP": Regime(instances.lengthscales((0.2,), 0), True),
     }
-
-
-def settings_of(case: Regime, printed: bool, iterations: int = ITERATIONS) -> EliminationSettings:
-    """Return Algorithm 1 as printed with the constants of its theorem, or repaired: σ_{i-1}, ξ_t, factor 1 in β."""
-    form = "bayes_finite" if case.bayes else ("frequentist_printed" if printed else "frequentist")
-    xi = ("pi2" if case.bayes else "printed") if printed else "corrected"
-    return EliminationSettings(
-        iterations, delta=DELTA, B=NORM, R=instances.R, beta=form, xi=xi, sigma="after" if printed else "before"
-    )
-
-
-def play(
-    case: Regime, settings: EliminationSettings, key: Key[Array, ""], count: int, rule: str = "he_gp_ucb"
-) -> Played:
-    """Draw functions and run a rule on them."""
-    keys = jax.random.split(key)
-    draw = generator(keys[0])
-    if case.bayes:
-        f = instances.gp_draws(draw, case.instance, count)
-    else:
-        f = instances.rkhs_draws(draw, case.instance, count, NORM)
-    return Played(f, simulate(case.instance.problem(), rule, settings, keys[1], f), settings)
 
 
 def sides(
@@ -99,11 +53,6 @@ def fired(trace: Trace, candidate: int, xi: Float[np.ndarray, " t"], widths: flo
     """Tell at which iterations that test fires."""
     error, threshold = sides(trace, candidate, xi, widths)
     return error > threshold
-
-
-def xis(settings: EliminationSettings, many: int, kind: str) -> Float[np.ndarray, " t"]:
-    """Return ξ_t of t = 1..T."""
-    return np.asarray(confidence.xi(np.arange(1, settings.T + 1), settings.R, many, settings.delta, kind))
 
 
 # --- preservation
@@ -134,7 +83,7 @@ def preservation(key: Key[Array, ""], share: float) -> list[Statement]:
             found[into].append(cell(probability(int(bad.sum()), count, limit, *ratio), case=name))
 
         for printed in (True, False):
-            played = play(case, settings_of(case, printed), keys[int(printed)], count)
+            played = play(case, settings_of(case, printed, ITERATIONS), keys[int(printed)], count)
             trace, xi = played.trace, xis(played.settings, many, played.settings.xi)
             form, true = " printed" if printed else "", trace.u == own
             ratio = least_ratio(trace.threshold, np.where(true, trace.error, 0.0))
@@ -176,7 +125,7 @@ def elimination(key: Key[Array, ""], share: float) -> list[Statement]:
     """Check the equations at every step, and count critical iterations where wrong candidates are dropped."""
     count = runs(RUNS["elimination"], share)
     played = {
-        name: (case, play(case, settings_of(case, False), jax.random.fold_in(key, place), count))
+        name: (case, play(case, settings_of(case, False, ITERATIONS), jax.random.fold_in(key, place), count))
         for place, (name, case) in enumerate(cases().items())
     }
     return [*_equations(played), *_critical(jax.random.fold_in(key, len(played)), count)]
@@ -207,11 +156,11 @@ def _equations(played: dict[str, tuple[Regime, Played]]) -> list[Statement]:
         statement("Eq. 2", "f(x_t) >= μ⁺ - η_t + ε_t", "§5", [
             part("signs", "f(x_t) >= μ⁺(x_t) - η_t + ε_t", "inequality", cells["eq2 printed"],
                  control("f(x_t) >= μ⁺(x_t) + 1", cells["eq2 wrong"]))]),
-        statement("Eq. 2", "f(x_t) = μ⁺ + η_t - ε_t", "§5", [
+        statement("Eq. 2", "f(x_t) = μ⁺ + η_t - ε_t, by construction: η and ε are y - μ⁺ and y - f", "§5", [
             part("signs", "f(x_t) = μ⁺(x_t) + η_t - ε_t", "identity", cells["eq2"],
                  control("signs of η and ε exchanged", cells["eq2 swapped"]))], "repaired"),
         statement("Eqs. 4 and 5", "Error of the lower bound, and the regret of an iteration", "App. C", [
-            part("error", "e_t = η_t - ε_t + β⁺σ⁺", "identity", cells["eq4"],
+            part("error", "e_t = η_t - ε_t + β⁺σ⁺, by construction", "identity", cells["eq4"],
                  control("signs of η and ε exchanged", cells["eq4 swapped"])),
             part("regret", "r_t <= β⁺σ⁺ - η_t + ε_t at every t, on the event of Theorem 3.1 and while u* is kept",
                  "inequality", cells["eq5"], control("signs of η and ε exchanged", cells["eq5 swapped"])),
@@ -227,7 +176,8 @@ def sound(case: Regime, played: Played) -> Bool[np.ndarray, " n"]:
     if case.bayes:
         beta = np.asarray(confidence.beta_bayes_finite(len(one.x), t, settings.delta))
     else:
-        beta = np.asarray(confidence.beta_frequentist(NORM, settings.R, found.gain, settings.delta))
+        gain = upper_gains(one, len(t))[one.truth]
+        beta = np.asarray(confidence.beta_frequentist(case.norm, settings.R, gain, settings.delta))
     return (found.distance <= beta).all(axis=1) & trace.alive[:, -1, one.truth]
 
 
@@ -242,11 +192,11 @@ def _critical(key: Key[Array, ""], count: int) -> list[Statement]:
     """Hills that are not there are soon known; σ_i in the test drops the true candidate too."""
     case = Regime(instances.means(-1, instances.TALL), True)
     keys = jax.random.split(key)
-    kept = play(case, settings_of(case, False), keys[0], count)
+    kept = play(case, settings_of(case, False, ITERATIONS), keys[0], count)
     alone = Regime(instances.lengthscales((0.2,), 0), True)
     others = {
-        "means": (case, play(case, settings_of(case, True), keys[1], count)),
-        "one candidate": (alone, play(alone, settings_of(alone, True), keys[1], count)),
+        "means": (case, play(case, settings_of(case, True, ITERATIONS), keys[1], count)),
+        "one candidate": (alone, play(alone, settings_of(alone, True, ITERATIONS), keys[1], count)),
     }
     critical, good = criticals(kept.trace), sound(case, kept)
     number, many = critical[good].sum(axis=1), case.instance.many
@@ -264,7 +214,8 @@ def _critical(key: Key[Array, ""], count: int) -> list[Statement]:
     one = {"case": "means", "candidates": many}
     return [
         statement("Critical iterations", "|C| <= |U|", "§5, App. C", [
-            part("kept", "|C| <= |U| - 1 on the event of Theorem 3.1 and while u* is kept", "inequality",
+            part("kept", "|C| <= |U| - 1 on the event of Theorem 3.1 and while u* is kept, by construction",
+                 "inequality",
                  [cell(inequality(number, many - 1), **one, runs=int(good.sum()))],
                  control("|C| <= |U| - 2", [cell(inequality(number, many - 2), **one)])),
             part("always", "|C| <= |U|, test with σ_i", "inequality", always(0, tuple(others)),
