@@ -191,6 +191,26 @@ def test_samples_have_the_laws_and_their_dependence(rng):
     assert between[1] == pytest.approx(0.5 * roots[0, 7] @ roots[1, 7], abs=0.03)
 
 
+def test_any_two_independent_normals_are_not_three(rng):
+    """Signs of every two are independent, those of the three multiply to +1; skewness of the sum: 6 (2/π)^1.5/3^1.5."""
+    normals = combinations.pairwise(rng, ENOUGH)
+    np.testing.assert_allclose(np.cov(normals.T), np.eye(3), atol=0.05)
+    signs = normals > 0
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        assert np.mean(signs[:, i] & signs[:, j]) == pytest.approx(0.25, abs=0.02)
+        assert np.corrcoef(normals[:, i] ** 2, normals[:, j] ** 2)[0, 1] == pytest.approx(0.0, abs=0.04)
+    assert (np.prod(np.sign(normals), axis=1) == 1.0).all()
+    found = combinations._normal(normals, "any two")
+    assert found["verdict"] == REFUTED
+    assert found["numbers"]["skewness"] == pytest.approx(6.0 * (2.0 / np.pi) ** 1.5 / 3.0**1.5, abs=0.1)
+    assert combinations._normal(rng.standard_normal((ENOUGH, 3)), "all three")["verdict"] == SUPPORTED
+
+
+def test_a_combination_is_degenerate_only_on_equal_points(rng):
+    assert combinations._combined(rng, False)["verdict"] == SUPPORTED
+    assert combinations._combined(rng, True)["verdict"] == REFUTED
+
+
 # --- degeneracy
 
 
@@ -206,6 +226,11 @@ def test_least_eigenvalues_of_priors(rng):
     assert degeneracy.meta_prior(rng, False) > 1e-8 and abs(degeneracy.meta_prior(rng, True)) < 1e-14
     assert degeneracy.noise_free(rng, False) > 1e-8 and abs(degeneracy.noise_free(rng, True)) < 1e-13
     assert degeneracy.noise_free(rng, True, noise=1e-4) > 1e-8
+    for shared in (False, True):
+        assert degeneracy.meta_prior(rng, shared=shared) > 1e-8, "with noise"
+        assert abs(degeneracy.meta_prior(rng, True, shared=shared)) < 1e-14
+    assert degeneracy.meta_prior(rng, noise=0.0) > 1e-8
+    assert abs(degeneracy.meta_prior(rng, noise=0.0, shared=True)) < 1e-13, "every source was observed there exactly"
     verdicts = [degeneracy.above(values)["verdict"] for values in ([2e-12, 1.0], [0.5e-12, 1.0])]
     assert verdicts == [SUPPORTED, REFUTED]
 
