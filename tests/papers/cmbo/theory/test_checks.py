@@ -47,12 +47,13 @@ def cells(statement: dict, part: str) -> list[dict]:
 
 DECIDED = {
     "weights": {
-        ("Weights", "ours"): YES, ("Weights, dissimilar", "reading"): NO, ("Weights, inverse", "printed"): NO,
-        ("Weights, inverse", "repaired"): YES, ("Weights, equal", "ours"): YES, ("Task weights", "printed"): YES,
+        ("Weights", "ours"): YES, ("Weights, dissimilar", "reading"): NO, ("Weights, inverse", "reading"): NO,
+        ("Weights, inverse", "printed"): YES, ("Weights, equal", "ours"): YES, ("Task weights", "printed"): YES,
         ("Task weights, Σζ'", "printed"): NO, ("Task weights, Σζ'", "repaired"): YES,
     },
     "proposition1": {
-        ("Proposition 1", "printed"): YES, ("Theorem A.3", "printed"): NO, ("Theorem A.3", "repaired"): YES,
+        ("Proposition 1", "printed"): NO, ("Proposition 1", "repaired"): YES,
+        ("Theorem A.3", "printed"): NO, ("Theorem A.3", "repaired"): YES,
         ("Theorem A.3, proof", "proof step"): NO, ("Theorem A.3, proof", "repaired"): YES,
     },
     "lemma2": {("Lemma 2", "printed"): YES},
@@ -78,13 +79,20 @@ def test_only_one_cluster_breaks_the_sum_of_the_squared_weights():
     assert [c["setting"]["clusters"] for c in cells(found, "Σζ'") if c["verdict"] == "REFUTED"] == [1]
 
 
+def test_only_noise_free_sources_with_shared_inputs_make_a_degenerate_prior():
+    found = statements("proposition1")["Proposition 1", "printed"]
+    assert [name for name, verdict in parts(found).items() if verdict == "REFUTED"] == ["noise-free, shared"]
+
+
 def test_the_law_of_combinations_and_of_the_centre():
     """4,000 samples refute every control and the readings of the centre; support needs 20,000."""
     found = statements("theorem31")
     assert set(parts(found["Theorem 3.1", "printed"]).values()) == {"INCONCLUSIVE"}
-    assert controls(found["Theorem 3.1", "printed"]) == {"REFUTED"}
-    assert decided(found)["Corollary 2", "printed"] == decided(found)["Theorem A.2", "proof step"] == NO
-    assert decided(found)["Corollary 2", "repaired"] == decided(found)["Theorem A.2", "repaired"] == YES
+    assert controls(found["Theorem 3.1", "printed"]) == controls(found["Corollary 1", "repaired"]) == {"REFUTED"}
+    assert decided(found)["Corollary 1", "printed"] == NO, "any two independent are not enough"
+    assert decided(found)["Corollary 2", "printed"] == YES
+    for name in ("Corollary 2, proof", "Theorem A.2"):
+        assert decided(found)[name, "proof step"] == NO and decided(found)[name, "repaired"] == YES
     centre = statements("geometric_centre")
     assert decided(centre)["Centre, average", "reading"] == decided(centre)["Centre, member", "reading"] == NO
     for name in (("Centre, average", "repaired"), ("Centre, within", "reading"), ("Centre, member", "repaired")):
@@ -130,20 +138,29 @@ def test_lemma5_is_loose_and_its_union_is_missing():
     assert decided(found)["Lemma 5, ingredients", "proof step"] == VAGUE, (
         "its part `product` passes a bound 100 times smaller"
     )
-    assert decided(found)["Lemma 5, union", "proof step"] == NO
+    assert decided(found)["Lemma 5, union", "reading"] == NO
     assert decided(found)["Lemma 5, union", "repaired"] == YES
+    assert decided(found)["Lemma 5, union, n = 50", "reading"] == YES, "a million tasks cost nothing at the paper's n"
 
 
 @pytest.fixture(scope="module")
 def theorem32():
-    return statements("theorem32")
+    """Two of the four offsets of the clusters."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(importlib.import_module("metabo.papers.cmbo.theory.regret_bound"), "OFFSETS", (0.25, 2.0))
+        return statements("theorem32")
 
 
 def test_theorem32_needs_a_coefficient_of_at_least_beta(theorem32):
-    printed = theorem32["Theorem 3.2", "printed"]
-    assert parts(printed) == {"ξ = β": "SUPPORTED", "ξ = 2β": "SUPPORTED", "ξ < β": "REFUTED"}
-    assert controls(printed) == {"REFUTED"}
-    below = cells(printed, "ξ < β")
+    """With the printed β Lemma 4 holds nowhere, and β/2 is below it; the paper's 3 is below the corrected β."""
+    printed, corrected = theorem32["Theorem 3.2", "printed"], theorem32["Theorem 3.2, ξ < β", "reading"]
+    assert parts(printed) == {"ξ = β/2": "REFUTED", "ξ = β": "REFUTED", "ξ = 2β": "SUPPORTED", "ξ = 3": "SUPPORTED"}
+    assert controls(printed) == controls(corrected) == {"REFUTED"}
+    every = [c for p in printed["parts"] for c in p["cells"]]
+    assert {c["setting"]["beta_is"] for c in every} == {"printed"}
+    assert all(c["numbers"]["lemma4_holds"] == 0.0 and c["numbers"]["beta"] < 1.5 for c in every)
+    assert cells(printed, "ξ = β/2")[0]["numbers"]["negative"] == 1.0
+    below = cells(corrected, "ξ < β")
     assert {c["setting"]["xi"] for c in below} == {"β/2", "3"}
     assert all(c["numbers"]["negative"] == 1.0 for c in below), "a negative bound on a regret"
     assert decided(theorem32)["Theorem 3.2, ξ = β", "reading"] == YES
@@ -154,10 +171,16 @@ def test_theorem32_needs_a_coefficient_of_at_least_beta(theorem32):
 
 
 def test_adaptive_weights_lower_one_factor_of_the_bound_and_raise_another(theorem32):
+    """The product of the two falls where clusters differ much, and rises where they differ little."""
     own = theorem32["Theorem 3.2, weights", "reading"]
-    numbers = cells(own, "bound")[0]["numbers"]
-    assert numbers["alpha"] < 0.95 and numbers["squares"] > 1.05 and controls(own) == {"REFUTED"}
-    assert abs(numbers["mean"]) < 0.03, "the product hardly moves"
+    assert decided(theorem32)["Theorem 3.2, weights", "reading"] == NO and controls(own) == {"REFUTED"}
+    assert controls(theorem32["Theorem 3.2, weights", "repaired"]) == {"REFUTED"}
+    found = {(c["setting"]["distance"], c["setting"]["offset"]): c for c in cells(own, "bound")}
+    assert len(found) == 4
+    for (_, offset), c in found.items():
+        assert c["numbers"]["alpha"] < 1.0 < c["numbers"]["squares"] and c["numbers"]["looseness"] > 1e6
+        assert c["verdict"] == ("REFUTED" if offset < 1.0 else "SUPPORTED")
+    assert decided(theorem32)["Theorem 3.2, weights", "repaired"] == YES
 
 
 def test_coverage_of_theorem32(theorem32):
@@ -174,14 +197,23 @@ def test_coverage_of_theorem32(theorem32):
         assert all(n["bad"] == n["lemma4_fails"] == 0 for n in every)
 
 
-def test_remark2():
+def test_remark2(monkeypatch):
+    """Two of the four offsets; 100 runs need not decide the second query of the sparse source, nor late falls of α."""
+    module = importlib.import_module("metabo.papers.cmbo.theory.adaptation")
+    monkeypatch.setattr(module, "OFFSETS", (0.25, 1.0))
     found = statements("remark2")
-    expected = {name: YES for name in found} | {("Remark 2, sparse", "printed"): NO}
-    assert decided(found) == expected
-    assert cells(found["Remark 2, η", "printed"], "rate")[0]["numbers"]["mean"] < -1.0
+    expected = {name: YES for name in found} | {("Remark 2, η", "printed"): NO}
+    undecided = {("Remark 2, α", "printed"), ("Remark 2, α", "repaired"), ("Remark 2, sparse", "printed")}
+    assert {k: v for k, v in decided(found).items() if k not in undecided} == {
+        k: v for k, v in expected.items() if k not in undecided
+    }
+    assert all(decided(found)[name][0] != "REFUTED" for name in undecided)
+    assert all(parts(found["Remark 2, α", version])["change"] == "SUPPORTED" for version in ("printed", "repaired"))
+    assert parts(found["Remark 2, η", "printed"]) == {"uniform": "SUPPORTED", "repeated": "REFUTED"}
+    assert cells(found["Remark 2, η", "repaired"], "uniform")[0]["numbers"]["mean"] < -1.0
     sparse = cells(found["Remark 2, sparse", "printed"], "weights")
-    refuted = [tuple(c["setting"].values()) for c in sparse if c["verdict"] == "REFUTED"]
-    assert refuted == [("jeffreys", 2)] and len(sparse) == 8
+    where = {tuple(c["setting"].values()) for c in sparse if c["verdict"] != "SUPPORTED"}
+    assert len(sparse) == 10 and where <= {("jeffreys", 2)}
 
 
 def test_a_check_depends_on_the_package_code_that_it_tests():

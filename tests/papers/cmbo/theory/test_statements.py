@@ -127,6 +127,26 @@ def test_prototypes_and_meta_prior_by_hand(rng):
     np.testing.assert_allclose(traces.opposite(np.array([0.25, 0.75])), [0.75, 0.25])
 
 
+def test_initial_points_are_observed_before_the_first_query(rng):
+    """N distinct points; the first query has equal weights, the second those of the posterior given the N."""
+    sources = traces.draw_sources(rng, 3, 10, np.linspace(0, 1, 12))
+    centres = traces.prototypes(sources.mean, sources.cov, sources.owners)
+    first, second = traces.run(rng, centres, sources.truth, 2, traces.constant(2.0), "wasserstein", initial=4)
+    assert first.index.shape == first.y.shape == (3, 4) and second.index.shape == (3, 5)
+    assert all(len(set(row)) == 4 for row in first.index.tolist())
+    assert 0.0 < np.abs(first.y - np.take_along_axis(sources.truth, first.index, axis=1)).max() < 0.6
+    np.testing.assert_allclose(first.weights, 1 / 3)
+    found = tasks.condition(first.prior, first.index, first.y, tasks.NOISE)
+    np.testing.assert_allclose(first.posterior.mean, found.mean)
+    np.testing.assert_allclose(second.weights, np.asarray(traces.adapted("wasserstein")(*centres, *found)))
+
+
+def test_sources_can_observe_the_same_inputs_again(rng):
+    again = traces.draw_sources(rng, 2, 6, np.linspace(0, 1, 5), distinct=3)
+    np.testing.assert_array_equal(again.x[..., :3], again.x[..., 3:])
+    assert len(np.unique(again.x[0, 0])) == 3 and len(np.unique(again.noise[0, 0])) == 6
+
+
 @pytest.mark.parametrize("distance", ["jeffreys", "wasserstein", "none"])
 def test_a_run_repeats_algorithm1(distance, rng):
     """One replicate step by step: prior from the weights, posterior, GP-UCB, weights from SciPy's distances."""
@@ -191,6 +211,26 @@ def test_samples_have_the_laws_and_their_dependence(rng):
     assert between[1] == pytest.approx(0.5 * roots[0, 7] @ roots[1, 7], abs=0.03)
 
 
+def test_any_two_independent_normals_are_not_three(rng):
+    """Signs of every two are independent, those of the three multiply to +1; skewness of the sum: 6 (2/π)^1.5/3^1.5."""
+    normals = combinations.pairwise(rng, ENOUGH)
+    np.testing.assert_allclose(np.cov(normals.T), np.eye(3), atol=0.05)
+    signs = normals > 0
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        assert np.mean(signs[:, i] & signs[:, j]) == pytest.approx(0.25, abs=0.02)
+        assert np.corrcoef(normals[:, i] ** 2, normals[:, j] ** 2)[0, 1] == pytest.approx(0.0, abs=0.04)
+    assert (np.prod(np.sign(normals), axis=1) == 1.0).all()
+    found = combinations._normal(normals, "any two")
+    assert found["verdict"] == REFUTED
+    assert found["numbers"]["skewness"] == pytest.approx(6.0 * (2.0 / np.pi) ** 1.5 / 3.0**1.5, abs=0.1)
+    assert combinations._normal(rng.standard_normal((ENOUGH, 3)), "all three")["verdict"] == SUPPORTED
+
+
+def test_a_combination_is_degenerate_only_on_equal_points(rng):
+    assert combinations._combined(rng, False)["verdict"] == SUPPORTED
+    assert combinations._combined(rng, True)["verdict"] == REFUTED
+
+
 # --- degeneracy
 
 
@@ -206,6 +246,11 @@ def test_least_eigenvalues_of_priors(rng):
     assert degeneracy.meta_prior(rng, False) > 1e-8 and abs(degeneracy.meta_prior(rng, True)) < 1e-14
     assert degeneracy.noise_free(rng, False) > 1e-8 and abs(degeneracy.noise_free(rng, True)) < 1e-13
     assert degeneracy.noise_free(rng, True, noise=1e-4) > 1e-8
+    for shared in (False, True):
+        assert degeneracy.meta_prior(rng, shared=shared) > 1e-8, "with noise"
+        assert abs(degeneracy.meta_prior(rng, True, shared=shared)) < 1e-14
+    assert degeneracy.meta_prior(rng, noise=0.0) > 1e-8
+    assert abs(degeneracy.meta_prior(rng, noise=0.0, shared=True)) < 1e-13, "every source was observed there exactly"
     verdicts = [degeneracy.above(values)["verdict"] for values in ([2e-12, 1.0], [0.5e-12, 1.0])]
     assert verdicts == [SUPPORTED, REFUTED]
 
@@ -430,6 +475,29 @@ def test_holds_counts_only_where_the_lemmas_hold(terms):
     assert regret_bound.holds(chosen, lambda t: t.regret - 1e-3).verdict == REFUTED
 
 
+def test_the_printed_theorem_counts_every_query(terms):
+    """A bound that fails only where Lemma 4 does: refuted as printed, and not where the lemmas are given."""
+    _, _, t = terms
+    chosen = t._replace(within=np.array([True, False] * 3), close=np.ones(6, bool))
+
+    def bound(t):
+        return np.where(t.within, t.regret + 1.0, t.regret - 1e-3)
+
+    found = regret_bound.always(chosen, bound)
+    assert found.verdict == REFUTED and found.numbers["violations"] == 3 and found.numbers["cases"] == 6
+    assert found.numbers["lemma4_holds"] == 0.5 and regret_bound.holds(chosen, bound).verdict == SUPPORTED
+    assert regret_bound.always(chosen, lambda t: t.regret + 1e-3).verdict == SUPPORTED
+
+
+def test_the_bound_moves_by_how_much_clusters_differ(rng, monkeypatch):
+    """Equal clusters refute what clusters that differ much support; opposite weights are refuted in both cases."""
+    monkeypatch.setattr(regret_bound, "METRICS", ("wasserstein",))
+    monkeypatch.setattr(regret_bound, "QUERIES", 8)
+    for offset, expected in ((0.0, REFUTED), (4.0, SUPPORTED)):
+        own, against = regret_bound.shifts(rng, 20, offset)["wasserstein"]
+        assert own.verdict == expected and against.verdict == REFUTED
+
+
 def test_how_the_weights_move_the_bound(terms):
     """ξ = 2β and a bound of ι α alone: its change is that of α."""
     _, _, t = terms
@@ -458,6 +526,42 @@ def test_suprema_fall_with_exact_observations_of_the_target(rng):
     ideal, own = adaptation.suprema(rng, 4)
     assert ideal.shape == own.shape == (4, len(adaptation.SIZES))
     assert (np.diff(ideal.mean(axis=0)) < 0).all() and ideal[:, -1].max() < 0.01 < own[:, -1].min()
+
+
+def test_inputs_that_repeat_do_not_show_the_target(rng):
+    """Ten inputs leave sup|μ̃ - f| where it is, however many observations; uniform ones bring it to zero."""
+    (uniform, _), (repeated, _) = (adaptation.suprema(rng, 10, distinct) for distinct in (None, adaptation.REPEATED))
+    assert adaptation._limit("", "", uniform, "", repeated)["verdict"] == SUPPORTED
+    found = adaptation._limit("", "", repeated, "", repeated)
+    assert found["verdict"] == found["control"]["verdict"] == REFUTED
+
+
+def test_planted_weights_of_sparse_sources(rng):
+    """A larger weight of the sparse source at the second query alone is refuted, and the control is still one."""
+    below = -0.3 + 0.01 * rng.standard_normal((max(adaptation.SHOWN), 50))
+    early = below.copy()
+    early[1] *= -1.0
+    for difference, verdict in ((below, SUPPORTED), (early, REFUTED)):
+        found = adaptation._sparse({"jeffreys": difference})
+        assert found["verdict"] == verdict and found["control"]["verdict"] == REFUTED
+    assert adaptation._sparse({"jeffreys": -below})["control"]["verdict"] == SUPPORTED, "weights the other way"
+    assert adaptation._first(early)["verdict"] == SUPPORTED and adaptation._first(below)["verdict"] == REFUTED
+
+
+def test_a_planted_course_of_alpha(rng):
+    """Weights that leave the farther cluster from query to query make α_τ fall; in the reverse order it rises."""
+    share = np.linspace(0.5, 0.2, adaptation.QUERIES)[:, None, None] + 1e-3 * rng.random((adaptation.QUERIES, 20, 1))
+    zeta = np.concatenate([1.0 - share, share], axis=2)
+    gap = np.broadcast_to([0.1, 2.0], (20, 2))
+
+    def falls(zeta):
+        path = adaptation.Paths(gap, zeta, zeta[::-1])
+        return {p["part"]: p["verdict"] for p in adaptation._falls({("jeffreys", 2.0): path})}
+
+    assert falls(zeta) == {"change": SUPPORTED, "trend": SUPPORTED}
+    assert falls(zeta[::-1]) == {"change": REFUTED, "trend": REFUTED}
+    flat = np.concatenate([zeta[:9], np.repeat(zeta[9:10], 41, axis=0) + 1e-5 * rng.random((41, 20, 2))])
+    assert falls(flat) == {"change": SUPPORTED, "trend": INCONCLUSIVE}, "it fell at the first queries"
 
 
 def test_opposite_weights_are_inverse(rng):

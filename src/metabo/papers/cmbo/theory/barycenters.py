@@ -64,7 +64,8 @@ def barycenter(key: Key[Array, ""], share: float) -> list[Statement]:
     covs, weights = draw(rng, count)
     own, centre = found(covs, weights), np.einsum("nj,njvw->nvw", weights, covs)
     return [
-        statement("Barycenter", "The barycenter's covariance S is the only root of Σξ_j(S^½Σ_jS^½)^½ = S", "§2.1",
+        statement("Barycenter",
+                  "The barycenter's covariance S is the only positive definite root of Σξ_j(S^½Σ_jS^½)^½ = S", "§2.1",
                   [_equation(own, centre, covs, weights), _unique(rng, own, centre, covs, weights)]),
         statement("Barycenter, minimum", "The barycenter minimises Σξ_jW_2²(P_j, P)", "§2.1",
                   [_minimum(rng, own, centre, covs, weights), _line(2)], "repaired"),
@@ -84,7 +85,8 @@ def _equation(own: np.ndarray, centre: np.ndarray, covs: np.ndarray, weights: np
 def _unique(
     rng: np.random.Generator, own: np.ndarray, centre: np.ndarray, covs: np.ndarray, weights: np.ndarray
 ) -> StatementPart:
-    """The package's iteration and a simpler one end at the same place from STARTS starts: first COMPARED clusters."""
+    """The package's iteration and a simpler one end at the same place from STARTS starts, all positive definite as the
+    printed root is (S = 0 solves the equation too): first COMPARED clusters."""
     own, centre, covs, weights = (values[:COMPARED] for values in (own, centre, covs, weights))
     scale = np.abs(own).max(axis=(1, 2))
 

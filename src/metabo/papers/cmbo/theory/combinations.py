@@ -8,6 +8,7 @@ from jaxtyping import Array, Key
 from scipy import stats
 
 from metabo.gaussians.kmeans import kmeans
+from metabo.papers.cmbo.theory.degeneracy import FLOOR, above, least
 from metabo.papers.cmbo.theory.tasks import NOISE, Gaussian, draw_functions, posterior, values
 from metabo.papers.cmbo.theory.traces import equal_grid
 from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
@@ -30,7 +31,7 @@ CHECKS = {
 COEFFICIENTS = np.array([0.2, 0.3, 0.5])
 SHORTEST, LONGEST = 0.15, 0.4
 """Lengthscales of the three source posteriors, evenly spaced."""
-POINTS, OBSERVED, SAMPLES, PROJECTIONS = 20, 5, 200_000, 20
+POINTS, OBSERVED, SAMPLES, PROJECTIONS, TRIPLES = 20, 5, 200_000, 20, 200
 MEMBERS = 4
 """|C| of the geometric centre."""
 ENTRY_LIMIT = 5.0
@@ -61,6 +62,16 @@ def roots(covs: np.ndarray) -> np.ndarray:
     """Return square roots of covariances (..., v, v), also of nearly singular ones."""
     w, q = np.linalg.eigh(covs)
     return q * np.sqrt(np.maximum(w, 0.0))[..., None, :]
+
+
+def pairwise(rng: np.random.Generator, count: int) -> np.ndarray:
+    """Draw three standard normal variables (count, 3), any two of them independent, the three together not.
+
+    The third has the sign of the product of the first two: given either, that sign is a fair coin.
+    """
+    normals = rng.standard_normal((count, 3))
+    normals[:, 2] = np.abs(normals[:, 2]) * np.sign(normals[:, 0] * normals[:, 1])
+    return normals
 
 
 class ReplicateMeans(NamedTuple):
@@ -102,29 +113,31 @@ def entries(found: ReplicateMeans, expected: np.ndarray) -> Ruling:
 
 
 def theorem31(key: Key[Array, ""], share: float) -> list[Statement]:
-    """Check mean, covariance and normality of Σ a_i GP^(i) by joint samples; Corollary 2 and Theorem A.2 exactly."""
+    """Check mean, covariance and normality of Σ a_i GP^(i) and Corollary 1 by joint samples, the rest exactly."""
     rng, count = generator(key), runs(SAMPLES, share)
     laws, a = posteriors(rng), COEFFICIENTS
     draws, dependent = (np.einsum("k,rkv->rv", a, sample(rng, laws, count, shared)) for shared in (0.0, 0.5))
     mean, cov = a @ laws.mean, np.einsum("k,kvw->vw", a**2, laws.cov)
     unsquared = np.einsum("k,kvw->vw", a, laws.cov)
-    second = products(draws, mean)
+    second, two = products(draws, mean), pairwise(rng, count)
     claim = f"within {ENTRY_LIMIT:g} standard errors in every entry"
     parts = [
         part("mean", f"mean Σa_iμ^(i), {claim}", "expectation", [cell(entries(means(draws), mean))],
              control("mean Σa_i²μ^(i)", [cell(entries(means(draws), (a**2) @ laws.mean))])),
         part("covariance", f"covariance Σa_i²k^(i), {claim}", "expectation", [cell(entries(second, upper(cov)))],
-             control("covariance Σa_ik^(i)", [cell(entries(second, upper(unsquared)))])),
-        part("independence", "the same for independent processes", "expectation", [cell(entries(second, upper(cov)))],
-             control("for processes with correlation ½", [cell(entries(products(dependent, mean), upper(cov)))])),
+             control("covariance Σa_ik^(i); processes with correlation ½",
+                     [cell(entries(second, upper(unsquared))),
+                      cell(entries(products(dependent, mean), upper(cov)), correlation=0.5)])),
         part("normality", f"{PROJECTIONS} random projections follow their normal laws", "distribution",
              _projections(rng, draws, mean, cov, 1.0),
-             control(f"with standard deviations larger by {SCALE}", _projections(rng, draws, mean, cov, SCALE))),
+             control(f"with standard deviations larger by {SCALE}; a sum that is not normal, of the right mean and "
+                     "variance", [*_projections(rng, draws, mean, cov, SCALE), _normal(two, "any two")])),
     ]  # fmt: skip
     return [
         statement("Theorem 3.1", "Independent GPs: Σa_iGP^(i) is a GP with mean Σa_iμ^(i), covariance Σa_i²k^(i)",
                   "§3", parts),
-        *_corollary2(laws),
+        *_corollary1(rng, two),
+        *_corollary2(rng, laws),
         *_theorem_a2(rng),
     ]  # fmt: skip
 
@@ -140,8 +153,32 @@ def _projections(
     return cells
 
 
-def _corollary2(laws: Gaussian) -> list[Statement]:
-    """The covariance of Σa_kX_k from the joint one of independent X_k, against Σa_kΣ_k (printed) and Σa_k²Σ_k."""
+def _normal(normals: np.ndarray, independent: str, scale: float = 1.0) -> Cell:
+    """Decide that the sum of three processes on one index, each N(0, 1), draws (R, 3), follows N(0, 3 scale²)."""
+    total = normals.sum(axis=1)
+    decided = distribution(total, stats.norm(0.0, scale * np.sqrt(3.0)))
+    decided.numbers["skewness"] = float(stats.skew(total))
+    return cell(decided, independent=independent)
+
+
+def _corollary1(rng: np.random.Generator, two: np.ndarray) -> list[Statement]:
+    """Its assumption, that any two processes are independent (draws `two`), and the one that makes it true."""
+    three = rng.standard_normal(two.shape)
+    claim = "the sum of three GPs on one index, each N(0, 1), follows N(0, 3)"
+    whole, some = _normal(three, "all three"), _normal(two, "any two")
+    wider = [_normal(three, "all three", SCALE), _normal(two, "any two", SCALE)]
+    return [
+        statement("Corollary 1", "GPs of which any two are independent: their linear combination is a GP", "App. 1.1",
+                  [part("sum", f"{claim}, independent: all three, or any two", "distribution", [whole, some],
+                        control(f"a standard deviation larger by {SCALE}", wider))]),
+        statement("Corollary 1", "GPs that are all independent of each other: their linear combination is a GP",
+                  "App. 1.1", [part("sum", f"{claim}, all three independent", "distribution", [whole],
+                                    control("any two independent, not all three", [some]))], "repaired"),
+    ]  # fmt: skip
+
+
+def _corollary2(rng: np.random.Generator, laws: Gaussian) -> list[Statement]:
+    """Its conclusion, and the covariance of Σa_kX_k from the joint one of independent X_k: Σa_kΣ_k in the proof."""
     a, tasks = COEFFICIENTS, len(COEFFICIENTS)
     whole = np.concatenate([coefficient * np.eye(POINTS) for coefficient in a], axis=1)
     blocks = np.zeros((tasks, POINTS, tasks, POINTS))
@@ -154,11 +191,26 @@ def _corollary2(laws: Gaussian) -> list[Statement]:
         return part("covariance", f"covariance of Σa_kX_k = {name}", "identity", [cell(identity(own, exact))], against)
 
     return [
-        statement("Corollary 2", "Independent X_k: the covariance of Σa_kX_k is Σa_kΣ_k",
-                  "App. 1.1", [made(1, "Σa_kΣ_k")]),
-        statement("Corollary 2", "Independent X_k: the covariance of Σa_kX_k is Σa_k²Σ_k",
+        statement("Corollary 2", "Independent GPs that are non-degenerate: Σa_kX_k is non-degenerate", "App. 1.1",
+                  [part("triples", f"covariance of Σa_kX_k on {POINTS} distinct points: least eigenvalue > {FLOOR}",
+                        "inequality", [_combined(rng, False)],
+                        control("with two equal points", [_combined(rng, True)]))]),
+        statement("Corollary 2, proof", "Independent X_k: the covariance of Σa_kX_k is Σa_kΣ_k",
+                  "App. 1.1", [made(1, "Σa_kΣ_k")], "proof step"),
+        statement("Corollary 2, proof", "Independent X_k: the covariance of Σa_kX_k is Σa_k²Σ_k",
                   "App. 1.1", [made(2, "Σa_k²Σ_k")], "repaired"),
     ]  # fmt: skip
+
+
+def _combined(rng: np.random.Generator, repeated: bool) -> Cell:
+    """Decide that Σa_k²Σ_k of TRIPLES triples of posteriors, a random and of sum 1, is positive definite; on points of
+    which two are equal if `repeated`."""
+    order = np.append(np.arange(POINTS - 1), 0 if repeated else POINTS - 1)
+    found = []
+    for _ in range(TRIPLES):
+        a, cov = rng.dirichlet(np.ones(len(COEFFICIENTS))), posteriors(rng).cov[:, order][:, :, order]
+        found.append(float(least(np.einsum("k,kvw->vw", a**2, cov))))
+    return above(found, POINTS)
 
 
 def _theorem_a2(rng: np.random.Generator) -> list[Statement]:

@@ -41,20 +41,23 @@ def least(matrix: np.ndarray) -> np.ndarray:
     return np.linalg.eigvalsh(matrix)[..., 0]
 
 
-def meta_prior(rng: np.random.Generator, repeated: bool) -> float:
+def meta_prior(rng: np.random.Generator, repeated: bool = False, noise: float = NOISE, shared: bool = False) -> float:
     """Return the least eigenvalue of k_0 = Σ w² k^C on POINTS points of [0, 1]², two equal ones if `repeated`.
 
-    TASKS posteriors with lengthscales in [0.1, 1] and inputs of their own, CLUSTERS geometric centres, random weights.
+    TASKS posteriors with lengthscales in [0.1, 1], CLUSTERS geometric centres, random weights. The tasks have inputs
+    of their own, or if `shared` the same OBSERVED configurations, which are among the points: so are a table's.
     """
     test = rng.random((POINTS, 2))
     if repeated:
         test[-1] = test[0]
+    common = test[:OBSERVED] if shared else None
     owners = np.concatenate([np.arange(CLUSTERS), rng.integers(CLUSTERS, size=TASKS - CLUSTERS)])
     weights, size = rng.dirichlet(np.ones(CLUSTERS)), np.bincount(owners)
     lengths = np.exp(rng.uniform(np.log(0.1), 0.0, TASKS))
     total = np.zeros((POINTS, POINTS))
     for owner, length in zip(owners, lengths, strict=True):
-        own = schur(rng.random((OBSERVED, 2)), test, float(length), NOISE)
+        x = rng.random((OBSERVED, 2)) if common is None else common
+        own = schur(x, test, float(length), noise)
         total += weights[owner] ** 2 / size[owner] * own
     return float(least(total))
 
@@ -69,35 +72,47 @@ def noise_free(rng: np.random.Generator, meet: bool, noise: float = 0.0, repeate
     return float(least(schur(x, test, float(np.exp(rng.uniform(np.log(0.1), 0.0))), noise)))
 
 
-def above(values: list[float]) -> Cell:
-    """Decide that every least eigenvalue is above FLOOR."""
+def above(values: list[float], inputs: int = POINTS) -> Cell:
+    """Decide that every least eigenvalue of matrices of `inputs` points is above FLOOR."""
     found = np.array(values)
     decided = inequality(1.0, found / FLOOR)
-    return cell(decided, inputs=POINTS, least=float(found.min()))
+    return cell(decided, inputs=inputs, least=float(found.min()))
 
 
 def proposition1(key: Key[Array, ""], share: float) -> list[Statement]:
-    """Check the meta-prior, Theorem A.3 with and without test inputs among the training inputs, and its proof."""
+    """Check the meta-prior with and without noise and inputs that all sources share, Theorem A.3 with and without test
+    inputs among the training inputs, and its proof."""
     rng, count = generator(key), runs(RUNS, share)
 
     def many(**how: bool | float) -> Cell:
         return above([noise_free(rng, **how) for _ in range(count)])
 
-    def prior(repeated: bool) -> list[Cell]:
-        return [above([meta_prior(rng, repeated) for _ in range(count)])]
+    def prior(name: str, how: str, **setting: bool | float) -> StatementPart:
+        own, wrong = (above([meta_prior(rng, equal, **setting) for _ in range(count)]) for equal in (False, True))
+        return part(name, f"{claim}, no jitter, {how}", "inequality", [own], control("with two equal points", [wrong]))
 
     def theorem(name: str, how: str, **setting: bool | float) -> StatementPart:
         against = control("with two equal test inputs", [many(repeated=True, **setting)])
         return part(name, f"{claim}, {how}", "inequality", [many(**setting)], against)
 
     claim = f"least eigenvalue > {FLOOR} on {POINTS} distinct points"
-    whole = part("meta-prior", f"{claim}, no jitter", "inequality", prior(False),
-                 control("with two equal points", prior(True)))  # fmt: skip
+    noisy_prior = [
+        prior("noisy, apart", f"σ² = {NOISE}, inputs of their own"),
+        prior("noisy, shared", f"σ² = {NOISE}, the {OBSERVED} inputs of all sources among them", shared=True),
+    ]
+    exact_prior = [
+        prior("noise-free, apart", "noise-free, inputs of their own", noise=0.0),
+        prior("noise-free, shared", f"noise-free, the {OBSERVED} inputs of all sources among them", noise=0.0,
+              shared=True),
+    ]  # fmt: skip
     apart = theorem("apart", "noise-free, no training input among them", meet=False)
     meeting = theorem("meeting", "noise-free, five training inputs among them", meet=True)
     noisy = theorem("noisy", f"σ² = {NOISE}, five training inputs among them", meet=True, noise=NOISE)
     return [
-        statement("Proposition 1", "Priors made of geometric centres are non-degenerate", "§3", [whole]),
+        statement("Proposition 1", "Priors made of geometric centres are non-degenerate, noise-free too", "§3",
+                  [*noisy_prior, *exact_prior]),
+        statement("Proposition 1", "Priors made of geometric centres of posteriors with noise are non-degenerate",
+                  "§3", noisy_prior, "repaired"),
         statement("Theorem A.3", "Posterior covariances are positive definite at any test inputs, noise-free too",
                   "App. 1.1", [apart, meeting]),
         statement("Theorem A.3", "Positive definite at distinct test inputs: with noise, or none a training input",

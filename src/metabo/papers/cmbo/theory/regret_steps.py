@@ -6,6 +6,7 @@ from jaxtyping import Array, Key
 from metabo.papers.cmbo.theory.gaps import alpha
 from metabo.papers.cmbo.theory.tasks import NOISE, smoother
 from metabo.papers.cmbo.theory.traces import (
+    INITIAL,
     OWNERS,
     QueryStep,
     constant,
@@ -23,8 +24,6 @@ CHECKS = {"theorem32_steps": "Theorem 3.2: three steps of the proof"}
 POINTS, RUNS, DELTA = 50, 200, 0.1
 QUERIES = {1: 20, 4: 20, 50: 55}
 """n_i -> queries, so that in the end the target has more observations than n_i; 50 and 5 + 50 are the paper's."""
-INITIAL = 5
-"""N, initial points of the target."""
 NEAR, SHORT = 0.01, 0.05
 """The counterexample: 10 target inputs within NEAR of x*, lengthscale SHORT."""
 

@@ -22,6 +22,13 @@ from metabo.papers.cmbo.theory.tasks import (
 
 OWNERS = np.array([0, 0, 1, 1, 2, 2])
 """The cluster of each of the K = 6 source tasks; C = 3."""
+OFFSETS = (0.25, 0.5, 1.0, 2.0)
+"""Norms of the shift of the first cluster that is not the target's: how much clusters differ, f has the norm 1."""
+APART = 1.0
+"""From this offset on, the norm of f, clusters count as different enough."""
+METRICS = ("jeffreys", "wasserstein")
+INITIAL = 5
+"""N, initial points of the target (§4.1)."""
 SPREAD = 0.2
 """Norm of what a source has of its own besides its cluster's function."""
 
@@ -75,10 +82,12 @@ def draw_sources(
     noise: float = NOISE,
     owners: np.ndarray = OWNERS,
     offset: float = 1.0,
+    distinct: int | None = None,
 ) -> SourceTasks:
     """Draw a target f of norm 1 and sources: f plus a shift of its cluster plus SPREAD times a function of their own.
 
-    The shift of cluster c is a drawn function of norm `offset` · c, so that cluster 0 is that of the target.
+    The shift of cluster c is a drawn function of norm `offset` · c, so that cluster 0 is that of the target. With
+    `distinct` inputs, a divisor of `points`, every source observes these again and again.
     """
     clusters = int(owners.max()) + 1
     target = draw_functions(rng, replicates)
@@ -87,7 +96,8 @@ def draw_sources(
     member = Function(*(part[:, owners] for part in shift))
     functions = add(add(Function(*(part[:, None] for part in target)), member, 1.0),
                     draw_functions(rng, replicates, len(owners)), SPREAD)  # fmt: skip
-    x = rng.random((replicates, len(owners), points))
+    x = rng.random((replicates, len(owners), distinct or points))
+    x = np.tile(x, points // x.shape[-1])
     errors = np.sqrt(noise) * rng.standard_normal(x.shape)
     gain, cov = smoother(x, grid, noise)
     return SourceTasks(functions, target, x, errors, gain, cov, grid, owners)
@@ -120,7 +130,7 @@ def meta_prior(centres: Gaussian, weights: np.ndarray) -> Gaussian:
 
 class QueryStep(NamedTuple):
     """One query: weights (r, C) that its prior uses, prior and posterior on the grid, the points observed before
-    (r, τ-1), their observations, the coefficient ξ (r,), and the point chosen (r,)."""
+    (r, N + τ-1), their observations, the coefficient ξ (r,), and the point chosen (r,)."""
 
     weights: np.ndarray
     prior: Gaussian
@@ -132,7 +142,7 @@ class QueryStep(NamedTuple):
 
 
 Rule = Callable[[Gaussian, Gaussian, np.ndarray], np.ndarray]
-"""ξ (r,) from prior, posterior and the points observed (r, τ-1)."""
+"""ξ (r,) from prior, posterior and the points observed (r, N + τ-1)."""
 
 
 def constant(xi: float) -> Rule:
@@ -161,16 +171,20 @@ def run(
     rule: Rule,
     distance: str = "jeffreys",
     turned: bool = False,
+    initial: int = 0,
 ) -> list[QueryStep]:
     """Run lines 13 to 22 of Algorithm 1 with GP-UCB from prototypes (r, C, v) for a target `truth` (r, v).
 
-    `distance`: "jeffreys", "wasserstein", or "none" for equal weights throughout; `turned`: the opposite weights. σ²
-    is NOISE; the target has no initial points, and a point may be queried again: the theorem counts from the first
-    observation.
+    `distance`: "jeffreys", "wasserstein", or "none" for equal weights throughout; `turned`: the opposite weights;
+    `initial`: N, distinct points of the target that are observed before the first query, 0 for the theorem, which
+    counts from the first observation. σ² is NOISE; a point may be queried again.
     """
-    replicates, clusters, _ = centres.mean.shape
+    replicates, clusters, points = centres.mean.shape
     rows, weights = np.arange(replicates), np.full((replicates, clusters), 1.0 / clusters)
     index, y = np.zeros((replicates, 0), int), np.zeros((replicates, 0))
+    if initial:
+        index = rng.permuted(np.tile(np.arange(points), (replicates, 1)), axis=1)[:, :initial]
+        y = np.take_along_axis(truth, index, axis=1) + np.sqrt(NOISE) * rng.standard_normal(index.shape)
     steps = []
     for _ in range(queries):
         prior = meta_prior(centres, weights)
