@@ -1,7 +1,6 @@
 """LCBench's loader against a direct reading of its files, small ones in the exact format and the real ones."""
 
 import io
-import time
 import tracemalloc
 
 import numpy as np
@@ -82,15 +81,14 @@ def test_counts_stand_beside_the_expected_ones(benchmark, archive):
     assert ("DIFFERS" in text) == small
 
 
-def test_real_files_load_quickly_in_little_memory(tmp_path):
+def test_real_files_load_in_little_memory(tmp_path):
+    """`make benchmark` has the time."""
     archive = real_tables.archive("lcbench", "real", tmp_path)
     tracemalloc.start()
-    start = time.process_time()
     lcbench.load("lcbench", {}, archive)
-    seconds, (_, peak) = time.process_time() - start, tracemalloc.get_traced_memory()
+    peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 500e6
-    assert seconds < 60  # the bar is 5 s without this trace; `make benchmark` has the time
 
 
 def without(name):

@@ -214,13 +214,17 @@ def test_every_table_of_the_package_belongs_to_some_module():
     assert tables and set(tables) <= set(codegraph.everything())
 
 
-def test_reading_the_graph_is_fast_and_imports_nothing_heavy():
+def test_reading_the_graph_takes_less_than_parsing_all_modules_and_imports_nothing_heavy():
+    """Every plan reads it. In CPU time of one process, since the machine may be busy."""
     program = (
-        "import sys, time; t = time.perf_counter(); from metabo.plan import catalogue, codegraph, config, preflight;"
+        "import ast, sys, time; begun = time.process_time();"
+        "from metabo.plan import catalogue, codegraph, config, preflight;"
         "[codegraph.files(codegraph.stage_roots(s, {'method': 'h_nll'})) for s in ('pretrain', 'evaluate', 'bo')];"
-        "print(time.perf_counter() - t, sorted({'jax', 'pandas', 'matplotlib', 'scipy'} & set(sys.modules)))"
+        "read = time.process_time(); heavy = {'jax', 'pandas', 'matplotlib', 'scipy'} & set(sys.modules);"
+        "[ast.parse(path.read_text()) for path in codegraph.PACKAGE_ROOT.rglob('*.py')];"
+        "print((read - begun) / (time.process_time() - read), sorted(heavy))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    seconds, heavy = done.stdout.split(maxsplit=1)
+    share, heavy = done.stdout.split(maxsplit=1)
     assert heavy.strip() == "[]"
-    assert float(seconds) < 5
+    assert float(share) < 1
