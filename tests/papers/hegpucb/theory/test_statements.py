@@ -227,7 +227,12 @@ def test_cells_and_nearest_points_by_hand():
     near = discretisation.nearest(np.array([0.0, 0.3, 0.6, 1.0]), np.array([0.2, 3.5]))
     np.testing.assert_allclose(near, [[0.5] * 4, [0.125, 0.375, 0.625, 0.875]])
     ends = discretisation.nearest(np.array([0.0, 0.3, 0.6, 1.0]), np.array([0.2, 3.5]), "ends")
-    np.testing.assert_allclose(ends, [[1.0] * 4, [0.25, 0.5, 0.75, 1.0]])
+    np.testing.assert_allclose(ends, [[1.0] * 4, [0.25, 0.25, 0.5, 1.0]])
+    x = np.linspace(0.0, 1.0, 997)
+    for grid, place in discretisation.GRIDS.items():
+        points = (np.arange(7) + place) / 7
+        gaps = np.abs(discretisation.nearest(x, np.array([6.5]), grid)[0] - x)
+        np.testing.assert_allclose(gaps, np.abs(x[:, None] - points).min(axis=1), atol=1e-12, err_msg=grid)
     assert discretisation.beta32(t, np.array([1e-9, 8.0]), 0.1)[0] == 0.0
     expected = np.sqrt(2 * np.log(np.pi**2 * 4 / 0.3) + 2 * np.log(8.0))
     assert discretisation.beta32(t, np.array([1.0, 8.0]), 0.1)[1] == pytest.approx(expected)

@@ -183,8 +183,9 @@ def test_theorem5_with_fixed_inputs_is_not_refuted():
     for statement in (whole, found["Rescaled variance", "repaired"]):
         assert "REFUTED" not in parts(statement).values()
     assert ("Rescaled variance", "printed") not in found, "the paper's sentence is about Algorithm 1, not fixed inputs"
-    assert parts(whole)["coverage"] == parts(whole)["monotone"] == "SUPPORTED"
-    against = {p["part"]: p["control"]["verdict"] for p in whole["parts"]}
+    loosening = found["Theorem 5, loosening", "printed"]
+    assert parts(whole)["coverage"] == parts(loosening)["monotone"] == "SUPPORTED"
+    against = {p["part"]: p["control"]["verdict"] for p in (*whole["parts"], *loosening["parts"])}
     assert against["monotone"] == against["coverage"] == "REFUTED"
 
 

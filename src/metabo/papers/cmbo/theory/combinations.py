@@ -137,7 +137,7 @@ def theorem31(key: Key[Array, ""], share: float) -> list[Statement]:
         statement("Theorem 3.1", "Independent GPs: Σa_iGP^(i) is a GP with mean Σa_iμ^(i), covariance Σa_i²k^(i)",
                   "§3", parts),
         *_corollary1(rng, two),
-        *_corollary2(rng, laws),
+        *_corollary2(rng, laws, two),
         *_theorem_a2(rng),
     ]  # fmt: skip
 
@@ -177,8 +177,11 @@ def _corollary1(rng: np.random.Generator, two: np.ndarray) -> list[Statement]:
     ]  # fmt: skip
 
 
-def _corollary2(rng: np.random.Generator, laws: Gaussian) -> list[Statement]:
-    """Its conclusion, and the covariance of Σa_kX_k from the joint one of independent X_k: Σa_kΣ_k in the proof."""
+def _corollary2(rng: np.random.Generator, laws: Gaussian, two: np.ndarray) -> list[Statement]:
+    """Its conclusion, "also a non-degenerate GP", and the covariance of Σa_kX_k of independent X_k: Σa_kΣ_k in the proof.
+
+    `two`: draws of processes of which any two are independent, as Corollary 1, on which it rests, assumes.
+    """
     a, tasks = COEFFICIENTS, len(COEFFICIENTS)
     whole = np.concatenate([coefficient * np.eye(POINTS) for coefficient in a], axis=1)
     blocks = np.zeros((tasks, POINTS, tasks, POINTS))
@@ -190,11 +193,17 @@ def _corollary2(rng: np.random.Generator, laws: Gaussian) -> list[Statement]:
         own = np.einsum("k,kvw->vw", a**power, laws.cov)
         return part("covariance", f"covariance of Σa_kX_k = {name}", "identity", [cell(identity(own, exact))], against)
 
+    definite = part("triples", f"covariance of Σa_kX_k on {POINTS} distinct points: least eigenvalue > {FLOOR}",
+                    "inequality", [_combined(rng, False)],
+                    control("with two equal points", [_combined(rng, True)]))  # fmt: skip
+    gaussian = part("sum", "the sum of three GPs on one index, each N(0, 1), any two independent, follows N(0, 3)",
+                    "distribution", [_normal(two, "any two")],
+                    control(f"a standard deviation larger by {SCALE}", [_normal(two, "any two", SCALE)]))  # fmt: skip
     return [
-        statement("Corollary 2", "Independent GPs that are non-degenerate: Σa_kX_k is non-degenerate", "App. 1.1",
-                  [part("triples", f"covariance of Σa_kX_k on {POINTS} distinct points: least eigenvalue > {FLOOR}",
-                        "inequality", [_combined(rng, False)],
-                        control("with two equal points", [_combined(rng, True)]))]),
+        statement("Corollary 2", "Non-degenerate GPs, any two independent: Σa_kX_k is a non-degenerate GP", "App. 1.1",
+                  [definite, gaussian]),
+        statement("Corollary 2", "Non-degenerate GPs, all independent: the covariance of Σa_kX_k is non-degenerate",
+                  "App. 1.1", [definite], "repaired"),
         statement("Corollary 2, proof", "Independent X_k: the covariance of Σa_kX_k is Σa_kΣ_k",
                   "App. 1.1", [made(1, "Σa_kΣ_k")], "proof step"),
         statement("Corollary 2, proof", "Independent X_k: the covariance of Σa_kX_k is Σa_k²Σ_k",

@@ -109,10 +109,10 @@ def proposition1(key: Key[Array, ""], share: float) -> list[Statement]:
     meeting = theorem("meeting", "noise-free, five training inputs among them", meet=True)
     noisy = theorem("noisy", f"σ² = {NOISE}, five training inputs among them", meet=True, noise=NOISE)
     return [
-        statement("Proposition 1", "Priors made of geometric centres are non-degenerate, noise-free too", "§3",
-                  [*noisy_prior, *exact_prior]),
-        statement("Proposition 1", "Priors made of geometric centres of posteriors with noise are non-degenerate",
-                  "§3", noisy_prior, "repaired"),
+        statement("Proposition 1", "Priors made of geometric centres of posteriors with noise are non-degenerate", "§3",
+                  noisy_prior),
+        statement("Proposition 1, noise-free", "Priors made of geometric centres are non-degenerate, noise-free too",
+                  "§3", [*noisy_prior, *exact_prior], "reading"),
         statement("Theorem A.3", "Posterior covariances are positive definite at any test inputs, noise-free too",
                   "App. 1.1", [apart, meeting]),
         statement("Theorem A.3", "Positive definite at distinct test inputs: with noise, or none a training input",

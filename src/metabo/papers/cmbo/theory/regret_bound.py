@@ -201,6 +201,6 @@ def _weights(rng: np.random.Generator, count: int) -> list[Statement]:
     return [
         statement("Theorem 3.2, weights", "Weights that adapt make the bound tighter than equal weights", "App. 1.2",
                   [made(*OFFSETS)], "reading"),
-        statement("Theorem 3.2, weights", "Adaptive weights make the bound tighter if clusters differ by ‖f‖ or more",
+        statement("Theorem 3.2, weights", "Adaptive weights make the bound tighter if clusters differ by 2‖f‖ or more",
                   "App. 1.2", [made(*(offset for offset in OFFSETS if offset >= APART))], "repaired"),
     ]  # fmt: skip

@@ -2,8 +2,8 @@
 
 The printed τ_t = d t² b r √(log(2da/δ_A)) carries b where Assumption B.1 gives √b: enough points for b >= 1, too few
 below. Where d b r √(...) < 1, its β_t is too small as well, or imaginary (sheet §7.4). Domain [0, 1], d = r = 1, RBF
-kernel; D_t: midpoints of ⌈τ_t⌉ cells, which are
-nearer than the theorem asks for, and the right ends of these cells, which are as far as it allows.
+kernel; D_t: the midpoints of ⌈τ_t⌉ equal cells, or their right ends, where the points of the first cell are as far from
+D_t as the theorem allows.
 """
 
 from typing import NamedTuple
@@ -71,9 +71,12 @@ def beta32(t: np.ndarray, tau: np.ndarray, delta: float) -> Float[np.ndarray, " 
 def nearest(
     x: Float[np.ndarray, " n"], tau: Float[np.ndarray, " t"], grid: str = "midpoints"
 ) -> Float[np.ndarray, "t n"]:
-    """Return [x]_t, one of GRIDS of its cell, of ⌈τ_t⌉ equal ones: |x - [x]_t| is at most 1/(2τ_t), or 1/τ_t."""
+    """Return [x]_t, the closest point of D_t: |x - [x]_t| is at most 1/(2τ_t), with right ends 1/τ_t in the first cell.
+
+    D_t: GRIDS[grid] of each of ⌈τ_t⌉ equal cells of [0, 1].
+    """
     number = np.ceil(tau)[:, None]
-    return (np.minimum(np.floor(x * number), number - 1.0) + GRIDS[grid]) / number
+    return (np.clip(np.round(x * number - GRIDS[grid]), 0.0, number - 1.0) + GRIDS[grid]) / number
 
 
 def theorem32(key: Key[Array, ""], share: float) -> list[Statement]:

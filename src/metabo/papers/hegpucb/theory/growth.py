@@ -133,7 +133,7 @@ def _dependence(key: Key[Array, ""], share: float, version: str) -> list[Stateme
             part("slope", f"E R_T ∝ (max_u γ_T^u)^s with s >= {DEPENDS}: f has ℓ = 0.3, the other candidate is ever "
                  "rougher",
                  "expectation", slopes(regret, gain, DEPENDS, np.inf),
-                 control("the same γ_T with a second candidate that is not rougher",
+                 control("the other candidate is smoother; γ_T of the rough ones in place of its own, a constant",
                          slopes(smooth, gain, DEPENDS, np.inf)))], version),
     ]  # fmt: skip
 

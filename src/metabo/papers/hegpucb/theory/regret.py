@@ -1,8 +1,8 @@
 """Theorems 4.1 and 4.2 and Lemma 5.3 (HE-GP-UCB §4, §5, appendices C, D, G): the regret of HE-GP-UCB and its bounds.
 
 The bounds take the greedy information gain, which is at most γ_T, under the root, and the largest β_t^{u_t} of a run,
-which is at most max_u β_T^u: they are at most those of the theorems, so that what holds here holds there. In β_t of
-Theorem 4.1, the algorithm and the bound have the upper value of γ_{t-1}, as the theorem asks for (`upper_gains`).
+which is at most max_u β_T^u: for the β that is run, they are at most those of the theorems. In β_t of Theorem 4.1, the
+algorithm and the bound have an upper value of γ_{t-1} (`upper_gains`), so that β is at least the theorem's.
 
 No policy has R_T > T (max f - min f), and this one, the worst, must exceed a bound that is to say anything: it is the
 control. Below it the bounds lie only where |U| is small, T is large, and the range of f is large beside R. `BINDING`

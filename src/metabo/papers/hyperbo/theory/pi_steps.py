@@ -62,9 +62,9 @@ def sign(key: Key[Array, ""], share: float) -> list[Statement]:
         control("the same with -a in place of a", reversed_signs),
     )  # fmt: skip
     return [
-        statement("Theorem 17, sign", "The chain does not follow if PI's numerator is negative (I14)", "C.2", [every],
+        statement("Theorem 17, sign", "The chain follows also if PI's numerator is negative (I14)", "C.2", [every],
                   "proof step"),
-        statement("Theorem 17, sign", "The chain follows if it is not", "C.2", [only], "repaired"),
+        statement("Theorem 17, sign", "The chain follows if PI's numerator is not negative", "C.2", [only], "repaired"),
         statement("Theorem 17, chain", "The chain holds as often as it says (I14)", "C.2", [frequency], "proof step"),
     ]  # fmt: skip
 

@@ -240,7 +240,7 @@ def _spacing(rng: np.random.Generator, count: int) -> list[Statement]:
                         [uniform(INPUTS, 2), uniform(INPUTS, 3)],
                         control(f"s >= {GROWS[0]} for inputs at least {SPACING} apart",
                                 [spacing_cell(kept, GROWS, "spaced")]))], "reading"),
-        statement("Assumption (1), designs", "Inputs of the designs of these checks do", "§3.1",
+        statement("Assumption (1), designs", f"Inputs that are drawn at least {SPACING} apart do", "§3.1",
                   [part("least distance", claim + f", inputs at least {SPACING} apart", "expectation",
                         [spacing_cell(kept, KEEPS, "spaced")],
                         control("the same for as many uniform inputs", [uniform(POINTS, 1)]))], "ours"),
