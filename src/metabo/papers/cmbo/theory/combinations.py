@@ -178,7 +178,7 @@ def _corollary1(rng: np.random.Generator, two: np.ndarray) -> list[Statement]:
 
 
 def _corollary2(rng: np.random.Generator, laws: Gaussian, two: np.ndarray) -> list[Statement]:
-    """Its conclusion, "also a non-degenerate GP", and the covariance of Σa_kX_k of independent X_k: Σa_kΣ_k in the proof.
+    """Its conclusion, "also a non-degenerate GP", and the covariance of Σa_kX_k, independent X_k: Σa_kΣ_k in the proof.
 
     `two`: draws of processes of which any two are independent, as Corollary 1, on which it rests, assumes.
     """
