@@ -201,8 +201,8 @@ def test_coverage_of_theorem32(theorem32):
 
 
 def test_remark2(monkeypatch):
-    """Two of the four offsets, one distance; 100 runs need not decide the second query of the sparse source, nor whether
-    α falls late."""
+    """Two of the four offsets, one distance; 100 runs need not decide the second query of the sparse source, nor
+    whether α falls late."""
     module = importlib.import_module("metabo.papers.cmbo.theory.adaptation")
     monkeypatch.setattr(module, "OFFSETS", (0.25, 2.0))
     monkeypatch.setattr(module, "METRICS", ("jeffreys",))
