@@ -43,7 +43,7 @@ def all_tasks(limit: float, points: int, tasks: int) -> float:
     return float(-np.expm1(tasks * stats.chi2(points).logcdf(limit)))
 
 
-class Sides(NamedTuple):
+class GapBounds(NamedTuple):
     """max over the grid of |μ_0 - μ̃_0|, α and the repaired α, all (r,)."""
 
     largest: np.ndarray
@@ -51,13 +51,13 @@ class Sides(NamedTuple):
     repaired: np.ndarray
 
 
-def sides(rng: np.random.Generator, sources: SourceTasks, delta: float) -> Sides:
+def sides(rng: np.random.Generator, sources: SourceTasks, delta: float) -> GapBounds:
     """Return both sides of the lemma for weights of clusters drawn anew in every replicate (Dirichlet)."""
     weights = rng.dirichlet(np.ones(sources.owners.max() + 1), len(sources.x))
     zeta, _ = task_weights(weights, sources.owners)
     largest = np.abs(np.einsum("rk,rkv->rv", zeta, sources.mean - sources.ideal)).max(axis=1)
     points, tasks = sources.x.shape[-1], sources.x.shape[1]
-    return Sides(largest, alpha(zeta, sources.gap, points, delta), alpha(zeta, sources.gap, points, delta, tasks, 1.0))
+    return GapBounds(largest, alpha(zeta, sources.gap, points, delta), alpha(zeta, sources.gap, points, delta, tasks, 1.0))
 
 
 def lemma5(key: Key[Array, ""], share: float) -> list[Statement]:
@@ -84,7 +84,7 @@ def lemma5(key: Key[Array, ""], share: float) -> list[Statement]:
     ]  # fmt: skip
 
 
-def _coverage(found: dict[float, Sides], which: str) -> list[StatementPart]:
+def _coverage(found: dict[float, GapBounds], which: str) -> list[StatementPart]:
     """Six tasks of 50 observations, and the case without gaps. Reported: the difference as a share of α."""
 
     def cells(delta: float, factor: float) -> list[Cell]:
