@@ -57,7 +57,9 @@ def sides(rng: np.random.Generator, sources: SourceTasks, delta: float) -> GapBo
     zeta, _ = task_weights(weights, sources.owners)
     largest = np.abs(np.einsum("rk,rkv->rv", zeta, sources.mean - sources.ideal)).max(axis=1)
     points, tasks = sources.x.shape[-1], sources.x.shape[1]
-    return GapBounds(largest, alpha(zeta, sources.gap, points, delta), alpha(zeta, sources.gap, points, delta, tasks, 1.0))
+    return GapBounds(
+        largest, alpha(zeta, sources.gap, points, delta), alpha(zeta, sources.gap, points, delta, tasks, 1.0)
+    )
 
 
 def lemma5(key: Key[Array, ""], share: float) -> list[Statement]:
