@@ -1,7 +1,9 @@
 """Bad configurations stop with the key, what is allowed and the nearest match; specs hold what their job reads."""
 
 import copy
+import json
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -17,6 +19,7 @@ from metabo.plan.schema import violations
 from metabo.plan.sections.base import Section
 from metabo.plan.trainings import prior_of
 from metabo.plan.typed import Values, plain
+from metabo.records.files import canonical
 
 ROOT = Path(__file__).parents[2]
 PAPERS = ["hyperbo", "mphd", "cmbo"]
@@ -376,8 +379,14 @@ def all_specs(settings: dict) -> dict[str, dict]:
     return specs
 
 
+@cache
+def specs_of(settings: str) -> dict[str, dict]:
+    """`all_specs` of settings that are written as JSON, made once: most tests compare with the same ones."""
+    return all_specs(json.loads(settings))
+
+
 def changed_jobs(before: dict, after: dict) -> set[str]:
-    one, other = all_specs(before), all_specs(after)
+    one, other = specs_of(canonical(before)), all_specs(after)
     return {name for name in one if one[name] != other[name]}
 
 
