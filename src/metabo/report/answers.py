@@ -33,6 +33,10 @@ CONTRADICTED = {
 }
 """How a claim, and how several, are contradicted, by cause (docs/claims.md)."""
 UNDECIDED = {
+    "few": (
+        "has so few units that it could not be decided even if all of them agreed",
+        "have so few units that they could not be decided even if all of them agreed",
+    ),
     "power": ("has too few units for an effect of that size", "have too few units for an effect of that size"),
     "small": (
         "would have shown an effect of that size in four of five cases, so that what there is may be smaller",

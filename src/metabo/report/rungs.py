@@ -16,7 +16,7 @@ from metabo.report.scorecard import VERDICTS, ClaimRow, JudgedClaim, ours
 
 ORDER = ("smoke", "default", "published")
 """Rungs from the bottom; others follow."""
-TURNED = ("power", "small", "open", "unresolved")
+TURNED = ("few", "power", "small", "open", "unresolved")
 """Causes of a verdict that give way to "size" where another rung holds."""
 REMEDY = "add the results again (metabo evidence add)"
 

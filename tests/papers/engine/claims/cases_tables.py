@@ -105,7 +105,7 @@ def crossed(good):
 TABLES = {
     "rank_within": lambda good: (ranks(good), {"method": "h_nll", "at": 100, "last": 2}),
     "best_in_most": lambda good: (best_metrics(good), {"method": "h_ekl", "among": ["h_ekl", "rand"]}),
-    "lowest_more_often": lambda good: (losses(good), {"metric": "test_nll", "method": "h_ekl", "other": "h_nll"}),
+    "lower_more_often": lambda good: (losses(good), {"metric": "test_nll", "method": "h_ekl", "other": "h_nll"}),
     "printed_cells": lambda good: (
         printed(good),
         {"table": "best_metric", "metric": "", "printed": "tab05 error_percent"},

@@ -1,5 +1,7 @@
 """Every check on a made result that must pass and one that must fail; some also on one that it cannot test."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import gamma, ttest_1samp
@@ -330,6 +332,27 @@ def test_ranks_have_the_intervals_of_both_estimands():
     assert (new.clusters, suite.clusters) == (12, 7) and new.verdict == suite.verdict == HOLDS
     assert (new.suite, new.new) == (suite.suite, suite.new) and (suite.low, suite.high) == suite.suite
     assert suite.high - suite.low > 0.5 and suite.support >= 2**-7
+
+
+def test_ranks_take_data_sets_for_units_where_tasks_repeat_them():
+    """Twelve folds of one task each decide; on two data sets, or two folds that cross six data sets, they do not."""
+    evidence = bo(tasks=12, h_ekl=0.1, rand=0.3)
+    usual = evidence.runs
+    repeated = replace(usual, data_sets=tuple(f"d{task % 2}" for task in range(12)))
+    crossed = replace(usual, folds=(0,) * 6 + (1,) * 6, data_sets=tuple(f"d{task % 6}" for task in range(12)))
+    found = []
+    for own in (usual, repeated, crossed):
+        evidence._runs["simple_regret"] = own
+        found.append(run("lowest_rank", evidence, {"method": "h_ekl", "within": [1, 100]}))
+    assert [one.verdict for one in found] == [HOLDS, UNDECIDED, UNDECIDED]
+    assert [one.clusters for one in found] == [12, 2, 2] and [one.decidable for one in found] == [True, False, False]
+
+
+@pytest.mark.parametrize(("axis", "verdict"), [("M", HOLDS), ("N", CONTRADICTED)])
+def test_a_printed_order_of_cost_is_an_upper_bound_but_for_the_nll_in_functions(axis, verdict):
+    row = {"row": "loss", "axis": axis, "resource": "time", "objective": "nll", "slope": 0.1, "low": 0.0, "high": 0.2}
+    ends = {"sizes": 6, "lowest": 0.8, "highest": 1.2, "agrees": 0.0}
+    assert run("exponents", numbers(exponent=[row | ends]), {}).verdict == verdict
 
 
 @pytest.mark.parametrize(("arguments", "verdict"), [({"first": 3}, CONTRADICTED), ({"first": 2, "last": 3}, HOLDS)])

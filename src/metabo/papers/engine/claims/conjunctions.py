@@ -32,7 +32,8 @@ def together(parts: Iterable[Finding], what: str = "parts") -> Finding:
     It is contradicted if a part is after Holm's correction (with several parts the smallest `against` times their
     number is compared with LEVEL / 2), holds if all parts hold, is not testable if all that can be tested hold, and
     otherwise undecided. Its number is that of the part that speaks loudest: the most contrary, then the least certain.
-    The sentence spells out up to SHOWN_PARTS parts and counts the rest.
+    The sentence spells out up to SHOWN_PARTS parts and counts the rest. It is decidable if all parts are: with one that
+    is not, it cannot hold.
     """
     found = list(parts)
     if not found:
@@ -62,7 +63,7 @@ def together(parts: Iterable[Finding], what: str = "parts") -> Finding:
     return replace(
         loudest, verdict=verdict, said=said + _untested(lost), count=None, of=None, parts=(),
         power=min(powers) if powers and verdict == UNDECIDED else None,
-        needed=loudest.needed if verdict == UNDECIDED else None,
+        needed=loudest.needed if verdict == UNDECIDED else None, decidable=all(part.decidable for part in found),
         against=min(1.0, min(map(_against, tested)) * len(found)), support=max(map(supporting, found)),
     )  # fmt: skip
 
@@ -99,7 +100,10 @@ def any_of(parts: Sequence[Finding], what: str = "problems") -> Finding:
     verdict = HOLDS if best.verdict == HOLDS else contrary if every else UNDECIDED
     support = min(1.0, min(map(supporting, tested)) * len(parts))
     against = 1.0 if lost else max(map(_against, tested))
-    return replace(best, verdict=verdict, said=said + _untested(lost), against=against, support=support)
+    decidable = any(part.decidable for part in tested)
+    return replace(
+        best, verdict=verdict, said=said + _untested(lost), against=against, support=support, decidable=decidable
+    )  # fmt: skip
 
 
 def _joined(ranked: Sequence[Finding], found: Sequence[Finding], what: str) -> str:

@@ -34,7 +34,10 @@ MOST = 0.5
 RANDOM = ("rand", "rand_once")
 LEAST_TASKS = 5
 """With fewer test tasks an interval over them has no power."""
-BY_COMPARISON = ("lower_regret", "larger_area", "best_areas", "always_first")
+BY_COMPARISON = (
+    *("lower_regret", "larger_area", "best_areas", "always_first", "more_solved", "lower_in_pairs"),
+    *("best_are", "worst_is", "all_above", "falls_with_size"),
+)
 """Checks of pairs of runs, one comparison each: a gate that is about one run takes its comparisons alone
 (`Evidence.failing`), and the others can still contradict."""
 ASIDE = ("but",)

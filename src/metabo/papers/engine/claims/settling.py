@@ -26,6 +26,7 @@ CAUSES = {
     "claim": "contradicted in theory, with a counterexample, or at the published size on two independent benchmarks",
     "size": "another rung of the ladder holds",
     "data": "another benchmark holds, or only the paper's own data can show it",
+    "few": "so few units that a part could not be decided even if all of them agreed, so that it cannot hold here",
     "power": "too few units for an effect of the paper's size: less than 80 % power, and more units can be had",
     "small": "an effect of that size would have been found in 80 % of cases: what there is may be smaller",
     "open": "the test does not decide, and no number of units is known that would",
@@ -173,7 +174,9 @@ def _cause(claim: Claim, whole: Finding, read: Mapping[str, Finding], others: Ma
 
 
 def _open(whole: Finding) -> str:
-    """Return the cause of an undecided finding that no reading and no benchmark explains, from its own power."""
+    """Return the cause of an undecided finding that no reading and no benchmark explains: its own units and power."""
+    if not whole.decidable:
+        return "few"
     if whole.power is None or whole.clusters is None:
         return "open"
     return "power" if whole.power < WANTED else "small"

@@ -37,6 +37,7 @@ class Finding:
     facts, None without a test); `power` and `needed`: of an undecided order (`power_of`, `clusters_needed`). `effect`:
     what these are for, the paper's own or, where it prints none, a stated share of Random's value, or the margin.
     `suite` and `new`: the intervals of both estimands, for these tasks and for a new one, where there are two.
+    `decidable`: whether the units could decide it at all; if not, it stays undecided even if all of them agree.
     """
 
     verdict: str
@@ -56,6 +57,7 @@ class Finding:
     suite: tuple[float, float] | None = None
     new: tuple[float, float] | None = None
     parts: tuple["Finding", ...] = ()
+    decidable: bool = True
 
 
 def ordered(low: float, high: float, below: bool = True, bound: float = 0.0) -> str:
@@ -184,9 +186,10 @@ def share_of_units(
     against, support = reversed(tails) if above else tails
     verdict, said = ordered(low, high, not above, bound), f"{label} {interval(value, low, high)}"
     least, most = clopper_pearson(units, units)[0], clopper_pearson(0, units)[1]
-    if verdict == UNDECIDED and least <= bound <= most:
+    decidable = not least <= bound <= most
+    if not decidable:
         said += f"; {units:.3g} independent draws could not decide even if all agreed"
-    return Finding(verdict, said, value, low, high, unit, against=against, support=support)
+    return Finding(verdict, said, value, low, high, unit, against=against, support=support, decidable=decidable)
 
 
 def clopper_pearson(count: float, of: float) -> tuple[float, float]:

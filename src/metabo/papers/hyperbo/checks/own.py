@@ -15,7 +15,7 @@ from metabo.papers.engine import printed
 from metabo.papers.engine.claims.conjunctions import any_of, together
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.verdicts import LEVEL, Finding, order, share
-from metabo.papers.hyperbo.checks.cells import best_in_most, lowest_more_often
+from metabo.papers.hyperbo.checks.cells import best_in_most, lower_more_often
 from metabo.papers.hyperbo.printed import PAPER_REPEATS, table
 from metabo.plan import data_sets
 
@@ -36,11 +36,11 @@ def own_best_in_most(evidence: Evidence, method: str, among: Sequence[str], leas
     return best_in_most(own, method, among, least)
 
 
-def own_lowest_more_often(evidence: Evidence, metric: str, method: str, other: str) -> Finding:
-    """`lowest_more_often` on the means of Table 6."""
+def own_lower_more_often(evidence: Evidence, metric: str, method: str, other: str) -> Finding:
+    """`lower_more_often` on the means of Table 6."""
     rows = _of_tasks("tab06", {"test_nll": "test_nll_hundreds"}.get(metric, metric))
     own = Evidence(PD1, {"evaluations": lambda: rows.assign(space=PD1, metric=metric)})
-    return lowest_more_often(own, metric, method, other)
+    return lower_more_often(own, metric, method, other)
 
 
 def own_mostly_positive(evidence: Evidence) -> Finding:

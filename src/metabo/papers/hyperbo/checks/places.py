@@ -9,6 +9,7 @@ from scipy.stats import rankdata
 
 from metabo.metrics import Runs, paired
 from metabo.metrics.aggregate import DECIMALS
+from metabo.metrics.clusters import clusters
 from metabo.papers.engine.claims.comparing import (
     OTHERS,
     Moment,
@@ -155,18 +156,18 @@ def reaches_place(evidence: Evidence, method: str, best: int, within: Sequence[i
 class _Ranks(NamedTuple):
     """Ranks of the mean regret, mean over iterations, of `methods`.
 
-    `suite` (methods, Q): over all tasks, of each repetition. `new` (methods, G): over the tasks of each fold, mean over
-    repetitions.
+    `suite` (methods, Q): over all tasks, of each repetition. `new`: (methods, G) over the tasks of each unit, mean over
+    repetitions; for each kind of units (`metabo.metrics.clusters`), which are folds and data sets where these cross.
     """
 
     methods: Sequence[str]
     suite: np.ndarray
-    new: np.ndarray
+    new: Sequence[np.ndarray]
 
-    def gaps(self, method: str, other: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return a method's ranks minus another's, in pairs: per repetition and per fold."""
+    def gaps(self, method: str, other: str) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Return a method's ranks minus another's, in pairs: per repetition, and per unit of each kind."""
         own, its = self.methods.index(method), self.methods.index(other)
-        return self.suite[own] - self.suite[its], self.new[own] - self.new[its]
+        return self.suite[own] - self.suite[its], [ranks[own] - ranks[its] for ranks in self.new]
 
 
 def _ranks(runs: Runs, first: int, last: int) -> _Ranks:
@@ -180,26 +181,34 @@ def _ranks(runs: Runs, first: int, last: int) -> _Ranks:
         means = np.round(values[:, :, tasks].mean(axis=2), DECIMALS)
         return rankdata(means, axis=0, method="average").mean(axis=-1)
 
-    folds = np.array(runs.folds or range(len(runs.tasks)))
-    by_fold = np.stack([ranked(folds == fold).mean(axis=1) for fold in np.unique(folds)], axis=1)
-    return _Ranks(runs.methods, ranked(np.ones(len(folds), dtype=bool)), by_fold)
+    def by(labels: np.ndarray) -> np.ndarray:
+        return np.stack([ranked(labels == unit).mean(axis=1) for unit in range(int(labels.max()) + 1)], axis=1)
+
+    of = clusters(len(runs.tasks), **runs.clusters)
+    new = [by(labels) for labels in (of.unit, of.data_set) if labels is not None]
+    return _Ranks(runs.methods, ranked(np.ones(len(runs.tasks), dtype=bool)), new)
 
 
-def _rank_order(evidence: Evidence, label: str, gaps: tuple[np.ndarray, np.ndarray], methods: int) -> Finding:
-    """Return the finding that differences of ranks are below 0; `gaps`: of repetitions and of folds, of `methods`.
+def _rank_order(evidence: Evidence, label: str, gaps: tuple[np.ndarray, Sequence[np.ndarray]], methods: int) -> Finding:
+    """Return the finding that differences of ranks are below 0; `gaps`: of repetitions and of units, of `methods`.
 
-    Both estimands' intervals are those of `metabo.papers.engine.claims.intervals.of_ranks`. Power is for one rank.
+    Both estimands' intervals are those of `metabo.papers.engine.claims.intervals.of_ranks`; where folds and data sets
+    cross, the wider of the two that each alone would give. Power is for one rank.
     """
     runs, most = evidence.runs, methods - 1
-    suite, new = of_ranks(gaps[0], most), of_ranks(gaps[1], most, overlap=runs.overlap)
+    suite = of_ranks(gaps[0], most)
+    kinds = [of_ranks(own, most, overlap=0.0 if place else runs.overlap) for place, own in enumerate(gaps[1])]
+    widest = max(range(len(kinds)), key=lambda place: kinds[place].high - kinds[place].low)
+    new = kinds[widest]._replace(below=max(k.below for k in kinds), above=max(k.above for k in kinds))
     fixed = runs.drawn == "fixed"
-    gap, units = (suite, gaps[0]) if fixed or evidence.estimand == "suite" else (new, gaps[1])
+    gap, units = (suite, gaps[0]) if fixed or evidence.estimand == "suite" else (new, gaps[1][widest])
     effect = 1.0 if gap.decidable else None
     found = order(label, gap[:3], unit="ranks", effect=effect, clusters=len(units))
     said = found.said if gap.decidable else f"{found.said}; {_too_few(gap, len(units))}"
     beyond = (np.nan, np.nan) if fixed else (new.low, new.high)
     return replace(
-        found, said=said, against=gap.above, support=gap.below, suite=(suite.low, suite.high), new=beyond
+        found, said=said, against=gap.above, support=gap.below, suite=(suite.low, suite.high), new=beyond,
+        decidable=gap.decidable,
     )  # fmt: skip
 
 
@@ -235,7 +244,8 @@ def rank_improves(evidence: Evidence, method: str, early: Sequence[int], late: i
         return untestable(f"{name(method)} was not run")
     end, place = min(late, runs.last), runs.methods.index(method)
     start, then = _ranks(runs, early[0], early[1]), _ranks(runs, end, end)
-    gaps = then.suite[place] - start.suite[place], then.new[place] - start.new[place]
+    new = [later[place] - sooner[place] for later, sooner in zip(then.new, start.new, strict=True)]
+    gaps = then.suite[place] - start.suite[place], new
     label = f"rank of {name(method)} at iteration {end} minus over iterations {early[0]} to {early[1]}:"
     return _rank_order(evidence, label, gaps, len(runs.methods))
 
@@ -263,7 +273,8 @@ def rank_within(evidence: Evidence, method: str, at: int, last: int, spaces: Seq
         gaps = [of_ranks(ranks.gaps(method, other)[0], len(others), level) for other in others]
         there = _place_of([g[:3] for g in gaps], [g.above for g in gaps], [g.below for g in gaps])
         said = f"{name(method)} has place {interval(*there[:3])} of {len(others) + 1} by mean rank in {panel}"
-        if not all(gap.decidable for gap in gaps):
+        decidable = all(gap.decidable for gap in gaps)
+        if not decidable:
             said += f"; {_too_few(gaps[0], ranks.suite.shape[1])}"
-        found.append(_within(said, there, 1, last))
+        found.append(replace(_within(said, there, 1, last), decidable=decidable))
     return together(found, "panels")
