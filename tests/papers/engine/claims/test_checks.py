@@ -401,6 +401,19 @@ def test_a_correlation_has_the_p_value_of_fishers_z():
     assert found.support == pytest.approx(tail) and found.against == pytest.approx(1 - tail)
 
 
+def test_the_power_of_a_correlation_is_that_of_fishers_z():
+    z, size = (0.3, -0.4, 1.0), np.arctanh(0.8)
+    found, on_z = _order_of_r("r =", z, False, 6, effect=0.8), order("", z, False, effect=size, clusters=6)
+    on_r = order("", np.tanh(z), False, effect=0.8, clusters=6)
+    assert (
+        found.verdict == UNDECIDED and found.effect == 0.8 and (found.power, found.needed) == (on_z.power, on_z.needed)
+    )
+    assert (
+        abs(found.power - on_r.power) > 0.01
+        and found.said == f"r = 0.291 [-0.38, 0.762]; power {on_z.power:.2f} for 0.8"
+    )
+
+
 def test_a_correlation_that_never_changes_has_no_interval():
     found = _order_of_r("r =", (2.0, 2.0, 2.0), False, 6)
     assert found.verdict == UNDECIDED and found.low is None and found.value == pytest.approx(np.tanh(2.0))

@@ -27,7 +27,7 @@ from metabo.papers.engine.claims.comparing import (
 from metabo.papers.engine.claims.conjunctions import any_of, together
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.intervals import ROUNDING
-from metabo.papers.engine.claims.verdicts import LEVEL, Finding, contrary, fact, order, share, untestable
+from metabo.papers.engine.claims.verdicts import LEVEL, Finding, fact, interval, order, share, untestable
 from metabo.papers.engine.printed import tasknames
 from metabo.papers.hyperbo.metrics.crossing import AREA, SETTING, factors
 from metabo.papers.hyperbo.metrics.losses import loss_runs
@@ -178,13 +178,18 @@ def _as_r(z: Sequence[float]) -> tuple[float, ...]:
 def _order_of_r(
     label: str, z: Sequence[float], below: bool, clusters: int | None, level: float = 0.95, effect: float | None = None
 ) -> Finding:
-    """Return the finding of a correlation below 0, or above: its p values are those of Fisher's z, whose interval of
-    `level` is symmetric. `z`: value, low, high."""
-    found = order(label, _as_r(z), below, "Pearson's r", effect=effect, clusters=clusters)
+    """Return the finding of a correlation below 0, or above: its p values and its power are those of Fisher's z, whose
+    interval of `level` is symmetric. `z`: value, low, high; `effect`: a correlation."""
+    found = order(label, _as_r(z), below, "Pearson's r", clusters=clusters)
     if found.low is None:
-        return found
-    against, support = (contrary(z[0], z[1], z[2], side, clusters, level) for side in (below, not below))
-    return replace(found, against=against, support=support)
+        return replace(found, effect=effect)
+    size = None if effect is None else float(np.arctanh(min(effect, LARGEST)))
+    on_z = order(found.said, z, below, effect=size, clusters=clusters, level=level)
+    said = on_z.said.replace(f" {interval(*z)}", "", 1).replace(f"for {size or 0:.3g}", f"for {effect or 0:.3g}")
+    return replace(
+        found, said=said, against=on_z.against, support=on_z.support, power=on_z.power, needed=on_z.needed,
+        effect=effect,
+    )  # fmt: skip
 
 
 def mostly_positive(evidence: Evidence) -> Finding:
