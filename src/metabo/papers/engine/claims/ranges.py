@@ -68,7 +68,18 @@ def at_least(label: str, parts: Sequence[Finding], ahead: Sequence[bool], needed
     support = holding[needed - 1] if needed <= len(holding) else 1.0
     against = failing[of - needed] if of - needed < len(failing) else 1.0
     return Finding(
-        verdict, said, count / of, low, high, unit, count, of, against=against, support=support, parts=tuple(parts)
+        verdict,
+        said,
+        count / of,
+        low,
+        high,
+        unit,
+        count,
+        of,
+        against=against,
+        support=support,
+        parts=tuple(parts),
+        decidable=sum(part.decidable for part in parts) >= needed,
     )
 
 

@@ -180,7 +180,7 @@ def share_of_units(
     that they say the same at any level, as Holm's correction needs.
     """
     if not math.isfinite(units):
-        return order(label, (value, math.nan, math.nan), not above, unit, bound)
+        return replace(order(label, (value, math.nan, math.nan), not above, unit, bound), decidable=False)
     low, high = clopper_pearson(value * units, units)
     tails = share_tails(value * units, units, bound)
     against, support = reversed(tails) if above else tails

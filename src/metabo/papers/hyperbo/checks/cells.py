@@ -75,9 +75,10 @@ def lower_more_often(evidence: Evidence, metric: str, method: str, other: str) -
     losses = evidence.evaluations
     losses = losses[losses["metric"] == metric]
     losses = losses.assign(label=task_labels(losses))
-    wide = losses.pivot_table(index="label", columns="method", values="value", aggfunc="mean").dropna()
+    wide = losses.pivot_table(index="label", columns="method", values="value", aggfunc="mean")
     if not {method, other} <= set(wide):
         return untestable(f"{name(method)} or {name(other)} has no {metric} on this benchmark")
+    wide = wide.dropna(subset=[method, other])
     lowest = {m: wide[m] <= wide.min(axis=1) for m in (method, other)}
     counts = ", ".join(f"{name(m)} {int(tasks.sum())}" for m, tasks in lowest.items())
     label = f"tasks with the lowest {metric}: {counts} of {len(wide)}; {name(method)} below {name(other)}"

@@ -193,15 +193,19 @@ def _rank_order(evidence: Evidence, label: str, gaps: tuple[np.ndarray, Sequence
     """Return the finding that differences of ranks are below 0; `gaps`: of repetitions and of units, of `methods`.
 
     Both estimands' intervals are those of `metabo.papers.engine.claims.intervals.of_ranks`; where folds and data sets
-    cross, the wider of the two that each alone would give. Power is for one rank.
+    cross, the one that spans what each alone would give, so that both must decide. Power is for one rank.
     """
     runs, most = evidence.runs, methods - 1
     suite = of_ranks(gaps[0], most)
     kinds = [of_ranks(own, most, overlap=0.0 if place else runs.overlap) for place, own in enumerate(gaps[1])]
-    widest = max(range(len(kinds)), key=lambda place: kinds[place].high - kinds[place].low)
-    new = kinds[widest]._replace(below=max(k.below for k in kinds), above=max(k.above for k in kinds))
+    fewest = min(range(len(kinds)), key=lambda place: kinds[place].draws)
+    new = kinds[fewest]._replace(
+        value=kinds[0].value, low=min(k.low for k in kinds), high=max(k.high for k in kinds),
+        below=max(k.below for k in kinds), above=max(k.above for k in kinds),
+        decidable=all(k.decidable for k in kinds),
+    )  # fmt: skip
     fixed = runs.drawn == "fixed"
-    gap, units = (suite, gaps[0]) if fixed or evidence.estimand == "suite" else (new, gaps[1][widest])
+    gap, units = (suite, gaps[0]) if fixed or evidence.estimand == "suite" else (new, gaps[1][fewest])
     effect = 1.0 if gap.decidable else None
     found = order(label, gap[:3], unit="ranks", effect=effect, clusters=len(units))
     said = found.said if gap.decidable else f"{found.said}; {_too_few(gap, len(units))}"
