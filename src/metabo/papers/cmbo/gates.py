@@ -21,6 +21,7 @@ from metabo.papers.engine.claims.comparing import at_moment, name, side_values
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.gates import MOST, RANDOM, STUCK, Gate, strings
 from metabo.papers.engine.claims.verdicts import interval
+from metabo.plan import registry
 from metabo.plan.runs import acquisition_of, method_of
 
 CONTROL = "cmbo_control"
@@ -30,12 +31,18 @@ CLUSTERED = (*VARIANTS, *WITHOUT_CLUSTERS)
 FREE = "noise is not at its upper end"
 WORKS, CHOOSES = "beats Random on two mirrored families", "the right cluster beats the average of all tasks"
 TRANSFERS = "beats Random where all tasks are alike"
-IN_PANELS = ("wins_most", "larger_area", "small_gain", "best_areas", "falls_every_decade", "negative_transfer")
+IN_PANELS = (
+    "wins_most",
+    "behind_most",
+    "small_gain",
+    "best_areas",
+    "falls_every_decade",
+    "negative_transfer",
+    "overtakes_early",
+)
 """Checks of methods within the panel of every acquisition."""
-POOLED = ("best_in_band", "fewer_solved")
+POOLED = ("best_in_band", "fewer_solved", "ahead_in_most")
 """Checks that average over the acquisitions; the ranks and shares of the first are compared with all other methods."""
-OVERTAKING = "B15"
-"""The claim that check `as_ranged` judges on runs: the variants and HyperBO, in the panel of every acquisition."""
 
 
 def gates(evidence: Evidence) -> list[Gate]:
@@ -54,15 +61,14 @@ def compared(
 ) -> list[set[str]] | None:
     """Return the runs that a check compares, by panel, where it does not compare just those that it names; None for
     other checks. `given`: its arguments; `runs`: all that the artefact shows. `evidence` is not used."""
-    overtaking = check == "as_ranged" and given["claim"] == OVERTAKING
-    if not runs or not (check in (*IN_PANELS, *POOLED) or overtaking):
+    if not runs or check not in (*IN_PANELS, *POOLED):
         return None
-    methods = {*VARIANTS, "hyperbo"} if overtaking else strings(given)
+    methods = strings(given)
     kinds = [kind for kind in dict.fromkeys(map(acquisition_of, runs)) if kind != "uniform"]
     panels = [{method_of(run): run for run in of_acquisition(runs, kind)} for kind in kinds]
     if check in POOLED:  # of the methods that were run with every acquisition
         shared = set(map(method_of, runs)).intersection(*panels)
-        shared &= methods if check == "fewer_solved" else shared
+        shared &= shared if check == "best_in_band" else methods
         return [{panel[method] for panel in panels for method in shared}]
     return [{run for method, run in panel.items() if method in methods} for panel in panels]
 
@@ -107,7 +113,7 @@ def free_noise(table: pd.DataFrame) -> Iterator[Gate]:
 
     The lower end is not a fault where outputs have no noise.
     """
-    queries = table[(table["iteration"] >= 1) & table["method"].map(method_of).map(printed).isin(CLUSTERED)]
+    queries = table[(table["iteration"] >= 1) & table["method"].map(_stands_for).isin(CLUSTERED)]
     if "noise" not in queries or queries.empty:
         return
     run = ["method", "space", "task", "prior_seed", "seed"]
@@ -115,6 +121,13 @@ def free_noise(table: pd.DataFrame) -> Iterator[Gate]:
     for method, share in (capped >= STUCK).groupby(level="method", sort=False).mean().items():
         said = f"{name(str(method))}: at its upper end in {STUCK:.0%} of the queries in {share:.0%} of its runs"
         yield Gate(FREE, (str(method),), bool(share <= MOST), float(share), MOST, said)
+
+
+def _stands_for(run: str) -> str:
+    """Return the method of the paper that a run's method is, or is a variant of: another number of clusters, another
+    reading of the noise."""
+    method = method_of(run)
+    return printed(registry.method(method).variant_of or method)
 
 
 def _below(runs: Runs, test: str, pair: tuple[str, str], place: int, space: str) -> Gate:

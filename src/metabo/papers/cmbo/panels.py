@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from metabo.metrics import Runs
 from metabo.papers.cmbo.metrics import of_acquisition
 from metabo.papers.engine.claims.comparing import name
+from metabo.papers.engine.claims.ranges import at_least
 from metabo.papers.engine.claims.verdicts import Finding, untestable
 from metabo.plan.runs import acquisition_of, method_of
 
@@ -24,3 +25,8 @@ def absent(methods: Sequence[str], runs: Runs) -> list[Finding]:
 def is_lower(part: Finding) -> bool:
     """Tell whether the estimate of a finding is below 0, whatever its interval."""
     return part.value is not None and part.value < 0
+
+
+def most(label: str, parts: Sequence[Finding], ahead: Sequence[bool], what: str = "variants") -> Finding:
+    """Return the finding that more than half of the parts hold; for an odd number, that their median does."""
+    return at_least(label, parts, ahead, len(parts) // 2 + 1, f"share of {what}")

@@ -6,9 +6,10 @@ import pytest
 from metabo.papers.cmbo.checks import regret
 from metabo.papers.engine.claims import checks
 from metabo.papers.engine.claims.verdicts import CONTRADICTED, HOLDS, UNDECIDED, UNTESTABLE
-from tests.papers.engine.claims.cases_clusters import decaying, harm, overtaking, regrets
+from tests.papers.engine.claims.cases_clusters import VARIANTS, decaying, harm, overtaking, regrets
 
 METHODS = {"single": "stbo", "meta": ["h_nll", "ablr"]}
+OVERTAKES = {"method": "hyperbo", "variants": list(VARIANTS), "before": 25}
 
 
 @pytest.mark.parametrize(
@@ -41,10 +42,10 @@ def test_methods_are_compared_under_acquisitions_that_both_have():
 
 
 def test_most_variants_must_stay_below_hyperbo_from_the_stated_iteration_on():
-    good, bad = (checks.run("cmbo", "as_ranged", overtaking(which), {"claim": "B15"}) for which in (True, False))
+    good, bad = (checks.run("cmbo", "overtakes_early", overtaking(which), OVERTAKES) for which in (True, False))
     assert good.verdict == HOLDS and "5 of 5, between 5 and 5" in good.said
     assert bad.verdict == CONTRADICTED and "2 of 5, between 2 and 2 by intervals; 3 wanted" in bad.said
-    short = checks.run("cmbo", "as_ranged", regrets(10, hyperbo=0.3), {"claim": "B15"})
+    short = checks.run("cmbo", "overtakes_early", regrets(10, hyperbo=0.3), OVERTAKES)
     assert short.verdict == UNTESTABLE
 
 

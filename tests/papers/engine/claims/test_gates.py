@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from metabo.artefacts import api as artefacts
+from metabo.methods.source_gps.clusters_posterior import NOISE
 from metabo.papers.cmbo import gates as clusters
 from metabo.papers.engine.claims import checks, gates, judge, settling, sheet
 from metabo.papers.engine.claims.evidence import Evidence
@@ -212,7 +213,7 @@ def test_sweeps_rest_on_the_sizes_and_the_reference_that_they_compare():
 def test_panels_of_cm_bo_are_compared_with_every_acquisition():
     runs = ["rand_once", "cm_jef_jef", "cm_jef_jef-ei", "cm_wss_wss", "cm_wss_wss-ei", "cm_tasks"]
     of = lambda check, **given: gates.compared("cmbo", ClaimTest("x", check, given), runs)  # noqa: E731
-    found = of("larger_area", method="cm_wss_wss", than=["cm_jef_jef"])
+    found = of("behind_most", methods=["cm_wss_wss"], than=["cm_jef_jef"])
     assert found == [{"cm_wss_wss", "cm_jef_jef"}, {"cm_wss_wss-ei", "cm_jef_jef-ei"}]
     pooled = of("best_in_band", table="rank", group="a", methods=["cm_jef_jef"], within=[1, 2])
     assert pooled == [set(runs) - {"cm_tasks"}]  # which was run with one acquisition
@@ -495,7 +496,7 @@ def test_the_average_of_all_tasks_fails_no_gate_for_two_mirrored_families():
     assert all(passed.values()) and {key for key in passed if key[1] in GLOBALS} == {
         (clusters.TRANSFERS, method) for method in GLOBALS
     }
-    test = ClaimTest("cmbo_fig01", "larger_area", {"method": "rand_once", "than": ["cm_global"]})
+    test = ClaimTest("cmbo_fig01", "behind_most", {"methods": ["rand_once"], "than": ["cm_global"]})
     found = gates.of("cmbo", Evidence("cmbo_control", {"trajectories": lambda: table}))
     resting = [
         gate for gate in found if gate.everywhere and gates.rests(gate, "cmbo", test, ["rand_once", "cm_global"])
@@ -518,16 +519,18 @@ def test_priors_of_a_sweep_must_have_learned_a_mean(first, passed):
 
 
 def test_noise_at_the_upper_end_of_its_range_takes_a_method_of_cm_bo_out():
-    table = made.runs(LENGTH, tasks=6, rand_once=1.0, gp32=0.4, cm_wss_wss=0.5, cm_jef_jef=0.5, cm_tasks=0.5)
-    high, inside, low = (np.sqrt(variance) for variance in (0.1, 0.05, 1e-6))
+    levels = {"rand_once": 1.0, "gp32": 0.4, "cm_wss_wss": 0.5, "cm_wss_3": 0.5, "cm_jef_jef": 0.5, "cm_tasks": 0.5}
+    table = made.runs(LENGTH, tasks=6, **levels)
+    high, inside, low = (np.sqrt(variance) for variance in (NOISE[1], 0.05, 1e-6))
     first_half = table["task"].isin(["t0", "t1", "t2"])
     noise = {"cm_wss_wss": np.where(first_half, high, inside), "cm_jef_jef": high, "cm_tasks": low, "gp32": high}
+    noise["cm_wss_3"] = high  # another number of clusters: a variant of the method
     table = table.assign(candidate=np.arange(len(table)), noise=np.nan)
     for method, values in noise.items():
         table.loc[table["method"] == method, "noise"] = np.broadcast_to(values, len(table))[table["method"] == method]
     found = by_name(gates.of("cmbo", Evidence("cmbo_mini", {"trajectories": lambda: table})), clusters.FREE)
     assert {subjects: gate.passed for subjects, gate in found.items()} == {
-        ("cm_wss_wss",): True, ("cm_jef_jef",): False, ("cm_tasks",): True
+        ("cm_wss_wss",): True, ("cm_jef_jef",): False, ("cm_tasks",): True, ("cm_wss_3",): False
     }  # fmt: skip
     assert "in 100% of its runs" in found[("cm_jef_jef",)].said and found[("cm_wss_wss",)].value == 0.5
 

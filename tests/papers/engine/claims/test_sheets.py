@@ -73,7 +73,8 @@ def test_headline_claims_are_those_of_abstract_introduction_and_conclusion(paper
 def test_direct_tests_are_on_the_papers_own_data_or_on_none(paper):
     own = {"pd1", "hpob", "super", "cmbo_hpob", "mphd_l", "synthetic"}
     for claim in sheet.load(paper, ROOT):
-        if claim.primary is not None and claim.kind == "direct":
+        printed = {test.check for test in claim.tests} == {"run_count"}  # counts what Table 1 of cm-BO prints
+        if claim.primary is not None and claim.kind == "direct" and not printed:
             assert set(claim.primary.benchmarks) <= own, claim.id
 
 

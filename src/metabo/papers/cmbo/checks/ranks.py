@@ -11,11 +11,12 @@ from scipy.stats import rankdata
 from metabo.data.cmbo import IDS
 from metabo.metrics import Runs, paired
 from metabo.papers.cmbo.metrics import SOLVED
-from metabo.papers.cmbo.panels import absent, panels
-from metabo.papers.engine.claims.comparing import compared, name
+from metabo.papers.cmbo.panels import absent, most, panels
+from metabo.papers.engine.claims.comparing import barred, compared, name
 from metabo.papers.engine.claims.conjunctions import together
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.verdicts import MARGIN, Finding, order, untestable
+from metabo.plan.runs import method_of
 
 GROUPS = {"a": ("rpart.preproc",), "b": ("rpart", "svm", "ranger")}
 """Search spaces of Figure 2, by their names in Table 1."""
@@ -31,7 +32,8 @@ def _group(evidence: Evidence, group: str) -> Evidence | None:
         rows = table if group == "a" else table.iloc[:0]
     if rows.empty:
         return None
-    return Evidence(evidence.benchmark, {"trajectories": lambda: rows}, evidence.parameters).about(evidence.estimand)
+    here = Evidence(evidence.benchmark, {"trajectories": lambda: rows}, evidence.parameters)
+    return here.about(evidence.estimand, evidence.failing)
 
 
 def _ranks(values: np.ndarray) -> np.ndarray:
@@ -77,11 +79,44 @@ def _measured(
     """Return one ORD finding per pair: the first has the lower measure, or the `higher` one."""
     found = []
     for first, second in pairs:
+        if lost := barred(evidence, *(_runs_of(evidence, method) for method in (first, second))):
+            found.append(lost)
+            continue
         gap = compared(evidence, values[first] - values[second], len(found))
         label, (measured, effect) = f"{measure}, {where}: {name(first)} minus {name(second)}:", UNITS[measure]
         one = order(label, gap.estimate, not higher, measured, effect=effect, clusters=gap.clusters)
         found.append(gap.told(one))
     return found
+
+
+def _runs_of(evidence: Evidence, method: str) -> list[str]:
+    """Return the runs of a method, one with each acquisition."""
+    return [run for run in evidence.runs.methods if method_of(run) == method]
+
+
+def ahead_in_most(evidence: Evidence, variants: Sequence[str], others: Sequence[str], groups: Sequence[str]) -> Finding:
+    """ORD: at the last iteration, in most of (group, rank or share solved, other method), most variants are ahead.
+
+    All acquisitions pooled, of the methods that were run with each of them. Comparisons share runs, so that they are
+    counted by how many are surely won and surely lost.
+    """
+    found: list[Finding] = []
+    ahead = []
+    for group in groups:
+        here = _group(evidence, group)
+        last = here.runs.last if here else 0
+        for measure in MEASURES:
+            values = _pooled(here.runs, measure, last, last) if here else {}
+            ours = [m for m in variants if m in values]
+            for other in [m for m in others if m in values] if here and ours else []:
+                where, higher = f"group ({group}), iteration {last}", measure == "solved"
+                parts = _measured(here, measure, where, values, [(own, other) for own in ours], higher)
+                better = [part.value is not None and (part.value > 0 if higher else part.value < 0) for part in parts]
+                found.append(most(f"{measure}, {where}: variants ahead of {name(other)}", parts, better))
+                ahead.append(2 * sum(better) > len(better))
+    if not found:
+        return untestable(f"groups {', '.join(groups)} have no runs of the variants and of the others")
+    return most("comparisons in which most variants are ahead", found, ahead, "comparisons")
 
 
 def best_in_band(
@@ -104,7 +139,7 @@ def best_in_band(
 
 
 def fewer_solved(evidence: Evidence, method: str, than: Sequence[str], groups: Sequence[str]) -> Finding:
-    """ORD: at the last iteration each of `than` has solved a larger share of runs than a method, in every group."""
+    """ORD: at the last iteration most of `than` have solved a larger share of runs than a method, in every group."""
     found = []
     for group in groups:
         here = _group(evidence, group)
@@ -115,5 +150,14 @@ def fewer_solved(evidence: Evidence, method: str, than: Sequence[str], groups: S
             found.append(untestable(f"group ({group}) has no runs of {name(method)} or of the others"))
             continue
         pairs = [(other, method) for other in others]
-        found += _measured(here, "solved", f"group ({group}), iteration {last}", values, pairs, True)
-    return together([*found, *absent(than, evidence.runs)], "comparisons")
+        parts = _measured(here, "solved", f"group ({group}), iteration {last}", values, pairs, True)
+        ahead = [(part.value or 0.0) > 0 for part in parts]
+        found.append(
+            most(
+                f"group ({group}), iteration {last}: methods that solve more than {name(method)}",
+                parts,
+                ahead,
+                "methods",
+            )
+        )
+    return together([*found, *absent(than, evidence.runs)], "groups")

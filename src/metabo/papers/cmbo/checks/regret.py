@@ -12,54 +12,47 @@ import numpy as np
 from scipy.stats import t as t_distribution
 
 from metabo.metrics import Runs, paired
-from metabo.papers.cmbo.metrics import VARIANTS
-from metabo.papers.cmbo.panels import absent, is_lower, panels
-from metabo.papers.engine.claims.comparing import at_moment, compared, name, orders, side_values, unit
+from metabo.papers.cmbo.panels import absent, is_lower, most, panels
+from metabo.papers.engine.claims.comparing import (
+    Moment,
+    at_moment,
+    barred,
+    compared,
+    name,
+    orders,
+    side_values,
+    unit,
+)
 from metabo.papers.engine.claims.conjunctions import any_of, together
 from metabo.papers.engine.claims.evidence import Evidence
-from metabo.papers.engine.claims.ranges import at_least, ranged
-from metabo.papers.engine.claims.verdicts import LEVEL, MARGIN, Finding, order, untestable
+from metabo.papers.engine.claims.verdicts import LEVEL, MARGIN, UNTESTABLE, Finding, fact, order, untestable
 from metabo.plan.runs import acquisition_of, method_of
 
 FEWEST = 3
 """The fewest repetitions over which an interval is taken."""
-OVERTAKING, BEFORE = "B15", 25
-"""The claim about an iteration, and the iteration before which a variant must begin to stay below HyperBO."""
 HARDLY, SPAN = 0.1, 30
 """Claim B5 says that HyperBO's regret hardly falls: by less than HARDLY of itself over SPAN iterations."""
 STEP = 10
 
 
-def as_ranged(evidence: Evidence, claim: str) -> Finding:
-    """Every row of the table `claim` for this claim has its interval in the accepted range, or outside it.
-
-    The claim about an iteration (OVERTAKING) has none there and is judged on the runs.
-    """
-    if claim == OVERTAKING:
-        return _overtakes_early(evidence)
-    rows = evidence.table("claim")
-    found = [
-        ranged(f"{row.comparison}:", (row.value, row.least, row.most), row.low, row.high, clusters=int(row.units))
-        for row in rows[rows["claim"] == claim].itertuples()
-    ]
-    return together(found, "conditions")
-
-
-def _overtakes_early(evidence: Evidence) -> Finding:
-    """ORD: in every panel, most variants have less regret than HyperBO at every iteration from BEFORE - 1 on."""
+def overtakes_early(evidence: Evidence, method: str, variants: Sequence[str], before: int) -> Finding:
+    """ORD: in every panel, most variants have less regret than a method at every iteration from `before` - 1 on."""
     runs = evidence.runs
-    times = [int(t) for t in runs.iterations if t >= BEFORE - 1]
+    times = [int(t) for t in runs.iterations if t >= before - 1]
     if not times:
         return untestable(f"the runs end at iteration {runs.last}")
     found = []
     for panel, names in panels(runs).items():
-        ours = [names[variant] for variant in VARIANTS if variant in names]
-        if "hyperbo" not in names or not ours:
-            found.append(untestable(f"{panel}: HyperBO or the variants were not run"))
+        ours = [names[variant] for variant in variants if variant in names]
+        if method not in names or not ours:
+            found.append(untestable(f"{panel}: {name(method)} or the variants were not run"))
             continue
-        parts = [together(orders(evidence, [(own, names["hyperbo"])], times), "iterations") for own in ours]
-        label = f"{panel}: variants below HyperBO from iteration {times[0]} on"
-        found.append(_most(label, parts, [_stays_below(runs, own, names["hyperbo"], times) for own in ours]))
+        parts = [together(orders(evidence, [(own, names[method])], times), "iterations") for own in ours]
+        label = f"{panel}: variants below {name(method)} from iteration {times[0]} on"
+        lower = [_stays_below(runs, own, names[method], times) for own in ours]
+        found.append(
+            most(label, parts, [b and part.verdict != UNTESTABLE for b, part in zip(lower, parts, strict=True)])
+        )
     return together(found, "panels")
 
 
@@ -68,11 +61,6 @@ def _stays_below(runs: Runs, first: str, second: str, times: Sequence[int]) -> b
     chosen = np.isin(runs.iterations, times)
     means = paired(runs.select([first, second]))[..., chosen].mean(axis=(1, 2))
     return bool((means[0] < means[1]).all())
-
-
-def _most(label: str, parts: Sequence[Finding], ahead: Sequence[bool], what: str = "variants") -> Finding:
-    """Return the finding that more than half of the parts hold; for an odd number, that their median does."""
-    return at_least(label, parts, ahead, len(parts) // 2 + 1, f"share of {what}")
 
 
 def wins_most(evidence: Evidence, variants: Sequence[str], others: Sequence[str]) -> Finding:
@@ -88,26 +76,31 @@ def wins_most(evidence: Evidence, variants: Sequence[str], others: Sequence[str]
         for other in [names[m] for m in others if m in names] if ours else []:
             parts = orders(evidence, [(own, other) for own in ours], [runs.last])
             lower = [is_lower(part) for part in parts]
-            found.append(_most(f"{panel}: variants below {name(other)}", parts, lower))
+            found.append(most(f"{panel}: variants below {name(other)}", parts, lower))
             ahead.append(2 * sum(lower) > len(lower))
-    return _most("comparisons in which most variants are lower", found, ahead, "comparisons")
+    return most("comparisons in which most variants are lower", found, ahead, "comparisons")
 
 
-def larger_area(evidence: Evidence, method: str, than: Sequence[str]) -> Finding:
-    """ORD: over all iterations, each of `than` has less regret than a method, in every panel."""
+def behind_most(
+    evidence: Evidence, methods: Sequence[str], than: Sequence[str], at: Sequence[Moment] = ("area",)
+) -> Finding:
+    """ORD: in every panel, most of `than` have less regret than each of `methods`, at each of these moments."""
     runs = evidence.runs
-    pairs = [
-        (names[other], names[method])
-        for names in panels(runs).values()
-        for other in than
-        if {other, method} <= set(names)
-    ]
-    return together([*orders(evidence, pairs, ["area"]), *absent([method, *than], runs)], "comparisons")
+    found = []
+    for panel, names in panels(runs).items():
+        others = [names[m] for m in than if m in names]
+        for own in [names[m] for m in methods if m in names] if others else []:
+            for moment in at:
+                parts = orders(evidence, [(other, own) for other in others], [moment])
+                label = f"{panel}: methods below {name(own)} {at_moment(runs, moment)[1]}"
+                found.append(most(label, parts, [is_lower(part) for part in parts], "methods"))
+    return together([*found, *absent([*methods, *than], runs)], "comparisons")
 
 
-def small_gain(evidence: Evidence, method: str, variants: Sequence[str], start: int, most: float) -> Finding:
-    """ORD: from iteration `start` to the last, the mean regret of a method falls by less than the share `most`, and by
-    a smaller share than that of most variants, in every panel."""
+def small_gain(evidence: Evidence, method: str, variants: Sequence[str], start: int, limit: float) -> Finding:
+    """ORD: in every panel, a method has less mean regret than most variants over the iterations up to `start`; from
+    there to the last, its mean regret falls by less than the share `limit`, and by a smaller share than that of most
+    variants."""
     runs = evidence.runs
     if start >= runs.last:
         return untestable(f"the runs end at iteration {runs.last}")
@@ -115,16 +108,27 @@ def small_gain(evidence: Evidence, method: str, variants: Sequence[str], start: 
     for panel, names in panels(runs).items():
         if method not in names:
             continue
-        sides = [names[method], *(names[v] for v in variants if v in names)]
+        if lost := barred(evidence, names[method]):
+            found.append(lost)
+            continue
+        others = [names[v] for v in variants if v in names]
+        sides = [names[method], *others]
         before, after = (side_values(at_moment(runs, t)[0], sides) for t in (start, runs.last))
-        gap = compared(evidence, after[0] - (1 - most) * before[0], len(found))
-        label = f"{panel}: last regret of {name(method)} minus {1 - most:.0%} of that at iteration {start}:"
-        effect = most * float(before[0].mean())
+        gap = compared(evidence, after[0] - (1 - limit) * before[0], len(found))
+        label = f"{panel}: last regret of {name(method)} minus {1 - limit:.0%} of that at iteration {start}:"
+        effect = limit * float(before[0].mean())
         found.append(gap.told(order(label, gap.estimate, False, unit(evidence), effect=effect, clusters=gap.clusters)))
-        parts = [_falls_less(evidence, name(method), name(sides[i]), before, after, i) for i in range(1, len(sides))]
+        if not others:
+            continue
+        early = orders(evidence, [(names[method], other) for other in others], [[1, start]])
+        label = f"{panel}: variants above {name(method)} over iterations 1 to {start}"
+        found.append(most(label, early, [is_lower(part) for part in early]))
+        parts = [
+            barred(evidence, other) or _falls_less(evidence, name(method), name(other), before, after, i)
+            for i, other in enumerate(others, 1)
+        ]
         ahead = [(part.value or 0.0) > 0 for part in parts]
-        if parts:
-            found.append(_most(f"{panel}: variants that fall by more than {name(method)}", parts, ahead))
+        found.append(most(f"{panel}: variants that fall by more than {name(method)}", parts, ahead))
     return together([*found, *absent([method, *variants], runs)], "conditions")
 
 
@@ -160,7 +164,7 @@ def best_areas(evidence: Evidence, methods: Sequence[str], among: Sequence[str])
 
 
 def falls_every_decade(evidence: Evidence, methods: Sequence[str]) -> Finding:
-    """ORD: the mean regret of each method keeps falling from every tenth iteration to the next, in every panel.
+    """ORD: in every panel, the mean regret of most of the methods keeps falling from every tenth iteration to the next.
 
     Best values never rise, so a fall must be larger than a negligible one: HARDLY within SPAN iterations, at an even
     rate. A method without any regret left has converged.
@@ -171,17 +175,28 @@ def falls_every_decade(evidence: Evidence, methods: Sequence[str]) -> Finding:
         return untestable(f"the runs end at iteration {runs.last}")
     kept, found = (1 - HARDLY) ** (STEP / SPAN), []
     for panel, names in panels(runs).items():
+        parts = []
         for run in [names[m] for m in methods if m in names]:
+            if lost := barred(evidence, run):
+                parts.append(lost)
+                continue
             values = {t: side_values(at_moment(runs, t)[0], [run])[0] for t in tenths}
+            steps = []
             for start, end in pairwise(tenths):
                 level = float(values[start].mean())
+                gap = compared(evidence, kept * values[start] - values[end], len(steps))
+                label = f"{name(run)}: {kept:.1%} of the regret at iteration {start} minus that at {end}:"
                 if level > 0:
-                    gap = compared(evidence, kept * values[start] - values[end], len(found))
-                    label = f"{panel}, {name(run)}: {kept:.1%} of the regret at iteration {start} minus that at {end}:"
                     effect = MARGIN * level
                     one = order(label, gap.estimate, False, unit(evidence), effect=effect, clusters=gap.clusters)
-                    found.append(gap.told(one))
-    return together([*found, *absent(methods, runs)], "steps")
+                    steps.append(gap.told(one))
+                else:
+                    steps.append(fact(f"{label} no regret is left", True, 0.0))
+            parts.append(together(steps, "steps"))
+        if parts:
+            ahead = [part.verdict != UNTESTABLE and (part.value or 0.0) >= 0 for part in parts]
+            found.append(most(f"{panel}: methods that fall in every step of {STEP}", parts, ahead, "methods"))
+    return together([*found, *absent(methods, runs)], "panels")
 
 
 def negative_transfer(evidence: Evidence, single: str, meta: Sequence[str]) -> Finding:
@@ -191,19 +206,21 @@ def negative_transfer(evidence: Evidence, single: str, meta: Sequence[str]) -> F
     targets and methods some gaps are below 0 by chance: the intervals, over repetitions (other initial points), are at
     the level of all together (Bonferroni). Acquisitions share the initial points, so they are not repetitions.
     """
-    ends = _ends(evidence.runs)
+    ends = _ends(evidence)
     gaps = {m: _gap(ends[single], ends[m]) for m in meta if m in ends} if single in ends else {}
     gaps = {m: gap for m, gap in gaps.items() if gap is not None}
     if not gaps:
-        return untestable(f"{name(single)} or the others were not run")
+        barring = barred(evidence, *evidence.runs.methods)
+        return barring or untestable(f"{name(single)} or the others were not run")
     every = np.stack(list(gaps.values()))  # methods, repetitions, targets
     means, half, repetitions = every.mean(axis=1), _half_width(every), every.shape[1]
-    found = []
+    found = [one for m in meta if m not in gaps and (one := barred(evidence, *_own(evidence.runs, m)))]
+    level = 1 - LEVEL / means.size
     for row, other in enumerate(gaps):
         for target, mean in enumerate(means[row]):
             label = f"{name(single)} minus {name(other)} on {evidence.runs.tasks[target]}:"
             ends_of = (mean - half[row, target], mean + half[row, target])
-            found.append(order(label, (mean, *ends_of), True, unit(evidence), clusters=repetitions))
+            found.append(order(label, (mean, *ends_of), True, unit(evidence), clusters=repetitions, level=level))
     ahead, clear = (means < 0).any(axis=0), (means + half < 0).any(axis=0)
     said = f"targets on which {name(single)} ends below one of {len(gaps)} methods that learn from other tasks: "
     said += f"{int(ahead.sum())} of {len(ahead)}; "
@@ -215,11 +232,17 @@ def negative_transfer(evidence: Evidence, single: str, meta: Sequence[str]) -> F
     return replace(best, said=f"{said}; {best.said}")
 
 
-def _ends(runs: Runs) -> dict[str, dict[str, np.ndarray]]:
-    """Return the last regrets (repetitions, targets), mean over priors, of each method by acquisition."""
+def _own(runs: Runs, method: str) -> list[str]:
+    return [run for run in runs.methods if method_of(run) == method]
+
+
+def _ends(evidence: Evidence) -> dict[str, dict[str, np.ndarray]]:
+    """Return the last regrets (repetitions, targets), mean over priors, of each method by acquisition, without the runs
+    that fail a gate."""
     found: dict[str, dict[str, np.ndarray]] = {}
-    for run, values in runs.values.items():
-        found.setdefault(method_of(run), {})[acquisition_of(run)] = values[..., -1].mean(axis=0)
+    for run, values in evidence.runs.values.items():
+        if run not in evidence.failing:
+            found.setdefault(method_of(run), {})[acquisition_of(run)] = values[..., -1].mean(axis=0)
     return found
 
 

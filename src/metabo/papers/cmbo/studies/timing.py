@@ -50,8 +50,11 @@ HYPERBO_STEPS = 20_000
 """Adam steps of HyperBO in the paper that cm-BO took its settings from; the time of one is measured."""
 FEW_TASKS, TWO = 4, 2
 """Source tasks and clusters where the number of locations varies."""
-RUNS = 20
-"""Seeds of k-means whose iterations are counted, and pairs of Gaussians whose distances are checked."""
+RUNS, GAUSSIANS = 20, 40
+"""Seeds of k-means whose iterations are counted; Gaussians in the ring whose distances to their neighbours are
+checked."""
+TRAININGS = 5
+"""Repetitions of what happens before BO, each on source tasks of its own: the interval of their ratio."""
 KERNELS = {"matern32": ("matern32",), "matern32 x matern12": FACTORS, "squared_exponential": ("squared_exponential",)}
 """Whose posteriors' distances are checked: the method's two (of prototypes, of clusters), and a smoother one beside."""
 PERTURBED, LOST = 1e-12, 1e-2
@@ -61,7 +64,8 @@ SETTINGS = {
     "initial": 0, "tolerance": 1e-6,
 }  # fmt: skip
 
-Measured = tuple[str, str, int, int, int, float]
+Measured = tuple[str, str, int, int, int, int, float]
+"""Kind, measure, tasks, clusters, locations, repetition, seconds."""
 
 
 @partial(jax.jit, static_argnames=("count", "factors"))
@@ -130,48 +134,55 @@ def timed_distances(spec: TimingSpec) -> Iterator[Measured]:
             tasks = prepared(means, covs, distance)
             work = partial(iteration, tasks, jnp.arange(count) % clusters, clusters, distance)
             cost = seconds(work, spec["repeats"])
-            yield "kmeans_iteration", distance, count, clusters, spec["locations"], cost
+            yield "kmeans_iteration", distance, count, clusters, spec["locations"], 0, cost
         # The largest number is left out for W2, whose singular values take a minute there.
         for size in spec["sizes"][: None if distance == "jeffreys" else -1]:
             tasks = prepared(*_posteriors(FEW_TASKS, size, seed), distance)
             work = partial(iteration, tasks, jnp.arange(FEW_TASKS) % TWO, TWO, distance)
-            yield "kmeans_iteration", distance, FEW_TASKS, TWO, size, seconds(work, min(spec["repeats"], 2))
+            yield "kmeans_iteration", distance, FEW_TASKS, TWO, size, 0, seconds(work, min(spec["repeats"], 2))
         means, covs = _posteriors(max(spec["clusters"]) + 1, spec["grid"], seed)
         for clusters in spec["clusters"]:
             prototypes = prepared(means[:clusters], covs[:clusters], distance)
             work = partial(query, prototypes, means[-1], covs[-1], distance)
-            yield "query_distance", distance, 0, clusters, spec["grid"], seconds(work, spec["repeats"])
+            yield "query_distance", distance, 0, clusters, spec["grid"], 0, seconds(work, spec["repeats"])
     _, covs = _posteriors(8, spec["locations"], seed)
     work = partial(jax.jit(barycenter), covs, jnp.full(8, 1 / 8))
-    yield "barycenter", "wasserstein", 8, 1, spec["locations"], seconds(work, spec["repeats"])
+    yield "barycenter", "wasserstein", 8, 1, spec["locations"], 0, seconds(work, spec["repeats"])
 
 
-def _posteriors(count: int, size: int, seed: int) -> tuple[Array, Array]:
-    gps, rows = sources(count, stream(seed, "cmbo_timing", count))
+def _posteriors(count: int, size: int, seed: int, draw: int = 0) -> tuple[Array, Array]:
+    gps, rows = sources(count, _key(seed, count, draw))
     means, covs, _ = posteriors_at(gps, rows, locations(rows, size, stream(seed, "cmbo_timing", "where", size)))
     return means, regularised(covs)
 
 
+def _key(seed: int, count: int, draw: int = 0) -> Key[Array, ""]:
+    """Return the key of `count` source tasks; of other ones for each `draw`."""
+    return stream(seed, "cmbo_timing", count, *([draw] if draw else []))
+
+
 def timed_training(spec: TimingSpec) -> Iterator[Measured]:
-    """Time the work before BO: HyperBO's training, from the time of a step, and cm-BO's fits and clusters."""
+    """Time the work before BO, once for each of TRAININGS sets of source tasks: HyperBO's training, from the time of a
+    step, and cm-BO's fits and clusters."""
     seed, count = spec["seed"], spec["tasks"][2]
-    _, rows = sources(count, stream(seed, "cmbo_timing", count))
     gp = build(HYPERBO, DIM, stream(seed, "cmbo_timing", "network"))
     members, present = jnp.arange(count), jnp.ones(count, bool)
     sizes = {"learning_rate": 1e-3, "batch": OBSERVATIONS, "per_shuffle": 1, "steps": spec["steps"]}
     train = eqx.filter_jit(lambda gp, rows, key: adam(gp, rows, members, present, key, **sizes))
-    cost = seconds(lambda: jax.tree.leaves(train(gp, rows, stream(seed)))[0], spec["repeats"], 0.0)
-    yield "hyperbo_training", "any", count, 0, OBSERVATIONS, cost / (spec["steps"] + 1) * HYPERBO_STEPS
     start = make(FACTORS, DIM)
     fits = eqx.filter_jit(lambda rows: jax.lax.map(lambda task: fit(start, *task, spec["steps"])[0], tuple(rows)))
-    cost = seconds(lambda: jax.tree.leaves(fits(rows))[0], spec["repeats"], 0.0)
-    yield "source_fits", "any", count, 0, OBSERVATIONS, cost
-    means, covs = _posteriors(count, spec["locations"], seed)
     few = spec["clusters"][len(spec["clusters"]) // 2]
-    for distance in DISTANCES:
-        work = partial(kmeans, means, covs, few, distance, stream(seed))
-        cost = seconds(lambda work=work: work().objective, spec["repeats"], 0.0)
-        yield "clustering", distance, count, few, spec["locations"], cost
+    for draw in progress.loop(range(TRAININGS), "repetitions"):
+        _, rows = sources(count, _key(seed, count, draw))
+        cost = seconds(lambda rows=rows: jax.tree.leaves(train(gp, rows, stream(seed)))[0], 1, 0.0)
+        yield "hyperbo_training", "any", count, 0, OBSERVATIONS, draw, cost / (spec["steps"] + 1) * HYPERBO_STEPS
+        cost = seconds(lambda rows=rows: jax.tree.leaves(fits(rows))[0], 1, 0.0)
+        yield "source_fits", "any", count, 0, OBSERVATIONS, draw, cost
+        means, covs = _posteriors(count, spec["locations"], seed, draw)
+        for distance in DISTANCES:
+            work = partial(kmeans, means, covs, few, distance, stream(seed))
+            cost = seconds(lambda work=work: work().objective, 1, 0.0)
+            yield "clustering", distance, count, few, spec["locations"], draw, cost
 
 
 def policies(count: int, clusters: int, grid: int, seed: int) -> dict[str, Policy]:
@@ -213,7 +224,7 @@ def timed_queries(spec: TimingSpec) -> Iterator[Measured]:
             for number in range(5):
                 now = once(policy, *now, jax.random.fold_in(key, number))
             cost = seconds(lambda s=now, p=policy, once=once: jax.tree.leaves(once(p, *s, key))[0], spec["repeats"])
-            yield "query", method, count, few, spec["grid"], cost
+            yield "query", method, count, few, spec["grid"], 0, cost
 
 
 def iterations(spec: TimingSpec) -> pd.DataFrame:
@@ -229,28 +240,33 @@ def iterations(spec: TimingSpec) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def stability(spec: TimingSpec) -> pd.DataFrame:
-    """Count lost distances between neighbouring posteriors, on locations that contain the observed inputs, before and
-    after jitter (B14), with the method's two kernels and with the smoother squared exponential one.
+def stability(spec: TimingSpec) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Tell by how much rounding changes distances between neighbouring posteriors, on locations that contain the
+    observed inputs, before and after jitter (B14), with the method's two kernels and with the smoother squared
+    exponential one.
 
-    A distance is lost if it is not finite, below zero, or changes by more than LOST of itself when each entry of both
-    covariances changes by PERTURBED of itself: then its digits are those of rounding. `error`: the largest such
-    change (infinite where a distance is not finite).
+    A distance changes as it does when each entry of both covariances changes by PERTURBED of itself. It is lost if it
+    is not finite, below zero, or changes by more than LOST of itself: then its digits are those of rounding.
+    First table: how many are lost, and the largest change (`error`, infinite where a distance is not finite); second:
+    the change of every pair under both distances.
     """
-    rows = []
+    rows, every = [], []
     for (name, factors), size in product(KERNELS.items(), (spec["locations"], spec["grid"])):
         key = stream(spec["seed"], "cmbo_timing", "stability")
-        gps, observed = sources(RUNS, key, factors)
+        gps, observed = sources(GAUSSIANS, key, factors)
         x = locations(observed, size, stream(spec["seed"], "cmbo_timing", "where", size))
         means, raw, _ = posteriors_at(gps, observed, x)
         moved = perturbed(raw, key)
         for jitter, of in ((0, lambda covs: covs), (1, regularised)):
+            changes = {}
             for distance in DISTANCES:
                 gaps, others = (np.asarray(neighbours(means, of(covs), distance)) for covs in (raw, moved))
-                lost, error = judged(gaps, others)
+                lost, changes[distance] = judged(gaps, others)
                 found = {"kernel": name, "measure": distance, "locations": size, "jitter": jitter}
-                rows.append({**found, "lost": int(lost.sum()), "of": len(gaps), "error": float(error.max())})
-    return pd.DataFrame(rows)
+                rows.append(found | {"lost": int(lost.sum()), "of": len(gaps), "error": float(changes[distance].max())})
+            pairs = {"kernel": name, "locations": size, "jitter": jitter, "pair": np.arange(GAUSSIANS)}
+            every.append(pd.DataFrame(pairs | changes))
+    return pd.DataFrame(rows), pd.concat(every, ignore_index=True)
 
 
 def perturbed(covs: Array, key: Key[Array, ""]) -> Array:
@@ -280,11 +296,12 @@ def judged(gaps: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def run(spec: TimingSpec) -> Frames:
-    """Return "time" (kind, measure, tasks, clusters, locations, seconds), "iterations" (measure, repetition,
-    iterations) and "stability" (kernel, measure, locations, jitter, lost, of, error). `measure`: the distance; of a
-    query: its method.
+    """Return "time" (kind, measure, tasks, clusters, locations, repetition, seconds), "iterations" (measure,
+    repetition, iterations), "stability" (kernel, measure, locations, jitter, lost, of, error) and "changes" (kernel,
+    locations, jitter, pair, jeffreys, wasserstein). `measure`: the distance; of a query: its method.
     """
     parts = (timed_distances(spec), timed_training(spec), timed_queries(spec))
-    columns = ["kind", "measure", "tasks", "clusters", "locations", "seconds"]
+    columns = ["kind", "measure", "tasks", "clusters", "locations", "repetition", "seconds"]
     measured = pd.DataFrame([row for part in parts for row in part], columns=columns)
-    return {"time": measured, "iterations": iterations(spec), "stability": stability(spec)}
+    lost, changes = stability(spec)
+    return {"time": measured, "iterations": iterations(spec), "stability": lost, "changes": changes}

@@ -53,6 +53,12 @@ def absent(sides: str | Sequence[Side], runs: Runs) -> list[Finding]:
     return [untestable(f"{name(run)} was not run") for run in wanted if run not in runs.methods]
 
 
+def barred(evidence: Evidence, *sides: Side) -> Finding | None:
+    """Return the finding, not testable, of a comparison of runs that a failed gate is about; None: it can be made."""
+    lost = [evidence.failing[run] for side in sides for run in members(side) if run in evidence.failing]
+    return untestable(lost[0]) if lost else None
+
+
 def against(than: str | Sequence[Side], sides: Sequence[Side], runs: Runs) -> list[Side]:
     """Return the runs on the other side: those named, or all others."""
     if than != OTHERS:
@@ -173,10 +179,8 @@ def orders(
             here, when = at_moment(runs, moment)
             when += f", C = {threshold:g}" if threshold is not None else ""
             for first, second in pairs:
-                if lost := [
-                    evidence.failing[run] for run in members(first) + members(second) if run in evidence.failing
-                ]:
-                    found.append(untestable(lost[0]))
+                if lost := barred(evidence, first, second):
+                    found.append(lost)
                     continue
                 label = f"{name(first)} minus {name(second)} {when}:"
                 gap = difference(evidence, here, first, second, len(found))

@@ -61,7 +61,7 @@ def together(parts: Iterable[Finding], what: str = "parts") -> Finding:
         said = f"contradicted in a part, not after Holm's correction over {len(found)}: {said}"
     powers = [part.power for part in tested if part.power is not None]
     return replace(
-        loudest, verdict=verdict, said=said + _untested(lost), count=None, of=None, parts=(),
+        loudest, verdict=verdict, said=said + untested(lost), count=None, of=None, parts=(),
         power=min(powers) if powers and verdict == UNDECIDED else None,
         needed=loudest.needed if verdict == UNDECIDED else None, decidable=all(part.decidable for part in found),
         against=min(1.0, min(map(_against, tested)) * len(found)), support=max(map(supporting, found)),
@@ -102,7 +102,7 @@ def any_of(parts: Sequence[Finding], what: str = "problems") -> Finding:
     against = 1.0 if lost else max(map(_against, tested))
     decidable = any(part.decidable for part in tested)
     return replace(
-        best, verdict=verdict, said=said + _untested(lost), against=against, support=support, decidable=decidable
+        best, verdict=verdict, said=said + untested(lost), against=against, support=support, decidable=decidable
     )  # fmt: skip
 
 
@@ -113,7 +113,7 @@ def _joined(ranked: Sequence[Finding], found: Sequence[Finding], what: str) -> s
     return said
 
 
-def _untested(reasons: Sequence[str]) -> str:
+def untested(reasons: Sequence[str]) -> str:
     """Return the end of a sentence that says what could not be tested."""
     shown = [*reasons[:SHOWN_UNTESTABLE]]
     if len(reasons) > SHOWN_UNTESTABLE:

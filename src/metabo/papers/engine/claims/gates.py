@@ -35,8 +35,19 @@ RANDOM = ("rand", "rand_once")
 LEAST_TASKS = 5
 """With fewer test tasks an interval over them has no power."""
 BY_COMPARISON = (
-    *("lower_regret", "larger_area", "best_areas", "always_first", "more_solved", "lower_in_pairs"),
+    *("lower_regret", "best_areas", "always_first", "more_solved", "lower_in_pairs"),
     *("best_are", "worst_is", "all_above", "falls_with_size"),
+    *(
+        "wins_most",
+        "behind_most",
+        "ahead_in_most",
+        "small_gain",
+        "fewer_solved",
+        "best_in_band",
+        "falls_every_decade",
+        "negative_transfer",
+    ),
+    *("overtakes_early", "more_clusters_help"),
 )
 """Checks of pairs of runs, one comparison each: a gate that is about one run takes its comparisons alone
 (`Evidence.failing`), and the others can still contradict."""

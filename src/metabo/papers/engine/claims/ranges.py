@@ -1,9 +1,9 @@
 """Rules besides those of `metabo.papers.engine.claims.verdicts`: accepted ranges, and how many parts hold."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from metabo.papers.engine.claims.conjunctions import tally
+from metabo.papers.engine.claims.conjunctions import tally, untested
 from metabo.papers.engine.claims.verdicts import (
     CONTRADICTED,
     HOLDS,
@@ -22,18 +22,31 @@ ALONE = "one number, no interval"
 
 
 def ranged(
-    label: str, estimate: Sequence[float], least: float, most: float, unit: str = "", clusters: int | None = None
+    label: str,
+    estimate: Sequence[float],
+    least: float,
+    most: float,
+    unit: str = "",
+    clusters: int | None = None,
+    ratio: bool = False,
 ) -> Finding:
     """Return the finding of a number in an accepted range: its interval lies in [`least`, `most`], or outside it.
 
-    Either end of the range may be infinite.
+    Either end of the range may be infinite. `ratio`: the number is positive, and its interval is symmetric in the
+    logarithm, of which the p values are; `least` may be 0.
     """
     value, low, high = (float(number) for number in estimate)
-    accepted = f"at least {least:g}" if math.isinf(most) else f"at most {most:g}" if math.isinf(least) else ""
-    said = f"{label} {interval(value, low, high)}, accepted {accepted or f'{least:g} to {most:g}'}"
-    ends = [(end, side) for end, side in ((least, False), (most, True)) if math.isfinite(end)]
-    beyond = [contrary(value - end, low, high, side, clusters) for end, side in ends]
-    inside = [contrary(value - end, low, high, not side, clusters) for end, side in ends]
+    ends = [
+        (end, side) for end, side in ((least, False), (most, True)) if math.isfinite(end) and not (ratio and end == 0)
+    ]
+    accepted = " to ".join(f"{end:g}" for end, _ in ends)
+    if len(ends) == 1:
+        accepted = f"at {'most' if ends[0][1] else 'least'} {accepted}"
+    said = f"{label} {interval(value, low, high)}, accepted {accepted}"
+    on = math.log if ratio else float
+    at, below, above = (on(number) for number in (value, low, high))
+    beyond = [contrary(at - on(end), below, above, side, clusters) for end, side in ends]
+    inside = [contrary(at - on(end), below, above, not side, clusters) for end, side in ends]
     if None in beyond:
         return Finding(UNDECIDED, f"{said}; {ALONE}", value, unit=unit)
     apart = high < least or low > most
@@ -64,6 +77,7 @@ def at_least(label: str, parts: Sequence[Finding], ahead: Sequence[bool], needed
     verdict = HOLDS if won >= needed else CONTRADICTED if of - lost < needed else UNDECIDED
     count = sum(ahead)
     said = f"{label}: {count} of {of}, between {won} and {of - lost} by intervals; {needed} wanted ({tally(parts)})"
+    said += untested(list(dict.fromkeys(_reasons(parts))))
     low, high = min(won, count) / of, max(of - lost, count) / of
     support = holding[needed - 1] if needed <= len(holding) else 1.0
     against = failing[of - needed] if of - needed < len(failing) else 1.0
@@ -81,6 +95,14 @@ def at_least(label: str, parts: Sequence[Finding], ahead: Sequence[bool], needed
         parts=tuple(parts),
         decidable=sum(part.decidable for part in parts) >= needed,
     )
+
+
+def _reasons(parts: Sequence[Finding]) -> Iterator[str]:
+    """Yield why parts, or what they count, cannot be tested."""
+    for part in parts:
+        if part.verdict == UNTESTABLE:
+            yield part.said
+        yield from _reasons(part.parts)
 
 
 def _adjusted(found: Sequence[float | None], of: int) -> list[float]:
