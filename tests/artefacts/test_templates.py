@@ -238,7 +238,7 @@ EXECUTED = [
     ("hyperbo_x14", "pd1_mini_nan", {"curve", "support", "query", "beyond", "difference"}),
     ("hyperbo_x06", "taskset", {"curve", "regret", "budget", "difference"}),
     ("cmbo_fig03", "cmbo_mini", {"curve", "number"}),
-    ("cmbo_x01", "", {"paper", "claim", "growth", "cost", "time", "iterations", "stability"}),
+    ("cmbo_x01", "", {"paper", "claim", "growth", "cost", "time", "iterations", "typical", "stability", "changes"}),
     ("cmbo_x03", "cmbo_mini", {"curve", "ending"}),
     ("cmbo_x06", "cmbo_control", {"curve", "difference"}),
 ]

@@ -32,8 +32,8 @@ def test_fitted_noise_is_the_most_likely_of_its_trials():
     assert (factor, noise) == pytest.approx(pairs[int(np.argmin(losses))], rel=1e-9)
 
 
-def test_a_prior_that_is_too_narrow_is_taken_for_noise_unless_it_is_scaled():
-    """Noiseless values of a GP under 1/9 of its covariance: the factor rises to nine, and the noise stays at 0."""
+def test_a_prior_that_is_too_narrow_is_scaled():
+    """Noiseless values of a GP under 1/9 of its covariance: the factor is about nine, and the noise about 0."""
     rng = np.random.default_rng(0)
     x = np.linspace(0, 1, 25)
     cov = np.exp(-0.5 * ((x[:, None] - x) / 0.2) ** 2) + 1e-8 * np.eye(25)

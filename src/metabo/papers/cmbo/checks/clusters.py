@@ -1,5 +1,8 @@
 """Checks of cm-BO's search spaces and of its number of clusters (cm-BO §4.1 and §4.2, Table 1 and Figure 3)."""
 
+from collections.abc import Mapping
+from math import prod
+
 from metabo.papers.cmbo.panels import is_lower
 from metabo.papers.engine.claims.comparing import name, orders
 from metabo.papers.engine.claims.conjunctions import together
@@ -44,9 +47,10 @@ def index_agrees(evidence: Evidence) -> Finding:
 
 
 def run_count(
-    evidence: Evidence, stated: int, repetitions: int, splits: int, share: float, tolerance: float = 0.1
+    evidence: Evidence, stated: int, factors: Mapping[str, int], share: float, tolerance: float = 0.1
 ) -> Finding:
-    """The runs of a method by what the paper prints, repetitions x splits x targets, are the stated number, about.
+    """The runs of a method by what the paper prints, targets times `factors` (such as splits and repetitions), are the
+    stated number, about.
 
     Targets are `share` of the tasks of Table 1, to the nearest whole number, over all spaces. No data decides it.
     """
@@ -54,9 +58,10 @@ def run_count(
     if tasks.empty:
         return untestable("none of the spaces of Table 1")
     targets = [int(share * count + 0.5) for count in tasks]
-    runs = repetitions * splits * sum(targets)
-    said = f"{repetitions} repetitions x {splits} splits x ({' + '.join(map(str, targets))} targets) = {runs} runs"
-    return fact(f"{said} a method, stated {stated}", abs(runs - stated) <= tolerance * stated, runs, "runs")
+    runs = prod(factors.values()) * sum(targets)
+    said = " x ".join(f"{count} {what}" for what, count in factors.items())
+    said += f" x ({' + '.join(map(str, targets))}) targets = {runs} runs a method, stated {stated}"
+    return fact(said, abs(runs - stated) <= tolerance * stated, runs, "runs")
 
 
 def table_of_spaces(evidence: Evidence) -> Finding:

@@ -24,6 +24,7 @@ from metabo.gaussians.distances import (
     DISTANCES,
     distances,
     jeffreys_prepared,
+    pairwise,
     prepared,
     regularised,
     wasserstein_prepared,
@@ -51,10 +52,11 @@ HYPERBO_STEPS = 20_000
 FEW_TASKS, TWO = 4, 2
 """Source tasks and clusters where the number of locations varies."""
 RUNS, GAUSSIANS = 20, 40
-"""Seeds of k-means whose iterations are counted; Gaussians in the ring whose distances to their neighbours are
-checked."""
-TRAININGS = 5
-"""Repetitions of what happens before BO, each on source tasks of its own: the interval of their ratio."""
+"""Sets of source tasks on which the iterations of k-means are counted; Gaussians in the ring whose distances to their
+neighbours are checked."""
+DRAWS, RESTARTS = 5, 3
+"""Sets of source tasks for which the work before BO, an iteration of k-means and the distances of a query are timed:
+the units of their intervals. Starts of k-means, as config key `cmbo.restarts` has them by default."""
 KERNELS = {"matern32": ("matern32",), "matern32 x matern12": FACTORS, "squared_exponential": ("squared_exponential",)}
 """Whose posteriors' distances are checked: the method's two (of prototypes, of clusters), and a smoother one beside."""
 PERTURBED, LOST = 1e-12, 1e-2
@@ -130,21 +132,22 @@ def timed_distances(spec: TimingSpec) -> Iterator[Measured]:
     for distance in progress.loop(DISTANCES, "distances"):
         grid = [(middle, c) for c in spec["clusters"]] + [(k, few) for k in spec["tasks"] if k != middle]
         for count, clusters in progress.loop(grid, "sizes"):
-            means, covs = _posteriors(count, spec["locations"], seed)
-            tasks = prepared(means, covs, distance)
-            work = partial(iteration, tasks, jnp.arange(count) % clusters, clusters, distance)
-            cost = seconds(work, spec["repeats"])
-            yield "kmeans_iteration", distance, count, clusters, spec["locations"], 0, cost
+            for draw in range(DRAWS if count == middle else 1):
+                tasks = prepared(*_posteriors(count, spec["locations"], seed, draw), distance)
+                work = partial(iteration, tasks, jnp.arange(count) % clusters, clusters, distance)
+                cost = seconds(work, spec["repeats"])
+                yield "kmeans_iteration", distance, count, clusters, spec["locations"], draw, cost
         # The largest number is left out for W2, whose singular values take a minute there.
         for size in spec["sizes"][: None if distance == "jeffreys" else -1]:
             tasks = prepared(*_posteriors(FEW_TASKS, size, seed), distance)
             work = partial(iteration, tasks, jnp.arange(FEW_TASKS) % TWO, TWO, distance)
             yield "kmeans_iteration", distance, FEW_TASKS, TWO, size, 0, seconds(work, min(spec["repeats"], 2))
-        means, covs = _posteriors(max(spec["clusters"]) + 1, spec["grid"], seed)
-        for clusters in spec["clusters"]:
-            prototypes = prepared(means[:clusters], covs[:clusters], distance)
-            work = partial(query, prototypes, means[-1], covs[-1], distance)
-            yield "query_distance", distance, 0, clusters, spec["grid"], 0, seconds(work, spec["repeats"])
+        for draw in range(DRAWS):
+            means, covs = _posteriors(max(spec["clusters"]) + 1, spec["grid"], seed, draw)
+            for clusters in spec["clusters"]:
+                prototypes = prepared(means[:clusters], covs[:clusters], distance)
+                work = partial(query, prototypes, means[-1], covs[-1], distance)
+                yield "query_distance", distance, 0, clusters, spec["grid"], draw, seconds(work, spec["repeats"])
     _, covs = _posteriors(8, spec["locations"], seed)
     work = partial(jax.jit(barycenter), covs, jnp.full(8, 1 / 8))
     yield "barycenter", "wasserstein", 8, 1, spec["locations"], 0, seconds(work, spec["repeats"])
@@ -162,17 +165,19 @@ def _key(seed: int, count: int, draw: int = 0) -> Key[Array, ""]:
 
 
 def timed_training(spec: TimingSpec) -> Iterator[Measured]:
-    """Time the work before BO, once for each of TRAININGS sets of source tasks: HyperBO's training, from the time of a
-    step, and cm-BO's fits and clusters."""
+    """Time the work before BO, for each set of source tasks: HyperBO's training, from the time of a step, and cm-BO's
+    fits of both kernels and clusters of every number."""
     seed, count = spec["seed"], spec["tasks"][2]
     gp = build(HYPERBO, DIM, stream(seed, "cmbo_timing", "network"))
     members, present = jnp.arange(count), jnp.ones(count, bool)
     sizes = {"learning_rate": 1e-3, "batch": OBSERVATIONS, "per_shuffle": 1, "steps": spec["steps"]}
     train = eqx.filter_jit(lambda gp, rows, key: adam(gp, rows, members, present, key, **sizes))
-    start = make(FACTORS, DIM)
-    fits = eqx.filter_jit(lambda rows: jax.lax.map(lambda task: fit(start, *task, spec["steps"])[0], tuple(rows)))
-    few = spec["clusters"][len(spec["clusters"]) // 2]
-    for draw in progress.loop(range(TRAININGS), "repetitions"):
+    starts = [make(shapes, DIM) for shapes in (FACTORS[:1], FACTORS)]
+    fits = eqx.filter_jit(
+        lambda rows: [jax.lax.map(lambda task, s=s: fit(s, *task, spec["steps"])[0], tuple(rows)) for s in starts]
+    )
+    most = max(spec["clusters"])
+    for draw in progress.loop(range(DRAWS), "repetitions"):
         _, rows = sources(count, _key(seed, count, draw))
         cost = seconds(lambda rows=rows: jax.tree.leaves(train(gp, rows, stream(seed)))[0], 1, 0.0)
         yield "hyperbo_training", "any", count, 0, OBSERVATIONS, draw, cost / (spec["steps"] + 1) * HYPERBO_STEPS
@@ -180,9 +185,19 @@ def timed_training(spec: TimingSpec) -> Iterator[Measured]:
         yield "source_fits", "any", count, 0, OBSERVATIONS, draw, cost
         means, covs = _posteriors(count, spec["locations"], seed, draw)
         for distance in DISTANCES:
-            work = partial(kmeans, means, covs, few, distance, stream(seed))
-            cost = seconds(lambda work=work: work().objective, 1, 0.0)
-            yield "clustering", distance, count, few, spec["locations"], draw, cost
+            work = partial(every_number, means, covs, most, distance, stream(seed))
+            yield "clustering", distance, count, most, spec["locations"], draw, seconds(work, 1, 0.0)
+
+
+def every_number(means: Array, covs: Array, most: int, distance: str, key: Key[Array, ""]) -> list[Array]:
+    """Cluster Gaussians into 1 to `most` clusters, as the method does before it chooses a number: the distances of all
+    pairs first, Wasserstein's for the indices too."""
+    apart = pairwise(means, covs, "wasserstein")
+    between = apart if distance == "wasserstein" else pairwise(means, covs, distance)
+    return [
+        kmeans(means, covs, number, distance, key, RESTARTS, room=most, between=between).objective
+        for number in range(1, most + 1)
+    ]
 
 
 def policies(count: int, clusters: int, grid: int, seed: int) -> dict[str, Policy]:
@@ -228,13 +243,14 @@ def timed_queries(spec: TimingSpec) -> Iterator[Measured]:
 
 
 def iterations(spec: TimingSpec) -> pd.DataFrame:
-    """Count the iterations of k-means until the assignments repeat, for one start at a time (B12)."""
+    """Count the iterations of k-means until the assignments repeat, for one start on each of RUNS sets of source tasks
+    (B12)."""
     count = spec["tasks"][2]
     few = spec["clusters"][len(spec["clusters"]) // 2]
-    means, covs = _posteriors(count, spec["locations"], spec["seed"])
     rows = []
     for distance in DISTANCES:
         for run in range(RUNS):
+            means, covs = _posteriors(count, spec["locations"], spec["seed"], run)
             found = kmeans(means, covs, few, distance, stream(spec["seed"], "cmbo_timing", "run", run), restarts=1)
             rows.append({"measure": distance, "repetition": run, "iterations": int(found.iterations)})
     return pd.DataFrame(rows)

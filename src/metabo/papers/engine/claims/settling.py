@@ -79,8 +79,10 @@ def settled(
     """Return the finding of a claim at a rung and the cause of a verdict that is not `holds`.
 
     It is contradicted if every reading is; one that cannot be tested neither agrees nor disagrees, and leaves it
-    undecided. A failed gate of any part leaves the claim untestable, unless what does not rest on the gate contradicts
-    it. The finding says what the paper's own table and our correction show, whatever the verdict.
+    undecided. A failed gate of any part leaves the claim untestable, unless what does not rest on the gate decides it:
+    a part contradicts it, or most comparisons (one, of an existence claim) hold although those that rest on the gate
+    count as if they did not. The finding says what the paper's own table and our correction show, whatever the
+    verdict.
     """
     found, cause = _verdict(claim, parts, beside, rung)
     told = [found.said]
@@ -119,7 +121,7 @@ def _verdict(claim: Claim, parts: Sequence[Judged], beside: Sequence[Judged], ru
         said = f"contradicted under every reading that can be tested, not testable under another ({why}): {whole.said}"
         return replace(whole, verdict=UNDECIDED, said=said), "untested"
     failed = dict.fromkeys(gate.failure for part in parts for gate in part.gates)
-    if whole.verdict != CONTRADICTED and failed:
+    if whole.verdict not in (HOLDS, CONTRADICTED) and failed:
         return untestable("; ".join(failed)), "gate"
     theory = refuted or (claim.primary and set(claim.primary.metrics) <= {"statement"})
     if whole.verdict == CONTRADICTED and (theory or (rung == PUBLISHED and _twice(parts, others))):
