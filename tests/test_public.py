@@ -157,6 +157,15 @@ def test_what_is_pickled_keeps_its_digits_in_a_float32_process(folder):
             lambda: metabo.run_bo(tiny.benchmark(), sizes={"pretrain.adam_step": 3}),
             "Did you mean 'pretrain.adam_steps'",
         ),
+        (
+            lambda: metabo.run_bo(tiny.benchmark(), sizes={"pretrain.adam_steps": -3}),
+            "size key 'pretrain.adam_steps': -3",
+        ),
+        (lambda: metabo.run_bo(tiny.benchmark(), sizes={"pretrain.learning_rate": "1e-3"}), "pretrain.learning_rate"),
+        (
+            lambda: metabo.run_bo(tiny.benchmark(), sizes={"pretrain.seeds": True}),
+            "size key 'pretrain.seeds' is the boolean",
+        ),
     ],
 )
 def test_bad_input_is_refused_with_argument_and_remedy(call, message):

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from metabo.bo import priors, soundness, trajectories
@@ -17,9 +18,10 @@ from metabo.compute.guest import float64
 from metabo.compute.precision import accelerated
 from metabo.errors import ConfigError, unknown
 from metabo.gp import arguments
-from metabo.plan import collectors, config, extras, registry, splits
+from metabo.plan import collectors, config, extras, reference, registry, splits
 from metabo.plan.entries import BenchmarkEntry
 from metabo.plan.runs import RunId, resolved
+from metabo.plan.schema import violations
 from metabo.plan.specs import BOSpec, TrainingSpec
 from metabo.plan.typed import NOTHING, Values
 from metabo.records.files import Json
@@ -187,16 +189,20 @@ def _trained(benchmark: Benchmark, spec: TrainingSpec) -> list[priors.SpacePrior
 
 def _sized(changed: Mapping[str, Json]) -> config.Sizes:
     """Return the sizes of the default scale with some changed, named "section.key". Raises ConfigError for an unknown
-    name."""
+    name, and for a value that config.yaml could not have there."""
     sizes = {**learning.SIZES, "pretrain": {**learning.SIZES["pretrain"], "seeds": 1}}
     names = [f"{section}.{key}" for section, values in sizes.items() for key in values]
-    for name in changed:
+    given: dict[str, dict[str, Json]] = {section: {} for section in sizes}
+    for name, value in changed.items():
         if name not in names:
             raise unknown("size", name, names)
-    return {
-        section: {key: changed.get(f"{section}.{key}", value) for key, value in values.items()}
-        for section, values in sizes.items()
-    }
+        section, key = name.split(".", 1)
+        given[section][key] = value.item() if isinstance(value, np.generic) else value
+    whole = reference.schema()
+    parts = {section: {"properties": whole["properties"][section]["properties"]} for section in sizes}
+    if faults := violations(given, {"properties": parts}, "size"):
+        raise ConfigError(*faults)
+    return {section: {**values, **given[section]} for section, values in sizes.items()}
 
 
 def list_methods() -> pd.DataFrame:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import multivariate_normal
 
@@ -104,6 +105,12 @@ def test_one_task_may_be_given_as_lists():
     x, y = [[0.1], [0.5], [0.8]], [0.3, -0.2, 0.1]
     one, many = GaussianProcess(1).fit(x, y, steps=5), GaussianProcess(1).fit([np.array(x)], [np.array(y)], steps=5)
     assert one.log_likelihood(x, y) == many.log_likelihood(x, y)
+
+
+def test_values_of_tasks_may_be_a_series_of_arrays():
+    x, y = [np.array([[0.1], [0.6]]), np.array([[0.3]])], [np.array([1.0, 2.0]), np.array([0.5])]
+    listed, series = (GaussianProcess(1).fit(x, several, steps=3) for several in (y, pd.Series(y)))
+    assert series.log_likelihood(x[0], y[0]) == listed.log_likelihood(x[0], y[0])
 
 
 @pytest.mark.parametrize(

@@ -45,8 +45,8 @@ SHOWN = 3
 
 class Added(NamedTuple):
     """What was added: the folder, the number of files and bytes that it has now, of jobs whose prior losses could not
-    be computed, of jobs whose files are too large to be kept, and of jobs that a checkout with changes ran with the
-    code of a commit."""
+    be computed, of jobs whose files are too large to be kept, of jobs that a checkout with changes ran with the code of
+    a commit, and of runs of BO whose tables were left out."""
 
     folder: Path
     files: int
@@ -54,6 +54,7 @@ class Added(NamedTuple):
     without_loss: int
     not_kept: int
     with_changes: int = 0
+    without_table: int = 0
 
     @property
     def line(self) -> str:
@@ -61,7 +62,9 @@ class Added(NamedTuple):
         lost = f"; {self.without_loss} files of priors without losses (their table is not here)"
         left = f"; of {self.not_kept} jobs the records alone, since what they made is too large"
         also = f"; {self.with_changes} results of a checkout with changes, whose code a commit has"
+        bare = f"; of {self.without_table} runs of BO the records alone"
         rest = lost * (self.without_loss > 0) + left * (self.not_kept > 0) + also * (self.with_changes > 0)
+        rest += bare * (self.without_table > 0)
         return f"{self.folder}: {self.files:,} files, {self.bytes / 1e6:.1f} MB{rest}"
 
 
@@ -85,7 +88,8 @@ def add(results: Path, root: Path, artefacts: Sequence[str] = (), trajectories: 
     stages = KEPT if trajectories else KEPT - TRAJECTORIES
     files = _files(kept, results.absolute(), stages)
     too_large = [record for record in kept if stage_of(record) in stages and not _worth(record)]
-    unkept = [*too_large, *(record for record in kept if stage_of(record) in KEPT - stages)]
+    without_table = [record for record in kept if stage_of(record) in KEPT - stages]
+    unkept = [*too_large, *without_table]
     gone = {below(record, name) for record in unkept for name in (*record.outputs, *record.logs)}
     before = read(folder) if (folder / NAME).exists() else None
     same_code = _with_changes(kept, results, before)
@@ -101,7 +105,7 @@ def add(results: Path, root: Path, artefacts: Sequence[str] = (), trajectories: 
     listed = {name: _listed(folder / name) for name in (*files, LOSSES)}
     _forget(folder, before, gone)
     write(folder, describe(folder, results.resolve().name, same_code, listed, before))
-    return Added(folder, len(_all(folder)), size(folder), left_out, len(too_large), len(same_code))
+    return Added(folder, len(_all(folder)), size(folder), left_out, len(too_large), len(same_code), len(without_table))
 
 
 def _forget(folder: Path, before: Manifest | None, names: Iterable[str]) -> None:

@@ -1,7 +1,7 @@
 """What users give to `metabo.GP`: checked arrays, counts, seeds and names. Each message names the argument."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -78,11 +78,14 @@ def lists_tasks(x: object) -> TypeGuard[Sequence[Any]]:
 
 
 def paired(x: Sequence[ArrayLike], y: ArrayLike) -> list[tuple[ArrayLike, ArrayLike]]:
-    """Return x and y of each task. Raises DataError unless y has one array for each."""
-    if not isinstance(y, (list, tuple, np.ndarray)) or len(y) != len(x):
-        given = f"has {len(y)}" if isinstance(y, (list, tuple, np.ndarray)) else "is no list"
+    """Return x and y of each task; a pandas Series of arrays is a list too. Raises DataError unless y has one array for
+    each."""
+    listed = hasattr(y, "__len__") and hasattr(y, "__iter__") and not isinstance(y, str | bytes | Mapping)
+    several: list[ArrayLike] = list(y) if listed else []  # type: ignore[arg-type]
+    if len(several) != len(x):
+        given = f"has {len(several)}" if listed else "is no list"
         raise DataError(f"x has {len(x)} tasks, y {given}; give one array of values for each task")
-    return list(zip(x, y, strict=True))
+    return list(zip(x, several, strict=True))
 
 
 def count(name: str, value: object) -> int:
