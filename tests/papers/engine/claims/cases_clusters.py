@@ -37,14 +37,16 @@ def overtaking(good):
     return regrets(30, hyperbo=0.3, **levels)
 
 
-def queries(flat, linear, noise=0.01):
-    """Times of a query of two methods against the number of tasks, with these slopes, and a little noise."""
+def queries(flat, growing, noise=0.01, rounds=5):
+    """Times of a query of two methods against the number of tasks, with these slopes, in rounds that differ by a factor
+    and a little in their slopes."""
     rows = []
-    for method, slope in (("cm_jef_jef", flat), ("rgpe", linear)):
-        for i, tasks in enumerate((10, 20, 40, 60)):
-            seconds = tasks**slope * (1 + noise * (-1) ** i)
-            rows.append({"kind": "query", "measure": method, "tasks": tasks, "clusters": 4, "seconds": seconds})
-    return numbers(keys=["tasks", "clusters"], time=rows)
+    for method, slope in (("cm_jef_jef", flat), ("rgpe", growing)):
+        for tasks, turn in ((tasks, turn) for tasks in (10, 20, 40, 60) for turn in range(rounds)):
+            seconds = (1 + turn) * tasks ** (slope + noise * (-1) ** turn)
+            row = {"kind": "query", "measure": method, "tasks": tasks, "clusters": 4, "repetition": turn}
+            rows.append({**row, "seconds": seconds})
+    return numbers(keys=["tasks", "clusters", "repetition"], time=rows)
 
 
 def times(good, middle=1.0):

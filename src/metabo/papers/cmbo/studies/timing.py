@@ -5,7 +5,8 @@ CPU times of one core, the lowest of several repeats, compilation excluded. The 
 three inputs with outputs drawn from them; times depend on their number and on the locations, not on their values.
 """
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
 
@@ -177,16 +178,26 @@ def timed_training(spec: TimingSpec) -> Iterator[Measured]:
         lambda rows: [jax.lax.map(lambda task, s=s: fit(s, *task, spec["steps"])[0], tuple(rows)) for s in starts]
     )
     most = max(spec["clusters"])
-    for draw in progress.loop(range(DRAWS), "repetitions"):
-        _, rows = sources(count, _key(seed, count, draw))
-        cost = seconds(lambda rows=rows: jax.tree.leaves(train(gp, rows, stream(seed)))[0], 1, 0.0)
-        yield "hyperbo_training", "any", count, 0, OBSERVATIONS, draw, cost / (spec["steps"] + 1) * HYPERBO_STEPS
-        cost = seconds(lambda rows=rows: jax.tree.leaves(fits(rows))[0], 1, 0.0)
-        yield "source_fits", "any", count, 0, OBSERVATIONS, draw, cost
-        means, covs = _posteriors(count, spec["locations"], seed, draw)
+    for draw in progress.loop(range(-1, DRAWS), "repetitions"):  # the first compiles
+        shown, (_, rows) = max(draw, 0), sources(count, _key(seed, count, max(draw, 0)))
+        means, covs = _posteriors(count, spec["locations"], seed, shown)
+        steps = HYPERBO_STEPS / (spec["steps"] + 1)
+        costs = [
+            ("hyperbo_training", "any", 0, OBSERVATIONS, steps * one_call(lambda r=rows: train(gp, r, stream(seed)))),
+            ("source_fits", "any", 0, OBSERVATIONS, one_call(lambda r=rows: fits(r))),
+        ]
         for distance in DISTANCES:
             work = partial(every_number, means, covs, most, distance, stream(seed))
-            yield "clustering", distance, count, most, spec["locations"], draw, seconds(work, 1, 0.0)
+            costs.append(("clustering", distance, most, spec["locations"], one_call(work)))
+        for what, measure, clusters, locations_, cost in costs if draw >= 0 else []:
+            yield what, measure, count, clusters, locations_, draw, cost
+
+
+def one_call(work: Callable[[], object]) -> float:
+    """Return the CPU time of one call, which takes long enough to be timed alone."""
+    started = time.process_time()
+    jax.block_until_ready(eqx.filter(work(), eqx.is_array))
+    return time.process_time() - started
 
 
 def every_number(means: Array, covs: Array, most: int, distance: str, key: Key[Array, ""]) -> list[Array]:
@@ -223,7 +234,8 @@ def policies(count: int, clusters: int, grid: int, seed: int) -> dict[str, Polic
 
 
 def timed_queries(spec: TimingSpec) -> Iterator[Measured]:
-    """Time a whole query, choice and update, of every method against the number of source tasks."""
+    """Time a whole query, choice and update, of every method against the number of source tasks, in DRAWS rounds: what
+    slows the machine down for a while slows all numbers of a round."""
     few = min(4, spec["tasks"][0])
     key = stream(spec["seed"], "cmbo_timing", "pool")
     pool = Candidates(jax.random.uniform(key, (spec["grid"], DIM)), jnp.ones(spec["grid"], bool))
@@ -233,13 +245,17 @@ def timed_queries(spec: TimingSpec) -> Iterator[Measured]:
         after = policy.observe(state, index, jnp.sin(index.astype(float)))
         return after, remaining(mask, pool.mask, index, policy.repeats)
 
+    ready = {}
     for count in spec["tasks"]:
         for method, policy in policies(count, few, spec["grid"], spec["seed"]).items():
             now, once = (eqx.filter_jit(policy.init)(pool, key), pool.mask), eqx.filter_jit(step)
             for number in range(5):
                 now = once(policy, *now, jax.random.fold_in(key, number))
-            cost = seconds(lambda s=now, p=policy, once=once: jax.tree.leaves(once(p, *s, key))[0], spec["repeats"])
-            yield "query", method, count, few, spec["grid"], 0, cost
+            ready[count, method] = partial(once, policy, *now, key)
+    for repetition in progress.loop(range(DRAWS), "rounds"):
+        for (count, method), work in ready.items():
+            cost = seconds(lambda work=work: jax.tree.leaves(work())[0], spec["repeats"])
+            yield "query", method, count, few, spec["grid"], repetition, cost
 
 
 def iterations(spec: TimingSpec) -> pd.DataFrame:
