@@ -33,6 +33,7 @@ def test_a_time_that_grows_from_a_fixed_part_grows():
     assert checks.run("cmbo", "grows_with_tasks", queries(0.02, 0.6), arguments).verdict == HOLDS
     assert checks.run("cmbo", "grows_with_tasks", queries(0.02, 1.5), arguments).verdict == HOLDS
     assert checks.run("cmbo", "grows_with_tasks", queries(0.5, 1.0), arguments).verdict == CONTRADICTED
+    assert checks.run("cmbo", "grows_with_tasks", queries(-0.3, 1.0), arguments).verdict == HOLDS  # it does not grow
     assert checks.run("cmbo", "grows_with_tasks", queries(0.02, 1.0, rounds=1), arguments).verdict == UNDECIDED
 
 

@@ -14,7 +14,7 @@ from metabo.papers.engine.claims.intervals import of_mean, of_slope
 from metabo.papers.engine.claims.ranges import ranged
 from metabo.papers.engine.claims.verdicts import Finding, share, untestable
 
-FLAT, GROWING = (-0.1, 0.2), (0.2, np.inf)
+FLAT, GROWING = (-np.inf, 0.2), (0.2, np.inf)
 """Accepted slopes of log time over log number: it does not grow, or does. A fixed part of the time, beside one that is
 proportional to the number, makes the slope less than 1, and the paper prints no exponent."""
 INFORMATIVE = 100.0
