@@ -21,7 +21,7 @@ from metabo.gp import arguments
 from metabo.plan import collectors, config, extras, reference, registry, splits
 from metabo.plan.entries import BenchmarkEntry
 from metabo.plan.runs import RunId, resolved
-from metabo.plan.schema import violations
+from metabo.plan.schema import Schema, required_mapping, violations
 from metabo.plan.specs import BOSpec, TrainingSpec
 from metabo.plan.typed import NOTHING, Values
 from metabo.records.files import Json
@@ -193,16 +193,23 @@ def _sized(changed: Mapping[str, Json]) -> config.Sizes:
     sizes = {**learning.SIZES, "pretrain": {**learning.SIZES["pretrain"], "seeds": 1}}
     names = [f"{section}.{key}" for section, values in sizes.items() for key in values]
     given: dict[str, dict[str, Json]] = {section: {} for section in sizes}
+    faults = []
     for name, value in changed.items():
         if name not in names:
             raise unknown("size", name, names)
         section, key = name.split(".", 1)
         given[section][key] = value.item() if isinstance(value, np.generic) else value
-    whole = reference.schema()
-    parts = {section: {"properties": whole["properties"][section]["properties"]} for section in sizes}
-    if faults := violations(given, {"properties": parts}, "size"):
+        faults += violations(given[section][key], _schema_of(section, key), "size", name)
+    if faults:
         raise ConfigError(*faults)
     return {section: {**values, **given[section]} for section, values in sizes.items()}
+
+
+def _schema_of(section: str, key: str) -> Schema:
+    schema = reference.schema()
+    for name in ("properties", section, "properties", key):
+        schema = dict(required_mapping(schema[name], name))
+    return schema
 
 
 def list_methods() -> pd.DataFrame:
