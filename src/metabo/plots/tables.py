@@ -89,8 +89,10 @@ def _parts(inches: Sequence[float], room: float) -> list[range]:
 
 
 def _lines(text: str, room: float, points: float) -> list[str]:
-    number = int(len(text) * room / max(_wide(text, points), room))
-    return textwrap.wrap(text, max(1, number)) or [text]
+    wide = _wide(text, points)
+    if wide <= room:
+        return [text]
+    return textwrap.wrap(text, max(1, int(len(text) * room / wide))) or [text]
 
 
 def _draw(
