@@ -16,6 +16,11 @@ def panels(runs: Runs) -> dict[str, dict[str, str]]:
     return {kind: {method_of(run): run for run in of_acquisition(runs.methods, kind)} for kind in kinds}
 
 
+def runs_of(runs: Runs, method: str) -> list[str]:
+    """Return the runs of a method, one with each acquisition."""
+    return [run for run in runs.methods if method_of(run) == method]
+
+
 def absent(methods: Sequence[str], runs: Runs) -> list[Finding]:
     """Return a finding, not testable, for every method that was run with no acquisition."""
     known = set(map(method_of, runs.methods))

@@ -8,7 +8,7 @@ import pytest
 
 from metabo.artefacts import api
 from metabo.gaussians import distances, kmeans
-from metabo.papers.cmbo.studies import summaries
+from metabo.papers.cmbo.studies import drawn_tasks, rounding, summaries
 from metabo.papers.cmbo.studies import timing as study
 from metabo.papers.engine.claims import checks
 from metabo.papers.engine.claims.evidence import Evidence
@@ -41,10 +41,10 @@ def test_iterations_and_lost_distances_are_counted(frames):
     assert frames["iterations"].groupby("measure").size().to_dict() == {"jeffreys": 20, "wasserstein": 20}
     assert (frames["iterations"]["iterations"] >= 1).all()
     lost = frames["stability"].set_index(["kernel", "measure", "locations", "jitter"])
-    assert len(lost) == 3 * 2 * 2 * 2 and set(lost["of"]) == {study.GAUSSIANS} and (lost["error"] >= 0).all()
+    assert len(lost) == 3 * 2 * 2 * 2 and set(lost["of"]) == {rounding.GAUSSIANS} and (lost["error"] >= 0).all()
     assert (lost.xs(1, level="jitter")["lost"] <= lost.xs(0, level="jitter")["lost"]).all()
     changes = frames["changes"]
-    assert len(changes) == 3 * 2 * 2 * study.GAUSSIANS
+    assert len(changes) == 3 * 2 * 2 * rounding.GAUSSIANS
     most = changes.groupby(["kernel", "locations", "jitter"])[["jeffreys", "wasserstein"]].max()
     for (kernel, measure, size, jitter), error in lost["error"].items():
         assert most.loc[(kernel, size, jitter), measure] == error
@@ -58,20 +58,20 @@ def test_either_distance_can_be_lost():
     x = np.linspace(0, 1, 30)
     smooth = np.exp(-((x[:, None] - x) ** 2))
     covs, means = jnp.asarray([smooth, 2 * smooth]), jnp.zeros((2, 30))
-    other = study.perturbed(covs, jax.random.key(0))
+    other = rounding.perturbed(covs, jax.random.key(0))
     np.testing.assert_array_equal(other, np.swapaxes(other, 1, 2))
     assert 0 < float(jnp.max(jnp.abs(other / covs - 1))) < 1e-11
-    of = {d: [np.asarray(study.neighbours(means, c, d)) for c in (covs, other)] for d in distances.DISTANCES}
-    assert study.judged(*of["jeffreys"])[0].all() and not study.judged(*of["wasserstein"])[0].any()
+    of = {d: [np.asarray(rounding.neighbours(means, c, d)) for c in (covs, other)] for d in distances.DISTANCES}
+    assert rounding.judged(*of["jeffreys"])[0].all() and not rounding.judged(*of["wasserstein"])[0].any()
     same = jnp.stack([covs[0] + jnp.eye(30)] * 2)
-    other = study.perturbed(same, jax.random.key(0))
-    gaps = [np.asarray(study.neighbours(means, c, "wasserstein")) for c in (same, other)]
-    assert study.judged(*gaps)[0].all()
+    other = rounding.perturbed(same, jax.random.key(0))
+    gaps = [np.asarray(rounding.neighbours(means, c, "wasserstein")) for c in (same, other)]
+    assert rounding.judged(*gaps)[0].all()
 
 
 def test_lost_is_not_finite_not_positive_or_changed_by_rounding():
     gaps = np.array([1.0, 1.0, 0.0, -1.0, np.nan, 1.0])
-    lost, change = study.judged(gaps, np.array([1.001, 1.1, 0.0, -1.0, 1.0, np.inf]))
+    lost, change = rounding.judged(gaps, np.array([1.001, 1.1, 0.0, -1.0, 1.0, np.inf]))
     assert lost.tolist() == [False, True, True, True, True, True]
     np.testing.assert_allclose(change, [0.001, 0.1, np.inf, np.inf, np.inf, np.inf])
 
@@ -80,7 +80,7 @@ def test_distances_of_neighbours():
     means, covs = study._posteriors(4, 8, 0)
     for distance in distances.DISTANCES:
         every = np.asarray(distances.pairwise(means, covs, distance))
-        found = study.neighbours(means, covs, distance)
+        found = rounding.neighbours(means, covs, distance)
         np.testing.assert_allclose(found, [every[0, 1], every[1, 2], every[2, 3], every[3, 0]], rtol=1e-6)
 
 
@@ -98,11 +98,11 @@ def test_one_iteration_is_that_of_k_means():
 
 
 def test_sources_are_draws_of_their_gps():
-    gps, rows = study.sources(300, jax.random.key(0))
+    gps, rows = drawn_tasks.sources(300, jax.random.key(0))
     variance = np.asarray(rows.y).var(axis=1).mean()
-    assert rows.x.shape == (300, study.OBSERVATIONS, study.DIM) and 0.2 < variance < 1.0
-    own = study.locations(rows, 40, jax.random.key(1))
-    pooled = {tuple(x) for x in np.asarray(rows.x).reshape(-1, study.DIM).tolist()}
+    assert rows.x.shape == (300, drawn_tasks.OBSERVATIONS, drawn_tasks.DIM) and 0.2 < variance < 1.0
+    own = drawn_tasks.locations(rows, 40, jax.random.key(1))
+    pooled = {tuple(x) for x in np.asarray(rows.x).reshape(-1, drawn_tasks.DIM).tolist()}
     assert {tuple(x) for x in own.tolist()} <= pooled and gps.kernel.raw_variance.shape == (300,)
 
 

@@ -11,12 +11,11 @@ from scipy.stats import rankdata
 from metabo.data.cmbo import IDS
 from metabo.metrics import Runs, paired
 from metabo.papers.cmbo.metrics import SOLVED
-from metabo.papers.cmbo.panels import absent, most, panels
+from metabo.papers.cmbo.panels import absent, most, panels, runs_of
 from metabo.papers.engine.claims.comparing import barred, compared, name
 from metabo.papers.engine.claims.conjunctions import together
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.verdicts import MARGIN, Finding, order, untestable
-from metabo.plan.runs import method_of
 
 GROUPS = {"a": ("rpart.preproc",), "b": ("rpart", "svm", "ranger")}
 """Search spaces of Figure 2, by their names in Table 1."""
@@ -79,7 +78,7 @@ def _measured(
     """Return one ORD finding per pair: the first has the lower measure, or the `higher` one."""
     found = []
     for first, second in pairs:
-        if lost := barred(evidence, *(_runs_of(evidence, method) for method in (first, second))):
+        if lost := barred(evidence, *(runs_of(evidence.runs, method) for method in (first, second))):
             found.append(lost)
             continue
         gap = compared(evidence, values[first] - values[second], len(found))
@@ -87,11 +86,6 @@ def _measured(
         one = order(label, gap.estimate, not higher, measured, effect=effect, clusters=gap.clusters)
         found.append(gap.told(one))
     return found
-
-
-def _runs_of(evidence: Evidence, method: str) -> list[str]:
-    """Return the runs of a method, one with each acquisition."""
-    return [run for run in evidence.runs.methods if method_of(run) == method]
 
 
 def ahead_in_most(evidence: Evidence, variants: Sequence[str], others: Sequence[str], groups: Sequence[str]) -> Finding:

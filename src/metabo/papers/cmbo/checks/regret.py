@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from metabo.metrics import Runs, paired
-from metabo.papers.cmbo.panels import absent, is_lower, most, panels
+from metabo.papers.cmbo.panels import absent, is_lower, most, panels, runs_of
 from metabo.papers.engine.claims.comparing import (
     Moment,
     at_moment,
@@ -225,8 +225,10 @@ def negative_transfer(evidence: Evidence, single: str, meta: Sequence[str]) -> F
         return barred(evidence, *evidence.runs.methods) or untestable(f"{name(single)} or the others were not run")
     below = np.mean(gaps, axis=0) < -TIE  # repetitions, targets
     repetitions, targets = below.shape
-    own = {method: [run for run in evidence.runs.methods if method_of(run) == method] for method in lost}
-    found = [barred(evidence, *own[method]) or untestable(f"{name(method)} was not run") for method in lost]
+    found = [
+        barred(evidence, *runs_of(evidence.runs, method)) or untestable(f"{name(method)} was not run")
+        for method in lost
+    ]
     for target, wins in zip(evidence.runs.tasks, below.sum(axis=0), strict=True):
         label = f"{target}: repetitions in which {name(single)} ends below the mean of {len(gaps)} methods"
         one = share(label, int(wins), repetitions, HALF, unit="share of repetitions")

@@ -8,12 +8,10 @@ three inputs with outputs drawn from them; times depend on their number and on t
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import product
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 import pandas as pd
 from jaxtyping import Array, Key
 
@@ -24,44 +22,37 @@ from metabo.gaussians.barycenter import barycenter
 from metabo.gaussians.distances import (
     DISTANCES,
     distances,
-    jeffreys_prepared,
     pairwise,
     prepared,
     regularised,
-    wasserstein_prepared,
 )
 from metabo.gaussians.kmeans import centres, kmeans
 from metabo.gp.fit import adam
-from metabo.gp.model import GP, build
+from metabo.gp.model import build
 from metabo.methods.source_gps import clusters_policy, rgpe_policy, rm_gp_ucb
 from metabo.methods.source_gps.clusters import Clustered, Odd
 from metabo.methods.source_gps.rgpe import Sources
-from metabo.methods.source_gps.sources import fit, make, posteriors_at, repeated
+from metabo.methods.source_gps.sources import fit, make, posteriors_at
+from metabo.papers.cmbo.studies.drawn_tasks import DIM, FACTORS, OBSERVATIONS, locations, sources
+from metabo.papers.cmbo.studies.rounding import stability
 from metabo.papers.engine.studies import StudySpec
 from metabo.papers.engine.studies.clock import seconds
 from metabo.papers.engine.studies.files import Frames
-from metabo.tasks.rows import Rows
 
 STUDIES = {"cmbo_timing": {"alone": True}}
 """`alone`: it measures time, so the workflow runs no other job beside it."""
 
-DIM, OBSERVATIONS, BUDGET = 3, 50, 55
-FACTORS = ("matern32", "matern12")
+BUDGET = 55
 HYPERBO = {"mean": "linear_mlp", "kernel": "matern52", "features": [128, 128]}
 HYPERBO_STEPS = 20_000
 """Adam steps of HyperBO in the paper that cm-BO took its settings from; the time of one is measured."""
 FEW_TASKS, TWO = 4, 2
 """Source tasks and clusters where the number of locations varies."""
-RUNS, GAUSSIANS = 20, 40
-"""Sets of source tasks on which the iterations of k-means are counted; Gaussians in the ring whose distances to their
-neighbours are checked."""
+RUNS = 20
+"""Sets of source tasks on which the iterations of k-means are counted."""
 DRAWS, RESTARTS = 5, 3
 """Sets of source tasks for which the work before BO, an iteration of k-means and the distances of a query are timed:
 the units of their intervals. Starts of k-means, as config key `cmbo.restarts` has them by default."""
-KERNELS = {"matern32": ("matern32",), "matern32 x matern12": FACTORS, "squared_exponential": ("squared_exponential",)}
-"""Whose posteriors' distances are checked: the method's two (of prototypes, of clusters), and a smoother one beside."""
-PERTURBED, LOST = 1e-12, 1e-2
-"""Relative change of the covariances (some thousand roundings), and of a distance from which on it is lost."""
 SETTINGS = {
     "prototypes": "clusters", "clusters": 0, "weights": "jeffreys", "centre": "geometric", "proto_kernel": "plain",
     "initial": 0, "tolerance": 1e-6,
@@ -69,30 +60,6 @@ SETTINGS = {
 
 Measured = tuple[str, str, int, int, int, int, float]
 """Kind, measure, tasks, clusters, locations, repetition, seconds."""
-
-
-@partial(jax.jit, static_argnames=("count", "factors"))
-def sources(count: int, key: Key[Array, ""], factors: tuple[str, ...] = FACTORS) -> tuple[GP, Rows]:
-    """Return GPs of `count` source tasks with random lengthscales, and observations drawn from each."""
-    where, scale, noise = jax.random.split(key, 3)
-    x = jax.random.uniform(where, (count, OBSERVATIONS, DIM))
-    gps = repeated(make(factors, DIM), count)
-    raw = gps.kernel.raw_lengthscale + 0.5 * jax.random.normal(scale, gps.kernel.raw_lengthscale.shape)
-    gps = eqx.tree_at(lambda g: g.kernel.raw_lengthscale, gps, raw)
-
-    def drawn(gp, x, z):
-        factor = jnp.linalg.cholesky(gp.kernel.gram(x) + 1e-6 * jnp.eye(len(x)))
-        return factor @ z
-
-    y = jax.vmap(drawn)(gps, x, jax.random.normal(noise, (count, OBSERVATIONS)))
-    return gps, Rows(x, y, jnp.ones(y.shape, bool))
-
-
-def locations(rows: Rows, count: int, key: Key[Array, ""]) -> Array:
-    """Return `count` inputs, as many as possible of the source tasks' own."""
-    own = rows.x.reshape(-1, DIM)
-    spare = jax.random.uniform(key, (max(0, count - len(own)), DIM))
-    return jnp.concatenate([jax.random.permutation(key, own)[:count], spare])
 
 
 @partial(jax.jit, static_argnames=("clusters", "distance"))
@@ -272,61 +239,6 @@ def iterations(spec: TimingSpec) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def stability(spec: TimingSpec) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Tell by how much rounding changes distances between neighbouring posteriors, on locations that contain the
-    observed inputs, before and after jitter (B14), with the method's two kernels and with the smoother squared
-    exponential one.
-
-    A distance changes as it does when each entry of both covariances changes by PERTURBED of itself. It is lost if it
-    is not finite, below zero, or changes by more than LOST of itself: then its digits are those of rounding.
-    First table: how many are lost, and the largest change (`error`, infinite where a distance is not finite); second:
-    the change of every pair under both distances.
-    """
-    rows, every = [], []
-    for (name, factors), size in product(KERNELS.items(), (spec["locations"], spec["grid"])):
-        key = stream(spec["seed"], "cmbo_timing", "stability")
-        gps, observed = sources(GAUSSIANS, key, factors)
-        x = locations(observed, size, stream(spec["seed"], "cmbo_timing", "where", size))
-        means, raw, _ = posteriors_at(gps, observed, x)
-        moved = perturbed(raw, key)
-        for jitter, of in ((0, lambda covs: covs), (1, regularised)):
-            changes = {}
-            for distance in DISTANCES:
-                gaps, others = (np.asarray(neighbours(means, of(covs), distance)) for covs in (raw, moved))
-                lost, changes[distance] = judged(gaps, others)
-                found = {"kernel": name, "measure": distance, "locations": size, "jitter": jitter}
-                rows.append(found | {"lost": int(lost.sum()), "of": len(gaps), "error": float(changes[distance].max())})
-            pairs = {"kernel": name, "locations": size, "jitter": jitter, "pair": np.arange(GAUSSIANS)}
-            every.append(pd.DataFrame(pairs | changes))
-    return pd.DataFrame(rows), pd.concat(every, ignore_index=True)
-
-
-def perturbed(covs: Array, key: Key[Array, ""]) -> Array:
-    """Return covariances (n, v, v), each entry changed by a normal draw times PERTURBED of itself, symmetrically."""
-    draws = jax.random.normal(key, covs.shape)
-    upper = jnp.triu(draws) + jnp.triu(draws, 1).swapaxes(1, 2)
-    return covs * (1.0 + PERTURBED * upper)
-
-
-@partial(jax.jit, static_argnames=("distance",))
-def neighbours(means, covs, distance: str):
-    """The distance of each Gaussian from the next one, of the last from the first."""
-    own = prepared(means, covs, distance)
-    after = jax.tree.map(lambda part: jnp.roll(part, -1, axis=0), own)
-    if distance == "jeffreys":
-        return jax.vmap(jeffreys_prepared)(*own, *after)
-    return jax.vmap(wasserstein_prepared)(own.means, own.part, after.means, after.part)
-
-
-def judged(gaps: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return which distances are lost (`stability`) and their relative changes to `others`, infinite where one of the
-    two is not finite or not positive: alike for both distances, although W2 is cut off at 0."""
-    sound = np.isfinite(gaps) & np.isfinite(others) & (gaps > 0) & (others > 0)
-    change = np.full(gaps.shape, np.inf)
-    change[sound] = np.abs(gaps[sound] - others[sound]) / gaps[sound]
-    return change > LOST, change
-
-
 def run(spec: TimingSpec) -> Frames:
     """Return "time" (kind, measure, tasks, clusters, locations, repetition, seconds), "iterations" (measure,
     repetition, iterations), "stability" (kernel, measure, locations, jitter, lost, of, error) and "changes" (kernel,
@@ -335,5 +247,5 @@ def run(spec: TimingSpec) -> Frames:
     parts = (timed_distances(spec), timed_training(spec), timed_queries(spec))
     columns = ["kind", "measure", "tasks", "clusters", "locations", "repetition", "seconds"]
     measured = pd.DataFrame([row for part in parts for row in part], columns=columns)
-    lost, changes = stability(spec)
+    lost, changes = stability(spec["locations"], spec["grid"], spec["seed"])
     return {"time": measured, "iterations": iterations(spec), "stability": lost, "changes": changes}

@@ -32,8 +32,8 @@ def ranged(
 ) -> Finding:
     """Return the finding of a number in an accepted range: its interval lies in [`least`, `most`], or outside it.
 
-    Either end of the range may be infinite. `ratio`: the number is positive, and its interval is symmetric in the
-    logarithm, of which the p values are; `least` may be 0.
+    Either end of the range may be infinite. With `ratio`, the number is positive and its interval is symmetric on the
+    log scale, where the p values are computed; `least` may then be 0.
     """
     value, low, high = (float(number) for number in estimate)
     ends = [
