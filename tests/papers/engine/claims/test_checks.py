@@ -1,6 +1,7 @@
 """Every check on a made result that must pass and one that must fail; some also on one that it cannot test."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -334,6 +335,17 @@ def test_ranks_have_the_intervals_of_both_estimands():
     assert (new.clusters, suite.clusters) == (12, 7) and new.verdict == suite.verdict == HOLDS
     assert (new.suite, new.new) == (suite.suite, suite.new) and (suite.low, suite.high) == suite.suite
     assert suite.high - suite.low > 0.5 and suite.support >= 2**-7
+
+
+def test_spaces_that_test_on_the_same_data_sets_are_few_draws_of_a_correlation():
+    """Twelve spaces decide a share of them; not if all of them test on two data sets."""
+    apart = pearsons(**dict.fromkeys("abcdefghijk", 1), last=-1)
+    tasks = {kind: getattr(apart, kind)["task"].str.replace("_", "/") for kind in ("trajectories", "evaluations")}
+    own = {kind: {"task": task, "benchmark": "hpob_mini"} for kind, task in tasks.items()}
+    shared = {kind: partial(getattr(apart, kind).assign, **columns) for kind, columns in own.items()}
+    found = [run("mostly_positive", evidence, {}) for evidence in (apart, Evidence("hpob", shared))]
+    assert [one.verdict for one in found] == [HOLDS, UNDECIDED]
+    assert "draws could not decide even if all agreed" in found[1].said and found[1].value == found[0].value
 
 
 def test_ranks_take_data_sets_for_units_where_tasks_repeat_them():

@@ -17,6 +17,7 @@ from metabo.papers.engine.claims.comparing import (
     at_moment,
     compared,
     difference,
+    independent_folds,
     jackknife,
     jackknifed,
     name,
@@ -27,7 +28,7 @@ from metabo.papers.engine.claims.comparing import (
 from metabo.papers.engine.claims.conjunctions import any_of, together
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.intervals import ROUNDING
-from metabo.papers.engine.claims.verdicts import LEVEL, Finding, fact, interval, order, share, untestable
+from metabo.papers.engine.claims.verdicts import LEVEL, Finding, fact, interval, order, share_of_units, untestable
 from metabo.papers.engine.printed import tasknames
 from metabo.papers.hyperbo.metrics.crossing import AREA, SETTING, factors
 from metabo.papers.hyperbo.metrics.losses import loss_runs
@@ -196,7 +197,8 @@ def _order_of_r(
 def mostly_positive(evidence: Evidence) -> Finding:
     """Pearson's r of regret and Training NLL is positive in most spaces, and negative in some (§7.6.3, Table 7).
 
-    Spaces are independent draws. That one is negative is tested in each, at the level of all together (Bonferroni).
+    Spaces test on the same data sets, so they are as few draws as any folds that do (`independent_folds`). That one is
+    negative is tested in each, at the level of all together (Bonferroni).
     """
     points, spaces = _spaces(evidence)
     level = 1 - LEVEL / max(len(spaces), 1)
@@ -204,9 +206,18 @@ def mostly_positive(evidence: Evidence) -> Finding:
     lost = [untestable(f"space {space}: nothing varies") for space, z in found.items() if not np.isfinite(z[0])]
     found = {space: z for space, z in found.items() if np.isfinite(z[0])}
     positive = sum(z[0] > 0 for z in found.values())
-    counted = share("spaces with a positive correlation", positive, len(found), 0.5, unit="share of spaces")
+    counted = _share_of_spaces(evidence, positive, [task for space in found for task in spaces[space]], len(found))
     negative = [_below_zero(space, z, points.repetitions, level) for space, z in found.items()]
     return together([counted, any_of([*negative, *lost], "spaces")])
+
+
+def _share_of_spaces(evidence: Evidence, positive: int, tasks: Sequence[str], of: int) -> Finding:
+    if not of:
+        return untestable("spaces with a positive correlation: nothing to count")
+    label = f"spaces with a positive correlation: {positive} of {of}, share"
+    units = independent_folds(evidence, tasks)
+    found = share_of_units(label, positive / of, units, 0.5, unit="share of spaces")
+    return replace(found, count=positive, of=of, clusters=of)
 
 
 def negative_in(evidence: Evidence, spaces: Sequence[str]) -> Finding:
