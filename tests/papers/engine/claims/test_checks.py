@@ -13,7 +13,7 @@ from metabo.papers.engine.claims.conjunctions import together
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.gates import BY_COMPARISON
 from metabo.papers.engine.claims.verdicts import CONTRADICTED, HOLDS, UNDECIDED, UNTESTABLE, order
-from metabo.papers.hyperbo.checks.cells import _order_of_r
+from metabo.papers.hyperbo.checks.correlations import _order_of_r
 from metabo.papers.mphd.checks.priors import _mass
 from metabo.plan.runs import method_of
 from tests.papers.engine.claims.cases_across import ACROSS, priors, spaces, suited

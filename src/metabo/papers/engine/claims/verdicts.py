@@ -249,10 +249,18 @@ def _with_power(found: Finding, effect: float | None, level: float = 1 - LEVEL) 
         return found
     power = power_of(half, effect, found.clusters, level)
     needed = clusters_needed(half, effect, found.clusters, level=level) if found.clusters else None
+    return told_power(found, power, needed, effect)
+
+
+def told_power(found: Finding, power: float | None, needed: int | None, effect: float | None) -> Finding:
+    """Return a finding with its power for `effect` and the clusters that 80 % need, and a sentence with both; without
+    power, it says nothing of it."""
+    if power is None or effect is None:
+        return replace(found, power=power, needed=needed, effect=effect)
     said = f"{found.said}; power {power:.2f} for {effect:.3g}"
     if found.clusters and not (needed and needed <= found.clusters):  # it has enough for an effect of that size
         said += f", 80 % needs {needed if needed else f'more than {MOST}'} units in place of {found.clusters}"
-    return replace(found, said=said, power=power, needed=needed)
+    return replace(found, said=said, power=power, needed=needed, effect=effect)
 
 
 def interval(value: float, low: float = math.nan, high: float = math.nan) -> str:

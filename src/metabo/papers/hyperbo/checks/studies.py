@@ -156,8 +156,8 @@ def exponents(evidence: Evidence) -> Finding:
     for row in rows.itertuples():
         label = f"{row.objective.upper()} {row.row}, {row.resource} against {row.axis}: exponent"
         least = row.lowest if (row.objective, row.axis) == ("nll", "N") else -np.inf
-        freedom = int(row.sizes) - 1  # a line has two parameters
-        found.append(ranged(label, (row.slope, row.low, row.high), least, row.highest, "exponent", freedom))
+        units = int(row.sizes) - 1  # a mean of that many has the freedom of a line through all sizes
+        found.append(ranged(label, (row.slope, row.low, row.high), least, row.highest, "exponent", units))
     return together(found, "exponents")
 
 
