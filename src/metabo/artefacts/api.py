@@ -96,6 +96,15 @@ def load_benchmark(path: str, benchmark: str) -> Benchmark:
     return loaded
 
 
+def given(benchmark: Benchmark) -> str:
+    """Say how many points a run has before its first query."""
+    numbers = sorted({points.shape[1] for points in benchmark.initial.values()})
+    if not numbers:
+        return "nothing is given"
+    points = " or ".join(map(str, numbers))
+    return f"{points} given initial points, which count neither as iterations nor as queries"
+
+
 def queries(benchmark: str, split: str) -> str:
     """Say whether a candidate may be queried again on a split, as a title."""
     once, exceptions = splits.queries(benchmark, split)
