@@ -1,5 +1,7 @@
 """Regret against the amount of training data, by hand; sizes against a benchmark small enough to count."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -54,7 +56,7 @@ RUNS = make(
 
 @pytest.fixture
 def places() -> pd.DataFrame:
-    return sweeps.training_sizes(RUNS.methods, benchmark(), "points", {"h_ekl"})
+    return sweeps.training_sizes(RUNS.methods, benchmark(), "points", {"h_ekl@others_points_4": 0})
 
 
 def sizes(names, *args) -> dict[str, int]:
@@ -78,10 +80,40 @@ def test_a_limit_beyond_what_there_is_gives_way_to_the_last_of_that_size():
 def test_matched_points_are_those_of_a_training_task():
     """Without d, the tasks a, b, c share five points; with d, four and one that d lacks, five of a task still."""
     names = ["h_ekl@others_points_4", "h_ekl@others_points_20", "h_ekl@others_sweep"]
-    assert sizes(names, benchmark(), "points", {"h_ekl"}) == {names[0]: 4, names[2]: 5}
+    every = dict.fromkeys(names, 0)
+    assert sizes(names, benchmark(), "points", every) == {names[0]: 4, names[2]: 5}
     assert sizes(names, benchmark(), "points") == {names[0]: 4, names[1]: 20, names[2]: 30}
     with pytest.raises(DataError, match="no training task has matched points"):
-        sweeps.training_sizes(names, benchmark(matched=False), "points", {"h_ekl"})
+        sweeps.training_sizes(names, benchmark(matched=False), "points", every)
+
+
+def test_a_limit_on_matched_points_is_per_block():
+    """Of the four points that all share two are read, and the one that d lacks: a training task gives three."""
+    names = ["h_ekl@others_points_4", "h_ekl-ei@others_points_4", "h_ekl@others_sweep"]
+    limited = {"h_ekl@others_points_4": 0, "h_ekl@others_sweep": 2}
+    assert sizes(names, benchmark(), "points", limited) == {names[2]: 3, names[0]: 4, names[1]: 4}
+
+
+def test_limits_are_those_of_the_training(tmp_path, monkeypatch):
+    """The table's sidecar names the priors that it read, theirs has the limit; a method on all rows has none."""
+    table, prior = "bo/pd1_mini/others_sweep/h_ekl-pi", "priors/pd1_mini/others_sweep/h_ekl"
+    other = table.replace("h_ekl", "h_nll")
+    job = {"split": "others_sweep", "acquisition": "pi", "seeds": 1, "iterations": 2}
+    write = {
+        table: {"spec": job | {"method": "h_ekl"}, "inputs": {f"{prior}.npz": "sum"}},
+        other: {"spec": job | {"method": "h_nll"}, "inputs": {}},
+        prior: {
+            "stage": "pretrain", "outputs": {f"{prior}.npz": "sum"},
+            "spec": {"pretrain": {"objective": "ekl", "steps": 5, "matched_points": 7}, "seeds": 1},
+        },
+    }  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    for name, content in write.items():
+        path = tmp_path / f"{name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(content))
+    assert sweeps.block_limits([f"{table}.parquet", f"{other}.parquet"]) == {"h_ekl@others_sweep": 7}
+    assert sweeps.block_limits(["elsewhere/others_sweep/h_ekl.parquet"]) == {"h_ekl@others_sweep": 0}, "no sidecar"
 
 
 def test_sizes_of_tasks():

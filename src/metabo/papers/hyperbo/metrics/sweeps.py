@@ -5,19 +5,21 @@ pre-training keep their names and serve as references. `training_sizes` says how
 trained on. The rest reads `Runs` at one iteration.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
+from metabo.artefacts import settings as sidecars
 from metabo.errors import DataError, unknown
 from metabo.metrics.aggregate import regret_curves, regret_slices
 from metabo.metrics.inference import differences, paired_difference, pearson
 from metabo.metrics.runs import Runs, paired, repetitions
 from metabo.papers.hyperbo.metrics.losses import loss_runs, means_per_repeat
-from metabo.plan import splits
+from metabo.plan import registry, splits
 from metabo.plan.runs import RunId
+from metabo.records import sidecars as records
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.folds import Fold
 from metabo.tasks.task import restrict
@@ -26,17 +28,31 @@ VARIED = ("points", "tasks")
 """What a sweep varies: the most points of a training task, or the number of training tasks."""
 
 
+def block_limits(paths: Iterable[str]) -> dict[str, int]:
+    """Return, for every ``method@split`` that reads matched points only, how many of each block its training took at
+    most (0: all), by the sidecars of the trajectory tables at `paths` and of their priors; 0 too where these do not
+    say."""
+    limits = {}
+    for run in sidecars.settings(paths).to_dict("records"):
+        if registry.method(run["method"]).needs_matched:
+            trained = records.of(run["prior"])["spec"]["pretrain"] if run["record"] == "complete" else {}
+            limits[f"{run['method']}@{run['split']}"] = int(trained.get("matched_points", 0))
+    return limits
+
+
 def training_sizes(
-    names: Collection[str], benchmark: Benchmark, varied: str, matched: Collection[str] = ()
+    names: Collection[str], benchmark: Benchmark, varied: str, matched: Mapping[str, int] | None = None
 ) -> pd.DataFrame:
     """Return name, method, split, size of every ``method@split`` in `names`; sizes ascend within a method.
 
     `size`: the split's limit of `varied` ("points" or "tasks"), or all there are if that is less or the split has no
-    limit: points of the largest training task (for the methods in `matched`, which read matched points only: inputs
-    that such a task shares with others) or tasks of the widest fold. Where several splits of a method come to the same
-    size, since a limit is beyond what there is, the last of them in `names` stays. Raises ConfigError for another
-    `varied` or an unknown split, DataError if a size is 0.
+    limit: points of the largest training task or tasks of the widest fold. The runs in `matched` read matched points
+    only, so that their points are inputs that a training task shares with others, of at most so many of each block
+    (`block_limits`). Where several splits of a method come to the same size, since a limit is beyond what there is, the
+    last of them in `names` stays. Raises ConfigError for another `varied` or an unknown split, DataError if a size is
+    0.
     """
+    matched = matched or {}
     if varied not in VARIED:
         raise unknown("quantity that a sweep varies", varied, VARIED)
     rows = []
@@ -44,7 +60,7 @@ def training_sizes(
         run = RunId.parse(name)
         if run.split:
             method = str(run.on(""))
-            size = _size(benchmark, run.split, varied, method in matched)
+            size = _size(benchmark, run.split, varied, matched.get(f"{run.method}@{run.split}"))
             rows.append({"name": name, "method": method, "split": run.split, "size": size})
     table = pd.DataFrame(rows, columns=["name", "method", "split", "size"])
     table = table.drop_duplicates(["method", "size"], keep="last")
@@ -53,13 +69,13 @@ def training_sizes(
     return table.sort_values(["order", "size"]).drop(columns="order").reset_index(drop=True)
 
 
-def _size(benchmark: Benchmark, split: str, varied: str, matched: bool) -> int:
+def _size(benchmark: Benchmark, split: str, varied: str, per_block: int | None) -> int:
     limit = {"points": splits.past(split).points, "tasks": splits.past(split).tasks}[varied]
     folds = benchmark.split(splits.base(split))
     if varied == "tasks":
         most = max(len(fold.train) for fold in folds)
     else:
-        most = max(_points(benchmark, fold, matched) for fold in folds)
+        most = max(_points(benchmark, fold, per_block) for fold in folds)
     if most == 0:
         raise DataError(
             f"split '{split}' of benchmark '{benchmark.name}': no training task has matched points; leave out methods "
@@ -68,12 +84,14 @@ def _size(benchmark: Benchmark, split: str, varied: str, matched: bool) -> int:
     return most if limit is None else min(limit, most)
 
 
-def _points(benchmark: Benchmark, fold: Fold, matched: bool) -> int:
-    """Points of the fold's largest training task, or the most that one of them shares with others."""
-    if not matched:
+def _points(benchmark: Benchmark, fold: Fold, per_block: int | None) -> int:
+    """Points of the fold's largest training task; unless `per_block` is None, the most that one of them shares with
+    others, of every block at most `per_block` (0: all)."""
+    if per_block is None:
         return max(len(benchmark.tasks[name].y) for name in fold.train)
     blocks = restrict(benchmark.matched, fold.train)
-    return max(sum(len(block.x) for block in blocks if name in block.tasks) for name in fold.train)
+    read = [(block.tasks, min(len(block.x), per_block or len(block.x))) for block in blocks]
+    return max(sum(points for tasks, points in read if name in tasks) for name in fold.train)
 
 
 def sweep_curves(runs: Runs, places: pd.DataFrame, iteration: int, unit: str = "prior") -> pd.DataFrame:
