@@ -87,6 +87,19 @@ def test_the_legend_counts_different_queries(runs):
     assert_readable(figure)
 
 
+def test_a_number_of_queries_that_all_share_is_said_once(runs):
+    curves, slices = metrics.regret_curves(runs), metrics.regret_slices(runs, [30])
+    figure = plots.regret_figure(curves, slices, "Regret (test)", distinct=dict.fromkeys(METHODS, 30.0))
+    assert legend_labels(figure) == [look.of(m).label for m in METHODS]
+    assert figure.legends[0].get_title().get_text().endswith("\nEvery run queries 30 different candidates.")
+    assert figure.axes[1].get_ylabel() == "simple regret"
+
+
+def test_a_long_label_widens_its_own_column_of_the_legend_only():
+    assert style._columns([4] * 6, 6.3) == 6 and style._columns([4] * 7, 6.3) == 4
+    assert style._columns([4] * 11 + [23], 6.3) == 4 and style._columns([90], 6.3) == 1
+
+
 def test_a_figure_of_every_kind_can_be_read_at_the_width_of_a_column(runs):
     """Text of 9 points is about 5 at 3.3 inches if the figure is no wider than WIDEST."""
     curves, slices = metrics.regret_curves(runs), metrics.regret_slices(runs, [1, 30])
@@ -292,7 +305,7 @@ def test_online_panels():
     curves, shares = online(METHODS[:5])
     figure = online_figures.online_panels(curves, shares, "Online (test)")
     total = shares.groupby("method")[["infeasible", "queries"]].sum().to_dict("index")
-    labels = {m: f"{100 * total[m]['infeasible'] / total[m]['queries']:.0f} %" for m in METHODS[:5]}
+    labels = {m: online_figures.percent(total[m]["infeasible"] / total[m]["queries"]) for m in METHODS[:5]}
     assert len(figure.axes) == 9
     assert legend_labels(figure) == [f"{look.of(m).label} ({labels[m]})" for m in METHODS[:5]]
     first, second, last = figure.axes[0], figure.axes[1], figure.axes[-1]
@@ -310,6 +323,14 @@ def test_online_panels():
     ticks = [float(t.get_text()) for t in first.get_yticklabels()]
     assert len(ticks) >= 3 and min(ticks) >= first.get_ylim()[0] and max(ticks) <= first.get_ylim()[1]
     assert_readable(figure)
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [(0.0, "0 %"), (1 / 432, "<1 %"), (0.0051, "1 %"), (0.5, "50 %"), (431 / 432, ">99 %"), (1.0, "100 %")],
+)
+def test_a_share_says_none_and_all_only_if_it_is_so(share, said):
+    assert online_figures.percent(share) == said
 
 
 def test_online_panels_with_zeros_one_iteration_and_few_tasks():

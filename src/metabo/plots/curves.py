@@ -15,6 +15,8 @@ FEWEST = 8
 """The fewest repetitions for which a density is drawn; fewer are drawn as dots."""
 REPETITIONS = "Dots are repetitions, black lines their medians (violins: white dots)."
 """What the legend says about panels of `violin`."""
+HOLLOW = "Hollow markers: priors on less training data."
+"""What the legend says if a method is drawn with its twin on less data."""
 
 
 def regret_figure(
@@ -28,7 +30,8 @@ def regret_figure(
 
     `curves`: method, iteration, median, low, high; `slices`: method, iteration, regret (one row per repetition);
     `distinct`: mean number of different candidates that a method's runs query, for the legend. The curves are above the
-    panels of repetitions (`violin`). Exact zeros stay visible (`style.regret_axis`).
+    panels of repetitions (`violin`). Exact zeros stay visible (`style.regret_axis`). Methods on less training data
+    (`look.of`) have hollow markers.
     """
     methods, at = list(dict.fromkeys(curves["method"])), list(dict.fromkeys(slices["iteration"]))
     with style.theme():
@@ -48,12 +51,17 @@ def regret_figure(
             ax.set_title(f"iteration {iteration}")
         axes[0].set_title("median, 20th to 80th percentile")
         last = int(curves["iteration"].max())
-        says = REPETITIONS if at else ""
-        if distinct:
-            says += f"\nIn brackets: different candidates among {last} queries, mean over runs."
-        style.legend(
-            figure, methods, notes={m: f"{number:.3g}" for m, number in (distinct or {}).items()}, says=says.strip()
-        )
+        if at:
+            axes[1].set_ylabel(regret)
+        says = [REPETITIONS] if at else []
+        says += [HOLLOW] if any(look.of(method).hollow for method in methods) else []
+        notes = {method: f"{number:.3g}" for method, number in (distinct or {}).items()}
+        if len(notes) > 1 and len(set(notes.values())) == 1:
+            says.append(f"Every run queries {next(iter(notes.values()))} different candidates.")
+            notes = {}
+        elif notes:
+            says.append(f"In brackets: different candidates among {last} queries, mean over runs.")
+        style.legend(figure, methods, notes=notes, says="\n".join(says))
         figure.suptitle(title)
     return figure
 

@@ -16,16 +16,28 @@ from metabo.plan.runs import ACQUISITIONS, RunId
 MARKERS = ("<", ">", "p", "h", "*", "H")
 DASHES: tuple[tuple[float, ...], ...] = ((5, 1, 1, 1), (2, 2), (8, 1.5), (1, 2.5), (4, 1, 4, 3), (6, 2.5))
 REDUCED: tuple[tuple[float, ...], ...] = ((1.5, 3.5), (4, 4), (8, 3.5), (5, 3, 1.5, 3), (2.5, 2.5, 2.5, 6))
-"""Dash patterns of priors on less data: sparser than a method's own, with its marker."""
+"""Dash patterns of priors on less data: sparser than a method's own, with its marker, hollow."""
 
 
 class Look(NamedTuple):
-    """How one method is drawn: `dashes` is an on-off pattern in points, () for a solid line."""
+    """How one method is drawn: `dashes` is an on-off pattern in points, () for a solid line; a `hollow` marker is white
+    with a rim of the colour."""
 
     label: str
     colour: str
     marker: str
     dashes: tuple[float, ...]
+    hollow: bool = False
+
+    @property
+    def face(self) -> str:
+        """Colour of the marker."""
+        return "white" if self.hollow else self.colour
+
+    @property
+    def rim(self) -> tuple[str, float]:
+        """Colour and width in points of the marker's edge."""
+        return (self.colour, 1.0) if self.hollow else ("white", 0.4)
 
 
 DEALT = (
@@ -75,7 +87,8 @@ def of(name: str) -> Look:
 def _on(plain: Look, split: str) -> Look:
     """Return the look of a method on a split: what the split leaves out follows the label (hyperbo Figure 19: "-100").
 
-    Colour and marker stay, so dashes tell twins apart. A split that leaves out nothing changes nothing."""
+    Colour and marker stay; the marker becomes hollow and the dashes sparse, as a method's own dashes may be so too. A
+    split that leaves out nothing changes nothing."""
     own, past = splits.entry(split), splits.past(split)
     label = plain.label + (f"-{past.points}" if past.points else "")
     words = [f"{past.tasks} tasks"] if past.tasks else []
@@ -86,4 +99,4 @@ def _on(plain: Look, split: str) -> Look:
     if label == plain.label:
         return plain
     chosen = next((place for place, dealt in enumerate(DEALT) if split in dealt), zlib.crc32(split.encode()))
-    return plain._replace(label=label, dashes=REDUCED[chosen % len(REDUCED)])
+    return plain._replace(label=label, dashes=REDUCED[chosen % len(REDUCED)], hollow=True)

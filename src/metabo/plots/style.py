@@ -39,7 +39,8 @@ def line(ax: Axes, name: str, x: np.ndarray, y: np.ndarray, band: tuple[np.ndarr
     marks = np.unique(np.geomspace(1, len(x), 7).astype(int)) - 1
     ax.plot(
         x, y, label=style.label, color=style.colour, dashes=style.dashes or (None, None), linewidth=1.5,
-        marker=style.marker, markevery=list(marks), markersize=4, markeredgecolor="white", markeredgewidth=0.4,
+        marker=style.marker, markevery=list(marks), markersize=4, markerfacecolor=style.face,
+        markeredgecolor=style.rim[0], markeredgewidth=style.rim[1],
     )  # fmt: skip
     if band is not None:
         ax.fill_between(x, *band, color=style.colour, alpha=0.12, linewidth=0)
@@ -84,14 +85,27 @@ def legend(
         s = look.of(name)
         kind = {"dashes": s.dashes or (None, None), "linewidth": 1.5} if lines else {"linestyle": "none"}
         label = f"{s.label} ({notes[name]})" if notes and name in notes else s.label
+        if s.hollow:
+            kind |= {"markerfacecolor": s.face, "markeredgecolor": s.rim[0], "markeredgewidth": s.rim[1]}
         handles.append(Line2D([], [], color=s.colour, marker=s.marker, markersize=5, label=label, **kind))
-    entry = max(1.05, 0.68 + 0.072 * max(len(handle.get_label()) for handle in handles))  # inches
-    rows = -(-len(handles) // max(1, int(figure.get_figwidth() / entry)))
-    columns = -(-len(handles) // rows)
-    return figure.legend(
+    columns = _columns([len(str(handle.get_label())) for handle in handles], figure.get_figwidth())
+    drawn = figure.legend(
         handles=handles, loc="outside lower center", ncols=columns, frameon=False, handlelength=3.2, columnspacing=1.4,
         title=says or None, title_fontsize="small",
     )  # fmt: skip
+    drawn.get_title().set_multialignment("center")
+    return drawn
+
+
+def _columns(lengths: list[int], width: float) -> int:
+    """Return in how many columns a legend of labels of these `lengths` is lowest on `width` inches. Entries fill a
+    column before the next one begins, and a column is as wide as its longest label."""
+    for columns in range(len(lengths), 1, -1):
+        longest = [int(part.max()) for part in np.array_split(np.array(lengths), columns)]
+        if sum(max(1.05, 0.68 + 0.072 * label) for label in longest) <= width:
+            rows = -(-len(lengths) // columns)
+            return -(-len(lengths) // rows)
+    return 1
 
 
 def imprint(figure: Figure, text: str) -> None:

@@ -100,19 +100,22 @@ def test_three_views(panels):
             for line, method in zip(ax.lines, [*METHODS, *ALONE], strict=False):
                 rows = table[(table["panel"] == panel) & (table["method"] == method)]
                 np.testing.assert_array_equal(line.get_ydata(), rows[column])
+        assert not figure.axes[3 * i + 2].collections, "bands of ranks would cover each other"
     assert [ax.get_title().replace("\n", " ") for ax in figure.axes[:3]] == [
-        "fraction of tasks solved, C = 0.05", "normalised regret, mean over tasks", "rank of it (1 = lowest)"
-    ]  # fmt: skip
+        "fraction of tasks solved, C = 0.05",
+        "normalised regret, mean over tasks",
+        "mean rank of this regret (1 = lowest)",
+    ]
     assert [ax.get_ylabel() for ax in figure.axes[::3]] == panels
     assert figure.get_figwidth() <= style.WIDEST
     assert [bool(ax.get_xlabel()) for ax in figure.axes] == [False] * 3 * (len(panels) - 1) + [True] * 3
     assert_readable(figure, [*METHODS, *ALONE])
 
 
-def test_twins_share_colour_and_marker_but_not_dashes():
+def test_twins_share_colour_and_marker_but_one_is_hollow_with_other_dashes():
     for method in METHODS:
         whole, less = look.of(method), look.of(f"{method}@held_out_points_100")
-        assert less.label == f"{whole.label}-100"
+        assert less.label == f"{whole.label}-100" and less.hollow and not whole.hollow
         assert (less.colour, less.marker) == (whole.colour, whole.marker) and less.dashes != whole.dashes
         assert look.of(f"{method}@held_out_sweep") == whole
     assert look.of("h_nll-ei@others_tasks_8").label == "H-NLL (EI), 8 tasks"
@@ -132,4 +135,7 @@ def test_regret_figure_with_twins_fits():
     figure = plots.regret_figure(metrics.regret_curves(runs), metrics.regret_slices(runs, [1, 30]), "Twins (test)")
     labels = [t.get_text() for t in figure.legends[0].get_texts()]
     assert labels[:2] == ["ABLR", "ABLR-100"]
+    assert figure.legends[0].get_title().get_text().endswith("\nHollow markers: priors on less training data.")
+    for drawn in (figure.axes[0].lines, figure.legends[0].get_lines()):
+        assert [line.get_markerfacecolor() for line in drawn[:2]] == [look.of("ablr").colour, "white"]
     assert_readable(figure, names)

@@ -49,11 +49,19 @@ def online_panels(curves: pd.DataFrame, infeasible: pd.DataFrame, title: str, co
             _name_missing(ax, [m for m in methods if m not in set(mine.loc[mine["median"].notna(), "method"])])
         total = infeasible.groupby("method", sort=False)[["infeasible", "queries"]].sum()
         share = total["infeasible"] / total["queries"]
-        style.legend(
-            figure, methods, notes={m: f"{100 * share[m]:.0f} %" for m in share.index}, says="(infeasible queries)"
-        )
+        style.legend(figure, methods, notes={m: percent(share[m]) for m in share.index}, says="(infeasible queries)")
         figure.suptitle(title)
     return figure
+
+
+def percent(share: float) -> str:
+    """Return a share in whole percent; one that only rounds to none or to all is told from these."""
+    rounded = f"{100 * share:.0f}"
+    if rounded == "0" and share > 0:
+        return "<1 %"
+    if rounded == "100" and share < 1:
+        return ">99 %"
+    return f"{rounded} %"
 
 
 def _value_axis(ax: Axes, values: np.ndarray) -> float:

@@ -8,7 +8,9 @@ from matplotlib.figure import Figure
 from metabo.errors import unknown
 from metabo.plots import style
 
-KINDS = {"profile": "fraction of tasks solved", "curve": "{regret}, mean over tasks", "rank": "rank of the mean regret"}
+KINDS = {
+    "profile": "fraction of tasks solved", "curve": "{regret},\nmean over tasks", "rank": "mean rank of the regret",
+}  # fmt: skip
 """What the panels show, and the label of their vertical axis."""
 _HEIGHT = 2.0
 
@@ -18,9 +20,9 @@ def space_panels(
 ) -> Figure:
     """Draw one panel per space, in the order of `titles` (space -> title of its panel).
 
-    `table`: space, method, iteration and, by `kind`, fraction ("profile"), median, low, high ("curve") or mean, std
-    ("rank"). Profiles and ranks share their vertical axis; regrets of two spaces have nothing in common. Raises
-    ConfigError for another `kind`.
+    `table`: space, method, iteration and, by `kind`, fraction ("profile"), median, low, high ("curve") or mean
+    ("rank"; bands around every line would cover each other). Profiles and ranks share their vertical axis; regrets of
+    two spaces have nothing in common. Raises ConfigError for another `kind`.
     """
     if kind not in KINDS:
         raise unknown("kind of panel", kind, KINDS)
@@ -39,7 +41,11 @@ def space_panels(
             ax.set_title(heading, fontsize="small")
             if place + columns < len(titles):
                 ax.set_xlabel("")
-        figure.supylabel(KINDS[kind].format(regret=regret), fontsize="medium")
+        label = KINDS[kind].format(regret=regret)
+        if rows == 1:
+            axes[0].set_ylabel(label)
+        else:
+            figure.supylabel(label.replace("\n", " "), fontsize="medium")
         style.legend(figure, methods)
         figure.suptitle(title)
     return figure
@@ -59,8 +65,7 @@ def _panel(ax: Axes, table: pd.DataFrame, kind: str, methods: int) -> None:
         if kind == "profile":
             style.line(ax, str(method), x, rows["fraction"].to_numpy())
         elif kind == "rank":
-            mean, std = rows[["mean", "std"]].to_numpy().T
-            style.line(ax, str(method), x, mean, (mean - std, mean + std))
+            style.line(ax, str(method), x, rows["mean"].to_numpy())
         else:
             median, low, high = rows[["median", "low", "high"]].to_numpy().T
             style.line(ax, str(method), x, median, (low, high))

@@ -16,7 +16,7 @@ def support_figure(curves: pd.DataFrame, ranges: pd.DataFrame, queries: pd.DataF
     with style.theme():
         figure = Figure(figsize=(style.WIDEST, 3.8), layout="constrained")
         left, right = figure.subplots(1, 2)
-        style.regret_axis(left, curves["median"].to_numpy())
+        style.regret_axis(left, curves[["median", "low", "high"]].to_numpy().ravel())
         for method in methods:
             own, drawn = curves[curves["method"] == method], look.of(method)
             left.plot(own["iteration"], own["median"], color=drawn.colour, dashes=drawn.dashes or (None, None))
@@ -33,7 +33,10 @@ def support_figure(curves: pd.DataFrame, ranges: pd.DataFrame, queries: pd.DataF
                 drawn = look.of(method)
                 right.scatter(asked, heights, s=7, color=drawn.colour, marker=drawn.marker, linewidths=0, alpha=0.7)
         right.set_yticks(range(len(inputs)), inputs)
-        right.set(xlabel="first query\n(grey: matched points of all folds)", ylim=(len(inputs) - 0.5, -0.5))
+        right.set(
+            xlabel="first query, inputs scaled to [0, 1]\n(grey: matched points of every fold)",
+            ylim=(len(inputs) - 0.5, -0.5),
+        )
         style.legend(figure, methods)
         figure.suptitle(title)
     return figure

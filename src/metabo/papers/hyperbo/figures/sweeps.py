@@ -12,8 +12,8 @@ from metabo.plots.curves import REPETITIONS, method_axis, violin
 AXES = {"points": "points per training task, at most", "tasks": "training tasks"}
 """What varies: text of the horizontal axis. Points are on a logarithmic axis, tasks on a linear one."""
 
-_CLOSEST = 0.07
-"""Ticks nearer than this share of the axis to a larger one are left out: their numbers would overlap."""
+_DIGIT = 0.0085
+"""Width of half a digit as a share of the axis, with some space: ticks whose numbers would overlap are left out."""
 
 
 def sweep_figure(
@@ -53,6 +53,8 @@ def sweep_figure(
                 violin(ax, place, rows.loc[rows["method"] == method, "regret"].to_numpy(), looks.of(method).colour)
             method_axis(ax, shown)
             ax.set_title(f"{size} {'points a task' if varied == 'points' else AXES[varied]}")
+        if at:
+            axes[1].set_ylabel(regret)
         style.legend(figure, methods, says=REPETITIONS if at else "")
         figure.suptitle(title)
     return figure
@@ -69,7 +71,7 @@ def _size_axis(ax: Axes, sizes: list[int], varied: str) -> None:
     ax.set_xlim(*(10.0 ** np.array([low, high]) if varied == "points" else (low, high)))
     kept = [len(sizes) - 1]
     for i in range(len(sizes) - 2, -1, -1):
-        if places[kept[-1]] - places[i] > _CLOSEST * span:
+        if places[kept[-1]] - places[i] > _DIGIT * len(f"{sizes[kept[-1]]}{sizes[i]}") * span:
             kept.append(i)
     labels = [f"{sizes[i]}\n(all)" if i == len(sizes) - 1 else str(sizes[i]) for i in kept]
     ax.set_xticks([sizes[i] for i in kept], labels)
@@ -93,10 +95,10 @@ def _across(ax: Axes, method: str, ends: list[float], place: float) -> None:
 def three_views(
     profiles: pd.DataFrame, curves: pd.DataFrame, ranks: pd.DataFrame, title: str, regret: str = "simple regret"
 ) -> Figure:
-    """Draw one row per panel: performance profile, regret curve (20-80 % band), mean rank (one standard deviation).
+    """Draw one row per panel: performance profile, regret curve (20-80 % band), mean rank.
 
     All tables have `panel` (name of the row, "" for none), method, iteration; `profiles` one threshold and fraction,
-    `curves` median, low, high, `ranks` mean, std.
+    `curves` median, low, high, `ranks` mean. Bands of ranks would cover each other.
     """
     panels = list(dict.fromkeys(curves["panel"]))
     methods = list(dict.fromkeys(curves["method"]))
@@ -108,7 +110,7 @@ def three_views(
             _views(row, *parts, methods)
             row[0].set_ylabel(panel, weight="bold")
         solved = f"fraction of tasks\nsolved, C = {profiles['threshold'].iloc[0]:g}"
-        headings = (solved, f"{regret},\nmean over tasks", "rank of it\n(1 = lowest)")
+        headings = (solved, f"{regret},\nmean over tasks", "mean rank of this\nregret (1 = lowest)")
         for ax, heading in zip(axes[0], headings, strict=True):
             ax.set_title(heading)
         for ax in axes[:-1].ravel():
@@ -133,8 +135,7 @@ def _views(
         style.line(row[0], method, *profile[["iteration", "fraction"]].to_numpy().T)
         x, median, low, high = curve[["iteration", "median", "low", "high"]].to_numpy().T
         style.line(row[1], method, x, median, (low, high))
-        x, mean, std = rank[["iteration", "mean", "std"]].to_numpy().T
-        style.line(row[2], method, x, mean, (mean - std, mean + std))
+        style.line(row[2], method, *rank[["iteration", "mean"]].to_numpy().T)
     row[0].set_ylim(-0.02, 1.02)
     row[2].set_ylim(0.6, len(methods) + 0.4)
     row[2].set_yticks(range(1, len(methods) + 1))

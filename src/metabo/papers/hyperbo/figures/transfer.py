@@ -3,12 +3,15 @@
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from metabo.plots import style
 
 LABELS = {"truth": "ground truth", "pretrained": "pre-trained", "single_task": "single-task"}
 _BANDS = ((2.5758293035489004, 0.18), (1.959963984540054, 0.25))
 """Half-widths of the 99 % and 95 % intervals in standard deviations, and how opaque they are."""
+_SEEN = 1.0 - (1.0 - _BANDS[0][1]) * (1.0 - _BANDS[1][1])
+"""How opaque the 95 % interval looks, which is drawn over the 99 % interval."""
 _BLUE = "#1f77b4"
 _TRAINING = "#b35900"
 """One colour for all training functions: several would be those of methods in other figures."""
@@ -64,6 +67,7 @@ def _grid(
         axes[0, 0].set_xlim(function["x"].min(), function["x"].max())
         handles = dict(zip(*reversed(axes[0, 0].get_legend_handles_labels()), strict=True))
         handles |= dict(zip(*reversed(axes[-1, -1].get_legend_handles_labels()), strict=True))
+        handles["95 % interval"] = Patch(color=_BLUE, alpha=_SEEN, linewidth=0)
         figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3, frameon=False)
         figure.suptitle(title)
     return figure
