@@ -141,10 +141,11 @@ def test_the_figure_has_every_statement_and_refuses_unknown_panels(results):
     verdicts, cells = tables.verdicts(checks), tables.cells(checks)
     figure = drawings.verdict_figure(verdicts, cells, ["best_observation"], "Theory")
     assert len(figure.axes) == 2
-    written = [text.get_text() for text in figure.axes[0].texts]
-    for name in verdicts["decided"]:
+    panel, table = figure.axes
+    written = " ".join(text.get_text() for text in table.texts)
+    for name in (*verdicts["decided"], *verdicts["title"]):
         assert name in written
-    assert len(figure.axes[1].lines) > 4
+    assert len(panel.lines) > 4 and figure.get_figwidth() <= 6.6, "a page is no wider"
     powerless = drawings.verdict_figure(verdicts.assign(verdict="no power", status="no power"), cells, [], "Theory")
     assert "no power" in [text.get_text() for text in powerless.axes[0].texts]
     with pytest.raises(ConfigError, match=r"unknown panel 'bais'.*Did you mean 'bias'"):

@@ -1,6 +1,8 @@
 """Verdicts of the theory checks as a table, and coverage of bounds against what simulations and quadratures show."""
 
-from collections.abc import Callable, Mapping
+import textwrap
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,73 +17,95 @@ COLOURS = {
     "not informative": "#5f6b73",
 }  # fmt: skip
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
-_COLUMNS = {
-    "statement": "Statement",
-    "version": "Version",
-    "title": "Claim",
-    "verdict": "Verdict",
-    "controls": "Controls refuted",
-    "sees": "Would refute",
-    "decided": "Decided by",
-}
-_CHARACTER, _ROW, _GAP = 0.062, 0.185, 0.2
-_PANEL = (3.9, 3.0)
+
+
+class _Column(NamedTuple):
+    """A column of the table of verdicts: heading, most characters of a line, and the tables' columns that it has, each
+    in lines of its own."""
+
+    heading: str
+    characters: int
+    parts: tuple[str, ...]
+
+
+_COLUMNS = (
+    _Column("Statement", 22, ("statement", "version")),
+    _Column("Claim, and what decides it", 58, ("title", "decided")),
+    _Column("Verdict", 17, ("verdict",)),
+    _Column("Controls\nrefuted", 9, ("controls",)),
+    _Column("Bound would\nfail if", 15, ("sees",)),
+)
+_GREY = ("version", "decided")
+_CHARACTER, _LINE, _GAP, _POINTS = 0.05, 0.125, 0.1, 6.8
+"""Inches: mean width of a character, height of a line, space between columns; points: size of letters."""
+_PANEL = 2.75
+"""Inches: height of a panel with its title and labels."""
 
 
 def verdict_figure(verdicts: pd.DataFrame, cells: pd.DataFrame, panels: list[str], title: str) -> Figure:
-    """Draw the table of verdicts and below it the `panels`, names of PANELS. Raises ConfigError for an unknown one.
+    """Draw the `panels`, names of PANELS, and below them the table of verdicts. Raises ConfigError for an unknown one.
 
-    `verdicts` and `cells` come from `metabo.papers.engine.theory.tables`.
+    The figure is as wide as a page, and long texts have several lines. `verdicts` and `cells` come from
+    `metabo.papers.engine.theory.tables`.
     """
     for name in panels:
         if name not in PANELS:
             raise unknown("panel", name, PANELS)
-    columns = {c: heading for c, heading in _COLUMNS.items() if verdicts[c].astype(str).str.strip().any()}
-    widths = [_width(verdicts[c].astype(str), heading) for c, heading in columns.items()]
-    table = _ROW * (len(verdicts) + 3)
-    rows = -(-len(panels) // 3)
-    width, height = max(sum(widths) + 0.4, 3 * _PANEL[0] if panels else 0.0), table + rows * _PANEL[1] + 0.2
+    columns = [c for c in _COLUMNS if any(verdicts[part].astype(str).str.strip().any() for part in c.parts)]
+    rows = [[_lines(row, column) for column in columns] for row in verdicts.to_dict("records")]
+    table = _LINE * (sum(_height(row) for row in rows) + 5)
+    width = max(sum(map(_width, columns)) + _GAP, style.WIDEST)
+    above = -(-len(panels) // style.COLUMNS) * _PANEL + 0.35
+    height = above + table
     with style.theme():
         figure = Figure(figsize=(width, height), layout="none")
-        ax = figure.add_axes((0, 1 - table / height, 1, table / height))
-        _table(ax, verdicts, columns, widths, width, table, title)
+        figure.text(0.5, 1 - 0.15 / height, title, ha="center", va="center", fontsize=11)
         for place, name in enumerate(panels):
-            row, column = divmod(place, 3)
-            step = width / 3
-            left, bottom = column * step + 0.62, height - table - (row + 1) * _PANEL[1] + 0.55
-            box = (left / width, bottom / height, (step - 0.85) / width, (_PANEL[1] - 0.95) / height)
+            row, column = divmod(place, style.COLUMNS)
+            step = width / style.COLUMNS
+            left, bottom = column * step + 0.6, height - 0.35 - (row + 1) * _PANEL + 0.5
+            box = (left / width, bottom / height, (step - 0.75) / width, (_PANEL - 1.0) / height)
             PANELS[name](figure.add_axes(box), cells[~cells["is_control"]])
+        _table(figure.add_axes((0, 0, 1, table / height)), rows, columns, width, table)
     return figure
 
 
-def _width(texts: pd.Series, heading: str) -> float:
-    # verdicts are bold
-    return _CHARACTER * max(len(heading) + 1, *texts.str.len()) * (1.2 if heading == "Verdict" else 1.0) + _GAP
+def _width(column: _Column) -> float:
+    return _CHARACTER * column.characters + _GAP
+
+
+def _lines(row: dict[str, str], column: _Column) -> list[tuple[str, str]]:
+    """Return the lines of a cell, each with the part that it belongs to."""
+    return [(part, line) for part in column.parts for line in textwrap.wrap(str(row[part]), column.characters)]
+
+
+def _height(row: list[list[tuple[str, str]]]) -> float:
+    """Return the height of a row of the table, in lines."""
+    return max(map(len, row)) + 0.6
 
 
 def _table(
-    ax: Axes,
-    verdicts: pd.DataFrame,
-    columns: Mapping[str, str],
-    widths: list[float],
-    width: float,
-    height: float,
-    title: str,
+    ax: Axes, rows: list[list[list[tuple[str, str]]]], columns: list[_Column], width: float, height: float
 ) -> None:
     ax.set_axis_off()
     ax.set(xlim=(0, width), ylim=(height, 0))
+    widths = [_width(column) for column in columns]
     edges = (width - sum(widths)) / 2 + np.concatenate([[0.0], np.cumsum(widths)])
-    ax.text(width / 2, 0.8 * _ROW, title, ha="center", va="center", fontsize=11)
-    y = 2.1 * _ROW
-    for x, heading in zip(edges, columns.values(), strict=False):
-        ax.text(x + _GAP / 2, y, heading, va="center", fontsize=7.5, weight="bold")
-    for rule in (y - 0.6 * _ROW, y + 0.55 * _ROW, y + (len(verdicts) + 0.6) * _ROW):
+    y = 2.2 * _LINE
+    for x, column in zip(edges, columns, strict=False):
+        ax.text(x + _GAP / 2, y, column.heading, va="bottom", fontsize=_POINTS, weight="bold", linespacing=1.05)
+    y += 0.4 * _LINE
+    rules = [y - 2.8 * _LINE, y]
+    for row in rows:
+        for x, lines in zip(edges, row, strict=False):
+            for place, (part, text) in enumerate(lines):
+                look = {"color": COLOURS[text], "weight": "bold"} if part == "verdict" else {}
+                look |= {"color": "0.4"} if part in _GREY else {}
+                ax.text(x + _GAP / 2, y + (place + 0.85) * _LINE, text, va="center", fontsize=_POINTS, **look)
+        y += _height(row) * _LINE
+        ax.plot([edges[0], edges[-1]], [y, y], color="0.85", linewidth=0.5)
+    for rule in (*rules, y):
         ax.plot([edges[0], edges[-1]], [rule, rule], color="black", linewidth=0.8)
-    for row in verdicts.itertuples():
-        y += _ROW
-        for x, column in zip(edges, columns, strict=False):
-            marked = {"color": COLOURS[row.verdict], "weight": "bold"} if column == "verdict" else {}
-            ax.text(x + _GAP / 2, y, str(getattr(row, column)), va="center", fontsize=7.5, **marked)
 
 
 def _limit(ax: Axes, height: float, text: str, at: float = 0.99) -> None:
@@ -107,8 +131,8 @@ def _best_observation(ax: Axes, cells: pd.DataFrame) -> None:
         ax.plot(exact["length"], exact["share"], color=colour, linestyle=dashes, label=f"{version}, δ = {delta}")
         spread = [drawn["share"] - drawn["low"], drawn["high"] - drawn["share"]]
         ax.errorbar(drawn["length"], drawn["share"], spread, color=colour, fmt="o", markersize=2.5, capsize=2)
-    for delta in (0.1, 0.5):
-        _limit(ax, delta, f"δ = {delta}", 0.12)
+    for delta, place in ((0.1, 0.99), (0.5, 0.2)):  # where no line is
+        _limit(ax, delta, f"δ = {delta}", place)
     ax.set(xscale="log", xlabel="observations T", ylabel="P(failure), worst case", ylim=(-0.02, 1.02))
     ax.set_title("Lemma 15: best observation")
     ax.legend(fontsize=6, frameon=False, loc="upper left")
@@ -126,9 +150,10 @@ def _scale(ax: Axes, cells: pd.DataFrame) -> None:
                 rows["scale"], rows["share"], color=colour, marker=marker, markersize=3.5, linestyle=dashes, label=label
             )
     _limit(ax, float(own["limit"].iloc[0]), "δ")
-    ax.set(xscale="log", xlabel="scale of the covariance", ylabel="P(|ω̂ - ω| ≥ bound)", ylim=(-0.02, 1.02))
+    ax.set(xscale="log", xlabel="scale of the covariance", ylabel="P(|ω̂ - ω| ≥ bound)", ylim=(-0.02, 1.5))
+    ax.set_yticks(np.linspace(0, 1, 6))
     ax.set_title("Lemma 10: statement and proof")
-    ax.legend(fontsize=5.5, frameon=False, ncols=1)
+    ax.legend(fontsize=5.5, frameon=False, ncols=2, loc="upper right")
 
 
 def _rules(ax: Axes, cells: pd.DataFrame, name: str, label: str, title: str) -> None:
@@ -137,7 +162,7 @@ def _rules(ax: Axes, cells: pd.DataFrame, name: str, label: str, title: str) -> 
     names = own["rule"].fillna("fixed").replace({"greedy mean": "mean"})
     ax.errorbar(names, own["mean"], 4 * own["error"], fmt="o", color=SERIES[0], capsize=3, markersize=4)
     _limit(ax, float(own["expected"].iloc[0]), "Theorem 5", 0.6)
-    ax.set(ylabel=label)
+    ax.set(xlabel="rule that chooses the inputs", ylabel=label)
     ax.set_title(title)
     ax.margins(0.15)
     ax.tick_params(axis="x", labelsize=7)
@@ -164,7 +189,7 @@ def _regret(ax: Axes, cells: pd.DataFrame) -> None:
             ax.plot(rows["functions"], rows[column], color=colour, linestyle=dashes, marker=marker, markersize=3.5,
                     label=f"{theorem}: {what}")  # fmt: skip
     ax.set(xscale="log", yscale="log", xlabel="training functions N", ylabel="simple regret")
-    ax.set_ylim(top=ax.get_ylim()[1] * 30)
+    ax.set_ylim(top=ax.get_ylim()[1] * 200)
     ax.set_title("Theorems 16–18: δ = 0.1, σ*² = 1, T = 4")
     ax.legend(fontsize=5.5, frameon=False, ncols=2, loc="upper right")
 
@@ -181,7 +206,7 @@ def _arms(ax: Axes, cells: pd.DataFrame) -> None:
         )
     ax.plot([0, 0.6], [0, 0.6], color="0.35", linewidth=0.8, linestyle="--", label="δ")
     ax.set(xlabel="δ", ylabel="P(regret > bound)", xlim=(0, 0.6), ylim=(-0.02, 1.0))
-    ax.set_title("100,000 arms, one query")
+    ax.set_title("Theorems 16–18: one query among\n100,000 independent inputs")
     ax.legend(fontsize=6.5, frameon=False, loc="upper left")
 
 

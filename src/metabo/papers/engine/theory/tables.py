@@ -86,8 +86,8 @@ def verdicts(checks: list[CheckResult]) -> pd.DataFrame:
     """Return one row per statement: check, statement, version, title, where, verdict, status, controls, sees, decided.
 
     The verdict of a statement that the check cannot decide is its status: "no power" or "not informative". `controls`:
-    how many are refuted, of how many parts; `sees`: what its bounds could be divided by before the check refuted one of
-    each part ("": no bound); `decided`: the numbers that the verdict rests on.
+    how many are refuted, of how many parts; `sees`: how much smaller its bounds would have to be for the check to refute
+    one of each part, or how much larger a refuted one might be ("": no bound); `decided`: the numbers that the verdict rests on.
     """
     rows = []
     for check in checks:
@@ -102,7 +102,12 @@ def verdicts(checks: list[CheckResult]) -> pd.DataFrame:
 
 
 def _factor(sees: float) -> str:
-    return f"bound/{sees:.2g}" if math.isfinite(sees) else "none"
+    if not math.isfinite(sees):
+        return "none"
+    if sees <= 0:
+        return "of any size"
+    times, size = (sees, "smaller") if sees >= 1 else (1 / sees, "larger")
+    return f"{float(f'{times:.2g}'):,g}× {size}"
 
 
 def parts(checks: list[CheckResult]) -> pd.DataFrame:
