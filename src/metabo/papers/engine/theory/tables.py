@@ -86,8 +86,9 @@ def verdicts(checks: list[CheckResult]) -> pd.DataFrame:
     """Return one row per statement: check, statement, version, title, where, verdict, status, controls, sees, decided.
 
     The verdict of a statement that the check cannot decide is its status: "no power" or "not informative". `controls`:
-    how many are refuted, of how many parts; `sees`: how much smaller its bounds would have to be for the check to refute
-    one of each part, or how much larger a refuted one might be ("": no bound); `decided`: the numbers that the verdict rests on.
+    how many are refuted, of how many parts; `sees`: how much smaller its bounds would have to be for the check to
+    refute one of each part, or how much larger a refuted one might be ("": no bound); `decided`: the numbers that the
+    verdict rests on.
     """
     rows = []
     for check in checks:

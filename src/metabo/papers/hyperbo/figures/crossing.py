@@ -1,5 +1,6 @@
 """The crossed study of H-EKL, H-NLL and ABLR: regret of every cell, and where its variance comes from (hyperbo_x01)."""
 
+from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
@@ -49,12 +50,28 @@ def _whole(value: float) -> str:
     return "unknown" if pd.isna(value) else str(int(value))
 
 
-def crossing_figure(cells: pd.DataFrame, shares: pd.DataFrame, title: str, regret: str) -> Figure:
+def steps_taken(trained: pd.DataFrame) -> dict[str, str]:
+    """Return the numbers of pre-training steps by level, methods with one number together: "H-NLL, ABLR 1,000".
+
+    `trained`: from `metabo.papers.hyperbo.metrics.crossing_priors.trained`. A level of unknown numbers is left out.
+    """
+    said = {}
+    for level, rows in trained.dropna(subset="number").groupby("steps", sort=False):
+        numbers = rows.drop_duplicates("method").groupby("number", sort=False)["method"]
+        texts = [f"{', '.join(looks.of(m).label for m in methods)} {number:,}" for number, methods in numbers]
+        said[str(level)] = "; ".join(texts)
+    return said
+
+
+def crossing_figure(
+    cells: pd.DataFrame, shares: pd.DataFrame, title: str, regret: str, steps: Mapping[str, str] | None = None
+) -> Figure:
     """Draw a grid of panels (rows: candidates, columns: acquisition) of mean regret with its interval over priors, one
     place per learner, filled for more steps and hollow for fewer; below, the parts of the variance per learner.
 
     `cells`: learner, method, rows, candidates, steps, acquisition, mean, low, high; `shares`: learner, component,
-    share. The lower end of an interval that reaches 0 is cut at the axis.
+    share; `steps`: words for the levels of steps, for the legend. The lower end of an interval that reaches 0 is cut at
+    the axis, and the legend leaves out a part of the variance that no learner has.
     """
     learners = list(dict.fromkeys(cells["learner"]))
     candidates, acquisitions = (list(dict.fromkeys(cells[c])) for c in ("candidates", "acquisition"))
@@ -70,11 +87,17 @@ def crossing_figure(cells: pd.DataFrame, shares: pd.DataFrame, title: str, regre
             _regret_limits(row, in_row)
             row[0].set_ylabel(f"{regret}", fontsize="small")
         _learner_axis(axes[-1], learners)
-        upper.legend(handles=_point_handles(cells), loc="outside lower center", ncols=4, frameon=False)
+        handles = _point_handles(cells, steps or {})
+        upper.legend(handles=handles, loc="outside lower center", ncols=2 if steps else 4, frameon=False)
         upper.suptitle(title)
         _bars(lower.subplots(), shares, learners)
-        handles = [Patch(color=colour, label=name.replace(" x ", " × ")) for name, colour in COMPONENTS.items()]
-        lower.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)
+        present = set(shares.loc[shares["share"] > 0, "component"])
+        parts = [
+            Patch(color=colour, label=name.replace(" x ", " × "))
+            for name, colour in COMPONENTS.items()
+            if name in present
+        ]
+        lower.legend(handles=parts, loc="outside lower center", ncols=len(COMPONENTS), frameon=False)
     return figure
 
 
@@ -109,13 +132,15 @@ def _learner_axis(row: np.ndarray, learners: list[str]) -> None:
         ax.set_xlim(-0.5, len(learners) - 0.5)
 
 
-def _point_handles(cells: pd.DataFrame) -> list[Line2D]:
+def _point_handles(cells: pd.DataFrame, words: Mapping[str, str]) -> list[Line2D]:
     """Marker: training rows; filled or hollow: steps. Colours are named by the axis."""
     point = partial(Line2D, [], [], linestyle="none", color="0.3", markersize=5)
     rows = [r for r in MARKERS if r in set(cells["rows"])]
     handles = [point(marker=MARKERS[r], label=f"trained on {r} points") for r in rows]
-    steps = [point(marker="D", label="more steps"), point(marker="D", label="fewer steps", markerfacecolor="white")]
-    return [*handles, *steps]
+    for level, face in zip(STEPS, ("0.3", "white"), strict=True):
+        said = f" ({words[level]})" if level in words else ""
+        handles.append(point(marker="D", label=f"{level} steps{said}", markerfacecolor=face))
+    return handles
 
 
 def _bars(ax: Axes, shares: pd.DataFrame, learners: list[str]) -> None:
