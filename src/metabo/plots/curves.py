@@ -56,8 +56,8 @@ def regret_figure(
         says = [REPETITIONS] if at else []
         says += [HOLLOW] if any(look.of(method).hollow for method in methods) else []
         notes = {method: f"{number:.3g}" for method, number in (distinct or {}).items()}
-        if len(notes) > 1 and len(set(notes.values())) == 1:
-            says.append(f"Every run queries {next(iter(notes.values()))} different candidates.")
+        if distinct and set(distinct.values()) == {last}:
+            says.append(f"Every run queries {last} different candidates.")
             notes = {}
         elif notes:
             says.append(f"In brackets: different candidates among {last} queries, mean over runs.")

@@ -139,7 +139,11 @@ def study(spread: float) -> tuple[pd.DataFrame, pd.DataFrame]:
 @pytest.mark.parametrize("spread", [2.0, 100.0])
 def test_crossing_figure(spread):
     cells, shares = study(spread)
-    figure = crossing_figures.crossing_figure(cells, shares, "Crossed (test)", "simple regret, mean")
+    steps = {"more": "H-EKL 100; H-NLL, ABLR 1,000", "fewer": "H-EKL 10"}
+    figure = crossing_figures.crossing_figure(cells, shares, "Crossed (test)", "simple regret, mean", steps)
+    upper, lower = (part.legends[0] for part in figure.subfigs)
+    assert [t.get_text() for t in upper.get_texts()][2:] == [f"{level} steps ({said})" for level, said in steps.items()]
+    assert [t.get_text() for t in lower.get_texts()] == ["tasks", "priors", "task × prior"], "no seeds, no entry"
     *panels, bars = figure.axes
     assert len(panels) == 6 and panels[0].get_title() == "PI, all candidates"
     assert panels[-1].get_title() == "UCB 3, matched candidates"
@@ -160,6 +164,13 @@ def test_crossing_figure(spread):
     slanted = [t.get_text() for t in panels[-1].get_xticklabels()]
     labels = {label.replace(",\n", ", ") for label in slanted}
     assert labels == {crossing_figures.learner_label(x) for x in cells["learner"].unique()}
+
+
+def test_methods_of_one_number_of_steps_share_it():
+    rows = [("h_ekl", "more", 100), ("h_nll", "more", 1000), ("h_nll", "more", 1000), ("ablr", "more", 1000)]
+    trained = pd.DataFrame([*rows, ("ablr", "fewer", None)], columns=["method", "steps", "number"])
+    said = crossing_figures.steps_taken(trained.astype({"number": "Int64"}))
+    assert said == {"more": "H-EKL 100; H-NLL, ABLR 1,000"}
 
 
 def test_components_have_the_names_of_the_metric():

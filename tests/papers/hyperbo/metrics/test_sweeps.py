@@ -113,7 +113,7 @@ def test_limits_are_those_of_the_training(tmp_path, monkeypatch):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(content))
     assert sweeps.block_limits([f"{table}.parquet", f"{other}.parquet"]) == {"h_ekl@others_sweep": 7}
-    assert sweeps.block_limits(["elsewhere/others_sweep/h_ekl.parquet"]) == {"h_ekl@others_sweep": 0}, "no sidecar"
+    assert sweeps.block_limits(["elsewhere/others_sweep/h_ekl-pi.parquet"]) == {"h_ekl@others_sweep": 0}, "no sidecar"
 
 
 def test_sizes_of_tasks():

@@ -18,7 +18,7 @@ from metabo.metrics.inference import differences, paired_difference, pearson
 from metabo.metrics.runs import Runs, paired, repetitions
 from metabo.papers.hyperbo.metrics.losses import loss_runs, means_per_repeat
 from metabo.plan import registry, splits
-from metabo.plan.runs import RunId
+from metabo.plan.runs import RunId, method_of
 from metabo.records import sidecars as records
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.folds import Fold
@@ -34,9 +34,10 @@ def block_limits(paths: Iterable[str]) -> dict[str, int]:
     say."""
     limits = {}
     for run in sidecars.settings(paths).to_dict("records"):
-        if registry.method(run["method"]).needs_matched:
+        method = method_of(run["method"])  # a table without a sidecar is named with its acquisition
+        if registry.method(method).needs_matched:
             trained = records.of(run["prior"])["spec"]["pretrain"] if run["record"] == "complete" else {}
-            limits[f"{run['method']}@{run['split']}"] = int(trained.get("matched_points", 0))
+            limits[f"{method}@{run['split']}"] = int(trained.get("matched_points", 0))
     return limits
 
 
