@@ -5,13 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import papermill
 import pytest
 
 from metabo.errors import ConfigError, DataError
 from metabo.papers.engine.theory import figure as drawings
-from metabo.papers.engine.theory import tables
+from metabo.papers.engine.theory import records, tables, verdicts
 from metabo.plan import registry
 
 ROOT = Path(__file__).parents[4]
@@ -82,6 +83,31 @@ def test_the_table_of_parts_names_every_control(results):
     checks[0]["statements"][0]["parts"] = [part | {"control": None}]
     assert tables.parts(checks)[["control", "refuted", "by"]].iloc[0].tolist() == ["none", "", ""]
     assert tables.verdicts(checks)["controls"].iloc[0] == "0 of 1"
+
+
+def _probability(name, cells):
+    made = [records.cell(verdicts.probability(bad, 1000, limit), case=name) for bad, limit in cells]
+    return records.part(name, "claim", "probability", made)
+
+
+@pytest.mark.parametrize(
+    ("parts", "start"),
+    [
+        ({"held": [(10, 0.5)], "open": [(100, 0.1)]}, "P = 0.1 "),  # the part that is undecided, not the first
+        ({"first": [(700, 0.5)], "second": [(500, 0.4), (900, 0.5)]}, "P = 0.9 "),  # the worst of all that refute
+        ({"mild": [(10, 0.5)], "worse": [(300, 0.5), (20, 0.9)]}, "P = 0.3 "),  # supported: nearest to the limit
+        ({"open": [(100, 0.1), (10, 0.5)], "held": [(2, 0.5)], "worse": [(104, 0.1)]}, "P = 0.104 "),
+    ],
+)
+def test_decided_shows_the_worst_cell_of_the_parts_with_the_verdict(parts, start):
+    made = records.statement("S", "title", "where", [_probability(*one) for one in parts.items()])
+    assert tables.decided(made).startswith(start)
+
+
+def test_decided_compares_numbers_of_one_kind_alone():
+    equal = records.cell(verdicts.identity(np.array([1.0 + 1e-12]), np.array([1.0])))
+    parts = [records.part("exact", "claim", "identity", [equal]), _probability("share", [(10, 0.5)])]
+    assert tables.decided(records.statement("S", "title", "where", parts)).startswith("error 5e-13")
 
 
 def test_a_powerless_check_shows_as_such(results):

@@ -18,7 +18,7 @@ from metabo.papers.engine.theory.records import (
     seen_by,
     vague_cells,
 )
-from metabo.papers.engine.theory.verdicts import INFORMATIVE, REFUTED
+from metabo.papers.engine.theory.verdicts import INFORMATIVE, REFUTED, combine
 from metabo.records.fields import Fields
 from metabo.records.files import Json
 
@@ -162,13 +162,17 @@ def _row(c: Cell) -> dict[str, Json]:
 
 
 def decided(s: Statement) -> str:
-    """Return the numbers that a statement's verdict rests on: of the part that refutes it, else of its first part.
+    """Return the numbers that a statement's verdict rests on: of the parts that have this verdict, and of their cells
+    that do, the one that is the worst for the claim.
 
-    Of the cells that count, the one that is the worst for the claim.
+    Numbers of two kinds, such as a share and an error, cannot be compared: parts of the first one's kind count.
     """
-    chosen = next((p for p in s["parts"] if p["verdict"] == REFUTED), s["parts"][0])
-    refuting = [c for c in chosen["cells"] if c["verdict"] == REFUTED] or chosen["cells"]
-    return _decided(chosen["kind"], refuting, max)
+    verdict = combine([p["verdict"] for p in s["parts"]])  # that of the statement, whatever its status
+    parts = [p for p in s["parts"] if p["verdict"] == verdict]
+    found = [(p["kind"], c) for p in parts for c in p["cells"] if c["verdict"] == verdict]
+    measures = [(kind, "least" in c["numbers"]) for kind, c in found]
+    alike = [c for (_, c), measure in zip(found, measures, strict=True) if measure == measures[0]]
+    return _decided(found[0][0], alike, max) if found else ""
 
 
 def _decided(kind: str, cells: list[Cell], choose: Callable[..., Cell]) -> str:
