@@ -8,7 +8,7 @@ import pytest
 from metabo.errors import ConfigError
 from metabo.plan import registry, splits
 from metabo.plan.runs import SCORED
-from metabo.plots import colours
+from metabo.plots import colours, style
 from metabo.plots import look as looks
 
 ENTRIES = {name: registry.method(name) for name in registry.methods()}
@@ -132,6 +132,20 @@ def test_methods_of_one_label_look_the_same():
     for name in registry.methods():
         assert seen.setdefault(looks.of(name).label, looks.of(name)) == looks.of(name), name
     assert len({seen[looks.of(name).label] for name in PLAIN}) == len(METHODS) < len(PLAIN)
+
+
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("count", [1, 2, 50, 200])
+def test_lines_on_each_other_keep_their_markers_in_sight(count, log):
+    marks = [style.marks(count, place, log) for place in range(12)]
+    assert all(places and min(places) >= 0 and max(places) < count for places in marks)
+    assert count < 200 or len({max(places) for places in marks}) == len(marks)
+
+
+def test_markers_are_spread_over_the_axis_as_it_is():
+    even, log = np.array(style.marks(1001, 3)), np.array(style.marks(1001, 3, log=True))
+    np.testing.assert_allclose(np.diff(even), 1000 / style.MARKS, atol=1)
+    np.testing.assert_allclose(np.diff(np.log(log[2:] + 1)), np.log(1001) / style.MARKS, atol=0.05)
 
 
 def test_unknown_method_is_named_with_the_nearest():

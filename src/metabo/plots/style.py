@@ -1,6 +1,6 @@
 """The single style of all figures: theme, lines, legends and axes. `metabo.plots.look` says how each method looks."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import matplotlib
@@ -16,6 +16,9 @@ from metabo.plots import look
 COLUMNS = 2
 """Panels side by side. A figure of two, WIDEST inches wide, can still be read when a page sets it in a column."""
 WIDEST = 6.3
+MARKS = 6
+"""Markers on a line."""
+GOLDEN = (5**0.5 - 1) / 2
 
 
 @contextmanager
@@ -33,17 +36,26 @@ def theme() -> Iterator[None]:
 
 
 def line(ax: Axes, name: str, x: np.ndarray, y: np.ndarray, band: tuple[np.ndarray, np.ndarray] | None = None) -> None:
-    """Draw one method's line with sparse markers and, if given, a light band (low, high)."""
+    """Draw one method's line with sparse markers and, if given, a light band (low, high).
+
+    Set a logarithmic axis before: markers are spread evenly over the axis as it is."""
     style = look.of(name)
-    # The same number of markers on every line, shifted by method so that they do not hide each other.
-    marks = np.unique(np.geomspace(1, len(x), 7).astype(int)) - 1
     ax.plot(
         x, y, label=style.label, color=style.colour, dashes=style.dashes or (None, None), linewidth=1.5,
-        marker=style.marker, markevery=list(marks), markersize=4, markerfacecolor=style.face,
-        markeredgecolor=style.rim[0], markeredgewidth=style.rim[1],
+        marker=style.marker, markevery=marks(len(x), len(ax.lines), ax.get_xscale() == "log"), markersize=4,
+        markerfacecolor=style.face, markeredgecolor=style.rim[0], markeredgewidth=style.rim[1],
     )  # fmt: skip
     if band is not None:
         ax.fill_between(x, *band, color=style.colour, alpha=0.12, linewidth=0)
+
+
+def marks(count: int, place: int, log: bool = False) -> list[int]:
+    """Return which of `count` points have a marker: at most MARKS, evenly spread, also over a logarithmic axis.
+
+    They are shifted by the line's `place` among those of its panel, so that lines on each other do not hide their
+    markers. Multiples of the golden ratio keep any number of lines apart."""
+    at = (np.arange(MARKS) + place * GOLDEN % 1) / MARKS
+    return [int(i) for i in np.unique((count**at - 1 if log else at * (count - 1)).astype(int))]
 
 
 def panels(
@@ -106,6 +118,11 @@ def _columns(lengths: list[int], width: float) -> int:
             rows = -(-len(lengths) // columns)
             return -(-len(lengths) // rows)
     return 1
+
+
+def legend_rows(labels: Sequence[str], width: float) -> int:
+    """Return the rows that a legend of these labels fills below a figure of `width` inches."""
+    return -(-len(labels) // _columns([len(label) for label in labels], width))
 
 
 def imprint(figure: Figure, text: str) -> None:

@@ -72,13 +72,10 @@ def labelled(table: pd.DataFrame) -> pd.DataFrame:
 def _line(ax: Axes, name: str, rows: pd.DataFrame, low: str, high: str) -> None:
     one = look(name)
     x = rows["iteration"].to_numpy()
-    # Markers are shifted by method, so that they stay in sight where lines lie on each other.
-    drawn = list(RULES | SINGLES)
-    shift = drawn.index(name) / len(drawn) if name in drawn else 0.0
-    marks = list(np.unique(((np.arange(6) + shift) * (len(x) - 1) / 6).astype(int)))
     ax.plot(
         x, rows["mean"], label=one.label, color=one.colour, dashes=one.dashes or (None, None), linewidth=1.5,
-        marker=one.marker, markevery=marks, markersize=4, markeredgecolor="white", markeredgewidth=0.4,
+        marker=one.marker, markevery=style.marks(len(x), len(ax.lines)), markersize=4, markeredgecolor="white",
+        markeredgewidth=0.4,
     )  # fmt: skip
     ax.fill_between(x, rows[low], rows[high], color=one.colour, alpha=0.15, linewidth=0)
 
