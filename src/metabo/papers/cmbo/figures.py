@@ -1,6 +1,6 @@
 """Figures of cm-BO: mean regret by acquisition, ranks and solved runs, and the number of clusters (Figures 1 to 3)."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 import pandas as pd
@@ -15,10 +15,12 @@ def regret_panels(
     curves: pd.DataFrame,
     title: str,
     headings: Mapping[str, str],
+    bands: Collection[str],
     indices: pd.DataFrame | None = None,
     rows: int = 0,
 ) -> Figure:
-    """Draw one panel per key of `headings` of the mean normalised regret with its interval, on one logarithmic axis.
+    """Draw one panel per key of `headings` of the mean normalised regret, on one logarithmic axis, with the intervals
+    of the methods `bands`: those of all would cover each other.
 
     `curves`: panel, method, iteration, mean, low, high. `indices` (as from
     `metabo.papers.cmbo.cluster_metrics.clusters_of`; not drawn if it has no rows): adds a panel for each of its
@@ -30,16 +32,18 @@ def regret_panels(
     distances = [] if indices is None else list(dict.fromkeys(indices["distance"]))
     with style.theme():
         count = len(headings) + len(distances)
+        columns = -(-count // rows) if rows else style.COLUMNS
+        width = 0.8 + 2.4 * columns if rows else style.WIDEST
+        # Title and legend keep their room, whatever the number of methods.
+        below = 0.6 + 0.22 * style.legend_rows([look.of(m).label for m in methods], width)
         if rows:
-            columns = -(-count // rows)
-            figure = Figure(figsize=(0.8 + 2.4 * columns, 1.3 + 2.6 * rows), layout="constrained")
+            figure = Figure(figsize=(width, below + 2.6 * rows), layout="constrained")
             axes = list(figure.subplots(rows, columns, squeeze=False).ravel())
         else:
-            columns = style.COLUMNS
-            figure, axes = style.panels(count, 2.6, below=1.4)
+            figure, axes = style.panels(count, 2.6, below, least=width)
         for ax, (panel, heading) in zip(axes, headings.items(), strict=False):
             style.regret_axis(ax, curves["mean"].to_numpy())
-            _lines(ax, curves[curves["panel"] == panel])
+            _lines(ax, curves[curves["panel"] == panel], bands)
             ax.set_title(heading)
         for ax in axes[: len(headings) : columns]:
             ax.set_ylabel("mean normalised\nsimple regret")
@@ -65,40 +69,47 @@ def _indices(ax: Axes, own: pd.DataFrame) -> None:
         ylabel="intraCE / interCS",
         xticks=sorted(own.loc[own["clusters"] > 1, "clusters"].unique()),
     )
-    ax.set_ylim(top=ax.get_ylim()[0] + 1.3 * np.ptp(ax.get_ylim()))  # room for the legend
-    ax.legend(frameon=False, fontsize="small", loc="upper center", ncols=3)
+    entries = len(ax.get_legend_handles_labels()[1])
+    low, high = ax.get_ylim()
+    ax.set_ylim(top=high + 0.14 * -(-entries // 2) * (high - low))  # room for the legend
+    inside = ax.legend(
+        frameon=False, fontsize="small", loc="upper center", ncols=2, handlelength=1.6, columnspacing=1.2,
+        labelspacing=0.3,
+    )  # fmt: skip
+    inside.set_in_layout(False)  # the panel's width does not make room for it
 
 
-def _lines(ax: Axes, table: pd.DataFrame, floor: float = 0.0) -> None:
+def _lines(ax: Axes, table: pd.DataFrame, bands: Collection[str]) -> None:
     last = int(table["iteration"].max())
     for method, rows in table.groupby("method", sort=False):
+        name = method_of(str(method))
         x, mean, low, high = rows[["iteration", "mean", "low", "high"]].to_numpy().T
-        style.line(ax, method_of(str(method)), x, mean, (np.maximum(low, floor), high))
+        style.line(ax, name, x, mean, (np.maximum(low, 0.0), high) if name in bands else None)
     ax.set_xlim(1 - 0.02 * last, 1.02 * last)
     ax.set_xlabel("BO iteration")
 
 
-def rank_and_solved(ranks: pd.DataFrame, solved: pd.DataFrame, title: str, groups: Mapping[str, str]) -> Figure:
-    """Draw a row of panels for each acquisition, and for each group of spaces two columns: average rank and share of
-    runs solved.
+def rank_and_solved(
+    ranks: pd.DataFrame, solved: pd.DataFrame, title: str, groups: Mapping[str, str], bands: Collection[str]
+) -> Figure:
+    """Draw, for each group of spaces, a row of panels for each acquisition: average rank and share of runs solved, with
+    the intervals of the methods `bands`. The rows of the next group are below.
 
     Both tables: group, acquisition (a slug, or "pooled"), method, iteration, mean, low, high. `groups`: name to
     heading.
     """
     scopes = list(dict.fromkeys(ranks["acquisition"]))
     methods = list(dict.fromkeys(map(method_of, ranks["method"])))
+    lines = [(group, scope) for group in groups for scope in scopes]
     with style.theme():
-        size = (0.6 + 3.3 * 2 * len(groups), 1.2 + 2.4 * len(scopes))
-        figure = Figure(figsize=size, layout="constrained")
-        axes = figure.subplots(len(scopes), 2 * len(groups), squeeze=False)
-        for row, scope in zip(axes, scopes, strict=True):
-            for place, (group, heading) in enumerate(groups.items()):
-                for ax, table, what in (
-                    (row[2 * place], ranks, "average rank"), (row[2 * place + 1], solved, "share solved"),
-                ):  # fmt: skip
-                    own = table[(table["group"] == group) & (table["acquisition"] == scope)]
-                    _lines(ax, own)
-                    ax.set(title=f"{heading}, {look.ACQUISITIONS.get(scope, scope)}", ylabel=what)
+        figure = Figure(figsize=(style.WIDEST, 1.6 + 1.75 * len(lines)), layout="constrained")
+        axes = figure.subplots(len(lines), 2, squeeze=False)
+        for row, (group, scope) in zip(axes, lines, strict=True):
+            for ax, table, what in zip(row, (ranks, solved), ("average rank", "share solved"), strict=True):
+                _lines(ax, table[(table["group"] == group) & (table["acquisition"] == scope)], bands)
+                ax.set(title=f"{groups[group]}, {look.ACQUISITIONS.get(scope, scope)}", ylabel=what)
+                if scope != scopes[-1]:
+                    ax.set_xlabel("")
         style.legend(figure, methods)
         figure.suptitle(title)
     return figure
