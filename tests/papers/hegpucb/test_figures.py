@@ -66,6 +66,23 @@ def test_lines_that_lie_on_each_other_are_named_and_keep_their_markers_apart():
     assert len(marked[0]) == len(marked[1]) == 6 and not marked[0] & marked[1]
 
 
+def test_the_note_of_equal_lines_hides_no_other_line():
+    """In hegpucb_fig02b HE-GP-UCB runs near the top, where the note would stand."""
+    own = curves(problems=("lengthscale",), last=50)
+    own["mean"] = own["method"].map({"mle": 0.5, "uniform": 0.5, "he_gp_ucb": 0.95})
+    left = pd.DataFrame({
+        "problem": ["lengthscale"], "profile": ["plain"], "iteration": [1], "alive": [5.0], "least": [5],
+    })  # fmt: skip
+    ticks = {"lengthscale": {"simple": (0.1, 0.2), "cumulative": (0.1, 0.2)}}
+    figure = hegpucb.regret_panels(own, left, ticks, "plain", "Title")
+    figure.draw_without_rendering()
+    for ax in figure.axes[:2]:
+        (note,) = ax.texts
+        low, high = note.get_window_extent().transformed(ax.transData.inverted()).intervaly
+        assert note.get_bbox_patch() is None
+        assert not any(low < level < high for level in (0.5, 0.95))
+
+
 def test_tables_name_methods_as_figures_do():
     table = pd.DataFrame({"problem": "mean", "method": ["mle", "h_nll"], "reference": "he_gp_ucb", "value": [1.0, 2.0]})
     shown = hegpucb.labelled(table)

@@ -16,9 +16,9 @@ _OUTCOMES = {
 }
 
 
-def _band(ax: Axes, rows: pd.DataFrame, colour: str, label: str, line: str = "-") -> None:
+def _band(ax: Axes, rows: pd.DataFrame, colour: str, label: str, line: str = "-", band: str | None = None) -> None:
     ax.plot(rows["x"], rows["mean"], color=colour, linestyle=line, linewidth=1.4, label=label)
-    ax.fill_between(rows["x"], rows["low"], rows["high"], color=colour, alpha=0.18, linewidth=0)
+    ax.fill_between(rows["x"], rows["low"], rows["high"], color=colour, alpha=0.18, linewidth=0, label=band)
 
 
 def elimination_figure(tables: Mapping[str, pd.DataFrame], title: str) -> Figure:
@@ -47,11 +47,11 @@ def misfit_figure(tables: Mapping[str, pd.DataFrame], title: str) -> Figure:
     with style.theme():
         figure = Figure(figsize=(5.6, 3.4), layout="constrained")
         ax = figure.subplots()
-        _band(ax, tables["band"], _SECOND, "GP with a long length-scale", "--")
+        _band(ax, tables["band"], _SECOND, "GP with a long length-scale", "--", "two standard deviations")
         ax.plot(tables["function"]["x"], tables["function"]["value"], color=_TRUTH, linewidth=1.4, label="function (a)")
         ax.plot(tables["point"]["x"], tables["point"]["y"], linestyle="none", marker="o", color="black", label="data")
         ax.set(xlabel="x", ylabel="f(x)")
-        figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
+        figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
         figure.suptitle(title)
     return figure
 
