@@ -412,6 +412,10 @@ def test_words_in_a_table_are_flush_left():
     assert {texts[name].get_ha() for name in ("points", "1,024", "7")} == {"right"}
     assert len({texts[name].get_position()[0] for name in ("model", "Simple CNN", "MLP")}) == 1
     assert_readable(figure)
+    named = plots.table_figure(cells, cells.ne(cells), "A table (test)", words=["model"], rows="data set")
+    texts = {t.get_text(): t for t in named.axes[0].texts}
+    assert texts["data set"].get_position()[0] == texts["a"].get_position()[0]
+    assert_readable(named)
 
 
 def test_global_matplotlib_state_is_left_alone(runs):

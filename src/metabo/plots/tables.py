@@ -21,9 +21,10 @@ _CELL, _TITLE, _NOTE = 8.0, 10.0, 6.5
 
 
 def table_figure(
-    cells: pd.DataFrame, bold: pd.DataFrame, title: str, note: str = "", words: Collection[str] = ()
+    cells: pd.DataFrame, bold: pd.DataFrame, title: str, note: str = "", words: Collection[str] = (), rows: str = ""
 ) -> Figure:
-    """Draw a table of texts: index = row names, columns = headings, `bold` (same shape) marks the best cells.
+    """Draw a table of texts: index = row names, columns = headings, `bold` (same shape) marks the best cells; `rows`:
+    heading of the row names.
 
     The figure is as large as the table needs. A table of numbers that is wider than a page is drawn in parts below each
     other, all with the row names. `note` is printed below it, title and note in several lines if they are too long.
@@ -31,7 +32,8 @@ def table_figure(
     """
     headings = [str(c) for c in cells.columns]
     names = [str(i) for i in cells.index]
-    first = max((_wide(name) for name in names), default=0.0) + _GAP
+    first = max((_wide(name) for name in names), default=0.0)
+    first = max(first, _wide(rows, bold=True)) + _GAP
     inches = [
         max(_wide(heading, bold=True), *(_wide(str(cell), bold=best) for cell, best in zip(*column, strict=True)))
         + _GAP
@@ -56,7 +58,7 @@ def table_figure(
             y += 1.3 * _ROW
         y += 0.1 * _ROW
         for part in parts:
-            own = [headings[c] for c in part]
+            own = [rows, *(headings[c] for c in part)]
             widths = [first, *(inches[c] for c in part)]
             ends = ((width - across) / 2, (width + across) / 2)
             y = _draw(ax, y, ends, cells.iloc[:, part], bold.iloc[:, part], own, widths, words)
@@ -99,13 +101,15 @@ def _draw(
     ax: Axes, y: float, ends: tuple[float, float], cells: pd.DataFrame, bold: pd.DataFrame, headings: Sequence[str],
     inches: Sequence[float], words: Collection[str],
 ) -> float:  # fmt: skip
-    """Draw one part, its headings at height `y`; return the height of its last row. `ends`: of its rules, the names
-    begin at the first; `inches`: widths of the column of names and of the others."""
+    """Draw one part, its headings (that of the names first) at height `y`; return the height of its last row. `ends`:
+    of its rules, the names begin at the first; `inches`: widths of the column of names and of the others."""
+    corner, *headings = headings
     names = [str(i) for i in cells.index]
     left = ends[0]
     edges = [left + sum(inches[:i]) for i in range(len(inches) + 1)]
     flush = ["left" if heading in words else "right" for heading in headings]
     x = [edges[c + 1] + _GAP / 2 if side == "left" else edges[c + 2] - _GAP / 2 for c, side in enumerate(flush)]
+    ax.text(left + _GAP / 2, y, corner, ha="left", va="center", fontsize=_CELL, weight="bold")
     for i, heading in enumerate(headings):
         ax.text(x[i], y, heading, ha=flush[i], va="center", fontsize=_CELL, weight="bold")
     for rule in (y - 0.7 * _ROW, y + 0.6 * _ROW, y + (0.7 + len(names)) * _ROW):
