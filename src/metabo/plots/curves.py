@@ -1,12 +1,13 @@
 """Curves over BO iterations: regret with violins (hyperbo Figures 8, 16), profiles (7, 15), ranks (9, 17), and regret
 on several splits."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from scipy.stats import gaussian_kde
 
 from metabo.plots import look, style
@@ -102,6 +103,27 @@ def violin(
     ax.plot(np.full(len(values), place), values, linestyle="none", marker="_", color="0.35", markersize=5, zorder=3)
     ax.vlines(place, low, high, color="black", linewidth=3, zorder=4)
     ax.plot(place, median, marker="o", markersize=4.5, color="white", markeredgecolor="black", zorder=5)
+
+
+def violin_handles(sizes: Collection[int], colour: str, what: str) -> list[Line2D]:
+    """Return the entries of a legend for `violin` of groups of these `sizes`; `what`: what the repetitions are."""
+    handles = []
+    if min(sizes) < FEWEST:
+        handles += [
+            Line2D([], [], linestyle="none", marker="o", markersize=4.5, color=colour, label=what),
+            Line2D([], [], color="black", linewidth=1.2, label="median"),
+        ]
+    if max(sizes) >= FEWEST:
+        few = f"{what} of a violin" if handles else what
+        handles += [
+            Line2D([], [], linestyle="none", marker="_", markersize=5, color="0.35", label=few),
+            Line2D(
+                [], [], linestyle="none", marker="o", markersize=4.5, color="white", markeredgecolor="black",
+                label="median of a violin" if handles else "median",
+            ),
+            Line2D([], [], color="black", linewidth=3, label="20th to 80th percentile"),
+        ]  # fmt: skip
+    return handles
 
 
 def method_axis(ax: Axes, methods: list[str]) -> None:

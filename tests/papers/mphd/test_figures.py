@@ -28,7 +28,7 @@ def curves(acquisitions, panels, zero=False) -> pd.DataFrame:
             mean = (1 + i) / at / 20
             mean = np.where(at > 20, 0.0, mean) if zero and i == 0 else mean
             keys = {"acquisition": acquisition, "panel": panel, "method": name, "iteration": at}
-            frames.append(pd.DataFrame({**keys, "mean": mean, "low": mean - 0.004, "high": mean + 0.004}))
+            frames.append(pd.DataFrame({**keys, "mean": mean, "low": mean - 0.004, "high": mean + 0.004, "seeds": 5}))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -54,7 +54,15 @@ def test_regret_panels(acquisitions):
         assert low < mine["mean"].min() and high > mine["high"].max()
     assert [t.get_text() for t in figure.legends[0].get_texts()] == [look.of(m).label for m in [*METHODS, *TRUE]]
     assert figure.axes[0].get_ylabel() == "normalised regret,\nmean over spaces"
+    assert "over 5 seeds" in figure.legends[0].get_title().get_text()
     assert_readable(figure, [*METHODS, *TRUE])
+
+
+def test_rows_of_a_single_column_share_their_axis():
+    table = curves(["pi", "ei"], ["default"])
+    table.loc[table["acquisition"] == "ei", ["mean", "low", "high"]] *= 10
+    first, second = mphd.regret_panels(table, "One column (test)", {"default": "default"}).axes
+    assert first.get_ylim() == second.get_ylim() and first.get_ylim()[1] > table["high"].max()
 
 
 def test_a_band_below_zero_is_cut_and_a_mean_of_zero_stays_in_sight():
@@ -99,7 +107,10 @@ def test_prior_panels(parameters, with_nll):
         assert list(lines["truth"].get_ydata()) == [expected, expected]
         assert left.get_yscale() == ("linear" if parameter == "constant" else "log")
         assert len(right.lines) == 11
-        top = density[parameter].loc[density[parameter]["train"].isin([0, 16]), "density"].max()
+        drawn = density[parameter][density[parameter]["train"].isin([0, 16])]
+        log = parameter == "noise"
+        assert right.get_xscale() == ("log" if log else "linear")
+        top = (drawn["density"] * (drawn["x"] if log else 1.0)).max()
         assert right.get_ylim() == pytest.approx((0, 1.15 * top))
     if with_nll:
         means = nll.groupby("train")["value"].mean()
@@ -141,9 +152,20 @@ def test_divergence_panels():
             for place, x in enumerate(drawn[-1].get_xdata()):
                 assert place - 0.5 < x < place + 0.5, "each number of domains has a band of its own"
     labels = [t.get_text() for t in figure.legends[0].get_texts()]
-    assert labels == [*(look.of(m).label for m in mphd.OUTPUTS.values()), "median over seeds"]
-    assert [text.get_text() for text in figure.axes[-1].texts] == [*mphd.LIMITS.values()]
+    methods = [f"{look.of(m).label}, mean" for m in mphd.OUTPUTS.values()]
+    assert labels == [*methods, *mphd.LIMITS.values(), "seeds", "median"]
+    assert not any(ax.texts for ax in figure.axes), "no text hides a violin"
     assert_readable(figure, [])
+
+
+def test_a_legend_shows_what_violins_have():
+    """With many seeds no method's symbol is drawn: the legend has none, but tick, dot and bar."""
+    rows = [(o, n, s, 1.0 + 0.1 * s) for o in mphd.OUTPUTS for n in (1, 2) for s in range(20)]
+    means = pd.DataFrame(rows, columns=["output", "train", "seed", "kl"])
+    (legend,) = mphd.divergence_panels(means, {"non_nn": 0.9}, {"few": [1, 2]}, "KL (test)").legends
+    handles = {text.get_text(): line for text, line in zip(legend.get_texts(), legend.get_lines(), strict=True)}
+    assert [*handles][-3:] == ["seeds", "median", "20th to 80th percentile"]
+    assert {handles[f"{look.of(m).label}, mean"].get_marker() for m in mphd.OUTPUTS.values()} == {"none"}
 
 
 def test_single_panels():

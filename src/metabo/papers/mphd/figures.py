@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from metabo.plan.runs import method_of
 from metabo.plots import look as looks
 from metabo.plots import style
-from metabo.plots.curves import FEWEST, violin
+from metabo.plots.curves import FEWEST, violin, violin_handles
 
 LABELS = {
     "constant": ("constant mean", "mean c"),
@@ -23,34 +23,45 @@ LABELS = {
 OUTPUTS = {"linear": "mphd", "squashed": "mphd_squashed", "non_nn": "mphd_non_nn"}
 """Length-scale priors of Figure 6, and the method whose label and colour each has."""
 LIMITS = {"squashed": "least with squashed output", "non_nn": "limit of one Gamma for all"}
-"""What the dotted lines of Figure 6 say."""
-_FEW, _MANY, _TRUTH, _ESTIMATE = "#e69f00", "#0072b2", "black", "#56b4e9"
+"""What the dotted lines of Figure 6 are, with the output whose colour they have."""
+LOGARITHMIC = ("noise",)
+"""Parameters whose densities have a logarithmic axis: learned ones cling to 0."""
+_FEW, _MANY, _MEAN, _TRUTH, _ESTIMATE = "#e69f00", "#0072b2", "#009e73", "black", "#56b4e9"
 
 
 def regret_panels(
-    curves: pd.DataFrame, title: str, headings: Mapping[str, str], regret: str = "normalised regret"
+    curves: pd.DataFrame,
+    title: str,
+    headings: Mapping[str, str],
+    regret: str = "normalised regret",
+    over: str = "mean over spaces",
 ) -> Figure:
     """Draw a grid of panels (rows: acquisition, columns: setting) of mean regret ∓ one standard deviation.
 
-    `curves`: acquisition, panel, method, iteration, mean, low, high. `headings`: title of each panel, in their order.
-    The panels of a row share their vertical axis (`style.regret_axis`); a band that reaches 0 is cut at the axis.
+    `curves`: acquisition, panel, method, iteration, mean, low, high, seeds (their number). `headings`: title of each
+    panel, in their order; `over`: what the regret is a mean over. The panels of a row share their vertical axis
+    (`style.regret_axis`), those of a single column too, as it compares acquisitions; a band that reaches 0 is cut at
+    the axis.
     """
+    together = len(headings) == 1
     acquisitions = list(dict.fromkeys(curves["acquisition"]))
     methods = list(dict.fromkeys(map(method_of, curves["method"])))
     with style.theme():
-        size = (0.7 + 4.1 * len(headings), 1.3 + 2.7 * len(acquisitions))
+        size = (max(style.WIDEST, 0.7 + 4.1 * len(headings)), 1.3 + 2.7 * len(acquisitions))
         figure = Figure(figsize=size, layout="constrained")
-        axes = figure.subplots(len(acquisitions), len(headings), sharey="row", squeeze=False)
+        axes = figure.subplots(len(acquisitions), len(headings), sharey="all" if together else "row", squeeze=False)
         for row, acquisition in zip(axes, acquisitions, strict=True):
             mine = curves[curves["acquisition"] == acquisition]
+            drawn = curves if together else mine
             for ax, (panel, heading) in zip(row, headings.items(), strict=True):
-                style.regret_axis(ax, mine[["mean", "high"]].to_numpy().ravel())
+                style.regret_axis(ax, drawn[["mean", "high"]].to_numpy().ravel())
                 _curves(ax, mine[mine["panel"] == panel])
                 ax.set_title(f"{looks.ACQUISITIONS[acquisition]}, {heading}")
-            row[0].set_ylabel(f"{regret},\nmean over spaces")
+            row[0].set_ylabel(f"{regret},\n{over}")
         for ax in axes[-1]:
             ax.set_xlabel("BO iteration")
-        style.legend(figure, methods)
+        seeds = " to ".join(map(str, sorted({int(curves["seeds"].min()), int(curves["seeds"].max())})))
+        style.legend(figure, methods, says=f"Bands: one standard deviation over {seeds} seeds.")
         figure.suptitle(title)
     return figure
 
@@ -87,16 +98,14 @@ def prior_panels(
             true = float(truth.loc[truth["parameter"] == parameter, "first"].iloc[0])
             grow(left, own.rename(columns={"train": "size", "first": "value"}), true, number.startswith("shape"))
             left.set(xlabel="training domains", ylabel=f"{number} of the prior", title=name)
-            _densities(right, lines)
-            right.set(xlabel=name, ylabel="density", title=f"prior of the {name}")
+            _densities(right, lines, parameter in LOGARITHMIC)
+            right.set(xlabel=name, title=f"prior of the {name}")
         if nll is not None:
             left = figure.add_subplot(grid[-1, :])
             grow(left, nll.rename(columns={"train": "size"}), None, False)
             left.set(xlabel="training domains", ylabel="NLL (nats)", title="test data")
-        handles = {
-            label: handle for ax in figure.axes for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
-        }
-        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3, frameon=False)
+        sizes = prior.groupby(["parameter", "train"]).size()
+        _legend(figure, violin_handles(sizes, _ESTIMATE, "seeds"))
         figure.suptitle(title)
     return figure
 
@@ -109,10 +118,7 @@ def grow(ax: Axes, table: pd.DataFrame, truth: float | None, log: bool) -> None:
     groups = [table.loc[table["size"] == size, "value"].to_numpy() for size in sizes]
     for place, values in enumerate(groups):
         violin(ax, place, values, _ESTIMATE)
-    if all(len(values) < FEWEST for values in groups):
-        ax.plot([], [], linestyle="none", marker="o", markersize=4.5, color=_ESTIMATE, label="seeds")
-        ax.plot([], [], color="black", linewidth=1.2, label="median")
-    ax.plot(range(len(sizes)), [values.mean() for values in groups], color=_MANY, linewidth=1.4, label="mean")
+    ax.plot(range(len(sizes)), [values.mean() for values in groups], color=_MEAN, linewidth=1.4, label="mean")
     if truth is not None:
         ax.axhline(truth, color=_TRUTH, linestyle="--", linewidth=1.1, label="truth")
     every = max(1, -(-len(sizes) // 8))
@@ -121,8 +127,23 @@ def grow(ax: Axes, table: pd.DataFrame, truth: float | None, log: bool) -> None:
     ax.grid(visible=False, axis="x")
 
 
-def _densities(ax: Axes, lines: pd.DataFrame) -> None:
-    """Draw the densities; the axis ends above those of the truth and of the most domains, so others may be cut off."""
+def _legend(figure: Figure, repetitions: list[Line2D]) -> None:
+    """Put one legend of all lines that have a label below the panels, after the entries of the repetitions."""
+    labels = {
+        label: handle for ax in figure.axes for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(handles=[*repetitions, *labels.values()], loc="outside lower center", ncols=3, frameon=False)
+
+
+def _densities(ax: Axes, lines: pd.DataFrame, log: bool) -> None:
+    """Draw the densities; the axis ends above those of the truth and of the most domains, so others may be cut off.
+
+    `log`: on a logarithmic axis, the density of the logarithm, x p(x), whose areas are probabilities there.
+    """
+    if log:
+        lines = lines.assign(density=lines["x"] * lines["density"])
+        ax.set_xscale("log")
+    ax.set_ylabel("density of the logarithm" if log else "density")
     ends = [int(train) for train in sorted(lines["train"].unique()) if train]
     colours = dict(zip(ends, (_FEW, _MANY), strict=False))
     for (train, seed), own in lines[lines["train"] > 0].groupby(["train", "seed"]):
@@ -132,7 +153,8 @@ def _densities(ax: Axes, lines: pd.DataFrame) -> None:
     ax.plot(true["x"], true["density"], color=_TRUTH, linestyle="--", linewidth=1.4, label="truth")
     top = lines.loc[lines["train"].isin([0, ends[-1]]), "density"].max()
     ax.set(ylim=(0.0, 1.15 * top), xlim=(lines["x"].min(), lines["x"].max()))
-    ax.locator_params(axis="x", nbins=3)
+    if not log:
+        ax.locator_params(axis="x", nbins=3)
 
 
 def divergence_panels(
@@ -164,12 +186,6 @@ def divergence_panels(
                 )  # fmt: skip
                 if output in limits:
                     ax.axhline(limits[output], color=look.colour, linestyle=":", linewidth=1.4, zorder=1)
-                if output in limits and ax is axes[-1]:
-                    ax.text(
-                        0.99, limits[output], LIMITS[output], transform=ax.get_yaxis_transform(), ha="right",
-                        va="bottom", fontsize=8, color=look.colour, zorder=6,
-                        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5},
-                    )  # fmt: skip
             ax.set_xticks(range(len(grid)), [str(train) for train in grid])
             ax.set_xlim(-0.5, len(grid) - 0.5)
             ax.grid(visible=False, axis="x")
@@ -178,25 +194,24 @@ def divergence_panels(
         axes[0].set_ylim(shown.min() / 1.3, shown.max() * 1.3)
         style.plain_ticks(axes[0], *axes[0].get_ylim())
         axes[0].set_ylabel("mean KL(truth ‖ prior) (nats)")
-        handles = [_handle(OUTPUTS[output]) for output in outputs]
-        if means.groupby(["output", "train"]).size().min() < FEWEST:
-            handles.append(Line2D([], [], color="black", linewidth=1.2, label="median over seeds"))
-            says = "symbols: seeds; lines: their mean"
-        else:
-            says = "ticks: seeds; lines: their mean; white dot: median, black bar: 20th to 80th percentile"
-        figure.legend(
-            handles=handles, loc="outside lower center", ncols=2, frameon=False, handlelength=3.2, title=says,
-            title_fontsize="small",
-        )  # fmt: skip
+        sizes = means.groupby(["output", "train"]).size()
+        handles = [_mean_handle(OUTPUTS[output], int(sizes.min()) < FEWEST) for output in outputs]
+        handles += [
+            Line2D([], [], color=looks.of(OUTPUTS[output]).colour, linestyle=":", linewidth=1.4, label=LIMITS[output])
+            for output in outputs if output in limits
+        ]  # fmt: skip
+        handles += violin_handles(sizes, "0.3", "seeds")
+        figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False, handlelength=3.2)
         figure.suptitle(title)
     return figure
 
 
-def _handle(method: str) -> Line2D:
+def _mean_handle(method: str, dots: bool) -> Line2D:
+    """Return the entry of a method's mean over seeds, with its symbol where seeds are `dots`."""
     look = looks.of(method)
     return Line2D(
-        [], [], color=look.colour, dashes=look.dashes or (None, None), marker=look.marker, markersize=5,
-        label=look.label,
+        [], [], color=look.colour, dashes=look.dashes or (None, None), marker=look.marker if dots else "none",
+        markersize=5, label=f"{look.label}, mean",
     )  # fmt: skip
 
 
@@ -213,7 +228,7 @@ def single_panels(estimate: pd.DataFrame, truth: pd.DataFrame, title: str) -> Fi
             true = float(truth.loc[truth["parameter"] == parameter, "value"].iloc[0])
             grow(ax, own, true, parameter in ("variance", "noise"))
             ax.set(xlabel="sub-datasets", ylabel="estimate", title=LABELS[parameter][0])
-        handles, labels = figure.axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
+        sizes = estimate.groupby(["parameter", "functions"]).size()
+        _legend(figure, violin_handles(sizes, _ESTIMATE, "runs"))
         figure.suptitle(title)
     return figure

@@ -29,7 +29,7 @@ from metabo.plan.runs import RunId, acquisition_of, method_of, on_splits
 PANELS = {
     "default": "default",
     "ntot": "φ not trained on the test space",
-    "homogeneous": "and methods trained on the test space alone",
+    "homogeneous": "with methods trained on the test space alone",
 }
 """Panels and their titles."""
 LEVEL = 0.95
