@@ -25,20 +25,23 @@ KEPT = ["headline", "verdict", "cause", "value", "low", "high"]
 RUNS = ("_first", "_second")
 
 
-def read(folder: Path) -> pd.DataFrame:
-    """Return the rows of all papers of one run. Raises DataError for a table that cannot be read, or without one."""
-    paths = sorted(path for path in folder.glob("*.csv") if not path.stem.endswith("-gates"))
-    if not paths:
-        raise DataError(f"{folder}: no verdicts; make them first, e.g. snakemake results/laptop/claims/hyperbo.csv")
-    table = scorecard.read(paths)
-    return table.assign(order=table.groupby(TEST).cumcount())[[*TEST, "order", *KEPT]]
-
-
-def refuse_other_code(first: Path, second: Path) -> None:
-    """Raise DataError unless the same papers were judged by the same code."""
+def papers(first: Path, second: Path) -> list[str]:
+    """Return the papers that both runs have judged. Raises DataError if there is none, or if their code differs."""
     one, two = ({p.stem: json.loads(p.read_text())["code_sha256"] for p in f.glob("*.json")} for f in (first, second))
-    if differ := sorted(paper for paper in one.keys() | two.keys() if one.get(paper) != two.get(paper)):
+    both = sorted(one.keys() & two.keys())
+    if not both:
+        raise DataError(
+            f"{first} and {second}: no paper was judged in both; snakemake results/laptop/claims/hyperbo.csv"
+        )
+    if differ := [paper for paper in both if one[paper] != two[paper]]:
         raise DataError(f"{', '.join(differ)}: {first} and {second} were not judged by the same code; judge both again")
+    return both
+
+
+def read(folder: Path, chosen: Sequence[str]) -> pd.DataFrame:
+    """Return the rows of the chosen papers of one run. Raises DataError for a table that cannot be read."""
+    table = scorecard.read([folder / f"{paper}.csv" for paper in chosen])
+    return table.assign(order=table.groupby(TEST).cumcount())[[*TEST, "order", *KEPT]]
 
 
 def joined(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
@@ -95,16 +98,16 @@ def numbers(row) -> str:
 
 
 def main(given: Sequence[str] | None = None) -> None:
-    """Compare two runs, write the table and print the rest. Raises DataError as `joined` and `read` do."""
+    """Compare two runs, write the table and print the rest. Raises DataError as `papers`, `read` and `joined` do."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("first", type=Path, help="folder of verdicts")
     parser.add_argument("second", type=Path, help="the same of the other run")
     parser.add_argument("--out", type=Path, required=True, help="where the table goes")
     args = parser.parse_args(given)
-    refuse_other_code(args.first, args.second)
-    rows = joined(read(args.first), read(args.second))
+    chosen = papers(args.first, args.second)
+    rows = joined(read(args.first, chosen), read(args.second, chosen))
     args.out.write_text(rows.to_csv(index=False))
-    print(*report(rows), sep="\n")
+    print(f"papers judged in both: {', '.join(chosen)}", *report(rows), sep="\n")
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ def test_what_changed_and_what_turned_is_named(run, tmp_path, capsys):
     ]
     seeds.main([str(run("one", FIRST)), str(run("two", second)), "--out", str(tmp_path / "both.csv")])
     said = capsys.readouterr().out.splitlines()
-    assert said[0].startswith("claims: 1 of 3 have the same verdict")
+    assert said.pop(0) == "papers judged in both: mphd" and said[0].startswith("claims: 1 of 3 have the same verdict")
     assert any(line.startswith("tests: 1 of 2") for line in said)
     assert [line for line in said if line.startswith("turned: ")] == [
         "turned: mphd M1, , : holds 1 [0.5, 1.5], then contradicted -1 [-1.5, -0.5]"
@@ -59,7 +59,7 @@ def test_what_changed_and_what_turned_is_named(run, tmp_path, capsys):
 
 
 def test_a_run_agrees_with_itself(run, tmp_path):
-    rows = seeds.read(run("one", FIRST))
+    rows = seeds.read(run("one", FIRST), ["mphd"])
     both = seeds.joined(rows, rows)
     assert seeds.turned(both).empty and seeds.covered(both) == (8, 8)
     assert [line for line in seeds.report(both) if line.startswith("mphd ")] == []
@@ -68,9 +68,11 @@ def test_a_run_agrees_with_itself(run, tmp_path):
 def test_runs_that_cannot_be_compared_are_refused(run, tmp_path):
     one = run("one", FIRST)
     with pytest.raises(DataError, match=r"mphd: .* were not judged by the same code"):
-        seeds.refuse_other_code(one, run("other", FIRST, code="b"))
+        seeds.papers(one, run("other", FIRST, code="b"))
+    less = run("less", FIRST[:-1])
+    assert seeds.papers(one, less) == ["mphd"]
     with pytest.raises(DataError, match="1 tests are in one run only, the first: mphd M3"):
-        seeds.joined(seeds.read(one), seeds.read(run("less", FIRST[:-1])))
+        seeds.joined(seeds.read(one, ["mphd"]), seeds.read(less, ["mphd"]))
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="no verdicts"):
-        seeds.read(tmp_path / "empty")
+    with pytest.raises(DataError, match="no paper was judged in both"):
+        seeds.papers(one, tmp_path / "empty")
