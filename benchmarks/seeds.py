@@ -16,6 +16,7 @@ from pathlib import Path
 import pandas as pd
 
 from metabo.errors import DataError
+from metabo.papers.engine.claims.settling import OWN_TABLE
 from metabo.papers.engine.claims.verdicts import CONTRADICTED, HOLDS
 from metabo.report import scorecard
 
@@ -60,6 +61,14 @@ def turned(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[[set(pair) == {HOLDS, CONTRADICTED} for pair in pairs]]
 
 
+def tests_of(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of single tests: parts, what stands beside, and claims of one test. What the paper's own table
+    says depends on no seed."""
+    with_parts = rows.loc[rows["role"] == "part", ["paper", "claim"]].agg(" ".join, axis=1)
+    whole = (rows["role"] == "claim") & rows[["paper", "claim"]].agg(" ".join, axis=1).isin(set(with_parts))
+    return rows[~whole & (rows["reading"] != OWN_TABLE)]
+
+
 def covered(rows: pd.DataFrame) -> tuple[int, int]:
     """Return how many numbers lie in the interval of the other run, in both directions, and how many have one."""
     inside = of = 0
@@ -73,7 +82,7 @@ def covered(rows: pd.DataFrame) -> tuple[int, int]:
 
 def report(rows: pd.DataFrame) -> Iterator[str]:
     """Say how two runs compare: counts, what turned, the claims that changed, and coverage."""
-    claims, tests = rows[rows["role"] == "claim"], rows[rows["role"] != "claim"]
+    claims, tests = rows[rows["role"] == "claim"], tests_of(rows)
     for what, some in (("claims", claims), ("tests", tests)):
         same = int((some["verdict_first"] == some["verdict_second"]).sum())
         counted = pd.crosstab(some["verdict_first"], some["verdict_second"])
@@ -87,7 +96,7 @@ def report(rows: pd.DataFrame) -> Iterator[str]:
             yield f"turned: {row.paper} {row.claim}, {row.benchmark}, {row.reading}: {numbers(row)}"
     for row in claims[claims["verdict_first"] != claims["verdict_second"]].itertuples():
         yield f"{row.paper} {row.claim}{' (headline)' if row.headline_first == '1' else ''}: {numbers(row)}"
-    inside, of = covered(rows)
+    inside, of = covered(tests)
     yield f"numbers in the interval of the other run: {inside} of {of}"
 
 

@@ -52,8 +52,9 @@ def line(ax: Axes, name: str, x: np.ndarray, y: np.ndarray, band: tuple[np.ndarr
 def marks(count: int, place: int, log: bool = False) -> list[int]:
     """Return which of `count` points have a marker: at most MARKS, evenly spread, also over a logarithmic axis.
 
-    They are shifted by the line's `place` among those of its panel, so that lines on each other do not hide their
-    markers. Multiples of the golden ratio keep any number of lines apart."""
+    They are shifted by the line's `place` among those of its panel, so that few lines on each other hide their markers.
+    Multiples of the golden ratio keep them apart where there are enough points; the first iterations are few on a
+    logarithmic axis."""
     at = (np.arange(MARKS) + place * GOLDEN % 1) / MARKS
     return [int(i) for i in np.unique((count**at - 1 if log else at * (count - 1)).astype(int))]
 

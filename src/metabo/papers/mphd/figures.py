@@ -61,7 +61,9 @@ def regret_panels(
         for ax in axes[-1]:
             ax.set_xlabel("BO iteration")
         seeds = " to ".join(map(str, sorted({int(curves["seeds"].min()), int(curves["seeds"].max())})))
-        style.legend(figure, methods, says=f"Bands: one standard deviation over {seeds} seeds.")
+        style.legend(
+            figure, methods, says=f"Bands: one standard deviation over {seeds} seed{'' if seeds == '1' else 's'}."
+        )
         figure.suptitle(title)
     return figure
 

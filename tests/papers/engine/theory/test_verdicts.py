@@ -245,11 +245,21 @@ def test_one_cell_that_sees_enough_makes_its_part_informative_but_no_other_part(
     (row,) = tables.parts([{"check": "c", "share": 1.0, "statements": [statement("S", "title", "§1", [sharp])]}])[
         "sees"
     ]
-    assert row == "5× smaller, 1 of 2 cells above 100"
+    assert row == "if 5× smaller, 1 of 2 cells above 100"
 
 
 @pytest.mark.parametrize(
-    ("sees", "said"), [(5.0, "5× smaller"), (2941.0, "2,900× smaller"), (0.91, "1.1× larger"), (0.0, "of any size")]
+    ("sees", "said"),
+    [
+        (5.0, "if 5× smaller"),
+        (2941.0, "if 2,900× smaller"),
+        (1e7, "if 10,000,000× smaller"),
+        (0.91, "if 1.1× larger"),
+        (1.04, "if any smaller"),
+        (0.999, "if any larger"),
+        (0.0, "at any size"),
+        (math.inf, "never"),
+    ],
 )
 def test_the_factor_is_said_in_words(sees, said):
     assert tables._factor(sees) == said

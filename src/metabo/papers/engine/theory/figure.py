@@ -33,7 +33,7 @@ _COLUMNS = (
     _Column("Claim, and what decides it", 58, ("title", "decided")),
     _Column("Verdict", 17, ("verdict",)),
     _Column("Controls\nrefuted", 9, ("controls",)),
-    _Column("Bound would\nfail if", 15, ("sees",)),
+    _Column("Bound would\nfail", 18, ("sees",)),
 )
 _GREY = ("version", "decided")
 _CHARACTER, _LINE, _GAP, _POINTS = 0.05, 0.125, 0.1, 6.8

@@ -22,6 +22,9 @@ from metabo.papers.engine.theory.verdicts import INFORMATIVE, REFUTED, combine
 from metabo.records.fields import Fields
 from metabo.records.files import Json
 
+ANY = 1.05
+"""A factor below it is no more than rounding: the check sees any change of the bound."""
+
 
 class CheckResult(TypedDict):
     """What one theory check found, with the `share` of its replicates that were run."""
@@ -104,11 +107,13 @@ def verdicts(checks: list[CheckResult]) -> pd.DataFrame:
 
 def _factor(sees: float) -> str:
     if not math.isfinite(sees):
-        return "none"
+        return "never"
     if sees <= 0:
-        return "of any size"
+        return "at any size"
     times, size = (sees, "smaller") if sees >= 1 else (1 / sees, "larger")
-    return f"{float(f'{times:.2g}'):,g}× {size}"
+    if times < ANY:
+        return f"if any {size}"
+    return f"if {float(f'{times:.2g}'):,.12g}× {size}"
 
 
 def parts(checks: list[CheckResult]) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from metabo.artefacts import api as artefacts
 from metabo.metrics import Runs, paired, pearson
 from metabo.metrics.runs import task_labels
-from metabo.papers.engine.claims.comparing import independent_folds, jackknife, jackknifed
+from metabo.papers.engine.claims.comparing import data_set_of_task, jackknife, jackknifed
 from metabo.papers.engine.claims.conjunctions import any_of, together
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.intervals import ROUNDING
@@ -100,8 +100,8 @@ def _order_of_r(
 def mostly_positive(evidence: Evidence) -> Finding:
     """Pearson's r of regret and Training NLL is positive in most spaces, and negative in some (§7.6.3, Table 7).
 
-    Spaces test on the same data sets, so they are as few draws as any folds that do (`independent_folds`). That one is
-    negative is tested in each, at the level of all together (Bonferroni).
+    Spaces count as draws, but never more of them than there are data sets, which spaces share. That one is negative is
+    tested in each, at the level of all together (Bonferroni).
     """
     points, spaces = _spaces(evidence)
     level = 1 - LEVEL / max(len(spaces), 1)
@@ -118,9 +118,10 @@ def _share_of_spaces(evidence: Evidence, positive: int, tasks: Sequence[str], of
     if not of:
         return untestable("spaces with a positive correlation: nothing to count")
     label = f"spaces with a positive correlation: {positive} of {of}, share"
-    units = independent_folds(evidence, tasks)
+    data_sets = data_set_of_task(evidence)
+    units = min(of, len({data_sets[task] for task in tasks}))
     found = share_of_units(label, positive / of, units, 0.5, unit="share of spaces")
-    return replace(found, count=positive, of=of, clusters=of)
+    return replace(found, count=positive, of=of, clusters=units)
 
 
 def negative_in(evidence: Evidence, spaces: Sequence[str]) -> Finding:
