@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from metabo.errors import DataError
+from metabo.errors import DataError, MetaboError
 from metabo.papers.engine.claims.settling import OWN_TABLE
 from metabo.papers.engine.claims.verdicts import CONTRADICTED, HOLDS
 from metabo.report import scorecard
@@ -107,14 +107,17 @@ def numbers(row) -> str:
 
 
 def main(given: Sequence[str] | None = None) -> None:
-    """Compare two runs, write the table and print the rest. Raises DataError as `papers`, `read` and `joined` do."""
+    """Compare two runs, write the table and print the rest; say in one line why two cannot be compared."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("first", type=Path, help="folder of verdicts")
     parser.add_argument("second", type=Path, help="the same of the other run")
     parser.add_argument("--out", type=Path, required=True, help="where the table goes")
     args = parser.parse_args(given)
-    chosen = papers(args.first, args.second)
-    rows = joined(read(args.first, chosen), read(args.second, chosen))
+    try:
+        chosen = papers(args.first, args.second)
+        rows = joined(read(args.first, chosen), read(args.second, chosen))
+    except MetaboError as error:
+        parser.exit(1, f"{error}\n")
     args.out.write_text(rows.to_csv(index=False))
     print(f"papers judged in both: {', '.join(chosen)}", *report(rows), sep="\n")
 

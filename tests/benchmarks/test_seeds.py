@@ -64,7 +64,7 @@ def test_a_run_agrees_with_itself(run, tmp_path):
     assert [line for line in seeds.report(both) if line.startswith("mphd ")] == []
 
 
-def test_runs_that_cannot_be_compared_are_refused(run, tmp_path):
+def test_runs_that_cannot_be_compared_are_refused(run, tmp_path, capsys):
     one = run("one", FIRST)
     with pytest.raises(DataError, match=r"mphd: .* were not judged by the same code"):
         seeds.papers(one, run("other", FIRST, code="b"))
@@ -73,5 +73,6 @@ def test_runs_that_cannot_be_compared_are_refused(run, tmp_path):
     with pytest.raises(DataError, match="1 tests are in one run only, the first: mphd M3"):
         seeds.joined(seeds.read(one, ["mphd"]), seeds.read(less, ["mphd"]))
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="no paper was judged in both"):
-        seeds.papers(one, tmp_path / "empty")
+    with pytest.raises(SystemExit, match="1"):
+        seeds.main([str(one), str(tmp_path / "empty"), "--out", str(tmp_path / "both.csv")])
+    assert "no paper was judged in both" in capsys.readouterr().err and not (tmp_path / "both.csv").exists()
