@@ -34,7 +34,7 @@ def support_figure(curves: pd.DataFrame, ranges: pd.DataFrame, queries: pd.DataF
                 right.scatter(asked, heights, s=7, color=drawn.colour, marker=drawn.marker, linewidths=0, alpha=0.7)
         right.set_yticks(range(len(inputs)), inputs)
         right.set(
-            xlabel="first query, inputs scaled to [0, 1]\n(grey: matched points of every fold)",
+            xlabel="first query,\ninputs scaled to [0, 1] (grey:\nmatched points of every fold)",
             ylim=(len(inputs) - 0.5, -0.5),
         )
         style.legend(figure, methods)
