@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 import matplotlib
 import numpy as np
+import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -19,6 +20,7 @@ WIDEST = 6.3
 MARKS = 6
 """Markers on a line."""
 GOLDEN = (5**0.5 - 1) / 2
+"""The golden ratio, less 1."""
 
 
 @contextmanager
@@ -124,6 +126,20 @@ def _columns(lengths: list[int], width: float) -> int:
 def legend_rows(labels: Sequence[str], width: float) -> int:
     """Return the rows that a legend of these labels fills below a figure of `width` inches."""
     return -(-len(labels) // _columns([len(label) for label in labels], width))
+
+
+def free_height(curves: pd.DataFrame, axis: tuple[float, float], width: float, height: float, above: bool) -> float:
+    """Return the lower end of a text at the right of a panel: the highest place (`above`) or the lowest that no curve
+    crosses. Without one, the highest or the lowest of all: lines are drawn over the text.
+
+    `curves`: iteration, low, high; `axis`: ends of the vertical axis; width and height of the text, and the result, are
+    shares of the panel's.
+    """
+    right = curves[curves["iteration"] >= (1 - width) * curves["iteration"].max()]
+    low, high = ((right[end] - axis[0]) / (axis[1] - axis[0]) for end in ("low", "high"))
+    places = np.linspace(0.03, 0.97 - height, 48)[:: -1 if above else 1]
+    free = [place for place in places if not ((low < place + height) & (high > place)).any()]
+    return float((free or list(places))[0])
 
 
 def imprint(figure: Figure, text: str) -> None:

@@ -144,7 +144,7 @@ def _regret_panel(ax: Axes, mine: pd.DataFrame, printed: tuple[float, float]) ->
     ]
     if alike:  # where curves of this measure leave room; the panel's width does not make room for the text
         words = "\n\n".join(alike).splitlines()
-        place = _free_height(
+        place = style.free_height(
             mine, (-0.03 * highest, highest), 0.03 * max(map(len, words)), 0.095 * len(words),
             above=set(mine["measure"]) != {"cumulative"},
         )  # fmt: skip
@@ -153,20 +153,6 @@ def _regret_panel(ax: Axes, mine: pd.DataFrame, printed: tuple[float, float]) ->
             zorder=1.5,
         )  # fmt: skip
         note.set_in_layout(False)
-
-
-def _free_height(mine: pd.DataFrame, axis: tuple[float, float], width: float, height: float, above: bool) -> float:
-    """Return the lower end of a text at the right of a panel: the highest place (`above`) or the lowest that no curve
-    crosses. Without one, the highest or the lowest of all: lines are drawn over the text.
-
-    `mine`: iteration, low, high; `axis`: ends of the vertical axis; width and height of the text, and the result, are
-    shares of the panel's.
-    """
-    right = mine[mine["iteration"] >= (1 - width) * mine["iteration"].max()]
-    low, high = ((right[end] - axis[0]) / (axis[1] - axis[0]) for end in ("low", "high"))
-    places = np.linspace(0.03, 0.97 - height, 48)[:: -1 if above else 1]
-    free = [place for place in places if not ((low < place + height) & (high > place)).any()]
-    return float((free or list(places))[0])
 
 
 def one_line(curves: pd.DataFrame, within: float) -> list[list[str]]:

@@ -46,12 +46,11 @@ def training_sizes(
 ) -> pd.DataFrame:
     """Return name, method, split, size of every ``method@split`` in `names`; sizes ascend within a method.
 
-    `size`: the split's limit of `varied` ("points" or "tasks"), or all there are if that is less or the split has no
-    limit: points of the largest training task or tasks of the widest fold. The runs in `matched` read matched points
-    only, so that their points are inputs that a training task shares with others, of at most so many of each block
-    (`block_limits`). Where several splits of a method come to the same size, since a limit is beyond what there is, the
-    last of them in `names` stays. Raises ConfigError for another `varied` or an unknown split, DataError if a size is
-    0.
+    `size` is the split's limit of `varied` ("points" or "tasks"). Where it has none, or a higher one than there are,
+    the size is what there is: the points of the largest training task, or the tasks of the widest fold.
+    Runs in `matched` read matched points only: inputs that a training task shares with others, at most so many of each
+    block (`block_limits`). If several splits of a method have the same size, the last of them in `names` stays. Raises
+    ConfigError for another `varied` or an unknown split, DataError if a size is 0.
     """
     matched = matched or {}
     if varied not in VARIED:
