@@ -10,6 +10,7 @@ import pytest
 import metabo
 from metabo import metrics
 from metabo.artefacts import api
+from metabo.evidence import earlier
 from metabo.papers.engine.claims.verdicts import VERDICTS
 from metabo.papers.hegpucb.studies import summaries
 from metabo.papers.hyperbo.metrics import support
@@ -39,11 +40,16 @@ def row(name: str) -> list[str]:
     return [cell.strip() for cell in line.strip("|").split("|")][1:]
 
 
+def judged(name: str) -> list[Path]:
+    """Return the tables of a paper's verdicts, the newest first."""
+    return [path for path in earlier.tables(RECORDED) if path.stem == PAPERS[name]]
+
+
 @pytest.mark.parametrize("name", PAPERS)
 def test_verdicts_are_counted_as_recorded(name):
-    path = RECORDED / "claims" / f"{PAPERS[name]}.csv"
-    found = [claim.whole.verdict for claim in rungs._read([path])]
-    written = pd.read_csv(path)
+    tables = judged(name)
+    found = [claim.whole.verdict for claim in rungs._read(tables)]
+    written = pd.read_csv(tables[0])
     whole = (written["role"] == "claim").sum()
     assert row(name) == [f"{len(found)} of {whole}", *(str(found.count(verdict)) for verdict in VERDICTS)]
 
@@ -318,7 +324,7 @@ def test_where_h_ekl_begins_on_pd1_mini():
 
 
 def test_intervals_of_mphd_are_those_of_its_recorded_verdicts():
-    said = " ".join(pd.read_csv(RECORDED / "claims" / "mphd.csv")["said"])
+    said = " ".join(text for path in judged("MPHD") for text in pd.read_csv(path)["said"])
     section = " ".join(TEXT[TEXT.index("## MPHD") : TEXT.index("## cm-BO")].split())
     intervals = re.findall(r"(-?\d[\d.]*) (\[-?[\d.]+, -?[\d.]+\])", section)
     assert len(intervals) == 7

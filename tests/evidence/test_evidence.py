@@ -105,29 +105,6 @@ def test_only_what_an_artefact_was_made_from_is_kept(run):
         adding.add(FOLDER, KEPT, ["hyperbo_fig09"])
 
 
-def test_verdicts_are_not_replaced_by_fewer(tmp_path, monkeypatch):
-    head = "claim,role,verdict,said\n"
-    wait = "hyperbo_fig08 is not part of this run (config section run)"
-    tables = {
-        "one": f"{head}C01,claim,holds,a\nC02,claim,not testable,no data\n",
-        "both": f"{head}C01,claim,holds,a\nC02,claim,not testable,{wait}\nC02,beside,holds,b\n",
-    }
-    for name, text in tables.items():
-        make(tmp_path / name, claims=text, methods=())
-    monkeypatch.chdir(tmp_path / "one")
-    adding.add(FOLDER, tmp_path / KEPT)
-    monkeypatch.chdir(tmp_path / "both")
-    with pytest.raises(
-        DataError, match=r"hyperbo\.csv: has no verdicts on C02, which .*judge all artefacts in one run"
-    ):
-        adding.add(FOLDER, tmp_path / KEPT)
-    shutil.rmtree(tmp_path / KEPT)
-    adding.add(FOLDER, tmp_path / KEPT)
-    monkeypatch.chdir(tmp_path / "one")
-    adding.add(FOLDER, tmp_path / KEPT)  # more of them are welcome
-    assert "no data" in (tmp_path / SCALE / "claims/hyperbo.csv").read_text()
-
-
 def test_losses_that_are_stored_are_not_computed_again(run, tmp_path, monkeypatch):
     adding.add(FOLDER, KEPT)
     stored, computed = losses.read(SCALE / manifest.LOSSES), []

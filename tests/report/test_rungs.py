@@ -281,3 +281,17 @@ def test_claims_that_wait_for_artefacts_of_a_later_piece_are_not_recorded_verdic
     table = pd.DataFrame(rows).reindex(columns=list(scorecard.COLUMNS))
     table.to_csv(tmp_path / "hyperbo.csv", index=False)
     assert [one.whole.claim for one in rungs._read([tmp_path / "hyperbo.csv"])] == ["C02", "C03"]
+
+
+def test_a_claim_is_read_from_the_first_table_in_which_it_did_not_wait(tmp_path):
+    wait = "hyperbo_fig08 on tables is not part of this run (config section run)"
+    rows = [claim_row(one) for one in RECORDED[:2]]
+    for name, waits in (("new", 0), ("old", 1)):
+        table = pd.DataFrame(rows).reindex(columns=list(scorecard.COLUMNS))
+        table["section"] = name
+        table.loc[waits, ["verdict", "said"]] = "not testable", wait
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+    found = rungs._read([tmp_path / "new.csv", tmp_path / "old.csv"])
+    assert {one.whole.claim: one.whole.section for one in found} == {"C01": "old", "C02": "new"}
+    (tmp_path / "old.csv").unlink()
+    assert [one.whole.claim for one in rungs._read([tmp_path / "new.csv"])] == ["C02"]

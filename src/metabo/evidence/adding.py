@@ -1,7 +1,6 @@
 """What `metabo evidence add` keeps of a run: records and the files that their jobs made, without data that others
 own."""
 
-import csv
 import shutil
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from metabo.errors import DataError
-from metabo.evidence import losses
+from metabo.evidence import earlier, losses
 from metabo.evidence.describing import code_of, describe, stage_of
 from metabo.evidence.manifest import (
     LARGEST,
@@ -25,9 +24,6 @@ from metabo.evidence.manifest import (
     size,
     write,
 )
-from metabo.evidence.recorded import is_verdicts
-from metabo.papers.engine.claims.judge import BESIDE
-from metabo.papers.engine.claims.verdicts import NOT_MADE, UNTESTABLE
 from metabo.plan import registry
 from metabo.records import inventory, provenance
 from metabo.records.files import digest
@@ -55,6 +51,7 @@ class Added(NamedTuple):
     not_kept: int
     with_changes: int = 0
     without_table: int = 0
+    earlier: Sequence[str] = ()
 
     @property
     def line(self) -> str:
@@ -65,6 +62,7 @@ class Added(NamedTuple):
         bare = f"; of {self.without_table} runs of BO the records alone"
         rest = lost * (self.without_loss > 0) + left * (self.not_kept > 0) + also * (self.with_changes > 0)
         rest += bare * (self.without_table > 0)
+        rest += f"; not judged in this run, so as judged before: {', '.join(self.earlier)}" if self.earlier else ""
         return f"{self.folder}: {self.files:,} files, {self.bytes / 1e6:.1f} MB{rest}"
 
 
@@ -75,7 +73,7 @@ def add(results: Path, root: Path, artefacts: Sequence[str] = (), trajectories: 
     `artefacts`: names of the artefacts whose inputs are added; () for all results. `trajectories`: whether the
     tables of BO are kept, or of these the records alone, with their checksums. Raises DataError if results are
     damaged, missing, made by a checkout with uncommitted changes (unless their code is that of this commit), or too
-    large, or if they would replace verdicts by fewer.
+    large, or if a recorded verdict that they lack was judged on results that they replace.
     """
     checked = verify(results)
     _refuse_flawed(checked)
@@ -94,18 +92,23 @@ def add(results: Path, root: Path, artefacts: Sequence[str] = (), trajectories: 
     before = read(folder) if (folder / NAME).exists() else None
     same_code = _with_changes(kept, results, before)
     _refuse_large(files, gone, root, folder)
-    _refuse_fewer_verdicts(files, folder)
+    pieces = earlier.planned(files, folder)
     known = _with_losses(folder, files, before) if before else set()
-    for name, source in files.items():
+    for name, source in {**{new: folder / old for old, new in pieces.moved.items()}, **files}.items():
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)
     found, left_out = losses.of_results(kept, results, known)
     losses.merge(folder / LOSSES, found)
-    listed = {name: _listed(folder / name) for name in (*files, LOSSES)}
-    _forget(folder, before, gone)
-    write(folder, describe(folder, results.resolve().name, same_code, listed, before))
-    return Added(folder, len(_all(folder)), size(folder), left_out, len(too_large), len(same_code), len(without_table))
+    listed = {name: _listed(folder / name) for name in (*pieces.moved.values(), *files, LOSSES)}
+    noted = before.get("same_code", {}) if before else {}
+    moved = {new: noted[old] for old, new in pieces.moved.items() if old in noted}
+    _forget(folder, before, {*gone, *pieces.gone})
+    write(folder, describe(folder, results.resolve().name, same_code | moved, listed, before))
+    return Added(
+        folder, len(_all(folder)), size(folder), left_out, len(too_large), len(same_code), len(without_table),
+        pieces.claims,
+    )  # fmt: skip
 
 
 def _forget(folder: Path, before: Manifest | None, names: Iterable[str]) -> None:
@@ -163,27 +166,6 @@ def _same_files(record: StoredSidecar) -> bool:
     """Tell whether the files of the project that a job read are as they are here."""
     own = {name: sha for name, sha in record.inputs.items() if not name.startswith(f"{record.named}/")}
     return all(Path(name).is_file() and digest(Path(name)) == sha for name, sha in own.items())
-
-
-def _refuse_fewer_verdicts(files: Mapping[str, Path], folder: Path) -> None:
-    """Refuse the verdicts of a run that lacks artefacts on which recorded verdicts were judged."""
-    for name, source in files.items():
-        kept = folder / name
-        if is_verdicts(Path(name)) and kept.is_file() and (lost := sorted(_judged(kept) - _judged(source))):
-            more = f" and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
-            raise DataError(
-                f"{source}: has no verdicts on {', '.join(lost[:SHOWN])}{more}, which {kept} has; bring the recorded "
-                "results back (metabo evidence restore) and judge all artefacts in one run, or, if these claims are no "
-                f"more, delete {kept} and its record"
-            )
-
-
-def _judged(table: Path) -> set[str]:
-    """Return the claims of a table of verdicts that a run judged, with all their parts."""
-    with table.open(newline="") as stream:
-        rows = [row for row in csv.DictReader(stream) if row.get("role") != BESIDE]
-    waiting = {row["claim"] for row in rows if row["verdict"] == UNTESTABLE and NOT_MADE in row.get("said", "")}
-    return {row["claim"] for row in rows} - waiting
 
 
 def _refuse_large(files: Mapping[str, Path], gone: set[str], root: Path, folder: Path) -> None:

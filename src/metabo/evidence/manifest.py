@@ -21,6 +21,8 @@ NAME: Final = "manifest.json"
 SCHEMA: Final = 1
 LOSSES: Final = "losses.csv"
 """The file next to the manifest with the loss of every prior that is a GP, at its stored parameters."""
+EARLIER: Final = "claims/earlier"
+"""Where verdicts of earlier judgings are, each in a folder of its own, numbered from 1 (`metabo.evidence.earlier`)."""
 LIMIT: Final = 60e6
 """The most bytes of all recorded results together, because people clone the repository."""
 LARGEST: Final = 5e6
@@ -130,7 +132,7 @@ def _records(folder: Path, manifest: Manifest) -> Iterator[Flaw]:
     for record in held.records:
         shown = _shown(folder, record.path)
         for name, expected in {**record.inputs, **record.outputs}.items():
-            listed = manifest["files"].get(below(record, name))
+            listed = manifest["files"].get(placed(record, folder, name))
             if listed is not None and listed["sha256"] != expected:
                 yield Flaw(DAMAGED, shown, f"was made with or made another {name} than the one listed", BACK)
         name = record.path.relative_to(folder.absolute()).as_posix()
@@ -153,6 +155,15 @@ def below(record: StoredSidecar, name: str) -> str:
     """Return the path, below the folder of the run, of a file that a record names; for a file elsewhere, return the
     name itself."""
     return name.removeprefix(f"{record.named}/")
+
+
+def placed(record: StoredSidecar, folder: Path, name: str) -> str:
+    """Return the path, below the folder, of a file that a record names. What an earlier judging made lies beside its
+    record."""
+    own = record.path.relative_to(folder.absolute())
+    made = name in record.outputs or name in record.logs
+    beside = made and own.is_relative_to(EARLIER)
+    return own.with_name(Path(name).name).as_posix() if beside else below(record, name)
 
 
 def _shown(folder: Path, path: Path) -> str:

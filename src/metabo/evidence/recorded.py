@@ -6,21 +6,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from metabo.errors import DataError
-from metabo.evidence import manifest
+from metabo.evidence import earlier, manifest
 from metabo.evidence.manifest import BACK, Manifest
-
-TABLES = "claims/*.csv"
-GATES = "-gates"
-"""The end of the name of a table of gates, which lies next to the claims."""
-
-
-def is_verdicts(path: Path) -> bool:
-    """Tell whether a file of recorded results is a table of verdicts."""
-    return path.match(TABLES) and not path.stem.endswith(GATES)
 
 
 class RecordedVerdicts(NamedTuple):
-    """The tables of claims of one scale, the folder that has them, and its manifest."""
+    """The tables of claims of one scale, of each paper the newest first, the folder that has them, and its manifest."""
 
     folder: Path
     manifest: Manifest
@@ -45,8 +36,7 @@ def verdicts(root: Path) -> RecordedEvidence:
     for folder in folders:
         try:
             listed = manifest.checked(folder)
-            tables = [path for path in sorted(folder.glob(TABLES)) if is_verdicts(path)]
-            found.folders.append(RecordedVerdicts(folder, listed, tables))
+            found.folders.append(RecordedVerdicts(folder, listed, earlier.tables(folder)))
         except DataError as error:
             found.refused.append(str(error))
         except OSError as error:

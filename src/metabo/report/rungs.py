@@ -78,8 +78,14 @@ def _same(
 
 
 def _read(tables: Iterable[Path]) -> list[JudgedClaim]:
-    """Read the claims that were judged: of a scale that is recorded in pieces some wait for their artefacts."""
-    return [one for one in scorecard.claims(scorecard.read(tables, REMEDY)) if not _waits(one)]
+    """Read the claims that were judged, each from the first table in which it did not wait for its artefacts: a scale
+    may be judged in pieces."""
+    found: dict[tuple[str, str], JudgedClaim] = {}
+    for table in tables:
+        for one in scorecard.claims(scorecard.read([table], REMEDY)):
+            if not _waits(one):
+                found.setdefault(_key(one), one)
+    return list(found.values())
 
 
 def _waits(claim: JudgedClaim) -> bool:
