@@ -6,7 +6,7 @@ READY := .venv/.installed
 # The checks of `make lint`, one target each. .pre-commit-config.yaml has a hook for each (a test compares them).
 CHECKS := lint-ruff lint-format lint-snakefmt lint-notebooks lint-config lint-imports lint-types
 
-.PHONY: reproduce smoke real published paper test test-fast test-faults test-workers test-slurm browser lint $(CHECKS) benchmark benchmark-tuner docs clean install reference lock
+.PHONY: reproduce smoke real published paper test test-fast test-times test-faults test-workers test-slurm browser lint $(CHECKS) benchmark benchmark-tuner docs clean install reference lock
 
 reproduce: install  ## every artefact of config.yaml, into results/laptop
 	$(BIN)/snakemake --cores $(CORES)
@@ -26,8 +26,12 @@ paper: install  ## the published sizes on the papers' archives (downloads; two m
 test: install browser
 	$(BIN)/python -m pytest -q -n $(CORES) --dist loadscope --no-loadscope-reorder
 
-test-fast: install  ## without the tests marked slow
+test-fast: install  ## without the tests that take long (tests/slow.txt)
 	$(BIN)/python -m pytest -q -n $(CORES) --dist loadscope --no-loadscope-reorder -m "not slow"
+
+test-times: install  ## all tests, timed: which of them take long is written to tests/slow.txt
+	$(BIN)/python -m pytest -q -n $(CORES) --dist loadscope --no-loadscope-reorder --junitxml=.cache/tests.xml
+	$(BIN)/python -m tests.slow .cache/tests.xml
 
 test-faults: install  ## what goes wrong outside the code: damaged files, texts, numbers, some 5,300 tries; then every call to the system that tell, claim and publish make, failing in turn, some 5,300 points; minutes
 	$(BIN)/python -m tests.adversary

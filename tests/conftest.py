@@ -44,6 +44,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 import jax  # noqa: E402
 
+from tests import slow  # noqa: E402
+
 
 @pytest.fixture
 def getkey(request):
@@ -70,8 +72,14 @@ def room_for_programs():
 LONGEST = ("workflow/test_runs.py", "artefacts/test_templates.py", "workflow/", "methods/", "studies/", "theory/")
 
 
+@pytest.hookimpl(tryfirst=True)  # before tests are selected by their marks
 def pytest_collection_modifyitems(items):
-    """Begin with the files that take longest: at the end one worker would be alone with them."""
+    """Mark the tests that took long when they were last timed, and begin with the files that take longest: at the end
+    one worker would be alone with them."""
+    long = slow.listed()
+    for item in items:
+        if slow.function_of(item.nodeid) in long:
+            item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: next((i for i, part in enumerate(LONGEST) if part in item.nodeid), len(LONGEST)))
 
 
