@@ -15,6 +15,7 @@ from metabo.papers.engine.claims.verdicts import VERDICTS
 from metabo.papers.hegpucb.studies import summaries
 from metabo.papers.hyperbo.metrics import support
 from metabo.report import rungs
+from metabo.report.scorecard import JudgedClaim
 
 ROOT = Path(__file__).parents[2]
 RECORDED = ROOT / "evidence" / "published"
@@ -40,16 +41,18 @@ def row(name: str) -> list[str]:
     return [cell.strip() for cell in line.strip("|").split("|")][1:]
 
 
-def judged(name: str) -> list[Path]:
-    """Return the tables of a paper's verdicts, the newest first."""
-    return [path for path in earlier.tables(RECORDED) if path.stem == PAPERS[name]]
+JUDGED = earlier.tables(RECORDED)
+
+
+def judged(name: str) -> list[JudgedClaim]:
+    """Return the recorded verdicts of a paper, which may be of several judgings."""
+    return rungs._read({name: JUDGED[PAPERS[name]]}, [])
 
 
 @pytest.mark.parametrize("name", PAPERS)
 def test_verdicts_are_counted_as_recorded(name):
-    tables = judged(name)
-    found = [claim.whole.verdict for claim in rungs._read(tables)]
-    written = pd.read_csv(tables[0])
+    found = [claim.whole.verdict for claim in judged(name)]
+    written = pd.read_csv(JUDGED[PAPERS[name]][0])
     whole = (written["role"] == "claim").sum()
     assert row(name) == [f"{len(found)} of {whole}", *(str(found.count(verdict)) for verdict in VERDICTS)]
 
@@ -324,7 +327,7 @@ def test_where_h_ekl_begins_on_pd1_mini():
 
 
 def test_intervals_of_mphd_are_those_of_its_recorded_verdicts():
-    said = " ".join(text for path in judged("MPHD") for text in pd.read_csv(path)["said"])
+    said = " ".join(row.said for one in judged("MPHD") for row in (one.whole, *one.parts))
     section = " ".join(TEXT[TEXT.index("## MPHD") : TEXT.index("## cm-BO")].split())
     intervals = re.findall(r"(-?\d[\d.]*) (\[-?[\d.]+, -?[\d.]+\])", section)
     assert len(intervals) == 7

@@ -5,11 +5,16 @@ from pathlib import Path
 import pytest
 
 from metabo.errors import DataError
-from metabo.evidence import adding, earlier, manifest
+from metabo.evidence import adding, earlier, losses, manifest
 from metabo.records.files import digest
 from tests.evidence.conftest import make, resealed
 
-KEPT, SCALE, FOLDER = "evidence", "evidence/laptop", Path("results/laptop")
+SCALE, FOLDER = "evidence/laptop", Path("results/laptop")
+HEAD = "claim,role,verdict,said\n"
+WAIT = "hyperbo_fig08 is not part of this run (config section run)"
+FIRST = f"{HEAD}C01,claim,holds,a\nC02,claim,not testable,{WAIT}\nC02,beside,holds,b\nC04,claim,holds,a\n"
+SECOND = f"{HEAD}C01,claim,not testable,{WAIT}\nC02,claim,holds,c\nC03,claim,not testable,no data\n"
+ALL = f"{HEAD}C01,claim,undecided,d\nC02,claim,holds,d\nC03,claim,not testable,no data\n"
 
 
 def names(folder):
@@ -23,77 +28,133 @@ def listed(folder, changed):
     resealed(folder / manifest.NAME, files=files)
 
 
-HEAD = "claim,role,verdict,said\n"
-WAIT = "hyperbo_fig08 is not part of this run (config section run)"
-FIRST = f"{HEAD}C01,claim,holds,a\nC02,claim,not testable,{WAIT}\nC02,beside,holds,b\nC04,claim,holds,a\n"
-SECOND = f"{HEAD}C01,claim,not testable,{WAIT}\nC02,claim,holds,c\nC03,claim,not testable,no data\n"
-ALL = f"{HEAD}C01,claim,undecided,d\nC02,claim,holds,d\nC03,claim,not testable,no data\n"
+@pytest.fixture
+def kept(tmp_path):
+    return tmp_path / SCALE
 
 
 @pytest.fixture
-def judged(tmp_path, monkeypatch):
-    """Return a function that makes a run with a table of verdicts, adds it to the same evidence, and returns what was
-    said."""
+def judged(tmp_path, kept, monkeypatch):
+    """Return a function that makes a run with a table of verdicts, adds it to the same evidence, finds that as added,
+    and returns what was said."""
 
-    def run(name, text, seed=0, methods=()):
+    def run(name, text, seed=0, methods=(), **options):
         make(tmp_path / name, seed=seed, methods=methods, claims=text)
         monkeypatch.chdir(tmp_path / name)
-        return adding.add(FOLDER, tmp_path / KEPT).line
+        said = adding.add(FOLDER, kept.parent, **options).line
+        assert manifest.flaws(kept, manifest.read(kept)) == []
+        return said
 
     return run
 
 
-def test_verdicts_that_a_run_lacks_stay_beside_its_own(judged, tmp_path):
-    """A claim that is no more is dropped; one that only waits in the new run is not."""
-    kept = tmp_path / SCALE
+def read(kept):
+    """Return the claims that are read, by the folder of their table."""
+    chosen = earlier.read_from(earlier.tables(kept)["hyperbo"])
+    return {table.parent.name: "".join(sorted(claims)) for table, claims in chosen.items()}
+
+
+def test_verdicts_that_a_run_lacks_stay_beside_its_own(judged, kept):
     judged("first", FIRST)
     before = (kept / "claims/hyperbo.json").read_bytes()
     assert judged("second", SECOND).endswith("; not judged in this run, so as judged before: C01")
     assert names(kept / "claims") == sorted(
-        [f"{place}hyperbo{end}" for place in ("", "earlier/1/") for end in (".csv", ".json", "-gates.csv")]
+        f"{place}hyperbo{end}" for place in ("", "earlier/hyperbo-1/") for end in (".csv", ".json", "-gates.csv")
     )
     assert (kept / "claims/hyperbo.csv").read_text() == SECOND
-    assert (kept / "claims/earlier/1/hyperbo.csv").read_text() == FIRST
-    assert (kept / "claims/earlier/1/hyperbo.json").read_bytes() == before
-    assert manifest.flaws(kept, manifest.read(kept)) == []
+    assert (kept / "claims/earlier/hyperbo-1/hyperbo.csv").read_text() == FIRST
+    assert (kept / "claims/earlier/hyperbo-1/hyperbo.json").read_bytes() == before
+    assert read(kept) == {"claims": "C02C03", "hyperbo-1": "C01"}, "C04 is no more"
+    after = names(kept)
     assert judged("second", SECOND).endswith("so as judged before: C01"), "the same once more changes nothing"
-    assert [path.relative_to(kept).as_posix() for path in earlier.tables(kept)] == [
-        "claims/hyperbo.csv", "claims/earlier/1/hyperbo.csv"
-    ]  # fmt: skip
+    assert names(kept) == after
 
 
-def test_an_earlier_judging_goes_when_every_claim_of_it_is_judged_again(judged, tmp_path):
-    kept = tmp_path / SCALE
+def test_an_earlier_judging_goes_when_it_is_not_needed(judged, kept):
     judged("first", FIRST)
     judged("second", SECOND)
     assert judged("first", FIRST).endswith("judged before: C02"), "its claims do not list C03"
-    assert (kept / "claims/earlier/2/hyperbo.csv").read_text() == SECOND
-    assert not (kept / "claims/earlier/1/hyperbo.csv").exists()
+    assert (kept / "claims/earlier/hyperbo-2/hyperbo.csv").read_text() == SECOND
+    assert not (kept / "claims/earlier/hyperbo-1/hyperbo.csv").exists()
     assert "judged before" not in judged("all", ALL)
     assert names(kept / "claims") == ["hyperbo-gates.csv", "hyperbo.csv", "hyperbo.json"]
-    assert manifest.flaws(kept, manifest.read(kept)) == []
 
 
-def test_an_earlier_judging_that_was_edited_is_found(judged, tmp_path):
-    kept = tmp_path / SCALE
+def test_three_pieces_and_a_claim_that_none_judged_whole(judged, kept):
+    """C02 rests on three artefacts: its verdict is that of the run that had two of them."""
+    judged("one", f"{HEAD}C01,claim,holds,a\nC02,claim,not testable,{WAIT}\nC03,claim,not testable,{WAIT}\n")
+    two = f"C02,part,holds,b\nC02,part,undecided,c\nC02,part,not testable,{WAIT}\n"
+    judged("two", f"{HEAD}C01,claim,not testable,{WAIT}\nC02,claim,undecided,x\n{two}C03,claim,not testable,{WAIT}\n")
+    less = f"C02,part,holds,b\nC02,part,not testable,{WAIT}\nC02,part,not testable,{WAIT}\n"
+    said = judged("three", f"{HEAD}C01,claim,not testable,{WAIT}\nC02,claim,undecided,y\n{less}C03,claim,holds,d\n")
+    assert said.endswith("judged before: C01, C02")
+    assert read(kept) == {"claims": "C03", "hyperbo-2": "C02", "hyperbo-1": "C01"}
+
+
+def test_an_earlier_judging_that_was_edited_is_found(judged, kept):
     judged("first", FIRST)
     judged("second", SECOND)
-    path = kept / "claims/earlier/1/hyperbo.csv"
+    path = kept / "claims/earlier/hyperbo-1/hyperbo.csv"
     path.write_text(FIRST.replace("holds", "undecided"))
     (flaw,) = manifest.flaws(kept, manifest.read(kept))
-    assert "claims/earlier/1/hyperbo.csv: damaged or edited" in str(flaw)
+    assert "claims/earlier/hyperbo-1/hyperbo.csv: damaged or edited" in str(flaw)
     listed(kept, path)
     (flaw,) = manifest.flaws(kept, manifest.read(kept))
-    assert "claims/earlier/1/hyperbo.json" in str(flaw) and "was made with or made another" in str(flaw)
+    assert "claims/earlier/hyperbo-1/hyperbo.json" in str(flaw) and "was made with or made another" in str(flaw)
 
 
-def test_verdicts_on_results_that_a_run_replaces_do_not_stay(judged, tmp_path):
-    judged("first", FIRST, methods=("h_nll",))
-    record = tmp_path / SCALE / "claims/hyperbo.json"
+@pytest.mark.parametrize("name", ["hyperbo.csv", "hyperbo-gates.csv", "hyperbo.json"])
+@pytest.mark.parametrize("place", ["claims", "claims/earlier/hyperbo-1"])
+def test_what_must_stay_is_as_it_was_added(judged, kept, name, place):
+    judged("first", FIRST)
+    if place != "claims":
+        judged("second", SECOND)
+    with (kept / place / name).open("a") as changed:
+        changed.write("C01,beside,holds,more\n" if name.endswith("csv") else " ")
+    before = names(kept)
+    with pytest.raises(
+        DataError, match=rf"{place}/{name}: not as it was added, and holds verdicts that this run lacks"
+    ):
+        judged("second", SECOND)
+    assert names(kept) == before
+    assert "judged before" not in judged("all", ALL), "what is not needed may be damaged"
+
+
+def test_an_addition_that_ends_early_is_made_again(judged, kept, monkeypatch):
+    """Losses take minutes: nothing is written before they are there."""
+    judged("first", FIRST)
+    before = names(kept)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(losses, "of_results", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            judged("second", SECOND)
+    assert names(kept) == before
+    judged("second", SECOND)
+    assert read(kept) == {"claims": "C02C03", "hyperbo-1": "C01"}
+
+
+@pytest.mark.parametrize("trajectories", [True, False])
+def test_verdicts_on_results_that_a_run_replaces_do_not_stay(judged, kept, trajectories):
+    """Whether or not the table itself is kept: the records have its checksum."""
+    judged("first", FIRST, methods=("h_nll",), trajectories=trajectories)
     table = "results/laptop/bo/tiny/held_out/h_nll-pi.parquet"
-    resealed(record, read={table: digest(tmp_path / SCALE / "bo/tiny/held_out/h_nll-pi.parquet")})
-    listed(tmp_path / SCALE, record)
-    before = names(tmp_path / SCALE)
-    with pytest.raises(DataError, match=rf"no verdicts on C01, .*judged on another {table} than this run's; bring"):
-        judged("second", SECOND, seed=1, methods=("h_nll",))
-    assert names(tmp_path / SCALE) == before
+    record = kept / "claims/hyperbo.json"
+    resealed(record, read={table: digest(kept.parents[1] / "first" / table)})
+    listed(kept, record)
+    before = names(kept)
+    with pytest.raises(
+        DataError, match=rf"no verdicts on C01, which .*that judging read another {table} than this run"
+    ):
+        judged("second", SECOND, seed=1, methods=("h_nll",), trajectories=trajectories)
+    assert names(kept) == before
+
+
+def test_what_moves_counts_towards_the_limit(judged, kept, monkeypatch):
+    judged("first", FIRST)
+    monkeypatch.setattr(adding, "LIMIT", manifest.size(kept) + 100)
+    with pytest.raises(DataError, match="at most"):
+        judged("second", SECOND)

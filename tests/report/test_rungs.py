@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from metabo.cli import main
+from metabo.errors import DataError
 from metabo.evidence import manifest, recorded
 from metabo.papers.engine.claims.settling import OWN_TABLE
 from metabo.plan import typed
@@ -280,18 +281,24 @@ def test_claims_that_wait_for_artefacts_of_a_later_piece_are_not_recorded_verdic
     rows[1] |= {"said": f"It holds on lcbench; {wait}"}
     table = pd.DataFrame(rows).reindex(columns=list(scorecard.COLUMNS))
     table.to_csv(tmp_path / "hyperbo.csv", index=False)
-    assert [one.whole.claim for one in rungs._read([tmp_path / "hyperbo.csv"])] == ["C02", "C03"]
+    assert [one.whole.claim for one in rungs._read({"hyperbo": [tmp_path / "hyperbo.csv"]}, [])] == ["C02", "C03"]
 
 
-def test_a_claim_is_read_from_the_first_table_in_which_it_did_not_wait(tmp_path):
+def test_a_claim_is_read_from_the_table_that_had_most_of_its_artefacts(tmp_path):
     wait = "hyperbo_fig08 on tables is not part of this run (config section run)"
     rows = [claim_row(one) for one in RECORDED[:2]]
-    for name, waits in (("new", 0), ("old", 1)):
+    tables = [tmp_path / "new.csv", tmp_path / "old.csv"]
+    for waits, path in enumerate(tables):
         table = pd.DataFrame(rows).reindex(columns=list(scorecard.COLUMNS))
-        table["section"] = name
+        table["section"] = path.stem
         table.loc[waits, ["verdict", "said"]] = "not testable", wait
-        table.to_csv(tmp_path / f"{name}.csv", index=False)
-    found = rungs._read([tmp_path / "new.csv", tmp_path / "old.csv"])
+        table.to_csv(path, index=False)
+    found = rungs._read({"hyperbo": tables}, [])
     assert {one.whole.claim: one.whole.section for one in found} == {"C01": "old", "C02": "new"}
-    (tmp_path / "old.csv").unlink()
-    assert [one.whole.claim for one in rungs._read([tmp_path / "new.csv"])] == ["C02"]
+    tables[1].write_text("claim,paper\n")
+    refused: list[str] = []
+    assert [one.whole.claim for one in rungs._read({"hyperbo": tables}, refused)] == ["C02"]
+    (line,) = refused
+    assert "old.csv: no column" in line and line.endswith("judge its claims again")
+    with pytest.raises(DataError, match=r"old\.csv: no column .*add the results again"):
+        rungs._read({"hyperbo": tables[::-1]}, [])

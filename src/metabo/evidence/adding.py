@@ -62,7 +62,9 @@ class Added(NamedTuple):
         bare = f"; of {self.without_table} runs of BO the records alone"
         rest = lost * (self.without_loss > 0) + left * (self.not_kept > 0) + also * (self.with_changes > 0)
         rest += bare * (self.without_table > 0)
-        rest += f"; not judged in this run, so as judged before: {', '.join(self.earlier)}" if self.earlier else ""
+        first = ", ".join(self.earlier[:SHOWN])
+        first += f" and {len(self.earlier) - SHOWN} more" if len(self.earlier) > SHOWN else ""
+        rest += f"; not judged in this run, so as judged before: {first}" if self.earlier else ""
         return f"{self.folder}: {self.files:,} files, {self.bytes / 1e6:.1f} MB{rest}"
 
 
@@ -73,7 +75,7 @@ def add(results: Path, root: Path, artefacts: Sequence[str] = (), trajectories: 
     `artefacts`: names of the artefacts whose inputs are added; () for all results. `trajectories`: whether the
     tables of BO are kept, or of these the records alone, with their checksums. Raises DataError if results are
     damaged, missing, made by a checkout with uncommitted changes (unless their code is that of this commit), or too
-    large, or if a recorded verdict that they lack was judged on results that they replace.
+    large, or if a recorded verdict that must stay is not as it was added, or was judged on results that they replace.
     """
     checked = verify(results)
     _refuse_flawed(checked)
@@ -91,19 +93,22 @@ def add(results: Path, root: Path, artefacts: Sequence[str] = (), trajectories: 
     gone = {below(record, name) for record in unkept for name in (*record.outputs, *record.logs)}
     before = read(folder) if (folder / NAME).exists() else None
     same_code = _with_changes(kept, results, before)
-    _refuse_large(files, gone, root, folder)
-    pieces = earlier.planned(files, folder)
+    made = {below(one, name): sha for one in kept for name, sha in one.outputs.items()}
+    pieces = earlier.planned(files, made, folder, before)
+    gone |= set(pieces.gone)
+    copied = {**{new: folder / old for old, new in pieces.moved.items()}, **files}
+    _refuse_large(copied, gone, root, folder)
     known = _with_losses(folder, files, before) if before else set()
-    for name, source in {**{new: folder / old for old, new in pieces.moved.items()}, **files}.items():
+    found, left_out = losses.of_results(kept, results, known)  # takes minutes, so before anything is written
+    for name, source in copied.items():
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)
-    found, left_out = losses.of_results(kept, results, known)
     losses.merge(folder / LOSSES, found)
-    listed = {name: _listed(folder / name) for name in (*pieces.moved.values(), *files, LOSSES)}
+    listed = {name: _listed(folder / name) for name in (*copied, LOSSES)}
     noted = before.get("same_code", {}) if before else {}
     moved = {new: noted[old] for old, new in pieces.moved.items() if old in noted}
-    _forget(folder, before, {*gone, *pieces.gone})
+    _forget(folder, before, gone)
     write(folder, describe(folder, results.resolve().name, same_code | moved, listed, before))
     return Added(
         folder, len(_all(folder)), size(folder), left_out, len(too_large), len(same_code), len(without_table),

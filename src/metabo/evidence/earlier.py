@@ -1,19 +1,19 @@
 """Verdicts of a scale that is judged in pieces: those on artefacts that the newest run lacks are kept beside its own.
 
 A judging leaves a table of verdicts, a table of gates and a record. Those of the newest run lie in `claims`, as its
-jobs name them. Those of a run before it move to `claims/earlier/{number}` as they are, so that every verdict keeps the
-record of the job that made it. A claim's verdict is that of the newest judging in which it waited for no artefact.
+jobs name them. Those of a run before it move to `claims/earlier/{paper}-{number}` as they are, so that every verdict
+keeps the record of the job that made it.
 """
 
 import csv
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from metabo.errors import DataError
-from metabo.evidence.manifest import BACK, EARLIER, below, placed
-from metabo.papers.engine.claims.judge import BESIDE
-from metabo.papers.engine.claims.verdicts import NOT_MADE, UNTESTABLE
+from metabo.evidence.manifest import EARLIER, Manifest, below, placed
+from metabo.papers.engine.claims.verdicts import BESIDE, NOT_MADE, UNTESTABLE
 from metabo.records import inventory
 from metabo.records.files import digest
 from metabo.records.inventory import StoredSidecar
@@ -22,12 +22,13 @@ TABLES = "claims/*.csv"
 GATES = "-gates"
 """The end of the name of a table of gates, which lies next to the claims."""
 SHOWN = 3
+BACK = "get it back from version control (git checkout)"
 
 
 class Pieces(NamedTuple):
     """What becomes of recorded verdicts when others are added, as paths below the folder. `moved`: where files go,
-    because the new run lacks some of their claims; `gone`: files of earlier judgings that nothing is read from any
-    more; `claims`: the claims whose verdicts stay those of an earlier judging."""
+    because the new run lacks some of their claims; `gone`: files of earlier judgings that are no longer needed;
+    `claims`: the claims whose verdicts stay those of an earlier judging."""
 
     moved: dict[str, str]
     gone: list[str]
@@ -39,45 +40,91 @@ def is_verdicts(path: Path) -> bool:
     return path.match(TABLES) and not path.stem.endswith(GATES)
 
 
-def tables(folder: Path) -> list[Path]:
-    """Return the tables of verdicts of one scale: of each paper the newest judging first, then the ones before."""
-    newest = [path for path in sorted(folder.glob(TABLES)) if is_verdicts(path)]
-    before = [path for path in _pieces(folder) if not path.stem.endswith(GATES)]
-    return newest + sorted(before, key=_number, reverse=True)
+def tables(folder: Path) -> dict[str, list[Path]]:
+    """Return the tables of verdicts of one scale by paper, the newest first."""
+    found = {path.stem: [path] for path in sorted(folder.glob(TABLES)) if is_verdicts(path)}
+    before = [path for path in (folder / EARLIER).glob("*/*.csv") if not path.stem.endswith(GATES)]
+    for path in sorted(before, key=lambda path: _number(path.parent.name), reverse=True):
+        found.setdefault(path.stem, []).append(path)
+    return found
 
 
-def planned(files: Mapping[str, Path], folder: Path) -> Pieces:
-    """Return what becomes of the verdicts in `folder` when `files`, by their path below it, are added.
+def read_from(tables: Iterable[Path]) -> dict[Path, set[str]]:
+    """Return, of the tables of one paper, the newest first, the claims whose verdicts are read from each.
 
-    Raises DataError if a verdict that must stay was judged on results that these files replace by others.
+    A claim's verdict is that of the judging that had most of its artefacts, the newest of these. Claims that the newest
+    table does not list are no more, and a claim that waits for its artefacts in all tables is read from none.
     """
-    moved: list[str] = []
+    judged = {table: _judged(table) for table in tables}
+    found: dict[Path, set[str]] = {table: set() for table in judged}
+    for claim in next(iter(judged.values()), {}):
+        best = max(judged, key=lambda table: judged[table].get(claim, 0.0))  # the first of equals
+        if judged[best].get(claim, 0.0) > 0:
+            found[best].add(claim)
+    return found
+
+
+def _judged(table: Path) -> dict[str, float]:
+    """Return, by claim, the share of its tests that waited for no artefact; 0 if the verdict waits itself."""
+    with table.open(newline="") as stream:
+        rows = [row for row in csv.DictReader(stream) if row.get("role") != BESIDE]
+    tests: defaultdict[str, list[dict[str, str]]] = defaultdict(list)
+    for row in rows:  # a claim's first row is its verdict
+        tests[row["claim"]].append(row)
+    shares = {}
+    for claim, (whole, *parts) in tests.items():
+        waiting = [one["verdict"] == UNTESTABLE and NOT_MADE in one.get("said", "") for one in (whole, *parts)]
+        waits = whole["verdict"] == UNTESTABLE and any(waiting)
+        shares[claim] = 0.0 if waits else 1 - sum(waiting) / len(waiting)
+    return shares
+
+
+def planned(files: Mapping[str, Path], made: Mapping[str, str], folder: Path, before: Manifest | None) -> Pieces:
+    """Return what becomes of the verdicts in `folder` when `files`, by their path below it, are added. `made`: the
+    checksums of all that the run made, kept or not; `before`: the manifest.
+
+    Raises DataError if a verdict that must stay is not as it was added, or was judged on results that the run replaces.
+    """
+    moved: dict[str, str] = {}
     gone: list[str] = []
     stay: set[str] = set()
+    known = tables(folder)
     for name, source in files.items():
         if not is_verdicts(Path(name)):
             continue
-        listed, judged = _claims(source)
-        for table in (path for path in tables(folder) if path.name == Path(name).name):
-            newest = table == folder / name
-            if needed := (_claims(table)[1] & listed) - judged:
-                record = _record(folder, table)
-                _refuse_replaced(record, files, source, needed)
-                moved += _made(record, folder) if newest else []
-                stay |= needed
-                judged |= needed
-            elif not newest:
-                gone += _made(_record(folder, table), folder)
-    number = 1 + max(map(_number, _pieces(folder)), default=0)
-    return Pieces({old: f"{EARLIER}/{number}/{Path(old).name}" for old in moved}, gone, sorted(stay))
+        paper = Path(name).stem
+        places = _places(folder, before, paper)
+        for table, claims in list(read_from([source, *known.get(paper, ())]).items())[1:]:
+            if not claims:
+                continue
+            record = _record(table, folder)
+            _refuse_changed(record, folder, before)
+            _refuse_replaced(record, made, source, claims)
+            stay |= claims
+            if table == folder / name:
+                place = f"{EARLIER}/{paper}-{1 + max(map(_number, places), default=0)}"
+                moved |= {old: f"{place}/{Path(old).name}" for old in _made(record, folder)}
+            else:
+                places.pop(table.parent.name)
+        gone += [old for files_there in places.values() for old in files_there]
+    return Pieces(moved, gone, sorted(stay))
 
 
-def _pieces(folder: Path) -> list[Path]:
-    return [path for path in (folder / EARLIER).glob("*/*.csv") if path.parent.name.isdigit()]
+def _number(place: str) -> int:
+    number = place.rpartition("-")[2]
+    return int(number) if number.isdigit() else 0
 
 
-def _number(table: Path) -> int:
-    return int(table.parent.name)
+def _places(folder: Path, before: Manifest | None, paper: str) -> dict[str, list[str]]:
+    """Return, by its name, the files of each earlier judging of a paper: those that are there, and those listed."""
+    there = {path.relative_to(folder).as_posix() for path in (folder / EARLIER).glob("*/*")}
+    listed = {name for name in (before["files"] if before else ()) if name.startswith(f"{EARLIER}/")}
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for name in sorted(there | listed):
+        place = Path(name).parent.name
+        if place.rpartition("-")[0] == paper:
+            found[place].append(name)
+    return dict(found)
 
 
 def _made(record: StoredSidecar, folder: Path) -> list[str]:
@@ -86,30 +133,27 @@ def _made(record: StoredSidecar, folder: Path) -> list[str]:
     return [own, *(placed(record, folder, name) for name in (*record.outputs, *record.logs))]
 
 
-def _record(folder: Path, table: Path) -> StoredSidecar:
+def _record(table: Path, folder: Path) -> StoredSidecar:
     path = table.with_suffix(".json").absolute()
     for one in inventory.take(path.parent).records:
         if one.path == path:
             return one._replace(base=folder.absolute())
-    raise DataError(f"{table.with_suffix('.json')}: not the record of a job; {BACK}")
+    raise DataError(f"{table.with_suffix('.json')}: not the record of a job, and its verdicts are needed; {BACK}")
 
 
-def _claims(table: Path) -> tuple[set[str], set[str]]:
-    """Return the claims of a table of verdicts, and those among them that a run judged, with all their parts."""
-    with table.open(newline="") as stream:
-        rows = [row for row in csv.DictReader(stream) if row.get("role") != BESIDE]
-    waiting = {row["claim"] for row in rows if row["verdict"] == UNTESTABLE and NOT_MADE in row.get("said", "")}
-    listed = {row["claim"] for row in rows}
-    return listed, listed - waiting
+def _refuse_changed(record: StoredSidecar, folder: Path, before: Manifest | None) -> None:
+    for name in _made(record, folder):
+        path = folder / name
+        if not before or not path.is_file() or before["files"].get(name, {}).get("sha256") != digest(path):
+            raise DataError(f"{path}: not as it was added, and holds verdicts that this run lacks; {BACK}")
 
 
-def _refuse_replaced(record: StoredSidecar, files: Mapping[str, Path], source: Path, claims: set[str]) -> None:
+def _refuse_replaced(record: StoredSidecar, made: Mapping[str, str], source: Path, claims: set[str]) -> None:
     for name, expected in record.inputs.items():
-        if (new := files.get(below(record, name))) is not None and digest(new) != expected:
+        if made.get(below(record, name), expected) != expected:
             more = f" and {len(claims) - SHOWN} more" if len(claims) > SHOWN else ""
             raise DataError(
                 f"{source}: has no verdicts on {', '.join(sorted(claims)[:SHOWN])}{more}, which {record.path.name} "
-                f"has, judged on another {name} than this run's; bring the recorded results back "
-                "(metabo evidence restore) and judge all artefacts in one run, or, if these claims are no more, delete "
-                "the recorded verdicts"
+                f"has; that judging read another {name} than this run has; bring the recorded results back "
+                "(metabo evidence restore) and judge all artefacts in one run"
             )

@@ -1,8 +1,8 @@
 """The manifest of recorded results, and checks that a folder is still what the manifest lists.
 
 `evidence/{scale}` has the layout of `results/{scale}`, without what can be made again (figures and notebooks) and what
-others own (tables and archives). Its manifest lists every file with its checksum, and is sealed by a checksum of
-itself.
+others own (tables and archives); verdicts of earlier judgings lie beside the newest. Its manifest lists every file with
+its checksum, and is sealed by a checksum of itself.
 """
 
 import json
@@ -22,7 +22,7 @@ SCHEMA: Final = 1
 LOSSES: Final = "losses.csv"
 """The file next to the manifest with the loss of every prior that is a GP, at its stored parameters."""
 EARLIER: Final = "claims/earlier"
-"""Where verdicts of earlier judgings are, each in a folder of its own, numbered from 1 (`metabo.evidence.earlier`)."""
+"""Where verdicts of earlier judgings are, each in a folder of its own (`metabo.evidence.earlier`)."""
 LIMIT: Final = 60e6
 """The most bytes of all recorded results together, because people clone the repository."""
 LARGEST: Final = 5e6

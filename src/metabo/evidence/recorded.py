@@ -1,7 +1,7 @@
 """The verdicts among recorded results, for the report: those of folders that are as they were added, and a line on each
 other folder."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,11 +11,11 @@ from metabo.evidence.manifest import BACK, Manifest
 
 
 class RecordedVerdicts(NamedTuple):
-    """The tables of claims of one scale, of each paper the newest first, the folder that has them, and its manifest."""
+    """The tables of claims of one scale by paper, the newest first, the folder that has them, and its manifest."""
 
     folder: Path
     manifest: Manifest
-    tables: Sequence[Path]
+    tables: Mapping[str, Sequence[Path]]
 
 
 class RecordedEvidence(NamedTuple):

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from metabo.errors import DataError
+from metabo.evidence import earlier
 from metabo.evidence.recorded import RecordedEvidence, RecordedVerdicts
 from metabo.papers.engine.claims.settling import OWN_TABLE
-from metabo.papers.engine.claims.verdicts import NOT_MADE, UNTESTABLE
 from metabo.report import scorecard
 from metabo.report.scorecard import VERDICTS, ClaimRow, JudgedClaim, ours
 
@@ -66,7 +66,7 @@ def _same(
     found: RecordedVerdicts, known: Mapping[tuple[str, str], JudgedClaim], refused: list[str]
 ) -> list[JudgedClaim]:
     """Return the recorded claims that are those of the run; add a line on others of the same name, and if none is."""
-    recorded = _read(found.tables)
+    recorded = _read(found.tables, refused)
     named = [one for one in recorded if _key(one) in known]
     same = [one for one in named if one.whole.statement == known[_key(one)].whole.statement]
     if other := [one.whole.claim for one in named if one not in same]:
@@ -77,20 +77,20 @@ def _same(
     return same
 
 
-def _read(tables: Iterable[Path]) -> list[JudgedClaim]:
-    """Read the claims that were judged, each from the first table in which it did not wait for its artefacts: a scale
-    may be judged in pieces."""
-    found: dict[tuple[str, str], JudgedClaim] = {}
-    for table in tables:
-        for one in scorecard.claims(scorecard.read([table], REMEDY)):
-            if not _waits(one):
-                found.setdefault(_key(one), one)
-    return list(found.values())
-
-
-def _waits(claim: JudgedClaim) -> bool:
-    rows = (claim.whole, *claim.parts)
-    return claim.whole.verdict == UNTESTABLE and any(NOT_MADE in row.said for row in rows)
+def _read(tables: Mapping[str, Sequence[Path]], refused: list[str]) -> list[JudgedClaim]:
+    """Read the claims that were judged, by paper: a scale may be judged in pieces (`metabo.evidence.earlier`). Raises
+    DataError for a table of the newest judging that cannot be read; an earlier one is left out, with a line on it."""
+    found = []
+    for newest, *before in tables.values():
+        read = {newest: scorecard.claims(scorecard.read([newest], REMEDY))}
+        for table in before:
+            try:
+                read[table] = scorecard.claims(scorecard.read([table], "judge its claims again"))
+            except DataError as error:
+                refused.append(str(error))
+        chosen = earlier.read_from(read)
+        found += [one for table, claims in read.items() for one in claims if one.whole.claim in chosen[table]]
+    return found
 
 
 def _key(claim: JudgedClaim) -> tuple[str, str]:

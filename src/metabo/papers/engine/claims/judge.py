@@ -17,7 +17,7 @@ from metabo.papers.engine.claims.evidence import SYNTHETIC, Evidence, NoTable, g
 from metabo.papers.engine.claims.gates import Gate
 from metabo.papers.engine.claims.settling import OWN_TABLE, ClaimCell, Judged, Place, settled
 from metabo.papers.engine.claims.sheet import Claim, ClaimTest, cells
-from metabo.papers.engine.claims.verdicts import NOT_MADE, Finding, untestable
+from metabo.papers.engine.claims.verdicts import BESIDE, CLAIM, NOT_MADE, PART, Finding, untestable
 from metabo.plan import registry
 from metabo.plan.artefact import Artefact
 from metabo.plan.entries import CatalogueEntry
@@ -27,8 +27,6 @@ COLUMNS = (
     "artefact", "reading", "metrics", "verdict", "cause", "value", "low", "high", "suite_low", "suite_high",
     "new_low", "new_high", "unit", "clusters", "power", "needed", "effect", "said",
 )  # fmt: skip
-CLAIM, PART, BESIDE = "claim", "part", "beside"
-"""Roles of rows."""
 ESTIMANDS = {"direct": "suite", "conceptual": "new"}
 """What the interval of a verdict is about: a direct test asks what the paper reports, its own tasks; a test on other
 tables asks whether the claim carries over to a new one."""

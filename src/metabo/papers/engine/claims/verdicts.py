@@ -20,6 +20,8 @@ from metabo.papers.engine.claims.power import LEVEL, MOST, cdf, clusters_needed,
 
 HOLDS, CONTRADICTED, UNDECIDED, UNTESTABLE = "holds", "contradicted", "undecided", "not testable"
 VERDICTS = (HOLDS, CONTRADICTED, UNDECIDED, UNTESTABLE)
+CLAIM, PART, BESIDE = "claim", "part", "beside"
+"""Roles of the rows of a table of verdicts."""
 NOT_MADE = "is not part of this run"
 """Said of a cell whose artefact a restricted run leaves out; such a claim was not judged."""
 MARGIN = 0.1
