@@ -7,18 +7,16 @@ same data sets, data sets are units too (`metabo.metrics.clusters`). A conceptua
 both intervals; `Evidence.estimand` says which one decides.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
 
 from metabo.artefacts.api import available
 from metabo.metrics import Runs, independent_units, paired, paired_difference
-from metabo.metrics.clusters import TaskClusters, clusters, two_way
-from metabo.metrics.jackknife import jackknife_variance
+from metabo.metrics.clusters import TaskClusters, clusters
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.verdicts import MARGIN, Finding, order, share_of_units, untestable
 from metabo.plots import look
@@ -128,11 +126,11 @@ def compared(evidence: Evidence, values: np.ndarray, place: int, level: float = 
     chosen, drawn = (suite, "fixed") if evidence.estimand == "suite" else (new, runs.drawn)
     unknown = (np.nan, np.nan) if runs.drawn == "fixed" else (new.low, new.high)
     units = independent_units(values.shape, drawn, **runs.clusters)
-    counted = _counted(clusters(values.shape[1], **runs.clusters)) if drawn == "nested" else ""
+    counted = crossed_units(clusters(values.shape[1], **runs.clusters)) if drawn == "nested" else ""
     return Compared(suite.estimate, chosen.low, chosen.high, units, (suite.low, suite.high), unknown, counted)
 
 
-def _counted(of: TaskClusters) -> str:
+def crossed_units(of: TaskClusters) -> str:
     """Say what the units of crossed clusters are; "" where they are nested."""
     if of.data_set is None:
         return ""
@@ -241,63 +239,3 @@ def data_set_of_task(evidence: Evidence) -> dict[str, str]:
     """Return the name of each task's data set; the task's own where none is known."""
     runs = evidence.runs
     return dict(zip(runs.tasks, runs.data_sets or runs.tasks, strict=True))
-
-
-def jackknife(
-    statistic: Callable[[np.ndarray], float],
-    units: Sequence[int] | np.ndarray,
-    level: float = 0.95,
-    overlap: float = 0.0,
-) -> tuple[float, float, float]:
-    """Return a statistic of all units with its delete-one interval (Tukey 1958; Student's t); NaN ends for one unit.
-
-    Use it for statistics that are not means, such as a range or a correlation. `overlap`: as in
-    `metabo.metrics.paired_difference`.
-    """
-    units = np.asarray(units)
-    value, number = float(statistic(units)), len(units)
-    if number < 2:
-        return value, np.nan, np.nan
-    return _around(value, _jackknife_variance(statistic, units) * (1 + overlap), number, level)
-
-
-def _jackknife_variance(statistic: Callable[[np.ndarray], float], units: np.ndarray) -> float:
-    return jackknife_variance(np.array([statistic(np.delete(units, place)) for place in range(len(units))]))
-
-
-def _around(value: float, variance: float, units: int, level: float = 0.95) -> tuple[float, float, float]:
-    """Return a value with Student's t interval of `units` - 1 degrees of freedom."""
-    half = float(student.ppf(0.5 + level / 2, units - 1) * np.sqrt(variance))
-    return value, value - half, value + half
-
-
-def jackknifed(
-    evidence: Evidence,
-    statistic: Callable[[np.ndarray, Sequence[str]], float],
-    repetitions: int,
-    tasks: Sequence[str],
-) -> Compared:
-    """Return a statistic of repetitions (their numbers) and tasks (of `evidence.runs`) with both estimands' intervals.
-
-    One repetition, or one fold (data set) with all its tasks, is left out at a time (`jackknife`). For crossed folds
-    and data sets, the variances are combined as those of a mean are (`metabo.metrics.clusters.two_way`).
-    """
-    runs, every = evidence.runs, np.arange(repetitions)
-    own = dict(zip(runs.tasks, zip(runs.folds or runs.tasks, runs.data_sets or runs.tasks, strict=True), strict=True))
-    folds, data_sets = zip(*(own[task] for task in tasks), strict=True)
-    of = clusters(len(tasks), folds, data_sets if runs.data_sets else None)
-
-    def over(labels: np.ndarray) -> float:
-        def of_kept(kept: np.ndarray) -> float:
-            return statistic(every, [task for task, label in zip(tasks, labels, strict=True) if label in kept])
-
-        return _jackknife_variance(of_kept, np.unique(labels))
-
-    suite = jackknife(lambda kept: statistic(kept, tasks), every)
-    value = float(statistic(every, tasks))
-    nothing = (value, np.nan, np.nan)
-    new = _around(value, float(two_way(of, over, runs.overlap)), of.units) if of.units > 1 else nothing
-    fixed = runs.drawn == "fixed"
-    chosen, units = (suite, repetitions) if fixed or evidence.estimand == "suite" else (new, of.units)
-    counted = _counted(of) if chosen is new else ""
-    return Compared(*chosen, units, suite[1:], (np.nan, np.nan) if fixed else new[1:], counted)

@@ -12,10 +12,11 @@ from jaxtyping import Float
 from metabo.artefacts import api as artefacts
 from metabo.metrics import Runs, paired, pearson
 from metabo.metrics.runs import task_labels
-from metabo.papers.engine.claims.comparing import data_set_of_task, jackknife, jackknifed
+from metabo.papers.engine.claims.comparing import data_set_of_task
 from metabo.papers.engine.claims.conjunctions import any_of, together
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.intervals import ROUNDING
+from metabo.papers.engine.claims.jackknifed import jackknife, jackknifed
 from metabo.papers.engine.claims.verdicts import LEVEL, Finding, order, share_of_units, told_power, untestable
 from metabo.papers.hyperbo.metrics.losses import loss_runs
 

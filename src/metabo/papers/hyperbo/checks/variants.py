@@ -20,7 +20,6 @@ from metabo.papers.engine.claims.comparing import (
     difference,
     fold_of_task,
     independent_folds,
-    jackknifed,
     name,
     orders,
     side_values,
@@ -29,6 +28,7 @@ from metabo.papers.engine.claims.comparing import (
 )
 from metabo.papers.engine.claims.conjunctions import together
 from metabo.papers.engine.claims.evidence import Evidence
+from metabo.papers.engine.claims.jackknifed import jackknifed
 from metabo.papers.engine.claims.verdicts import MARGIN, Finding, order, share_of_units, untestable
 from metabo.papers.hyperbo.metrics.variants import by_structure
 
