@@ -33,8 +33,8 @@ TOLD = {
     "snakemake --workflow-profile profiles/slurm hyperbo_fig08": "it needs Slurm: tests/workflow/test_cluster.py, make "
     "test-slurm",
     "metabo verify results/laptop": "it needs results of hours; tests/records/test_verify.py runs it on others",
-    "metabo evidence add results/laptop": "as the line before; tests/evidence has this and the next four",
-    "metabo evidence add results/laptop --artefacts hyperbo_fig08": "likewise",
+    "metabo evidence add results/laptop --to my_evidence": "as the line before; tests/evidence has this and the next four",
+    "metabo evidence add results/laptop --to my_evidence --artefacts hyperbo_fig08": "likewise",
     "metabo evidence list": "likewise",
     "metabo verify evidence --runs 20": "likewise",
     "metabo evidence restore results/published --configfile config/published.yaml": "likewise",
@@ -42,7 +42,8 @@ TOLD = {
     "tests/benchmarks/test_paper_plan.py runs its parts",
     "make published": "days; tests/benchmarks/test_published.py has its parts, and the next lines",
     **dict.fromkeys([f"python benchmarks/published.py {rest}" for rest in (
-        "steps", "run --until pd1_mini", "used results/published", "measure", "plan --again", "document")],
+        "steps", "run --until pd1_mini", "used results/published", "measure", "plan --again",
+        "document evidence/published")],
         "likewise"),
     "python benchmarks/run.py": "it takes hours, and packages of its own",
     "python benchmarks/run.py --only bo refit/botorch": "it needs packages of its own",
