@@ -33,7 +33,7 @@ TOLD = {
     "snakemake --workflow-profile profiles/slurm hyperbo_fig08": "it needs Slurm: tests/workflow/test_cluster.py, make "
     "test-slurm",
     "metabo verify results/laptop": "it needs results of hours; tests/records/test_verify.py runs it on others",
-    "metabo evidence add results/laptop --to my_evidence": "as the line before; tests/evidence has this and the next four",
+    "metabo evidence add results/laptop --to my_evidence": "tests/evidence has this and the next four",
     "metabo evidence add results/laptop --to my_evidence --artefacts hyperbo_fig08": "likewise",
     "metabo evidence list": "likewise",
     "metabo verify evidence --runs 20": "likewise",
