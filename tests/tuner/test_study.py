@@ -56,6 +56,21 @@ def test_a_running_trial_ends_with_its_outcome(folder):
     assert tuned.best["parameters"] == GOOD | {"momentum": None}
 
 
+def test_an_outcome_told_in_single_precision_ends_the_trial_that_was_suggested(folder):
+    """The trial keeps the digits of the suggestion, so telling it in either precision again changes nothing."""
+    tuned = Study(folder)
+    claimed = [one.configuration for one in tuned.suggest(3, claim=True)]
+    for number, suggested in enumerate(claimed):
+        single = {k: float(np.float32(v)) if isinstance(v, float) else v for k, v in suggested.items()}
+        assert single != suggested
+        told = tuned.tell(single, 0.2 + number)
+        assert (told["number"], told["state"], told["parameters"]) == (number, "done", suggested)
+        assert tuned.tell(single, 0.2 + number) == tuned.tell(suggested, 0.2 + number) == told
+    assert [(t["state"], t["outcome"]) for t in tuned.trials] == [("done", 0.2), ("done", 1.2), ("done", 2.2)]
+    assert tuned.tell(single, 0.5, correct=True)["parameters"] == suggested
+    assert [t["outcome"] for t in tuned.trials] == [0.2, 1.2, 0.5]
+
+
 def test_the_same_outcome_twice_is_one_trial_and_another_outcome_a_repeat(folder):
     tuned = Study(folder)
     for outcome in (0.1, 0.1, 0.2, None, None):

@@ -185,15 +185,17 @@ def test_billions_stay_apart():
     shift=st.floats(-1.2e-9, 1.2e-9),
     which=st.integers(0, 5),
     edge=st.booleans(),
+    single=st.booleans(),
 )
-def test_a_trial_is_found_by_its_configuration_as_by_a_look_at_all(rates, shift, which, edge):
+def test_a_trial_is_found_by_its_configuration_as_by_a_look_at_all(rates, shift, which, edge, single):
     """Numbers that lie at the edge of two of the index's places, too."""
     space = description.of_mapping(extreme().source, "s")
     if edge:
         rates = [float(f"{rate:.5e}".replace("e", "5e")) * (1 - shift / 2) for rate in rates]
     known = [{"rate": 1.0, "size": rate, "count": 1, "mixed": "sgd", "share": None} for rate in rates]
     index = trials.TrialIndex(space, [trials.trial(number, one, "done", 0.1) for number, one in enumerate(known)])
-    asked = known[which % len(known)] | {"size": rates[which % len(known)] * (1 + shift)}
+    size = rates[which % len(known)] * (1 + shift)
+    asked = known[which % len(known)] | {"size": float(np.float32(rates[which % len(known)])) if single else size}
     expected = [number for number, one in enumerate(known) if space.same(one, asked)]
     assert [one["number"] for one in index.same(asked)] == expected
     assert index.same(asked | {"count": 2}) == []

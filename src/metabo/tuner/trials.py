@@ -81,7 +81,7 @@ class TrialIndex:
             self.trials.append(one)
 
     def same(self, configuration: Configuration) -> list[StudyTrial]:
-        """Return the trials of a configuration, up to digits lost in printing, oldest first."""
+        """Return the trials of a configuration, up to digits lost in printing or in single precision, oldest first."""
         for place in range(self._entered, len(self.trials)):
             values = map(self.trials[place]["parameters"].get, self._names)
             key = tuple(_digits(value) if isinstance(value, float) else value for value in values)
@@ -99,12 +99,13 @@ def _digits(number: float) -> str:
 
 
 def _digits_near(number: float) -> list[str]:
-    """Return the digits that the same number may have after it was printed and read."""
+    """Return the digits that the same number may have after it was printed and read, or rounded to single precision."""
     return list(dict.fromkeys(_digits(end) for end in (number, number * (1 - EDGE), number * (1 + EDGE))))
 
 
-EDGE = 1e-8
-"""A relative change that exceeds that of digits lost in printing (`metabo.data.history.fields.CLOSE`)."""
+EDGE = 1e-7
+"""A relative change that exceeds that of digits lost in printing (`metabo.data.history.fields.CLOSE`), and what single
+precision loses (6e-8)."""
 
 
 def claimed(count: int, configurations: Sequence[Configuration], claim: Claimant) -> list[StudyTrial]:
@@ -160,8 +161,8 @@ def recorded(index: TrialIndex, results: Sequence[Result]) -> tuple[list[StudyTr
         if match is None and (known := next((one for one in same if _equal(one, new)), None)):
             told.append(known)
             continue
-        if match:
-            new["number"] = match["number"]
+        if match:  # its digits are those that were suggested
+            new["number"], new["parameters"] = match["number"], match["parameters"]
         index.put(new)
         changed[new["number"]] = new
         told.append(new)
@@ -196,6 +197,7 @@ def corrected(
             for number in ended:
                 places[number].clear()
         new = _finished(0, result)
+        new["parameters"] = trials[ended[0]]["parameters"]
         match = next((one for one in place if _equal(one, new)), None)
         if match is None:
             place.append(new)

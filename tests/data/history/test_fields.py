@@ -56,6 +56,27 @@ def test_numbers_are_the_same_up_to_digits_lost_in_printing():
     assert RATE.same(None, None) and not RATE.same(None, 1e-10)
 
 
+def test_numbers_are_the_same_in_single_precision():
+    for value in (1e-10, 3e-5, 0.1, 0.7):
+        kept = float(np.float32(value))
+        assert kept != value and RATE.same(value, kept) and RATE.same(kept, value)
+        assert not RATE.same(value, float(np.nextafter(np.float32(value), np.float32(1))))
+    assert not RATE.same(0.1, 0.1 * (1 + 2e-8)), "not what single precision keeps of it"
+    narrow = Field("x", "float", 1e7, 1e7 + 2)  # single precision has two numbers there
+    assert not narrow.same(1e7 + 0.1, 1e7)
+    wide = Field("x", "float", 1e-60, 1e300)
+    assert not wide.same(1e-60, 1e-50) and not wide.same(1e300, 9e299)
+
+
+def test_a_bound_may_be_in_single_precision():
+    above = Field("x", "float", 0.0, 0.1)
+    assert float(np.float32(0.1)) > 0.1 and above.read(float(np.float32(0.1))) == 0.1
+    below = Field("x", "float", 0.7, 1.0)
+    assert float(np.float32(0.7)) < 0.7 and below.read(float(np.float32(0.7))) == 0.7
+    with pytest.raises(ValueError, match="is outside"):
+        above.read(0.1 * (1 + 2e-8))
+
+
 @pytest.mark.parametrize("choice", MIXED.choices)
 def test_a_choice_is_read_as_it_was_given_and_as_it_was_printed(choice):
     for found in (MIXED.read(choice), MIXED.parse(MIXED.written(choice)), MIXED.parse(MIXED.written(choice).strip())):

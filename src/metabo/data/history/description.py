@@ -94,7 +94,7 @@ class Description:
         return out
 
     def same(self, one: Configuration, other: Configuration) -> bool:
-        """Tell whether two configurations are the same, up to digits lost in printing."""
+        """Tell whether two configurations are the same, up to digits lost in printing or in single precision."""
         return all(field.same(one[field.name], other[field.name]) for field in self.fields)
 
     def encode(self, configurations: list[Configuration]) -> Float[np.ndarray, "n d"]:

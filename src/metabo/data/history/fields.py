@@ -18,6 +18,10 @@ SWITCHES = ("yes", "no", "on", "off")
 CLOSE = 1e-9
 """Digits get lost in printing: numbers that differ by at most this part of each, and of their range, are the same."""
 
+SINGLE = 1e-6
+"""A trial's code may compute in single precision: a number and what single precision keeps of it are the same, if they
+differ by at most this part of the range."""
+
 SHOWN = 8
 """Choices that a message lists."""
 
@@ -138,10 +142,19 @@ class Field:
         return plain if kept else json.dumps(value)
 
     def same(self, one: Value, other: Value) -> bool:
-        """Tell whether two values are the same, up to digits lost in printing. Whole numbers and choices lose none."""
+        """Tell whether two values are the same, up to digits lost in printing or in single precision. Whole numbers and
+        choices lose none."""
         if self.kind != "float" or one is None or other is None:
             return one == other
-        return self._close(float(one), float(other))
+        first, second = float(one), float(other)
+        return self._close(first, second) or self._is_single(first, second) or self._is_single(second, first)
+
+    def _is_single(self, number: float, of: float) -> bool:
+        """Tell whether a number is what single precision keeps of another one."""
+        if 0.0 in (number, of) or abs(number - of) > SINGLE * (self.high - self.low):
+            return False
+        with np.errstate(over="ignore"):
+            return number == float(np.float32(of))
 
     def _close(self, one: float, other: float) -> bool:
         return abs(one - other) <= CLOSE * min(abs(one), abs(other), self.high - self.low)
@@ -159,7 +172,7 @@ class Field:
         if not math.isfinite(number):
             raise ValueError(f"is not {self.allowed}")
         bound = min(max(number, self.low), self.high)
-        if number != bound and not self._close(number, bound):
+        if number != bound and not self._close(number, bound) and not self._is_single(number, bound):
             raise OutsideSpace(f"is outside [{_shown(self.low)}, {_shown(self.high)}]")
         return bound
 
