@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 ROOT = Path(__file__).parents[1]
 LIST = ROOT / "tests" / "slow.txt"
-SECONDS = 0.5
+SECONDS = 0.3
 
 
 def function_of(nodeid: str) -> str:

@@ -24,7 +24,7 @@ def test_the_list_is_written_from_a_report(tmp_path):
     report = tmp_path / "report.xml"
     cases = [
         ("tests.gp.test_fit", "test_a[0.5-b]", 0.1), ("tests.gp.test_fit", "test_a[c]", 0.7),
-        ("tests.tuner.test_samplers", "test_b", 0.5), ("tests.workflow.test_code.TestFaults", "test_c", 12.0),
+        ("tests.tuner.test_samplers", "test_b", 0.3), ("tests.workflow.test_code.TestFaults", "test_c", 12.0),
     ]  # fmt: skip
     text = "".join(f'<testcase classname="{place}" name="{name}" time="{time}"/>' for place, name, time in cases)
     report.write_text(f"<testsuites><testsuite>{text}</testsuite></testsuites>")
