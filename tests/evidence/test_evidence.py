@@ -293,6 +293,17 @@ def test_without_trajectories_the_priors_and_all_records_are_kept(run, capsys):
     )
 
 
+def test_the_table_of_a_study_has_a_lower_limit(run, tmp_path, monkeypatch):
+    table = FOLDER / "studies/drawn.parquet"
+    table.parent.mkdir()
+    table.write_bytes(b"draws" * 100)
+    record(table.absolute().with_suffix(".json"), "study", [], [table.absolute()], {"study": "drawn"}, tmp_path)
+    assert adding.add(FOLDER, KEPT).not_kept == 0 and (SCALE / "studies/drawn.parquet").exists()
+    monkeypatch.setattr(adding, "LARGEST_STUDY", 499)
+    assert adding.add(FOLDER, KEPT).not_kept == 1
+    assert not (SCALE / "studies/drawn.parquet").exists() and (SCALE / "studies/drawn.json").exists()
+
+
 def test_priors_of_which_no_run_is_made_again_have_a_lower_limit(run, monkeypatch):
     prior = Path("priors/tiny/held_out/rand.npz")
     monkeypatch.setattr(adding, "LARGEST_UNUSED", (FOLDER / prior).stat().st_size - 1)

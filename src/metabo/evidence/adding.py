@@ -12,6 +12,7 @@ from metabo.evidence import earlier, losses
 from metabo.evidence.describing import code_of, describe, stage_of
 from metabo.evidence.manifest import (
     LARGEST,
+    LARGEST_STUDY,
     LARGEST_UNUSED,
     LIMIT,
     LOSSES,
@@ -236,7 +237,7 @@ def _worth(record: StoredSidecar) -> bool:
     of_unused = (
         stage_of(record) == "pretrain" and registry.made_of(str(record.content.get("spec", {}).get("method"))).uses_past
     )
-    most = LARGEST_UNUSED if of_unused else LARGEST
+    most = LARGEST_UNUSED if of_unused else LARGEST_STUDY if stage_of(record) == "study" else LARGEST
     return all(record.located(name).stat().st_size <= most for name in record.outputs)
 
 

@@ -26,10 +26,11 @@ EARLIER: Final = "claims/earlier"
 LIMIT: Final = 60e6
 """The most bytes of all recorded results together, because people clone the repository."""
 LARGEST: Final = 5e6
+LARGEST_STUDY: Final = 1.5e6
 LARGEST_UNUSED: Final = 1e6
-"""The most bytes of a file, and of priors from which no run is replayed; of a larger file, only the record is kept.
-Such files hold a covariance at hundreds of inputs, random features of which each prior has its own, or every draw of a
-study that takes seconds."""
+"""The most bytes of a file, of a table of a study, and of priors from which no run is replayed; of a larger file, only
+the record is kept. Such files hold a covariance at hundreds of inputs, random features of which each prior has its own,
+or every draw of a study that takes a minute."""
 BACK = "get it back from version control (git checkout), or add the results again (metabo evidence add)"
 
 
