@@ -46,8 +46,8 @@ def training_sizes(
 ) -> pd.DataFrame:
     """Return name, method, split, size of every ``method@split`` in `names`; sizes ascend within a method.
 
-    `size` is the split's limit of `varied` ("points" or "tasks"). Where it has none, or a higher one than there are,
-    the size is what there is: the points of the largest training task, or the tasks of the widest fold.
+    `size` is the split's limit of `varied` ("points" or "tasks"). Without a limit, or with one above
+    what is available, the size is the number of points of the largest training task, or of tasks of the widest fold.
     Runs in `matched` read matched points only: inputs that a training task shares with others, at most so many of each
     block (`block_limits`). If several splits of a method have the same size, the last of them in `names` stays. Raises
     ConfigError for another `varied` or an unknown split, DataError if a size is 0.
