@@ -38,7 +38,7 @@ QUICK = {"snakemake --cores": skip, "cut": skip}
 @pytest.fixture
 def with_tests(project):
     """The copy with the tests that the page has a reader change."""
-    for name in ("conftest.py", "references.py", "bo/test_acquisition.py"):
+    for name in ("conftest.py", "slow.py", "slow.txt", "references.py", "bo/test_acquisition.py"):
         (project / "tests" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(pages.ROOT / "tests" / name, project / "tests" / name)
     return project
