@@ -20,6 +20,10 @@ BO = {
         bo(h_ekl=either(good, 0.001, 0.02), rand=0.5, h_nll=either(good, 0.5, 0.001)),
         {"more": [["h_ekl"]], "than": ["rand", "h_nll"], "thresholds": [0.05, 0.01]},
     ),
+    "mostly_ahead": lambda good: (
+        bo(h_nll=0.1, rand=either(good, 0.5, 0.05), stbo=either(good, 0.4, 0.02), maf=0.05, rfgp=0.6),
+        {"methods": ["h_nll"], "than": ["rand", "stbo", "maf", "rfgp"]},
+    ),
     "not_beaten": lambda good: (
         bo(stbo=0.3, maf=either(good, 0.29, 0.1), rand=0.5),
         {"methods": ["stbo"], "by": ["maf"]},

@@ -75,8 +75,9 @@ def lengthscales(ours):
     )
 
 
-def ends(count):
-    """Runs of (a) of MLE, of which `count` of ten end at the right end and miss the peak."""
+def ends(count, short=()):
+    """Runs of (a) of MLE, of which `count` of ten end at the right end and miss the peak; all begin with the longest
+    length-scale but those of the seeds `short`, which begin with the shortest."""
     return with_runs(
         queries(
             ["mle", "he_gp_ucb"],
@@ -84,6 +85,7 @@ def ends(count):
             truth=-1,
             x=lambda m, seed, t: 1.0 if m == "mle" and seed < count else 0.2,
             simple=lambda m, seed, t: 1.0 if m == "mle" and seed < count else 0.0,
+            u=lambda m, seed, t: 0 if seed in short and t == 1 else 4,
         )
     )
 
@@ -133,7 +135,7 @@ ELIMINATION = {
     "beats_somewhere": lambda good: (study(good, ("lengthscale", "mean")), {"other": "mle"}),
     "nearly_equal": lambda good: (regrets(either(good, 0.1, 1.0), APART, "lengthscale"), {}),
     "chosen_lengthscales": lambda good: (lengthscales(either(good, 0, 2)), {"until": 10, "mle": 0.5, "ours": 0.4}),
-    "stuck": lambda good: (ends(either(good, 10, 0)), {"method": "mle"}),
+    "stuck": lambda good: (ends(either(good, 10, 0)), {"method": "mle", "long": 0.7}),
     "fewer_wrong": lambda good: (followed(good), {"problem": "period", "than": "mle"}),
     "settles_sooner": lambda good: (followed(good), {"problem": "period", "than": ["mle"]}),
     "recovers_less": lambda good: (
@@ -143,7 +145,7 @@ ELIMINATION = {
         {"problems": PROBLEMS},
     ),
     "catch_up": lambda good: (late(either(good, 0.0, 1.0)), {"others": ["mle"]}),
-    "fitted_periods": lambda good: (fits(good), {"pieces": [0.25], "whole": 1.0}),
+    "fitted_periods": lambda good: (fits(good), {"whole": 1.0, "pieces": [0.25]}),
     "not_additive": lambda good: (
         numbers(fact=[{"place": "mode", "value": 1.0, "mixed": 3.0, "third": either(good, 0.0, 0.1)}]),
         {},

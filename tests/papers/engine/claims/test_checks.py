@@ -78,7 +78,7 @@ def test_a_good_result_holds_and_a_bad_one_is_contradicted(name):
         ("catch_up", late(0.1, half=0.5), {"others": ["mle"]}),
         ("catch_up", late(0.4, half=0.5), {"others": ["mle"]}),
         ("nearly_equal", regrets(0.5, APART, "lengthscale"), {}),
-        ("stuck", ends(7), {"method": "mle"}),
+        ("stuck", ends(7), {"method": "mle", "long": 0.7}),
         ("likeliest_dropped", dropped(False, seeds=9), {}),
         ("fitted_periods", fits(True, step=0.0), {"pieces": [0.25], "whole": 1.0}),  # five draws, all at one point
         ("recovers_less", recovered(mle=9, uniform=10), {"problems": PROBLEMS}),  # one run

@@ -104,6 +104,14 @@ KEPT = Gate(elimination.DROPPING, (), False, 0.0, 0.5, "k", False, ("kept",))
     [
         ("hyperbo", "lower_regret", {"lower": ["h_nll"], "than": ["stbo"]}, [WHOLE, OF_STBO, ELSEWHERE]),
         ("hyperbo", "lower_regret", {"lower": ["h_nll"], "than": ["rand"]}, [WHOLE]),
+        (
+            "hyperbo",
+            "lower_regret",
+            {"lower": ["h_nll"], "than": ["stbo"], "at": [1]},
+            [WHOLE],
+        ),  # one query: no repeats
+        ("hyperbo", "lower_regret", {"lower": ["h_nll"], "than": ["stbo"], "at": [1, 5]}, [WHOLE, OF_STBO, ELSEWHERE]),
+        ("hyperbo", "place", {"method": "stbo", "at": 1, "first": 3}, [WHOLE]),
         ("hyperbo", "lower_regret", {"lower": ["h_nll"], "than": ["stbo@held_out"]}, [WHOLE, ELSEWHERE]),
         ("hyperbo", "lower_regret", {"lower": ["h_nll"], "than": "others"}, [WHOLE, OF_STBO, ELSEWHERE]),
         ("hyperbo", "lower_regret", {"lower": ["h_nll"], "than": ["h_nll-ei"]}, [WHOLE, PAIR]),

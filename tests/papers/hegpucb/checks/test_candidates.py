@@ -4,10 +4,10 @@ import pandas as pd
 import pytest
 
 from metabo.papers.engine.claims.evidence import Evidence
-from metabo.papers.engine.claims.verdicts import HOLDS, UNDECIDED, UNTESTABLE
+from metabo.papers.engine.claims.verdicts import CONTRADICTED, HOLDS, UNDECIDED, UNTESTABLE
 from metabo.papers.hegpucb.checks import candidates
 from metabo.papers.hegpucb.paired import by_seed, effect_of
-from tests.papers.engine.claims.cases_elimination import dropped, queries, regrets
+from tests.papers.engine.claims.cases_elimination import dropped, ends, queries, regrets
 
 
 def test_a_candidate_counts_only_if_it_is_the_likeliest_after_the_observation_that_drops_it_too():
@@ -26,7 +26,7 @@ def test_where_no_candidate_is_true_no_dropped_one_is_wrong():
 def test_one_fit_at_the_end_of_the_search_moves_a_mean_but_no_share(by_share, verdict):
     rows = [{"piece": piece, "seed": seed, "period": period} for piece, seed, period in FITTED]
     evidence = Evidence("synthetic", {"studies": lambda: {"hegpucb_fits": {"fit": pd.DataFrame(rows)}}})
-    assert candidates.fitted_periods(evidence, [0.25], 1.0, by_share=by_share).verdict == verdict
+    assert candidates.fitted_periods(evidence, 1.0, [0.25], by_share=by_share).verdict == verdict
 
 
 FITTED = [
@@ -46,3 +46,26 @@ def test_power_is_for_a_tenth_of_the_others_cumulative_regret_and_of_random_poin
     assert effect_of(
         by_seed(queries(["mle"], iterations=(1,), simple=2.0), "simple"), "mle", "simple"
     ) == pytest.approx(0.2)
+
+
+def test_runs_that_begin_with_a_short_length_scale_do_not_count_as_stuck_or_not():
+    """Five runs begin long and end at the right end; five that begin short and find the peak are left out."""
+    whole = candidates.stuck(ends(5, short=range(5, 10)), "mle", long=0.7)
+    assert "in the end: 5 of 5" in whole.said
+    assert candidates.stuck(ends(5), "mle", long=0.7).verdict == UNDECIDED
+    none = candidates.stuck(ends(5, short=range(10)), "mle", long=0.7)
+    assert none.verdict == UNTESTABLE and "begins with a length-scale of at least 0.7" in none.said
+
+
+def test_a_piece_of_another_period_than_ours_says_nothing_about_the_papers_sentence():
+    rows = [
+        {"piece": piece, "seed": seed, "period": 0.4 if piece == 0 else 1.0} for piece in (0, 1) for seed in range(20)
+    ]
+    evidence = Evidence("synthetic", {"studies": lambda: {"hegpucb_fits": {"fit": pd.DataFrame(rows)}}})
+    assert candidates.fitted_periods(evidence, 1.0).verdict == HOLDS
+    assert candidates.fitted_periods(evidence, 1.0, [0.25]).verdict == CONTRADICTED
+    found = candidates.fitted_periods(
+        Evidence("synthetic", {"studies": lambda: {"hegpucb_fits": {"fit": pd.DataFrame(rows).assign(period=1.0)}}}),
+        1.0,
+    )
+    assert found.verdict == CONTRADICTED and "20 of 20 fits of a piece find period 1" in found.said

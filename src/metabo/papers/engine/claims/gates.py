@@ -35,7 +35,7 @@ RANDOM = ("rand", "rand_once")
 LEAST_TASKS = 5
 """With fewer test tasks an interval over them has no power."""
 BY_COMPARISON = (
-    *("lower_regret", "best_areas", "always_first", "more_solved", "lower_in_pairs"),
+    *("lower_regret", "best_areas", "always_first", "more_solved", "lower_in_pairs", "mostly_ahead"),
     *("best_are", "worst_is", "all_above", "falls_with_size"),
     *(
         "wins_most",
@@ -51,6 +51,8 @@ BY_COMPARISON = (
 )
 """Checks of pairs of runs, one comparison each: a gate that is about one run takes its comparisons alone
 (`Evidence.failing`), and the others can still contradict."""
+FIRST_QUERY = (1, [1], (1,))
+"""Moments after one query alone: no point can have been asked twice, so that ASKING says nothing about it."""
 ASIDE = ("but",)
 """Arguments of checks that name what is left out."""
 COLUMNS = ("paper", "gate", "artefact", "benchmark", "subjects", "verdict", "value", "bound", "said", "claims")
@@ -182,6 +184,8 @@ def rests(gate: Gate, paper: str, test: ClaimTest, runs: Sequence[str], evidence
     if not gate.subjects:
         return True
     given = checks.arguments(paper, test.check, test.arguments)
+    if gate.name == ASKING and given.get("at") in FIRST_QUERY:
+        return False
     words = strings({key: value for key, value in given.items() if key not in ASIDE})
     groups = compared(paper, test, runs, evidence)
     if not gate.unless_named:

@@ -50,8 +50,7 @@ def chosen_lengthscales(evidence: Evidence, until: int, mle: float, ours: float)
     """At every iteration up to `until`, MLE follows a length-scale of at least `mle` in most runs, HE-GP-UCB one of at
     most `ours`: so do the medians."""
     runs = runs_of(evidence, "lengthscale")
-    scales = np.array(LENGTHSCALES["code" if profile(evidence) == "successor" else "paper"])
-    found = []
+    scales, found = _lengthscales(evidence), []
     for t in sorted(set(runs.loc[runs["iteration"] <= until, "iteration"])):
         at = runs[runs["iteration"] == t]
         for method, long in (("mle", True), (OURS, False)):
@@ -63,20 +62,28 @@ def chosen_lengthscales(evidence: Evidence, until: int, mle: float, ours: float)
     return together(found, "iterations")
 
 
-def stuck(evidence: Evidence, method: str, more_than: float = 0.5) -> Finding:
-    """In more than a share of the runs, the last queries of a method are all at the right end; in more than that share
-    its queries miss the peak."""
+def stuck(evidence: Evidence, method: str, long: float, more_than: float = 0.5) -> Finding:
+    """Of the runs of a method whose length-scale at the first query is at least `long`, more than a share ask for the
+    right end alone with their last queries, and more than that share miss the peak."""
     runs = runs_of(evidence, "lengthscale")
-    shares = summaries.stuck(runs).set_index("method")
-    if method not in shares.index:
-        return untestable(f"{WORDS[method]} was not run")
-    of = runs.loc[runs["method"] == method, "seed"].nunique()
+    own = runs[runs["method"] == method]
+    first = own[own["iteration"] == own["iteration"].min()]
+    chosen = _lengthscales(evidence)[first["u"].to_numpy(dtype=int)]
+    own = own[own["seed"].isin(first.loc[chosen >= long, "seed"])]
+    if own.empty:
+        return untestable(f"no run of {WORDS[method]} begins with a length-scale of at least {long:g}")
+    shares, of = summaries.stuck(own).set_index("method"), own["seed"].nunique()
     words = {"fraction": "ask for the right end in the end", "missed": "miss the peak"}
+    begun = f"runs of {WORDS[method]} that begin with a length-scale of at least {long:g} and"
     found = [
-        share(f"runs of {WORDS[method]} that {text}", round(shares.at[method, column] * of), of, more_than)
-        for column, text in words.items()
+        share(f"{begun} {text}", round(shares.at[method, column] * of), of, more_than) for column, text in words.items()
     ]
     return together(found, "conditions")
+
+
+def _lengthscales(evidence: Evidence) -> np.ndarray:
+    """Return the candidates of the problem of the length-scale, under the profile of the evidence."""
+    return np.array(LENGTHSCALES["code" if profile(evidence) == "successor" else "paper"])
 
 
 def _followed(evidence: Evidence, problem: str) -> pd.DataFrame:
@@ -116,23 +123,21 @@ def settles_sooner(evidence: Evidence, problem: str, than: Sequence[str]) -> Fin
 
 
 def fitted_periods(
-    evidence: Evidence, pieces: Sequence[float], whole: float, tolerance: float = 0.05, by_share: bool = False
+    evidence: Evidence, whole: float, pieces: Sequence[float] = (), tolerance: float = 0.05, by_share: bool = False
 ) -> Finding:
-    """About equal: the mean fitted period of each piece over draws of points is the stated one within a share
-    `tolerance`, that of the whole function is `whole`; and no fit of a piece finds `whole`.
+    """About equal: the mean fitted period of the whole function over draws of points is `whole` within a share
+    `tolerance`; no fit of a piece finds `whole`; and with `pieces`, the period of each piece is the stated one.
 
     `by_share`: in most draws, the fitted period is the stated one within `tolerance`; fits that end at an end of the
     search count as one miss each, where they move a mean by as much as they are off.
     """
     rows = evidence.studies[FITS]["fit"]
-    stated = [*pieces, whole]
     each = [own["period"].to_numpy() for _, own in rows.groupby("piece")]
-    if len(each) != len(stated):
-        return untestable(f"{len(each)} fits for {len(stated)} stated periods")
-    found = []
-    for place, (periods, wanted) in enumerate(zip(each, stated, strict=True)):
-        label = f"piece {place + 1}" if place < len(pieces) else "whole function"
-        found.append(_fitted(label, periods, wanted, tolerance, by_share))
+    if pieces and len(each) != len(pieces) + 1:
+        return untestable(f"{len(each)} fits for {len(pieces) + 1} stated periods")
+    labelled = [(f"piece {place + 1}", each[place], stated) for place, stated in enumerate(pieces)]
+    labelled.append(("whole function", each[-1], whole))
+    found = [_fitted(*one, tolerance, by_share) for one in labelled]
     ones = sum(int((np.abs(periods / whole - 1) < tolerance).sum()) for periods in each[:-1])
     fits = sum(map(len, each[:-1]))
     found.append(fact(f"{ones} of {fits} fits of a piece find period {whole:g}", ones == 0, ones, "fits"))

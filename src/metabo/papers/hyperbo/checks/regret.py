@@ -20,6 +20,7 @@ from metabo.papers.engine.claims.comparing import (
 )
 from metabo.papers.engine.claims.conjunctions import together
 from metabo.papers.engine.claims.evidence import Evidence
+from metabo.papers.engine.claims.ranges import at_least
 from metabo.papers.engine.claims.verdicts import (
     MARGIN,
     Finding,
@@ -49,6 +50,29 @@ def more_solved(
     pairs = [(a, b) for a in held(more, runs) for b in against(than, more, runs)]
     lost = [*absent(more, runs), *absent(than, runs)]
     return together([*orders(evidence, pairs, at, thresholds), *lost], "comparisons")
+
+
+def mostly_ahead(
+    evidence: Evidence,
+    methods: Sequence[Side],
+    than: Sequence[Side],
+    thresholds: Sequence[float] = (),
+    at: Sequence[Moment] = ("area",),
+) -> Finding:
+    """ORD: in more than half of the comparisons, one of `methods` has less regret than one of `than`, or with
+    `thresholds` solves a larger share of tasks.
+
+    Comparisons share runs, so that they are counted by how many are surely won and surely lost. One that cannot be
+    made, or whose method fails a gate, counts as not won.
+    """
+    runs = evidence.runs
+    pairs = [(a, b) for a in held(methods, runs) for b in against(than, methods, runs)]
+    parts = orders(evidence, pairs, at, thresholds)
+    sign = 1 if thresholds else -1
+    ahead = [part.value is not None and sign * part.value > 0 for part in parts]
+    lost = [*absent(methods, runs), *absent(than, runs)]
+    parts, ahead = [*parts, *lost], [*ahead, *(False for _ in lost)]
+    return at_least("comparisons won", parts, ahead, len(parts) // 2 + 1, "share of comparisons")
 
 
 def not_beaten(

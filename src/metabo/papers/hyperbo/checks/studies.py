@@ -92,8 +92,8 @@ def drifts(evidence: Evidence, models: Sequence[str], functions: int) -> Finding
 def variance_ratios(evidence: Evidence) -> Finding:
     """The mean variance ratio to the truth is (N - t)/N for MLE and 1 when rescaled (§6.3.1, Theorem 5).
 
-    About equal: within half of the bias t/N, so that the stated ratio is nearer than the one that it is compared with,
-    that of no bias or of no repair. For the figure's number of functions, in every cell.
+    About equal: within half of what one iteration changes, 1/N, so that t is told from t - 1, which §6.3.1 has for the
+    number of observations. For the figure's number of functions, in every cell.
     """
     rows, functions = evidence.table("variance"), evidence.parameters.get("functions")
     rows = rows if functions is None else rows[rows["functions"] == functions]
@@ -104,7 +104,7 @@ def variance_ratios(evidence: Evidence) -> Finding:
         gap, half = row.ratio - row.expected, reach * row.error
         label = f"{WORDS[row.model]}, N = {row.functions:.0f}, {row.observations:.0f} observations: variance ratio "
         label += f"{row.ratio:.3f} minus {row.expected:.3g}:"
-        limit = (row.observations + 1) / row.functions / 2
+        limit = 1 / row.functions / 2
         found.append(about_equal(label, (gap, gap - half, gap + half), limit, "ratio", draws))
     return together(found, "cells")
 
