@@ -3,6 +3,7 @@ results, keep results as evidence, and ship a re-collected benchmark."""
 
 import argparse
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -31,9 +32,26 @@ def main(argv: list[str] | None = None) -> None:
             raise
         print(f"metabo: {said}", file=sys.stderr)
         raise SystemExit(1) from None
-    print("\n".join(lines))
+    _print(lines)
     if status:
         raise SystemExit(status)
+
+
+def _print(lines: list[str]) -> None:
+    """Write the lines to standard output. A reader that has seen enough (`| head`) ends the command quietly; an output
+    that cannot be written ends it with a message."""
+    try:
+        print("\n".join(lines), flush=True)
+    except OSError as error:
+        with open(os.devnull, "w") as nowhere:  # Python flushes once more at its end
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            print(
+                f"metabo: standard output cannot be written ({error.strerror}). What the command records is recorded: "
+                "after suggest --claim, `metabo trials` lists the claims, and `metabo release` gives them up",
+                file=sys.stderr,
+            )
+        raise SystemExit(1) from None
 
 
 def _told(error: Exception, command: str) -> MetaboError | None:

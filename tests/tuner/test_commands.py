@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -54,6 +55,39 @@ def test_from_a_history_to_suggestions_and_back(metabo, files, tmp_path):
     assert "best error: 0.05" in out
     metabo("tell", to, "--study", "other", "--parameters", json.dumps(one[0]["parameters"]), "--failed")
     assert len(Study(to).trials) == 4 and Study(to, "other").trials[0]["state"] == "failed"
+
+
+def test_digits_that_a_spreadsheet_cut_leave_a_claim_which_is_said(metabo, folder, tmp_path):
+    table = list(csv.reader(io.StringIO(metabo("suggest", folder, "--count", 2, "--claim", "--seed", 3)[0])))
+    cut = [f"{float(table[1][0]) * (1 + 2e-3):.2E}", *table[1][1:-1], "0.2"]
+    err = metabo("tell", folder, write(tmp_path / "cut.csv", table[0], [cut]))[1]
+    running = [one for one in Study(folder).trials if one["state"] == "running"]
+    assert len(running) == 2 and err.count("differs in its last digits alone from claim") == 1
+    release = re.search(r"metabo (release \S+ --claim \w+)", err)
+    assert release
+    metabo(*release[1].split())
+    left = [one["parameters"] for one in Study(folder).trials if one["state"] == "running"]
+    assert left == [running[1]["parameters"]]
+    whole = [*table[2][:-1], "0.3"]
+    assert "note" not in metabo("tell", folder, write(tmp_path / "whole.csv", table[0], [whole]))[1]
+
+
+@pytest.mark.parametrize(("sink", "said"), [("/dev/full", "standard output cannot be written"), ("", "")])
+def test_an_output_that_cannot_be_written_ends_without_a_traceback(sink, said):
+    """A full disk, and a reader that has gone, as `head` does after its lines."""
+    read, write = os.pipe()
+    os.close(read)
+    stdout = os.open(sink, os.O_WRONLY) if sink else write
+    done = subprocess.run(
+        [sys.executable, "-c", "from metabo import cli; cli.main(['list', 'methods'])"],
+        cwd=ROOT,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    os.close(stdout)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"metabo: {said}") and "Traceback" not in done.stderr if said else done.stderr == ""
 
 
 @pytest.mark.parametrize(

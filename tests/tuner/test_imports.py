@@ -99,7 +99,9 @@ def test_the_same_import_again_changes_nothing_and_another_one_is_refused(storag
     edited = space.read_text() + "# mine\n"
     space.write_text(edited)
     message = refused("import", "optuna", storage, "--out", tmp_path / "past")
-    assert message == f"metabo: {space}: is there already, with another content; delete it, or choose another name"
+    assert message.startswith(f"metabo: {space}: is there already, with another content; delete it, or choose another")
+    history = space.parent / "history.csv"
+    assert f"if you edited it, learn from it as it is: metabo pretrain {history} --space {space} --to " in message
     assert space.read_text() == edited
     message = refused("import", "optuna", storage, "--only", "d9")
     assert "unknown study of " in message and "Did you mean 'd3'? Valid: d0, d1, d2, d3" in message

@@ -141,10 +141,41 @@ def test_a_new_prior_keeps_the_trials_unless_they_are_of_another_space(folder, f
     Study(folder).tell(GOOD, 0.1)
     pretrain(files[0], files[1], folder, method="stboh")
     assert len(Study(folder).trials) == 1 and Study(folder).record["spec"]["method"] == "stboh"
+    for old, new, differing in (
+        ("layers: {type: int", "depth: {type: int", "parameters differ: layers, depth are in one of them alone"),
+        (
+            "layers: {type: int, low: 1, high: 6}",
+            "layers: {type: float, low: 1, high: 6}",
+            "'layers' is of another type",
+        ),
+        ("goal: minimise", "goal: maximise", "outcome is 'error', to be minimised, not 'error', to be maximised"),
+    ):
+        other = tmp_path / "other.yaml"
+        other.write_text(SPACE.replace(old, new).replace(", scale: log}\np", "}\np"))
+        table = tmp_path / "other.csv"
+        table.write_text(files[0].read_text().replace("layers", "depth" if "depth" in new else "layers"))
+        with pytest.raises(ConfigError, match=r"has trials of another space \(study\), whose ") as error:
+            pretrain([table], [other], folder, method="stboh")
+        assert differing in str(error.value) and str(error.value).endswith("; choose another folder")
+    assert len(Study(folder).trials) == 1
+
+
+def test_a_wider_space_keeps_the_trials_and_one_without_a_trial_is_refused(folder, files, tmp_path):
+    Study(folder).tell(GOOD, 0.1)
     other = tmp_path / "other.yaml"
-    other.write_text(SPACE.replace("high: 6", "high: 7"))
-    with pytest.raises(ConfigError, match=r"has trials of another space \(study\); choose another folder"):
-        pretrain([files[0]], [other], folder, method="stboh")
+    wider = (("high: 6", "high: 7"), ("[sgd, adam]", "[sgd, adam, lion]"), ("high: 1.0,", "high: 10.0,"))
+    text = SPACE
+    for old, new in wider:
+        assert old in text
+        text = text.replace(old, new)
+    other.write_text(text)
+    study = pretrain([files[0]], [other], folder, method="stboh")
+    assert [one["parameters"] for one in study.trials] == [one["parameters"] for one in Study(folder).trials]
+    study.tell(GOOD | {"layers": 7}, 0.2)
+    study.suggest(2)
+    with pytest.raises(DataError, match=r"'layers'.* is outside \[1, 6\]"):
+        pretrain([files[0]], [files[1]], folder, method="stboh")
+    assert len(Study(folder).trials) == 2 and Study(folder).description.fields[1].high == 7
 
 
 class TestScaleLog:

@@ -231,6 +231,8 @@ def _tell(args: Namespace) -> list[str]:
         measured = cast(dict[str, float], _object("--constraints", args.constraints or "{}", '{"memory_gb": 6.5}'))
         told = [study.tell(_parameters(args.parameters), args.outcome, args.correct, measured)]
     trials = study.trials
+    for remark in listing.unended(told, trials, study):
+        _say(f"note: {remark}")
     done, best = sum(trial["state"] != "running" for trial in trials), best_of(trials, study.description)
     return [
         f"{'corrected' if args.correct else 'told'} {len(told)}; study '{study.name}' has {done} finished trials"

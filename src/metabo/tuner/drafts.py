@@ -52,11 +52,13 @@ def draft_space(
     return path
 
 
-def write_new(files: Mapping[Path, str]) -> None:
+def write_new(files: Mapping[Path, str], otherwise: str = "") -> None:
     """Write text files, all or none. Raises ConfigError for a file that exists with other content, because a person may
-    have edited it."""
+    have edited it; `otherwise` ends its message."""
     for path, content in files.items():
         if path.exists() and path.read_bytes() != content.encode():
-            raise ConfigError(f"{path}: is there already, with another content; delete it, or choose another name")
+            raise ConfigError(
+                f"{path}: is there already, with another content; delete it, or choose another name{otherwise}"
+            )
     for path, content in files.items():
         write_text(path, content)

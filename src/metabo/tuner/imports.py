@@ -78,22 +78,25 @@ def run(args: Namespace) -> tuple[list[str], Path, Path]:
     from metabo.tuner.drafts import write_new
 
     space, history = args.out / "space.yaml", args.out / "history.csv"
+    history = args.table if args.kind == "csv" else history
+    learn = f"metabo pretrain {history} --space {space} --to {args.to or 'my_study'}"
+    edited = f"; if you edited it, learn from it as it is: {learn}"
     if args.kind == "csv":
-        history, drafted, lines = args.table, _of_table(args), []
-        write_new({space: draft.text(drafted)})
+        drafted, lines = _of_table(args), []
+        write_new({space: draft.text(drafted)}, edited)
     else:
         found = _found(args)
         drafted = found.draft
         for remark in found.remarks:
             _say(f"note: {remark}")
         lines = account.lines(found.accounts, {"optuna": "trial", "mlflow": "row"}[args.kind])
-        write_new({history: found.csv, space: draft.text(drafted)})
+        write_new({history: found.csv, space: draft.text(drafted)}, edited)
         lines.append(f"{history}: {len(found.rows)} trials of {sum(a['used'] > 0 for a in found.accounts)} studies")
     lines.append(f"{space}: {len(drafted.parameters)} parameters; look through it, mostly where it says 'check'")
     if args.to is None:
         fault = _fault(history, space)
         lines += [f"before metabo pretrain: {fault}"] if fault else []
-        lines.append(f"next: metabo pretrain {history} --space {space} --to my_study")
+        lines.append(f"next: {learn}")
     return lines, history, space
 
 

@@ -129,8 +129,9 @@ def require_here(space: str, past: list[PastStudies], method: str = BLEND) -> Pa
     here = next((one for one in past if one.description.name == space), None)
     if here is None:
         raise ConfigError(
-            f"method '{method}' learns from past studies of the same space, and there is none of '{space}'; use "
-            "--method mphd, which learns from other spaces"
+            f"method '{method}' learns from past studies of the same space, and there is none of '{space}'; describe "
+            "the histories by its space.yaml (--space) if it has the same parameters, or give histories of several "
+            "spaces and use --method mphd, which learns from other spaces"
         )
     return here
 
@@ -175,7 +176,7 @@ def _across(
     if len(past) < 2:
         raise ConfigError(
             f"method '{spec['method']}' learns how search spaces differ and needs histories of two at least; give "
-            "several histories, each with its --space, or use --method h_nll for one space"
+            "several histories, each with its --space, or for one space use --method h_nll without --target"
         )
     sets = [training_set(one.description.space, one) for one in past]
     fits = [_prior(first, training) for training in sets]

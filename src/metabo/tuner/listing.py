@@ -41,6 +41,24 @@ def infeasible(trials: Sequence[StudyTrial], space: Description) -> str:
     return f"; {sum(map(bool, broke))} infeasible: {', '.join(shown)}" if shown else ""
 
 
+def unended(told: Sequence[StudyTrial], trials: Sequence[StudyTrial], ledger: Ledger) -> list[str]:
+    """Return a line for each running trial that last digits alone tell from one that was told: a spreadsheet may have
+    cut them, so that the trial did not end its claim."""
+    space, out = ledger.description, []
+    named = "" if ledger.name == "study" else f" --study {ledger.name}"
+    for one in trials if told else []:
+        if one["state"] != "running":
+            continue
+        near = next((other for other in told if space.rounded(one["parameters"], other["parameters"])), None)
+        if near is not None:
+            out.append(
+                f"trial {near['number']} differs in its last digits alone from claim {claim_id(one)}, which is still "
+                f"running ({_values(one['parameters'], space)}). If a spreadsheet cut them, give the claim up: "
+                f"metabo release {ledger.folder}{named} --claim {claim_id(one)}"
+            )
+    return out
+
+
 def lines(trials: Sequence[StudyTrial], space: Description, now: datetime) -> list[str]:
     """Return one line for each trial, in columns."""
     rows = [(str(one["number"]), one["state"], _news(one, space, now)) for one in trials]

@@ -210,13 +210,34 @@ def _refuse_other_space(folder: Path, goal: Description, described: str) -> None
     studies = store.told_studies(folder)
     before = _space_before(folder) if studies else goal
     if before is not None:
-        one, other = ((space.fields, space.outcome, space.maximise) for space in (before, goal))
-        if one != other:
-            raise ConfigError(f"{folder}: has trials of another space ({', '.join(studies)}); choose another folder")
+        if differing := _differing(before, goal):
+            raise ConfigError(
+                f"{folder}: has trials of another space ({', '.join(studies)}), whose {differing}; choose another "
+                "folder"
+            )
+        if before.fields != goal.fields:  # a wider or narrower one: every trial must lie in it
+            for name in studies:
+                store.read_trials(folder, name, goal)
     for name in studies if goal.log or goal.constraints or before is None else ():
         trials, where = store.read_trials(folder, name, before or goal), str(store.trials_path(folder, name))
         require_logarithms(trials, goal, where, described)
         require_measured(trials, goal, where, described)
+
+
+def _differing(before: Description, goal: Description) -> str:
+    """Return what keeps trials of one space from being trials of another one, or "" if only bounds, scales or choices
+    differ."""
+    if (before.outcome, before.maximise) != (goal.outcome, goal.maximise):
+        goals = [f"'{one.outcome}', to be {'maximised' if one.maximise else 'minimised'}" for one in (before, goal)]
+        return f"outcome is {goals[0]}, not {goals[1]}"
+    first, second = ({one.name: one for one in space.fields} for space in (before, goal))
+    if apart := [name for name in {**first, **second} if name not in first or name not in second]:
+        return f"parameters differ: {', '.join(apart)} {'is' if len(apart) == 1 else 'are'} in one of them alone"
+    for name, one in first.items():
+        other = second[name]
+        if (one.kind, one.parent, one.needs) != (other.kind, other.parent, other.needs):
+            return f"parameter '{name}' is of another type, or is used under another condition"
+    return "parameters stand in another order" if list(first) != list(second) else ""
 
 
 def _space_before(folder: Path) -> Description | None:

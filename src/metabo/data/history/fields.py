@@ -22,6 +22,9 @@ SINGLE = 1e-6
 """A trial's code may compute in single precision: a number and what single precision keeps of it are the same, if they
 differ by at most this part of the range."""
 
+CUT = 5e-3
+"""A spreadsheet that shows 1.30E-05 may write that for 1.3033e-05: three digits are kept of each number."""
+
 SHOWN = 8
 """Choices that a message lists."""
 
@@ -148,6 +151,13 @@ class Field:
             return one == other
         first, second = float(one), float(other)
         return self._close(first, second) or self._is_single(first, second) or self._is_single(second, first)
+
+    def rounded(self, one: Value, other: Value) -> bool:
+        """Tell whether two values may be the same number with fewer digits, as `same` or by CUT."""
+        if self.kind != "float" or one is None or other is None:
+            return one == other
+        first, second = float(one), float(other)
+        return self.same(one, other) or abs(first - second) <= CUT * min(abs(first), abs(second))
 
     def _is_single(self, number: float, of: float) -> bool:
         """Tell whether a number is what single precision keeps of another one."""

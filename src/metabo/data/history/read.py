@@ -88,9 +88,9 @@ def _read(sheet: Sheet, space: Description, skip_bad_rows: bool) -> _Part:
             *_shown(faults),
         )
     kept, copies = _without_copies([one for one in found if isinstance(one, Trial)])
-    remarks = [f"{where}: left out {listed([fault.row for fault in faults])}: they have faults"] if faults else []
-    for reason, kind in dict.fromkeys((one.why.reason, one.why.kind) for one in left):
-        numbers = listed([one.row for one in left if one.why.reason == reason])
+    remarks = []
+    for reason, kind in dict.fromkeys((one.why.reason, one.why.kind) for one in [*faults, *left]):
+        numbers = listed([one.row for one in refused if one.why.reason == reason])
         remedy = "; widen the space in space.yaml to use them" if kind == "outside" else ""
         remarks.append(f"{where}: left out {numbers}: {reason}{remedy}")
     if copies:

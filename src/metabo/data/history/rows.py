@@ -100,21 +100,23 @@ def read_cells(
                 "study",
             )
         else:
-            cell = row[field.name]
+            cell, factor = row[field.name], facts.factors.get(field.name)
+            today = multiplied(cell, factor)
             try:
-                out[field.name] = field.parse(multiplied(cell, facts.factors.get(field.name)))
+                out[field.name] = field.parse(today)
             except ValueError as error:
-                return _unread(field, cell, error)
+                return _unread(field, cell, error, "" if today == cell else f", times {factor:g} {today},")
     return out
 
 
-def _unread(field: Field, cell: str, error: ValueError) -> Unread:
+def _unread(field: Field, cell: str, error: ValueError, today: str = "") -> Unread:
+    """Say why a cell has no value. `today`: its number in today's unit, if that is another one."""
     name = f"field '{field.name}'"
     if field.blank(cell):
         named = field.choices and cell.lower() in WORDS
         also = f", or add '{cell}' to its choices in space.yaml if it is one" if named else ""
         return Unread(f"{name} has no value; write {field.allowed}{also}", f"{field.name} empty")
-    given = quoted(cell)
+    given = f"{quoted(cell)}{today}"
     if not isinstance(error, OutsideSpace):
         return Unread(f"{name}: {given} {error}; write {field.allowed}, or correct space.yaml", f"bad {field.name}")
     short = f"{field.name} is not {field.allowed}.{nearest(cell, map(str, field.choices))}" if field.choices else ""
