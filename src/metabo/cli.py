@@ -6,6 +6,7 @@ import json
 import os
 import re
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from metabo.compute import cores
@@ -43,8 +44,9 @@ def _print(lines: list[str]) -> None:
     try:
         print("\n".join(lines), flush=True)
     except OSError as error:
-        with open(os.devnull, "w") as nowhere:  # Python flushes once more at its end
-            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        if sys.stdout is sys.__stdout__:  # Python flushes it once more at its end
+            with suppress(OSError), open(os.devnull, "w") as nowhere:
+                os.dup2(nowhere.fileno(), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
             print(
                 f"metabo: standard output cannot be written ({error.strerror}). What the command records is recorded: "

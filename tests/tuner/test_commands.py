@@ -16,8 +16,9 @@ from metabo import cli
 from metabo.tuner import compare as comparison
 from metabo.tuner import store
 from metabo.tuner import suggest as suggestion
-from metabo.tuner.ledger import Ledger
+from metabo.tuner.ledger import Ledger, claim_of
 from metabo.tuner.study import Study
+from metabo.tuner.trials import claimed
 from tests.tuner.conftest import HEADER, rows, write
 
 ROOT = Path(__file__).parents[2]
@@ -57,19 +58,43 @@ def test_from_a_history_to_suggestions_and_back(metabo, files, tmp_path):
     assert len(Study(to).trials) == 4 and Study(to, "other").trials[0]["state"] == "failed"
 
 
-def test_digits_that_a_spreadsheet_cut_leave_a_claim_which_is_said(metabo, folder, tmp_path):
-    table = list(csv.reader(io.StringIO(metabo("suggest", folder, "--count", 2, "--claim", "--seed", 3)[0])))
-    cut = [f"{float(table[1][0]) * (1 + 2e-3):.2E}", *table[1][1:-1], "0.2"]
-    err = metabo("tell", folder, write(tmp_path / "cut.csv", table[0], [cut]))[1]
-    running = [one for one in Study(folder).trials if one["state"] == "running"]
-    assert len(running) == 2 and err.count("differs in its last digits alone from claim") == 1
-    release = re.search(r"metabo (release \S+ --claim \w+)", err)
-    assert release
-    metabo(*release[1].split())
-    left = [one["parameters"] for one in Study(folder).trials if one["state"] == "running"]
-    assert left == [running[1]["parameters"]]
-    whole = [*table[2][:-1], "0.3"]
-    assert "note" not in metabo("tell", folder, write(tmp_path / "whole.csv", table[0], [whole]))[1]
+RATE, MOMENTUM = 0.0029952734, 0.18711565
+
+
+def claim(folder, configurations):
+    """Record configurations as claimed."""
+    store.write_trials(folder, "study", claimed(0, configurations, claim_of()), Study(folder).description)
+
+
+@pytest.mark.parametrize(
+    ("rate", "momentum", "cut"),
+    [
+        ("3.00E-03", "0.187", True),
+        ("0.0030", "0.18711565", True),
+        ("0.0029952734", "0.19", True),
+        ("0.0029", "0.18711565", False),  # another rate
+        ("0.0030", "0.1881", False),
+    ],
+)
+def test_digits_that_a_spreadsheet_cut_leave_a_claim_which_is_said(metabo, folder, tmp_path, rate, momentum, cut):
+    one = {"learning_rate": RATE, "layers": 3, "batch": 32, "optimiser": "sgd", "momentum": MOMENTUM}
+    claim(folder, [one, one | {"layers": 4}])
+    cells = [rate, "3", "32", "sgd", momentum, "0.2"]
+    place = write(tmp_path / "told.csv", HEADER[1:], [cells])
+    err = metabo("tell", folder, place)[1]
+    assert err.count("has fewer digits than claim") == cut
+    if cut:
+        release = re.search(r"metabo (release \S+ --claim \w+)", err)
+        metabo(*release[1].split())
+        left = [one["parameters"]["layers"] for one in Study(folder).trials if one["state"] == "running"]
+        assert left == [4]
+
+
+def test_a_trial_that_ended_its_claim_is_no_hint_at_another_one(metabo, folder, tmp_path):
+    one = {"learning_rate": 0.003, "layers": 3, "batch": 32, "optimiser": "adam", "momentum": None}
+    claim(folder, [one, one | {"learning_rate": 0.00301}])
+    err = metabo("tell", folder, write(tmp_path / "told.csv", HEADER[1:], [["0.003", "3", "32", "adam", "", "0.2"]]))[1]
+    assert "digits" not in err
 
 
 @pytest.mark.parametrize(("sink", "said"), [("/dev/full", "standard output cannot be written"), ("", "")])

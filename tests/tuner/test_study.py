@@ -173,9 +173,25 @@ def test_a_wider_space_keeps_the_trials_and_one_without_a_trial_is_refused(folde
     assert [one["parameters"] for one in study.trials] == [one["parameters"] for one in Study(folder).trials]
     study.tell(GOOD | {"layers": 7}, 0.2)
     study.suggest(2)
-    with pytest.raises(DataError, match=r"'layers'.* is outside \[1, 6\]"):
+    with pytest.raises(ConfigError, match=r"'layers': 7 is outside \[1, 6\]; widen the space, or choose") as narrow:
         pretrain([files[0]], [files[1]], folder, method="stboh")
+    assert str(narrow.value).startswith(str(files[1])), "space.yaml is at fault, not the trials"
     assert len(Study(folder).trials) == 2 and Study(folder).description.fields[1].high == 7
+
+
+@pytest.mark.parametrize("choices", ['["16", "32", "64"]', "[16.5, 32, 64]"])
+def test_choices_that_would_turn_a_trial_into_another_one_are_refused(folder, files, tmp_path, choices):
+    """A batch of 16 is not the text "16": its claim could not be ended or released any more."""
+    study = Study(folder)
+    study.tell(GOOD | {"batch": 16}, 0.1)
+    other = tmp_path / "other.yaml"
+    kind = "categorical" if '"' in choices else "ordinal"
+    other.write_text(SPACE.replace("ordinal, choices: [16, 32, 64]", f"{kind}, choices: {choices}"))
+    table = tmp_path / "other.csv"
+    table.write_text(files[0].read_text().replace(",16,", ",32,"))
+    with pytest.raises(ConfigError, match="another folder"):
+        pretrain([table], [other], folder, method="stboh")
+    assert Study(folder).trials == study.trials
 
 
 class TestScaleLog:

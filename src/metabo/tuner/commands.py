@@ -222,6 +222,7 @@ def _tell(args: Namespace) -> list[str]:
         raise ConfigError("tell: give a CSV of results, or --parameters with either --outcome or --failed")
     if args.constraints is not None and (not single or args.failed):
         raise ConfigError("tell: --constraints goes with --parameters and --outcome; in a CSV they are columns")
+    claimed = {one["number"] for one in study.trials if one["state"] == "running"}
     if args.results:
         sheet = read_sheet(args.results, study.description.numeric)  # once: a pipe has nothing left after that
         told = study.tell_file(sheet, args.correct)
@@ -231,7 +232,8 @@ def _tell(args: Namespace) -> list[str]:
         measured = cast(dict[str, float], _object("--constraints", args.constraints or "{}", '{"memory_gb": 6.5}'))
         told = [study.tell(_parameters(args.parameters), args.outcome, args.correct, measured)]
     trials = study.trials
-    for remark in listing.unended(told, trials, study):
+    ended_none = [] if args.correct else [one for one in told if one["number"] not in claimed]
+    for remark in listing.unended(ended_none, trials, study):
         _say(f"note: {remark}")
     done, best = sum(trial["state"] != "running" for trial in trials), best_of(trials, study.description)
     return [

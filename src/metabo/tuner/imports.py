@@ -1,6 +1,7 @@
 """The command `metabo import`: turn past trials that are kept elsewhere into a history and a draft of its
 ``space.yaml``."""
 
+import shlex
 import sys
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 from pathlib import Path
@@ -79,7 +80,10 @@ def run(args: Namespace) -> tuple[list[str], Path, Path]:
 
     space, history = args.out / "space.yaml", args.out / "history.csv"
     history = args.table if args.kind == "csv" else history
-    learn = f"metabo pretrain {history} --space {space} --to {args.to or 'my_study'}"
+    named = [shlex.quote(str(one)) for one in (history, space, args.to or "my_study")]
+    learn = "metabo pretrain {} --space {} --to {}".format(*named)
+    learn += f" --steps {args.steps}" if args.steps is not None else ""
+    learn += " --skip-bad-rows" if args.skip_bad_rows else ""
     edited = f"; if you edited it, learn from it as it is: {learn}"
     if args.kind == "csv":
         drafted, lines = _of_table(args), []

@@ -2,6 +2,7 @@
 configuration."""
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -42,19 +43,19 @@ def infeasible(trials: Sequence[StudyTrial], space: Description) -> str:
 
 
 def unended(told: Sequence[StudyTrial], trials: Sequence[StudyTrial], ledger: Ledger) -> list[str]:
-    """Return a line for each running trial that last digits alone tell from one that was told: a spreadsheet may have
-    cut them, so that the trial did not end its claim."""
+    """Return a line for each running trial of which one that was told, and ended no claim, has fewer digits: a
+    spreadsheet may have cut them."""
     space, out = ledger.description, []
-    named = "" if ledger.name == "study" else f" --study {ledger.name}"
+    named = "" if ledger.name == "study" else f" --study {shlex.quote(ledger.name)}"
     for one in trials if told else []:
         if one["state"] != "running":
             continue
-        near = next((other for other in told if space.rounded(one["parameters"], other["parameters"])), None)
+        near = next((other for other in told if space.cut(one["parameters"], other["parameters"])), None)
         if near is not None:
             out.append(
-                f"trial {near['number']} differs in its last digits alone from claim {claim_id(one)}, which is still "
-                f"running ({_values(one['parameters'], space)}). If a spreadsheet cut them, give the claim up: "
-                f"metabo release {ledger.folder}{named} --claim {claim_id(one)}"
+                f"trial {near['number']} has fewer digits than claim {claim_id(one)}, which is still running "
+                f" ({_values(one['parameters'], space)}). If a spreadsheet cut them, give the claim up: "
+                f"metabo release {shlex.quote(str(ledger.folder))}{named} --claim {claim_id(one)}"
             )
     return out
 

@@ -3,6 +3,7 @@
 A study lives in a folder, so another process, or `metabo suggest` in a shell, can continue it.
 """
 
+import json
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from math import nan
@@ -215,13 +216,30 @@ def _refuse_other_space(folder: Path, goal: Description, described: str) -> None
                 f"{folder}: has trials of another space ({', '.join(studies)}), whose {differing}; choose another "
                 "folder"
             )
-        if before.fields != goal.fields:  # a wider or narrower one: every trial must lie in it
-            for name in studies:
-                store.read_trials(folder, name, goal)
+        for name in studies:
+            _require_inside(folder, name, before, goal, described)
     for name in studies if goal.log or goal.constraints or before is None else ():
         trials, where = store.read_trials(folder, name, before or goal), str(store.trials_path(folder, name))
         require_logarithms(trials, goal, where, described)
         require_measured(trials, goal, where, described)
+
+
+def _require_inside(folder: Path, study: str, before: Description, goal: Description, described: str) -> None:
+    """Raise ConfigError unless every trial of a study, read in the space `before`, is the same in the space `goal`."""
+    there = store.read_trials(folder, study, before)
+    try:
+        moved = store.read_trials(folder, study, goal)
+    except DataError as error:
+        said = str(error).splitlines()[0].partition("; ")[0]
+        raise ConfigError(f"{described}: {said}; widen the space, or choose another folder") from error
+    for one, other in zip(there, moved, strict=True):
+        for name, value in one["parameters"].items():
+            if (type(value), value) != (type(other["parameters"][name]), other["parameters"][name]):
+                raise ConfigError(
+                    f"{described}: parameter '{name}' of trial {one['number']} of study '{study}' is "
+                    f"{json.dumps(value)} and would be {json.dumps(other['parameters'][name])}; write its values as "
+                    "they were, or choose another folder"
+                )
 
 
 def _differing(before: Description, goal: Description) -> str:

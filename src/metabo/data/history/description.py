@@ -97,9 +97,9 @@ class Description:
         """Tell whether two configurations are the same, up to digits lost in printing or in single precision."""
         return all(field.same(one[field.name], other[field.name]) for field in self.fields)
 
-    def rounded(self, one: Configuration, other: Configuration) -> bool:
-        """Tell whether two configurations are the same up to digits that a spreadsheet may have cut."""
-        return all(field.rounded(one[field.name], other[field.name]) for field in self.fields)
+    def cut(self, whole: Configuration, short: Configuration) -> bool:
+        """Tell whether a configuration is another one with digits that a spreadsheet may have cut."""
+        return all(field.cut(whole[field.name], short[field.name]) for field in self.fields)
 
     def encode(self, configurations: list[Configuration]) -> Float[np.ndarray, "n d"]:
         """Map configurations to the unit cube."""

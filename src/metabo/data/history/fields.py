@@ -22,8 +22,8 @@ SINGLE = 1e-6
 """A trial's code may compute in single precision: a number and what single precision keeps of it are the same, if they
 differ by at most this part of the range."""
 
-CUT = 5e-3
-"""A spreadsheet that shows 1.30E-05 may write that for 1.3033e-05: three digits are kept of each number."""
+FEWEST = 2
+"""Digits that a spreadsheet keeps at least of a number: it may write 1.3E-05 for 1.3033e-05."""
 
 SHOWN = 8
 """Choices that a message lists."""
@@ -152,12 +152,12 @@ class Field:
         first, second = float(one), float(other)
         return self._close(first, second) or self._is_single(first, second) or self._is_single(second, first)
 
-    def rounded(self, one: Value, other: Value) -> bool:
-        """Tell whether two values may be the same number with fewer digits, as `same` or by CUT."""
-        if self.kind != "float" or one is None or other is None:
-            return one == other
-        first, second = float(one), float(other)
-        return self.same(one, other) or abs(first - second) <= CUT * min(abs(first), abs(second))
+    def cut(self, whole: Value, short: Value) -> bool:
+        """Tell whether `short` is `whole`, or that rounded to FEWEST digits or more: significant ones or decimals."""
+        if self.same(whole, short) or self.kind != "float" or whole is None or short is None:
+            return self.same(whole, short)
+        forms = (f"{float(whole):.{digits}{form}}" for form in "gf" for digits in range(FEWEST, 17))
+        return any(float(short) == float(one) != 0 for one in forms)
 
     def _is_single(self, number: float, of: float) -> bool:
         """Tell whether a number is what single precision keeps of another one."""

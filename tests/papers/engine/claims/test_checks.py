@@ -175,6 +175,18 @@ def test_methods_that_were_not_run_are_named(name, evidence, arguments, lost_met
     assert found.verdict == UNTESTABLE and "; not testable: " in found.said and lost_method in found.said
 
 
+def test_a_method_that_was_not_run_wins_none_of_its_comparisons():
+    rivals = ["rand", "stbo", "maf", "rfgp"]
+    lost = run(
+        "mostly_ahead", bo(h_nll=0.1, **dict.fromkeys(rivals, 0.5)), {"methods": ["h_nll", "h_ekl"], "than": rivals}
+    )
+    assert lost.verdict != HOLDS and "4 of 8" in lost.said and "5 wanted" in lost.said
+    there = run("mostly_ahead", bo(h_nll=0.1, **dict.fromkeys(rivals, 0.5)), {"methods": ["h_nll"], "than": rivals})
+    assert there.verdict == HOLDS and "4 of 4" in there.said
+    worse = run("mostly_ahead", bo(h_nll=0.5, **dict.fromkeys(rivals, 0.1)), {"methods": ["h_nll"], "than": rivals})
+    assert worse.verdict == CONTRADICTED and "0 of 4" in worse.said
+
+
 def test_one_problem_needs_no_correction():
     # t = 2.9 with five degrees of freedom: clear in one problem alone, not as one of two; the sign alone is nothing
     both = study(True, ("lengthscale", "mean"), noise=0.63)

@@ -69,3 +69,6 @@ def test_a_piece_of_another_period_than_ours_says_nothing_about_the_papers_sente
         1.0,
     )
     assert found.verdict == CONTRADICTED and "20 of 20 fits of a piece find period 1" in found.said
+    alone = pd.DataFrame([row for row in rows if row["piece"] == 1])
+    lone = candidates.fitted_periods(Evidence("synthetic", {"studies": lambda: {"hegpucb_fits": {"fit": alone}}}), 1.0)
+    assert lone.verdict == UNTESTABLE

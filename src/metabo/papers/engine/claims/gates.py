@@ -2,9 +2,9 @@
 
 A comparison of methods says nothing where none of them finds anything that random search does not, where a policy asks
 for one point over and over, or where two acquisitions that are compared choose the same points. What rests on a failed
-gate is not testable, and its row names it. The rules here and their constants were fixed before any result was seen.
-A paper's own gates are in its module `gates`, with one function `gates(evidence)`; the module says where its rules were
-fixed later.
+gate is not testable, and its row names it. The rules here and their constants were fixed before any result was seen,
+but for FIRST_QUERY, which came when it was known which claims it concerns. A paper's own gates are in its module
+`gates`, with one function `gates(evidence)`; the module says where its rules were fixed later.
 """
 
 import importlib

@@ -135,6 +135,8 @@ def fitted_periods(
     each = [own["period"].to_numpy() for _, own in rows.groupby("piece")]
     if pieces and len(each) != len(pieces) + 1:
         return untestable(f"{len(each)} fits for {len(pieces) + 1} stated periods")
+    if len(each) < 2:
+        return untestable("no piece was fitted")
     labelled = [(f"piece {place + 1}", each[place], stated) for place, stated in enumerate(pieces)]
     labelled.append(("whole function", each[-1], whole))
     found = [_fitted(*one, tolerance, by_share) for one in labelled]

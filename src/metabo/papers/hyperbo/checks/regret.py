@@ -70,8 +70,9 @@ def mostly_ahead(
     parts = orders(evidence, pairs, at, thresholds)
     sign = 1 if thresholds else -1
     ahead = [part.value is not None and sign * part.value > 0 for part in parts]
-    lost = [*absent(methods, runs), *absent(than, runs)]
-    parts, ahead = [*parts, *lost], [*ahead, *(False for _ in lost)]
+    if lost := [*absent(methods, runs), *absent(than, runs)]:
+        missing = len(methods) * len(than) * len(at) * max(1, len(thresholds)) - len(parts)
+        parts, ahead = [*parts, *[lost[0]] * missing], [*ahead, *[False] * missing]
     return at_least("comparisons won", parts, ahead, len(parts) // 2 + 1, "share of comparisons")
 
 
