@@ -84,6 +84,18 @@ def test_a_bad_cell_is_told_and_can_be_left_out(read, row, column, value, parts)
     assert reason == "no study" or column in reason, "each fault is named"
 
 
+def test_a_value_of_a_parameter_that_is_not_in_use_is_not_read_and_said(read):
+    """A wrong `when` would leave out a whole column in silence."""
+    given = rows()
+    idle = next(number for number, row in enumerate(given, start=2) if row[HEADER.index("optimiser")] == "adam")
+    found = read(altered(idle, "momentum", "0.5"))
+    (said,) = [one for one in found.remarks if "momentum" in one]
+    assert said.endswith(f"history.csv: row {idle} has a value of 'momentum', which is not in use there ('when' in "
+                         "space.yaml): it is not read")  # fmt: skip
+    assert next(one for one in found.trials if one.row == idle).configuration["momentum"] is None
+    assert not any("momentum" in one for one in read(altered(idle, "momentum", "")).remarks)
+
+
 def test_outcomes_whose_differences_are_infinite_are_refused_unless_logarithms_are_taken(read, tmp_path):
     read(altered(7, "error", "1.7e308"))
     linear = description.of_mapping({"name": "s", **yaml.safe_load(SPACE.replace(", scale: log}\np", "}\np"))}, "s")

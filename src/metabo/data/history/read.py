@@ -97,6 +97,7 @@ def _read(sheet: Sheet, space: Description, skip_bad_rows: bool) -> _Part:
         remarks.append(
             f"{where}: left out {listed([one.row for one in copies])}: each repeats an earlier row, outcome included"
         )
+    remarks += _unused(sheet, space, [one for one in found if isinstance(one, Trial)])
     if failed := [trial.row for trial in kept if math.isnan(trial.outcome)]:
         remarks.append(f"{where}: {listed(failed)} without a finite outcome count as failed trials")
     for one in space.constraints:
@@ -108,6 +109,23 @@ def _read(sheet: Sheet, space: Description, skip_bad_rows: bool) -> _Part:
     dropped = [(one.study, one.why.reason, one.row) for one in refused]
     dropped += [(one.study, "repeats an earlier row", one.row) for one in copies]
     return _Part(kept, remarks, _accounts(found, kept, dropped, space, lacking), refused)
+
+
+def _unused(sheet: Sheet, space: Description, trials: list[Trial]) -> list[str]:
+    """Return a remark for each parameter that has values in rows where it is not in use."""
+    cells, remarks = dict(sheet.rows), []
+    for field in space.fields:
+        if field.parent is None or field.name not in sheet.header:
+            continue
+        place = sheet.header.index(field.name)
+        idle = [one.row for one in trials if one.configuration[field.name] is None]
+        if filled := [row for row in idle if not field.blank(cells[row][place])]:
+            has = "has" if len(filled) == 1 else "have"
+            remarks.append(
+                f"{sheet.where}: {listed(filled)} {has} a value of '{field.name}', which is not in use there ('when' in "
+                "space.yaml): it is not read"
+            )
+    return remarks
 
 
 def check_header(sheet: Sheet, needed: list[str], space: Description, more: Sequence[str] = ()) -> list[str]:
