@@ -122,8 +122,8 @@ def _unused(sheet: Sheet, space: Description, trials: list[Trial]) -> list[str]:
         if filled := [row for row in idle if not field.blank(cells[row][place])]:
             has = "has" if len(filled) == 1 else "have"
             remarks.append(
-                f"{sheet.where}: {listed(filled)} {has} a value of '{field.name}', which is not in use there ('when' in "
-                "space.yaml): it is not read"
+                f"{sheet.where}: {listed(filled)} {has} a value of '{field.name}', which is not in use there ('when' "
+                "in space.yaml): it is not read"
             )
     return remarks
 
