@@ -5,6 +5,7 @@ A study lives in a folder, so another process, or `metabo suggest` in a shell, c
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from math import nan
 from pathlib import Path
@@ -228,7 +229,7 @@ def _require_inside(folder: Path, study: str, before: Description, goal: Descrip
     """Raise ConfigError unless every trial of a study, read in the space `before`, is the same in the space `goal`."""
     there = store.read_trials(folder, study, before)
     try:
-        moved = store.read_trials(folder, study, goal)
+        moved = store.read_trials(folder, study, replace(before, fields=goal.fields))
     except DataError as error:
         said = str(error).splitlines()[0].partition("; ")[0]
         raise ConfigError(f"{described}: {said}; widen the space, or choose another folder") from error
