@@ -48,8 +48,8 @@ def training_sizes(
 
     `size` is the split's limit of `varied` ("points" or "tasks"). Without a limit, or with one above
     what is available, the size is the number of points of the largest training task, or of tasks of the widest fold.
-    Runs in `matched` read matched points only: inputs that a training task shares with others, at most so many of each
-    block (`block_limits`). If several splits of a method have the same size, the last of them in `names` stays. Raises
+    Runs in `matched` read only inputs that several training tasks share, and from each block no more of them than
+    `block_limits` allows. If several splits of a method have the same size, the last of them in `names` stays. Raises
     ConfigError for another `varied` or an unknown split, DataError if a size is 0.
     """
     matched = matched or {}
