@@ -151,6 +151,13 @@ def test_a_conjunction_that_cannot_be_tested_in_full_does_not_hold():
     assert together([OPEN, *lost]).said == "undecided 3.0; not testable: MAF was not run; MIMO was not run; and 1 more"
 
 
+def test_a_reason_that_several_parts_share_is_said_once():
+    gate, absent = untestable("the gate fails"), untestable("MAF was not run")
+    assert together([gate, gate, absent, gate]).said == "the gate fails; MAF was not run"
+    assert any_of([gate, gate]).said == "the gate fails"
+    assert together([OPEN, gate, gate, absent]).said == "undecided 3.0; not testable: the gate fails; MAF was not run"
+
+
 def test_a_contradicted_conjunction_is_corrected_for_its_parts():
     """Of forty parts one beyond its 97.5 % bound is what chance gives: Holm compares 40 p with 0.025."""
     barely = part(CONTRADICTED, 2.0, 0.02, 1.0)

@@ -43,7 +43,7 @@ def together(parts: Iterable[Finding], what: str = "parts") -> Finding:
     tested = [part for part in found if part.verdict != UNTESTABLE]
     lost = [part.said for part in found if part.verdict == UNTESTABLE] if tested else []
     if not tested:
-        return replace(found[0], said=_joined(found, found, what))
+        return replace(found[0], said=_reasons(found, what))
     ranked = sorted(tested, key=lambda part: (_LOUDEST_FIRST.index(part.verdict), _against(part)))
     loudest = ranked[0]
     clear = loudest.verdict == CONTRADICTED and _against(loudest) * len(found) <= LEVEL / 2
@@ -90,7 +90,7 @@ def any_of(parts: Sequence[Finding], what: str = "problems") -> Finding:
     """
     tested = [part for part in parts if part.verdict != UNTESTABLE]
     if not tested:
-        return untestable(f"no {what} to compare" if not parts else _joined(parts, parts, what))
+        return untestable(_reasons(parts, what) if parts else f"no {what} to compare")
     quietest = sorted(tested, key=lambda part: (-_LOUDEST_FIRST.index(part.verdict), -_against(part)))
     best = quietest[0]
     said = _joined(quietest, parts, what) if len(parts) > 1 else best.said
@@ -113,9 +113,16 @@ def _joined(ranked: Sequence[Finding], found: Sequence[Finding], what: str) -> s
     return said
 
 
+def _reasons(parts: Sequence[Finding], what: str) -> str:
+    """Say why no part can be tested, each reason once."""
+    distinct = [*{part.said: part for part in parts}.values()]
+    return _joined(distinct, parts, what)
+
+
 def untested(reasons: Sequence[str]) -> str:
-    """Return the end of a sentence that says what could not be tested."""
-    shown = [*reasons[:SHOWN_UNTESTABLE]]
+    """Return the end of a sentence that says what could not be tested, each reason once."""
+    reasons = [*dict.fromkeys(reasons)]
+    shown = reasons[:SHOWN_UNTESTABLE]
     if len(reasons) > SHOWN_UNTESTABLE:
         shown.append(f"and {len(reasons) - SHOWN_UNTESTABLE} more")
     return f"; not testable: {'; '.join(shown)}" if shown else ""
