@@ -186,6 +186,7 @@ def _ship(args: argparse.Namespace) -> list[str]:
 
 def _evidence(args: argparse.Namespace) -> list[str]:
     from metabo.evidence import adding, listing
+    from metabo.plan import catalogue
 
     if args.action == "list":
         return listing.lines(args.to)
@@ -193,7 +194,8 @@ def _evidence(args: argparse.Namespace) -> list[str]:
         raise DataError(f"metabo evidence {args.action}: name the results of one run, e.g. results/laptop")
     if args.action == "restore":
         return _restore(args.to, args.results, args.configfile)
-    return [adding.add(args.results, args.to, args.artefacts, not args.without_trajectories).line]
+    entries = catalogue.load() if catalogue.CATALOGUE.is_file() else None
+    return [adding.add(args.results, args.to, args.artefacts, not args.without_trajectories, entries).line]
 
 
 def _restore(kept: Path, results: Path, overlays: list[Path]) -> list[str]:

@@ -6,6 +6,7 @@ import pytest
 
 from metabo.errors import DataError
 from metabo.evidence import adding, earlier, losses, manifest
+from metabo.plan import catalogue
 from metabo.records.files import digest
 from tests.evidence.conftest import make, resealed
 
@@ -151,6 +152,39 @@ def test_verdicts_on_results_that_a_run_replaces_do_not_stay(judged, kept, traje
     ):
         judged("second", SECOND, seed=1, methods=("h_nll",), trajectories=trajectories)
     assert names(kept) == before
+
+
+@pytest.mark.parametrize(("tested", "stays"), [("other", True), ("tiny", False), ("other tiny", False)])
+def test_what_only_other_benchmarks_read_may_be_replaced(judged, kept, monkeypatch, tested, stays):
+    table = "bo/tiny/held_out/h_nll-pi.parquet"
+    monkeypatch.setattr(earlier, "readers", lambda _: {table: {"tiny"}})
+    first = "claim,role,benchmark,verdict,said\n" + "".join(
+        f"{claim},claim,{on},holds,a\n" for claim, on in [("C01", tested), ("C02", "tiny"), ("C04", "tiny")]
+    )
+    judged("first", first, methods=("h_nll",))
+    record = kept / "claims/hyperbo.json"
+    resealed(record, read={str(FOLDER / table): digest(kept.parents[1] / "first" / FOLDER / table)})
+    listed(kept, record)
+    before = digest(kept / table)
+    if stays:
+        assert judged("second", SECOND, seed=1, methods=("h_nll",)).endswith("as judged before: C01")
+        assert read(kept) == {"claims": "C02C03", "hyperbo-1": "C01"}
+        beside = kept / "claims/earlier/hyperbo-1/read" / table
+        assert digest(beside) == before != digest(kept / table)
+        judged("third", SECOND, seed=2, methods=("h_nll",))
+        assert digest(beside) == before, "what was read, and not what came between"
+        judged("all", ALL, seed=1, methods=("h_nll",))
+        assert not beside.exists()
+    else:
+        with pytest.raises(DataError, match="no verdicts on C01"):
+            judged("second", SECOND, seed=1, methods=("h_nll",))
+
+
+def test_the_catalogue_tells_who_reads_a_result():
+    found = earlier.readers(catalogue.load())
+    assert found["studies/mphd_divergence.parquet"] == found["mphd/mphd_fig06/data.csv"] == {"synthetic"}
+    assert found["bo/super_mini/held_out/h_nll-pi.parquet"] == {"super_mini"}
+    assert found["theory/mphd/remark.json"] == {"synthetic"}
 
 
 def test_what_moves_counts_towards_the_limit(judged, kept, monkeypatch):

@@ -26,6 +26,7 @@ from metabo.evidence.manifest import (
     write,
 )
 from metabo.plan import registry
+from metabo.plan.entries import CatalogueEntry
 from metabo.records import inventory, provenance
 from metabo.records.files import digest
 from metabo.records.inventory import StoredSidecar
@@ -69,14 +70,23 @@ class Added(NamedTuple):
         return f"{self.folder}: {self.files:,} files, {self.bytes / 1e6:.1f} MB{rest}"
 
 
-def add(results: Path, root: Path, artefacts: Sequence[str] = (), trajectories: bool = True) -> Added:
+def add(
+    results: Path,
+    root: Path,
+    artefacts: Sequence[str] = (),
+    trajectories: bool = True,
+    catalogue: Mapping[str, CatalogueEntry] | None = None,
+) -> Added:
     """Add the results of one run, `results/{scale}`, to `root/{scale}`. Files that are already there are kept or
     replaced.
 
     `artefacts`: names of the artefacts whose inputs are added; () for all results. `trajectories`: whether the
-    tables of BO are kept, or of these the records alone, with their checksums. Raises DataError if results are
-    damaged, missing, made by a checkout with uncommitted changes (unless their code is that of this commit), or too
-    large, or if a recorded verdict that must stay is not as it was added, or was judged on results that they replace.
+    tables of BO are kept, or of these the records alone, with their checksums. `catalogue`: tells which artefacts read
+    which results; without it, verdicts that must stay are taken to rest on all that was read with them.
+
+    Raises DataError if results are damaged, missing, made by a checkout with uncommitted changes (unless their code is
+    that of this commit), or too large, or if a recorded verdict that must stay is not as it was added, or was judged on
+    results that they replace.
     """
     checked = verify(results)
     _refuse_flawed(checked)
@@ -95,9 +105,9 @@ def add(results: Path, root: Path, artefacts: Sequence[str] = (), trajectories: 
     before = read(folder) if (folder / NAME).exists() else None
     same_code = _with_changes(kept, results, before)
     made = {below(one, name): sha for one in kept for name, sha in one.outputs.items()}
-    pieces = earlier.planned(files, made, folder, before)
+    pieces = earlier.planned(files, made, folder, before, earlier.readers(catalogue or {}))
     gone |= set(pieces.gone)
-    copied = {**{new: folder / old for old, new in pieces.moved.items()}, **files}
+    copied = {**{new: folder / old for new, old in pieces.moved.items()}, **files}  # what moves before what replaces it
     _refuse_large(copied, gone, root, folder)
     known = _with_losses(folder, files, before) if before else set()
     found, left_out = losses.of_results(kept, results, known)  # takes minutes, so before anything is written
@@ -108,7 +118,7 @@ def add(results: Path, root: Path, artefacts: Sequence[str] = (), trajectories: 
     losses.merge(folder / LOSSES, found)
     listed = {name: _listed(folder / name) for name in (*copied, LOSSES)}
     noted = before.get("same_code", {}) if before else {}
-    moved = {new: noted[old] for old, new in pieces.moved.items() if old in noted}
+    moved = {new: noted[old] for new, old in pieces.moved.items() if old in noted}
     _forget(folder, before, gone)
     write(folder, describe(folder, results.resolve().name, same_code | moved, listed, before))
     return Added(

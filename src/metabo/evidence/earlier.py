@@ -2,18 +2,24 @@
 
 A judging leaves a table of verdicts, a table of gates and a record. Those of the newest run lie in `claims`, as its
 jobs name them. Those of a run before it move to `claims/earlier/{paper}-{number}` as they are, so that every verdict
-keeps the record of the job that made it.
+keeps the record of the job that made it. What that job read and a newer run replaces, for claims that are judged anew,
+moves along, to `read` in that folder.
 """
 
 import csv
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from metabo.errors import DataError
-from metabo.evidence.manifest import EARLIER, Manifest, below, placed
+from metabo.evidence.manifest import EARLIER, READ, ListedFile, Manifest, below, placed
+from metabo.papers.engine.claims.evidence import SYNTHETIC
 from metabo.papers.engine.claims.verdicts import BESIDE, NOT_MADE, UNTESTABLE
+from metabo.plan import registry
+from metabo.plan.artefact import Artefact
+from metabo.plan.entries import CatalogueEntry
 from metabo.records import inventory
 from metabo.records.files import digest
 from metabo.records.inventory import StoredSidecar
@@ -21,14 +27,18 @@ from metabo.records.inventory import StoredSidecar
 TABLES = "claims/*.csv"
 GATES = "-gates"
 """The end of the name of a table of gates, which lies next to the claims."""
+NUMBERS = "data.csv"
+"""What an artefact makes, in its folder, for the claims."""
 SHOWN = 3
 BACK = "get it back from version control (git checkout)"
 
+Readers = Mapping[str, Set[str]]
+
 
 class Pieces(NamedTuple):
-    """What becomes of recorded verdicts when others are added, as paths below the folder. `moved`: where files go,
-    because the new run lacks some of their claims; `gone`: files of earlier judgings that are no longer needed;
-    `claims`: the claims whose verdicts stay those of an earlier judging."""
+    """What becomes of recorded verdicts when others are added, as paths below the folder. `moved`: by the new path, the
+    old one of files of a judging some of whose claims the new run lacks; `gone`: files of earlier judgings that are no
+    longer needed; `claims`: the claims whose verdicts stay those of an earlier judging."""
 
     moved: dict[str, str]
     gone: list[str]
@@ -79,9 +89,22 @@ def _judged(table: Path) -> dict[str, float]:
     return shares
 
 
-def planned(files: Mapping[str, Path], made: Mapping[str, str], folder: Path, before: Manifest | None) -> Pieces:
+def readers(catalogue: Mapping[str, CatalogueEntry]) -> Readers:
+    """Return, by path below the results folder, on which benchmarks artefacts read a file; SYNTHETIC for none."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for id, entry in catalogue.items():
+        for benchmark in entry.benchmarks or ("",):
+            artefact = Artefact(id, id, benchmark, entry)
+            for path in (f"{artefact.place}/{NUMBERS}", *chain.from_iterable(artefact.files.values())):
+                found[path].add(benchmark or SYNTHETIC)
+    return found
+
+
+def planned(
+    files: Mapping[str, Path], made: Mapping[str, str], folder: Path, before: Manifest | None, readers: Readers
+) -> Pieces:
     """Return what becomes of the verdicts in `folder` when `files`, by their path below it, are added. `made`: the
-    checksums of all that the run made, kept or not; `before`: the manifest.
+    checksums of all that the run made, kept or not; `before`: the manifest; `readers`: who reads what (`readers`).
 
     Raises DataError if a verdict that must stay is not as it was added, or was judged on results that the run replaces.
     """
@@ -99,13 +122,16 @@ def planned(files: Mapping[str, Path], made: Mapping[str, str], folder: Path, be
                 continue
             record = _record(table, folder)
             _refuse_changed(record, folder, before)
-            _refuse_replaced(record, made, source, claims)
+            replaced = _replaced(record, made, source, claims, readers)
             stay |= claims
             if table == folder / name:
                 place = f"{EARLIER}/{paper}-{1 + max(map(_number, places), default=0)}"
-                moved |= {old: f"{place}/{Path(old).name}" for old in _made(record, folder)}
+                moved |= {f"{place}/{Path(old).name}": old for old in _made(record, folder)}
             else:
+                place = f"{EARLIER}/{table.parent.name}"
                 places.pop(table.parent.name)
+            kept = before["files"] if before else {}
+            moved |= {f"{place}/{READ}/{old}": old for old, sha in replaced.items() if _is(kept.get(old), sha)}
         gone += [old for files_there in places.values() for old in files_there]
     return Pieces(moved, gone, sorted(stay))
 
@@ -117,11 +143,11 @@ def _number(place: str) -> int:
 
 def _places(folder: Path, before: Manifest | None, paper: str) -> dict[str, list[str]]:
     """Return, by its name, the files of each earlier judging of a paper: those that are there, and those listed."""
-    there = {path.relative_to(folder).as_posix() for path in (folder / EARLIER).glob("*/*")}
+    there = {path.relative_to(folder).as_posix() for path in (folder / EARLIER).rglob("*") if path.is_file()}
     listed = {name for name in (before["files"] if before else ()) if name.startswith(f"{EARLIER}/")}
     found: defaultdict[str, list[str]] = defaultdict(list)
     for name in sorted(there | listed):
-        place = Path(name).parent.name
+        place = name.removeprefix(f"{EARLIER}/").partition("/")[0]
         if place.rpartition("-")[0] == paper:
             found[place].append(name)
     return dict(found)
@@ -144,16 +170,41 @@ def _record(table: Path, folder: Path) -> StoredSidecar:
 def _refuse_changed(record: StoredSidecar, folder: Path, before: Manifest | None) -> None:
     for name in _made(record, folder):
         path = folder / name
-        if not before or not path.is_file() or before["files"].get(name, {}).get("sha256") != digest(path):
+        if not before or not path.is_file() or not _is(before["files"].get(name), digest(path)):
             raise DataError(f"{path}: not as it was added, and holds verdicts that this run lacks; {BACK}")
 
 
-def _refuse_replaced(record: StoredSidecar, made: Mapping[str, str], source: Path, claims: set[str]) -> None:
+def _is(listed: ListedFile | None, sha: str) -> bool:
+    return listed is not None and listed["sha256"] == sha
+
+
+def _replaced(
+    record: StoredSidecar, made: Mapping[str, str], source: Path, claims: set[str], readers: Readers
+) -> dict[str, str]:
+    """Return what a judging read and a run replaces, by path below the folder, with the checksum that it had.
+
+    Raises DataError if the verdicts on `claims`, which stay, may rest on it: a file that only artefacts on other
+    benchmarks read was read for other claims.
+    """
+    found = {}
     for name, expected in record.inputs.items():
-        if made.get(below(record, name), expected) != expected:
+        place = below(record, name)
+        if made.get(place, expected) == expected:
+            continue
+        if place not in readers or readers[place] & _benchmarks(record.path.with_suffix(".csv"), claims):
             more = f" and {len(claims) - SHOWN} more" if len(claims) > SHOWN else ""
             raise DataError(
                 f"{source}: has no verdicts on {', '.join(sorted(claims)[:SHOWN])}{more}, which {record.path.name} "
                 f"has; that judging read another {name} than this run has; bring the recorded results back "
                 "(metabo evidence restore) and judge all artefacts in one run"
             )
+        found[place] = expected
+    return found
+
+
+def _benchmarks(table: Path, claims: set[str]) -> set[str]:
+    """Return the benchmarks on which claims were tested, with or without a bearing on the verdict, and those with the
+    controls of methods; SYNTHETIC for none."""
+    with table.open(newline="") as stream:
+        tested = {on for row in csv.DictReader(stream) if row["claim"] in claims for on in row["benchmark"].split()}
+    return tested | {name for name in registry.benchmarks() if registry.benchmark(name).control}

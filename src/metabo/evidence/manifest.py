@@ -23,6 +23,8 @@ LOSSES: Final = "losses.csv"
 """The file next to the manifest with the loss of every prior that is a GP, at its stored parameters."""
 EARLIER: Final = "claims/earlier"
 """Where verdicts of earlier judgings are, each in a folder of its own (`metabo.evidence.earlier`)."""
+READ: Final = "read"
+"""The folder, in that of an earlier judging, of what it read and a newer run replaced."""
 LIMIT: Final = 60e6
 """The most bytes of all recorded results together, because people clone the repository."""
 LARGEST: Final = 5e6
@@ -133,13 +135,21 @@ def _records(folder: Path, manifest: Manifest) -> Iterator[Flaw]:
     for record in held.records:
         shown = _shown(folder, record.path)
         for name, expected in {**record.inputs, **record.outputs}.items():
-            listed = manifest["files"].get(placed(record, folder, name))
+            listed = _listed(record, folder, name, manifest["files"])
             if listed is not None and listed["sha256"] != expected:
                 yield Flaw(DAMAGED, shown, f"was made with or made another {name} than the one listed", BACK)
         name = record.path.relative_to(folder.absolute()).as_posix()
         commit = commit_of(record, name, manifest.get("same_code", {}))
         if commit not in manifest["commits"]:
             yield Flaw(DAMAGED, shown, f"is of commit {commit[:12]}, which the manifest does not name", BACK)
+
+
+def _listed(record: StoredSidecar, folder: Path, name: str, files: Mapping[str, ListedFile]) -> ListedFile | None:
+    """Return what the manifest lists for a file that a record names, or None for one that is not kept."""
+    own = record.path.relative_to(folder.absolute())
+    if own.is_relative_to(EARLIER) and (kept := files.get(f"{own.parent.as_posix()}/{READ}/{below(record, name)}")):
+        return kept
+    return files.get(placed(record, folder, name))
 
 
 def is_clean(git: Mapping[str, object]) -> bool:
