@@ -202,7 +202,7 @@ def test_how_many_runs_on_pd1_mini_settle_on_one_point():
         assert len(most) == 120
         found += [int(settled.sum()), int((left > 0).sum())]
     said = (
-        "in {} of H-NLL (in {} of them not the best point), {} of H-EKL ({}), {} of FSBO ({}), {} of ABLR ({}), {} of "
+        "in {} of H-NLL ({} of them end without the best point), {} of H-EKL ({}), {} of FSBO ({}), {} of ABLR ({}), {} of "
         "EmpGP ({}) and {} of STBOH ({})"
     )
     assert said.format(*found) in " ".join(TEXT.split())
@@ -229,7 +229,7 @@ def test_how_many_runs_on_taskset_settle_on_one_point():
         if settled.any():
             found[name] = [len(settled), int(settled.sum()), int((runs["normalised_regret"].min()[settled] > 0).sum())]
     assert found == {"EmpGP, PI": [60, 55, 43]}
-    assert "55 of EmpGP's 60 runs" in " ".join(TEXT.split()) and "in 43 of them is not the best one" in " ".join(
+    assert "55 of EmpGP's 60 runs" in " ".join(TEXT.split()) and "and 43 of them end without the best one" in " ".join(
         TEXT.split()
     )
 
