@@ -202,8 +202,8 @@ def test_how_many_runs_on_pd1_mini_settle_on_one_point():
         assert len(most) == 120
         found += [int(settled.sum()), int((left > 0).sum())]
     said = (
-        "in {} of H-NLL ({} of them end without the best point), {} of H-EKL ({}), {} of FSBO ({}), {} of ABLR ({}), {} of "
-        "EmpGP ({}) and {} of STBOH ({})"
+        "in {} of H-NLL ({} of them end without the best point), {} of H-EKL ({}), {} of FSBO ({}), {} of ABLR ({}), "
+        "{} of EmpGP ({}) and {} of STBOH ({})"
     )
     assert said.format(*found) in " ".join(TEXT.split())
 

@@ -58,6 +58,22 @@ def test_regret_panels(acquisitions):
     assert_readable(figure, [*METHODS, *TRUE])
 
 
+def test_the_legend_says_how_many_different_candidates_are_queried():
+    table = curves(["pi"], ["default", "ntot"])
+    last = int(table["iteration"].max())
+    rows = table.drop_duplicates(["panel", "method"])[["panel", "method"]]
+    headings = {panel: metrics.PANELS[panel] for panel in ("default", "ntot")}
+    once = mphd.regret_panels(table, "Once (test)", headings, distinct=rows.assign(distinct=float(last)))
+    assert f"Every run queries {last} different candidates." in once.legends[0].get_title().get_text()
+    asked = rows.assign(distinct=np.where(rows["panel"] == "ntot", 4.4, 12.6))
+    figure = mphd.regret_panels(table, "Repeats (test)", headings, distinct=asked)
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    across = [method_of(name) for name in rows["method"][rows["method"].map(method_of).duplicated()]]
+    assert f"{look.of(across[0]).label} (4 to 13)" in labels
+    assert f"different candidates among {last} queries" in figure.legends[0].get_title().get_text()
+    assert_readable(figure, [*METHODS, *TRUE])
+
+
 def test_rows_of_a_single_column_share_their_axis():
     table = curves(["pi", "ei"], ["default"])
     table.loc[table["acquisition"] == "ei", ["mean", "low", "high"]] *= 10

@@ -227,3 +227,17 @@ def test_runs_of_two_settings_are_named_apart():
     table = pd.DataFrame({"method": names, "split": ["held_out", "new_space"] * 3})
     found = metrics.by_setting(table, "held_out")["method"].tolist()
     assert found == ["rand", "h_nll", "mphd", "mphd@new_space", "mphd_non_nn-ei", "mphd_non_nn-ei@new_space"]
+
+
+def test_spaces_weigh_equally_in_the_number_of_different_candidates():
+    def asked(tasks: int, *candidates: list[int]) -> Runs:
+        values = {f"m{i}": np.tile(own, (1, 3, tasks, 1)) for i, own in enumerate(candidates)}
+        return Runs(values, dict.fromkeys(values, (0,)), tuple(map(str, range(tasks))), np.arange(1, 5), frozenset())
+
+    parts = {"two tasks": runs(0.0, 1.0), "four tasks": runs(0.0, 1.0, tasks=4)}
+    queries = {
+        "two tasks": asked(2, [7, 7, 7, 7], [3, 1, 3, 2]),
+        "four tasks": asked(4, [5, 6, 5, 6], [1, 2, 3, 4]),
+    }
+    found = metrics.distinct_queries(parts, queries, ["m1", "m0"])
+    assert found.to_dict("list") == {"method": ["m1", "m0"], "distinct": [3.5, 1.5]}

@@ -35,13 +35,15 @@ def regret_panels(
     headings: Mapping[str, str],
     regret: str = "normalised regret",
     over: str = "mean over spaces",
+    distinct: pd.DataFrame | None = None,
 ) -> Figure:
     """Draw a grid of panels (rows: acquisition, columns: setting) of mean regret ∓ one standard deviation.
 
     `curves`: acquisition, panel, method, iteration, mean, low, high, seeds (their number). `headings`: title of each
-    panel, in their order; `over`: what the regret is a mean over. The panels of a row share their vertical axis
-    (`style.regret_axis`), those of a single column too, as it compares acquisitions; a band that reaches 0 is cut at
-    the axis.
+    panel, in their order; `over`: what the regret is a mean over. `distinct`: method, distinct (mean number of
+    different candidates of a run), for the legend, with a row for each panel. The panels of a row share their vertical
+    axis (`style.regret_axis`), those of a single column too, as it compares acquisitions; a band that reaches 0 is cut
+    at the axis.
     """
     together = len(headings) == 1
     acquisitions = list(dict.fromkeys(curves["acquisition"]))
@@ -61,11 +63,26 @@ def regret_panels(
         for ax in axes[-1]:
             ax.set_xlabel("BO iteration")
         seeds = " to ".join(map(str, sorted({int(curves["seeds"].min()), int(curves["seeds"].max())})))
-        style.legend(
-            figure, methods, says=f"Bands: one standard deviation over {seeds} seed{'' if seeds == '1' else 's'}."
-        )
+        says = f"Bands: one standard deviation over {seeds} seed{'' if seeds == '1' else 's'}."
+        notes, more = _asked(distinct, int(curves["iteration"].max()))
+        style.legend(figure, methods, notes=notes, says=says + more)
         figure.suptitle(title)
     return figure
+
+
+def _asked(distinct: pd.DataFrame | None, last: int) -> tuple[dict[str, str], str]:
+    """Return, by method, how many different candidates its runs query, and what the legend says of it."""
+    if distinct is None:
+        return {}, ""
+    if (distinct["distinct"] == last).all():
+        return {}, f" Every run queries {last} different candidates."
+    ends = distinct["distinct"].groupby(distinct["method"].map(method_of)).agg(["min", "max"])
+    shown = {str(method): [f"{low:.0f}", f"{high:.0f}"] for method, low, high in ends.itertuples()}
+    notes = {method: " to ".join(dict.fromkeys(both)) for method, both in shown.items()}
+    return (
+        notes,
+        f"\nIn brackets: different candidates among {last} queries, mean over runs (least to most of the panels).",
+    )
 
 
 def _curves(ax: Axes, table: pd.DataFrame) -> None:

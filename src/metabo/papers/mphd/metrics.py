@@ -20,6 +20,7 @@ import pandas as pd
 from scipy.stats import t as student_t
 
 from metabo.errors import DataError, unknown
+from metabo.metrics.budgets import budgets
 from metabo.metrics.clusters import TaskClusters, clusters, two_way, variance_of_mean
 from metabo.metrics.runs import Runs, paired, shared_training
 from metabo.plan import registry
@@ -107,6 +108,18 @@ def endings(parts: Mapping[str, Runs], methods: Sequence[str]) -> pd.DataFrame:
     last = curves[..., -1]
     table = {"last": last.mean(axis=1), "std": last.std(axis=1), "area": curves.mean(axis=(1, 2))}
     return pd.DataFrame({"method": list(methods), **table}).assign(place=lambda t: t["last"].rank(method="min"))
+
+
+def distinct_queries(parts: Mapping[str, Runs], asked: Mapping[str, Runs], methods: Sequence[str]) -> pd.DataFrame:
+    """Return method, distinct: the number of different candidates that a run queries, mean over the runs of a space,
+    then over the spaces. `asked` has the candidates of the same runs in place of regrets."""
+    chosen = list(methods)
+    of_spaces = [
+        budgets(runs.select(chosen), asked[space].select(chosen), runs.last, "run").set_index("method")["distinct"]
+        for space, runs in parts.items()
+    ]
+    mean = pd.concat(of_spaces, axis=1).mean(axis=1)
+    return pd.DataFrame({"method": chosen, "distinct": mean.loc[chosen].to_numpy()})
 
 
 def resampled(parts: Mapping[str, Runs], method: str, reference: str, seed: int) -> np.ndarray:
