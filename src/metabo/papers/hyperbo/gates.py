@@ -31,7 +31,8 @@ IN_PANEL = ("best_are", "worst_is", "all_above", "mean_wins", "wider_spread", "f
 OF_MEANS = {"mean_wins": ("better", "worse"), "falls_with_size": ("mean",)}
 """Those of IN_PANEL that compare structures with these mean functions alone, by their arguments."""
 CORRELATED = ("correlation", "mostly_positive", "negative_in")
-"""Checks of the regrets of all methods that have losses."""
+"""Checks of the regrets of all methods that have losses. A correlation of two losses rests on no run: this came when
+it was known which claim it concerns (C41)."""
 OF_TABLE = {
     "bands_meet": "difference", "no_difference": "difference", "beside_reference": "difference",
     "fewest_needed": "difference", "trend_down": "curve", "trend_flat": "curve", "wider_beyond": "curve",
@@ -92,6 +93,8 @@ def compared(
         return [{str(RunId.parse(m).on(str(given[end]))) for m in methods for end in ("fewer", "more")} & set(runs)]
     if evidence is None:
         return None
+    if check == "correlation" and "regret" not in str(given["comparison"]).split(" against "):
+        return []
     if check in CORRELATED:
         return [set(evidence.evaluations["method"]) & set(runs)]
     if check in IN_PANEL:

@@ -1,6 +1,7 @@
 """Gates: each passes on runs made to pass it, fails on runs made to fail it, and stops the claims that rest on it."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -215,6 +216,15 @@ def test_sweeps_rest_on_the_sizes_and_the_reference_that_they_compare():
     assert of("fewest_needed", method="h_nll") == [{"stboh", *runs[2:]}]
     gain = of("larger_gain", methods=["h_nll"], others=["mimo"], fewer="others_points_1", more="others_sweep")
     assert gain == [set(runs[2:])]
+
+
+def test_a_correlation_of_losses_rests_on_no_run():
+    figure = SimpleNamespace(evaluations=pd.DataFrame({"method": ["ablr", "h_nll"], "metric": "ekl"}))
+    gate = Gate(ASKING, ("ablr",), False, 1.0, 0.5, "t")
+    runs = ["rand", "ablr", "h_nll"]
+    for comparison, stopped in (("regret against test_nll", True), ("test_nll against ekl", False)):
+        test = ClaimTest("x", "correlation", {"comparison": comparison, "printed": 0.8})
+        assert gates.rests(gate, "hyperbo", test, runs, figure) is stopped
 
 
 def test_panels_of_cm_bo_are_compared_with_every_acquisition():
