@@ -16,13 +16,15 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def work(args: Namespace, spec: ClaimsSpec) -> Outcome:
-    """Run the tests of every claim and write one table."""
-    from metabo.errors import ConfigError
+    """Run the tests of every claim and write one table. Raises DataError if the claims change meanwhile: what is newer
+    than they are would be taken for judged by them."""
+    from metabo.errors import ConfigError, DataError
     from metabo.papers.engine.claims import evidence, gates, judge, sheet
     from metabo.plan import catalogue
     from metabo.records.checksums import checksums
     from metabo.records.files import digest, write_text
 
+    before = {path: digest(path) for path in (args.in_sheet, args.in_catalogue)}
     entries = catalogue.load()
     claims = sheet.load(spec.paper)
     if faults := sheet.faults(claims, entries):
@@ -32,6 +34,9 @@ def work(args: Namespace, spec: ClaimsSpec) -> Outcome:
     reads = [path for artefact in made for paths in evidence.gather(artefact, results)[1].values() for path in paths]
     checksums(path for path in reads if path.is_file())
     table, controls, read = judge.judge(claims, made, results, entries)
+    for path, sha in before.items():
+        if digest(path) != sha:
+            raise DataError(f"{path}: changed while the claims were judged; run the same command again")
     write_text(args.out, table.to_csv(index=False))
     write_text(args.out_gates, controls.to_csv(index=False))
     verdicts = judge.verdicts(table)["verdict"].value_counts().to_dict()
