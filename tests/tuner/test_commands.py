@@ -229,7 +229,14 @@ def test_tell_says_what_it_needs(folder, capsys, arguments):
     assert "give a CSV of results, or --parameters with either --outcome or --failed" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("text", "fault"), [("{", "not JSON"), ("[1]", "must be a JSON object")])
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("{", "not JSON"),
+        ("[1]", "must be a JSON object"),
+        ('{"lr": 0.1, "depth": 2, "lr": 0.2}', "'lr' stands 2 times; leave one"),
+    ],
+)
 def test_parameters_that_are_no_object(folder, capsys, text, fault):
     with pytest.raises(SystemExit):
         cli.main(["tell", str(folder), "--parameters", text, "--outcome", "1"])

@@ -9,6 +9,7 @@ import os
 import sys
 import warnings
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, _SubParsersAction
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -282,9 +283,17 @@ def _parameters(text: str) -> "Configuration":
 
 
 def _object(option: str, text: str, example: str) -> dict[str, Json]:
-    """Return the JSON object that an option gives. Raises ConfigError for anything else."""
+    """Return the JSON object that an option gives. Raises ConfigError for anything else, and for a name that stands
+    twice, of which JSON would take the last."""
+
+    def once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+        for name, times in Counter(name for name, _ in pairs).items():
+            if times > 1:
+                raise ConfigError(f"{option}: {quoted(name)} stands {times} times; leave one value of it")
+        return dict(pairs)
+
     try:
-        found = json.loads(text)
+        found = json.loads(text, object_pairs_hook=once)
     except ValueError as error:
         raise ConfigError(f"{option}: not JSON ({error}); write e.g. '{example}'") from error
     if not isinstance(found, dict):
