@@ -11,7 +11,7 @@ SOURCES = {
     "tab07": "Wang et al. (JMLR 25, 2024), Table 7, on HPO-B",
 }
 """Where the numbers are printed, and on which data."""
-BEST = "best of both's methods"
+BEST = "best of shared methods"
 
 
 def beside(ours: pd.DataFrame, name: str, metric: str, decimals: int, lowest: bool = True) -> pd.DataFrame:
