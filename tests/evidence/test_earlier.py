@@ -1,9 +1,11 @@
 """Verdicts of a scale that is judged in pieces: none is lost, and every one keeps its record."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from metabo import cli
 from metabo.errors import DataError
 from metabo.evidence import adding, earlier, losses, manifest
 from metabo.plan import catalogue
@@ -154,37 +156,96 @@ def test_verdicts_on_results_that_a_run_replaces_do_not_stay(judged, kept, traje
     assert names(kept) == before
 
 
-@pytest.mark.parametrize(("tested", "stays"), [("other", True), ("tiny", False), ("other tiny", False)])
-def test_what_only_other_benchmarks_read_may_be_replaced(judged, kept, monkeypatch, tested, stays):
-    table = "bo/tiny/held_out/h_nll-pi.parquet"
-    monkeypatch.setattr(earlier, "readers", lambda _: {table: {"tiny"}})
+TABLE = "bo/tiny/held_out/h_nll-pi.parquet"
+
+
+def read_by_others(judged, kept, monkeypatch, tested="other", reader="tiny", **options):
+    """Add a judging that read a table for claims tested on `tested`; artefacts on `reader` read that table."""
+    monkeypatch.setattr(earlier, "readers", lambda _: {TABLE: {reader}})
     first = "claim,role,benchmark,verdict,said\n" + "".join(
         f"{claim},claim,{on},holds,a\n" for claim, on in [("C01", tested), ("C02", "tiny"), ("C04", "tiny")]
     )
-    judged("first", first, methods=("h_nll",))
+    judged("first", first, methods=("h_nll",), **options)
     record = kept / "claims/hyperbo.json"
-    resealed(record, read={str(FOLDER / table): digest(kept.parents[1] / "first" / FOLDER / table)})
+    resealed(record, read={str(FOLDER / TABLE): digest(kept.parents[1] / "first" / FOLDER / TABLE)})
     listed(kept, record)
-    before = digest(kept / table)
-    if stays:
-        assert judged("second", SECOND, seed=1, methods=("h_nll",)).endswith("as judged before: C01")
-        assert read(kept) == {"claims": "C02C03", "hyperbo-1": "C01"}
-        beside = kept / "claims/earlier/hyperbo-1/read" / table
-        assert digest(beside) == before != digest(kept / table)
-        judged("third", SECOND, seed=2, methods=("h_nll",))
-        assert digest(beside) == before, "what was read, and not what came between"
-        judged("all", ALL, seed=1, methods=("h_nll",))
-        assert not beside.exists()
-    else:
-        with pytest.raises(DataError, match="no verdicts on C01"):
-            judged("second", SECOND, seed=1, methods=("h_nll",))
+    return kept / "claims/earlier/hyperbo-1/read" / TABLE
+
+
+def test_what_only_other_benchmarks_read_may_be_replaced(judged, kept, monkeypatch):
+    beside = read_by_others(judged, kept, monkeypatch)
+    before = digest(kept / TABLE)
+    assert judged("second", SECOND, seed=1, methods=("h_nll",)).endswith("as judged before: C01")
+    assert read(kept) == {"claims": "C02C03", "hyperbo-1": "C01"}
+    assert digest(beside) == before != digest(kept / TABLE)
+    judged("third", SECOND, seed=2, methods=("h_nll",))
+    assert digest(beside) == before, "what was read, and not what came between"
+    beside.write_bytes(b"damaged")
+    with pytest.raises(DataError, match="judged on another one, which is not kept"):
+        judged("fourth", SECOND, seed=3, methods=("h_nll",))
+    judged("all", ALL, seed=1, methods=("h_nll",))
+    assert not beside.exists()
+
+
+@pytest.mark.parametrize(
+    ("tested", "reader"), [("tiny", "tiny"), ("other tiny", "tiny"), ("other", "control"), ("synthetic", "synthetic")]
+)
+def test_what_a_verdict_may_rest_on_is_not_replaced(judged, kept, monkeypatch, tested, reader):
+    """Nor what the controls of methods rest on, which count on every benchmark."""
+    read_by_others(judged, kept, monkeypatch, tested, reader)
+    before = names(kept)
+    with pytest.raises(DataError, match="no verdicts on C01"):
+        judged("second", SECOND, seed=1, methods=("h_nll",))
+    assert names(kept) == before
+
+
+@pytest.mark.parametrize("damage", [lambda path: path.write_bytes(b"damaged"), lambda path: path.unlink()])
+def test_what_moves_along_is_as_it_was_added(judged, kept, monkeypatch, damage):
+    read_by_others(judged, kept, monkeypatch)
+    damage(kept / TABLE)
+    with pytest.raises(DataError, match=f"{TABLE}: not as it was added, and verdicts that stay were judged on it"):
+        judged("second", SECOND, seed=1, methods=("h_nll",))
+
+
+def test_what_was_not_kept_cannot_move_along(judged, kept, monkeypatch):
+    read_by_others(judged, kept, monkeypatch, trajectories=False)
+    with pytest.raises(DataError, match="judged on another one, which is not kept"):
+        judged("second", SECOND, seed=1, methods=("h_nll",))
+
+
+def test_verdicts_on_another_paper_keep_what_they_rest_on(judged, kept):
+    """A run that judges one paper alone replaces nothing that the verdicts on others were judged on."""
+    judged("first", FIRST, methods=("h_nll",))
+    for name in ("hyperbo.csv", "hyperbo-gates.csv", "hyperbo.json"):
+        path = kept / "claims" / name
+        path.rename(path.with_name(name.replace("hyperbo", "mphd")))
+    record = kept / "claims/mphd.json"
+    outputs = {f"{FOLDER}/claims/mphd{end}.csv": digest(kept / f"claims/mphd{end}.csv") for end in ("", "-gates")}
+    resealed(record, read={str(FOLDER / TABLE): digest(kept / TABLE)}, outputs=outputs)
+    files = manifest.read(kept)["files"]
+    files = {name.replace("claims/hyperbo", "claims/mphd"): listing for name, listing in files.items()}
+    resealed(kept / manifest.NAME, files=files)
+    listed(kept, record)
+    assert manifest.flaws(kept, manifest.read(kept)) == []
+    before = names(kept)
+    with pytest.raises(DataError, match=r"claims/mphd.csv: has no verdicts on C01, C04, which mphd.json has"):
+        judged("second", SECOND, seed=1, methods=("h_nll",))
+    assert names(kept) == before
+    judged("third", SECOND, methods=("h_nll",))
 
 
 def test_the_catalogue_tells_who_reads_a_result():
     found = earlier.readers(catalogue.load())
-    assert found["studies/mphd_divergence.parquet"] == found["mphd/mphd_fig06/data.csv"] == {"synthetic"}
+    assert found["studies/mphd_divergence.parquet"] == {"synthetic"}
     assert found["bo/super_mini/held_out/h_nll-pi.parquet"] == {"super_mini"}
     assert found["theory/mphd/remark.json"] == {"synthetic"}
+
+
+def test_the_command_tells_who_reads_what(monkeypatch):
+    given = []
+    monkeypatch.setattr(adding, "add", lambda *arguments: given.extend(arguments) or SimpleNamespace(line="added"))
+    cli.main(["evidence", "add", "results/laptop"])
+    assert "mphd_fig06" in given[-1]
 
 
 def test_what_moves_counts_towards_the_limit(judged, kept, monkeypatch):

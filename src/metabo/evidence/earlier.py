@@ -27,8 +27,6 @@ from metabo.records.inventory import StoredSidecar
 TABLES = "claims/*.csv"
 GATES = "-gates"
 """The end of the name of a table of gates, which lies next to the claims."""
-NUMBERS = "data.csv"
-"""What an artefact makes, in its folder, for the claims."""
 SHOWN = 3
 BACK = "get it back from version control (git checkout)"
 
@@ -95,7 +93,7 @@ def readers(catalogue: Mapping[str, CatalogueEntry]) -> Readers:
     for id, entry in catalogue.items():
         for benchmark in entry.benchmarks or ("",):
             artefact = Artefact(id, id, benchmark, entry)
-            for path in (f"{artefact.place}/{NUMBERS}", *chain.from_iterable(artefact.files.values())):
+            for path in chain.from_iterable(artefact.files.values()):
                 found[path].add(benchmark or SYNTHETIC)
     return found
 
@@ -130,9 +128,9 @@ def planned(
             else:
                 place = f"{EARLIER}/{table.parent.name}"
                 places.pop(table.parent.name)
-            kept = before["files"] if before else {}
-            moved |= {f"{place}/{READ}/{old}": old for old, sha in replaced.items() if _is(kept.get(old), sha)}
+            moved |= _along(replaced, f"{place}/{READ}", files, folder, before)
         gone += [old for files_there in places.values() for old in files_there]
+    _refuse_others(files, made, folder)
     return Pieces(moved, gone, sorted(stay))
 
 
@@ -172,6 +170,42 @@ def _refuse_changed(record: StoredSidecar, folder: Path, before: Manifest | None
         path = folder / name
         if not before or not path.is_file() or not _is(before["files"].get(name), digest(path)):
             raise DataError(f"{path}: not as it was added, and holds verdicts that this run lacks; {BACK}")
+
+
+def _along(
+    replaced: Mapping[str, str], place: str, files: Mapping[str, Path], folder: Path, before: Manifest | None
+) -> dict[str, str]:
+    """Return where files go that a judging read and a run replaces, by the new path.
+
+    Raises DataError for one that is not as it was added, or that is not there while the run's own would be kept.
+    """
+    kept = before["files"] if before else {}
+    found = {}
+    for old, sha in replaced.items():
+        beside = folder / place / old
+        if beside.is_file() and digest(beside) == sha:
+            continue
+        if _is(kept.get(old), sha):
+            if not (folder / old).is_file() or digest(folder / old) != sha:
+                raise DataError(
+                    f"{folder / old}: not as it was added, and verdicts that stay were judged on it; {BACK}"
+                )
+            found[f"{place}/{old}"] = old
+        elif old in files or beside.is_file():
+            raise DataError(
+                f"{folder / old}: verdicts that stay were judged on another one, which is not kept; judge all "
+                "artefacts in one run"
+            )
+    return found
+
+
+def _refuse_others(files: Mapping[str, Path], made: Mapping[str, str], folder: Path) -> None:
+    """Refuse a run that replaces what verdicts on a paper rest on that it does not judge."""
+    for paper, tables_there in tables(folder).items():
+        if f"claims/{paper}.csv" not in files:
+            for table, claims in read_from(tables_there).items():
+                if claims:
+                    _replaced(_record(table, folder), made, Path(f"claims/{paper}.csv"), claims, {})
 
 
 def _is(listed: ListedFile | None, sha: str) -> bool:
