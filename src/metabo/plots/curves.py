@@ -1,7 +1,7 @@
 """Curves over BO iterations: regret with violins (hyperbo Figures 8, 16), profiles (7, 15), ranks (9, 17), and regret
 on several splits."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -56,15 +56,24 @@ def regret_figure(
             axes[1].set_ylabel(regret)
         says = [REPETITIONS] if at else []
         says += [HOLLOW] if any(look.of(method).hollow for method in methods) else []
-        notes = {method: f"{number:.3g}" for method, number in (distinct or {}).items()}
-        if distinct and set(distinct.values()) == {last}:
-            says.append(f"Every run queries {last} different candidates.")
-            notes = {}
-        elif notes:
-            says.append(f"In brackets: different candidates among {last} queries, mean over runs.")
+        notes, line = asked({method: [number] for method, number in (distinct or {}).items()}, last)
+        says += [line] if line else []
         style.legend(figure, methods, notes=notes, says="\n".join(says))
         figure.suptitle(title)
     return figure
+
+
+def asked(distinct: Mapping[str, Sequence[float]], last: int) -> tuple[dict[str, str], str]:
+    """Return what a legend says of how many different candidates runs query: in brackets behind each method, and in a
+    line below. `distinct`: by method, the mean number over its runs in each panel; none: nothing is said."""
+    if not distinct:
+        return {}, ""
+    ends = {method: (min(numbers), max(numbers)) for method, numbers in distinct.items()}
+    if set(ends.values()) == {(last, last)}:
+        return {}, f"Every run queries {last} different candidates."
+    notes = {method: " to ".join(dict.fromkeys(f"{end:.3g}" for end in both)) for method, both in ends.items()}
+    several = " (least to most of the panels)" if any(low != high for low, high in ends.values()) else ""
+    return notes, f"In brackets: different candidates among {last} queries, mean over runs{several}."
 
 
 def violin(

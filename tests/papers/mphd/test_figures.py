@@ -69,7 +69,7 @@ def test_the_legend_says_how_many_different_candidates_are_queried():
     figure = mphd.regret_panels(table, "Repeats (test)", headings, distinct=asked)
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     across = [method_of(name) for name in rows["method"][rows["method"].map(method_of).duplicated()]]
-    assert f"{look.of(across[0]).label} (4 to 13)" in labels
+    assert f"{look.of(across[0]).label} (4.4 to 12.6)" in labels
     assert f"different candidates among {last} queries" in figure.legends[0].get_title().get_text()
     assert_readable(figure, [*METHODS, *TRUE])
 

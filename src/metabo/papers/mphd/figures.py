@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from metabo.plan.runs import method_of
 from metabo.plots import look as looks
 from metabo.plots import style
-from metabo.plots.curves import FEWEST, violin, violin_handles
+from metabo.plots.curves import FEWEST, asked, violin, violin_handles
 
 LABELS = {
     "constant": ("constant mean", "mean c"),
@@ -64,25 +64,11 @@ def regret_panels(
             ax.set_xlabel("BO iteration")
         seeds = " to ".join(map(str, sorted({int(curves["seeds"].min()), int(curves["seeds"].max())})))
         says = f"Bands: one standard deviation over {seeds} seed{'' if seeds == '1' else 's'}."
-        notes, more = _asked(distinct, int(curves["iteration"].max()))
-        style.legend(figure, methods, notes=notes, says=says + more)
+        shown = {} if distinct is None else distinct["distinct"].groupby(distinct["method"].map(method_of)).agg(list)
+        notes, line = asked({str(method): numbers for method, numbers in shown.items()}, int(curves["iteration"].max()))
+        style.legend(figure, methods, notes=notes, says=f"{says}\n{line}".rstrip())
         figure.suptitle(title)
     return figure
-
-
-def _asked(distinct: pd.DataFrame | None, last: int) -> tuple[dict[str, str], str]:
-    """Return, by method, how many different candidates its runs query, and what the legend says of it."""
-    if distinct is None:
-        return {}, ""
-    if (distinct["distinct"] == last).all():
-        return {}, f" Every run queries {last} different candidates."
-    ends = distinct["distinct"].groupby(distinct["method"].map(method_of)).agg(["min", "max"])
-    shown = {str(method): [f"{low:.0f}", f"{high:.0f}"] for method, low, high in ends.itertuples()}
-    notes = {method: " to ".join(dict.fromkeys(both)) for method, both in shown.items()}
-    return (
-        notes,
-        f"\nIn brackets: different candidates among {last} queries, mean over runs (least to most of the panels).",
-    )
 
 
 def _curves(ax: Axes, table: pd.DataFrame) -> None:
