@@ -20,8 +20,8 @@ import numpy as np
 from metabo.errors import MetaboError
 from metabo.records.checksums import sealed
 from metabo.tuner import listing, store
-from metabo.tuner.commands import _outcome
 from metabo.tuner.ledger import Ledger
+from metabo.tuner.options import outcome
 from tests.adversary.judge import Attempt
 from tests.tuner import crashes
 from tests.tuner.crashes import configuration
@@ -518,7 +518,7 @@ def _as_command(text: str) -> float | None:
     from argparse import ArgumentTypeError
 
     try:
-        return _outcome(text)
+        return outcome(text)
     except ArgumentTypeError as error:
         raise MetaboError(str(error)) from error
 

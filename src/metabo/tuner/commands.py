@@ -8,15 +8,13 @@ import math
 import os
 import sys
 import warnings
-from argparse import ArgumentParser, ArgumentTypeError, Namespace, _SubParsersAction
-from collections import Counter
+from argparse import ArgumentParser, Namespace, _SubParsersAction
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from metabo.errors import ConfigError, NumericsWarning, printable, quoted
-from metabo.records.files import Json
-from metabo.tuner import imports
+from metabo.errors import ConfigError, NumericsWarning, printable
+from metabo.tuner import imports, options
 
 if TYPE_CHECKING:
     from metabo.data.history.description import Configuration, Description
@@ -55,7 +53,7 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     _study(tell)
     tell.add_argument("results", nargs="?", type=Path, help="CSV as printed by `metabo suggest`, outcomes filled in")
     tell.add_argument("--parameters", help="one configuration as JSON, e.g. '{\"learning_rate\": 0.01}'")
-    tell.add_argument("--outcome", type=_outcome, help="its outcome")
+    tell.add_argument("--outcome", type=options.outcome, help="its outcome")
     tell.add_argument("--failed", action="store_true", help="the trial failed")
     tell.add_argument("--constraints", help="the values of its constraints as JSON, e.g. '{\"memory_gb\": 6.5}'")
     tell.add_argument("--correct", action="store_true", help="replace the outcomes recorded for these configurations")
@@ -230,7 +228,9 @@ def _tell(args: Namespace) -> list[str]:
         if sheet.layout and not sheet.layout.usual:
             _say(f"{args.results}: {sheet.layout.said}")
     else:
-        measured = cast(dict[str, float], _object("--constraints", args.constraints or "{}", '{"memory_gb": 6.5}'))
+        measured = cast(
+            dict[str, float], options.json_object("--constraints", args.constraints or "{}", '{"memory_gb": 6.5}')
+        )
         told = [study.tell(_parameters(args.parameters), args.outcome, args.correct, measured)]
     trials = study.trials
     ended_none = [] if args.correct else [one for one in told if one["number"] not in claimed]
@@ -279,38 +279,7 @@ def _release(args: Namespace) -> list[str]:
 
 
 def _parameters(text: str) -> "Configuration":
-    return cast("Configuration", _object("--parameters", text, '{"learning_rate": 0.01}'))
-
-
-def _object(option: str, text: str, example: str) -> dict[str, Json]:
-    """Return the JSON object that an option gives. Raises ConfigError for anything else, and for a name that stands
-    twice, of which JSON would take the last."""
-
-    def once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-        for name, times in Counter(name for name, _ in pairs).items():
-            if times > 1:
-                raise ConfigError(f"{option}: {quoted(name)} stands {times} times; leave one value of it")
-        return dict(pairs)
-
-    try:
-        found = json.loads(text, object_pairs_hook=once)
-    except ValueError as error:
-        raise ConfigError(f"{option}: not JSON ({error}); write e.g. '{example}'") from error
-    if not isinstance(found, dict):
-        raise ConfigError(f"{option}: must be a JSON object of names and values")
-    return found
-
-
-def _outcome(text: str) -> float:
-    """Read an outcome. Raises ArgumentTypeError for text that is not a number, and for digits that would overflow to
-    infinity."""
-    try:
-        value = float(text)
-    except ValueError:
-        raise ArgumentTypeError(f"{quoted(text)} is no number; write one, or --failed in its place") from None
-    if math.isinf(value) and any(sign.isdigit() for sign in text):
-        raise ArgumentTypeError(f"{printable(text, 80)} is too large for a number; say --failed if the trial diverged")
-    return value
+    return cast("Configuration", options.json_object("--parameters", text, '{"learning_rate": 0.01}'))
 
 
 def _say(line: str) -> None:
