@@ -19,6 +19,8 @@ WORDS = {
     "uniform": "random points",
 }  # fmt: skip
 OURS, POINTS = "he_gp_ucb", "uniform"
+THEOREM = "plain"
+"""The profile with the β of the theorems."""
 LAST, EARLY, LATE = "last", "early", "late"
 """When regrets are compared: at a run's last iteration, or at the two of panel (c), `summaries.EARLY` and `.LATE`."""
 
@@ -28,10 +30,10 @@ def profile(evidence: Evidence) -> str:
     return str(evidence.parameters.get("profile", "figure"))
 
 
-def runs_of(evidence: Evidence, problem: str) -> pd.DataFrame:
-    """Return the runs of the artefact's profile on a problem."""
+def runs_of(evidence: Evidence, problem: str, under: str = "") -> pd.DataFrame:
+    """Return the runs on a problem, of the artefact's profile or that of `under`."""
     runs = evidence.studies[STUDY]["run"]
-    return runs[(runs["profile"] == profile(evidence)) & (runs["problem"] == problem)]
+    return runs[(runs["profile"] == (under or profile(evidence))) & (runs["problem"] == problem)]
 
 
 def iteration_at(moment: str, runs: pd.DataFrame) -> int:

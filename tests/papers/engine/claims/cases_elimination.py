@@ -125,6 +125,17 @@ def dropped(good, seeds=100, last=3, problem="decomposition"):
     )  # fmt: skip
 
 
+def rejecting(good, candidates=5, profile="figure"):
+    """Runs that drop three of four wrong candidates, or one, the true one (0) among what is dropped in no run."""
+    last = either(good, 3, 1)
+    runs = queries(
+        ["he_gp_ucb"], "mean", iterations=range(1, 7), u=lambda m, seed, t: min(t, candidates - 1),
+        rejected=lambda m, seed, t: t <= last - (seed % 5 == 0),
+    )  # fmt: skip
+    listed = pd.DataFrame({"problem": "mean", "profile": profile, "u": range(candidates)})
+    return Evidence("synthetic", {"studies": lambda: {"hegpucb_runs": {"run": runs, "candidate": listed}}})
+
+
 PROBLEMS = ["period", "decomposition"]
 APART = ("he_gp_ucb", "a_gp_ucb", "mle")
 ELIMINATION = {
@@ -151,6 +162,7 @@ ELIMINATION = {
         {},
     ),
     "kept": lambda good: (drops(good), {"delta": 0.1}),
+    "rejects_most": lambda good: (rejecting(good), {"problem": "mean"}),
     "likeliest_dropped": lambda good: (dropped(good), {}),
     "protocol": lambda good: (
         numbers(

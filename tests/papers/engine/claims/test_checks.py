@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import gamma, ttest_1samp
 from scipy.stats import t as student
@@ -29,7 +30,9 @@ from tests.papers.engine.claims.cases_elimination import (
     late,
     recovered,
     regrets,
+    rejecting,
     study,
+    with_runs,
 )
 from tests.papers.engine.claims.cases_studies import STUDIES, infeasible, theory
 from tests.papers.engine.claims.cases_sweeps import EQUAL, SWEEPS, endings, gaps, line, structures
@@ -194,6 +197,22 @@ def test_one_problem_needs_no_correction():
     assert run("beats_somewhere", study(True, noise=0.63), {"other": "mle"}).verdict == HOLDS
     alone = run("recovers_less", recovered(mle=4, uniform=10), {"problems": PROBLEMS[:1]})
     assert alone.verdict == HOLDS and "p = 0.031" in alone.said
+
+
+def test_a_problem_can_be_taken_under_the_beta_of_the_theorem():
+    runs = study(False, ("lengthscale", "mean")).studies["hegpucb_runs"]["run"]
+    better = study(True).studies["hegpucb_runs"]["run"].assign(profile="plain")
+    both = with_runs(pd.concat([runs, better]))
+    given = {"other": "mle"}
+    assert run("beats_somewhere", both, given).verdict == CONTRADICTED
+    found = run("beats_somewhere", both, given | {"of_theorem": ["mean"]})
+    assert found.verdict == HOLDS and "mean" in found.said
+
+
+def test_the_wrong_candidates_of_the_figures_own_settings_count():
+    found = run("rejects_most", rejecting(True), {"problem": "mean"})
+    assert found.value == pytest.approx(0.5 - 0.7) and "of 4 wrong" in found.said
+    assert run("rejects_most", rejecting(True), {"problem": "period"}).verdict == UNTESTABLE
 
 
 def test_the_margin_is_of_random_where_the_figure_has_it():

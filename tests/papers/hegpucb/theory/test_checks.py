@@ -98,6 +98,8 @@ def test_intervals_of_a_sample():
     found = statements("theorem31_bayes")
     own, other = found["Theorem 3.1, Bayesian", "printed"], found["Shorter length-scale, Bayesian", "ours"]
     assert own["verdict"] == "SUPPORTED" and other["verdict"] == "SUPPORTED" and controls(found) == {"REFUTED"}
+    needed = found["Shorter length-scale, Bayesian", "reading"]
+    assert needed["verdict"] == "REFUTED" and {c["numbers"]["share"] for c in cells(needed, "needed")} == {1.0}
 
 
 def test_the_printed_frequentist_intervals_miss(shorter):

@@ -168,6 +168,21 @@ def kept(evidence: Evidence, delta: float) -> Finding:
     return together(found, "problems")
 
 
+def rejects_most(evidence: Evidence, problem: str, more_than: float = 0.5) -> Finding:
+    """HE-GP-UCB drops more than a share of the wrong candidates by its last query, on average over seeds."""
+    runs = runs_of(evidence, problem)
+    own = runs[runs["method"] == OURS]
+    if own.empty:
+        return untestable(f"HE-GP-UCB was not run on {problem}")
+    listed = evidence.studies[STUDY]["candidate"]
+    count = int(((listed["problem"] == problem) & (listed["profile"] == profile(evidence))).sum()) - 1
+    wrong = own["rejected"].astype(bool) & (own["u"] != own["truth"])
+    shares = wrong.groupby(own["seed"]).sum().to_numpy(dtype=np.float64) / count
+    label = f"{more_than:g} minus the share of {count} wrong candidates dropped, {problem} ({shares.mean():.3f}):"
+    gap = of_mean(more_than - shares)
+    return order(label, gap, True, "share of candidates", effect=MARGIN, clusters=len(shares))
+
+
 def recovers_less(evidence: Evidence, problems: Sequence[str]) -> Finding:
     """In at least one problem, fewer runs of MLE than of random points end with the true candidate as the likeliest.
 

@@ -26,6 +26,7 @@ from metabo.papers.hegpucb.paired import (
     LATE,
     OURS,
     POINTS,
+    THEOREM,
     WORDS,
     absent,
     at_the_end,
@@ -63,12 +64,16 @@ def seeds_order(
     return together([*found, *absent([*lower, *than], ends["method"], problem)], "comparisons")
 
 
-def beats_somewhere(evidence: Evidence, other: str, measure: str = "cumulative") -> Finding:
+def beats_somewhere(
+    evidence: Evidence, other: str, measure: str = "cumulative", of_theorem: Sequence[str] = ()
+) -> Finding:
     """ORD: in at least one problem, HE-GP-UCB has less regret than `other` at the last iteration, paired by seed.
 
     Intervals of level 1 - 0.05/n for n problems. The sign alone is no evidence: noise gives it in some problem.
+    `of_theorem`: problems in which β is that of the theorems, whatever the figure's profile.
     """
-    panels = {problem: at_the_end(runs_of(evidence, problem)) for problem in PROBLEMS}
+    under = {problem: THEOREM for problem in of_theorem}
+    panels = {problem: at_the_end(runs_of(evidence, problem, under.get(problem, ""))) for problem in PROBLEMS}
     panels = {problem: by_seed(ends, measure) for problem, ends in panels.items() if len(ends)}
     panels = {problem: wide for problem, wide in panels.items() if {OURS, other} <= set(wide)}
     if not panels:
