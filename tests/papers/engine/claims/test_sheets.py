@@ -13,7 +13,7 @@ from metabo.plan import catalogue
 
 ROOT = Path(__file__).parents[4]
 SHEETS = {
-    "cmbo": [f"B{n}" for n in range(1, 26)],
+    "cmbo": [f"B{n}" for n in range(1, 27)],
     "hegpucb": [f"G{n}" for n in range(1, 26)],
     "hyperbo": [f"C{n:02}" for n in range(1, 81)],
     "mphd": [f"M{n}" for n in range(1, 35)],
