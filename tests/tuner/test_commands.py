@@ -348,6 +348,8 @@ def test_the_folder_of_trials_may_be_the_default_one(metabo, folder, monkeypatch
             ["tell", "--parameters", "{}", "--outcome", "-1,5"],
             "'-1,5' is no number; write one, or --failed in its place",
         ),
+        (["tell", "--parameters", "{}", "--outcome", "0_12"], "'0_12' is no number; write one, or --failed in its"),
+        (["tell", "--parameters", "{}", "--outcome", "٠.٥"], "'٠.٥' is no number; write one, or --failed in its"),
         (["suggest", "--by", "me"], "--by says who claims, so it needs --claim"),
     ],
 )

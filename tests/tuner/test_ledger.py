@@ -118,7 +118,7 @@ def test_claims_of_the_version_before_have_no_age(ledger):
     assert len(again.release(again.trials)) == 1
 
 
-@pytest.mark.parametrize("outcome", ["fast", [], {}, 10**400, True])
+@pytest.mark.parametrize("outcome", ["fast", "0_12", "٠.٥", [], {}, 10**400, True])
 def test_what_is_no_number_is_no_outcome(ledger, outcome):
     with pytest.raises(DataError, match="of 'error' is no number; tell one, or None if the trial failed"):
         ledger.tell(GOOD, outcome)

@@ -16,6 +16,7 @@ from metabo.data.history import constraints as bounds
 from metabo.data.history import description as descriptions
 from metabo.data.history import read as history
 from metabo.data.history.description import Configuration, Description
+from metabo.data.history.numbers import read_number
 from metabo.data.history.space_yaml import LARGEST
 from metabo.errors import ConfigError, DataError, quoted
 from metabo.tuner import store
@@ -274,9 +275,7 @@ def _checked(outcome: float | None, space: Description) -> float:
     """Return an outcome, with NaN for None. Raises DataError for anything but a number, and for a number outside the
     outcome's scale."""
     try:
-        if isinstance(outcome, bool):
-            raise TypeError
-        value = nan if outcome is None else float(outcome)
+        value = nan if outcome is None else read_number(outcome)
     except (TypeError, ValueError, OverflowError):
         raise DataError(
             f"outcome {quoted(outcome)} of '{space.outcome}' is no number; tell one, or None if the trial failed"

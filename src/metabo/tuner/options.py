@@ -5,6 +5,7 @@ import math
 from argparse import ArgumentTypeError
 from collections import Counter
 
+from metabo.data.history.numbers import read_number
 from metabo.errors import ConfigError, printable, quoted
 from metabo.records.files import Json
 
@@ -32,7 +33,7 @@ def outcome(text: str) -> float:
     """Read an outcome. Raises ArgumentTypeError for text that is not a number, and for digits that would overflow to
     infinity."""
     try:
-        value = float(text)
+        value = read_number(text)
     except ValueError:
         raise ArgumentTypeError(f"{quoted(text)} is no number; write one, or --failed in its place") from None
     if math.isinf(value) and any(sign.isdigit() for sign in text):

@@ -6,9 +6,10 @@ outcome constraints of Ax and BoTorch, with the bound as it is; Optuna writes th
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple, NotRequired, TypedDict, cast
+from typing import Literal, NamedTuple, NotRequired, TypedDict
 
 from metabo.data.csv_rows import ABSENT
+from metabo.data.history.numbers import read_number
 from metabo.errors import DataError, nearest
 
 Unrecorded = Literal["met", "drop"]
@@ -79,7 +80,7 @@ def broken(constraints: Sequence[Constraint], values: Mapping[str, float]) -> li
 def finite(value: object) -> float:
     """Return the finite number that a value or a cell means; NaN if it means none."""
     try:
-        number = math.nan if isinstance(value, bool) else float(cast(float, value))  # or else it raises
+        number = read_number(value)
     except (TypeError, ValueError, OverflowError):
         return math.nan
     return number if math.isfinite(number) else math.nan

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from metabo.data.csv_rows import ABSENT
+from metabo.data.history.numbers import read_number
 from metabo.errors import nearest, printable
 from metabo.records.csv_cells import in_quotes, is_formula
 from metabo.tasks.spaces import Level, Parameter
@@ -229,10 +230,8 @@ def _kind(value: Value) -> type:
 
 def _number(cell: Value) -> float:
     """Return the number that a cell means, whole numbers exactly; NaN if it means none."""
-    if isinstance(cell, bool) or cell is None:
-        return math.nan
     try:
-        number = float(cell)
+        number = read_number(cell)
         return int(cell) if _digits(cell) and math.isfinite(number) else number
     except (TypeError, ValueError, OverflowError):
         return math.nan

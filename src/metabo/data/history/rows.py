@@ -9,6 +9,7 @@ from metabo.data.csv_rows import ABSENT, WORDS
 from metabo.data.history.constraints import broken, finite
 from metabo.data.history.description import Configuration, Description
 from metabo.data.history.fields import Field, OutsideSpace
+from metabo.data.history.numbers import read_number
 from metabo.data.history.space_yaml import LARGEST, NOTHING_APART, StudyFacts
 from metabo.errors import nearest, quoted
 from metabo.records.csv_cells import unguarded
@@ -129,7 +130,7 @@ def multiplied(cell: str, factor: float | None) -> str:
     if factor is None:
         return cell
     try:
-        return f"{float(cell) * factor:.{DIGITS}g}"
+        return f"{read_number(cell) * factor:.{DIGITS}g}"
     except ValueError:
         return cell
 
@@ -140,7 +141,7 @@ def read_outcome(cell: str, space: Description, facts: StudyFacts = NOTHING_APAR
         return math.nan
     name = f"field '{space.outcome}'"
     try:
-        value = float(multiplied(cell, facts.factors.get(space.outcome)))
+        value = read_number(multiplied(cell, facts.factors.get(space.outcome)))
     except ValueError:
         text = f"{name}: {quoted(cell)} is no number; write one, or 'failed' for a failed trial"
         return Unread(text, f"bad {space.outcome}")

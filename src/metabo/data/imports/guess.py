@@ -19,6 +19,7 @@ from dataclasses import replace
 from statistics import median
 
 from metabo.data.csv_rows import ABSENT, WORDS
+from metabo.data.history.numbers import read_number
 from metabo.data.history.space_yaml import ParameterYaml
 from metabo.data.imports.draft import Drafted
 from metabo.errors import DataError
@@ -163,7 +164,7 @@ def plain(numbers: Sequence[float]) -> list[int | float]:
 
 def _number(cell: str) -> float | None:
     try:
-        number = float(cell)
+        number = read_number(cell)
     except ValueError:
         return None
     return number if math.isfinite(number) else None
