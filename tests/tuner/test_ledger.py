@@ -158,3 +158,23 @@ def test_a_folder_that_got_another_space_is_opened_again(ledger):
     with pytest.raises(DataError, match="has another space than when the study was opened; open the study again"):
         stale.tell(GOOD, 0.1)
     assert Ledger(ledger.folder).tell(GOOD | {"layers": 9}, 0.1)["number"] == 0
+
+
+@pytest.mark.parametrize("write", [lambda study: study.tell(GOOD, 0.1), lambda study: claim(study, 1)])
+def test_the_first_change_of_a_study_beside_others_says_that_it_is_new(plain, capsys, write):
+    """Its name may be mistyped."""
+    write(Ledger(plain))
+    assert capsys.readouterr().err == ""  # there is no other
+    typo = Ledger(plain, "stduy")
+    assert typo.trials == [] and typo.release() == [] and capsys.readouterr().err == ""
+    with pytest.raises(DataError):
+        typo.tell(GOOD, "fast")
+    assert capsys.readouterr().err == ""  # nothing was opened
+    write(typo)
+    said = f"note: 'stduy' is a new study in {plain}; others there: study. Did you mean 'study'?\n"
+    assert capsys.readouterr().err == said
+    typo.tell(GOOD | {"layers": 4}, 0.1)
+    Ledger(plain, "stduy").tell(GOOD | {"layers": 5}, 0.1)
+    assert capsys.readouterr().err == ""
+    write(Ledger(plain, "q4"))
+    assert capsys.readouterr().err == f"note: 'q4' is a new study in {plain}; others there: stduy, study\n"

@@ -3,24 +3,22 @@ no JAX."""
 
 import getpass
 import platform
+import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from math import isfinite, nan
 from pathlib import Path
-from typing import TypeAlias
 
 from metabo.data.csv_layout import Sheet
-from metabo.data.history import constraints as bounds
 from metabo.data.history import description as descriptions
 from metabo.data.history import read as history
 from metabo.data.history.description import Configuration, Description
-from metabo.data.history.numbers import read_number
-from metabo.data.history.space_yaml import LARGEST
-from metabo.errors import ConfigError, DataError, quoted
+from metabo.data.history.fields import few
+from metabo.errors import ConfigError, DataError, nearest, printable, quoted
 from metabo.tuner import store
 from metabo.tuner.journal import TrialJournal
+from metabo.tuner.results import ToldResult, read_result
 from metabo.tuner.trials import (
     Claimant,
     Result,
@@ -37,12 +35,6 @@ from metabo.tuner.trials import (
 
 DEFAULT = "study"
 """The name of the study unless another one is given."""
-
-
-ToldResult: TypeAlias = (
-    tuple[Configuration, float | None] | tuple[Configuration, float | None, Mapping[str, float] | None]
-)
-"""A configuration, its outcome (None: it failed), and the values of its constraints if the space has any."""
 
 
 class Ledger:
@@ -102,7 +94,7 @@ class Ledger:
         if isinstance(results, Mapping | str | bytes) or not isinstance(results, Sequence):
             raise DataError(f"results are {quoted(results)}; tell a list of pairs: a configuration and its outcome")
         places = [f"result {number}: " if len(results) > 1 else "" for number in range(1, len(results) + 1)]
-        read = [_result(one, self.description, where) for one, where in zip(results, places, strict=True)]
+        read = [read_result(one, self.description, where) for one, where in zip(results, places, strict=True)]
         return self._record(read, correct)
 
     def tell_file(self, path: str | Path | Sheet, correct: bool = False) -> list[StudyTrial]:
@@ -148,13 +140,25 @@ class Ledger:
     @contextmanager
     def _held(self) -> Iterator[TrialJournal]:
         """Yield the trials under the folder's lock, so no other process changes them; `_add` or `_replace` may change
-        them once. Raises DataError if they cannot be read."""
+        them once. The first change of a study says so on standard error if the folder has others: its name may be
+        mistyped. Raises DataError if they cannot be read."""
         known, self._known = self._known, None  # a change that fails leaves the file in doubt
         with store.locked(self.folder):
             store.settle(self.folder, self.record)
             held = store.held_trials(self.folder, self.name, self.description, known)
+            others = [] if held.seal else self._others()
             yield held
+            changed = self._known is not None
             self._known = self._known or held
+        if changed and others:
+            near = nearest(self.name, others)
+            said = f"'{self.name}' is a new study in {self.folder}; others there: {few(others)}{near and f'.{near}'}"
+            print(printable(f"note: {said}"), file=sys.stderr, flush=True)
+
+    def _others(self) -> list[str]:
+        """Return the other studies in the folder if this one has no file yet. Raises DataError."""
+        new = not store.trials_path(self.folder, self.name).exists()
+        return store.told_studies(self.folder) if new else []
 
     def _add(self, held: TrialJournal, new: list[StudyTrial]) -> None:
         """Save trials that are new or changed and already in the index. They are on the disk afterwards. Raises
@@ -224,30 +228,6 @@ def _names(claims: Collection[str | StudyTrial]) -> list[str]:
     return names
 
 
-def _result(told: ToldResult, space: Description, where: str) -> Result:
-    """Check and return what a user tells. Raises DataError, which starts with `where`, if it cannot be used."""
-    if not isinstance(told, tuple | list) or not 2 <= len(told) <= 3:
-        raise DataError(
-            f"{where}{quoted(told)} is no pair of a configuration and its outcome, nor these with a dict of constraints"
-        )
-    configuration, outcome, *more = told
-    try:
-        read, value = space.read(_mapping(configuration)), _checked(outcome, space)
-        measured = bounds.measured(space.constraints, more[0] if more else None) if isfinite(value) else {}
-    except DataError as error:
-        raise DataError(f"{where}{error}") from None
-    return Result(read, value, where, measured)
-
-
-def _mapping(configuration: Configuration) -> Configuration:
-    """Return a configuration. Raises DataError for anything else."""
-    if isinstance(configuration, Mapping):
-        return configuration
-    if hasattr(configuration, "configuration"):
-        raise DataError("a suggestion was told in place of its configuration; tell suggestion.configuration")
-    raise DataError(f"configuration {quoted(configuration)} is no dict; tell a dict of parameters and their values")
-
-
 def claim_of(by: str | None = None) -> Claimant:
     """Return a claim made now. Raises ConfigError if `by` is not a short text in one line."""
     if by is not None and not (isinstance(by, str) and by.strip() and by.isprintable() and len(by) <= 100):
@@ -269,25 +249,3 @@ def _user() -> str:
         return getpass.getuser()
     except (KeyError, OSError):  # a container may run as a user without a name
         return "someone"
-
-
-def _checked(outcome: float | None, space: Description) -> float:
-    """Return an outcome, with NaN for None. Raises DataError for anything but a number, and for a number outside the
-    outcome's scale."""
-    try:
-        value = nan if outcome is None else read_number(outcome)
-    except (TypeError, ValueError, OverflowError):
-        raise DataError(
-            f"outcome {quoted(outcome)} of '{space.outcome}' is no number; tell one, or None if the trial failed"
-        ) from None
-    if space.log and isfinite(value) and value <= 0:
-        raise DataError(
-            f"outcome {value:g} of '{space.outcome}' has no logarithm (its scale is log); tell a number above 0, or "
-            "that the trial failed"
-        )
-    if not space.log and isfinite(value) and abs(value) > LARGEST:
-        raise DataError(
-            f"outcome {value:g} of '{space.outcome}' is larger than {LARGEST:g} in size; tell it in another unit, or "
-            "that the trial failed"
-        )
-    return value
