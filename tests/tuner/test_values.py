@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from metabo.data.history import description
-from metabo.data.history import read as history
+from metabo.data.history import told as history
 from metabo.errors import ConfigError, DataError, MetaboError
 from metabo.tuner import commands, learning, pool, store, trials
 from metabo.tuner.blend import choose, past

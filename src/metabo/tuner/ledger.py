@@ -12,7 +12,7 @@ from pathlib import Path
 
 from metabo.data.csv_layout import Sheet
 from metabo.data.history import description as descriptions
-from metabo.data.history import read as history
+from metabo.data.history import told as history
 from metabo.data.history.description import Configuration, Description
 from metabo.data.history.fields import few
 from metabo.errors import ConfigError, DataError, nearest, printable, quoted

@@ -9,7 +9,8 @@ from metabo.data.history import description
 from metabo.data.history.constraints import finite
 from metabo.data.history.fields import Field
 from metabo.data.history.numbers import read_number
-from metabo.data.history.read import read, read_told
+from metabo.data.history.read import read
+from metabo.data.history.told import read_told
 from metabo.errors import DataError
 from tests.tuner.conftest import HEADER, SPACE, rows, write
 

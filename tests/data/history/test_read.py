@@ -140,6 +140,11 @@ def test_a_header_or_a_shape_that_does_not_fit(read, header, table, parts):
         assert part in str(error.value)
 
 
+def test_a_column_that_is_there_is_not_meant_by_another_one(read):
+    with pytest.raises(DataError, match=r"column 'layer' is not in space\.yaml\. Describe it under"):
+        read([[*row, "1"] for row in rows()], [*HEADER, "layer"])
+
+
 @pytest.mark.parametrize(
     ("content", "parts"),
     [

@@ -14,8 +14,8 @@ from metabo.data.csv_layout import Sheet, read_sheet
 from metabo.data.csv_rows import require_columns
 from metabo.data.history.account import StudyAccount, account, listed
 from metabo.data.history.coverage import covered
-from metabo.data.history.description import Configuration, Description
-from metabo.data.history.rows import Refused, Trial, Unread, read_cells, read_measured, read_outcome, read_row
+from metabo.data.history.description import Description
+from metabo.data.history.rows import Refused, Trial, read_row
 from metabo.errors import ConfigError, DataError, nearest, printable
 from metabo.records.csv_cells import unguarded
 
@@ -129,14 +129,15 @@ def _unused(sheet: Sheet, space: Description, trials: list[Trial]) -> list[str]:
 
 
 def check_header(sheet: Sheet, needed: list[str], space: Description, more: Sequence[str] = ()) -> list[str]:
-    """Return the columns that `ignore: rest` leaves out. `more`: columns that are not read.
+    """Return the columns that `ignore: rest` leaves out. `more`: columns that are not read, of a table that is told: a
+    study that is tuned reads ``study.json``, so its remedy is no edit of ``space.yaml``.
 
     Raises DataError for columns that are missing, unknown, without a name or twice there.
     """
     ignored, tuned = [*space.ignore, *more], [field.name for field in space.fields]
     known = [*tuned, *(one.name for one in space.constraints)]
     place = f"{sheet.where}: {sheet.head}column"
-    remedy = "Correct the header, or the name in space.yaml"
+    remedy = "Correct the header" if more else "Correct the header, or the name in space.yaml"
     require_columns(sheet.where, sheet.header, needed, ignored, remedy, sheet.head)
     if "" in sheet.header and "" not in ignored and not space.rest:
         places = [i for i, column in enumerate(sheet.header, start=1) if not column]
@@ -155,10 +156,15 @@ def check_header(sheet: Sheet, needed: list[str], space: Description, more: Sequ
                 "column under 'ignore' in space.yaml"
             )
     if strange and not space.rest:
-        close, shown = nearest(strange[0], [*needed, *known]), printable(", ".join(strange), 200)
+        close = nearest(strange[0], [name for name in (*needed, *known) if name not in sheet.header])
+        shown = printable(", ".join(strange), 200)
+        why = f"{place} '{printable(strange[0], 80)}' is not in space.yaml.{close}"
+        if more:
+            which = "the column" if len(strange) == 1 else f"the columns {shown}"
+            raise DataError(f"{why} Delete {which}: what is told has columns of parameters, constraints and outcome")
         raise DataError(
-            f"{place} '{printable(strange[0], 80)}' is not in space.yaml.{close} Describe it under 'parameters', or "
-            f"list under 'ignore' what is not tuned: [{shown}] (ignore: rest for all)"
+            f"{why} Describe it under 'parameters', or list under 'ignore' what is not tuned: [{shown}] (ignore: rest "
+            "for all)"
         )
     return strange
 
@@ -226,69 +232,3 @@ def _without_copies(trials: list[Trial]) -> tuple[list[Trial], list[Trial]]:
         first = seen.setdefault((trial.study, tuple(trial.configuration.items()), *came_out), trial.row)
         (kept if first == trial.row else copies).append(trial)
     return kept, copies
-
-
-class ToldRow(NamedTuple):
-    """A finished trial of the study that is tuned: its row in the file, the configuration, the outcome (NaN: it failed)
-    and the values of its constraints (none if it failed)."""
-
-    row: int
-    configuration: Configuration
-    outcome: float
-    measured: dict[str, float]
-
-
-def read_told(given: str | Path | Sheet, description: Description, study: str | None = None) -> list[ToldRow]:
-    """Read finished trials of the study that is tuned: columns of parameters, constraints and outcome, which must say
-    so of a failed trial ("failed"). Columns of `ignore` are not read; a column of the study may name `study` alone
-    (None: it is not read). Raises DataError."""
-    sheet = given if isinstance(given, Sheet) else read_sheet(given, description.numeric)
-    path, header, rows = sheet.where, sheet.header, sheet.rows
-    needed = [description.outcome, *(one.name for one in (*description.fields, *description.constraints))]
-    check_header(sheet, needed, description, [description.study])
-    if not rows:
-        raise DataError(f"{path}: no rows below the header; one row per finished trial is needed")
-    if study is not None:
-        _require_study(sheet, description.study, study)
-    told = []
-    for number, cells in rows:
-        if len(cells) != len(header):
-            raise DataError(
-                f"{path}: row {number} has {len(cells)} cells, the header has {len(header)}; check separators"
-            )
-        row = dict(zip(header, cells, strict=True))
-        if row[description.outcome] == "":
-            raise DataError(
-                f"{path}: row {number}, field '{description.outcome}' is empty; write the outcome, 'failed' if the "
-                "trial failed, or remove the row until it is finished"
-            )
-        told.append(ToldRow(number, *_told(row, description, f"{path}: row {number}")))
-    return told
-
-
-def _require_study(sheet: Sheet, column: str, study: str) -> None:
-    """Raise DataError if rows name another study than the one that is told."""
-    if column not in sheet.header:
-        return
-    place = sheet.header.index(column)
-    named: dict[str, list[int]] = {}
-    for number, cells in sheet.rows:
-        if place < len(cells) and cells[place]:
-            named.setdefault(unguarded(cells[place]), []).append(number)
-    others = [f"'{printable(one, 80)}' in {listed(rows, 3)}" for one, rows in named.items() if one != study]
-    if others:
-        more = f" and {len(others) - SHOWN} more" if len(others) > SHOWN else ""
-        raise DataError(
-            f"{sheet.where}: column '{column}' names {', '.join(others[:SHOWN])}{more}, and study '{study}' is told; "
-            f"keep the rows of one study, and name it with --study, or delete the column if all rows are of '{study}'"
-        )
-
-
-def _told(row: dict[str, str], space: Description, where: str) -> tuple[Configuration, float, dict[str, float]]:
-    configuration, outcome = read_cells(row, space), read_outcome(row[space.outcome], space)
-    failed = isinstance(outcome, float) and math.isnan(outcome)
-    measured = {} if failed else read_measured(row, space)
-    for found in (configuration, outcome, measured):
-        if isinstance(found, Unread):
-            raise DataError(f"{where}, {found.text}")
-    return configuration, outcome, measured
