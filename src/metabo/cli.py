@@ -143,10 +143,13 @@ def _require_clone(name: str) -> None:
 
 
 def _parsed(parser: argparse.ArgumentParser, argv: list[str] | None) -> argparse.Namespace:
-    """Parse arguments; before Python 3.13 argparse misses the CSV of `tell` if it follows an option."""
+    """Parse arguments; before Python 3.13 argparse misses the CSV of `tell`, and a folder that may be left out, if they
+    follow an option."""
     args, rest = parser.parse_known_args(_joined(sys.argv[1:] if argv is None else argv))
-    if len(rest) == 1 and getattr(args, "results", ...) is None and not rest[0].startswith("-"):
-        args.results, rest = Path(rest[0]), []
+    missed = [name for name in ("results", "folder") if getattr(args, name, ...) is None]
+    if missed and len(rest) == 1 and not rest[0].startswith("-"):
+        setattr(args, missed[0], Path(rest[0]))
+        rest = []
     if rest:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     return args

@@ -325,6 +325,35 @@ def test_the_folder_of_trials_may_be_the_default_one(metabo, folder, monkeypatch
     monkeypatch.chdir(shutil.move(folder, folder.with_name("metabo-study")).parent)
     assert metabo("trials")[0].startswith("study 'study' in metabo-study: 0 trials")
     assert metabo("release", "--all")[0].startswith("released 0; ")
+    assert metabo("suggest")[0].startswith("learning_rate,")
+
+
+@pytest.mark.parametrize(
+    "given", [["suggest"], ["suggest", "--count", "3"], ["trials", "--state", "done"], ["show"], ["release", "--all"]]
+)
+def test_a_folder_stands_anywhere_among_the_options(given):
+    def folder(*arguments):
+        return cli._parsed(cli._parser(), list(arguments)).folder
+
+    assert folder(*given) is None and folder(*given, "mine") == folder(given[0], "mine", *given[1:]) == Path("mine")
+    with pytest.raises(SystemExit):
+        folder(*given, "mine", "more")
+
+
+@pytest.mark.parametrize(("given", "folder"), [([], "FOLDER"), (["plain"], "plain"), (["no.csv"], "FOLDER")])
+def test_a_csv_is_no_folder(plain, tmp_path, monkeypatch, capsys, given, folder):
+    monkeypatch.chdir(tmp_path)
+    write(Path("todo.csv"), HEADER[1:], [["0.01", "3", "32", "adam", "", "0.2"]])
+    with pytest.raises(SystemExit):
+        cli.main(["tell", "todo.csv", *given])
+    assert capsys.readouterr().err == (
+        f"metabo: todo.csv is a file; give the folder of the study first: metabo tell {folder} todo.csv\n"
+    )
+    with pytest.raises(SystemExit):
+        cli.main(["trials", "todo.csv"])
+    assert capsys.readouterr().err == (
+        "metabo: todo.csv: is a file; give the folder of the study, which metabo pretrain made\n"
+    )
 
 
 @pytest.mark.parametrize(

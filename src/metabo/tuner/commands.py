@@ -11,13 +11,13 @@ import warnings
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from metabo.errors import ConfigError, NumericsWarning, printable
-from metabo.tuner import imports, options
+from metabo.tuner import imports, options, telling
 
 if TYPE_CHECKING:
-    from metabo.data.history.description import Configuration, Description
+    from metabo.data.history.description import Description
     from metabo.tuner.formats import PastSummary
     from metabo.tuner.suggest import Suggestion
 
@@ -41,7 +41,7 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     pretrain.add_argument("--seed", type=int, default=0, help="seed of the training (default: 0)")
 
     suggest = command(commands, "suggest", "print configurations to try next, as CSV")
-    _study(suggest)
+    _study(suggest, optional=True)
     suggest.add_argument("--count", type=int, default=1, help="how many to try at once")
     suggest.add_argument("--seed", type=int, default=0, help="seed of what methods draw at random (default: 0)")
     suggest.add_argument("--acquisition", help="e.g. ei, pi or ucb3, in place of the method's own")
@@ -90,8 +90,9 @@ def _histories(parser: ArgumentParser) -> None:
 
 
 def _study(parser: ArgumentParser, optional: bool = False) -> None:
-    default = {"nargs": "?", "default": Path(FOLDER)} if optional else {}
-    parser.add_argument("folder", type=Path, help="folder that `metabo pretrain` made", **default)
+    said = f"folder that `metabo pretrain` made{f' (default: {FOLDER})' if optional else ''}"
+    # It has no default value, so that `cli` can tell a folder that stands behind an option from one that is left out.
+    parser.add_argument("folder", nargs="?" if optional else None, type=Path, help=said)
     parser.add_argument("--study", default="study", help="name of the study, if several share the prior")
 
 
@@ -107,9 +108,11 @@ def run(args: Namespace) -> list[str]:
         return comparison.compare(args.history, args.space, args.skip_bad_rows, **vars(sizes))
     if args.command == "import":
         return _import(args)
+    if getattr(args, "folder", ...) is None:
+        args.folder = Path(FOLDER)
     if args.command in ("pretrain", "suggest", "show"):  # the others need no JAX
         _own_core()
-    called = {"pretrain": _pretrain, "suggest": _suggest, "tell": _tell, "trials": _trials, "show": _show,
+    called = {"pretrain": _pretrain, "suggest": _suggest, "tell": telling.tell, "trials": _trials, "show": _show,
               "release": _release}  # fmt: skip
     return called[args.command](args)
 
@@ -210,40 +213,6 @@ def _csv(description: "Description", found: list["Suggestion"]) -> list[str]:
     return stream.getvalue().splitlines()
 
 
-def _tell(args: Namespace) -> list[str]:
-    from metabo.data.csv_layout import read_sheet
-    from metabo.tuner import listing
-    from metabo.tuner.ledger import Ledger, best_of
-
-    study = Ledger(args.folder, args.study)
-    single = args.parameters is not None
-    if single == (args.results is not None) or (single and args.failed == (args.outcome is not None)):
-        raise ConfigError("tell: give a CSV of results, or --parameters with either --outcome or --failed")
-    if args.constraints is not None and (not single or args.failed):
-        raise ConfigError("tell: --constraints goes with --parameters and --outcome; in a CSV they are columns")
-    claimed = {one["number"] for one in study.trials if one["state"] == "running"}
-    if args.results:
-        sheet = read_sheet(args.results, study.description.numeric)  # once: a pipe has nothing left after that
-        told = study.tell_file(sheet, args.correct)
-        if sheet.layout and not sheet.layout.usual:
-            _say(f"{args.results}: {sheet.layout.said}")
-    else:
-        measured = cast(
-            dict[str, float], options.json_object("--constraints", args.constraints or "{}", '{"memory_gb": 6.5}')
-        )
-        told = [study.tell(_parameters(args.parameters), args.outcome, args.correct, measured)]
-    trials = study.trials
-    ended_none = [] if args.correct else [one for one in told if one["number"] not in claimed]
-    for remark in listing.unended(ended_none, trials, study):
-        _say(f"note: {remark}")
-    done, best = sum(trial["state"] != "running" for trial in trials), best_of(trials, study.description)
-    return [
-        f"{'corrected' if args.correct else 'told'} {len(told)}; study '{study.name}' has {done} finished trials"
-        f"{listing.infeasible(trials, study.description)}",
-        *([f"best {study.description.outcome}: {best['outcome']:g} at {best['parameters']}"] if best else []),
-    ]
-
-
 def _trials(args: Namespace) -> list[str]:
     from metabo.tuner import listing
     from metabo.tuner.ledger import Ledger
@@ -276,10 +245,6 @@ def _release(args: Namespace) -> list[str]:
     left = sum(trial["state"] == "running" for trial in study.trials)
     shown = listing.lines(gone, study.description, datetime.now(UTC))
     return [f"released {len(gone)}; study '{study.name}' has {left} running trials", *shown]
-
-
-def _parameters(text: str) -> "Configuration":
-    return cast("Configuration", options.json_object("--parameters", text, '{"learning_rate": 0.01}'))
 
 
 def _say(line: str) -> None:

@@ -76,8 +76,11 @@ def publishing(folder: Path) -> Iterator[Path]:
 
 
 def require(folder: Path) -> StoredRecord:
-    """Return the record of a folder. Raises DataError if it has no record, or one that is not as it was written."""
+    """Return the record of a folder. Raises DataError if it is none, has no record, or one that is not as it was
+    written."""
     path = folder / RECORD
+    if folder.is_file():
+        raise DataError(f"{folder}: is a file; give the folder of the study, which metabo pretrain made")
     content = _json(path, formats.RECORD_AGAIN)
     if content is None:
         raise DataError(f"{folder}: no prior here ({RECORD} is missing); make one: metabo pretrain ... --to {folder}")
