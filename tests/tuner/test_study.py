@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from metabo.errors import ConfigError, DataError
 from metabo.tuner import store, study
@@ -311,6 +312,40 @@ def test_a_target_must_not_have_two_descriptions(files, tmp_path):
     target.write_text(SPACE.replace("high: 6", "high: 7"))
     with pytest.raises(ConfigError, match="space 'space' has another description in --space"):
         pretrain([files[0]], [files[1]], tmp_path / "to", target=target)
+
+
+def test_a_space_may_be_a_dict(files, tmp_path):
+    said = {**yaml.safe_load(SPACE), "study": "dataset"}
+    said["parameters"]["layers"] = {"type": "int", "low": np.int64(1), "high": np.int64(6)}
+    said["parameters"]["batch"]["choices"] = (16, 32, 64)
+    made = pretrain(files[0], said, tmp_path / "to", method="rand")
+    assert made.description.name == "space" and made.description.fields == Study(tmp_path / "to").description.fields
+    assert made.description.fields == pretrain(*files, tmp_path / "other", method="rand").description.fields
+    made.tell(Study(tmp_path / "to").suggest()[0].configuration, 0.1)
+    said["parameters"]["layers"]["high"] = 7  # what it said then is what counts
+    assert made.description.fields[1].high == 6
+    again = pretrain([files[0]], [said], tmp_path / "to", target=said, method="rand")
+    assert again.description.fields[1].high == 7 and len(again.trials) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        (
+            {"study": "dataset", "outcome": {"column": "error", "goal": "minimise"}},
+            "^space key 'parameters' is missing",
+        ),
+        ({"parameters": {3: {"type": "float"}}}, "^space key 'parameters' has the key 3; write it as text"),
+        ({"parameters": {"a": {"type": "float", "low": -(10**400)}}}, "^space key 'parameters.a.low' is .*beyond 2"),
+        (3, "^a space is of type int; give the path of its space.yaml, or a dict of what that says"),
+    ],
+)
+def test_a_dict_that_describes_no_space_is_refused(files, tmp_path, said, message):
+    for given in (said, [said]):
+        with pytest.raises(ConfigError, match=message):
+            pretrain(files[0], given, tmp_path / "to")
+    with pytest.raises(ConfigError, match=message):
+        pretrain(*files, tmp_path / "to", target=said)
 
 
 def test_one_study_only_is_refused(files, tmp_path):

@@ -15,8 +15,9 @@ from metabo.bo import priors
 from metabo.compute.guest import float64
 from metabo.data.history import description as descriptions
 from metabo.data.history.description import Description
-from metabo.data.history.frames import PastTrials, required
+from metabo.data.history.frames import PastTrials, required, required_spaces
 from metabo.data.history.past import PastStudies, Scale, read_all
+from metabo.data.history.space_yaml import SpaceSource
 from metabo.errors import ConfigError, DataError
 from metabo.plan.specs import MethodSpec
 from metabo.tuner import learning, store
@@ -41,10 +42,10 @@ them one after another."""
 @float64
 def pretrain(
     histories: PastTrials | Sequence[PastTrials],
-    spaces: str | Path | Sequence[str | Path],
+    spaces: SpaceSource | Sequence[SpaceSource],
     to: str | Path,
     *,
-    target: str | Path | None = None,
+    target: SpaceSource | None = None,
     method: str | None = None,
     seed: int = 0,
     steps: int | None = None,
@@ -59,25 +60,26 @@ def pretrain(
         print(first.configuration)
         print(f"predicted: {first.median:.3g} (90 %: {first.low:.3g} to {first.high:.3g})")
 
-    Each history goes with the space (``space.yaml``) at the same position; a single one needs no list. A history is a
-    CSV file, a DataFrame with a column for the study, or a dict of DataFrames by study; several DataFrames with one
-    space are one history. `target`: the space to tune, by default the first one; it needs no history. `method`: by
-    default blend for one space, mphd for several. `seed`: the seed of the training. `steps`: the most training steps.
-    `skip_bad_rows`: leave out rows with a fault. Raises DataError and ConfigError, which name file, row, field and fix.
+    Each history goes with the space at the same position; a single one needs no list. A history is a CSV file, a
+    DataFrame with a column for the study, or a dict of DataFrames by study; several DataFrames with one space are one
+    history. A space is a ``space.yaml``, or what that says as a dict. `target`: the space to tune, by default the first
+    one; it needs no history. `method`: by default blend for one space, mphd for several. `seed`: the seed of the
+    training. `steps`: the most training steps. `skip_bad_rows`: leave out rows with a fault. Raises DataError and
+    ConfigError, which name file, row, field and fix.
     """
     seed, steps = seed_of(seed), steps_of(steps)
     given = required(histories)
-    spaces = [spaces] if isinstance(spaces, str | Path) else spaces
-    past = read_all(given, spaces, skip_bad_rows)
-    goal = descriptions.load(target) if target else past[0].description
+    past = read_all(given, required_spaces(spaces), skip_bad_rows)
+    goal = descriptions.load(required_spaces(target)[0]) if target else past[0].description
     here = next((one for one in past if one.description.name == goal.name), None)
     if here is not None and here.description.source != goal.source:
-        raise ConfigError(f"{target}: space '{goal.name}' has another description in --space; give one of them a name")
+        raise ConfigError(
+            f"{goal.where}: space '{goal.name}' has another description in --space; give one of them a name"
+        )
     method = method or (learning.BLEND if len(past) == 1 and here is not None else "mphd")
     spec = learning.specification(method, seed, steps)
     folder = Path(to)
-    described = str(target or spaces[0])
-    _refuse_other_space(folder, goal, described)
+    _refuse_other_space(folder, goal)
     if steps is not None and method != learning.BLEND:  # which stops once it has converged
         learning.require_affordable(steps, past)
     save, remarks = _learned(spec, goal, past)
@@ -89,7 +91,7 @@ def pretrain(
         "remarks": [*(remark for one in past for remark in one.remarks), *remarks],
     }
     with store.publishing(folder) as scratch:
-        _refuse_other_space(folder, goal, described)  # others may have told outcomes during the training
+        _refuse_other_space(folder, goal)  # others may have told outcomes during the training
         save(scratch / "prior.npz")
         store.publish(folder, record, scratch / "prior.npz")
     return Study(folder)
@@ -205,10 +207,9 @@ def _summary(past: PastStudies) -> PastSummary:
     }
 
 
-def _refuse_other_space(folder: Path, goal: Description, described: str) -> None:
+def _refuse_other_space(folder: Path, goal: Description) -> None:
     """Raise ConfigError if trials in the folder belong to another space than `goal`. Raise DataError if they cannot be
-    read, or if `goal` needs logarithms that their outcomes do not have, or constraints of which they have no values.
-    `described` is the file that describes the goal."""
+    read, or if `goal` needs logarithms that their outcomes do not have, or constraints of which they have no values."""
     studies = store.told_studies(folder)
     before = _space_before(folder) if studies else goal
     if before is not None:
@@ -218,26 +219,26 @@ def _refuse_other_space(folder: Path, goal: Description, described: str) -> None
                 "folder"
             )
         for name in studies:
-            _require_inside(folder, name, before, goal, described)
+            _require_inside(folder, name, before, goal)
     for name in studies if goal.log or goal.constraints or before is None else ():
         trials, where = store.read_trials(folder, name, before or goal), str(store.trials_path(folder, name))
-        require_logarithms(trials, goal, where, described)
-        require_measured(trials, goal, where, described)
+        require_logarithms(trials, goal, where, goal.where)
+        require_measured(trials, goal, where, goal.where)
 
 
-def _require_inside(folder: Path, study: str, before: Description, goal: Description, described: str) -> None:
+def _require_inside(folder: Path, study: str, before: Description, goal: Description) -> None:
     """Raise ConfigError unless every trial of a study, read in the space `before`, is the same in the space `goal`."""
     there = store.read_trials(folder, study, before)
     try:
         moved = store.read_trials(folder, study, replace(before, fields=goal.fields))
     except DataError as error:
         said = str(error).splitlines()[0].partition("; ")[0]
-        raise ConfigError(f"{described}: {said}; widen the space, or choose another folder") from error
+        raise ConfigError(f"{goal.where}: {said}; widen the space, or choose another folder") from error
     for one, other in zip(there, moved, strict=True):
         for name, value in one["parameters"].items():
             if (type(value), value) != (type(other["parameters"][name]), other["parameters"][name]):
                 raise ConfigError(
-                    f"{described}: parameter '{name}' of trial {one['number']} of study '{study}' is "
+                    f"{goal.where}: parameter '{name}' of trial {one['number']} of study '{study}' is "
                     f"{json.dumps(value)} and would be {json.dumps(other['parameters'][name])}; write its values as "
                     "they were, or choose another folder"
                 )

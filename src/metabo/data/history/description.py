@@ -19,12 +19,14 @@ from metabo.data.history.constraints import Constraint, constraint_of
 from metabo.data.history.fields import Field, Value
 from metabo.data.history.space_yaml import (
     REST,
+    SpaceSource,
     SpaceYaml,
     StudyFacts,
     facts_of,
     faults_of,
     field_of,
     objectives,
+    plain,
     text_choices,
 )
 from metabo.errors import ConfigError, DataError, nearest, printable, quoted
@@ -129,9 +131,13 @@ class Description:
         return [dict(items) for items in dict.fromkeys(tuple(c.items()) for c in found)]
 
 
-def load(path: str | Path) -> Description:
-    """Read a ``space.yaml``. Raises ConfigError that lists every fault with its key, what is valid and the fix."""
-    path = Path(path)
+def load(space: SpaceSource) -> Description:
+    """Read a ``space.yaml``, or what it would say, which messages call "space". Raises ConfigError that lists every
+    fault with its key, what is valid and the fix."""
+    if isinstance(space, Mapping):
+        said = cast(dict[str, object], plain(space))
+        return of_mapping({"name": "space", **said}, "space")
+    path = Path(space)
     data = read_yaml(path)
     if not isinstance(data, dict):
         raise ConfigError(f"{path}: must be a mapping with the keys study, outcome and parameters")

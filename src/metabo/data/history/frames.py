@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from metabo.data.csv_layout import Sheet
+from metabo.data.history.space_yaml import SpaceSource
 from metabo.errors import ConfigError, DataError
 
 PastTrials: TypeAlias = str | Path | pd.DataFrame | Mapping[str, pd.DataFrame]
@@ -31,6 +32,17 @@ def required(given: object) -> list[PastTrials]:
             if not isinstance(frame, pd.DataFrame):
                 raise ConfigError(f"study '{study}' is of type {type(frame).__name__}; give a DataFrame of its trials")
     return histories
+
+
+def required_spaces(given: object) -> list[SpaceSource]:
+    """Return one or several spaces as a list. Raises ConfigError for what is none."""
+    spaces = list(given) if isinstance(given, list | tuple) else [given]
+    for one in spaces:
+        if not isinstance(one, str | Path | Mapping):
+            raise ConfigError(
+                f"a space is of type {type(one).__name__}; give the path of its space.yaml, or a dict of what that says"
+            )
+    return spaces
 
 
 def together(frames: Sequence[pd.DataFrame], study: str) -> PastTrials:

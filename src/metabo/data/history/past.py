@@ -16,7 +16,7 @@ from metabo.data.history.description import Configuration, Description, load
 from metabo.data.history.frames import PastTrials, sheets, together
 from metabo.data.history.read import History, read, read_sheets
 from metabo.data.history.rows import Trial
-from metabo.data.history.space_yaml import LARGEST
+from metabo.data.history.space_yaml import LARGEST, SpaceSource
 from metabo.errors import ConfigError, DataError
 from metabo.tasks.task import Task
 
@@ -86,7 +86,7 @@ def scale_of(outcomes: Float[np.ndarray, " n"], worst: Float[np.ndarray, " s"] |
 
 
 def read_all(
-    histories: Sequence[PastTrials], spaces: Sequence[str | Path], skip_bad_rows: bool = False
+    histories: Sequence[PastTrials], spaces: Sequence[SpaceSource], skip_bad_rows: bool = False
 ) -> list[PastStudies]:
     """Read histories with their spaces. Several DataFrames with one space are one history.
 

@@ -4,16 +4,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, NamedTuple, NotRequired, TypedDict
+from typing import Literal, NamedTuple, NotRequired, TypeAlias, TypedDict
 
+import numpy as np
 import yaml
 
 from metabo.data.history import constraints
 from metabo.data.history.constraints import ConstraintYaml
 from metabo.data.history.fields import Field, few
-from metabo.errors import nearest, printable, quoted
+from metabo.errors import ConfigError, nearest, printable, quoted
 from metabo.plan.schema import plain_number
-from metabo.plan.yaml_files import compose
+from metabo.plan.yaml_files import WIDEST, compose
 from metabo.records.csv_cells import is_formula
 from metabo.tasks.spaces import Level
 
@@ -64,6 +65,28 @@ class SpaceYaml(TypedDict):
     parameters: dict[str, ParameterYaml]
     constraints: NotRequired[dict[str, ConstraintYaml]]
     studies: NotRequired[dict[str, StudyYaml]]
+
+
+SpaceSource: TypeAlias = str | Path | Mapping[str, object]
+"""A space: the path of its ``space.yaml``, or what that says as a dict."""
+
+
+def plain(value: object, key: str = "") -> object:
+    """Return what a program says in place of ``space.yaml`` as YAML would: dicts, lists and Python's numbers, none of
+    them shared with the program. `key`: where it stands. Raises ConfigError for a key that is no text, and for a number
+    that YAML does not take."""
+    if isinstance(value, Mapping):
+        for name in value:
+            if not isinstance(name, str):
+                raise ConfigError(f"space key '{key}' has the key {quoted(name)}; write it as text")
+        return {name: plain(below, f"{key}.{name}".lstrip(".")) for name, below in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one, key) for one in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, int) and abs(value) >= WIDEST:
+        raise ConfigError(f"space key '{key}' is {quoted(value)}, a whole number beyond 2^63; choose another unit")
+    return value
 
 
 def objectives(outcome: object) -> str:
