@@ -99,10 +99,13 @@ def test_the_same_import_again_changes_nothing_and_another_one_is_refused(storag
     edited = space.read_text() + "# mine\n"
     space.write_text(edited)
     message = refused("import", "optuna", storage, "--out", tmp_path / "past")
-    assert message.startswith(f"metabo: {space}: is there already, with another content; delete it, or choose another")
+    there = "is there already, with another content; delete it, or choose another folder with --out"
+    assert message.startswith(f"metabo: {space}: {there}; if you edited it, ")
     history = space.parent / "history.csv"
     assert f"if you edited it, learn from it as it is: metabo pretrain {history} --space {space} --to " in message
     assert space.read_text() == edited
+    history.unlink()  # the space.yaml is that of something else
+    assert refused("import", "optuna", storage, "--out", tmp_path / "past") == f"metabo: {space}: {there}"
     message = refused("import", "optuna", storage, "--only", "d9")
     assert "unknown study of " in message and "Did you mean 'd3'? Valid: d0, d1, d2, d3" in message
 

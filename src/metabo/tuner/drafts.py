@@ -52,13 +52,11 @@ def draft_space(
     return path
 
 
-def write_new(files: Mapping[Path, str], otherwise: str = "") -> None:
+def write_new(files: Mapping[Path, str], otherwise: str = "choose another name") -> None:
     """Write text files, all or none. Raises ConfigError for a file that exists with other content, because a person may
-    have edited it; `otherwise` ends its message."""
+    have edited it; its message says to delete it, or `otherwise`."""
     for path, content in files.items():
         if path.exists() and path.read_bytes() != content.encode():
-            raise ConfigError(
-                f"{path}: is there already, with another content; delete it, or choose another name{otherwise}"
-            )
+            raise ConfigError(f"{path}: is there already, with another content; delete it, or {otherwise}")
     for path, content in files.items():
         write_text(path, content)

@@ -84,17 +84,19 @@ def run(args: Namespace) -> tuple[list[str], Path, Path]:
     learn = "metabo pretrain {} --space {} --to {}".format(*named)
     learn += f" --steps {args.steps}" if args.steps is not None else ""
     learn += " --skip-bad-rows" if args.skip_bad_rows else ""
-    edited = f"; if you edited it, learn from it as it is: {learn}"
+    otherwise = "choose another folder with --out"
+    if history.exists():
+        otherwise += f"; if you edited it, learn from it as it is: {learn}"
     if args.kind == "csv":
         drafted, lines = _of_table(args), []
-        write_new({space: draft.text(drafted)}, edited)
+        write_new({space: draft.text(drafted)}, otherwise)
     else:
         found = _found(args)
         drafted = found.draft
         for remark in found.remarks:
             _say(f"note: {remark}")
         lines = account.lines(found.accounts, {"optuna": "trial", "mlflow": "row"}[args.kind])
-        write_new({history: found.csv, space: draft.text(drafted)}, edited)
+        write_new({history: found.csv, space: draft.text(drafted)}, otherwise)
         lines.append(f"{history}: {len(found.rows)} trials of {sum(a['used'] > 0 for a in found.accounts)} studies")
     lines.append(f"{space}: {len(drafted.parameters)} parameters; look through it, mostly where it says 'check'")
     if args.to is None:
