@@ -48,7 +48,8 @@ def test_from_a_history_to_suggestions_and_back(metabo, files, tmp_path):
     todo = write(tmp_path / "todo.csv", table[0], filled)
     out, _ = metabo("tell", to, todo)
     assert "told 3; study 'study' has 3 finished trials" in out and "best error: 0.12" in out
-    assert metabo("tell", to, todo)[0] == out  # telling a file twice changes nothing
+    again, _ = metabo("tell", to, todo)  # changes nothing
+    assert again == out.replace("told 3;", "told 3, of which 3 were known already (rows 2, 3, 4);")
     one = json.loads(metabo("suggest", to, "--json")[0])
     assert one[0]["predicted"]["low"] < one[0]["predicted"]["median"]
     assert one[0]["parameters"] not in [t["parameters"] for t in Study(to).trials]
@@ -88,6 +89,44 @@ def test_digits_that_a_spreadsheet_cut_leave_a_claim_which_is_said(metabo, folde
         metabo(*release[1].split())
         left = [one["parameters"]["layers"] for one in Study(folder).trials if one["state"] == "running"]
         assert left == [4]
+
+
+def test_a_result_that_was_known_already_is_said(metabo, plain, tmp_path):
+    row = ["0.01", "3", "32", "adam", "", "0.2"]
+    one = json.dumps({"learning_rate": 0.01, "layers": 3, "batch": 32, "optimiser": "adam"})
+    first = write(tmp_path / "first.csv", HEADER[1:], [row, ["0.02", *row[1:]], row])
+    assert metabo("tell", plain, first)[0].startswith(
+        "told 3, of which 1 was known already (row 4); study 'study' has 2"
+    )
+    repeats = write(tmp_path / "again.csv", HEADER[1:], [row, [*row[:-1], "0.3"], ["0.02", *row[1:]]])
+    out = metabo("tell", plain, repeats)[0]
+    assert out.startswith("told 3, of which 2 were known already (rows 2, 4); study 'study' has 3 ")
+    assert metabo("tell", plain, "--parameters", one, "--outcome", "0.2")[0].startswith(
+        "told 1, which was known already;"
+    )
+    assert metabo("tell", plain, "--parameters", one, "--outcome", "0.4")[0].startswith("told 1; study 'study' has 4 ")
+    corrected = metabo("tell", plain, write(tmp_path / "b.csv", HEADER[1:], [row, row]), "--correct")[0]
+    assert corrected.startswith("corrected 2; study 'study' has 2 ")
+
+
+def test_a_claim_that_a_result_ends_was_not_known(metabo, plain, tmp_path):
+    row = ["0.01", "3", "32", "adam", "", "0.2"]
+    claim(plain, [{"learning_rate": 0.01, "layers": 3, "batch": 32, "optimiser": "adam", "momentum": None}])
+    assert metabo("tell", plain, write(tmp_path / "a.csv", HEADER[1:], [row]))[0].startswith("told 1; ")
+
+
+def test_a_value_of_a_parameter_that_is_not_in_use_is_said(metabo, plain, tmp_path):
+    adam, sgd = ["0.01", "3", "32", "adam", "0.5", "0.2"], ["0.01", "3", "32", "sgd", "0.5", "0.2"]
+    todo = write(tmp_path / "todo.csv", HEADER[1:], [sgd, adam])
+    ends = "a value of 'momentum', which is not in use there ('when' in space.yaml): it is not read\n"
+    assert metabo("tell", plain, todo)[1] == f"note: {todo}: row 3 has {ends}"
+    one = {"learning_rate": 0.01, "layers": 3, "batch": 32, "optimiser": "adam", "momentum": 0.5}
+    assert (
+        metabo("tell", plain, "--parameters", json.dumps(one), "--outcome", "0.3")[1]
+        == f"note: --parameters has {ends}"
+    )
+    kept = json.dumps(one | {"momentum": None})
+    assert metabo("tell", plain, "--parameters", kept, "--outcome", "0.3")[1] == ""
 
 
 def test_a_trial_that_ended_its_claim_is_no_hint_at_another_one(metabo, folder, tmp_path):

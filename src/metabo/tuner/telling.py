@@ -9,6 +9,7 @@ from metabo.tuner import options
 
 if TYPE_CHECKING:
     from metabo.data.history.description import Configuration
+    from metabo.tuner.trials import StudyTrial
 
 
 def tell(args: Namespace) -> list[str]:
@@ -16,6 +17,7 @@ def tell(args: Namespace) -> list[str]:
     error. Raises ConfigError for options that do not go together, and DataError for outcomes that cannot be used.
     """
     from metabo.data.csv_layout import read_sheet
+    from metabo.data.history.read import unused
     from metabo.tuner import listing
     from metabo.tuner.ledger import Ledger, best_of
 
@@ -30,26 +32,59 @@ def tell(args: Namespace) -> list[str]:
         raise ConfigError("tell: give a CSV of results, or --parameters with either --outcome or --failed")
     if args.constraints is not None and (not single or args.failed):
         raise ConfigError("tell: --constraints goes with --parameters and --outcome; in a CSV they are columns")
-    claimed = {one["number"] for one in study.trials if one["state"] == "running"}
+    before = study.trials
     if args.results:
         sheet = read_sheet(args.results, study.description.numeric)  # once: a pipe has nothing left after that
         told = study.tell_file(sheet, args.correct)
         if sheet.layout and not sheet.layout.usual:
             _say(f"{args.results}: {sheet.layout.said}")
+        rows = [number for number, _ in sheet.rows]
+        idle = unused(sheet, study.description, dict(zip(rows, (one["parameters"] for one in told), strict=True)))
     else:
         measured = cast(
             dict[str, float], options.json_object("--constraints", args.constraints or "{}", '{"memory_gb": 6.5}')
         )
-        told = [study.tell(_parameters(args.parameters), args.outcome, args.correct, measured)]
+        parameters = _parameters(args.parameters)
+        told = [study.tell(parameters, args.outcome, args.correct, measured)]
+        rows, idle = [], _idle(parameters, told[0]["parameters"])
     trials = study.trials
+    claimed = {one["number"] for one in before if one["state"] == "running"}
     ended_none = [] if args.correct else [one for one in told if one["number"] not in claimed]
-    for remark in listing.unended(ended_none, trials, study):
+    for remark in [*idle, *listing.unended(ended_none, trials, study)]:
         _say(f"note: {remark}")
+    known = "" if args.correct else _known(told, {one["number"] for one in before} - claimed, rows)
     done, best = sum(trial["state"] != "running" for trial in trials), best_of(trials, study.description)
     return [
-        f"{'corrected' if args.correct else 'told'} {len(told)}; study '{study.name}' has {done} finished trials"
+        f"{'corrected' if args.correct else 'told'} {len(told)}{known}; study '{study.name}' has {done} finished trials"
         f"{listing.infeasible(trials, study.description)}",
         *([f"best {study.description.outcome}: {best['outcome']:g} at {best['parameters']}"] if best else []),
+    ]
+
+
+def _known(told: "list[StudyTrial]", finished: set[int], rows: list[int]) -> str:
+    """Say how many of the told results are trials that had finished before (their numbers are `finished`), or that
+    stand above in the same file. `rows`: their rows there, none for a single result."""
+    from metabo.data.history.account import listed
+
+    places, seen = [], set(finished)
+    for place, one in enumerate(told):
+        if one["number"] in seen:
+            places.append(place)
+        seen.add(one["number"])
+    if not places:
+        return ""
+    if not rows:
+        return ", which was known already"
+    were = "was" if len(places) == 1 else "were"
+    return f", of which {len(places)} {were} known already ({listed([rows[place] for place in places])})"
+
+
+def _idle(given: "Configuration", read: "Configuration") -> list[str]:
+    """Return a remark for each parameter that was given a value and is not in use."""
+    return [
+        f"--parameters has a value of '{name}', which is not in use there ('when' in space.yaml): it is not read"
+        for name, value in given.items()
+        if value is not None and read[name] is None
     ]
 
 

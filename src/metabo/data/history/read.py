@@ -6,7 +6,7 @@ that is not finite, or the word "failed".
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from metabo.data.csv_layout import Sheet, read_sheet
 from metabo.data.csv_rows import require_columns
 from metabo.data.history.account import StudyAccount, account, listed
 from metabo.data.history.coverage import covered
-from metabo.data.history.description import Description
+from metabo.data.history.description import Configuration, Description
 from metabo.data.history.rows import Refused, Trial, read_row
 from metabo.errors import ConfigError, DataError, nearest, printable
 from metabo.records.csv_cells import unguarded
@@ -97,7 +97,7 @@ def _read(sheet: Sheet, space: Description, skip_bad_rows: bool) -> _Part:
         remarks.append(
             f"{where}: left out {listed([one.row for one in copies])}: each repeats an earlier row, outcome included"
         )
-    remarks += _unused(sheet, space, [one for one in found if isinstance(one, Trial)])
+    remarks += unused(sheet, space, {one.row: one.configuration for one in found if isinstance(one, Trial)})
     if failed := [trial.row for trial in kept if math.isnan(trial.outcome)]:
         remarks.append(f"{where}: {listed(failed)} without a finite outcome count as failed trials")
     for one in space.constraints:
@@ -111,14 +111,14 @@ def _read(sheet: Sheet, space: Description, skip_bad_rows: bool) -> _Part:
     return _Part(kept, remarks, _accounts(found, kept, dropped, space, lacking), refused)
 
 
-def _unused(sheet: Sheet, space: Description, trials: list[Trial]) -> list[str]:
-    """Return a remark for each parameter that has values in rows where it is not in use."""
+def unused(sheet: Sheet, space: Description, configurations: Mapping[int, Configuration]) -> list[str]:
+    """Return a remark for each parameter that has values in rows where it is not in use. `configurations`: by row."""
     cells, remarks = dict(sheet.rows), []
     for field in space.fields:
         if field.parent is None or field.name not in sheet.header:
             continue
         place = sheet.header.index(field.name)
-        idle = [one.row for one in trials if one.configuration[field.name] is None]
+        idle = [row for row, one in configurations.items() if one[field.name] is None]
         if filled := [row for row in idle if not field.blank(cells[row][place])]:
             has = "has" if len(filled) == 1 else "have"
             remarks.append(
