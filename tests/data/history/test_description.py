@@ -99,6 +99,12 @@ def test_a_finite_space_is_listed_without_repeats():
         (changed(p_momentum={"type": "float", "low": -1e308, "high": 1e308}), ["from 1e-300 to 1e+300 in size"]),
         (changed(p_momentum={"type": "float", "low": 0.0, "high": 1e-305}), ["1e-300 apart, got 0.0 and 1e-305"]),
         (changed(p_batch={"type": "ordinal", "choices": [True, 1, 2]}), ["has True and 1, which count as equal"]),
+        (changed(p_batch={"type": "ordinal", "choices": [16]}),
+         ["parameters.batch.choices' has one choice, 16; give two choices at least, or remove the parameter"]),
+        (changed(p_batch={"type": "ordinal", "choices": []}), ["parameters.batch.choices' has no choice; give two"]),
+        (changed(p_batch={"type": "ordinal", "choices": ["sgd", "a", "sgd"]}),
+         ["parameters.batch.choices': 'sgd' stands twice; delete one"]),
+        (changed(p_batch={"type": "ordinal", "choices": [1, 2, 1.0]}), ["batch.choices': 1 stands twice; delete"]),
         (changed(**{"p_=lr": {"type": "float", "low": 0, "high": 1}}), ["column '=lr' begins like a formula"]),
         (changed(**{"p_ lr ": {"type": "float", "low": 0, "high": 1}}), ["column ' lr ' has outer spaces"]),
     ],
@@ -110,6 +116,16 @@ def test_a_slip_names_the_key_and_what_is_valid(tmp_path, data, parts):
         description.load(path)
     for part in [str(path), *parts]:
         assert part in str(error.value)
+
+
+def test_text_in_place_of_a_number_has_no_hint_at_the_workflow():
+    """The schema's messages are those of config.yaml, whose values may follow --config."""
+    with pytest.raises(ConfigError) as error:
+        description.of_mapping(changed(p_layers={"type": "float", "low": "1e-4", "high": 1}), "s")
+    assert str(error.value) == (
+        "s key 'parameters.layers.low' is the text '1e-4', must be a number; YAML reads quoted numbers, and exponents "
+        "without a dot (1e-4), as text: write 1.0e-04"
+    )
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,9 @@ from metabo.plan.yaml_files import read_yaml
 from metabo.tasks.spaces import SearchSpace
 
 SCHEMA = Path(__file__).with_name("space.schema.yaml")
+NESTED = " (nested values after --config always arrive as text: put them into a file for --configfile)"
+"""What the schema's messages say of text in place of a number. It helps with ``config.yaml`` alone. It is taken off
+here, since all jobs of the workflow run the code of the schema, and a change there would run them again."""
 Configuration = dict[str, Value]
 
 
@@ -153,7 +156,8 @@ def of_mapping(data: Mapping[str, object], where: str, found: Sequence[str] = ()
             f"{where} key '{several}' names several outcomes, and one is tuned at a time; name one, or make a column "
             "of what counts, e.g. a weighted sum"
         )
-    faults = violations(data, read_yaml(SCHEMA), where) or [*faults_of(said, where), *found]
+    broken = [line.removesuffix(NESTED) for line in violations(data, read_yaml(SCHEMA), where)]
+    faults = broken or [*faults_of(said, where), *found]
     if faults:
         raise ConfigError(*faults)
     outcome, ignore = said["outcome"], said.get("ignore", ())

@@ -1,6 +1,7 @@
 """What may stand in a ``space.yaml``: its types, and the faults that its schema cannot say."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -136,7 +137,7 @@ def faults_of(data: SpaceYaml, where: str) -> list[str]:
         faults += [f"{key}.{k}' is missing: type {entry['type']} needs it" for k in needed if k not in entry]
         faults += [f"{key}.{k}': type {entry['type']} has no such key; remove it" for k in useless if k in entry]
         if not any(k not in entry for k in needed):
-            wrong = _bounds(key, entry) if numeric else _twins(key, entry.get("choices", []))
+            wrong = _bounds(key, entry) if numeric else _choices(key, entry.get("choices", []))
             faults += wrong or _default(name, key, entry)
         if "when" in entry:
             faults += _condition(key, entry["when"], before)
@@ -186,8 +187,14 @@ def _bounds(key: str, entry: ParameterYaml) -> list[str]:
     return []
 
 
-def _twins(key: str, choices: list[Level]) -> list[str]:
-    """Find a boolean and a number among choices that Python takes for equal."""
+def _choices(key: str, choices: list[Level]) -> list[str]:
+    """Find too few choices, one that stands twice, and a boolean and a number that Python takes for equal."""
+    if len(choices) < 2:
+        named = f"one choice, {quoted(choices[0])}" if choices else "no choice"
+        return [f"{key}.choices' has {named}; give two choices at least, or remove the parameter"]
+    times = Counter((isinstance(one, bool), one) for one in choices)  # 1 and 1.0 are the same, True is another one
+    if twice := [one for (_, one), number in times.items() if number > 1]:
+        return [f"{key}.choices': {quoted(twice[0])} stands twice; delete one"]
     both = [one for one in choices if isinstance(one, bool) and any(_is_number(other, one) for other in choices)]
     return [f"{key}.choices' has {one} and {int(one)}, which count as equal; put one of them in quotes" for one in both]
 
