@@ -110,6 +110,13 @@ def test_the_same_import_again_changes_nothing_and_another_one_is_refused(storag
     assert "unknown study of " in message and "Did you mean 'd3'? Valid: d0, d1, d2, d3" in message
 
 
+@pytest.mark.parametrize(("said", "goal"), [("min", "minimise"), ("maximize", "maximise")])
+def test_a_goal_may_be_spelt_as_elsewhere(call, tmp_path, said, goal):
+    history = write(tmp_path / "history.csv", HEADER, rows())
+    call("import", "csv", history, "--study", "dataset", "--outcome", "error", "--goal", said, "--out", tmp_path / "o")
+    assert f"goal: {goal}" in (tmp_path / "o" / "space.yaml").read_text()
+
+
 def test_what_a_draft_lacks_is_told_before_the_training(call, refused, tmp_path):
     place = HEADER.index("layers")
     table = [["" if row[0] == "d1" and i == place else cell for i, cell in enumerate(row)] for row in rows()]
@@ -189,13 +196,15 @@ class TestDraftSpace:
         for number, history in enumerate([whole, [whole[:20], whole[20:]], parts, path, str(path)]):
             space = metabo.draft_space(history, tmp_path / f"{number}" / "space.yaml", **given)
             texts.add(space.read_text().partition("\n")[2])
+        other = metabo.draft_space(whole, tmp_path / "other" / "space.yaml", **{**given, "goal": "minimize"})
+        texts.add(other.read_text().partition("\n")[2])
         (text,) = texts
         assert "learning_rate: {type: float" in text and "momentum" in text
 
     @pytest.mark.parametrize(
         ("changes", "kind", "message"),
         [
-            ({"goal": "minimize"}, ConfigError, "goal is 'minimize'; say 'minimise' or 'maximise'"),
+            ({"goal": "less"}, ConfigError, "goal is 'less'; say 'minimise' or 'maximise'"),
             ({"study": "data"}, DataError, "DataFrame (rows counted from 0): column 'data' is missing. Did you mean"),
             ({"ignore": ["id"]}, ConfigError, "unknown column to ignore 'id'. "),
         ],

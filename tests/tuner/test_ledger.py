@@ -178,3 +178,15 @@ def test_the_first_change_of_a_study_beside_others_says_that_it_is_new(plain, ca
     assert capsys.readouterr().err == ""
     write(Ledger(plain, "q4"))
     assert capsys.readouterr().err == f"note: 'q4' is a new study in {plain}; others there: stduy, study\n"
+
+
+def test_a_study_shows_what_it_is(ledger):
+    shown = f"<Ledger 'study' in {ledger.folder}: "
+    assert repr(ledger) == f"{shown}0 trials (0 running, 0 done, 0 failed)>"
+    ledger.tell(GOOD, 0.25)
+    assert repr(ledger) == f"{shown}1 trial (0 running, 1 done, 0 failed), best error 0.25>"
+    claim(ledger, 1)
+    ledger.tell(GOOD | {"layers": 5}, None)
+    assert repr(ledger) == f"{shown}3 trials (1 running, 1 done, 1 failed), best error 0.25>"
+    store.trials_path(ledger.folder, "study").write_text("{")
+    assert repr(ledger) == f"{shown}cannot be read>"

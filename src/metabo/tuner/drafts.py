@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 import pandas as pd
 
 from metabo.data.csv_layout import read_sheet
 from metabo.data.history.frames import PastTrials, required, sheets, together
+from metabo.data.history.goals import GOALS, goal_of
 from metabo.data.imports import draft
+from metabo.data.imports.draft import Goal
 from metabo.data.imports.imported import draft_of
 from metabo.errors import ConfigError
 from metabo.records.files import write_text
@@ -20,7 +22,7 @@ def draft_space(
     *,
     study: str,
     outcome: str,
-    goal: Literal["minimise", "maximise"],
+    goal: Literal["minimise", "maximise", "minimize", "maximize"],
     ignore: Sequence[str] = (),
 ) -> Path:
     """Draft the ``space.yaml`` of a history, guessed from its values, into the file `to`, and return the path.
@@ -38,7 +40,8 @@ def draft_space(
     Raises DataError for a history that cannot be read, and ConfigError for another `goal`, for several histories at
     once, and if the file exists with other content.
     """
-    if goal not in ("minimise", "maximise"):
+    called = goal_of(str(goal))
+    if called not in GOALS:
         raise ConfigError(f"goal is '{goal}'; say 'minimise' or 'maximise'")
     given = required(history)
     frames = [one for one in given if isinstance(one, pd.DataFrame)]
@@ -48,7 +51,7 @@ def draft_space(
     read = [read_sheet(one, text=ignore)] if isinstance(one, str | Path) else sheets(one, study)
     path = Path(to)
     reasons = dict.fromkeys(ignore, "as asked for")
-    write_new({path: draft.text(draft_of(read, study, outcome, goal, reasons, path.stem))})
+    write_new({path: draft.text(draft_of(read, study, outcome, cast(Goal, called), reasons, path.stem))})
     return path
 
 

@@ -7,6 +7,7 @@ from argparse import ArgumentParser, Namespace, _SubParsersAction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from metabo.data.history.goals import GOALS, goal_of
 from metabo.errors import ConfigError, DataError, printable
 
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from metabo.data.imports.imported import Imported
 
 OUT = "past"
-GOALS = ("minimise", "maximise")
 
 
 def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
@@ -34,7 +34,7 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     optuna.add_argument("storage", help="sqlite:///past.db, an SQLite or journal file, or the URL of a database")
     optuna.add_argument("--only", nargs="+", default=[], metavar="STUDY", help="only these studies")
     optuna.add_argument("--without", nargs="+", default=[], metavar="STUDY", help="all studies but these")
-    optuna.add_argument("--goal", choices=GOALS, help="today's goal, if not that of most studies")
+    optuna.add_argument("--goal", type=goal_of, choices=GOALS, help="today's goal, if not that of most studies")
     optuna.add_argument(
         "--pruned", choices=("partial", "failed", "drop"), default="partial", help="what pruned trials count as"
     )
@@ -45,7 +45,9 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     )
     mlflow.add_argument("table", nargs="+", type=Path, help="CSV of mlflow.search_runs or `mlflow experiments csv`")
     mlflow.add_argument("--outcome", help="the metric that was tuned, if there are several")
-    mlflow.add_argument("--goal", choices=GOALS, required=True, help="whether the metric is minimised or maximised")
+    mlflow.add_argument(
+        "--goal", type=goal_of, choices=GOALS, required=True, help="whether the metric is minimised or maximised"
+    )
     mlflow.add_argument("--by", metavar="COLUMN", help="what names the study of a run (default: the experiment)")
     mlflow.add_argument("--ignore", nargs="+", default=[], metavar="PARAMETER", help="parameters that were not tuned")
     _common(mlflow)
@@ -56,7 +58,9 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     table.add_argument("table", type=Path, help="CSV of past trials; it stays where it is")
     table.add_argument("--study", required=True, metavar="COLUMN", help="the column that names the study of a trial")
     table.add_argument("--outcome", required=True, metavar="COLUMN", help="the column with the outcome")
-    table.add_argument("--goal", choices=GOALS, required=True, help="whether the outcome is minimised or maximised")
+    table.add_argument(
+        "--goal", type=goal_of, choices=GOALS, required=True, help="whether the outcome is minimised or maximised"
+    )
     table.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help="columns that were not tuned")
     _common(table)
 

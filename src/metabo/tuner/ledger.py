@@ -15,7 +15,7 @@ from metabo.data.history import description as descriptions
 from metabo.data.history import told as history
 from metabo.data.history.description import Configuration, Description
 from metabo.data.history.fields import few
-from metabo.errors import ConfigError, DataError, nearest, printable, quoted
+from metabo.errors import ConfigError, DataError, MetaboError, nearest, printable, quoted
 from metabo.tuner import store
 from metabo.tuner.journal import TrialJournal
 from metabo.tuner.results import ToldResult, read_result
@@ -28,6 +28,7 @@ from metabo.tuner.trials import (
     claimed,
     corrected,
     counted,
+    counts,
     recorded,
     released,
     require_logarithms,
@@ -45,6 +46,18 @@ class Ledger:
         self.record = store.require(self.folder)
         store.trials_path(self.folder, name)  # refuses a bad name
         self._known: TrialJournal | None = None
+
+    def __repr__(self) -> str:
+        """Say folder, study, the numbers of trials by state, and the best outcome; never raise, since debuggers and
+        failing tests call it."""
+        try:
+            trials = self.trials
+            best = best_of(trials, self.description)
+        except MetaboError:
+            shown = "cannot be read"
+        else:
+            shown = counts(trials) + (f", best {self.description.outcome} {best['outcome']:g}" if best else "")
+        return f"<{type(self).__name__} '{self.name}' in {self.folder}: {shown}>"
 
     @cached_property
     def description(self) -> Description:

@@ -11,7 +11,7 @@ from metabo.data.history.description import Configuration, Description
 from metabo.errors import ConfigError, printable
 from metabo.tuner import store
 from metabo.tuner.ledger import Ledger, age_of
-from metabo.tuner.trials import STATES, StudyTrial, broken, claim_id
+from metabo.tuner.trials import StudyTrial, broken, claim_id, counts
 
 AGE = re.compile(r"(\d+(?:\.\d+)?) ?(s|min|h|d)")
 UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86400}
@@ -22,13 +22,11 @@ def listed(ledger: Ledger, state: str | None = None) -> list[str]:
     """Return a line with the counts of a study's trials, and a line for each trial, or for each trial in a `state`: one
     of `STATES`, or "infeasible" (done, but breaks a constraint)."""
     trials, space, now = ledger.trials, ledger.description, datetime.now(UTC)
-    counts = [f"{sum(one['state'] == name for one in trials)} {name}" for name in STATES]
     breaking = [one for one in trials if broken(one, space)]
     shown = breaking if state == "infeasible" else [one for one in trials if state in (None, one["state"])]
     others = [name for name in store.told_studies(ledger.folder) if name != ledger.name]
     return [
-        f"study '{ledger.name}' in {ledger.folder}: {len(trials)} trials ({', '.join(counts)})"
-        f"{infeasible(trials, space)}",
+        f"study '{ledger.name}' in {ledger.folder}: {counts(trials)}{infeasible(trials, space)}",
         *lines(shown, space, now),
         *([f"other studies here (--study NAME): {', '.join(others)}"] if others else []),
     ]

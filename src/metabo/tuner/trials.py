@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple, NotRequired, TypedDict, get_args
 
 from metabo.data.history import constraints
+from metabo.data.history.account import several
 from metabo.data.history.description import Configuration, Description
 from metabo.errors import ConfigError, DataError, quoted
 from metabo.records.files import canonical
@@ -60,6 +61,12 @@ def broken(one: StudyTrial, space: Description) -> list[str]:
 def counted(one: StudyTrial, space: Description) -> float | None:
     """Return the outcome that counts, or None if the trial is not done or is infeasible."""
     return None if broken(one, space) else one["outcome"]
+
+
+def counts(trials: Sequence[StudyTrial]) -> str:
+    """Return how many trials there are, and how many are in each state."""
+    states = [f"{sum(one['state'] == name for one in trials)} {name}" for name in STATES]
+    return f"{several(len(trials), 'trial')} ({', '.join(states)})"
 
 
 class TrialIndex:

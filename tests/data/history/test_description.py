@@ -93,7 +93,7 @@ def test_a_finite_space_is_listed_without_repeats():
         (changed(outcome={"column": ["error", "time"], "goal": "minimise"}), ["key 'outcome.column' names several"]),
         (changed(outcome={"column": "error", "goal": ["minimise", "maximise"]}), ["one is tuned at a time; name one"]),
         (changed(outcome=[{"column": "error", "goal": "minimise"}] * 2), ["key 'outcome' names several"]),
-        (changed(outcome={"column": "error", "goal": "minimize"}), ["outcome.goal", "Did you mean 'minimise'?"]),
+        (changed(outcome={"column": "error", "goal": "minimum"}), ["outcome.goal", "Did you mean 'minimise'?"]),
         (changed(ignore=["layers"]), ["column 'layers' has two roles"]),
         (changed(p_layers={"type": "int", "low": 0, "high": 1e30}), ["parameters.layers'", "within ±9007199254740992"]),
         (changed(p_momentum={"type": "float", "low": -1e308, "high": 1e308}), ["from 1e-300 to 1e+300 in size"]),
@@ -116,6 +116,24 @@ def test_a_slip_names_the_key_and_what_is_valid(tmp_path, data, parts):
         description.load(path)
     for part in [str(path), *parts]:
         assert part in str(error.value)
+
+
+@pytest.mark.parametrize(("said", "goal"), [("minimize", "minimise"), ("max", "maximise"), ("maximize", "maximise")])
+def test_a_goal_has_several_spellings_and_is_kept_in_one(said, goal):
+    def space(first, second):
+        data = changed(outcome={"column": "error", "goal": first})
+        return data | {"studies": {"d0": {"goal": first}, "d1": {"goal": second}}}
+
+    data = space(said, "min")
+    found, plain = (description.of_mapping(one, "s") for one in (data, space(goal, "minimise")))
+    assert found == plain and found.source == plain.source and data["outcome"]["goal"] == said
+    assert found.maximise == (goal == "maximise") and not found.studies["d0"].flipped
+
+
+@pytest.mark.parametrize("data", [changed(outcome="max"), changed(outcome={"goal": 1}) | {"studies": ["min"]}])
+def test_a_goal_that_is_none_is_refused_as_before(data):
+    with pytest.raises(ConfigError, match="key 'outcome"):
+        description.of_mapping(data, "s")
 
 
 def test_text_in_place_of_a_number_has_no_hint_at_the_workflow():

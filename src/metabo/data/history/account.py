@@ -72,6 +72,11 @@ def lines(accounts: list[StudyAccount], unit: str = "row") -> list[str]:
     return out
 
 
+def several(count: int, one: str, more: str = "") -> str:
+    """Return a number of things: "1 trial", "2 trials". `more`: their name if it is not that of one with an s."""
+    return f"{count} {one if count == 1 else more or f'{one}s'}"
+
+
 def listed(rows: list[int], shown: int = SHOWN, unit: str = "row") -> str:
     """Name rows in a sentence: "row 7", "rows 7, 9, ... (12 rows)"."""
     if len(rows) == 1:

@@ -17,6 +17,7 @@ from jaxtyping import Float
 
 from metabo.data.history.constraints import Constraint, constraint_of
 from metabo.data.history.fields import Field, Value
+from metabo.data.history.goals import respelt
 from metabo.data.history.space_yaml import (
     REST,
     SpaceSource,
@@ -44,7 +45,8 @@ Configuration = dict[str, Value]
 @dataclass(frozen=True)
 class Description:
     """A search space and the columns of its history. `rest`: columns that are not named are ignored; `studies`: what
-    sets single past studies apart; `source` is what ``space.yaml`` says, as it says it; `where` names the file."""
+    sets single past studies apart; `source` is what ``space.yaml`` says, as it says it but for the spelling of
+    goals; `where` names the file."""
 
     name: str
     study: str
@@ -150,6 +152,7 @@ def load(space: SpaceSource) -> Description:
 def of_mapping(data: Mapping[str, object], where: str, found: Sequence[str] = ()) -> Description:
     """Build a description from what ``space.yaml`` says; `where` names the file in messages, `found` are faults that
     its text has. Raises ConfigError."""
+    data = respelt(data)
     said = cast(SpaceYaml, data)  # if the schema finds no fault
     if several := objectives(data.get("outcome")):
         raise ConfigError(
