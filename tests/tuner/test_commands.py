@@ -129,6 +129,20 @@ def test_a_value_of_a_parameter_that_is_not_in_use_is_said(metabo, plain, tmp_pa
     assert metabo("tell", plain, "--parameters", kept, "--outcome", "0.3")[1] == ""
 
 
+def test_an_outcome_that_is_not_finite_is_said_to_be_a_failure(metabo, plain, tmp_path):
+    one = json.dumps({"learning_rate": 0.01, "layers": 3, "batch": 32, "optimiser": "adam"})
+    err = metabo("tell", plain, "--parameters", one, "--outcome", "nan")[1]
+    assert err == "note: outcome nan is not finite: the trial was recorded as failed\n"
+    assert metabo("tell", plain, "--parameters", one, "--failed")[1] == ""
+    table = [
+        [rate, "3", "32", "adam", "", outcome] for rate, outcome in [("0.1", "Failed"), ("0.2", "nan"), ("0.3", "1")]
+    ]
+    todo = write(tmp_path / "todo.csv", HEADER[1:], table)
+    out, err = metabo("tell", plain, todo)
+    assert err == f"note: {todo}: row 3 without a finite outcome counts as a failed trial\n"
+    assert out.startswith("told 3; study 'study' has 4 finished trials")
+
+
 def test_a_trial_that_ended_its_claim_is_no_hint_at_another_one(metabo, folder, tmp_path):
     one = {"learning_rate": 0.003, "layers": 3, "batch": 32, "optimiser": "adam", "momentum": None}
     claim(folder, [one, one | {"learning_rate": 0.00301}])
@@ -182,7 +196,7 @@ def test_tell_corrects(metabo, folder, tmp_path, capsys):
     row = ["0.01", "3", "32", "adam", ""]
     metabo("tell", folder, write(tmp_path / "a.csv", header, [[*row, "0.012"]]))
     out, _ = metabo("tell", folder, "--correct", write(tmp_path / "b.csv", header, [[*row, "0.12"]]))
-    assert "corrected 1; study 'study' has 1 finished trials" in out and "best error: 0.12 " in out
+    assert "corrected 1; study 'study' has 1 finished trial" in out and "best error: 0.12 " in out
     parameters = json.dumps({"learning_rate": 0.01, "layers": 3, "batch": 32, "optimiser": "adam"})
     assert "best error: 0.2 " in metabo("tell", folder, "--parameters", parameters, "--outcome", 0.2, "--correct")[0]
     never = write(tmp_path / "c.csv", header, [[*row, "0.1"], [], ["0.01", "4", "32", "adam", "", "0.1"]])
@@ -352,7 +366,7 @@ def test_claims_are_listed_and_released(metabo, folder):
     assert len(metabo("trials", folder, "--state", "running")[0].splitlines()) == 4
     names = [line.split()[3].rstrip(",") for line in (lines[0], lines[3])]
     out, _ = metabo("release", folder, "--claim", *names)
-    assert out.startswith(f"released 2; study 'study' has 1 running trials\n0  running  claim {names[0]}, ")
+    assert out.startswith(f"released 2; study 'study' has 1 running trial\n0  running  claim {names[0]}, ")
     with pytest.raises(SystemExit):
         cli.main(["release", str(folder), "--claim", names[0]])
     assert metabo("release", folder, "--older-than", "2h")[0].startswith("released 0; ")
@@ -471,7 +485,7 @@ def test_trials_release_and_tell_import_no_jax(plain):
     program += "assert 'jax' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr
-    assert "told 1" in done.stdout and "1 trials (0 running, 1 done, 0 failed)" in done.stdout
+    assert "told 1" in done.stdout and "1 trial (0 running, 1 done, 0 failed)" in done.stdout
 
 
 def test_a_folder_is_no_place_for_a_page(plain, tmp_path, capsys):

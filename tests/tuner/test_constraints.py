@@ -301,7 +301,7 @@ class TestFolder:
         study.tell(GOOD, 0.1, constraints=MET | {"memory_gb": 9.0})
         free = self.again(study, tmp_path, None)
         assert free.best["outcome"] == 0.1 and free.trials[0]["constraints"]["memory_gb"] == 9.0
-        assert free.suggest() and listed(free)[0].endswith("1 trials (0 running, 1 done, 0 failed)")
+        assert free.suggest() and listed(free)[0].endswith("1 trial (0 running, 1 done, 0 failed)")
 
     def test_a_constraint_that_told_trials_do_not_know_is_refused(self, study, tmp_path):
         study.tell(GOOD | {"layers": 1}, None)

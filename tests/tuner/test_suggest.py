@@ -215,6 +215,13 @@ def test_a_finite_space_with_few_choices_is_used_up():
     assert len({key(one.configuration) for one in blend.suggest(space, None, NOTHING, 4, only=two)}) == 4
     with pytest.raises(ConfigError, match="4 configurations are left"):
         blend.suggest(space, None, NOTHING, 5, only=two)
+    done = [{"a": a, "b": b} for a in "xz" for b in (1, 2)]
+    over = "no configuration is left that is neither evaluated nor running: the space has been tried out"
+    for told, said in [(done, over), (done[1:], "1 configuration is left that is neither .*, 2 are asked for")]:
+        for call in (lambda told: suggest(random, told, 2, only=two),
+                     lambda told: blend.suggest(space, None, told, 2, only=two)):  # fmt: skip
+            with pytest.raises(ConfigError, match=said):
+                call(Told(told, [0.1 * i for i in range(len(told))], []))
 
 
 @settings(max_examples=50, deadline=None, derandomize=True)

@@ -30,7 +30,7 @@ def task(x: ArrayLike, y: ArrayLike, dim: int, which: str = "") -> tuple[Points,
 def points(name: str, x: ArrayLike, dim: int, level: int) -> Points:
     """Return points (n, dim). `level`: that of the caller's line, for a warning. Warns of points so far from 0 that
     distances are rounded, and raises DataError if they are lost, for another shape, and as `numbers` does."""
-    found = numbers(name, x)
+    found = numbers(name, x, "leave that point out")
     if found.ndim != 2 or found.shape[1] != dim:
         hint = f"; write {name}[:, None] for one column" if found.ndim == 1 and dim == 1 else ""
         raise DataError(f"{name} has shape {found.shape}, needs (n, {dim}): one row for each point{hint}")
@@ -43,9 +43,11 @@ def points(name: str, x: ArrayLike, dim: int, level: int) -> Points:
     return found
 
 
-def numbers(name: str, values: ArrayLike) -> Float[np.ndarray, "..."]:
-    """Return finite numbers. Raises DataError for masked values, for times and complex numbers, for what is no array of
-    numbers, and, with its place, for a number that is not finite."""
+def numbers(
+    name: str, values: ArrayLike, remedy: str = "leave that point out, or give it the worst value"
+) -> Float[np.ndarray, "..."]:
+    """Return finite numbers. `remedy`: for a number that is not finite. Raises DataError for masked values, for times
+    and complex numbers, for what is no array of numbers, and, with its place, for a number that is not finite."""
     if np.ma.is_masked(values) or (isinstance(values, list | tuple) and any(map(np.ma.is_masked, values))):
         raise DataError(f"{name} has masked values; leave these points out, or fill them")
     try:
@@ -59,7 +61,7 @@ def numbers(name: str, values: ArrayLike) -> Float[np.ndarray, "..."]:
         ) from error
     if not np.isfinite(array).all():
         place = ", ".join(map(str, np.argwhere(~np.isfinite(array))[0]))
-        raise DataError(f"{name}[{place}] is not finite; leave that point out, or give it the worst value")
+        raise DataError(f"{name}[{place}] is not finite; {remedy}")
     return array
 
 

@@ -10,9 +10,11 @@ from typing import NamedTuple, TypeAlias, cast
 import numpy as np
 from jaxtyping import Float, PyTree
 
+from metabo.data.history.account import several
 from metabo.data.history.description import Configuration, Description
 from metabo.data.history.fields import Field, Value
 from metabo.data.history.past import Scale
+from metabo.errors import ConfigError
 from metabo.plan.specs import MethodSpec
 
 
@@ -57,6 +59,20 @@ ALL: Only = MappingProxyType({})
 
 ROUNDING = 1e-12
 """What a coordinate of the unit cube loses in rounding, at most."""
+
+
+def too_few(space: str, left: int, count: int) -> ConfigError:
+    """Build the error for a space that has fewer configurations left than are asked for."""
+    if not left:
+        return ConfigError(
+            f"space '{space}': no configuration is left that is neither evaluated nor running: the space has been "
+            "tried out; stop here, or widen it"
+        )
+    are = "is" if left == 1 else "are"
+    return ConfigError(
+        f"space '{space}': {several(left, 'configuration')} {are} left that {are} neither evaluated nor running, "
+        f"{count} are asked for; ask for fewer, or widen the space"
+    )
 
 
 def everything(description: Description, only: Only, most: int) -> list[Configuration] | None:

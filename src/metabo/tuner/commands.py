@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from metabo.data.history.account import several
 from metabo.errors import ConfigError, NumericsWarning, printable
 from metabo.tuner import imports, options, telling
 
@@ -161,7 +162,8 @@ def _past(past: "PastSummary") -> list[str]:
     from metabo.data.history import account
 
     layout = f" ({past['layout']})" if past["layout"] else ""
-    first = f"{past['history']}: {past['trials']} trials of {past['studies']} past studies{layout}"
+    trials, studies = several(past["trials"], "trial"), several(past["studies"], "past study", "past studies")
+    first = f"{past['history']}: {trials} of {studies}{layout}"
     return [first, *account.lines(past["accounts"])]
 
 
@@ -232,7 +234,7 @@ def _show(args: Namespace) -> list[str]:
     trials = study.trials
     shown = html.page(study.name, study.record, study.description, trials, facts.facts_of(study.prior, trials))
     store.write_page(path, shown)
-    return [f"{path}: {len(trials)} trials; open it in a browser"]
+    return [f"{path}: {several(len(trials), 'trial')}; open it in a browser"]
 
 
 def _release(args: Namespace) -> list[str]:
@@ -244,7 +246,7 @@ def _release(args: Namespace) -> list[str]:
     gone = study.release(args.claim, older)
     left = sum(trial["state"] == "running" for trial in study.trials)
     shown = listing.lines(gone, study.description, datetime.now(UTC))
-    return [f"released {len(gone)}; study '{study.name}' has {left} running trials", *shown]
+    return [f"released {len(gone)}; study '{study.name}' has {several(left, 'running trial')}", *shown]
 
 
 def _say(line: str) -> None:

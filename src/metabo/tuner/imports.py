@@ -101,8 +101,10 @@ def run(args: Namespace) -> tuple[list[str], Path, Path]:
             _say(f"note: {remark}")
         lines = account.lines(found.accounts, {"optuna": "trial", "mlflow": "row"}[args.kind])
         write_new({history: found.csv, space: draft.text(drafted)}, otherwise)
-        lines.append(f"{history}: {len(found.rows)} trials of {sum(a['used'] > 0 for a in found.accounts)} studies")
-    lines.append(f"{space}: {len(drafted.parameters)} parameters; look through it, mostly where it says 'check'")
+        studies = account.several(sum(one["used"] > 0 for one in found.accounts), "study", "studies")
+        lines.append(f"{history}: {account.several(len(found.rows), 'trial')} of {studies}")
+    parameters = account.several(len(drafted.parameters), "parameter")
+    lines.append(f"{space}: {parameters}; look through it, mostly where it says 'check'")
     if args.to is None:
         fault = _fault(history, space)
         lines += [f"before metabo pretrain: {fault}"] if fault else []

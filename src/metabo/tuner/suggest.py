@@ -25,7 +25,7 @@ from metabo.errors import ConfigError, NumericsWarning, unknown
 from metabo.plan import registry, runs
 from metabo.records.files import canonical
 from metabo.tuner import pool
-from metabo.tuner.asking import ALL, Only, Prior, Suggestion, Told
+from metabo.tuner.asking import ALL, Only, Prior, Suggestion, Told, too_few
 from metabo.tuner.blend import choose as blend
 from metabo.tuner.blend.past import ConditionedPast
 
@@ -62,10 +62,7 @@ def suggest(
     for turn in range(2):  # the second pool looks closer where the first one found something
         candidates = pool.make(prior.description, taken, places, centres, [*numbers, turn], only)
         if (left := int(candidates.mask.sum())) < count:
-            raise ConfigError(
-                f"space '{prior.description.name}': {left} configurations are left that are neither evaluated nor "
-                f"running, {count} are asked for; ask for fewer, or widen the space"
-            )
+            raise too_few(prior.description.name, left, count)
         data = Candidates(jnp.asarray(candidates.x), jnp.asarray(candidates.mask))
         counts = jnp.asarray(len(y)), jnp.asarray(len(taken)), jnp.asarray(count)
         steps = choose(prior.params, data, jnp.asarray(outputs), *counts, key, *program)

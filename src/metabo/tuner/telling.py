@@ -1,15 +1,23 @@
 """The command `metabo tell`: record outcomes, from a CSV or as options, and say what they changed."""
 
+import math
 import sys
 from argparse import Namespace
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from metabo.data.history.numbers import read_number
 from metabo.errors import ConfigError, printable
 from metabo.tuner import options
 
 if TYPE_CHECKING:
+    from metabo.data.csv_layout import Sheet
     from metabo.data.history.description import Configuration
     from metabo.tuner.trials import StudyTrial
+
+
+SAID = ("failed", "fail")
+"""What a cell says of an outcome if its author means that the trial failed (in lower case)."""
 
 
 def tell(args: Namespace) -> list[str]:
@@ -17,6 +25,7 @@ def tell(args: Namespace) -> list[str]:
     error. Raises ConfigError for options that do not go together, and DataError for outcomes that cannot be used.
     """
     from metabo.data.csv_layout import read_sheet
+    from metabo.data.history.account import several
     from metabo.data.history.read import unused
     from metabo.tuner import listing
     from metabo.tuner.ledger import Ledger, best_of
@@ -39,24 +48,27 @@ def tell(args: Namespace) -> list[str]:
         if sheet.layout and not sheet.layout.usual:
             _say(f"{args.results}: {sheet.layout.said}")
         rows = [number for number, _ in sheet.rows]
-        idle = unused(sheet, study.description, dict(zip(rows, (one["parameters"] for one in told), strict=True)))
+        remarks = unused(sheet, study.description, dict(zip(rows, (one["parameters"] for one in told), strict=True)))
+        remarks += _not_finite(sheet, study.description.outcome, args.results)
     else:
         measured = cast(
             dict[str, float], options.json_object("--constraints", args.constraints or "{}", '{"memory_gb": 6.5}')
         )
         parameters = _parameters(args.parameters)
         told = [study.tell(parameters, args.outcome, args.correct, measured)]
-        rows, idle = [], _idle(parameters, told[0]["parameters"])
+        rows, remarks = [], _idle(parameters, told[0]["parameters"])
+        if args.outcome is not None and not math.isfinite(args.outcome):
+            remarks.append(f"outcome {args.outcome:g} is not finite: the trial was recorded as failed")
     trials = study.trials
     claimed = {one["number"] for one in before if one["state"] == "running"}
     ended_none = [] if args.correct else [one for one in told if one["number"] not in claimed]
-    for remark in [*idle, *listing.unended(ended_none, trials, study)]:
+    for remark in [*remarks, *listing.unended(ended_none, trials, study)]:
         _say(f"note: {remark}")
     known = "" if args.correct else _known(told, {one["number"] for one in before} - claimed, rows)
     done, best = sum(trial["state"] != "running" for trial in trials), best_of(trials, study.description)
     return [
-        f"{'corrected' if args.correct else 'told'} {len(told)}{known}; study '{study.name}' has {done} finished trials"
-        f"{listing.infeasible(trials, study.description)}",
+        f"{'corrected' if args.correct else 'told'} {len(told)}{known}; study '{study.name}' has "
+        f"{several(done, 'finished trial')}{listing.infeasible(trials, study.description)}",
         *([f"best {study.description.outcome}: {best['outcome']:g} at {best['parameters']}"] if best else []),
     ]
 
@@ -77,6 +89,23 @@ def _known(told: "list[StudyTrial]", finished: set[int], rows: list[int]) -> str
         return ", which was known already"
     were = "was" if len(places) == 1 else "were"
     return f", of which {len(places)} {were} known already ({listed([rows[place] for place in places])})"
+
+
+def _not_finite(sheet: "Sheet", outcome: str, where: Path) -> list[str]:
+    """Return a remark on rows whose outcome is not finite and is not called failed either."""
+    from metabo.data.history.read import unsuccessful
+
+    place = sheet.header.index(outcome)
+    rows = [number for number, cells in sheet.rows if cells[place].lower() not in SAID and not _finite(cells[place])]
+    return [f"{where}: {unsuccessful(rows)}"] if rows else []
+
+
+def _finite(cell: str) -> bool:
+    """Tell whether a cell that was told is a finite number."""
+    try:
+        return math.isfinite(read_number(cell))
+    except ValueError:  # a word for a number that is absent
+        return False
 
 
 def _idle(given: "Configuration", read: "Configuration") -> list[str]:

@@ -47,6 +47,13 @@ def test_the_good_history_is_read_whole(read):
                              "count as failed trials"]  # fmt: skip
 
 
+def test_one_failed_trial_is_no_several(read):
+    place = next(place for place, row in enumerate(rows()) if row[-1] == "")
+    table = [row for row in rows() if row[-1]] + [rows()[place]]
+    (remark,) = read(table).remarks
+    assert remark.endswith(f": row {len(table) + 1} without a finite outcome counts as a failed trial")
+
+
 def test_column_order_blank_rows_and_a_byte_order_mark_do_not_matter(read):
     order = [6, 0, 3, 1, 2, 5, 4]
     table = [[row[i] for i in order] for row in rows()]

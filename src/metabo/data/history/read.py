@@ -99,7 +99,7 @@ def _read(sheet: Sheet, space: Description, skip_bad_rows: bool) -> _Part:
         )
     remarks += unused(sheet, space, {one.row: one.configuration for one in found if isinstance(one, Trial)})
     if failed := [trial.row for trial in kept if math.isnan(trial.outcome)]:
-        remarks.append(f"{where}: {listed(failed)} without a finite outcome count as failed trials")
+        remarks.append(f"{where}: {unsuccessful(failed)}")
     for one in space.constraints:
         if broke := [trial.row for trial in kept if one.name in trial.broken]:
             breaks = "breaks" if len(broke) == 1 else "break"
@@ -109,6 +109,12 @@ def _read(sheet: Sheet, space: Description, skip_bad_rows: bool) -> _Part:
     dropped = [(one.study, one.why.reason, one.row) for one in refused]
     dropped += [(one.study, "repeats an earlier row", one.row) for one in copies]
     return _Part(kept, remarks, _accounts(found, kept, dropped, space, lacking), refused)
+
+
+def unsuccessful(rows: list[int]) -> str:
+    """Say of rows without a finite outcome what they count as."""
+    said = "counts as a failed trial" if len(rows) == 1 else "count as failed trials"
+    return f"{listed(rows)} without a finite outcome {said}"
 
 
 def unused(sheet: Sheet, space: Description, configurations: Mapping[int, Configuration]) -> list[str]:

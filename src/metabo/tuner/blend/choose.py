@@ -17,8 +17,7 @@ from jaxtyping import Bool, Float
 from metabo.bo.continuous import halton
 from metabo.data.history.description import Description
 from metabo.data.history.past import oriented
-from metabo.errors import ConfigError
-from metabo.tuner.asking import ALL, Only, Suggestion, Told, everything, projected
+from metabo.tuner.asking import ALL, Only, Suggestion, Told, everything, projected, too_few
 from metabo.tuner.blend import kernel, outcomes, points
 from metabo.tuner.blend.belief import Model, Seen, believed, fitted, interval, predicted, seen_of
 from metabo.tuner.blend.hyper import Hyper
@@ -66,10 +65,7 @@ def suggest(
     for _ in range(count):
         pick = _next(model, seen, Untaken(description, taken, only), seed, plain, acquisition)
         if pick is None:
-            raise ConfigError(
-                f"space '{description.name}': {len(found)} configurations are left that are neither evaluated nor "
-                f"running, {count} are asked for; ask for fewer, or widen the space"
-            )
+            raise too_few(description.name, len(found), count)
         chosen = past.past.configuration(description, pick) if past else description.at(pick.units)[0]
         found.append(Suggestion(chosen, *as_told(interval(model, seen, pick, scale, plain), description)))
         taken = points.joined(taken, pick)

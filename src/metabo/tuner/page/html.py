@@ -4,14 +4,14 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from html import escape
 
-from metabo.data.history.account import StudyAccount
+from metabo.data.history.account import StudyAccount, several
 from metabo.data.history.description import Configuration, Description
 from metabo.tuner import listing
 from metabo.tuner.formats import StoredRecord
 from metabo.tuner.ledger import best_of
 from metabo.tuner.page import charts
 from metabo.tuner.page.facts import EffectShare, ShownStudy
-from metabo.tuner.trials import STATES, StudyTrial, broken
+from metabo.tuner.trials import StudyTrial, broken, counts
 
 SHOWN = 200
 """The most trials in the table, taken from the latest."""
@@ -52,12 +52,12 @@ def page(name: str, record: StoredRecord, space: Description, trials: Sequence[S
     """Return the page of a study. `name` is that of the study, `record` that of its prior."""
     best = best_of(trials, space)
     done = [one for one in trials if one["state"] != "running"]
-    counts = ", ".join(f"{sum(one['state'] == state for one in trials)} {state}" for state in STATES)
-    learned = f"{record['spec']['method']}, learned from {sum(past['studies'] for past in record['past'])} past studies"
+    studies = several(sum(past["studies"] for past in record["past"]), "past study", "past studies")
+    learned = f"{record['spec']['method']}, learned from {studies}"
     body = [
         f"<h1>{escape(name)}</h1>",
         f"<p class='soft'>{'Maximise' if space.maximise else 'Minimise'} {escape(space.outcome)} · "
-        f"{len(trials)} trials ({counts}){escape(listing.infeasible(trials, space))} · {escape(learned)} · "
+        f"{counts(trials)}{escape(listing.infeasible(trials, space))} · {escape(learned)} · "
         f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC</p>",
         _best(best, space),
         "<div class='pair'>",
