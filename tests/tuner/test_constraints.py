@@ -208,6 +208,13 @@ class TestCommands:
                              "1 accuracy (at least 0.5 and at most 1)")  # fmt: skip
         assert "0.05, breaks memory_gb (9.5), breaks accuracy (0.4)" in lines[0] and "breaks" not in lines[1] + lines[2]
         assert [line.split()[0] for line in listed(study, "infeasible")[1:]] == ["0"]
+        copied = tmp_path / "copied.csv"
+        copied.write_text(metabo("trials", study.folder, "--csv")[0])
+        metabo("tell", study.folder, copied, "--study", "copy")
+        assert Ledger(study.folder, "copy").trials == study.trials
+        assert metabo("trials", study.folder, "--csv", "--state", "infeasible")[0].splitlines()[1:] == [
+            copied.read_text().splitlines()[1]
+        ]
         assert metabo("trials", study.folder, "--state", "infeasible")[0].splitlines() == listed(study, "infeasible")
         assert [one["outcome"] for one in study.trials] == [0.05, 0.2, None]
 

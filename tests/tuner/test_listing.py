@@ -6,7 +6,7 @@ import pytest
 
 from metabo.errors import ConfigError
 from metabo.tuner.ledger import Ledger
-from metabo.tuner.listing import age_in, in_words, listed
+from metabo.tuner.listing import age_in, in_words, listed, to_tell
 from metabo.tuner.trials import claim_id
 from tests.tuner.conftest import unseal
 from tests.tuner.test_ledger import GOOD, claim
@@ -31,6 +31,23 @@ def test_every_trial_has_a_line(plain):
     assert listed(Ledger(plain, "new"))[:1] == [f"study 'new' in {plain}: 0 trials (0 running, 0 done, 0 failed)"]
     unseal(plain)
     assert " of an older version, which did not note when" in listed(Ledger(plain))[3]
+
+
+def test_trials_are_listed_as_they_are_told(plain, tmp_path):
+    ledger, copy = Ledger(plain), Ledger(plain, "copy")
+    ledger.tell_all([
+        (GOOD | {"learning_rate": 0.1 + 0.2}, 0.1 + 0.7), (GOOD, None),
+        (GOOD | {"layers": 4, "optimiser": "sgd", "momentum": 1 / 3}, 1e-30),
+    ])  # fmt: skip
+    finished = ledger.trials
+    claim(ledger, 5)
+    path = tmp_path / "told.csv"
+    path.write_text("\n".join(to_tell(ledger)) + "\n")
+    copy.tell_file(path)
+    assert copy.trials == finished  # to the last digit
+    assert to_tell(ledger, "running") == ["learning_rate,layers,batch,optimiser,momentum,error", "0.01,5,32,adam,,"]
+    assert [line[-7:] for line in to_tell(ledger, "failed")[1:]] == [",failed"] and len(to_tell(ledger, "done")) == 3
+    assert len(to_tell(Ledger(plain, "new"))) == 1
 
 
 @pytest.mark.parametrize(

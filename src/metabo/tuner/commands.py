@@ -1,8 +1,6 @@
 """The commands for your own data: `metabo pretrain`, `suggest`, `tell`, `trials`, `show`, `release`, `compare`;
 `import` is in `imports`."""
 
-import csv
-import io
 import json
 import math
 import os
@@ -63,6 +61,9 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     _study(trials, optional=True)
     states = ("running", "done", "failed", "infeasible")
     trials.add_argument("--state", choices=states, help="only these; infeasible: done trials that break a constraint")
+    trials.add_argument(
+        "--csv", action="store_true", help="print finished ones, or --state, as `metabo tell` reads them"
+    )
 
     show = command(commands, "show", "write a page of a study: best so far, what matters, predictions, past studies")
     _study(show, optional=True)
@@ -205,21 +206,17 @@ def _as_json(suggestion: "Suggestion") -> dict[str, object]:
 
 def _csv(description: "Description", found: list["Suggestion"]) -> list[str]:
     """Lay out suggestions as a CSV with empty constraints and outcome, to be filled in."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    measured = [*(one.name for one in description.constraints), description.outcome]
-    writer.writerow([*(field.name for field in description.fields), *measured])
-    for one in found:
-        cells = [field.written(one.configuration[field.name]) for field in description.fields]
-        writer.writerow([*cells, *[""] * len(measured)])
-    return stream.getvalue().splitlines()
+    from metabo.tuner import listing
+
+    return listing.table(description, [(one.configuration, []) for one in found])
 
 
 def _trials(args: Namespace) -> list[str]:
     from metabo.tuner import listing
     from metabo.tuner.ledger import Ledger
 
-    return listing.listed(Ledger(args.folder, args.study), args.state)
+    study = Ledger(args.folder, args.study)
+    return listing.to_tell(study, args.state) if args.csv else listing.listed(study, args.state)
 
 
 def _show(args: Namespace) -> list[str]:

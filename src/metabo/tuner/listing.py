@@ -1,6 +1,8 @@
 """Trials of a study as lines of text: number, state, outcome or who has been running it since when, and
 configuration."""
 
+import csv
+import io
 import re
 import shlex
 from collections import Counter
@@ -22,14 +24,48 @@ def listed(ledger: Ledger, state: str | None = None) -> list[str]:
     """Return a line with the counts of a study's trials, and a line for each trial, or for each trial in a `state`: one
     of `STATES`, or "infeasible" (done, but breaks a constraint)."""
     trials, space, now = ledger.trials, ledger.description, datetime.now(UTC)
-    breaking = [one for one in trials if broken(one, space)]
-    shown = breaking if state == "infeasible" else [one for one in trials if state in (None, one["state"])]
+    shown = _in_state(trials, space, state)
     others = [name for name in store.told_studies(ledger.folder) if name != ledger.name]
     return [
         f"study '{ledger.name}' in {ledger.folder}: {counts(trials)}{infeasible(trials, space)}",
         *lines(shown, space, now),
         *([f"other studies here (--study NAME): {', '.join(others)}"] if others else []),
     ]
+
+
+def to_tell(ledger: Ledger, state: str | None = None) -> list[str]:
+    """Return the lines of a CSV that `metabo tell` reads, with a row for each finished trial, or each trial in a
+    `state` (see `listed`). Running ones have no outcome yet, as `metabo suggest` prints them."""
+    space = ledger.description
+    shown = _in_state(ledger.trials, space, state)
+    if state is None:
+        shown = [one for one in shown if one["state"] != "running"]
+    return table(space, [(one["parameters"], _measured(one, space)) for one in shown])
+
+
+def table(space: Description, rows: Sequence[tuple[Configuration, Sequence[str]]]) -> list[str]:
+    """Return the lines of a CSV with the columns that `metabo tell` reads. Each row is a configuration with the cells
+    of its constraints and outcome, none if these are to be filled in."""
+    stream, names = io.StringIO(), [*(one.name for one in space.constraints), space.outcome]
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow([*(field.name for field in space.fields), *names])
+    for configuration, measured in rows:
+        cells = [field.written(configuration[field.name]) for field in space.fields]
+        writer.writerow([*cells, *(measured or [""] * len(names))])
+    return stream.getvalue().splitlines()
+
+
+def _measured(trial: StudyTrial, space: Description) -> list[str]:
+    """Return the cells of a trial's constraints and outcome, to the last digit."""
+    values = trial.get("constraints", {})
+    came_out = {"running": "", "failed": "failed"}.get(trial["state"], repr(trial["outcome"]))
+    return [*(repr(values[one.name]) if one.name in values else "" for one in space.constraints), came_out]
+
+
+def _in_state(trials: Sequence[StudyTrial], space: Description, state: str | None) -> list[StudyTrial]:
+    if state == "infeasible":
+        return [one for one in trials if broken(one, space)]
+    return [one for one in trials if state in (None, one["state"])]
 
 
 def infeasible(trials: Sequence[StudyTrial], space: Description) -> str:
