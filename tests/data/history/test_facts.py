@@ -259,7 +259,7 @@ class TestDirections:
 
     def test_a_goal_that_is_none(self, read):
         with pytest.raises(ConfigError, match=r"key 'studies.d1.goal' .* must be one of: minimise, maximise. Did you"):
-            read(rows(), studies={"d1": {"goal": "maximize"}})
+            read(rows(), studies={"d1": {"goal": "maximum"}})
 
 
 class TestIgnoringTheRest:
