@@ -79,7 +79,7 @@ def require(folder: Path) -> StoredRecord:
     """Return the record of a folder. Raises DataError if it is none, has no record, or one that is not as it was
     written."""
     path = folder / RECORD
-    if folder.is_file():
+    if os.path.isfile(folder):  # an error of the disk is told by what reads the record
         raise DataError(f"{folder}: is a file; give the folder of the study, which metabo pretrain made")
     content = _json(path, formats.RECORD_AGAIN)
     if content is None:
