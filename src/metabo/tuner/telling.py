@@ -1,12 +1,13 @@
 """The command `metabo tell`: record outcomes, from a CSV or as options, and say what they changed."""
 
 import math
+import os
 import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from metabo.data.history.numbers import read_number
+from metabo.data.history.constraints import finite
 from metabo.errors import ConfigError, printable
 from metabo.tuner import options
 
@@ -30,7 +31,7 @@ def tell(args: Namespace) -> list[str]:
     from metabo.tuner import listing
     from metabo.tuner.ledger import Ledger, best_of
 
-    if args.folder.is_file():
+    if os.path.isfile(args.folder):  # an error of the disk is told by what reads the folder
         folder = args.results if args.results and args.results.is_dir() else "FOLDER"
         raise ConfigError(
             f"{args.folder} is a file; give the folder of the study first: metabo tell {folder} {args.folder}"
@@ -96,16 +97,9 @@ def _not_finite(sheet: "Sheet", outcome: str, where: Path) -> list[str]:
     from metabo.data.history.read import unsuccessful
 
     place = sheet.header.index(outcome)
-    rows = [number for number, cells in sheet.rows if cells[place].lower() not in SAID and not _finite(cells[place])]
+    found = [(number, cells[place]) for number, cells in sheet.rows if cells[place].lower() not in SAID]
+    rows = [number for number, cell in found if math.isnan(finite(cell))]
     return [f"{where}: {unsuccessful(rows)}"] if rows else []
-
-
-def _finite(cell: str) -> bool:
-    """Tell whether a cell that was told is a finite number."""
-    try:
-        return math.isfinite(read_number(cell))
-    except ValueError:  # a word for a number that is absent
-        return False
 
 
 def _idle(given: "Configuration", read: "Configuration") -> list[str]:
