@@ -9,7 +9,7 @@ from metabo.papers.mphd.checks.spaces import VARIANTS
 from metabo.plan import registry
 from metabo.plan.runs import RunId
 
-PAIRS = ("beats", "beaten_by", "matches", "by_margin", "ahead_then_behind", "overtaken_at")
+PAIRS = ("beats", "beaten_by", "matches", "by_margin", "ahead_then_behind", "overtaken_at", "fewer_queries")
 """Checks that compare one method with others in a panel, for each acquisition separately."""
 OTHER_SIDES = ("others", "by", "reference", "other")
 """Their arguments that name the others."""
@@ -38,6 +38,9 @@ def compared(
         named = {str(given["method"]), *strings([given.get(side) for side in OTHER_SIDES])}
         chosen = [(str(given["panel"]), acq) for acq in sorted(strings(given.get("acquisitions", "pi")))]
         return [_shown(evidence, [key], named, strings(given.get("but", [])), runs) for key in chosen]
+    if check == "falls_less":
+        named = {str(given["reference"]), *strings(given["methods"])}
+        return [_shown(evidence, [(str(given["panel"]), "pi")], named, set(), runs)]
     if check == "costs_little":
         return [_shown(evidence, [(panel, "pi") for panel in SETTINGS], {str(given["method"])}, set(), runs)]
     if check == "wins":
