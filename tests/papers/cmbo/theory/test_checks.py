@@ -276,3 +276,31 @@ def test_a_planted_centre_is_refuted(monkeypatch):
     monkeypatch.setattr(module, "kmeans", squared)
     found = statements("geometric_centre")
     assert parts(found["Centre, within", "reading"])["covariance"] == "REFUTED"
+
+
+@pytest.mark.slow
+def test_families_are_told_apart_and_a_planted_fault_is_refuted(monkeypatch):
+    """Three draws decide nothing, but each has every task at home; with tasks of all families in one cluster, none."""
+    module = importlib.import_module("metabo.papers.cmbo.theory.homogeneity")
+    found = statements("homogeneous")
+    for distance in ("Wasserstein", "Jeffreys"):
+        (one,) = found[f"Homogeneous clusters, {distance}", "reading"]["parts"]
+        assert one["cells"][0]["numbers"]["mean"] >= 0.9 > one["control"]["cells"][0]["numbers"]["mean"]
+    honest = module.cluster
+
+    def mixed(*given):
+        made = honest(*given)
+        return made._replace(assignment=np.zeros_like(made.assignment))
+
+    monkeypatch.setattr(module, "cluster", mixed)
+    monkeypatch.setattr(module, "LEAST", 1)
+    for one in statements("homogeneous").values():
+        assert one["parts"][0]["cells"][0]["numbers"]["mean"] == pytest.approx(1 / 3)
+
+
+def test_a_task_is_at_home_where_its_family_is_the_largest_part():
+    module = importlib.import_module("metabo.papers.cmbo.theory.homogeneity")
+    family = np.array([0, 0, 0, 1, 1, 1])
+    assert module.at_home(np.array([2, 2, 2, 0, 0, 0]), family) == 1.0
+    assert module.at_home(np.array([0, 0, 1, 1, 1, 1]), family) == pytest.approx(5 / 6)
+    assert module.at_home(np.zeros(6, int), family) == 0.5

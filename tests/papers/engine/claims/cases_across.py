@@ -121,6 +121,27 @@ def acquisitions(good):
     return numbers("mphd_l", keys=["iteration"], difference=rows, ending=ends)
 
 
+def reached(good):
+    """Doublings of the queries that others need over MPHD: half as many and more, or as many for one of them."""
+    keys = {"acquisition": "pi", "panel": "ntot", "reference": "mphd@new_space", "iteration": 100}
+    rows = [
+        suited({**keys, "method": m, "difference": d, "low": d - 0.4, "high": d + 0.4, "units": 9, "reached": 0.9})
+        for m, d in (("rand", 2.0), ("hgp_flat", either(good, 1.0, -1.0)), ("mphd_squashed@new_space", -3.0))
+    ]
+    return numbers("super_mini", keys=["iteration"], savings=rows)
+
+
+def late(good):
+    """Falls of regret from iteration 50 on beside MPHD's: smaller, or larger for one of them."""
+    keys = {"acquisition": "pi", "panel": "default", "reference": "mphd", "since": 50, "iteration": 100, "units": 9}
+    rows = [
+        suited({**keys, "method": m, "difference": d, "low": d - 0.01, "high": d + 0.01})
+        for m, d in (("h_nll", -0.03), ("fsbo", either(good, -0.02, 0.02)))
+    ]
+    ends = [{"acquisition": "pi", "panel": "default", "method": "rand", "last": 0.5, "area": 0.6}]
+    return numbers("super_mini", keys=["iteration", "since"], falls=rows, ending=ends)
+
+
 ACROSS = {
     "settles": lambda good: (priors(good), {"parameters": ["lengthscale"]}),
     "steadier": lambda good: (priors(good), {"parameter": "lengthscale"}),
@@ -149,5 +170,7 @@ ACROSS = {
     "overtaken_at": lambda good: (spaces(good), {"method": "rand", "reference": "mphd", "at": 80}),
     "costs_little": lambda good: (spaces(good), {"method": "mphd"}),
     "best_acquisition": lambda good: (acquisitions(good), {"method": "gp_truth"}),
+    "fewer_queries": lambda good: (reached(good), {"method": "mphd", "panel": "ntot"}),
+    "falls_less": lambda good: (late(good), {"methods": ["h_nll", "fsbo"], "reference": "mphd", "start": 50}),
     "wins": lambda good: (spaces(good), {"method": "mphd", "but": ["hgp_truth"], "metric": "area"}),
 }

@@ -4,7 +4,7 @@ import ast
 import collections
 import importlib
 import json
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import jax
@@ -16,10 +16,12 @@ from metabo.compute import keys
 from metabo.errors import ConfigError
 from metabo.papers.hyperbo.theory import (
     algorithm,
+    augmentation,
     bounds,
     estimates,
     inequalities,
     memory,
+    nearness,
     regret,
     sampling,
     selection,
@@ -273,6 +275,57 @@ def test_theorem6_has_the_shape_but_no_constant():
     slope = found["Theorem 6, all δ", "reading"]["parts"][0]["cells"][0]["numbers"]["slope"]
     assert slope == pytest.approx(0.5, abs=0.01), "a grows like δ^{-1/2}"
     assert decided(found)["Theorem 6, all domains", "reading"] == NO
+
+
+@pytest.mark.slow
+def test_the_bound_is_near_zero_in_the_limit_and_far_from_it_as_run():
+    found = statements("near_zero")
+    assert decided(found)["Near-zero regret", "reading"] == YES
+    assert decided(found)["Near-zero regret, T = 100", "reading"] == NO
+    assert decided(found)["Theorem 6, in T", "printed"] == YES
+    # ζ = √(2 ln 30) = 2.61, reach at least 1/T: GP-UCB's bound is 2ζ/√100 and more, PI's half of that
+    least = [c["numbers"]["smaller"] for c in found["Near-zero regret, T = 100", "reading"]["parts"][0]["cells"]]
+    zeta = np.sqrt(2 * np.log(30))
+    assert 2 * zeta / 10 < least[0] < 2.4 * zeta / 10 and least[1] == pytest.approx(least[0] / 2, rel=1e-3)
+
+
+def test_no_kernel_has_less_information_than_a_constant_one_nor_more_than_its_rank_gives():
+    rng, noise, count = np.random.default_rng(0), 0.01, 6
+    for rank in (1, 2, 5):
+        root = rng.normal(size=(count, rank))
+        root /= np.linalg.norm(root, axis=1, keepdims=True)  # unit variances
+        own = 0.5 * np.linalg.slogdet(np.eye(count) + root @ root.T / noise)[1]
+        most = nearness.most_information(count, np.array([noise]), rank)
+        assert nearness.least_information(count, np.array([noise])) <= own + 1e-12 and own <= most + 1e-12
+    constant = 0.5 * np.linalg.slogdet(np.eye(count) + np.ones((count, count)) / noise)[1]
+    assert nearness.least_information(count, np.array([noise])) == pytest.approx(constant)
+
+
+def test_predictions_of_the_augmentation_against_numpy():
+    rng = np.random.default_rng(1)
+    gp = augmentation._gp(1.0, False)
+    x, at, y = rng.random((3, 1)) * 10, rng.random((4, 1)) * 10, rng.normal(size=3)
+    mean, cov = augmentation.predictions(gp, *map(jnp.asarray, (x, y, at)))
+
+    def gram(a, b):
+        return np.exp(-0.5 * (a - b.T) ** 2)
+
+    noise = 0.01 + 1e-6  # and the jitter of every covariance
+    gain = gram(at, x) @ np.linalg.inv(gram(x, x) + noise * np.eye(3))
+    assert mean == pytest.approx(gain @ y, rel=1e-5)
+    assert cov == pytest.approx(gram(at, at) + noise * np.eye(4) - gain @ gram(x, at), rel=1e-5, abs=1e-8)
+
+
+def test_more_points_help_where_they_say_something_and_do_not_where_they_cannot(monkeypatch):
+    monkeypatch.setattr(augmentation, "MANY", 40)
+    rng = np.random.default_rng(2)
+    size = (12, 40 + augmentation.OBSERVED + augmentation.TESTED)
+    draws = augmentation.AugmentationDraws(
+        jnp.asarray(rng.random(size)), *(jnp.asarray(rng.standard_normal((*size, 4))) for _ in range(2))
+    )
+    helped, constant = (jax.lax.map(partial(augmentation.losses, lengthscale=one), draws) for one in (1.0, 1e3))
+    assert np.mean(helped["many"] < helped["few"]) >= 0.6 and np.median(helped["many"]) < np.median(helped["few"])
+    assert 0.2 <= np.mean(constant["many"] < constant["few"]) <= 0.8
 
 
 def test_algorithm_1_against_numpy():

@@ -30,9 +30,9 @@ HOME = 0.9
 """Share of the tasks that must be at home."""
 LIMIT = 0.25
 """Share of draws in which fewer may be."""
-DRAWS, LEAST = 40, 3
-STEPS, RESTARTS, LOCATIONS, MOST = 50, 10, 100, 6
-"""Of the fits and of k-means, the paper's number of locations, and the largest number of clusters."""
+DRAWS, LEAST = 30, 3
+STEPS, RESTARTS, LOCATIONS, MOST = 50, 3, 100, 6
+"""Of the fits and of k-means, and the numbers of locations and of clusters at most: as in the default run."""
 FACTORS = ("matern32", "matern12")
 """Of the kernel whose posteriors are clustered."""
 DISTANCES = {"wasserstein": "Wasserstein", "jeffreys": "Jeffreys"}

@@ -9,7 +9,7 @@ simulated regrets do.
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float, Int, Key
 
 from metabo.papers.engine.theory.records import Cell, Statement, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import runs
@@ -35,13 +35,17 @@ def near_zero(key: Key[Array, ""], share: float) -> list[Statement]:
     return [_in_the_limit(), _as_run(), _simulated(key, share), _in_iterations()]
 
 
-def least_information(iterations: int, noise: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+def least_information(
+    iterations: int | Int[np.ndarray, " n"], noise: Float[np.ndarray, "..."]
+) -> Float[np.ndarray, "..."]:
     """Return ½ ln(1 + T c/σ²), c = 1: no kernel of constant variance c has a smaller ρ_T, and one that is constant has
     this one."""
     return 0.5 * np.log1p(iterations / noise)
 
 
-def most_information(iterations: int, noise: Float[np.ndarray, "..."], rank: int) -> Float[np.ndarray, "..."]:
+def most_information(
+    iterations: int | Int[np.ndarray, " n"], noise: Float[np.ndarray, "..."], rank: int
+) -> Float[np.ndarray, "..."]:
     """Return (r/2) ln(1 + T c/(rσ²)), c = 1: no kernel of variance c and rank r has a larger ρ_T, since the logarithm
     of the determinant is concave."""
     return 0.5 * rank * np.log1p(iterations / (rank * noise))
