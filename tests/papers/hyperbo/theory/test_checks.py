@@ -282,7 +282,7 @@ def test_the_bound_is_near_zero_in_the_limit_and_far_from_it_as_run():
     found = statements("near_zero")
     assert decided(found)["Near-zero regret", "reading"] == YES
     assert decided(found)["Near-zero regret, T = 100", "reading"] == NO
-    assert decided(found)["Theorem 6, in T", "printed"] == YES
+    assert decided(found)["Theorem 6, in T", "reading"] == YES
     # ζ = √(2 ln 30) = 2.61, reach at least 1/T: GP-UCB's bound is 2ζ/√100 and more, PI's half of that
     least = [c["numbers"]["smaller"] for c in found["Near-zero regret, T = 100", "reading"]["parts"][0]["cells"]]
     zeta = np.sqrt(2 * np.log(30))

@@ -30,7 +30,7 @@ HOME = 0.9
 """Share of the tasks that must be at home."""
 LIMIT = 0.25
 """Share of draws in which fewer may be."""
-DRAWS, LEAST = 30, 3
+DRAWS, LEAST = 40, 3
 STEPS, RESTARTS, LOCATIONS, MOST = 50, 3, 100, 6
 """Of the fits and of k-means, and the numbers of locations and of clusters at most: as in the default run."""
 FACTORS = ("matern32", "matern12")
@@ -92,7 +92,7 @@ def _statement(
         control(f"{claim}, tasks given to families at random", [cell(_ruled(wrong), **where)]),
     )  # fmt: skip
     title = f"Clusters of drawn families are homogeneous, {DISTANCES[distance]}"
-    return statement(f"Homogeneous clusters, {DISTANCES[distance]}", title, "Abstract, §3", [helps], "reading")
+    return statement(f"Homogeneous clusters, {DISTANCES[distance]}", title, "Abstract", [helps], "reading")
 
 
 def _ruled(shares: Float[np.ndarray, " n"]) -> Ruling:
