@@ -229,12 +229,13 @@ def test_a_check_depends_on_the_package_code_that_it_tests():
     assert "gaussians/barycenter.py" in listed("barycenter") and "gaussians/kmeans.py" in listed("theorem32")
     assert "gaussians/distances.py" in listed("weights") & listed("distances") & listed("geometric_centre")
     assert "gaussians/kmeans.py" in listed("weights") and "gaussians/kmeans.py" not in listed("distances")
-    assert not [
-        n
+    foreign = {
+        name: {n for n in listed(name) if n.startswith(("plots/", "data/", "papers/hyperbo", "bo/"))}
         for name in registry.checks("cmbo")
-        for n in listed(name)
-        if n.startswith(("plots/", "data/", "papers/hyperbo", "bo/"))
-    ]
+    }
+    # Stage 1 of cm-BO, which one check runs as it is, has the type of stored priors in its signatures
+    assert foreign.pop("homogeneous") == {"bo/__init__.py", "bo/priors.py"}
+    assert not any(foreign.values())
 
 
 def test_planted_weights_are_refuted(monkeypatch):

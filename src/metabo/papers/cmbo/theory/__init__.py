@@ -4,5 +4,6 @@ Setting: Gaussian processes on a finite index space, most of them posteriors of 
 dimension. Every module holds the statements as functions of arrays and, in a literal table CHECKS, the checks that it
 makes of them: name -> title. A check is the function of that name, `(key, share) -> list of statements`
 (`metabo.papers.engine.theory.records`); `share` scales its replicates. What is tested of the package itself is
-`metabo.gaussians.kmeans` and `metabo.gaussians.barycenter`; the rest is plain NumPy.
+`metabo.gaussians.kmeans`, `metabo.gaussians.barycenter` and, in `homogeneity`, cm-BO's Stage 1; the rest is plain
+NumPy.
 """
