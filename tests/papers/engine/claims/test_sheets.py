@@ -32,7 +32,7 @@ def test_every_paper_with_claims_is_known_here():
 
 def test_every_claim_is_listed_once_and_in_order(paper):
     ids = re.findall(r"^(\w+):$", sheet.path(paper).read_text(), re.M)  # YAML would keep the last of two
-    assert ids == SHEETS[paper]
+    assert ids == SHEETS[paper], "SHEETS above lists the claims of each paper: add a new one there"
     assert [claim.id for claim in sheet.load(paper, ROOT)] == ids
 
 
