@@ -10,6 +10,7 @@ from scipy.stats import gamma, ttest_1samp
 from scipy.stats import t as student
 
 from metabo.errors import ConfigError, DataError
+from metabo.papers.engine.claims import checks
 from metabo.papers.engine.claims.conjunctions import together
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.gates import BY_COMPARISON
@@ -511,3 +512,17 @@ def test_an_unknown_statement_or_table_is_told():
         run("minima_differ", theory(True), {})
     with pytest.raises(DataError, match="the artefact has no trajectories, only data"):
         run("place", theory(True), {"method": "ablr", "at": 1})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        ({"lower": "h_nll"}, "argument 'lower' is 'h_nll', must be Sequence[str | Sequence[str]]"),
+        ({"lower": ["h_nll"], "at": 100}, "argument 'at' is 100, must be Sequence[int | str | Sequence[int]]"),
+        ({"lower": [7]}, "argument 'lower' is [7], must be Sequence[str | Sequence[str]]"),
+        ({"lower": [["h_nll", "h_ekl"], "fsbo"], "at": [1, "area", [1, 20]]}, ""),
+    ],
+)
+def test_an_argument_of_another_type_is_told_before_anything_is_run(arguments, fault):
+    found = checks.faults("hyperbo", "lower_regret", arguments)
+    assert found == ([f"check 'lower_regret': {fault}"] if fault else [])

@@ -7,11 +7,14 @@ A check is a public function of a module of checks, of the claim's paper (`paper
 
 import importlib
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Concatenate
+from typing import Any, Concatenate
 
-from metabo.errors import ConfigError, unknown
+from pydantic import TypeAdapter, ValidationError
+
+from metabo.errors import ConfigError, quoted, unknown
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.verdicts import Finding
 from metabo.plan import registry
@@ -43,14 +46,33 @@ def run(paper: str, name: str, evidence: Evidence, arguments: Mapping[str, Json]
 
 
 def faults(paper: str, name: str, arguments: Mapping[str, Json]) -> list[str]:
-    """Say what is wrong with a check's name or arguments; nothing is run."""
+    """Say what is wrong with a check's name or arguments, such as a text where it takes a list; nothing is run."""
     try:
-        inspect.signature(_check(paper, name)).bind(None, **arguments)
+        signature = inspect.signature(_check(paper, name))
+        signature.bind(None, **arguments)
     except ConfigError as error:
         return [str(error)]
     except TypeError as error:
         return [str(ConfigError(f"check '{name}': {error}"))]
-    return []
+    return [
+        str(ConfigError(f"check '{name}': argument '{key}' is {quoted(value)}, must be {_words(kind)}"))
+        for key, value in arguments.items()
+        if not _fits(value, kind := signature.parameters[key].annotation)
+    ]
+
+
+def _fits(value: Json, kind: Any) -> bool:
+    """Tell whether a value of a sheet is of an argument's type; a text is no list of texts."""
+    try:
+        TypeAdapter(kind).validate_python(value, strict=False)
+    except ValidationError:
+        return False
+    return True
+
+
+def _words(kind: Any) -> str:
+    """Return a type as Python writes it, without the modules."""
+    return re.sub(r"\b[\w.]+\.(?=\w)", "", str(kind) if not isinstance(kind, type) else kind.__name__)
 
 
 def arguments(paper: str, name: str, given: Mapping[str, Json]) -> dict[str, object]:
