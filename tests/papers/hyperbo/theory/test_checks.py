@@ -310,10 +310,9 @@ def test_predictions_of_the_augmentation_against_numpy():
     def gram(a, b):
         return np.exp(-0.5 * (a - b.T) ** 2)
 
-    noise = 0.01 + 1e-6  # and the jitter of every covariance
-    gain = gram(at, x) @ np.linalg.inv(gram(x, x) + noise * np.eye(3))
+    gain = gram(at, x) @ np.linalg.inv(gram(x, x) + (0.01 + 1e-6) * np.eye(3))  # and the jitter of every covariance
     assert mean == pytest.approx(gain @ y, rel=1e-5)
-    assert cov == pytest.approx(gram(at, at) + noise * np.eye(4) - gain @ gram(x, at), rel=1e-5, abs=1e-8)
+    assert cov == pytest.approx(gram(at, at) + 0.01 * np.eye(4) - gain @ gram(x, at), abs=1e-8)
 
 
 def test_more_points_help_where_they_say_something_and_do_not_where_they_cannot(monkeypatch):

@@ -64,7 +64,7 @@ def faults(paper: str, name: str, arguments: Mapping[str, Json]) -> list[str]:
 def _fits(value: Json, kind: Any) -> bool:
     """Tell whether a value of a sheet is of an argument's type; a text is no list of texts."""
     try:
-        TypeAdapter(kind).validate_python(value, strict=False)
+        TypeAdapter(kind).validate_python(value)
     except ValidationError:
         return False
     return True

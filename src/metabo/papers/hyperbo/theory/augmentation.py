@@ -2,9 +2,9 @@
 functions.
 
 Truth: a GP with a squared-exponential kernel on an interval, observed with noise of known variance. Pre-trained: the
-same kernel with a constant mean, fitted by the NLL (Eq. 13) to N = 3 functions of few points or many, so that Theorem
-5, which needs N > T + 1, says nothing. Compared are predictions of a fourth function after three
-observations. The control's functions are constant on the interval: more points of the same three say nothing more.
+same kernel with a constant mean, fitted by the NLL (Eq. 13) to N = 3 functions of few points or many, so that
+Theorem 5, which needs N > T + 1, says nothing. Predictions of a fourth function after three observations are compared.
+The control's functions are constant on the interval: more points of the same three say nothing more.
 """
 
 from functools import partial
@@ -60,11 +60,8 @@ def predictions(
     gp: GP, x: Float[Array, "n 1"], y: Float[Array, " n"], at: Float[Array, "m 1"]
 ) -> tuple[Float[Array, " m"], Float[Array, "m m"]]:
     """Return mean and covariance, noise included, of the outputs at `at` given n observations."""
-    own = gp.covariance(x, jnp.ones(len(x), bool))
-    cross = gp.kernel(at, x)
-    gain = jnp.linalg.solve(own, cross.T).T
-    mean = gp.mean(at) + gain @ (y - gp.mean(x))
-    return mean, gp.covariance(at, jnp.ones(len(at), bool)) - gain @ cross.T
+    mean, covariance = gp.posterior(x, y, jnp.ones(len(x), bool)).joint(at)
+    return mean, covariance + gp.noise * jnp.eye(len(at))
 
 
 def losses(d: AugmentationDraws, lengthscale: float) -> dict[str, Array]:
@@ -109,7 +106,6 @@ def augmentation(key: Key[Array, ""], share: float) -> list[Statement]:
 
 def _cell(lengthscale: float, key: Key[Array, ""], share: float) -> Cell:
     points = MANY + OBSERVED + TESTED
-
     rng, count = generator(key), max(LEAST, round(RUNS * share))
     size = (count, points, FUNCTIONS + 1)
     drawn = rng.random((count, points)), rng.standard_normal(size), rng.standard_normal(size)

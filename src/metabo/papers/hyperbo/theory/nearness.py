@@ -26,7 +26,7 @@ after LONG_T iterations."""
 PRINTED_T, LONG_T = 100, 10**9
 """Iterations of the paper's experiments, and iterations after which little of the information is left to gain."""
 RANK = 5
-"""Of the kernel, in the first reading: a linear model with so many features, whose information grows like ln T."""
+"""Rank of the kernel in the first reading: a linear model of five features, say. Its information grows like ln T."""
 RUNS = 2000
 WHERE = "Abstract, §6.2.2"
 
