@@ -61,7 +61,7 @@ def follow(page: str, project: Path, instead: Mapping[str, Callable[[], None]]) 
                 path.write_text(changed(path.read_text(), hunk, f"docs/{page}, {block.path}"))
         else:
             assert not path.exists(), f"{block.path} is not new"
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(block.text)
 
 

@@ -37,10 +37,8 @@ QUICK = {"snakemake --cores": skip, "cut": skip}
 
 @pytest.fixture
 def with_tests(project):
-    """The copy with the tests that the page has a reader change."""
-    for name in ("conftest.py", "slow.py", "slow.txt", "references.py", "bo/test_acquisition.py"):
-        (project / "tests" / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(pages.ROOT / "tests" / name, project / "tests" / name)
+    """The copy with the tests, which the pages have a reader change and run."""
+    shutil.copytree(pages.ROOT / "tests", project / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     return project
 
 
@@ -81,8 +79,9 @@ ACQUISITION = {"rand": "uniform", "h_nll": "pi"}
 
 
 @pytest.mark.slow
-def test_a_new_figure_is_drawn(project):
-    assert len(pages.touched("new-figure.md")) == 3
+def test_a_new_figure_is_drawn_and_its_tests_pass(with_tests):
+    project = with_tests
+    assert len(pages.touched("new-figure.md")) == 5
     pages.follow("new-figure.md", project, {"snakemake --cores": lambda: executed(project)})
     status, printed = pages.typed("nbstripout --verify --keep-id notebooks/hyperbo/duel.ipynb", project)
     assert status == 0, printed
@@ -103,14 +102,15 @@ def test_the_shared_templates_are_listed_with_their_inputs():
 
 
 @pytest.mark.slow
-def test_a_new_figure_is_made_by_the_workflow(project):
-    pages.follow("new-figure.md", project, {})
+def test_a_new_figure_is_made_by_the_workflow(with_tests):
+    pages.follow("new-figure.md", with_tests, {"pytest": skip})
 
 
 @pytest.mark.slow
-def test_a_new_data_set_is_loaded(project):
+def test_a_new_data_set_is_loaded_and_its_test_passes(with_tests):
+    project = with_tests
     assert set(pages.touched("new-data.md", until="## The registration")) - {"data/forest.csv"} == {
-        "src/metabo/data/forest.py", "workflow/catalogue.yaml", "config.yaml"
+        "src/metabo/data/forest.py", "workflow/catalogue.yaml", "config.yaml", "tests/data/test_forest.py"
     }  # fmt: skip
 
     def planned():
@@ -122,7 +122,9 @@ def test_a_new_data_set_is_loaded(project):
 
 
 @pytest.mark.slow
-def test_methods_run_on_a_new_data_set(project):
+def test_methods_run_on_a_new_data_set(with_tests):
+    project = with_tests
+
     def reference():
         status, printed = pages.typed("python -m metabo.plan.reference", project)
         assert status == 0, printed
@@ -134,7 +136,13 @@ def test_methods_run_on_a_new_data_set(project):
         )
         assert status == 0, printed
 
-    instead = {"make reference": reference, "snakemake --cores 1": skip, "cat": skip, "snakemake --cores 2": run}
+    instead = {
+        "make reference": reference,
+        "snakemake --cores 1": skip,
+        "cat": skip,
+        "snakemake --cores 2": run,
+        "pytest": skip,
+    }
     pages.follow("new-data.md", project, instead)
     readme = (project / "config" / "README.md").read_text()
     assert "| `forest.worst` | `0.9` |" in readme and "cmbo_control, forest]" in readme

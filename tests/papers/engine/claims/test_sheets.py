@@ -164,6 +164,10 @@ def test_an_unknown_paper_is_told():
         (TEST | {"artefact": "mphd_fig05"}, "mphd_fig05 is of paper 'mphd'"),
         (TEST | {"artefact": "hyperbo_fig08"}, "hyperbo_fig08, whose 'claims' lack it"),
         (TEST | {"artefact": "hyperbo_tab03", "benchmarks": ["hpob"]}, "unknown benchmark of hyperbo_tab03 'hpob'"),
+        (
+            {"artefact": "hyperbo_fig08", "check": "speedup", "arguments": {"methods": ["h_nll", "h_nl"], "factor": 3}},
+            "speedup, 'methods': unknown method of hyperbo_fig08 'h_nl'. Did you mean 'h_nll'?",
+        ),
     ],
 )
 def test_contradictions_with_the_catalogue_are_told(changed, test, message):

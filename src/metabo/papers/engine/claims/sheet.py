@@ -10,6 +10,7 @@ from metabo.errors import ConfigError, unknown
 from metabo.papers.engine.claims import checks
 from metabo.papers.engine.claims.evidence import SYNTHETIC
 from metabo.plan.entries import CatalogueEntry
+from metabo.plan.runs import method_of
 from metabo.plan.schema import violations
 from metabo.plan.yaml_files import read_yaml
 from metabo.records.files import Json
@@ -18,6 +19,8 @@ FOLDER = Path(__file__).parents[2]
 SCHEMA = Path("workflow/schemas/claims.yaml")
 MOMENTS = {"named", "place", "rank", "iteration", "solved"}
 """Metrics whose iterations the claim itself names."""
+COMPARED = ("method", "methods", "others", "among", "variants", "meta", "but", "lower")
+"""Arguments of checks that name methods alone, where the artefact shows runs."""
 
 
 @dataclass(frozen=True)
@@ -177,8 +180,8 @@ def cells(claim: Claim, catalogue: Mapping[str, CatalogueEntry]) -> list[tuple[C
 
 
 def faults(claims: Iterable[Claim], catalogue: Mapping[str, CatalogueEntry]) -> list[str]:
-    """Say where sheet and catalogue contradict each other: artefacts or benchmarks that do not exist, claims that an
-    entry names but the sheet lacks, tests that the entry does not name."""
+    """Say where sheet and catalogue contradict each other: artefacts or benchmarks that do not exist, methods that an
+    artefact does not show, claims that an entry names but the sheet lacks, tests that the entry does not name."""
     claims = list(claims)
     known = {claim.id for claim in claims}
     found = []
@@ -195,6 +198,7 @@ def faults(claims: Iterable[Claim], catalogue: Mapping[str, CatalogueEntry]) -> 
                 for benchmark in test.benchmarks
                 if benchmark not in entry.benchmarks
             ]
+            found += [f"claim '{claim.id}': {fault}" for fault in _strange_methods(test, entry)]
             if claim.id not in entry.claims:
                 found.append(f"claim '{claim.id}' is tested on {test.artefact}, whose 'claims' lack it; add it there")
         found += _faults_of_primary(claim, catalogue)
@@ -203,6 +207,19 @@ def faults(claims: Iterable[Claim], catalogue: Mapping[str, CatalogueEntry]) -> 
             if entry.paper == paper:
                 strangers = [name for name in entry.claims if name not in known]
                 found += [f"{id}: claim '{name}' is not in {paper}/claims.yaml" for name in strangers]
+    return found
+
+
+def _strange_methods(test: ClaimTest, entry: CatalogueEntry) -> list[str]:
+    """Name the methods in a test's arguments of which its artefact shows no run, if it shows any."""
+    runs = [run for kind in ("trajectories", "evaluations", "online") for run in entry.inputs.kinds.get(kind, ())]
+    shown = {method_of(run) for run in runs}
+    found = []
+    for key in COMPARED if shown else ():
+        given = test.arguments.get(key, [])
+        names = given if isinstance(given, list) else [given]
+        strange = [name for name in names if isinstance(name, str) and method_of(name) not in shown]
+        found += [f"{test.check}, '{key}': {unknown(f'method of {test.artefact}', name, shown)}" for name in strange]
     return found
 
 
@@ -228,6 +245,6 @@ def _faults_of_primary(claim: Claim, catalogue: Mapping[str, CatalogueEntry]) ->
         if not {*claim.primary.metrics} & MOMENTS and moments - {*claim.primary.metrics}:
             found.append(
                 f"claim '{claim.id}': {test.check} compares at {', '.join(sorted(moments))}, the primary metrics are "
-                f"{', '.join(claim.primary.metrics)}; give `at`, or name the metric"
+                f"{', '.join(claim.primary.metrics)}; give the test the argument `at`, or name the metric in `primary`"
             )
     return found
