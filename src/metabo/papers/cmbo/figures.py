@@ -56,13 +56,15 @@ def regret_panels(
 
 
 def _indices(ax: Axes, own: pd.DataFrame) -> None:
-    """Draw intraCE/interCS against the number of clusters: a line for each space, mean over its folds, and a cross for
-    the number that each fold chose."""
+    """Draw intraCE/interCS against the number of clusters: a grey line for each space (colours are of methods), mean
+    over its folds, and a cross at each fold's own ratio where it chose its number."""
+    spaces = own["space"].nunique()
     for place, (space, rows) in enumerate(own[own["clusters"] > 1].groupby("space", sort=False)):
         means = rows.groupby("clusters")["ratio"].mean()
-        ax.plot(means.index, means, color=f"C{place}", marker="o", markersize=3, label=str(space))
+        grey, marker = str(0.62 - 0.62 * place / max(spaces - 1, 1)), "osD^v"[place % 5]
+        ax.plot(means.index, means, color=grey, marker=marker, markersize=3, label=str(space))
         best = rows[rows["chosen"] == 1]
-        ax.plot(best["clusters"], best["ratio"], color=f"C{place}", marker="x", linestyle="none", markersize=6)
+        ax.plot(best["clusters"], best["ratio"], color=grey, marker="x", linestyle="none", markersize=6)
     ax.plot([], [], color="0.3", marker="x", linestyle="none", markersize=6, label="chosen in a split")
     ax.set(
         xlabel="number of clusters",
@@ -73,8 +75,8 @@ def _indices(ax: Axes, own: pd.DataFrame) -> None:
     low, high = ax.get_ylim()
     ax.set_ylim(top=high + 0.14 * -(-entries // 2) * (high - low))  # room for the legend
     inside = ax.legend(
-        frameon=False, fontsize="small", loc="upper center", ncols=2, handlelength=1.6, columnspacing=1.2,
-        labelspacing=0.3,
+        frameon=False, fontsize="small", loc="upper center", ncols=2, handlelength=1.2, columnspacing=0.8,
+        labelspacing=0.3, handletextpad=0.5, borderaxespad=0.2,
     )  # fmt: skip
     inside.set_in_layout(False)  # the panel's width does not make room for it
 
@@ -110,6 +112,16 @@ def rank_and_solved(
                 ax.set(title=f"{groups[group]}, {look.ACQUISITIONS.get(scope, scope)}", ylabel=what)
                 if scope != scopes[-1]:
                     ax.set_xlabel("")
+        _alike(axes[:, 0])
+        for ax in axes[:, 1]:
+            ax.set_ylim(-0.03, 1.03)
         style.legend(figure, methods)
         figure.suptitle(title)
     return figure
+
+
+def _alike(axes: np.ndarray) -> None:
+    """Give axes the range that holds all of theirs."""
+    low, high = zip(*(ax.get_ylim() for ax in axes), strict=True)
+    for ax in axes:
+        ax.set_ylim(min(low), max(high))

@@ -115,6 +115,14 @@ def solved(runs: Runs, threshold: float = SOLVED, seed: int = 0) -> pd.DataFrame
     return _tidy(runs, (by_target(runs) < threshold).astype(np.float64), seed)
 
 
+def unsolved(runs: Runs, threshold: float = SOLVED) -> pd.DataFrame:
+    """Return method, targets, never, runs at the last iteration: how many targets there are, how many of them no
+    repetition solves (regret below the threshold), and the share of runs that are not solved."""
+    open_ = by_target(runs)[..., -1] >= threshold  # (methods, repetitions, targets)
+    never, share = open_.all(axis=1).sum(axis=1), open_.mean(axis=(1, 2))
+    return pd.DataFrame({"method": list(runs.methods), "targets": len(runs.tasks), "never": never, "runs": share})
+
+
 def differences(runs: Runs, references: Sequence[str], seed: int = 0) -> pd.DataFrame:
     """Return method, reference, difference, low, high, area, area_low, area_high, better.
 

@@ -223,6 +223,8 @@ def _text(kind: str, n: Mapping[str, Json]) -> str:
         return f"p = {_real(n, 'p'):.2g}"
     if kind == "identity":
         return f"error {_real(n, 'error'):.2g} in {n['cases']} cases"
+    if n["cases"] == 1 and {"smaller", "larger"} <= n.keys():  # of one comparison its two sides say more
+        return f"{_real(n, 'smaller'):.3g} {'>' if n['violations'] else '<='} {_real(n, 'larger'):.3g}"
     left_out = f", {n['left_out']} left out" if n.get("left_out") else ""
     return f"violated {n['violations']} of {n['cases']} times{left_out}"
 
