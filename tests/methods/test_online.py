@@ -319,6 +319,7 @@ def test_h_nll_draws_new_batches_and_h_ekl_keeps_its_rows(workshop):
 
 
 RETRAIN = [(method, "retrain_steps", 2) for method in LEARNERS]
+RETRAIN += [("h_nll_online", "retrain_rate", 2e-3)]
 RETRAIN += [("stboh_online", "refit_steps", 1), ("stboh_online", "use_prior", False), ("stbo_online", "refit_steps", 1)]
 
 

@@ -547,11 +547,13 @@ READ_BY = {
     "pretrain.learning_rate": (
         0.5,
         jobs("pretrain", ADAM, (*HYPERBO, *CMBO))
+        | jobs("pretrain", ("h_nll_online",), HYPERBO)
         | {"sweep/h_nll", "crossing/h_nll", "crossing/h_nll_short", "elimination/h_nll"},
     ),
     "pretrain.decay": (
         0.5,
         jobs("pretrain", ADAM, (*HYPERBO, *CMBO))
+        | jobs("pretrain", ("h_nll_online",), HYPERBO)
         | {"sweep/h_nll", "crossing/h_nll", "crossing/h_nll_short", "elimination/h_nll"},
     ),
     "pretrain.lbfgs_steps": (77, jobs("pretrain", (*LBFGS, "h_ekl_online")) | {"crossing/h_ekl"}),

@@ -31,13 +31,14 @@ from metabo.tasks.training_set import TrainingSet, prior_keys
 
 @dataclass(frozen=True)
 class RetrainingSettings:
-    """The number of training steps at every iteration, and the settings of the search over the unit cube
-    (`metabo.bo.continuous`)."""
+    """The number of training steps at every iteration, Adam's rate there (None: that of the first step of
+    pre-training), and the settings of the search over the unit cube (`metabo.bo.continuous`)."""
 
     retrain_steps: int
     starts: int
     polish: int
     polish_steps: int
+    retrain_rate: float | None = None
 
 
 def online(
@@ -62,7 +63,8 @@ def online(
         )
     chosen = read(RetrainingSettings, settings, "config", f"methods.{method}.online")
     if isinstance(pretrain, NLLSettings):
-        context, refit = _nll(training, pretrain, chosen.retrain_steps, budget)
+        rate = pretrain.learning_rate if chosen.retrain_rate is None else chosen.retrain_rate
+        context, refit = _nll(training, pretrain, chosen.retrain_steps, rate, budget)
     else:
         keys = prior_keys(training, trained_from["seed"], trained_from["seeds"])
         context, refit = _joint(training, keys, pretrain, chosen.retrain_steps)
@@ -74,7 +76,7 @@ def online(
     return Tuner(lambda gp: gp, refit, priors, make(acquisition), prior.dim, budget, *search)
 
 
-def _nll(training: TrainingSet, pretrain: NLLSettings, steps: int, budget: int):
+def _nll(training: TrainingSet, pretrain: NLLSettings, steps: int, rate: float, budget: int):
     """Adam on the NLL of all training rows; the test task is the last task of the padded rows."""
     spare = max(0, budget - training.rows.mask.shape[1])
     padded = [np.pad(a, [(0, 1), (0, spare), *[(0, 0)] * (a.ndim - 2)]) for a in training.rows]
@@ -92,7 +94,7 @@ def _nll(training: TrainingSet, pretrain: NLLSettings, steps: int, budget: int):
         rows, members, present = context
         rows = Rows(*(all_rows.at[own, :budget].set(new) for all_rows, new in zip(rows, data, strict=True)))
         trained, log = adam(
-            gp, rows, members, present, key, steps=steps, learning_rate=pretrain.learning_rate,
+            gp, rows, members, present, key, steps=steps, learning_rate=rate,
             batch=pretrain.batch, per_shuffle=per_shuffle,
         )  # fmt: skip
         return trained, log.stopped < 0
