@@ -56,11 +56,22 @@ def regret_figure(
             axes[1].set_ylabel(regret)
         says = [REPETITIONS] if at else []
         says += [HOLLOW] if any(look.of(method).hollow for method in methods) else []
-        notes, line = asked({method: [number] for method, number in (distinct or {}).items()}, last)
-        says += [line] if line else []
-        style.legend(figure, methods, notes=notes, says="\n".join(says))
+        legend_with_counts(figure, methods, distinct, last, says)
         figure.suptitle(title)
     return figure
+
+
+def legend_with_counts(
+    figure: Figure,
+    methods: list[str],
+    distinct: Mapping[str, float] | Mapping[str, Sequence[float]] | None,
+    last: int,
+    says: Sequence[str] = (),
+) -> None:
+    """Put the legend below the panels, with how many different candidates a method's runs query (`asked`; a list:
+    in each panel), and the lines `says`."""
+    notes, line = asked({method: np.atleast_1d(number).tolist() for method, number in (distinct or {}).items()}, last)
+    style.legend(figure, methods, notes=notes, says="\n".join([*says, *([line] if line else [])]))
 
 
 def asked(distinct: Mapping[str, Sequence[float]], last: int) -> tuple[dict[str, str], str]:
@@ -166,11 +177,16 @@ def split_panels(
     return figure
 
 
-def profile_panels(profiles: pd.DataFrame, title: str, resolved: pd.DataFrame | None = None) -> Figure:
+def profile_panels(
+    profiles: pd.DataFrame,
+    title: str,
+    resolved: pd.DataFrame | None = None,
+    distinct: Mapping[str, float] | None = None,
+) -> Figure:
     """Draw one panel per threshold C: share of tasks with regret below C against BO iteration.
 
     `profiles`: method, threshold, iteration, fraction. `resolved` (the same without threshold,
-    `metabo.metrics.profile_of_resolved`) adds a panel where C is each task's own.
+    `metabo.metrics.profile_of_resolved`) adds a panel where C is each task's own. `distinct`: as in `regret_figure`.
     """
     panels = {f"C = {c:g}": profiles[profiles["threshold"] == c] for c in dict.fromkeys(profiles["threshold"])}
     if resolved is not None:
@@ -186,15 +202,16 @@ def profile_panels(profiles: pd.DataFrame, title: str, resolved: pd.DataFrame | 
             ax.set_title(heading)
         for ax in axes[:: style.COLUMNS]:
             ax.set_ylabel("fraction of tasks solved")
-        style.legend(figure, methods)
+        legend_with_counts(figure, methods, distinct, int(profiles["iteration"].max()))
         figure.suptitle(title)
     return figure
 
 
-def rank_curves(ranks: pd.DataFrame, title: str) -> Figure:
+def rank_curves(ranks: pd.DataFrame, title: str, distinct: Mapping[str, float] | None = None) -> Figure:
     """Draw mean ranks against BO iteration, and below them the first, tenth and last with one standard deviation.
 
-    `ranks`: method, iteration, mean, std. Bands around every line would cover each other.
+    `ranks`: method, iteration, mean, std. Bands around every line would cover each other. `distinct`: as in
+    `regret_figure`.
     """
     methods = list(dict.fromkeys(ranks["method"]))
     last = int(ranks["iteration"].max())
@@ -216,8 +233,8 @@ def rank_curves(ranks: pd.DataFrame, title: str) -> Figure:
         below.set_title(f"iterations {', '.join(map(str, shown))} (left to right), mean ± one standard deviation")
         for ax in (above, below):
             ax.set_ylim(0.4, len(methods) + 0.6)
-            ax.set_yticks(range(1, len(methods) + 1, 1 if len(methods) < 8 else 3))
+            ax.set_yticks(range(1, len(methods) + 1, 1 if len(methods) < 8 else 2))
             ax.set_ylabel("rank (1 = lowest regret)")
-        style.legend(figure, methods)
+        legend_with_counts(figure, methods, distinct, last)
         figure.suptitle(title)
     return figure

@@ -157,11 +157,17 @@ def _scale(ax: Axes, cells: pd.DataFrame) -> None:
 
 
 def _rules(ax: Axes, cells: pd.DataFrame, name: str, label: str, title: str) -> None:
-    own = cells[(cells["check"].str.startswith("theorem5")) & (cells["part"] == name) & (cells["iteration"] == 5)]
-    own = own[own["statement"].str.startswith("Theorem 5")]
-    names = own["rule"].fillna("fixed").replace({"greedy mean": "mean"})
-    ax.errorbar(names, own["mean"], 4 * own["error"], fmt="o", color=SERIES[0], capsize=3, markersize=4)
-    _limit(ax, float(own["expected"].iloc[0]), "Theorem 5", 0.6)
+    fifth = cells[cells["statement"].str.startswith("Theorem 5") & (cells["iteration"] == 5)]
+    fifth = fifth[fifth["check"].str.startswith("theorem5")]
+    for part, inputs, face in ((name, "any input", SERIES[0]), (f"{name}, distinct", "no input twice", "white")):
+        own = fifth[fifth["part"] == part]
+        names = own["rule"].fillna("fixed").replace({"greedy mean": "greedy\nmean"})
+        ax.errorbar(
+            names, own["mean"], 4 * own["error"], fmt="o", color=SERIES[0], capsize=3, markersize=4,
+            markerfacecolor=face, label=inputs,
+        )  # fmt: skip
+    ax.legend(fontsize=6, frameon=False, loc="best")
+    _limit(ax, float(fifth.loc[fifth["part"] == name, "expected"].iloc[0]), "Theorem 5", 0.6)
     ax.set(xlabel="rule that chooses the inputs", ylabel=label)
     ax.set_title(title)
     ax.margins(0.15)

@@ -120,7 +120,7 @@ def _regret_limits(row: np.ndarray, cells: pd.DataFrame) -> None:
     for ax in row:
         if means.min() > 0 and means.max() / means.min() >= 5:
             ax.set_yscale("log")
-            ax.set_ylim(max(ends.min(), means.min() / 3) / 1.2, ends.max() * 1.2)
+            ax.set_ylim(ends.min() / 1.2, ends.max() * 1.2)
         else:
             ax.set_ylim(0, 1.08 * ends.max() if len(ends) else 1)
 

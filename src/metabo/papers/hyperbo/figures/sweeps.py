@@ -1,5 +1,7 @@
 """Regret against the amount of training data (hyperbo Figures 11, 12, 18); three views of a comparison (13, 20)."""
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -7,7 +9,7 @@ from matplotlib.figure import Figure
 
 from metabo.plots import look as looks
 from metabo.plots import style
-from metabo.plots.curves import REPETITIONS, method_axis, violin
+from metabo.plots.curves import REPETITIONS, legend_with_counts, method_axis, violin
 
 AXES = {"points": "points per training task, at most", "tasks": "training tasks"}
 """What varies: text of the horizontal axis. Points are on a logarithmic axis, tasks on a linear one."""
@@ -93,12 +95,18 @@ def _across(ax: Axes, method: str, ends: list[float], place: float) -> None:
 
 
 def three_views(
-    profiles: pd.DataFrame, curves: pd.DataFrame, ranks: pd.DataFrame, title: str, regret: str = "simple regret"
+    profiles: pd.DataFrame,
+    curves: pd.DataFrame,
+    ranks: pd.DataFrame,
+    title: str,
+    regret: str = "simple regret",
+    distinct: Mapping[str, float] | Mapping[str, Sequence[float]] | None = None,
 ) -> Figure:
     """Draw one row per panel: performance profile, regret curve (20-80 % band), mean rank.
 
     All tables have `panel` (name of the row, "" for none), method, iteration; `profiles` one threshold and fraction,
-    `curves` median, low, high, `ranks` mean. Bands of ranks would cover each other.
+    `curves` median, low, high, `ranks` mean. Bands of ranks would cover each other. `distinct`: as in
+    `metabo.plots.regret_figure`, or a number for each panel.
     """
     panels = list(dict.fromkeys(curves["panel"]))
     methods = list(dict.fromkeys(curves["method"]))
@@ -115,7 +123,7 @@ def three_views(
             ax.set_title(heading)
         for ax in axes[:-1].ravel():
             ax.set_xlabel("")
-        style.legend(figure, methods)
+        legend_with_counts(figure, methods, distinct, int(curves["iteration"].max()))
         figure.suptitle(title)
     return figure
 
