@@ -374,6 +374,15 @@ def test_claims_are_listed_and_released(metabo, folder):
     assert [trial["state"] for trial in Study(folder).trials] == ["done"]
 
 
+@pytest.mark.parametrize("command", [["suggest"], ["show"], ["release", "--all"]])
+def test_a_mistyped_study_is_told_by_commands_that_only_read(metabo, folder, command):
+    metabo("suggest", folder, "--study", "resnet", "--claim")
+    head, *rest = command
+    assert "note:" not in metabo(head, folder, "--study", "resnet", *rest).err
+    said = metabo(head, folder, "--study", "rennet", *rest).err
+    assert f"note: 'rennet' is a new study in {folder}; others there: resnet. Did you mean 'resnet'?\n" in said
+
+
 def test_the_folder_of_trials_may_be_the_default_one(metabo, folder, monkeypatch):
     monkeypatch.chdir(shutil.move(folder, folder.with_name("metabo-study")).parent)
     assert metabo("trials")[0].startswith("study 'study' in metabo-study: 0 trials")

@@ -176,7 +176,26 @@ def test_trials_that_their_user_changed_are_sealed_again(told, kind):
 def test_a_fault_in_edited_rows_is_named(told, line, part):
     folder, path = told
     path.write_text("\n".join([path.read_text().splitlines()[1], line, ""]))
-    refused(folder, f"{path}: {part}", "delete its first line")
+    refused(folder, f"{path}: {part}", "correct that line, or restore a copy")
+
+
+@pytest.mark.parametrize("gone", [0, 1])
+def test_a_trial_that_its_user_deleted_takes_no_other_along(told, gone):
+    folder, path = told
+    rows = path.read_text().splitlines(keepends=True)[1:]
+    path.write_text("".join([*rows[:gone], *rows[gone + 1 :], rows[2]]))  # the last one replaces that of its number
+    before, left = [0.1, None, None], Ledger(folder).trials
+    assert [one["outcome"] for one in left] == before[:gone] + before[gone + 1 :]
+    assert [one["number"] for one in left] == [0, 1] and left[1]["state"] == "running"
+    Ledger(folder).tell(GOOD | {"layers": 6}, 0.6)
+    assert [one["number"] for one in Ledger(folder).trials] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("number", ['"1"', "-1", "1.5", "true", "null"])
+def test_an_edited_number_that_is_none_is_named(told, number):
+    folder, path = told
+    path.write_text("".join(path.read_text().replace('"number":1', f'"number":{number}').splitlines(keepends=True)[1:]))
+    refused(folder, f"{path}: trial 1: field 'number' is", "correct that line")
 
 
 def test_what_others_tell_is_seen_by_a_ledger_that_is_open(told):

@@ -460,10 +460,10 @@ class TestConstraints:
                 study.tell(trial, 0.1)
         told = sampler._told(study.get_trials(), 99)  # no second warning: it would raise
         assert [str(one.message) for one in caught] == [
-            "trial 0: no value of constraint 'memory' (at most 8), so it is not used; call "
+            "trial 0: no value of constraint 'memory' (at most 8), so no trial without one is used; call "
             "trial.set_constraint('memory', value - 8) in the objective (above 0: broken)",
-            "trial 1: no value of constraint 'accuracy' (at least 0.5 and at most 1), so it is not used; call "
-            "trial.set_constraint('accuracy', max(value - 1, 0.5 - value)) in the objective (above 0: broken)",
+            "trial 1: no value of constraint 'accuracy' (at least 0.5 and at most 1), so no trial without one is used; "
+            "call trial.set_constraint('accuracy', max(value - 1, 0.5 - value)) in the objective (above 0: broken)",
         ]
         assert told.done == [] and len(told.running) == 3
 

@@ -18,6 +18,7 @@ from metabo.tuner import imports, options, telling
 if TYPE_CHECKING:
     from metabo.data.history.description import Description
     from metabo.tuner.formats import PastSummary
+    from metabo.tuner.ledger import Ledger
     from metabo.tuner.suggest import Suggestion
 
 FOLDER = "metabo-study"
@@ -180,6 +181,8 @@ def _suggest(args: Namespace) -> list[str]:
     if args.by is not None and not args.claim:
         raise ConfigError("suggest: --by says who claims, so it needs --claim; add it, or leave --by out")
     study = Study(args.folder, args.study)
+    if not args.claim:  # a claim says so itself
+        _say_if_new(study)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", NumericsWarning)
         found = study.suggest(args.count, args.seed, args.claim, args.by, args.acquisition)
@@ -225,6 +228,7 @@ def _show(args: Namespace) -> list[str]:
     from metabo.tuner.study import Study
 
     study = Study(args.folder, args.study)
+    _say_if_new(study)
     path = args.out or study.folder / f"{study.name}.html"
     if path.is_dir():
         raise ConfigError(f"{path}: is a folder; name a file with --out, e.g. {path / 'page.html'}")
@@ -239,11 +243,17 @@ def _release(args: Namespace) -> list[str]:
     from metabo.tuner.ledger import Ledger
 
     study = Ledger(args.folder, args.study)
+    _say_if_new(study)
     older = listing.age_in(args.older_than) if args.older_than is not None else None
     gone = study.release(args.claim, older)
     left = sum(trial["state"] == "running" for trial in study.trials)
     shown = listing.lines(gone, study.description, datetime.now(UTC))
     return [f"released {len(gone)}; study '{study.name}' has {several(left, 'running trial')}", *shown]
+
+
+def _say_if_new(study: "Ledger") -> None:
+    if said := study.newness():
+        _say(f"note: {said}")
 
 
 def _say(line: str) -> None:

@@ -24,6 +24,8 @@ from metabo.tuner.trials import StudyTrial, TrialIndex
 CHAIN: Final = "chain_sha256"
 """The key of a row with the checksum of the row before and of its own trials."""
 AGAIN = "restore a copy, or move the file away; if the change is yours, delete its first line, and it is sealed again"
+EDITED = "correct that line, or restore a copy"
+"""What to do about a file whose first line its user deleted: without one, it has nothing to delete."""
 HEAD = canonical(sealed({"format": formats.FORMAT})).encode() + b"\n"
 START = f'{{"{CHAIN}":"'.encode()
 MIDDLE = b'","trials":'
@@ -125,17 +127,22 @@ def completed(one: StudyTrial, space: Description) -> StudyTrial:
 
 
 def _edited(path: Path, content: bytes, space: Description) -> TrialJournal:
-    """Return the trials of a file that its user edited and whose first line the user removed. Raises DataError for a
-    line that is not a row of trials."""
-    found: dict[int, Json] = {}
+    """Return the trials of a file that its user edited and whose first line the user removed. Rows may be missing: the
+    trials that are left are numbered anew, in order. Raises DataError for a line that is not a row of trials."""
+    found: list[Json] = []
+    places: dict[int, int] = {}  # of a trial's number in the file: a later row with the same number replaces it
     for number, line in enumerate(content.splitlines(), start=1):
         try:
             for one in json.loads(line)["trials"]:
-                place = one["number"] if isinstance(one, dict) and isinstance(one.get("number"), int) else len(found)
-                found[min(max(place, 0), len(found))] = one
+                written = one.get("number") if isinstance(one, dict) else None
+                if type(written) is not int or written < 0:  # told as a fault below
+                    found.append(one)
+                    continue
+                place = places.setdefault(written, len(found))
+                found[place : place + 1] = [{**one, "number": place}]
         except (ValueError, RecursionError, TypeError, KeyError):
-            raise DataError(f"{path}: line {number} is no row of trials; {AGAIN}") from None
-    return TrialJournal(TrialIndex(space, formats.parse_trials(path, found.items(), space, AGAIN)), checked=True)
+            raise DataError(f"{path}: line {number} is no row of trials; {EDITED}") from None
+    return TrialJournal(TrialIndex(space, formats.parse_trials(path, enumerate(found), space, EDITED)), checked=True)
 
 
 def _first_seal() -> str:

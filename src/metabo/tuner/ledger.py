@@ -159,19 +159,20 @@ class Ledger:
         with store.locked(self.folder):
             store.settle(self.folder, self.record)
             held = store.held_trials(self.folder, self.name, self.description, known)
-            others = [] if held.seal else self._others()
+            said = "" if held.seal else self.newness()
             yield held
             changed = self._known is not None
             self._known = self._known or held
-        if changed and others:
-            near = nearest(self.name, others)
-            said = f"'{self.name}' is a new study in {self.folder}; others there: {few(others)}{near and f'.{near}'}"
+        if changed and said:
             print(printable(f"note: {said}"), file=sys.stderr, flush=True)
 
-    def _others(self) -> list[str]:
-        """Return the other studies in the folder if this one has no file yet. Raises DataError."""
-        new = not store.trials_path(self.folder, self.name).exists()
-        return store.told_studies(self.folder) if new else []
+    def newness(self) -> str:
+        """Say that nothing was told or claimed in this study, if that is so while the folder has others, and name them:
+        its name may be mistyped; else return "". Raises DataError if the folder cannot be read."""
+        if store.trials_path(self.folder, self.name).exists() or not (others := store.told_studies(self.folder)):
+            return ""
+        near = nearest(self.name, others)
+        return f"'{self.name}' is a new study in {self.folder}; others there: {few(others)}{near and f'.{near}'}"
 
     def _add(self, held: TrialJournal, new: list[StudyTrial]) -> None:
         """Save trials that are new or changed and already in the index. They are on the disk afterwards. Raises

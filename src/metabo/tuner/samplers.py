@@ -298,8 +298,9 @@ class PriorSampler(optuna.samplers.BaseSampler):
         for one in lacks[:1]:
             self._warn(
                 f"constraint {one.name}",
-                f"trial {trial.number}: no value of constraint '{one.name}' ({one.said}), so it is not used; call "
-                f"trial.set_constraint('{one.name}', {one.excess}) in the objective (above 0: broken)",
+                f"trial {trial.number}: no value of constraint '{one.name}' ({one.said}), so no trial without "
+                f"one is used; call trial.set_constraint('{one.name}', {one.excess}) in the objective (above 0: "
+                "broken)",
             )
         return bool(lacks)
 

@@ -47,6 +47,25 @@ def test_the_good_history_is_read_whole(read):
                              "count as failed trials"]  # fmt: skip
 
 
+@pytest.mark.parametrize("value", ["0", "-0.01"])
+def test_a_number_without_a_logarithm_is_not_to_be_had_by_a_wider_space(read, value):
+    remarks = read(altered(3, "learning_rate", value)).remarks
+    (said,) = [remark for remark in remarks if "left out" in remark]
+    assert said.endswith("without a logarithm; remove its 'scale: log' in space.yaml to use them")
+
+
+def test_a_parameter_that_no_study_has_is_told(read, tmp_path):
+    header = ["depth" if name == "layers" else name for name in HEADER]
+    space = yaml.safe_load(SPACE)
+    space["parameters"]["layers"]["default"] = 3
+    space["ignore"] = "rest"
+    (tmp_path / "other.yaml").write_text(yaml.safe_dump(space, sort_keys=False))
+    write(tmp_path / "history.csv", header, rows())
+    remarks = history.read(tmp_path / "history.csv", description.load(tmp_path / "other.yaml")).remarks
+    assert any("no study has a value of 'layers', so nothing is learned about it" in one for one in remarks)
+    assert not any("nothing is learned" in remark for remark in read(rows()).remarks)
+
+
 def test_one_failed_trial_is_no_several(read):
     place = next(place for place, row in enumerate(rows()) if row[-1] == "")
     table = [row for row in rows() if row[-1]] + [rows()[place]]
@@ -245,6 +264,9 @@ class TestPast:
         assert list(found.tasks) == ["d0", "d3"]
         assert any("left out study 'd1' (rows 10, 11" in r and "one and the same outcome" in r for r in found.remarks)
         assert any("left out study 'd2'" in r and "no trial that succeeded" in r for r in found.remarks)
+        single = [row for i, row in enumerate(table) if row[0] != "d1" or table[i - 1][0] != "d1"]
+        remarks = self.of(read, single).remarks
+        assert any("left out study 'd1'" in r and "one trial alone, so there is nothing" in r for r in remarks)
         with pytest.raises(DataError, match="no study is left with two different values of 'error'"):
             self.of(read, [[*row[:-1], "0.5"] for row in table])
 

@@ -39,6 +39,10 @@ def few(texts: Sequence[str]) -> str:
     return ", ".join(printable(one, 24) for one in texts[:SHOWN]) + more
 
 
+NO_LOGARITHM = "without a logarithm"
+"""What is said of a number that no wider space of scale log can have."""
+
+
 class OutsideSpace(ValueError):
     """A value of the right kind that the space does not have: beyond the bounds, or none of the choices."""
 
@@ -175,7 +179,7 @@ class Field:
         if not math.isfinite(number) or number != round(number):
             raise ValueError(f"is not {self.allowed}")
         if not self.low <= number <= self.high:
-            raise OutsideSpace(f"is outside [{_shown(self.low)}, {_shown(self.high)}]")
+            raise OutsideSpace(self._outside(number))
         return round(number)
 
     def _real(self, cell: Value) -> float:
@@ -184,8 +188,12 @@ class Field:
             raise ValueError(f"is not {self.allowed}")
         bound = min(max(number, self.low), self.high)
         if number != bound and not self._close(number, bound) and not self._is_single(number, bound):
-            raise OutsideSpace(f"is outside [{_shown(self.low)}, {_shown(self.high)}]")
+            raise OutsideSpace(self._outside(number))
         return bound
+
+    def _outside(self, number: float) -> str:
+        said = f"is outside [{_shown(self.low)}, {_shown(self.high)}]"
+        return f"{said}, {NO_LOGARITHM}" if self.log and number <= 0 else said
 
     def parameter(self) -> Parameter:
         """Return how the model sees it. A whole number with two values is ordinal: to MPHD it is a discrete input."""

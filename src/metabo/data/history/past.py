@@ -137,7 +137,7 @@ def past_of(path: str, history: History, description: Description, prefix: str =
     lost: dict[str, tuple[str, list[int]]] = {}
     for study in [study for study in values if study not in kept]:
         met = " and met its constraints" if any(trial.broken for trial in groups[study]) else ""
-        alike = "one and the same outcome throughout"
+        alike = "one trial alone" if len(values[study]) == 1 else "one and the same outcome throughout"
         kind = f"no trial that succeeded{met}" if np.isnan(values[study]).all() else alike
         lost[study] = kind, [trial.row for trial in groups[study]]
         rows = listed(lost[study][1])

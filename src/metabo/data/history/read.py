@@ -15,6 +15,7 @@ from metabo.data.csv_rows import require_columns
 from metabo.data.history.account import StudyAccount, account, listed
 from metabo.data.history.coverage import covered
 from metabo.data.history.description import Configuration, Description
+from metabo.data.history.fields import NO_LOGARITHM
 from metabo.data.history.rows import Refused, Trial, read_row
 from metabo.errors import ConfigError, DataError, nearest, printable
 from metabo.records.csv_cells import unguarded
@@ -91,7 +92,8 @@ def _read(sheet: Sheet, space: Description, skip_bad_rows: bool) -> _Part:
     remarks = []
     for reason, kind in dict.fromkeys((one.why.reason, one.why.kind) for one in [*faults, *left]):
         numbers = listed([one.row for one in refused if one.why.reason == reason])
-        remedy = "; widen the space in space.yaml to use them" if kind == "outside" else ""
+        wider = "remove its 'scale: log' in" if reason.endswith(NO_LOGARITHM) else "widen the space in"
+        remedy = f"; {wider} space.yaml to use them" if kind == "outside" else ""
         remarks.append(f"{where}: left out {numbers}: {reason}{remedy}")
     if copies:
         remarks.append(
@@ -104,6 +106,12 @@ def _read(sheet: Sheet, space: Description, skip_bad_rows: bool) -> _Part:
         if broke := [trial.row for trial in kept if one.name in trial.broken]:
             breaks = "breaks" if len(broke) == 1 else "break"
             remarks.append(f"{where}: {listed(broke)} {breaks} '{one.name}' ({one.said}): infeasible, like failed ones")
+    for field in space.fields:
+        if lacking and all(field.name in names for names in lacking.values()):
+            remarks.append(
+                f"{where}: no study has a value of '{field.name}', so nothing is learned about it; if a column has it "
+                "under another name, rename that column, or the parameter in space.yaml"
+            )
     if rest:
         remarks.append(f"{where}: ignored (ignore: rest): {', '.join(one or NAMELESS for one in rest)}")
     dropped = [(one.study, one.why.reason, one.row) for one in refused]

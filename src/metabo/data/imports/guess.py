@@ -154,6 +154,8 @@ def _of_numbers(name: str, numbers: list[float]) -> Drafted | str:
     if low > 0 and high / low >= WIDE and median(numbers) <= high / 5:
         entry["scale"] = "log"
         notes.append(f"check: log, for it spans a factor of {high / low:.2g} and half of it is below {high / 5:.2g}")
+    elif low == 0 and (rest := [number for number in different if number]) and high / rest[0] >= WIDE:
+        notes.append(f"check: no log, for there are zeros; the others span a factor of {high / rest[0]:.2g}")
     return Drafted(name, entry, tuple(notes))
 
 
