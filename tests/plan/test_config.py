@@ -301,7 +301,7 @@ SIZES = {
     *(f"maf.{key}" for key in ("hidden", "evaluate_every", "points", "gp_points", "gp_steps")),
     *(f"{network}.{key}" for network in ("mimo", "rfgp") for key in ("learning_rate", "steps", "retrain_steps")),
     *("mimo.warm_start", "rfgp.warm_start", "rfgp.random_features", "rfgp.ridge", "rfgp.lengthscale"),
-    *(f"online.{key}" for key in ("iterations", "seeds", "retrain_steps", "matched_points")),
+    *(f"online.{key}" for key in ("iterations", "seeds", "adam_steps", "retrain_steps", "matched_points")),
     *(f"online.{key}" for key in ("starts", "polish", "polish_steps")),
     *(f"collect.pd1_mini.{key}" for key in ("pilot", "matched", "unmatched")),
     *(f"collect.{name}.{key}" for name in ("hpob_mini", "hpob_mini_2") for key in ("shared", "own", "pool")),
@@ -532,6 +532,7 @@ READ_BY = {
     },
     "online.iterations": (7, online(EVERY_ONLINE)),
     "online.seeds": (7, online(EVERY_ONLINE) | jobs("pretrain", GP_ONLINE)),
+    "online.adam_steps": (77, jobs("pretrain", ("h_nll_online",))),
     "online.retrain_steps": (7, online(LEARNED_ONLINE)),
     "online.matched_points": (7, jobs("pretrain", ("h_ekl_online",))),
     "online.starts": (7, online(GP_ONLINE)),
@@ -543,17 +544,17 @@ READ_BY = {
         for key in own
     },
     "pretrain.seeds": (7, jobs("pretrain", EVERY, HYPERBO) | reduced("sweep") | LADDER - {"ladder_published"}),
-    "pretrain.adam_steps": (77, jobs("pretrain", (*ADAM, "h_nll_online"), HYPERBO)),
+    "pretrain.adam_steps": (77, jobs("pretrain", ADAM, HYPERBO)),
     "pretrain.learning_rate": (
         0.5,
         jobs("pretrain", ADAM, (*HYPERBO, *CMBO))
-        | jobs("pretrain", ("h_nll_online",), HYPERBO)
+        | jobs("pretrain", ("h_nll_online",), (*HYPERBO, *CMBO))
         | {"sweep/h_nll", "crossing/h_nll", "crossing/h_nll_short", "elimination/h_nll"},
     ),
     "pretrain.decay": (
         0.5,
         jobs("pretrain", ADAM, (*HYPERBO, *CMBO))
-        | jobs("pretrain", ("h_nll_online",), HYPERBO)
+        | jobs("pretrain", ("h_nll_online",), (*HYPERBO, *CMBO))
         | {"sweep/h_nll", "crossing/h_nll", "crossing/h_nll_short", "elimination/h_nll"},
     ),
     "pretrain.lbfgs_steps": (77, jobs("pretrain", (*LBFGS, "h_ekl_online")) | {"crossing/h_ekl"}),
@@ -574,14 +575,14 @@ READ_BY = {
     "hpob.features": ([7], jobs("pretrain", LAYERED, ("hpob_mini", "super_mini"))),
     "hpob.bo_seeds": (77, jobs("bo", EVERY, ("hpob_mini",))),
     "mphd.seeds": (7, jobs("pretrain", EVERY, MPHD) | ACROSS),
-    "mphd.adam_steps": (77, jobs("pretrain", (*ADAM, "h_nll_online"), MPHD) | jobs("pretrain", ("base_gp",))),
-    "mphd.decay": (0.5, jobs("pretrain", ADAM, MPHD) | jobs("pretrain", ("base_gp",))),
-    "mphd.learning_rate": (0.5, jobs("pretrain", ADAM, MPHD) | jobs("pretrain", ("base_gp",))),
+    "mphd.adam_steps": (77, jobs("pretrain", ADAM, MPHD) | jobs("pretrain", ("base_gp",))),
+    "mphd.decay": (0.5, jobs("pretrain", (*ADAM, "h_nll_online"), MPHD) | jobs("pretrain", ("base_gp",))),
+    "mphd.learning_rate": (0.5, jobs("pretrain", (*ADAM, "h_nll_online"), MPHD) | jobs("pretrain", ("base_gp",))),
     "mphd.network_steps": (77, jobs("pretrain", ("mphd",)) | ACROSS),
     "mphd.map_steps": (77, jobs("bo", HIERARCHICAL)),
     "mphd.bo_seeds": (7, jobs("bo", EVERY, MPHD)),
     "cmbo.seeds": (7, jobs("pretrain", EVERY, CMBO)),
-    "cmbo.adam_steps": (77, jobs("pretrain", (*ADAM, "h_nll_online"), CMBO)),
+    "cmbo.adam_steps": (77, jobs("pretrain", ADAM, CMBO)),
     "cmbo.bo_seeds": (7, jobs("bo", EVERY, CMBO)),
     "cmbo.bo_iterations": (7, jobs("bo", EVERY, CMBO) | CLUSTER_BO),
     **{f"cmbo.{key}": (77, jobs("pretrain", CLUSTERED)) for key in ("clusters", "restarts", "locations")},

@@ -4,6 +4,7 @@ varies the data or the structure of H-NLL must train it until its mean is learne
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 
 from metabo.artefacts import api as artefacts
 from metabo.metrics import Runs, paired_difference
@@ -11,6 +12,7 @@ from metabo.papers.engine.claims.comparing import Moment, at_moment, name, side_
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.gates import CONTROL, LEAST_TASKS, RANDOM, Gate, strings
 from metabo.papers.engine.claims.verdicts import LEVEL, interval
+from metabo.papers.engine.printed import tasknames
 from metabo.plan import registry, splits
 from metabo.plan.runs import RunId, method_of, on_splits
 
@@ -19,6 +21,7 @@ H_NLL = "h_nll"
 REDUCED = {"sweep", "crossing"}
 """Sections of config.yaml with sizes for priors that are compared with each other."""
 TRAINED = "priors of reduced training know a good first query"
+ONLINE, TUNED = ("h_nll_online", "h_ekl_online"), "priors of online tuning know a good first query"
 LEARNS, WORKS, ABSTAINS = (
     "knows a good first query where tasks are alike",
     "beats Random on a smooth function",
@@ -52,6 +55,8 @@ def gates(evidence: Evidence) -> list[Gate]:
     definition: it has a lower area under its curve. On `unlike` no method has an area below
     Random's (Bonferroni over the methods). All query a candidate once there, Random too.
     """
+    if evidence.has("online"):
+        return list(tuned(evidence.online))
     if not evidence.has("trajectories"):
         return []
     if evidence.benchmark != CONTROL:
@@ -141,6 +146,31 @@ def trained(evidence: Evidence) -> Iterator[Gate]:
         gap = paired_difference(values, random, np.random.default_rng(3), "nested")
         said = f"{name(own)} on {split} minus Random, first query: {interval(gap.estimate, gap.low, gap.high)}"
         yield Gate(TRAINED, (), bool(gap.high < 0), float(gap.high), 0.0, said)
+
+
+def tuned(table: pd.DataFrame) -> Iterator[Gate]:
+    """In online tuning, the share of Random's queries that are better than a method's first one is below one half, by
+    an interval over data sets. Each query of Random is a draw, whatever its iteration; an infeasible one is the worst.
+
+    If not, the prior says nothing before the first observation. `table`: the online runs of an artefact.
+    """
+    table = table.assign(value=table["y"].where(table["feasible"].astype(bool), -np.inf))
+    drawn = {task: own["value"].to_numpy() for task, own in table[table["method"].isin(RANDOM)].groupby("task")}
+    first = table[table["iteration"] == 1]
+    data_set = [tasknames.parts(task).dataset or task for task in first["task"]]
+    first = first.assign(space="", fold=data_set, prior_seed=first["seed"], seed=0)
+    for method in ONLINE:
+        own = first[(first["method"] == method) & first["task"].isin(drawn)]
+        if own.empty or own["task"].nunique() < LEAST_TASKS:
+            continue
+        pairs = zip(own["task"], own["value"], strict=True)
+        ahead = [np.mean(drawn[task] > value) + np.mean(drawn[task] == value) / 2 for task, value in pairs]
+        both = pd.concat([own.assign(ahead=ahead), own.assign(method=RANDOM[0], ahead=0.5)])
+        runs, _ = at_moment(artefacts.runs(both, "ahead"), 1)
+        gap = paired_difference(*side_values(runs, [method, RANDOM[0]]), np.random.default_rng(4), "nested")
+        low, share, high = (0.5 + end for end in (gap.low, gap.estimate, gap.high))
+        said = f"share of Random's queries better than the first of {name(method)}: {interval(share, low, high)}"
+        yield Gate(TUNED, (method,), bool(high < 0.5), float(high), 0.5, said, everywhere=True)
 
 
 def _reduced(split: str) -> bool:

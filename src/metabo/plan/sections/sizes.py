@@ -141,6 +141,7 @@ class OnlineSizes(Section):
 
     iterations: Count = Field(description="Evaluations per run.")
     seeds: Count = Field(description="Runs per task; also the priors trained for them.")
+    adam_steps: AdamSteps
     retrain_steps: Count = Field(description="Optimiser steps of the re-training after each evaluation.")
     matched_points: Natural = Field(description="Matched points per block of the EKL term; 0: all.")
     starts: Several = Field(description="Halton points at which the acquisition is evaluated.")
