@@ -555,6 +555,34 @@ def test_priors_of_a_sweep_must_have_learned_a_mean(first, passed):
     assert not by_name(gates.of("hyperbo", Evidence("pd1_mini", {"trajectories": lambda: plain})), learning.TRAINED)
 
 
+def tuning(first, tasks=9, seeds=3, length=16):
+    """Online runs: Random draws from [0, 1), and H-NLL's first query has the value `first` (None: infeasible)."""
+    rng, rows = np.random.default_rng(0), []
+    for task in range(tasks):
+        for seed in range(seeds):
+            for method in ("rand", "h_nll_online"):
+                values = rng.uniform(size=length)
+                values[0] = values[0] if method == "rand" or first is None else first
+                for t, y in enumerate(values, start=1):
+                    known = not (first is None and t == 1 and method != "rand")
+                    row = {"benchmark": "pd1_mini", "split": "others", "task": f"d{task}, MLP, 32", "method": method}
+                    row |= {"acquisition": "ucb18", "seed": seed, "iteration": t, "y": y if known else np.nan}
+                    rows.append(row | {"feasible": known, "prior_seed": seed, "ok": True, "data": "0"})
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize(("first", "share", "passed"), [(0.9, 0.1, True), (0.5, 0.5, False), (None, 1.0, False)])
+def test_priors_of_online_tuning_must_know_a_good_first_query(first, share, passed):
+    table = tuning(first)
+    (gate,) = gates.of("hyperbo", Evidence("pd1_mini", {"online": lambda: table}))
+    assert (gate.name, gate.subjects, gate.passed) == (learning.TUNED, ("h_nll_online",), passed)
+    assert float(gate.said.split(": ")[1].split()[0]) == pytest.approx(share, abs=0.05) and gate.everywhere
+    test = ClaimTest("hyperbo_fig22", "ends_lower", {"methods": ["h_nll_online"], "reference": "stbo_online"})
+    assert gates.rests(gate, "hyperbo", test, ["rand", "h_nll_online", "stbo_online"])
+    without = table[table["method"] != "rand"]
+    assert not gates.of("hyperbo", Evidence("pd1_mini", {"online": lambda: without}))
+
+
 def test_noise_that_is_all_of_the_variance_takes_a_method_of_cm_bo_out():
     levels = {"rand_once": 1.0, "gp32": 0.4, "cm_wss_wss": 0.5, "cm_wss_3": 0.5, "cm_jef_jef": 0.5, "cm_tasks": 0.5}
     table = made.runs(LENGTH, tasks=6, **levels)
