@@ -39,6 +39,7 @@ class Config(Section):
     pretrain: sizes.PretrainSizes
     sweep: sizes.SweepSizes
     ladder: sizes.LadderSizes
+    structures: sizes.StructureSizes
     crossing: sizes.CrossingSizes
     hpob: sizes.HPOBSizes
     mphd: sizes.MPHDSizes

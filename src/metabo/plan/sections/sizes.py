@@ -65,6 +65,12 @@ class CrossingSizes(SweepSizes):
     bo_seeds: BOSeeds | None = None
 
 
+class StructureSizes(Section):
+    """Of the structures of mean and kernel that hyperbo_fig25 and hyperbo_fig26 compare."""
+
+    adam_steps: AdamSteps
+
+
 class EliminationSizes(Section):
     """Likewise in hegpucb_x04, where the priors of all seeds are the candidates of one run."""
 
