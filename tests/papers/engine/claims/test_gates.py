@@ -555,6 +555,17 @@ def test_priors_of_a_sweep_must_have_learned_a_mean(first, passed):
     assert not by_name(gates.of("hyperbo", Evidence("pd1_mini", {"trajectories": lambda: plain})), learning.TRAINED)
 
 
+@pytest.mark.parametrize(("first", "passed"), [(0.4, True), (1.0, False)])
+def test_a_structure_with_a_network_as_mean_must_have_learned_it(first, passed):
+    """A zero mean has nothing to learn, and begins like Random."""
+    late = [first, *[0.1] * (LENGTH - 1)]
+    levels = {"rand": 1.0, "h_nll_linear_32": [0.4, *[0.1] * (LENGTH - 1)], "h_nll_linear_4": late, "h_nll_zero_4": 1.0}
+    table = made.runs(LENGTH, tasks=9, **levels).assign(candidate=0, split="held_out_sweep")
+    gate = by_name(gates.of("hyperbo", Evidence("pd1_mini", {"trajectories": lambda: table})), learning.TRAINED)
+    told = {subjects: one.passed for subjects, one in gate.items()}
+    assert told == {("h_nll_linear_32",): True, ("h_nll_linear_4",): passed}
+
+
 def tuning(first, tasks=9, seeds=3, length=16):
     """Online runs: Random draws from [0, 1), and H-NLL's first query has the value `first` (None: infeasible)."""
     rng, rows = np.random.default_rng(0), []
