@@ -127,7 +127,8 @@ def _of_table(check: str, given: Mapping[str, object], evidence: Evidence) -> se
 def trained(evidence: Evidence) -> Iterator[Gate]:
     """Where priors have sizes of their own (sweeps over data, structures, crossed settings), H-NLL on all the data has
     a lower regret than Random after its first query, by an interval over test tasks; so has each structure whose mean
-    is a network. A figure of structures has no Random: one of mean zero, which begins like it, stands in.
+    is a network. A figure of structures has no Random: one of mean zero stands in, which begins like it where no points
+    are given before the first query.
 
     If not, the mean is not learned, and the figure compares priors that say nothing. That of H-NLL itself counts for
     every test of the artefact, that of a structure for comparisons with it.
@@ -139,7 +140,8 @@ def trained(evidence: Evidence) -> Iterator[Gate]:
         if not _reduced(str(split)):
             continue
         runs, _ = at_moment(artefacts.runs(part, evidence.regret), 1)
-        zero = [run for run in runs.methods if _structure(run, "zero")]
+        given = bool((part["iteration"] < 1).any())
+        zero = [run for run in runs.methods if _structure(run, "zero") and not given]
         reference = next((run for run in (*RANDOM, *zero) if run in runs.methods), None)
         if reference is None or len(runs.tasks) < LEAST_TASKS:
             continue

@@ -565,6 +565,9 @@ def test_a_structure_with_a_network_as_mean_must_have_learned_it(first, passed, 
     gate = by_name(gates.of("hyperbo", Evidence("pd1_mini", {"trajectories": lambda: table})), learning.TRAINED)
     told = {subjects: one.passed for subjects, one in gate.items()}
     assert told == {("h_nll_linear_32",): True, ("h_nll_linear_4",): passed}
+    begun = pd.concat([table[table["iteration"] == 1].assign(iteration=0), table])  # a point is given
+    found = gates.of("hyperbo", Evidence("hpob_mini", {"trajectories": lambda: begun}))
+    assert bool(by_name(found, learning.TRAINED)) == (random == "rand")
 
 
 def tuning(first, tasks=9, seeds=3, length=16):
