@@ -88,7 +88,8 @@ def test_running_and_foreign_trials(trained):
         assert sampler._told(study.get_trials(), 99).done == []
     assert [str(one.message) for one in caught] == [
         "trial 2 is not used: parameter 'learning_rate': 5.0 is outside [0.0001, 1]; give a number from 0.0001 to 1, "
-        "or change the parameter in space.yaml and learn the prior again"
+        "or change the parameter in space.yaml (`when` says with which choices of another one it is used) and learn "
+        "the prior again"
     ]
     sampler._told(study.get_trials(), 99)  # no second warning: it would raise
 

@@ -269,8 +269,8 @@ class PriorSampler(optuna.samplers.BaseSampler):
         if trial.state.is_finished() and trial.number not in self._warned:
             self._warned.add(trial.number)
             warnings.warn(
-                f"trial {trial.number} is not used: {error}, or change the parameter in space.yaml and learn the prior "
-                "again",
+                f"trial {trial.number} is not used: {error}, or change the parameter in space.yaml (`when` says with "
+                "which choices of another one it is used) and learn the prior again",
                 stacklevel=2,
             )
 

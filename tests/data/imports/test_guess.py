@@ -52,6 +52,10 @@ def test_what_a_column_is(cells, entry):
         (["True"] * 3, "always True"),
         (["adam"] * 3, "always adam"),
         ([f"run {i}" for i in range(9)], "text with 9 different values"),
+        (
+            [f"0,{i}1" for i in range(1, 10)],
+            "numbers with decimal commas, read as text; read the table with decimal=','",
+        ),
     ],
 )
 def test_what_was_not_tuned(cells, why):

@@ -118,6 +118,8 @@ def parameter(name: str, given: Sequence[tuple[str, str]]) -> Drafted | str:
             f"{place}, field '{name}': {cell!r} is no number, as {len(whole)} other cells of the column are; "
             f"correct it, or leave the column out with --ignore {name}"
         )
+    if all(_number(cell.replace(",", ".", 1)) is not None for cell in cells):  # of a DataFrame: files have a layout
+        return "numbers with decimal commas, read as text; read the table with decimal=','"
     return f"text with {len(different)} different values"
 
 
