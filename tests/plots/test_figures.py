@@ -77,6 +77,18 @@ def test_regret_figure(runs):
     assert_readable(figure)
 
 
+def test_legends_of_ranks_and_profiles_count_different_queries_too(runs):
+    distinct = {METHODS[0]: 8.6, METHODS[1]: [3.0, 30.0]}  # of several panels: the least and the most
+    profiles = metrics.performance_profiles(runs, [0.1])
+    for figure in (
+        plots.rank_curves(metrics.ranks(runs), "T", distinct), plots.profile_panels(profiles, "T", distinct=distinct)
+    ):  # fmt: skip
+        labels = [look.of(m).label for m in METHODS[:3]]
+        assert legend_labels(figure)[:3] == [f"{labels[0]} (8.6)", f"{labels[1]} (3 to 30)", labels[2]]
+        assert "mean over runs (least to most of the panels)." in figure.legends[0].get_title().get_text()
+        assert_readable(figure)
+
+
 def test_the_legend_counts_different_queries(runs):
     curves, slices = metrics.regret_curves(runs), metrics.regret_slices(runs, [30])
     figure = plots.regret_figure(curves, slices, "Regret (test)", distinct={METHODS[0]: 8.6, METHODS[1]: 30.0})

@@ -33,6 +33,13 @@ def test_means_ranks_and_solved_shares_by_hand():
     assert cmbo.solved(TWO, 0.001).set_index(["method", "iteration"])["mean"]["rand_once", 2] == 0.0  # strictly below
 
 
+def test_targets_that_no_run_solves_by_hand():
+    """Of two targets and two repetitions one target is never solved, the other in one run; the threshold is open."""
+    found = cmbo.unsolved(runs([[[[0.4, 0.2], [0.2, 0.0]], [[0.4, 0.005], [0.1, 0.3]]]], ["cm_wss_wss"]))
+    assert found.to_dict("records") == [{"method": "cm_wss_wss", "targets": 2, "never": 1, "runs": 0.75}]
+    assert cmbo.unsolved(TWO).set_index("method")["never"].to_dict() == {"cm_wss_wss": 1, "rand_once": 1}
+
+
 def test_intervals_are_over_targets_not_repetitions():
     """Runs of one target that agree leave the spread of the targets; one target alone has none."""
     spread = np.linspace(0.0, 1.0, 20)[None, None, :, None] * np.ones((1, 7, 1, 2))

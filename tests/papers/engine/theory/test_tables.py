@@ -75,6 +75,9 @@ def test_the_table_of_parts_names_every_control(results):
     assert (table["refuted"] == "REFUTED").all() and (table["by"] != "").all()
     upper = table[table["part"] == "upper tail"].iloc[0]
     assert upper["decided"] == "violated 0 of 240 times" and upper["by"] == "violated 73 of 240 times"
+    one = {"violations": 0, "cases": 1, "smaller": 1e-3, "larger": 303.5}
+    assert tables._text("inequality", one) == "0.001 <= 304"
+    assert tables._text("inequality", one | {"violations": 1, "larger": 0.0}) == "0.001 > 0"
     # of two cells of a control the one nearer to its claim: share less limit
     half = table[(table["statement"] == "Lemma 15") & (table["version"] == "printed") & (table["part"] == "exact")]
     assert half["by"].item().startswith("P = 0.601, limit 0.5") and half["decided"].item().startswith("P = 0.975")
