@@ -292,6 +292,7 @@ SIZES = {
     *("benchmarks.tables.pool", "benchmarks.tables.spaces", "benchmarks.hpob.max_points", "benchmarks.hpob.spaces"),
     *(f"pretrain.{key}" for key in ("seeds", "adam_steps", "learning_rate", "decay", "lbfgs_steps", "matched_points")),
     *(f"{section}.{key}" for section in ("sweep", "crossing", "mphd") for key in ("seeds", "adam_steps")),
+    "structures.adam_steps",
     *("mphd.learning_rate", "mphd.decay", "mphd.network_steps", "mphd.map_steps", "mphd.bo_seeds"),
     *("elimination.seeds", "elimination.adam_steps", "elimination.bo_seeds", "hpob.features", "hpob.bo_seeds"),
     *(f"benchmarks.{name}.{key}" for name in ("mphd_s", "mphd_l") for key in ("domains", "functions", "points")),
@@ -347,6 +348,7 @@ def all_specs(settings: dict) -> dict[str, dict]:
     for sizes, split in (("sweep", "others_sweep"), ("crossing", "crossed")):
         for method in ("h_nll", "h_ekl"):
             specs[f"{sizes}/{method}"] = config.pretrain_spec(settings, "pd1_mini", split, method)
+    specs["structures/h_nll"] = config.pretrain_spec(settings, "pd1_mini", "held_out_sweep", "h_nll_linear_4")
     for method in ("h_nll_short", "h_ekl_short"):
         specs[f"crossing/{method}"] = config.pretrain_spec(settings, "pd1_mini", "crossed", method)
     for split in [name for name in splits.names() if name.startswith("ladder_")]:
@@ -508,6 +510,7 @@ READ_BY = {
         | jobs("bo", EVERY)
         | online(EVERY_ONLINE)
         | reduced("sweep")
+        | {"structures/h_nll"}
         | CROSSED
         | CROSSED_BO
         | CANDIDATES
@@ -543,19 +546,22 @@ READ_BY = {
         for rung, own in DEFAULTS["ladder"].items()
         for key in own
     },
-    "pretrain.seeds": (7, jobs("pretrain", EVERY, HYPERBO) | reduced("sweep") | LADDER - {"ladder_published"}),
+    "pretrain.seeds": (
+        7,
+        jobs("pretrain", EVERY, HYPERBO) | reduced("sweep") | {"structures/h_nll"} | LADDER - {"ladder_published"},
+    ),
     "pretrain.adam_steps": (77, jobs("pretrain", ADAM, HYPERBO)),
     "pretrain.learning_rate": (
         0.5,
         jobs("pretrain", ADAM, (*HYPERBO, *CMBO))
         | jobs("pretrain", ("h_nll_online",), (*HYPERBO, *CMBO))
-        | {"sweep/h_nll", "crossing/h_nll", "crossing/h_nll_short", "elimination/h_nll"},
+        | {"sweep/h_nll", "structures/h_nll", "crossing/h_nll", "crossing/h_nll_short", "elimination/h_nll"},
     ),
     "pretrain.decay": (
         0.5,
         jobs("pretrain", ADAM, (*HYPERBO, *CMBO))
         | jobs("pretrain", ("h_nll_online",), (*HYPERBO, *CMBO))
-        | {"sweep/h_nll", "crossing/h_nll", "crossing/h_nll_short", "elimination/h_nll"},
+        | {"sweep/h_nll", "structures/h_nll", "crossing/h_nll", "crossing/h_nll_short", "elimination/h_nll"},
     ),
     "pretrain.lbfgs_steps": (77, jobs("pretrain", (*LBFGS, "h_ekl_online")) | {"crossing/h_ekl"}),
     "pretrain.matched_points": (
@@ -563,6 +569,7 @@ READ_BY = {
         jobs("pretrain", (*LBFGS, "emp_gp")) | {"sweep/h_ekl", "crossing/h_ekl", "crossing/h_ekl_short"},
     ),
     "sweep.adam_steps": (7, {"sweep/h_nll"}),
+    "structures.adam_steps": (7, {"structures/h_nll"}),
     "sweep.lbfgs_steps": (7, {"sweep/h_ekl"}),
     "crossing.seeds": (7, CROSSED),
     "crossing.short_adam_steps": (7, {"crossing/h_nll_short"}),
@@ -681,8 +688,10 @@ def test_priors_of_equal_settings_are_made_by_one_job(good):
         return prior_of(config.check(settings), benchmark, split, method)
 
     assert place("h_nll", "held_out") == ("held_out", "h_nll")
-    assert place("h_nll_linear_32", "held_out_sweep") == ("held_out_sweep", "h_nll")
-    assert place("h_nll_zero_32", "held_out_sweep") == ("held_out_sweep", "fsbo")
+    assert place("h_nll_linear_32", "held_out_sweep") == ("held_out", "h_nll_linear_32"), "it has steps of its own"
+    alike = put(good, "structures", {"adam_steps": good["pretrain"]["adam_steps"]})
+    assert place("h_nll_linear_32", "held_out_sweep", alike) == ("held_out", "h_nll")
+    assert place("h_nll_zero_32", "held_out_sweep", alike) == ("held_out", "fsbo")
     assert place("h_ekl_linear_32", "held_out_sweep") == ("held_out_sweep", "h_ekl")
     assert place("mimo", "held_out_sweep") == ("held_out", "mimo")
     assert place("h_nll", "held_out_points_10", benchmark="hpob_mini") == ("held_out_points_10", "h_nll")
@@ -815,7 +824,9 @@ def test_a_structure_that_a_variant_names_is_not_widened(good):
         for benchmark in ("hpob", "hpob_mini"):
             spec = config.pretrain_spec(config.check(good), benchmark, "held_out_sweep", method)
             assert (spec.model["features"], spec.method) == (sizes, method)
-            assert spec.pretrain["steps"] == good["sweep"]["adam_steps"]
+            assert spec.pretrain["steps"] == good["structures"]["adam_steps"]
+    least = config.pretrain_spec(config.check(good), "pd1_mini", "held_out_sweep", "h_ekl_zero_4").pretrain
+    assert (least["objective"], least["steps"]) == ("ekl", good["sweep"]["lbfgs_steps"])
 
 
 def test_a_setting_that_a_loader_reads_and_nothing_declares_is_told(monkeypatch):

@@ -51,7 +51,7 @@ def test_the_good_history_is_read_whole(read):
 def test_a_number_without_a_logarithm_is_not_to_be_had_by_a_wider_space(read, value):
     remarks = read(altered(3, "learning_rate", value)).remarks
     (said,) = [remark for remark in remarks if "left out" in remark]
-    assert said.endswith("without a logarithm; remove its 'scale: log' in space.yaml to use them")
+    assert said.endswith("without a logarithm; remove its 'scale: log' and widen it in space.yaml to use them")
 
 
 def test_a_parameter_that_no_study_has_is_told(read, tmp_path):

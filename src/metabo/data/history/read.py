@@ -92,7 +92,7 @@ def _read(sheet: Sheet, space: Description, skip_bad_rows: bool) -> _Part:
     remarks = []
     for reason, kind in dict.fromkeys((one.why.reason, one.why.kind) for one in [*faults, *left]):
         numbers = listed([one.row for one in refused if one.why.reason == reason])
-        wider = "remove its 'scale: log' in" if reason.endswith(NO_LOGARITHM) else "widen the space in"
+        wider = "remove its 'scale: log' and widen it in" if reason.endswith(NO_LOGARITHM) else "widen the space in"
         remedy = f"; {wider} space.yaml to use them" if kind == "outside" else ""
         remarks.append(f"{where}: left out {numbers}: {reason}{remedy}")
     if copies:

@@ -121,7 +121,7 @@ def _unread(field: Field, cell: str, error: ValueError, today: str = "") -> Unre
     if not isinstance(error, OutsideSpace):
         return Unread(f"{name}: {given} {error}; write {field.allowed}, or correct space.yaml", f"bad {field.name}")
     short = f"{field.name} is not {field.allowed}.{nearest(cell, map(str, field.choices))}" if field.choices else ""
-    wider = "remove its 'scale: log' in" if str(error).endswith(NO_LOGARITHM) else "widen the space in"
+    wider = "remove its 'scale: log' and widen it in" if str(error).endswith(NO_LOGARITHM) else "widen the space in"
     text = f"{name}: {given} {error}; write {field.allowed}, or {wider} space.yaml"
     return Unread(text, short.rstrip(".") or f"{field.name} {str(error).removeprefix('is ')}", "outside")
 

@@ -53,7 +53,7 @@ def judge(
     read: dict[str, list[str]] = {}
     resting: dict[tuple[Place, Gate], list[str]] = {}
     for place, artefact in artefacts.items():
-        if place[1] and registry.benchmark(place[1]).control:
+        if place[1] and (registry.benchmark(place[1]).control or artefact.online):
             evidence, files = gather(artefact, root)
             resting |= {(place, gate): [] for gate in gates.of(artefact.entry.paper, evidence)}
             read[_label(place)] = _paths(files)
@@ -65,7 +65,7 @@ def judge(
         here = [(place, gate) for gate in gates.of(paper, evidence)]
         counting = dict.fromkeys([*here, *everywhere])
         resting = {key: [] for key in here} | resting
-        runs = list(dict.fromkeys(evidence.trajectories["method"])) if evidence.has("trajectories") else []
+        runs = _runs(evidence)
         read[_label(place)] = _paths(files)
         for number, cell in enumerate(wanted_cells):
             if cell.place != place:
@@ -85,6 +85,13 @@ def judge(
     rung = RUNGS.get(root.name, root.name)
     rows = [row for claim in claims for row in _rows(claim, [one for one in told if one.cell.claim == claim.id], rung)]
     return pd.DataFrame(rows, columns=list(COLUMNS)), pd.DataFrame(controls, columns=list(gates.COLUMNS)), read
+
+
+def _runs(evidence: Evidence) -> list[str]:
+    """Return the runs that an artefact shows, of BO on tables or of online tuning."""
+    tables = [evidence.trajectories] if evidence.has("trajectories") else []
+    tables += [evidence.online] if evidence.has("online") else []
+    return list(dict.fromkeys(run for table in tables for run in table["method"]))
 
 
 def _label(place: Place) -> str:
