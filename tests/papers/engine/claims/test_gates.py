@@ -598,6 +598,21 @@ def test_priors_of_online_tuning_must_know_a_good_first_query(first, share, pass
     assert not gates.of("hyperbo", Evidence("pd1_mini", {"online": lambda: without}))
 
 
+def test_claims_on_a_figure_without_random_rest_on_the_gate_of_online_tuning(monkeypatch):
+    """Random is shown in hyperbo_fig22 alone; C54 is judged on hyperbo_fig14."""
+    table = tuning(0.5)
+    shown = {"hyperbo_fig14": table[table["method"] != "rand"], "hyperbo_fig22": table}
+    gathered = {id: Evidence("pd1_mini", {"online": lambda own=own: own}) for id, own in shown.items()}
+    monkeypatch.setattr(judge, "gather", lambda artefact, root: (gathered[artefact.id], {}))
+    entries = catalogue.load(ROOT)
+    made_here = [catalogue.Artefact(id, id, "pd1_mini", entries[id]) for id in shown]
+    (c54,) = [one for one in sheet.load("hyperbo", ROOT) if one.id == "C54"]
+    rows, controls, _ = judge.judge([c54], made_here, ROOT / "results" / "laptop", entries)
+    verdict = rows[rows["role"] == "claim"].iloc[0]
+    assert (verdict["verdict"], verdict["cause"]) == (UNTESTABLE, "gate")
+    assert controls["claims"].tolist() == ["C54"] and controls["artefact"].tolist() == ["hyperbo_fig22"]
+
+
 def test_noise_that_is_all_of_the_variance_takes_a_method_of_cm_bo_out():
     levels = {"rand_once": 1.0, "gp32": 0.4, "cm_wss_wss": 0.5, "cm_wss_3": 0.5, "cm_jef_jef": 0.5, "cm_tasks": 0.5}
     table = made.runs(LENGTH, tasks=6, **levels)
