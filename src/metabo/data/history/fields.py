@@ -43,6 +43,12 @@ NO_LOGARITHM = "without a logarithm"
 """What is said of a number that no wider space of scale log can have."""
 
 
+def widening(said: str) -> str:
+    """Return what to do to the space so that it has a value, of which it is `said` that it lies outside."""
+    both = "remove its 'scale: log' and widen it in" if said.endswith(NO_LOGARITHM) else "widen the space in"
+    return f"{both} space.yaml"
+
+
 class OutsideSpace(ValueError):
     """A value of the right kind that the space does not have: beyond the bounds, or none of the choices."""
 

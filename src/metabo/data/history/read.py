@@ -15,7 +15,7 @@ from metabo.data.csv_rows import require_columns
 from metabo.data.history.account import StudyAccount, account, listed
 from metabo.data.history.coverage import covered
 from metabo.data.history.description import Configuration, Description
-from metabo.data.history.fields import NO_LOGARITHM
+from metabo.data.history.fields import widening
 from metabo.data.history.rows import Refused, Trial, read_row
 from metabo.errors import ConfigError, DataError, nearest, printable
 from metabo.records.csv_cells import unguarded
@@ -92,8 +92,7 @@ def _read(sheet: Sheet, space: Description, skip_bad_rows: bool) -> _Part:
     remarks = []
     for reason, kind in dict.fromkeys((one.why.reason, one.why.kind) for one in [*faults, *left]):
         numbers = listed([one.row for one in refused if one.why.reason == reason])
-        wider = "remove its 'scale: log' and widen it in" if reason.endswith(NO_LOGARITHM) else "widen the space in"
-        remedy = f"; {wider} space.yaml to use them" if kind == "outside" else ""
+        remedy = f"; {widening(reason)} to use them" if kind == "outside" else ""
         remarks.append(f"{where}: left out {numbers}: {reason}{remedy}")
     if copies:
         remarks.append(

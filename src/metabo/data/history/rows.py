@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from metabo.data.csv_rows import ABSENT, WORDS
 from metabo.data.history.constraints import broken, finite
 from metabo.data.history.description import Configuration, Description
-from metabo.data.history.fields import NO_LOGARITHM, Field, OutsideSpace
+from metabo.data.history.fields import Field, OutsideSpace, widening
 from metabo.data.history.numbers import read_number
 from metabo.data.history.space_yaml import LARGEST, NOTHING_APART, StudyFacts
 from metabo.errors import nearest, quoted
@@ -121,8 +121,7 @@ def _unread(field: Field, cell: str, error: ValueError, today: str = "") -> Unre
     if not isinstance(error, OutsideSpace):
         return Unread(f"{name}: {given} {error}; write {field.allowed}, or correct space.yaml", f"bad {field.name}")
     short = f"{field.name} is not {field.allowed}.{nearest(cell, map(str, field.choices))}" if field.choices else ""
-    wider = "remove its 'scale: log' and widen it in" if str(error).endswith(NO_LOGARITHM) else "widen the space in"
-    text = f"{name}: {given} {error}; write {field.allowed}, or {wider} space.yaml"
+    text = f"{name}: {given} {error}; write {field.allowed}, or {widening(str(error))}"
     return Unread(text, short.rstrip(".") or f"{field.name} {str(error).removeprefix('is ')}", "outside")
 
 
