@@ -12,7 +12,7 @@ from metabo.papers.engine.claims.comparing import Moment, at_moment, name, side_
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.gates import CONTROL, LEAST_TASKS, RANDOM, Gate, strings
 from metabo.papers.engine.claims.verdicts import LEVEL, interval
-from metabo.papers.engine.printed import tasknames
+from metabo.papers.hyperbo.metrics import online
 from metabo.plan import registry, splits
 from metabo.plan.runs import RunId, method_of, on_splits
 
@@ -168,9 +168,7 @@ def tuned(table: pd.DataFrame) -> Iterator[Gate]:
     """
     table = table.assign(value=table["y"].where(table["feasible"].astype(bool), -np.inf))
     drawn = {task: own["value"].to_numpy() for task, own in table[table["method"].isin(RANDOM)].groupby("task")}
-    first = table[table["iteration"] == 1]
-    data_set = [tasknames.parts(task).dataset or task for task in first["task"]]
-    first = first.assign(space="", fold=data_set, prior_seed=first["seed"], seed=0)
+    first = online.by_data_set(table[table["iteration"] == 1])
     for method in ONLINE:
         own = first[(first["method"] == method) & first["task"].isin(drawn)]
         if own.empty or own["task"].nunique() < LEAST_TASKS:

@@ -10,19 +10,15 @@ from metabo.papers.engine.claims.conjunctions import together
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.verdicts import CONTRADICTED, MARGIN, Finding, order, share, untestable
 from metabo.papers.engine.printed import tasknames
+from metabo.papers.hyperbo.metrics.online import by_data_set
 
 INFEASIBLE = "infeasible"
 
 
 def _queries(evidence: Evidence) -> Evidence:
-    """Return the online queries as runs whose value is 1 at an infeasible query.
-
-    Tasks on one data set are a fold; a seed is a repetition, since every run trains its prior again.
-    """
-    table = evidence.online
-    data_set = [tasknames.parts(task).dataset or task for task in table["task"]]
-    infeasible = (~table["feasible"].astype(bool)).astype(np.float64)
-    runs = table.assign(space="", fold=data_set, prior_seed=table["seed"], seed=0, infeasible=infeasible)
+    """Return the online queries as runs whose value is 1 at an infeasible query."""
+    infeasible = (~evidence.online["feasible"].astype(bool)).astype(np.float64)
+    runs = by_data_set(evidence.online).assign(infeasible=infeasible)
     own = Evidence(evidence.benchmark, {"trajectories": lambda: runs}, {"regret": INFEASIBLE})
     return own.about(evidence.estimand)
 

@@ -14,6 +14,7 @@ import pandas as pd
 
 from metabo.errors import DataError, unknown
 from metabo.metrics.aggregate import HIGH, LOW
+from metabo.papers.engine.printed import tasknames
 
 
 class Shown(NamedTuple):
@@ -214,3 +215,10 @@ def online_comparison(runs: OnlineRuns, methods: list[str], reference: str) -> p
             row |= {"better": bool(ours < theirs), "equal": bool(ours == theirs)}
             rows.append({**row, "runs": len(runs.best[method]), "reference_runs": len(runs.best[reference])})
     return pd.DataFrame(rows, columns=columns)
+
+
+def by_data_set(table: pd.DataFrame) -> pd.DataFrame:
+    """Return online queries as those of BO on tables: tasks on one data set are a fold, and a seed is a repetition,
+    since every run trains its prior again."""
+    data_set = [tasknames.parts(task).dataset or task for task in table["task"]]
+    return table.assign(space="", fold=data_set, prior_seed=table["seed"], seed=0)
