@@ -287,7 +287,7 @@ def leaves(settings: dict, path: str = "") -> list[str]:
 DEFAULTS = yaml.safe_load((ROOT / "config.yaml").read_text())
 STUDIES = DEFAULTS["studies"]
 SIZES = {
-    *("benchmarks.control.points", "benchmarks.cmbo_control.points"),
+    *("benchmarks.control.points", "benchmarks.cmbo_control.points", "benchmarks.cmbo_control.draws"),
     *leaves({"ladder": DEFAULTS["ladder"]}),
     *("benchmarks.tables.pool", "benchmarks.tables.spaces", "benchmarks.hpob.max_points", "benchmarks.hpob.spaces"),
     *(f"pretrain.{key}" for key in ("seeds", "adam_steps", "learning_rate", "decay", "lbfgs_steps", "matched_points")),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from metabo import public
-from metabo.data import combined, control, hpob, pd1
+from metabo.data import cmbo_control, combined, control, hpob, pd1
 from metabo.plan import data_sets, registry
 from metabo.tasks.benchmark import Benchmark
 from tests.data.archives_fixture import HPOB_SPACES, write_hpob, write_pd1
@@ -21,6 +21,7 @@ def test_names_say_what_the_loaders_say(tmp_path):
         hpob.load("hpob", {"spaces": list(HPOB_SPACES)}, write_hpob(tmp_path / "hpob.zip")),
         pd1.load("pd1", {}, write_pd1(tmp_path / "pd1.tar.gz")),
         control.load("control", {"points": 10}),
+        cmbo_control.load("cmbo_control", {"points": 10, "draws": 2}),
     ]
     for benchmark in made:
         assert agrees(benchmark), benchmark.name

@@ -10,9 +10,11 @@ from metabo.plan import registry
 
 SPACE_AND_SET = "space/data set"
 IDENTIFIER = "name,data set,model family,model,batch size"
+DRAWN = "data set/task"
+"""Of tasks that share a draw of what they are made of."""
 FORMS = {
     "hpob": SPACE_AND_SET, "hpob_mini": SPACE_AND_SET, "cmbo_hpob": SPACE_AND_SET, "cmbo_mini": SPACE_AND_SET,
-    "pd1": IDENTIFIER, "pd1_mini": IDENTIFIER, "pd1_mini_nan": IDENTIFIER,
+    "pd1": IDENTIFIER, "pd1_mini": IDENTIFIER, "pd1_mini_nan": IDENTIFIER, "cmbo_control": DRAWN,
 }  # fmt: skip
 """Forms of the names of tasks, by benchmark. In all others every task is about a data set of its own."""
 
@@ -41,5 +43,7 @@ def _data_set(task: str, forms: set[str]) -> str:
     fields = [field.strip() for field in task.split(",")]
     if IDENTIFIER in forms and len(fields) == IDENTIFIER.count(",") + 1:
         return fields[1]
+    if DRAWN in forms:
+        return task.rpartition("/")[0] or task
     _, slash, name = task.partition("/")
     return name if SPACE_AND_SET in forms and slash else task

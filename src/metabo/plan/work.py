@@ -48,7 +48,6 @@ SHAPES = {
         880,
     ),
     "control": Shape({"held_out": 2}, {"held_out": 10}, {"held_out": 16}, 200),
-    "cmbo_control": Shape({"held_out": 2}, {"held_out": 12}, {"held_out": 16}, 200),
     # pd1_mini with another filter
     "pd1_mini_nan": Shape({"held_out": 7}, {"held_out": 20}, {"held_out": 24}, 880),
     "super_mini": Shape({"held_out": 10}, {"held_out": 16}, {"held_out": 39}, 1060),
@@ -85,6 +84,9 @@ def shape_of(benchmark: str, settings: Config) -> Shape:
     if benchmark in SHAPES:
         return SHAPES[benchmark]
     own = _mapping(_mapping(settings.sizes["benchmarks"]).get(benchmark, {}))
+    if benchmark == "cmbo_control":  # two spaces, and twelve training tasks and two targets of a draw
+        folds = 2 * int(_number(own, "draws"))
+        return Shape({"held_out": folds}, {"held_out": 12}, {"held_out": 2 * folds}, int(_number(own, "points")))
     if benchmark in TASKS:
         tasks, points = TASKS[benchmark]
         drawn, folds = round(0.15 * tasks), len(_list(own["spaces"])) * int(_number(own, "folds"))

@@ -15,6 +15,7 @@ import pandas as pd
 from metabo.artefacts import api as artefacts
 from metabo.data.cmbo_control import ALIKE, MIRRORED
 from metabo.metrics import Runs, paired_difference
+from metabo.metrics.clusters import clusters
 from metabo.papers.cmbo.metrics import VARIANTS, WITHOUT_CLUSTERS, of_acquisition, printed, reading_of
 from metabo.papers.engine.claims.comparing import at_moment, name, side_values
 from metabo.papers.engine.claims.evidence import Evidence
@@ -75,7 +76,7 @@ def compared(
 
 def crisp(table: pd.DataFrame) -> list[Gate]:
     """Return WORKS and CHOOSES from the runs on `mirrored`, TRANSFERS from those on `alike`: the area under the
-    normalised regret of a method is below that of its rival, by an interval over the eight targets of the space."""
+    normalised regret of a method is below that of its rival, by an interval over the draws of the space."""
     found = []
     for space, rivals in ((MIRRORED, _on_mirrored), (ALIKE, _on_alike)):
         part = table[table["space"] == space]
@@ -138,9 +139,10 @@ def _below(runs: Runs, test: str, pair: tuple[str, str], place: int, space: str)
     """Return the gate that the first of two runs is below the second, for its method and for those that differ from it
     in the number of clusters alone; `place` keys its random numbers."""
     first, second = side_values(runs, pair)
-    gap = paired_difference(first, second, np.random.default_rng([2, place]), "nested")
+    gap = paired_difference(first, second, np.random.default_rng([2, place]), "nested", **runs.clusters)
     run, rival = map(name, pair)
-    said = f"{run} minus {rival} on {CONTROL} ({space}), area: {interval(gap.estimate, gap.low, gap.high)}"
+    where = f"{CONTROL} ({space}, {clusters(first.shape[1], **runs.clusters).folds} draws)"
+    said = f"{run} minus {rival} on {where}, area: {interval(gap.estimate, gap.low, gap.high)}"
     first = Gate(test, (method_of(pair[0]),), bool(gap.high < 0), float(gap.high), 0.0, said, everywhere=True)
     return [first, *(first._replace(subjects=(method,)) for method in _of_other_numbers(method_of(pair[0])))]
 

@@ -170,6 +170,12 @@ class ControlSection(Section):
     points: Annotated[int, Field(ge=10)] = Field(description="Points of each task, the same for all.")
 
 
+class CMBOControlSection(ControlSection):
+    """Synthetic tasks in families, in many draws, that say whether cm-BO's methods work (gates of claims)."""
+
+    draws: Annotated[int, Field(ge=1)] = Field(description="Draws of each case: what intervals of gates resample.")
+
+
 class BenchmarkSections(Section):
     """The settings of each benchmark."""
 
@@ -188,4 +194,4 @@ class BenchmarkSections(Section):
     mphd_s: SyntheticSection
     mphd_l: SyntheticSection
     control: ControlSection
-    cmbo_control: ControlSection
+    cmbo_control: CMBOControlSection

@@ -469,8 +469,9 @@ def cmbo_runs(**levels):
     tables = []
     for place, space in enumerate(("mirrored", "alike")):
         own = {method: both[place] for method, both in levels.items()}
-        table = made.runs(LENGTH, tasks=8, column="normalised_regret", **own)
-        tables.append(table.assign(space=space, task=space + "/" + table["task"], fold=space, candidate=0))
+        table = made.runs(LENGTH, tasks=16, column="normalised_regret", **own)
+        fold = space + "/" + table["task"].map({task: f"draw{i // 2}" for i, task in enumerate(table["task"].unique())})
+        tables.append(table.assign(space=space, task=fold + "/" + table["task"], fold=fold, candidate=0))
     table = pd.concat(tables, ignore_index=True)
     return table.assign(simple_regret=table["normalised_regret"])
 
@@ -496,6 +497,19 @@ def test_clusters_must_beat_the_average_of_all_tasks_under_their_own_reading_of_
         (chooses, "cm_wss_wss"): True, (chooses, "cm_jef_jef"): False, (chooses, "cm_wss_wss_fixed"): False,
     }  # fmt: skip
     assert not everywhere("cmbo_mini", table)
+
+
+def test_a_gate_on_two_mirrored_families_resamples_draws_and_not_targets():
+    """Of two draws one is far ahead and one a little: sixteen targets would decide that, two draws do not."""
+    table = cmbo_runs(rand_once=(1.0, 1.0), cm_wss_wss=(0.0, 0.0))
+    for draws, passed in (((0.0, 0.8), False), ((0.0,) * 8, True)):
+        space, number = "mirrored/draw", table["task"].str.extract(r"draw(\d+)")[0].astype(int) % len(draws)
+        fold = space + number.astype(str)
+        level = number.map(dict(enumerate(draws))).where(table["method"] == "cm_wss_wss", table["normalised_regret"])
+        moved = table.assign(fold=fold, normalised_regret=level, simple_regret=level)
+        moved["task"] = fold + "/" + moved["task"].str.rpartition("/")[2]
+        gate = everywhere("cmbo_control", moved[moved["space"] == "mirrored"])
+        assert gate[clusters.WORKS, "cm_wss_wss"] == passed
 
 
 GLOBALS = ("cm_global", "cm_global_fixed", "cm_global_scaled")
