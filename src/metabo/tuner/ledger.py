@@ -169,7 +169,8 @@ class Ledger:
     def newness(self) -> str:
         """Say that nothing was told or claimed in this study, if that is so while the folder has others, and name them:
         its name may be mistyped; else return "". Raises DataError if the folder cannot be read."""
-        if store.trials_path(self.folder, self.name).exists() or not (others := store.told_studies(self.folder)):
+        others = store.told_studies(self.folder)
+        if not others or self.name in others:
             return ""
         near = nearest(self.name, others)
         return f"'{self.name}' is a new study in {self.folder}; others there: {few(others)}{near and f'.{near}'}"

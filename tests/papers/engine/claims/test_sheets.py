@@ -168,6 +168,14 @@ def test_an_unknown_paper_is_told():
             {"artefact": "hyperbo_fig08", "check": "speedup", "arguments": {"methods": ["h_nll", "h_nl"], "factor": 3}},
             "speedup, 'methods': unknown method of hyperbo_fig08 'h_nl'. Did you mean 'h_nll'?",
         ),
+        (
+            {
+                "artefact": "hyperbo_fig08",
+                "check": "lower_regret",
+                "arguments": {"lower": ["h_nll"], "than": ["stbohh"]},
+            },
+            "lower_regret, 'than': unknown method of hyperbo_fig08 'stbohh'. Did you mean 'stboh'?",
+        ),
     ],
 )
 def test_contradictions_with_the_catalogue_are_told(changed, test, message):

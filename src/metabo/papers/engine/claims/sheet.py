@@ -19,8 +19,13 @@ FOLDER = Path(__file__).parents[2]
 SCHEMA = Path("workflow/schemas/claims.yaml")
 MOMENTS = {"named", "place", "rank", "iteration", "solved"}
 """Metrics whose iterations the claim itself names."""
-COMPARED = ("method", "methods", "others", "among", "variants", "meta", "but", "lower")
+COMPARED = (
+    "method", "methods", "others", "among", "variants", "meta", "but", "lower", "than", "other", "over", "more",
+    "reference", "single", "flat", "growing",
+)  # fmt: skip
 """Arguments of checks that name methods alone, where the artefact shows runs."""
+OF_OTHERS = {("wider_spread", "than"), ("larger_gain", "more"), ("crossed_lower", "reference")}
+"""Those that name something else: a panel, a split, a combination of method and points."""
 
 
 @dataclass(frozen=True)
@@ -215,7 +220,7 @@ def _strange_methods(test: ClaimTest, entry: CatalogueEntry) -> list[str]:
     runs = [run for kind in ("trajectories", "evaluations", "online") for run in entry.inputs.kinds.get(kind, ())]
     shown = {method_of(run) for run in runs}
     found = []
-    for key in COMPARED if shown else ():
+    for key in [key for key in COMPARED if shown and (test.check, key) not in OF_OTHERS]:
         given = test.arguments.get(key, [])
         names = given if isinstance(given, list) else [given]
         strange = [name for name in names if isinstance(name, str) and method_of(name) not in shown]
