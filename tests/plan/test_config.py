@@ -291,6 +291,7 @@ SIZES = {
     *leaves({"ladder": DEFAULTS["ladder"]}),
     *("benchmarks.tables.pool", "benchmarks.tables.spaces", "benchmarks.hpob.max_points", "benchmarks.hpob.spaces"),
     *(f"pretrain.{key}" for key in ("seeds", "adam_steps", "learning_rate", "decay", "lbfgs_steps", "matched_points")),
+    "pretrain.ablr_learning_rate",
     *(f"{section}.{key}" for section in ("sweep", "crossing", "mphd") for key in ("seeds", "adam_steps")),
     "structures.adam_steps",
     *("mphd.learning_rate", "mphd.decay", "mphd.network_steps", "mphd.map_steps", "mphd.bo_seeds"),
@@ -407,6 +408,7 @@ def sized_by(size: str) -> tuple[str, ...]:
 
 
 ADAM, LBFGS = sized_by("@pretrain.adam_steps"), sized_by("@pretrain.lbfgs_steps")
+RATED, ABLR = sized_by("@pretrain.learning_rate"), sized_by("@pretrain.ablr_learning_rate")
 HIERARCHICAL, ACROSS = (
     ("mphd", "mphd_non_nn", "hgp_hand", "hgp_flat", "hgp_truth"),
     {"across/held_out", "across/new_space"},
@@ -551,9 +553,10 @@ READ_BY = {
         jobs("pretrain", EVERY, HYPERBO) | reduced("sweep") | {"structures/h_nll"} | LADDER - {"ladder_published"},
     ),
     "pretrain.adam_steps": (77, jobs("pretrain", ADAM, HYPERBO)),
+    "pretrain.ablr_learning_rate": (0.5, jobs("pretrain", ABLR)),
     "pretrain.learning_rate": (
         0.5,
-        jobs("pretrain", ADAM, (*HYPERBO, *CMBO))
+        jobs("pretrain", [m for m in RATED if m in ADAM], (*HYPERBO, *CMBO))
         | jobs("pretrain", ("h_nll_online",), (*HYPERBO, *CMBO))
         | {"sweep/h_nll", "structures/h_nll", "crossing/h_nll", "crossing/h_nll_short", "elimination/h_nll"},
     ),
@@ -584,7 +587,10 @@ READ_BY = {
     "mphd.seeds": (7, jobs("pretrain", EVERY, MPHD) | ACROSS),
     "mphd.adam_steps": (77, jobs("pretrain", ADAM, MPHD) | jobs("pretrain", ("base_gp",))),
     "mphd.decay": (0.5, jobs("pretrain", (*ADAM, "h_nll_online"), MPHD) | jobs("pretrain", ("base_gp",))),
-    "mphd.learning_rate": (0.5, jobs("pretrain", (*ADAM, "h_nll_online"), MPHD) | jobs("pretrain", ("base_gp",))),
+    "mphd.learning_rate": (
+        0.5,
+        jobs("pretrain", (*(m for m in RATED if m in ADAM), "h_nll_online"), MPHD) | jobs("pretrain", ("base_gp",)),
+    ),
     "mphd.network_steps": (77, jobs("pretrain", ("mphd",)) | ACROSS),
     "mphd.map_steps": (77, jobs("bo", HIERARCHICAL)),
     "mphd.bo_seeds": (7, jobs("bo", EVERY, MPHD)),

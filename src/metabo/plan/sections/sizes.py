@@ -24,8 +24,9 @@ class PretrainSizes(Section):
     seeds: Seeds
     adam_steps: AdamSteps
     learning_rate: Positive = Field(
-        description="Of Adam in H-NLL and the methods like it; MIMO and RFGP have their own."
+        description="Of Adam in H-NLL and the methods like it; ABLR, MIMO and RFGP have their own."
     )
+    ablr_learning_rate: Positive = Field(description="Of Adam in ABLR, whose features alone are its kernel.")
     decay: Decay
     lbfgs_steps: LBFGSSteps
     matched_points: MatchedPoints
