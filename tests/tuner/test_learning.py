@@ -49,6 +49,12 @@ def test_sizes_are_those_of_the_default_scale():
         assert {key: good[section][key] for key in values} == values
 
 
+@pytest.mark.parametrize("method", learning.METHODS)
+def test_every_size_that_a_method_refers_to_is_there(method):
+    specified = learning.specification(method, 0)
+    assert specified["method"] == method and "@" not in str(specified)
+
+
 def test_a_method_suggests_if_it_is_made_for_it_and_stands_for_itself():
     assert {"h_nll", "mphd", "mphd_non_nn", "hgp_hand", "stboh", "rand"} < set(learning.METHODS)
     others = {"h_ekl", "hgp_truth", "mphd_squashed", "h_nll_zero_4", "hyperbo", "maf", "rgpe", "h_nll_online"}

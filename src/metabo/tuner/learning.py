@@ -38,7 +38,10 @@ past rows when they suggest."""
 LEARNS = tuple(m for m in METHODS if registry.method(m).pretrain or registry.made_of(m).across_spaces)
 """Those of them that learn from past studies."""
 SIZES = {
-    "pretrain": {"adam_steps": 2000, "learning_rate": 3.0e-3, "decay": 0.01, "lbfgs_steps": 100, "matched_points": 242},
+    "pretrain": {
+        "adam_steps": 2000, "learning_rate": 3.0e-3, "ablr_learning_rate": 1.0e-2, "decay": 0.01, "lbfgs_steps": 100,
+        "matched_points": 242,
+    },
     "crossing": {"short_adam_steps": 100, "short_lbfgs_steps": 10},
     "mphd": {
         "adam_steps": 2000, "learning_rate": 1.0e-2, "decay": 1.0, "network_steps": 10000, "map_steps": 10,
@@ -54,7 +57,7 @@ SIZES = {
         "retrain_steps": 5, "warm_start": True,
     },
     "maf": {
-        "iterations": 100, "episodes": 8, "horizon": 15, "candidates": 64, "minibatches": 4, "learning_rate": 1.0e-3,
+        "iterations": 400, "episodes": 8, "horizon": 15, "candidates": 64, "minibatches": 4, "learning_rate": 1.0e-3,
         "hidden": [32, 32], "evaluate_every": 10, "points": 1559, "gp_points": 100, "gp_steps": 50,
     },
 }  # fmt: skip

@@ -173,7 +173,7 @@ class ControlSection(Section):
 class CMBOControlSection(ControlSection):
     """Synthetic tasks in families, in many draws, that say whether cm-BO's methods work (gates of claims)."""
 
-    draws: Annotated[int, Field(ge=1)] = Field(description="Draws of each case: what intervals of gates resample.")
+    draws: Annotated[int, Field(ge=2)] = Field(description="Draws of each case: what intervals of gates resample.")
 
 
 class BenchmarkSections(Section):

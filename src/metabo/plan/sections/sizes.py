@@ -96,7 +96,7 @@ class MPHDSizes(Section):
 
     seeds: Count = Field(description="Priors per method and space.")
     adam_steps: AdamSteps
-    learning_rate: Positive = Field(description="Of Adam in Step 1 of MPHD, H-NLL, FSBO and ABLR.")
+    learning_rate: Positive = Field(description="Of Adam in Step 1 of MPHD, H-NLL, FSBO and Base GP.")
     decay: Decay
     network_steps: Count = Field(description="Steps of Adam of the network of the hyperprior.")
     map_steps: Count = Field(description="Steps of L-BFGS of each MAP fit of a GP in BO.")
