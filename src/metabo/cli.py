@@ -103,6 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     keeping.add_argument(
         "--without-trajectories", action="store_true", help="add: of BO keep the records alone, with their checksums"
     )
+    keeping.add_argument("--without-priors", action="store_true", help="add: the same of files of priors")
     keeping.add_argument("--to", type=Path, default=Path("evidence"), help="folder of all recorded results (evidence)")
     keeping.add_argument(
         "--configfile", nargs="+", type=Path, default=[], help="restore: overlays, as Snakemake takes them"
@@ -198,7 +199,11 @@ def _evidence(args: argparse.Namespace) -> list[str]:
     if args.action == "restore":
         return _restore(args.to, args.results, args.configfile)
     entries = catalogue.load() if catalogue.CATALOGUE.is_file() else None
-    return [adding.add(args.results, args.to, args.artefacts, not args.without_trajectories, entries).line]
+    return [
+        adding.add(
+            args.results, args.to, args.artefacts, not args.without_trajectories, not args.without_priors, entries
+        ).line
+    ]
 
 
 def _restore(kept: Path, results: Path, overlays: list[Path]) -> list[str]:

@@ -293,6 +293,22 @@ def test_without_trajectories_the_priors_and_all_records_are_kept(run, capsys):
     )
 
 
+def test_without_priors_their_records_are_kept_and_their_losses_go(run, capsys):
+    adding.add(FOLDER, KEPT)
+    assert losses_recorded()
+    main(["evidence", "add", "results/laptop", "--without-trajectories", "--without-priors"])
+    said = capsys.readouterr().out
+    assert "; of 2 runs of BO the records alone; of 2 files of priors the records alone" in said
+    assert not PRIOR.exists() and PRIOR.with_suffix(".json").exists() and not losses_recorded()
+    assert PRIOR.relative_to(SCALE).as_posix() not in manifest.read(SCALE)["files"]
+    assert verified(capsys, "--runs", "8")[0] == 0
+
+
+def losses_recorded():
+    """The recorded losses of priors, without the header."""
+    return (SCALE / "losses.csv").read_text().splitlines()[1:]
+
+
 def test_the_table_of_a_study_has_a_lower_limit(run, tmp_path, monkeypatch):
     table = FOLDER / "studies/drawn.parquet"
     table.parent.mkdir()

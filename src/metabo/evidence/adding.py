@@ -36,6 +36,8 @@ KEPT = {"pretrain", "bo", "online", "evaluate", "study", "theory", "claims"}
 """Stages whose results are kept."""
 TRAJECTORIES = {"bo", "online"}
 """Stages whose tables are most of the bytes; whoever has the priors makes them again in minutes."""
+PRIORS = {"pretrain"}
+"""Those whose files are what is left of them."""
 RECORD_ONLY = {"data"}
 """Stages whose record alone is kept, because they made tables of data that others own."""
 SHOWN = 3
@@ -44,7 +46,7 @@ SHOWN = 3
 class Added(NamedTuple):
     """What was added: the folder, the number of files and bytes that it has now, of jobs whose prior losses could not
     be computed, of jobs whose files are too large to be kept, of jobs that a checkout with changes ran with the code of
-    a commit, and of runs of BO whose tables were left out."""
+    a commit, and of runs of BO whose tables, and of jobs whose priors were left out."""
 
     folder: Path
     files: int
@@ -53,6 +55,7 @@ class Added(NamedTuple):
     not_kept: int
     with_changes: int = 0
     without_table: int = 0
+    without_prior: int = 0
     earlier: Sequence[str] = ()
 
     @property
@@ -64,6 +67,7 @@ class Added(NamedTuple):
         bare = f"; of {self.without_table} runs of BO the records alone"
         rest = lost * (self.without_loss > 0) + left * (self.not_kept > 0) + also * (self.with_changes > 0)
         rest += bare * (self.without_table > 0)
+        rest += f"; of {self.without_prior} files of priors the records alone" * (self.without_prior > 0)
         first = ", ".join(self.earlier[:SHOWN])
         first += f" and {len(self.earlier) - SHOWN} more" if len(self.earlier) > SHOWN else ""
         rest += f"; not judged in this run, so as judged before: {first}" if self.earlier else ""
@@ -75,14 +79,16 @@ def add(
     root: Path,
     artefacts: Sequence[str] = (),
     trajectories: bool = True,
+    priors: bool = True,
     catalogue: Mapping[str, CatalogueEntry] | None = None,
 ) -> Added:
     """Add the results of one run, `results/{scale}`, to `root/{scale}`. Files that are already there are kept or
     replaced.
 
     `artefacts`: names of the artefacts whose inputs are added; () for all results. `trajectories`: whether the
-    tables of BO are kept, or of these the records alone, with their checksums. `catalogue`: tells which artefacts read
-    which results; without it, verdicts that must stay are taken to rest on all that was read with them.
+    tables of BO are kept, or of these the records alone, with their checksums; `priors`: the same of files of priors.
+    `catalogue`: tells which artefacts read which results; without it, verdicts that must stay are taken to rest on all
+    that was read with them.
 
     Raises DataError if results are damaged, missing, made by a checkout with uncommitted changes (unless their code is
     that of this commit), or too large, or if a recorded verdict that must stay is not as it was added, or was judged on
@@ -96,11 +102,11 @@ def add(
     if not kept:
         raise DataError(f"{results}: has no priors, trajectories, studies, theory or claims to keep; run them first")
     folder = root / results.resolve().name
-    stages = KEPT if trajectories else KEPT - TRAJECTORIES
+    stages = KEPT - (set() if trajectories else TRAJECTORIES) - (set() if priors else PRIORS)
     files = _files(kept, results.absolute(), stages)
     too_large = [record for record in kept if stage_of(record) in stages and not _worth(record)]
-    without_table = [record for record in kept if stage_of(record) in KEPT - stages]
-    unkept = [*too_large, *without_table]
+    bare = [record for record in kept if stage_of(record) in KEPT - stages]
+    unkept = [*too_large, *bare]
     gone = {below(record, name) for record in unkept for name in (*record.outputs, *record.logs)}
     before = read(folder) if (folder / NAME).exists() else None
     same_code = _with_changes(kept, results, before)
@@ -110,19 +116,21 @@ def add(
     copied = {**{new: folder / old for new, old in pieces.moved.items()}, **files}  # what moves before what replaces it
     _refuse_large(copied, gone, root, folder)
     known = _with_losses(folder, files, before) if before else set()
-    found, left_out = losses.of_results(kept, results, known)  # takes minutes, so before anything is written
+    stored = [record for record in kept if record not in unkept]
+    found, left_out = losses.of_results(stored, results, known)  # takes minutes, so before anything is written
     for name, source in copied.items():
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)
-    losses.merge(folder / LOSSES, found)
+    losses.merge(folder / LOSSES, found, gone)
     listed = {name: _listed(folder / name) for name in (*copied, LOSSES)}
     noted = before.get("same_code", {}) if before else {}
     moved = {new: noted[old] for new, old in pieces.moved.items() if old in noted}
     _forget(folder, before, gone)
     write(folder, describe(folder, results.resolve().name, same_code | moved, listed, before))
     return Added(
-        folder, len(_all(folder)), size(folder), left_out, len(too_large), len(same_code), len(without_table),
+        folder, len(_all(folder)), size(folder), left_out, len(too_large), len(same_code),
+        sum(stage_of(record) in TRAJECTORIES for record in bare), sum(stage_of(record) in PRIORS for record in bare),
         pieces.claims,
     )  # fmt: skip
 
