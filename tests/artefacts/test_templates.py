@@ -241,6 +241,7 @@ EXECUTED = [
     ("cmbo_x01", "", {"paper", "claim", "growth", "cost", "time", "iterations", "typical", "stability", "changes"}),
     ("cmbo_x03", "cmbo_mini", {"curve", "ending"}),
     ("cmbo_x06", "cmbo_control", {"curve", "difference"}),
+    ("cmbo_x08", "cmbo_control", {"curve", "number"}),
 ]
 
 ELSEWHERE = {"shared/theory.ipynb"}  # tests/papers/engine/theory/test_tables.py

@@ -28,7 +28,7 @@ def panel(artefact: str, name: str) -> str:
     """Return what has a panel, or markers, of its own in the artefacts that share looks."""
     method = RunId.parse(name).method
     entry = registry.method(method)
-    if artefact == "cmbo_fig03":
+    if artefact in ("cmbo_fig03", "cmbo_x08"):
         return entry.variant_of  # a panel for each kind of cluster
     if artefact == "cmbo_x06":
         return next((end for end in ("_fixed", "_scaled") if method.endswith(end)), "")  # readings of the noise

@@ -86,23 +86,23 @@ def crisp(table: pd.DataFrame) -> list[Gate]:
         random = next((run for run in RANDOM if run in runs.methods), None)
         for place, run in enumerate(runs.methods):
             if random is not None and run != random:
-                found += [
-                    gate
-                    for test, rival in rivals(runs, run, random)
-                    for gate in _below(runs, test, (run, rival), place, space)
-                ]
+                found += [_below(runs, test, (run, rival), place, space) for test, rival in rivals(runs, run, random)]
     return found
 
 
 def _on_mirrored(runs: Runs, run: str, random: str) -> Iterator[tuple[str, str]]:
     """Yield each gate of a run with its rival. All but GlobalCen, whose prior says nothing there, must beat Random;
-    with clusters they must beat GlobalCen too, under the same reading of the noise: only the right cluster can help."""
+    with clusters they must beat GlobalCen too, under the same reading of the noise: only the right cluster can help.
+    Methods with a given number of clusters (Figure 3) are asked themselves, beside one cluster, which is GlobalCen."""
     method = method_of(run)
-    if printed(method) != GLOBAL:
+    number, family = _number(method), registry.method(method).variant_of
+    if printed(method) != GLOBAL and number != 1:
         yield WORKS, random
-    average = GLOBAL + reading_of(method)
-    if printed(method) in VARIANTS and average in runs.methods:
-        yield CHOOSES, average
+    averages = [GLOBAL + reading_of(method)]
+    if number > 1:
+        averages = [one for one in runs.methods if _number(one) == 1 and registry.method(one).variant_of == family]
+    if (printed(method) in VARIANTS or number > 1) and (shown := [one for one in averages if one in runs.methods]):
+        yield CHOOSES, shown[0]
 
 
 def _on_alike(runs: Runs, run: str, random: str) -> Iterator[tuple[str, str]]:
@@ -135,24 +135,18 @@ def _stands_for(run: str) -> str:
     return printed(registry.method(method).variant_of or method)
 
 
-def _below(runs: Runs, test: str, pair: tuple[str, str], place: int, space: str) -> list[Gate]:
-    """Return the gate that the first of two runs is below the second, for its method and for those that differ from it
-    in the number of clusters alone; `place` keys its random numbers."""
+def _below(runs: Runs, test: str, pair: tuple[str, str], place: int, space: str) -> Gate:
+    """Return the gate that the first of two runs is below the second; `place` keys its random numbers."""
     first, second = side_values(runs, pair)
     gap = paired_difference(first, second, np.random.default_rng([2, place]), "nested", **runs.clusters)
     run, rival = map(name, pair)
     where = f"{CONTROL} ({space}, {clusters(first.shape[1], **runs.clusters).folds} draws)"
     said = f"{run} minus {rival} on {where}, area: {interval(gap.estimate, gap.low, gap.high)}"
-    first = Gate(test, (method_of(pair[0]),), bool(gap.high < 0), float(gap.high), 0.0, said, everywhere=True)
-    return [first, *(first._replace(subjects=(method,)) for method in _of_other_numbers(method_of(pair[0])))]
+    return Gate(test, (method_of(pair[0]),), bool(gap.high < 0), float(gap.high), 0.0, said, everywhere=True)
 
 
-def _of_other_numbers(method: str) -> list[str]:
-    """Return the methods of Figure 3 that are this one with a number of clusters: GlobalCen is one cluster."""
-    found = []
-    for variant in registry.methods():
-        entry = registry.method(variant)
-        number = entry.policy.get("clusters") if printed(entry.variant_of or "") in VARIANTS else 0
-        if number and (GLOBAL if number == 1 else entry.variant_of) == method:
-            found.append(variant)
-    return found
+def _number(run: str) -> int:
+    """Return the number of clusters that a run's method is given (Figure 3); 0 where the index chooses it."""
+    entry = registry.method(method_of(run))
+    number = entry.policy.get("clusters")
+    return number if isinstance(number, int) and printed(entry.variant_of or "") in VARIANTS else 0
