@@ -535,7 +535,8 @@ def test_a_given_number_of_clusters_is_asked_itself_beside_one_cluster():
         (works, "cm_wss_2"): True, (chooses, "cm_wss_2"): True, (works, "cm_wss_6"): True, (chooses, "cm_wss_6"): False,
         (works, "cm_bary_2"): False, (chooses, "cm_bary_2"): False,
         (works, "cm_bary_3"): True, (chooses, "cm_bary_3"): True,
-        **{(transfers, f"cm_wss_{n}"): n < 6 for n in (1, 2, 6)}, **{(transfers, f"cm_bary_{n}"): True for n in (1, 2, 3)},
+        **{(transfers, f"cm_wss_{n}"): n < 6 for n in (1, 2, 6)},
+        **{(transfers, f"cm_bary_{n}"): True for n in (1, 2, 3)},
     }  # fmt: skip
     alone = everywhere("cmbo_control", table[~table["method"].isin(["cm_wss_1", "cm_bary_1"])])
     assert not any(gate == chooses for gate, _ in alone)
