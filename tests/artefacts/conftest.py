@@ -34,7 +34,7 @@ STRENGTH = {"rand": 1, "stbo": 2, "stboh": 3, "ablr": 4, "fsbo": 6, "h_nll": 12,
 OTHER = 7  # strength of any other method
 ONLINE = {"rand": 1, "stbo_online": 2, "stboh_online": 3, "h_nll_online": 8, "h_ekl_online": 6}
 CMBO = {"rpart_3": "rpart.preproc", "rpart_6": "rpart", "svm_8": "svm"}
-REAL = {"cmbo_lcbench": ["table_7"], "cmbo_taskset": ["table_7"], "cmbo_control": ["mirrored_2", "alike_2"]}
+REAL = {"cmbo_lcbench": ["table_7"], "cmbo_taskset": ["table_7"], "cmbo_control": ["mirrored", "alike"]}
 """Spaces that the paper does not have, of benchmarks in cm-BO's protocol."""
 PRIORS, SEEDS, ITERATIONS, POOL = 3, 2, 25, 150
 MODELS = ("simple_cnn", "max_pool_relu", "mlp")
@@ -158,7 +158,7 @@ def file_of_spaces(path: Path, benchmark: str) -> None:
     """Save a benchmark with several spaces, the last of which is unseen; one input of each takes two values only."""
     rng, spaces, tasks = np.random.default_rng(6), {}, {}
     for name in names(benchmark):
-        dim = int(name[name.index("_") + 1])
+        dim = int(name.partition("_")[2][:1] or 2)  # as the name of the space says, if it does
         linear = tuple(Parameter(f"x{i}", "linear", 0.0, 1.0) for i in range(dim - 1))
         spaces[space_of(name)] = SearchSpace(space_of(name), (*linear, Parameter("on", "ordinal", levels=(0.0, 1.0))))
         x = np.column_stack([rng.random((30, dim - 1)), rng.integers(2, size=30)])
