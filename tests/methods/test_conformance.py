@@ -64,9 +64,9 @@ def test_labels_and_settings_of_the_paper():
         "h_ekl": ("linear_mlp", "matern52", (32, 32)),
     }
     default = config.load(Path(__file__).parents[2])
-    for name in ("ablr", "fsbo", "h_nll"):
+    for name, rate in (("ablr", 1e-2), ("fsbo", 3e-3), ("h_nll", 3e-3)):
         settings = config.pretrain_spec(default, "tables", "held_out", name).pretrain
-        assert (settings["objective"], settings["learning_rate"], settings["batch"]) == ("nll", 3e-3, 50)
+        assert (settings["objective"], settings["learning_rate"], settings["batch"]) == ("nll", rate, 50)
     assert entries["h_ekl"].pretrain["objective"] == "ekl"
     assert all(entries[name].policy["pi_threshold"] == 0.1 for name in PAPER[3:])
     assert entries["stbo"].policy["pi_threshold"] == 0.1
