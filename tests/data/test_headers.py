@@ -55,7 +55,7 @@ CASES = {
     "mphd_s": lambda folder: synthetic.load("mphd_s", {"domains": 2, "functions": 2, "points": 8}),
     "mphd_l": lambda folder: synthetic.load("mphd_l", {"domains": 2, "functions": 2, "points": 8}),
     "control": lambda folder: control.load("control", {"points": 12}),
-    "cmbo_control": lambda folder: cmbo_control.load("cmbo_control", {"points": 12}),
+    "cmbo_control": lambda folder: cmbo_control.load("cmbo_control", {"points": 12, "draws": 2}),
     "pd1": trained,
     "pd1_mini": lambda folder: trained(folder, "pd1_mini", inputs="warped", divergence="status", online=[]),
     "hpob": published,
