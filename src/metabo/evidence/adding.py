@@ -37,7 +37,7 @@ KEPT = {"pretrain", "bo", "online", "evaluate", "study", "theory", "claims"}
 TRAJECTORIES = {"bo", "online"}
 """Stages whose tables are most of the bytes; whoever has the priors makes them again in minutes."""
 PRIORS = {"pretrain"}
-"""Those whose files are what is left of them."""
+"""Stages whose files are priors; who has the tables of their tasks trains them again."""
 RECORD_ONLY = {"data"}
 """Stages whose record alone is kept, because they made tables of data that others own."""
 SHOWN = 3

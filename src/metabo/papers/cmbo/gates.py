@@ -93,14 +93,14 @@ def crisp(table: pd.DataFrame) -> list[Gate]:
 def _on_mirrored(runs: Runs, run: str, random: str) -> Iterator[tuple[str, str]]:
     """Yield each gate of a run with its rival. All but GlobalCen, whose prior says nothing there, must beat Random;
     with clusters they must beat GlobalCen too, under the same reading of the noise: only the right cluster can help.
-    Methods with a given number of clusters (Figure 3) are asked themselves, beside one cluster, which is GlobalCen."""
+    Methods with a given number of clusters (Figure 3) are asked themselves, beside one cluster of their kind."""
     method = method_of(run)
-    number, family = _number(method), registry.method(method).variant_of
+    number = _number(method)
     if printed(method) != GLOBAL and number != 1:
         yield WORKS, random
     averages = [GLOBAL + reading_of(method)]
     if number > 1:
-        averages = [one for one in runs.methods if _number(one) == 1 and registry.method(one).variant_of == family]
+        averages = [one for one in runs.methods if _number(one) == 1 and _kind(one) == _kind(run)]
     if (printed(method) in VARIANTS or number > 1) and (shown := [one for one in averages if one in runs.methods]):
         yield CHOOSES, shown[0]
 
@@ -150,3 +150,9 @@ def _number(run: str) -> int:
     entry = registry.method(method_of(run))
     number = entry.policy.get("clusters")
     return number if isinstance(number, int) and printed(entry.variant_of or "") in VARIANTS else 0
+
+
+def _kind(run: str) -> tuple[str | None, str]:
+    """Return the variant that a run's method is with another number of clusters, and its reading of the noise."""
+    method = method_of(run)
+    return registry.method(method).variant_of, reading_of(method)
