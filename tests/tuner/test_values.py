@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from metabo.data.history import description
@@ -179,6 +179,9 @@ def test_billions_stay_apart():
         trials.corrected(kept, [trials.Result({"n": 2}, 0.1, "")], space)
 
 
+@example(rates=[9.88874228327539e-45], shift=0.0, which=0, edge=False, single=True)
+@example(rates=[1.17549438e-38], shift=-1e-9, which=0, edge=False, single=True)
+@example(rates=[0.0], shift=0.0, which=0, edge=False, single=False)
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(
     rates=st.lists(st.floats(0.0, 1e30), min_size=1, max_size=6),

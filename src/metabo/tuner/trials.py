@@ -101,8 +101,9 @@ class TrialIndex:
 
 
 def _digits(number: float) -> str:
-    """Return the six digits of a number by which it is indexed."""
-    return f"{number + 0.0:.5e}"  # -0.0 + 0.0 is 0.0
+    """Return the six digits of a number by which it is indexed; all that single precision cannot hold with six digits
+    have one place."""
+    return "0" if abs(number) < TINY else f"{number:.5e}"
 
 
 def _digits_near(number: float) -> list[str]:
@@ -110,6 +111,8 @@ def _digits_near(number: float) -> list[str]:
     return list(dict.fromkeys(_digits(end) for end in (number, number * (1 - EDGE), number * (1 + EDGE))))
 
 
+TINY = 1.1754943508222875e-38
+"""The smallest normal number of single precision, which has fewer and fewer digits below it."""
 EDGE = 1e-7
 """A relative change that exceeds that of digits lost in printing (`metabo.data.history.fields.CLOSE`), and what single
 precision loses (6e-8)."""
