@@ -25,6 +25,7 @@ def test_the_list_is_written_from_a_report(tmp_path):
     cases = [
         ("tests.gp.test_fit", "test_a[0.5-b]", 0.1), ("tests.gp.test_fit", "test_a[c]", 0.7),
         ("tests.tuner.test_samplers", "test_b", 0.3), ("tests.workflow.test_code.TestFaults", "test_c", 12.0),
+        ("tests.test_slow", "test_every_listed_test_is_there", 9.0),
     ]  # fmt: skip
     text = "".join(f'<testcase classname="{place}" name="{name}" time="{time}"/>' for place, name, time in cases)
     report.write_text(f"<testsuites><testsuite>{text}</testsuite></testsuites>")
