@@ -51,7 +51,7 @@ SIZES = {
         "tolerance": 1.0e-3, "samples": 64,
     },
     "bo": {"refit_steps": 20},
-    "mimo": {"learning_rate": 8.0e-3, "steps": 3000, "retrain_steps": 10, "warm_start": True},
+    "mimo": {"learning_rate": 8.0e-3, "steps": 3000, "retrain_steps": 30, "warm_start": True},
     "rfgp": {
         "random_features": 64, "ridge": 1.0, "lengthscale": 0.3, "learning_rate": 3.0e-2, "steps": 2000,
         "retrain_steps": 5, "warm_start": True,

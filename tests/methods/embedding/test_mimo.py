@@ -63,6 +63,21 @@ def test_prediction_is_the_even_mixture_of_the_members_at_the_same_input():
     assert float(variance[-1]) == pytest.approx(4.0 * np.var(np.concatenate(draws)), rel=0.02)
 
 
+def test_without_noise_the_variance_is_the_spread_of_the_members_means():
+    x = np.random.default_rng(2).uniform(size=(4, DIM))
+    (mean, variance), (same, _) = (networks.network("mimo", noise=noise).predict(jnp.asarray(x)) for noise in (False, True))
+    assert (mean == same).all()
+    for i, point in enumerate(x):
+        means, _ = reference(networks.network("mimo"), np.tile(point, (MEMBERS, 1)), [TASKS] * MEMBERS)
+        assert float(variance[i]) == pytest.approx(4.0 * np.var(means), rel=1e-10)
+
+
+def test_the_registered_method_leaves_out_the_noise_in_training_too():
+    """A network that is trained again in BO keeps the setting."""
+    net = mimo.start(plain(registry.method("mimo").model), 4, 18, jax.random.key(0))
+    assert net.noise is False and net.fresh(jax.random.key(1)).noise is False
+
+
 def test_shapes_of_the_paper():
     model = plain(registry.method("mimo").model)
     net = mimo.start(model, 4, 18, jax.random.key(0))

@@ -47,10 +47,12 @@ class Weights(NamedTuple):
 
 
 class Ensemble(eqx.Module):
-    """A MIMO network. Its prediction is the moments of the even mixture of its members' normal distributions."""
+    """A MIMO network. Its prediction is the moments of the even mixture of its members' normal distributions, or, without
+    `noise`, of the members' means: what is uncertain of f, which GP-UCB asks for (hyperbo §7.2 does not say which)."""
 
     outputs: Outputs
     learned: Weights
+    noise: bool = eqx.field(static=True, default=True)
 
     @property
     def draws(self) -> int:
@@ -77,12 +79,13 @@ class Ensemble(eqx.Module):
         return jnp.mean(0.5 * residual**2 + jnp.log(std)) + 0.5 * jnp.log(2 * jnp.pi)
 
     def predict(self, x: Float[Array, "n d"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-        """Return mean and variance (with noise) of the test task at n inputs."""
+        """Return mean and variance of the test task at n inputs."""
         known = jnp.broadcast_to(self.learned.embedding[-1], (len(x), self.learned.embedding.shape[1]))
         inputs = jnp.concatenate([x, known], axis=1)
         mean, std = self.members(jnp.repeat(inputs[:, None], self.draws, axis=1))
         centre = mean.mean(axis=1)
-        return self.outputs.moments(centre, jnp.mean(std**2 + (mean - centre[:, None]) ** 2, axis=1))
+        spread = jnp.mean((mean - centre[:, None]) ** 2, axis=1)
+        return self.outputs.moments(centre, spread + jnp.mean(std**2, axis=1) if self.noise else spread)
 
     def fresh(self, key: Key[Array, ""]) -> "Ensemble":
         """Return the network with untrained weights: LeCun-normal draws, and biases 0."""
@@ -103,7 +106,7 @@ class Ensemble(eqx.Module):
             layers(self.learned.shared, shared, lambda k, shape: normal(k, shape, jnp.float64)),
             layers(self.learned.own, own, each),
         )
-        return Ensemble(self.outputs, weights)
+        return Ensemble(self.outputs, weights, self.noise)
 
     def prepare(self, past: Rows) -> tuple[()]:
         """Return nothing, because predictions need only the weights."""
@@ -122,7 +125,7 @@ class Prediction(NamedTuple):
     jitter: float = 0.0
 
     def predict(self, x: Float[Array, "n d"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-        """Return mean and variance (with noise) at n inputs."""
+        """Return mean and variance at n inputs."""
         return self.ensemble.predict(x)
 
 
@@ -137,7 +140,7 @@ def start(model: Mapping[str, Json], dim: int, tasks: int, key: Key[Array, ""]) 
         tuple((jnp.zeros((i, o)), jnp.zeros(o)) for i, o in pairwise(shared)),
         tuple((jnp.zeros((count, i, o)), jnp.zeros((count, o))) for i, o in pairwise(unshared)),
     )
-    return Ensemble(Outputs(jnp.zeros(()), jnp.ones(())), empty).fresh(key)
+    return Ensemble(Outputs(jnp.zeros(()), jnp.ones(())), empty, sizes.noise).fresh(key)
 
 
 def pretrain(

@@ -24,12 +24,14 @@ class FirstSchedule(Schedule):
 @dataclass(frozen=True)
 class EnsembleModel:
     """Settings of MIMO: number of members, size of the embedding, widths of the shared layers and of each member's
-    own."""
+    own, and whether the variance of a prediction has the noise that the members predict or is the spread of their means
+    alone."""
 
     members: int
     embedding: int
     shared: tuple[int, ...]
     unshared: tuple[int, ...]
+    noise: bool = True
 
 
 @dataclass(frozen=True)
