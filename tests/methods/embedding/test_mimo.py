@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from metabo.errors import ConfigError
 from metabo.methods.embedding import mimo
 from metabo.methods.embedding.networks import MiniBatch
 from metabo.plan import registry
@@ -65,7 +66,9 @@ def test_prediction_is_the_even_mixture_of_the_members_at_the_same_input():
 
 def test_without_noise_the_variance_is_the_spread_of_the_members_means():
     x = np.random.default_rng(2).uniform(size=(4, DIM))
-    (mean, variance), (same, _) = (networks.network("mimo", noise=noise).predict(jnp.asarray(x)) for noise in (False, True))
+    (mean, variance), (same, _) = (
+        networks.network("mimo", noise=noise).predict(jnp.asarray(x)) for noise in (False, True)
+    )
     assert (mean == same).all()
     for i, point in enumerate(x):
         means, _ = reference(networks.network("mimo"), np.tile(point, (MEMBERS, 1)), [TASKS] * MEMBERS)
@@ -76,6 +79,13 @@ def test_the_registered_method_leaves_out_the_noise_in_training_too():
     """A network that is trained again in BO keeps the setting."""
     net = mimo.start(plain(registry.method("mimo").model), 4, 18, jax.random.key(0))
     assert net.noise is False and net.fresh(jax.random.key(1)).noise is False
+
+
+def test_one_member_has_no_spread():
+    model = networks.MODELS["mimo"] | {"members": 1}
+    with pytest.raises(ConfigError, match=r"model key 'members': one member has no spread; .* or `noise: true`"):
+        mimo.start(model | {"noise": False}, DIM, TASKS, jax.random.key(0))
+    assert mimo.start(model, DIM, TASKS, jax.random.key(0)).draws == 1
 
 
 def test_shapes_of_the_paper():

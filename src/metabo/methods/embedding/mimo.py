@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Key
 
+from metabo.errors import ConfigError
 from metabo.gp.fit import Log
 from metabo.methods.embedding.networks import (
     EmbeddingNetwork,
@@ -47,8 +48,11 @@ class Weights(NamedTuple):
 
 
 class Ensemble(eqx.Module):
-    """A MIMO network. Its prediction is the moments of the even mixture of its members' normal distributions, or, without
-    `noise`, of the members' means: what is uncertain of f, which GP-UCB asks for (hyperbo §7.2 does not say which)."""
+    """A MIMO network. Its prediction is the moments of the even mixture of its members' normal distributions.
+
+    Without `noise`, it is those of the members' means: what is uncertain of f, which GP-UCB asks for (hyperbo §7.2 does
+    not say which).
+    """
 
     outputs: Outputs
     learned: Weights
@@ -130,9 +134,12 @@ class Prediction(NamedTuple):
 
 
 def start(model: Mapping[str, Json], dim: int, tasks: int, key: Key[Array, ""]) -> Ensemble:
-    """Return the untrained ensemble. `model`: that of `EnsembleModel`."""
+    """Return the untrained ensemble. `model`: that of `EnsembleModel`. Raises ConfigError for a single member without
+    noise, whose variance would be 0."""
     sizes = read(EnsembleModel, model, "model")
     count = sizes.members
+    if count < 2 and not sizes.noise:
+        raise ConfigError("model key 'members': one member has no spread; give two or more, or `noise: true`")
     shared = [count * (dim + sizes.embedding), *sizes.shared]
     unshared = [shared[-1], *sizes.unshared, 2]
     empty = Weights(
