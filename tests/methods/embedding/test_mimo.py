@@ -75,10 +75,12 @@ def test_without_noise_the_variance_is_the_spread_of_the_members_means():
         assert float(variance[i]) == pytest.approx(4.0 * np.var(means), rel=1e-10)
 
 
-def test_the_registered_method_leaves_out_the_noise_in_training_too():
-    """A network that is trained again in BO keeps the setting."""
-    net = mimo.start(plain(registry.method("mimo").model), 4, 18, jax.random.key(0))
-    assert net.noise is False and net.fresh(jax.random.key(1)).noise is False
+def test_the_registered_method_has_the_noise_and_a_network_from_new_weights_keeps_the_setting():
+    model = plain(registry.method("mimo").model)
+    assert mimo.start(model, 4, 18, jax.random.key(0)).noise is True
+    for noise in (False, True):
+        net = mimo.start(model | {"noise": noise}, 4, 18, jax.random.key(0))
+        assert net.noise is noise and net.fresh(jax.random.key(1)).noise is noise
 
 
 def test_one_member_has_no_spread():

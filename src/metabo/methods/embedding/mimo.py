@@ -50,8 +50,9 @@ class Weights(NamedTuple):
 class Ensemble(eqx.Module):
     """A MIMO network. Its prediction is the moments of the even mixture of its members' normal distributions.
 
-    Without `noise`, it is those of the members' means: what is uncertain of f, which GP-UCB asks for (hyperbo §7.2 does
-    not say which).
+    Acquisitions get the noise (hyperbo §6.2.2: "always included in the predicted variance"). Other than a GP's, it differs
+    from input to input and stays when data are added, so GP-UCB may keep asking where it is large; without `noise`, the
+    variance is the spread of the members' means.
     """
 
     outputs: Outputs
