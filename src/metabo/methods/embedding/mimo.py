@@ -50,9 +50,9 @@ class Weights(NamedTuple):
 class Ensemble(eqx.Module):
     """A MIMO network. Its prediction is the moments of the even mixture of its members' normal distributions.
 
-    Acquisitions get the noise (hyperbo §6.2.2: "always included in the predicted variance"). Other than a GP's, it differs
-    from input to input and stays when data are added, so GP-UCB may keep asking where it is large; without `noise`, the
-    variance is the spread of the members' means.
+    Acquisitions get the noise (hyperbo §6.2.2: it is "always included in the predicted variance"). Other than a GP's,
+    it differs from input to input and stays when data are added, so that GP-UCB may keep asking where it is large;
+    without `noise`, the variance is the spread of the members' means.
     """
 
     outputs: Outputs
