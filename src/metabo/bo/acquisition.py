@@ -1,9 +1,9 @@
 """Acquisition functions, which are maximised over candidates (hyperbo §3, §7.2; sheet §2.9).
 
-Each takes the posterior mean and standard deviation *with noise*, s(x) = sqrt(k∘σ²(x)), the best observation so far and
-the `count` of observations, including given ones. The paper leaves open what happens before the first observation; as
-in the authors' code the threshold is then 0. An acquisition that needs more inputs is a policy of its own
-(docs/new-method.md).
+Each takes the posterior mean and standard deviation *with noise*, s(x) = sqrt(k∘σ²(x)) (hyperbo §6.2.2; RFGP, RGPE and
+cm-BO leave it out), the best observation so far and the `count` of observations, including given ones. The paper leaves
+open what happens before the first observation; as in the authors' code the threshold is then 0. An acquisition that
+needs more inputs is a policy of its own (docs/new-method.md).
 """
 
 from collections.abc import Callable

@@ -21,10 +21,10 @@ class Candidates(NamedTuple):
 
 class Info(NamedTuple):
     """What a person or a table needs to know about one selection; it is never fed back. `mean` and `std` are the
-    predicted mean and standard deviation (with noise) at the selected candidate, `noise` is the standard deviation of
-    the model's noise; all three are NaN without a model, and `noise` also if a model has no such number. `ok` says
-    whether the step was numerically sound, and `jitter` is the variance that its covariance needed on the diagonal
-    beyond the usual jitter."""
+    predicted mean and standard deviation (with noise, if the method's acquisition has it) at the selected candidate,
+    `noise` is the standard deviation of the model's noise; all three are NaN without a model, and `noise` also if a
+    model has no such number. `ok` says whether the step was numerically sound, and `jitter` is the variance that its
+    covariance needed on the diagonal beyond the usual jitter."""
 
     mean: Float[Array, ""]
     std: Float[Array, ""]

@@ -2,7 +2,7 @@
 
 This is `metabo.methods.elimination.simulate` on the pools of a benchmark, with these differences for pre-trained
 priors: every candidate has its own noise variance, which is R² in its ξ; kernels are not scaled to k(x, x) <= 1; β is
-the coefficient of the acquisition (UCB); and deviations include the noise, as in every acquisition of this project.
+the coefficient of the acquisition (UCB); and deviations include the noise, as in HyperBO's acquisitions.
 Random priorities break ties (`bo.policy`).
 """
 
